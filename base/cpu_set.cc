@@ -1,0 +1,131 @@
+#include "base/cpu_set.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <optional>
+
+namespace nrd {
+namespace {
+
+constexpr uint32_t kBits = 64;
+
+std::optional<uint32_t> parse_cpu(std::string_view text) {
+  uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value >= CpuSet::kMaxCpus) return std::nullopt;
+  return value;
+}
+
+Failure not_a_list(std::string_view item) {
+  constexpr size_t kQuoted = 40;  // enough to recognise the item, too little to fill a log with
+  std::string quoted;
+  for (const char c : item.substr(0, kQuoted)) quoted += (c >= ' ' && c <= '~') ? c : '?';
+  return fail(ErrorCode::BadRequest,
+              "\"" + quoted + "\" is not a CPU list; expected numbers and upward ranges such as \"0-3,8\"");
+}
+
+}  // namespace
+
+CpuSet::CpuSet(std::initializer_list<uint32_t> cpus) {
+  for (const uint32_t cpu : cpus) add(CpuId{cpu});
+}
+
+Result<CpuSet> CpuSet::parse(std::string_view list) {
+  CpuSet set;
+  for (std::string_view rest = list;;) {
+    const size_t comma = rest.find(',');
+    const std::string_view item = rest.substr(0, comma);
+    const size_t dash = item.find('-');
+    const auto first = parse_cpu(item.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parse_cpu(item.substr(dash + 1));
+    if (!first || !last || *first > *last) return not_a_list(item);
+    for (uint32_t cpu = *first; cpu <= *last; ++cpu) set.add(CpuId{cpu});
+    if (comma == std::string_view::npos) return set;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+CpuSet CpuSet::first(uint32_t count) {
+  CpuSet set;
+  for (uint32_t cpu = 0; cpu < count; ++cpu) set.add(CpuId{cpu});
+  return set;
+}
+
+void CpuSet::add(CpuId cpu) {
+  const size_t word = cpu.value / kBits;
+  if (word >= words_.size()) words_.resize(word + 1);
+  words_[word] |= uint64_t{1} << (cpu.value % kBits);
+}
+
+void CpuSet::remove(CpuId cpu) {
+  const size_t word = cpu.value / kBits;
+  if (word >= words_.size()) return;
+  words_[word] &= ~(uint64_t{1} << (cpu.value % kBits));
+  trim();
+}
+
+bool CpuSet::contains(CpuId cpu) const {
+  const size_t word = cpu.value / kBits;
+  return word < words_.size() && ((words_[word] >> (cpu.value % kBits)) & 1) != 0;
+}
+
+size_t CpuSet::size() const {
+  size_t count = 0;
+  for (const uint64_t word : words_) count += static_cast<size_t>(std::popcount(word));
+  return count;
+}
+
+bool CpuSet::intersects(const CpuSet& other) const { return !(*this & other).empty(); }
+
+bool CpuSet::is_subset_of(const CpuSet& other) const { return (*this - other).empty(); }
+
+std::vector<CpuId> CpuSet::members() const {
+  std::vector<CpuId> cpus;
+  for (uint32_t word = 0; word < words_.size(); ++word) {
+    for (uint64_t bits = words_[word]; bits != 0; bits &= bits - 1) {
+      cpus.push_back(CpuId{word * kBits + static_cast<uint32_t>(std::countr_zero(bits))});
+    }
+  }
+  return cpus;
+}
+
+std::string CpuSet::to_string() const {
+  std::string text;
+  const std::vector<CpuId> cpus = members();
+  for (size_t i = 0; i < cpus.size();) {
+    size_t last = i;
+    while (last + 1 < cpus.size() && cpus[last + 1].value == cpus[last].value + 1) ++last;
+    if (!text.empty()) text += ',';
+    text += std::to_string(cpus[i].value);
+    if (last > i) text += '-' + std::to_string(cpus[last].value);
+    i = last + 1;
+  }
+  return text;
+}
+
+CpuSet& CpuSet::operator|=(const CpuSet& other) {
+  words_.resize(std::max(words_.size(), other.words_.size()));
+  for (size_t i = 0; i < other.words_.size(); ++i) words_[i] |= other.words_[i];
+  return *this;
+}
+
+CpuSet& CpuSet::operator&=(const CpuSet& other) {
+  words_.resize(std::min(words_.size(), other.words_.size()));
+  for (size_t i = 0; i < words_.size(); ++i) words_[i] &= other.words_[i];
+  trim();
+  return *this;
+}
+
+CpuSet& CpuSet::operator-=(const CpuSet& other) {
+  const size_t common = std::min(words_.size(), other.words_.size());
+  for (size_t i = 0; i < common; ++i) words_[i] &= ~other.words_[i];
+  trim();
+  return *this;
+}
+
+void CpuSet::trim() {
+  while (!words_.empty() && words_.back() == 0) words_.pop_back();
+}
+
+}  // namespace nrd

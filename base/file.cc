@@ -1,0 +1,48 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include "base/unique_fd.h"
+
+namespace nrd {
+namespace {
+
+Failure unreadable(const std::string& path, int error) {
+  return fail(ErrorCode::Hardware, "a file of the kernel could not be read",
+              path + ": " + std::generic_category().message(error));
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> read_file(const std::string& path, size_t limit) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!file.valid()) {
+    // ENODEV and ENOTDIR: a CPU went away between listing and reading its directory.
+    if (errno == ENOENT || errno == ENOTDIR || errno == ENODEV) return std::nullopt;
+    return unreadable(path, errno);
+  }
+  std::string text;
+  std::array<char, 4096> block;
+  for (;;) {
+    const ssize_t got = ::read(file.get(), block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == ENODEV) return std::nullopt;
+    if (got < 0) return unreadable(path, errno);
+    if (got == 0) return text;
+    text.append(block.data(), static_cast<size_t>(got));
+    if (text.size() > limit) return unreadable(path, EFBIG);
+  }
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+}  // namespace nrd

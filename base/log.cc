@@ -1,0 +1,68 @@
+#include "base/log.h"
+
+#include <systemd/sd-journal.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <vector>
+
+namespace nrd::log {
+namespace {
+
+std::atomic<Priority> lowest_priority{Priority::Info};
+
+// systemd sets JOURNAL_STREAM when stderr is connected to the journal (systemd.exec(5)).
+bool under_journald() {
+  static const bool yes = ::getenv("JOURNAL_STREAM") != nullptr;
+  return yes;
+}
+
+std::string escaped(std::string_view text) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string safe;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f) {
+      safe += c;
+    } else {
+      safe += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 0xf]};
+    }
+  }
+  return safe;
+}
+
+void to_journal(Priority priority, std::string_view id, const std::string& text, std::initializer_list<Field> fields) {
+  std::vector<std::string> lines{"PRIORITY=" + std::to_string(static_cast<int>(priority)), "MESSAGE=" + text,
+                                 "NRD_MESSAGE=" + std::string(id), "SYSLOG_IDENTIFIER=nrd"};
+  for (const auto& [name, value] : fields) lines.push_back("NRD_" + std::string(name) + "=" + escaped(value));
+  std::vector<iovec> parts;
+  for (std::string& line : lines) parts.push_back({line.data(), line.size()});
+  ::sd_journal_sendv(parts.data(), static_cast<int>(parts.size()));
+}
+
+void to_stderr(Priority priority, std::string_view id, const std::string& text, std::initializer_list<Field> fields) {
+  constexpr const char* kNames[] = {"emerg", "alert", "crit", "error", "warning", "notice", "info", "debug"};
+  std::string line = std::string("nrd ") + kNames[static_cast<int>(priority)] + " " + std::string(id) + ": " + text;
+  for (const auto& [name, value] : fields) line += " " + std::string(name) + "=" + escaped(value);
+  line += '\n';
+  // One write, so that lines of different threads do not mix. Nobody is left to tell if stderr is gone.
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace
+
+void set_lowest(Priority lowest) { lowest_priority = lowest; }
+
+void write(Priority priority, std::string_view id, std::string_view text, std::initializer_list<Field> fields) {
+  if (priority > lowest_priority.load()) return;
+  const std::string safe = escaped(text);
+  if (under_journald()) {
+    to_journal(priority, id, safe, fields);
+  } else {
+    to_stderr(priority, id, safe, fields);
+  }
+}
+
+}  // namespace nrd::log

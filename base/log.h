@@ -1,0 +1,40 @@
+// The journal. Every line has a priority, a stable message id that docs/messages.md explains, and named fields.
+//
+// Under systemd the lines go to journald with their fields (NRD_MESSAGE=..., NRD_WORKLOAD=...); elsewhere to stderr as one
+// line of text. Any thread may call. A text from outside is escaped, so that nobody can forge a line.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace nrd::log {
+
+enum class Priority { Error = 3, Warning = 4, Notice = 5, Info = 6, Debug = 7 };  // syslog(3)
+
+using Field = std::pair<std::string_view, std::string>;  // upper-case name without prefix, value
+
+// Lines below `lowest` are dropped. Info unless set; call before threads start.
+void set_lowest(Priority lowest);
+
+void write(Priority priority, std::string_view message_id, std::string_view text,
+           std::initializer_list<Field> fields = {});
+
+inline void error(std::string_view id, std::string_view text, std::initializer_list<Field> fields = {}) {
+  write(Priority::Error, id, text, fields);
+}
+inline void warning(std::string_view id, std::string_view text, std::initializer_list<Field> fields = {}) {
+  write(Priority::Warning, id, text, fields);
+}
+inline void notice(std::string_view id, std::string_view text, std::initializer_list<Field> fields = {}) {
+  write(Priority::Notice, id, text, fields);
+}
+inline void info(std::string_view id, std::string_view text, std::initializer_list<Field> fields = {}) {
+  write(Priority::Info, id, text, fields);
+}
+inline void debug(std::string_view id, std::string_view text, std::initializer_list<Field> fields = {}) {
+  write(Priority::Debug, id, text, fields);
+}
+
+}  // namespace nrd::log

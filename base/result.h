@@ -1,0 +1,53 @@
+// How everything below api/ says that it failed.
+//
+// A Result<T> is a value or an Error. An Error has two readers: `message` and `field` go to the client (what, where, what
+// is allowed), `detail` goes to the journal (errno, path, library code) and never leaves the host.
+#pragma once
+
+#include <string>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace nrd {
+
+// A closed list: api/ maps each of them to one HTTP status.
+enum class ErrorCode {
+  BadRequest,   // the client's input is wrong
+  NotFound,     // no such workload
+  CpuTaken,     // `subject`: the CPUs, "1 2 5"
+  UuidTaken,    // `subject`: the id of the workload that has it
+  NotEnough,    // valid, but too few free ways now; `subject`: the cache id
+  NoClass,      // valid, but every class of service is in use
+  Unsupported,  // this node lacks the capability
+  Busy,         // withdrawn before it began; try again
+  Frozen,       // the store's state is unknown; no writes until it is clear
+  Hardware,     // the hardware did not take what was written
+  Store,        // nothing was stored, nothing was changed
+  Internal,
+};
+
+struct Error {
+  ErrorCode code = ErrorCode::Internal;
+  std::string field;    // JSON pointer into the request ("/cache/min"), empty if no single field is at fault
+  std::string message;  // one line for the client
+  std::string detail;   // one line for the journal
+  std::string allowed;  // what would have been accepted, empty if that cannot be said in a line
+  std::string subject;  // the bare thing it is about where the code says so, for clients that match on texts
+
+  friend bool operator==(const Error&, const Error&) = default;
+};
+
+template <typename T>
+using Result = tl::expected<T, Error>;
+
+using Failure = tl::unexpected<Error>;
+
+inline Failure fail(ErrorCode code, std::string message, std::string detail = {}) {
+  return Failure(Error{code, {}, std::move(message), std::move(detail), {}, {}});
+}
+
+inline Failure fail_at(ErrorCode code, std::string field, std::string message, std::string allowed = {}) {
+  return Failure(Error{code, std::move(field), std::move(message), {}, std::move(allowed), {}});
+}
+
+}  // namespace nrd

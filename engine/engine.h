@@ -1,0 +1,64 @@
+// The one writer. A thread of its own owns hardware, store and working state; everybody else submits commands and reads
+// the published NodeState.
+//
+// Commands that wait together share one commit. `done` is called exactly once for each command, on the engine thread,
+// after the commit and after the new state is published; it must not block.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <variant>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "engine/hardware.h"
+#include "engine/node_state.h"
+#include "engine/workload.h"
+#include "store/store.h"
+
+namespace nrd {
+
+struct CreateWorkload {
+  Spec spec;
+};
+struct PatchWorkload {
+  WorkloadId id;
+  SpecPatch patch;
+};
+struct DeleteWorkload {
+  WorkloadId id;
+};
+using Command = std::variant<CreateWorkload, PatchWorkload, DeleteWorkload>;
+
+// What was done: the state after it, and the workload as it is (as it was, for a delete).
+struct Done {
+  std::shared_ptr<const NodeState> state;
+  Workload workload;
+};
+using Outcome = Result<Done>;
+
+struct EngineOptions {
+  PoolSizes pools;
+  bool shrink = false;                          // best effort gives way to newcomers
+  std::chrono::milliseconds drift_interval{30000};  // 0: never look
+  std::chrono::milliseconds begin_deadline{10000};  // a command not begun by then is withdrawn (ErrorCode::Busy)
+  size_t queue_limit = 1024;                    // more waiting commands are refused at once (ErrorCode::Busy)
+};
+
+class Engine {
+ public:
+  // Loads the store, converges the hardware to what it holds, publishes. Fails if the store cannot be read or the
+  // configuration does not fit the node; hardware that refuses is reported in NodeState::health, not here.
+  static Result<std::unique_ptr<Engine>> start(Hardware& hardware, store::Store& store, const Clock& clock,
+                                               EngineOptions options);
+  virtual ~Engine() = default;  // stops: commands already accepted are finished first, the hardware stays as it is
+
+  virtual std::shared_ptr<const NodeState> state() const = 0;
+  // From any thread.
+  virtual void submit(Command command, std::function<void(Outcome)> done) = 0;
+  // Moves on with every turn of the engine's loop, for a watchdog: a thread that hangs in hardware no longer beats.
+  virtual std::chrono::steady_clock::time_point last_beat() const = 0;
+};
+
+}  // namespace nrd

@@ -1,0 +1,46 @@
+// What the node is and holds at one moment. Immutable once published; reads use it and never wait.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "engine/hardware.h"
+#include "engine/pools.h"
+#include "engine/workload.h"
+#include "store/records.h"
+
+namespace nrd {
+
+// What the owned knobs said before nrd touched them, in this boot.
+struct Baselines {
+  std::map<ClosId, std::map<CacheId, WayMask>> ways;
+  std::map<CpuId, ClosId> cpus;
+  friend bool operator==(const Baselines&, const Baselines&) = default;
+};
+
+struct Health {
+  bool writes_frozen = false;      // the last commit's outcome is unknown
+  std::string hardware_problem;    // why hardware and setting differ, empty if they agree
+  uint64_t drift_repairs = 0;      // knobs found changed by others and put back, since start
+  friend bool operator==(const Health&, const Health&) = default;
+};
+
+struct NodeState {
+  uint64_t revision = 0;  // of the store
+  NodeFacts facts;
+  std::optional<Layout> layout;  // absent on a node without L3 CAT
+  std::map<WorkloadId, Workload> workloads;
+  Baselines baselines;
+  Observed observed;  // as last read: shows what others hold
+  Health health;
+};
+
+// Ways of `cache` that no workload, foreign group or infra reserve holds; those of the OS floor are not counted as free.
+WayMask free_ways(const NodeState& state, CacheId cache);
+// The workload that owns `cpu`, if any.
+const Workload* owner_of(const NodeState& state, CpuId cpu);
+// Ways the root class (the OS) has on `cache` under the current setting.
+WayMask os_ways(const NodeState& state, CacheId cache);
+
+}  // namespace nrd

@@ -1,0 +1,40 @@
+// How the ways of each L3 cache are divided: OS at the low end, then guarantee, best effort, shared, infra at the top.
+//
+//   11 ways, nothing configured:   bit 0  O GGGGG BBB SS  bit 10      (OS 1, guarantee 5, best effort 3, shared 2)
+//
+// The OS ways are a floor: the root class owns all ways below the first one in use (setting.h). Infra ways are given to
+// no workload.
+#pragma once
+
+#include <optional>
+
+#include "base/result.h"
+#include "base/way_mask.h"
+#include "hw/rdt/types.h"
+
+namespace nrd {
+
+// Number of ways; what is not configured is derived from the cache.
+struct PoolSizes {
+  std::optional<unsigned> os;
+  std::optional<unsigned> guarantee;
+  std::optional<unsigned> besteffort;
+  std::optional<unsigned> shared;
+  unsigned infra = 0;
+  friend bool operator==(const PoolSizes&, const PoolSizes&) = default;
+};
+
+struct Layout {  // the same on every cache id
+  WayMask os;
+  WayMask guarantee;
+  WayMask besteffort;
+  WayMask shared;
+  WayMask infra;
+  friend bool operator==(const Layout&, const Layout&) = default;
+};
+
+// Defaults: OS min_ways, shared about a sixth, best effort about a third, guarantee the rest, none below min_ways; a cache
+// too small for all four goes without best effort, then without shared. BadRequest with the numbers if they do not fit.
+Result<Layout> plan_layout(const rdt::L3Cat& cat, const PoolSizes& sizes);
+
+}  // namespace nrd

@@ -1,0 +1,34 @@
+// The door of the RDT room: discover, observe, converge.
+//
+// Writing goes through libpqos (OS interface); reading back goes to the kernel's own files, so what is believed is what
+// the kernel says and not what the library that wrote it remembers. Only the engine thread may call: libpqos is not
+// transactional, and its resctrl lock uses SIGALRM.
+//
+// Untouched knobs are trusted between observations: converge() compares with what was last read, reads back what it
+// wrote, and takes nothing on faith after a failure. The engine's drift timer calls observe() to see the rest.
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "hw/rdt/types.h"
+
+namespace nrd::rdt {
+
+class Rdt {
+ public:
+  // Starts libpqos where the node has RDT. A node without it is not an error: discover() then says what is missing.
+  static Result<std::unique_ptr<Rdt>> start();
+  virtual ~Rdt() = default;
+
+  // CPUs, caches and capabilities as they are now; CPUs come and go, so call it again after hotplug.
+  virtual Result<Node> discover() = 0;
+  // Every class and every foreign group, read from the kernel. Empty on a node without RDT.
+  virtual Result<Observed> observe() = 0;
+  // Writes what differs, takes bits away before handing them out, reads back. ErrorCode::Hardware names the first knob
+  // that did not take its value ("class COS3 on cache 0 did not take ways 0x00f (found 0x7ff)"); then some knobs may have
+  // been written and others not: converge to the setting before. Offline CPUs must not be named.
+  virtual Result<void> converge(const Setting& wanted) = 0;
+};
+
+}  // namespace nrd::rdt

@@ -1,0 +1,71 @@
+// What is kept on disk, as rows. The store does not know what a pool or a planner is.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/way_mask.h"
+
+namespace nrd::store {
+
+using Time = std::chrono::sys_time<std::chrono::milliseconds>;  // UTC
+
+struct WorkloadRecord {
+  WorkloadId id;
+  std::string uuid;                    // empty: none was given
+  std::string origin;                  // "REST"
+  std::vector<std::string> core_ids;   // as the client wrote them, in order
+  uint32_t max_ways = 0;               // asked for
+  uint32_t min_ways = 0;
+  std::string pool;                    // granted: "guarantee", "besteffort", "shared"
+  ClosId clos;
+  std::map<CacheId, WayMask> ways;     // granted, only the caches its CPUs touch
+  Time created;
+  Time updated;
+  friend bool operator==(const WorkloadRecord&, const WorkloadRecord&) = default;
+};
+
+// The value a knob had before nrd touched it for the first time since boot.
+struct WaysBaseline {
+  ClosId clos;
+  CacheId cache;
+  WayMask ways;
+  friend bool operator==(const WaysBaseline&, const WaysBaseline&) = default;
+};
+struct CpuBaseline {
+  CpuId cpu;
+  ClosId clos;
+  friend bool operator==(const CpuBaseline&, const CpuBaseline&) = default;
+};
+struct Baselines {
+  std::string boot_id;  // of the boot they were read in; another boot's are worth nothing
+  std::vector<WaysBaseline> ways;  // ordered by class, cache
+  std::vector<CpuBaseline> cpus;   // ordered by CPU
+  friend bool operator==(const Baselines&, const Baselines&) = default;
+};
+
+// All that the store holds.
+struct Records {
+  uint64_t revision = 0;      // grows by one with each commit
+  uint64_t next_id = 1;       // the next workload's id; never goes back
+  std::vector<WorkloadRecord> workloads;  // ordered by id
+  Baselines baselines;
+  friend bool operator==(const Records&, const Records&) = default;
+};
+
+// One transaction.
+struct Change {
+  uint64_t next_id = 1;
+  std::vector<WorkloadRecord> put;    // new, or replaces the one with the same id whole
+  std::vector<WorkloadId> removed;
+  // Baselines of a new boot: all old ones are dropped first. Empty: keep those there are.
+  std::string new_boot_id;
+  std::vector<WaysBaseline> ways_baselines;  // added
+  std::vector<CpuBaseline> cpu_baselines;    // added
+};
+
+}  // namespace nrd::store
