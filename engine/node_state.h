@@ -36,10 +36,17 @@ struct NodeState {
   Health health;
 };
 
+// Ways of `cache` that groups hold which nrd does not own. A class or group with all ways constrains nothing and holds none.
+WayMask foreign_ways(const NodeState& state, CacheId cache);
+// Class n is free for a workload: no CPUs, no tasks, all ways on every cache. libpqos creates COS1..COSn-1 at start and so
+// takes every CLOSID; a COSn that nobody uses counts as free.
+bool is_class_unused(const NodeState& state, ClosId clos);
 // Ways of `cache` that no workload, foreign group or infra reserve holds; those of the OS floor are not counted as free.
 WayMask free_ways(const NodeState& state, CacheId cache);
 // The workload that owns `cpu`, if any.
 const Workload* owner_of(const NodeState& state, CpuId cpu);
+// The hardware, as last read, gives `workload` what was granted. Offline CPUs do not count.
+bool is_applied(const NodeState& state, const Workload& workload);
 // Ways the root class (the OS) has on `cache` under the current setting.
 WayMask os_ways(const NodeState& state, CacheId cache);
 

@@ -1,0 +1,171 @@
+#include "engine/engine.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "base/guarded.h"
+#include "base/log.h"
+#include "engine/writer.h"
+
+namespace nrd {
+namespace {
+
+using Steady = std::chrono::steady_clock::time_point;
+
+// As many as one commit carries: bounds how long the first waits for the last.
+constexpr size_t kBatchLimit = 64;
+
+struct Waiting {
+  Command command;
+  std::function<void(Outcome)> done;
+  Steady begin_by;
+};
+
+class ThreadedEngine final : public Engine {
+ public:
+  ThreadedEngine(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options)
+      : clock_(clock), options_(options), writer_(hardware, store, clock, options) {}
+
+  ~ThreadedEngine() override {
+    {
+      const std::lock_guard hold(lock_);
+      stopping_ = true;
+    }
+    wake_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  // Recovery runs on the engine thread as well: libpqos binds its signal handling to the thread that calls it.
+  Result<void> start() {
+    std::unique_lock hold(lock_);
+    std::optional<Result<void>> recovered;
+    thread_ = std::thread([this, &recovered] { run(recovered); });
+    started_.wait(hold, [&] { return recovered.has_value(); });
+    return *recovered;
+  }
+
+  std::shared_ptr<const NodeState> state() const override { return published_.get(); }
+
+  void submit(Command command, std::function<void(Outcome)> done) override {
+    bool full = false;
+    {
+      const std::lock_guard hold(lock_);
+      full = stopping_ || waiting_.size() >= options_.queue_limit;
+      if (!full) waiting_.push_back({std::move(command), std::move(done), clock_.steady() + options_.begin_deadline});
+    }
+    if (full) {
+      done(fail(ErrorCode::Busy, "too many changes are waiting; try again"));
+    } else {
+      wake_.notify_one();
+    }
+  }
+
+  Steady last_beat() const override {
+    const Steady since = busy_since_.load();
+    return since == Steady{} ? clock_.steady() : since;
+  }
+
+ private:
+  void run(std::optional<Result<void>>& recovered) noexcept {
+    ::pthread_setname_np(::pthread_self(), "nrd-engine");
+    {
+      Result<void> result = writer_.recover();
+      publish();
+      const std::lock_guard hold(lock_);
+      recovered = std::move(result);
+      if (!*recovered) stopping_ = true;
+      started_.notify_one();
+    }
+    Steady next_look = clock_.steady() + options_.drift_interval;
+    for (;;) {
+      std::vector<Waiting> batch = next_batch(next_look);
+      busy_since_ = clock_.steady();
+      if (!batch.empty()) {
+        serve(std::move(batch));
+      } else if (is_stopping()) {
+        return;
+      }
+      if (options_.drift_interval.count() > 0 && clock_.steady() >= next_look) {
+        writer_.repair();
+        publish();
+        next_look = clock_.steady() + options_.drift_interval;
+      }
+      busy_since_ = Steady{};
+    }
+  }
+
+  bool is_stopping() {
+    const std::lock_guard hold(lock_);
+    return stopping_;
+  }
+
+  std::vector<Waiting> next_batch(Steady next_look) {
+    std::unique_lock hold(lock_);
+    const auto is_due = [this] { return stopping_ || !waiting_.empty(); };
+    if (options_.drift_interval.count() > 0) {
+      wake_.wait_until(hold, next_look, is_due);
+    } else {
+      wake_.wait(hold, is_due);
+    }
+    std::vector<Waiting> batch;
+    while (!waiting_.empty() && batch.size() < kBatchLimit) {
+      batch.push_back(std::move(waiting_.front()));
+      waiting_.pop_front();
+    }
+    return batch;
+  }
+
+  void serve(std::vector<Waiting> batch) {
+    const Steady begun = clock_.steady();
+    std::vector<Command> commands;
+    std::vector<std::function<void(Outcome)>> callers;
+    for (Waiting& waiting : batch) {
+      if (waiting.begin_by < begun) {
+        waiting.done(fail(ErrorCode::Busy, "the change waited too long and was withdrawn; try again"));
+        continue;
+      }
+      commands.push_back(std::move(waiting.command));
+      callers.push_back(std::move(waiting.done));
+    }
+    std::vector<Result<Workload>> outcomes = writer_.apply(commands);
+    const std::shared_ptr<const NodeState> state = publish();
+    for (size_t i = 0; i < callers.size(); ++i) {
+      callers[i](outcomes[i].map([&](Workload& workload) { return Done{state, std::move(workload)}; }));
+    }
+  }
+
+  std::shared_ptr<const NodeState> publish() {
+    auto state = std::make_shared<const NodeState>(writer_.state());
+    published_.set(state);
+    return state;
+  }
+
+  const Clock& clock_;
+  const EngineOptions options_;
+  Writer writer_;
+  Published<NodeState> published_;
+
+  std::mutex lock_;
+  std::condition_variable wake_;
+  std::condition_variable started_;
+  std::deque<Waiting> waiting_;  // guarded by lock_
+  bool stopping_ = false;        // guarded by lock_
+  std::atomic<Steady> busy_since_{Steady{}};  // zero: idle, and an idle thread is well
+  std::thread thread_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::start(Hardware& hardware, store::Store& store, const Clock& clock,
+                                              EngineOptions options) {
+  auto engine = std::make_unique<ThreadedEngine>(hardware, store, clock, options);
+  if (const Result<void> started = engine->start(); !started) return Failure(started.error());
+  return engine;
+}
+
+}  // namespace nrd

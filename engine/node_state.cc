@@ -1,0 +1,97 @@
+#include "engine/node_state.h"
+
+#include <algorithm>
+
+namespace nrd {
+namespace {
+
+bool owns_class(const NodeState& state, ClosId clos) {
+  return std::any_of(state.workloads.begin(), state.workloads.end(),
+                     [clos](const auto& entry) { return entry.second.grant.clos == clos; });
+}
+
+WayMask constrained(const rdt::Class& group, CacheId cache, WayMask all) {
+  const auto ways = group.ways.find(cache);
+  return ways == group.ways.end() || ways->second == all ? WayMask() : ways->second;
+}
+
+WayMask all_ways(const NodeState& state) {
+  return state.facts.rdt.l3_cat ? WayMask::all(state.facts.rdt.l3_cat->ways) : WayMask();
+}
+
+// The value that nrd found and will put back says nothing about others.
+bool is_claimed(const NodeState& state, ClosId clos, CacheId cache) {
+  const auto claimed = state.baselines.ways.find(clos);
+  return claimed != state.baselines.ways.end() && claimed->second.contains(cache);
+}
+
+}  // namespace
+
+WayMask foreign_ways(const NodeState& state, CacheId cache) {
+  WayMask held;
+  for (const auto& [name, group] : state.observed.rdt.foreign) {
+    held = held | constrained(group, cache, all_ways(state));
+  }
+  for (const auto& [clos, group] : state.observed.rdt.classes) {
+    if (clos == ClosId{0} || owns_class(state, clos) || is_claimed(state, clos, cache)) continue;
+    held = held | constrained(group, cache, all_ways(state));
+  }
+  return held;
+}
+
+bool is_class_unused(const NodeState& state, ClosId clos) {
+  const auto found = state.observed.rdt.classes.find(clos);
+  if (found == state.observed.rdt.classes.end()) return false;
+  const rdt::Class& group = found->second;
+  CpuSet strangers = group.cpus;
+  for (const auto& [cpu, home] : state.baselines.cpus) strangers.remove(cpu);
+  if (!strangers.empty() || group.has_tasks) return false;
+  return std::all_of(group.ways.begin(), group.ways.end(), [&](const auto& entry) {
+    return entry.second == all_ways(state) || is_claimed(state, clos, entry.first);
+  });
+}
+
+WayMask os_ways(const NodeState& state, CacheId cache) {
+  WayMask used;
+  for (const auto& [id, workload] : state.workloads) {
+    const auto granted = workload.grant.ways.find(cache);
+    if (granted != workload.grant.ways.end()) used = used | granted->second;
+  }
+  if (used.empty() || !state.layout) {
+    const auto root = state.observed.rdt.classes.find(ClosId{0});
+    if (root == state.observed.rdt.classes.end()) return all_ways(state);
+    const auto ways = root->second.ways.find(cache);
+    return ways == root->second.ways.end() ? all_ways(state) : ways->second;
+  }
+  return state.layout->os | WayMask::run(0, used.lowest());
+}
+
+WayMask free_ways(const NodeState& state, CacheId cache) {
+  if (!state.layout) return {};
+  WayMask used = state.layout->os | state.layout->infra | foreign_ways(state, cache);
+  for (const auto& [id, workload] : state.workloads) {
+    const auto granted = workload.grant.ways.find(cache);
+    if (granted != workload.grant.ways.end()) used = used | granted->second;
+  }
+  return all_ways(state) - used;
+}
+
+const Workload* owner_of(const NodeState& state, CpuId cpu) {
+  for (const auto& [id, workload] : state.workloads) {
+    if (workload.spec.cpus.contains(cpu)) return &workload;
+  }
+  return nullptr;
+}
+
+bool is_applied(const NodeState& state, const Workload& workload) {
+  const auto found = state.observed.rdt.classes.find(workload.grant.clos);
+  if (found == state.observed.rdt.classes.end()) return false;
+  const bool has_ways =
+      std::all_of(workload.grant.ways.begin(), workload.grant.ways.end(), [&](const auto& granted) {
+        const auto ways = found->second.ways.find(granted.first);
+        return ways != found->second.ways.end() && ways->second == granted.second;
+      });
+  return has_ways && (workload.spec.cpus & state.facts.rdt.online).is_subset_of(found->second.cpus);
+}
+
+}  // namespace nrd

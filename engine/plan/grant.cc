@@ -1,0 +1,240 @@
+#include "engine/plan/grant.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/plan/spec.h"
+
+namespace nrd::plan {
+namespace {
+
+// Ways of `cache` that are held by workloads (without those of `but`) or by others.
+WayMask held(const NodeState& state, const Workloads& workloads, CacheId cache, const std::set<WorkloadId>& but) {
+  WayMask ways = foreign_ways(state, cache);
+  for (const auto& [id, workload] : workloads) {
+    const auto granted = workload.grant.ways.find(cache);
+    if (!but.contains(id) && granted != workload.grant.ways.end()) ways = ways | granted->second;
+  }
+  return ways;
+}
+
+std::string on_cache(CacheId cache) { return " on cache " + std::to_string(cache.value); }
+
+Failure not_enough(CacheId cache, const std::string& field, const std::string& message, const std::string& allowed) {
+  return Failure(Error{.code = ErrorCode::NotEnough,
+                       .field = field,
+                       .message = message,
+                       .detail = {},
+                       .allowed = allowed,
+                       .subject = std::to_string(cache.value)});
+}
+
+// The class of the shared workloads if there is one, else the lowest free class. COS1 comes last: clients of RMD know it
+// as the infrastructure group's, and expect workloads from COS2 on.
+Result<ClosId> choose_class(const NodeState& state, const Workloads& workloads, Pool pool) {
+  std::set<ClosId> used;
+  for (const auto& [id, workload] : workloads) {
+    if (pool == Pool::Shared && workload.grant.pool == Pool::Shared) return workload.grant.clos;
+    used.insert(workload.grant.clos);
+  }
+  const unsigned classes = state.facts.rdt.l3_cat->classes;
+  for (unsigned i = 2; i < classes + 1; ++i) {
+    const ClosId clos{i < classes ? i : 1};
+    if (clos.value < classes && !used.contains(clos) && is_class_unused(state, clos)) return clos;
+  }
+  return fail_at(ErrorCode::NoClass, "/cache",
+                 "every class of service is in use (the node has " + std::to_string(classes) + ")",
+                 "delete a workload, or ask for the shared class with max and min 0");
+}
+
+Result<void> grant_guarantee(const NodeState& state, Workloads& workloads, Workload& workload, CacheId cache,
+                             const Grant& before) {
+  const unsigned count = workload.spec.cache.max;
+  const WayMask free = state.layout->guarantee - held(state, workloads, cache, {workload.id});
+  const auto old = before.ways.find(cache);
+  if (before.pool == Pool::Guarantee && old != before.ways.end() && old->second.count() == count) {
+    workload.grant.ways[cache] = old->second;
+    return {};
+  }
+  const std::optional<WayMask> run = place_run(free, count, state.facts.rdt.l3_cat->shareable);
+  if (!run) {
+    const std::string longest = std::to_string(free.longest_run().count());
+    return not_enough(cache, "/cache/max",
+                      "needs " + std::to_string(count) + " contiguous ways" + on_cache(cache) +
+                          "; the longest free run has " + longest,
+                      "at most " + longest);
+  }
+  workload.grant.ways[cache] = *run;
+  return {};
+}
+
+Result<void> grant_shared(const NodeState& state, const Workloads& workloads, Workload& workload, CacheId cache) {
+  std::set<WorkloadId> members{workload.id};
+  for (const auto& [id, other] : workloads) {
+    if (id == workload.id || other.grant.pool != Pool::Shared) continue;
+    members.insert(id);
+    const auto granted = other.grant.ways.find(cache);
+    if (granted == other.grant.ways.end()) continue;
+    workload.grant.ways[cache] = granted->second;  // one class has one mask
+    return {};
+  }
+  const WayMask ways = (state.layout->shared - held(state, workloads, cache, members)).longest_run();
+  if (ways.count() < state.facts.rdt.l3_cat->min_ways) {
+    return not_enough(cache, "/cache", "the shared pool" + on_cache(cache) + " is held by others", "");
+  }
+  workload.grant.ways[cache] = ways;
+  return {};
+}
+
+// The best-effort workloads on `cache` from the highest way down, newcomers last.
+std::vector<WorkloadId> besteffort_on(const Workloads& workloads, CacheId cache, const std::set<WorkloadId>& touching) {
+  std::vector<std::pair<unsigned, WorkloadId>> order;
+  for (const auto& [id, workload] : workloads) {
+    if (workload.grant.pool != Pool::BestEffort) continue;
+    const auto granted = workload.grant.ways.find(cache);
+    if (granted != workload.grant.ways.end()) {
+      order.emplace_back(WayMask::kMaxWays - granted->second.end(), id);
+    } else if (touching.contains(id)) {
+      order.emplace_back(WayMask::kMaxWays + 1, id);
+    }
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<WorkloadId> ids;
+  for (const auto& [position, id] : order) ids.push_back(id);
+  return ids;
+}
+
+// Lays out the best-effort pool of `cache` anew: packed from the top, in the order the members lie in now, so nobody
+// moves unless somebody above it left or changed its width. `newcomer` need not have ways there yet.
+Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, CacheId cache,
+                               std::optional<WorkloadId> newcomer, Shrink shrink) {
+  std::set<WorkloadId> touching;
+  if (newcomer) touching.insert(*newcomer);
+  const std::vector<WorkloadId> members = besteffort_on(workloads, cache, touching);
+  const std::set<WorkloadId> pool(members.begin(), members.end());
+  const WayMask room = (state.layout->besteffort - held(state, workloads, cache, pool)).longest_run();
+  std::vector<Demand> demands;
+  for (const WorkloadId id : members) {
+    const Workload& member = workloads.at(id);
+    const auto granted = member.grant.ways.find(cache);
+    demands.push_back({.min = member.spec.cache.min,
+                       .max = member.spec.cache.max,
+                       .now = granted == member.grant.ways.end() ? 0 : granted->second.count()});
+  }
+  const auto ways = share_ways(room.count(), demands, shrink);
+  if (!ways) {
+    unsigned others = 0;
+    for (size_t i = 0; i < members.size(); ++i) {
+      const unsigned kept = shrink == Shrink::Yes ? demands[i].min : std::max(demands[i].now, demands[i].min);
+      if (members[i] != newcomer) others += kept;
+    }
+    const unsigned left = others < room.count() ? room.count() - others : 0;
+    return not_enough(cache, "/cache/min",
+                      "needs at least " + std::to_string(newcomer ? workloads.at(*newcomer).spec.cache.min : 0) +
+                          " ways" + on_cache(cache) + "; the best-effort workloads there leave " +
+                          std::to_string(left),
+                      "at most " + std::to_string(left));
+  }
+  unsigned end = room.end();
+  for (size_t i = 0; i < members.size(); ++i) {
+    end -= (*ways)[i];
+    workloads.at(members[i]).grant.ways[cache] = WayMask::run(end, (*ways)[i]);
+  }
+  return {};
+}
+
+// Lets the best-effort workloads on `caches` have what became free. Nobody asked for it, so where the pool cannot be laid
+// out anew (others took ways of it) all stay where they are.
+void grow_back(const NodeState& state, Workloads& workloads, const std::set<CacheId>& caches, Shrink shrink) {
+  for (const CacheId cache : caches) {
+    Workloads grown = workloads;
+    if (layout_besteffort(state, grown, cache, std::nullopt, shrink)) workloads = std::move(grown);
+  }
+}
+
+// Gives `workload` its ways on every cache it touches; `before` is what it had.
+Result<Workloads> grant(const NodeState& state, Workloads workloads, Workload workload, const Grant& before,
+                        Shrink shrink) {
+  const Pool pool = *pool_of(workload.spec.cache);
+  const std::set<CacheId> touched = caches_of(state.facts.rdt, workload.spec.cpus);
+  workload.grant = {.pool = pool, .clos = {}, .ways = {}};
+
+  // Best effort keeps its place in the order; the others choose among what is free without it.
+  Workloads without = workloads;
+  without.erase(workload.id);
+  const bool keeps_class = workloads.contains(workload.id) && before.pool != Pool::Shared && pool != Pool::Shared;
+  const Result<ClosId> clos = keeps_class ? Result<ClosId>(before.clos) : choose_class(state, without, pool);
+  if (!clos) return Failure(clos.error());
+  workload.grant.clos = *clos;
+
+  for (const CacheId cache : touched) {
+    Result<void> granted;
+    switch (pool) {
+      case Pool::Guarantee: granted = grant_guarantee(state, without, workload, cache, before); break;
+      case Pool::Shared: granted = grant_shared(state, without, workload, cache); break;
+      case Pool::BestEffort: {
+        const auto old = before.ways.find(cache);
+        if (before.pool == Pool::BestEffort && old != before.ways.end()) workload.grant.ways[cache] = old->second;
+        break;
+      }
+    }
+    if (!granted) return Failure(granted.error());
+  }
+  workloads.insert_or_assign(workload.id, workload);
+  if (pool == Pool::BestEffort) {
+    for (const CacheId cache : touched) {
+      const Result<void> laid_out = layout_besteffort(state, workloads, cache, workload.id, shrink);
+      if (!laid_out) return Failure(laid_out.error());
+    }
+  }
+  std::set<CacheId> left;
+  for (const auto& [cache, ways] : before.ways) {
+    if (pool != Pool::BestEffort || !touched.contains(cache)) left.insert(cache);
+  }
+  if (before.pool == Pool::BestEffort) grow_back(state, workloads, left, shrink);
+  return workloads;
+}
+
+Spec patched(Spec spec, const SpecPatch& patch) {
+  if (patch.core_ids) spec.core_ids = *patch.core_ids;
+  if (patch.cpus) spec.cpus = *patch.cpus;
+  spec.cache.max = patch.max.value_or(spec.cache.max);
+  spec.cache.min = patch.min.value_or(spec.cache.min);
+  return spec;
+}
+
+Failure not_found() { return fail(ErrorCode::NotFound, "there is no such workload"); }
+
+}  // namespace
+
+Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& spec, Time now, Shrink shrink) {
+  if (const Result<void> checked = check(state, spec, std::nullopt); !checked) return Failure(checked.error());
+  return grant(state, state.workloads, {.id = id, .spec = spec, .grant = {}, .created = now, .updated = now}, {},
+               shrink);
+}
+
+Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& patch, Time now, Shrink shrink) {
+  const auto found = state.workloads.find(id);
+  if (found == state.workloads.end()) return not_found();
+  Workload workload = found->second;
+  workload.spec = patched(workload.spec, patch);
+  if (workload.spec == found->second.spec) return state.workloads;
+  if (const Result<void> checked = check(state, workload.spec, id); !checked) return Failure(checked.error());
+  workload.updated = now;
+  return grant(state, state.workloads, std::move(workload), found->second.grant, shrink);
+}
+
+Result<Workloads> remove(const NodeState& state, WorkloadId id, Shrink shrink) {
+  const auto found = state.workloads.find(id);
+  if (found == state.workloads.end()) return not_found();
+  Workloads workloads = state.workloads;
+  workloads.erase(id);
+  std::set<CacheId> left;
+  for (const auto& [cache, ways] : found->second.grant.ways) left.insert(cache);
+  if (state.layout && found->second.grant.pool == Pool::BestEffort) grow_back(state, workloads, left, shrink);
+  return workloads;
+}
+
+}  // namespace nrd::plan

@@ -1,0 +1,24 @@
+// The planner: from the node as it is and one change to all workloads as they would be, or a refusal that names the field
+// and what would fit. Pure: nothing is touched, and the same input gives the same plan.
+//
+// A change may alter the grants of other best-effort workloads on the caches it touches (they give way or grow back);
+// a guarantee, once granted, never moves.
+#pragma once
+
+#include <map>
+
+#include "base/result.h"
+#include "engine/node_state.h"
+#include "engine/plan/ways.h"
+#include "engine/workload.h"
+
+namespace nrd::plan {
+
+using Workloads = std::map<WorkloadId, Workload>;
+
+Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& spec, Time now, Shrink shrink);
+// A patch that changes nothing gives back the workloads as they are.
+Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& patch, Time now, Shrink shrink);
+Result<Workloads> remove(const NodeState& state, WorkloadId id, Shrink shrink);
+
+}  // namespace nrd::plan

@@ -1,0 +1,163 @@
+#include "engine/plan/spec.h"
+
+#include <string>
+
+namespace nrd::plan {
+namespace {
+
+// JSON pointer of the core_ids item that names `cpu`.
+std::string item_of(const Spec& spec, CpuId cpu) {
+  for (size_t i = 0; i < spec.core_ids.size(); ++i) {
+    const Result<CpuSet> item = CpuSet::parse(spec.core_ids[i]);
+    if (item && item->contains(cpu)) return "/core_ids/" + std::to_string(i);
+  }
+  return "/core_ids";
+}
+
+std::string spaced(const CpuSet& cpus) {
+  std::string text;
+  for (const CpuId cpu : cpus.members()) text += (text.empty() ? "" : " ") + std::to_string(cpu.value);
+  return text;
+}
+
+Failure taken(const CpuSet& cpus, const std::string& by) {
+  return Failure(Error{.code = ErrorCode::CpuTaken,
+                       .field = "/core_ids",
+                       .message = "CPU " + cpus.to_string() + " belongs to " + by,
+                       .detail = {},
+                       .allowed = "CPUs that no other workload or group has",
+                       .subject = spaced(cpus)});
+}
+
+Result<void> check_cpus_exist(const rdt::Node& node, const Spec& spec) {
+  if (spec.cpus.empty()) {
+    return fail_at(ErrorCode::BadRequest, "/core_ids", "names no CPU", "CPUs of " + node.online.to_string());
+  }
+  CpuSet cached;
+  for (const auto& [id, cpus] : node.caches) cached |= cpus;
+  const auto refuse = [&](const CpuSet& wrong, const std::string& what) {
+    return fail_at(ErrorCode::BadRequest, item_of(spec, wrong.members().front()),
+                   "CPU " + wrong.to_string() + what, "CPUs of " + (node.online & cached).to_string());
+  };
+  if (const CpuSet unknown = spec.cpus - node.possible; !unknown.empty()) {
+    return refuse(unknown, " does not exist on this node");
+  }
+  if (const CpuSet offline = spec.cpus - node.online; !offline.empty()) return refuse(offline, " is offline");
+  if (const CpuSet bare = spec.cpus - cached; !bare.empty()) return refuse(bare, " has no L3 cache");
+  return {};
+}
+
+Result<void> check_cpus_free(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
+  CpuSet conflict;
+  std::string owners;
+  for (const auto& [id, other] : state.workloads) {
+    const CpuSet both = other.spec.cpus & spec.cpus;
+    if (id == self || both.empty()) continue;
+    conflict |= both;
+    owners += (owners.empty() ? "workload " : ", ") + std::to_string(id.value);
+  }
+  if (!conflict.empty()) return taken(conflict, owners);
+
+  for (const auto& [name, group] : state.observed.rdt.foreign) {
+    if (const CpuSet both = group.cpus & spec.cpus; !both.empty()) {
+      return taken(both, "resctrl group " + name + ", which nrd does not own");
+    }
+  }
+  for (const auto& [clos, group] : state.observed.rdt.classes) {
+    CpuSet both = group.cpus & spec.cpus;
+    for (const auto& [cpu, home] : state.baselines.cpus) both.remove(cpu);  // ours: claimed before
+    if (clos != ClosId{0} && !both.empty()) {
+      return taken(both, "class COS" + std::to_string(clos.value) + ", which nrd does not own");
+    }
+  }
+  return {};
+}
+
+Result<void> check_uuid(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
+  if (spec.uuid.empty()) return {};
+  for (const auto& [id, other] : state.workloads) {
+    if (id == self || other.spec.uuid != spec.uuid) continue;
+    return Failure(Error{.code = ErrorCode::UuidTaken,
+                         .field = "/uuid",
+                         .message = "workload " + std::to_string(id.value) + " already has this uuid",
+                         .detail = {},
+                         .allowed = "a uuid that no other workload has",
+                         .subject = std::to_string(id.value)});
+  }
+  return {};
+}
+
+WayMask ways_of(const Layout& layout, Pool pool) {
+  switch (pool) {
+    case Pool::Guarantee: return layout.guarantee;
+    case Pool::BestEffort: return layout.besteffort;
+    case Pool::Shared: return layout.shared;
+  }
+  return {};
+}
+
+Result<void> check_sizes(const NodeState& state, const CacheRequest& cache) {
+  const Result<Pool> pool = pool_of(cache);
+  if (!pool) return Failure(pool.error());
+  const unsigned room = ways_of(*state.layout, *pool).count();
+  const unsigned smallest = state.facts.rdt.l3_cat->min_ways;
+  if (room == 0) {
+    return fail_at(ErrorCode::Unsupported, "/cache",
+                   std::string("the ") + to_string(*pool) + " pool has no ways on this node");
+  }
+  if (*pool == Pool::Shared) return {};
+  const std::string allowed = std::to_string(smallest) + " to " + std::to_string(room) + " ways";
+  const char* field = *pool == Pool::Guarantee ? "/cache/max" : "/cache/min";
+  if (cache.min > room) {
+    return fail_at(ErrorCode::BadRequest, field,
+                   std::to_string(cache.min) + " ways, but the " + to_string(*pool) + " pool has " +
+                       std::to_string(room),
+                   allowed);
+  }
+  if (cache.min < smallest) {
+    return fail_at(ErrorCode::BadRequest, field,
+                   std::to_string(cache.min) + " ways, but a mask on this node has at least " +
+                       std::to_string(smallest),
+                   allowed);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Pool> pool_of(const CacheRequest& request) {
+  if (request.min > request.max) {
+    return fail_at(ErrorCode::BadRequest, "/cache/min",
+                   "min is " + std::to_string(request.min) + ", but max is only " + std::to_string(request.max),
+                   "0 to max");
+  }
+  if (request.max == 0) return Pool::Shared;
+  if (request.min == 0) {
+    return fail_at(ErrorCode::BadRequest, "/cache/min",
+                   "min is 0, but max is " + std::to_string(request.max) + "; only 0/0 (the shared class) has no min",
+                   "1 to max");
+  }
+  return request.max == request.min ? Pool::Guarantee : Pool::BestEffort;
+}
+
+Result<void> check(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
+  const rdt::Node& node = state.facts.rdt;
+  if (!node.l3_cat || !state.layout) {
+    const std::string why = node.missing.empty() ? "this node has no L3 CAT" : node.missing.front();
+    return fail_at(ErrorCode::Unsupported, "/cache", "cache ways cannot be granted here: " + why);
+  }
+  return check_cpus_exist(node, spec)
+      .and_then([&] { return check_uuid(state, spec, self); })
+      .and_then([&] { return check_cpus_free(state, spec, self); })
+      .and_then([&] { return check_sizes(state, spec.cache); });
+}
+
+std::set<CacheId> caches_of(const rdt::Node& node, const CpuSet& cpus) {
+  std::set<CacheId> touched;
+  for (const auto& [id, members] : node.caches) {
+    if (members.intersects(cpus)) touched.insert(id);
+  }
+  return touched;
+}
+
+}  // namespace nrd::plan

@@ -1,0 +1,23 @@
+// What can be said against a spec before any way is looked for.
+#pragma once
+
+#include <optional>
+#include <set>
+
+#include "base/result.h"
+#include "engine/node_state.h"
+#include "engine/workload.h"
+
+namespace nrd::plan {
+
+// The pool that max and min ask for, or BadRequest (max > 0 with min = 0, min > max).
+Result<Pool> pool_of(const CacheRequest& request);
+
+// All checks that need no free way: capability, CPUs (exist, online, nobody else's), uuid, sizes against pool and
+// min_cbm_bits. `self` is the workload being patched, which does not conflict with itself.
+Result<void> check(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self);
+
+// The L3 caches that the CPUs touch.
+std::set<CacheId> caches_of(const rdt::Node& node, const CpuSet& cpus);
+
+}  // namespace nrd::plan

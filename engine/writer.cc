@@ -1,0 +1,357 @@
+#include "engine/writer.h"
+
+#include <algorithm>
+
+#include "base/invariant.h"
+#include "base/log.h"
+#include "engine/setting.h"
+
+namespace nrd {
+namespace {
+
+Time now(const Clock& clock) { return std::chrono::floor<std::chrono::milliseconds>(clock.now()); }
+
+Baselines from_records(const store::Baselines& records) {
+  Baselines baselines;
+  for (const auto& [clos, cache, ways] : records.ways) baselines.ways[clos][cache] = ways;
+  for (const auto& [cpu, clos] : records.cpus) baselines.cpus[cpu] = clos;
+  return baselines;
+}
+
+void add_baselines(store::Change& change, const Baselines& added) {
+  for (const auto& [clos, caches] : added.ways) {
+    for (const auto& [cache, ways] : caches) change.ways_baselines.push_back({clos, cache, ways});
+  }
+  for (const auto& [cpu, clos] : added.cpus) change.cpu_baselines.push_back({cpu, clos});
+}
+
+void merge(Baselines& baselines, const Baselines& added) {
+  for (const auto& [clos, caches] : added.ways) baselines.ways[clos].insert(caches.begin(), caches.end());
+  baselines.cpus.insert(added.cpus.begin(), added.cpus.end());
+}
+
+}  // namespace
+
+Writer::Writer(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options)
+    : hardware_(hardware),
+      store_(store),
+      clock_(clock),
+      options_(options),
+      shrink_(options.shrink ? plan::Shrink::Yes : plan::Shrink::No) {}
+
+Result<void> Writer::discover() {
+  Result<NodeFacts> facts = hardware_.discover();
+  if (!facts) return Failure(facts.error());
+  state_.layout.reset();
+  if (facts->rdt.l3_cat) {
+    const Result<Layout> layout = plan_layout(*facts->rdt.l3_cat, options_.pools);
+    if (!layout) return Failure(layout.error());
+    state_.layout = *layout;
+  }
+  state_.facts = std::move(*facts);
+  return {};
+}
+
+Result<void> Writer::recover() {
+  if (const Result<void> discovered = discover(); !discovered) return discovered;
+  const Result<store::Records> records = store_.load();
+  if (!records) return Failure(records.error());
+  for (const store::WorkloadRecord& record : records->workloads) {
+    const Result<Workload> workload = from_record(record);
+    if (!workload) return Failure(workload.error());
+    state_.workloads.emplace(workload->id, *workload);
+  }
+  next_id_ = records->next_id;
+  state_.revision = records->revision;
+  // Another boot's baselines tell what registers said that have been reset since.
+  if (records->baselines.boot_id == state_.facts.boot_id) state_.baselines = from_records(records->baselines);
+
+  Result<Observed> observed = hardware_.observe();
+  if (!observed) {
+    note_hardware_problem(observed.error());
+    return {};
+  }
+  state_.observed = std::move(*observed);
+  const Result<void> converged = claim(state_).and_then([&] { return converge(state_); });
+  if (!converged) note_hardware_problem(converged.error());
+  return {};
+}
+
+Result<plan::Workloads> Writer::plan(const Command& command) {
+  const Time time = now(clock_);
+  if (const auto* create = std::get_if<CreateWorkload>(&command)) {
+    return plan::create(state_, WorkloadId{next_id_}, create->spec, time, shrink_);
+  }
+  if (const auto* patch = std::get_if<PatchWorkload>(&command)) {
+    return plan::patch(state_, patch->id, patch->patch, time, shrink_);
+  }
+  return plan::remove(state_, std::get<DeleteWorkload>(command).id, shrink_);
+}
+
+// A plan that touches cold knobs is made on a fresh observation: others may have taken them since the last one.
+Result<plan::Workloads> Writer::plan_on_fresh_ground(const Command& command) {
+  Result<plan::Workloads> planned = plan(command);
+  if (!planned) return planned;
+  NodeState wanted = state_;
+  wanted.workloads = *planned;
+  const Baselines cold = unclaimed(setting_of(wanted), state_.baselines, state_.observed);
+  if (cold == Baselines{}) return planned;
+  Result<Observed> observed = hardware_.observe();
+  if (!observed) return Failure(observed.error());
+  if (*observed == state_.observed) return planned;
+  state_.observed = std::move(*observed);
+  return plan(command);
+}
+
+Result<void> Writer::claim(const NodeState& wanted) {
+  const Baselines added = unclaimed(setting_of(wanted), state_.baselines, state_.observed);
+  if (added == Baselines{}) return {};
+  const NodeState before = state_;
+  merge(state_.baselines, added);
+  store::Change change;
+  change.next_id = next_id_;
+  // The first claim of a boot replaces what is stored of the boot before.
+  if (before.baselines == Baselines{}) change.new_boot_id = state_.facts.boot_id;
+  add_baselines(change, added);
+  return commit(std::move(change), before);
+}
+
+Result<void> Writer::converge(const NodeState& wanted) {
+  NodeState claimed = wanted;
+  claimed.baselines = state_.baselines;
+  const Setting setting = setting_of(claimed);
+  const Result<void> converged = hardware_.converge(setting);
+  if (!converged) return converged;
+  state_.observed = overlaid(std::move(state_.observed), setting);
+  state_.health.hardware_problem.clear();
+  return {};
+}
+
+void Writer::converge_back() {
+  const Result<void> converged = converge(state_);
+  if (converged) return;
+  note_hardware_problem(converged.error());
+  if (Result<Observed> observed = hardware_.observe()) state_.observed = std::move(*observed);
+}
+
+Result<WorkloadId> Writer::apply_one(const Command& command) {
+  Result<plan::Workloads> planned = plan_on_fresh_ground(command);
+  if (!planned) return Failure(planned.error());
+  WorkloadId id{next_id_};
+  if (const auto* patch = std::get_if<PatchWorkload>(&command)) id = patch->id;
+  if (const auto* remove = std::get_if<DeleteWorkload>(&command)) id = remove->id;
+  if (*planned == state_.workloads) return id;
+
+  NodeState wanted = state_;
+  wanted.workloads = std::move(*planned);
+  if (const Result<void> claimed = claim(wanted); !claimed) return Failure(claimed.error());
+  if (const Result<void> converged = converge(wanted); !converged) {
+    log::error("CONVERGE_FAILED", converged.error().message, {{"DETAIL", converged.error().detail}});
+    converge_back();
+    return Failure(converged.error());
+  }
+  state_.workloads = std::move(wanted.workloads);
+  if (std::holds_alternative<CreateWorkload>(command)) ++next_id_;
+  return id;
+}
+
+std::vector<Result<Workload>> Writer::apply(std::span<const Command> commands) {
+  std::vector<Result<Workload>> outcomes;
+  if (before_unknown_) {
+    if (const Result<void> resolved = resolve_unknown(); !resolved) {
+      outcomes.assign(commands.size(), Failure(resolved.error()));
+      return outcomes;
+    }
+  }
+  const NodeState before = state_;
+  const uint64_t id_before = next_id_;
+  for (const Command& command : commands) {
+    if (before_unknown_) {  // the claim of a command before this one
+      outcomes.push_back(fail(ErrorCode::Frozen, "the store does not answer clearly; nothing was changed"));
+      continue;
+    }
+    // A deleted workload is answered as it was; the others as they are when the batch is through.
+    std::optional<Workload> deleted;
+    if (const auto* remove = std::get_if<DeleteWorkload>(&command)) {
+      const auto found = state_.workloads.find(remove->id);
+      if (found != state_.workloads.end()) deleted = found->second;
+    }
+    const Result<WorkloadId> applied = apply_one(command);
+    if (!applied) {
+      outcomes.push_back(Failure(applied.error()));
+    } else {
+      outcomes.push_back(deleted ? *deleted : state_.workloads.at(*applied));
+    }
+  }
+  if (before_unknown_) return all_frozen(std::move(outcomes), before);
+  if (const Result<void> committed = commit_workloads(before); !committed) {
+    if (!before_unknown_) next_id_ = id_before;
+    for (Result<Workload>& outcome : outcomes) {
+      if (outcome) outcome = Failure(committed.error());
+    }
+    return outcomes;
+  }
+  for (Result<Workload>& outcome : outcomes) {
+    if (!outcome) continue;
+    const auto found = state_.workloads.find(outcome->id);
+    if (found != state_.workloads.end()) outcome = found->second;
+  }
+  return outcomes;
+}
+
+// A claim's outcome is unknown, so nothing of this batch was committed: all of it is taken back.
+std::vector<Result<Workload>> Writer::all_frozen(std::vector<Result<Workload>> outcomes, const NodeState& before) {
+  before_unknown_->workloads = before.workloads;
+  after_unknown_->workloads = before.workloads;
+  state_.workloads = before.workloads;
+  converge_back();
+  for (Result<Workload>& outcome : outcomes) {
+    if (outcome) outcome = fail(ErrorCode::Frozen, "the store does not answer clearly; nothing was changed");
+  }
+  return outcomes;
+}
+
+Result<void> Writer::commit_workloads(const NodeState& before) {
+  store::Change change;
+  change.next_id = next_id_;
+  for (const auto& [id, workload] : state_.workloads) {
+    const auto old = before.workloads.find(id);
+    if (old == before.workloads.end() || old->second != workload) change.put.push_back(to_record(workload));
+  }
+  for (const auto& [id, workload] : before.workloads) {
+    if (!state_.workloads.contains(id)) change.removed.push_back(id);
+  }
+  if (change.put.empty() && change.removed.empty()) return {};
+  // Claims made by commands of this batch are on disk whatever becomes of the workloads.
+  NodeState undone = state_;
+  undone.workloads = before.workloads;
+  return commit(std::move(change), undone);
+}
+
+// Commits `change`, which leads from `before` to state_. Not done: state_ and the hardware are `before` again.
+Result<void> Writer::commit(store::Change change, const NodeState& before) {
+  const store::CommitOutcome outcome = store_.commit(change);
+  switch (outcome.committed) {
+    case store::Committed::Done: ++state_.revision; return {};
+    case store::Committed::NotDone: {
+      log::error("COMMIT_NOT_DONE", "the store did not take a change; nothing was changed", {{"DETAIL", outcome.detail}});
+      const bool hardware_moved = before.workloads != state_.workloads;
+      state_.workloads = before.workloads;
+      state_.baselines = before.baselines;
+      if (hardware_moved) converge_back();
+      return fail(ErrorCode::Store, "the change could not be stored, so nothing was changed; is the disk full?",
+                  outcome.detail);
+    }
+    case store::Committed::Unknown: break;
+  }
+  log::error("COMMIT_UNKNOWN", "the disk failed while a change was being stored; opening the store anew to see",
+             {{"DETAIL", outcome.detail}});
+  before_unknown_ = before;
+  after_unknown_ = state_;
+  return resolve_unknown();
+}
+
+// Asks the store, opened anew, which of the two states it holds, and converges the hardware to that one. Success means
+// the change is stored.
+Result<void> Writer::resolve_unknown() {
+  INVARIANT(before_unknown_ && after_unknown_);
+  const Result<uint64_t> revision = store_.reopen();
+  if (!revision) {
+    state_.health.writes_frozen = true;
+    // Readers keep seeing what was acknowledged.
+    state_.workloads = before_unknown_->workloads;
+    log::error("WRITES_FROZEN", "the store cannot be opened again; no change is accepted until it can",
+               {{"DETAIL", revision.error().detail}});
+    return fail(ErrorCode::Frozen,
+                "the disk failed while a change was being stored; its outcome is unknown until the store can be read",
+                revision.error().detail);
+  }
+  const bool was_frozen = state_.health.writes_frozen;
+  const bool done = *revision == after_unknown_->revision + 1;
+  NodeState settled = done ? *std::move(after_unknown_) : *std::move(before_unknown_);
+  before_unknown_.reset();
+  after_unknown_.reset();
+  settled.observed = state_.observed;
+  settled.health = state_.health;
+  settled.health.writes_frozen = false;
+  settled.revision = *revision;
+  state_ = std::move(settled);
+  // The id of a create that was stored is used up, that of one that was not may be given again.
+  if (const Result<store::Records> records = store_.load()) next_id_ = records->next_id;
+  converge_back();
+  log::notice("COMMIT_RESOLVED", done ? "the store holds the change" : "the store does not hold the change");
+  if (done || was_frozen) return {};
+  return fail(ErrorCode::Store, "the change could not be stored, so nothing was changed; is the disk failing?");
+}
+
+void Writer::note_hardware_problem(const Error& error) {
+  if (state_.health.hardware_problem != error.message) {
+    log::error("HARDWARE_PROBLEM", error.message, {{"DETAIL", error.detail}});
+  }
+  state_.health.hardware_problem = error.message;
+}
+
+// A knob that no workload needs and that somebody else has changed is no longer ours: drop the claim, leave it alone.
+void Writer::let_go_of_unused(const Setting& wanted) {
+  NodeState idle = state_;
+  idle.workloads.clear();
+  const Setting unused = setting_of(idle);
+  Baselines kept = state_.baselines;
+  for (const auto& [clos, caches] : unused.rdt.ways) {
+    for (const auto& [cache, baseline] : caches) {
+      const bool needed = std::any_of(state_.workloads.begin(), state_.workloads.end(), [&](const auto& entry) {
+        const Grant& grant = entry.second.grant;
+        return grant.ways.contains(cache) && (grant.clos == clos || clos == ClosId{0});
+      });
+      const auto group = state_.observed.rdt.classes.find(clos);
+      if (needed || group == state_.observed.rdt.classes.end()) continue;
+      const auto ways = group->second.ways.find(cache);
+      if (ways != group->second.ways.end() && ways->second != baseline) kept.ways[clos].erase(cache);
+    }
+    if (kept.ways[clos].empty()) kept.ways.erase(clos);
+  }
+  for (const auto& [cpu, home] : unused.rdt.cpus) {
+    if (owner_of(state_, cpu) != nullptr) continue;
+    const auto group = state_.observed.rdt.classes.find(home);
+    if (group == state_.observed.rdt.classes.end() || !group->second.cpus.contains(cpu)) kept.cpus.erase(cpu);
+  }
+  if (kept == state_.baselines) return;
+  log::notice("CLAIM_DROPPED", "others changed classes or CPUs that no workload needs; leaving them alone",
+              {{"WHAT", differences(wanted, state_.observed).front()}});
+  const NodeState before = state_;
+  state_.baselines = kept;
+  store::Change change;
+  change.next_id = next_id_;
+  change.new_boot_id = state_.facts.boot_id;
+  add_baselines(change, kept);
+  // If it is not stored the claim stays, and the next turn tries again.
+  [[maybe_unused]] const Result<void> committed = commit(std::move(change), before);
+}
+
+void Writer::repair() {
+  if (before_unknown_ && !resolve_unknown()) return;
+  const std::string boot_id = state_.facts.boot_id;
+  const Result<void> discovered = discover();
+  Result<Observed> observed = hardware_.observe();
+  if (!discovered || !observed) {
+    note_hardware_problem(discovered ? observed.error() : discovered.error());
+    return;
+  }
+  state_.observed = std::move(*observed);
+  if (state_.facts.boot_id != boot_id) state_.baselines = {};
+  if (!differences(setting_of(state_), state_.observed).empty()) let_go_of_unused(setting_of(state_));
+  const std::vector<std::string> drifted = differences(setting_of(state_), state_.observed);
+  const bool cold = unclaimed(setting_of(state_), state_.baselines, state_.observed) != Baselines{};
+  if (drifted.empty() && !cold) {
+    state_.health.hardware_problem.clear();
+    return;
+  }
+  const Result<void> converged = claim(state_).and_then([&] { return converge(state_); });
+  if (!converged) return note_hardware_problem(converged.error());
+  if (drifted.empty()) return;
+  state_.health.drift_repairs += drifted.size();
+  log::warning("DRIFT_REPAIRED", "others changed what workloads were granted; it was put back",
+               {{"WHAT", drifted.front()}, {"COUNT", std::to_string(drifted.size())}});
+}
+
+}  // namespace nrd

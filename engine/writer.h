@@ -1,0 +1,67 @@
+// The transaction: plan, claim, converge, commit. Written once, here; engine.cc adds the thread and the queue.
+//
+// What a power cut (or kill -9) leaves behind, and what the next start makes of it:
+//
+//   after     store                 hardware              after the next start
+//   plan      before                before                before
+//   claim     before, baselines     before                before
+//   converge  before, baselines     after (or partly)     before: owned knobs say what the stored workloads ask for
+//   commit    after                 after                 after
+//
+// An answer is given after the commit only, so what was acknowledged is in the last row and what was not is either in the
+// last row too (the client may ask) or nowhere.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/engine.h"
+#include "engine/plan/grant.h"
+
+namespace nrd {
+
+class Writer {
+ public:
+  Writer(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options);
+
+  // Start after stop, crash or reboot: converges the hardware to what the store holds.
+  Result<void> recover();
+  // One outcome for each command, in order; all of them share one commit. `Done::state` is left to the publisher.
+  std::vector<Result<Workload>> apply(std::span<const Command> commands);
+  // Drift and hotplug: puts back what others changed under our workloads, lets go of what they took while we did not
+  // need it, and tries again what failed before.
+  void repair();
+
+  const NodeState& state() const { return state_; }
+
+ private:
+  Result<void> discover();
+  Result<plan::Workloads> plan(const Command& command);
+  Result<plan::Workloads> plan_on_fresh_ground(const Command& command);
+  Result<void> claim(const NodeState& wanted);
+  Result<void> converge(const NodeState& wanted);
+  void converge_back();
+  Result<WorkloadId> apply_one(const Command& command);
+  std::vector<Result<Workload>> all_frozen(std::vector<Result<Workload>> outcomes, const NodeState& before);
+  Result<void> commit_workloads(const NodeState& before);
+  Result<void> commit(store::Change change, const NodeState& before);
+  Result<void> resolve_unknown();
+  void let_go_of_unused(const Setting& wanted);
+  void note_hardware_problem(const Error& error);
+
+  Hardware& hardware_;
+  store::Store& store_;
+  const Clock& clock_;
+  EngineOptions options_;
+  plan::Shrink shrink_;
+  NodeState state_;
+  uint64_t next_id_ = 1;
+  // The state before a commit whose outcome is unknown; while it is set, nothing is written.
+  std::optional<NodeState> before_unknown_;
+  std::optional<NodeState> after_unknown_;
+};
+
+}  // namespace nrd
