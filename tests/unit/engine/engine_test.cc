@@ -1,0 +1,111 @@
+#include "engine/engine.h"
+
+#include <doctest/doctest.h>
+
+#include <future>
+#include <thread>
+
+#include "tests/unit/engine/fake_node.h"
+
+using namespace nrd;
+using nrd::testing::a_spec;
+using nrd::testing::FakeHardware;
+using nrd::testing::FakeStore;
+
+namespace {
+
+Outcome submit(Engine& engine, Command command) {
+  std::promise<Outcome> promise;
+  engine.submit(std::move(command), [&promise](Outcome outcome) { promise.set_value(std::move(outcome)); });
+  return promise.get_future().get();
+}
+
+}  // namespace
+
+TEST_CASE("of two requests for the same CPU at once exactly one wins") {
+  FakeHardware hardware({});
+  FakeStore store;
+  const SystemClock clock;
+  const auto engine = *Engine::start(hardware, store, clock, {});
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::future<Outcome>> racers;
+    for (int i = 0; i < 4; ++i) {
+      racers.push_back(std::async(std::launch::async, [&engine] {
+        return submit(*engine, CreateWorkload{a_spec("3").ways(1, 1)});
+      }));
+    }
+    std::optional<WorkloadId> winner;
+    for (auto& racer : racers) {
+      const Outcome outcome = racer.get();
+      if (outcome) {
+        CHECK_FALSE(winner);
+        winner = outcome->workload.id;
+      } else {
+        CHECK(outcome.error().code == ErrorCode::CpuTaken);
+      }
+    }
+    REQUIRE(winner);
+    CHECK(engine->state()->workloads.size() == 1);
+    CHECK(submit(*engine, DeleteWorkload{*winner}));
+  }
+}
+
+TEST_CASE("readers see whole states while a writer works") {
+  FakeHardware hardware({});
+  FakeStore store;
+  const SystemClock clock;
+  const auto engine = *Engine::start(hardware, store, clock, {.drift_interval = std::chrono::milliseconds(1)});
+  std::atomic<bool> stop{false};
+  std::thread reader([&] {
+    uint64_t last = 0;
+    while (!stop) {
+      const auto state = engine->state();
+      CHECK(state->revision >= last);
+      last = state->revision;
+      for (const auto& [id, workload] : state->workloads) CHECK(is_applied(*state, workload));
+    }
+  });
+  for (int round = 0; round < 200; ++round) {
+    const Outcome created = submit(*engine, CreateWorkload{a_spec("0-3").ways(2, 2)});
+    REQUIRE(created);
+    REQUIRE(submit(*engine, DeleteWorkload{created->workload.id}));
+  }
+  stop = true;
+  reader.join();
+}
+
+TEST_CASE("commands accepted before a stop are answered, later ones are refused") {
+  FakeHardware hardware({});
+  FakeStore store;
+  const SystemClock clock;
+  auto engine = *Engine::start(hardware, store, clock, {});
+  std::atomic<int> answered{0};
+  for (unsigned cpu = 0; cpu < 5; ++cpu) {
+    engine->submit(CreateWorkload{a_spec(std::to_string(cpu)).ways(1, 1)}, [&](const Outcome& outcome) {
+      if (outcome) ++answered;
+    });
+  }
+  engine.reset();
+  CHECK(answered == 5);
+  CHECK(store.records.workloads.size() == 5);
+}
+
+TEST_CASE("a command that waited beyond its deadline is withdrawn") {
+  FakeHardware hardware({});
+  FakeStore store;
+  const SystemClock clock;
+  const auto engine = *Engine::start(hardware, store, clock, {.begin_deadline = std::chrono::milliseconds(-1)});
+  const Outcome outcome = submit(*engine, CreateWorkload{a_spec("0").ways(1, 1)});
+  REQUIRE_FALSE(outcome);
+  CHECK(outcome.error().code == ErrorCode::Busy);
+  CHECK(store.commits == 0);
+}
+
+TEST_CASE("an engine does not start on pools that do not fit the node") {
+  FakeHardware hardware({});
+  FakeStore store;
+  const SystemClock clock;
+  const auto engine = Engine::start(hardware, store, clock, {.pools = {.os = 12}});
+  REQUIRE_FALSE(engine);
+  CHECK(engine.error().code == ErrorCode::BadRequest);
+}

@@ -1,0 +1,150 @@
+// A node in memory that behaves as the kernel does, and a store in memory; both can be told to fail.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "engine/hardware.h"
+#include "engine/workload.h"
+#include "store/store.h"
+
+namespace nrd::testing {
+
+struct NodeShape {
+  unsigned sockets = 2;
+  unsigned cpus_per_socket = 8;
+  unsigned ways = 11;
+  unsigned classes = 16;
+  unsigned min_ways = 1;
+  WayMask shareable;
+};
+
+class FakeHardware final : public Hardware {
+ public:
+  explicit FakeHardware(const NodeShape& shape) : shape_(shape) { reboot("boot-1"); }
+
+  void reboot(const std::string& boot_id) {
+    facts = {};
+    facts.boot_id = boot_id;
+    facts.rdt.l3_cat = rdt::L3Cat{shape_.classes, shape_.ways, shape_.min_ways, shape_.shareable};
+    tree = {};
+    for (unsigned cpu = 0; cpu < shape_.sockets * shape_.cpus_per_socket; ++cpu) {
+      facts.rdt.possible.add(CpuId{cpu});
+      facts.rdt.online.add(CpuId{cpu});
+      facts.rdt.caches[CacheId{cpu / shape_.cpus_per_socket}].add(CpuId{cpu});
+    }
+    for (unsigned clos = 0; clos < shape_.classes; ++clos) {
+      for (const auto& [cache, cpus] : facts.rdt.caches) {
+        tree.rdt.classes[ClosId{clos}].ways[cache] = WayMask::all(shape_.ways);
+      }
+    }
+    tree.rdt.classes[ClosId{0}].cpus = facts.rdt.online;
+  }
+
+  Result<NodeFacts> discover() override { return facts; }
+  Result<Observed> observe() override { return tree; }
+
+  // Writes knob by knob, so that a failure leaves some written and others not.
+  Result<void> converge(const Setting& wanted) override {
+    for (const auto& [clos, caches] : wanted.rdt.ways) {
+      for (const auto& [cache, ways] : caches) {
+        WayMask& knob = tree.rdt.classes.at(clos).ways.at(cache);
+        if (knob == ways) continue;
+        if (!ways.is_contiguous() || ways.count() < shape_.min_ways || !WayMask::all(shape_.ways).contains(ways)) {
+          return fail(ErrorCode::Hardware, "the kernel would refuse " + ways.hex());
+        }
+        if (fails()) return fail(ErrorCode::Hardware, "class did not take ways");
+        knob = ways;
+      }
+    }
+    for (const auto& [cpu, home] : wanted.rdt.cpus) {
+      if (tree.rdt.classes.at(home).cpus.contains(cpu)) continue;
+      if (fails()) return fail(ErrorCode::Hardware, "CPU did not move");
+      for (auto& [clos, group] : tree.rdt.classes) group.cpus.remove(cpu);
+      tree.rdt.classes.at(home).cpus.add(cpu);
+    }
+    return {};
+  }
+
+  NodeFacts facts;
+  Observed tree;
+  uint64_t writes = 0;
+  std::optional<uint64_t> fail_at_write;  // that write is refused, once
+
+ private:
+  bool fails() { return ++writes == fail_at_write; }
+
+  NodeShape shape_;
+};
+
+class FakeStore final : public store::Store {
+ public:
+  Result<store::Records> load() override { return records; }
+
+  store::CommitOutcome commit(const store::Change& change) override {
+    ++commits;
+    const store::Committed outcome = next_outcomes.empty() ? store::Committed::Done : next_outcomes.front();
+    if (!next_outcomes.empty()) next_outcomes.pop_front();
+    if (outcome == store::Committed::Done || (outcome == store::Committed::Unknown && unknown_is_stored)) write(change);
+    return {outcome, outcome == store::Committed::Done ? "" : "told to"};
+  }
+
+  Result<uint64_t> reopen() override {
+    if (!reopens) return fail(ErrorCode::Store, "cannot be opened", "told to");
+    return records.revision;
+  }
+
+  store::Records records;
+  uint64_t commits = 0;
+  std::deque<store::Committed> next_outcomes;  // Done when empty
+  bool unknown_is_stored = false;
+  bool reopens = true;
+
+ private:
+  void write(const store::Change& change) {
+    ++records.revision;
+    records.next_id = change.next_id;
+    std::map<WorkloadId, store::WorkloadRecord> rows;
+    for (const auto& row : records.workloads) rows[row.id] = row;
+    for (const auto& row : change.put) rows[row.id] = row;
+    for (const WorkloadId id : change.removed) rows.erase(id);
+    records.workloads.clear();
+    for (const auto& [id, row] : rows) records.workloads.push_back(row);
+    store::Baselines& baselines = records.baselines;
+    if (!change.new_boot_id.empty()) baselines = {.boot_id = change.new_boot_id, .ways = {}, .cpus = {}};
+    baselines.ways.insert(baselines.ways.end(), change.ways_baselines.begin(), change.ways_baselines.end());
+    baselines.cpus.insert(baselines.cpus.end(), change.cpu_baselines.begin(), change.cpu_baselines.end());
+  }
+};
+
+// a_spec("4-5").ways(2, 3): the spec a client would send.
+struct SpecBuilder {
+  Spec spec;
+  SpecBuilder ways(uint32_t max, uint32_t min) && {
+    spec.cache = {.max = max, .min = min};
+    return std::move(*this);
+  }
+  SpecBuilder uuid(std::string uuid) && {
+    spec.uuid = std::move(uuid);
+    return std::move(*this);
+  }
+  operator Spec() && { return std::move(spec); }
+};
+
+inline SpecBuilder a_spec(const std::string& cpus) {
+  SpecBuilder builder;
+  builder.spec.core_ids = {cpus};
+  builder.spec.cpus = *CpuSet::parse(cpus);
+  return builder;
+}
+
+// Ways as a picture, way 0 at the left: "..##.......".
+inline std::string picture(WayMask ways, unsigned width) {
+  std::string text;
+  for (unsigned way = 0; way < width; ++way) text += ways.contains(WayMask::run(way, 1)) ? '#' : '.';
+  return text;
+}
+
+}  // namespace nrd::testing

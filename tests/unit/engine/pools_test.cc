@@ -1,0 +1,59 @@
+#include "engine/pools.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/unit/engine/fake_node.h"
+
+using namespace nrd;
+using nrd::testing::picture;
+
+namespace {
+
+std::string drawn(const Layout& layout, unsigned ways) {
+  std::string text(ways, '.');
+  const auto draw = [&](WayMask pool, char glyph) {
+    for (unsigned way = 0; way < ways; ++way) {
+      if (pool.contains(WayMask::run(way, 1))) text[way] = glyph;
+    }
+  };
+  draw(layout.os, 'O');
+  draw(layout.guarantee, 'G');
+  draw(layout.besteffort, 'B');
+  draw(layout.shared, 'S');
+  draw(layout.infra, 'I');
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("pools follow the number of ways when nothing is configured") {
+  struct Row {
+    unsigned ways, min_ways;
+    const char* layout;
+  };
+  for (const Row& row : {Row{11, 1, "OGGGGGBBBSS"}, Row{12, 1, "OGGGGGBBBBSS"}, Row{20, 1, "OGGGGGGGGGGBBBBBBSSS"},
+                         Row{16, 1, "OGGGGGGGBBBBBSSS"}, Row{11, 2, "OOGGGGBBBSS"}, Row{4, 1, "OGBS"},
+                         Row{3, 1, "OGS"}, Row{2, 1, "OG"}, Row{1, 1, "O"}, Row{6, 2, "OOGGSS"}, Row{3, 2, "OO."}}) {
+    CAPTURE(row.ways);
+    const Result<Layout> layout = plan_layout({.classes = 4, .ways = row.ways, .min_ways = row.min_ways, .shareable = {}}, {});
+    REQUIRE(layout);
+    CHECK(drawn(*layout, row.ways) == row.layout);
+  }
+}
+
+TEST_CASE("configured sizes win and the guarantee pool gets the rest") {
+  const rdt::L3Cat cat{.classes = 16, .ways = 20, .min_ways = 1, .shareable = {}};
+  CHECK(drawn(*plan_layout(cat, {.os = 1, .guarantee = 10, .besteffort = 7, .shared = 2}), 20) == "OGGGGGGGGGGBBBBBBBSS");
+  CHECK(drawn(*plan_layout(cat, {.os = 2, .guarantee = {}, .besteffort = 0, .shared = 4, .infra = 3}), 20) ==
+        "OOGGGGGGGGGGGSSSSIII");
+}
+
+TEST_CASE("sizes that do not fit are refused with the numbers") {
+  const rdt::L3Cat cat{.classes = 16, .ways = 11, .min_ways = 2, .shareable = {}};
+  const Result<Layout> too_much = plan_layout(cat, {.os = 2, .guarantee = 10, .besteffort = 7, .shared = 2});
+  REQUIRE_FALSE(too_much);
+  CHECK(too_much.error().message ==
+        "cache_pools: os 2 + guarantee 10 + besteffort 7 + shared 2 + infra 0 = 21 ways, but each L3 cache has 11");
+  CHECK_FALSE(plan_layout(cat, {.os = 1, .guarantee = {}, .besteffort = {}, .shared = {}}));
+  CHECK_FALSE(plan_layout(cat, {.os = {}, .guarantee = {}, .besteffort = {}, .shared = 1}));
+}

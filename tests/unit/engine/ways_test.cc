@@ -1,0 +1,76 @@
+#include "engine/plan/ways.h"
+
+#include <doctest/doctest.h>
+
+#include <numeric>
+#include <random>
+
+using namespace nrd;
+using plan::Demand;
+using plan::Shrink;
+
+namespace {
+
+WayMask drawn(const std::string& picture) {
+  WayMask ways;
+  for (unsigned way = 0; way < picture.size(); ++way) {
+    if (picture[way] == '#') ways = ways | WayMask::run(way, 1);
+  }
+  return ways;
+}
+
+}  // namespace
+
+TEST_CASE("a run is placed high, and on ways shared with I/O only when nothing else fits") {
+  struct Row {
+    const char *free, *avoid;
+    unsigned count;
+    const char* placed;
+  };
+  for (const Row& row : {Row{".######....", "...........", 2, ".....##...."},  //
+                         Row{".######....", ".....##....", 2, "...##......"},  //
+                         Row{".####......", "...##......", 3, ".###......."},  //
+                         Row{".##.###....", "...........", 3, "....###...."},  //
+                         Row{"###########", "...........", 11, "###########"}, //
+                         Row{"#..........", "...........", 1, "#.........."}}) {
+    CAPTURE(row.free);
+    const auto placed = plan::place_run(drawn(row.free), row.count, drawn(row.avoid));
+    REQUIRE(placed);
+    CHECK(*placed == drawn(row.placed));
+  }
+  CHECK_FALSE(plan::place_run(drawn(".##.##....."), 3, {}));
+  CHECK_FALSE(plan::place_run({}, 1, {}));
+  CHECK(plan::place_run(WayMask::all(32), 32, {}) == WayMask::all(32));
+}
+
+TEST_CASE("best effort gets between min and max, the narrowest first") {
+  CHECK(*plan::share_ways(3, {{1, 3, 0}}, Shrink::No) == std::vector<unsigned>{3});
+  CHECK(*plan::share_ways(3, {{1, 3, 3}, {1, 3, 0}}, Shrink::Yes) == std::vector<unsigned>{2, 1});
+  CHECK_FALSE(plan::share_ways(3, {{1, 3, 3}, {1, 3, 0}}, Shrink::No));
+  CHECK(*plan::share_ways(4, {{1, 3, 2}, {1, 3, 0}}, Shrink::No) == std::vector<unsigned>{2, 2});
+  CHECK(*plan::share_ways(9, {{1, 2, 2}, {2, 4, 0}}, Shrink::Yes) == std::vector<unsigned>{2, 4});
+  CHECK_FALSE(plan::share_ways(2, {{2, 3, 2}, {1, 3, 0}}, Shrink::Yes));
+}
+
+TEST_CASE("shares never leave their bounds and never exceed the room") {
+  std::mt19937 engine(7);
+  const auto random = [&engine] { return static_cast<unsigned>(engine()); };
+  for (int round = 0; round < 20000; ++round) {
+    std::vector<Demand> demands;
+    for (unsigned n = random() % 6; n > 0; --n) {
+      const unsigned min = 1 + random() % 4;
+      const unsigned max = min + 1 + random() % 6;
+      demands.push_back({min, max, random() % 2 == 0 ? 0U : min + random() % (max - min + 1)});
+    }
+    const unsigned room = random() % 33;
+    const Shrink shrink = random() % 2 == 0 ? Shrink::No : Shrink::Yes;
+    const auto ways = plan::share_ways(room, demands, shrink);
+    if (!ways) continue;
+    CHECK(std::accumulate(ways->begin(), ways->end(), 0U) <= room);
+    for (size_t i = 0; i < demands.size(); ++i) {
+      CHECK((*ways)[i] >= demands[i].min);
+      CHECK((*ways)[i] <= demands[i].max);
+      if (shrink == Shrink::No) CHECK((*ways)[i] >= demands[i].now);
+    }
+  }
+}
