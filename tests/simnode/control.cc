@@ -1,0 +1,151 @@
+#include "control.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace nrd::simnode {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr std::array kErrors = {std::pair{"E2BIG", E2BIG},   std::pair{"EACCES", EACCES}, std::pair{"EAGAIN", EAGAIN},
+                                std::pair{"EBUSY", EBUSY},   std::pair{"EEXIST", EEXIST}, std::pair{"EINTR", EINTR},
+                                std::pair{"EINVAL", EINVAL}, std::pair{"EIO", EIO},       std::pair{"ENODEV", ENODEV},
+                                std::pair{"ENOENT", ENOENT}, std::pair{"ENOMEM", ENOMEM}, std::pair{"ENOSPC", ENOSPC},
+                                std::pair{"EPERM", EPERM},   std::pair{"EROFS", EROFS},   std::pair{"ESRCH", ESRCH}};
+
+std::optional<int> errno_named(const std::string& name) {
+  for (const auto& [known, error] : kErrors) {
+    if (name == known) return error;
+  }
+  return std::nullopt;
+}
+
+Words words_of(std::string_view text) {
+  Words words;
+  std::optional<std::string_view> rest = trimmed(text);
+  while (const auto word = cut(rest, ' ')) {
+    if (!word->empty()) words.emplace_back(*word);
+  }
+  return words;
+}
+
+std::string json_string(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    char escaped[8];
+    const bool plain = static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\';
+    std::snprintf(escaped, sizeof escaped, plain ? "%c" : "\\u%04x", plain ? c : static_cast<unsigned char>(c));
+    quoted += escaped;
+  }
+  return quoted + "\"";
+}
+
+template <typename Items, typename Render>
+std::string json_joined(const char* open, const Items& items, const char* close, Render render) {
+  std::string text;
+  for (const auto& item : items) text += (text.empty() ? "" : ", ") + render(item);
+  return open + text + close;
+}
+
+std::string json_group(const Resctrl& resctrl, const std::string& name, const Group& group) {
+  const auto ways = [](const auto& setting) {
+    char text[48];
+    std::snprintf(text, sizeof text, "\"%d\": \"%lx\"", setting.first, setting.second);
+    return std::string(text);
+  };
+  const auto share = [](const auto& setting) {
+    return "\"" + std::to_string(setting.first) + "\": \"" + std::to_string(setting.second) + "\"";
+  };
+  const auto tasks = name.empty() ? std::set<pid_t>{} : resctrl.tasks_of(name);
+  return json_string(name.empty() ? "/" : name) + ": {\"closid\": " + std::to_string(group.closid) +
+         ", \"mode\": " + json_string(group.exclusive ? "exclusive" : "shareable") +
+         ", \"L3\": " + json_joined("{", group.ways, "}", ways) +
+         ", \"MB\": " + json_joined("{", group.bandwidth, "}", share) +
+         ", \"cpus\": " + json_string(list_of(group.cpus)) +
+         ", \"tasks\": " + json_joined("[", tasks, "]", [](pid_t task) { return std::to_string(task); }) + "}";
+}
+
+std::string dump(const Resctrl& resctrl) {
+  return json_joined("ok {", resctrl.groups(), "}",
+                     [&resctrl](const auto& group) { return json_group(resctrl, group.first, group.second); });
+}
+
+std::string done(int error) { return error == 0 ? "ok" : std::string("error ") + std::strerror(error); }
+
+std::string not_understood(const Words& words) {
+  return "error not understood: \"" + (words.empty() ? "" : words[0]) + "\" with " +
+         std::to_string(words.empty() ? 0 : words.size() - 1) + " arguments; see control.h";
+}
+
+std::optional<Fault> parse_fault(const Words& words) {
+  const std::string& kind = words[3];
+  if (words.size() == 4) {
+    if (kind == "lie") return Fault{Fault::Kind::Lie, 0, {}};
+    if (kind == "kill-before") return Fault{Fault::Kind::KillBefore, 0, {}};
+    if (kind == "kill-after") return Fault{Fault::Kind::KillAfter, 0, {}};
+  }
+  if (words.size() != 5) return std::nullopt;
+  if (kind == "errno") {
+    const auto error = errno_named(words[4]);
+    return error ? std::optional(Fault{Fault::Kind::Errno, *error, {}}) : std::nullopt;
+  }
+  const auto milliseconds = parse_number(words[4]);
+  if (kind != "delay" || !milliseconds || *milliseconds < 0) return std::nullopt;
+  return Fault{Fault::Kind::Delay, 0, std::chrono::milliseconds(*milliseconds)};
+}
+
+std::string plant_fault(FaultyTree& faults, const Words& words) {
+  if (words.size() < 4) return not_understood(words);
+  if (words[1] == "read") {
+    const auto error = words.size() == 5 && words[3] == "errno" ? errno_named(words[4]) : std::nullopt;
+    if (!error) return not_understood(words);
+    faults.fail_read(words[2], *error);
+    return "ok";
+  }
+  const auto nth = parse_number(words[2]);
+  const auto fault = parse_fault(words);
+  if (words[1] != "write" || !nth || *nth < 1 || !fault) return not_understood(words);
+  faults.fail_write(*nth, *fault);
+  return "ok";
+}
+
+std::string hotplug(Node& node, const Words& words) {
+  const auto cpu = parse_number(words[1]);
+  return cpu ? done(node.set_online(static_cast<int>(*cpu), words[0] == "online")) : not_understood(words);
+}
+
+std::string act_on_one(Node& node, const Words& words) {
+  if (words[0] == "vanish") return done(node.vanish(words[1]));
+  if (words[0] == "offline" || words[0] == "online") return hotplug(node, words);
+  return not_understood(words);
+}
+
+}  // namespace
+
+std::string answer_control(Node& node, pid_t command, std::string_view request) {
+  const Words words = words_of(request);
+  if (words.empty()) return not_understood(words);
+  if (words[0] == "fault") return plant_fault(node.faults(), words);
+  if (words.size() == 2) return act_on_one(node, words);
+  if (words.size() > 2) return not_understood(words);
+  if (words[0] == "pid") return "ok pid=" + std::to_string(command);
+  if (words[0] == "count") return "ok writes=" + std::to_string(node.faults().writes());
+  if (words[0] == "log") return json_joined("ok [", node.faults().log(), "]", json_string);
+  if (words[0] == "dump") return dump(node.resctrl());
+  if (words[0] == "reset") {
+    node.faults().reset();
+    return "ok";
+  }
+  if (words[0] == "wipe") {
+    node.reboot();
+    return "ok";
+  }
+  return not_understood(words);
+}
+
+}  // namespace nrd::simnode

@@ -1,0 +1,31 @@
+// The control socket's language. One request is one line; each is answered with one line, "ok …" or "error …".
+//
+//   pid                          ok pid=N: the command, which runs when this answers
+//   count                        ok writes=N: writes, mkdirs and rmdirs on resctrl since the start or the last reset
+//   log                          ok ["mkdir COS1", "write COS1/schemata L3:0=3\n", …]: the same, in order
+//   reset                        counter to 0, log empty, no faults
+//   fault write N errno NAME     the N-th write from now fails with EIO, EBUSY, …, and is not applied
+//   fault write N lie            … succeeds and is not applied
+//   fault write N kill-before    … is not applied, and its writer gets SIGKILL
+//   fault write N kill-after     … is applied, and its writer gets SIGKILL before it learns so
+//   fault write N delay MS       … is applied after MS milliseconds; everything else waits too
+//   fault read PATH errno NAME   the next read of PATH (below resctrl, such as COS1/schemata) fails
+//   wipe                         a reboot as a daemon sees it: fresh resctrl, all masks full, a new boot id
+//   vanish GROUP                 the group is removed behind its user's back
+//   offline CPU, online CPU      hotplug
+//   dump                         ok {"/": {"closid": 0, "mode": "shareable", "L3": {"0": "7ff"}, "MB": {"0": "100"},
+//                                "cpus": "0-3", "tasks": [1, 2]}, "COS1": …}; the root's tasks are left out: all others
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+
+#include "node.h"
+
+namespace nrd::simnode {
+
+std::string answer_control(Node& node, pid_t command, std::string_view request);
+
+}  // namespace nrd::simnode

@@ -1,0 +1,50 @@
+// Counts the writes to the simulated hardware and makes chosen ones go wrong. It stands between the mounted files and
+// resctrl as another Tree, so the rules below know nothing of faults. A fault happens once, then it is used up.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tree.h"
+
+namespace nrd::simnode {
+
+struct Fault {
+  enum class Kind { Errno, Lie, KillBefore, KillAfter, Delay };
+  Kind kind = Kind::Errno;
+  int error = 0;                       // of Errno
+  std::chrono::milliseconds delay{0};  // of Delay
+};
+
+class FaultyTree : public Tree {
+ public:
+  explicit FaultyTree(Tree& below) : below_(below) {}
+
+  long writes() const { return writes_; }
+  const std::vector<std::string>& log() const { return log_; }  // "write COS1/schemata L3:0=3\n", "mkdir COS1", …
+  void reset();
+  void fail_write(long nth_from_now, Fault fault) { write_faults_[writes_ + nth_from_now] = fault; }
+  void fail_read(const std::string& path, int error) { read_faults_[path] = error; }
+
+  std::optional<mode_t> mode(const std::string& path) override;
+  std::vector<std::string> list(const std::string& folder) override { return below_.list(folder); }
+  int read(const std::string& path, std::string& content) override;
+  int write(const std::string& path, std::string_view text, pid_t writer) override;
+  int make_folder(const std::string& path, pid_t writer) override;
+  int remove_folder(const std::string& path, pid_t writer) override;
+
+ private:
+  int count(std::string what, pid_t writer, const std::function<int()>& apply);
+
+  Tree& below_;
+  long writes_ = 0;
+  std::vector<std::string> log_;
+  std::map<long, Fault> write_faults_;
+  std::map<std::string, int> read_faults_;
+  std::string promised_;  // a folder whose mkdir was a lie: the kernel looks at it once before mkdir(2) returns
+};
+
+}  // namespace nrd::simnode

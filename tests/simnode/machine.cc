@@ -1,0 +1,91 @@
+#include "machine.h"
+
+#include <algorithm>
+#include <fstream>
+#include <numeric>
+#include <sstream>
+#include <stdexcept>
+
+namespace nrd::simnode {
+namespace {
+
+constexpr BandwidthUnits kAmd{0, 2048, 1, false, 4};
+constexpr BandwidthUnits kIntel{10, 100, 10, true, 3};
+constexpr long kBytesPerWay = 1L << 20;
+constexpr int kMostWays = 32;
+
+std::string first_processor_of_host() {
+  std::ifstream file("/proc/cpuinfo");
+  std::ostringstream block;
+  for (std::string line; std::getline(file, line) && !line.empty();) block << line << '\n';
+  return block.str();
+}
+
+void require(bool fits, const char* rule) {
+  if (!fits) throw std::invalid_argument(rule);
+}
+
+void check(const Shape& shape) {
+  require(shape.sockets > 0 && shape.caches_per_socket > 0, "--sockets and --caches-per-socket must be positive");
+  require(shape.cpus > 0 && shape.cpus % (shape.sockets * shape.caches_per_socket) == 0,
+          "--cpus must be a multiple of sockets x caches per socket");
+  require(shape.ways > 0 && shape.ways <= kMostWays, "--ways must be 1 to 32");
+  require(shape.closids > 0 && shape.mb_closids > 0, "--closids and --mb-closids must be positive");
+  require(shape.min_cbm_bits > 0 && shape.min_cbm_bits <= shape.ways, "--min-cbm-bits must be 1 to --ways");
+  require(!shape.offline.contains(0), "--offline: CPU 0 cannot go offline");
+  const std::set<int> distinct(shape.cache_ids.begin(), shape.cache_ids.end());
+  require(shape.cache_ids.size() == static_cast<size_t>(shape.sockets * shape.caches_per_socket) &&
+              distinct.size() == shape.cache_ids.size(),
+          "--cache-ids must name each L3 cache once");
+}
+
+}  // namespace
+
+Machine::Machine(Shape shape) : shape_(std::move(shape)), host_cpuinfo_(first_processor_of_host()) {
+  if (shape_.mb_closids == 0) shape_.mb_closids = shape_.closids;
+  if (shape_.cache_ids.empty()) {
+    shape_.cache_ids.resize(static_cast<size_t>(shape_.sockets * shape_.caches_per_socket));
+    std::iota(shape_.cache_ids.begin(), shape_.cache_ids.end(), 0);
+  }
+  check(shape_);
+  for (int cpu = 0; cpu < shape_.cpus; ++cpu) {
+    if (!shape_.offline.contains(cpu)) online_.insert(cpu);
+  }
+  bandwidth_ = host_cpuinfo_.find("AuthenticAMD") != std::string::npos ? kAmd : kIntel;
+}
+
+int Machine::closids() const { return shape_.mb ? std::min(shape_.closids, shape_.mb_closids) : shape_.closids; }
+
+long Machine::cache_bytes() const { return shape_.ways * kBytesPerWay; }
+
+Cpus Machine::all() const { return *parse_list("0-" + std::to_string(shape_.cpus - 1)); }
+
+void Machine::set_online(int cpu, bool online) {
+  if (online) {
+    online_.insert(cpu);
+  } else {
+    online_.erase(cpu);
+  }
+}
+
+Cpus Machine::socket_cpus(int socket) const {
+  Cpus cpus;
+  for (int cpu = socket * cpus_per_socket(); cpu < (socket + 1) * cpus_per_socket(); ++cpu) cpus.insert(cpu);
+  return cpus;
+}
+
+Cpus Machine::cache_cpus(int cache) const {
+  Cpus cpus;
+  for (const int cpu : online_) {
+    if (cache_of(cpu) == cache) cpus.insert(cpu);
+  }
+  return cpus;
+}
+
+std::set<int> Machine::caches() const {
+  std::set<int> caches;
+  for (const int cpu : online_) caches.insert(cache_of(cpu));
+  return caches;
+}
+
+}  // namespace nrd::simnode

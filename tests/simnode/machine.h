@@ -1,0 +1,67 @@
+// The hardware of the simulated node: how many CPUs, which socket and L3 cache each belongs to, which are online.
+// CPUs are numbered socket by socket, and within a socket cache by cache; the ids of caches are whatever the test asks
+// for, since real machines have gaps and disorder in them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cpu_list.h"
+
+namespace nrd::simnode {
+
+struct Shape {
+  int sockets = 2;
+  int cpus = 16;
+  int ways = 11;
+  int closids = 16;
+  int mb_closids = 0;  // 0: as many as closids
+  int min_cbm_bits = 1;
+  int caches_per_socket = 1;
+  std::uint32_t shareable = 0;
+  std::vector<int> cache_ids;  // empty: 0, 1, 2, …
+  bool mb = true;
+  bool rdt = true;
+  Cpus offline;
+};
+
+// libpqos learns the vendor from CPUID, which cannot be simulated, so MB speaks the units of the host's vendor.
+struct BandwidthUnits {
+  unsigned lowest, highest, step;
+  bool linear;
+  int width;
+};
+
+class Machine {
+ public:
+  explicit Machine(Shape shape);  // throws std::invalid_argument when the numbers do not fit each other
+
+  const Shape& shape() const { return shape_; }
+  const BandwidthUnits& bandwidth() const { return bandwidth_; }
+  const std::string& host_cpuinfo() const { return host_cpuinfo_; }
+  int closids() const;  // of the whole node: the smallest over its resources
+  long cache_bytes() const;
+  Cpus all() const;
+  const Cpus& online() const { return online_; }
+  bool is_online(int cpu) const { return online_.contains(cpu); }
+  void set_online(int cpu, bool online);
+
+  int socket_of(int cpu) const { return cpu / cpus_per_socket(); }
+  int cache_of(int cpu) const { return shape_.cache_ids.at(static_cast<size_t>(cpu / cpus_per_cache())); }
+  int cpus_per_socket() const { return shape_.cpus / shape_.sockets; }
+  Cpus socket_cpus(int socket) const;  // offline ones too
+  Cpus cache_cpus(int cache) const;    // online ones only
+  std::set<int> caches() const;        // those with at least one CPU online; the kernel's order is ascending
+
+ private:
+  int cpus_per_cache() const { return cpus_per_socket() / shape_.caches_per_socket; }
+
+  Shape shape_;
+  Cpus online_;
+  std::string host_cpuinfo_;
+  BandwidthUnits bandwidth_;
+};
+
+}  // namespace nrd::simnode

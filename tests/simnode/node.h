@@ -1,0 +1,45 @@
+// The simulated node whole: its machine, its files, and what a test may do to it from outside. It is itself the tree
+// that gets mounted: resctrl/…, cpu/…, node/…, proc/…; mounts.h says where each of them appears.
+#pragma once
+
+#include <string>
+
+#include "faults.h"
+#include "file_map.h"
+#include "machine.h"
+#include "resctrl_tree.h"
+
+namespace nrd::simnode {
+
+class Node : public Tree {
+ public:
+  explicit Node(const Shape& shape);
+
+  const Machine& machine() const { return machine_; }
+  const Resctrl& resctrl() const { return resctrl_; }
+  FaultyTree& faults() { return faults_; }
+
+  void reboot();                         // a new boot id, and resctrl as fresh as after one
+  int vanish(const std::string& group);  // behind the back of whoever uses it; not counted as a write
+  int set_online(int cpu, bool online);  // 0 or errno
+
+  std::optional<mode_t> mode(const std::string& path) override;
+  std::vector<std::string> list(const std::string& folder) override;
+  int read(const std::string& path, std::string& content) override;
+  int write(const std::string& path, std::string_view text, pid_t writer) override;
+  int make_folder(const std::string& path, pid_t writer) override;
+  int remove_folder(const std::string& path, pid_t writer) override;
+
+ private:
+  void compute_files();
+
+  Machine machine_;
+  Resctrl resctrl_;
+  ResctrlTree resctrl_tree_;
+  FaultyTree faults_;
+  std::string filesystems_;
+  std::string boot_id_;
+  FileMap files_;
+};
+
+}  // namespace nrd::simnode

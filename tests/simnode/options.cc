@@ -1,0 +1,58 @@
+#include "options.h"
+
+#include <CLI/CLI.hpp>
+
+namespace nrd::simnode {
+namespace {
+
+Cpus cpus_from(const std::string& list) {
+  const auto cpus = parse_list(list);
+  if (!cpus) throw CLI::ValidationError("--offline", "\"" + list + "\" is not a CPU list such as 3,8-11");
+  return *cpus;
+}
+
+std::uint32_t hex_from(const std::string& text) {
+  const auto bits = parse_number(text, 16);
+  if (!bits || *bits < 0 || *bits > 0xffffffffL) throw CLI::ValidationError("--shareable", text + " is not a hex mask");
+  return static_cast<std::uint32_t>(*bits);
+}
+
+void describe(CLI::App& app, Options& options) {
+  Shape& shape = options.shape;
+  app.add_option("--sockets", shape.sockets, "Sockets, each one NUMA node")->capture_default_str();
+  app.add_option("--cpus", shape.cpus, "CPUs in all")->capture_default_str();
+  app.add_option("--ways", shape.ways, "Ways of each L3 cache")->capture_default_str();
+  app.add_option("--closids", shape.closids, "Classes of service of L3")->capture_default_str();
+  app.add_option("--mb-closids", shape.mb_closids, "Classes of service of MB (default: as L3)");
+  app.add_option("--min-cbm-bits", shape.min_cbm_bits, "Fewest ways in a mask")->capture_default_str();
+  app.add_option("--caches-per-socket", shape.caches_per_socket, "L3 caches of a socket")->capture_default_str();
+  app.add_option("--cache-ids", shape.cache_ids, "Id of each L3 cache, in the order of sockets: 4,0,7,2")
+      ->delimiter(',');
+  app.add_flag("--mb,!--no-mb", shape.mb, "Memory bandwidth allocation (default: yes)");
+  app.add_flag_callback(
+      "--no-rdt", [&shape] { shape.rdt = false; }, "A machine without RDT");
+  app.add_option_function<std::string>(
+      "--shareable", [&shape](const std::string& text) { shape.shareable = hex_from(text); },
+      "Ways also used by other hardware, in hex");
+  app.add_option_function<std::string>(
+      "--offline", [&shape](const std::string& list) { shape.offline = cpus_from(list); }, "CPUs offline at the start");
+  app.add_option("--control", options.control, "Path of the control socket");
+  app.add_option("command", options.command, "Command to run inside, and its arguments")->required();
+  app.positionals_at_end();
+}
+
+}  // namespace
+
+std::variant<Options, int> parse_options(int argc, char** argv) {
+  Options options;
+  CLI::App app("Runs a command on a simulated node: resctrl, CPU topology and /proc as a machine with RDT has them.");
+  describe(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& complaint) {
+    return app.exit(complaint);
+  }
+  return options;
+}
+
+}  // namespace nrd::simnode

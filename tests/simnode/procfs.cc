@@ -1,0 +1,80 @@
+#include "procfs.h"
+
+#include <fstream>
+#include <sstream>
+
+namespace nrd::simnode {
+namespace {
+
+constexpr const char* kRdtFlags = " rdt_a cat_l3 cdp_l3 cqm cqm_llc cqm_occup_llc cqm_mbm_total cqm_mbm_local";
+constexpr const char* kRdtFlagNames[] = {"rdt_a", "mba", "cat_l2", "cat_l3", "cdp_l2", "cdp_l3", "cqm"};
+
+bool speaks_of_rdt(const std::string& flag) {
+  if (flag.starts_with("cqm_")) return true;
+  for (const char* name : kRdtFlagNames) {
+    if (flag == name) return true;
+  }
+  return false;
+}
+
+std::string flags_of(const Machine& machine, const std::string& host_flags) {
+  std::string flags;
+  std::istringstream words(host_flags);
+  for (std::string flag; words >> flag;) {
+    if (!speaks_of_rdt(flag)) flags += " " + flag;
+  }
+  if (machine.shape().rdt) flags += kRdtFlags;
+  if (machine.shape().rdt && machine.shape().mb) flags += " mba";
+  return flags;
+}
+
+std::string value_for(const Machine& machine, int cpu, const std::string& key, const std::string& host_value) {
+  const int per_socket = machine.cpus_per_socket();
+  if (key == "processor") return " " + std::to_string(cpu);
+  if (key == "physical id") return " " + std::to_string(machine.socket_of(cpu));
+  if (key == "siblings" || key == "cpu cores") return " " + std::to_string(per_socket);
+  if (key == "core id") return " " + std::to_string(cpu % per_socket);
+  if (key == "apicid" || key == "initial apicid") return " " + std::to_string(cpu);
+  if (key == "flags") return flags_of(machine, host_value);
+  return host_value;
+}
+
+std::string processor(const Machine& machine, int cpu) {
+  std::ostringstream block;
+  std::istringstream host(machine.host_cpuinfo());
+  for (std::string line; std::getline(host, line);) {
+    const size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const std::string key(trimmed(std::string_view(line).substr(0, colon)));
+    block << line.substr(0, colon + 1) << value_for(machine, cpu, key, line.substr(colon + 1)) << '\n';
+  }
+  return block.str() + "\n";
+}
+
+}  // namespace
+
+std::string new_boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/uuid");
+  std::string uuid;
+  std::getline(file, uuid);
+  return uuid + "\n";
+}
+
+std::string host_filesystems() {
+  std::ifstream file("/proc/filesystems");
+  std::string text;
+  for (std::string line; std::getline(file, line);) {
+    if (line.find("resctrl") == std::string::npos) text += line + "\n";
+  }
+  return text;
+}
+
+void add_procfs(const Machine& machine, const std::string& filesystems, const std::string& boot_id, FileMap& files) {
+  std::string cpuinfo;
+  for (const int cpu : machine.online()) cpuinfo += processor(machine, cpu);
+  files.add("proc/cpuinfo", cpuinfo);
+  files.add("proc/filesystems", filesystems + (machine.shape().rdt ? "nodev\tresctrl\n" : ""));
+  files.add("proc/boot_id", boot_id);
+}
+
+}  // namespace nrd::simnode

@@ -1,0 +1,30 @@
+// The files of /sys/fs/resctrl over the rules of resctrl.h: which files there are, what they show, and which rule a
+// write to each of them asks for. Allocation only; like a kernel on hardware without monitoring, it has no mon_data.
+#pragma once
+
+#include "resctrl.h"
+#include "tree.h"
+
+namespace nrd::simnode {
+
+class ResctrlTree : public Tree {
+ public:
+  ResctrlTree(const Machine& machine, Resctrl& resctrl) : machine_(machine), resctrl_(resctrl) {}
+
+  std::optional<mode_t> mode(const std::string& path) override;
+  std::vector<std::string> list(const std::string& folder) override;
+  int read(const std::string& path, std::string& content) override;
+  int write(const std::string& path, std::string_view text, pid_t writer) override;
+  int make_folder(const std::string& path, pid_t writer) override;
+  int remove_folder(const std::string& path, pid_t writer) override;
+
+ private:
+  std::optional<std::string> info(const std::string& path) const;
+  std::vector<std::string> list_info(const std::string& folder) const;
+  std::optional<std::string> group_file(const std::string& group, const std::string& file) const;
+
+  const Machine& machine_;
+  Resctrl& resctrl_;
+};
+
+}  // namespace nrd::simnode

@@ -1,0 +1,30 @@
+// The `schemata` file's language: how a write becomes new settings of a group, and how settings are shown. A write is
+// parsed whole before any of it counts. The texts of failures are the kernel's, for info/last_cmd_status.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "group.h"
+#include "machine.h"
+
+namespace nrd::simnode {
+
+struct Settings {
+  std::map<int, Ways> ways;
+  std::map<int, unsigned> bandwidth;
+};
+
+struct Parsed {
+  bool valid = false;
+  std::string status;  // why not; the kernel leaves it empty for some failures
+  Settings settings;   // only what the text names
+};
+
+Parsed parse_schemata(std::string_view text, const Machine& machine, const Group& group);
+std::string show_schemata(const Machine& machine, const Group& group);
+std::string show_sizes(const Machine& machine, const Group& group);
+Ways full_mask(const Machine& machine);
+
+}  // namespace nrd::simnode

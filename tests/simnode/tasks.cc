@@ -1,0 +1,53 @@
+#include "tasks.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <system_error>
+
+#include "cpu_list.h"
+
+namespace nrd::simnode {
+namespace {
+
+namespace fs = std::filesystem;
+
+// proc(5): field 22 of stat; the second field, the command in parentheses, may hold blanks and parentheses itself.
+constexpr int kFieldsFromStateToStart = 20;
+
+std::set<pid_t> numbers_in(const fs::path& folder) {
+  std::set<pid_t> numbers;
+  std::error_code gone;  // a process may end between two steps; then it simply is not listed
+  for (auto entry = fs::directory_iterator(folder, gone); !gone && entry != fs::directory_iterator();
+       entry.increment(gone)) {
+    if (const auto number = parse_number(entry->path().filename().string()))
+      numbers.insert(static_cast<pid_t>(*number));
+  }
+  return numbers;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> start_time(pid_t task) {
+  std::ifstream file("/proc/" + std::to_string(task) + "/stat");
+  std::string line;
+  if (!std::getline(file, line) || line.rfind(')') == std::string::npos) return std::nullopt;
+  std::istringstream fields(line.substr(line.rfind(')') + 1));
+  std::string field;
+  for (int i = 0; i < kFieldsFromStateToStart; ++i) fields >> field;
+  const auto ticks = parse_number(field);
+  return ticks ? std::optional<std::uint64_t>(*ticks) : std::nullopt;
+}
+
+std::set<pid_t> every_task() {
+  std::set<pid_t> tasks;
+  for (const pid_t process : numbers_in("/proc")) tasks.merge(numbers_in("/proc/" + std::to_string(process) + "/task"));
+  return tasks;
+}
+
+void forget_the_dead(Tasks& tasks) {
+  std::erase_if(tasks, [](const auto& task) { return start_time(task.first) != task.second; });
+}
+
+}  // namespace nrd::simnode
