@@ -52,17 +52,15 @@ class ThreadedEngine final : public Engine {
   std::shared_ptr<const NodeState> state() const override { return published_.get(); }
 
   void submit(Command command, std::function<void(Outcome)> done) override {
-    bool full = false;
     {
       const std::lock_guard hold(lock_);
-      full = stopping_ || waiting_.size() >= options_.queue_limit;
-      if (!full) waiting_.push_back({std::move(command), std::move(done), clock_.steady() + options_.begin_deadline});
+      if (!stopping_ && waiting_.size() < options_.queue_limit) {
+        waiting_.push_back({std::move(command), std::move(done), clock_.steady() + options_.begin_deadline});
+        wake_.notify_one();
+        return;
+      }
     }
-    if (full) {
-      done(fail(ErrorCode::Busy, "too many changes are waiting; try again"));
-    } else {
-      wake_.notify_one();
-    }
+    done(fail(ErrorCode::Busy, "too many changes are waiting; try again"));
   }
 
   Steady last_beat() const override {

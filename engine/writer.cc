@@ -299,7 +299,7 @@ void Writer::let_go_of_unused(const Setting& wanted) {
   Baselines kept = state_.baselines;
   for (const auto& [clos, caches] : unused.rdt.ways) {
     for (const auto& [cache, baseline] : caches) {
-      const bool needed = std::any_of(state_.workloads.begin(), state_.workloads.end(), [&](const auto& entry) {
+      const bool needed = std::any_of(state_.workloads.begin(), state_.workloads.end(), [&, clos = clos, cache = cache](const auto& entry) {
         const Grant& grant = entry.second.grant;
         return grant.ways.contains(cache) && (grant.clos == clos || clos == ClosId{0});
       });
