@@ -128,6 +128,7 @@ FuseHost::FuseHost(Tree& served, int device) {
   char* arguments[] = {name, nullptr};
   fuse_args args = FUSE_ARGS_INIT(1, arguments);
   fuse_ = fuse_new(&args, &table, sizeof table, &served);
+  fuse_opt_free_args(&args);
   // libfuse takes an already open device by this name and then leaves mounting to us.
   const std::string opened = "/dev/fd/" + std::to_string(device);
   if (fuse_ == nullptr || fuse_mount(fuse_, opened.c_str()) != 0) throw std::runtime_error("libfuse cannot start");

@@ -69,6 +69,8 @@ int listen_on(const std::string& path) {
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "nrd-simnode: cannot start the command: %s\n", failure.what());
   }
+  // Said before the pipe closes with us, so that its end always means a command that runs.
+  (void)!write(started, "x", 1);
   _exit(kCannotStart);
 }
 
@@ -85,6 +87,7 @@ class Launcher {
   void start_command(const Options& options);
   std::vector<pollfd> sources() const;
   void attend(const pollfd& source);
+  void on_started();
   void on_signal();
   void reap();
   void talk(int client);
@@ -94,7 +97,7 @@ class Launcher {
   std::string control_path_;
   int device_;
   int signals_;
-  int started_ = -1;  // readable (end of file) when the command has been executed
+  int started_ = -1;  // end of file: the command runs; a byte: it could not
   int listener_ = -1;
   pid_t command_ = -1;
   std::optional<int> status_;
@@ -166,14 +169,23 @@ void Launcher::attend(const pollfd& source) {
   } else if (source.fd == signals_) {
     on_signal();
   } else if (source.fd == started_) {
-    close(started_);
-    started_ = -1;
+    on_started();
   } else if (source.fd == listener_) {
     const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (client >= 0) clients_[client];
   } else {
     talk(source.fd);
   }
+}
+
+void Launcher::on_started() {
+  char failed = 0;
+  if (read(started_, &failed, 1) == 1) {
+    waitpid(command_, nullptr, 0);
+    status_ = kCannotStart;
+  }
+  close(started_);
+  started_ = -1;
 }
 
 void Launcher::on_signal() {

@@ -43,8 +43,7 @@ class SimNode:
             self._connect()
             self.pid = int(self.control("pid").split("=")[1])
         except (OSError, SimNodeError):
-            self.process.kill()
-            status = self.process.wait()
+            status = self._end(timeout=2)
             said = self.stderr()
             self._forget()
             raise SimNodeError(f"nrd-simnode ended with {status}: {said}") from None
@@ -111,11 +110,7 @@ class SimNode:
         if self.process is None:
             return None
         self.process.send_signal(signal.SIGTERM)
-        try:
-            status = self.process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            status = self.process.wait()
+        status = self._end(timeout)
         self._forget()
         return status
 
@@ -141,6 +136,13 @@ class SimNode:
                 raise
         self._stream = watch.makefile("rw")
         watch.close()  # the stream keeps the connection
+
+    def _end(self, timeout):
+        try:
+            return self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
 
     def _forget(self):
         if self._stream is not None:

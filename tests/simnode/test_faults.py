@@ -152,9 +152,9 @@ def test_a_request_that_makes_no_sense_is_an_error(node, line):
         node.control(line)
 
 
-def test_a_thousand_writes_take_less_than_two_seconds(node):
+def test_a_thousand_writes_take_less_than_five_seconds(node):
     began = time.monotonic()
     for number in range(1000):
         set_ways(node, "3" if number % 2 else "7")
     assert node.writes() == 1000
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 5
