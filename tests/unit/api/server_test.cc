@@ -1,0 +1,389 @@
+// The real server on a real socket, asked by a client that writes and reads plain bytes.
+#include "api/http/server.h"
+
+#include <arpa/inet.h>
+#include <doctest/doctest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <charconv>
+#include <condition_variable>
+#include <csignal>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "api/http/percent.h"
+#include "base/unique_fd.h"
+
+using namespace nrd;
+using namespace std::chrono_literals;
+using http::Handler;
+using http::Reply;
+using http::Request;
+using http::Response;
+using http::Server;
+
+namespace {
+
+std::unique_ptr<Server> serve(Handler handler) {
+  ::signal(SIGPIPE, SIG_IGN);  // as the daemon does
+  auto server = Server::start({.address = "127.0.0.1", .port = 0, .threads = 2}, std::move(handler));
+  REQUIRE(server);
+  return std::move(*server);
+}
+
+// Answers with what it was asked.
+void echo(const Request& request, Reply reply) {
+  std::string body = request.method + " " + request.path + " [" + request.content_type + "] [" + request.accept + "]";
+  for (const auto& [key, value] : request.query) body += " " + key + "=" + value;
+  if (!request.body.empty()) body += " " + std::to_string(request.body.size()) + " bytes";
+  reply.send({.status = 200, .content_type = "text/plain", .body = std::move(body), .headers = {}});
+}
+
+struct Heard {
+  std::string head;  // status line and headers
+  std::string body;
+  int status() const { return head.size() > 12 ? std::atoi(head.c_str() + 9) : 0; }
+  bool has(const std::string& line) const { return head.find("\r\n" + line + "\r\n") != std::string::npos; }
+};
+
+class Client {
+ public:
+  explicit Client(uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
+  }
+
+  void say(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return;  // closed by the other side, as hear() will find
+      bytes.remove_prefix(static_cast<size_t>(sent));
+    }
+  }
+
+  // One answer; nullopt if the connection ends instead.
+  std::optional<Heard> hear() {
+    size_t end = 0;
+    while ((end = input_.find("\r\n\r\n")) == input_.npos) {
+      if (!read_more()) return std::nullopt;
+    }
+    Heard heard{input_.substr(0, end + 2), {}};
+    size_t size = 0;
+    if (const size_t at = heard.head.find("Content-Length: "); at != std::string::npos) {
+      size = std::stoul(heard.head.substr(at + 16));
+    }
+    while (input_.size() < end + 4 + size) {
+      if (!read_more()) return std::nullopt;
+    }
+    heard.body = input_.substr(end + 4, size);
+    input_.erase(0, end + 4 + size);
+    return heard;
+  }
+
+  void say_no_more() { ::shutdown(socket_.get(), SHUT_WR); }
+  bool is_closed() { return input_.empty() && !read_more(); }
+
+  Heard ask(std::string_view bytes) {
+    say(bytes);
+    auto heard = hear();
+    REQUIRE(heard);
+    return *heard;
+  }
+
+ private:
+  bool read_more() {
+    pollfd wait{socket_.get(), POLLIN, 0};
+    REQUIRE(::poll(&wait, 1, 10'000) == 1);
+    char buffer[65536];
+    const ssize_t got = ::recv(socket_.get(), buffer, sizeof buffer, 0);
+    if (got > 0) input_.append(buffer, static_cast<size_t>(got));
+    return got > 0;
+  }
+
+  UniqueFd socket_;
+  std::string input_;
+};
+
+std::string a_get(const std::string& target, const std::string& headers = "") {
+  return "GET " + target + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n";
+}
+
+std::string a_post(const std::string& body, const std::string& headers = "Content-Type: application/json\r\n") {
+  return "POST /x HTTP/1.1\r\nHost: localhost\r\n" + headers + "Content-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + body;
+}
+
+}  // namespace
+
+TEST_CASE("one connection serves many requests") {
+  const auto server = serve(echo);
+  Client client(server->port());
+  for (int i = 0; i < 20; ++i) {
+    const Heard heard = client.ask(a_get("/v1/workloads"));
+    CHECK(heard.status() == 200);
+    CHECK(heard.head.find("Connection:") == std::string::npos);
+    CHECK(heard.has("Content-Type: text/plain"));
+    CHECK(heard.body == "GET /v1/workloads [] []");
+  }
+}
+
+TEST_CASE("a connection is closed when the client asks for it and after HTTP/1.0") {
+  const auto server = serve(echo);
+  for (const std::string& request : {a_get("/", "Connection: close\r\n"), std::string("GET / HTTP/1.0\r\n\r\n")}) {
+    Client client(server->port());
+    const Heard heard = client.ask(request);
+    CHECK(heard.status() == 200);
+    CHECK(heard.has("Connection: Close"));
+    CHECK(client.is_closed());
+  }
+}
+
+TEST_CASE("types are handed on as they were sent") {
+  const auto server = serve(echo);
+  Client client(server->port());
+  CHECK(client
+            .ask(a_post("{}",
+                        "Content-Type: application/json; charset=utf-8\r\nAccept: application/problem+json, "
+                        "text/plain;q=0.5\r\n"))
+            .body == "POST /x [application/json; charset=utf-8] [application/problem+json,text/plain;q=0.5] 2 bytes");
+}
+
+TEST_CASE("paths and queries are decoded once") {
+  const auto server = serve(echo);
+  Client client(server->port());
+  CHECK(client.ask(a_get("/v1/work%6Coads/%2541?a%3D=b%20c")).body == "GET /v1/workloads/%41 [] [] a==b c");
+}
+
+TEST_CASE("a path that is not properly encoded is a 400") {
+  const auto server = serve(echo);
+  for (const std::string target : {"/%", "/%4", "/%zz", "/a%00b", "/a%0ab", "/x?a=%ff%"}) {
+    CAPTURE(target);
+    Client client(server->port());
+    CHECK(client.ask(a_get(target)).status() == 400);
+  }
+}
+
+TEST_CASE("a long path is a 414") {
+  const auto server = serve(echo);
+  CHECK(Client(server->port()).ask(a_get("/" + std::string(2047, 'a'))).status() == 200);
+  CHECK(Client(server->port()).ask(a_get("/" + std::string(2048, 'a'))).status() == 414);
+  CHECK(Client(server->port()).ask(a_get(std::string(60'000, '/'))).status() == 414);
+}
+
+TEST_CASE("a body of 64 KiB is read and a larger one is a 413") {
+  const auto server = serve(echo);
+  Client client(server->port());
+  CHECK(client.ask(a_post(std::string(Server::kBodyLimit, 'x'))).status() == 200);
+  const Heard heard = client.ask(a_post(std::string(Server::kBodyLimit + 1, 'x')));
+  CHECK(heard.status() == 413);
+  CHECK(heard.body == "The body is larger than 65536 bytes.\n");
+  CHECK(client.is_closed());
+  CHECK(Client(server->port()).ask(a_post(std::string(3 << 20, 'x'))).status() == 413);
+}
+
+TEST_CASE("a body in pieces is read whole") {
+  const auto server = serve(echo);
+  Client client(server->port());
+  const std::string request = a_post("{\"a\": 1}");
+  for (const char c : request) client.say({&c, 1});
+  CHECK(client.hear()->body == "POST /x [application/json] [] 8 bytes");
+}
+
+TEST_CASE("headers of an answer are written whatever their name") {
+  const auto server = serve([](const Request&, Reply reply) {
+    reply.send({.status = 405, .content_type = {}, .body = {}, .headers = {{"Allow", "GET, POST"}, {"X-Nrd", "1"}}});
+  });
+  const Heard heard = Client(server->port()).ask(a_get("/"));
+  CHECK(heard.status() == 405);
+  CHECK(heard.has("Allow: GET, POST"));
+  CHECK(heard.has("X-Nrd: 1"));
+  CHECK(heard.head.find("Content-Type") == std::string::npos);
+}
+
+TEST_CASE("a HEAD has no body") {
+  const auto server = serve(echo);
+  Client client(server->port());
+  client.say("HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  CHECK(client.hear()->status() == 200);
+  CHECK(client.is_closed());
+}
+
+TEST_CASE("an exception of a handler is a 500 that tells nothing") {
+  const auto server = serve([](const Request& request, Reply) {
+    if (request.path == "/int") throw 42;
+    throw std::runtime_error("secret /etc/path");
+  });
+  for (const std::string path : {"/", "/int"}) {
+    Client client(server->port());
+    const Heard heard = client.ask(a_get(path));
+    CHECK(heard.status() == 500);
+    CHECK(heard.body == "The request was not answered.\n");
+  }
+}
+
+TEST_CASE("a second answer to one request is not sent") {
+  const auto server = serve([](const Request&, Reply reply) {
+    reply.send({.status = 200, .content_type = "text/plain", .body = "first", .headers = {}});
+    reply.send({.status = 200, .content_type = "text/plain", .body = "second", .headers = {}});
+  });
+  Client client(server->port());
+  CHECK(client.ask(a_get("/")).body == "first");
+  CHECK(client.ask(a_get("/")).body == "first");
+}
+
+TEST_CASE("garbage gets a 4xx or the end of the connection, and others are served") {
+  const auto server = serve(echo);
+  for (const std::string& bytes : {std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11) + "\r\n\r\n",
+                                   std::string("NONSENSE / HTTP/1.1\r\n\r\n"), std::string("GET\r\n\r\n"),
+                                   std::string("GET / HTTP/9.9\r\n\r\n"), std::string("\r\n\r\n\r\n\r\n")}) {
+    Client client(server->port());
+    client.say(bytes);
+    client.say_no_more();
+    if (const auto heard = client.hear()) CHECK(heard->status() / 100 == 4);
+  }
+  CHECK(Client(server->port()).ask(a_get("/")).status() == 200);
+}
+
+TEST_CASE("an unknown type is a 415 that tells nothing") {
+  const auto server = serve(echo);
+  for (const std::string type : {"nonsense", "a/b/c", "/", "foo/bar"}) {
+    CAPTURE(type);
+    const Heard heard = Client(server->port()).ask(a_post("{}", "Content-Type: " + type + "\r\n"));
+    CHECK((heard.status() == 415 || heard.status() == 200));
+    CHECK(heard.body.size() < 100);
+  }
+}
+
+TEST_CASE("many clients at once each get their own answers") {
+  const auto server = serve(echo);
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> clients;
+  for (int c = 0; c < 8; ++c) {
+    clients.emplace_back([&server, &wrong, c] {
+      Client client(server->port());
+      for (int i = 0; i < 50; ++i) {
+        const std::string path = "/" + std::to_string(c) + "/" + std::to_string(i);
+        if (client.ask(a_get(path)).body != "GET " + path + " [] []") ++wrong;
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  CHECK(wrong == 0);
+}
+
+// A handler that keeps its replies until told.
+struct Later {
+  std::mutex lock;
+  std::condition_variable came;
+  std::vector<Reply> replies;
+
+  Handler handler() {
+    return [this](const Request&, Reply reply) {
+      const std::lock_guard hold(lock);
+      replies.push_back(std::move(reply));
+      came.notify_all();
+    };
+  }
+  void wait_for(size_t count) {
+    std::unique_lock hold(lock);
+    REQUIRE(came.wait_for(hold, 10s, [&] { return replies.size() == count; }));
+  }
+  void answer_all() {
+    const std::lock_guard hold(lock);
+    for (Reply& reply : replies) {
+      reply.send({.status = 201, .content_type = "text/plain", .body = "later", .headers = {}});
+    }
+    replies.clear();
+  }
+};
+
+TEST_CASE("an answer may come from another thread") {
+  Later later;
+  const auto server = serve(later.handler());
+  Client client(server->port());
+  for (int i = 0; i < 20; ++i) {
+    client.say(a_get("/"));
+    later.wait_for(1);
+    later.answer_all();
+    const auto heard = client.hear();
+    REQUIRE(heard);
+    CHECK(heard->status() == 201);
+    CHECK(heard->body == "later");
+  }
+}
+
+TEST_CASE("draining refuses what comes and waits for what was accepted") {
+  Later later;
+  const auto server = serve(later.handler());
+  Client accepted(server->port());
+  Client late(server->port());
+  accepted.say(a_get("/"));
+  later.wait_for(1);
+  std::thread draining([&server] { server->drain(10s); });
+  while (true) {  // until the drain has begun
+    const Heard heard = [&] {
+      Client probe(server->port());
+      probe.say(a_get("/"));
+      pollfd none{-1, 0, 0};
+      ::poll(&none, 1, 1);
+      const std::lock_guard hold(later.lock);
+      while (later.replies.size() > 1) later.replies.pop_back();
+      return *probe.hear();
+    }();
+    if (heard.status() == 503) break;
+  }
+  CHECK(late.ask(a_get("/")).body == "The service is stopping.\n");
+  later.answer_all();
+  draining.join();
+  CHECK(accepted.hear()->status() == 201);
+}
+
+TEST_CASE("draining ends at its deadline") {
+  Later later;
+  const auto server = serve(later.handler());
+  Client client(server->port());
+  client.say(a_get("/"));
+  later.wait_for(1);
+  server->drain(50ms);
+  CHECK(later.replies.size() == 1);
+  later.answer_all();
+}
+
+TEST_CASE("an answer after the server has gone is dropped") {
+  Later later;
+  {
+    const auto server = serve(later.handler());
+    Client client(server->port());
+    client.say(a_get("/"));
+    later.wait_for(1);
+  }
+  later.answer_all();
+}
+
+TEST_CASE("a port that is taken is named") {
+  const auto first = serve(echo);
+  const auto second = Server::start({.address = "127.0.0.1", .port = first->port(), .threads = 1}, echo);
+  REQUIRE_FALSE(second);
+  CHECK(second.error().message.starts_with("cannot listen on 127.0.0.1:" + std::to_string(first->port())));
+  CHECK_FALSE(Server::start({.address = "not an address", .port = 0, .threads = 1}, echo));
+}
+
+TEST_CASE("percent-encoding is decoded strictly") {
+  CHECK(http::percent_decoded("/a%20b%2Fc") == "/a b/c");
+  CHECK(http::percent_decoded("%2541") == "%41");
+  for (const std::string text : {"%", "%1", "%g1", "%+1", "%00", "%7f", "\n"}) {
+    CAPTURE(text);
+    CHECK_FALSE(http::percent_decoded(text));
+  }
+}
