@@ -1,0 +1,23 @@
+// What a handler gets: the request, the {id} of its path, and the house it serves.
+#pragma once
+
+#include <string_view>
+
+#include "api/http/message.h"
+#include "api/v1/media.h"
+#include "api/v1/routes.h"
+#include "api/v1/workload_list.h"
+#include "engine/engine.h"
+
+namespace nrd::v1 {
+
+struct Call {
+  const http::Request& request;
+  std::string_view id;  // as written in the path, empty for a path without one
+  ErrorStyle error_style;
+  Engine& engine;
+  const Service& service;
+  WorkloadList& workload_list;
+};
+
+}  // namespace nrd::v1

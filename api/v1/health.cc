@@ -1,0 +1,37 @@
+#include "api/v1/health.h"
+
+#include "api/json/writer.h"
+
+namespace nrd::v1 {
+namespace {
+
+void render_warnings(json::Writer& w, const NodeState& state, const Service& service) {
+  w.key("warnings").begin_array();
+  if (service.debug_port_open) {
+    w.string("plain HTTP without authentication is open: every local user can change workloads (--debug)");
+  }
+  for (const std::string& sentence : state.facts.rdt.missing) w.string(sentence);
+  w.end_array();
+}
+
+}  // namespace
+
+void show_health(const Call& call, http::Reply reply) {
+  const auto state = call.engine.state();
+  const Health& health = state->health;
+  const bool is_ok = !health.writes_frozen && health.hardware_problem.empty();
+  json::Writer w;
+  w.begin_object();
+  w.key("status").string(is_ok ? "ok" : "degraded");
+  w.key("writes_frozen").boolean(health.writes_frozen);
+  w.key("hardware_problem").string(health.hardware_problem);
+  render_warnings(w, *state, call.service);
+  w.key("version").string(call.service.version);
+  w.key("revision").number(state->revision);
+  w.key("drift_repairs").number(health.drift_repairs);
+  w.key("workloads").number(state->workloads.size());
+  w.end_object();
+  reply.send({.status = 200, .content_type = "application/json", .body = w.take(), .headers = {}});
+}
+
+}  // namespace nrd::v1

@@ -1,0 +1,160 @@
+#include "api/v1/node.h"
+
+#include <algorithm>
+#include <set>
+
+#include "api/json/writer.h"
+#include "api/v1/workload_json.h"
+
+namespace nrd::v1 {
+namespace {
+
+void render_capabilities(json::Writer& w, const rdt::Node& node) {
+  w.key("capabilities").begin_object();
+  w.key("l3_cat");
+  if (node.l3_cat) {
+    w.begin_object();
+    w.key("classes").number(node.l3_cat->classes);
+    w.key("ways").number(node.l3_cat->ways);
+    w.key("min_ways").number(node.l3_cat->min_ways);
+    w.key("shared_with_io");
+    render(w, node.l3_cat->shareable);
+    w.end_object();
+  } else {
+    w.null();
+  }
+  w.key("missing").begin_array();
+  for (const std::string& sentence : node.missing) w.string(sentence);
+  w.end_array();
+  w.end_object();
+}
+
+void render_layout(json::Writer& w, const std::optional<Layout>& layout) {
+  w.key("layout");
+  if (!layout) {
+    w.null();
+    return;
+  }
+  w.begin_object();
+  const auto pool = [&](std::string_view name, WayMask ways) {
+    w.key(name);
+    render(w, ways);
+  };
+  pool("os", layout->os);
+  pool("guarantee", layout->guarantee);
+  pool("besteffort", layout->besteffort);
+  pool("shared", layout->shared);
+  pool("infra", layout->infra);
+  w.end_object();
+}
+
+// In use: the root class, those of workloads, and those that others made or use.
+void render_classes(json::Writer& w, const NodeState& state) {
+  std::set<ClosId> used{ClosId{0}};
+  for (const auto& [id, workload] : state.workloads) used.insert(workload.grant.clos);
+  for (const auto& [clos, group] : state.observed.rdt.classes) {
+    if (!is_class_unused(state, clos)) used.insert(clos);
+  }
+  const uint64_t total = state.facts.rdt.l3_cat ? state.facts.rdt.l3_cat->classes : 0;
+  w.key("classes").begin_object();
+  w.key("total").number(total);
+  w.key("used").number(total == 0 ? 0 : std::min<uint64_t>(total, used.size() + state.observed.rdt.foreign.size()));
+  w.end_object();
+}
+
+// Groups that nrd does not own and that hold ways of `cache`: those with all ways constrain nothing.
+void render_foreign(json::Writer& w, const NodeState& state, CacheId cache) {
+  const WayMask all = state.facts.rdt.l3_cat ? WayMask::all(state.facts.rdt.l3_cat->ways) : WayMask();
+  WayMask named;
+  const auto group = [&](const std::string& name, WayMask ways) {
+    w.begin_object();
+    w.key("group").string(name);
+    w.key("ways");
+    render(w, ways);
+    w.end_object();
+    named = named | ways;
+  };
+  w.key("foreign").begin_array();
+  for (const auto& [name, observed] : state.observed.rdt.foreign) {
+    const auto ways = observed.ways.find(cache);
+    if (ways != observed.ways.end() && ways->second != all) group(name, ways->second);
+  }
+  const WayMask held = foreign_ways(state, cache);
+  for (const auto& [clos, observed] : state.observed.rdt.classes) {
+    const auto ways = observed.ways.find(cache);
+    if (clos == ClosId{0} || ways == observed.ways.end() || ways->second == all || !held.contains(ways->second))
+      continue;
+    const bool is_ours = std::any_of(state.workloads.begin(), state.workloads.end(),
+                                     [&](const auto& entry) { return entry.second.grant.clos == clos; });
+    if (!is_ours && !is_class_unused(state, clos)) group(cos_name(clos), ways->second);
+  }
+  // A COSn without CPUs or tasks that somebody else gave a mask.
+  if (!(held - named).empty()) group("other classes", held - named);
+  w.end_array();
+}
+
+void render_owners(json::Writer& w, const NodeState& state, CacheId cache) {
+  w.key("workloads").begin_array();
+  for (const auto& [id, workload] : state.workloads) {
+    const auto ways = workload.grant.ways.find(cache);
+    if (ways == workload.grant.ways.end()) continue;
+    w.begin_object();
+    w.key("id").string(std::to_string(id.value));
+    if (!workload.spec.uuid.empty()) w.key("uuid").string(workload.spec.uuid);
+    w.key("cos_name").string(cos_name(workload.grant.clos));
+    w.key("pool").string(to_string(workload.grant.pool));
+    w.key("ways");
+    render(w, ways->second);
+    w.end_object();
+  }
+  w.end_array();
+}
+
+void render_cache(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
+  w.begin_object();
+  w.key("id").number(id.value);
+  const auto socket = state.facts.rdt.sockets.find(id);
+  w.key("socket");
+  if (socket != state.facts.rdt.sockets.end() && socket->second >= 0) {
+    w.number(static_cast<uint64_t>(socket->second));
+  } else {
+    w.null();
+  }
+  w.key("cpus").string(cpus.to_string());
+  w.key("os");
+  render(w, os_ways(state, id));
+  w.key("free");
+  render(w, free_ways(state, id));
+  render_foreign(w, state, id);
+  render_owners(w, state, id);
+  w.end_object();
+}
+
+}  // namespace
+
+std::string render_node(const NodeState& state) {
+  const rdt::Node& node = state.facts.rdt;
+  json::Writer w;
+  w.begin_object();
+  w.key("revision").number(state.revision);
+  w.key("boot_id").string(state.facts.boot_id);
+  w.key("cpus").begin_object();
+  w.key("possible").string(node.possible.to_string());
+  w.key("online").string(node.online.to_string());
+  w.end_object();
+  render_capabilities(w, node);
+  render_layout(w, state.layout);
+  render_classes(w, state);
+  w.key("caches").begin_array();
+  for (const auto& [id, cpus] : node.caches) render_cache(w, state, id, cpus);
+  w.end_array();
+  w.end_object();
+  return w.take();
+}
+
+void show_node(const Call& call, http::Reply reply) {
+  reply.send(
+      {.status = 200, .content_type = "application/json", .body = render_node(*call.engine.state()), .headers = {}});
+}
+
+}  // namespace nrd::v1

@@ -1,0 +1,140 @@
+#include "api/v1/problem.h"
+
+#include "api/json/writer.h"
+#include "api/v1/rmd.h"
+#include "base/log.h"
+
+namespace nrd::v1 {
+namespace {
+
+const char* name_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::BadRequest:
+      return "BadRequest";
+    case ErrorCode::NotFound:
+      return "NotFound";
+    case ErrorCode::CpuTaken:
+      return "CpuTaken";
+    case ErrorCode::UuidTaken:
+      return "UuidTaken";
+    case ErrorCode::NotEnough:
+      return "NotEnough";
+    case ErrorCode::NoClass:
+      return "NoClass";
+    case ErrorCode::Unsupported:
+      return "Unsupported";
+    case ErrorCode::Busy:
+      return "Busy";
+    case ErrorCode::Frozen:
+      return "Frozen";
+    case ErrorCode::Hardware:
+      return "Hardware";
+    case ErrorCode::Store:
+      return "Store";
+    case ErrorCode::Internal:
+      return "Internal";
+  }
+  return "Internal";
+}
+
+// RFC 9457: the same for every problem of a type.
+const char* title_of(int status) {
+  switch (status) {
+    case 400:
+      return "The request is wrong";
+    case 404:
+      return "There is no such thing";
+    case 405:
+      return "The path does not know this method";
+    case 406:
+      return "Nothing that is written here can be read by the client";
+    case 409:
+      return "Not possible beside what is granted already";
+    case 415:
+      return "The content type is not known here";
+    case 422:
+      return "This node or version cannot do that";
+    case 503:
+      return "Not possible now";
+    default:
+      return "The request failed";
+  }
+}
+
+// What is sent is one line whatever a client or the hardware put into it.
+std::string one_line(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += byte < 0x20 || byte == 0x7f ? '?' : c;
+  }
+  return out;
+}
+
+void log_detail(const Error& error) {
+  if (error.detail.empty()) return;
+  log::warning("REQUEST_FAILED", error.message, {{"CODE", name_of(error.code)}, {"DETAIL", error.detail}});
+}
+
+Problem problem_of(const Error& error, std::string line) {
+  log_detail(error);
+  return {.status = status_of(error.code),
+          .code = name_of(error.code),
+          .line = std::move(line),
+          .detail = error.message,
+          .field = error.field,
+          .allowed = error.allowed};
+}
+
+}  // namespace
+
+int status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::BadRequest:
+      return 400;
+    case ErrorCode::NotFound:
+      return 404;
+    case ErrorCode::CpuTaken:
+    case ErrorCode::UuidTaken:
+      return 400;  // and not 409: RMD's status, which its clients know
+    case ErrorCode::NotEnough:
+    case ErrorCode::NoClass:
+      return 409;
+    case ErrorCode::Unsupported:
+      return 422;
+    case ErrorCode::Busy:
+    case ErrorCode::Frozen:
+    case ErrorCode::Store:
+      return 503;  // nothing was changed; the same request may succeed later
+    case ErrorCode::Hardware:
+    case ErrorCode::Internal:
+      return 500;
+  }
+  return 500;
+}
+
+Problem problem_of_workload(const Error& error, std::string_view uuid) {
+  return problem_of(error, rmd::workload_refused(error, uuid));
+}
+
+Problem problem_of_body(const Error& error) { return problem_of(error, rmd::unreadable(error)); }
+
+http::Response render(const Problem& problem, ErrorStyle style) {
+  if (style == ErrorStyle::Text) {
+    return {
+        .status = problem.status, .content_type = "text/plain", .body = one_line(problem.line) + "\n", .headers = {}};
+  }
+  json::Writer w;
+  w.begin_object();
+  w.key("type").string("urn:nrd:problem:" + problem.code);
+  w.key("title").string(title_of(problem.status));
+  w.key("status").number(static_cast<uint64_t>(problem.status));
+  w.key("detail").string(one_line(problem.detail));
+  w.key("code").string(problem.code);
+  if (!problem.field.empty()) w.key("field").string(problem.field);
+  if (!problem.allowed.empty()) w.key("allowed").string(problem.allowed);
+  w.end_object();
+  return {.status = problem.status, .content_type = "application/problem+json", .body = w.take(), .headers = {}};
+}
+
+}  // namespace nrd::v1

@@ -1,0 +1,33 @@
+// From an Error to what the client reads: a status, and one line of text or a problem (RFC 9457).
+//
+// Error.detail (errno, paths, library codes) is logged here, once, and never sent.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "api/http/message.h"
+#include "api/v1/media.h"
+#include "base/result.h"
+
+namespace nrd::v1 {
+
+int status_of(ErrorCode code);
+
+struct Problem {
+  int status = 500;
+  std::string code;     // "CpuTaken": stable, for programs; also the end of the problem's type
+  std::string line;     // the text/plain answer, without line end
+  std::string detail;   // the same for problem+json, without RMD's phrases
+  std::string field;    // JSON pointer into the request, empty if no single field is at fault
+  std::string allowed;  // what would have been accepted, empty if that cannot be said in a line
+};
+
+// A request about a workload failed; `uuid` is the one it gave.
+Problem problem_of_workload(const Error& error, std::string_view uuid = {});
+// The body is not JSON.
+Problem problem_of_body(const Error& error);
+
+http::Response render(const Problem& problem, ErrorStyle style);
+
+}  // namespace nrd::v1

@@ -1,0 +1,71 @@
+#include "api/v1/rmd.h"
+
+namespace nrd::v1::rmd {
+namespace {
+
+constexpr std::string_view kNoCores = "No task or core id specified";
+constexpr std::string_view kNoParameters = "No RDT/Plugins params in workload";
+constexpr std::string_view kHalfACache = "Need to provide both cache.* or none of them";
+
+bool is_rmds_own(std::string_view message) {
+  return message == kNoCores || message == kNoParameters || message == kHalfACache;
+}
+
+std::string invalid(const std::string& why) { return "Failed to validate workload. Reason: " + why; }
+
+std::string in_database(const std::string& why) {
+  return invalid("Workload validation in database failed. Details: " + why);
+}
+
+}  // namespace
+
+Failure no_cores() {
+  return fail_at(ErrorCode::BadRequest, "/core_ids", std::string(kNoCores), "a list of CPUs such as [\"0\", \"1-3\"]");
+}
+
+Failure no_parameters() {
+  return fail_at(ErrorCode::BadRequest, "/cache", std::string(kNoParameters), "{\"max\": 2, \"min\": 2}");
+}
+
+Failure half_a_cache() {
+  return fail_at(ErrorCode::BadRequest, "/cache", std::string(kHalfACache), "both max and min");
+}
+
+std::string reason(const Error& error) {
+  if (is_rmds_own(error.message)) return error.message;
+  std::string text = error.field.empty() ? "" : error.field + ": ";
+  text += error.message;
+  if (!error.allowed.empty()) text += " (allowed: " + error.allowed + ")";
+  return text;
+}
+
+std::string workload_refused(const Error& error, std::string_view uuid) {
+  switch (error.code) {
+    case ErrorCode::BadRequest:
+    case ErrorCode::Unsupported:
+      return invalid(reason(error));
+    case ErrorCode::NotFound:
+      return std::string(kNoSuchWorkload);
+    case ErrorCode::CpuTaken:
+      return in_database("CPU list [" + error.subject + "] has been assigned");
+    case ErrorCode::UuidTaken:
+      return in_database("UUID " + std::string(uuid) + " already exists in workload " + error.subject);
+    case ErrorCode::NotEnough:
+      return "Not enough cache left on cache_id " + error.subject + ". Details: " + reason(error);
+    case ErrorCode::NoClass:
+      return "No free CLOS available. Details: " + reason(error);
+    case ErrorCode::Busy:
+    case ErrorCode::Frozen:
+    case ErrorCode::Hardware:
+    case ErrorCode::Store:
+    case ErrorCode::Internal:
+      break;
+  }
+  return reason(error);
+}
+
+std::string unreadable(const Error& error) {
+  return "Failed to read request correctly. Please check request syntax and data. Details: " + reason(error);
+}
+
+}  // namespace nrd::v1::rmd

@@ -1,0 +1,33 @@
+// Every text that clients of Intel RMD match on or show, word for word, and nothing of it anywhere else.
+//
+// RMD is the predecessor of this service. Its clients read the status code and one line of text/plain; the spelling
+// ("Could not found") is theirs by now. The line ends in '\n', as RMD's composite errors do.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace nrd::v1::rmd {
+
+inline constexpr std::string_view kPageNotFound = "404: Page Not Found";
+inline constexpr std::string_view kMethodNotAllowed = "405: Method Not Allowed";
+inline constexpr std::string_view kNotAcceptable = "406: Not Acceptable";
+inline constexpr std::string_view kUnsupportedMediaType = "415: Unsupported Media Type";
+inline constexpr std::string_view kNoSuchWorkload = "404: Could not found workload";
+
+// A workload that has no one to serve, nothing to give, or half of a cache request.
+Failure no_cores();
+Failure no_parameters();
+Failure half_a_cache();
+
+// The line for a request about a workload that failed. `uuid` is the one the request gave.
+std::string workload_refused(const Error& error, std::string_view uuid);
+// The line for a body that is not JSON.
+std::string unreadable(const Error& error);
+
+// "/cache/max: must be ... (allowed: 0 to 9)"; a sentence of RMD's stays as it is.
+std::string reason(const Error& error);
+
+}  // namespace nrd::v1::rmd

@@ -1,0 +1,116 @@
+#include "api/v1/routes.h"
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "api/v1/call.h"
+#include "api/v1/health.h"
+#include "api/v1/node.h"
+#include "api/v1/problem.h"
+#include "api/v1/rmd.h"
+#include "api/v1/workloads.h"
+
+namespace nrd::v1 {
+namespace {
+
+struct Route {
+  std::string_view method;
+  std::string_view pattern;
+  void (*handler)(const Call&, http::Reply);
+};
+
+// The whole service. Each line is also in docs/openapi.yaml and docs/api.md.
+constexpr Route kRoutes[] = {
+    {"GET", "/v1/workloads", list_workloads},
+    {"POST", "/v1/workloads", create_workload},
+    {"GET", "/v1/workloads/{id}", show_workload},
+    {"PATCH", "/v1/workloads/{id}", patch_workload},
+    {"DELETE", "/v1/workloads/{id}", delete_workload},
+    {"GET", "/v1/node", show_node},
+    {"GET", "/v1/health", show_health},
+};
+
+constexpr std::string_view kIdPart = "/{id}";
+
+// The {id} of `path` if `pattern` fits ("" where the pattern has none).
+std::optional<std::string_view> match(std::string_view pattern, std::string_view path) {
+  if (!pattern.ends_with(kIdPart)) return pattern == path ? std::optional(std::string_view()) : std::nullopt;
+  const std::string_view before = pattern.substr(0, pattern.size() - kIdPart.size() + 1);  // with the slash
+  if (!path.starts_with(before)) return std::nullopt;
+  const std::string_view id = path.substr(before.size());
+  if (id.empty() || id.find('/') != id.npos) return std::nullopt;
+  return id;
+}
+
+// What a path and a method lead to.
+struct Match {
+  const Route* route = nullptr;
+  std::string_view id;
+  std::string allow;  // "GET, POST": the methods the path knows; empty if there is no such path
+};
+
+Match find(std::string_view method, std::string_view path) {
+  if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  Match found;
+  for (const Route& route : kRoutes) {
+    const auto id = match(route.pattern, path);
+    if (!id) continue;
+    found.allow += (found.allow.empty() ? "" : ", ") + std::string(route.method);
+    if (route.method != method) continue;
+    found.route = &route;
+    found.id = *id;
+  }
+  return found;
+}
+
+http::Response refuse(int status, const char* code, std::string_view line, const char* detail, ErrorStyle style) {
+  return render(
+      {.status = status, .code = code, .line = std::string(line), .detail = detail, .field = {}, .allowed = {}}, style);
+}
+
+// A body must be JSON and say so. Without a body the type may be absent; clients of RMD send it on DELETE too.
+bool is_type_welcome(const http::Request& request) {
+  const bool has_body = request.method == "POST" || request.method == "PATCH";
+  return is_json(request.content_type) || (!has_body && request.content_type.empty());
+}
+
+// In RMD's order: path, method, what is sent, what can be read.
+void answer(Engine& engine, const Service& service, WorkloadList& list, const http::Request& request,
+            http::Reply reply) {
+  const std::optional<ErrorStyle> accepted = error_style(request.accept);
+  const ErrorStyle style = accepted.value_or(ErrorStyle::Text);
+  const Match found = find(request.method, request.path);
+  if (found.allow.empty()) {
+    return reply.send(refuse(404, "NoSuchPath", rmd::kPageNotFound, "there is no such path", style));
+  }
+  if (!found.route) {
+    http::Response response =
+        refuse(405, "WrongMethod", rmd::kMethodNotAllowed, "the path does not know this method", style);
+    response.headers.emplace_back("Allow", found.allow);
+    return reply.send(std::move(response));
+  }
+  if (!is_type_welcome(request)) {
+    return reply.send(
+        refuse(415, "WrongContentType", rmd::kUnsupportedMediaType, "Content-Type must be application/json", style));
+  }
+  if (!accepted) {
+    return reply.send(refuse(406, "NotAcceptable", rmd::kNotAcceptable,
+                             "Accept names nothing that is written here: application/json, text/plain, "
+                             "application/problem+json",
+                             style));
+  }
+  found.route->handler({request, found.id, style, engine, service, list}, std::move(reply));
+}
+
+}  // namespace
+
+http::Handler routes(Engine& engine, Service service) {
+  const auto list = std::make_shared<WorkloadList>();
+  return [&engine, service = std::move(service), list](const http::Request& request, http::Reply reply) {
+    answer(engine, service, *list, request, std::move(reply));
+  };
+}
+
+}  // namespace nrd::v1

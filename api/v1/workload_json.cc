@@ -1,0 +1,354 @@
+#include "api/v1/workload_json.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "api/v1/nearest.h"
+#include "api/v1/rmd.h"
+
+namespace nrd::v1 {
+namespace {
+
+using json::Value;
+
+constexpr size_t kMaxCoreIds = CpuSet::kMaxCpus;
+constexpr size_t kMaxUuid = 256;
+constexpr size_t kQuoted = 40;  // bytes of the client's text in a message
+constexpr std::string_view kCacheExample = "an object such as {\"max\": 2, \"min\": 2}";
+constexpr std::string_view kCoresExample = "a list of CPUs such as [\"0\", \"1-3\"]";
+
+enum class Use {
+  Read,
+  Text,      // a string that we set ourselves: what the client gives is ignored
+  Ignored,   // ours, in an answer sent back
+  ReadOnly,  // ours: a client that gives it expects something that would not happen
+  NotYet,    // must say nothing
+};
+
+struct Key {
+  std::string_view name;
+  Use on_post;
+  Use on_patch;
+  std::string_view why_not = {};  // for NotYet and ReadOnly
+};
+
+constexpr std::array kKeys = {
+    Key{"id", Use::NotYet, Use::Text, "ids are given by the service; choosing one is not supported"},
+    Key{"core_ids", Use::Read, Use::Read},
+    Key{"task_ids", Use::NotYet, Use::NotYet, "tasks are not supported; give core_ids"},
+    Key{"policy", Use::NotYet, Use::NotYet, "policies are not supported; give max and min of cache"},
+    Key{"status", Use::Text, Use::Text},
+    Key{"cos_name", Use::Text, Use::Text},
+    Key{"rdt", Use::Read, Use::Read},
+    Key{"cache", Use::Read, Use::Read},
+    Key{"pstate", Use::NotYet, Use::NotYet, "P-states are not supported"},
+    Key{"plugins", Use::NotYet, Use::NotYet, "plugins are not supported"},
+    Key{"uuid", Use::Read, Use::Text},
+    Key{"origin", Use::Text, Use::Text},
+    Key{"backend_plugin_info", Use::NotYet, Use::NotYet, "plugins are not supported"},
+    Key{"pool", Use::ReadOnly, Use::Ignored, "the pool follows from max and min of cache and cannot be given"},
+    Key{"granted_ways", Use::ReadOnly, Use::Ignored, "the ways are chosen by the service and cannot be given"},
+    Key{"created", Use::ReadOnly, Use::Ignored, "the time is set by the service and cannot be given"},
+    Key{"updated", Use::ReadOnly, Use::Ignored, "the time is set by the service and cannot be given"},
+};
+
+// "", {}, [], 0 and null are what encoders write for a field that nobody set.
+bool says_nothing(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::Null:
+      return true;
+    case Value::Kind::Bool:
+      return false;
+    case Value::Kind::Number:
+      return value.as_double() == 0.0;
+    case Value::Kind::String:
+      return value.as_string()->empty();
+    case Value::Kind::Array:
+      return value.items().empty();
+    case Value::Kind::Object:
+      return std::all_of(value.members().begin(), value.members().end(),
+                         [](const json::Member& member) { return says_nothing(member.value); });
+  }
+  return false;
+}
+
+std::string shown(const Value& value) {
+  if (const std::string* text = value.as_string()) return json::quoted(*text, kQuoted);
+  if (const std::string* literal = value.literal()) return literal->substr(0, kQuoted);
+  return json::name_of(value.kind());
+}
+
+Failure wrong_type(std::string field, const Value& value, std::string_view expected) {
+  return fail_at(ErrorCode::BadRequest, std::move(field),
+                 "expected " + std::string(expected) + ", found " + json::name_of(value.kind()), std::string(expected));
+}
+
+Result<void> require_object(const std::string& field, const Value& value, std::string_view expected) {
+  if (!value.is_object()) return wrong_type(field, value, expected);
+  return {};
+}
+
+Failure unknown_key(std::string_view parent, const std::string& key, const std::vector<std::string_view>& known) {
+  const std::string guess(nearest(key, known));
+  return fail_at(ErrorCode::BadRequest, json::pointer(parent, key.substr(0, kQuoted)),
+                 "unknown key " + json::quoted(key, kQuoted) + "; the nearest known one is \"" + guess + "\"", guess);
+}
+
+Result<void> check_keys(const Value& object, std::string_view parent, const std::vector<std::string_view>& known) {
+  for (const json::Member& member : object.members()) {
+    if (std::find(known.begin(), known.end(), member.key) == known.end()) return unknown_key(parent, member.key, known);
+  }
+  return {};
+}
+
+Result<void> check_member(const json::Member& member, const Key& key, Use use) {
+  const std::string field = json::pointer("", member.key);
+  switch (use) {
+    case Use::Read:
+    case Use::Ignored:
+      return {};
+    case Use::Text:
+      if (member.value.as_string() || member.value.is_null()) return {};
+      return wrong_type(field, member.value, "a string");
+    case Use::ReadOnly:
+      return fail_at(ErrorCode::BadRequest, field, std::string(key.why_not));
+    case Use::NotYet:
+      if (says_nothing(member.value)) return {};
+      return fail_at(ErrorCode::Unsupported, field, std::string(key.why_not));
+  }
+  return {};
+}
+
+Result<void> check_top_level(const Value& body, Use Key::*use) {
+  if (const auto object = require_object("", body, "an object that describes a workload"); !object) return object;
+  std::vector<std::string_view> known;
+  for (const Key& key : kKeys) known.push_back(key.name);
+  for (const json::Member& member : body.members()) {
+    const auto key = std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& k) { return k.name == member.key; });
+    if (key == kKeys.end()) return unknown_key("", member.key, known);
+    if (auto checked = check_member(member, *key, (*key).*use); !checked) return checked;
+  }
+  return {};
+}
+
+struct Cores {
+  std::vector<std::string> ids;
+  CpuSet cpus;
+};
+
+Result<Cores> parse_cores(const Value& value) {
+  constexpr std::string_view kField = "/core_ids";
+  if (value.kind() != Value::Kind::Array) return wrong_type(std::string(kField), value, kCoresExample);
+  if (value.items().empty()) return rmd::no_cores();
+  if (value.items().size() > kMaxCoreIds) {
+    return fail_at(ErrorCode::BadRequest, std::string(kField), "too many items",
+                   "at most " + std::to_string(kMaxCoreIds));
+  }
+  Cores cores;
+  for (size_t i = 0; i < value.items().size(); ++i) {
+    const Value& item = value.items()[i];
+    const std::string field = json::pointer(kField, i);
+    const std::string* text = item.as_string();
+    if (!text) return wrong_type(field, item, "a CPU list as a string such as \"4\" or \"0-3,8\"");
+    const Result<CpuSet> cpus = CpuSet::parse(*text);
+    if (!cpus) {
+      Error error = cpus.error();
+      error.field = field;
+      return Failure(std::move(error));
+    }
+    cores.cpus |= *cpus;
+    cores.ids.push_back(*text);
+  }
+  return cores;
+}
+
+// What one `cache` object names.
+struct Cache {
+  std::optional<uint32_t> max;
+  std::optional<uint32_t> min;
+  bool empty() const { return !max && !min; }
+  friend bool operator==(const Cache&, const Cache&) = default;
+};
+
+Result<std::optional<uint32_t>> parse_ways(const Value& cache, std::string_view parent, std::string_view key) {
+  const Value* value = cache.find(key);
+  if (!value) return std::optional<uint32_t>();
+  const std::optional<uint64_t> ways = value->as_unsigned();
+  if (!ways || *ways > std::numeric_limits<uint32_t>::max()) {
+    return fail_at(ErrorCode::BadRequest, json::pointer(parent, key),
+                   "expected a whole number of ways, found " + shown(*value), "0 to 4294967295");
+  }
+  return std::optional(static_cast<uint32_t>(*ways));
+}
+
+Result<Cache> parse_cache(const Value& value, const std::string& field) {
+  if (const auto object = require_object(field, value, kCacheExample); !object) return Failure(object.error());
+  if (const auto known = check_keys(value, field, {"max", "min"}); !known) return Failure(known.error());
+  const auto max = parse_ways(value, field, "max");
+  if (!max) return Failure(max.error());
+  const auto min = parse_ways(value, field, "min");
+  if (!min) return Failure(min.error());
+  return Cache{*max, *min};
+}
+
+// `cache` of `rdt`; the bandwidth there must say nothing.
+Result<Cache> parse_rdt(const Value& value) {
+  constexpr std::string_view kExample = "an object such as {\"cache\": {\"max\": 2, \"min\": 2}}";
+  if (const auto object = require_object("/rdt", value, kExample); !object) return Failure(object.error());
+  if (const auto known = check_keys(value, "/rdt", {"cache", "mba"}); !known) return Failure(known.error());
+  if (const Value* mba = value.find("mba"); mba && !says_nothing(*mba)) {
+    return fail_at(ErrorCode::Unsupported, "/rdt/mba", "memory bandwidth is not supported");
+  }
+  const Value* cache = value.find("cache");
+  return cache ? parse_cache(*cache, "/rdt/cache") : Cache{};
+}
+
+// From either shape, or from both if they say the same.
+Result<Cache> parse_caches(const Value& body) {
+  const Value* rdt = body.find("rdt");
+  const Result<Cache> nested = rdt ? parse_rdt(*rdt) : Cache{};
+  if (!nested) return nested;
+  const Value* cache = body.find("cache");
+  const Result<Cache> top = cache ? parse_cache(*cache, "/cache") : Cache{};
+  if (!top || nested->empty()) return top;
+  if (!top->empty() && *top != *nested) {
+    return fail_at(ErrorCode::BadRequest, "/rdt/cache", "differs from /cache", "one of both, or both the same");
+  }
+  return nested;
+}
+
+Result<std::string> parse_uuid(const Value& value) {
+  constexpr std::string_view kAllowed = "a string of at most 256 bytes without control characters";
+  const std::string* text = value.as_string();
+  if (!text) return wrong_type("/uuid", value, kAllowed);
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (text->size() > kMaxUuid || std::any_of(text->begin(), text->end(), is_control)) {
+    return fail_at(ErrorCode::BadRequest, "/uuid", "is too long or has control characters", std::string(kAllowed));
+  }
+  return *text;
+}
+
+}  // namespace
+
+Result<Spec> parse_spec(const Value& body) {
+  if (const auto known = check_top_level(body, &Key::on_post); !known) return Failure(known.error());
+  const Value* core_ids = body.find("core_ids");
+  if (!core_ids) return rmd::no_cores();
+  Result<Cores> cores = parse_cores(*core_ids);
+  if (!cores) return Failure(cores.error());
+  const Result<Cache> cache = parse_caches(body);
+  if (!cache) return Failure(cache.error());
+  if (cache->empty()) return rmd::no_parameters();
+  if (!cache->max || !cache->min) return rmd::half_a_cache();
+  const Value* given = body.find("uuid");
+  Result<std::string> uuid = given ? parse_uuid(*given) : std::string();
+  if (!uuid) return Failure(uuid.error());
+  return Spec{.uuid = std::move(*uuid),
+              .core_ids = std::move(cores->ids),
+              .cpus = std::move(cores->cpus),
+              .cache = {.max = *cache->max, .min = *cache->min}};
+}
+
+Result<SpecPatch> parse_patch(const Value& body) {
+  if (const auto known = check_top_level(body, &Key::on_patch); !known) return Failure(known.error());
+  SpecPatch patch;
+  if (const Value* core_ids = body.find("core_ids")) {
+    Result<Cores> cores = parse_cores(*core_ids);
+    if (!cores) return Failure(cores.error());
+    patch.core_ids = std::move(cores->ids);
+    patch.cpus = std::move(cores->cpus);
+  }
+  const Result<Cache> cache = parse_caches(body);
+  if (!cache) return Failure(cache.error());
+  patch.max = cache->max;
+  patch.min = cache->min;
+  return patch;
+}
+
+Shape shape_of(const Value& body) {
+  const Value* rdt = body.find("rdt");
+  return !body.find("cache") && rdt && rdt->find("cache") ? Shape::Nested : Shape::TopLevel;
+}
+
+Error pointing_into(Shape shape, Error error) {
+  if (shape == Shape::Nested && error.field.starts_with("/cache")) error.field.insert(0, "/rdt");
+  return error;
+}
+
+std::string cos_name(ClosId clos) { return "COS" + std::to_string(clos.value); }
+
+void render(json::Writer& w, WayMask ways) {
+  w.begin_object();
+  w.key("mask").string(ways.hex());
+  w.key("ways").number(ways.count());
+  w.end_object();
+}
+
+std::string render(Time time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(time - day);
+  char text[48];
+  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+                static_cast<int>(clock.seconds().count()), static_cast<int>(clock.subseconds().count()));
+  return text;
+}
+
+void render(json::Writer& w, const NodeState& state, const Workload& workload) {
+  const auto cache = [&] {
+    w.key("cache").begin_object();
+    w.key("max").number(workload.spec.cache.max);
+    w.key("min").number(workload.spec.cache.min);
+    w.end_object();
+  };
+  w.begin_object();
+  // RMD's keys in RMD's order.
+  w.key("id").string(std::to_string(workload.id.value));
+  w.key("core_ids").begin_array();
+  for (const std::string& item : workload.spec.core_ids) w.string(item);
+  w.end_array();
+  // "Failed" is rare and true: somebody changed the hardware behind our back, or it did not take its setting at start.
+  w.key("status").string(is_applied(state, workload) ? "Successful" : "Failed");
+  w.key("cos_name").string(cos_name(workload.grant.clos));
+  w.key("rdt").begin_object();
+  cache();
+  w.key("mba").begin_object().end_object();
+  w.end_object();
+  if (!workload.spec.uuid.empty()) w.key("uuid").string(workload.spec.uuid);
+  w.key("origin").string("REST");
+  // The older shape, then our own.
+  cache();
+  w.key("pool").string(to_string(workload.grant.pool));
+  w.key("granted_ways").begin_object();
+  for (const auto& [id, ways] : workload.grant.ways) {
+    w.key(std::to_string(id.value));
+    render(w, ways);
+  }
+  w.end_object();
+  w.key("created").string(render(workload.created));
+  w.key("updated").string(render(workload.updated));
+  w.end_object();
+}
+
+std::string render_workload(const NodeState& state, const Workload& workload) {
+  json::Writer w;
+  render(w, state, workload);
+  return w.take();
+}
+
+std::string render_workloads(const NodeState& state) {
+  json::Writer w;
+  w.begin_array();
+  for (const auto& [id, workload] : state.workloads) render(w, state, workload);
+  w.end_array();
+  return w.take();
+}
+
+}  // namespace nrd::v1

@@ -1,0 +1,43 @@
+// A workload on the wire, in both shapes that clients of RMD speak:
+//
+//   {"core_ids": ["0", "1-3"], "cache": {"max": 2, "min": 2}}              RMD 0.2
+//   {"core_ids": ["0", "1-3"], "rdt": {"cache": {"max": 2, "min": 2}}}     RMD 0.3
+//
+// Read strictly: an unknown key is refused and the nearest known one named; a key of RMD's that this version cannot
+// honour is accepted while it says nothing ("", {}, [], 0, null) and refused otherwise. Answers carry both shapes.
+#pragma once
+
+#include <string>
+
+#include "api/json/value.h"
+#include "api/json/writer.h"
+#include "base/result.h"
+#include "engine/node_state.h"
+#include "engine/workload.h"
+
+namespace nrd::v1 {
+
+enum class Shape { TopLevel, Nested };  // where the client wrote `cache`
+
+// Body of a POST.
+Result<Spec> parse_spec(const json::Value& body);
+// Body of a PATCH: what it names is replaced, the rest stays. What only we set (id, uuid, status, pool, ...) is
+// ignored, so that an answer may be edited and sent back.
+Result<SpecPatch> parse_patch(const json::Value& body);
+
+Shape shape_of(const json::Value& body);
+// The engine names fields as at top level; the client reads the pointer into what it sent.
+Error pointing_into(Shape shape, Error error);
+
+void render(json::Writer& w, const NodeState& state, const Workload& workload);
+std::string render_workload(const NodeState& state, const Workload& workload);
+std::string render_workloads(const NodeState& state);  // an array, in the order of ids
+
+// "COS2": the directory of the class.
+std::string cos_name(ClosId clos);
+// {"mask": "600", "ways": 2}: the mask in hexadecimal as resctrl writes it.
+void render(json::Writer& w, WayMask ways);
+// "2026-07-01T12:00:00.000Z" (RFC 3339).
+std::string render(Time time);
+
+}  // namespace nrd::v1

@@ -1,0 +1,238 @@
+#include "api/v1/workload_json.h"
+
+#include <doctest/doctest.h>
+
+#include "api/json/reader.h"
+#include "tests/unit/api/fake_engine.h"
+
+using namespace nrd;
+
+namespace {
+
+Result<Spec> spec_of(const std::string& body) { return v1::parse_spec(*json::parse(body)); }
+Result<SpecPatch> patch_of(const std::string& body) { return v1::parse_patch(*json::parse(body)); }
+
+const Spec kTwoWays{.uuid = "", .core_ids = {"0", "1-3"}, .cpus = {0, 1, 2, 3}, .cache = {.max = 2, .min = 2}};
+
+struct Refusal {
+  std::string body;
+  ErrorCode code;
+  const char* field;
+  const char* message;
+};
+
+constexpr auto kBad = ErrorCode::BadRequest;
+constexpr auto kUnsupported = ErrorCode::Unsupported;
+
+}  // namespace
+
+TEST_CASE("both wire shapes say the same") {
+  for (const std::string body : {
+           R"({"core_ids": ["0", "1-3"], "cache": {"max": 2, "min": 2}})",
+           R"({"core_ids": ["0", "1-3"], "rdt": {"cache": {"max": 2, "min": 2}}})",
+           R"({"core_ids": ["0", "1-3"], "rdt": {"cache": {"max": 2, "min": 2}}, "cache": {"min": 2, "max": 2}})",
+           R"({"core_ids": ["0", "1-3"], "rdt": {"cache": {}}, "cache": {"min": 2, "max": 2}})",
+       }) {
+    CAPTURE(body);
+    const auto spec = spec_of(body);
+    REQUIRE(spec);
+    CHECK(*spec == kTwoWays);
+  }
+}
+
+TEST_CASE("what the operators of RMD send is accepted") {
+  const auto older = spec_of(R"({"core_ids":["4","5"],"status":"","cos_name":"","cache":{"max":0,"min":0},
+                                 "pstate":{},"uuid":"rmdworkload-x","origin":""})");
+  REQUIRE(older);
+  CHECK(*older == Spec{.uuid = "rmdworkload-x", .core_ids = {"4", "5"}, .cpus = {4, 5}, .cache = {}});
+  const auto newer = spec_of(R"({"core_ids":["0,3,6-7"],"status":"","cos_name":"",
+                                 "rdt":{"cache":{"max":3,"min":1},"mba":{}},"uuid":"x","origin":""})");
+  REQUIRE(newer);
+  CHECK(newer->cpus == CpuSet{0, 3, 6, 7});
+  CHECK(newer->cache == CacheRequest{.max = 3, .min = 1});
+}
+
+TEST_CASE("a key that this version cannot honour is accepted while it says nothing") {
+  CHECK(spec_of(R"({"core_ids":["0","1-3"],"cache":{"max":2,"min":2},"id":"","task_ids":[],"policy":"",
+                    "status":"Failed","cos_name":"junk","origin":"OPENSTACK","uuid":"","pstate":{"ratio":0},
+                    "plugins":{"pstate":{}},"backend_plugin_info":null,"rdt":{"mba":{"percentage":0}}})") == kTwoWays);
+}
+
+TEST_CASE("the same CPU named twice in one request is one CPU") {
+  const auto spec = spec_of(R"({"core_ids": ["0", "0-1", "1"], "cache": {"max": 1, "min": 1}})");
+  REQUIRE(spec);
+  CHECK(spec->cpus == CpuSet{0, 1});
+}
+
+TEST_CASE("every fault of a POST is named with its pointer") {
+  const Refusal rows[] = {
+      {"null", kBad, "", "expected an object that describes a workload, found null"},
+      {"[]", kBad, "", "expected an object that describes a workload, found an array"},
+      {"{}", kBad, "/core_ids", "No task or core id specified"},
+      {R"({"core_ids": []})", kBad, "/core_ids", "No task or core id specified"},
+      {R"({"core_ids": null})", kBad, "/core_ids", R"(expected a list of CPUs such as ["0", "1-3"], found null)"},
+      {R"({"core_ids": "0-3"})", kBad, "/core_ids", R"(expected a list of CPUs such as ["0", "1-3"], found a string)"},
+      {R"({"core_ids": ["0", 1]})", kBad, "/core_ids/1",
+       R"(expected a CPU list as a string such as "4" or "0-3,8", found a number)"},
+      {R"({"core_ids": ["abc"]})", kBad, "/core_ids/0",
+       R"("abc" is not a CPU list; expected numbers and upward ranges such as "0-3,8")"},
+      {R"({"core_ids": ["0", "3-1"]})", kBad, "/core_ids/1",
+       R"("3-1" is not a CPU list; expected numbers and upward ranges such as "0-3,8")"},
+      {R"({"core_ids": [""]})", kBad, "/core_ids/0",
+       R"("" is not a CPU list; expected numbers and upward ranges such as "0-3,8")"},
+      {R"({"core_ids": ["99999"]})", kBad, "/core_ids/0",
+       R"("99999" is not a CPU list; expected numbers and upward ranges such as "0-3,8")"},
+      {R"({"core_ids": ["0"]})", kBad, "/cache", "No RDT/Plugins params in workload"},
+      {R"({"core_ids": ["0"], "cache": {}})", kBad, "/cache", "No RDT/Plugins params in workload"},
+      {R"({"core_ids": ["0"], "rdt": {}})", kBad, "/cache", "No RDT/Plugins params in workload"},
+      {R"({"core_ids": ["0"], "cache": {"max": 2}})", kBad, "/cache", "Need to provide both cache.* or none of them"},
+      {R"({"core_ids": ["0"], "cache": null})", kBad, "/cache",
+       R"(expected an object such as {"max": 2, "min": 2}, found null)"},
+      {R"({"core_ids": ["0"], "cache": {"max": null, "min": 2}})", kBad, "/cache/max",
+       "expected a whole number of ways, found null"},
+      {R"({"core_ids": ["0"], "cache": {"max": -1, "min": 2}})", kBad, "/cache/max",
+       "expected a whole number of ways, found -1"},
+      {R"({"core_ids": ["0"], "rdt": {"cache": {"max": 2, "min": 1.5}}})", kBad, "/rdt/cache/min",
+       "expected a whole number of ways, found 1.5"},
+      {R"({"core_ids": ["0"], "cache": {"max": "2", "min": 2}})", kBad, "/cache/max",
+       "expected a whole number of ways, found \"2\""},
+      {R"({"core_ids": ["0"], "cache": {"max": 4294967296, "min": 2}})", kBad, "/cache/max",
+       "expected a whole number of ways, found 4294967296"},
+      {R"({"core_ids": ["0"], "cache": {"max": 1, "min": 1}, "rdt": {"cache": {"max": 2, "min": 2}}})", kBad,
+       "/rdt/cache", "differs from /cache"},
+      {R"({"cores": ["0"]})", kBad, "/cores", "unknown key \"cores\"; the nearest known one is \"core_ids\""},
+      {R"({"Core_IDs": ["0"]})", kBad, "/Core_IDs", "unknown key \"Core_IDs\"; the nearest known one is \"core_ids\""},
+      {R"({"core_ids": ["0"], "cache": {"mx": 1}})", kBad, "/cache/mx",
+       "unknown key \"mx\"; the nearest known one is \"max\""},
+      {R"({"core_ids": ["0"], "rdt": {"cach": {}}})", kBad, "/rdt/cach",
+       "unknown key \"cach\"; the nearest known one is \"cache\""},
+      {R"({"core_ids": ["0"], "status": 1})", kBad, "/status", "expected a string, found a number"},
+      {R"({"core_ids": ["0"], "cache": {"max": 1, "min": 1}, "uuid": 7})", kBad, "/uuid",
+       "expected a string of at most 256 bytes without control characters, found a number"},
+      {R"({"core_ids": ["0"], "cache": {"max": 1, "min": 1}, "uuid": "a\nb"})", kBad, "/uuid",
+       "is too long or has control characters"},
+      {R"({"core_ids": ["0"], "pool": "guarantee"})", kBad, "/pool",
+       "the pool follows from max and min of cache and cannot be given"},
+      {R"({"id": "7"})", kUnsupported, "/id", "ids are given by the service; choosing one is not supported"},
+      {R"({"task_ids": ["1"]})", kUnsupported, "/task_ids", "tasks are not supported; give core_ids"},
+      {R"({"policy": "gold"})", kUnsupported, "/policy", "policies are not supported; give max and min of cache"},
+      {R"({"pstate": {"ratio": 3}})", kUnsupported, "/pstate", "P-states are not supported"},
+      {R"({"plugins": {"pstate": {"monitoring": "on"}}})", kUnsupported, "/plugins", "plugins are not supported"},
+      {R"({"core_ids": ["0"], "rdt": {"mba": {"percentage": 50}}})", kUnsupported, "/rdt/mba",
+       "memory bandwidth is not supported"},
+  };
+  for (const Refusal& row : rows) {
+    CAPTURE(row.body);
+    const auto spec = spec_of(row.body);
+    REQUIRE_FALSE(spec);
+    CHECK(spec.error().code == row.code);
+    CHECK(spec.error().field == row.field);
+    CHECK(spec.error().message == row.message);
+  }
+}
+
+TEST_CASE("a number that is no way count says what is allowed") {
+  CHECK(spec_of(R"({"core_ids": ["0"], "cache": {"max": -1, "min": 2}})").error().allowed == "0 to 4294967295");
+}
+
+TEST_CASE("a uuid of 256 bytes is accepted and one of 257 is not") {
+  const auto with_uuid = [](size_t size) {
+    return R"({"core_ids": ["0"], "cache": {"max": 1, "min": 1}, "uuid": ")" + std::string(size, 'u') + "\"}";
+  };
+  CHECK(spec_of(with_uuid(256)));
+  CHECK_FALSE(spec_of(with_uuid(257)));
+}
+
+TEST_CASE("8192 core_ids are accepted and one more is not") {
+  const auto with_items = [](size_t count) {
+    std::string items = "\"0\"";
+    for (size_t i = 1; i < count; ++i) items += ",\"0\"";
+    return R"({"cache": {"max": 1, "min": 1}, "core_ids": [)" + items + "]}";
+  };
+  CHECK(spec_of(with_items(8192)));
+  CHECK(spec_of(with_items(8193)).error().allowed == "at most 8192");
+}
+
+TEST_CASE("a patch names only what changes") {
+  const auto empty = patch_of("{}");
+  REQUIRE(empty);
+  CHECK_FALSE(empty->core_ids);
+  CHECK_FALSE(empty->cpus);
+  CHECK_FALSE(empty->max);
+  CHECK_FALSE(empty->min);
+
+  const auto max = patch_of(R"({"rdt": {"cache": {"max": 3}}})");
+  REQUIRE(max);
+  CHECK(max->max == 3);
+  CHECK_FALSE(max->min);
+
+  const auto cores = patch_of(R"({"core_ids": ["2-3"]})");
+  REQUIRE(cores);
+  CHECK(cores->core_ids == std::vector<std::string>{"2-3"});
+  CHECK(cores->cpus == CpuSet{2, 3});
+}
+
+TEST_CASE("an answer may be sent back as a patch") {
+  Workload workload = a_workload(1);
+  workload.spec.uuid = "u";
+  const auto patch = patch_of(v1::render_workload(with(a_node(), workload), workload));
+  REQUIRE(patch);
+  CHECK(patch->core_ids == workload.spec.core_ids);
+  CHECK(patch->max == 2);
+  CHECK(patch->min == 2);
+}
+
+TEST_CASE("every fault of a PATCH is named with its pointer") {
+  const Refusal rows[] = {
+      {"null", kBad, "", "expected an object that describes a workload, found null"},
+      {R"({"core_ids": null})", kBad, "/core_ids", R"(expected a list of CPUs such as ["0", "1-3"], found null)"},
+      {R"({"core_ids": []})", kBad, "/core_ids", "No task or core id specified"},
+      {R"({"id": 1})", kBad, "/id", "expected a string, found a number"},
+      {R"({"policy": "gold"})", kUnsupported, "/policy", "policies are not supported; give max and min of cache"},
+      {R"({"cahce": {}})", kBad, "/cahce", "unknown key \"cahce\"; the nearest known one is \"cache\""},
+  };
+  for (const Refusal& row : rows) {
+    CAPTURE(row.body);
+    const auto patch = patch_of(row.body);
+    REQUIRE_FALSE(patch);
+    CHECK(patch.error().code == row.code);
+    CHECK(patch.error().field == row.field);
+    CHECK(patch.error().message == row.message);
+  }
+}
+
+TEST_CASE("an answer has RMD's keys in RMD's order and then ours") {
+  Workload workload = a_workload(12);
+  CHECK(v1::render_workload(with(a_node(), workload), workload) ==
+        R"({"id":"12","core_ids":["0","1"],"status":"Successful","cos_name":"COS2",)"
+        R"("rdt":{"cache":{"max":2,"min":2},"mba":{}},"origin":"REST","cache":{"max":2,"min":2},"pool":"guarantee",)"
+        R"("granted_ways":{"0":{"mask":"30","ways":2}},)"
+        R"("created":"2023-11-14T22:13:20.123Z","updated":"2023-11-14T22:13:20.123Z"})");
+  workload.spec.uuid = "u-1";
+  CHECK(v1::render_workload(with(a_node(), workload), workload).find(R"("uuid":"u-1","origin")") != std::string::npos);
+}
+
+TEST_CASE("a workload that the hardware does not hold is not called successful") {
+  NodeState state = with(a_node(), a_workload(1));
+  state.observed.rdt.classes[ClosId{2}].ways[CacheId{0}] = WayMask::all(11);
+  CHECK(v1::render_workload(state, a_workload(1)).find(R"("status":"Failed")") != std::string::npos);
+}
+
+TEST_CASE("the list is in the order of numbers and not of texts") {
+  NodeState state = a_node();
+  for (const uint64_t id : {10u, 2u, 1u}) state.workloads.emplace(WorkloadId{id}, a_workload(id));
+  const auto list = json::parse(v1::render_workloads(state));
+  REQUIRE(list);
+  std::vector<std::string> ids;
+  for (const json::Value& item : list->items()) ids.push_back(*item.find("id")->as_string());
+  CHECK(ids == std::vector<std::string>{"1", "2", "10"});
+  CHECK(v1::render_workloads(a_node()) == "[]");
+}
+
+TEST_CASE("a pointer of the engine leads into the shape that was sent") {
+  const Error error{ErrorCode::BadRequest, "/cache/min", "", {}, {}, {}};
+  const auto shape = [](const char* body) { return v1::shape_of(*json::parse(body)); };
+  CHECK(v1::pointing_into(shape(R"({"rdt": {"cache": {"max": 1}}})"), error).field == "/rdt/cache/min");
+  CHECK(v1::pointing_into(shape(R"({"cache": {"max": 1}})"), error).field == "/cache/min");
+  CHECK(v1::pointing_into(v1::Shape::Nested, {ErrorCode::CpuTaken, "/core_ids", "", {}, {}, {}}).field == "/core_ids");
+}
