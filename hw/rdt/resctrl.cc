@@ -1,0 +1,175 @@
+#include "hw/rdt/resctrl.h"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <memory>
+#include <system_error>
+
+#include "base/file.h"
+
+namespace nrd::rdt {
+namespace {
+
+template <typename Number>
+std::optional<Number> parse_number(std::string_view text, int base = 10) {
+  Number value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+Failure unexpected(const std::string& path, std::string_view text) {
+  return fail(ErrorCode::Hardware, "a file of resctrl is not as expected",
+              path + ": \"" + std::string(text.substr(0, 80)) + "\"");
+}
+
+std::string path_of(const std::string& directory, const char* file) { return kResctrl + directory + "/" + file; }
+
+// One number from a file of info/; nullopt if there is no such file.
+Result<std::optional<uint32_t>> read_info(const char* file, int base) {
+  const std::string path = path_of("/info/L3", file);
+  const Result<std::optional<std::string>> text = read_file(path);
+  if (!text) return Failure(text.error());
+  if (!*text) return std::nullopt;
+  const std::optional<uint32_t> value = parse_number<uint32_t>(trimmed(**text), base);
+  if (!value) return unexpected(path, **text);
+  return value;
+}
+
+// Where the line named "L3" begins: at the start, after a line end, or after the kernel's padding.
+size_t find_l3(std::string_view schemata) {
+  for (size_t at = schemata.find("L3:"); at != std::string_view::npos; at = schemata.find("L3:", at + 1)) {
+    if (at == 0 || schemata[at - 1] == ' ' || schemata[at - 1] == '\n') return at;
+  }
+  return std::string_view::npos;
+}
+
+bool has_line_word(std::string_view text, std::string_view word) {
+  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    const bool starts = at == 0 || text[at - 1] == ' ' || text[at - 1] == '\t' || text[at - 1] == '\n';
+    if (starts && (end == text.size() || text[end] == '\n' || text[end] == ' ')) return true;
+  }
+  return false;
+}
+
+bool file_has_word(const std::string& path, std::string_view word) {
+  const Result<std::optional<std::string>> text = read_file(path, size_t{16} << 20);  // cpuinfo of 1,024 CPUs is 2 MiB
+  return text && *text && has_line_word(**text, word);
+}
+
+std::string why_no_l3() {
+  if (!file_has_word("/proc/filesystems", "resctrl")) {
+    return "L3 CAT: the kernel has no resctrl file system; it needs CONFIG_X86_CPU_RESCTRL and a CPU with RDT";
+  }
+  if (!file_has_word("/proc/cpuinfo", "cat_l3")) return "L3 CAT: the CPU has none (no cat_l3 in /proc/cpuinfo)";
+  return "L3 CAT: resctrl has no info/L3; is it switched off on the kernel's command line (rdt=!l3cat)?";
+}
+
+}  // namespace
+
+Result<std::map<CacheId, WayMask>> parse_l3(std::string_view schemata) {
+  const size_t at = find_l3(schemata);
+  if (at == std::string_view::npos) return unexpected("schemata", schemata);
+  const std::string_view line = trimmed(schemata.substr(at, schemata.substr(at).find('\n')));
+  std::map<CacheId, WayMask> ways;
+  for (std::string_view rest = line.substr(3);;) {
+    const std::string_view item = rest.substr(0, rest.find(';'));
+    const size_t equals = item.find('=');
+    if (equals == std::string_view::npos) return unexpected("schemata", line);
+    const auto cache = parse_number<uint32_t>(trimmed(item.substr(0, equals)));
+    const auto mask = parse_number<uint32_t>(trimmed(item.substr(equals + 1)), 16);
+    if (!cache || !mask || *mask == 0 || !ways.emplace(CacheId{*cache}, WayMask(*mask)).second) {
+      return unexpected("schemata", line);
+    }
+    if (item.size() == rest.size()) return ways;
+    rest.remove_prefix(item.size() + 1);
+  }
+}
+
+Result<std::optional<L3Cat>> read_l3_info(std::vector<std::string>& missing) {
+  const auto cbm = read_info("cbm_mask", 16);
+  const auto min_ways = read_info("min_cbm_bits", 10);
+  const auto shareable = read_info("shareable_bits", 16);
+  for (const auto* answer : {&cbm, &min_ways, &shareable}) {
+    if (!*answer) return Failure(answer->error());
+  }
+  if (!*cbm || !*min_ways) {
+    const Result<std::optional<std::string>> cdp = read_file(path_of("/info/L3CODE", "cbm_mask"));
+    missing.push_back(cdp && *cdp ? "L3 CAT: resctrl is mounted with cdp, which nrd does not serve yet; mount it without"
+                                  : why_no_l3());
+    return std::nullopt;
+  }
+  return L3Cat{.classes = 0,
+               .ways = WayMask(**cbm).count(),
+               .min_ways = **min_ways,
+               .shareable = WayMask(shareable->value_or(0))};
+}
+
+Result<std::vector<std::string>> list_groups() {
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(kResctrl), &::closedir);
+  if (!directory) {
+    return fail(ErrorCode::Hardware, "the resctrl tree is gone", std::generic_category().message(errno));
+  }
+  std::vector<std::string> groups;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const std::string_view name = entry->d_name;
+    if (entry->d_type != DT_DIR || name.starts_with('.')) continue;
+    if (name != "info" && name != "mon_groups" && name != "mon_data") groups.emplace_back(name);
+  }
+  std::sort(groups.begin(), groups.end());
+  return groups;
+}
+
+std::optional<ClosId> class_of(std::string_view group) {
+  if (!group.starts_with("COS")) return std::nullopt;
+  const std::optional<uint32_t> number = parse_number<uint32_t>(group.substr(3));
+  if (!number || *number == 0 || group != "COS" + std::to_string(*number)) return std::nullopt;
+  return ClosId{*number};
+}
+
+std::string directory_of(ClosId clos) { return clos == ClosId{0} ? "" : "/COS" + std::to_string(clos.value); }
+
+Result<std::optional<std::map<CacheId, WayMask>>> read_ways(const std::string& directory) {
+  const Result<std::optional<std::string>> text = read_file(path_of(directory, "schemata"));
+  if (!text) return Failure(text.error());
+  if (!*text) return std::nullopt;
+  Result<std::map<CacheId, WayMask>> ways = parse_l3(**text);
+  if (!ways) return Failure(ways.error());
+  return *std::move(ways);
+}
+
+Result<std::optional<CpuSet>> read_cpus(const std::string& directory) {
+  const Result<std::optional<std::string>> text = read_file(path_of(directory, "cpus_list"));
+  if (!text) return Failure(text.error());
+  if (!*text) return std::nullopt;
+  const std::string_view list = trimmed(**text);
+  if (list.empty()) return CpuSet{};
+  Result<CpuSet> cpus = CpuSet::parse(list);
+  if (!cpus) return unexpected(path_of(directory, "cpus_list"), list);
+  return *std::move(cpus);
+}
+
+Result<std::optional<Class>> read_class(const std::string& directory) {
+  auto ways = read_ways(directory);
+  if (!ways) return Failure(ways.error());
+  auto cpus = read_cpus(directory);
+  if (!cpus) return Failure(cpus.error());
+  if (!*ways || !*cpus) return std::nullopt;
+  // All unbound tasks are in the root group; listing them says nothing and costs much.
+  if (directory.empty()) return Class{**ways, **cpus, true};
+  const Result<std::optional<std::string>> tasks = read_file(path_of(directory, "tasks"));
+  if (!tasks) return Failure(tasks.error());
+  return Class{**ways, **cpus, *tasks && !trimmed(**tasks).empty()};
+}
+
+std::string last_refusal() {
+  const Result<std::optional<std::string>> text = read_file(path_of("/info", "last_cmd_status"));
+  if (!text || !*text || trimmed(**text) == "ok") return {};
+  return std::string(trimmed(**text));
+}
+
+}  // namespace nrd::rdt

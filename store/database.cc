@@ -1,0 +1,94 @@
+#include "store/database.h"
+
+#include <iterator>
+
+#include "store/sql_text.h"
+
+namespace nrd::store {
+namespace {
+
+// "nrd1", so that file(1) and we know our own (sqlite.org/pragma.html#pragma_application_id).
+constexpr int64_t kApplicationId = 0x6e726431;
+
+// A database of a full node is some 100 KiB; reading it whole at start costs milliseconds.
+constexpr const char* kQuickCheck = "PRAGMA quick_check(1)";
+
+Failure refused(const std::string& path, const std::string& what, const std::string& todo, const SqlError& error) {
+  return fail(ErrorCode::Store, path + " " + what + "; " + todo, error.text);
+}
+
+Failure unreadable(const std::string& path, const SqlError& error) {
+  if (is_corrupt(error)) {
+    return refused(path, "is corrupt or not a database of nrd",
+                   "restore a backup, or move the file away to start with no workloads", error);
+  }
+  return refused(path, "cannot be opened", "see the journal for the reason", error);
+}
+
+// The first column of the first row.
+SqlError ask(Connection& connection, const std::string& sql, std::string& answer) {
+  Statement statement;
+  if (SqlError error = connection.prepare(sql, statement); !error.ok()) return error;
+  if (statement.next()) answer = statement.text(0);
+  return statement.error();
+}
+
+struct Identity {
+  std::string application_id, version, tables, quick_check;
+};
+
+Result<Identity> identify(Connection& connection, const std::string& path) {
+  Identity identity;
+  for (const auto& [sql, answer] : {std::pair{"PRAGMA application_id", &identity.application_id},
+                                    std::pair{"PRAGMA user_version", &identity.version},
+                                    std::pair{"SELECT count(*) FROM sqlite_schema", &identity.tables},
+                                    std::pair{kQuickCheck, &identity.quick_check}}) {
+    if (const SqlError error = ask(connection, sql, *answer); !error.ok()) return unreadable(path, error);
+  }
+  return identity;
+}
+
+}  // namespace
+
+Result<void> migrate(Connection& connection, int version) {
+  for (size_t next = static_cast<size_t>(version); next < std::size(kMigrations); ++next) {
+    const std::string sql = "BEGIN IMMEDIATE;" + std::string(kMigrations[next]) +
+                            "PRAGMA application_id=" + std::to_string(kApplicationId) +
+                            ";PRAGMA user_version=" + std::to_string(next + 1) + ";COMMIT;";
+    if (const SqlError error = connection.execute(sql); !error.ok()) {
+      if (connection.in_transaction()) connection.execute("ROLLBACK");
+      return fail(ErrorCode::Store, "the database could not be brought to this version; is the disk full?", error.text);
+    }
+  }
+  return {};
+}
+
+Result<Connection> open_database(const std::string& path) {
+  Connection connection;
+  if (const SqlError error = Connection::open(path, connection); !error.ok()) return unreadable(path, error);
+  const Result<Identity> identity = identify(connection, path);
+  if (!identity) return Failure(identity.error());
+
+  const bool is_new = identity->tables == "0" && identity->application_id == "0" && identity->version == "0";
+  if (!is_new && identity->application_id != std::to_string(kApplicationId)) {
+    return refused(path, "is a database of another program", "set state.directory to a directory of nrd's own", {});
+  }
+  if (identity->quick_check != "ok") {
+    return unreadable(path, {11 /* SQLITE_CORRUPT */, identity->quick_check});
+  }
+  const int version = std::stoi(identity->version);
+  if (version > kSchemaVersion) {
+    return refused(path, "was written by a newer nrd (schema " + identity->version + ")",
+                   "install that version again, or restore a backup from before it", {});
+  }
+  // EXCLUSIVE before WAL: the index of the log then lives in our memory, and no shared mapping can tear it. Checkpoints
+  // are not made inside a commit: one that failed would make a commit that is on disk look like one that is not.
+  for (const char* pragma : {"PRAGMA locking_mode=EXCLUSIVE", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL",
+                             "PRAGMA foreign_keys=ON", "PRAGMA wal_autocheckpoint=0", "PRAGMA trusted_schema=OFF"}) {
+    if (const SqlError error = connection.execute(pragma); !error.ok()) return unreadable(path, error);
+  }
+  if (const Result<void> migrated = migrate(connection, version); !migrated) return Failure(migrated.error());
+  return connection;
+}
+
+}  // namespace nrd::store

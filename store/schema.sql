@@ -1,0 +1,48 @@
+-- The newest schema, whole. migrations/ lead to it step by step; a test compares the two.
+
+CREATE TABLE node (
+  only_row   INTEGER PRIMARY KEY CHECK (only_row = 1),
+  revision   INTEGER NOT NULL CHECK (revision >= 0),  -- grows by one with each commit
+  next_id    INTEGER NOT NULL CHECK (next_id >= 1),   -- never goes back, so that no id is used twice
+  boot_id    TEXT NOT NULL                            -- the boot the baselines were read in
+) STRICT;
+
+CREATE TABLE workload (
+  id         INTEGER PRIMARY KEY CHECK (id >= 1),
+  uuid       TEXT UNIQUE CHECK (uuid <> ''),          -- NULL: the client gave none
+  origin     TEXT NOT NULL,
+  max_ways   INTEGER NOT NULL CHECK (max_ways >= 0),
+  min_ways   INTEGER NOT NULL CHECK (min_ways >= 0),
+  pool       TEXT NOT NULL,
+  clos       INTEGER NOT NULL CHECK (clos >= 0),
+  created_ms INTEGER NOT NULL,                        -- since 1970, UTC
+  updated_ms INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE workload_core_ids (                      -- as the client wrote them
+  workload   INTEGER NOT NULL REFERENCES workload (id) ON DELETE CASCADE,
+  position   INTEGER NOT NULL,
+  item       TEXT NOT NULL,
+  PRIMARY KEY (workload, position)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE workload_ways (                          -- granted
+  workload   INTEGER NOT NULL REFERENCES workload (id) ON DELETE CASCADE,
+  cache      INTEGER NOT NULL CHECK (cache >= 0),
+  ways       INTEGER NOT NULL CHECK (ways > 0 AND ways <= 4294967295),  -- bit mask
+  PRIMARY KEY (workload, cache)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE ways_baseline (                          -- before nrd's first touch in this boot
+  clos       INTEGER NOT NULL CHECK (clos >= 0),
+  cache      INTEGER NOT NULL CHECK (cache >= 0),
+  ways       INTEGER NOT NULL CHECK (ways > 0 AND ways <= 4294967295),
+  PRIMARY KEY (clos, cache)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE cpu_baseline (
+  cpu        INTEGER NOT NULL PRIMARY KEY CHECK (cpu >= 0),
+  clos       INTEGER NOT NULL CHECK (clos >= 0)
+) STRICT;
+
+INSERT INTO node (only_row, revision, next_id, boot_id) VALUES (1, 0, 1, '');

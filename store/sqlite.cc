@@ -1,0 +1,92 @@
+#include "store/sqlite.h"
+
+#include <sqlite3.h>
+
+namespace nrd::store {
+namespace {
+
+SqlError error_of(sqlite3* connection, int code) {
+  if (code == SQLITE_OK || code == SQLITE_DONE || code == SQLITE_ROW) return {};
+  const int extended = connection != nullptr ? sqlite3_extended_errcode(connection) : code;
+  const char* text = connection != nullptr ? sqlite3_errmsg(connection) : sqlite3_errstr(code);
+  return {extended, std::string(text) + " (SQLite " + std::to_string(extended) + ")"};
+}
+
+// The low byte is the primary code, the rest says more (sqlite.org/rescode.html).
+int primary(const SqlError& error) { return error.code & 0xff; }
+
+}  // namespace
+
+bool is_io_error(const SqlError& error) { return primary(error) == SQLITE_IOERR; }
+
+bool is_corrupt(const SqlError& error) {
+  return primary(error) == SQLITE_CORRUPT || primary(error) == SQLITE_NOTADB;
+}
+
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+
+Statement& Statement::bind(int position, int64_t value) {
+  sqlite3_bind_int64(statement_.get(), position, value);
+  return *this;
+}
+
+Statement& Statement::bind(int position, const std::string& value) {
+  sqlite3_bind_text64(statement_.get(), position, value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  return *this;
+}
+
+Statement& Statement::bind_null(int position) {
+  sqlite3_bind_null(statement_.get(), position);
+  return *this;
+}
+
+SqlError Statement::run() {
+  while (next()) {
+  }
+  return error_;
+}
+
+bool Statement::next() {
+  const int code = sqlite3_step(statement_.get());
+  error_ = error_of(sqlite3_db_handle(statement_.get()), code);
+  if (code == SQLITE_ROW) return true;
+  sqlite3_reset(statement_.get());
+  return false;
+}
+
+int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
+
+std::string Statement::text(int column) const {
+  const unsigned char* text = sqlite3_column_text(statement_.get(), column);
+  if (text == nullptr) return {};
+  return {reinterpret_cast<const char*>(text), static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column))};
+}
+
+void Connection::Close::operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
+
+SqlError Connection::open(const std::string& path, Connection& connection) {
+  sqlite3* opened = nullptr;
+  const int code = sqlite3_open_v2(
+      path.c_str(), &opened,
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX, nullptr);
+  connection.connection_.reset(opened);
+  const SqlError error = error_of(opened, code);
+  if (error.ok()) sqlite3_extended_result_codes(opened, 1);
+  return error;
+}
+
+SqlError Connection::execute(const std::string& sql) {
+  return error_of(connection_.get(), sqlite3_exec(connection_.get(), sql.c_str(), nullptr, nullptr, nullptr));
+}
+
+SqlError Connection::prepare(const std::string& sql, Statement& statement) {
+  sqlite3_stmt* prepared = nullptr;
+  const int code = sqlite3_prepare_v3(connection_.get(), sql.c_str(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &prepared, nullptr);
+  statement = Statement(prepared);
+  return error_of(connection_.get(), code);
+}
+
+bool Connection::in_transaction() const { return sqlite3_get_autocommit(connection_.get()) == 0; }
+
+}  // namespace nrd::store

@@ -1,0 +1,69 @@
+// SQLite's home: an owned connection and statements on our types. No other file includes sqlite3.h.
+//
+// Errors are SQLite's extended result codes; store.cc decides what each means for a commit. One thread only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace nrd::store {
+
+struct SqlError {
+  int code = 0;      // extended result code, 0 is success
+  std::string text;  // for the journal
+  bool ok() const { return code == 0; }
+};
+
+// The disk failed, as opposed to: is full, is locked, holds something else.
+bool is_io_error(const SqlError& error);
+// The file is not a database, or not a whole one.
+bool is_corrupt(const SqlError& error);
+
+class Statement {
+ public:
+  Statement() = default;
+  explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
+
+  Statement& bind(int position, int64_t value);
+  Statement& bind(int position, const std::string& value);
+  Statement& bind_null(int position);
+
+  // Executes to the end and makes ready for the next run.
+  SqlError run();
+  // The next row: true if there is one. At the end or on an error false; then error() tells which.
+  bool next();
+  const SqlError& error() const { return error_; }
+  int64_t integer(int column) const;
+  std::string text(int column) const;
+
+ private:
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  SqlError error_;
+};
+
+class Connection {
+ public:
+  // Opens or creates `path`; refuses a symbolic link in its last component.
+  static SqlError open(const std::string& path, Connection& connection);
+
+  // Any number of statements without results.
+  SqlError execute(const std::string& sql);
+  SqlError prepare(const std::string& sql, Statement& statement);
+  bool in_transaction() const;
+  void close() { connection_.reset(); }
+
+ private:
+  struct Close {
+    void operator()(sqlite3* connection) const;
+  };
+  std::unique_ptr<sqlite3, Close> connection_;
+};
+
+}  // namespace nrd::store
