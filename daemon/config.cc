@@ -1,0 +1,160 @@
+#include "daemon/config.h"
+
+#include <toml++/toml.h>
+
+#include <functional>
+#include <map>
+
+#include "base/file.h"
+#include "base/way_mask.h"
+
+namespace nrd::daemon {
+namespace {
+
+constexpr size_t kConfigLimit = size_t{1} << 20;
+
+// What went wrong, without the place; empty: nothing.
+using Problem = std::string;
+using SetKey = std::function<Problem(const toml::node&)>;
+using Keys = std::map<std::string, SetKey>;
+
+SetKey boolean(bool& target) {
+  return [&target](const toml::node& node) -> Problem {
+    if (!node.is_boolean()) return "expected true or false";
+    target = **node.as_boolean();
+    return {};
+  };
+}
+
+template <typename Store>
+SetKey integer(int64_t least, int64_t most, Store store) {
+  return [=](const toml::node& node) -> Problem {
+    const std::string range = "expected a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+    if (!node.is_integer()) return range;
+    const int64_t value = **node.as_integer();
+    if (value < least || value > most) return range + ", not " + std::to_string(value);
+    store(value);
+    return {};
+  };
+}
+
+SetKey port(uint16_t& target) {
+  return integer(1, 65535, [&target](int64_t value) { target = static_cast<uint16_t>(value); });
+}
+
+SetKey ways(std::optional<unsigned>& target) {
+  return integer(0, WayMask::kMaxWays, [&target](int64_t value) { target = static_cast<unsigned>(value); });
+}
+
+SetKey absolute_path(std::string& target) {
+  return [&target](const toml::node& node) -> Problem {
+    if (!node.is_string() || !node.as_string()->get().starts_with('/')) return "expected an absolute path in quotes";
+    target = node.as_string()->get();
+    return {};
+  };
+}
+
+SetKey text(std::string& target) {
+  return [&target](const toml::node& node) -> Problem {
+    if (!node.is_string()) return "expected text in quotes";
+    target = node.as_string()->get();
+    return {};
+  };
+}
+
+SetKey level(log::Priority& target) {
+  return [&target](const toml::node& node) -> Problem {
+    static const std::map<std::string, log::Priority> kLevels{{"error", log::Priority::Error},
+                                                              {"warning", log::Priority::Warning},
+                                                              {"notice", log::Priority::Notice},
+                                                              {"info", log::Priority::Info},
+                                                              {"debug", log::Priority::Debug}};
+    const auto found = node.is_string() ? kLevels.find(node.as_string()->get()) : kLevels.end();
+    if (found == kLevels.end()) return "expected \"error\", \"warning\", \"notice\", \"info\" or \"debug\"";
+    target = found->second;
+    return {};
+  };
+}
+
+// Every key there is, by section.
+std::map<std::string, Keys> all_keys(Config& config) {
+  return {{"server",
+           {{"debug", boolean(config.server.debug)},
+            {"debug_port", port(config.server.debug_port)},
+            {"address", text(config.server.address)},
+            {"tls_port", port(config.server.tls_port)},
+            {"unix_socket", absolute_path(config.server.unix_socket)}}},
+          {"state", {{"directory", absolute_path(config.state_directory)}}},
+          {"cache_pools",
+           {{"os", ways(config.pools.os)},
+            {"guarantee", ways(config.pools.guarantee)},
+            {"besteffort", ways(config.pools.besteffort)},
+            {"shared", ways(config.pools.shared)},
+            {"infra", integer(0, WayMask::kMaxWays,
+                              [&config](int64_t value) { config.pools.infra = static_cast<unsigned>(value); })},
+            {"shrink", boolean(config.shrink)}}},
+          {"drift",
+           {{"interval_seconds",
+             integer(0, 86400, [&config](int64_t value) { config.drift_interval = std::chrono::seconds(value); })}}},
+          {"log", {{"level", level(config.log_level)}}}};
+}
+
+Failure at(const std::string& name, const toml::source_region& source, const std::string& problem) {
+  return fail(ErrorCode::BadRequest, name + ":" + std::to_string(source.begin.line) + ": " + problem);
+}
+
+Result<void> read_section(const std::string& name, const std::string& section, const Keys& keys,
+                          const toml::table& table) {
+  for (const auto& [key, node] : table) {
+    const std::string full = section + "." + std::string(key.str());
+    const auto known = keys.find(std::string(key.str()));
+    if (known == keys.end()) return at(name, node.source(), "unknown key " + full);
+    const Problem problem = known->second(node);
+    if (!problem.empty()) return at(name, node.source(), full + ": " + problem);
+  }
+  return {};
+}
+
+bool is_loopback(const std::string& address) {
+  return address == "localhost" || address == "::1" || address.starts_with("127.");
+}
+
+}  // namespace
+
+Result<Config> parse_config(const std::string& text, const std::string& name) {
+  toml::table document;
+  try {
+    document = toml::parse(text, name);
+  } catch (const toml::parse_error& error) {
+    return at(name, error.source(), std::string(error.description()));
+  }
+  Config config;
+  const std::map<std::string, Keys> sections = all_keys(config);
+  for (const auto& [key, node] : document) {
+    const std::string section(key.str());
+    const auto known = sections.find(section);
+    if (known == sections.end()) return at(name, node.source(), "unknown section [" + section + "]");
+    if (!node.is_table()) return at(name, node.source(), section + ": expected a section, [" + section + "]");
+    const Result<void> read = read_section(name, section, known->second, *node.as_table());
+    if (!read) return Failure(read.error());
+  }
+  return config;
+}
+
+Result<Config> load_config(const std::string& path) {
+  const Result<std::optional<std::string>> text = read_file(path, kConfigLimit);
+  if (!text) return fail(ErrorCode::BadRequest, path + " cannot be read: " + text.error().detail);
+  if (!*text) return fail(ErrorCode::BadRequest, path + ": there is no such file");
+  return parse_config(**text, path);
+}
+
+Result<void> check(const Config& config) {
+  if (config.server.debug && !is_loopback(config.server.address)) {
+    return fail(ErrorCode::BadRequest, "server.address is " + config.server.address +
+                                           ", but the debug port has no authentication and serves loopback only "
+                                           "(127.0.0.1 or ::1)");
+  }
+  return {};
+}
+
+}  // namespace nrd::daemon

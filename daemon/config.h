@@ -1,0 +1,43 @@
+// The configuration file and what it may say. toml++ has its home in config.cc.
+//
+// Every key has a default, so an empty file is valid. Unknown keys, wrong types and values out of range are errors with
+// file and line. docs/configuration.md and etc/nrd.toml name every key; a test compares them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "engine/pools.h"
+
+namespace nrd::daemon {
+
+struct Config {
+  struct Server {
+    bool debug = false;  // plain HTTP without authentication, on loopback only
+    uint16_t debug_port = 8081;
+    std::string address = "127.0.0.1";
+    uint16_t tls_port = 8443;
+    std::string unix_socket = "/run/nrd/nrd.sock";
+    friend bool operator==(const Server&, const Server&) = default;
+  } server;
+  std::string state_directory = "/var/lib/nrd";
+  PoolSizes pools;
+  bool shrink = false;
+  std::chrono::seconds drift_interval{30};  // 0: never look
+  log::Priority log_level = log::Priority::Info;
+  friend bool operator==(const Config&, const Config&) = default;
+};
+
+// Parses text; `name` stands in error messages ("/etc/nrd/nrd.toml:3: ...").
+Result<Config> parse_config(const std::string& text, const std::string& name);
+
+// Reads and parses a file. A missing file is an error.
+Result<Config> load_config(const std::string& path);
+
+// Rules that flags can break as well: the debug port is for loopback only. Empty: all is well.
+Result<void> check(const Config& config);
+
+}  // namespace nrd::daemon

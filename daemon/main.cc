@@ -1,0 +1,28 @@
+// nrd: the node resource daemon.
+#include <cstdio>
+
+#include "daemon/app.h"
+#include "daemon/options.h"
+
+namespace {
+
+int fail_with(const nrd::Error& error) {
+  const std::string detail = error.detail.empty() ? "" : " (" + error.detail + ")";
+  std::fprintf(stderr, "nrd: %s%s\n", error.message.c_str(), detail.c_str());
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::optional<nrd::daemon::Exit> exit;
+  const nrd::Result<nrd::daemon::Options> options = nrd::daemon::parse_options(argc, argv, exit);
+  if (exit) return exit->code;
+  if (!options) return fail_with(options.error());
+  if (options->check_only) {
+    std::printf("%s: ok\n", options->config_file.empty() ? "defaults" : options->config_file.c_str());
+    return 0;
+  }
+  const nrd::Result<void> ran = nrd::daemon::run(options->config);
+  return ran ? 0 : fail_with(ran.error());
+}

@@ -1,0 +1,72 @@
+#include "daemon/options.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "daemon/version.h"
+
+namespace nrd::daemon {
+namespace {
+
+constexpr const char* kDefaultFile = "/etc/nrd/nrd.toml";
+
+// Unset flags leave the file's values alone.
+struct Flags {
+  std::string file = kDefaultFile;
+  bool debug = false;
+  bool check_only = false;
+  std::optional<uint16_t> debug_port, tls_port;
+  std::optional<std::string> address, unix_socket, state_directory;
+};
+
+void declare(CLI::App& app, Flags& flags) {
+  const auto port = CLI::Range(1, 65535);
+  app.set_version_flag("--version", std::string("nrd ") + kVersion);
+  app.add_option("--config", flags.file, "configuration file (TOML)")->capture_default_str();
+  app.add_flag("--debug", flags.debug, "serve plain HTTP without authentication on loopback");
+  app.add_option("--debug-port", flags.debug_port, "port of the plain HTTP (8081)")->check(port);
+  app.add_option("--address", flags.address, "address to serve on (127.0.0.1)");
+  app.add_option("--tls-port", flags.tls_port, "port of HTTPS (8443); not served yet")->check(port);
+  app.add_option("--unix-socket", flags.unix_socket, "path of the local socket; not served yet");
+  app.add_option("--state-dir", flags.state_directory, "directory of nrd.db (/var/lib/nrd)");
+  app.add_flag("--check-config", flags.check_only, "read the configuration, say whether it is valid, and exit");
+}
+
+void override_with(const Flags& flags, Config& config) {
+  config.server.debug = config.server.debug || flags.debug;
+  config.server.debug_port = flags.debug_port.value_or(config.server.debug_port);
+  config.server.tls_port = flags.tls_port.value_or(config.server.tls_port);
+  config.server.address = flags.address.value_or(config.server.address);
+  config.server.unix_socket = flags.unix_socket.value_or(config.server.unix_socket);
+  config.state_directory = flags.state_directory.value_or(config.state_directory);
+}
+
+}  // namespace
+
+Result<Options> parse_options(int argc, char** argv, std::optional<Exit>& exit) {
+  CLI::App app{"nrd, the node resource daemon: L3 cache ways for workloads over REST"};
+  Flags flags;
+  declare(app, flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    exit = Exit{app.exit(error) == 0 ? 0 : 2};
+    return Options{};
+  }
+  Options options;
+  options.check_only = flags.check_only;
+  // Without a word on the command line the default file may be absent: every key has a default.
+  const bool is_named = app.count("--config") > 0;
+  if (is_named || ::access(kDefaultFile, F_OK) == 0) {
+    Result<Config> config = load_config(flags.file);
+    if (!config) return Failure(config.error());
+    options.config = *std::move(config);
+    options.config_file = flags.file;
+  }
+  override_with(flags, options.config);
+  if (const Result<void> checked = check(options.config); !checked) return Failure(checked.error());
+  return options;
+}
+
+}  // namespace nrd::daemon

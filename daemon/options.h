@@ -1,0 +1,27 @@
+// The command line of nrd. Flags win over the configuration file.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "daemon/config.h"
+
+namespace nrd::daemon {
+
+struct Options {
+  Config config;
+  bool check_only = false;  // --check-config
+  std::string config_file;  // the one that was read; empty: the default file is absent
+};
+
+// What to do instead of running: --help, --version, or a wrong flag.
+struct Exit {
+  int code = 0;
+};
+
+// Reads flags and the file they name. Prints help, version and errors of usage itself, and then says with which code to
+// exit.
+Result<Options> parse_options(int argc, char** argv, std::optional<Exit>& exit);
+
+}  // namespace nrd::daemon
