@@ -1,0 +1,197 @@
+#include "cli/commands.h"
+
+#include <cstdio>
+
+#include "api/json/reader.h"
+#include "api/json/writer.h"
+#include "cli/draw.h"
+
+namespace nrd::cli {
+namespace {
+
+constexpr long kOk = 200;
+constexpr long kCreated = 201;
+
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+int complain(const std::string& text) {
+  std::fprintf(stderr, "nrdctl: %s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
+  return kRefused;
+}
+
+// The body of a good answer; otherwise says why on stderr and sets the exit code.
+std::optional<std::string> body_of(const Result<Answer>& answer, int& exit) {
+  if (!answer) {
+    complain(answer.error().message);
+    exit = kUnreachable;
+    return std::nullopt;
+  }
+  if (answer->status != kOk && answer->status != kCreated) {
+    exit = complain(answer->body.empty() ? "refused with status " + std::to_string(answer->status) : answer->body);
+    return std::nullopt;
+  }
+  exit = kDone;
+  return answer->body;
+}
+
+std::optional<json::Value> parsed(const std::string& body, int& exit) {
+  Result<json::Value> value = json::parse(body);
+  if (value) return *std::move(value);
+  exit = complain("the answer is not JSON; is this nrd?");
+  return std::nullopt;
+}
+
+std::string text_of(const json::Value& object, std::string_view key) {
+  const json::Value* value = object.find(key);
+  if (value == nullptr) return "-";
+  if (const std::string* text = value->as_string()) return text->empty() ? "-" : *text;
+  return value->literal() != nullptr ? *value->literal() : "-";
+}
+
+std::string joined_cores(const json::Value& workload) {
+  std::string cores;
+  if (const json::Value* items = workload.find("core_ids")) {
+    for (const json::Value& item : items->items()) {
+      if (const std::string* text = item.as_string()) cores += (cores.empty() ? "" : ",") + *text;
+    }
+  }
+  return cores;
+}
+
+// "0:30 1:600": the mask on each cache.
+std::string masks(const json::Value& workload) {
+  std::string text;
+  if (const json::Value* granted = workload.find("granted_ways")) {
+    for (const json::Member& cache : granted->members()) {
+      text += (text.empty() ? "" : " ") + cache.key + ":" + text_of(cache.value, "mask");
+    }
+  }
+  return text;
+}
+
+std::string asked(const json::Value& workload) {
+  const json::Value* cache = workload.find("cache");
+  return cache == nullptr ? "-" : text_of(*cache, "max") + "/" + text_of(*cache, "min");
+}
+
+void print_row(const json::Value& workload) {
+  std::printf("%-5s %-11s %-6s %-8s %-16s %-16s %-11s %s\n", text_of(workload, "id").c_str(),
+              text_of(workload, "pool").c_str(), text_of(workload, "cos_name").c_str(), asked(workload).c_str(),
+              joined_cores(workload).c_str(), masks(workload).c_str(), text_of(workload, "status").c_str(),
+              text_of(workload, "uuid").c_str());
+}
+
+void print_head() {
+  std::printf("%-5s %-11s %-6s %-8s %-16s %-16s %-11s %s\n", "ID", "POOL", "CLASS", "MAX/MIN", "CPUS", "WAYS", "STATUS",
+              "UUID");
+}
+
+int print_workload(const Result<Answer>& answer, Output output) {
+  int exit = kDone;
+  const std::optional<std::string> body = body_of(answer, exit);
+  if (!body) return exit;
+  if (output.json) {
+    print(*body + "\n");
+    return exit;
+  }
+  if (const std::optional<json::Value> workload = parsed(*body, exit)) {
+    print_head();
+    print_row(*workload);
+  }
+  return exit;
+}
+
+}  // namespace
+
+int create_workload(const Client& client, Output output, const NewWorkload& wanted) {
+  json::Writer w;
+  w.begin_object();
+  w.key("core_ids").begin_array().string(wanted.cpus).end_array();
+  w.key("cache").begin_object();
+  w.key("max").number(uint64_t{wanted.max});
+  w.key("min").number(uint64_t{wanted.min});
+  w.end_object();
+  if (!wanted.uuid.empty()) w.key("uuid").string(wanted.uuid);
+  w.end_object();
+  return print_workload(client.post("/v1/workloads", w.take()), output);
+}
+
+int list_workloads(const Client& client, Output output) {
+  int exit = kDone;
+  const std::optional<std::string> body = body_of(client.get("/v1/workloads"), exit);
+  if (!body) return exit;
+  if (output.json) {
+    print(*body + "\n");
+  } else if (const std::optional<json::Value> workloads = parsed(*body, exit)) {
+    print_head();
+    for (const json::Value& workload : workloads->items()) print_row(workload);
+  }
+  return exit;
+}
+
+int show_workload(const Client& client, Output output, const std::string& id) {
+  return print_workload(client.get("/v1/workloads/" + id), output);
+}
+
+int delete_workloads(const Client& client, const std::vector<std::string>& ids) {
+  int worst = kDone;
+  for (const std::string& id : ids) {
+    int exit = kDone;
+    if (body_of(client.remove("/v1/workloads/" + id), exit)) std::printf("workload %s deleted\n", id.c_str());
+    worst = std::max(worst, exit);
+  }
+  return worst;
+}
+
+int show_node(const Client& client, Output output) {
+  int exit = kDone;
+  const std::optional<std::string> body = body_of(client.get("/v1/node"), exit);
+  if (!body) return exit;
+  if (output.json) {
+    print(*body + "\n");
+    return exit;
+  }
+  const std::optional<json::Value> node = parsed(*body, exit);
+  if (!node) return exit;
+  const json::Value none = json::Value::null();
+  const auto part = [&](const json::Value& of, std::string_view key) {
+    const json::Value* value = of.find(key);
+    return value == nullptr ? none : *value;
+  };
+  const json::Value capabilities = part(*node, "capabilities");
+  const json::Value cat = part(capabilities, "l3_cat");
+  std::printf("CPUs     %s online of %s\n", text_of(part(*node, "cpus"), "online").c_str(),
+              text_of(part(*node, "cpus"), "possible").c_str());
+  if (cat.is_object()) {
+    std::printf("L3 CAT   %s ways, masks of at least %s, %s of %s classes in use\n", text_of(cat, "ways").c_str(),
+                text_of(cat, "min_ways").c_str(), text_of(part(*node, "classes"), "used").c_str(),
+                text_of(part(*node, "classes"), "total").c_str());
+  }
+  for (const json::Value& missing : part(capabilities, "missing").items()) {
+    if (const std::string* sentence = missing.as_string()) std::printf("missing  %s\n", sentence->c_str());
+  }
+  for (const json::Value& cache : part(*node, "caches").items()) {
+    std::printf("cache %-2s socket %s, CPUs %s, free ways %s (mask %s)\n", text_of(cache, "id").c_str(),
+                text_of(cache, "socket").c_str(), text_of(cache, "cpus").c_str(),
+                text_of(part(cache, "free"), "ways").c_str(), text_of(part(cache, "free"), "mask").c_str());
+  }
+  return exit;
+}
+
+int show_ways(const Client& client, Output output) {
+  int exit = kDone;
+  const std::optional<std::string> node_body = body_of(client.get("/v1/node"), exit);
+  if (!node_body) return exit;
+  if (output.json) {
+    print(*node_body + "\n");
+    return exit;
+  }
+  const std::optional<std::string> workloads_body = body_of(client.get("/v1/workloads"), exit);
+  if (!workloads_body) return exit;
+  const std::optional<json::Value> node = parsed(*node_body, exit);
+  const std::optional<json::Value> workloads = parsed(*workloads_body, exit);
+  if (node && workloads) print(draw_ways(*node, *workloads, output.colour ? Colour::Yes : Colour::No));
+  return exit;
+}
+
+}  // namespace nrd::cli

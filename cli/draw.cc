@@ -1,0 +1,151 @@
+#include "cli/draw.h"
+
+#include <charconv>
+#include <map>
+#include <vector>
+
+#include "base/way_mask.h"
+
+namespace nrd::cli {
+namespace {
+
+constexpr char kOs = 'O';
+constexpr char kFree = '.';
+constexpr char kForeign = 'x';
+constexpr char kShared = 'S';  // several owners in one class
+
+std::string text_of(const json::Value* value) {
+  if (value == nullptr) return {};
+  if (const std::string* text = value->as_string()) {
+    std::string clean;
+    for (const char c : *text) clean += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+    return clean;
+  }
+  return value->literal() != nullptr ? *value->literal() : std::string();
+}
+
+std::string text_of(const json::Value& object, std::string_view key) { return text_of(object.find(key)); }
+
+WayMask mask_of(const json::Value* ways) {
+  const std::string hex = ways == nullptr ? "" : text_of(*ways, "mask");
+  uint32_t bits = 0;
+  std::from_chars(hex.data(), hex.data() + hex.size(), bits, 16);
+  return WayMask(bits);
+}
+
+const std::vector<json::Value>& list_of(const json::Value& object, std::string_view key) {
+  static const std::vector<json::Value> kNone;
+  const json::Value* list = object.find(key);
+  return list == nullptr ? kNone : list->items();
+}
+
+// A, B, ... in the order of the workloads; after Z comes a again, and a reader has the legend.
+std::map<std::string, char> letters_of(const json::Value& workloads) {
+  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNPQRTUVWYZabcdefghijklmnpqrtuvwyz";  // without O, S, o, s, x
+  std::map<std::string, char> letters;
+  size_t next = 0;
+  for (const json::Value& workload : workloads.items()) {
+    const bool shared = text_of(workload, "pool") == "shared";
+    letters[text_of(workload, "id")] = shared ? kShared : kLetters[next++ % kLetters.size()];
+  }
+  return letters;
+}
+
+std::string coloured(char glyph, Colour colour) {
+  const std::string text(1, glyph);
+  if (colour == Colour::No || glyph == kFree) return text;
+  // Six colours of the terminal's palette, chosen by the letter, so that neighbours differ.
+  const int number = glyph == kOs ? 37 : 31 + glyph % 6;
+  return "\x1b[" + std::to_string(number) + "m" + text + "\x1b[0m";
+}
+
+struct Row {
+  std::vector<char> cells;
+  void paint(WayMask ways, char glyph) {
+    for (unsigned way = 0; way < cells.size(); ++way) {
+      if (ways.contains(WayMask::run(way, 1))) cells[way] = glyph;
+    }
+  }
+  std::string drawn(Colour colour) const {
+    std::string line;
+    for (unsigned way = 0; way < cells.size(); ++way) {
+      // As wide as the number of the way above it.
+      line += " " + coloured(cells[way], colour) + (way >= 10 ? " " : "");
+    }
+    return line.substr(0, line.find_last_not_of(' ') + 1);
+  }
+};
+
+std::string numbers(size_t ways) {
+  std::string line;
+  for (size_t way = 0; way < ways; ++way) line += " " + std::to_string(way);
+  return line;
+}
+
+Row owners(const json::Value& cache, size_t ways, const std::map<std::string, char>& letters) {
+  Row row{std::vector<char>(ways, kFree)};
+  row.paint(mask_of(cache.find("os")), kOs);
+  for (const json::Value& group : list_of(cache, "foreign")) row.paint(mask_of(group.find("ways")), kForeign);
+  for (const json::Value& workload : list_of(cache, "workloads")) {
+    const auto letter = letters.find(text_of(workload, "id"));
+    row.paint(mask_of(workload.find("ways")), letter == letters.end() ? '?' : letter->second);
+  }
+  return row;
+}
+
+Row pools(const json::Value& node, size_t ways) {
+  Row row{std::vector<char>(ways, '-')};
+  const json::Value* layout = node.find("layout");
+  if (layout == nullptr) return row;
+  for (const auto& [pool, glyph] : {std::pair{"os", 'o'}, std::pair{"guarantee", 'g'}, std::pair{"besteffort", 'b'},
+                                    std::pair{"shared", 's'}, std::pair{"infra", 'i'}}) {
+    row.paint(mask_of(layout->find(pool)), glyph);
+  }
+  return row;
+}
+
+std::string cores_of(const json::Value& workload) {
+  std::string cores;
+  for (const json::Value& item : list_of(workload, "core_ids")) cores += (cores.empty() ? "" : ",") + text_of(&item);
+  return cores;
+}
+
+std::string legend(const json::Value& workloads, const std::map<std::string, char>& letters, Colour colour) {
+  std::string text = "  " + coloured(kOs, colour) + "  OS: all ways below the first one in use (COS0)      .  free";
+  text += "      x  others'\n";
+  for (const json::Value& workload : workloads.items()) {
+    const std::string id = text_of(workload, "id");
+    const std::string uuid = text_of(workload, "uuid");
+    text += "  " + coloured(letters.at(id), colour) + "  workload " + id + ": " + text_of(workload, "pool") + ", " +
+            text_of(workload, "cos_name") + ", CPUs " + cores_of(workload) + (uuid.empty() ? "" : ", uuid " + uuid) +
+            (text_of(workload, "status") == "Successful" ? "" : ", " + text_of(workload, "status")) + "\n";
+  }
+  return text + "  pools: o OS floor, g guarantee, b best effort, s shared, i infra\n";
+}
+
+}  // namespace
+
+std::string draw_ways(const json::Value& node, const json::Value& workloads, Colour colour) {
+  const json::Value* capabilities = node.find("capabilities");
+  const json::Value* cat = capabilities == nullptr ? nullptr : capabilities->find("l3_cat");
+  const json::Value* count = cat == nullptr ? nullptr : cat->find("ways");
+  if (count == nullptr) {
+    std::string text = "This node has no L3 ways to give.\n";
+    if (capabilities == nullptr) return text;
+    for (const json::Value& missing : list_of(*capabilities, "missing")) text += "  " + text_of(&missing) + "\n";
+    return text;
+  }
+  const size_t ways = count->as_unsigned().value_or(0);
+  const std::map<std::string, char> letters = letters_of(workloads);
+  std::string text;
+  for (const json::Value& cache : list_of(node, "caches")) {
+    text += "cache " + text_of(cache, "id") + "   socket " + text_of(cache, "socket") + "   CPUs " +
+            text_of(cache, "cpus") + "\n";
+    text += "   way " + numbers(ways) + "\n";
+    text += " owner " + owners(cache, ways, letters).drawn(colour) + "\n";
+    text += "  pool " + pools(node, ways).drawn(Colour::No) + "\n\n";
+  }
+  return text + legend(workloads, letters, colour);
+}
+
+}  // namespace nrd::cli

@@ -1,0 +1,24 @@
+// Who owns which cache ways, as a picture. Pure: from the JSON of GET /v1/node to text.
+//
+//   cache 0   socket 0   CPUs 0-7
+//      way  0 1 2 3 4 5 6 7 8 9 10
+//           O O O O A A . . . . .
+//     pool  o g g g g g b b b s s
+//
+//   O  OS (COS0)   .  free
+//   A  workload 1  guarantee  COS2  CPUs 4-7
+#pragma once
+
+#include <string>
+
+#include "api/json/value.h"
+
+namespace nrd::cli {
+
+enum class Colour { No, Yes };
+
+// `node` is the answer of GET /v1/node, `workloads` that of GET /v1/workloads. Text that a stranger's uuid or group name
+// put into them is drawn without control characters.
+std::string draw_ways(const json::Value& node, const json::Value& workloads, Colour colour);
+
+}  // namespace nrd::cli
