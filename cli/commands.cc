@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "api/json/reader.h"
@@ -46,6 +47,13 @@ std::string text_of(const json::Value& object, std::string_view key) {
   if (value == nullptr) return "-";
   if (const std::string* text = value->as_string()) return text->empty() ? "-" : *text;
   return value->literal() != nullptr ? *value->literal() : "-";
+}
+
+// What `of` has under `key`; null if nothing.
+const json::Value& part(const json::Value& of, std::string_view key) {
+  static const json::Value kNone = json::Value::null();
+  const json::Value* value = of.find(key);
+  return value == nullptr ? kNone : *value;
 }
 
 std::string joined_cores(const json::Value& workload) {
@@ -153,13 +161,8 @@ int show_node(const Client& client, Output output) {
   }
   const std::optional<json::Value> node = parsed(*body, exit);
   if (!node) return exit;
-  const json::Value none = json::Value::null();
-  const auto part = [&](const json::Value& of, std::string_view key) {
-    const json::Value* value = of.find(key);
-    return value == nullptr ? none : *value;
-  };
-  const json::Value capabilities = part(*node, "capabilities");
-  const json::Value cat = part(capabilities, "l3_cat");
+  const json::Value& capabilities = part(*node, "capabilities");
+  const json::Value& cat = part(capabilities, "l3_cat");
   std::printf("CPUs     %s online of %s\n", text_of(part(*node, "cpus"), "online").c_str(),
               text_of(part(*node, "cpus"), "possible").c_str());
   if (cat.is_object()) {

@@ -13,11 +13,12 @@
 namespace nrd::rdt {
 namespace {
 
-void to_our_log(void* /*context*/, const size_t size, const char* message) {
+// `context` is the Pqos' priority for errors.
+void to_our_log(void* context, const size_t size, const char* message) {
   const std::string_view text = trimmed(std::string_view(message, size));
   if (text.empty()) return;
   const bool is_error = text.starts_with("ERROR");
-  log::write(is_error ? log::Priority::Warning : log::Priority::Debug, "RDT_PQOS", text);
+  log::write(is_error ? *static_cast<const log::Priority*>(context) : log::Priority::Debug, "RDT_PQOS", text);
 }
 
 const char* name_of(int retval) {
@@ -51,17 +52,24 @@ void let_sigalrm_through() {
 
 Result<std::unique_ptr<Pqos>> Pqos::start() {
   let_sigalrm_through();
+  // Not make_unique: the constructor is private, so that a Pqos always is a running libpqos.
+  std::unique_ptr<Pqos> pqos(new Pqos);
   pqos_config config = {};
   config.fd_log = -1;
   config.callback_log = to_our_log;
+  config.context_log = &pqos->error_priority_;
   config.verbose = 0;  // warnings and errors (LOG_VER_DEFAULT, which the package's headers do not define)
   config.interface = PQOS_INTER_OS;
   const int retval = pqos_init(&config);
   if (retval != PQOS_RETVAL_OK) return failed("pqos_init", retval);
-  return std::unique_ptr<Pqos>(new Pqos);
+  pqos->is_running_ = true;
+  pqos->error_priority_ = log::Priority::Warning;
+  return pqos;
 }
 
-Pqos::~Pqos() { pqos_fini(); }
+Pqos::~Pqos() {
+  if (is_running_) pqos_fini();
+}
 
 Result<void> Pqos::set_ways(ClosId clos, CacheId cache, WayMask ways) {
   let_sigalrm_through();

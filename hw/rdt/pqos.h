@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/ids.h"
+#include "base/log.h"
 #include "base/result.h"
 #include "base/way_mask.h"
 
@@ -25,6 +26,10 @@ class Pqos {
 
  private:
   Pqos() = default;
+
+  // While starting, libpqos calls it an error that the groups it is about to make are not there yet.
+  log::Priority error_priority_ = log::Priority::Debug;
+  bool is_running_ = false;
 };
 
 }  // namespace nrd::rdt
