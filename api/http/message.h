@@ -35,7 +35,8 @@ class Reply {
   Reply(Reply&& other) noexcept : send_(std::exchange(other.send_, nullptr)) {}
   Reply& operator=(Reply&&) = delete;
   ~Reply() {
-    if (send_) send_({.status = 500, .content_type = "text/plain", .body = "The request was not answered.\n", .headers = {}});
+    if (send_)
+      send_({.status = 500, .content_type = "text/plain", .body = "The request was not answered.\n", .headers = {}});
   }
 
   void send(Response response) {

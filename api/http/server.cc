@@ -1,5 +1,6 @@
 #include "api/http/server.h"
 
+#include <fcntl.h>
 #include <pistache/endpoint.h>
 #include <pistache/peer.h>
 #include <sys/socket.h>
@@ -10,10 +11,12 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <string_view>
 #include <utility>
 
 #include "api/http/percent.h"
 #include "base/log.h"
+#include "base/unique_fd.h"
 
 // Pistache's Http::Handler and not its Rest::Router: the router folds slashes with std::regex (a long path overflows
 // the stack), inserts into a map from several threads for a method it does not know, and answers 404 and 405 in its own
@@ -74,50 +77,70 @@ std::shared_ptr<void> counted(const std::shared_ptr<Shared>& shared) {
   return {nullptr, [shared](void*) { shared->in_flight.end(); }};
 }
 
-// A response header of any name: of those that are not types Pistache 0.0.5 writes none.
-class PlainHeader final : public pistache::Header::Header {
- public:
-  PlainHeader(std::string name, std::string value) : name_(std::move(name)), value_(std::move(value)) {}
-  const char* name() const override { return name_.c_str(); }
-  uint64_t hash() const override { return 0; }  // of no type: nobody may cast it to one
-  void write(std::ostream& out) const override { out << value_; }
-
- private:
-  std::string name_;
-  std::string value_;
-};
-
 Response plain(int status, const char* line) {
   return {.status = status, .content_type = "text/plain", .body = std::string(line) + "\n", .headers = {}};
 }
 
-// One answer on its way to the client.
-struct Answer {
-  std::shared_ptr<Shared> shared;
-  std::shared_ptr<void> count;
-  pistache::ResponseWriter writer;
-  bool has_body;  // false for HEAD
-  bool closes;
+// The bytes of an answer. Written here because Pistache 0.0.5 writes no header of a name it does not know, says
+// "Connection: Close" to clients that did not ask to keep it (and keeps it), and gives a HEAD a body.
+std::string bytes_of(const Response& response, bool has_body, bool closes) {
+  std::string bytes = "HTTP/1.1 " + std::to_string(response.status) + " " +
+                      pistache::codeString(static_cast<pistache::Code>(response.status)) + "\r\n";
+  const auto header = [&bytes](std::string_view name, std::string_view value) {
+    bytes.append(name).append(": ").append(value).append("\r\n");
+  };
+  if (!response.content_type.empty()) header("Content-Type", response.content_type);
+  for (const auto& [name, value] : response.headers) header(name, value);
+  if (closes) header("Connection", "close");
+  header("Content-Length", std::to_string(response.body.size()));
+  bytes += "\r\n";
+  if (has_body) bytes += response.body;
+  return bytes;
+}
 
-  void send(Response response) {
-    const std::shared_lock hold(shared->alive_lock);
-    if (!shared->is_alive) return;
-    // Pistache would say "Connection: Close" to every client that did not ask to keep it, and then keep it.
-    if (!closes) writer.headers().remove<pistache::Header::Connection>();
-    if (closes) writer.headers().add<pistache::Header::Connection>(pistache::ConnectionControl::Close);
-    if (!response.content_type.empty()) writer.headers().add<pistache::Header::ContentType>(response.content_type);
-    for (auto& [name, value] : response.headers) {
-      writer.headers().add(std::make_shared<PlainHeader>(std::move(name), std::move(value)));
+// One answer on its way to the client.
+class Answer {
+ public:
+  // No body for a HEAD. `closing` is the connection, if it ends with this answer.
+  Answer(std::shared_ptr<Shared> shared, const std::shared_ptr<Pistache::Tcp::Peer>& peer, bool has_body,
+         UniqueFd closing)
+      : shared_(std::move(shared)),
+        count_(counted(shared_)),
+        peer_(peer),
+        has_body_(has_body),
+        closing_(std::move(closing)) {}
+
+  // On the engine's thread as well, and from a destructor: what goes wrong costs this client its answer and nobody
+  // else.
+  void send(const Response& response) noexcept {
+    try {
+      put_on_wire(response);
+    } catch (const std::exception& thrown) {
+      log::error("REQUEST_LOST", "an answer could not be sent", {{"DETAIL", thrown.what()}});
     }
-    if (!has_body) response.body.clear();
-    // Runs on the connection's own worker, which alone closes it: while `peer` exists, its descriptor is no other's.
-    const auto written = [peer = std::weak_ptr(writer.getPeer()), ends = closes, held = count](ssize_t) {
-      if (!ends) return;
-      if (const auto connection = peer.lock()) ::shutdown(connection->fd(), SHUT_RDWR);
-    };
-    writer.send(static_cast<pistache::Code>(response.status), response.body)
-        .then(written, Pistache::Async::IgnoreException);
   }
+
+ private:
+  void put_on_wire(const Response& response) {
+    const std::shared_lock hold(shared_->alive_lock);
+    const auto client = peer_.lock();
+    if (!shared_->is_alive || !client) return;
+    const std::string bytes = bytes_of(response, has_body_, closing_.valid());
+    // Runs on the connection's worker, or here if that was faster; then the worker may be closing the connection and
+    // its number be another's, hence a descriptor of our own. The promise is that of Pistache's transport itself: the
+    // one that ResponseWriter::send() returns is a chained one, which a worker resolves without a lock while then()
+    // adds to it.
+    const auto written = [ends = std::make_shared<UniqueFd>(std::move(closing_)), held = std::move(count_)](ssize_t) {
+      if (ends->valid()) ::shutdown(ends->get(), SHUT_RDWR);
+    };
+    client->send(Pistache::RawBuffer(bytes, bytes.size())).then(written, Pistache::Async::IgnoreException);
+  }
+
+  std::shared_ptr<Shared> shared_;
+  std::shared_ptr<void> count_;
+  std::weak_ptr<Pistache::Tcp::Peer> peer_;
+  bool has_body_;
+  UniqueFd closing_;
 };
 
 std::string header_text(const std::shared_ptr<const pistache::Header::ContentType>& type) {
@@ -189,12 +212,14 @@ class Door final : public pistache::Handler {
   void answer(const pistache::Request& from, pistache::ResponseWriter writer) {
     const bool has_body = from.method() != pistache::Method::Head;
     auto request = read(from);
-    // After an error of the framing and to a HEAD the connection is worth nothing: the client may see other limits of a
-    // message than we do.
-    const bool closes = wants_close(from) || !request || !has_body || shared_->draining;
-    // A std::function must be copyable, a ResponseWriter is not.
-    const auto answer = std::make_shared<Answer>(shared_, counted(shared_), std::move(writer), has_body, closes);
-    Reply reply([answer](Response response) { answer->send(std::move(response)); });
+    const auto peer = writer.getPeer();
+    if (!peer) return;
+    // What is too long or garbled is not worth to go on with.
+    const bool closes = wants_close(from) || !request || shared_->draining;
+    UniqueFd closing(closes ? ::fcntl(peer->fd(), F_DUPFD_CLOEXEC, 0) : -1);
+    // A std::function must be copyable, an Answer is not.
+    const auto answer = std::make_shared<Answer>(shared_, peer, has_body, std::move(closing));
+    Reply reply([answer](const Response& response) { answer->send(response); });
     if (shared_->draining) return reply.send(plain(503, "The service is stopping."));
     if (!request) return reply.send(std::move(request.error()));
     shared_->handler(*request, std::move(reply));

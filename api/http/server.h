@@ -1,7 +1,7 @@
 // Plain HTTP on Pistache's own endpoint: loopback and debugging only.
 //
-// Pistache's endpoint has faults that any client can trigger (a split chunk spins a worker, an answer can reach a reused
-// connection), so it never faces a network; the hardened listener replaces it behind the same door.
+// Pistache's endpoint has faults that any client can trigger (a split chunk spins a worker, an answer can reach a
+// reused connection), so it never faces a network; the hardened listener replaces it behind the same door.
 #pragma once
 
 #include <chrono>

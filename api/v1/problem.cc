@@ -105,7 +105,7 @@ int status_of(ErrorCode code) {
     case ErrorCode::Busy:
     case ErrorCode::Frozen:
     case ErrorCode::Store:
-      return 503;  // nothing was changed; the same request may succeed later
+      return 503;  // the same request may succeed later
     case ErrorCode::Hardware:
     case ErrorCode::Internal:
       return 500;

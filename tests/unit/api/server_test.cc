@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "api/http/percent.h"
@@ -29,6 +30,17 @@ using http::Reply;
 using http::Request;
 using http::Response;
 using http::Server;
+
+#ifdef __SANITIZE_THREAD__
+// Debian's libpistache is not instrumented: ThreadSanitizer sees it free a connection or a promise, but not the atomic
+// count by which it knew that it was the last to hold it.
+extern "C" const char* __tsan_default_suppressions() {
+  return "race:Pistache::Tcp::Transport::removePeer\n"
+         "race:Pistache::Tcp::Transport::asyncWriteImpl\n"
+         "race:Pistache::Async::Promise<long>::~Promise\n"
+         "race:destroy_at<Pistache::Async::Private::Continuation\n";
+}
+#endif
 
 namespace {
 
@@ -94,6 +106,13 @@ class Client {
   void say_no_more() { ::shutdown(socket_.get(), SHUT_WR); }
   bool is_closed() { return input_.empty() && !read_more(); }
 
+  // All that comes until the connection ends.
+  std::string rest() {
+    while (read_more()) {
+    }
+    return std::exchange(input_, {});
+  }
+
   Heard ask(std::string_view bytes) {
     say(bytes);
     auto heard = hear();
@@ -144,7 +163,7 @@ TEST_CASE("a connection is closed when the client asks for it and after HTTP/1.0
     Client client(server->port());
     const Heard heard = client.ask(request);
     CHECK(heard.status() == 200);
-    CHECK(heard.has("Connection: Close"));
+    CHECK(heard.has("Connection: close"));
     CHECK(client.is_closed());
   }
 }
@@ -214,9 +233,11 @@ TEST_CASE("headers of an answer are written whatever their name") {
 TEST_CASE("a HEAD has no body") {
   const auto server = serve(echo);
   Client client(server->port());
-  client.say("HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  CHECK(client.hear()->status() == 200);
-  CHECK(client.is_closed());
+  client.say("HEAD / HTTP/1.0\r\nHost: localhost\r\n\r\n");
+  const auto all = client.rest();
+  CHECK(all.starts_with("HTTP/1.1 200 OK\r\n"));
+  CHECK(all.find("\r\nContent-Length: 12\r\n") != std::string::npos);
+  CHECK(all.ends_with("\r\n\r\n"));
 }
 
 TEST_CASE("an exception of a handler is a 500 that tells nothing") {
