@@ -1,0 +1,221 @@
+"""The real daemon on the simulated node, seen from outside: HTTP, the kernel's files, the database, Debian's pqos.
+
+    with Node() as node:
+        id = node.create("4-7", 2, 2)["id"]
+        node.kill9(); node.start()
+        node.assert_consistent({id})
+"""
+
+import contextlib
+import http.client
+import json
+import mmap
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "simnode"))
+from simnode import SimNode  # noqa: E402
+
+NRD = os.environ.get("NRD", "build/dev/daemon/nrd")
+NRDCTL = os.environ.get("NRDCTL", "build/dev/cli/nrdctl")
+FAULTY_DISK = os.environ.get("NRD_FAULTY_DISK")
+DEADLINE = 30  # seconds; a sanitized daemon on a busy machine
+
+
+class Refused(Exception):
+    def __init__(self, status, text):
+        super().__init__(f"{status}: {text}")
+        self.status, self.text = status, text
+
+
+def wait_for(condition, what, deadline=DEADLINE):
+    end = time.monotonic() + deadline
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {deadline} s in vain for {what}")
+        time.sleep(0.005)
+
+
+def cpus_of(text):
+    cpus = set()
+    for item in filter(None, text.split(",")):
+        first, _, last = item.partition("-")
+        cpus |= set(range(int(first), int(last or first) + 1))
+    return cpus
+
+
+class Disk:
+    """The control page of tests/disk/faulty_disk.c."""
+
+    KILL, FAIL_ONCE, FAIL_ON = 1, 2, 3
+
+    def __init__(self, path):
+        with open(path, "wb") as file:
+            file.write(bytes(40))
+        with open(path, "r+b") as file:
+            self.page = mmap.mmap(file.fileno(), 40)
+
+    def set(self, at=0, kind=0, errno=0, only_sync=False):
+        self.page[:] = struct.pack("5q", 0, at, kind, errno, int(only_sync))
+
+    def calls(self):
+        return struct.unpack("5q", self.page[:])[0]
+
+
+class Node:
+    def __init__(self, config="", faulty_disk=False, start=True, **shape):
+        shape = {"sockets": 2, "cpus": 16, "ways": 11, "closids": 16, **shape}
+        self.folder = tempfile.mkdtemp(prefix="nrd-node-")
+        self.state = os.path.join(self.folder, "state")
+        self.config = os.path.join(self.folder, "nrd.toml")
+        with open(self.config, "w") as file:
+            file.write(config)
+        self.disk = Disk(os.path.join(self.folder, "disk")) if faulty_disk else None
+        self.sim = SimNode().start(["sleep", "infinity"], **shape)
+        self.daemon = None
+        self.port = None
+        if start:
+            self.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill9()
+        self.sim.stop()
+        shutil.rmtree(self.folder)
+
+    # The daemon
+
+    def command(self, *flags):
+        return self.sim.inside([NRD, "--config", self.config, "--state-dir", self.state, *flags])
+
+    def spawn(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        env = dict(os.environ)
+        if self.disk:
+            env.update(LD_PRELOAD=FAULTY_DISK, NRD_DISK_DIR=self.state, NRD_DISK_CONTROL=os.path.join(self.folder, "disk"),
+                       ASAN_OPTIONS="verify_asan_link_order=0:" + env.get("ASAN_OPTIONS", ""))
+        self.log = open(os.path.join(self.folder, "log"), "a")
+        self.daemon = subprocess.Popen(self.command("--debug", "--debug-port", str(self.port)), stderr=self.log, env=env)
+
+    def start(self):
+        self.spawn()
+        wait_for(lambda: self.answers() or self.daemon.poll() is not None, "the daemon to answer")
+        assert self.daemon.poll() is None, f"the daemon did not start: {self.journal()}"
+
+    def answers(self):
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            return self.request("GET", "/v1/health")[0] == 200
+        return False
+
+    def journal(self):
+        with open(os.path.join(self.folder, "log")) as file:
+            return file.read()
+
+    def kill9(self):
+        if self.daemon and self.daemon.poll() is None:
+            self.daemon.kill()
+        self.wait_dead()
+
+    def wait_dead(self):
+        if self.daemon:
+            self.daemon.wait(DEADLINE)
+            self.log.close()
+            self.daemon = None
+
+    def terminate(self):
+        self.daemon.send_signal(signal.SIGTERM)
+        status = self.daemon.wait(DEADLINE)
+        self.wait_dead()
+        return status
+
+    # HTTP
+
+    def request(self, method, path, body=None, headers=None, timeout=DEADLINE):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        try:
+            if headers is None:
+                headers = {"Content-Type": "application/json"} if body is not None else {}
+            connection.request(method, path, body if body is None or isinstance(body, (bytes, str)) else json.dumps(body),
+                               headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode(), answer.headers
+        finally:
+            connection.close()
+
+    def call(self, method, path, body=None):
+        status, text, _ = self.request(method, path, body)
+        if status not in (200, 201):
+            raise Refused(status, text)
+        return json.loads(text) if text else None
+
+    def create(self, cpus, most, least, **more):
+        cores = cpus if isinstance(cpus, list) else [cpus]
+        return self.call("POST", "/v1/workloads", {"core_ids": cores, "cache": {"max": most, "min": least}, **more})
+
+    def delete(self, id):
+        return self.call("DELETE", f"/v1/workloads/{id}")
+
+    def list(self):
+        return self.call("GET", "/v1/workloads")
+
+    def health(self):
+        return self.call("GET", "/v1/health")
+
+    # What the others see
+
+    def hardware(self):
+        return self.sim.dump()
+
+    def plain(self):
+        """Masks and CPUs of every class, without what a reboot of the tree makes anew."""
+        return {name: (group["L3"], group["cpus"]) for name, group in self.hardware().items()}
+
+    def stored(self):
+        """Workloads in the database, as another program reads them from a copy."""
+        copy = tempfile.mkdtemp(dir=self.folder)
+        for name in ("nrd.db", "nrd.db-wal"):
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copy(os.path.join(self.state, name), copy)
+        with contextlib.closing(sqlite3.connect(os.path.join(copy, "nrd.db"))) as db:
+            rows = db.execute("SELECT id, clos FROM workload ORDER BY id").fetchall()
+            ways = db.execute("SELECT workload, cache, ways FROM workload_ways").fetchall()
+        shutil.rmtree(copy)
+        return {str(id): (f"COS{clos}", {str(cache): f"{mask:x}" for owner, cache, mask in ways if owner == id})
+                for id, clos in rows}
+
+    def assert_consistent(self, acknowledged=None):
+        """Acknowledged = answered = stored = hardware, and nothing more anywhere."""
+        workloads = self.list()
+        if acknowledged is not None:
+            assert {w["id"] for w in workloads} == set(acknowledged)
+        assert all(w["status"] == "Successful" for w in workloads), workloads
+        answered = {w["id"]: (w["cos_name"], {c: g["mask"] for c, g in w["granted_ways"].items()}) for w in workloads}
+        assert self.stored() == answered
+        groups = self.hardware()
+        wanted_cpus, wanted_ways = {}, {}
+        for w in workloads:
+            wanted_cpus.setdefault(w["cos_name"], set()).update(*[cpus_of(item) for item in w["core_ids"]])
+            wanted_ways.setdefault(w["cos_name"], {}).update({c: g["mask"] for c, g in w["granted_ways"].items()})
+        full = f"{(1 << self.call('GET', '/v1/node')['capabilities']['l3_cat']['ways']) - 1:x}"
+        for name, group in groups.items():
+            if name == "/":
+                continue
+            assert cpus_of(group["cpus"]) == wanted_cpus.get(name, set()), (name, groups)
+            for cache, mask in group["L3"].items():
+                assert mask == wanted_ways.get(name, {}).get(cache, full), (name, groups)
+        for cache, mask in groups["/"]["L3"].items():
+            used = [int(ways[cache], 16) for ways in wanted_ways.values() if cache in ways]
+            lowest = min([(m & -m) for m in used], default=int(full, 16) + 1)
+            assert int(mask, 16) == lowest - 1, (cache, groups)

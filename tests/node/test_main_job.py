@@ -1,0 +1,237 @@
+"""What a user is promised, tried over HTTP and checked with Debian's pqos."""
+
+import os
+import re
+import subprocess
+
+import pytest
+from harness import NRDCTL, Node, Refused, cpus_of, wait_for
+
+
+def pqos(node):
+    """Masks by (socket, class) and classes by CPU, as Debian's tool shows them."""
+    text = node.sim.run_inside(["pqos", "-I", "-s"]).stdout
+    masks, classes, socket = {}, {}, None
+    for line in text.splitlines():
+        if found := re.search(r"definitions for Socket (\d+)", line):
+            socket = int(found[1])
+        if found := re.search(r"L3CA (COS\d+) => MASK 0x([0-9a-f]+)", line):
+            masks[socket, found[1]] = int(found[2], 16)
+        if found := re.search(r"Core (\d+),.*=> (COS\d+)", line):
+            classes[int(found[1])] = found[2]
+    return masks, classes
+
+
+def assert_granted(node):
+    masks, classes = pqos(node)
+    mask = masks[0, "COS2"]
+    assert bin(mask).count("1") == 2 and "11" in bin(mask)
+    assert masks[1, "COS2"] == 0x7FF
+    assert {cpu for cpu, cos in classes.items() if cos == "COS2"} == {4, 5, 6, 7}
+
+
+def assert_no_trace(node):
+    masks, classes = pqos(node)
+    assert set(masks.values()) == {0x7FF}
+    assert set(classes.values()) == {"COS0"}
+
+
+def test_four_cpus_get_two_ways_and_keep_them_through_kill_and_reboot():
+    with Node() as node:
+        created = node.create("4-7", 2, 2)
+        assert created["cos_name"] == "COS2"
+        assert_granted(node)
+        node.kill9()
+        node.start()
+        assert_granted(node)
+        assert node.list() == [created]
+        node.kill9()
+        node.sim.control("wipe")
+        assert_no_trace(node)
+        node.start()
+        assert_granted(node)
+        node.delete(created["id"])
+        assert_no_trace(node)
+        node.assert_consistent(set())
+
+
+def test_a_deletion_while_the_hardware_was_rebooted_leaves_no_trace():
+    with Node() as node:
+        one, two = node.create("1", 1, 1)["id"], node.create("9", 3, 1)["id"]
+        node.delete(one)
+        node.terminate()
+        node.sim.control("wipe")
+        node.start()
+        node.assert_consistent({two})
+
+
+@pytest.mark.parametrize("body", [
+    {"core_ids": ["0", "1-3"], "cache": {"max": 2, "min": 2}},
+    {"core_ids": ["0", "1-3"], "rdt": {"cache": {"max": 2, "min": 2}}},
+    {"core_ids": ["0", "1-3"], "status": "", "cos_name": "", "origin": "", "uuid": "vm-1",
+     "rdt": {"cache": {"max": 2, "min": 2}, "mba": {}}},
+])
+def test_both_wire_shapes_are_taken_and_answered(body):
+    with Node() as node:
+        status, text, _ = node.request("POST", "/v1/workloads/", body)
+        assert status == 201, text
+        [workload] = node.list()
+        assert workload["core_ids"] == ["0", "1-3"]
+        assert workload["cache"] == workload["rdt"]["cache"] == {"max": 2, "min": 2}
+        assert workload["status"] == "Successful" and workload["origin"] == "REST"
+        assert isinstance(workload["id"], str)
+        assert workload.get("uuid") == body.get("uuid")
+
+
+def test_an_identical_patch_writes_nothing():
+    with Node() as node:
+        id = node.create("4-7", 2, 2)["id"]
+        writes, revision = node.sim.writes(), node.health()["revision"]
+        for body in ({"core_ids": ["4-7"], "cache": {"max": 2, "min": 2}}, {"rdt": {"cache": {"max": 2, "min": 2}}}, {}):
+            assert node.call("PATCH", f"/v1/workloads/{id}", body)["id"] == id
+        assert node.sim.writes() == writes
+        assert node.health()["revision"] == revision
+
+
+def test_a_patch_of_cpus_moves_the_workload():
+    with Node() as node:
+        id = node.create("4-7", 2, 2)["id"]
+        node.call("PATCH", f"/v1/workloads/{id}", {"core_ids": ["6-9"]})
+        node.assert_consistent({id})
+        assert cpus_of(node.hardware()["COS2"]["cpus"]) == {6, 7, 8, 9}
+
+
+def test_a_uuid_is_unique():
+    with Node() as node:
+        node.create("1", 1, 1, uuid="a")
+        with pytest.raises(Refused) as refused:
+            node.create("2", 1, 1, uuid="a")
+        assert refused.value.status == 400
+        assert "UUID a already exists in workload 1" in refused.value.text
+
+
+def test_ids_are_not_used_twice():
+    with Node() as node:
+        first = node.create("1", 1, 1)["id"]
+        node.delete(first)
+        node.kill9()
+        node.start()
+        assert node.create("1", 1, 1)["id"] != first
+
+
+def test_stopping_leaves_the_workloads_on_the_hardware():
+    with Node() as node:
+        node.create("4-7", 2, 2)
+        before = node.plain()
+        assert node.terminate() == 0, node.journal()
+        assert node.plain() == before
+
+
+def test_a_second_daemon_on_the_same_state_is_refused():
+    with Node() as node:
+        writes = node.sim.writes()
+        second = subprocess.run(node.command(), capture_output=True, text=True, timeout=30)
+        assert second.returncode == 1
+        assert "another nrd uses" in second.stderr and second.stderr.count("\n") == 1
+        assert node.sim.writes() == writes
+
+
+@pytest.mark.parametrize("content,said", [
+    (b"this is not a database, but long enough to look like one" * 100, "corrupt"),
+    (b"SQLite format 3\0" + bytes(84), "corrupt"),
+])
+def test_a_database_that_is_not_ours_is_refused_and_left_as_it_is(content, said):
+    with Node(start=False) as node:
+        os.mkdir(node.state)
+        path = os.path.join(node.state, "nrd.db")
+        with open(path, "wb") as file:
+            file.write(content)
+        refused = subprocess.run(node.command(), capture_output=True, text=True, timeout=30)
+        assert refused.returncode == 1
+        assert said in refused.stderr and "backup" in refused.stderr
+        with open(path, "rb") as file:
+            assert file.read() == content
+
+
+def test_a_node_without_rdt_starts_and_says_what_is_missing():
+    with Node(rdt=False) as node:
+        [missing] = node.call("GET", "/v1/node")["capabilities"]["missing"]
+        assert "L3 CAT" in missing
+        with pytest.raises(Refused) as refused:
+            node.create("1", 1, 1)
+        assert 400 <= refused.value.status < 500 and "L3 CAT" in refused.value.text
+
+
+def test_what_others_set_up_before_is_left_alone():
+    with Node(start=False) as node:
+        node.sim.run_inside(["pqos", "-I", "-e", "llc@0:2=0x30", "-a", "llc:2=1"])
+        before = node.hardware()["COS2"]
+        node.start()
+        workload = node.create("4", 2, 2)
+        assert workload["cos_name"] == "COS3"
+        assert int(workload["granted_ways"]["0"]["mask"], 16) & 0x30 == 0
+        assert node.hardware()["COS2"] == before
+        with pytest.raises(Refused) as refused:
+            node.create("1", 1, 1)
+        assert "CPU list [1] has been assigned" in refused.value.text
+
+
+def test_drift_is_repaired():
+    with Node(config="[drift]\ninterval_seconds = 1\n") as node:
+        id = node.create("4-7", 2, 2)["id"]
+        before = node.plain()
+        node.sim.run_inside(["pqos", "-I", "-e", "llc@0:2=0x7ff", "-a", "llc:0=5"])
+        assert node.plain() != before
+        wait_for(lambda: node.plain() == before, "the repair")
+        wait_for(lambda: node.health()["drift_repairs"] == 2, "the count")
+        node.assert_consistent({id})
+
+
+def test_an_unplugged_cpu_comes_back_to_its_class():
+    with Node(config="[drift]\ninterval_seconds = 1\n") as node:
+        node.create("4-7", 2, 2)
+        node.sim.control("offline 5")
+        with pytest.raises(Refused):
+            node.create("5", 1, 1)
+        wait_for(lambda: "5" not in cpus_of(node.call("GET", "/v1/node")["cpus"]["online"]) and
+                 5 not in cpus_of(node.call("GET", "/v1/node")["cpus"]["online"]), "the daemon to see it")
+        node.sim.control("online 5")
+        wait_for(lambda: 5 in cpus_of(node.hardware()["COS2"]["cpus"]), "the CPU to be back in its class")
+
+
+@pytest.mark.parametrize("shape", [
+    {"sockets": 8, "cpus": 64, "ways": 16, "closids": 32},
+    {"sockets": 4, "cpus": 16, "ways": 15, "cache_ids": "4,0,7,2"},
+    {"sockets": 2, "cpus": 8, "ways": 20, "min_cbm_bits": 2, "shareable": "c0000"},
+    {"sockets": 1, "cpus": 4, "ways": 12, "closids": 8, "mb": False},
+])
+def test_any_topology_is_served(shape):
+    with Node(**shape) as node:
+        ids = {node.create([str(cpu)], most, least)["id"]
+               for cpu, (most, least) in enumerate([(2, 2), (3, 2), (0, 0), (2, 2)])}
+        last = str(shape["cpus"] - 1)
+        if int(last) > 3:
+            ids.add(node.create(last, 2, 2)["id"])
+        node.assert_consistent(ids)
+        for id in ids:
+            node.delete(id)
+        node.assert_consistent(set())
+
+
+def test_nrdctl_creates_lists_draws_and_deletes():
+    with Node() as node:
+        def nrdctl(*arguments):
+            return subprocess.run([NRDCTL, "--url", f"http://127.0.0.1:{node.port}", *arguments], capture_output=True,
+                                  text=True, timeout=30)
+        assert nrdctl("workload", "create", "--cpus", "4-7", "--ways", "2", "--uuid", "mine").returncode == 0
+        assert "guarantee" in nrdctl("workload", "list").stdout
+        assert "mine" in nrdctl("workload", "show", "1").stdout
+        assert " O O O O A A . . . . .\n" in nrdctl("ways").stdout
+        assert "11 ways" in nrdctl("node").stdout
+        refused = nrdctl("workload", "create", "--cpus", "5", "--ways", "2")
+        assert refused.returncode == 1 and "has been assigned" in refused.stderr
+        assert nrdctl("workload", "delete", "1").returncode == 0
+        assert nrdctl("workload", "frobnicate").returncode == 2
+        node.kill9()
+        unreachable = nrdctl("workload", "list")
+        assert unreachable.returncode == 3 and "--debug" in unreachable.stderr
