@@ -81,9 +81,9 @@ Result<Connection> open_database(const std::string& path) {
     return refused(path, "was written by a newer nrd (schema " + identity->version + ")",
                    "install that version again, or restore a backup from before it", {});
   }
-  // EXCLUSIVE before WAL: the index of the log then lives in our memory, and no shared mapping can tear it. Checkpoints
-  // are not made inside a commit: one that failed would make a commit that is on disk look like one that is not.
-  for (const char* pragma : {"PRAGMA locking_mode=EXCLUSIVE", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL",
+  // Checkpoints are not made inside a commit: one that failed would make a commit that is on disk look like one that is
+  // not. Others may read while we run (a backup does), so locking is not exclusive; they make us wait a second at most.
+  for (const char* pragma : {"PRAGMA busy_timeout=1000", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL",
                              "PRAGMA foreign_keys=ON", "PRAGMA wal_autocheckpoint=0", "PRAGMA trusted_schema=OFF"}) {
     if (const SqlError error = connection.execute(pragma); !error.ok()) return unreadable(path, error);
   }

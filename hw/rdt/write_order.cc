@@ -13,12 +13,13 @@ struct Move {
   ClosId clos;
   WayMask now;
   WayMask goal;
+  bool held;  // CPUs are in the class while masks are written; the ways of an empty class belong to nobody yet
 };
 
 // `move` takes a way that another class still holds and is going to lose.
 bool is_blocked(const Move& move, const std::vector<Move>& moves) {
-  return std::any_of(moves.begin(), moves.end(), [&](const Move& other) {
-    return other.clos != move.clos && move.goal.intersects(other.now - other.goal);
+  return move.held && std::any_of(moves.begin(), moves.end(), [&](const Move& other) {
+    return other.held && other.clos != move.clos && move.goal.intersects(other.now - other.goal);
   });
 }
 
@@ -38,6 +39,7 @@ void write_masks(std::vector<Write>& writes, CacheId cache, std::vector<Move> mo
       if (shrinkable != moves.end()) {
         shrinkable->now = shrunk(*shrinkable, min_ways);
         writes.emplace_back(WaysWrite{shrinkable->clos, cache, shrinkable->now});
+        std::erase_if(moves, [](const Move& move) { return move.now == move.goal; });
         continue;
       }
       next = moves.begin();
@@ -65,11 +67,13 @@ WayMask ways_now(const Observed& observed, ClosId clos, CacheId cache) {
 enum class Left { No, Yes };  // nobody is in the class any more
 
 std::map<CacheId, std::vector<Move>> moves_of(const Observed& observed, const Setting& wanted,
-                                              const std::set<ClosId>& in_use, Left left) {
+                                              const std::set<ClosId>& in_use, const std::set<ClosId>& held, Left left) {
   std::map<CacheId, std::vector<Move>> moves;
   for (const auto& [clos, caches] : wanted.ways) {
     if (in_use.contains(clos) == (left == Left::Yes)) continue;
-    for (const auto& [cache, goal] : caches) moves[cache].push_back({clos, ways_now(observed, clos, cache), goal});
+    for (const auto& [cache, goal] : caches) {
+      moves[cache].push_back({clos, ways_now(observed, clos, cache), goal, held.contains(clos)});
+    }
   }
   return moves;
 }
@@ -79,20 +83,27 @@ std::map<CacheId, std::vector<Move>> moves_of(const Observed& observed, const Se
 std::vector<Write> write_order(const Observed& observed, const Setting& wanted, unsigned min_ways) {
   std::vector<Write> writes;
   std::vector<Write> enter;
+  std::set<CpuId> entered;
   std::map<CpuId, ClosId> home = homes(observed);
+  std::set<ClosId> held{kRootClass};    // while masks are written
+  std::set<ClosId> in_use{kRootClass};  // in the end
   for (const auto& [cpu, clos] : wanted.cpus) {
     const auto now = home.find(cpu);
     if (now != home.end() && now->second == clos) continue;
     (clos == kRootClass ? writes : enter).emplace_back(CpuWrite{cpu, clos});
+    if (clos != kRootClass && now != home.end()) held.insert(now->second);
     home[cpu] = clos;
+    if (clos != kRootClass) entered.insert(cpu);
   }
-  std::set<ClosId> in_use{kRootClass};
-  for (const auto& [cpu, clos] : home) in_use.insert(clos);
-  for (const auto& [cache, moves] : moves_of(observed, wanted, in_use, Left::No)) {
+  for (const auto& [cpu, clos] : home) {
+    in_use.insert(clos);
+    if (!entered.contains(cpu)) held.insert(clos);
+  }
+  for (const auto& [cache, moves] : moves_of(observed, wanted, in_use, held, Left::No)) {
     write_masks(writes, cache, moves, min_ways);
   }
   writes.insert(writes.end(), enter.begin(), enter.end());
-  for (const auto& [cache, moves] : moves_of(observed, wanted, in_use, Left::Yes)) {
+  for (const auto& [cache, moves] : moves_of(observed, wanted, in_use, held, Left::Yes)) {
     write_masks(writes, cache, moves, min_ways);
   }
   return writes;
