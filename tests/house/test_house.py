@@ -1,0 +1,123 @@
+"""What a reader must be able to trust: floors, homes of libraries, and documents that name everything there is."""
+
+import os
+import re
+
+import yaml
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+FLOORS = {"base": 1, "store": 2, "hw/rdt": 2, "engine": 3, "api/json": 4, "api/http": 4, "api/v1": 4, "daemon": 5, "cli": 5}
+# Rooms of one floor do not know each other, but for handlers, which stand on messages and JSON.
+ALLOWED_BESIDE = {("api/v1", "api/http/message.h"), ("api/v1", "api/json/")}
+HOMES = {
+    "pqos.h": "hw/rdt/pqos.cc", "sqlite3.h": "store/sqlite.cc", "pistache/": "api/http/", "rapidjson/": "api/json/",
+    "toml++/": "daemon/config.cc", "curl/": "cli/", "CLI/": ("daemon/options.cc", "cli/main.cc"),
+    "systemd/": ("base/log.cc", "daemon/notify.cc"),
+}
+
+
+def read(path):
+    with open(os.path.join(ROOT, path)) as file:
+        return file.read()
+
+
+def sources():
+    for room in FLOORS:
+        for folder, _, files in os.walk(os.path.join(ROOT, room)):
+            for name in sorted(files):
+                if name.endswith((".h", ".cc", ".in")):
+                    path = os.path.relpath(os.path.join(folder, name), ROOT)
+                    if room_of(path) == room:
+                        yield path
+
+
+def room_of(path):
+    return max((room for room in FLOORS if path.startswith(room + "/")), key=len, default=None)
+
+
+def includes():
+    for path in sources():
+        for quote, name in re.findall(r'^#include ([<"])([^>"]+)[>"]', read(path), re.M):
+            yield path, quote == '"', name
+
+
+def test_there_is_something_to_check():
+    assert len(list(sources())) > 50 and len(list(includes())) > 200
+
+
+def test_rooms_include_from_lower_floors_only():
+    wrong = []
+    for path, ours, name in includes():
+        if not ours:
+            continue
+        room, other = room_of(path), room_of(name)
+        assert ".." not in name and other, f"{path}: {name}"
+        beside = any(room == who and name.startswith(what) for who, what in ALLOWED_BESIDE)
+        if room != other and FLOORS[other] >= FLOORS[room] and not beside:
+            wrong.append((path, name))
+        if room.startswith("api/") and other.startswith("hw/") and not name.endswith("/types.h"):
+            wrong.append((path, name))
+    assert wrong == []
+
+
+def test_each_foreign_library_has_one_home():
+    wrong = [(path, name) for path, ours, name in includes() for library, home in HOMES.items()
+             if not ours and name.startswith(library) and not path.startswith(home)]
+    assert wrong == []
+
+
+def test_no_file_has_a_name_that_could_be_anything():
+    vague = ("util", "common", "helper", "manager", "misc")
+    assert [path for path in sources() if any(word in os.path.basename(path) for word in vague)] == []
+
+
+def test_no_case_name_has_a_semicolon():
+    for folder, _, files in os.walk(os.path.join(ROOT, "tests", "unit")):
+        for name in files:
+            if name.endswith(".cc"):
+                text = read(os.path.join(folder, name))
+                assert [case for case in re.findall(r'TEST_CASE\("([^"]*)"', text) if ";" in case] == []
+
+
+def config_keys():
+    keys, section = [], None
+    for line in read("etc/nrd.toml").splitlines():
+        if found := re.match(r"\[(\w+)\]", line):
+            section = found[1]
+        elif found := re.match(r"#?(\w+) = ", line):
+            keys.append(f"{section}.{found[1]}")
+    return keys
+
+
+def test_every_configuration_key_is_shipped_and_documented():
+    keys = config_keys()
+    in_code = re.findall(r'\{"(\w+)",\s*(?:boolean|port|integer|ways|text|absolute_path|level)\(', read("daemon/config.cc"))
+    assert sorted(key.split(".")[1] for key in keys) == sorted(in_code)
+    manual = read("docs/man/nrd.toml.5")
+    for key in keys:
+        assert f"| `{key}` |" in read("docs/configuration.md"), key
+        assert f".B {key}\n" in manual, key
+
+
+def test_every_message_id_is_explained():
+    used = set()
+    for path in sources():
+        used |= set(re.findall(r'log::\w+\([^;]*?"([A-Z][A-Z_]+)"', read(path)))
+    documented = set(re.findall(r"^\| `([A-Z_]+)` \|", read("docs/messages.md"), re.M))
+    assert used == documented and len(used) > 15
+
+
+def routes():
+    found = re.findall(r'"(GET|POST|PATCH|DELETE|PUT)",\s*"(/v1/[^"]*)"', read("api/v1/routes.cc"))
+    assert len(found) >= 7, "the table of routes.cc is not read"
+    return found
+
+
+def test_every_route_is_documented():
+    openapi = yaml.safe_load(read("docs/openapi.yaml"))["paths"]
+    text = read("docs/api.md")
+    for method, path in routes():
+        assert method.lower() in openapi[path], (method, path)
+        assert re.search(rf"{method}[^\n]*{re.escape(path)}", text), (method, path)
+    in_code = {(method.lower(), path) for method, path in routes()}
+    assert {(m, p) for p, methods in openapi.items() for m in methods if m in ("get", "post", "patch", "delete")} == in_code
