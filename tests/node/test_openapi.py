@@ -1,0 +1,80 @@
+"""docs/openapi.yaml against the running daemon: every operation answers as specified, and every answer validates."""
+
+import json
+import os
+
+import jsonschema
+import pytest
+import yaml
+from harness import Node
+
+ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
+with open(os.path.join(ROOT, "docs", "openapi.yaml")) as file:
+    SPEC = yaml.safe_load(file)
+
+GOOD = {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}}
+JSON = {"Content-Type": "application/json", "Accept": "application/json"}
+
+# method, path template, id, body, status
+CALLS = [
+    ("get", "/v1/workloads", None, None, 200),
+    ("post", "/v1/workloads", None, GOOD, 201),
+    ("post", "/v1/workloads", None, GOOD, 400),
+    ("post", "/v1/workloads", None, {"core_ids": ["9"], "rdt": {"cache": {"max": 3, "min": 1}}, "uuid": "a"}, 201),
+    ("post", "/v1/workloads", None, {"core_ids": ["6"], "cache": {"max": 5, "min": 5}}, 409),
+    ("post", "/v1/workloads", None, {**GOOD, "policy": "gold"}, 422),
+    ("get", "/v1/workloads", None, None, 200),
+    ("get", "/v1/workloads/{id}", "1", None, 200),
+    ("get", "/v1/workloads/{id}", "77", None, 404),
+    ("patch", "/v1/workloads/{id}", "1", {"cache": {"max": 3, "min": 3}}, 200),
+    ("patch", "/v1/workloads/{id}", "1", {"cache": {"max": 1, "min": 3}}, 400),
+    ("patch", "/v1/workloads/{id}", "77", {}, 404),
+    ("get", "/v1/node", None, None, 200),
+    ("get", "/v1/health", None, None, 200),
+    ("delete", "/v1/workloads/{id}", "1", None, 200),
+    ("delete", "/v1/workloads/{id}", "1", None, 404),
+]
+
+
+def resolved(node):
+    while "$ref" in node:
+        target = SPEC
+        for part in node["$ref"].removeprefix("#/").split("/"):
+            target = target[part]
+        node = target
+    return node
+
+
+def assert_specified(method, path, status, content_type, text):
+    answer = resolved(SPEC["paths"][path][method]["responses"][str(status)])
+    content = answer.get("content")
+    if content is None:
+        assert text == ""
+        return
+    assert content_type in content, (method, path, status, content_type)
+    if "json" in content_type:
+        schema = {**content[content_type]["schema"], "components": SPEC["components"]}
+        jsonschema.Draft202012Validator(schema).validate(json.loads(text))
+
+
+@pytest.mark.parametrize("shape", [{}, {"cache_ids": "4,0", "shareable": "600"}])
+def test_every_answer_is_as_specified(shape):
+    with Node(**shape) as node:
+        for method, path, id, body, status in CALLS:
+            url = path.replace("{id}", id or "")
+            got, text, headers = node.request(method.upper(), url, body, JSON if body is not None else {"Accept": "application/json"})
+            assert got == status, (method, url, text)
+            assert_specified(method, path, got, headers.get_content_type() if text else None, text)
+
+
+def test_a_node_without_rdt_answers_as_specified():
+    with Node(rdt=False) as node:
+        for path in ("/v1/node", "/v1/health", "/v1/workloads"):
+            got, text, headers = node.request("GET", path)
+            assert_specified("get", path, got, headers.get_content_type(), text)
+
+
+def test_every_operation_is_tried():
+    tried = {(method, path) for method, path, *_ in CALLS}
+    assert tried == {(method, path) for path, operations in SPEC["paths"].items()
+                     for method in operations if method in ("get", "post", "patch", "delete", "put")}
