@@ -1,0 +1,141 @@
+// The floor: what one POST and one DELETE of a guarantee workload cost with libpqos and SQLite alone.
+//
+//   nrd_bench_floor DATABASE PAIRS        inside the node; prints one JSON object
+
+#include <pqos.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr unsigned kCache = 0;
+constexpr unsigned kClass = 2;
+constexpr unsigned kFirstCpu = 4;
+constexpr unsigned kCpus = 4;
+constexpr uint64_t kGranted = 0x400;  // the highest way of the guarantee pool of a cache with 20 ways
+constexpr uint64_t kBelow = 0x3ff;    // what it leaves to the operating system
+constexpr uint64_t kAll = 0xfffff;
+constexpr int kRowBytes = 300;
+
+void require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "nrd_bench_floor: %s failed\n", what);
+  std::exit(1);
+}
+
+void set_ways(unsigned clos, uint64_t ways) {
+  pqos_l3ca setting = {};
+  setting.class_id = clos;
+  setting.u.ways_mask = ways;
+  require(pqos_l3ca_set(kCache, 1, &setting) == PQOS_RETVAL_OK, "pqos_l3ca_set");
+}
+
+void set_class(unsigned clos) {
+  for (unsigned cpu = kFirstCpu; cpu < kFirstCpu + kCpus; ++cpu) {
+    require(pqos_alloc_assoc_set(cpu, clos) == PQOS_RETVAL_OK, "pqos_alloc_assoc_set");
+  }
+}
+
+class Database {
+ public:
+  explicit Database(const char* path) {
+    require(sqlite3_open(path, &connection_) == SQLITE_OK, "sqlite3_open");
+    run("PRAGMA journal_mode = WAL");
+    run("PRAGMA synchronous = FULL");
+    run("CREATE TABLE IF NOT EXISTS workload (id INTEGER PRIMARY KEY, spec TEXT)");
+    run("DELETE FROM workload");
+    require(sqlite3_prepare_v2(connection_, "INSERT INTO workload VALUES (1, ?)", -1, &insert_, nullptr) == SQLITE_OK,
+            "prepare");
+    require(sqlite3_prepare_v2(connection_, "DELETE FROM workload WHERE id = 1", -1, &remove_, nullptr) == SQLITE_OK,
+            "prepare");
+    const std::string row(kRowBytes, 'x');
+    sqlite3_bind_text(insert_, 1, row.c_str(), kRowBytes, SQLITE_TRANSIENT);
+  }
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+  ~Database() {
+    sqlite3_finalize(insert_);
+    sqlite3_finalize(remove_);
+    sqlite3_close(connection_);
+  }
+
+  // Each is one transaction, on disk when it returns.
+  void put() { step(insert_); }
+  void remove() { step(remove_); }
+
+ private:
+  void run(const char* sql) {
+    require(sqlite3_exec(connection_, sql, nullptr, nullptr, nullptr) == SQLITE_OK, sql);
+  }
+  static void step(sqlite3_stmt* statement) {
+    require(sqlite3_step(statement) == SQLITE_DONE, "commit");
+    sqlite3_reset(statement);
+  }
+
+  sqlite3* connection_ = nullptr;
+  sqlite3_stmt* insert_ = nullptr;
+  sqlite3_stmt* remove_ = nullptr;
+};
+
+void pair(Database& database) {
+  set_ways(0, kBelow);
+  set_ways(kClass, kGranted);
+  set_class(kClass);
+  database.put();
+
+  set_class(0);
+  set_ways(kClass, kAll);
+  set_ways(0, kAll);
+  database.remove();
+}
+
+double micros(Clock::duration taken) { return std::chrono::duration<double, std::micro>(taken).count(); }
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3 || std::atoi(argv[2]) < 1) {
+    std::fputs("usage: nrd_bench_floor DATABASE PAIRS\n", stderr);
+    return 2;
+  }
+  pqos_config config = {};
+  config.fd_log = 2;
+  config.verbose = -1;
+  config.interface = PQOS_INTER_OS;
+  const auto before_init = Clock::now();
+  require(pqos_init(&config) == PQOS_RETVAL_OK, "pqos_init");
+  const double init_us = micros(Clock::now() - before_init);
+
+  Database database(argv[1]);
+  std::vector<double> taken;
+  for (int i = 0; i < std::atoi(argv[2]); ++i) {
+    const auto begun = Clock::now();
+    pair(database);
+    taken.push_back(micros(Clock::now() - begun));
+  }
+  // Where a pair's time goes: the same commits without the hardware.
+  std::vector<double> commits;
+  for (int i = 0; i < std::atoi(argv[2]); ++i) {
+    const auto begun = Clock::now();
+    database.put();
+    database.remove();
+    commits.push_back(micros(Clock::now() - begun));
+  }
+  pqos_fini();
+  std::printf("{\"pqos_init_ms\": %.2f, \"pair_us\": %.1f, \"commits_us\": %.1f}\n", init_us / 1000, median(taken),
+              median(commits));
+}
