@@ -1,51 +1,79 @@
 #include "hw/rdt/write_order.h"
 
 #include <algorithm>
-#include <set>
 
 namespace nrd::rdt {
 namespace {
 
 constexpr ClosId kRootClass{0};
 
-// One class on one cache on its way from `now` to `goal`.
+// One class on one cache on its way from `before` to `goal`; `now` is what was last written.
 struct Move {
   ClosId clos;
+  WayMask before;
   WayMask now;
   WayMask goal;
-  bool held;  // CPUs are in the class while masks are written; the ways of an empty class belong to nobody yet
 };
 
-// `move` takes a way that another class still holds and is going to lose.
-bool is_blocked(const Move& move, const std::vector<Move>& moves) {
-  return move.held && std::any_of(moves.begin(), moves.end(), [&](const Move& other) {
-    return other.held && other.clos != move.clos && move.goal.intersects(other.now - other.goal);
-  });
+// Ways that `move` must not take yet: somebody holds them with whom it shares them neither before nor after. Classes
+// that do not move need no look: all a mask ever has is its ways before and after, and what these share is allowed.
+WayMask held_by_others(const Move& move, const std::vector<Move>& moves) {
+  WayMask held;
+  for (const Move& other : moves) {
+    if (other.clos == move.clos) continue;
+    held = held | (other.now - ((move.before & other.before) | (move.goal & other.goal)));
+  }
+  return held;
 }
 
-// What the next write of `move` should say so that others can go on: what it has and keeps. Nothing if that is no mask.
-WayMask shrunk(const Move& move, unsigned min_ways) {
-  const WayMask kept = move.now & move.goal;
-  return kept != move.now && kept.is_contiguous() && kept.count() >= min_ways ? kept : WayMask();
+// The mask that `move` can take now, of these the best; empty if it has to wait.
+WayMask next_step(const Move& move, const std::vector<Move>& moves, unsigned min_ways) {
+  const WayMask held = held_by_others(move, moves);
+  if (!move.goal.intersects(held)) return move.goal;
+  if (move.goal.contains(move.now)) return {};  // it keeps nothing that others wait for
+  const WayMask part = (move.goal - held).longest_run();
+  return part.count() >= min_ways ? part : WayMask();
 }
 
+// All wait for each other, so one gives up what it can while it still holds a legal mask: it keeps the end of its ways
+// that others want less. Empty if it cannot.
+WayMask least(const Move& move, const std::vector<Move>& moves, unsigned min_ways) {
+  const WayMask run = move.now.longest_run();
+  if (move.goal.contains(move.now) || run.count() < min_ways) return {};
+  WayMask wanted;
+  for (const Move& other : moves) {
+    if (other.clos != move.clos) wanted = wanted | other.goal;
+  }
+  const WayMask lower = WayMask::run(run.lowest(), min_ways);
+  const WayMask upper = WayMask::run(run.end() - min_ways, min_ways);
+  const WayMask kept = (upper & wanted).count() < (lower & wanted).count() ? upper : lower;
+  return move.now.count() == min_ways ? WayMask() : kept;
+}
+
+// Ends, because each round finishes a move, brings one inside its goal for good, or cuts one to its least for good.
 void write_masks(std::vector<Write>& writes, CacheId cache, std::vector<Move> moves, unsigned min_ways) {
-  std::erase_if(moves, [](const Move& move) { return move.now == move.goal; });
+  const auto step_of = [&](const Move& move) { return next_step(move, moves, min_ways); };
+  const auto least_of = [&](const Move& move) { return least(move, moves, min_ways); };
   while (!moves.empty()) {
-    auto next = std::find_if(moves.begin(), moves.end(), [&](const Move& move) { return !is_blocked(move, moves); });
-    if (next == moves.end()) {
-      const auto shrinkable = std::find_if(moves.begin(), moves.end(),
-                                           [&](const Move& move) { return !shrunk(move, min_ways).empty(); });
-      if (shrinkable != moves.end()) {
-        shrinkable->now = shrunk(*shrinkable, min_ways);
-        writes.emplace_back(WaysWrite{shrinkable->clos, cache, shrinkable->now});
-        std::erase_if(moves, [](const Move& move) { return move.now == move.goal; });
-        continue;
-      }
-      next = moves.begin();
+    auto next = std::find_if(moves.begin(), moves.end(), [&](const Move& move) { return step_of(move) == move.goal; });
+    if (next != moves.end()) {
+      writes.emplace_back(WaysWrite{next->clos, cache, next->goal});
+      moves.erase(next);
+      continue;
     }
-    writes.emplace_back(WaysWrite{next->clos, cache, next->goal});
-    moves.erase(next);
+    next = std::find_if(moves.begin(), moves.end(), [&](const Move& move) { return !step_of(move).empty(); });
+    WayMask mask = next == moves.end() ? WayMask() : step_of(*next);
+    if (mask.empty()) {
+      next = std::find_if(moves.begin(), moves.end(), [&](const Move& move) { return !least_of(move).empty(); });
+      if (next != moves.end()) mask = least_of(*next);
+    }
+    if (mask.empty()) {
+      next = moves.begin();
+      mask = next->goal;
+    }
+    writes.emplace_back(WaysWrite{next->clos, cache, mask});
+    next->now = mask;
+    if (next->now == next->goal) moves.erase(next);
   }
 }
 
@@ -64,48 +92,35 @@ WayMask ways_now(const Observed& observed, ClosId clos, CacheId cache) {
   return ways == group->second.ways.end() ? WayMask() : ways->second;
 }
 
-enum class Left { No, Yes };  // nobody is in the class any more
-
-std::map<CacheId, std::vector<Move>> moves_of(const Observed& observed, const Setting& wanted,
-                                              const std::set<ClosId>& in_use, const std::set<ClosId>& held, Left left) {
+std::vector<Write> mask_writes(const Observed& observed, const Setting& wanted, unsigned min_ways) {
   std::map<CacheId, std::vector<Move>> moves;
   for (const auto& [clos, caches] : wanted.ways) {
-    if (in_use.contains(clos) == (left == Left::Yes)) continue;
     for (const auto& [cache, goal] : caches) {
-      moves[cache].push_back({clos, ways_now(observed, clos, cache), goal, held.contains(clos)});
+      const WayMask now = ways_now(observed, clos, cache);
+      if (now != goal) moves[cache].push_back({clos, now, now, goal});
     }
   }
-  return moves;
+  std::vector<Write> writes;
+  for (const auto& [cache, of_cache] : moves) write_masks(writes, cache, of_cache, min_ways);
+  return writes;
 }
 
 }  // namespace
 
 std::vector<Write> write_order(const Observed& observed, const Setting& wanted, unsigned min_ways) {
+  const std::vector<Write> masks = mask_writes(observed, wanted, std::max(min_ways, 1U));
+  const std::map<CpuId, ClosId> home = homes(observed);
   std::vector<Write> writes;
-  std::vector<Write> enter;
-  std::set<CpuId> entered;
-  std::map<CpuId, ClosId> home = homes(observed);
-  std::set<ClosId> held{kRootClass};    // while masks are written
-  std::set<ClosId> in_use{kRootClass};  // in the end
+  std::vector<Write> entering;
   for (const auto& [cpu, clos] : wanted.cpus) {
     const auto now = home.find(cpu);
     if (now != home.end() && now->second == clos) continue;
-    (clos == kRootClass ? writes : enter).emplace_back(CpuWrite{cpu, clos});
-    if (clos != kRootClass && now != home.end()) held.insert(now->second);
-    home[cpu] = clos;
-    if (clos != kRootClass) entered.insert(cpu);
+    const bool waits = now != home.end() && now->second != kRootClass && !masks.empty();
+    if (clos == kRootClass || waits) writes.emplace_back(CpuWrite{cpu, kRootClass});
+    if (clos != kRootClass) entering.emplace_back(CpuWrite{cpu, clos});
   }
-  for (const auto& [cpu, clos] : home) {
-    in_use.insert(clos);
-    if (!entered.contains(cpu)) held.insert(clos);
-  }
-  for (const auto& [cache, moves] : moves_of(observed, wanted, in_use, held, Left::No)) {
-    write_masks(writes, cache, moves, min_ways);
-  }
-  writes.insert(writes.end(), enter.begin(), enter.end());
-  for (const auto& [cache, moves] : moves_of(observed, wanted, in_use, held, Left::Yes)) {
-    write_masks(writes, cache, moves, min_ways);
-  }
+  writes.insert(writes.end(), masks.begin(), masks.end());
+  writes.insert(writes.end(), entering.begin(), entering.end());
   return writes;
 }
 

@@ -1,12 +1,17 @@
 // In which order a setting is written. Pure.
 //
-// Take bits away before handing them out: for a moment a way may belong to nobody, but never to two guarantees. And a
-// class that is given back (all ways, no CPUs) gets its ways only after its CPUs have left it. So:
+// Take bits away before handing them out: for a moment a way may belong to nobody, but never to two classes that share
+// it neither before nor after. And a CPU is never in a class while the ways of that class become somebody else's. So:
 //
-//   1. CPUs go home to the root class, whose ways no workload shares before or after;
-//   2. classes in use get their masks, each as soon as nobody else still holds a way it takes;
-//   3. CPUs enter their classes, whose masks are right by now;
-//   4. classes that nobody is in any more get their masks.
+//   1. CPUs leave their class for the root class. One that changes between two classes waits in the root class while
+//      masks change: there it is nobody's guest, in its old class it would use what others are given in step 2.
+//   2. Masks, each as soon as nobody else still holds a way it takes.
+//   3. CPUs enter their classes, whose masks are right by now.
+//
+// Step 2 on cache 0 for "COS1 and COS2 change places"; no mask may be empty, so one of them keeps a way for a while:
+//
+//   COS1 ####....   #.......   #.......   ....####   ....####
+//   COS2 ....####   ....####   .###....   .###....   ####....
 #pragma once
 
 #include <variant>
@@ -29,8 +34,9 @@ struct CpuWrite {
 };
 using Write = std::variant<WaysWrite, CpuWrite>;
 
-// Only what differs. Masks in between have at least `min_ways` ways and are contiguous. A cycle of classes that swap
-// disjoint ways cannot be written without an overlap; the planner never asks for one.
+// Only what differs. A mask in between is contiguous, has at least `min_ways` ways (0 counts as 1), and consists of
+// ways that the class has before or after. Where classes that change places have no room for that (each has too few
+// ways to give one up), one of them takes its ways while another still holds them: the setting wins over the way there.
 std::vector<Write> write_order(const Observed& observed, const Setting& wanted, unsigned min_ways);
 
 }  // namespace nrd::rdt
