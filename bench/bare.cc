@@ -16,7 +16,7 @@ namespace {
 
 namespace http = Pistache::Http;
 
-constexpr int kThreads = 2;  // as nrd has
+constexpr int kThreads = 1;  // as nrd has
 
 class Bytes final : public http::Handler {
  public:

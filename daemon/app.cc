@@ -1,5 +1,6 @@
 #include "daemon/app.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include "api/http/server.h"
@@ -53,6 +54,8 @@ void serve(const Engine& engine) {
 Result<void> run(const Config& config) {
   if (::geteuid() != 0) return fail(ErrorCode::Unsupported, "nrd writes classes of service and must run as root");
   log::set_lowest(config.log_level);
+  // Answers of some 30 KiB would otherwise make glibc give memory back to the kernel, and take it again, at each of them.
+  ::mallopt(M_TRIM_THRESHOLD, 2 << 20);
   block_signals();
 
   // The store's lock comes before the first touch of the hardware: a second daemon must not get that far.

@@ -84,8 +84,11 @@ Response plain(int status, const char* line) {
 // The bytes of an answer. Written here because Pistache 0.0.5 writes no header of a name it does not know, says
 // "Connection: Close" to clients that did not ask to keep it (and keeps it), and gives a HEAD a body.
 std::string bytes_of(const Response& response, bool has_body, bool closes) {
-  std::string bytes = "HTTP/1.1 " + std::to_string(response.status) + " " +
-                      pistache::codeString(static_cast<pistache::Code>(response.status)) + "\r\n";
+  constexpr size_t kHeadSize = 256;  // of nearly every answer
+  std::string bytes;
+  bytes.reserve(kHeadSize + response.body.size());
+  bytes += "HTTP/1.1 " + std::to_string(response.status) + " " +
+           pistache::codeString(static_cast<pistache::Code>(response.status)) + "\r\n";
   const auto header = [&bytes](std::string_view name, std::string_view value) {
     bytes.append(name).append(": ").append(value).append("\r\n");
   };
@@ -125,7 +128,8 @@ class Answer {
     const std::shared_lock hold(shared_->alive_lock);
     const auto client = peer_.lock();
     if (!shared_->is_alive || !client) return;
-    const std::string bytes = bytes_of(response, has_body_, closing_.valid());
+    std::string bytes = bytes_of(response, has_body_, closing_.valid());
+    const size_t size = bytes.size();
     // Runs on the connection's worker, or here if that was faster; then the worker may be closing the connection and
     // its number be another's, hence a descriptor of our own. The promise is that of Pistache's transport itself: the
     // one that ResponseWriter::send() returns is a chained one, which a worker resolves without a lock while then()
@@ -133,7 +137,7 @@ class Answer {
     const auto written = [ends = std::make_shared<UniqueFd>(std::move(closing_)), held = std::move(count_)](ssize_t) {
       if (ends->valid()) ::shutdown(ends->get(), SHUT_RDWR);
     };
-    client->send(Pistache::RawBuffer(bytes, bytes.size())).then(written, Pistache::Async::IgnoreException);
+    client->send(Pistache::RawBuffer(std::move(bytes), size)).then(written, Pistache::Async::IgnoreException);
   }
 
   std::shared_ptr<Shared> shared_;

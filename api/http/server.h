@@ -17,7 +17,7 @@ namespace nrd::http {
 struct ServerOptions {
   std::string address = "127.0.0.1";
   uint16_t port = 8081;
-  unsigned threads = 2;
+  unsigned threads = 1;  // each wakes up twice a second (a timer of Pistache), idle or not
 };
 
 class Server {
