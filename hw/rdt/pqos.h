@@ -1,11 +1,19 @@
 // libpqos's home (OS interface, version 4.5). No other file includes pqos.h.
 //
-// What it does that matters here: the first start makes the groups COS1..COSn-1, and so takes every class the node has;
-// it fails if somebody else's group holds one. Each call takes a lock on /sys/fs/resctrl and gives up after 100 ms by
-// SIGALRM, so that signal must reach the calling thread. It knows the CPUs that were online when it started.
+// What it does that matters here:
+// - The first start mounts resctrl if nobody has, and makes the groups COS1..COSn-1, so takes every class the node has.
+// If
+//   somebody else's group holds one, it makes the others and fails ("busy").
+// - Each call locks /run/lock/libpqos without a limit, and /sys/fs/resctrl with one: a SIGALRM after 100 ms ends the
+// wait
+//   if it reaches the calling thread. The handler is libpqos's own and stays. The signal goes to the process, and the
+//   kernel offers it to the main thread first, so every other thread has to block it; this one lets it through.
+// - It knows the CPUs that were online when it started, and refuses others.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <string>
 
 #include "base/ids.h"
 #include "base/log.h"
@@ -25,10 +33,17 @@ class Pqos {
   Result<void> set_class(CpuId cpu, ClosId clos);
 
  private:
-  Pqos() = default;
+  struct Chatter {
+    // While starting, libpqos calls it an error that the groups it is about to make are not there yet.
+    log::Priority error_priority = log::Priority::Debug;
+    std::string last_error;
+  };
 
-  // While starting, libpqos calls it an error that the groups it is about to make are not there yet.
-  log::Priority error_priority_ = log::Priority::Debug;
+  Pqos() = default;
+  static void hear(void* chatter, size_t size, const char* message);
+  Failure failed(const std::string& call, int retval, int error) const;
+
+  Chatter chatter_;
   bool is_running_ = false;
 };
 

@@ -1,5 +1,7 @@
 #include "hw/rdt/rdt.h"
 
+#include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/log.h"
@@ -29,48 +31,48 @@ class ResctrlRdt final : public Rdt {
   void start_pqos() {
     pqos_.reset();
     known_.reset();
-    Result<std::unique_ptr<Pqos>> started = Pqos::start();
+    Result<std::unique_ptr<Pqos>> started = start_where_it_serves();
     if (!started) {
+      // Tried again with every discover(), told once.
+      if (started.error() != why_not_)
+        log::notice("RDT_OFF", started.error().message, {{"DETAIL", started.error().detail}});
       why_not_ = started.error();
       return;
     }
-    pqos_ = std::move(*started);
+    pqos_ = *std::move(started);
+    why_not_ = {};
     if (const Result<Node> node = read_topology()) online_at_start_ = node->online;
+    // Never fewer than before: a class whose group vanished stays a class, and observe() shows that it is not there.
+    const Result<std::vector<std::string>> groups = list_groups();
+    if (groups) classes_ = std::max(classes_, count_classes(*groups));
   }
 
   Result<Node> discover() override {
     Result<Node> node = read_topology();
     if (!node) return node;
+    // libpqos refuses CPUs that came online after it started. And what kept it from starting may be gone by now.
+    if (pqos_ ? !node->online.is_subset_of(online_at_start_) : is_mounted()) start_pqos();
     if (!pqos_) {
-      Result<std::optional<L3Cat>> cat = read_l3_info(node->missing);
-      // Everything is there but libpqos did not start.
-      if (cat && *cat) node->missing.push_back(explain_no_start());
+      node->missing.push_back(why_not_.message);
       return node;
     }
-    // libpqos refuses CPUs that came online after it started.
-    if (!node->online.is_subset_of(online_at_start_)) start_pqos();
     Result<std::optional<L3Cat>> cat = read_l3_info(node->missing);
     if (!cat) return Failure(cat.error());
     if (!*cat) return node;
-    const Result<std::vector<std::string>> groups = list_groups();
-    if (!groups) return Failure(groups.error());
-    (*cat)->classes = count_classes(*groups);
-    // After a reboot of the tree the groups are gone until libpqos makes them again.
-    if (classes_ > (*cat)->classes) (*cat)->classes = classes_;
-    classes_ = (*cat)->classes;
-    min_ways_ = (*cat)->min_ways;
-    node->l3_cat = **cat;
+    (*cat)->classes = classes_;
+    cat_ = **cat;
+    node->l3_cat = cat_;
     return node;
   }
 
   Result<Observed> observe() override {
     known_.reset();
+    if (!pqos_ && classes_ > 0) start_pqos();
+    if (!pqos_ && classes_ > 0) return fail(ErrorCode::Hardware, why_not_.message, why_not_.detail);
     if (!pqos_) return Observed{};
     Result<Observed> observed = read_all();
-    if (!observed || observed->classes.size() < classes_) {
-      log::notice("RDT_RESTARTED", "classes of service vanished; making them again");
-      start_pqos();
-      if (!pqos_) return Failure(why_not_);
+    if (!observed || !has_all_classes(*observed)) {
+      if (const Result<void> restored = restore_groups(); !restored) return Failure(restored.error());
       observed = read_all();
     }
     if (observed) known_ = *observed;
@@ -79,46 +81,151 @@ class ResctrlRdt final : public Rdt {
 
   Result<void> converge(const Setting& wanted) override {
     if (wanted == Setting{}) return {};
-    if (!pqos_) return fail(ErrorCode::Unsupported, "this node has no L3 CAT", why_not_.detail);
+    if (!pqos_ && classes_ > 0) start_pqos();
+    if (!pqos_) return fail(ErrorCode::Unsupported, why_not_.message, why_not_.detail);
+    if (!knows_cpus_of(wanted)) start_pqos();
+    Result<void> converged = converge_once(wanted);
+    // Somebody removed groups since the last look. The second attempt looks first, and looking makes them again.
+    if (!converged && have_groups_vanished()) converged = converge_once(wanted);
+    return converged;
+  }
+
+ private:
+  Result<std::unique_ptr<Pqos>> start_where_it_serves() {
+    // Before libpqos starts, so that it does not take the classes of a node that nrd cannot serve.
+    if (is_mounted()) {
+      if (Result<void> read = read_cat(); !read) return Failure(read.error());
+    }
+    Result<std::unique_ptr<Pqos>> started = Pqos::start();
+    if (!started) return fail(ErrorCode::Unsupported, explain_no_start(), started.error().detail);
+    // And after, because it may have mounted the tree.
+    if (Result<void> read = read_cat(); !read) return Failure(read.error());
+    return started;
+  }
+
+  Result<void> read_cat() {
+    std::vector<std::string> missing;
+    const Result<std::optional<L3Cat>> cat = read_l3_info(missing);
+    if (!cat) return fail(ErrorCode::Unsupported, "L3 CAT: " + cat.error().message, cat.error().detail);
+    if (!*cat) return fail(ErrorCode::Unsupported, missing.front());
+    cat_ = **cat;
+    return {};
+  }
+
+  static std::string explain_no_start() {
+    std::vector<std::string> missing;
+    const Result<std::optional<L3Cat>> cat = read_l3_info(missing);
+    if (cat && !*cat) return missing.front();
+    const Result<std::vector<std::string>> groups = list_groups();
+    for (const std::string& group : groups.value_or(std::vector<std::string>{})) {
+      if (class_of(group)) continue;
+      return "L3 CAT: resctrl group \"" + group +
+             "\" holds a class that libpqos needs; remove it, and make it again if a class is left when nrd runs";
+    }
+    return "L3 CAT: libpqos did not start; the journal says why";
+  }
+
+  bool knows_cpus_of(const Setting& wanted) const {
+    return std::all_of(wanted.cpus.begin(), wanted.cpus.end(),
+                       [this](const auto& home) { return online_at_start_.contains(home.first); });
+  }
+
+  bool has_all_classes(const Observed& observed) const {
+    for (uint32_t clos = 0; clos < classes_; ++clos) {
+      if (!observed.classes.contains(ClosId{clos})) return false;
+    }
+    return true;
+  }
+
+  bool have_groups_vanished() const {
+    const Result<std::vector<std::string>> groups = list_groups();
+    return !groups || count_classes(*groups) < classes_;
+  }
+
+  // Makes again what others removed. Not by starting libpqos anew: that fails as a whole, and takes all classes with
+  // it, where a foreign group has got one of them meanwhile. It finds groups by name, so those made here serve it as
+  // well.
+  Result<void> restore_groups() {
+    if (!is_mounted()) {
+      log::notice("RDT_RESTARTED", "resctrl is not mounted any more; starting libpqos anew, which mounts it");
+      start_pqos();
+      if (!pqos_) return fail(ErrorCode::Hardware, why_not_.message, why_not_.detail);
+    }
+    const Result<std::vector<std::string>> groups = list_groups();
+    if (!groups) return Failure(groups.error());
+    const std::set<std::string> existing(groups->begin(), groups->end());
+    std::set<ClosId> lost;
+    std::string restored;
+    for (ClosId clos{1}; clos.value < classes_; ++clos.value) {
+      if (existing.contains(name_of(clos))) continue;
+      const Result<bool> made = make_group(clos);
+      if (!made) return Failure(made.error());
+      if (!*made) lost.insert(clos);
+      if (*made) restored += (restored.empty() ? "" : " ") + name_of(clos);
+    }
+    if (!restored.empty()) {
+      log::notice("RDT_RESTARTED", "groups of classes of service vanished; made them again", {{"CLASSES", restored}});
+    }
+    // Told once and not with every look.
+    for (const ClosId clos : lost) {
+      if (lost_.contains(clos)) continue;
+      log::warning("RDT_CLASS_LOST", "the group of a class vanished, and another group holds its place in the kernel",
+                   {{"CLASS", name_of(clos)}});
+    }
+    lost_ = std::move(lost);
+    return {};
+  }
+
+  // A failure on the way leaves nothing known, so the next one looks before it writes.
+  Result<void> converge_once(const Setting& wanted) {
     if (!known_) {
       if (const Result<Observed> observed = observe(); !observed) return Failure(observed.error());
     }
-    const Observed before = *std::exchange(known_, std::nullopt);
-    const std::vector<Write> writes = write_order(before, wanted, min_ways_);
+    if (!known_) return fail(ErrorCode::Unsupported, why_not_.message, why_not_.detail);
+    Observed observed = *std::exchange(known_, std::nullopt);
+    const std::vector<Write> writes = write_order(observed, wanted, cat_.min_ways);
     for (const Write& write : writes) {
       if (Result<void> written = std::visit([this](const auto& w) { return apply(w); }, write); !written) {
         return written;
       }
     }
-    return read_back(before, wanted, writes);
-  }
-
- private:
-  static std::string explain_no_start() {
-    const Result<std::vector<std::string>> groups = list_groups();
-    for (const std::string& group : groups.value_or(std::vector<std::string>{})) {
-      if (class_of(group)) continue;
-      return "L3 CAT: resctrl group \"" + group +
-             "\" holds a class that libpqos needs; remove it, start nrd, and make it again if a class is left";
-    }
-    return "L3 CAT: libpqos did not start; the journal says why";
+    if (Result<void> masks = read_back_masks(observed, wanted, writes); !masks) return masks;
+    if (Result<void> cpus = read_back_cpus(observed, wanted, writes); !cpus) return cpus;
+    known_ = std::move(observed);
+    return {};
   }
 
   Result<void> apply(const WaysWrite& write) {
     return pqos_->set_ways(write.clos, write.cache, write.ways).map_error([&](Error error) {
-      error.message = "class " + name_of(write.clos) + " on cache " + std::to_string(write.cache.value) +
-                      " did not take ways 0x" + write.ways.hex();
-      error.detail += "; kernel: " + last_refusal();
-      return error;
+      return explained(std::move(error), not_taken(write.clos, write.cache, write.ways));
     });
   }
 
   Result<void> apply(const CpuWrite& write) {
     return pqos_->set_class(write.cpu, write.clos).map_error([&](Error error) {
-      error.message = "CPU " + std::to_string(write.cpu.value) + " did not move to class " + name_of(write.clos);
-      error.detail += "; kernel: " + last_refusal();
-      return error;
+      return explained(std::move(error), not_moved(write.cpu, write.clos));
     });
+  }
+
+  static Error explained(Error error, std::string message) {
+    error.message = std::move(message);
+    if (const std::string refusal = last_refusal(); !refusal.empty()) error.detail += "; kernel: " + refusal;
+    return error;
+  }
+
+  // As wide as the cache: 0x00f of eleven ways.
+  std::string hex(WayMask ways) const {
+    const std::string digits = ways.hex();
+    const size_t width = WayMask::all(cat_.ways).hex().size();
+    return "0x" + std::string(width > digits.size() ? width - digits.size() : 0, '0') + digits;
+  }
+
+  std::string not_taken(ClosId clos, CacheId cache, WayMask ways) const {
+    return "class " + name_of(clos) + " on cache " + std::to_string(cache.value) + " did not take ways " + hex(ways);
+  }
+
+  static std::string not_moved(CpuId cpu, ClosId clos) {
+    return "CPU " + std::to_string(cpu.value) + " did not move to class " + name_of(clos);
   }
 
   static Result<Observed> read_all() {
@@ -141,56 +248,53 @@ class ResctrlRdt final : public Rdt {
     return observed;
   }
 
-  // Believes nothing that was written before the kernel shows it, and only then the observation is whole again.
-  Result<void> read_back(Observed observed, const Setting& wanted, const std::vector<Write>& writes) {
-    std::map<ClosId, std::map<CacheId, WayMask>> ways;
-    std::map<ClosId, CpuSet> cpus;
+  // Nothing that was written is believed before the kernel shows it: one read for each class that was touched.
+  Result<void> read_back_masks(Observed& observed, const Setting& wanted, const std::vector<Write>& writes) const {
+    std::map<ClosId, std::set<CacheId>> written;
     for (const Write& write : writes) {
-      if (const auto* mask = std::get_if<WaysWrite>(&write)) ways[mask->clos];
-      if (const auto* cpu = std::get_if<CpuWrite>(&write)) cpus[cpu->clos];
+      if (const auto* mask = std::get_if<WaysWrite>(&write)) written[mask->clos].insert(mask->cache);
     }
-    for (auto& [clos, masks] : ways) {
-      Result<std::optional<std::map<CacheId, WayMask>>> read = read_ways(directory_of(clos));
-      if (!read) return Failure(read.error());
-      masks = (*read).value_or(std::map<CacheId, WayMask>{});
-      observed.classes[clos].ways = masks;
-    }
-    for (auto& [clos, members] : cpus) {
-      Result<std::optional<CpuSet>> read = read_cpus(directory_of(clos));
-      if (!read) return Failure(read.error());
-      members = (*read).value_or(CpuSet{});
-    }
-    for (const Write& write : writes) {
-      const auto* mask = std::get_if<WaysWrite>(&write);
-      if (mask == nullptr) continue;
-      const WayMask goal = wanted.ways.at(mask->clos).at(mask->cache);
-      const auto found = ways.at(mask->clos).find(mask->cache);
-      if (found != ways.at(mask->clos).end() && found->second == goal) continue;
-      const std::string what = found == ways.at(mask->clos).end() ? "nothing" : "0x" + found->second.hex();
-      return fail(ErrorCode::Hardware, "class " + name_of(mask->clos) + " on cache " +
-                                           std::to_string(mask->cache.value) + " did not take ways 0x" + goal.hex() +
-                                           " (found " + what + ")");
-    }
-    for (const Write& write : writes) {
-      const auto* cpu = std::get_if<CpuWrite>(&write);
-      if (cpu == nullptr) continue;
-      if (!cpus.at(cpu->clos).contains(cpu->cpu)) {
-        return fail(ErrorCode::Hardware,
-                    "CPU " + std::to_string(cpu->cpu.value) + " did not move to class " + name_of(cpu->clos));
+    for (const auto& [clos, caches] : written) {
+      const Result<std::optional<std::map<CacheId, WayMask>>> ways = read_ways(directory_of(clos));
+      if (!ways) return Failure(ways.error());
+      for (const CacheId cache : caches) {
+        const WayMask goal = wanted.ways.at(clos).at(cache);
+        const bool is_shown = *ways && (*ways)->contains(cache);
+        if (is_shown && (*ways)->at(cache) == goal) continue;
+        const std::string found = is_shown ? hex((*ways)->at(cache)) : "nothing";
+        return fail(ErrorCode::Hardware, not_taken(clos, cache, goal) + " (found " + found + ")");
       }
-      for (auto& [clos, group] : observed.classes) group.cpus.remove(cpu->cpu);
+      observed.classes[clos].ways = **ways;
     }
-    for (const auto& [clos, members] : cpus) observed.classes[clos].cpus = members;
-    known_ = std::move(observed);
     return {};
   }
 
-  std::unique_ptr<Pqos> pqos_;
+  // Where the CPUs ended; whether one waited in the root class on the way there does not matter any more.
+  static Result<void> read_back_cpus(Observed& observed, const Setting& wanted, const std::vector<Write>& writes) {
+    std::map<ClosId, CpuSet> written;
+    for (const Write& write : writes) {
+      if (const auto* cpu = std::get_if<CpuWrite>(&write)) written[wanted.cpus.at(cpu->cpu)].add(cpu->cpu);
+    }
+    for (const auto& [clos, cpus] : written) {
+      const Result<std::optional<CpuSet>> shown = read_cpus(directory_of(clos));
+      if (!shown) return Failure(shown.error());
+      const CpuSet members = shown->value_or(CpuSet{});
+      for (const CpuId cpu : (cpus - members).members()) return fail(ErrorCode::Hardware, not_moved(cpu, clos));
+      // A CPU is in one group only.
+      for (auto& [other, group] : observed.classes) group.cpus -= members;
+      for (auto& [other, group] : observed.foreign) group.cpus -= members;
+      observed.classes[clos].cpus = members;
+    }
+    return {};
+  }
+
+  std::unique_ptr<Pqos> pqos_;  // null: no L3 CAT that we can serve, and why_not_ says why
   Error why_not_;
-  CpuSet online_at_start_;
+  CpuSet online_at_start_;         // the CPUs that libpqos knows
   std::optional<Observed> known_;  // nullopt after any failure: look before the next write
-  unsigned classes_ = 0;
-  unsigned min_ways_ = 1;
+  L3Cat cat_;
+  unsigned classes_ = 0;   // 0: this node never had L3 CAT while we ran
+  std::set<ClosId> lost_;  // classes whose place a foreign group has
 };
 
 }  // namespace

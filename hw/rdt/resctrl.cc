@@ -1,6 +1,8 @@
 #include "hw/rdt/resctrl.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -26,16 +28,19 @@ Failure unexpected(const std::string& path, std::string_view text) {
               path + ": \"" + std::string(text.substr(0, 80)) + "\"");
 }
 
+Error within(const std::string& directory, Error error) {
+  error.detail = kResctrl + directory + "/" + error.detail;
+  return error;
+}
+
 std::string path_of(const std::string& directory, const char* file) { return kResctrl + directory + "/" + file; }
 
-// One number from a file of info/; nullopt if there is no such file.
-Result<std::optional<uint32_t>> read_info(const char* file, int base) {
-  const std::string path = path_of("/info/L3", file);
-  const Result<std::optional<std::string>> text = read_file(path);
-  if (!text) return Failure(text.error());
-  if (!*text) return std::nullopt;
-  const std::optional<uint32_t> value = parse_number<uint32_t>(trimmed(**text), base);
-  if (!value) return unexpected(path, **text);
+// One number and a line end. nullopt: there is no such file.
+template <int kBase>
+Result<std::optional<uint32_t>> parse_info(const char* file, const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  const std::optional<uint32_t> value = parse_number<uint32_t>(trimmed(*text), kBase);
+  if (!value || !text->ends_with('\n')) return unexpected(path_of("/info/L3", file), *text);
   return value;
 }
 
@@ -73,7 +78,7 @@ std::string why_no_l3() {
 
 Result<std::map<CacheId, WayMask>> parse_l3(std::string_view schemata) {
   const size_t at = find_l3(schemata);
-  if (at == std::string_view::npos) return unexpected("schemata", schemata);
+  if (at == std::string_view::npos || !schemata.ends_with('\n')) return unexpected("schemata", schemata);
   const std::string_view line = trimmed(schemata.substr(at, schemata.substr(at).find('\n')));
   std::map<CacheId, WayMask> ways;
   for (std::string_view rest = line.substr(3);;) {
@@ -90,23 +95,54 @@ Result<std::map<CacheId, WayMask>> parse_l3(std::string_view schemata) {
   }
 }
 
-Result<std::optional<L3Cat>> read_l3_info(std::vector<std::string>& missing) {
-  const auto cbm = read_info("cbm_mask", 16);
-  const auto min_ways = read_info("min_cbm_bits", 10);
-  const auto shareable = read_info("shareable_bits", 16);
+Result<CpuSet> parse_cpus(std::string_view cpus_list) {
+  if (!cpus_list.ends_with('\n')) return unexpected("cpus_list", cpus_list);
+  const std::string_view list = trimmed(cpus_list);
+  if (list.empty()) return CpuSet{};
+  Result<CpuSet> cpus = CpuSet::parse(list);
+  if (!cpus) return unexpected("cpus_list", cpus_list);
+  return cpus;
+}
+
+Result<std::optional<L3Cat>> parse_l3_info(const std::optional<std::string>& cbm_mask,
+                                           const std::optional<std::string>& min_cbm_bits,
+                                           const std::optional<std::string>& shareable_bits) {
+  const auto cbm = parse_info<16>("cbm_mask", cbm_mask);
+  const auto min_ways = parse_info<10>("min_cbm_bits", min_cbm_bits);
+  const auto shareable = parse_info<16>("shareable_bits", shareable_bits);
   for (const auto* answer : {&cbm, &min_ways, &shareable}) {
     if (!*answer) return Failure(answer->error());
   }
-  if (!*cbm || !*min_ways) {
-    const Result<std::optional<std::string>> cdp = read_file(path_of("/info/L3CODE", "cbm_mask"));
-    missing.push_back(cdp && *cdp ? "L3 CAT: resctrl is mounted with cdp, which nrd does not serve yet; mount it without"
-                                  : why_no_l3());
-    return std::nullopt;
-  }
+  if (!*cbm || !*min_ways) return std::nullopt;
   return L3Cat{.classes = 0,
                .ways = WayMask(**cbm).count(),
                .min_ways = **min_ways,
                .shareable = WayMask(shareable->value_or(0))};
+}
+
+bool is_mounted() { return ::access(path_of("", "info").c_str(), F_OK) == 0; }
+
+Result<std::optional<L3Cat>> read_l3_info(std::vector<std::string>& missing) {
+  std::vector<std::optional<std::string>> texts;
+  for (const char* file : {"cbm_mask", "min_cbm_bits", "shareable_bits"}) {
+    Result<std::optional<std::string>> text = read_file(path_of("/info/L3", file));
+    if (!text) return Failure(text.error());
+    texts.push_back(*std::move(text));
+  }
+  Result<std::optional<L3Cat>> cat = parse_l3_info(texts[0], texts[1], texts[2]);
+  if (!cat || *cat) return cat;
+  const Result<std::optional<std::string>> cdp = read_file(path_of("/info/L3CODE", "cbm_mask"));
+  missing.push_back(cdp && *cdp ? "L3 CAT: resctrl is mounted with cdp, which nrd does not serve yet; mount it without"
+                                : why_no_l3());
+  return std::nullopt;
+}
+
+Result<bool> make_group(ClosId clos) {
+  const std::string path = kResctrl + directory_of(clos);
+  if (::mkdir(path.c_str(), 0755) == 0 || errno == EEXIST) return true;
+  if (errno == ENOSPC) return false;
+  return fail(ErrorCode::Hardware, "a class of service vanished and could not be made again",
+              path + ": " + std::generic_category().message(errno));
 }
 
 Result<std::vector<std::string>> list_groups() {
@@ -138,7 +174,7 @@ Result<std::optional<std::map<CacheId, WayMask>>> read_ways(const std::string& d
   if (!text) return Failure(text.error());
   if (!*text) return std::nullopt;
   Result<std::map<CacheId, WayMask>> ways = parse_l3(**text);
-  if (!ways) return Failure(ways.error());
+  if (!ways) return Failure(within(directory, ways.error()));
   return *std::move(ways);
 }
 
@@ -146,10 +182,8 @@ Result<std::optional<CpuSet>> read_cpus(const std::string& directory) {
   const Result<std::optional<std::string>> text = read_file(path_of(directory, "cpus_list"));
   if (!text) return Failure(text.error());
   if (!*text) return std::nullopt;
-  const std::string_view list = trimmed(**text);
-  if (list.empty()) return CpuSet{};
-  Result<CpuSet> cpus = CpuSet::parse(list);
-  if (!cpus) return unexpected(path_of(directory, "cpus_list"), list);
+  Result<CpuSet> cpus = parse_cpus(**text);
+  if (!cpus) return Failure(within(directory, cpus.error()));
   return *std::move(cpus);
 }
 

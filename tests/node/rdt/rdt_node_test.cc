@@ -1,0 +1,300 @@
+// Runs inside nrd-simnode: the door of the RDT room, the real libpqos, and a kernel interface that can be told to fail.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <ostream>
+#include <sstream>
+
+#include "base/unique_fd.h"
+#include "hw/rdt/rdt.h"
+
+namespace nrd::rdt {
+namespace {
+
+constexpr CacheId kFirst{4};   // of CPUs 0-7
+constexpr CacheId kSecond{0};  // of CPUs 8-15
+const std::string kTree = "/sys/fs/resctrl/";
+
+// The simulated node's control socket: one line asked, one line answered.
+class Control {
+ public:
+  Control() : socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, std::getenv("NRD_SIMNODE_CONTROL"), sizeof address.sun_path - 1);
+    REQUIRE(::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  }
+
+  std::string ask(const std::string& request) {
+    const std::string line = request + "\n";
+    REQUIRE(::write(socket_.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size()));
+    std::string answer;
+    for (char letter = 0; ::read(socket_.get(), &letter, 1) == 1 && letter != '\n';) answer += letter;
+    INFO(request << ": " << answer);
+    REQUIRE(answer.starts_with("ok"));
+    return answer;
+  }
+
+ private:
+  UniqueFd socket_;
+};
+
+// A node fresh from boot, and the room started on it.
+struct Booted {
+  Booted() {
+    control.ask("reset");
+    control.ask("wipe");
+  }
+  Rdt& start() {
+    rdt = *Rdt::start();
+    REQUIRE(rdt->discover()->l3_cat.has_value());
+    control.ask("reset");
+    return *rdt;
+  }
+  Control control;
+  std::unique_ptr<Rdt> rdt;
+};
+
+std::string content(const std::string& file) {
+  std::ifstream stream(kTree + file);
+  std::stringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+// One workload as the engine asks for it: CPUs 2 to 5 with the upper four ways, the OS with the rest.
+Setting one_workload() {
+  Setting wanted;
+  wanted.ways[ClosId{0}][kFirst] = WayMask(0x07f);
+  wanted.ways[ClosId{3}][kFirst] = WayMask(0x780);
+  for (const uint32_t cpu : {2U, 3U, 4U, 5U}) wanted.cpus[CpuId{cpu}] = ClosId{3};
+  return wanted;
+}
+
+Setting nothing_granted() {
+  Setting wanted;
+  wanted.ways[ClosId{0}][kFirst] = WayMask(0x7ff);
+  wanted.ways[ClosId{3}][kFirst] = WayMask(0x7ff);
+  for (const uint32_t cpu : {2U, 3U, 4U, 5U}) wanted.cpus[CpuId{cpu}] = ClosId{0};
+  return wanted;
+}
+
+bool holds(const Observed& observed, const Setting& setting) {
+  for (const auto& [clos, caches] : setting.ways) {
+    for (const auto& [cache, ways] : caches) {
+      if (observed.classes.at(clos).ways.at(cache) != ways) return false;
+    }
+  }
+  for (const auto& [cpu, clos] : setting.cpus) {
+    if (!observed.classes.at(clos).cpus.contains(cpu)) return false;
+  }
+  return true;
+}
+
+constexpr int kWritesOfOneWorkload = 6;  // two masks, four CPUs
+
+}  // namespace
+
+TEST_SUITE_BEGIN("present");
+
+TEST_CASE("discovery names caches by the kernel's ids and tells which classes there are") {
+  Booted node;
+  const Result<Node> found = node.start().discover();
+  REQUIRE(found.has_value());
+  CHECK(found->possible == CpuSet::first(16));
+  CHECK(found->online == CpuSet::first(16));
+  CHECK(found->caches ==
+        std::map<CacheId, CpuSet>{{kFirst, CpuSet::first(8)}, {kSecond, CpuSet::first(16) - CpuSet::first(8)}});
+  CHECK(found->sockets == std::map<CacheId, int>{{kFirst, 0}, {kSecond, 1}});
+  REQUIRE(found->l3_cat.has_value());
+  CHECK(found->l3_cat->classes == 16);
+  CHECK(found->l3_cat->ways == 11);
+  CHECK(found->missing.empty());
+}
+
+TEST_CASE("what was converged to is what the kernel shows") {
+  Booted node;
+  Rdt& rdt = node.start();
+  REQUIRE(rdt.converge(one_workload()).has_value());
+  CHECK(content("COS3/cpus_list") == "2-5\n");
+  CHECK(content("COS3/schemata").find("4=780") != std::string::npos);
+  CHECK(content("COS3/schemata").find("0=7ff") != std::string::npos);  // the cache that was not named
+  CHECK(holds(*rdt.observe(), one_workload()));
+}
+
+TEST_CASE("a converge writes each knob that differs once and the rest not at all") {
+  Booted node;
+  Rdt& rdt = node.start();
+  REQUIRE(rdt.converge(one_workload()).has_value());
+  CHECK(node.control.ask("count") == "ok writes=" + std::to_string(kWritesOfOneWorkload));
+  node.control.ask("reset");
+  REQUIRE(rdt.converge(one_workload()).has_value());
+  CHECK(node.control.ask("count") == "ok writes=0");
+}
+
+TEST_CASE("a write that the kernel swallowed is never taken for done") {
+  Booted node;
+  Rdt& rdt = node.start();
+  for (int write = 1; write <= kWritesOfOneWorkload; ++write) {
+    INFO("write " << write);
+    node.control.ask("fault write " + std::to_string(write) + " lie");
+    const Result<void> refused = rdt.converge(one_workload());
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().code == ErrorCode::Hardware);
+    const bool names_knob = refused.error().message.find(" did not take ways 0x") != std::string::npos ||
+                            refused.error().message.find(" did not move to class COS3") != std::string::npos;
+    CHECK(names_knob);
+    REQUIRE(rdt.converge(nothing_granted()).has_value());
+    CHECK(holds(*rdt.observe(), nothing_granted()));
+  }
+}
+
+TEST_CASE("a mask that reads back differently is refused with what was found") {
+  Booted node;
+  Rdt& rdt = node.start();
+  Setting wanted;
+  wanted.ways[ClosId{3}][kFirst] = WayMask(0x00f);
+  node.control.ask("fault write 1 lie");
+  CHECK(rdt.converge(wanted).error().message == "class COS3 on cache 4 did not take ways 0x00f (found 0x7ff)");
+}
+
+TEST_CASE("a write that fails is refused and the setting before can be restored") {
+  Booted node;
+  Rdt& rdt = node.start();
+  for (const char* error : {"EIO", "EBUSY"}) {
+    for (int write = 1; write <= kWritesOfOneWorkload; ++write) {
+      INFO(error << " at write " << write);
+      node.control.ask("fault write " + std::to_string(write) + " errno " + error);
+      const Result<void> refused = rdt.converge(one_workload());
+      REQUIRE_FALSE(refused.has_value());
+      CHECK(refused.error().code == ErrorCode::Hardware);
+      CHECK(refused.error().detail.find("libpqos") != std::string::npos);
+      REQUIRE(rdt.converge(nothing_granted()).has_value());
+      CHECK(holds(*rdt.observe(), nothing_granted()));
+    }
+  }
+}
+
+TEST_CASE("a wiped tree is served again without a restart") {
+  Booted node;
+  Rdt& rdt = node.start();
+  REQUIRE(rdt.converge(one_workload()).has_value());
+  node.control.ask("wipe");
+  const Result<Observed> observed = rdt.observe();
+  REQUIRE(observed.has_value());
+  CHECK(observed->classes.size() == 16);
+  CHECK_FALSE(holds(*observed, one_workload()));
+  REQUIRE(rdt.converge(one_workload()).has_value());
+  CHECK(holds(*rdt.observe(), one_workload()));
+}
+
+TEST_CASE("a converge finds out by itself that the tree was wiped") {
+  Booted node;
+  Rdt& rdt = node.start();
+  REQUIRE(rdt.converge(nothing_granted()).has_value());
+  node.control.ask("wipe");
+  REQUIRE(rdt.converge(one_workload()).has_value());
+  CHECK(holds(*rdt.observe(), one_workload()));
+}
+
+TEST_CASE("a group that vanished comes back") {
+  Booted node;
+  Rdt& rdt = node.start();
+  node.control.ask("vanish COS3");
+  REQUIRE(rdt.converge(one_workload()).has_value());
+  CHECK(rdt.observe()->classes.size() == 16);
+}
+
+TEST_CASE("a foreign group in the place of a class costs that class and no other") {
+  Booted node;
+  Rdt& rdt = node.start();
+  node.control.ask("vanish COS5");
+  REQUIRE(::mkdir((kTree + "theirs").c_str(), 0755) == 0);
+  const Result<Observed> observed = rdt.observe();
+  REQUIRE(observed.has_value());
+  CHECK(observed->foreign.contains("theirs"));
+  CHECK_FALSE(observed->classes.contains(ClosId{5}));
+  REQUIRE(rdt.converge(one_workload()).has_value());
+  CHECK(holds(*rdt.observe(), one_workload()));
+  Setting lost;
+  lost.ways[ClosId{5}][kFirst] = WayMask(0x00f);
+  CHECK(rdt.converge(lost).error().message == "class COS5 on cache 4 did not take ways 0x00f");
+  REQUIRE(::rmdir((kTree + "theirs").c_str()) == 0);
+  REQUIRE(rdt.converge(lost).has_value());
+}
+
+TEST_CASE("a foreign group at the start is named and nrd serves once it is gone") {
+  Booted node;
+  REQUIRE(::mkdir((kTree + "theirs").c_str(), 0755) == 0);
+  const std::unique_ptr<Rdt> rdt = *Rdt::start();
+  const Result<Node> without = rdt->discover();
+  REQUIRE(without.has_value());
+  CHECK_FALSE(without->l3_cat.has_value());
+  REQUIRE(without->missing.size() == 1);
+  CHECK(without->missing.front().find("\"theirs\"") != std::string::npos);
+  CHECK(rdt->converge({}).has_value());
+  CHECK(rdt->converge(one_workload()).error().code == ErrorCode::Unsupported);
+  REQUIRE(::rmdir((kTree + "theirs").c_str()) == 0);
+  CHECK(rdt->discover()->l3_cat->classes == 16);
+  CHECK(rdt->converge(one_workload()).has_value());
+}
+
+TEST_CASE("a CPU that came online after the start can be moved") {
+  Booted node;
+  node.control.ask("offline 3");
+  Rdt& rdt = node.start();
+  CHECK(rdt.discover()->online == CpuSet::first(16) - CpuSet{3});
+  node.control.ask("online 3");
+  REQUIRE(rdt.converge(one_workload()).has_value());
+  CHECK(content("COS3/cpus_list") == "2-5\n");
+}
+
+TEST_CASE("a tree that somebody keeps locked is a failure after a moment and not a hang") {
+  Booted node;
+  Rdt& rdt = node.start();
+  {
+    const UniqueFd tree(::open(kTree.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    REQUIRE(::flock(tree.get(), LOCK_EX) == 0);
+    const auto begun = std::chrono::steady_clock::now();
+    const Result<void> refused = rdt.converge(one_workload());
+    CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(5));
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().detail.find("timeout") != std::string::npos);
+  }
+  CHECK(rdt.converge(one_workload()).has_value());
+}
+
+TEST_SUITE_END();
+
+TEST_SUITE_BEGIN("absent");
+
+TEST_CASE("a node without RDT starts and says what is missing") {
+  const Result<std::unique_ptr<Rdt>> rdt = Rdt::start();
+  REQUIRE(rdt.has_value());
+  const Result<Node> found = (*rdt)->discover();
+  REQUIRE(found.has_value());
+  CHECK_FALSE(found->l3_cat.has_value());
+  CHECK(found->online == CpuSet::first(16));
+  CHECK(found->caches.size() == 2);
+  REQUIRE(found->missing.size() == 1);
+  CHECK(found->missing.front().starts_with("L3 CAT: the kernel has no resctrl file system"));
+  CHECK(*(*rdt)->observe() == Observed{});
+  CHECK((*rdt)->converge({}).has_value());
+  const Result<void> refused = (*rdt)->converge(one_workload());
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::Unsupported);
+  CHECK(refused.error().message == found->missing.front());
+}
+
+TEST_SUITE_END();
+
+}  // namespace nrd::rdt
