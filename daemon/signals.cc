@@ -21,7 +21,10 @@ timespec to_timespec(std::chrono::microseconds time) {
 }  // namespace
 
 void block_signals() {
-  const sigset_t signals = awaited();
+  sigset_t signals = awaited();
+  // libpqos ends its wait for a lock by SIGALRM. The signal goes to the process, so it must find no thread open but the
+  // one that waits; hw/rdt lets it through there.
+  sigaddset(&signals, SIGALRM);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);  // a client that hangs up is an error of a write, not the end of the daemon
 }

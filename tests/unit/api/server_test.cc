@@ -38,7 +38,8 @@ extern "C" const char* __tsan_default_suppressions() {
   return "race:Pistache::Tcp::Transport::removePeer\n"
          "race:Pistache::Tcp::Transport::asyncWriteImpl\n"
          "race:Pistache::Async::Promise<long>::~Promise\n"
-         "race:destroy_at<Pistache::Async::Private::Continuation\n";
+         "race:destroy_at<Pistache::Async::Private::Continuation\n"
+         "called_from_lib:libpistache.so.0\n";
 }
 #endif
 
