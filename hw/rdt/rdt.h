@@ -23,7 +23,8 @@ class Rdt {
 
   // CPUs, caches and capabilities as they are now; CPUs come and go, so call it again after hotplug.
   virtual Result<Node> discover() = 0;
-  // Every class and every foreign group, read from the kernel. Empty on a node without RDT.
+  // Every class and every foreign group, read from the kernel. Empty on a node without RDT. Groups of classes that
+  // somebody removed are made again; a class that is not in the answer has lost its place to a foreign group.
   virtual Result<Observed> observe() = 0;
   // Writes what differs, takes bits away before handing them out, reads back. ErrorCode::Hardware names the first knob
   // that did not take its value ("class COS3 on cache 0 did not take ways 0x00f (found 0x7ff)"); then some knobs may have
