@@ -11,6 +11,8 @@ import http.client
 import json
 import mmap
 import os
+import random
+import re
 import shutil
 import signal
 import socket
@@ -28,6 +30,8 @@ NRD = os.environ.get("NRD", "build/dev/daemon/nrd")
 NRDCTL = os.environ.get("NRDCTL", "build/dev/cli/nrdctl")
 FAULTY_DISK = os.environ.get("NRD_FAULTY_DISK")
 DEADLINE = 30  # seconds; a sanitized daemon on a busy machine
+# What a sanitizer or an INVARIANT writes. A test that passes over one of these has not passed.
+BUGS = re.compile(r"^.*(?:ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:|internal bookkeeping is wrong|terminate called).*$", re.M)
 
 
 class Refused(Exception):
@@ -42,6 +46,23 @@ def wait_for(condition, what, deadline=DEADLINE):
         if time.monotonic() > end:
             raise AssertionError(f"waited {deadline} s in vain for {what}")
         time.sleep(0.005)
+
+
+def free_port():
+    """A port nobody listens on, below those that the kernel gives to clients, of which tests have many."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
+def bits(mask):
+    return int(mask, 16).bit_count()
+
+
+def is_one_run(mask):
+    return "0" not in bin(int(mask, 16)).removeprefix("0b").rstrip("0")
 
 
 def cpus_of(text):
@@ -79,19 +100,36 @@ class Node:
         with open(self.config, "w") as file:
             file.write(config)
         self.disk = Disk(os.path.join(self.folder, "disk")) if faulty_disk else None
-        self.sim = SimNode().start(["sleep", "infinity"], **shape)
         self.daemon = None
         self.port = None
-        if start:
-            self.start()
+        self.sim = SimNode()
+        try:
+            self.sim.start(["sleep", "infinity"], **shape)
+            if start:
+                self.start()
+        except BaseException:
+            self.end()
+            raise
 
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, failed, *_):
+        died = self.daemon and self.daemon.poll()
+        journal = self.end()
+        if failed:
+            print(journal)
+            return
+        assert not died, f"the daemon died with {died}: {journal}"
+        assert not BUGS.search(journal), journal
+
+    def end(self):
+        """Takes everything down. The journal, which is all that is left."""
         self.kill9()
         self.sim.stop()
+        journal = self.journal()
         shutil.rmtree(self.folder)
+        return journal
 
     # The daemon
 
@@ -99,9 +137,7 @@ class Node:
         return self.sim.inside([NRD, "--config", self.config, "--state-dir", self.state, *flags])
 
     def spawn(self):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         env = dict(os.environ)
         if self.disk:
             env.update(LD_PRELOAD=FAULTY_DISK, NRD_DISK_DIR=self.state, NRD_DISK_CONTROL=os.path.join(self.folder, "disk"),
@@ -120,8 +156,9 @@ class Node:
         return False
 
     def journal(self):
-        with open(os.path.join(self.folder, "log")) as file:
+        with contextlib.suppress(FileNotFoundError), open(os.path.join(self.folder, "log")) as file:
             return file.read()
+        return ""
 
     def kill9(self):
         if self.daemon and self.daemon.poll() is None:
@@ -129,16 +166,23 @@ class Node:
         self.wait_dead()
 
     def wait_dead(self):
-        if self.daemon:
-            self.daemon.wait(DEADLINE)
-            self.log.close()
-            self.daemon = None
+        """Its exit status: -9 unless something else ended it."""
+        if not self.daemon:
+            return None
+        status = self.daemon.wait(DEADLINE)
+        self.log.close()
+        self.daemon = None
+        return status
 
     def terminate(self):
         self.daemon.send_signal(signal.SIGTERM)
-        status = self.daemon.wait(DEADLINE)
-        self.wait_dead()
-        return status
+        return self.wait_dead()
+
+    def reboot(self):
+        """Power off and on: the daemon is gone, and of the hardware's state nothing is left."""
+        self.kill9()
+        self.sim.control("wipe")
+        self.start()
 
     # HTTP
 
@@ -178,6 +222,18 @@ class Node:
     def hardware(self):
         return self.sim.dump()
 
+    def pqos_show(self):
+        """Masks by (socket, class) and classes by CPU, as Debian's tool shows them."""
+        masks, classes, socket_id = {}, {}, None
+        for line in self.sim.run_inside(["pqos", "-I", "-s"]).stdout.splitlines():
+            if found := re.search(r"L3CA.*definitions for Socket (\d+)", line):
+                socket_id = int(found[1])
+            if found := re.search(r"L3CA (COS\d+) => MASK 0x([0-9a-f]+)", line):
+                masks[socket_id, found[1]] = int(found[2], 16)
+            if found := re.search(r"Core (\d+),.*=> (COS\d+)", line):
+                classes[int(found[1])] = found[2]
+        return masks, classes
+
     def plain(self):
         """Masks and CPUs of every class, without what a reboot of the tree makes anew."""
         return {name: (group["L3"], group["cpus"]) for name, group in self.hardware().items()}
@@ -203,12 +259,14 @@ class Node:
         assert all(w["status"] == "Successful" for w in workloads), workloads
         answered = {w["id"]: (w["cos_name"], {c: g["mask"] for c, g in w["granted_ways"].items()}) for w in workloads}
         assert self.stored() == answered
+        self.assert_asked_for(workloads)
         groups = self.hardware()
         wanted_cpus, wanted_ways = {}, {}
         for w in workloads:
             wanted_cpus.setdefault(w["cos_name"], set()).update(*[cpus_of(item) for item in w["core_ids"]])
             wanted_ways.setdefault(w["cos_name"], {}).update({c: g["mask"] for c, g in w["granted_ways"].items()})
-        full = f"{(1 << self.call('GET', '/v1/node')['capabilities']['l3_cat']['ways']) - 1:x}"
+        node = self.call("GET", "/v1/node")
+        full = f"{(1 << node['capabilities']['l3_cat']['ways']) - 1:x}"
         for name, group in groups.items():
             if name == "/":
                 continue
@@ -219,3 +277,23 @@ class Node:
             used = [int(ways[cache], 16) for ways in wanted_ways.values() if cache in ways]
             lowest = min([(m & -m) for m in used], default=int(full, 16) + 1)
             assert int(mask, 16) == lowest - 1, (cache, groups)
+        assert cpus_of(groups["/"]["cpus"]) == cpus_of(node["cpus"]["online"]) - set().union(*wanted_cpus.values()), groups
+
+    def assert_asked_for(self, workloads):
+        """What is granted is what was asked for: so many ways in one run, on the CPUs' caches, and nobody else's."""
+        caches = {str(cache["id"]): cpus_of(cache["cpus"]) for cache in self.call("GET", "/v1/node")["caches"]}
+        owned, shared = {}, {}  # by cache: ways of one workload each, and those of the class that some share
+        for w in workloads:
+            most, least = w["cache"]["max"], w["cache"]["min"]
+            cpus = set().union(*[cpus_of(item) for item in w["core_ids"]])
+            assert set(w["granted_ways"]) == {cache for cache, its in caches.items() if its & cpus}, w
+            for cache, granted in w["granted_ways"].items():
+                mask = granted["mask"]
+                assert is_one_run(mask) and bits(mask) == granted["ways"] > 0, w
+                if most == 0:
+                    shared[cache] = int(mask, 16)
+                    continue
+                assert min(least, most) <= bits(mask) <= most, w
+                assert owned.get(cache, 0) & int(mask, 16) == 0, workloads
+                owned[cache] = owned.get(cache, 0) | int(mask, 16)
+        assert all(owned.get(cache, 0) & mask == 0 for cache, mask in shared.items()), workloads

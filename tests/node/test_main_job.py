@@ -1,39 +1,28 @@
 """What a user is promised, tried over HTTP and checked with Debian's pqos."""
 
+import json
 import os
-import re
+import sqlite3
 import subprocess
 
 import pytest
 from harness import NRDCTL, Node, Refused, cpus_of, wait_for
 
 
-def pqos(node):
-    """Masks by (socket, class) and classes by CPU, as Debian's tool shows them."""
-    text = node.sim.run_inside(["pqos", "-I", "-s"]).stdout
-    masks, classes, socket = {}, {}, None
-    for line in text.splitlines():
-        if found := re.search(r"definitions for Socket (\d+)", line):
-            socket = int(found[1])
-        if found := re.search(r"L3CA (COS\d+) => MASK 0x([0-9a-f]+)", line):
-            masks[socket, found[1]] = int(found[2], 16)
-        if found := re.search(r"Core (\d+),.*=> (COS\d+)", line):
-            classes[int(found[1])] = found[2]
-    return masks, classes
-
-
 def assert_granted(node):
-    masks, classes = pqos(node)
+    masks, classes = node.pqos_show()
     mask = masks[0, "COS2"]
-    assert bin(mask).count("1") == 2 and "11" in bin(mask)
-    assert masks[1, "COS2"] == 0x7FF
-    assert {cpu for cpu, cos in classes.items() if cos == "COS2"} == {4, 5, 6, 7}
+    assert mask.bit_count() == 2 and "11" in bin(mask)
+    others = {key: ways for key, ways in masks.items() if key not in ((0, "COS2"), (0, "COS0"))}
+    assert len(masks) == 32 and set(others.values()) == {0x7FF}  # on the touched cache only
+    assert masks[0, "COS0"] & mask == 0
+    assert classes == {cpu: "COS2" if cpu in (4, 5, 6, 7) else "COS0" for cpu in range(16)}
 
 
 def assert_no_trace(node):
-    masks, classes = pqos(node)
-    assert set(masks.values()) == {0x7FF}
-    assert set(classes.values()) == {"COS0"}
+    masks, classes = node.pqos_show()
+    assert len(masks) == 32 and set(masks.values()) == {0x7FF}
+    assert len(classes) == 16 and set(classes.values()) == {"COS0"}
 
 
 def test_four_cpus_get_two_ways_and_keep_them_through_kill_and_reboot():
@@ -50,6 +39,7 @@ def test_four_cpus_get_two_ways_and_keep_them_through_kill_and_reboot():
         assert_no_trace(node)
         node.start()
         assert_granted(node)
+        assert node.list() == [created]
         node.delete(created["id"])
         assert_no_trace(node)
         node.assert_consistent(set())
@@ -101,6 +91,40 @@ def test_a_patch_of_cpus_moves_the_workload():
         assert cpus_of(node.hardware()["COS2"]["cpus"]) == {6, 7, 8, 9}
 
 
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_each_path_is_served_with_and_without_a_slash_at_its_end(slash):
+    with Node() as node:
+        status, text, headers = node.request("POST", "/v1/workloads" + slash,
+                                             {"core_ids": ["4"], "cache": {"max": 2, "min": 2}})
+        assert status == 201 and headers["Location"] == "/v1/workloads/1"
+        created = json.loads(text)
+        assert node.call("GET", "/v1/workloads" + slash) == [created]
+        assert node.call("GET", "/v1/workloads/1" + slash) == created
+        assert node.call("PATCH", "/v1/workloads/1" + slash, {"cache": {"max": 3, "min": 3}})["cache"]["max"] == 3
+        assert node.request("DELETE", "/v1/workloads/1" + slash)[:2] == (200, "")
+        assert node.request("DELETE", "/v1/workloads/1" + slash)[0] == 404
+        assert node.call("GET", "/v1/workloads" + slash) == []
+
+
+def test_best_effort_gives_way_to_newcomers_and_grows_back():
+    with Node(config="[cache_pools]\nshrink = true\n") as node:
+        def ways():
+            return [workload["granted_ways"]["0"]["ways"] for workload in node.list()]
+        node.create("4", 3, 1)
+        assert ways() == [3]
+        for cpu in ("5", "6"):
+            node.create(cpu, 3, 1)
+        assert ways() == [1, 1, 1]
+        with pytest.raises(Refused) as refused:
+            node.create("7", 3, 1)
+        assert refused.value.status == 409
+        node.assert_consistent({"1", "2", "3"})
+        node.delete("2")
+        node.delete("3")
+        assert ways() == [3]
+        node.assert_consistent({"1"})
+
+
 def test_a_uuid_is_unique():
     with Node() as node:
         node.create("1", 1, 1, uuid="a")
@@ -134,23 +158,82 @@ def test_a_second_daemon_on_the_same_state_is_refused():
         assert second.returncode == 1
         assert "another nrd uses" in second.stderr and second.stderr.count("\n") == 1
         assert node.sim.writes() == writes
+        assert node.health()["status"] == "ok"
 
 
-@pytest.mark.parametrize("content,said", [
-    (b"this is not a database, but long enough to look like one" * 100, "corrupt"),
-    (b"SQLite format 3\0" + bytes(84), "corrupt"),
+def assert_refuses_database(node, said):
+    """One clear line with what to do, the file as it was, and the hardware not touched."""
+    path = os.path.join(node.state, "nrd.db")
+    with open(path, "rb") as file:
+        content = file.read()
+    hardware, writes = node.hardware(), node.sim.writes()
+    refused = subprocess.run(node.command(), capture_output=True, text=True, timeout=30)
+    assert refused.returncode == 1, refused.stderr
+    assert said in refused.stderr and path in refused.stderr, refused.stderr
+    with open(path, "rb") as file:
+        assert file.read() == content
+    assert {name for name in os.listdir(node.state) if os.path.getsize(os.path.join(node.state, name))} == {"nrd.db"}
+    assert (node.hardware(), node.sim.writes()) == (hardware, writes)
+
+
+@pytest.mark.parametrize("content", [
+    b"this is not a database, but long enough to look like one" * 100,
+    b"SQLite format 3\0" + bytes(84),
+    b"two lines\nof notes\n",
+    b"x",  # SQLite takes a file of one byte for an empty one
 ])
-def test_a_database_that_is_not_ours_is_refused_and_left_as_it_is(content, said):
+def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(content):
     with Node(start=False) as node:
         os.mkdir(node.state)
-        path = os.path.join(node.state, "nrd.db")
-        with open(path, "wb") as file:
+        with open(os.path.join(node.state, "nrd.db"), "wb") as file:
             file.write(content)
-        refused = subprocess.run(node.command(), capture_output=True, text=True, timeout=30)
-        assert refused.returncode == 1
-        assert said in refused.stderr and "backup" in refused.stderr
+        assert_refuses_database(node, "restore a backup")
+
+
+@pytest.mark.parametrize("wal", [False, True])
+def test_the_database_of_another_program_is_refused_and_left_as_it_is(wal):
+    with Node(start=False) as node:
+        os.mkdir(node.state)
+        db = sqlite3.connect(os.path.join(node.state, "nrd.db"))
+        if wal:
+            db.execute("PRAGMA journal_mode=WAL")
+        db.executescript("CREATE TABLE workload (song TEXT); INSERT INTO workload VALUES ('la');")
+        db.close()
+        assert_refuses_database(node, "another program")
+
+
+def test_the_database_of_a_newer_nrd_is_refused_and_left_as_it_is():
+    with Node() as node:
+        node.create("4-7", 2, 2)
+        assert node.terminate() == 0
+        db = sqlite3.connect(os.path.join(node.state, "nrd.db"))
+        db.execute("PRAGMA user_version=99")
+        db.close()
+        assert_refuses_database(node, "newer nrd")
+
+
+def test_a_damaged_database_is_refused_and_left_as_it_is_and_a_backup_brings_all_back():
+    with Node() as node:
+        created = [node.create("4-7", 2, 2), node.create("8", 3, 1)]
+        assert node.terminate() == 0
+        path = os.path.join(node.state, "nrd.db")
         with open(path, "rb") as file:
-            assert file.read() == content
+            backup = file.read()
+        page = 4096
+        assert len(backup) % page == 0 and len(backup) >= 5 * page
+        damaged = {"half of it": backup[:len(backup) // page // 2 * page]}
+        for number in range(1, len(backup) // page):
+            damaged[f"page {number}"] = backup[:number * page] + b"\xff" * 64 + backup[number * page + 64:]
+        for what, content in damaged.items():
+            with open(path, "wb") as file:
+                file.write(content)
+            print(what)
+            assert_refuses_database(node, "restore a backup")
+        with open(path, "wb") as file:
+            file.write(backup)
+        node.start()
+        assert node.list() == created
+        node.assert_consistent({"1", "2"})
 
 
 def test_a_node_without_rdt_starts_and_says_what_is_missing():
@@ -187,14 +270,24 @@ def test_drift_is_repaired():
         node.assert_consistent({id})
 
 
+def test_a_group_that_somebody_removes_is_made_again():
+    with Node(config="[drift]\ninterval_seconds = 1\n") as node:
+        id = node.create("4-7", 2, 2)["id"]
+        before = node.plain()
+        node.sim.control("vanish COS2")
+        assert node.plain() != before
+        wait_for(lambda: node.plain() == before, "the group to be back")
+        node.assert_consistent({id})
+
+
 def test_an_unplugged_cpu_comes_back_to_its_class():
     with Node(config="[drift]\ninterval_seconds = 1\n") as node:
         node.create("4-7", 2, 2)
         node.sim.control("offline 5")
         with pytest.raises(Refused):
             node.create("5", 1, 1)
-        wait_for(lambda: "5" not in cpus_of(node.call("GET", "/v1/node")["cpus"]["online"]) and
-                 5 not in cpus_of(node.call("GET", "/v1/node")["cpus"]["online"]), "the daemon to see it")
+        wait_for(lambda: 5 not in cpus_of(node.call("GET", "/v1/node")["cpus"]["online"]), "the daemon to see it")
+        assert node.health()["status"] == "ok"
         node.sim.control("online 5")
         wait_for(lambda: 5 in cpus_of(node.hardware()["COS2"]["cpus"]), "the CPU to be back in its class")
 
@@ -228,6 +321,7 @@ def test_nrdctl_creates_lists_draws_and_deletes():
         assert "mine" in nrdctl("workload", "show", "1").stdout
         assert " O O O O A A . . . . .\n" in nrdctl("ways").stdout
         assert "11 ways" in nrdctl("node").stdout
+        assert json.loads(nrdctl("--json", "workload", "list").stdout) == node.list()
         refused = nrdctl("workload", "create", "--cpus", "5", "--ways", "2")
         assert refused.returncode == 1 and "has been assigned" in refused.stderr
         assert nrdctl("workload", "delete", "1").returncode == 0
@@ -235,3 +329,18 @@ def test_nrdctl_creates_lists_draws_and_deletes():
         node.kill9()
         unreachable = nrdctl("workload", "list")
         assert unreachable.returncode == 3 and "--debug" in unreachable.stderr
+
+
+@pytest.mark.parametrize("config,said", [
+    ("[drift]\ninterval_second = 1\n", "interval_second"),
+    ("[cache_pools]\nshrink = 3\n", "shrink"),
+    ("# fine\n[cache_pools\n", "nrd.toml"),
+])
+def test_a_wrong_configuration_is_refused_with_the_line(config, said):
+    with Node(config=config, start=False) as node:
+        for flags in ([], ["--check-config"]):
+            refused = subprocess.run(node.command(*flags), capture_output=True, text=True, timeout=30)
+            assert refused.returncode == 1 and said in refused.stderr, refused.stderr
+            assert ":2:" in refused.stderr or "line 2" in refused.stderr, refused.stderr
+        assert not os.path.exists(node.state)
+        assert node.sim.writes() == 0
