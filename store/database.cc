@@ -1,7 +1,12 @@
 #include "store/database.h"
 
-#include <iterator>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <iterator>
+#include <string_view>
+
+#include "base/unique_fd.h"
 #include "store/sql_text.h"
 
 namespace nrd::store {
@@ -17,11 +22,13 @@ Failure refused(const std::string& path, const std::string& what, const std::str
   return fail(ErrorCode::Store, path + " " + what + "; " + todo, error.text);
 }
 
+Failure corrupt(const std::string& path, const SqlError& error) {
+  return refused(path, "is corrupt or not a database of nrd",
+                 "restore a backup, or move the file away to start with no workloads", error);
+}
+
 Failure unreadable(const std::string& path, const SqlError& error) {
-  if (is_corrupt(error)) {
-    return refused(path, "is corrupt or not a database of nrd",
-                   "restore a backup, or move the file away to start with no workloads", error);
-  }
+  if (is_corrupt(error)) return corrupt(path, error);
   return refused(path, "cannot be opened", "see the journal for the reason", error);
 }
 
@@ -48,6 +55,16 @@ Result<Identity> identify(Connection& connection, const std::string& path) {
   return identity;
 }
 
+// The first bytes of every SQLite file (sqlite.org/fileformat2.html, 1.3). SQLite takes a file shorter than a page for an
+// empty database and would overwrite it.
+bool is_empty_or_sqlite(const std::string& path) {
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  char head[kMagic.size()] = {};
+  const ssize_t got = ::read(file.get(), head, sizeof head);
+  return got == 0 || std::string_view(head, sizeof head) == kMagic;
+}
+
 }  // namespace
 
 Result<void> migrate(Connection& connection, int version) {
@@ -64,6 +81,7 @@ Result<void> migrate(Connection& connection, int version) {
 }
 
 Result<Connection> open_database(const std::string& path) {
+  if (!is_empty_or_sqlite(path)) return corrupt(path, {});
   Connection connection;
   if (const SqlError error = Connection::open(path, connection); !error.ok()) return unreadable(path, error);
   const Result<Identity> identity = identify(connection, path);
@@ -73,9 +91,7 @@ Result<Connection> open_database(const std::string& path) {
   if (!is_new && identity->application_id != std::to_string(kApplicationId)) {
     return refused(path, "is a database of another program", "set state.directory to a directory of nrd's own", {});
   }
-  if (identity->quick_check != "ok") {
-    return unreadable(path, {11 /* SQLITE_CORRUPT */, identity->quick_check});
-  }
+  if (identity->quick_check != "ok") return corrupt(path, {.code = 0, .text = identity->quick_check});
   const int version = std::stoi(identity->version);
   if (version > kSchemaVersion) {
     return refused(path, "was written by a newer nrd (schema " + identity->version + ")",

@@ -145,7 +145,8 @@ TEST_CASE("a file that is not ours or not whole is refused and stays as it is") 
     std::string bytes;
     const char* says;
   };
-  for (const Row& row : {Row{"text", std::string(9000, 'x'), "corrupt"}, Row{"truncated", good.substr(0, 4096), "corrupt"},
+  for (const Row& row : {Row{"text", std::string(9000, 'x'), "corrupt"}, Row{"a byte", "x", "corrupt"},
+                         Row{"short", good.substr(0, 100), "corrupt"}, Row{"truncated", good.substr(0, 4096), "corrupt"},
                          Row{"torn", torn, "corrupt"}, Row{"foreign", foreign, "another program"},
                          Row{"newer", newer, "newer nrd"}}) {
     CAPTURE(row.name);
