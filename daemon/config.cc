@@ -1,5 +1,6 @@
 #include "daemon/config.h"
 
+#include <arpa/inet.h>
 #include <toml++/toml.h>
 
 #include <functional>
@@ -116,7 +117,9 @@ Result<void> read_section(const std::string& name, const std::string& section, c
 }
 
 bool is_loopback(const std::string& address) {
-  return address == "localhost" || address == "::1" || address.starts_with("127.");
+  in_addr v4 = {};
+  if (::inet_pton(AF_INET, address.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
+  return address == "::1";
 }
 
 }  // namespace
