@@ -30,7 +30,7 @@ Result<std::optional<std::string>> read_file(const std::string& path, size_t lim
   for (;;) {
     const ssize_t got = ::read(file.get(), block.data(), block.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == ENODEV) return std::nullopt;
+    if (got < 0 && (errno == ENODEV || errno == ENOENT)) return std::nullopt;  // removed since it was opened
     if (got < 0) return unreadable(path, errno);
     if (got == 0) return text;
     text.append(block.data(), static_cast<size_t>(got));

@@ -12,8 +12,8 @@ namespace nrd {
 
 constexpr size_t kFileLimit = size_t{1} << 20;
 
-// The whole content of a regular or kernel file. Hardware error with path and errno in `detail` if it cannot be read or is
-// larger than `limit`; nullopt if there is no such file (gone is an answer, not a failure).
+// The whole content of a regular or kernel file. Hardware error with path and errno in `detail` if it cannot be read or
+// is larger than `limit`; nullopt if there is no such file (gone is an answer, not a failure).
 Result<std::optional<std::string>> read_file(const std::string& path, size_t limit = kFileLimit);
 
 // Text without blanks and line ends at both ends.

@@ -1,7 +1,7 @@
 // A published value: one thread replaces it, any thread takes it.
 //
-// A small lock and not std::atomic<std::shared_ptr>: that of g++ 12 is reported as a race by ThreadSanitizer. The lock is
-// held for the copy of a pointer only.
+// A small lock and not std::atomic<std::shared_ptr>: that of g++ 12 is reported as a race by ThreadSanitizer. The lock
+// is held for the copy of a pointer only.
 #pragma once
 
 #include <memory>

@@ -6,11 +6,11 @@
 
 #include "base/log.h"
 
-#define INVARIANT(condition)                                                   \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
+#define INVARIANT(condition)                                                       \
+  do {                                                                             \
+    if (!(condition)) {                                                            \
       ::nrd::log::error("INVARIANT", "internal bookkeeping is wrong: " #condition, \
                         {{"FILE", __FILE__}, {"LINE", std::to_string(__LINE__)}}); \
-      std::abort();                                                            \
-    }                                                                          \
+      std::abort();                                                                \
+    }                                                                              \
   } while (false)

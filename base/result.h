@@ -1,7 +1,7 @@
 // How everything below api/ says that it failed.
 //
-// A Result<T> is a value or an Error. An Error has two readers: `message` and `field` go to the client (what, where, what
-// is allowed), `detail` goes to the journal (errno, path, library code) and never leaves the host.
+// A Result<T> is a value or an Error. An Error has two readers: `message` and `field` go to the client (what, where,
+// what is allowed), `detail` goes to the journal (errno, path, library code) and never leaves the host.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // The ways of one cache as bits, bit 0 the lowest way (a capacity bit mask, CBM, in the manuals' words).
 //
-// CAT wants runs without holes (SDM vol. 3B, 18.19.4), so the questions asked most are is_contiguous() and longest_run().
-// 0x7f0 on an 11-way cache draws as "....#######", way 0 at the left.
+// CAT wants runs without holes (SDM vol. 3B, 18.19.4), so the questions asked most are is_contiguous() and
+// longest_run(). 0x7f0 on an 11-way cache draws as "....#######", way 0 at the left.
 #pragma once
 
 #include <bit>
@@ -29,7 +29,9 @@ class WayMask {
   constexpr bool empty() const { return bits_ == 0; }
   constexpr unsigned count() const { return static_cast<unsigned>(std::popcount(bits_)); }
   constexpr unsigned lowest() const { return static_cast<unsigned>(std::countr_zero(bits_)); }  // 32 if empty
-  constexpr unsigned end() const { return 32 - static_cast<unsigned>(std::countl_zero(bits_)); }  // one past the highest
+  constexpr unsigned end() const {
+    return 32 - static_cast<unsigned>(std::countl_zero(bits_));
+  }  // one past the highest
   constexpr bool contains(WayMask other) const { return (bits_ & other.bits_) == other.bits_; }
   constexpr bool intersects(WayMask other) const { return (bits_ & other.bits_) != 0; }
   // One run without holes. The empty mask is not contiguous: no class can have it.

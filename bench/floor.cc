@@ -73,9 +73,7 @@ class Database {
   void remove() { step(remove_); }
 
  private:
-  void run(const char* sql) {
-    require(sqlite3_exec(connection_, sql, nullptr, nullptr, nullptr) == SQLITE_OK, sql);
-  }
+  void run(const char* sql) { require(sqlite3_exec(connection_, sql, nullptr, nullptr, nullptr) == SQLITE_OK, sql); }
   static void step(sqlite3_stmt* statement) {
     require(sqlite3_step(statement) == SQLITE_DONE, "commit");
     sqlite3_reset(statement);

@@ -12,7 +12,7 @@ namespace nrd::cli {
 enum Exit : int { kDone = 0, kRefused = 1, kUsage = 2, kUnreachable = 3 };
 
 struct Output {
-  bool json = false;    // the daemon's answer as it is
+  bool json = false;  // the daemon's answer as it is
   bool colour = false;
 };
 

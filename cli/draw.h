@@ -17,8 +17,8 @@ namespace nrd::cli {
 
 enum class Colour { No, Yes };
 
-// `node` is the answer of GET /v1/node, `workloads` that of GET /v1/workloads. Text that a stranger's uuid or group name
-// put into them is drawn without control characters.
+// `node` is the answer of GET /v1/node, `workloads` that of GET /v1/workloads. Text that a stranger's uuid or group
+// name put into them is drawn without control characters.
 std::string draw_ways(const json::Value& node, const json::Value& workloads, Colour colour);
 
 }  // namespace nrd::cli

@@ -52,8 +52,9 @@ int execute(const CLI::App& app, Arguments& a) {
 int main(int argc, char** argv) {
   CLI::App app{"nrdctl: ask nrd, the node resource daemon"};
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 done, 1 refused by the daemon, 2 wrong usage, 3 the daemon cannot be reached.\n"
-             "Example: nrdctl workload create --cpus 4-7 --ways 2 && nrdctl ways");
+  app.footer(
+      "Exit codes: 0 done, 1 refused by the daemon, 2 wrong usage, 3 the daemon cannot be reached.\n"
+      "Example: nrdctl workload create --cpus 4-7 --ways 2 && nrdctl ways");
   Arguments arguments;
   app.add_option("--url", arguments.url, "where nrd serves")->envname("NRD_URL")->capture_default_str();
   app.add_flag("--json", arguments.json, "print the daemon's answer as it is");

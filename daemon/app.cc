@@ -54,7 +54,8 @@ void serve(const Engine& engine) {
 Result<void> run(const Config& config) {
   if (::geteuid() != 0) return fail(ErrorCode::Unsupported, "nrd writes classes of service and must run as root");
   log::set_lowest(config.log_level);
-  // Answers of some 30 KiB would otherwise make glibc give memory back to the kernel, and take it again, at each of them.
+  // Answers of some 30 KiB would otherwise make glibc give memory back to the kernel, and take it again, at each of
+  // them.
   ::mallopt(M_TRIM_THRESHOLD, 2 << 20);
   block_signals();
 

@@ -16,9 +16,8 @@ class Rooms final : public Hardware {
     const Result<std::optional<std::string>> boot_id = read_file(kBootId);
     if (!boot_id) return Failure(boot_id.error());
     if (!*boot_id) return fail(ErrorCode::Hardware, "the kernel does not say which boot this is", kBootId);
-    return rdt_->discover().map([&](rdt::Node node) {
-      return NodeFacts{.boot_id = std::string(trimmed(**boot_id)), .rdt = std::move(node)};
-    });
+    return rdt_->discover().map(
+        [&](rdt::Node node) { return NodeFacts{.boot_id = std::string(trimmed(**boot_id)), .rdt = std::move(node)}; });
   }
 
   Result<Observed> observe() override {

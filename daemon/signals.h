@@ -8,8 +8,8 @@ namespace nrd::daemon {
 
 enum class Signal { Stop, Reload };
 
-// Blocks the signals we wait for, and SIGALRM, which only the engine thread lets through; ignores SIGPIPE. Call before any
-// thread is started.
+// Blocks the signals we wait for, and SIGALRM, which only the engine thread lets through; ignores SIGPIPE. Call before
+// any thread is started.
 void block_signals();
 
 // Waits for SIGTERM or SIGINT (Stop) or SIGHUP (Reload); nullopt when `timeout` is over. Without a timeout the thread

@@ -151,8 +151,8 @@ class ThreadedEngine final : public Engine {
   std::mutex lock_;
   std::condition_variable wake_;
   std::condition_variable started_;
-  std::deque<Waiting> waiting_;  // guarded by lock_
-  bool stopping_ = false;        // guarded by lock_
+  std::deque<Waiting> waiting_;               // guarded by lock_
+  bool stopping_ = false;                     // guarded by lock_
   std::atomic<Steady> busy_since_{Steady{}};  // zero: idle, and an idle thread is well
   std::thread thread_;
 };

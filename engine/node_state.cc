@@ -86,11 +86,10 @@ const Workload* owner_of(const NodeState& state, CpuId cpu) {
 bool is_applied(const NodeState& state, const Workload& workload) {
   const auto found = state.observed.rdt.classes.find(workload.grant.clos);
   if (found == state.observed.rdt.classes.end()) return false;
-  const bool has_ways =
-      std::all_of(workload.grant.ways.begin(), workload.grant.ways.end(), [&](const auto& granted) {
-        const auto ways = found->second.ways.find(granted.first);
-        return ways != found->second.ways.end() && ways->second == granted.second;
-      });
+  const bool has_ways = std::all_of(workload.grant.ways.begin(), workload.grant.ways.end(), [&](const auto& granted) {
+    const auto ways = found->second.ways.find(granted.first);
+    return ways != found->second.ways.end() && ways->second == granted.second;
+  });
   return has_ways && (workload.spec.cpus & state.facts.rdt.online).is_subset_of(found->second.cpus);
 }
 

@@ -20,9 +20,9 @@ struct Baselines {
 };
 
 struct Health {
-  bool writes_frozen = false;      // the last commit's outcome is unknown
-  std::string hardware_problem;    // why hardware and setting differ, empty if they agree
-  uint64_t drift_repairs = 0;      // knobs found changed by others and put back, since start
+  bool writes_frozen = false;    // the last commit's outcome is unknown
+  std::string hardware_problem;  // why hardware and setting differ, empty if they agree
+  uint64_t drift_repairs = 0;    // knobs found changed by others and put back, since start
   friend bool operator==(const Health&, const Health&) = default;
 };
 
@@ -36,12 +36,14 @@ struct NodeState {
   Health health;
 };
 
-// Ways of `cache` that groups hold which nrd does not own. A class or group with all ways constrains nothing and holds none.
+// Ways of `cache` that groups hold which nrd does not own. A class or group with all ways constrains nothing and holds
+// none.
 WayMask foreign_ways(const NodeState& state, CacheId cache);
-// Class n is free for a workload: no CPUs, no tasks, all ways on every cache. libpqos creates COS1..COSn-1 at start and so
-// takes every CLOSID; a COSn that nobody uses counts as free.
+// Class n is free for a workload: no CPUs, no tasks, all ways on every cache. libpqos creates COS1..COSn-1 at start and
+// so takes every CLOSID; a COSn that nobody uses counts as free.
 bool is_class_unused(const NodeState& state, ClosId clos);
-// Ways of `cache` that no workload, foreign group or infra reserve holds; those of the OS floor are not counted as free.
+// Ways of `cache` that no workload, foreign group or infra reserve holds; those of the OS floor are not counted as
+// free.
 WayMask free_ways(const NodeState& state, CacheId cache);
 // The workload that owns `cpu`, if any.
 const Workload* owner_of(const NodeState& state, CpuId cpu);

@@ -31,10 +31,10 @@ std::string described(const Sizes& s) {
 }
 
 Failure does_not_fit(const Sizes& sizes, const rdt::L3Cat& cat, const std::string& why) {
-  return fail_at(ErrorCode::BadRequest, "cache_pools",
-                 "cache_pools: " + described(sizes) + " = " + std::to_string(sizes.sum()) + " ways, " + why,
-                 "together at most " + std::to_string(cat.ways) + " ways, each 0 or at least " +
-                     std::to_string(cat.min_ways));
+  return fail_at(
+      ErrorCode::BadRequest, "cache_pools",
+      "cache_pools: " + described(sizes) + " = " + std::to_string(sizes.sum()) + " ways, " + why,
+      "together at most " + std::to_string(cat.ways) + " ways, each 0 or at least " + std::to_string(cat.min_ways));
 }
 
 }  // namespace

@@ -33,8 +33,9 @@ struct Layout {  // the same on every cache id
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 
-// Defaults: OS min_ways, shared about a sixth, best effort about a third, guarantee the rest, none below min_ways; a cache
-// too small for all four goes without best effort, then without shared. BadRequest with the numbers if they do not fit.
+// Defaults: OS min_ways, shared about a sixth, best effort about a third, guarantee the rest, none below min_ways; a
+// cache too small for all four goes without best effort, then without shared. BadRequest with the numbers if they do
+// not fit.
 Result<Layout> plan_layout(const rdt::L3Cat& cat, const PoolSizes& sizes);
 
 }  // namespace nrd

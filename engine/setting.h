@@ -15,8 +15,8 @@ namespace nrd {
 // the first one in use, at least the OS floor.
 Setting setting_of(const NodeState& state);
 
-// The knobs of `setting` that have no baseline yet, with the value `observed` shows for them. A knob that `observed` does
-// not show has none either: the converge that follows refuses it.
+// The knobs of `setting` that have no baseline yet, with the value `observed` shows for them. A knob that `observed`
+// does not show has none either: the converge that follows refuses it.
 Baselines unclaimed(const Setting& setting, const Baselines& baselines, const Observed& observed);
 
 // `observed` after `setting` was converged to.

@@ -234,7 +234,8 @@ Result<void> Writer::commit(store::Change change, const NodeState& before) {
   switch (outcome.committed) {
     case store::Committed::Done: ++state_.revision; return {};
     case store::Committed::NotDone: {
-      log::error("COMMIT_NOT_DONE", "the store did not take a change; nothing was changed", {{"DETAIL", outcome.detail}});
+      log::error("COMMIT_NOT_DONE", "the store did not take a change; nothing was changed",
+                 {{"DETAIL", outcome.detail}});
       const bool hardware_moved = before.workloads != state_.workloads;
       state_.workloads = before.workloads;
       state_.baselines = before.baselines;
@@ -299,10 +300,11 @@ void Writer::let_go_of_unused(const Setting& wanted) {
   Baselines kept = state_.baselines;
   for (const auto& [clos, caches] : unused.rdt.ways) {
     for (const auto& [cache, baseline] : caches) {
-      const bool needed = std::any_of(state_.workloads.begin(), state_.workloads.end(), [&, clos = clos, cache = cache](const auto& entry) {
-        const Grant& grant = entry.second.grant;
-        return grant.ways.contains(cache) && (grant.clos == clos || clos == ClosId{0});
-      });
+      const bool needed = std::any_of(state_.workloads.begin(), state_.workloads.end(),
+                                      [&, clos = clos, cache = cache](const auto& entry) {
+                                        const Grant& grant = entry.second.grant;
+                                        return grant.ways.contains(cache) && (grant.clos == clos || clos == ClosId{0});
+                                      });
       const auto group = state_.observed.rdt.classes.find(clos);
       if (needed || group == state_.observed.rdt.classes.end()) continue;
       const auto ways = group->second.ways.find(cache);

@@ -8,8 +8,8 @@
 //   converge  before, baselines     after (or partly)     before: owned knobs say what the stored workloads ask for
 //   commit    after                 after                 after
 //
-// An answer is given after the commit only, so what was acknowledged is in the last row and what was not is either in the
-// last row too (the client may ask) or nowhere.
+// An answer is given after the commit only, so what was acknowledged is in the last row and what was not is either in
+// the last row too (the client may ask) or nowhere.
 #pragma once
 
 #include <memory>

@@ -55,8 +55,8 @@ Result<Identity> identify(Connection& connection, const std::string& path) {
   return identity;
 }
 
-// The first bytes of every SQLite file (sqlite.org/fileformat2.html, 1.3). SQLite takes a file shorter than a page for an
-// empty database and would overwrite it.
+// The first bytes of every SQLite file (sqlite.org/fileformat2.html, 1.3). SQLite takes a file shorter than a page for
+// an empty database and would overwrite it.
 bool is_empty_or_sqlite(const std::string& path) {
   constexpr std::string_view kMagic("SQLite format 3\0", 16);
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));

@@ -16,14 +16,14 @@ using Time = std::chrono::sys_time<std::chrono::milliseconds>;  // UTC
 
 struct WorkloadRecord {
   WorkloadId id;
-  std::string uuid;                    // empty: none was given
-  std::string origin;                  // "REST"
-  std::vector<std::string> core_ids;   // as the client wrote them, in order
-  uint32_t max_ways = 0;               // asked for
+  std::string uuid;                   // empty: none was given
+  std::string origin;                 // "REST"
+  std::vector<std::string> core_ids;  // as the client wrote them, in order
+  uint32_t max_ways = 0;              // asked for
   uint32_t min_ways = 0;
-  std::string pool;                    // granted: "guarantee", "besteffort", "shared"
+  std::string pool;  // granted: "guarantee", "besteffort", "shared"
   ClosId clos;
-  std::map<CacheId, WayMask> ways;     // granted, only the caches its CPUs touch
+  std::map<CacheId, WayMask> ways;  // granted, only the caches its CPUs touch
   Time created;
   Time updated;
   friend bool operator==(const WorkloadRecord&, const WorkloadRecord&) = default;
@@ -42,7 +42,7 @@ struct CpuBaseline {
   friend bool operator==(const CpuBaseline&, const CpuBaseline&) = default;
 };
 struct Baselines {
-  std::string boot_id;  // of the boot they were read in; another boot's are worth nothing
+  std::string boot_id;             // of the boot they were read in; another boot's are worth nothing
   std::vector<WaysBaseline> ways;  // ordered by class, cache
   std::vector<CpuBaseline> cpus;   // ordered by CPU
   friend bool operator==(const Baselines&, const Baselines&) = default;
@@ -50,8 +50,8 @@ struct Baselines {
 
 // All that the store holds.
 struct Records {
-  uint64_t revision = 0;      // grows by one with each commit
-  uint64_t next_id = 1;       // the next workload's id; never goes back
+  uint64_t revision = 0;                  // grows by one with each commit
+  uint64_t next_id = 1;                   // the next workload's id; never goes back
   std::vector<WorkloadRecord> workloads;  // ordered by id
   Baselines baselines;
   friend bool operator==(const Records&, const Records&) = default;
@@ -60,7 +60,7 @@ struct Records {
 // One transaction.
 struct Change {
   uint64_t next_id = 1;
-  std::vector<WorkloadRecord> put;    // new, or replaces the one with the same id whole
+  std::vector<WorkloadRecord> put;  // new, or replaces the one with the same id whole
   std::vector<WorkloadId> removed;
   // Baselines of a new boot: all old ones are dropped first. Empty: keep those there are.
   std::string new_boot_id;

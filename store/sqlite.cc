@@ -19,9 +19,7 @@ int primary(const SqlError& error) { return error.code & 0xff; }
 
 bool is_io_error(const SqlError& error) { return primary(error) == SQLITE_IOERR; }
 
-bool is_corrupt(const SqlError& error) {
-  return primary(error) == SQLITE_CORRUPT || primary(error) == SQLITE_NOTADB;
-}
+bool is_corrupt(const SqlError& error) { return primary(error) == SQLITE_CORRUPT || primary(error) == SQLITE_NOTADB; }
 
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
@@ -66,9 +64,9 @@ void Connection::Close::operator()(sqlite3* connection) const { sqlite3_close_v2
 
 SqlError Connection::open(const std::string& path, Connection& connection) {
   sqlite3* opened = nullptr;
-  const int code = sqlite3_open_v2(
-      path.c_str(), &opened,
-      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code =
+      sqlite3_open_v2(path.c_str(), &opened,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX, nullptr);
   connection.connection_.reset(opened);
   const SqlError error = error_of(opened, code);
   if (error.ok()) sqlite3_extended_result_codes(opened, 1);

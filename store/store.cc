@@ -26,7 +26,8 @@ Time from_ms(int64_t ms) { return Time(std::chrono::milliseconds(ms)); }
 
 // The statements of commit(), kept prepared.
 struct Statements {
-  Statement begin, commit, rollback, node, drop_ways, drop_cpus, ways_baseline, cpu_baseline, remove, put, core_id, ways;
+  Statement begin, commit, rollback, node, drop_ways, drop_cpus, ways_baseline, cpu_baseline, remove, put, core_id,
+      ways;
 
   SqlError prepare(Connection& connection) {
     const std::pair<Statement*, const char*> all[] = {
@@ -109,21 +110,21 @@ uint32_t as_u32(int64_t value) { return static_cast<uint32_t>(value); }  // the 
 
 SqlError SqliteStore::read_workloads(Records& records) {
   std::map<int64_t, WorkloadRecord> rows;
-  SqlError error = each_row(
-      "SELECT id, uuid, origin, max_ways, min_ways, pool, clos, created_ms, updated_ms FROM workload",
-      [&](const Statement& row) {
-        rows[row.integer(0)] = {.id = WorkloadId{static_cast<uint64_t>(row.integer(0))},
-                                .uuid = row.text(1),
-                                .origin = row.text(2),
-                                .core_ids = {},
-                                .max_ways = as_u32(row.integer(3)),
-                                .min_ways = as_u32(row.integer(4)),
-                                .pool = row.text(5),
-                                .clos = ClosId{as_u32(row.integer(6))},
-                                .ways = {},
-                                .created = from_ms(row.integer(7)),
-                                .updated = from_ms(row.integer(8))};
-      });
+  SqlError error =
+      each_row("SELECT id, uuid, origin, max_ways, min_ways, pool, clos, created_ms, updated_ms FROM workload",
+               [&](const Statement& row) {
+                 rows[row.integer(0)] = {.id = WorkloadId{static_cast<uint64_t>(row.integer(0))},
+                                         .uuid = row.text(1),
+                                         .origin = row.text(2),
+                                         .core_ids = {},
+                                         .max_ways = as_u32(row.integer(3)),
+                                         .min_ways = as_u32(row.integer(4)),
+                                         .pool = row.text(5),
+                                         .clos = ClosId{as_u32(row.integer(6))},
+                                         .ways = {},
+                                         .created = from_ms(row.integer(7)),
+                                         .updated = from_ms(row.integer(8))};
+               });
   if (!error.ok()) return error;
   error = each_row("SELECT workload, item FROM workload_core_ids ORDER BY workload, position",
                    [&](const Statement& row) { rows[row.integer(0)].core_ids.push_back(row.text(1)); });
@@ -144,8 +145,8 @@ SqlError SqliteStore::read_all(Records& records) {
   if (error.ok()) error = read_workloads(records);
   if (!error.ok()) return error;
   error = each_row("SELECT clos, cache, ways FROM ways_baseline ORDER BY clos, cache", [&](const Statement& row) {
-    records.baselines.ways.push_back({ClosId{as_u32(row.integer(0))}, CacheId{as_u32(row.integer(1))},
-                                      WayMask(as_u32(row.integer(2)))});
+    records.baselines.ways.push_back(
+        {ClosId{as_u32(row.integer(0))}, CacheId{as_u32(row.integer(1))}, WayMask(as_u32(row.integer(2)))});
   });
   if (!error.ok()) return error;
   return each_row("SELECT cpu, clos FROM cpu_baseline ORDER BY cpu", [&](const Statement& row) {

@@ -1,8 +1,8 @@
 // The one persistence: workloads, their grants and the baselines, in SQLite (WAL, synchronous=FULL).
 //
 // One writer, the engine thread; every call is made there. A commit is done, not done or unknown. Unknown happens when
-// the disk fails at the sync: the log may or may not hold the transaction, and only a store opened anew can tell. Compare
-// the revision it then holds with the one before the commit.
+// the disk fails at the sync: the log may or may not hold the transaction, and only a store opened anew can tell.
+// Compare the revision it then holds with the one before the commit.
 #pragma once
 
 #include <memory>

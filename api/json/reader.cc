@@ -104,39 +104,24 @@ class Builder {
 
 const char* words(rapidjson::ParseErrorCode code) {
   switch (code) {
-    case rapidjson::kParseErrorDocumentEmpty:
-      return "there is no value";
-    case rapidjson::kParseErrorDocumentRootNotSingular:
-      return "there is something after the value";
-    case rapidjson::kParseErrorObjectMissName:
-      return "an object needs a key in double quotes here";
-    case rapidjson::kParseErrorObjectMissColon:
-      return "a ':' is missing after a key";
-    case rapidjson::kParseErrorObjectMissCommaOrCurlyBracket:
-      return "a ',' or '}' is missing";
-    case rapidjson::kParseErrorArrayMissCommaOrSquareBracket:
-      return "a ',' or ']' is missing";
-    case rapidjson::kParseErrorStringUnicodeEscapeInvalidHex:
-      return "a \\u escape needs four hexadecimal digits";
-    case rapidjson::kParseErrorStringUnicodeSurrogateInvalid:
-      return "a \\u escape is half of a surrogate pair";
-    case rapidjson::kParseErrorStringEscapeInvalid:
-      return "a string contains an unknown escape or a control character";
-    case rapidjson::kParseErrorStringMissQuotationMark:
-      return "a string has no closing quote";
-    case rapidjson::kParseErrorStringInvalidEncoding:
-      return "a string is not valid UTF-8";
-    case rapidjson::kParseErrorNumberTooBig:
-      return "a number is too big";
-    case rapidjson::kParseErrorNumberMissFraction:
-      return "a number has no digits after its '.'";
-    case rapidjson::kParseErrorNumberMissExponent:
-      return "a number has no digits in its exponent";
+    case rapidjson::kParseErrorDocumentEmpty: return "there is no value";
+    case rapidjson::kParseErrorDocumentRootNotSingular: return "there is something after the value";
+    case rapidjson::kParseErrorObjectMissName: return "an object needs a key in double quotes here";
+    case rapidjson::kParseErrorObjectMissColon: return "a ':' is missing after a key";
+    case rapidjson::kParseErrorObjectMissCommaOrCurlyBracket: return "a ',' or '}' is missing";
+    case rapidjson::kParseErrorArrayMissCommaOrSquareBracket: return "a ',' or ']' is missing";
+    case rapidjson::kParseErrorStringUnicodeEscapeInvalidHex: return "a \\u escape needs four hexadecimal digits";
+    case rapidjson::kParseErrorStringUnicodeSurrogateInvalid: return "a \\u escape is half of a surrogate pair";
+    case rapidjson::kParseErrorStringEscapeInvalid: return "a string contains an unknown escape or a control character";
+    case rapidjson::kParseErrorStringMissQuotationMark: return "a string has no closing quote";
+    case rapidjson::kParseErrorStringInvalidEncoding: return "a string is not valid UTF-8";
+    case rapidjson::kParseErrorNumberTooBig: return "a number is too big";
+    case rapidjson::kParseErrorNumberMissFraction: return "a number has no digits after its '.'";
+    case rapidjson::kParseErrorNumberMissExponent: return "a number has no digits in its exponent";
     case rapidjson::kParseErrorNone:
     case rapidjson::kParseErrorValueInvalid:
     case rapidjson::kParseErrorTermination:
-    case rapidjson::kParseErrorUnspecificSyntaxError:
-      break;
+    case rapidjson::kParseErrorUnspecificSyntaxError: break;
   }
   return "this is not a JSON value";
 }

@@ -5,6 +5,10 @@
 
 namespace nrd::json {
 
+Value::Value(Kind kind) : kind_(kind) {}
+
+Value Value::null() { return Value(Kind::Null); }
+
 Value Value::boolean(bool value) {
   Value made(Kind::Bool);
   made.bool_ = value;
@@ -72,18 +76,12 @@ bool operator==(const Value& a, const Value& b) {
 
 const char* name_of(Value::Kind kind) {
   switch (kind) {
-    case Value::Kind::Null:
-      return "null";
-    case Value::Kind::Bool:
-      return "a boolean";
-    case Value::Kind::Number:
-      return "a number";
-    case Value::Kind::String:
-      return "a string";
-    case Value::Kind::Array:
-      return "an array";
-    case Value::Kind::Object:
-      return "an object";
+    case Value::Kind::Null: return "null";
+    case Value::Kind::Bool: return "a boolean";
+    case Value::Kind::Number: return "a number";
+    case Value::Kind::String: return "a string";
+    case Value::Kind::Array: return "an array";
+    case Value::Kind::Object: return "an object";
   }
   return "";
 }

@@ -18,7 +18,7 @@ class Value {
  public:
   enum class Kind { Null, Bool, Number, String, Array, Object };
 
-  static Value null() { return Value(Kind::Null); }
+  static Value null();
   static Value boolean(bool value);
   static Value number(std::string literal);
   static Value string(std::string text);
@@ -44,7 +44,7 @@ class Value {
   friend bool operator==(const Value&, const Value&);
 
  private:
-  explicit Value(Kind kind) : kind_(kind) {}
+  explicit Value(Kind kind);  // not inline: clang 14 wants Member complete
 
   Kind kind_;
   bool bool_ = false;

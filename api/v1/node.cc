@@ -85,7 +85,7 @@ void render_foreign(json::Writer& w, const NodeState& state, CacheId cache) {
     if (clos == ClosId{0} || ways == observed.ways.end() || ways->second == all || !held.contains(ways->second))
       continue;
     const bool is_ours = std::any_of(state.workloads.begin(), state.workloads.end(),
-                                     [&](const auto& entry) { return entry.second.grant.clos == clos; });
+                                     [clos = clos](const auto& entry) { return entry.second.grant.clos == clos; });
     if (!is_ours && !is_class_unused(state, clos)) group(cos_name(clos), ways->second);
   }
   // A COSn without CPUs or tasks that somebody else gave a mask.

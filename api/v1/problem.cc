@@ -9,30 +9,18 @@ namespace {
 
 const char* name_of(ErrorCode code) {
   switch (code) {
-    case ErrorCode::BadRequest:
-      return "BadRequest";
-    case ErrorCode::NotFound:
-      return "NotFound";
-    case ErrorCode::CpuTaken:
-      return "CpuTaken";
-    case ErrorCode::UuidTaken:
-      return "UuidTaken";
-    case ErrorCode::NotEnough:
-      return "NotEnough";
-    case ErrorCode::NoClass:
-      return "NoClass";
-    case ErrorCode::Unsupported:
-      return "Unsupported";
-    case ErrorCode::Busy:
-      return "Busy";
-    case ErrorCode::Frozen:
-      return "Frozen";
-    case ErrorCode::Hardware:
-      return "Hardware";
-    case ErrorCode::Store:
-      return "Store";
-    case ErrorCode::Internal:
-      return "Internal";
+    case ErrorCode::BadRequest: return "BadRequest";
+    case ErrorCode::NotFound: return "NotFound";
+    case ErrorCode::CpuTaken: return "CpuTaken";
+    case ErrorCode::UuidTaken: return "UuidTaken";
+    case ErrorCode::NotEnough: return "NotEnough";
+    case ErrorCode::NoClass: return "NoClass";
+    case ErrorCode::Unsupported: return "Unsupported";
+    case ErrorCode::Busy: return "Busy";
+    case ErrorCode::Frozen: return "Frozen";
+    case ErrorCode::Hardware: return "Hardware";
+    case ErrorCode::Store: return "Store";
+    case ErrorCode::Internal: return "Internal";
   }
   return "Internal";
 }
@@ -40,24 +28,15 @@ const char* name_of(ErrorCode code) {
 // RFC 9457: the same for every problem of a type.
 const char* title_of(int status) {
   switch (status) {
-    case 400:
-      return "The request is wrong";
-    case 404:
-      return "There is no such thing";
-    case 405:
-      return "The path does not know this method";
-    case 406:
-      return "Nothing that is written here can be read by the client";
-    case 409:
-      return "Not possible beside what is granted already";
-    case 415:
-      return "The content type is not known here";
-    case 422:
-      return "This node or version cannot do that";
-    case 503:
-      return "Not possible now";
-    default:
-      return "The request failed";
+    case 400: return "The request is wrong";
+    case 404: return "There is no such thing";
+    case 405: return "The path does not know this method";
+    case 406: return "Nothing that is written here can be read by the client";
+    case 409: return "Not possible beside what is granted already";
+    case 415: return "The content type is not known here";
+    case 422: return "This node or version cannot do that";
+    case 503: return "Not possible now";
+    default: return "The request failed";
   }
 }
 
@@ -90,25 +69,18 @@ Problem problem_of(const Error& error, std::string line) {
 
 int status_of(ErrorCode code) {
   switch (code) {
-    case ErrorCode::BadRequest:
-      return 400;
-    case ErrorCode::NotFound:
-      return 404;
+    case ErrorCode::BadRequest: return 400;
+    case ErrorCode::NotFound: return 404;
     case ErrorCode::CpuTaken:
-    case ErrorCode::UuidTaken:
-      return 400;  // and not 409: RMD's status, which its clients know
+    case ErrorCode::UuidTaken: return 400;  // and not 409: RMD's status, which its clients know
     case ErrorCode::NotEnough:
-    case ErrorCode::NoClass:
-      return 409;
-    case ErrorCode::Unsupported:
-      return 422;
+    case ErrorCode::NoClass: return 409;
+    case ErrorCode::Unsupported: return 422;
     case ErrorCode::Busy:
     case ErrorCode::Frozen:
-    case ErrorCode::Store:
-      return 503;  // the same request may succeed later
+    case ErrorCode::Store: return 503;  // the same request may succeed later
     case ErrorCode::Hardware:
-    case ErrorCode::Internal:
-      return 500;
+    case ErrorCode::Internal: return 500;
   }
   return 500;
 }

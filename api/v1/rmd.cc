@@ -42,24 +42,19 @@ std::string reason(const Error& error) {
 std::string workload_refused(const Error& error, std::string_view uuid) {
   switch (error.code) {
     case ErrorCode::BadRequest:
-    case ErrorCode::Unsupported:
-      return invalid(reason(error));
-    case ErrorCode::NotFound:
-      return std::string(kNoSuchWorkload);
-    case ErrorCode::CpuTaken:
-      return in_database("CPU list [" + error.subject + "] has been assigned");
+    case ErrorCode::Unsupported: return invalid(reason(error));
+    case ErrorCode::NotFound: return std::string(kNoSuchWorkload);
+    case ErrorCode::CpuTaken: return in_database("CPU list [" + error.subject + "] has been assigned");
     case ErrorCode::UuidTaken:
       return in_database("UUID " + std::string(uuid) + " already exists in workload " + error.subject);
     case ErrorCode::NotEnough:
       return "Not enough cache left on cache_id " + error.subject + ". Details: " + reason(error);
-    case ErrorCode::NoClass:
-      return "No free CLOS available. Details: " + reason(error);
+    case ErrorCode::NoClass: return "No free CLOS available. Details: " + reason(error);
     case ErrorCode::Busy:
     case ErrorCode::Frozen:
     case ErrorCode::Hardware:
     case ErrorCode::Store:
-    case ErrorCode::Internal:
-      break;
+    case ErrorCode::Internal: break;
   }
   return reason(error);
 }

@@ -60,16 +60,11 @@ constexpr std::array kKeys = {
 // "", {}, [], 0 and null are what encoders write for a field that nobody set.
 bool says_nothing(const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::Null:
-      return true;
-    case Value::Kind::Bool:
-      return false;
-    case Value::Kind::Number:
-      return value.as_double() == 0.0;
-    case Value::Kind::String:
-      return value.as_string()->empty();
-    case Value::Kind::Array:
-      return value.items().empty();
+    case Value::Kind::Null: return true;
+    case Value::Kind::Bool: return false;
+    case Value::Kind::Number: return value.as_double() == 0.0;
+    case Value::Kind::String: return value.as_string()->empty();
+    case Value::Kind::Array: return value.items().empty();
     case Value::Kind::Object:
       return std::all_of(value.members().begin(), value.members().end(),
                          [](const json::Member& member) { return says_nothing(member.value); });
@@ -110,13 +105,11 @@ Result<void> check_member(const json::Member& member, const Key& key, Use use) {
   const std::string field = json::pointer("", member.key);
   switch (use) {
     case Use::Read:
-    case Use::Ignored:
-      return {};
+    case Use::Ignored: return {};
     case Use::Text:
       if (member.value.as_string() || member.value.is_null()) return {};
       return wrong_type(field, member.value, "a string");
-    case Use::ReadOnly:
-      return fail_at(ErrorCode::BadRequest, field, std::string(key.why_not));
+    case Use::ReadOnly: return fail_at(ErrorCode::BadRequest, field, std::string(key.why_not));
     case Use::NotYet:
       if (says_nothing(member.value)) return {};
       return fail_at(ErrorCode::Unsupported, field, std::string(key.why_not));

@@ -31,8 +31,8 @@ Failure not_enough(CacheId cache, const std::string& field, const std::string& m
                        .subject = std::to_string(cache.value)});
 }
 
-// The class of the shared workloads if there is one, else the lowest free class. COS1 comes last: clients of RMD know it
-// as the infrastructure group's, and expect workloads from COS2 on.
+// The class of the shared workloads if there is one, else the lowest free class. COS1 comes last: clients of RMD know
+// it as the infrastructure group's, and expect workloads from COS2 on.
 Result<ClosId> choose_class(const NodeState& state, const Workloads& workloads, Pool pool) {
   std::set<ClosId> used;
   for (const auto& [id, workload] : workloads) {
@@ -133,8 +133,7 @@ Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, Cac
     const unsigned left = others < room.count() ? room.count() - others : 0;
     return not_enough(cache, "/cache/min",
                       "needs at least " + std::to_string(newcomer ? workloads.at(*newcomer).spec.cache.min : 0) +
-                          " ways" + on_cache(cache) + "; the best-effort workloads there leave " +
-                          std::to_string(left),
+                          " ways" + on_cache(cache) + "; the best-effort workloads there leave " + std::to_string(left),
                       "at most " + std::to_string(left));
   }
   unsigned end = room.end();
@@ -145,8 +144,8 @@ Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, Cac
   return {};
 }
 
-// Lets the best-effort workloads on `caches` have what became free. Nobody asked for it, so where the pool cannot be laid
-// out anew (others took ways of it) all stay where they are.
+// Lets the best-effort workloads on `caches` have what became free. Nobody asked for it, so where the pool cannot be
+// laid out anew (others took ways of it) all stay where they are.
 void grow_back(const NodeState& state, Workloads& workloads, const std::set<CacheId>& caches, Shrink shrink) {
   for (const CacheId cache : caches) {
     Workloads grown = workloads;

@@ -1,5 +1,5 @@
-// The planner: from the node as it is and one change to all workloads as they would be, or a refusal that names the field
-// and what would fit. Pure: nothing is touched, and the same input gives the same plan.
+// The planner: from the node as it is and one change to all workloads as they would be, or a refusal that names the
+// field and what would fit. Pure: nothing is touched, and the same input gives the same plan.
 //
 // A change may alter the grants of other best-effort workloads on the caches it touches (they give way or grow back);
 // a guarantee, once granted, never moves.

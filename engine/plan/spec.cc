@@ -36,8 +36,8 @@ Result<void> check_cpus_exist(const rdt::Node& node, const Spec& spec) {
   CpuSet cached;
   for (const auto& [id, cpus] : node.caches) cached |= cpus;
   const auto refuse = [&](const CpuSet& wrong, const std::string& what) {
-    return fail_at(ErrorCode::BadRequest, item_of(spec, wrong.members().front()),
-                   "CPU " + wrong.to_string() + what, "CPUs of " + (node.online & cached).to_string());
+    return fail_at(ErrorCode::BadRequest, item_of(spec, wrong.members().front()), "CPU " + wrong.to_string() + what,
+                   "CPUs of " + (node.online & cached).to_string());
   };
   if (const CpuSet unknown = spec.cpus - node.possible; !unknown.empty()) {
     return refuse(unknown, " does not exist on this node");
@@ -109,16 +109,15 @@ Result<void> check_sizes(const NodeState& state, const CacheRequest& cache) {
   const std::string allowed = std::to_string(smallest) + " to " + std::to_string(room) + " ways";
   const char* field = *pool == Pool::Guarantee ? "/cache/max" : "/cache/min";
   if (cache.min > room) {
-    return fail_at(ErrorCode::BadRequest, field,
-                   std::to_string(cache.min) + " ways, but the " + to_string(*pool) + " pool has " +
-                       std::to_string(room),
-                   allowed);
+    return fail_at(
+        ErrorCode::BadRequest, field,
+        std::to_string(cache.min) + " ways, but the " + to_string(*pool) + " pool has " + std::to_string(room),
+        allowed);
   }
   if (cache.min < smallest) {
-    return fail_at(ErrorCode::BadRequest, field,
-                   std::to_string(cache.min) + " ways, but a mask on this node has at least " +
-                       std::to_string(smallest),
-                   allowed);
+    return fail_at(
+        ErrorCode::BadRequest, field,
+        std::to_string(cache.min) + " ways, but a mask on this node has at least " + std::to_string(smallest), allowed);
   }
   return {};
 }

@@ -15,18 +15,12 @@ namespace {
 
 const char* name_of(int retval) {
   switch (retval) {
-    case PQOS_RETVAL_PARAM:
-      return "parameter refused";
-    case PQOS_RETVAL_RESOURCE:
-      return "resource missing";
-    case PQOS_RETVAL_INIT:
-      return "not initialised";
-    case PQOS_RETVAL_BUSY:
-      return "busy";
-    case PQOS_RETVAL_INTER:
-      return "interface not supported";
-    default:
-      return "error";
+    case PQOS_RETVAL_PARAM: return "parameter refused";
+    case PQOS_RETVAL_RESOURCE: return "resource missing";
+    case PQOS_RETVAL_INIT: return "not initialised";
+    case PQOS_RETVAL_BUSY: return "busy";
+    case PQOS_RETVAL_INTER: return "interface not supported";
+    default: return "error";
   }
 }
 

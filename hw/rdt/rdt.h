@@ -27,8 +27,8 @@ class Rdt {
   // somebody removed are made again; a class that is not in the answer has lost its place to a foreign group.
   virtual Result<Observed> observe() = 0;
   // Writes what differs, takes bits away before handing them out, reads back. ErrorCode::Hardware names the first knob
-  // that did not take its value ("class COS3 on cache 0 did not take ways 0x00f (found 0x7ff)"); then some knobs may have
-  // been written and others not: converge to the setting before. Offline CPUs must not be named.
+  // that did not take its value ("class COS3 on cache 0 did not take ways 0x00f (found 0x7ff)"); then some knobs may
+  // have been written and others not: converge to the setting before. Offline CPUs must not be named.
   virtual Result<void> converge(const Setting& wanted) = 0;
 };
 

@@ -1,7 +1,7 @@
 // What this room knows and wants, in plain structs: the node's caches, its classes of service, and a setting of them.
 //
-// A class of service (CLOS) is one resctrl group: ClosId 0 is the root group, ClosId n the directory COSn. A class has one
-// way mask per L3 cache id; a CPU belongs to exactly one class.
+// A class of service (CLOS) is one resctrl group: ClosId 0 is the root group, ClosId n the directory COSn. A class has
+// one way mask per L3 cache id; a CPU belongs to exactly one class.
 #pragma once
 
 #include <map>
@@ -26,12 +26,12 @@ struct L3Cat {
 
 // What discover() finds. CPUs and caches are known on a node without RDT as well.
 struct Node {
-  CpuSet possible;                    // all CPU numbers this boot may ever see
-  CpuSet online;                      // those that run now
-  std::map<CacheId, CpuSet> caches;   // online CPUs of each L3 cache
-  std::map<CacheId, int> sockets;     // physical_package_id of each L3 cache, for people
-  std::optional<L3Cat> l3_cat;        // absent: no L3 CAT here
-  std::vector<std::string> missing;   // why, one sentence each: "L3 CAT: the CPU has none (no cat_l3 in /proc/cpuinfo)"
+  CpuSet possible;                   // all CPU numbers this boot may ever see
+  CpuSet online;                     // those that run now
+  std::map<CacheId, CpuSet> caches;  // online CPUs of each L3 cache
+  std::map<CacheId, int> sockets;    // physical_package_id of each L3 cache, for people
+  std::optional<L3Cat> l3_cat;       // absent: no L3 CAT here
+  std::vector<std::string> missing;  // why, one sentence each: "L3 CAT: the CPU has none (no cat_l3 in /proc/cpuinfo)"
   friend bool operator==(const Node&, const Node&) = default;
 };
 
