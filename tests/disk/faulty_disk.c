@@ -77,6 +77,15 @@ ssize_t pwrite64(int fd, const void* bytes, size_t size, off64_t at) {
   FAIL_IF_STRUCK(is_meant(fd), 0);
   return NEXT(ssize_t (*)(int, const void*, size_t, off64_t), "pwrite64")(fd, bytes, size, at);
 }
+// What Python's os.pwritev calls.
+ssize_t pwritev2(int fd, const struct iovec* parts, int count, off_t at, int flags) {
+  FAIL_IF_STRUCK(is_meant(fd), 0);
+  return NEXT(ssize_t (*)(int, const struct iovec*, int, off_t, int), "pwritev2")(fd, parts, count, at, flags);
+}
+ssize_t pwritev64v2(int fd, const struct iovec* parts, int count, off64_t at, int flags) {
+  FAIL_IF_STRUCK(is_meant(fd), 0);
+  return NEXT(ssize_t (*)(int, const struct iovec*, int, off64_t, int), "pwritev64v2")(fd, parts, count, at, flags);
+}
 int ftruncate(int fd, off_t size) {
   FAIL_IF_STRUCK(is_meant(fd), 0);
   return NEXT(int (*)(int, off_t), "ftruncate")(fd, size);
