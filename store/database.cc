@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <iterator>
 #include <string_view>
+#include <system_error>
 
 #include "base/unique_fd.h"
 #include "store/sql_text.h"
@@ -24,7 +26,7 @@ Failure refused(const std::string& path, const std::string& what, const std::str
 
 Failure corrupt(const std::string& path, const SqlError& error) {
   return refused(path, "is corrupt or not a database of nrd",
-                 "restore a backup, or move the file away to start with no workloads", error);
+                 "move it and its -wal and -shm away, then restore a backup, or start with no workloads", error);
 }
 
 Failure unreadable(const std::string& path, const SqlError& error) {
@@ -41,15 +43,21 @@ SqlError ask(Connection& connection, const std::string& sql, std::string& answer
 }
 
 struct Identity {
-  std::string application_id, version, tables, quick_check;
+  std::string application_id, version, tables;
 };
+
+// 0 if there is no such file.
+uintmax_t size_of(const std::string& path) {
+  std::error_code error;
+  const uintmax_t size = std::filesystem::file_size(path, error);
+  return error ? 0 : size;
+}
 
 Result<Identity> identify(Connection& connection, const std::string& path) {
   Identity identity;
   for (const auto& [sql, answer] : {std::pair{"PRAGMA application_id", &identity.application_id},
                                     std::pair{"PRAGMA user_version", &identity.version},
-                                    std::pair{"SELECT count(*) FROM sqlite_schema", &identity.tables},
-                                    std::pair{kQuickCheck, &identity.quick_check}}) {
+                                    std::pair{"SELECT count(*) FROM sqlite_schema", &identity.tables}}) {
     if (const SqlError error = ask(connection, sql, *answer); !error.ok()) return unreadable(path, error);
   }
   return identity;
@@ -60,9 +68,31 @@ Result<Identity> identify(Connection& connection, const std::string& path) {
 bool is_empty_or_sqlite(const std::string& path) {
   constexpr std::string_view kMagic("SQLite format 3\0", 16);
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.valid()) return true;  // gone or not readable: opening it says why
   char head[kMagic.size()] = {};
   const ssize_t got = ::read(file.get(), head, sizeof head);
   return got == 0 || std::string_view(head, sizeof head) == kMagic;
+}
+
+// The version of a database that is ours, whole and not newer than we are; 0 for an empty one. The cheap questions come
+// first, so that a large file of others is not read whole.
+Result<int> version_of(Connection& connection, const std::string& path) {
+  const Result<Identity> identity = identify(connection, path);
+  if (!identity) return Failure(identity.error());
+  const bool is_new = identity->tables == "0" && identity->application_id == "0" && identity->version == "0";
+  if (!is_new && identity->application_id != std::to_string(kApplicationId)) {
+    return refused(path, "is a database of another program", "set state.directory to a directory of nrd's own", {});
+  }
+  const int version = std::stoi(identity->version);  // SQLite keeps 32 bits
+  if (version > kSchemaVersion) {
+    return refused(path, "was written by a newer nrd (schema " + identity->version + ")",
+                   "install that version again, or restore a backup from before it", {});
+  }
+  std::string verdict;
+  if (const SqlError error = ask(connection, kQuickCheck, verdict); !error.ok()) return unreadable(path, error);
+  if (verdict != "ok") return corrupt(path, {.code = 0, .text = verdict});
+  if (version < 1 && !is_new) return corrupt(path, {.code = 0, .text = "schema " + identity->version});
+  return version;
 }
 
 }  // namespace
@@ -82,28 +112,30 @@ Result<void> migrate(Connection& connection, int version) {
 
 Result<Connection> open_database(const std::string& path) {
   if (!is_empty_or_sqlite(path)) return corrupt(path, {});
+  const bool has_log = size_of(path + "-wal") > 0;
   Connection connection;
   if (const SqlError error = Connection::open(path, connection); !error.ok()) return unreadable(path, error);
-  const Result<Identity> identity = identify(connection, path);
-  if (!identity) return Failure(identity.error());
+  // What we refuse we do not write to, and folding its log in would be that. Without a log the default leaves less
+  // behind.
+  if (has_log) connection.set_on_close(Connection::OnClose::LeaveLog);
+  if (const SqlError error = connection.execute("PRAGMA busy_timeout=1000"); !error.ok())
+    return unreadable(path, error);
+  const Result<int> version = version_of(connection, path);
+  if (!version) return Failure(version.error());
 
-  const bool is_new = identity->tables == "0" && identity->application_id == "0" && identity->version == "0";
-  if (!is_new && identity->application_id != std::to_string(kApplicationId)) {
-    return refused(path, "is a database of another program", "set state.directory to a directory of nrd's own", {});
+  std::string journal_mode;
+  if (const SqlError error = ask(connection, "PRAGMA journal_mode=WAL", journal_mode); !error.ok()) {
+    return unreadable(path, error);
   }
-  if (identity->quick_check != "ok") return corrupt(path, {.code = 0, .text = identity->quick_check});
-  const int version = std::stoi(identity->version);
-  if (version > kSchemaVersion) {
-    return refused(path, "was written by a newer nrd (schema " + identity->version + ")",
-                   "install that version again, or restore a backup from before it", {});
-  }
+  if (journal_mode != "wal") return refused(path, "cannot have a log", "set state.directory to a local disk", {});
   // Checkpoints are not made inside a commit: one that failed would make a commit that is on disk look like one that is
   // not. Others may read while we run (a backup does), so locking is not exclusive; they make us wait a second at most.
-  for (const char* pragma : {"PRAGMA busy_timeout=1000", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL",
-                             "PRAGMA foreign_keys=ON", "PRAGMA wal_autocheckpoint=0", "PRAGMA trusted_schema=OFF"}) {
+  for (const char* pragma : {"PRAGMA synchronous=FULL", "PRAGMA foreign_keys=ON", "PRAGMA wal_autocheckpoint=0",
+                             "PRAGMA trusted_schema=OFF"}) {
     if (const SqlError error = connection.execute(pragma); !error.ok()) return unreadable(path, error);
   }
-  if (const Result<void> migrated = migrate(connection, version); !migrated) return Failure(migrated.error());
+  if (const Result<void> migrated = migrate(connection, *version); !migrated) return Failure(migrated.error());
+  connection.set_on_close(Connection::OnClose::FoldLog);
   return connection;
 }
 

@@ -2,6 +2,8 @@
 
 #include <sqlite3.h>
 
+#include <utility>
+
 namespace nrd::store {
 namespace {
 
@@ -17,24 +19,34 @@ int primary(const SqlError& error) { return error.code & 0xff; }
 
 }  // namespace
 
-bool is_io_error(const SqlError& error) { return primary(error) == SQLITE_IOERR; }
+// COMMIT appends the frames to the log, the commit frame last, then syncs, then updates the index in shared memory.
+//   FULL        only a write() says it, and then that frame is not whole; nothing follows the commit frame, because the
+//               unix VFS promises powersafe overwrite and so nothing is padded. An ENOSPC at the sync is an
+//               IOERR_FSYNC.
+//   CONSTRAINT  a deferred one, checked before the first frame.
+//   BUSY        no lock, so no frame.
+//   all others  IOERR at a write, the sync or the index, NOMEM while the index grows: the commit frame may be in the
+//   file.
+bool is_certainly_not_committed(const SqlError& error) {
+  return primary(error) == SQLITE_FULL || primary(error) == SQLITE_CONSTRAINT || primary(error) == SQLITE_BUSY;
+}
 
 bool is_corrupt(const SqlError& error) { return primary(error) == SQLITE_CORRUPT || primary(error) == SQLITE_NOTADB; }
 
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
 Statement& Statement::bind(int position, int64_t value) {
-  sqlite3_bind_int64(statement_.get(), position, value);
+  note(sqlite3_bind_int64(statement_.get(), position, value));
   return *this;
 }
 
 Statement& Statement::bind(int position, const std::string& value) {
-  sqlite3_bind_text64(statement_.get(), position, value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  note(sqlite3_bind_text64(statement_.get(), position, value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
   return *this;
 }
 
 Statement& Statement::bind_null(int position) {
-  sqlite3_bind_null(statement_.get(), position);
+  note(sqlite3_bind_null(statement_.get(), position));
   return *this;
 }
 
@@ -45,6 +57,10 @@ SqlError Statement::run() {
 }
 
 bool Statement::next() {
+  if (const int code = std::exchange(bind_code_, SQLITE_OK); code != SQLITE_OK) {
+    error_ = error_of(nullptr, code);
+    return false;
+  }
   const int code = sqlite3_step(statement_.get());
   error_ = error_of(sqlite3_db_handle(statement_.get()), code);
   if (code == SQLITE_ROW) return true;
@@ -64,9 +80,8 @@ void Connection::Close::operator()(sqlite3* connection) const { sqlite3_close_v2
 
 SqlError Connection::open(const std::string& path, Connection& connection) {
   sqlite3* opened = nullptr;
-  const int code =
-      sqlite3_open_v2(path.c_str(), &opened,
-                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code = sqlite3_open_v2(path.c_str(), &opened,
+                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX, nullptr);
   connection.connection_.reset(opened);
   const SqlError error = error_of(opened, code);
   if (error.ok()) sqlite3_extended_result_codes(opened, 1);
@@ -86,5 +101,16 @@ SqlError Connection::prepare(const std::string& sql, Statement& statement) {
 }
 
 bool Connection::in_transaction() const { return sqlite3_get_autocommit(connection_.get()) == 0; }
+
+int64_t Connection::changes() const { return sqlite3_changes64(connection_.get()); }
+
+SqlError Connection::checkpoint() {
+  return error_of(connection_.get(),
+                  sqlite3_wal_checkpoint_v2(connection_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr));
+}
+
+void Connection::set_on_close(OnClose what) {
+  sqlite3_db_config(connection_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, what == OnClose::LeaveLog ? 1 : 0, nullptr);
+}
 
 }  // namespace nrd::store

@@ -18,8 +18,8 @@ struct SqlError {
   bool ok() const { return code == 0; }
 };
 
-// The disk failed, as opposed to: is full, is locked, holds something else.
-bool is_io_error(const SqlError& error);
+// A COMMIT that failed so has certainly not reached the disk; after any other error it may have.
+bool is_certainly_not_committed(const SqlError& error);
 // The file is not a database, or not a whole one.
 bool is_corrupt(const SqlError& error);
 
@@ -45,18 +45,32 @@ class Statement {
     void operator()(sqlite3_stmt* statement) const;
   };
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  int bind_code_ = 0;  // of the first bind() that failed since the last run
   SqlError error_;
+
+  void note(int code) {
+    if (bind_code_ == 0) bind_code_ = code;
+  }
 };
 
 class Connection {
  public:
-  // Opens or creates `path`; refuses a symbolic link in its last component.
+  // Opens `path`, which must exist. SQLite refuses a symbolic link in any component, so hand in a resolved path.
   static SqlError open(const std::string& path, Connection& connection);
 
   // Any number of statements without results.
   SqlError execute(const std::string& sql);
   SqlError prepare(const std::string& sql, Statement& statement);
   bool in_transaction() const;
+  // Rows changed by the last statement.
+  int64_t changes() const;
+
+  // Syncs the log, copies it into the database, syncs that and empties the log. SQLITE_BUSY while somebody reads.
+  SqlError checkpoint();
+  // Whether closing leaves the log alone. SQLite's default is to fold it in, which writes to the database.
+  enum class OnClose { FoldLog, LeaveLog };
+  void set_on_close(OnClose what);
+
   void close() { connection_.reset(); }
 
  private:

@@ -5,13 +5,14 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <limits>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "base/log.h"
 #include "base/unique_fd.h"
 #include "store/database.h"
+#include "store/read_records.h"
 
 namespace nrd::store {
 namespace {
@@ -19,10 +20,18 @@ namespace {
 // The log is folded into the database after this many commits, outside of any of them (some 4 MiB of log at the most).
 constexpr unsigned kCheckpointEvery = 256;
 
+constexpr int kNoRow = 12;  // SQLITE_NOTFOUND
+
 std::string errno_text() { return std::generic_category().message(errno); }
 
+Result<void> sync_directory(const std::string& path) {
+  const UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.valid() && ::fsync(directory.get()) == 0) return {};
+  const std::string reason = errno_text();
+  return fail(ErrorCode::Store, path + " cannot be synced: " + reason, reason);
+}
+
 int64_t to_ms(Time time) { return time.time_since_epoch().count(); }
-Time from_ms(int64_t ms) { return Time(std::chrono::milliseconds(ms)); }
 
 // The statements of commit(), kept prepared.
 struct Statements {
@@ -34,7 +43,8 @@ struct Statements {
         {&begin, "BEGIN IMMEDIATE"},
         {&commit, "COMMIT"},
         {&rollback, "ROLLBACK"},
-        {&node, "UPDATE node SET revision = revision + 1, next_id = ?1, boot_id = iif(?2 = '', boot_id, ?2)"},
+        {&node,
+         "UPDATE node SET revision = revision + 1, next_id = max(next_id, ?1), boot_id = iif(?2 = '', boot_id, ?2)"},
         {&drop_ways, "DELETE FROM ways_baseline"},
         {&drop_cpus, "DELETE FROM cpu_baseline"},
         {&ways_baseline, "INSERT INTO ways_baseline (clos, cache, ways) VALUES (?, ?, ?)"},
@@ -54,118 +64,76 @@ struct Statements {
 
 class SqliteStore final : public Store {
  public:
-  SqliteStore(std::string path, UniqueFd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+  SqliteStore(std::string directory, UniqueFd lock)
+      : directory_(std::move(directory)), path_(directory_ + "/nrd.db"), lock_(std::move(lock)) {}
 
-  Result<void> open() {
-    Result<Connection> opened = open_database(path_);
-    if (!opened) return Failure(opened.error());
-    connection_ = std::move(*opened);
-    if (const SqlError error = statements_.prepare(connection_); !error.ok()) {
-      return fail(ErrorCode::Store, path_ + " does not have nrd's tables; restore a backup", error.text);
-    }
-    usable_ = true;
-    return {};
+  // The first opening. A log that cannot be folded in (a full disk) is no reason not to start: it is read all the same.
+  Result<void> start() {
+    if (const Result<void> opened = open(); !opened) return opened;
+    fold_log();
+    if (const Result<Records> records = read_records(connection_, path_)) revision_ = records->revision;
+    return {};  // what cannot be read is load()'s to say
   }
 
   Result<Records> load() override;
   CommitOutcome commit(const Change& change) override;
 
-  Result<uint64_t> reopen() override {
-    usable_ = false;
-    statements_ = {};
-    connection_.close();
-    if (const Result<void> opened = open(); !opened) return Failure(opened.error());
-    const Result<Records> records = load();
-    if (!records) {
-      usable_ = false;
-      return Failure(records.error());
-    }
-    return records->revision;
-  }
+  Result<uint64_t> reopen() override;
 
  private:
-  template <typename ReadRow>
-  SqlError each_row(const char* sql, ReadRow read_row) {
-    Statement statement;
-    if (SqlError error = connection_.prepare(sql, statement); !error.ok()) return error;
-    while (statement.next()) read_row(statement);
-    return statement.error();
-  }
-  SqlError read_all(Records& records);
-  SqlError read_workloads(Records& records);
+  Result<void> open();
   SqlError write_all(const Change& change);
   SqlError write_baselines(const Change& change);
   SqlError write_workload(const WorkloadRecord& workload);
-  void checkpoint_now_and_then();
+  void fold_log();
 
+  const std::string directory_;
   const std::string path_;
   const UniqueFd lock_;
   Connection connection_;
   Statements statements_;  // finalized before the connection closes
   bool usable_ = false;
+  uint64_t revision_ = 0;  // of the last state known for certain
   unsigned commits_since_checkpoint_ = 0;
 };
 
-uint32_t as_u32(int64_t value) { return static_cast<uint32_t>(value); }  // the schema's CHECKs bound it
-
-SqlError SqliteStore::read_workloads(Records& records) {
-  std::map<int64_t, WorkloadRecord> rows;
-  SqlError error =
-      each_row("SELECT id, uuid, origin, max_ways, min_ways, pool, clos, created_ms, updated_ms FROM workload",
-               [&](const Statement& row) {
-                 rows[row.integer(0)] = {.id = WorkloadId{static_cast<uint64_t>(row.integer(0))},
-                                         .uuid = row.text(1),
-                                         .origin = row.text(2),
-                                         .core_ids = {},
-                                         .max_ways = as_u32(row.integer(3)),
-                                         .min_ways = as_u32(row.integer(4)),
-                                         .pool = row.text(5),
-                                         .clos = ClosId{as_u32(row.integer(6))},
-                                         .ways = {},
-                                         .created = from_ms(row.integer(7)),
-                                         .updated = from_ms(row.integer(8))};
-               });
-  if (!error.ok()) return error;
-  error = each_row("SELECT workload, item FROM workload_core_ids ORDER BY workload, position",
-                   [&](const Statement& row) { rows[row.integer(0)].core_ids.push_back(row.text(1)); });
-  if (!error.ok()) return error;
-  error = each_row("SELECT workload, cache, ways FROM workload_ways", [&](const Statement& row) {
-    rows[row.integer(0)].ways[CacheId{as_u32(row.integer(1))}] = WayMask(as_u32(row.integer(2)));
-  });
-  for (auto& [id, record] : rows) records.workloads.push_back(std::move(record));
-  return error;
-}
-
-SqlError SqliteStore::read_all(Records& records) {
-  SqlError error = each_row("SELECT revision, next_id, boot_id FROM node", [&](const Statement& row) {
-    records.revision = static_cast<uint64_t>(row.integer(0));
-    records.next_id = static_cast<uint64_t>(row.integer(1));
-    records.baselines.boot_id = row.text(2);
-  });
-  if (error.ok()) error = read_workloads(records);
-  if (!error.ok()) return error;
-  error = each_row("SELECT clos, cache, ways FROM ways_baseline ORDER BY clos, cache", [&](const Statement& row) {
-    records.baselines.ways.push_back(
-        {ClosId{as_u32(row.integer(0))}, CacheId{as_u32(row.integer(1))}, WayMask(as_u32(row.integer(2)))});
-  });
-  if (!error.ok()) return error;
-  return each_row("SELECT cpu, clos FROM cpu_baseline ORDER BY cpu", [&](const Statement& row) {
-    records.baselines.cpus.push_back({CpuId{as_u32(row.integer(0))}, ClosId{as_u32(row.integer(1))}});
-  });
-}
-
-Result<Records> SqliteStore::load() {
-  Records records;
-  if (const SqlError error = read_all(records); !error.ok()) {
-    return fail(ErrorCode::Store, path_ + " cannot be read; restore a backup", error.text);
+Result<void> SqliteStore::open() {
+  Result<Connection> opened = open_database(path_);
+  if (!opened) return Failure(opened.error());
+  connection_ = std::move(*opened);
+  if (const SqlError error = statements_.prepare(connection_); !error.ok()) {
+    return fail(ErrorCode::Store, path_ + " does not have nrd's tables; restore a backup", error.text);
   }
-  for (const WorkloadRecord& workload : records.workloads) {
-    if (workload.id.value < records.next_id && !workload.core_ids.empty()) continue;
-    return fail(ErrorCode::Store, path_ + " holds a workload that makes no sense; restore a backup",
-                "workload " + std::to_string(workload.id.value));
-  }
-  return records;
+  usable_ = true;
+  return {};
 }
+
+// What was read after a failed sync may be in the page cache only: the kernel reports such an error once and takes the
+// pages for clean, so a second sync of the same log says nothing. Hence the answer is believed when the log has been
+// written into the database and that was synced; and the directory too, or a power cut could bring back the log that
+// closing the file has removed, the undecided transaction in it.
+Result<uint64_t> SqliteStore::reopen() {
+  usable_ = false;
+  statements_ = {};
+  connection_.close();
+  if (const Result<void> opened = open(); !opened) return Failure(opened.error());
+  usable_ = false;
+  if (const SqlError error = connection_.checkpoint(); !error.ok()) {
+    return fail(ErrorCode::Store, path_ + " cannot be synced", error.text);
+  }
+  if (const Result<void> synced = sync_directory(directory_); !synced) return Failure(synced.error());
+  const Result<Records> records = read_records(connection_, path_);
+  if (!records) return Failure(records.error());
+  if (records->revision != revision_ && records->revision != revision_ + 1) {
+    return fail(ErrorCode::Store, path_ + " is not the file it was; restart nrd to take it as it is",
+                "revision " + std::to_string(records->revision) + " after " + std::to_string(revision_));
+  }
+  revision_ = records->revision;
+  usable_ = true;
+  return revision_;
+}
+
+Result<Records> SqliteStore::load() { return read_records(connection_, path_); }
 
 SqlError SqliteStore::write_baselines(const Change& change) {
   if (!change.new_boot_id.empty()) {
@@ -205,6 +173,7 @@ SqlError SqliteStore::write_workload(const WorkloadRecord& workload) {
 SqlError SqliteStore::write_all(const Change& change) {
   Statement& node = statements_.node.bind(1, static_cast<int64_t>(change.next_id)).bind(2, change.new_boot_id);
   SqlError error = node.run();
+  if (error.ok() && connection_.changes() != 1) error = {kNoRow, "table node has no row"};
   if (error.ok()) error = write_baselines(change);
   if (!error.ok()) return error;
   for (const WorkloadId id : change.removed) {
@@ -225,19 +194,24 @@ SqlError SqliteStore::write_all(const Change& change) {
 
 CommitOutcome SqliteStore::commit(const Change& change) {
   if (!usable_) return {Committed::NotDone, "the store must be reopened first"};
-  checkpoint_now_and_then();
+  for (const WorkloadRecord& workload : change.put) {
+    if (makes_sense(workload, change.next_id)) continue;
+    return {Committed::NotDone, "workload " + std::to_string(workload.id.value) + " could not be loaded again"};
+  }
+  // Between commits, so that its failure cannot be taken for that of a commit.
+  if (commits_since_checkpoint_ >= kCheckpointEvery) fold_log();
   SqlError error = statements_.begin.run();
   if (error.ok()) error = write_all(change);
   if (error.ok()) {
     error = statements_.commit.run();
     if (error.ok()) {
       ++commits_since_checkpoint_;
+      ++revision_;
       return {Committed::Done, {}};
     }
-    // The frames are appended and synced by COMMIT only. If the disk fails there, some or all of them, the commit frame
-    // too, may be in the file, and the next opening will believe what it finds. Everything else (SQLITE_FULL, a
-    // constraint) fails before the commit frame is complete.
-    if (is_io_error(error)) {
+    // Only COMMIT writes a commit frame, so whatever failed before it is not done. sqlite.cc says which errors of
+    // COMMIT itself come before that frame is whole; after all others the next opening will believe what it finds.
+    if (!is_certainly_not_committed(error)) {
       usable_ = false;
       return {Committed::Unknown, error.text};
     }
@@ -246,21 +220,32 @@ CommitOutcome SqliteStore::commit(const Change& change) {
   return {Committed::NotDone, error.text};
 }
 
-// Between commits, so that its failure cannot be taken for that of a commit. If it fails the log grows, nothing else.
-void SqliteStore::checkpoint_now_and_then() {
-  if (commits_since_checkpoint_ < kCheckpointEvery) return;
+// If it fails the log grows, nothing else.
+void SqliteStore::fold_log() {
   commits_since_checkpoint_ = 0;
-  const SqlError error = connection_.execute("PRAGMA wal_checkpoint(TRUNCATE)");
+  const SqlError error = connection_.checkpoint();
   if (!error.ok()) {
     log::warning("CHECKPOINT_FAILED", "the log of the store could not be folded into it; trying again later",
                  {{"DETAIL", error.text}});
   }
 }
 
-Result<UniqueFd> lock_directory(const std::string& directory) {
-  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+// The directory to work in, without symbolic links: SQLite refuses one in any component of a path, and /var may be one.
+Result<std::string> resolved(const std::string& directory) {
+  if (::mkdir(directory.c_str(), 0700) == 0) {
+    // Its name must survive a power cut like what will be in it.
+    const Result<void> synced = sync_directory(directory + "/..");
+    if (!synced) return Failure(synced.error());
+  } else if (errno != EEXIST) {
     return fail(ErrorCode::Store, directory + " cannot be created: " + errno_text());
   }
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::canonical(directory, error);
+  if (error) return fail(ErrorCode::Store, directory + " cannot be used: " + error.message());
+  return path.string();
+}
+
+Result<UniqueFd> lock_directory(const std::string& directory) {
   const std::string path = directory + "/nrd.lock";
   UniqueFd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock.valid()) return fail(ErrorCode::Store, path + " cannot be opened: " + errno_text());
@@ -271,16 +256,18 @@ Result<UniqueFd> lock_directory(const std::string& directory) {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> Store::open(const std::string& directory) {
-  Result<UniqueFd> lock = lock_directory(directory);
+Result<std::unique_ptr<Store>> Store::open(const std::string& name) {
+  const Result<std::string> directory = resolved(name);
+  if (!directory) return Failure(directory.error());
+  Result<UniqueFd> lock = lock_directory(*directory);
   if (!lock) return Failure(lock.error());
   // SQLite would create the file with the umask's mode; make it first, for root only.
-  const std::string path = directory + "/nrd.db";
+  const std::string path = *directory + "/nrd.db";
   if (!UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)).valid()) {
     return fail(ErrorCode::Store, path + " cannot be opened: " + errno_text());
   }
-  auto store = std::make_unique<SqliteStore>(path, std::move(*lock));
-  if (const Result<void> opened = store->open(); !opened) return Failure(opened.error());
+  auto store = std::make_unique<SqliteStore>(*directory, std::move(*lock));
+  if (const Result<void> started = store->start(); !started) return Failure(started.error());
   return store;
 }
 

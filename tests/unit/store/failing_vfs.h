@@ -12,9 +12,10 @@ class FailingVfs {
 
   uint64_t calls = 0;    // writes, syncs, truncates, deletes
   uint64_t fail_at = 0;  // 0: never
-  int error = 0;         // SQLITE_IOERR_WRITE, SQLITE_FULL, ...; syncs and truncates fail with their own I/O error
-  bool for_good = false; // all later calls fail too
-  bool apply = false;    // a failing call has its effect all the same: the disk lied about failing
+  int error =
+      0;  // SQLITE_IOERR_WRITE, SQLITE_FULL, ...; all but writes fail with their own I/O error, as the real VFS does
+  bool for_good = false;  // all later calls fail too
+  bool apply = false;     // a failing call has its effect all the same: the disk lied about failing
 
   int strike(int own_error);
 };

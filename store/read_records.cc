@@ -1,0 +1,118 @@
+#include "store/read_records.h"
+
+#include <limits>
+#include <utility>
+
+namespace nrd::store {
+namespace {
+
+uint64_t as_u64(int64_t value) { return static_cast<uint64_t>(value); }
+Time from_ms(int64_t ms) { return Time(std::chrono::milliseconds(ms)); }
+
+class Reader {
+ public:
+  explicit Reader(Connection& connection) : connection_(connection) {}
+
+  Records read() {
+    read_node();
+    read_workloads();
+    read_baselines();
+    return std::move(records_);
+  }
+  // The first thing that went wrong, empty if nothing did.
+  const std::string& complaint() const { return complaint_; }
+
+ private:
+  void complain(std::string what) {
+    if (complaint_.empty()) complaint_ = std::move(what);
+  }
+
+  template <typename ReadRow>
+  void each_row(const char* sql, ReadRow read_row) {
+    Statement statement;
+    if (const SqlError error = connection_.prepare(sql, statement); !error.ok()) return complain(error.text);
+    while (statement.next()) read_row(statement);
+    if (!statement.error().ok()) complain(statement.error().text);
+  }
+
+  uint32_t u32(const Statement& row, int column) {
+    const int64_t value = row.integer(column);
+    if (value < 0 || value > std::numeric_limits<uint32_t>::max()) complain("out of range: " + std::to_string(value));
+    return static_cast<uint32_t>(value);
+  }
+
+  void read_node() {
+    unsigned rows = 0;
+    each_row("SELECT revision, next_id, boot_id FROM node", [&](const Statement& row) {
+      ++rows;
+      records_.revision = as_u64(row.integer(0));
+      records_.next_id = as_u64(row.integer(1));
+      records_.baselines.boot_id = row.text(2);
+    });
+    if (rows != 1) complain("table node has " + std::to_string(rows) + " rows instead of one");
+  }
+
+  void read_workloads() {
+    each_row(
+        "SELECT id, uuid, origin, max_ways, min_ways, pool, clos, created_ms, updated_ms FROM workload ORDER BY id",
+        [&](const Statement& row) {
+          records_.workloads.push_back({.id = WorkloadId{as_u64(row.integer(0))},
+                                        .uuid = row.text(1),
+                                        .origin = row.text(2),
+                                        .core_ids = {},
+                                        .max_ways = u32(row, 3),
+                                        .min_ways = u32(row, 4),
+                                        .pool = row.text(5),
+                                        .clos = ClosId{u32(row, 6)},
+                                        .ways = {},
+                                        .created = from_ms(row.integer(7)),
+                                        .updated = from_ms(row.integer(8))});
+        });
+    std::map<int64_t, WorkloadRecord*> by_id;
+    for (WorkloadRecord& workload : records_.workloads) by_id[static_cast<int64_t>(workload.id.value)] = &workload;
+    const auto owner = [&](const Statement& row) -> WorkloadRecord* {
+      const auto found = by_id.find(row.integer(0));
+      if (found != by_id.end()) return found->second;
+      complain("rows of workload " + std::to_string(row.integer(0)) + ", which there is not");
+      return nullptr;
+    };
+    each_row("SELECT workload, item FROM workload_core_ids ORDER BY workload, position", [&](const Statement& row) {
+      if (WorkloadRecord* workload = owner(row)) workload->core_ids.push_back(row.text(1));
+    });
+    each_row("SELECT workload, cache, ways FROM workload_ways", [&](const Statement& row) {
+      if (WorkloadRecord* workload = owner(row)) workload->ways[CacheId{u32(row, 1)}] = WayMask(u32(row, 2));
+    });
+    for (const WorkloadRecord& workload : records_.workloads) {
+      if (!makes_sense(workload, records_.next_id)) complain("workload " + std::to_string(workload.id.value));
+    }
+  }
+
+  void read_baselines() {
+    each_row("SELECT clos, cache, ways FROM ways_baseline ORDER BY clos, cache", [&](const Statement& row) {
+      records_.baselines.ways.push_back({ClosId{u32(row, 0)}, CacheId{u32(row, 1)}, WayMask(u32(row, 2))});
+    });
+    each_row("SELECT cpu, clos FROM cpu_baseline ORDER BY cpu", [&](const Statement& row) {
+      records_.baselines.cpus.push_back({CpuId{u32(row, 0)}, ClosId{u32(row, 1)}});
+    });
+  }
+
+  Connection& connection_;
+  Records records_;
+  std::string complaint_;
+};
+
+}  // namespace
+
+bool makes_sense(const WorkloadRecord& workload, uint64_t next_id) {
+  return workload.id.value >= 1 && workload.id.value < next_id && !workload.core_ids.empty();
+}
+
+Result<Records> read_records(Connection& connection, const std::string& path) {
+  Reader reader(connection);
+  Records records = reader.read();
+  if (reader.complaint().empty()) return records;
+  return fail(ErrorCode::Store, path + " cannot be read or holds what makes no sense; restore a backup",
+              reader.complaint());
+}
+
+}  // namespace nrd::store
