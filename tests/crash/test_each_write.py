@@ -1,5 +1,10 @@
-"""Dying at each write of a scenario, to hardware and to disk. No sampling."""
+"""Dying at each write of a scenario, to hardware and to disk. No sampling.
 
+What there is after each step is known from a run without a death; whatever is found after the restart must be one of
+the two states around the step that died, whole: workloads with their grants, the store and the hardware.
+"""
+
+import functools
 import http.client
 
 import pytest
@@ -7,90 +12,182 @@ from harness import Disk, Node, wait_for
 
 CONFIG = "[cache_pools]\nshrink = true\n[drift]\ninterval_seconds = 0\n"
 
-# A day in short: each step is (what it does, which workloads there are once it is acknowledged).
+# A day in short.
 STEPS = [
-    (lambda node: node.create("4-5", 2, 2), {"1"}),
-    (lambda node: node.create("0,9", 3, 1), {"1", "2"}),
-    (lambda node: node.create("1", 3, 1), {"1", "2", "3"}),
-    (lambda node: node.create("8", 0, 0), {"1", "2", "3", "4"}),
-    (lambda node: node.call("PATCH", "/v1/workloads/1", {"core_ids": ["5-6"], "cache": {"max": 3, "min": 3}}),
-     {"1", "2", "3", "4"}),
-    (lambda node: node.delete("2"), {"1", "3", "4"}),
-    (lambda node: node.delete("4"), {"1", "3"}),
+    lambda node: node.create("4-5", 2, 2),
+    lambda node: node.create("0,9", 3, 1),
+    lambda node: node.create("1", 3, 1),
+    lambda node: node.create("8", 0, 0),
+    lambda node: node.call("PATCH", "/v1/workloads/1", {"core_ids": ["5-6"], "cache": {"max": 3, "min": 3}}),
+    lambda node: node.call("PATCH", "/v1/workloads/2", {"cache": {"max": 2, "min": 2}}),
+    lambda node: node.delete("2"),
+    lambda node: node.delete("4"),
 ]
 
 
+def answered(node):
+    return [{key: value for key, value in workload.items() if key not in ("created", "updated")} for workload in node.list()]
+
+
+@functools.cache
+def known_run():
+    """Workloads before the first step and after each; writes to the hardware and calls to the disk of all steps."""
+    with Node(config=CONFIG, faulty_disk=True) as node:
+        node.sim.control("reset")
+        node.disk.set()
+        states = [answered(node)]
+        for step in STEPS:
+            step(node)
+            states.append(answered(node))
+        assert all(one != other for one, other in zip(states, states[1:]))
+        return states, node.sim.writes(), node.disk.calls()
+
+
 def run_until_death(node):
-    """(what was acknowledged, what may be besides). None: it lived."""
-    before = set()
-    for step, after in STEPS:
+    """The number of steps that were acknowledged. None: it lived."""
+    for done, step in enumerate(STEPS):
         try:
             step(node)
         except (OSError, http.client.HTTPException):
-            node.wait_dead()
-            return before, after
-        before = after
+            assert node.wait_dead() == -9, node.journal()
+            return done
     return None
 
 
-def restart_and_check(node, before, after):
-    node.start()
-    ids = {workload["id"] for workload in node.list()}
-    assert ids in (before, after), (ids, before, after)
+def assert_whole(node, done):
+    states, _, _ = known_run()
+    found = answered(node)
+    assert found in states[done:done + 2], (done, found)
+    ids = {workload["id"] for workload in found}
     node.assert_consistent(ids)
+    return ids
+
+
+def assert_heals(node, done):
+    ids = assert_whole(node, done)
     for id in ids:
         node.delete(id)
     node.assert_consistent(set())
 
 
 @pytest.mark.parametrize("moment", ["kill-before", "kill-after"])
-def test_dying_at_each_hardware_write(moment):
-    deaths = 0
-    for nth in range(1, 1000):
+@pytest.mark.parametrize("reboot", [False, True], ids=["", "and a power cut"])
+def test_dying_at_each_hardware_write(moment, reboot):
+    _, writes, _ = known_run()
+    assert writes > 25, writes
+    for nth in range(1, writes + 1):
         with Node(config=CONFIG) as node:
             node.sim.control("reset")
             node.sim.control(f"fault write {nth} {moment}")
-            states = run_until_death(node)
-            if states is None:
-                break
-            deaths += 1
+            done = run_until_death(node)
+            assert done is not None, nth
+            node.sim.control("wipe" if reboot else "reset")
             node.sim.control("reset")
-            restart_and_check(node, *states)
-    assert deaths > 25, deaths
+            node.start()
+            assert_heals(node, done)
 
 
 def test_dying_at_each_disk_call():
-    deaths = 0
-    for nth in range(1, 1000):
+    _, _, calls = known_run()
+    assert calls > 15, calls
+    for nth in range(1, calls + 1):
         with Node(config=CONFIG, faulty_disk=True) as node:
             node.disk.set(at=nth, kind=Disk.KILL)
-            states = run_until_death(node)
-            if states is None:
-                break
-            deaths += 1
+            done = run_until_death(node)
+            assert done is not None, nth
             node.disk.set()
-            restart_and_check(node, *states)
-    assert deaths > 15, deaths
-
-
-def test_dying_at_each_write_of_a_recovery():
-    for nth in range(1, 1000):
-        with Node(config=CONFIG, start=False) as node:
             node.start()
-            for step, _ in STEPS[:4]:
-                step(node)
-            node.kill9()
+            assert_heals(node, done)
+
+
+def until_it_answers_or_dies(node):
+    """Whether it lived. A death must be that of the fault."""
+    node.spawn()
+    wait_for(lambda: node.answers() or node.daemon.poll() is not None, "the daemon to answer or die")
+    if node.daemon.poll() is None:
+        return True
+    assert node.wait_dead() == -9, node.journal()
+    return False
+
+
+def with_stored_workloads(**options):
+    node = Node(config=CONFIG, **options)
+    for step in STEPS[:4]:
+        step(node)
+    node.kill9()
+    return node
+
+
+@pytest.mark.parametrize("moment", ["kill-before", "kill-after"])
+def test_dying_at_each_hardware_write_of_a_recovery(moment):
+    for nth in range(1, 1000):
+        with with_stored_workloads() as node:
             node.sim.control("wipe")
             node.sim.control("reset")
-            node.sim.control(f"fault write {nth} kill-after")
-            node.spawn()
-            wait_for(lambda: node.answers() or node.daemon.poll() is not None, "the daemon to answer or die")
-            died = node.daemon.poll() is not None
-            if died:
-                node.wait_dead()
+            node.sim.control(f"fault write {nth} {moment}")
+            lived = until_it_answers_or_dies(node)
+            assert lived == (node.sim.writes() < nth), nth
+            if not lived:
                 node.sim.control("reset")
                 node.start()
-            node.assert_consistent({"1", "2", "3", "4"})
-            if not died:
+            assert_whole(node, 4)
+            if lived:
                 return
     raise AssertionError("the recovery never ended")
+
+
+@pytest.mark.parametrize("wiped", [False, True], ids=["after a kill", "after a reboot"])
+def test_dying_at_each_disk_call_of_a_recovery(wiped):
+    for nth in range(1, 1000):
+        with with_stored_workloads(faulty_disk=True) as node:
+            if wiped:
+                node.sim.control("wipe")
+            node.disk.set(at=nth, kind=Disk.KILL)
+            lived = until_it_answers_or_dies(node)
+            node.disk.set()
+            if not lived:
+                node.start()
+            assert_whole(node, 4)
+            if lived:
+                return
+    raise AssertionError("the recovery never ended")
+
+
+def test_dying_at_each_disk_call_of_the_first_start_ever():
+    for nth in range(1, 1000):
+        with Node(config=CONFIG, faulty_disk=True, start=False) as node:
+            node.disk.set(at=nth, kind=Disk.KILL)
+            lived = until_it_answers_or_dies(node)
+            node.disk.set()
+            if not lived:
+                node.start()
+            assert_whole(node, 0)
+            STEPS[0](node)
+            assert_whole(node, 1)
+            if lived:
+                assert nth > 5, nth
+                return
+    raise AssertionError("the start never ended")
+
+
+@pytest.mark.parametrize("file", ["hardware", "disk"])
+def test_dying_at_each_write_of_a_stop(file):
+    """SIGTERM takes nothing from the hardware and folds the log into the database."""
+    for nth in range(1, 1000):
+        with Node(config=CONFIG, faulty_disk=True) as node:
+            for step in STEPS[:4]:
+                step(node)
+            node.sim.control("reset")
+            if file == "hardware":
+                node.sim.control(f"fault write {nth} kill-before")
+            else:
+                node.disk.set(at=nth, kind=Disk.KILL)
+            status = node.terminate()
+            assert status in (0, -9), node.journal()
+            node.sim.control("reset")
+            node.disk.set()
+            node.start()
+            assert_whole(node, 4)
+            if status == 0:
+                return
+    raise AssertionError("the stop never ended")

@@ -9,31 +9,66 @@ import time
 from harness import Node, Refused
 
 CLIENTS = 8
+ASKS = [(1, 1), (0, 0), (3, 1), (2, 2)]  # max, min
 
 
 class Client(threading.Thread):
-    """Creates and deletes workloads on its own CPU until the daemon is gone, and remembers what it was told."""
+    """Creates, patches and deletes workloads on its own CPU until the daemon is gone, and remembers what it was told."""
 
     def __init__(self, node, index, owned, seed):
         super().__init__()
         self.node, self.index, self.random = node, index, random.Random(seed)
-        self.owned = set(owned)   # acknowledged and not deleted
-        self.unsure = None        # "create" or the id of a delete that was not answered
+        self.owned = dict(owned)  # acknowledged and not deleted: what was asked for by id
+        self.unsure = None        # what was not answered: ("create", None, ask), ("patch", id, ask), ("delete", id, None)
+        self.answers = 0
+        self.wrong = None
 
     def run(self):
-        while self.unsure is None:
-            doing = self.random.choice(sorted(self.owned)) if self.owned else "create"
+        while self.unsure is None and self.wrong is None:
+            id = self.random.choice(sorted(self.owned)) if self.owned else None
+            ask = self.random.choice(ASKS)
+            doing = "create" if id is None else self.random.choice(["patch", "delete"])
             try:
-                if doing == "create":
-                    most, least = self.random.choice([(1, 1), (0, 0), (3, 1)])
-                    self.owned.add(self.node.create(str(self.index), most, least)["id"])
-                else:
-                    self.node.delete(doing)
-                    self.owned.discard(doing)
+                self.do(doing, id, ask)
+                self.answers += 1
             except Refused as refused:
-                assert refused.status in (409, 503), refused
+                if refused.status not in (409, 503):
+                    self.wrong = refused
             except (OSError, http.client.HTTPException):
-                self.unsure = doing
+                self.unsure = (doing, id, ask)
+            except Exception as error:  # noqa: BLE001 - the test looks at it
+                self.wrong = error
+
+    def do(self, doing, id, ask):
+        if doing == "create":
+            self.owned[self.node.create(str(self.index), *ask)["id"]] = ask
+        elif doing == "patch":
+            self.node.call("PATCH", f"/v1/workloads/{id}", {"cache": {"max": ask[0], "min": ask[1]}})
+            self.owned[id] = ask
+        else:
+            self.node.delete(id)
+            del self.owned[id]
+
+    def assert_told_the_truth(self, found):
+        """What it was told is so; what it was not told is wholly so or not at all."""
+        assert self.wrong is None, self.wrong
+        if found == self.owned:
+            return
+        doing, id, ask = self.unsure
+        if doing == "create":
+            [new] = set(found) - set(self.owned)
+            assert found == {**self.owned, new: ask}
+        elif doing == "patch":
+            assert found == {**self.owned, id: ask}
+        else:
+            assert found == {other: was for other, was in self.owned.items() if other != id}
+
+
+def found_by_client(node):
+    found = [{} for _ in range(CLIENTS)]
+    for workload in node.list():
+        found[int(workload["core_ids"][0])][workload["id"]] = (workload["cache"]["max"], workload["cache"]["min"])
+    return found
 
 
 def test_whatever_was_acknowledged_is_there_after_every_kill():
@@ -41,12 +76,11 @@ def test_whatever_was_acknowledged_is_there_after_every_kill():
     seed = int(os.environ.get("NRD_KILL_SEED", time.time_ns() % 1_000_000))
     print(f"NRD_KILL_SEED={seed}")
     dice = random.Random(seed)
+    answers = 0
     with Node(config="[cache_pools]\nshrink = true\n", start=False) as node:
-        owned = [set() for _ in range(CLIENTS)]
-        for _ in range(rounds):
-            node.start()
-            listed = {w["id"]: int(w["core_ids"][0]) for w in node.list()}
-            owned = [{id for id, cpu in listed.items() if cpu == index} for index in range(CLIENTS)]
+        owned = [{} for _ in range(CLIENTS)]
+        node.start()
+        for turn in range(rounds):
             clients = [Client(node, index, owned[index], dice.random()) for index in range(CLIENTS)]
             for client in clients:
                 client.start()
@@ -54,13 +88,13 @@ def test_whatever_was_acknowledged_is_there_after_every_kill():
             node.kill9()
             for client in clients:
                 client.join()
+            if dice.random() < 0.25:
+                node.sim.control("wipe")  # a power cut
             node.start()
-            ids = {workload["id"]: int(workload["core_ids"][0]) for workload in node.list()}
-            node.assert_consistent(ids)
+            owned = found_by_client(node)
             for client in clients:
-                mine = {id for id, cpu in ids.items() if cpu == client.index}
-                if client.unsure == "create":
-                    assert client.owned <= mine and len(mine - client.owned) <= 1, (client.owned, mine)
-                else:
-                    assert mine in (client.owned, client.owned - {client.unsure}), (client.owned, mine)
-            node.kill9()
+                client.assert_told_the_truth(owned[client.index])
+            node.assert_consistent([id for mine in owned for id in mine])
+            answers += sum(client.answers for client in clients)
+        print(f"{rounds} rounds, {answers} answers")
+        assert answers > rounds

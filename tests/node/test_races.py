@@ -1,7 +1,9 @@
 """Clients at once. Run with ThreadSanitizer as well."""
 
+import http.client
 import threading
 
+import pytest
 from harness import Node, Refused
 
 
@@ -23,20 +25,52 @@ def at_once(count, act):
     return outcomes
 
 
-def test_of_eight_clients_that_want_one_cpu_exactly_one_gets_it():
+@pytest.mark.parametrize("clients", [2, 8])
+def test_of_clients_that_want_one_cpu_exactly_one_gets_it(clients):
     with Node() as node:
         for _ in range(10):
-            outcomes = at_once(8, lambda _: node.create("4", 1, 1))
+            outcomes = at_once(clients, lambda _: node.create(["3-4"], 1, 1))
             won = [outcome for outcome in outcomes if isinstance(outcome, dict)]
             assert len(won) == 1, outcomes
             for outcome in outcomes:
                 if outcome is won[0]:
                     continue
-                assert isinstance(outcome, Refused) and outcome.status == 400
+                assert isinstance(outcome, Refused) and outcome.status == 400, outcome
                 assert outcome.text == ("Failed to validate workload. Reason: Workload validation in database failed. "
-                                        "Details: CPU list [4] has been assigned\n")
+                                        "Details: CPU list [3 4] has been assigned\n")
             node.assert_consistent({won[0]["id"]})
             node.delete(won[0]["id"])
+        node.assert_consistent(set())
+        assert node.terminate() == 0, node.journal()
+
+
+def test_of_clients_whose_cpus_overlap_no_two_get_the_same():
+    with Node() as node:
+        for _ in range(5):
+            outcomes = at_once(8, lambda index: node.create([f"{index}-{index + 1}"], 0, 0))
+            won = [outcome["id"] for outcome in outcomes if isinstance(outcome, dict)]
+            assert 3 <= len(won) <= 4, outcomes  # pairs of nine CPUs in a row
+            node.assert_consistent(won)
+            for id in won:
+                node.delete(id)
+
+
+def test_of_clients_with_one_uuid_exactly_one_gets_it():
+    with Node() as node:
+        outcomes = at_once(8, lambda index: node.create(str(index), 1, 1, uuid="mine"))
+        won = [outcome for outcome in outcomes if isinstance(outcome, dict)]
+        assert len(won) == 1, outcomes
+        assert all("UUID mine already exists" in outcome.text for outcome in outcomes if outcome is not won[0])
+        node.assert_consistent({won[0]["id"]})
+
+
+def test_of_clients_that_delete_one_workload_exactly_one_has_done_it():
+    with Node() as node:
+        id = node.create("4", 2, 2)["id"]
+        outcomes = at_once(8, lambda _: node.delete(id))
+        assert outcomes.count(None) == 1, outcomes
+        assert all(outcome.status == 404 for outcome in outcomes if outcome is not None)
+        node.assert_consistent(set())
 
 
 def test_clients_that_create_read_and_delete_at_once_leave_nothing_behind():
@@ -50,3 +84,50 @@ def test_clients_that_create_read_and_delete_at_once_leave_nothing_behind():
         assert at_once(8, work) == [True] * 8
         node.assert_consistent(set())
         assert node.terminate() == 0, node.journal()
+
+
+def test_a_stop_under_load_answers_what_was_begun_and_keeps_what_was_acknowledged():
+    with Node(ways=20, closids=16) as node:
+        created, deleted, unanswered = [set() for _ in range(8)], [set() for _ in range(8)], [None] * 8
+        first = threading.Barrier(9)
+
+        def work(index):
+            created[index].add(node.create(str(index), 1, 1)["id"])
+            first.wait()
+            while True:
+                there = created[index] - deleted[index]
+                try:
+                    if there:
+                        unanswered[index] = id = there.pop()
+                        node.delete(id)
+                        deleted[index].add(id)
+                    else:
+                        unanswered[index] = "create"
+                        created[index].add(node.create(str(index), 1, 1)["id"])
+                    unanswered[index] = None
+                except Refused as refused:
+                    assert refused.status == 503 and refused.text == "The service is stopping.\n", refused
+                    unanswered[index] = None
+                    return True
+                except (OSError, http.client.HTTPException):
+                    return True
+
+        def stop(_):
+            first.wait()
+            return node.terminate()
+
+        outcomes = at_once(9, lambda index: work(index) if index < 8 else stop(index))
+        assert outcomes == [True] * 8 + [0], (outcomes, node.journal())
+        held = node.plain()
+        node.start()
+        assert node.plain() == held
+        for index in range(8):
+            found = {workload["id"] for workload in node.list() if workload["core_ids"] == [str(index)]}
+            sure = created[index] - deleted[index]
+            if unanswered[index] is None:
+                assert found == sure
+            elif unanswered[index] == "create":
+                assert sure <= found and len(found - sure) <= 1
+            else:
+                assert found in (sure, sure - {unanswered[index]})
+        node.assert_consistent()
