@@ -49,3 +49,67 @@ TEST_CASE("a node without ways to give says what is missing") {
   CHECK(drawn(R"({"capabilities": {"l3_cat": null, "missing": ["L3 CAT: the CPU has none"]}})", "[]") ==
         "This node has no L3 ways to give.\n  L3 CAT: the CPU has none\n");
 }
+
+TEST_CASE("one guarantee is drawn from all that the daemon says") {
+  CHECK(drawn(R"({"revision": 3, "boot_id": "b", "cpus": {"possible": "0-7", "online": "0-7"},
+    "capabilities": {"l3_cat": {"classes": 16, "ways": 11, "min_ways": 1, "shared_with_io": {"mask": "600", "ways": 2}},
+                     "missing": []},
+    "layout": {"os": {"mask": "1", "ways": 1}, "guarantee": {"mask": "3e", "ways": 5},
+               "besteffort": {"mask": "1c0", "ways": 3}, "shared": {"mask": "200", "ways": 1},
+               "infra": {"mask": "400", "ways": 1}},
+    "classes": {"total": 16, "used": 2},
+    "caches": [
+      {"id": 0, "socket": 0, "cpus": "0-3", "os": {"mask": "f", "ways": 4}, "free": {"mask": "1ce", "ways": 6},
+       "foreign": [], "workloads": [{"id": "7", "cos_name": "COS1", "pool": "guarantee",
+                                     "ways": {"mask": "30", "ways": 2}}]},
+      {"id": 1, "socket": 1, "cpus": "4-7", "os": {"mask": "7ff", "ways": 11}, "free": {"mask": "3ff", "ways": 10},
+       "foreign": [], "workloads": []}]})",
+              R"([{"id": "7", "core_ids": ["2", "3"], "status": "Successful", "cos_name": "COS1",
+                   "rdt": {"cache": {"max": 2, "min": 2}, "mba": {}}, "origin": "REST", "cache": {"max": 2, "min": 2},
+                   "pool": "guarantee", "granted_ways": {"0": {"mask": "30", "ways": 2}}}])") ==
+        "cache 0   socket 0   CPUs 0-3\n"
+        "   way  0 1 2 3 4 5 6 7 8 9 10\n"
+        " owner  O O O O A A . . . . .\n"
+        "  pool  o g g g g g b b b s i\n"
+        "\n"
+        "cache 1   socket 1   CPUs 4-7\n"
+        "   way  0 1 2 3 4 5 6 7 8 9 10\n"
+        " owner  O O O O O O O O O O O\n"
+        "  pool  o g g g g g b b b s i\n"
+        "\n"
+        "  O  OS: all ways below the first one in use (COS0)      .  free      x  others'\n"
+        "  A  workload 7: guarantee, COS1, CPUs 2,3\n"
+        "  pools: o OS floor, g guarantee, b best effort, s shared, i infra\n");
+}
+
+TEST_CASE("every sentence about what is missing has its line") {
+  CHECK(drawn(R"({"capabilities": {"l3_cat": null, "missing": ["L3 CAT: none", "the tree\nis gone"]},
+                  "layout": null, "caches": [{"id": 0, "socket": null, "cpus": "0"}]})",
+              "[]") == "This node has no L3 ways to give.\n  L3 CAT: none\n  the tree?is gone\n");
+  CHECK(drawn("{}", "[]") == "This node has no L3 ways to give.\n");
+}
+
+TEST_CASE("a uuid cannot forge a line or speak to the terminal") {
+  const std::string picture =
+      drawn(kNode, R"([{"id": "1", "core_ids": ["4"], "status": "Successful", "cos_name": "COS2",
+      "pool": "guarantee", "uuid": "a\r\n  B  workload 9\u001b[2J\u007f\t\u0008"}])");
+  CHECK(picture.find("uuid a??  B  workload 9?[2J???\n") != std::string::npos);
+  for (const char c : picture) CHECK((c == '\n' || (c >= 0x20 && c < 0x7f)));
+}
+
+TEST_CASE("a uuid cannot speak to the terminal with eight-bit control characters") {
+  // U+009B is CSI, the eight-bit form of ESC [, and U+0085 a line end.
+  const std::string picture =
+      drawn(kNode, R"([{"id": "1", "core_ids": ["4"], "status": "Successful", "cos_name": "COS2",
+      "pool": "guarantee", "uuid": "a\u009b2J\u0085b"}])");
+  CHECK(picture.find("\xc2\x9b") == std::string::npos);
+  CHECK(picture.find("\xc2\x85") == std::string::npos);
+}
+
+TEST_CASE("without its colours a coloured drawing is the plain one") {
+  std::string picture = drawn(kNode, kWorkloads, Colour::Yes);
+  for (size_t at = picture.find('\x1b'); at != std::string::npos; at = picture.find('\x1b')) {
+    picture.erase(at, picture.find('m', at) + 1 - at);
+  }
+  CHECK(picture == drawn(kNode, kWorkloads));
+}

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <regex>
+#include <tuple>
+#include <vector>
 
 #include "base/file.h"
 
@@ -34,9 +36,10 @@ TEST_CASE("the shipped file names every key with its default") {
 }
 
 TEST_CASE("what is set is taken") {
-  const auto config = parse_config("[server]\ndebug = true\n[cache_pools]\nshrink = true\nguarantee = 7\n"
-                                   "[drift]\ninterval_seconds = 0\n[log]\nlevel = \"debug\"\n",
-                                   "x");
+  const auto config = parse_config(
+      "[server]\ndebug = true\n[cache_pools]\nshrink = true\nguarantee = 7\n"
+      "[drift]\ninterval_seconds = 0\n[log]\nlevel = \"debug\"\n",
+      "x");
   REQUIRE(config);
   CHECK(config->server.debug);
   CHECK(config->shrink);
@@ -50,20 +53,17 @@ TEST_CASE("a wrong key, type or value is refused with file and line") {
     const char* text;
     const char* says;
   };
-  for (const Row& row : {Row{"[server]\ndebugg = true\n", "f:2: unknown key server.debugg"},
-                         Row{"\n[servers]\n", "f:2: unknown section [servers]"},
-                         Row{"debug = true\n", "f:1: unknown section [debug]"},
-                         Row{"server = 1\n", "f:1: server: expected a section"},
-                         Row{"[server]\ndebug = 1\n", "f:2: server.debug: expected true or false"},
-                         Row{"[server]\ndebug_port = 0\n", "from 1 to 65535, not 0"},
-                         Row{"[server]\ndebug_port = 65536\n", "from 1 to 65535, not 65536"},
-                         Row{"[server]\nunix_socket = \"nrd.sock\"\n", "absolute path"},
-                         Row{"[cache_pools]\nos = -1\n", "from 0 to 32"},
-                         Row{"[cache_pools]\nos = 1.5\n", "from 0 to 32"},
-                         Row{"[drift]\ninterval_seconds = 86401\n", "from 0 to 86400"},
-                         Row{"[log]\nlevel = \"loud\"\n", "f:2: log.level"},
-                         Row{"[server]\ndebug = true\ndebug = true\n", "f:3:"},
-                         Row{"[server\n", "f:1:"}}) {
+  for (const Row& row :
+       {Row{"[server]\ndebugg = true\n", "f:2: unknown key server.debugg"},
+        Row{"\n[servers]\n", "f:2: unknown section [servers]"}, Row{"debug = true\n", "f:1: unknown section [debug]"},
+        Row{"server = 1\n", "f:1: server: expected a section"},
+        Row{"[server]\ndebug = 1\n", "f:2: server.debug: expected true or false"},
+        Row{"[server]\ndebug_port = 0\n", "from 1 to 65535, not 0"},
+        Row{"[server]\ndebug_port = 65536\n", "from 1 to 65535, not 65536"},
+        Row{"[server]\nunix_socket = \"nrd.sock\"\n", "absolute path"}, Row{"[cache_pools]\nos = -1\n", "from 0 to 32"},
+        Row{"[cache_pools]\nos = 1.5\n", "from 0 to 32"}, Row{"[drift]\ninterval_seconds = 86401\n", "from 0 to 86400"},
+        Row{"[log]\nlevel = \"loud\"\n", "f:2: log.level"}, Row{"[server]\ndebug = true\ndebug = true\n", "f:3:"},
+        Row{"[server\n", "f:1:"}}) {
     CAPTURE(row.text);
     const auto config = parse_config(row.text, "f");
     REQUIRE_FALSE(config);
@@ -86,3 +86,74 @@ TEST_CASE("the debug port never faces a network") {
 }
 
 TEST_CASE("a file that is named must be there") { CHECK_FALSE(daemon::load_config("/nonexistent/nrd.toml")); }
+
+TEST_CASE("every key refuses a wrong type and names its line") {
+  for (const auto& [section, key, wrong] :
+       std::vector<std::tuple<const char*, const char*, const char*>>{{"server", "debug", "\"true\""},
+                                                                      {"server", "debug_port", "\"1\""},
+                                                                      {"server", "debug_port", "true"},
+                                                                      {"server", "tls_port", "1.0"},
+                                                                      {"server", "tls_port", "0"},
+                                                                      {"server", "tls_port", "65536"},
+                                                                      {"server", "address", "1"},
+                                                                      {"server", "unix_socket", "1"},
+                                                                      {"server", "unix_socket", "\"\""},
+                                                                      {"state", "directory", "1"},
+                                                                      {"state", "directory", "\"rel\""},
+                                                                      {"cache_pools", "os", "\"1\""},
+                                                                      {"cache_pools", "os", "33"},
+                                                                      {"cache_pools", "guarantee", "33"},
+                                                                      {"cache_pools", "guarantee", "[1]"},
+                                                                      {"cache_pools", "besteffort", "-1"},
+                                                                      {"cache_pools", "shared", "33"},
+                                                                      {"cache_pools", "infra", "-1"},
+                                                                      {"cache_pools", "infra", "33"},
+                                                                      {"cache_pools", "shrink", "1"},
+                                                                      {"drift", "interval_seconds", "-1"},
+                                                                      {"drift", "interval_seconds", "1e1"},
+                                                                      {"log", "level", "6"},
+                                                                      {"log", "level", "\"INFO\""}}) {
+    const std::string text = "# one\n# two\n[" + std::string(section) + "]\n# four\n" + key + " = " + wrong + "\n";
+    CAPTURE(text);
+    const auto config = parse_config(text, "/etc/name.toml");
+    REQUIRE_FALSE(config);
+    CAPTURE(config.error().message);
+    CHECK(config.error().message.starts_with("/etc/name.toml:5: " + std::string(section) + "." + key + ": expected "));
+    CHECK(config.error().message.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("the limits of a range are within it") {
+  const auto least =
+      parse_config("[server]\ndebug_port = 1\n[cache_pools]\nos = 0\n[drift]\ninterval_seconds = 0\n", "x");
+  REQUIRE(least);
+  CHECK(least->server.debug_port == 1);
+  CHECK(least->pools.os == 0U);
+  const auto most =
+      parse_config("[server]\ndebug_port = 65535\n[cache_pools]\nos = 32\n[drift]\ninterval_seconds = 86400\n", "x");
+  REQUIRE(most);
+  CHECK(most->server.debug_port == 65535);
+  CHECK(most->pools.os == 32U);
+  CHECK(most->drift_interval.count() == 86400);
+}
+
+TEST_CASE("what is no TOML is refused with the line where it breaks") {
+  for (const auto& [text, line] : std::vector<std::pair<std::string, int>>{{"[log]\nlevel = \"info\n", 2},
+                                                                           {"[log]\n\nlevel\n", 3},
+                                                                           {"[log]\n[log]\n", 2},
+                                                                           {"[log]\nlevel = \n", 2},
+                                                                           {"\xff\n", 1},
+                                                                           {std::string("[log]\n\0", 7), 2}}) {
+    CAPTURE(text);
+    const auto config = parse_config(text, "f");
+    REQUIRE_FALSE(config);
+    CAPTURE(config.error().message);
+    CHECK(config.error().message.starts_with("f:" + std::to_string(line) + ": "));
+  }
+}
+
+TEST_CASE("without debug any address will do") {
+  Config config;
+  config.server.address = "0.0.0.0";
+  CHECK(daemon::check(config));
+}

@@ -15,15 +15,26 @@ TEST_CASE("the L3 line is found among padding and other resources") {
   CHECK(parse_l3("    L3:0=7ff;4=f\n    L2:0=3\n") == expected);
 }
 
+TEST_CASE("the caches of an L3 line stand in any order and may be one") {
+  CHECK(parse_l3("    L3:0=7ff;1=7ff\n    MB:0=100;1=100\n") ==
+        Ways{{CacheId{0}, WayMask(0x7ff)}, {CacheId{1}, WayMask(0x7ff)}});
+  CHECK(parse_l3("L3:12=1;3=2;0=4\n") ==
+        Ways{{CacheId{0}, WayMask(4)}, {CacheId{3}, WayMask(2)}, {CacheId{12}, WayMask(1)}});
+  CHECK(parse_l3("L3:0=fffff\n") == Ways{{CacheId{0}, WayMask(0xfffff)}});
+  CHECK(parse_l3("L3:0=ffffffff\n") == Ways{{CacheId{0}, WayMask(0xffffffff)}});
+}
+
 TEST_CASE("a schemata that was cut off is refused") {
-  for (const char* text : {"", "L3:0=7ff;1=7", "    L", "MB:0=100\n", "L3:\n", "L3:0\n", "L3:0=\n", "L3:0=7ff;\n"}) {
+  for (const char* text : {"", "L3:0=7ff;1=7", "    L", "MB:0=100\n", "L3:\n", "L3:0\n", "L3:0=\n", "L3:0=7ff;\n",
+                           "L3:0=7ff;1\n", "L3:0=7ff;1=\n"}) {
     INFO("schemata \"" << text << "\"");
     CHECK_FALSE(parse_l3(text).has_value());
   }
 }
 
 TEST_CASE("a schemata that says something impossible is refused") {
-  for (const char* text : {"L3:0=0\n", "L3:0=zz\n", "L3:a=f\n", "L3:0=f;0=f0\n", "L3:0=1ffffffff\n", "L3CODE:0=f\n"}) {
+  for (const char* text : {"L3:0=0\n", "L3:0=zz\n", "L3:a=f\n", "L3:0=f;0=f0\n", "L3:0=1ffffffff\n", "L3CODE:0=f\n",
+                           "L3CODE:0=7ff\n    L3DATA:0=7ff\n", "L3:0=-1\n", "L3:-1=f\n", "L3:0=0xf\n", "L3:0=f f\n"}) {
     INFO("schemata \"" << text << "\"");
     CHECK_FALSE(parse_l3(text).has_value());
   }
@@ -72,8 +83,9 @@ TEST_CASE("info that was cut off is refused") {
 
 TEST_CASE("only names that libpqos gives are classes") {
   CHECK(class_of("COS1") == ClosId{1});
-  CHECK(class_of("COS15") == ClosId{15});
-  for (const char* name : {"COS", "COS0", "COS01", "COS1x", "cos1", "theirs", "", "COS-1", "COS99999999999"}) {
+  CHECK(class_of("COS16") == ClosId{16});
+  for (const char* name :
+       {"COS", "COS0", "COS01", "COS1x", "cos1", "theirs", "", "COS-1", "COS99999999999", "COS+1", "COS 1", "COS1/"}) {
     INFO("group \"" << name << "\"");
     CHECK(class_of(name) == std::nullopt);
   }

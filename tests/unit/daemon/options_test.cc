@@ -1,0 +1,148 @@
+#include "daemon/options.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <vector>
+
+using namespace nrd;
+using daemon::Exit;
+using daemon::Options;
+
+namespace {
+
+// A configuration file that is gone at the end of the test.
+class TempFile {
+ public:
+  explicit TempFile(const std::string& text) {
+    const int fd = ::mkstemp(path_.data());
+    REQUIRE(fd >= 0);
+    ::close(fd);
+    std::ofstream(path_) << text;
+  }
+  ~TempFile() { ::unlink(path_.c_str()); }
+  TempFile(const TempFile&) = delete;
+  TempFile& operator=(const TempFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ = "/tmp/nrd-options-XXXXXX";
+};
+
+Result<Options> parsed(std::vector<std::string> words, std::optional<Exit>& exit) {
+  words.insert(words.begin(), "nrd");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  return daemon::parse_options(static_cast<int>(words.size()), argv.data(), exit);
+}
+
+Result<Options> parsed(std::vector<std::string> words) {
+  std::optional<Exit> exit;
+  Result<Options> options = parsed(std::move(words), exit);
+  CHECK_FALSE(exit);
+  return options;
+}
+
+constexpr const char* kText =
+    "[server]\ndebug_port = 1001\ntls_port = 1002\naddress = \"127.0.0.2\"\nunix_socket = \"/file.sock\"\n"
+    "[state]\ndirectory = \"/file\"\n[drift]\ninterval_seconds = 7\n";
+
+}  // namespace
+
+TEST_CASE("without flags the file says it all") {
+  const TempFile file(kText);
+  const auto options = parsed({"--config", file.path()});
+  REQUIRE(options);
+  CHECK(options->config == *daemon::parse_config(kText, "x"));
+  CHECK(options->config_file == file.path());
+  CHECK_FALSE(options->check_only);
+}
+
+TEST_CASE("a flag wins over the file and leaves the other keys alone") {
+  const TempFile file(kText);
+  const auto all = parsed({"--debug", "--debug-port", "2001", "--tls-port=2002", "--address", "::1", "--unix-socket",
+                           "/flag.sock", "--state-dir", "/flag", "--check-config", "--config", file.path()});
+  REQUIRE(all);
+  CHECK(all->check_only);
+  CHECK(all->config.server == daemon::Config::Server{true, 2001, "::1", 2002, "/flag.sock"});
+  CHECK(all->config.state_directory == "/flag");
+  CHECK(all->config.drift_interval.count() == 7);
+
+  const auto one = parsed({"--config", file.path(), "--debug-port", "2001"});
+  REQUIRE(one);
+  CHECK(one->config.server == daemon::Config::Server{false, 2001, "127.0.0.2", 1002, "/file.sock"});
+}
+
+TEST_CASE("an absent flag does not switch debug off that the file switched on") {
+  const TempFile file("[server]\ndebug = true\n");
+  const auto options = parsed({"--config", file.path()});
+  REQUIRE(options);
+  CHECK(options->config.server.debug);
+}
+
+TEST_CASE("a wrong command line exits with 2") {
+  const TempFile file("");
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"--bogus"},
+                                                                                     {"stray"},
+                                                                                     {"--config"},
+                                                                                     {"--debug-port"},
+                                                                                     {"--debug-port", "0"},
+                                                                                     {"--debug-port", "65536"},
+                                                                                     {"--debug-port", "-1"},
+                                                                                     {"--debug-port", "http"},
+                                                                                     {"--tls-port", "0"},
+                                                                                     {"--tls-port", "65536"}}) {
+    CAPTURE(words.back());
+    std::vector<std::string> line{"--config", file.path()};
+    line.insert(line.end(), words.begin(), words.end());
+    std::optional<Exit> exit;
+    (void)parsed(line, exit);
+    REQUIRE(exit);
+    CHECK(exit->code == 2);
+  }
+}
+
+TEST_CASE("asking for help or the version exits with 0") {
+  for (const std::string flag : {"--help", "--version"}) {
+    CAPTURE(flag);
+    std::optional<Exit> exit;
+    (void)parsed({flag}, exit);
+    REQUIRE(exit);
+    CHECK(exit->code == 0);
+  }
+}
+
+TEST_CASE("a file that is named and missing is an error with its path") {
+  const auto options = parsed({"--config", "/nonexistent/nrd.toml"});
+  REQUIRE_FALSE(options);
+  CHECK(options.error().message.find("/nonexistent/nrd.toml") != std::string::npos);
+}
+
+TEST_CASE("an error in the file is told with the path and the line") {
+  const TempFile file("[server]\n\ndebug_port = 0\n");
+  const auto options = parsed({"--config", file.path()});
+  REQUIRE_FALSE(options);
+  CHECK(options.error().message.starts_with(file.path() + ":3: "));
+}
+
+TEST_CASE("flags and file together must not open the debug port to a network") {
+  const TempFile debug("[server]\ndebug = true\n");
+  CHECK_FALSE(parsed({"--config", debug.path(), "--address", "0.0.0.0"}));
+  const TempFile open("[server]\naddress = \"0.0.0.0\"\n");
+  CHECK_FALSE(parsed({"--config", open.path(), "--debug"}));
+  CHECK(parsed({"--config", open.path(), "--debug", "--address", "127.0.0.1"}));
+  CHECK(parsed({"--config", open.path()}));
+}
+
+TEST_CASE("paths given as flags are absolute like those in the file") {
+  const TempFile file("");
+  for (const std::string flag : {"--unix-socket", "--state-dir"}) {
+    CAPTURE(flag);
+    std::optional<Exit> exit;
+    const auto options = parsed({"--config", file.path(), flag, "relative"}, exit);
+    CHECK((!options || exit));
+  }
+}
