@@ -1,9 +1,11 @@
 #include "cli/draw.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <vector>
 
+#include "base/control.h"
 #include "base/way_mask.h"
 
 namespace nrd::cli {
@@ -18,7 +20,11 @@ std::string text_of(const json::Value* value) {
   if (value == nullptr) return {};
   if (const std::string* text = value->as_string()) {
     std::string clean;
-    for (const char c : *text) clean += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+    for (std::string_view rest = *text; !rest.empty();) {
+      const size_t control = control_length(rest);
+      clean += control > 0 ? '?' : rest[0];
+      rest.remove_prefix(std::max<size_t>(control, 1));
+    }
     return clean;
   }
   return value->literal() != nullptr ? *value->literal() : std::string();

@@ -157,6 +157,11 @@ Result<void> check(const Config& config) {
                                            ", but the debug port has no authentication and serves loopback only "
                                            "(127.0.0.1 or ::1)");
   }
+  for (const auto& [key, path] : {std::pair{"state.directory", &config.state_directory},
+                                  std::pair{"server.unix_socket", &config.server.unix_socket}}) {
+    if (path->starts_with('/')) continue;
+    return fail(ErrorCode::BadRequest, std::string(key) + " is " + *path + ", expected an absolute path");
+  }
   return {};
 }
 

@@ -37,7 +37,7 @@ Result<Config> parse_config(const std::string& text, const std::string& name);
 // Reads and parses a file. A missing file is an error.
 Result<Config> load_config(const std::string& path);
 
-// Rules that flags can break as well: the debug port is for loopback only. Empty: all is well.
+// Rules that flags can break as well: the debug port is for loopback only, and paths are absolute.
 Result<void> check(const Config& config);
 
 }  // namespace nrd::daemon

@@ -10,6 +10,7 @@
 
 #include "api/v1/nearest.h"
 #include "api/v1/rmd.h"
+#include "base/control.h"
 
 namespace nrd::v1 {
 namespace {
@@ -219,8 +220,9 @@ Result<std::string> parse_uuid(const Value& value) {
   constexpr std::string_view kAllowed = "a string of at most 256 bytes without control characters";
   const std::string* text = value.as_string();
   if (!text) return wrong_type("/uuid", value, kAllowed);
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
-  if (text->size() > kMaxUuid || std::any_of(text->begin(), text->end(), is_control)) {
+  bool has_control = false;
+  for (size_t i = 0; i < text->size(); ++i) has_control |= control_length(std::string_view(*text).substr(i)) > 0;
+  if (text->size() > kMaxUuid || has_control) {
     return fail_at(ErrorCode::BadRequest, "/uuid", "is too long or has control characters", std::string(kAllowed));
   }
   return *text;

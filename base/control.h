@@ -1,0 +1,19 @@
+// Control characters in UTF-8: what must not reach a terminal or be part of a name.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace nrd {
+
+// Bytes of the control character that `text` begins with; 0 if it begins with none. One for U+0000 to U+001F and
+// U+007F, two for U+0080 to U+009F, among them the eight-bit forms of terminal escapes.
+constexpr size_t control_length(std::string_view text) {
+  if (text.empty()) return 0;
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x20 || first == 0x7f) return 1;
+  if (first != 0xc2 || text.size() < 2) return 0;
+  return static_cast<unsigned char>(text[1]) < 0xa0 ? 2 : 0;
+}
+
+}  // namespace nrd
