@@ -121,6 +121,7 @@ Result<void> Writer::converge(const NodeState& wanted) {
   claimed.baselines = state_.baselines;
   const Setting setting = setting_of(claimed);
   const Result<void> converged = hardware_.converge(setting);
+  settled_ = converged.has_value();
   if (!converged) return converged;
   state_.observed = overlaid(std::move(state_.observed), setting);
   state_.health.hardware_problem.clear();
@@ -259,8 +260,10 @@ Result<void> Writer::resolve_unknown() {
   const Result<uint64_t> revision = store_.reopen();
   if (!revision) {
     state_.health.writes_frozen = true;
-    // Readers keep seeing what was acknowledged.
+    // Readers keep seeing what was acknowledged, and the hardware keeps saying it.
+    const bool hardware_moved = before_unknown_->workloads != state_.workloads;
     state_.workloads = before_unknown_->workloads;
+    if (hardware_moved) converge_back();
     log::error("WRITES_FROZEN", "the store cannot be opened again; no change is accepted until it can",
                {{"DETAIL", revision.error().detail}});
     return fail(ErrorCode::Frozen,
@@ -341,10 +344,12 @@ void Writer::repair() {
   }
   state_.observed = std::move(*observed);
   if (state_.facts.boot_id != boot_id) state_.baselines = {};
-  if (!differences(setting_of(state_), state_.observed).empty()) let_go_of_unused(setting_of(state_));
+  // What a failed write of ours left behind looks like somebody's change, but is ours to mend.
+  if (settled_ && !differences(setting_of(state_), state_.observed).empty()) let_go_of_unused(setting_of(state_));
   const std::vector<std::string> drifted = differences(setting_of(state_), state_.observed);
   const bool cold = unclaimed(setting_of(state_), state_.baselines, state_.observed) != Baselines{};
   if (drifted.empty() && !cold) {
+    settled_ = true;
     state_.health.hardware_problem.clear();
     return;
   }

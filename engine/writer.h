@@ -59,6 +59,8 @@ class Writer {
   plan::Shrink shrink_;
   NodeState state_;
   uint64_t next_id_ = 1;
+  // Whether the hardware took the last setting whole, so that what differs from it since is somebody else's doing.
+  bool settled_ = true;
   // The state before a commit whose outcome is unknown; while it is set, nothing is written.
   std::optional<NodeState> before_unknown_;
   std::optional<NodeState> after_unknown_;
