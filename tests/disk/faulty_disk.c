@@ -56,35 +56,35 @@ static int strike(int is_sync) {
 }
 
 #define NEXT(type, name) ((type)dlsym(RTLD_NEXT, name))
-#define FAIL_IF_STRUCK(meant, is_sync)              \
-  do {                                              \
+#define FAIL_IF_STRUCK(meant, is_sync)               \
+  do {                                               \
     const int error = (meant) ? strike(is_sync) : 0; \
-    if (error) {                                    \
-      errno = error;                                \
-      return -1;                                    \
-    }                                               \
+    if (error) {                                     \
+      errno = error;                                 \
+      return -1;                                     \
+    }                                                \
   } while (0)
 
 ssize_t write(int fd, const void* bytes, size_t size) {
   FAIL_IF_STRUCK(is_meant(fd), 0);
-  return NEXT(ssize_t (*)(int, const void*, size_t), "write")(fd, bytes, size);
+  return NEXT(ssize_t(*)(int, const void*, size_t), "write")(fd, bytes, size);
 }
 ssize_t pwrite(int fd, const void* bytes, size_t size, off_t at) {
   FAIL_IF_STRUCK(is_meant(fd), 0);
-  return NEXT(ssize_t (*)(int, const void*, size_t, off_t), "pwrite")(fd, bytes, size, at);
+  return NEXT(ssize_t(*)(int, const void*, size_t, off_t), "pwrite")(fd, bytes, size, at);
 }
 ssize_t pwrite64(int fd, const void* bytes, size_t size, off64_t at) {
   FAIL_IF_STRUCK(is_meant(fd), 0);
-  return NEXT(ssize_t (*)(int, const void*, size_t, off64_t), "pwrite64")(fd, bytes, size, at);
+  return NEXT(ssize_t(*)(int, const void*, size_t, off64_t), "pwrite64")(fd, bytes, size, at);
 }
 // What Python's os.pwritev calls.
 ssize_t pwritev2(int fd, const struct iovec* parts, int count, off_t at, int flags) {
   FAIL_IF_STRUCK(is_meant(fd), 0);
-  return NEXT(ssize_t (*)(int, const struct iovec*, int, off_t, int), "pwritev2")(fd, parts, count, at, flags);
+  return NEXT(ssize_t(*)(int, const struct iovec*, int, off_t, int), "pwritev2")(fd, parts, count, at, flags);
 }
 ssize_t pwritev64v2(int fd, const struct iovec* parts, int count, off64_t at, int flags) {
   FAIL_IF_STRUCK(is_meant(fd), 0);
-  return NEXT(ssize_t (*)(int, const struct iovec*, int, off64_t, int), "pwritev64v2")(fd, parts, count, at, flags);
+  return NEXT(ssize_t(*)(int, const struct iovec*, int, off64_t, int), "pwritev64v2")(fd, parts, count, at, flags);
 }
 int ftruncate(int fd, off_t size) {
   FAIL_IF_STRUCK(is_meant(fd), 0);

@@ -24,13 +24,9 @@ int FaultyTree::count(std::string what, pid_t writer, const std::function<int()>
   write_faults_.erase(found);
   int answer = 0;
   switch (fault.kind) {
-    case Fault::Kind::Errno:
-      return fault.error;
-    case Fault::Kind::Lie:
-      return 0;
-    case Fault::Kind::KillBefore:
-      kill(writer, SIGKILL);
-      return EINTR;
+    case Fault::Kind::Errno: return fault.error;
+    case Fault::Kind::Lie: return 0;
+    case Fault::Kind::KillBefore: kill(writer, SIGKILL); return EINTR;
     case Fault::Kind::KillAfter:
       answer = apply();
       kill(writer, SIGKILL);

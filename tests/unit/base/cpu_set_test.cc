@@ -10,8 +10,8 @@ TEST_CASE("a CPU list is read as the kernel writes it and printed in its canonic
     const char* text;
     const char* canonical;
   };
-  for (const Row& row : {Row{"0", "0"}, Row{"0-3,8", "0-3,8"}, Row{"3,1,2", "1-3"}, Row{"5-5", "5"},
-                         Row{"1,1,1", "1"}, Row{"63-65", "63-65"}, Row{"8191", "8191"}}) {
+  for (const Row& row : {Row{"0", "0"}, Row{"0-3,8", "0-3,8"}, Row{"3,1,2", "1-3"}, Row{"5-5", "5"}, Row{"1,1,1", "1"},
+                         Row{"63-65", "63-65"}, Row{"8191", "8191"}}) {
     CAPTURE(row.text);
     const auto set = CpuSet::parse(row.text);
     REQUIRE(set);

@@ -30,9 +30,8 @@ TEST_CASE("of two requests for the same CPU at once exactly one wins") {
   for (int round = 0; round < 50; ++round) {
     std::vector<std::future<Outcome>> racers;
     for (int i = 0; i < 4; ++i) {
-      racers.push_back(std::async(std::launch::async, [&engine] {
-        return submit(*engine, CreateWorkload{a_spec("3").ways(1, 1)});
-      }));
+      racers.push_back(std::async(std::launch::async,
+                                  [&engine] { return submit(*engine, CreateWorkload{a_spec("3").ways(1, 1)}); }));
     }
     std::optional<WorkloadId> winner;
     for (auto& racer : racers) {

@@ -71,10 +71,14 @@ class FakeHardware final : public Hardware {
   NodeFacts facts;
   Observed tree;
   uint64_t writes = 0;
-  std::optional<uint64_t> fail_at_write;  // that write is refused, once
+  std::optional<uint64_t> fail_at_write;      // that write is refused, once
+  std::optional<uint64_t> broken_from_write;  // that write and all after it are refused
 
  private:
-  bool fails() { return ++writes == fail_at_write; }
+  bool fails() {
+    ++writes;
+    return writes == fail_at_write || (broken_from_write && writes >= *broken_from_write);
+  }
 
   NodeShape shape_;
 };

@@ -32,10 +32,11 @@ TEST_CASE("pools follow the number of ways when nothing is configured") {
     const char* layout;
   };
   for (const Row& row : {Row{11, 1, "OGGGGGBBBSS"}, Row{12, 1, "OGGGGGBBBBSS"}, Row{20, 1, "OGGGGGGGGGGBBBBBBSSS"},
-                         Row{16, 1, "OGGGGGGGBBBBBSSS"}, Row{11, 2, "OOGGGGBBBSS"}, Row{4, 1, "OGBS"},
-                         Row{3, 1, "OGS"}, Row{2, 1, "OG"}, Row{1, 1, "O"}, Row{6, 2, "OOGGSS"}, Row{3, 2, "OO."}}) {
+                         Row{16, 1, "OGGGGGGGBBBBBSSS"}, Row{11, 2, "OOGGGGBBBSS"}, Row{4, 1, "OGBS"}, Row{3, 1, "OGS"},
+                         Row{2, 1, "OG"}, Row{1, 1, "O"}, Row{6, 2, "OOGGSS"}, Row{3, 2, "OO."}}) {
     CAPTURE(row.ways);
-    const Result<Layout> layout = plan_layout({.classes = 4, .ways = row.ways, .min_ways = row.min_ways, .shareable = {}}, {});
+    const Result<Layout> layout =
+        plan_layout({.classes = 4, .ways = row.ways, .min_ways = row.min_ways, .shareable = {}}, {});
     REQUIRE(layout);
     CHECK(drawn(*layout, row.ways) == row.layout);
   }
@@ -43,7 +44,8 @@ TEST_CASE("pools follow the number of ways when nothing is configured") {
 
 TEST_CASE("configured sizes win and the guarantee pool gets the rest") {
   const rdt::L3Cat cat{.classes = 16, .ways = 20, .min_ways = 1, .shareable = {}};
-  CHECK(drawn(*plan_layout(cat, {.os = 1, .guarantee = 10, .besteffort = 7, .shared = 2}), 20) == "OGGGGGGGGGGBBBBBBBSS");
+  CHECK(drawn(*plan_layout(cat, {.os = 1, .guarantee = 10, .besteffort = 7, .shared = 2}), 20) ==
+        "OGGGGGGGGGGBBBBBBBSS");
   CHECK(drawn(*plan_layout(cat, {.os = 2, .guarantee = {}, .besteffort = 0, .shared = 4, .infra = 3}), 20) ==
         "OOGGGGGGGGGGGSSSSIII");
 }

@@ -45,9 +45,7 @@ Spec a_random_spec(Dice& dice, const NodeShape& shape) {
   switch (dice.below(4)) {
     case 0: break;  // shared
     case 1: spec.cache.max = spec.cache.min = 1 + dice.below(shape.ways / 2); break;
-    default:
-      spec.cache.min = 1 + dice.below(3);
-      spec.cache.max = spec.cache.min + 1 + dice.below(shape.ways / 2);
+    default: spec.cache.min = 1 + dice.below(3); spec.cache.max = spec.cache.min + 1 + dice.below(shape.ways / 2);
   }
   return spec;
 }

@@ -159,8 +159,8 @@ TEST_CASE("a patch moves a workload between pools and CPUs") {
   CHECK(house.drawn(2, 0) == "......###..");
   REQUIRE(house.patch_ways(workload->id, 0, 0));
   CHECK(house.drawn(2, 0) == ".........##");
-  const auto moved = house.apply(PatchWorkload{
-      workload->id, {.core_ids = std::vector<std::string>{"9"}, .cpus = CpuSet{9}, .max = 1, .min = 1}});
+  const auto moved = house.apply(
+      PatchWorkload{workload->id, {.core_ids = std::vector<std::string>{"9"}, .cpus = CpuSet{9}, .max = 1, .min = 1}});
   REQUIRE(moved);
   CHECK(house.drawn(2, 0) == "###########");
   CHECK(house.drawn(2, 1) == ".....#.....");
@@ -264,6 +264,23 @@ TEST_CASE("every hardware write failing once leaves everything as it was") {
   CHECK(failures == 6);  // three masks (COS2 gives way), the OS on cache 1, two CPUs
 }
 
+TEST_CASE("what hardware that stays broken was left with is mended once it works again") {
+  for (uint64_t nth = 2; nth <= 6; ++nth) {
+    CAPTURE(nth);
+    House house;
+    const Observed before = house.hardware.tree;
+    house.hardware.broken_from_write = nth;
+    CHECK(house.create(a_spec("4-7").ways(2, 2)).error().code == ErrorCode::Hardware);
+    CHECK(house.hardware.tree != before);
+    house.writer->repair();
+    CHECK_FALSE(house.writer->state().health.hardware_problem.empty());
+    house.hardware.broken_from_write.reset();
+    house.writer->repair();
+    CHECK(house.hardware.tree == before);
+    CHECK(house.writer->state().health.hardware_problem.empty());
+  }
+}
+
 TEST_CASE("a commit that is not done leaves hardware and answers as before") {
   House house;
   REQUIRE(house.create(a_spec("0-1").ways(2, 2)));
@@ -308,12 +325,14 @@ TEST_CASE("while the store cannot be reopened no change is accepted, then the tr
     CAPTURE(stored);
     House house;
     const auto first = house.create(a_spec("0").ways(2, 2));
+    const Observed before = house.hardware.tree;
     house.store.unknown_is_stored = stored;
     house.store.reopens = false;
     house.store.next_outcomes = {store::Committed::Unknown};
     CHECK(house.remove(first->id).error().code == ErrorCode::Frozen);
     CHECK(house.writer->state().health.writes_frozen);
     CHECK(house.writer->state().workloads.size() == 1);
+    CHECK(house.hardware.tree == before);
     CHECK(house.create(a_spec("1").ways(1, 1)).error().code == ErrorCode::Frozen);
     house.store.reopens = true;
     house.writer->repair();

@@ -1,0 +1,48 @@
+"""What the fault tests try: a node, a request, and what the node looks like when the request succeeds.
+
+Each fault gets a node of its own, so that it strikes knobs that nrd has not touched before. What success looks like is
+known from a run without faults; nothing between before and after is ever accepted.
+"""
+
+from harness import Node
+
+# The node before, and the request.
+SCENARIOS = {
+    "guarantee": ([("0", 2, 1)], lambda node: node.create("4-5", 2, 2)),
+    "besteffort, others give way": ([("0", 3, 1)], lambda node: node.create("4,9", 3, 1)),
+    "patch": ([("4-5", 2, 2)], lambda node: node.call("PATCH", "/v1/workloads/1",
+                                                      {"core_ids": ["5-6"], "cache": {"max": 3, "min": 3}})),
+    "delete": ([("4-5", 2, 2), ("0", 2, 1)], lambda node: node.delete("1")),
+}
+CONFIG = "[cache_pools]\nshrink = true\n[drift]\ninterval_seconds = {drift}\n"
+CLASSES = 5  # more than are used; libpqos makes and reads all of them at each start
+
+
+def prepared(before, drift=0, **options):
+    node = Node(config=CONFIG.format(drift=drift), closids=CLASSES, **options)
+    for cpus, most, least in before:
+        node.create(cpus, most, least)
+    return node
+
+
+def answered(node):
+    return [{key: value for key, value in workload.items() if key not in ("created", "updated")} for workload in node.list()]
+
+
+def image(node):
+    return node.plain(), node.stored(), answered(node)
+
+
+def image_after(before, request):
+    """What the request makes of the node, and with how many writes to hardware and calls to the disk."""
+    with prepared(before, faulty_disk=True) as node:
+        node.sim.control("reset")
+        node.disk.set()
+        request(node)
+        writes, calls = node.sim.writes(), node.disk.calls()
+        node.assert_consistent()
+        return image(node), writes, calls
+
+
+def assert_one_line(text):
+    assert text.endswith("\n") and text.count("\n") == 1 and "/sys" not in text and "/var" not in text, text

@@ -1,0 +1,129 @@
+"""Every call to the disk failing: the request fails with a clear error, and all is as before."""
+
+import errno
+
+import pytest
+from fault_scenarios import SCENARIOS, answered, assert_one_line, image, image_after, prepared
+from harness import Disk, Refused, wait_for
+
+# What happens to the disk: from the n-th call on, or once; counted in all calls, or in syncs only.
+DISK = {
+    "I/O error once": dict(kind=Disk.FAIL_ONCE, errno=errno.EIO),
+    "I/O error at sync once": dict(kind=Disk.FAIL_ONCE, errno=errno.EIO, only_sync=True),
+    "broken from then on": dict(kind=Disk.FAIL_ON, errno=errno.EIO),
+    "full from then on": dict(kind=Disk.FAIL_ON, errno=errno.ENOSPC),
+}
+
+
+def assert_settled(node, start, after, refused):
+    """What a client was told is so: now, and after the next start."""
+    def settled():
+        if refused is None:
+            return image(node) == after
+        if "nothing was changed" in refused.text:
+            return image(node) == start
+        return image(node) in (start, after)
+    assert settled(), refused
+    node.assert_consistent()
+    held = image(node)
+    node.kill9()
+    node.start()
+    assert image(node) == held
+    node.assert_consistent()
+
+
+@pytest.mark.parametrize("fault", DISK)
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_each_disk_call_failing_is_answered_with_the_truth(name, fault):
+    before, request = SCENARIOS[name]
+    after, _, calls = image_after(before, request)
+    refusals = 0
+    for nth in range(1, calls + 2):
+        with prepared(before, faulty_disk=True) as node:
+            start = image(node)
+            node.disk.set(at=nth, **DISK[fault])
+            refused = None
+            try:
+                request(node)
+            except Refused as answer:
+                refused = answer
+                refusals += 1
+                assert refused.status == 503
+                assert_one_line(refused.text)
+                assert "nothing was changed" in refused.text or "outcome is unknown" in refused.text, refused.text
+                assert answered(node) == start[2]  # whoever reads sees what was acknowledged
+            struck = node.disk.calls() >= nth
+            node.disk.set()
+            # Any next write finds out what became of this one, and asks for nothing itself.
+            node.call("PATCH", f"/v1/workloads/{start[2][-1]['id']}", {})
+            assert node.health()["status"] == "ok" and not node.health()["writes_frozen"]
+            assert_settled(node, start, after, refused)
+            if not struck:
+                assert refused is None
+                break
+    else:
+        raise AssertionError("the disk is never done")
+    assert refusals >= 1, refusals
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_full_disk_refuses_the_change_and_serves_again_with_room(name):
+    before, request = SCENARIOS[name]
+    after, _, _ = image_after(before, request)
+    with prepared(before, faulty_disk=True) as node:
+        start = image(node)
+        node.disk.set(at=1, kind=Disk.FAIL_ON, errno=errno.ENOSPC)
+        with pytest.raises(Refused) as refused:
+            request(node)
+        assert refused.value.status == 503 and "nothing was changed" in refused.value.text
+        assert_one_line(refused.value.text)
+        assert image(node) == start
+        node.disk.set()
+        request(node)
+        assert image(node) == after
+        node.assert_consistent()
+
+
+def test_a_disk_that_stays_broken_freezes_writes_and_not_reads():
+    with prepared([("0", 2, 2)], faulty_disk=True) as node:
+        node.disk.set(at=1, kind=Disk.FAIL_ON, errno=errno.EIO)
+        for _ in range(3):
+            with pytest.raises(Refused) as refused:
+                node.create("1", 1, 1)
+            assert refused.value.status == 503
+        assert [workload["id"] for workload in node.list()] == ["1"]
+        node.disk.set()
+        assert node.create("1", 1, 1)
+        node.assert_consistent()
+
+
+# Starting on a bad disk: the daemon serves the truth or says in one line why it does not, and spoils nothing.
+@pytest.mark.parametrize("fault", DISK)
+@pytest.mark.parametrize("state", ["new", "after a kill", "after a reboot"])
+def test_each_disk_call_of_a_start_failing_spoils_nothing(state, fault):
+    for nth in range(1, 200):
+        with prepared([], faulty_disk=True, start=False) as node:
+            known = set()
+            if state != "new":
+                node.start()
+                known = {node.create("4-5", 2, 2)["id"], node.create("0,9", 3, 1)["id"]}
+                node.kill9()
+            if state == "after a reboot":
+                node.sim.control("wipe")
+            node.disk.set(at=nth, **DISK[fault])
+            node.spawn()
+            wait_for(lambda: node.answers() or node.daemon.poll() is not None, "the daemon to answer or end")
+            if node.daemon.poll() is None:
+                assert {workload["id"] for workload in node.list()} == known
+                node.kill9()
+            else:
+                assert node.wait_dead() == 1, node.journal()
+                said = [line for line in node.journal().splitlines() if line.startswith("nrd: ")]
+                assert len(said) == 1, said
+            struck = node.disk.calls() >= nth
+            node.disk.set()
+            node.start()
+            node.assert_consistent(known)
+            if not struck:
+                return
+    raise AssertionError("the start never ended")

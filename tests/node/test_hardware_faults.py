@@ -1,0 +1,96 @@
+"""Every write to the hardware failing: the request fails with a clear error, and all is as before."""
+
+import pytest
+from fault_scenarios import SCENARIOS, assert_one_line, image, image_after, prepared
+from harness import Refused, wait_for
+
+
+@pytest.mark.parametrize("fault", ["errno EIO", "errno EINVAL", "errno ENOSPC", "lie"])
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_hardware_write_failing_once_changes_nothing(name, fault):
+    before, request = SCENARIOS[name]
+    after, writes, _ = image_after(before, request)
+    assert writes >= 3, writes
+    refusals = 0
+    for nth in range(1, writes + 1):
+        with prepared(before) as node:
+            start = image(node)
+            node.sim.control("reset")
+            node.sim.control(f"fault write {nth} {fault}")
+            try:
+                request(node)
+                assert image(node) == after, nth
+            except Refused as refused:
+                refusals += 1
+                assert refused.status == 500 and ("did not take" in refused.text or "did not move" in refused.text)
+                assert_one_line(refused.text)
+                assert image(node) == start, nth
+            assert node.sim.writes() >= nth
+            assert node.health()["status"] == "ok"
+            node.assert_consistent()
+            if image(node) == start:  # and it is not spoilt by the failure
+                request(node)
+                assert image(node) == after, nth
+    assert refusals >= 3, refusals
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_hardware_that_stays_broken_is_told_and_mended_when_it_works_again(name):
+    before, request = SCENARIOS[name]
+    _, writes, _ = image_after(before, request)
+    for nth in range(1, writes + 1):
+        with prepared(before, drift=1) as node:
+            start = image(node)
+            node.sim.control("reset")
+            for broken in range(nth, 200):
+                node.sim.control(f"fault write {broken} errno EIO")
+            with pytest.raises(Refused) as refused:
+                request(node)
+            assert refused.value.status == 500
+            assert_one_line(refused.value.text)
+            assert node.stored() == start[1]
+            if node.plain() != start[0]:
+                assert node.health()["status"] == "degraded" and node.health()["hardware_problem"]
+            node.sim.control("reset")
+            wait_for(lambda: node.health()["status"] == "ok" and node.plain() == start[0], "the repair")
+            assert image(node) == start
+            node.assert_consistent()
+
+
+@pytest.mark.parametrize("path", ["schemata", "cpus", "COS2/schemata", "COS2/cpus", "COS3/schemata", "COS3/cpus"])
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_what_cannot_be_read_back_is_not_acknowledged(name, path):
+    before, request = SCENARIOS[name]
+    after, _, _ = image_after(before, request)
+    with prepared(before) as node:
+        start = image(node)
+        node.sim.control(f"fault read {path} errno EIO")
+        try:
+            request(node)
+            assert image(node) == after
+        except Refused as refused:
+            assert refused.status == 500, refused
+            assert_one_line(refused.text)
+            assert image(node) == start
+        node.sim.control("reset")
+        node.assert_consistent()
+
+
+# Each start of the daemon after a reboot: libpqos makes the groups, then nrd puts back what is stored.
+def test_every_hardware_write_of_a_recovery_failing_once_is_made_up_for():
+    before = [("4-5", 2, 2), ("0,9", 3, 1), ("8", 0, 0)]
+    for nth in range(1, 200):
+        with prepared(before, drift=1) as node:
+            start = image(node)
+            node.kill9()
+            node.sim.control("wipe")
+            node.sim.control("reset")
+            node.sim.control(f"fault write {nth} errno EIO")
+            node.start()
+            wait_for(lambda: node.plain() == start[0], f"the recovery after write {nth}")
+            wait_for(lambda: node.health()["status"] == "ok", "its report")
+            assert image(node) == start
+            node.assert_consistent()
+            if node.sim.writes() < nth:
+                return
+    raise AssertionError("the recovery never ended")
