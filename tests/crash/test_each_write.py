@@ -8,8 +8,9 @@ import functools
 import http.client
 
 import pytest
-from harness import Disk, Node, wait_for
+from harness import Disk, Node, stay_on_one_cpu, wait_for
 
+CPU = stay_on_one_cpu()
 CONFIG = "[cache_pools]\nshrink = true\n[drift]\ninterval_seconds = 0\n"
 
 # A day in short.

@@ -4,8 +4,9 @@ Each fault gets a node of its own, so that it strikes knobs that nrd has not tou
 known from a run without faults; nothing between before and after is ever accepted.
 """
 
-from harness import Node
+from harness import Node, stay_on_one_cpu
 
+CPU = stay_on_one_cpu()
 # The node before, and the request.
 SCENARIOS = {
     "guarantee": ([("0", 2, 1)], lambda node: node.create("4-5", 2, 2)),

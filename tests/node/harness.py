@@ -48,6 +48,23 @@ def wait_for(condition, what, deadline=DEADLINE):
         time.sleep(0.005)
 
 
+def stay_on_one_cpu():
+    """This process and all it starts get a CPU that no other suite has taken so.
+
+    Where everybody waits for somebody else that is more than twice as fast, because no CPU has to be woken up.
+    """
+    for cpu in sorted(os.sched_getaffinity(0)):
+        taken = socket.socket(socket.AF_UNIX)
+        try:
+            taken.bind(f"\0nrd-tests-cpu-{cpu}")
+        except OSError:
+            taken.close()
+            continue
+        os.sched_setaffinity(0, [cpu])
+        return taken  # as long as the caller keeps it
+    return None
+
+
 def free_port():
     """A port nobody listens on, below those that the kernel gives to clients, of which tests have many."""
     while True:
