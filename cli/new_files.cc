@@ -1,0 +1,105 @@
+#include "cli/new_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+
+#include "base/unique_fd.h"
+
+namespace nrd::cli {
+namespace {
+
+constexpr mode_t kDirectoryMode = 0700;
+
+Failure failed(const std::string& path, int error) {
+  return fail(ErrorCode::Store, path + ": " + std::generic_category().message(error) + "; nothing was made");
+}
+
+bool write_all(int file, std::string_view rest) {
+  while (!rest.empty()) {
+    const ssize_t written = ::write(file, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    rest.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+// The directory and what was made in it so far, all of which goes again unless `keep` is reached.
+class Attempt {
+ public:
+  explicit Attempt(std::string directory) : path_(std::move(directory)) {}
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+  ~Attempt() {
+    if (is_kept_) return;
+    for (const std::string& name : made_) ::unlinkat(directory_.get(), name.c_str(), 0);
+    if (is_new_) ::rmdir(path_.c_str());
+  }
+
+  Result<void> enter() {
+    is_new_ = ::mkdir(path_.c_str(), kDirectoryMode) == 0;
+    if (!is_new_ && errno != EEXIST) return failed(path_, errno);
+    directory_ = UniqueFd(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat status {};
+    if (!directory_.valid() || ::fstat(directory_.get(), &status) != 0) return failed(path_, errno);
+    // Whoever may write to the directory could put a key of his own in the place of ours.
+    if (status.st_uid == ::geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
+    return fail(ErrorCode::Store,
+                path_ + ": others may write to this directory; make it yours alone (chown, chmod 0700)");
+  }
+
+  Result<void> refuse_existing(const std::string& name) const {
+    const std::string path = path_ + "/" + name;
+    struct stat status {};
+    const bool exists = ::fstatat(directory_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+    if (exists) return fail(ErrorCode::Store, path + " exists and is left alone; move it or choose another directory");
+    return errno == ENOENT ? Result<void>() : failed(path, errno);
+  }
+
+  Result<void> write(const NewFile& wanted) {
+    const std::string path = path_ + "/" + wanted.name;
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    const UniqueFd file(::openat(directory_.get(), wanted.name.c_str(), flags, wanted.mode));
+    if (!file.valid()) return failed(path, errno);
+    made_.push_back(wanted.name);
+    if (!write_all(file.get(), wanted.content) || ::fsync(file.get()) != 0) return failed(path, errno);
+    return {};
+  }
+
+  // The names must be as durable as the content, and so must that of a new directory in its parent.
+  Result<void> keep() {
+    if (::fsync(directory_.get()) != 0) return failed(path_, errno);
+    const UniqueFd parent(::openat(directory_.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (is_new_ && (!parent.valid() || ::fsync(parent.get()) != 0)) return failed(path_, errno);
+    is_kept_ = true;
+    return {};
+  }
+
+ private:
+  std::string path_;
+  UniqueFd directory_;
+  bool is_new_ = false;
+  bool is_kept_ = false;
+  std::vector<std::string> made_;
+};
+
+}  // namespace
+
+Result<void> write_new_files(const std::string& directory, const std::vector<NewFile>& files) {
+  Attempt attempt(directory);
+  if (Result<void> entered = attempt.enter(); !entered) return entered;
+  for (const NewFile& file : files) {
+    if (Result<void> absent = attempt.refuse_existing(file.name); !absent) return absent;
+  }
+  for (const NewFile& file : files) {
+    if (Result<void> written = attempt.write(file); !written) return written;
+  }
+  return attempt.keep();
+}
+
+}  // namespace nrd::cli

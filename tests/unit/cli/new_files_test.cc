@@ -1,0 +1,152 @@
+#include "cli/new_files.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+using namespace nrd;
+namespace fs = std::filesystem;
+
+namespace {
+
+class Folder {
+ public:
+  Folder() : path_(make()) {}
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { fs::remove_all(path_); }
+
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  const std::string& path() const { return path_; }
+
+ private:
+  static std::string make() {
+    std::string pattern = fs::temp_directory_path() / "nrd-new-files-XXXXXX";
+    return ::mkdtemp(pattern.data());
+  }
+  std::string path_;
+};
+
+// The kernel lets no file of this process grow beyond `bytes`: a write fails midway, as on a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = bytes;
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
+std::set<std::string> names_in(const std::string& directory) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(directory)) names.insert(entry.path().filename());
+  return names;
+}
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+mode_t mode_of(const std::string& path) {
+  struct stat status {};
+  REQUIRE(::lstat(path.c_str(), &status) == 0);
+  return status.st_mode & 07777;
+}
+
+const std::vector<cli::NewFile> kThree = {
+    {"a.crt", "public", 0644}, {"a.key", "secret", 0600}, {"b.key", "more", 0600}};
+
+}  // namespace
+
+TEST_CASE("files and their directory are made with the content and the modes asked for") {
+  const Folder folder;
+  const mode_t before = ::umask(0);
+  const auto written = cli::write_new_files(folder / "tls", kThree);
+  ::umask(before);
+  REQUIRE(written.has_value());
+  CHECK(names_in(folder / "tls") == std::set<std::string>{"a.crt", "a.key", "b.key"});
+  CHECK(content_of(folder / "tls/a.key") == "secret");
+  CHECK(mode_of(folder / "tls") == 0700);
+  CHECK(mode_of(folder / "tls/a.crt") == 0644);
+  CHECK(mode_of(folder / "tls/a.key") == 0600);
+}
+
+TEST_CASE("a file that exists is named and nothing at all is changed") {
+  const Folder folder;
+  std::ofstream(folder / "b.key") << "precious";
+  const auto written = cli::write_new_files(folder.path(), kThree);
+  REQUIRE_FALSE(written.has_value());
+  CHECK(written.error().message.find(folder / "b.key") != std::string::npos);
+  CHECK(names_in(folder.path()) == std::set<std::string>{"b.key"});
+  CHECK(content_of(folder / "b.key") == "precious");
+}
+
+TEST_CASE("a link in the place of a file is not followed, wherever it leads") {
+  const Folder folder;
+  ::mkdir((folder / "tls").c_str(), 0700);
+  fs::create_symlink(folder / "elsewhere", folder / "tls/a.key");
+  CHECK_FALSE(cli::write_new_files(folder / "tls", kThree).has_value());
+  CHECK(names_in(folder.path()) == std::set<std::string>{"tls"});
+  CHECK(names_in(folder / "tls") == std::set<std::string>{"a.key"});
+}
+
+TEST_CASE("a write that fails midway leaves no file and no directory behind") {
+  const Folder folder;
+  const std::vector<cli::NewFile> files = {{"first", "small", 0600}, {"second", std::string(3000, 'x'), 0600}};
+  {
+    const FileSizeLimit limit(1000);
+    const auto written = cli::write_new_files(folder / "tls", files);
+    REQUIRE_FALSE(written.has_value());
+    CHECK(written.error().message == folder / "tls/second: File too large; nothing was made");
+  }
+  CHECK(names_in(folder.path()).empty());
+  CHECK(cli::write_new_files(folder / "tls", files).has_value());
+}
+
+TEST_CASE("a write that fails midway leaves a directory that was there as it was") {
+  const Folder folder;
+  std::ofstream(folder / "theirs") << "kept";
+  const FileSizeLimit limit(2);
+  CHECK_FALSE(cli::write_new_files(folder.path(), kThree).has_value());
+  CHECK(names_in(folder.path()) == std::set<std::string>{"theirs"});
+}
+
+TEST_CASE("a directory that others may write to is no place for keys") {
+  const Folder folder;
+  ::chmod(folder.path().c_str(), 0777);
+  const auto written = cli::write_new_files(folder.path(), kThree);
+  REQUIRE_FALSE(written.has_value());
+  CHECK(written.error().message.find("others may write") != std::string::npos);
+  CHECK(names_in(folder.path()).empty());
+}
+
+TEST_CASE("a directory that is a link, a file or without a parent is refused") {
+  const Folder folder;
+  ::mkdir((folder / "real").c_str(), 0700);
+  fs::create_symlink(folder / "real", folder / "link");
+  std::ofstream(folder / "file") << "x";
+  for (const char* name : {"link", "file", "none/tls"}) {
+    CHECK_MESSAGE(!cli::write_new_files(folder / name, kThree).has_value(), name);
+  }
+  CHECK(names_in(folder / "real").empty());
+  CHECK(names_in(folder.path()) == std::set<std::string>{"real", "link", "file"});
+}
