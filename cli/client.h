@@ -7,6 +7,16 @@
 
 namespace nrd::cli {
 
+// Where nrd serves, and who we are there: the Unix socket, where the kernel tells nrd who is calling, or a URL, where a
+// certificate does. All files are PEM.
+struct Endpoint {
+  std::string socket = "/run/nrd/nrd.sock";
+  std::string url;          // scheme, host and port ("https://node17:8443"); if not empty, the socket is not used
+  std::string certificate;  // empty: none is shown
+  std::string key;          // empty: it is in the file of the certificate
+  std::string ca;           // who may sign nrd's certificate; empty: whom this host trusts
+};
+
 struct Answer {
   long status = 0;
   std::string body;
@@ -14,10 +24,10 @@ struct Answer {
 
 class Client {
  public:
-  // `url`: scheme, host and port ("http://127.0.0.1:8081").
-  explicit Client(std::string url) : url_(std::move(url)) {}
+  explicit Client(Endpoint to) : to_(std::move(to)) {}
 
-  // An answer of any status. ErrorCode::Busy with what to do if the daemon cannot be reached.
+  // An answer of any status. ErrorCode::Busy with what to do if the daemon cannot be reached or either side does not
+  // trust the other.
   Result<Answer> get(const std::string& path) const { return call("GET", path, ""); }
   Result<Answer> post(const std::string& path, const std::string& body) const { return call("POST", path, body); }
   Result<Answer> remove(const std::string& path) const { return call("DELETE", path, ""); }
@@ -25,7 +35,7 @@ class Client {
  private:
   Result<Answer> call(const std::string& method, const std::string& path, const std::string& body) const;
 
-  std::string url_;
+  Endpoint to_;
 };
 
 }  // namespace nrd::cli

@@ -12,13 +12,54 @@ namespace {
 using namespace nrd::cli;
 
 struct Arguments {
-  std::string url = "http://127.0.0.1:8081";
+  Endpoint to;
   bool json = false;
   NewWorkload wanted;
   uint32_t ways = 0;
   std::string id;
   std::vector<std::string> ids;
 };
+
+std::string environment(const char* name, const std::string& otherwise = {}) {
+  const char* value = std::getenv(name);
+  return value == nullptr || *value == '\0' ? otherwise : value;
+}
+
+// What the environment says is there before the flags, so that a flag wins.
+Endpoint endpoint_of_environment() {
+  Endpoint to;
+  to.socket = environment("NRD_SOCKET", to.socket);
+  to.url = environment("NRD_URL");
+  to.certificate = environment("NRD_CERT");
+  to.key = environment("NRD_KEY");
+  to.ca = environment("NRD_CACERT");
+  return to;
+}
+
+void declare_endpoint(CLI::App& app, Endpoint& to) {
+  CLI::Option* socket = app.add_option("--socket", to.socket, "the Unix socket nrd serves on (env NRD_SOCKET)");
+  CLI::Option* url = app.add_option("--url", to.url, "where nrd serves instead, https://HOST:8443 (env NRD_URL)");
+  socket->capture_default_str();
+  url->excludes(socket);
+  app.add_option("--cert", to.certificate, "with https: our certificate (env NRD_CERT)");
+  app.add_option("--key", to.key, "with https: its private key (env NRD_KEY)");
+  app.add_option("--cacert", to.ca, "with https: the CA of nrd's certificate, and no other (env NRD_CACERT)");
+}
+
+// A word about TLS that would be ignored is not what was meant.
+void check_endpoint(const CLI::App& app, Endpoint& to) {
+  if (app.count("--socket") > 0) to.url.clear();
+  if (!to.url.empty() && !to.url.starts_with("http://") && !to.url.starts_with("https://")) {
+    throw CLI::ValidationError("--url", to.url + " does not begin with http:// or https://");
+  }
+  const bool is_about_tls = app.count("--cert") + app.count("--key") + app.count("--cacert") > 0;
+  if (is_about_tls && !to.url.starts_with("https://")) {
+    throw CLI::ValidationError("--cert, --key and --cacert", "are for --url https://HOST:PORT");
+  }
+  if (app.count("--key") > 0 && to.certificate.empty()) {
+    throw CLI::ValidationError("--key", "needs the --cert it belongs to");
+  }
+}
 
 void declare_workload(CLI::App& app, Arguments& a) {
   CLI::App* workload = app.add_subcommand("workload", "create, list, show and delete workloads")->require_subcommand(1);
@@ -34,7 +75,7 @@ void declare_workload(CLI::App& app, Arguments& a) {
 }
 
 int execute(const CLI::App& app, Arguments& a) {
-  const Client client(a.url);
+  const Client client(a.to);
   const bool colour = ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
   const Output output{.json = a.json, .colour = colour};
   if (app.got_subcommand("node")) return show_node(client, output);
@@ -53,16 +94,17 @@ int main(int argc, char** argv) {
   CLI::App app{"nrdctl: ask nrd, the node resource daemon"};
   app.require_subcommand(1);
   app.footer(
-      "Exit codes: 0 done, 1 refused by the daemon, 2 wrong usage, 3 the daemon cannot be reached.\n"
+      "Exit codes: 0 done, 1 refused, 2 wrong usage, 3 the daemon cannot be reached or does not trust us.\n"
       "Example: nrdctl workload create --cpus 4-7 --ways 2 && nrdctl ways");
-  Arguments arguments;
-  app.add_option("--url", arguments.url, "where nrd serves")->envname("NRD_URL")->capture_default_str();
+  Arguments arguments{.to = endpoint_of_environment()};
+  declare_endpoint(app, arguments.to);
   app.add_flag("--json", arguments.json, "print the daemon's answer as it is");
   declare_workload(app, arguments);
   app.add_subcommand("node", "topology, capabilities and free ways");
   app.add_subcommand("ways", "draw who owns which cache ways");
   try {
     app.parse(argc, argv);
+    check_endpoint(app, arguments.to);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }
