@@ -5,7 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 
+#include "cli/certificates.h"
 #include "cli/commands.h"
+#include "cli/tls_init.h"
 
 namespace {
 
@@ -18,6 +20,7 @@ struct Arguments {
   uint32_t ways = 0;
   std::string id;
   std::vector<std::string> ids;
+  TlsInit tls;
 };
 
 std::string environment(const char* name, const std::string& otherwise = {}) {
@@ -74,7 +77,23 @@ void declare_workload(CLI::App& app, Arguments& a) {
   workload->add_subcommand("delete", "give everything back")->add_option("ID", a.ids)->required();
 }
 
+void declare_tls(CLI::App& app, TlsInit& wanted) {
+  constexpr int kLongest = 36500;
+  CLI::App* tls = app.add_subcommand("tls", "certificates for nrd and its clients")->require_subcommand(1);
+  CLI::App* init = tls->add_subcommand("init", "make a CA, nrd's certificate, and one each for an admin and a user");
+  init->add_option("--dir", wanted.directory, "where to; made if absent, nothing is overwritten")
+      ->capture_default_str();
+  init->add_option("--host", wanted.hosts, "a name or address by which clients reach nrd; may be repeated")
+      ->check([](const std::string& host) {
+        return is_host(host) ? std::string() : host + " is neither a host's name nor an IP address";
+      });
+  init->add_option("--days", wanted.days, "how long they are valid")
+      ->check(CLI::Range(1, kLongest))
+      ->capture_default_str();
+}
+
 int execute(const CLI::App& app, Arguments& a) {
+  if (app.got_subcommand("tls")) return init_tls(a.tls);
   const Client client(a.to);
   const bool colour = ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
   const Output output{.json = a.json, .colour = colour};
@@ -100,6 +119,7 @@ int main(int argc, char** argv) {
   declare_endpoint(app, arguments.to);
   app.add_flag("--json", arguments.json, "print the daemon's answer as it is");
   declare_workload(app, arguments);
+  declare_tls(app, arguments.tls);
   app.add_subcommand("node", "topology, capabilities and free ways");
   app.add_subcommand("ways", "draw who owns which cache ways");
   try {

@@ -1,0 +1,99 @@
+#include "cli/tls_init.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/certificates.h"
+#include "cli/new_files.h"
+
+namespace nrd::cli {
+namespace {
+
+constexpr mode_t kPublic = 0644;
+constexpr mode_t kSecret = 0600;
+
+int complain(const Error& error) {
+  std::fprintf(stderr, "nrdctl: %s\n", error.message.c_str());
+  return error.code == ErrorCode::BadRequest ? kUsage : kRefused;
+}
+
+// As the kernel has it; localhost if no certificate could carry that.
+std::string own_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return is_host(name.data()) ? name.data() : "localhost";
+}
+
+// First the name that clients of Intel RMD expect, then every way to reach the node from itself, then what was asked.
+std::vector<std::string> hosts_of(const std::vector<std::string>& asked) {
+  std::vector<std::string> hosts;
+  const auto add = [&hosts](const std::string& host) {
+    if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) hosts.push_back(host);
+  };
+  for (const char* host : {"rmd-nameserver", "localhost", "127.0.0.1", "::1"}) add(host);
+  add(own_name());
+  for (const std::string& host : asked) add(host);
+  return hosts;
+}
+
+// Without a slash at the end, which would have a link followed.
+std::string absolute(const std::string& path) {
+  std::error_code ignored;  // only if the current directory is gone, and then no file can be made either
+  const std::filesystem::path whole = std::filesystem::absolute(path, ignored).lexically_normal();
+  return whole.has_filename() ? whole : whole.parent_path();
+}
+
+std::vector<NewFile> files_of(const Pki& pki) {
+  std::vector<NewFile> files;
+  for (const auto& [name, pair] : {std::pair<std::string, const KeyPair&>{"ca", pki.ca},
+                                   {"server", pki.server},
+                                   {"admin", pki.admin},
+                                   {"user", pki.user}}) {
+    files.push_back({name + ".crt", pair.certificate, kPublic});
+    files.push_back({name + ".key", pair.key, kSecret});
+  }
+  return files;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+// `directory` is absolute: nrd reads no other paths.
+void print_what_next(const std::string& directory, const std::vector<std::string>& hosts, int days) {
+  const char* dir = directory.c_str();
+  std::printf("Made in %s, valid for %d days:\n", dir, days);
+  std::printf("  ca.crt      ca.key      signs the others\n");
+  std::printf("  server.crt  server.key  nrd, reached as %s\n", joined(hosts).c_str());
+  std::printf("  admin.crt   admin.key   a client that may change everything (OU=Admin)\n");
+  std::printf("  user.crt    user.key    a client that may only read (OU=User)\n\n");
+  std::printf("Put this into /etc/nrd/nrd.toml and restart nrd:\n\n");
+  std::printf("[tls]\ncertificate = \"%s/server.crt\"\nkey = \"%s/server.key\"\nclient_ca = \"%s/ca.crt\"\n", dir, dir,
+              dir);
+  std::printf("client_auth = \"require\"\n\nThen try:\n\n");
+  std::printf("curl --cacert %s/ca.crt --cert %s/admin.crt --key %s/admin.key https://localhost:8443/v1/node\n\n", dir,
+              dir, dir);
+  std::printf("Move %s/ca.key off this host: who has it can make himself administrator, and nrd does not need it.\n",
+              dir);
+}
+
+}  // namespace
+
+int init_tls(const TlsInit& wanted) {
+  const std::vector<std::string> hosts = hosts_of(wanted.hosts);
+  const Result<Pki> pki = make_pki({.node = own_name(), .hosts = hosts, .lifetime = std::chrono::days(wanted.days)});
+  if (!pki) return complain(pki.error());
+  const std::string directory = absolute(wanted.directory);
+  const Result<void> written = write_new_files(directory, files_of(*pki));
+  if (!written) return complain(written.error());
+  print_what_next(directory, hosts, wanted.days);
+  return kDone;
+}
+
+}  // namespace nrd::cli
