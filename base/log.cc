@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+// Otherwise each line would carry a path of the machine that built this file.
+#define SD_JOURNAL_SUPPRESS_LOCATION
 #include <sys/uio.h>
 #include <systemd/sd-journal.h>
 #include <unistd.h>

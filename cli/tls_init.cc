@@ -73,7 +73,7 @@ void print_what_next(const std::string& directory, const std::vector<std::string
   std::printf("  server.crt  server.key  nrd, reached as %s\n", joined(hosts).c_str());
   std::printf("  admin.crt   admin.key   a client that may change everything (OU=Admin)\n");
   std::printf("  user.crt    user.key    a client that may only read (OU=User)\n\n");
-  std::printf("Put this into /etc/nrd/nrd.toml and restart nrd:\n\n");
+  std::printf("Have the section [tls] of /etc/nrd/nrd.toml say this, and restart nrd:\n\n");
   std::printf("[tls]\ncertificate = \"%s/server.crt\"\nkey = \"%s/server.key\"\nclient_ca = \"%s/ca.crt\"\n", dir, dir,
               dir);
   std::printf("client_auth = \"require\"\n\nThen try:\n\n");

@@ -1,12 +1,14 @@
 #include "daemon/app.h"
 
 #include <malloc.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#include "api/http/server.h"
-#include "api/v1/routes.h"
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/log.h"
+#include "daemon/front.h"
 #include "daemon/hardware.h"
 #include "daemon/notify.h"
 #include "daemon/signals.h"
@@ -20,33 +22,33 @@ namespace {
 // Long enough for every change that has begun; what waits longer than this is withdrawn by the engine anyway.
 constexpr std::chrono::seconds kDrainDeadline{10};
 
-Result<std::unique_ptr<http::Server>> open_server(const Config& config, Engine& engine) {
-  if (!config.server.debug) {
-    log::warning("NO_LISTENER",
-                 "nothing is served: TLS and the local socket come with a later version; use --debug for plain HTTP");
-    return nullptr;
-  }
-  auto server = http::Server::start({.address = config.server.address, .port = config.server.debug_port},
-                                    v1::routes(engine, {.version = kVersion, .debug_port_open = true}));
-  if (server) {
-    log::warning("DEBUG_PORT_OPEN", "serving plain HTTP without authentication; every local user is administrator",
-                 {{"ADDRESS", config.server.address}, {"PORT", std::to_string((*server)->port())}});
-  }
-  return server;
-}
+// How often the files of TLS are looked at.
+constexpr std::chrono::seconds kLook{5};
 
-// Waits for the end. Under a watchdog it beats while the engine does; a hung engine thread stops the beat.
-void serve(const Engine& engine) {
+// Waits for the end. Under a watchdog it beats while engine and worker do; if one of them hangs, the beat stops.
+void serve(const Engine& engine, http::Server& server) {
   const std::optional<std::chrono::microseconds> limit = watchdog_limit();
-  const auto period = limit ? std::optional(*limit / 3) : std::nullopt;
+  const bool has_tls = server.tls_port() != 0;
+  std::optional<std::chrono::microseconds> period = limit ? std::optional(*limit / 3) : std::nullopt;
+  if (has_tls) period = std::min<std::chrono::microseconds>(period.value_or(kLook), kLook);
   for (;;) {
+    server.ask_for_beat();
     const std::optional<Signal> signal = wait_for_signal(period);
     if (signal == Signal::Stop) return;
-    if (signal == Signal::Reload) {
-      log::notice("RELOAD_IGNORED", "the configuration is read at start only; restart nrd to have it read again");
-    }
-    if (limit && std::chrono::steady_clock::now() - engine.last_beat() < *limit) notify_alive();
+    if (signal == Signal::Reload) log::notice("RELOAD", "the files of TLS are read again; the rest at a restart only");
+    if (has_tls) reload_tls(server, signal == Signal::Reload ? Reload::Always : Reload::IfChanged);
+    const auto oldest_beat = std::min(engine.last_beat(), server.last_beat());
+    if (limit && std::chrono::steady_clock::now() - oldest_beat < *limit) notify_alive();
   }
+}
+
+// Every client is a descriptor; what a shell grants by default is less than the listener's limits.
+void allow_many_files() {
+  rlimit limit{};
+  constexpr rlim_t kEnough = 4096;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::max(limit.rlim_cur, std::min(limit.rlim_max, kEnough));
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // without it, clients make room for each other sooner
 }
 
 }  // namespace
@@ -58,6 +60,7 @@ Result<void> run(const Config& config) {
   // them.
   ::mallopt(M_TRIM_THRESHOLD, 2 << 20);
   block_signals();
+  allow_many_files();
 
   // The store's lock comes before the first touch of the hardware: a second daemon must not get that far.
   const Result<std::unique_ptr<store::Store>> store = store::Store::open(config.state_directory);
@@ -69,7 +72,7 @@ Result<void> run(const Config& config) {
       Engine::start(**hardware, **store, clock,
                     {.pools = config.pools, .shrink = config.shrink, .drift_interval = config.drift_interval});
   if (!engine) return Failure(engine.error());
-  Result<std::unique_ptr<http::Server>> server = open_server(config, **engine);
+  Result<std::unique_ptr<http::Server>> server = open_front(config, **engine);
   if (!server) return Failure(server.error());
 
   const auto state = (*engine)->state();
@@ -77,11 +80,11 @@ Result<void> run(const Config& config) {
   const std::string status = std::to_string(state->workloads.size()) + " workloads";
   log::notice("READY", "ready, " + status, {{"VERSION", kVersion}});
   notify_ready(status);
-  serve(**engine);
+  serve(**engine, **server);
 
   notify_stopping();
   log::notice("STOPPING", "stopping; workloads stay on the hardware");
-  if (*server) (*server)->drain(kDrainDeadline);
+  (*server)->drain(kDrainDeadline);
   engine->reset();  // ends the changes it has accepted; their answers still need the server
   server->reset();
   return {};

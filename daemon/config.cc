@@ -63,6 +63,41 @@ SetKey text(std::string& target) {
   };
 }
 
+// Any key of [tls] asks for HTTPS.
+SetKey tls_file(std::optional<http::TlsFiles>& tls, std::string http::TlsFiles::*file) {
+  return [&tls, file](const toml::node& node) {
+    if (!tls) tls.emplace();
+    return absolute_path((*tls).*file)(node);
+  };
+}
+
+SetKey client_auth(std::optional<http::TlsFiles>& tls) {
+  return [&tls](const toml::node& node) -> Problem {
+    if (!tls) tls.emplace();
+    const std::string value = node.value_or(std::string());
+    if (value != "require" && value != "optional") return "expected \"require\" or \"optional\"";
+    tls->client_auth = value == "require" ? http::ClientAuth::Require : http::ClientAuth::Optional;
+    return {};
+  };
+}
+
+// ["OU=Admin", "CN=Alice"]: parts of certificates' subjects.
+SetKey subject_parts(std::vector<std::string>& target) {
+  return [&target](const toml::node& node) -> Problem {
+    constexpr const char* kExpected = "expected a list of parts of a subject, such as [\"OU=Admin\"]";
+    if (!node.is_array()) return kExpected;
+    std::vector<std::string> parts;
+    for (const toml::node& item : *node.as_array()) {
+      const std::string part = item.value_or(std::string());
+      const size_t equals = part.find('=');
+      if (equals == 0 || equals == part.npos || equals + 1 == part.size()) return kExpected;
+      parts.push_back(part);
+    }
+    target = std::move(parts);
+    return {};
+  };
+}
+
 SetKey level(log::Priority& target) {
   return [&target](const toml::node& node) -> Problem {
     static const std::map<std::string, log::Priority> kLevels{{"error", log::Priority::Error},
@@ -84,7 +119,14 @@ std::map<std::string, Keys> all_keys(Config& config) {
             {"debug_port", port(config.server.debug_port)},
             {"address", text(config.server.address)},
             {"tls_port", port(config.server.tls_port)},
-            {"unix_socket", absolute_path(config.server.unix_socket)}}},
+            {"unix_socket", absolute_path(config.server.unix_socket)},
+            {"unix_group", text(config.server.unix_group)}}},
+          {"tls",
+           {{"certificate", tls_file(config.tls, &http::TlsFiles::certificate)},
+            {"key", tls_file(config.tls, &http::TlsFiles::key)},
+            {"client_ca", tls_file(config.tls, &http::TlsFiles::client_ca)},
+            {"client_auth", client_auth(config.tls)}}},
+          {"roles", {{"admin", subject_parts(config.admins)}, {"user", subject_parts(config.users)}}},
           {"state", {{"directory", absolute_path(config.state_directory)}}},
           {"cache_pools",
            {{"os", ways(config.pools.os)},
@@ -112,6 +154,17 @@ Result<void> read_section(const std::string& name, const std::string& section, c
     if (known == keys.end()) return at(name, node.source(), "unknown key " + full);
     const Problem problem = known->second(node);
     if (!problem.empty()) return at(name, node.source(), full + ": " + problem);
+  }
+  return {};
+}
+
+// All three or none: without an authority nobody could be told from anybody.
+Result<void> check_tls(const http::TlsFiles& tls) {
+  for (const auto& [key, path] : {std::pair{"tls.certificate", &tls.certificate}, std::pair{"tls.key", &tls.key},
+                                  std::pair{"tls.client_ca", &tls.client_ca}}) {
+    if (!path->empty()) continue;
+    return fail(ErrorCode::BadRequest, std::string(key) + " is missing: HTTPS needs certificate, key and client_ca " +
+                                           "(\"nrdctl tls init\" makes all of them)");
   }
   return {};
 }
@@ -156,6 +209,9 @@ Result<void> check(const Config& config) {
     return fail(ErrorCode::BadRequest, "server.address is " + config.server.address +
                                            ", but the debug port has no authentication and serves loopback only "
                                            "(127.0.0.1 or ::1)");
+  }
+  if (config.tls) {
+    if (const Result<void> checked = check_tls(*config.tls); !checked) return checked;
   }
   for (const auto& [key, path] : {std::pair{"state.directory", &config.state_directory},
                                   std::pair{"server.unix_socket", &config.server.unix_socket}}) {

@@ -6,8 +6,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "api/http/tls.h"
 #include "base/log.h"
 #include "base/result.h"
 #include "engine/pools.h"
@@ -21,8 +24,12 @@ struct Config {
     std::string address = "127.0.0.1";
     uint16_t tls_port = 8443;
     std::string unix_socket = "/run/nrd/nrd.sock";
+    std::string unix_group = "nrd";  // members are administrators on the socket; root alone if there is no such group
     friend bool operator==(const Server&, const Server&) = default;
   } server;
+  std::optional<http::TlsFiles> tls;  // HTTPS is served if it is there
+  std::vector<std::string> admins = {"OU=Admin"};
+  std::vector<std::string> users = {"OU=User", "CN=Eli"};
   std::string state_directory = "/var/lib/nrd";
   PoolSizes pools;
   bool shrink = false;

@@ -16,4 +16,11 @@ std::optional<std::chrono::microseconds> watchdog_limit() {
   return std::chrono::microseconds(microseconds);
 }
 
+std::vector<UniqueFd> passed_sockets() {
+  std::vector<UniqueFd> sockets;
+  const int count = ::sd_listen_fds(1);  // sets close-on-exec; children are told nothing
+  for (int i = 0; i < count; ++i) sockets.emplace_back(SD_LISTEN_FDS_START + i);
+  return sockets;
+}
+
 }  // namespace nrd::daemon

@@ -4,6 +4,9 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
 
 namespace nrd::daemon {
 
@@ -13,5 +16,8 @@ void notify_alive();
 
 // WatchdogSec= of the unit; nullopt without a watchdog.
 std::optional<std::chrono::microseconds> watchdog_limit();
+
+// Listening sockets of nrd.socket (LISTEN_FDS); empty without it.
+std::vector<UniqueFd> passed_sockets();
 
 }  // namespace nrd::daemon

@@ -27,8 +27,8 @@ void declare(CLI::App& app, Flags& flags) {
   app.add_flag("--debug", flags.debug, "serve plain HTTP without authentication on loopback");
   app.add_option("--debug-port", flags.debug_port, "port of the plain HTTP (8081)")->check(port);
   app.add_option("--address", flags.address, "address to serve on (127.0.0.1)");
-  app.add_option("--tls-port", flags.tls_port, "port of HTTPS (8443); not served yet")->check(port);
-  app.add_option("--unix-socket", flags.unix_socket, "path of the local socket; not served yet");
+  app.add_option("--tls-port", flags.tls_port, "port of HTTPS (8443)")->check(port);
+  app.add_option("--unix-socket", flags.unix_socket, "path of the local socket (/run/nrd/nrd.sock)");
   app.add_option("--state-dir", flags.state_directory, "directory of nrd.db (/var/lib/nrd)");
   app.add_flag("--check-config", flags.check_only, "read the configuration, say whether it is valid, and exit");
 }

@@ -4,14 +4,35 @@
 // thread, also after the handler returned; a Reply that is dropped unanswered sends a 500, so no client waits for ever.
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace nrd::http {
+
+// Who is at the other end of a connection, as far as the transport can vouch for it.
+struct Peer {
+  enum class Door { Plain, Tls, Unix };
+  // Of the process that connected to the Unix socket (SO_PEERCRED, SO_PEERGROUPS).
+  struct Credentials {
+    uid_t uid = 0;
+    pid_t pid = 0;
+    std::vector<gid_t> groups;  // its own first
+  };
+
+  Door door = Door::Plain;
+  std::string address;                       // "192.0.2.7:40112", "[2001:db8::1]:40112", "uid 1000 pid 4711"
+  std::optional<Credentials> credentials{};  // of the Unix socket only
+  // Subject of the client's certificate, verified against our CA, in its own order: {"OU", "Admin"}, {"CN", "Alice"}.
+  // Empty without a certificate.
+  std::vector<std::pair<std::string, std::string>> subject{};
+};
 
 struct Request {
   std::string method;                        // "GET"
@@ -20,6 +41,7 @@ struct Request {
   std::string content_type;                  // as sent, empty if absent
   std::string accept;
   std::string body;
+  std::shared_ptr<const Peer> peer;  // never null
 };
 
 struct Response {

@@ -1,36 +1,63 @@
-// Plain HTTP on Pistache's own endpoint: loopback and debugging only.
+// The HTTP service: its doors, and the worker behind them.
 //
-// Pistache's endpoint has faults that any client can trigger (a split chunk spins a worker, an answer can reach a
-// reused connection), so it never faces a network; the hardened listener replaces it behind the same door.
+// Pistache 0.0.5 has faults that any client can trigger (a split chunk spins a worker for ever, an answer can reach
+// another connection, a silent TLS client blocks all others). So only its reactor and its request parser are used here,
+// behind a listener and a guard of our own; docs/security.md tells what each of the faults would need and lacks.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "api/http/message.h"
+#include "api/http/tls.h"
 #include "base/result.h"
+#include "base/unique_fd.h"
 
 namespace nrd::http {
 
+struct TcpPlace {
+  std::string address;  // numeric
+  uint16_t port = 0;    // 0: any free one
+};
+
+struct UnixPlace {
+  std::string path;
+  std::optional<gid_t> group;  // may connect besides root
+};
+
 struct ServerOptions {
-  std::string address = "127.0.0.1";
-  uint16_t port = 8081;
-  unsigned threads = 1;  // each wakes up twice a second (a timer of Pistache), idle or not
+  std::optional<TcpPlace> plain{};  // without any authentication
+  std::optional<TcpPlace> tls_at{};
+  std::optional<TlsFiles> tls{};  // needed for tls_at
+  std::optional<UnixPlace> unix_at{};
+  // Listening sockets from systemd: they take the place of tls_at and unix_at if there is one of the kind.
+  std::vector<UniqueFd> adopted{};
 };
 
 class Server {
  public:
-  static constexpr size_t kBodyLimit = size_t{64} << 10;
-
-  // Binds and serves at once; fails with the address in the message if it is taken.
-  static Result<std::unique_ptr<Server>> start(const ServerOptions& options, Handler handler);
+  // Binds and serves at once; fails with the address, or the file, in the message.
+  static Result<std::unique_ptr<Server>> start(ServerOptions options, Handler handler);
   virtual ~Server() = default;  // stops at once
 
   // New requests get 503; returns when those accepted are answered, or at the deadline.
   virtual void drain(std::chrono::milliseconds deadline) = 0;
-  virtual uint16_t port() const = 0;
+
+  // 0 if there is no such door.
+  virtual uint16_t plain_port() const = 0;
+  virtual uint16_t tls_port() const = 0;
+
+  // Reads certificate, key and authority again; on failure the old ones stay in force. Nothing to do without TLS.
+  virtual Result<void> reload_tls() = 0;
+  virtual bool have_tls_files_changed() const = 0;
+
+  // Asks the worker for a sign of life, and tells when it last gave one.
+  virtual void ask_for_beat() = 0;
+  virtual std::chrono::steady_clock::time_point last_beat() const = 0;
 };
 
 }  // namespace nrd::http

@@ -29,6 +29,8 @@ const char* name_of(ErrorCode code) {
 const char* title_of(int status) {
   switch (status) {
     case 400: return "The request is wrong";
+    case 401: return "Who is asking is not known here";
+    case 403: return "This is not allowed to whoever is asking";
     case 404: return "There is no such thing";
     case 405: return "The path does not know this method";
     case 406: return "Nothing that is written here can be read by the client";

@@ -63,4 +63,8 @@ std::string unreadable(const Error& error) {
   return "Failed to read request correctly. Please check request syntax and data. Details: " + reason(error);
 }
 
+std::string not_authorized(std::string_view user) {
+  return "User \"" + std::string(user) + "\" is not authorized to access this resource";
+}
+
 }  // namespace nrd::v1::rmd

@@ -27,6 +27,9 @@ std::string workload_refused(const Error& error, std::string_view uuid);
 // The line for a body that is not JSON.
 std::string unreadable(const Error& error);
 
+// A user who may not do this.
+std::string not_authorized(std::string_view user);
+
 // "/cache/max: must be ... (allowed: 0 to 9)"; a sentence of RMD's stays as it is.
 std::string reason(const Error& error);
 

@@ -113,6 +113,7 @@ class Node:
         shape = {"sockets": 2, "cpus": 16, "ways": 11, "closids": 16, **shape}
         self.folder = tempfile.mkdtemp(prefix="nrd-node-")
         self.state = os.path.join(self.folder, "state")
+        self.socket = os.path.join(self.folder, "nrd.sock")
         self.config = os.path.join(self.folder, "nrd.toml")
         with open(self.config, "w") as file:
             file.write(config)
@@ -151,7 +152,7 @@ class Node:
     # The daemon
 
     def command(self, *flags):
-        return self.sim.inside([NRD, "--config", self.config, "--state-dir", self.state, *flags])
+        return self.sim.inside([NRD, "--config", self.config, "--state-dir", self.state, "--unix-socket", self.socket, *flags])
 
     def spawn(self):
         self.port = free_port()

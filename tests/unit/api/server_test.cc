@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/http/limits.h"
 #include "api/http/percent.h"
 #include "base/unique_fd.h"
 
@@ -31,23 +32,11 @@ using http::Request;
 using http::Response;
 using http::Server;
 
-#ifdef __SANITIZE_THREAD__
-// Debian's libpistache is not instrumented: ThreadSanitizer sees it free a connection or a promise, but not the atomic
-// count by which it knew that it was the last to hold it.
-extern "C" const char* __tsan_default_suppressions() {
-  return "race:Pistache::Tcp::Transport::removePeer\n"
-         "race:Pistache::Tcp::Transport::asyncWriteImpl\n"
-         "race:Pistache::Async::Promise<long>::~Promise\n"
-         "race:destroy_at<Pistache::Async::Private::Continuation\n"
-         "called_from_lib:libpistache.so.0\n";
-}
-#endif
-
 namespace {
 
 std::unique_ptr<Server> serve(Handler handler) {
   ::signal(SIGPIPE, SIG_IGN);  // as the daemon does
-  auto server = Server::start({.address = "127.0.0.1", .port = 0, .threads = 2}, std::move(handler));
+  auto server = Server::start({.plain = http::TcpPlace{.address = "127.0.0.1", .port = 0}}, std::move(handler));
   REQUIRE(server);
   return std::move(*server);
 }
@@ -148,7 +137,7 @@ std::string a_post(const std::string& body, const std::string& headers = "Conten
 
 TEST_CASE("one connection serves many requests") {
   const auto server = serve(echo);
-  Client client(server->port());
+  Client client(server->plain_port());
   for (int i = 0; i < 20; ++i) {
     const Heard heard = client.ask(a_get("/v1/workloads"));
     CHECK(heard.status() == 200);
@@ -161,7 +150,7 @@ TEST_CASE("one connection serves many requests") {
 TEST_CASE("a connection is closed when the client asks for it and after HTTP/1.0") {
   const auto server = serve(echo);
   for (const std::string& request : {a_get("/", "Connection: close\r\n"), std::string("GET / HTTP/1.0\r\n\r\n")}) {
-    Client client(server->port());
+    Client client(server->plain_port());
     const Heard heard = client.ask(request);
     CHECK(heard.status() == 200);
     CHECK(heard.has("Connection: close"));
@@ -171,17 +160,17 @@ TEST_CASE("a connection is closed when the client asks for it and after HTTP/1.0
 
 TEST_CASE("types are handed on as they were sent") {
   const auto server = serve(echo);
-  Client client(server->port());
+  Client client(server->plain_port());
   CHECK(client
             .ask(a_post("{}",
                         "Content-Type: application/json; charset=utf-8\r\nAccept: application/problem+json, "
                         "text/plain;q=0.5\r\n"))
-            .body == "POST /x [application/json; charset=utf-8] [application/problem+json,text/plain;q=0.5] 2 bytes");
+            .body == "POST /x [application/json; charset=utf-8] [application/problem+json, text/plain;q=0.5] 2 bytes");
 }
 
 TEST_CASE("paths and queries are decoded once") {
   const auto server = serve(echo);
-  Client client(server->port());
+  Client client(server->plain_port());
   CHECK(client.ask(a_get("/v1/work%6Coads/%2541?a%3D=b%20c")).body == "GET /v1/workloads/%41 [] [] a==b c");
 }
 
@@ -189,32 +178,32 @@ TEST_CASE("a path that is not properly encoded is a 400") {
   const auto server = serve(echo);
   for (const std::string target : {"/%", "/%4", "/%zz", "/a%00b", "/a%0ab", "/x?a=%ff%"}) {
     CAPTURE(target);
-    Client client(server->port());
+    Client client(server->plain_port());
     CHECK(client.ask(a_get(target)).status() == 400);
   }
 }
 
 TEST_CASE("a long path is a 414") {
   const auto server = serve(echo);
-  CHECK(Client(server->port()).ask(a_get("/" + std::string(2047, 'a'))).status() == 200);
-  CHECK(Client(server->port()).ask(a_get("/" + std::string(2048, 'a'))).status() == 414);
-  CHECK(Client(server->port()).ask(a_get(std::string(60'000, '/'))).status() == 414);
+  CHECK(Client(server->plain_port()).ask(a_get("/" + std::string(2047, 'a'))).status() == 200);
+  CHECK(Client(server->plain_port()).ask(a_get("/" + std::string(2048, 'a'))).status() == 414);
+  CHECK(Client(server->plain_port()).ask(a_get(std::string(60'000, '/'))).status() == 414);
 }
 
 TEST_CASE("a body of 64 KiB is read and a larger one is a 413") {
   const auto server = serve(echo);
-  Client client(server->port());
-  CHECK(client.ask(a_post(std::string(Server::kBodyLimit, 'x'))).status() == 200);
-  const Heard heard = client.ask(a_post(std::string(Server::kBodyLimit + 1, 'x')));
+  Client client(server->plain_port());
+  CHECK(client.ask(a_post(std::string(http::kBodyLimit, 'x'))).status() == 200);
+  const Heard heard = client.ask(a_post(std::string(http::kBodyLimit + 1, 'x')));
   CHECK(heard.status() == 413);
   CHECK(heard.body == "The body is larger than 65536 bytes.\n");
   CHECK(client.is_closed());
-  CHECK(Client(server->port()).ask(a_post(std::string(3 << 20, 'x'))).status() == 413);
+  CHECK(Client(server->plain_port()).ask(a_post(std::string(3 << 20, 'x'))).status() == 413);
 }
 
 TEST_CASE("a body in pieces is read whole") {
   const auto server = serve(echo);
-  Client client(server->port());
+  Client client(server->plain_port());
   const std::string request = a_post("{\"a\": 1}");
   for (const char c : request) client.say({&c, 1});
   CHECK(client.hear()->body == "POST /x [application/json] [] 8 bytes");
@@ -224,7 +213,7 @@ TEST_CASE("headers of an answer are written whatever their name") {
   const auto server = serve([](const Request&, Reply reply) {
     reply.send({.status = 405, .content_type = {}, .body = {}, .headers = {{"Allow", "GET, POST"}, {"X-Nrd", "1"}}});
   });
-  const Heard heard = Client(server->port()).ask(a_get("/"));
+  const Heard heard = Client(server->plain_port()).ask(a_get("/"));
   CHECK(heard.status() == 405);
   CHECK(heard.has("Allow: GET, POST"));
   CHECK(heard.has("X-Nrd: 1"));
@@ -233,7 +222,7 @@ TEST_CASE("headers of an answer are written whatever their name") {
 
 TEST_CASE("a HEAD has no body") {
   const auto server = serve(echo);
-  Client client(server->port());
+  Client client(server->plain_port());
   client.say("HEAD / HTTP/1.0\r\nHost: localhost\r\n\r\n");
   const auto all = client.rest();
   CHECK(all.starts_with("HTTP/1.1 200 OK\r\n"));
@@ -247,7 +236,7 @@ TEST_CASE("an exception of a handler is a 500 that tells nothing") {
     throw std::runtime_error("secret /etc/path");
   });
   for (const std::string path : {"/", "/int"}) {
-    Client client(server->port());
+    Client client(server->plain_port());
     const Heard heard = client.ask(a_get(path));
     CHECK(heard.status() == 500);
     CHECK(heard.body == "The request was not answered.\n");
@@ -259,29 +248,29 @@ TEST_CASE("a second answer to one request is not sent") {
     reply.send({.status = 200, .content_type = "text/plain", .body = "first", .headers = {}});
     reply.send({.status = 200, .content_type = "text/plain", .body = "second", .headers = {}});
   });
-  Client client(server->port());
+  Client client(server->plain_port());
   CHECK(client.ask(a_get("/")).body == "first");
   CHECK(client.ask(a_get("/")).body == "first");
 }
 
-TEST_CASE("garbage gets a 4xx or the end of the connection, and others are served") {
+TEST_CASE("garbage is refused or ends the connection, and others are served") {
   const auto server = serve(echo);
   for (const std::string& bytes : {std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11) + "\r\n\r\n",
                                    std::string("NONSENSE / HTTP/1.1\r\n\r\n"), std::string("GET\r\n\r\n"),
                                    std::string("GET / HTTP/9.9\r\n\r\n"), std::string("\r\n\r\n\r\n\r\n")}) {
-    Client client(server->port());
+    Client client(server->plain_port());
     client.say(bytes);
     client.say_no_more();
-    if (const auto heard = client.hear()) CHECK(heard->status() / 100 == 4);
+    if (const auto heard = client.hear()) CHECK(heard->status() >= 400);
   }
-  CHECK(Client(server->port()).ask(a_get("/")).status() == 200);
+  CHECK(Client(server->plain_port()).ask(a_get("/")).status() == 200);
 }
 
 TEST_CASE("an unknown type is a 415 that tells nothing") {
   const auto server = serve(echo);
   for (const std::string type : {"nonsense", "a/b/c", "/", "foo/bar"}) {
     CAPTURE(type);
-    const Heard heard = Client(server->port()).ask(a_post("{}", "Content-Type: " + type + "\r\n"));
+    const Heard heard = Client(server->plain_port()).ask(a_post("{}", "Content-Type: " + type + "\r\n"));
     CHECK((heard.status() == 415 || heard.status() == 200));
     CHECK(heard.body.size() < 100);
   }
@@ -293,7 +282,7 @@ TEST_CASE("many clients at once each get their own answers") {
   std::vector<std::thread> clients;
   for (int c = 0; c < 8; ++c) {
     clients.emplace_back([&server, &wrong, c] {
-      Client client(server->port());
+      Client client(server->plain_port());
       for (int i = 0; i < 50; ++i) {
         const std::string path = "/" + std::to_string(c) + "/" + std::to_string(i);
         if (client.ask(a_get(path)).body != "GET " + path + " [] []") ++wrong;
@@ -333,7 +322,7 @@ struct Later {
 TEST_CASE("an answer may come from another thread") {
   Later later;
   const auto server = serve(later.handler());
-  Client client(server->port());
+  Client client(server->plain_port());
   for (int i = 0; i < 20; ++i) {
     client.say(a_get("/"));
     later.wait_for(1);
@@ -351,12 +340,12 @@ TEST_CASE("draining refuses what comes and waits for what was accepted") {
     if (request.path == "/later") return answer_later(request, std::move(reply));
     echo(request, std::move(reply));
   });
-  Client accepted(server->port());
-  Client late(server->port());
+  Client accepted(server->plain_port());
+  Client late(server->plain_port());
   accepted.say(a_get("/later"));
   later.wait_for(1);
   std::thread draining([&server] { server->drain(10s); });
-  while (Client(server->port()).ask(a_get("/")).status() != 503) {  // until the drain has begun
+  while (Client(server->plain_port()).ask(a_get("/")).status() != 503) {  // until the drain has begun
   }
   CHECK(late.ask(a_get("/")).body == "The service is stopping.\n");
   later.answer_all();
@@ -367,7 +356,7 @@ TEST_CASE("draining refuses what comes and waits for what was accepted") {
 TEST_CASE("draining ends at its deadline") {
   Later later;
   const auto server = serve(later.handler());
-  Client client(server->port());
+  Client client(server->plain_port());
   client.say(a_get("/"));
   later.wait_for(1);
   server->drain(50ms);
@@ -379,7 +368,7 @@ TEST_CASE("an answer after the server has gone is dropped") {
   Later later;
   {
     const auto server = serve(later.handler());
-    Client client(server->port());
+    Client client(server->plain_port());
     client.say(a_get("/"));
     later.wait_for(1);
   }
@@ -388,10 +377,11 @@ TEST_CASE("an answer after the server has gone is dropped") {
 
 TEST_CASE("a port that is taken is named") {
   const auto first = serve(echo);
-  const auto second = Server::start({.address = "127.0.0.1", .port = first->port(), .threads = 1}, echo);
+  const auto second =
+      Server::start({.plain = http::TcpPlace{.address = "127.0.0.1", .port = first->plain_port()}}, echo);
   REQUIRE_FALSE(second);
-  CHECK(second.error().message.starts_with("cannot listen on 127.0.0.1:" + std::to_string(first->port())));
-  CHECK_FALSE(Server::start({.address = "not an address", .port = 0, .threads = 1}, echo));
+  CHECK(second.error().message.starts_with("cannot listen on 127.0.0.1:" + std::to_string(first->plain_port())));
+  CHECK_FALSE(Server::start({.plain = http::TcpPlace{.address = "not an address", .port = 0}}, echo));
 }
 
 TEST_CASE("percent-encoding is decoded strictly") {

@@ -32,6 +32,9 @@ TEST_CASE("the shipped file names every key with its default") {
   const std::string uncommented = std::regex_replace(shipped(), std::regex("\n#([a-z_]+ = )"), "\n$1");
   Config expected;
   expected.pools = {.os = 1, .guarantee = 5, .besteffort = 3, .shared = 2, .infra = 0};  // of an 11-way cache
+  expected.tls = http::TlsFiles{.certificate = "/etc/nrd/tls/server.crt",
+                                .key = "/etc/nrd/tls/server.key",
+                                .client_ca = "/etc/nrd/tls/ca.crt"};  // as "nrdctl tls init" makes them
   CHECK(*parse_config(uncommented, "x") == expected);
 }
 
@@ -98,6 +101,17 @@ TEST_CASE("every key refuses a wrong type and names its line") {
                                                                       {"server", "address", "1"},
                                                                       {"server", "unix_socket", "1"},
                                                                       {"server", "unix_socket", "\"\""},
+                                                                      {"server", "unix_group", "1"},
+                                                                      {"tls", "certificate", "1"},
+                                                                      {"tls", "key", "\"key.pem\""},
+                                                                      {"tls", "client_ca", "\"\""},
+                                                                      {"tls", "client_auth", "true"},
+                                                                      {"tls", "client_auth", "\"none\""},
+                                                                      {"roles", "admin", "\"OU=Admin\""},
+                                                                      {"roles", "admin", "[1]"},
+                                                                      {"roles", "user", "[\"User\"]"},
+                                                                      {"roles", "user", "[\"=User\"]"},
+                                                                      {"roles", "user", "[\"OU=\"]"},
                                                                       {"state", "directory", "1"},
                                                                       {"state", "directory", "\"rel\""},
                                                                       {"cache_pools", "os", "\"1\""},
@@ -150,6 +164,32 @@ TEST_CASE("what is no TOML is refused with the line where it breaks") {
     CAPTURE(config.error().message);
     CHECK(config.error().message.starts_with("f:" + std::to_string(line) + ": "));
   }
+}
+
+TEST_CASE("HTTPS needs all of its files") {
+  const std::string certificate = "certificate = \"/c\"\n";
+  const std::string key = "key = \"/k\"\n";
+  const std::string authority = "client_ca = \"/a\"\n";
+  for (const auto& [text, missing] :
+       std::vector<std::pair<std::string, std::string>>{{certificate + key, "tls.client_ca"},
+                                                        {certificate + authority, "tls.key"},
+                                                        {key + authority, "tls.certificate"},
+                                                        {"client_auth = \"optional\"\n", "tls.certificate"}}) {
+    CAPTURE(text);
+    const auto config = parse_config("[tls]\n" + text, "x");
+    REQUIRE(config);
+    const auto checked = daemon::check(*config);
+    REQUIRE_FALSE(checked);
+    CHECK(checked.error().message.starts_with(missing + " is missing"));
+  }
+  CHECK(daemon::check(*parse_config("[tls]\n" + certificate + key + authority, "x")));
+}
+
+TEST_CASE("roles may be nobody's") {
+  const auto config = parse_config("[roles]\nadmin = []\nuser = [\"CN=a=b\"]\n", "x");
+  REQUIRE(config);
+  CHECK(config->admins.empty());
+  CHECK(config->users == std::vector<std::string>{"CN=a=b"});
 }
 
 TEST_CASE("without debug any address will do") {

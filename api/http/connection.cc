@@ -1,0 +1,184 @@
+#include "api/http/connection.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "api/http/limits.h"
+#include "api/http/response_text.h"
+
+namespace nrd::http {
+namespace {
+
+constexpr size_t kReadSize = size_t{16} << 10;  // a TLS record
+// In one turn, so that a client which sends without pause does not keep the others waiting.
+constexpr int kStepsPerTurn = 32;
+
+}  // namespace
+
+Connection::Connection(uint64_t id, Stream stream, Peer peer, std::string share, Time now)
+    : id_(id),
+      stream_(std::move(stream)),
+      peer_(std::make_shared<const Peer>(std::move(peer))),
+      share_(std::move(share)),
+      since_(now),
+      deadline_(now + kHeadDeadline) {}
+
+void Connection::become(Phase phase, Time now, Time deadline) {
+  phase_ = phase;
+  since_ = now;
+  deadline_ = deadline;
+}
+
+bool Connection::advance(Time now) {
+  for (int i = 0; i < kStepsPerTurn; ++i) {
+    if (step(now) == Step::Waits) return true;
+  }
+  return false;
+}
+
+Connection::Step Connection::step(Time now) {
+  switch (phase_) {
+    case Phase::Handshaking: return shake_hands(now);
+    case Phase::Receiving: return receive(now);
+    case Phase::Sending: return send(now);
+    case Phase::Leaving: return leave();
+    case Phase::Working:
+    case Phase::Closed: break;
+  }
+  return Step::Waits;
+}
+
+Connection::Step Connection::shake_hands(Time now) {
+  switch (stream_.handshake()) {
+    case Stream::Io::Again: return Step::Waits;
+    case Stream::Io::Done:
+      if (stream_.is_tls()) {
+        Peer known = *peer_;
+        known.subject = stream_.client_subject();
+        peer_ = std::make_shared<const Peer>(std::move(known));
+      }
+      // The deadline of the first head is that of the handshake: both are one wait for the client.
+      phase_ = Phase::Receiving;
+      return Step::Again;
+    case Stream::Io::Ended:
+    case Stream::Io::Failed: break;
+  }
+  if (stream_.fall_back_to_plain()) {
+    refuse(400, "Client sent an HTTP request to an HTTPS server.", now);
+    return Step::Again;
+  }
+  phase_ = Phase::Closed;
+  return Step::Waits;
+}
+
+Connection::Step Connection::receive(Time now) {
+  switch (guard_.read(input_)) {
+    case Guard::Outcome::Complete:
+      has_asked_ = true;
+      is_taken_ = false;
+      become(Phase::Working, now, Time::max());
+      return Step::Waits;
+    case Guard::Outcome::Refused: refuse(guard_.refusal().status, guard_.refusal().line, now); return Step::Again;
+    case Guard::Outcome::NeedsMore: break;
+  }
+  note_progress(now);
+  if (guard_.take_continue()) {
+    say("HTTP/1.1 100 Continue\r\n\r\n", false, now);
+    return Step::Again;
+  }
+  std::array<char, kReadSize> buffer;
+  const Stream::Moved got = stream_.read(buffer);
+  if (got.io == Stream::Io::Done) {
+    input_.append(buffer.data(), got.bytes);
+    return Step::Again;
+  }
+  if (got.io == Stream::Io::Again) return Step::Waits;
+  phase_ = Phase::Closed;
+  return Step::Waits;
+}
+
+// Deadlines of a request count from its first byte and from the end of its head; bytes in between change nothing.
+void Connection::note_progress(Time now) {
+  if (!request_has_begun_ && !input_.empty()) {
+    request_has_begun_ = true;
+    if (has_asked_) deadline_ = now + kHeadDeadline;
+  }
+  if (!body_has_begun_ && guard_.in_body()) {
+    request_has_begun_ = true;
+    body_has_begun_ = true;
+    deadline_ = now + kBodyDeadline;
+  }
+}
+
+RawRequest Connection::take() {
+  is_taken_ = true;
+  request_has_begun_ = false;
+  body_has_begun_ = false;
+  return guard_.take();
+}
+
+void Connection::answer(std::string bytes, bool closes, Time now) { say(std::move(bytes), closes, now); }
+
+void Connection::refuse(int status, const std::string& line, Time now) {
+  const Response response{.status = status, .content_type = "text/plain", .body = line + "\n", .headers = {}};
+  say(bytes_of(response, {.has_body = true, .closes = true}), true, now);
+}
+
+void Connection::say(std::string bytes, bool closes, Time now) {
+  output_ = std::move(bytes);
+  sent_ = 0;
+  closes_ = closes;
+  become(Phase::Sending, now, now + kStalledDeadline);
+}
+
+Connection::Step Connection::send(Time now) {
+  while (sent_ < output_.size()) {
+    const Stream::Moved put = stream_.write(std::string_view(output_).substr(sent_));
+    if (put.io == Stream::Io::Again) return Step::Waits;
+    if (put.io != Stream::Io::Done) {
+      phase_ = Phase::Closed;
+      return Step::Waits;
+    }
+    sent_ += put.bytes;
+    deadline_ = std::min(now + kStalledDeadline, since_ + kAnswerDeadline);
+  }
+  output_ = {};
+  sent_ = 0;
+  if (closes_) {
+    stream_.end_writing();
+    become(Phase::Leaving, now, now + kFarewellDeadline);
+  } else {
+    become(Phase::Receiving, now, now + (body_has_begun_ ? kBodyDeadline : kIdleDeadline));
+  }
+  return Step::Again;
+}
+
+// What the client still sends is thrown away for a moment: closing at once would make its kernel forget our answer.
+Connection::Step Connection::leave() {
+  std::array<char, kReadSize> buffer;
+  switch (stream_.read(buffer).io) {
+    case Stream::Io::Done: return Step::Again;
+    case Stream::Io::Again: return Step::Waits;
+    case Stream::Io::Ended:
+    case Stream::Io::Failed: break;
+  }
+  phase_ = Phase::Closed;
+  return Step::Waits;
+}
+
+void Connection::expire(Time now) {
+  if (phase_ == Phase::Receiving && request_has_begun_) {
+    refuse(408, "The request took too long to arrive.", now);
+    return;
+  }
+  if (phase_ == Phase::Sending) stream_.abort_on_close();
+  phase_ = Phase::Closed;
+}
+
+void Connection::abort() {
+  stream_.abort_on_close();
+  phase_ = Phase::Closed;
+}
+
+}  // namespace nrd::http

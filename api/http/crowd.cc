@@ -1,0 +1,97 @@
+#include "api/http/crowd.h"
+
+#include <tuple>
+#include <utility>
+
+#include "api/http/limits.h"
+
+namespace nrd::http {
+namespace {
+
+using Phase = Connection::Phase;
+
+bool can_be_sent_away(const Connection& connection) {
+  switch (connection.phase()) {
+    case Phase::Handshaking:
+    case Phase::Receiving:
+    case Phase::Leaving: return true;
+    case Phase::Working:
+    case Phase::Sending:
+    case Phase::Closed: break;
+  }
+  return false;
+}
+
+// The smaller, the sooner it goes.
+auto standing(const Connection& connection) {
+  return std::tuple(connection.has_asked(), connection.since(), connection.id());
+}
+
+}  // namespace
+
+template <typename Belongs>
+std::optional<uint64_t> Crowd::least_wanted_where(Belongs belongs) const {
+  const Connection* least = nullptr;
+  for (const auto& [id, member] : members_) {
+    if (!belongs(member) || !can_be_sent_away(member.connection)) continue;
+    if (least == nullptr || standing(member.connection) < standing(*least)) least = &member.connection;
+  }
+  return least == nullptr ? std::nullopt : std::optional(least->id());
+}
+
+Crowd::Place Crowd::place_for(Peer::Door door, const std::string& share) const {
+  const bool is_unix = door == Peer::Door::Unix;
+  const auto place = [](std::optional<uint64_t> leaves) { return Place{.is_refused = !leaves, .leaves = leaves}; };
+  const auto own = of_share_.find(share);
+  if (own != of_share_.end() && own->second >= (is_unix ? kConnectionsPerUser : kConnectionsPerAddress)) {
+    return place(least_wanted_where([&](const Member& member) { return member.connection.share() == share; }));
+  }
+  const size_t beside = is_unix ? unix_members_ : members_.size() - unix_members_;
+  if (beside >= (is_unix ? kUnixConnectionLimit : kConnectionLimit)) {
+    return place(
+        least_wanted_where([&](const Member& member) { return (member.door == Peer::Door::Unix) == is_unix; }));
+  }
+  return {};
+}
+
+std::optional<uint64_t> Crowd::least_wanted() const {
+  return least_wanted_where([](const Member&) { return true; });
+}
+
+std::optional<uint64_t> Crowd::slowest_reader_over_limit() const {
+  size_t unread = 0;
+  const Connection* slowest = nullptr;
+  for (const auto& [id, member] : members_) {
+    const Connection& connection = member.connection;
+    unread += connection.unread();
+    // The nearer its deadline, the longer it has taken nothing.
+    if (connection.unread() > 0 && (slowest == nullptr || connection.deadline() < slowest->deadline())) {
+      slowest = &connection;
+    }
+  }
+  if (unread <= kUnreadLimit || slowest == nullptr) return std::nullopt;
+  return slowest->id();
+}
+
+Connection& Crowd::add(Connection connection, Peer::Door door) {
+  ++of_share_[connection.share()];
+  if (door == Peer::Door::Unix) ++unix_members_;
+  const uint64_t id = connection.id();
+  return members_.try_emplace(id, Member{.connection = std::move(connection), .door = door}).first->second.connection;
+}
+
+Connection* Crowd::find(uint64_t id) {
+  const auto found = members_.find(id);
+  return found == members_.end() ? nullptr : &found->second.connection;
+}
+
+void Crowd::remove(uint64_t id) {
+  const auto member = members_.find(id);
+  if (member == members_.end()) return;
+  const auto share = of_share_.find(member->second.connection.share());
+  if (--share->second == 0) of_share_.erase(share);
+  if (member->second.door == Peer::Door::Unix) --unix_members_;
+  members_.erase(member);
+}
+
+}  // namespace nrd::http

@@ -1,0 +1,56 @@
+// All connections of a worker, and who has to go when there are too many.
+//
+// A limit does not turn the newcomer away but the one that has given the least sign of being somebody: first those
+// which have not asked anything yet, the oldest of them first, then those which rest between two requests. So a crowd
+// of silent clients cannot keep an honest one out. Nobody is sent away while a request of his is worked on.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "api/http/connection.h"
+
+namespace nrd::http {
+
+class Crowd {
+ public:
+  using Time = Connection::Time;
+
+  // For another connection of `share`: who must leave for it, if anybody. Refused where somebody must and nobody can.
+  struct Place {
+    bool is_refused = false;
+    std::optional<uint64_t> leaves;
+  };
+  Place place_for(Peer::Door door, const std::string& share) const;
+  // Who is best sent away where descriptors are short; nullopt: nobody can be.
+  std::optional<uint64_t> least_wanted() const;
+  // Whose unread answer must go, if all of them together are more than may be kept.
+  std::optional<uint64_t> slowest_reader_over_limit() const;
+
+  Connection& add(Connection connection, Peer::Door door);
+  Connection* find(uint64_t id);
+  void remove(uint64_t id);
+
+  // Handshaking to Leaving, everyone. Do not add or remove meanwhile.
+  template <typename Visit>
+  void each(Visit visit) {
+    for (auto& [id, member] : members_) visit(member.connection);
+  }
+  size_t size() const { return members_.size(); }
+
+ private:
+  struct Member {
+    Connection connection;
+    Peer::Door door;
+  };
+  template <typename Belongs>
+  std::optional<uint64_t> least_wanted_where(Belongs belongs) const;
+
+  std::unordered_map<uint64_t, Member> members_;
+  std::unordered_map<std::string, size_t> of_share_;
+  size_t unix_members_ = 0;
+};
+
+}  // namespace nrd::http

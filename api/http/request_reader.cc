@@ -1,0 +1,75 @@
+#include "api/http/request_reader.h"
+
+#include <pistache/http.h>
+
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "api/http/limits.h"
+#include "api/http/percent.h"
+#include "base/log.h"
+
+namespace nrd::http {
+namespace {
+
+namespace pistache = Pistache::Http;
+
+// What we add around the client's target and body.
+constexpr size_t kFrameSize = 256;
+
+std::string written_anew(const RawRequest& raw) {
+  std::string text;
+  text.reserve(kFrameSize + raw.target.size() + raw.body.size());
+  text.append(raw.method).append(" ").append(raw.target).append(" HTTP/1.1\r\nHost: nrd\r\n");
+  text.append("Content-Length: ").append(std::to_string(raw.body.size())).append("\r\n\r\n").append(raw.body);
+  return text;
+}
+
+std::optional<std::map<std::string, std::string>> decoded_query(const pistache::Uri::Query& query) {
+  std::map<std::string, std::string> decoded;
+  for (auto parameter = query.parameters_begin(); parameter != query.parameters_end(); ++parameter) {
+    auto key = percent_decoded(parameter->first);
+    auto value = percent_decoded(parameter->second);
+    if (!key || !value) return std::nullopt;
+    decoded.insert_or_assign(std::move(*key), std::move(*value));
+  }
+  return decoded;
+}
+
+}  // namespace
+
+struct RequestReader::Library {
+  pistache::RequestParser parser{kFrameSize + kTargetLimit + kBodyLimit};
+};
+
+RequestReader::RequestReader() : library_(std::make_unique<Library>()) {}
+RequestReader::~RequestReader() = default;
+
+tl::expected<Request, RefusedRequest> RequestReader::read(RawRequest raw, std::shared_ptr<const Peer> peer) {
+  try {
+    const std::string text = written_anew(raw);
+    pistache::RequestParser& parser = library_->parser;
+    parser.reset();
+    if (parser.feed(text.data(), text.size()) && parser.parse() == pistache::Private::State::Done) {
+      const pistache::Request& from = parser.request;
+      auto path = percent_decoded(from.resource());
+      auto query = decoded_query(from.query());
+      if (path && query) {
+        return Request{.method = std::move(raw.method),
+                       .path = std::move(*path),
+                       .query = std::move(*query),
+                       .content_type = std::move(raw.content_type),
+                       .accept = std::move(raw.accept),
+                       .body = from.body(),
+                       .peer = std::move(peer)};
+      }
+    }
+  } catch (const std::exception& thrown) {
+    log::debug("REQUEST_REFUSED", "the library does not read this request", {{"DETAIL", thrown.what()}});
+    library_ = std::make_unique<Library>();  // whatever it was in the midst of
+  }
+  return tl::unexpected(RefusedRequest{.status = 400, .line = "The path or query is not properly percent-encoded."});
+}
+
+}  // namespace nrd::http

@@ -1,0 +1,67 @@
+// The bytes to and from one client, plain or through TLS. Nothing here blocks.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/unique_fd.h"
+
+struct ssl_ctx_st;  // OpenSSL's SSL_CTX
+struct ssl_st;      // OpenSSL's SSL
+
+namespace nrd::http {
+
+class Stream {
+ public:
+  enum class Io {
+    Done,   // the handshake is over; some bytes were moved
+    Again,  // when the socket is ready
+    Ended,  // the client will send no more
+    Failed,
+  };
+  struct Moved {
+    Io io = Io::Failed;
+    size_t bytes = 0;
+  };
+
+  // `fd` must not block.
+  explicit Stream(UniqueFd fd) : fd_(std::move(fd)) {}
+  // TLS as server, with all that `context` says now.
+  Stream(UniqueFd fd, const std::shared_ptr<const ssl_ctx_st>& context);
+
+  int fd() const { return fd_.get(); }
+  bool is_tls() const { return ssl_ != nullptr; }
+
+  Io handshake();  // Done at once without TLS
+  // After a handshake that failed: the client speaks plain HTTP. Further writes are plain then.
+  bool fall_back_to_plain();
+  Moved read(std::span<char> into);
+  Moved write(std::string_view bytes);
+
+  // Says that nothing more will come; the client may still be sending.
+  void end_writing();
+  // The close that follows throws away what is unsent.
+  void abort_on_close();
+
+  // Subject of the client's verified certificate: {"OU", "Admin"}, ...; empty without one.
+  std::vector<std::pair<std::string, std::string>> client_subject() const;
+
+ private:
+  struct FreeSsl {
+    void operator()(ssl_st* ssl) const;
+  };
+
+  Moved moved_by_tls(int result, size_t bytes);
+
+  UniqueFd fd_;
+  std::unique_ptr<ssl_st, FreeSsl> ssl_;
+  bool is_broken_ = false;  // a TLS error: OpenSSL must not be asked again
+  bool speaks_http_ = false;
+};
+
+}  // namespace nrd::http

@@ -1,0 +1,115 @@
+#include "api/http/tls.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/stat.h>
+
+#include <utility>
+
+namespace nrd::http {
+namespace {
+
+// TLS 1.2: those of specifications for clients of this kind (ECDHE-*-AES256-GCM), and their siblings of equal strength.
+constexpr const char* kCiphers =
+    "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"
+    "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305:"
+    "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256";
+constexpr const char* kGroups = "X25519:P-256:P-384";
+constexpr unsigned char kSessionContext[] = "nrd";
+constexpr int kLongestChain = 4;
+// A client's certificate is looked at again when its session is older than this.
+constexpr long kSessionSeconds = 300;
+
+Failure failed(const char* what, const std::string& file) {
+  std::array<char, 256> reason{};
+  ::ERR_error_string_n(::ERR_peek_last_error(), reason.data(), reason.size());
+  ::ERR_clear_error();
+  return fail(ErrorCode::Internal, "tls: " + file + " " + what, reason.data());
+}
+
+using Context = std::shared_ptr<SSL_CTX>;
+
+Result<void> use_own(SSL_CTX* context, const TlsFiles& files) {
+  if (::SSL_CTX_use_certificate_chain_file(context, files.certificate.c_str()) != 1) {
+    return failed("is not a readable certificate (PEM)", files.certificate);
+  }
+  if (::SSL_CTX_use_PrivateKey_file(context, files.key.c_str(), SSL_FILETYPE_PEM) != 1) {
+    return failed("is not a readable key (PEM, without passphrase) that belongs to the certificate", files.key);
+  }
+  if (::SSL_CTX_check_private_key(context) != 1) return failed("does not belong to the certificate", files.key);
+  const X509* certificate = ::SSL_CTX_get0_certificate(context);
+  if (::X509_cmp_current_time(::X509_get0_notAfter(certificate)) < 0) {
+    return fail(ErrorCode::Internal, "tls: " + files.certificate + " has expired");
+  }
+  return {};
+}
+
+Result<void> trust_clients(SSL_CTX* context, const TlsFiles& files) {
+  if (::SSL_CTX_load_verify_file(context, files.client_ca.c_str()) != 1) {
+    return failed("is not a readable certificate (PEM)", files.client_ca);
+  }
+  STACK_OF(X509_NAME)* names = ::SSL_load_client_CA_file(files.client_ca.c_str());
+  if (names == nullptr) return failed("is not a readable certificate (PEM)", files.client_ca);
+  ::SSL_CTX_set_client_CA_list(context, names);  // takes them over
+  const int required = files.client_auth == ClientAuth::Require ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
+  ::SSL_CTX_set_verify(context, SSL_VERIFY_PEER | required, nullptr);
+  ::SSL_CTX_set_verify_depth(context, kLongestChain);
+  return {};
+}
+
+Result<Context> load_context(const TlsFiles& files) {
+  ::ERR_clear_error();
+  const Context context(::SSL_CTX_new(::TLS_server_method()), &::SSL_CTX_free);
+  if (!context) return fail(ErrorCode::Internal, "tls: OpenSSL cannot make a context");
+  SSL_CTX* raw = context.get();
+  ::SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
+  ::SSL_CTX_set_options(raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  // An answer is written from where it lies; idle connections keep no buffers.
+  ::SSL_CTX_set_mode(raw,
+                     SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  ::SSL_CTX_set_read_ahead(raw, 1);
+  // Sessions are kept by the clients, in tickets whose key dies with this context: new files, new sessions.
+  ::SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);
+  ::SSL_CTX_set_session_id_context(raw, kSessionContext, sizeof kSessionContext - 1);
+  ::SSL_CTX_set_timeout(raw, kSessionSeconds);
+  if (::SSL_CTX_set_cipher_list(raw, kCiphers) != 1 || ::SSL_CTX_set1_groups_list(raw, kGroups) != 1) {
+    return failed("OpenSSL does not know our ciphers", "");
+  }
+  if (const auto own = use_own(raw, files); !own) return Failure(own.error());
+  if (const auto clients = trust_clients(raw, files); !clients) return Failure(clients.error());
+  return context;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TlsContext>> TlsContext::load(TlsFiles files) {
+  std::unique_ptr<TlsContext> context(new TlsContext(std::move(files)));
+  if (const auto loaded = context->reload(); !loaded) return Failure(loaded.error());
+  return context;
+}
+
+Result<void> TlsContext::reload() {
+  loaded_ = stamp();  // before reading: what changes meanwhile is a change
+  const Result<Context> context = load_context(files_);
+  if (!context) return Failure(context.error());
+  context_.set(*context);
+  return {};
+}
+
+bool TlsContext::have_files_changed() const { return stamp() != loaded_; }
+
+TlsContext::Stamp TlsContext::stamp() const {
+  Stamp stamps{};
+  size_t i = 0;
+  for (const std::string* file : {&files_.certificate, &files_.key, &files_.client_ca}) {
+    struct stat found {};
+    if (::stat(file->c_str(), &found) == 0) {
+      stamps[i] = {found.st_dev, found.st_ino, static_cast<uint64_t>(found.st_mtim.tv_sec),
+                   static_cast<uint64_t>(found.st_mtim.tv_nsec)};
+    }
+    ++i;
+  }
+  return stamps;
+}
+
+}  // namespace nrd::http

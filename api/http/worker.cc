@@ -1,0 +1,325 @@
+#include "api/http/worker.h"
+
+#include <pistache/reactor.h>
+#include <sys/timerfd.h>
+
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "api/http/crowd.h"
+#include "api/http/limits.h"
+#include "api/http/mailbox.h"
+#include "api/http/request_reader.h"
+#include "api/http/response_text.h"
+#include "base/invariant.h"
+#include "base/log.h"
+
+namespace nrd::http {
+namespace {
+
+using namespace std::chrono_literals;
+namespace polling = Pistache::Polling;
+using Time = Connection::Time;
+
+// Tags of what the reactor watches besides connections, which are numbered from kFirstConnection.
+constexpr uint64_t kBell = 0;
+constexpr uint64_t kTimer = 1;
+constexpr uint64_t kFirstDoor = 2;
+constexpr uint64_t kFirstConnection = 1024;
+
+constexpr int kCallersPerTurn = 64;
+// Turns of the house before the reactor is asked for news again. A request takes two; who pipelines without end gets
+// two answers while everybody else is looked at once.
+constexpr int kTurns = 4;
+constexpr auto kDoorRest = 100ms;  // after no descriptor was left for a caller
+
+struct Answer {
+  uint64_t connection = 0;
+  std::string bytes;
+  bool closes = false;
+};
+
+Response plain(int status, const std::string& line) {
+  return {.status = status, .content_type = "text/plain", .body = line + "\n", .headers = {}};
+}
+
+// Whether `act` ended without an exception, of whatever type.
+template <typename Act>
+bool survives(Act act) noexcept {
+  try {
+    act();
+    return true;
+  } catch (const std::exception& thrown) {
+    log::error("REQUEST_LOST", "serving a client failed", {{"DETAIL", thrown.what()}});
+  } catch (...) {
+    log::error("REQUEST_LOST", "serving a client failed", {{"DETAIL", "unknown exception"}});
+  }
+  return false;
+}
+
+// All that happens on the worker's thread.
+class Loop final : public Pistache::Aio::Handler {
+ public:
+  Loop(std::vector<Door> doors, const TlsContext* tls, http::Handler handler)
+      : doors_(std::move(doors)),
+        tls_(tls),
+        handler_(std::move(handler)),
+        answers_(std::make_shared<Mailbox<Answer>>()),
+        timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {}
+
+  // Before the reactor runs.
+  void watch_all() {
+    watch(answers_->bell(), kBell);
+    watch(timer_.get(), kTimer);
+    for (size_t i = 0; i < doors_.size(); ++i) watch(doors_[i].fd.get(), kFirstDoor + i);
+  }
+
+  void onReady(const Pistache::Aio::FdSet& events) override {
+    now_ = std::chrono::steady_clock::now();
+    thread_ = std::this_thread::get_id();
+    for (const auto& event : events) note(event.getTag().value());
+    for (int turn = 0; turn < kTurns && take_turn(); ++turn) {
+    }
+    if (has_more_to_do()) answers_->ring();  // and go on as soon as others were looked at
+    set_timer();
+    last_beat_ = std::chrono::steady_clock::now();
+    if (is_draining_) tell_if_idle();
+  }
+
+  // One reactor, one handler: Pistache clones handlers for reactors of several threads.
+  std::shared_ptr<Pistache::Aio::Handler> clone() const override {
+    INVARIANT(false);
+    return nullptr;
+  }
+  void registerPoller(polling::Epoll& /*poller*/) override {}
+
+  // Other threads.
+  void drain(std::chrono::milliseconds deadline) {
+    is_draining_ = true;
+    answers_->ring();
+    std::unique_lock hold(idle_lock_);
+    became_idle_.wait_for(hold, deadline, [this] { return is_idle_; });
+  }
+  void ask_for_beat() { answers_->ring(); }
+  Time last_beat() const { return last_beat_; }
+  void close() { answers_->close(); }
+
+ private:
+  void watch(int fd, uint64_t tag) {
+    // Edges: nothing has to be armed anew, and a client that has gone does not wake us while its request is worked on.
+    reactor()->registerFd(key(), fd, polling::NotifyOn::Read | polling::NotifyOn::Write, polling::Tag(tag),
+                          polling::Mode::Edge);
+  }
+
+  bool has_more_to_do() { return !ready_.empty() || !ready_doors_.empty() || !answers_->is_empty(); }
+
+  void note(uint64_t tag) {
+    if (tag == kBell) {
+      answers_->hush();
+    } else if (tag == kTimer) {
+      expire();
+    } else if (tag >= kFirstConnection) {
+      ready_.push_back(tag);
+    } else {
+      ready_doors_.push_back(tag - kFirstDoor);
+    }
+  }
+
+  // Whether there was anything to do.
+  bool take_turn() {
+    for (Answer& answer : answers_->take()) deliver(std::move(answer));
+    const std::vector<uint64_t> ready = std::exchange(ready_, {});
+    const std::vector<size_t> doors = std::exchange(ready_doors_, {});
+    for (const uint64_t id : ready) attend(id);
+    for (const size_t door : doors) let_in(door);
+    return !ready.empty() || !doors.empty();
+  }
+
+  void deliver(Answer answer) {
+    Connection* connection = crowd_.find(answer.connection);
+    if (connection == nullptr || connection->phase() != Connection::Phase::Working) return;
+    connection->answer(std::move(answer.bytes), answer.closes, now_);
+    ready_.push_back(answer.connection);
+  }
+
+  // What goes wrong here costs this client its connection and nobody else.
+  void attend(uint64_t id) noexcept {
+    Connection* connection = crowd_.find(id);
+    if (connection == nullptr) return;
+    const bool went_well = survives([this, connection, id] {
+      if (!connection->advance(now_)) ready_.push_back(id);
+      if (connection->has_request()) dispatch(*connection);
+    });
+    if (!went_well) connection->abort();
+    if (connection->phase() == Connection::Phase::Closed) {
+      crowd_.remove(id);
+      return;
+    }
+    due_ = std::min(due_, connection->deadline());
+    if (connection->phase() == Connection::Phase::Sending) make_room_for_answers();
+  }
+
+  void dispatch(Connection& connection) {
+    RawRequest raw = connection.take();
+    const Framing framing{.has_body = raw.method != "HEAD", .closes = raw.closes || is_draining_};
+    const auto request = reader_.read(std::move(raw), connection.peer());
+    Reply reply([answers = answers_, id = connection.id(), framing, worker = thread_](const Response& response) {
+      answers->post({.connection = id, .bytes = bytes_of(response, framing), .closes = framing.closes},
+                    std::this_thread::get_id() != worker);
+    });
+    if (is_draining_) return reply.send(plain(503, "The service is stopping."));
+    if (!request) return reply.send(plain(request.error().status, request.error().line));
+    // A handler that throws has dropped its reply, and thereby answered.
+    survives([this, &request, &reply] { handler_(*request, std::move(reply)); });
+  }
+
+  void let_in(size_t door) noexcept {
+    for (int i = 0; i < kCallersPerTurn; ++i) {
+      tl::expected<Caller, NoCaller> caller = next_caller(doors_[door]);
+      if (caller) {
+        welcome(std::move(*caller));
+        continue;
+      }
+      if (caller.error() == NoCaller::Nobody) return;
+      if (caller.error() == NoCaller::OutOfFiles && !send_away(crowd_.least_wanted())) {
+        resting_doors_.push_back(door);
+        rest_ends_ = now_ + kDoorRest;
+        return;
+      }
+    }
+    ready_doors_.push_back(door);
+  }
+
+  void welcome(Caller caller) noexcept {
+    const Peer::Door kind = caller.peer.door;
+    const Crowd::Place place = crowd_.place_for(kind, caller.share);
+    if (place.is_refused) return;
+    send_away(place.leaves);
+    const uint64_t id = next_connection_++;
+    const bool is_in = survives([this, &caller, kind, id] {
+      Stream stream =
+          kind == Peer::Door::Tls ? Stream(std::move(caller.fd), tls_->get()) : Stream(std::move(caller.fd));
+      Connection connection(id, std::move(stream), std::move(caller.peer), std::move(caller.share), now_);
+      watch(crowd_.add(std::move(connection), kind).fd(), id);
+    });
+    if (!is_in) return crowd_.remove(id);
+    attend(id);  // its request may be here already, and in a crowd it should not lose its place before that is seen
+  }
+
+  bool send_away(std::optional<uint64_t> id) {
+    Connection* connection = id ? crowd_.find(*id) : nullptr;
+    if (connection == nullptr) return false;
+    connection->abort();
+    crowd_.remove(*id);
+    return true;
+  }
+
+  void make_room_for_answers() {
+    while (send_away(crowd_.slowest_reader_over_limit())) {
+    }
+  }
+
+  void expire() {
+    uint64_t count = 0;
+    [[maybe_unused]] const ssize_t got = ::read(timer_.get(), &count, sizeof count);
+    timer_is_for_ = Time::max();
+    if (now_ >= rest_ends_) {
+      rest_ends_ = Time::max();
+      for (const size_t door : std::exchange(resting_doors_, {})) ready_doors_.push_back(door);
+    }
+    due_ = rest_ends_;
+    crowd_.each([this](Connection& connection) {
+      if (connection.deadline() <= now_) {
+        connection.expire(now_);
+        ready_.push_back(connection.id());
+      } else {
+        due_ = std::min(due_, connection.deadline());
+      }
+    });
+  }
+
+  // Only if it must ring earlier than it will anyway: deadlines mostly move away before they come.
+  void set_timer() {
+    const Time due = std::min(due_, rest_ends_);
+    if (due >= timer_is_for_) return;
+    timer_is_for_ = due;
+    const auto nanoseconds = std::chrono::nanoseconds(due.time_since_epoch()).count();
+    constexpr int64_t kSecond = 1'000'000'000;
+    const itimerspec at{.it_interval = {},
+                        .it_value = {.tv_sec = nanoseconds / kSecond, .tv_nsec = nanoseconds % kSecond}};
+    ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
+  }
+
+  void tell_if_idle() {
+    bool is_idle = answers_->is_empty();
+    crowd_.each([&is_idle](Connection& connection) {
+      const Connection::Phase phase = connection.phase();
+      if (phase == Connection::Phase::Working || phase == Connection::Phase::Sending) is_idle = false;
+    });
+    const std::lock_guard hold(idle_lock_);
+    is_idle_ = is_idle;
+    if (is_idle) became_idle_.notify_all();
+  }
+
+  const std::vector<Door> doors_;
+  const TlsContext* const tls_;
+  const http::Handler handler_;
+  const std::shared_ptr<Mailbox<Answer>> answers_;
+  const UniqueFd timer_;
+
+  RequestReader reader_;
+  Crowd crowd_;
+  uint64_t next_connection_ = kFirstConnection;
+  Time now_{};
+  std::thread::id thread_;
+  std::vector<uint64_t> ready_;      // connections to look after
+  std::vector<size_t> ready_doors_;  // doors that may have callers
+  std::vector<size_t> resting_doors_;
+  Time rest_ends_ = Time::max();
+  Time due_ = Time::max();           // not later than the first deadline
+  Time timer_is_for_ = Time::max();  // when the timer will ring
+
+  std::atomic<bool> is_draining_ = false;
+  std::atomic<Time> last_beat_ = std::chrono::steady_clock::now();
+  std::mutex idle_lock_;
+  std::condition_variable became_idle_;
+  bool is_idle_ = false;
+};
+
+class ReactorWorker final : public Worker {
+ public:
+  ReactorWorker(std::vector<Door> doors, const TlsContext* tls, Handler handler)
+      : reactor_(Pistache::Aio::Reactor::create()),
+        loop_(std::make_shared<Loop>(std::move(doors), tls, std::move(handler))) {
+    reactor_->init(Pistache::Aio::SyncContext());
+    reactor_->addHandler(loop_);
+    loop_->watch_all();
+    thread_ = std::thread([reactor = reactor_] { reactor->run(); });
+  }
+
+  ~ReactorWorker() override {
+    loop_->close();
+    reactor_->shutdown();
+    thread_.join();
+  }
+
+  void drain(std::chrono::milliseconds deadline) override { loop_->drain(deadline); }
+  void ask_for_beat() override { loop_->ask_for_beat(); }
+  Time last_beat() const override { return loop_->last_beat(); }
+
+ private:
+  const std::shared_ptr<Pistache::Aio::Reactor> reactor_;
+  const std::shared_ptr<Loop> loop_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<Worker> Worker::start(std::vector<Door> doors, const TlsContext* tls, Handler handler) {
+  return std::make_unique<ReactorWorker>(std::move(doors), tls, std::move(handler));
+}
+
+}  // namespace nrd::http

@@ -1,0 +1,82 @@
+#include "daemon/front.h"
+
+#include <grp.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <filesystem>
+#include <utility>
+
+#include "api/v1/gate.h"
+#include "api/v1/routes.h"
+#include "base/log.h"
+#include "daemon/notify.h"
+#include "daemon/version.h"
+
+namespace nrd::daemon {
+namespace {
+
+std::optional<gid_t> find_group(const std::string& name) {
+  std::array<char, 16384> buffer;
+  group entry{};
+  group* found = nullptr;
+  if (::getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) {
+    return found->gr_gid;
+  }
+  log::notice("NO_GROUP", "there is no such group; only root may use the local socket", {{"GROUP", name}});
+  return std::nullopt;
+}
+
+// systemd makes it (RuntimeDirectory=); a daemon started by hand does so itself.
+void make_directory_of(const std::string& socket) {
+  constexpr mode_t kMode = 0755;
+  const std::string directory = std::filesystem::path(socket).parent_path();
+  ::mkdir(directory.c_str(), kMode);  // what goes wrong here, bind() will tell
+}
+
+http::ServerOptions doors_of(const Config& config, std::optional<gid_t> group) {
+  http::ServerOptions options;
+  options.adopted = passed_sockets();
+  options.unix_at = http::UnixPlace{.path = config.server.unix_socket, .group = group};
+  options.tls = config.tls;
+  if (config.tls) options.tls_at = http::TcpPlace{config.server.address, config.server.tls_port};
+  if (config.server.debug) options.plain = http::TcpPlace{config.server.address, config.server.debug_port};
+  return options;
+}
+
+void announce(const Config& config, const http::Server& server) {
+  log::notice("SERVING", "serving on the local socket", {{"SOCKET", config.server.unix_socket}});
+  if (server.tls_port() != 0) {
+    log::notice("SERVING", "serving HTTPS",
+                {{"ADDRESS", config.server.address}, {"PORT", std::to_string(server.tls_port())}});
+  }
+  if (server.plain_port() != 0) {
+    log::warning("DEBUG_PORT_OPEN", "serving plain HTTP without authentication; every local user is administrator",
+                 {{"ADDRESS", config.server.address}, {"PORT", std::to_string(server.plain_port())}});
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<http::Server>> open_front(const Config& config, Engine& engine) {
+  const std::optional<gid_t> group = find_group(config.server.unix_group);
+  make_directory_of(config.server.unix_socket);
+  const v1::Service service{.version = kVersion, .debug_port_open = config.server.debug};
+  auto server = http::Server::start(
+      doors_of(config, group),
+      v1::gate({.admin = config.admins, .user = config.users, .group = group}, v1::routes(engine, service)));
+  if (server) announce(config, **server);
+  return server;
+}
+
+void reload_tls(http::Server& server, Reload when) {
+  if (when == Reload::IfChanged && !server.have_tls_files_changed()) return;
+  if (const Result<void> reloaded = server.reload_tls(); !reloaded) {
+    log::error("TLS_NOT_RELOADED", reloaded.error().message + "; the old files stay in force",
+               {{"DETAIL", reloaded.error().detail}});
+    return;
+  }
+  if (server.tls_port() != 0) log::notice("TLS_RELOADED", "new connections use the files as they are now");
+}
+
+}  // namespace nrd::daemon
