@@ -1,0 +1,184 @@
+"""Every route by everybody who may come: the expected code in each cell."""
+
+import http.client
+import json
+import os
+import re
+import socket
+import ssl
+import subprocess
+import tempfile
+
+import pytest
+
+from harness import NRD
+from parties import CLIENT, DAY, NOW, SERVER, Authority, House, ask, name
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+ANYBODY, SOMEGROUP = 65534, 60  # nobody, games: both exist on every Debian
+
+# What an administrator gets, by method and path: the request reaches its handler, which finds nothing to do.
+REACHED = {("GET", "/v1/workloads"): 200, ("POST", "/v1/workloads"): 400, ("GET", "/v1/workloads/{id}"): 404,
+           ("PATCH", "/v1/workloads/{id}"): 404, ("DELETE", "/v1/workloads/{id}"): 404,
+           ("GET", "/v1/node"): 200, ("GET", "/v1/health"): 200, ("GET", "/v1/nothing"): 404, ("PUT", "/v1/node"): 405}
+
+
+def for_user(method, path):
+    return REACHED[method, path] if method == "GET" else 403
+
+
+def always(code):
+    return lambda method, path: code
+
+
+def for_admin(method, path):
+    return REACHED[method, path]
+
+
+def send(connection, method, path):
+    body = json.dumps({"origin": "REST"}) if method in ("POST", "PATCH", "PUT") else None
+    headers = {"Content-Type": "application/json"} if body else {}
+    try:
+        return ask(connection, method, path.replace("{id}", "99"), body, headers)[0]
+    except (ssl.SSLError, ConnectionError, http.client.RemoteDisconnected):
+        return "no connection"
+
+
+def as_process_of(user, group, groups, house):
+    """One request over the Unix socket by another user, through curl."""
+    def request(method, path):
+        body = ["-d", '{"origin":"REST"}', "-H", "Content-Type: application/json"] if method in ("POST", "PATCH", "PUT") else []
+        done = subprocess.run(["/usr/bin/curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--unix-socket", house.socket,
+                               "-X", method, *body, "http://localhost" + path.replace("{id}", "99")],
+                              user=user, group=group, extra_groups=groups, capture_output=True, text=True)
+        return int(done.stdout) if done.returncode == 0 else "no connection"
+    return request
+
+
+@pytest.fixture(scope="module")
+def house():
+    with House(group="games") as house:
+        yield house
+
+
+@pytest.fixture(scope="module")
+def lenient():
+    with House(client_auth="optional") as house:
+        yield house
+
+
+def certificates(house):
+    foreign = Authority(tempfile.mkdtemp(dir=house.pki), "Foreign")
+    sign = house.authority.sign
+    return {
+        "admin": (house.admin, for_admin), "user": (house.user, for_user),
+        "no certificate": (None, always("no connection")),
+        "unknown CA": (foreign.sign("c.pem", name("Alice", "Admin"), CLIENT), always("no connection")),
+        "expired": (sign("old.pem", name("Alice", "Admin"), CLIENT, NOW - 9 * DAY, NOW - DAY), always("no connection")),
+        "not yet valid": (sign("new.pem", name("Alice", "Admin"), CLIENT, NOW + DAY, NOW + 9 * DAY), always("no connection")),
+        "wrong purpose": (sign("srv.pem", name("Alice", "Admin"), SERVER), always("no connection")),
+        "no role": (sign("guest.pem", name("Mallory", "Guests"), CLIENT), always(401)),
+    }
+
+
+def everybody(house):
+    callers = {who: (lambda method, path, file=file: send(house.tls(file), method, path), expected)
+               for who, (file, expected) in certificates(house).items()}
+    callers |= {
+        "root": (lambda method, path: send(house.unix(), method, path), for_admin),
+        "group": (as_process_of(ANYBODY, SOMEGROUP, [], house), for_admin),
+        "second group": (as_process_of(ANYBODY, ANYBODY, [7, SOMEGROUP], house), for_admin),
+        "other uid": (as_process_of(ANYBODY, ANYBODY, [], house), always("no connection")),
+        "plain debug": (lambda method, path: send(house.plain(), method, path), for_admin),
+    }
+    return callers
+
+
+def test_every_route_of_the_service_is_in_the_matrix():
+    with open(os.path.join(ROOT, "api/v1/routes.cc")) as file:
+        routes = set(re.findall(r'"(GET|POST|PATCH|DELETE|PUT)",\s*"(/v1/[^"]*)"', file.read()))
+    assert len(routes) >= 7 and routes <= set(REACHED)
+
+
+def test_matrix(house):
+    wrong = []
+    for who, (request, expected) in everybody(house).items():
+        for method, path in REACHED:
+            got = request(method, path)
+            if got != expected(method, path):
+                wrong.append((who, method, path, got, expected(method, path)))
+    assert wrong == []
+
+
+def test_where_certificates_are_optional_a_request_without_one_is_a_401(lenient):
+    for method, path in REACHED:
+        assert send(lenient.tls(), method, path) == 401, (method, path)
+        assert send(lenient.tls(lenient.user), method, path) == for_user(method, path)
+    foreign = Authority(tempfile.mkdtemp(dir=lenient.pki), "Foreign")
+    assert send(lenient.tls(foreign.sign("c.pem", name("Alice", "Admin"), CLIENT)), "GET", "/v1/node") == "no connection"
+
+
+def test_the_daemon_asks_the_kernel_even_where_the_file_lets_everybody_in(house):
+    os.chmod(house.socket, 0o666)
+    try:
+        assert as_process_of(ANYBODY, ANYBODY, [], house)("GET", "/v1/node") == 403
+        assert as_process_of(ANYBODY, ANYBODY, [7, SOMEGROUP], house)("GET", "/v1/node") == 200
+    finally:
+        os.chmod(house.socket, 0o660)
+
+
+def test_the_socket_is_for_root_and_the_group():
+    with House(group="games") as house:
+        found = os.stat(house.socket)
+        assert (found.st_mode & 0o777, found.st_uid, found.st_gid) == (0o660, 0, SOMEGROUP)
+    with House(group="no-such-group") as house:
+        assert os.stat(house.socket).st_mode & 0o777 == 0o600
+        assert as_process_of(ANYBODY, SOMEGROUP, [], house)("GET", "/v1/node") == "no connection"
+        assert "NO_GROUP" in house.journal()
+
+
+def test_refusals_say_why_in_both_styles(house):
+    status, text, _ = ask(house.tls(house.user), "DELETE", "/v1/workloads/1")
+    assert (status, text) == (403, 'User "Eli" is not authorized to access this resource\n')
+    status, text, headers = ask(house.tls(house.user), "DELETE", "/v1/workloads/1", headers={"Accept": "application/json"})
+    assert status == 403 and headers["Content-Type"] == "application/problem+json"
+    assert json.loads(text)["code"] == "Forbidden"
+
+
+def audit(house, text):
+    return [line for line in house.journal().splitlines() if "AUDIT_" in line and text in line]
+
+
+def test_each_change_and_each_refusal_is_one_line_of_the_audit():
+    with House() as house:
+        body = {"core_ids": ["4-7"], "cache": {"max": 2, "min": 2}}
+        status, text, _ = ask(house.tls(house.admin), "POST", "/v1/workloads", json.dumps(body), {"Content-Type": "application/json"})
+        assert status == 201
+        path = "/v1/workloads/" + json.loads(text)["id"]
+        assert ask(house.tls(house.user), "GET", path)[0] == 200
+        assert ask(house.tls(house.user), "DELETE", path)[0] == 403
+        assert ask(house.unix(), "DELETE", path)[0] == 200
+        assert ask(house.unix(), "DELETE", path)[0] == 404
+        made, = audit(house, "METHOD=POST")
+        assert "AUDIT_CHANGE" in made and "USER=Alice" in made and "FROM=127.0.0.1:" in made and "STATUS=201" in made
+        refused, deleted, missed = audit(house, "METHOD=DELETE")
+        assert "AUDIT_REFUSED" in refused and "USER=Eli" in refused and "STATUS=403" in refused
+        assert "USER=uid 0" in deleted and f"FROM=uid 0 pid {os.getpid()}" in deleted and "STATUS=200" in deleted
+        assert "STATUS=404" in missed
+        assert audit(house, "METHOD=GET") == []
+
+
+def test_plain_text_to_the_tls_port_is_told_so(house):
+    with socket.create_connection(("127.0.0.1", house.tls_port), timeout=10) as client:
+        client.sendall(b"GET /v1/node HTTP/1.1\r\nHost: a\r\n\r\n")
+        answer = b""
+        while piece := client.recv(4096):
+            answer += piece
+    assert answer.startswith(b"HTTP/1.1 400 ") and b"Client sent an HTTP request to an HTTPS server." in answer
+
+
+def test_a_socket_of_a_living_daemon_is_not_taken_from_it(house):
+    second = subprocess.run(house.sim.inside([NRD, "--config", "/dev/null", "--state-dir", os.path.join(house.folder, "second"),
+                                             "--unix-socket", house.socket]), capture_output=True, text=True, timeout=60)
+    assert second.returncode == 1 and "another daemon does" in second.stderr
+    assert send(house.unix(), "GET", "/v1/node") == 200

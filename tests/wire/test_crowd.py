@@ -1,0 +1,165 @@
+"""Crowds that want nobody else to be served: the next honest client is, and when they have gone nothing is left of them."""
+
+import contextlib
+import statistics
+import time
+
+import pytest
+
+from crowd_clients import Door, allow_many_files, cpu_seconds, open_files, reset
+from harness import wait_for
+from parties import House
+
+CROWD = 2000
+LIMIT = 1024 + 64  # connections that the daemon keeps, docs/security.md
+PROMPT = 0.1  # seconds
+DOORS = ["plain", "tls", "unix"]
+HALVES = {"nothing": b"", "half a request line": b"GET /v1/no", "half a head": b"GET /v1/node HTTP/1.1\r\nHost: a\r\n",
+          "half a body": b"POST /v1/workloads HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{"}
+
+
+@pytest.fixture(scope="module")
+def house():
+    allow_many_files()
+    with House(more="[log]\nlevel = \"warning\"") as house:
+        yield house
+
+
+def assert_honest_clients_are_served(house):
+    """By every door, several times; some slow times may be those of a machine that does other things."""
+    for kind in DOORS:
+        tries = []
+        for _ in range(3):
+            tries.append([Door(house, kind).seconds_of_honest_request() for _ in range(5)])
+            if statistics.median(tries[-1]) < PROMPT:
+                break
+        assert statistics.median(tries[-1]) < PROMPT and max(max(times) for times in tries) < 1, (kind, tries)
+
+
+def assert_at_rest(house):
+    pid = house.daemon.pid
+    wait_for(lambda: open_files(pid) < 60, "the connections to be given up")
+    before = cpu_seconds(pid)
+    time.sleep(1)
+    assert cpu_seconds(pid) - before <= 0.05, "CPU although nobody is there"
+
+
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("kind", DOORS)
+def test_silent_clients_do_not_keep_others_out(house, kind, half):
+    if kind == "tls" and half != "nothing":
+        half_hello = b"\x16\x03\x01\x02\x00\x01\x00"  # of a handshake
+        crowd = Door(house, kind).silent(CROWD, first=half_hello)
+    else:
+        crowd = Door(house, kind).silent(CROWD, first=HALVES[half])
+    assert len(crowd) > CROWD * 0.9
+    assert_honest_clients_are_served(house)
+    assert open_files(house.daemon.pid) < LIMIT + 60
+    for client in crowd:
+        client.close()
+    assert_at_rest(house)
+
+
+def test_a_crowd_from_many_addresses_does_not_keep_others_out(house):
+    crowd = [client for i in range(2, 10) for client in Door(house, "plain").silent(CROWD // 8, source=f"127.0.0.{i}")]
+    crowd += [client for i in range(2, 10) for client in Door(house, "tls").silent(CROWD // 8, source=f"127.0.0.{i}")]
+    assert_honest_clients_are_served(house)
+    assert open_files(house.daemon.pid) < LIMIT + 60
+    for client in crowd:
+        reset(client)
+    assert_at_rest(house)
+
+
+def test_clients_that_drip_are_cut_at_the_deadline_of_a_head(house):
+    crowd = Door(house, "plain").silent(50, first=b"GET /")
+    begun, ended = time.monotonic(), {}
+    while len(ended) < len(crowd) and time.monotonic() - begun < 20:
+        for client in crowd:
+            if client in ended:
+                continue
+            try:
+                client.sendall(b"a")
+                client.setblocking(False)
+                with contextlib.suppress(BlockingIOError):
+                    ended[client] = client.recv(4096)
+                client.setblocking(True)
+            except OSError:
+                ended[client] = b""
+        time.sleep(0.2)
+    assert len(ended) == len(crowd) and 9 < time.monotonic() - begun < 14
+    assert any(answer.startswith(b"HTTP/1.1 408 ") for answer in ended.values())
+    assert_at_rest(house)
+
+
+@pytest.fixture(scope="module")
+def loaded(house):
+    """With workloads, so that a list of them is long."""
+    for cpu in range(14):
+        house.create(str(cpu), 0, 0, uuid=f"{cpu}-" + "x" * 90)
+    yield house
+
+
+@pytest.mark.parametrize("kind", DOORS)
+def test_readers_that_never_read_hold_nobody_up_and_are_cut(loaded, kind):
+    request = b"GET /v1/workloads HTTP/1.1\r\nHost: a\r\n\r\n"
+    readers = [Door(loaded, kind).client() for _ in range(30)]
+    for reader in readers:
+        reader.settimeout(0.2)
+        with contextlib.suppress(OSError):  # full at last
+            for _ in range(2000):
+                reader.sendall(request)
+    assert_honest_clients_are_served(loaded)
+    # All are cut, though none of them has ever read: the kernel tells at a write.
+    def is_cut(reader):
+        with contextlib.suppress(TimeoutError):
+            try:
+                reader.sendall(b" ")
+            except OSError as error:
+                return not isinstance(error, TimeoutError)
+        return False
+    wait_for(lambda: all(is_cut(reader) for reader in readers), "the readers to be cut")
+    assert_at_rest(loaded)
+
+
+@pytest.mark.parametrize("kind", DOORS)
+def test_clients_that_die_in_the_midst_of_an_answer_harm_nobody(loaded, kind):
+    for _ in range(300):
+        client = Door(loaded, kind).client()
+        client.sendall(b"GET /v1/workloads HTTP/1.1\r\nHost: a\r\n\r\n" * 3)
+        reset(client)
+    assert_honest_clients_are_served(loaded)
+    assert_at_rest(loaded)
+
+
+def test_pipelined_requests_are_answered_in_order(loaded):
+    paths = ["/v1/health", "/v1/node", "/v1/nothing", "/v1/workloads"] * 25
+    with contextlib.closing(loaded.plain()) as reference:
+        expected = {}
+        for path in set(paths):
+            reference.request("GET", path)
+            answer = reference.getresponse()
+            expected[path] = (answer.status, len(answer.read()))
+    with contextlib.closing(Door(loaded, "plain").client()) as client:
+        client.sendall(b"".join(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode() for path in paths))
+        stream, begun = client.makefile("rb"), time.monotonic()
+        for path in paths:
+            status = int(stream.readline().split()[1])
+            length = 0
+            while (line := stream.readline()) != b"\r\n":
+                if line.startswith(b"Content-Length:"):
+                    length = int(line.split()[1])
+            stream.read(length)
+            assert status == expected[path][0] and abs(length - expected[path][1]) < 40, path
+        assert time.monotonic() - begun < 5, "nothing waits for a deadline"
+
+
+def test_where_descriptors_run_out_others_make_room():
+    with House(more="[log]\nlevel = \"warning\"", files=64) as house:
+        crowd = Door(house, "plain").silent(200) + Door(house, "tls").silent(200) + Door(house, "unix").silent(60)
+        assert_honest_clients_are_served(house)
+        before = cpu_seconds(house.daemon.pid)
+        time.sleep(1)
+        assert cpu_seconds(house.daemon.pid) - before <= 0.1
+        for client in crowd:
+            reset(client)
+        assert_honest_clients_are_served(house)

@@ -1,0 +1,181 @@
+"""TLS as independent tools see it, and files that change under it."""
+
+import os
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import threading
+
+import pytest
+
+from harness import NRD, wait_for
+from parties import CLIENT, DAY, NOW, SERVER, Authority, House, ask, name
+
+
+@pytest.fixture(scope="module")
+def house():
+    with House() as house:
+        yield house
+
+
+def s_client(house, *options, certificate=True):
+    own = ["-cert", house.admin, "-key", house.admin] if certificate else []
+    return subprocess.run(["/usr/bin/openssl", "s_client", "-connect", f"127.0.0.1:{house.tls_port}", "-CAfile", house.authority.path,
+                           *own, *options], input="", capture_output=True, text=True, timeout=30)
+
+
+def test_sslscan_finds_nothing_below_tls_1_2_and_no_weak_suite(house):
+    seen = subprocess.run(["/usr/bin/sslscan", "--no-colour", f"--certs={house.admin}", f"--pk={house.admin}", f"127.0.0.1:{house.tls_port}"], capture_output=True,
+                          text=True, timeout=60).stdout
+    for version, state in (("SSLv2", "disabled"), ("SSLv3", "disabled"), ("TLSv1.0", "disabled"), ("TLSv1.1", "disabled"),
+                           ("TLSv1.2", "enabled"), ("TLSv1.3", "enabled")):
+        assert re.search(rf"^{re.escape(version)}\s+{state}", seen, re.M), seen
+    suites = re.findall(r"^(?:Accepted|Preferred)\s+(TLSv1\.\d)\s+(\d+) bits\s+(\S+)", seen, re.M)
+    assert any(version == "TLSv1.2" for version, _, _ in suites) and any(version == "TLSv1.3" for version, _, _ in suites)
+    for version, bits, suite in suites:
+        assert int(bits) >= 128 and re.search("GCM|CHACHA20|POLY1305", suite), seen
+        assert version == "TLSv1.3" or suite.startswith("ECDHE-"), seen
+    assert "Session renegotiation not supported" in seen and "Server supports TLS Fallback SCSV" in seen, seen
+
+
+@pytest.mark.parametrize("suite", ["ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305"])
+def test_suites_of_known_clients_are_spoken(house, suite):
+    assert f"Cipher is {suite}" in s_client(house, "-tls1_2", "-cipher", suite).stdout
+
+
+@pytest.mark.parametrize("options", [["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"], ["-tls1_2", "-cipher", "AES256-GCM-SHA384"],
+                                     ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-SHA384"]])
+def test_what_is_too_old_gets_no_connection(house, options):
+    assert "Cipher is (NONE)" in s_client(house, *options).stdout
+
+
+def test_clients_are_told_whose_certificates_are_trusted(house):
+    assert re.search(r"Acceptable client certificate CA names\s+CN = CA", s_client(house).stdout)
+
+
+def test_sessions_are_resumed(house):
+    context = ssl.create_default_context(cafile=house.authority.path)
+    context.load_cert_chain(house.admin)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    session = None
+    for reused in (False, True):
+        with socket.create_connection(("127.0.0.1", house.tls_port), timeout=10) as plain:
+            with context.wrap_socket(plain, server_hostname="localhost", session=session) as client:
+                client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+                assert client.session_reused == reused
+                session = client.session
+
+
+def shown_subject(house):
+    return re.search(r"subject=(.*)", s_client(house).stdout)[1].strip()
+
+
+def replace(path, content):
+    with open(path + ".new", "wb") as file:
+        file.write(content)
+    os.rename(path + ".new", path)
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def test_new_files_are_used_when_they_change_and_on_sighup_and_broken_ones_are_not():
+    with House() as house:
+        first = read(house.server)
+        assert shown_subject(house) == "CN = server"
+        kept = house.tls(house.admin)
+        kept.connect()
+        second = read(house.authority.sign("second.pem", name("second"), SERVER, hosts=["127.0.0.1"]))
+
+        replace(house.server, second)
+        house.daemon.send_signal(signal.SIGHUP)
+        wait_for(lambda: shown_subject(house) == "CN = second", "the new certificate")
+
+        replace(house.server, b"no certificate")
+        house.daemon.send_signal(signal.SIGHUP)
+        wait_for(lambda: "TLS_NOT_RELOADED" in house.journal(), "the refusal")
+        assert shown_subject(house) == "CN = second"
+
+        # Without a word: it is seen within some seconds.
+        replace(house.server, first)
+        wait_for(lambda: shown_subject(house) == "CN = server", "the first certificate")
+
+        assert ask(kept, "GET", "/v1/health")[0] == 200, "a connection from before all this"
+
+
+def test_a_new_authority_holds_for_new_connections():
+    with House() as house:
+        other = Authority(house.pki, "Other")
+        newcomer = other.sign("newcomer.pem", name("Zoe", "Admin"), CLIENT)
+        replace(house.authority.path, read(house.authority.path) + read(other.path))
+        house.daemon.send_signal(signal.SIGHUP)
+        wait_for(lambda: "TLS_RELOADED" in house.journal(), "the reload")
+        assert ask(house.tls(newcomer), "GET", "/v1/health")[0] == 200
+        assert ask(house.tls(house.admin), "GET", "/v1/health")[0] == 200
+
+
+def test_a_reload_under_load_loses_no_request():
+    with House() as house:
+        certificates = [read(house.server), read(house.authority.sign("b.pem", name("b"), SERVER, hosts=["127.0.0.1"]))]
+        end, done, failures = threading.Event(), [], []
+
+        def load(keeps):
+            connection = house.tls(house.admin)
+            while not end.is_set():
+                try:
+                    connection.request("GET", "/v1/health")
+                    answer = connection.getresponse()
+                    answer.read()
+                    done.append(answer.status)
+                except OSError as error:
+                    failures.append(repr(error))
+                if not keeps:
+                    connection.close()
+
+        clients = [threading.Thread(target=load, args=(keeps,)) for keeps in (True, True, False, False)]
+        for client in clients:
+            client.start()
+        for i in range(20):
+            replace(house.server, certificates[i % 2])
+            house.daemon.send_signal(signal.SIGHUP)
+            reloaded, answered = i + 1, len(done) + 10
+            wait_for(lambda: house.journal().count("TLS_RELOADED") >= reloaded and len(done) >= answered, "the reload and answers")
+        end.set()
+        for client in clients:
+            client.join()
+        assert failures == [] and len(done) >= 200 and set(done) == {200}
+
+
+@pytest.mark.parametrize("file, content, said", [
+    ("certificate", None, "is not a readable certificate"), ("certificate", b"", "is not a readable certificate"),
+    ("key", b"no key", "is not a readable key"), ("client_ca", b"", "is not a readable certificate")])
+def test_a_daemon_with_wrong_files_does_not_start_and_names_the_file(house, file, content, said):
+    files = {"certificate": house.server, "key": house.server, "client_ca": house.authority.path}
+    files[file] = os.path.join(house.pki, "wrong.pem")
+    if content is None:
+        files[file] = os.path.join(house.pki, "absent.pem")
+    else:
+        replace(files[file], content)
+    config = os.path.join(house.pki, "wrong.toml")
+    with open(config, "w") as out:
+        out.write("[tls]\n" + "".join(f'{key} = "{path}"\n' for key, path in files.items()))
+    refused = subprocess.run(house.sim.inside([NRD, "--config", config, "--state-dir", os.path.join(house.folder, "wrong"),
+                                               "--unix-socket", os.path.join(house.folder, "wrong.sock")]),
+                             capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 1 and files[file] in refused.stderr and said in refused.stderr, refused.stderr
+
+
+def test_an_expired_server_certificate_is_refused(house):
+    old = house.authority.sign("old-server.pem", name("old"), SERVER, NOW - 9 * DAY, NOW - DAY)
+    config = os.path.join(house.pki, "old.toml")
+    with open(config, "w") as out:
+        out.write(f'[tls]\ncertificate = "{old}"\nkey = "{old}"\nclient_ca = "{house.authority.path}"\n')
+    refused = subprocess.run(house.sim.inside([NRD, "--config", config, "--state-dir", os.path.join(house.folder, "old"),
+                                               "--unix-socket", os.path.join(house.folder, "old.sock")]),
+                             capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 1 and "has expired" in refused.stderr
