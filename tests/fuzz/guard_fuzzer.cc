@@ -1,0 +1,64 @@
+// The guard: what it takes does not depend on how the bytes are cut, and what it takes the library reads.
+#include <string>
+#include <vector>
+
+#include "api/http/guard.h"
+#include "api/http/limits.h"
+#include "api/http/request_reader.h"
+#include "tests/fuzz/one_input.h"
+
+namespace {
+
+using nrd::fuzz::promise;
+using nrd::http::Guard;
+
+struct Seen {
+  std::vector<std::string> requests;
+  int refusal = 0;
+};
+
+std::string summary(const nrd::http::RawRequest& request) {
+  return request.method + "\n" + request.target + "\n" + request.content_type + "\n" + request.accept + "\n" +
+         (request.closes ? "closes\n" : "\n") + request.body;
+}
+
+Seen seen_in_pieces(std::string_view bytes, size_t piece) {
+  Seen seen;
+  Guard guard;
+  std::string input;
+  while (!bytes.empty() && seen.refusal == 0) {
+    input += bytes.substr(0, piece);
+    bytes.remove_prefix(std::min(piece, bytes.size()));
+    Guard::Outcome outcome = guard.read(input);
+    for (; outcome == Guard::Outcome::Complete; outcome = guard.read(input))
+      seen.requests.push_back(summary(guard.take()));
+    if (outcome == Guard::Outcome::Refused) seen.refusal = guard.refusal().status;
+    promise(outcome == Guard::Outcome::Refused || input.size() <= nrd::http::kHeadLimit);
+  }
+  return seen;
+}
+
+void hand_on(std::string_view bytes) {
+  static nrd::http::RequestReader reader;
+  static const auto peer = std::make_shared<const nrd::http::Peer>();
+  std::string input(bytes);
+  Guard guard;
+  while (guard.read(input) == Guard::Outcome::Complete) {
+    const auto raw = guard.take();
+    promise(raw.body.size() <= nrd::http::kBodyLimit && raw.target.size() <= nrd::http::kTargetLimit);
+    const auto request = reader.read(raw, peer);
+    promise(request ? request->body == raw.body && request->path.starts_with('/') : request.error().status == 400);
+  }
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  const std::string_view text = nrd::fuzz::text_of(bytes, size);
+  const Seen whole = seen_in_pieces(text, std::max<size_t>(size, 1));
+  // Too long a line may be told by another status before its end is there.
+  const Seen bytewise = seen_in_pieces(text, 1);
+  promise(whole.requests == bytewise.requests && (whole.refusal == 0) == (bytewise.refusal == 0));
+  hand_on(text);
+  return 0;
+}

@@ -1,0 +1,17 @@
+// The JSON reader: what it takes is one value, and a workload of it is one or is refused with a place.
+#include "api/json/reader.h"
+#include "api/v1/workload_json.h"
+#include "tests/fuzz/one_input.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  const auto value = nrd::json::parse(nrd::fuzz::text_of(bytes, size));
+  if (!value) {
+    nrd::fuzz::promise(!value.error().message.empty());
+    return 0;
+  }
+  const auto spec = nrd::v1::parse_spec(*value);
+  nrd::fuzz::promise(spec || !spec.error().message.empty());
+  const auto patch = nrd::v1::parse_patch(*value);
+  nrd::fuzz::promise(patch || !patch.error().message.empty());
+  return 0;
+}

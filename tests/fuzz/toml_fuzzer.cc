@@ -1,0 +1,14 @@
+// The configuration: it is taken, or refused with a line.
+#include "daemon/config.h"
+#include "tests/fuzz/one_input.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  const auto config = nrd::daemon::parse_config(std::string(nrd::fuzz::text_of(bytes, size)), "f");
+  if (!config) {
+    nrd::fuzz::promise(config.error().message.starts_with("f:"));
+    return 0;
+  }
+  // Whatever it says, somebody can tell whether it fits together.
+  static_cast<void>(nrd::daemon::check(*config).has_value());
+  return 0;
+}
