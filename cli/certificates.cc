@@ -49,15 +49,18 @@ struct Subject {
   std::string name;
 };
 
+enum class KeyKind { EllipticCurve, Rsa };
+
 // What a certificate may be used for, in the words of x509v3_config(5).
 struct Profile {
+  KeyKind key;
   const char* constraints;
   const char* key_usage;
   const char* extended_key_usage;  // nullptr: none
 };
-constexpr Profile kCa{"critical,CA:TRUE,pathlen:0", "critical,keyCertSign,cRLSign", nullptr};
-constexpr Profile kServer{"critical,CA:FALSE", "critical,digitalSignature", "serverAuth"};
-constexpr Profile kClient{"critical,CA:FALSE", "critical,digitalSignature", "clientAuth"};
+constexpr Profile kCa{KeyKind::EllipticCurve, "critical,CA:TRUE,pathlen:0", "critical,keyCertSign,cRLSign", nullptr};
+constexpr Profile kServer{KeyKind::EllipticCurve, "critical,CA:FALSE", "critical,digitalSignature", "serverAuth"};
+constexpr Profile kClient{KeyKind::Rsa, "critical,CA:FALSE", "critical,digitalSignature", "clientAuth"};
 
 struct Validity {
   std::time_t from;
@@ -164,10 +167,16 @@ Failure broken(const std::string& what) {
   return fail(ErrorCode::Internal, what + ": " + reason.data());
 }
 
+Key new_key(KeyKind kind) {
+  constexpr size_t kRsaBits = 3072;
+  return Key(kind == KeyKind::Rsa ? ::EVP_PKEY_Q_keygen(nullptr, nullptr, "RSA", kRsaBits)
+                                  : ::EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"));
+}
+
 // A new key and its certificate, signed by `ca`; by itself if that is null.
 Result<Issued> issue(const Subject& subject, const Profile& profile, const std::vector<std::string>& hosts,
                      Validity validity, const Issued* ca) {
-  Issued made{Certificate(::X509_new()), Key(::EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256")), {}};
+  Issued made{Certificate(::X509_new()), new_key(profile.key), {}};
   X509* certificate = made.certificate.get();
   EVP_PKEY* key = made.key.get();
   if (certificate == nullptr || key == nullptr) return broken("no key for " + subject.name);

@@ -1,7 +1,8 @@
 // A PKI for one node, made in memory: a CA, and signed by it nrd's certificate and one for each role a client can have.
 //
 // The CA may sign these and nothing beneath them (path length 0). What a client may do follows from the organisational
-// unit (OU) of its certificate's subject: Admin or User. Keys are EC P-256, signatures ECDSA with SHA-256.
+// unit (OU) of its certificate's subject: Admin or User. Keys are EC P-256, those of clients RSA with
+// 3072 bits: clients of Intel RMD take no others. Signatures are ECDSA with SHA-256.
 // libcrypto has its home in certificates.cc.
 #pragma once
 

@@ -109,6 +109,8 @@ class Disk:
 
 
 class Node:
+    host = "127.0.0.1"
+
     def __init__(self, config="", faulty_disk=False, start=True, **shape):
         shape = {"sockets": 2, "cpus": 16, "ways": 11, "closids": 16, **shape}
         self.folder = tempfile.mkdtemp(prefix="nrd-node-")
@@ -205,7 +207,7 @@ class Node:
     # HTTP
 
     def request(self, method, path, body=None, headers=None, timeout=DEADLINE):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
         try:
             if headers is None:
                 headers = {"Content-Type": "application/json"} if body is not None else {}

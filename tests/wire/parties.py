@@ -63,7 +63,8 @@ class Authority:
 class House(Node):
     """A node whose daemon serves the Unix socket, HTTPS and, for the harness, plain HTTP."""
 
-    def __init__(self, client_auth="require", more="", group="nogroup", files=None):
+    def __init__(self, client_auth="require", more="", group="nogroup", files=None, address="127.0.0.1"):
+        self.host = address
         self.files = files  # how many descriptors the daemon may have
         self.pki = tempfile.mkdtemp(prefix="nrd-pki-")
         self.authority = Authority(self.pki)
@@ -73,6 +74,7 @@ class House(Node):
         self.tls_port = free_port()
         super().__init__(f"""
 [server]
+address = "{address}"
 tls_port = {self.tls_port}
 unix_group = "{group}"
 [tls]

@@ -81,12 +81,14 @@ TEST_CASE("no certificate serves the other purpose, and none is good with anothe
   CHECK(verdict(pki.admin, a_pki().ca, X509_PURPOSE_SSL_CLIENT) != "ok");
 }
 
-TEST_CASE("every key belongs to its certificate and is a P-256 key of its own") {
+TEST_CASE("every key belongs to its certificate and is of its kind") {
   const cli::Pki pki = a_pki();
   for (const cli::KeyPair* pair : {&pki.ca, &pki.server, &pki.admin, &pki.user}) {
     const Key key = key_of(*pair);
     CHECK(::X509_check_private_key(certificate_of(*pair).get(), key.get()) == 1);
-    CHECK(::EVP_PKEY_get_bits(key.get()) == 256);
+    const bool is_client = pair == &pki.admin || pair == &pki.user;
+    CHECK(::EVP_PKEY_get_base_id(key.get()) == (is_client ? EVP_PKEY_RSA : EVP_PKEY_EC));
+    CHECK(::EVP_PKEY_get_bits(key.get()) == (is_client ? 3072 : 256));
   }
   CHECK(pki.admin.key != pki.user.key);
 }

@@ -1,0 +1,169 @@
+"""HTTP as clients in the wild speak it: curl, wrk, Python's http.client, and the habits of Go's net/http."""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import socket
+import ssl
+import subprocess
+
+import pytest
+
+from harness import NRDCTL
+from parties import House, ask
+
+BODY = {"core_ids": ["4-7"], "cache": {"max": 2, "min": 2}}
+
+
+@pytest.fixture(scope="module")
+def house():
+    with House() as house:
+        yield house
+
+
+def curl(house, *options, door="plain"):
+    way = {"plain": [f"http://127.0.0.1:{house.port}"],
+           "tls": [f"https://localhost:{house.tls_port}", "--cacert", house.authority.path, "--cert", house.admin],
+           "unix": ["http://localhost", "--unix-socket", house.socket]}[door]
+    paths = [way[0] + option if option.startswith("/v1/") else option for option in options]
+    return subprocess.run(["/usr/bin/curl", "-sS", "--max-time", "20", *paths, *way[1:]], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("door", ["plain", "tls", "unix"])
+def test_curl_does_the_main_job_by_every_door(house, door):
+    made = curl(house, "/v1/workloads", "-H", "Content-Type: application/json", "-d", json.dumps(BODY), "-w", "%{http_code}", door=door)
+    assert made.stdout.endswith("201"), made
+    id = json.loads(made.stdout[:-3])["id"]
+    assert json.loads(curl(house, f"/v1/workloads/{id}/", door=door).stdout)["cos_name"] == "COS2"
+    assert curl(house, "-X", "DELETE", f"/v1/workloads/{id}", "-w", "%{http_code}", door=door).stdout == "200"
+
+
+@pytest.mark.parametrize("door", ["plain", "tls", "unix"])
+def test_curl_keeps_its_connection(house, door):
+    several = curl(house, "-v", "/v1/health", "/v1/node", "/v1/nothing", "-o", "/dev/null", "-o", "/dev/null", "-o", "/dev/null", door=door)
+    assert several.stderr.count("Re-using existing connection") == 2, several.stderr
+
+
+def test_curl_is_told_to_go_on_with_its_body(house):
+    """A body above 1024 bytes: curl asks first, and waits a second if nobody answers."""
+    body = json.dumps({**BODY, "uuid": "x" * 200, "core_ids": ["4-7"] + ["4"] * 300})
+    asked = curl(house, "-v", "/v1/workloads", "-H", "Content-Type: application/json", "-H", "Expect: 100-continue", "-d", body,
+                 "-w", "%{time_total}")
+    assert "100 Continue" in asked.stderr and "HTTP/1.1 201" in asked.stderr, asked.stderr
+    assert float(re.search(r"([\d.]+)$", asked.stdout)[1]) < 0.9
+    house.delete(json.loads(asked.stdout[:asked.stdout.rindex("}") + 1])["id"])
+
+
+def test_curl_sends_chunks(house):
+    asked = subprocess.run(["/usr/bin/curl", "-sS", "--max-time", "20", f"http://127.0.0.1:{house.port}/v1/workloads", "-H",
+                            "Content-Type: application/json", "-H", "Transfer-Encoding: chunked", "-d", "@-", "-w", "%{http_code}"],
+                           input=json.dumps(BODY), capture_output=True, text=True)
+    assert asked.stdout.endswith("201"), asked
+    house.delete(json.loads(asked.stdout[:-3])["id"])
+
+
+def test_curl_speaks_http_1_0_and_asks_for_heads(house):
+    assert curl(house, "--http1.0", "/v1/health", "-w", "%{http_code}").stdout.endswith("200")
+    head = curl(house, "-I", "/v1/nothing").stdout
+    assert head.startswith("HTTP/1.1 404 Not Found\n") and "Content-Length: 20" in head, head
+
+
+def test_wrk_counts_no_error(house):
+    said = subprocess.run(["/usr/bin/wrk", "-t1", "-c20", "-d1s", f"http://127.0.0.1:{house.port}/v1/workloads"], capture_output=True,
+                          text=True, timeout=60).stdout
+    assert re.search(r"\d+ requests in", said) and "Non-2xx" not in said and "Socket errors" not in said, said
+
+
+def test_http_client_of_python_keeps_its_connection(house):
+    with contextlib.closing(house.tls(house.admin)) as connection:
+        connection.connect()
+        first = connection.sock
+        for method, path, body, status in (("POST", "/v1/workloads", json.dumps(BODY), 201), ("GET", "/v1/workloads", None, 200),
+                                           ("PUT", "/v1/workloads", None, 405), ("POST", "/v1/workloads", "{", 400)):
+            connection.request(method, path, body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            assert answer.status == status and answer.read() is not None
+            assert connection.sock is first
+    for workload in house.list():
+        house.delete(workload["id"])
+
+
+def read_answer(stream):
+    status = int(stream.readline().split()[1])
+    headers = {}
+    while (line := stream.readline().strip()) != b"":
+        key, _, value = line.partition(b":")
+        headers[key.decode().lower()] = value.strip().decode()
+    return status, headers, stream.read(int(headers.get("content-length", 0)))
+
+
+def test_habits_of_go(house):
+    """One connection with TLS 1.2 for the name rmd-nameserver; gzip offered; Content-Type on DELETE, which has no body."""
+    context = ssl.create_default_context(cafile=house.authority.path)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers("ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384")
+    context.load_cert_chain(house.admin)
+    usual = "Host: 127.0.0.1:8443\r\nUser-Agent: Go-http-client/1.1\r\n"
+    body = json.dumps({**BODY, "uuid": "cr", "status": "", "cos_name": "", "origin": ""})
+    typed = "Content-Type: application/json\r\n"
+    with socket.create_connection(("127.0.0.1", house.tls_port), 20) as plain:
+        with context.wrap_socket(plain, server_hostname="rmd-nameserver") as client:
+            stream = client.makefile("rb")
+
+            def ask_for(line, headers="", body=""):
+                client.sendall(f"{line} HTTP/1.1\r\n{usual}{headers}Accept-Encoding: gzip\r\n\r\n{body}".encode())
+                return read_answer(stream)
+
+            status, headers, text = ask_for("GET /v1/workloads")
+            assert (status, text) == (200, b"[]") and "content-encoding" not in headers and "connection" not in headers
+            status, headers, text = ask_for("POST /v1/workloads", f"Content-Length: {len(body)}\r\n{typed}", body)
+            assert status == 201
+            id = json.loads(text)["id"]
+            assert ask_for(f"PATCH /v1/workloads/{id}", f"Content-Length: {len(body)}\r\n{typed}", body)[0] == 200
+            assert ask_for(f"DELETE /v1/workloads/{id}", typed)[0] == 200
+            assert ask_for(f"DELETE /v1/workloads/{id}", typed)[0] == 404
+
+
+def test_nrdctl_by_the_socket_and_by_tls(house):
+    by_socket = subprocess.run([NRDCTL, "--socket", house.socket, "--json", "node"], capture_output=True, text=True)
+    by_tls = subprocess.run([NRDCTL, "--url", f"https://localhost:{house.tls_port}", "--cacert", house.authority.path, "--cert",
+                             house.user, "--key", house.user, "--json", "node"], capture_output=True, text=True)
+    assert by_socket.returncode == by_tls.returncode == 0, (by_socket, by_tls)
+    assert json.loads(by_socket.stdout)["caches"] == json.loads(by_tls.stdout)["caches"]
+    refused = subprocess.run([NRDCTL, "--url", f"https://localhost:{house.tls_port}", "--cacert", house.authority.path, "--cert",
+                              house.user, "--key", house.user, "workload", "delete", "1"], capture_output=True, text=True)
+    assert refused.returncode == 1 and "not authorized" in refused.stderr
+
+
+def test_nrdctl_tls_init_is_all_that_a_daemon_needs():
+    """Certificates as the command makes them, RSA keys for clients among them: some clients take no others."""
+    with House() as house:
+        folder = os.path.join(house.pki, "made")
+        done = subprocess.run([NRDCTL, "tls", "init", "--dir", folder], capture_output=True, text=True)
+        assert done.returncode == 0, done
+        house.terminate()
+        with open(house.config, "a") as config:
+            text = open(house.config).read()
+            text = text.replace(house.server, f"{folder}/server.crt", 1).replace(house.server, f"{folder}/server.key", 1)
+            config.truncate(0)
+            config.write(text.replace(house.authority.path, f"{folder}/ca.crt"))
+        house.start()
+        for who, status in (("admin", 404), ("user", 403)):
+            context = ssl.create_default_context(cafile=f"{folder}/ca.crt")
+            context.load_cert_chain(f"{folder}/{who}.crt", f"{folder}/{who}.key")
+            connection = http.client.HTTPSConnection("localhost", house.tls_port, timeout=20, context=context)
+            assert ask(connection, "DELETE", "/v1/workloads/1")[0] == status
+            key = subprocess.run(["/usr/bin/openssl", "pkey", "-in", f"{folder}/{who}.key", "-noout", "-text"], capture_output=True, text=True)
+            assert re.search(r"Private-Key: \((\d+) bit, 2 primes\)", key.stdout), key.stdout
+
+
+def test_ipv6():
+    with House(more="", address="::1") as house:
+        context = ssl.create_default_context(cafile=house.authority.path)
+        context.load_cert_chain(house.admin)
+        context.check_hostname = False
+        connection = http.client.HTTPSConnection("::1", house.tls_port, timeout=20, context=context)
+        assert ask(connection, "DELETE", "/v1/workloads/1")[0] == 404
+        assert "FROM=[::1]:" in house.journal()
