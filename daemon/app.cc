@@ -21,6 +21,8 @@ namespace {
 
 // Long enough for every change that has begun; what waits longer than this is withdrawn by the engine anyway.
 constexpr std::chrono::seconds kDrainDeadline{10};
+// For the answers of changes that ended after that.
+constexpr std::chrono::seconds kLastAnswers{1};
 
 // How often the files of TLS are looked at.
 constexpr std::chrono::seconds kLook{5};
@@ -86,6 +88,7 @@ Result<void> run(const Config& config) {
   log::notice("STOPPING", "stopping; workloads stay on the hardware");
   (*server)->drain(kDrainDeadline);
   engine->reset();  // ends the changes it has accepted; their answers still need the server
+  (*server)->drain(kLastAnswers);
   server->reset();
   return {};
 }

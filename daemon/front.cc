@@ -3,9 +3,11 @@
 #include <grp.h>
 #include <sys/stat.h>
 
-#include <array>
+#include <cerrno>
 #include <filesystem>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "api/v1/gate.h"
 #include "api/v1/routes.h"
@@ -17,11 +19,20 @@ namespace nrd::daemon {
 namespace {
 
 std::optional<gid_t> find_group(const std::string& name) {
-  std::array<char, 16384> buffer;
+  constexpr size_t kMostBytes = size_t{16} << 20;  // of the names of all members
   group entry{};
   group* found = nullptr;
-  if (::getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) {
-    return found->gr_gid;
+  std::vector<char> buffer(4096);
+  int error = 0;
+  while ((error = ::getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found)) == ERANGE &&
+         buffer.size() < kMostBytes) {
+    buffer.resize(buffer.size() * 2);
+  }
+  if (found != nullptr) return found->gr_gid;
+  if (error != 0) {
+    log::error("GROUP_UNKNOWN", "the group cannot be looked up; only root may use the local socket",
+               {{"GROUP", name}, {"DETAIL", std::generic_category().message(error)}});
+    return std::nullopt;
   }
   log::notice("NO_GROUP", "there is no such group; only root may use the local socket", {{"GROUP", name}});
   return std::nullopt;

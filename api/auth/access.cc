@@ -27,9 +27,13 @@ std::string name_in(const http::Peer& peer) {
   return common_name == peer.subject.end() ? subject_text(peer) : common_name->second;
 }
 
-tl::expected<Identity, Stranger> identify_by_certificate(const Rules& rules, const http::Peer& peer) {
+tl::expected<Identity, Stranger> identify_by_certificate(const Rules& rules, const http::Peer& peer,
+                                                         std::chrono::system_clock::time_point now) {
   if (peer.subject.empty()) {
     return tl::unexpected(Stranger{Stranger::Kind::Unknown, "", "A client certificate is needed."});
+  }
+  if (!peer.valid_until || *peer.valid_until < now) {
+    return tl::unexpected(Stranger{Stranger::Kind::Unknown, subject_text(peer), "The certificate has expired."});
   }
   if (fits(rules.admin, peer)) return Identity{name_in(peer), Role::Admin};
   if (fits(rules.user, peer)) return Identity{name_in(peer), Role::User};
@@ -51,10 +55,11 @@ tl::expected<Identity, Stranger> identify_by_credentials(const Rules& rules, con
 
 }  // namespace
 
-tl::expected<Identity, Stranger> identify(const Rules& rules, const http::Peer& peer) {
+tl::expected<Identity, Stranger> identify(const Rules& rules, const http::Peer& peer,
+                                          std::chrono::system_clock::time_point now) {
   switch (peer.door) {
     case http::Peer::Door::Plain: return Identity{"debug", Role::Admin};
-    case http::Peer::Door::Tls: return identify_by_certificate(rules, peer);
+    case http::Peer::Door::Tls: return identify_by_certificate(rules, peer, now);
     case http::Peer::Door::Unix: return identify_by_credentials(rules, peer);
   }
   return tl::unexpected(Stranger{});

@@ -7,6 +7,7 @@
 // Any thread; nothing here keeps state.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,7 +48,9 @@ struct Stranger {
   friend bool operator==(const Stranger&, const Stranger&) = default;
 };
 
-tl::expected<Identity, Stranger> identify(const Rules& rules, const http::Peer& peer);
+// A certificate that was good when the connection began counts until its end only.
+tl::expected<Identity, Stranger> identify(const Rules& rules, const http::Peer& peer,
+                                          std::chrono::system_clock::time_point now);
 
 // Whether a method only reads (RFC 9110, section 9.2.1: safe methods).
 bool is_reading(std::string_view method);

@@ -55,7 +55,7 @@ Connection::Step Connection::shake_hands(Time now) {
     case Stream::Io::Done:
       if (stream_.is_tls()) {
         Peer known = *peer_;
-        known.subject = stream_.client_subject();
+        stream_.describe_client(known);
         peer_ = std::make_shared<const Peer>(std::move(known));
       }
       // The deadline of the first head is that of the handshake: both are one wait for the client.

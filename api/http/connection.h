@@ -38,7 +38,7 @@ class Connection {
 
   // The deadline has passed: a 408 for a request that has begun, otherwise the end.
   void expire(Time now);
-  // Ends at once; what is unsent is lost.
+  // Ends at once; what the client has not taken yet is lost.
   void abort();
 
   uint64_t id() const { return id_; }
@@ -48,6 +48,7 @@ class Connection {
   Time since() const { return since_; }
   size_t unread() const { return output_.size() - sent_; }
   bool has_asked() const { return has_asked_; }
+  const Stream& stream() const { return stream_; }
   const std::string& share() const { return share_; }
   const std::shared_ptr<const Peer>& peer() const { return peer_; }
 

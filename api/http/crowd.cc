@@ -1,5 +1,7 @@
 #include "api/http/crowd.h"
 
+#include <limits>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -10,24 +12,20 @@ namespace {
 
 using Phase = Connection::Phase;
 
-bool can_be_sent_away(const Connection& connection) {
-  switch (connection.phase()) {
-    case Phase::Handshaking:
-    case Phase::Receiving:
-    case Phase::Leaving: return true;
-    case Phase::Working:
-    case Phase::Sending:
-    case Phase::Closed: break;
-  }
-  return false;
-}
+constexpr std::string_view kRootsShare = "uid 0";
 
-// The smaller, the sooner it goes.
-auto standing(const Connection& connection) {
-  return std::tuple(connection.has_asked(), connection.since(), connection.id());
+bool can_be_sent_away(const Connection& connection) {
+  return connection.phase() != Phase::Working && connection.phase() != Phase::Closed;
 }
 
 }  // namespace
+
+// The smaller, the sooner it goes.
+auto Crowd::standing(const Connection& connection) const {
+  const size_t crowding = of_share_.at(connection.share());
+  return std::tuple(std::numeric_limits<size_t>::max() - crowding, connection.phase() == Phase::Sending,
+                    connection.has_asked(), connection.since(), connection.id());
+}
 
 template <typename Belongs>
 std::optional<uint64_t> Crowd::least_wanted_where(Belongs belongs) const {
@@ -47,7 +45,8 @@ Crowd::Place Crowd::place_for(Peer::Door door, const std::string& share) const {
     return place(least_wanted_where([&](const Member& member) { return member.connection.share() == share; }));
   }
   const size_t beside = is_unix ? unix_members_ : members_.size() - unix_members_;
-  if (beside >= (is_unix ? kUnixConnectionLimit : kConnectionLimit)) {
+  const size_t limit = !is_unix ? kConnectionLimit : kUnixConnectionLimit + (share == kRootsShare ? kRootsReserve : 0);
+  if (beside >= limit) {
     return place(
         least_wanted_where([&](const Member& member) { return (member.door == Peer::Door::Unix) == is_unix; }));
   }

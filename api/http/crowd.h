@@ -1,8 +1,9 @@
 // All connections of a worker, and who has to go when there are too many.
 //
-// A limit does not turn the newcomer away but the one that has given the least sign of being somebody: first those
-// which have not asked anything yet, the oldest of them first, then those which rest between two requests. So a crowd
-// of silent clients cannot keep an honest one out. Nobody is sent away while a request of his is worked on.
+// A limit does not turn the newcomer away, but one of the client with the most connections: of those first the ones
+// that have not asked anything yet, then those which rest between two requests, then those which do not take their
+// answer, the oldest first each time. So a crowd cannot keep an honest client out, whatever it does, and a client with
+// few connections does not pay for one with many. Nobody is sent away while a request of his is worked on.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +48,7 @@ class Crowd {
   };
   template <typename Belongs>
   std::optional<uint64_t> least_wanted_where(Belongs belongs) const;
+  auto standing(const Connection& connection) const;
 
   std::unordered_map<uint64_t, Member> members_;
   std::unordered_map<std::string, size_t> of_share_;

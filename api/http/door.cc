@@ -74,6 +74,14 @@ void describe_tcp(const SocketAddress& address, Caller& caller) {
     return;
   }
   const auto& v6 = address.as<sockaddr_in6>();
+  if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {  // a socket of systemd's may serve both families
+    SocketAddress mapped;
+    auto& v4 = reinterpret_cast<sockaddr_in&>(mapped.storage);
+    v4.sin_family = AF_INET;
+    v4.sin_port = v6.sin6_port;
+    std::memcpy(&v4.sin_addr, v6.sin6_addr.s6_addr + 12, sizeof v4.sin_addr);
+    return describe_tcp(mapped, caller);
+  }
   caller.peer.address = "[" + v6_text(v6.sin6_addr) + "]:" + std::to_string(ntohs(v6.sin6_port));
   // Whoever has one address of a /64 can have all of them.
   in6_addr network = v6.sin6_addr;
@@ -100,6 +108,21 @@ bool describe_unix(int fd, Caller& caller) {
   caller.peer.address = caller.share + " pid " + std::to_string(credentials.pid);
   caller.peer.credentials = {.uid = credentials.uid, .pid = credentials.pid, .groups = std::move(groups)};
   return true;
+}
+
+// accept(2): errors of the network that lie on the new connection come up here, too.
+NoCaller reason_of(int error) {
+  switch (error) {
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM: return NoCaller::OutOfFiles;
+    case EBADF:
+    case EINVAL:
+    case ENOTSOCK:
+    case EFAULT: return NoCaller::Broken;
+    default: return NoCaller::LeftAlready;
+  }
 }
 
 bool somebody_listens(const sockaddr_un& address) {
@@ -157,7 +180,10 @@ Result<Door> adopt_door(UniqueFd fd) {
   int is_listening = 0;
   socklen_t size = sizeof is_listening;
   SocketAddress address;
+  int type = 0;
+  socklen_t type_size = sizeof type;
   if (::getsockopt(fd.get(), SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) != 0 || is_listening == 0 ||
+      ::getsockopt(fd.get(), SOL_SOCKET, SO_TYPE, &type, &type_size) != 0 || type != SOCK_STREAM ||
       ::getsockname(fd.get(), address.get(), &address.size) != 0) {
     return fail(ErrorCode::Internal, "a passed descriptor is not a listening stream socket; see nrd.socket");
   }
@@ -184,8 +210,7 @@ tl::expected<Caller, NoCaller> next_caller(const Door& door) {
   caller.fd = UniqueFd(::accept4(door.fd.get(), address.get(), &address.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!caller.fd.valid()) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) return tl::unexpected(NoCaller::Nobody);
-    const bool lacks = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-    return tl::unexpected(lacks ? NoCaller::OutOfFiles : NoCaller::LeftAlready);
+    return tl::unexpected(reason_of(errno));
   }
   caller.peer.door = door.kind;
   if (door.kind == Peer::Door::Unix) {

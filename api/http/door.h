@@ -39,6 +39,7 @@ enum class NoCaller {
   Nobody,       // waits
   LeftAlready,  // it was one, and it is gone
   OutOfFiles,   // there is one, but no descriptor or memory for it
+  Broken,       // the door itself does not work
 };
 
 // Takes the next client, with everything set up to serve it without blocking.

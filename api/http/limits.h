@@ -23,6 +23,7 @@ constexpr std::chrono::seconds kFarewellDeadline{1};  // from our last byte to t
 // Connections.
 constexpr size_t kConnectionLimit = 1024;          // TCP and TLS
 constexpr size_t kUnixConnectionLimit = 64;        // beside those, so that root always gets in
+constexpr size_t kRootsReserve = 8;                // of the Unix socket, for root alone
 constexpr size_t kConnectionsPerAddress = 256;     // an IPv6 client counts by its /64
 constexpr size_t kConnectionsPerUser = 32;         // of the Unix socket
 constexpr size_t kUnreadLimit = size_t{32} << 20;  // bytes of answers that clients have not taken yet, together

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -32,6 +33,7 @@ struct Peer {
   // Subject of the client's certificate, verified against our CA, in its own order: {"OU", "Admin"}, {"CN", "Alice"}.
   // Empty without a certificate.
   std::vector<std::pair<std::string, std::string>> subject{};
+  std::optional<std::chrono::sys_seconds> valid_until{};  // of that certificate
 };
 
 struct Request {

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <ctime>
 
 namespace nrd::http {
 namespace {
@@ -87,22 +88,27 @@ void Stream::abort_on_close() {
   ::setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 
-std::vector<std::pair<std::string, std::string>> Stream::client_subject() const {
-  std::vector<std::pair<std::string, std::string>> subject;
+void Stream::describe_client(Peer& peer) const {
   const X509* certificate = ssl_ ? ::SSL_get0_peer_certificate(ssl_.get()) : nullptr;
   // Checked again although the handshake does not succeed otherwise: this is what roles are given for.
-  if (certificate == nullptr || ::SSL_get_verify_result(ssl_.get()) != X509_V_OK) return subject;
+  if (certificate == nullptr || ::SSL_get_verify_result(ssl_.get()) != X509_V_OK) return;
+  tm end{};
+  if (::ASN1_TIME_to_tm(::X509_get0_notAfter(certificate), &end) != 1) return;
+  peer.valid_until = std::chrono::sys_seconds(std::chrono::seconds(::timegm(&end)));
   const X509_NAME* name = ::X509_get_subject_name(certificate);
   for (int i = 0; i < ::X509_NAME_entry_count(name); ++i) {
     const X509_NAME_ENTRY* entry = ::X509_NAME_get_entry(name, i);
     unsigned char* text = nullptr;
     const int size = ::ASN1_STRING_to_UTF8(&text, ::X509_NAME_ENTRY_get_data(entry));
     if (size < 0) continue;
-    subject.emplace_back(::OBJ_nid2sn(::OBJ_obj2nid(::X509_NAME_ENTRY_get_object(entry))),
-                         std::string(reinterpret_cast<const char*>(text), static_cast<size_t>(size)));
+    peer.subject.emplace_back(::OBJ_nid2sn(::OBJ_obj2nid(::X509_NAME_ENTRY_get_object(entry))),
+                              std::string(reinterpret_cast<const char*>(text), static_cast<size_t>(size)));
     ::OPENSSL_free(text);
   }
-  return subject;
+}
+
+bool Stream::began_with(const std::shared_ptr<const ssl_ctx_st>& context) const {
+  return !ssl_ || ::SSL_get_SSL_CTX(ssl_.get()) == context.get();
 }
 
 }  // namespace nrd::http

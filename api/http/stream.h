@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/http/message.h"
 #include "base/unique_fd.h"
 
 struct ssl_ctx_st;  // OpenSSL's SSL_CTX
@@ -48,8 +49,10 @@ class Stream {
   // The close that follows throws away what is unsent.
   void abort_on_close();
 
-  // Subject of the client's verified certificate: {"OU", "Admin"}, ...; empty without one.
-  std::vector<std::pair<std::string, std::string>> client_subject() const;
+  // What the client's verified certificate says of him; nothing without one.
+  void describe_client(Peer& peer) const;
+  // False if the context has been replaced since by `context`.
+  bool began_with(const std::shared_ptr<const ssl_ctx_st>& context) const;
 
  private:
   struct FreeSsl {

@@ -4,6 +4,8 @@
 #include <openssl/ssl.h>
 #include <sys/stat.h>
 
+#include <cstring>
+#include <ctime>
 #include <utility>
 
 namespace nrd::http {
@@ -17,8 +19,10 @@ constexpr const char* kCiphers =
 constexpr const char* kGroups = "X25519:P-256:P-384";
 constexpr unsigned char kSessionContext[] = "nrd";
 constexpr int kLongestChain = 4;
-// A client's certificate is looked at again when its session is older than this.
-constexpr long kSessionSeconds = 300;
+// A client's certificate is looked at again when the handshake that showed it is older than this.
+constexpr int64_t kSessionSeconds = 300;
+// Handshake messages of a client after its handshake: a few changes of keys in the life of a connection.
+constexpr intptr_t kMostLateHandshakes = 16;
 
 Failure failed(const char* what, const std::string& file) {
   std::array<char, 256> reason{};
@@ -26,6 +30,55 @@ Failure failed(const char* what, const std::string& file) {
   ::ERR_clear_error();
   return fail(ErrorCode::Internal, "tls: " + file + " " + what, reason.data());
 }
+
+// OpenSSL works through any number of handshake messages (changes of keys in TLS 1.3, refused renegotiations in 1.2) in
+// one SSL_read(), so that a client could keep the worker there. Whoever sends too many loses his connection: the
+// descriptor is taken away from under OpenSSL, which is the one way out of its loop.
+void count_late_handshakes(int is_ours, int /*version*/, int type, const void* bytes, size_t size, SSL* ssl,
+                           void* /*unused*/) {
+  const int record = ::SSL_version(ssl) == TLS1_3_VERSION ? SSL3_RT_INNER_CONTENT_TYPE : SSL3_RT_HEADER;
+  if (is_ours != 0 || type != record || size == 0 || ::SSL_is_init_finished(ssl) == 0) return;
+  if (*static_cast<const unsigned char*>(bytes) != SSL3_RT_HANDSHAKE) return;
+  const intptr_t count = reinterpret_cast<intptr_t>(SSL_get_app_data(ssl)) + 1;
+  SSL_set_app_data(ssl, reinterpret_cast<void*>(count));
+  if (count > kMostLateHandshakes) BIO_set_fd(::SSL_get_rbio(ssl), -1, BIO_NOCLOSE);
+}
+
+int64_t seconds_now() { return static_cast<int64_t>(::time(nullptr)); }
+
+// A ticket carries the time of the handshake in which the certificate was shown, also when it is itself the successor
+// of another ticket: sessions are not prolonged by being resumed.
+int stamp_ticket(SSL* ssl, void* /*unused*/) {
+  SSL_SESSION* session = ::SSL_get_session(ssl);
+  void* stamp = nullptr;
+  size_t size = 0;
+  ::SSL_SESSION_get0_ticket_appdata(session, &stamp, &size);
+  if (::SSL_session_reused(ssl) != 0 && size == sizeof(int64_t)) return 1;
+  const int64_t now = seconds_now();
+  return ::SSL_SESSION_set1_ticket_appdata(session, &now, sizeof now);
+}
+
+bool is_fresh(SSL_SESSION* session) {
+  void* stamp = nullptr;
+  size_t size = 0;
+  int64_t shown = 0;
+  if (::SSL_SESSION_get0_ticket_appdata(session, &stamp, &size) != 1 || size != sizeof shown) return false;
+  std::memcpy(&shown, stamp, size);
+  const int64_t age = seconds_now() - shown;
+  if (age < 0 || age > kSessionSeconds) return false;
+  const X509* client = ::SSL_SESSION_get0_peer(session);
+  return client == nullptr || ::X509_cmp_current_time(::X509_get0_notAfter(client)) > 0;
+}
+
+SSL_TICKET_RETURN accept_ticket(SSL* /*ssl*/, SSL_SESSION* session, const unsigned char* /*name*/, size_t /*size*/,
+                                SSL_TICKET_STATUS status, void* /*unused*/) {
+  const bool is_ours = status == SSL_TICKET_SUCCESS || status == SSL_TICKET_SUCCESS_RENEW;
+  if (!is_ours || !is_fresh(session)) return SSL_TICKET_RETURN_IGNORE_RENEW;
+  return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
+}
+
+// A key with a passphrase is refused, not asked for.
+int no_passphrase(char* /*text*/, int /*size*/, int /*writing*/, void* /*unused*/) { return 0; }
 
 using Context = std::shared_ptr<SSL_CTX>;
 
@@ -72,6 +125,9 @@ Result<Context> load_context(const TlsFiles& files) {
   ::SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);
   ::SSL_CTX_set_session_id_context(raw, kSessionContext, sizeof kSessionContext - 1);
   ::SSL_CTX_set_timeout(raw, kSessionSeconds);
+  ::SSL_CTX_set_session_ticket_cb(raw, stamp_ticket, accept_ticket, nullptr);
+  ::SSL_CTX_set_msg_callback(raw, count_late_handshakes);
+  ::SSL_CTX_set_default_passwd_cb(raw, no_passphrase);
   if (::SSL_CTX_set_cipher_list(raw, kCiphers) != 1 || ::SSL_CTX_set1_groups_list(raw, kGroups) != 1) {
     return failed("OpenSSL does not know our ciphers", "");
   }

@@ -1,8 +1,9 @@
 // The TLS side of the listener: certificate, key and the authority of clients, as they are in the files now.
 //
 // TLS 1.2 and 1.3 only, forward secrecy and authenticated encryption only, no renegotiation. Files may be replaced
-// while nrd runs: reload() checks the new ones first and keeps the old ones if anything is wrong with them; connections
-// that exist go on with what they began with. OpenSSL has its home here and in stream.cc.
+// while nrd runs: reload() checks the new ones first and keeps the old ones if anything is wrong with them; a
+// connection from before gets the answer it waits for, or one more, and ends. OpenSSL has its home here and in
+// stream.cc.
 #pragma once
 
 #include <array>

@@ -3,6 +3,7 @@
 #include <pistache/reactor.h>
 #include <sys/timerfd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -34,7 +35,7 @@ constexpr int kCallersPerTurn = 64;
 // Turns of the house before the reactor is asked for news again. A request takes two; who pipelines without end gets
 // two answers while everybody else is looked at once.
 constexpr int kTurns = 4;
-constexpr auto kDoorRest = 100ms;  // after no descriptor was left for a caller
+constexpr auto kDoorRest = 100ms;  // of a door that cannot let anybody in
 
 struct Answer {
   uint64_t connection = 0;
@@ -99,8 +100,9 @@ class Loop final : public Pistache::Aio::Handler {
   // Other threads.
   void drain(std::chrono::milliseconds deadline) {
     is_draining_ = true;
-    answers_->ring();
     std::unique_lock hold(idle_lock_);
+    is_idle_ = false;  // until the worker has looked
+    answers_->ring();
     became_idle_.wait_for(hold, deadline, [this] { return is_idle_; });
   }
   void ask_for_beat() { answers_->ring(); }
@@ -130,19 +132,25 @@ class Loop final : public Pistache::Aio::Handler {
 
   // Whether there was anything to do.
   bool take_turn() {
-    for (Answer& answer : answers_->take()) deliver(std::move(answer));
+    deliver_all();
     const std::vector<uint64_t> ready = std::exchange(ready_, {});
     const std::vector<size_t> doors = std::exchange(ready_doors_, {});
-    for (const uint64_t id : ready) attend(id);
+    for (const uint64_t id : ready) {
+      attend(id);
+      deliver_all();
+    }
     for (const size_t door : doors) let_in(door);
     return !ready.empty() || !doors.empty();
   }
 
-  void deliver(Answer answer) {
-    Connection* connection = crowd_.find(answer.connection);
-    if (connection == nullptr || connection->phase() != Connection::Phase::Working) return;
-    connection->answer(std::move(answer.bytes), answer.closes, now_);
-    ready_.push_back(answer.connection);
+  // Those that are there now, one by one onto the wire, so that answers do not pile up between handlers and clients.
+  void deliver_all() {
+    for (Answer& answer : answers_->take()) {
+      Connection* connection = crowd_.find(answer.connection);
+      if (connection == nullptr || connection->phase() != Connection::Phase::Working) continue;
+      connection->answer(std::move(answer.bytes), answer.closes, now_);
+      attend(answer.connection);
+    }
   }
 
   // What goes wrong here costs this client its connection and nobody else.
@@ -164,7 +172,8 @@ class Loop final : public Pistache::Aio::Handler {
 
   void dispatch(Connection& connection) {
     RawRequest raw = connection.take();
-    const Framing framing{.has_body = raw.method != "HEAD", .closes = raw.closes || is_draining_};
+    const bool is_outdated = connection.stream().is_tls() && !connection.stream().began_with(tls_->get());
+    const Framing framing{.has_body = raw.method != "HEAD", .closes = raw.closes || is_draining_ || is_outdated};
     const auto request = reader_.read(std::move(raw), connection.peer());
     Reply reply([answers = answers_, id = connection.id(), framing, worker = thread_](const Response& response) {
       answers->post({.connection = id, .bytes = bytes_of(response, framing), .closes = framing.closes},
@@ -184,13 +193,17 @@ class Loop final : public Pistache::Aio::Handler {
         continue;
       }
       if (caller.error() == NoCaller::Nobody) return;
-      if (caller.error() == NoCaller::OutOfFiles && !send_away(crowd_.least_wanted())) {
-        resting_doors_.push_back(door);
-        rest_ends_ = now_ + kDoorRest;
-        return;
-      }
+      const bool is_stuck = caller.error() == NoCaller::Broken ||
+                            (caller.error() == NoCaller::OutOfFiles && !send_away(crowd_.least_wanted()));
+      if (is_stuck) return let_rest(door);
     }
     ready_doors_.push_back(door);
+  }
+
+  void let_rest(size_t door) {
+    if (std::ranges::find(resting_doors_, door) != resting_doors_.end()) return;
+    if (resting_doors_.empty()) rest_ends_ = now_ + kDoorRest;
+    resting_doors_.push_back(door);
   }
 
   void welcome(Caller caller) noexcept {
@@ -212,7 +225,8 @@ class Loop final : public Pistache::Aio::Handler {
   bool send_away(std::optional<uint64_t> id) {
     Connection* connection = id ? crowd_.find(*id) : nullptr;
     if (connection == nullptr) return false;
-    connection->abort();
+    // An answer that the kernel has already may still be on its way: only who gets none, or takes none, is cut off.
+    if (!connection->has_asked() || connection->phase() == Connection::Phase::Sending) connection->abort();
     crowd_.remove(*id);
     return true;
   }

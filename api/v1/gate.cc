@@ -1,5 +1,6 @@
 #include "api/v1/gate.h"
 
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -18,7 +19,37 @@ std::string audit_line(const std::string& user, const http::Peer& peer, const st
   return who + " from " + peer.address + ": " + method + " " + path + ": " + std::to_string(status);
 }
 
-http::Response refuse(const http::Request& request, Problem problem, const std::string& who) {
+// Refusals are somebody else's to make: a line for each would let him fill the journal until it drops other lines.
+class RefusalLog {
+ public:
+  // Whether this one has its line. Some each second have; the first line after that tells how many had not.
+  bool admits() {
+    const auto second = std::chrono::floor<std::chrono::seconds>(std::chrono::steady_clock::now());
+    if (second != second_) {
+      if (left_out_ > 0) {
+        log::warning("AUDIT_LEFT_OUT", std::to_string(left_out_) + " refusals of one second have no line of their own",
+                     {{"COUNT", std::to_string(left_out_)}});
+      }
+      second_ = second;
+      admitted_ = left_out_ = 0;
+    }
+    if (admitted_ == kPerSecond) {
+      ++left_out_;
+      return false;
+    }
+    ++admitted_;
+    return true;
+  }
+
+ private:
+  static constexpr unsigned kPerSecond = 50;
+  std::chrono::time_point<std::chrono::steady_clock, std::chrono::seconds> second_{};
+  unsigned admitted_ = 0;
+  unsigned left_out_ = 0;
+};
+
+http::Response refuse(const http::Request& request, Problem problem, const std::string& who, RefusalLog& refusals) {
+  if (!refusals.admits()) return render(problem, error_style(request.accept).value_or(ErrorStyle::Text));
   log::notice("AUDIT_REFUSED", audit_line(who, *request.peer, request.method, request.path, problem.status),
               {{"USER", who},
                {"FROM", request.peer->address},
@@ -29,7 +60,7 @@ http::Response refuse(const http::Request& request, Problem problem, const std::
   return render(problem, error_style(request.accept).value_or(ErrorStyle::Text));
 }
 
-http::Response refuse(const http::Request& request, const auth::Stranger& stranger) {
+http::Response refuse(const http::Request& request, const auth::Stranger& stranger, RefusalLog& refusals) {
   const bool is_known = stranger.kind == auth::Stranger::Kind::Unwelcome;
   return refuse(request,
                 {.status = is_known ? 403 : 401,
@@ -38,10 +69,10 @@ http::Response refuse(const http::Request& request, const auth::Stranger& strang
                  .detail = stranger.reason,
                  .field = {},
                  .allowed = {}},
-                stranger.name);
+                stranger.name, refusals);
 }
 
-http::Response refuse(const http::Request& request, const auth::Identity& reader) {
+http::Response refuse(const http::Request& request, const auth::Identity& reader, RefusalLog& refusals) {
   return refuse(request,
                 {.status = 403,
                  .code = "Forbidden",
@@ -49,7 +80,7 @@ http::Response refuse(const http::Request& request, const auth::Identity& reader
                  .detail = "\"" + reader.name + "\" may only read; changes need the role of an administrator",
                  .field = {},
                  .allowed = "GET, HEAD, OPTIONS"},
-                reader.name);
+                reader.name, refusals);
 }
 
 // A reply that leaves its line in the audit when it is sent.
@@ -71,10 +102,13 @@ http::Reply audited(const http::Request& request, const auth::Identity& who, htt
 }  // namespace
 
 http::Handler gate(auth::Rules rules, http::Handler inside) {
-  return [rules = std::move(rules), inside = std::move(inside)](const http::Request& request, http::Reply reply) {
-    const auto who = auth::identify(rules, *request.peer);
-    if (!who) return reply.send(refuse(request, who.error()));
-    if (!auth::may(who->role, request.method)) return reply.send(refuse(request, *who));
+  // Shared by the copies of this handler, all of which run on the one worker.
+  const auto refusals = std::make_shared<RefusalLog>();
+  return [rules = std::move(rules), inside = std::move(inside), refusals](const http::Request& request,
+                                                                          http::Reply reply) {
+    const auto who = auth::identify(rules, *request.peer, std::chrono::system_clock::now());
+    if (!who) return reply.send(refuse(request, who.error(), *refusals));
+    if (!auth::may(who->role, request.method)) return reply.send(refuse(request, *who, *refusals));
     if (auth::is_reading(request.method)) return inside(request, std::move(reply));
     inside(request, audited(request, *who, std::move(reply)));
   };

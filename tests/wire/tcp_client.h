@@ -23,6 +23,7 @@ class TcpClient {
     is_open_ = ::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
   }
 
+  int fd() const { return socket_.get(); }
   bool is_open() const { return is_open_; }
 
   bool say(std::string_view bytes) {

@@ -1,7 +1,10 @@
 """Crowds that want nobody else to be served: the next honest client is, and when they have gone nothing is left of them."""
 
 import contextlib
+import os
+import socket
 import statistics
+import subprocess
 import time
 
 import pytest
@@ -9,6 +12,8 @@ import pytest
 from crowd_clients import Door, allow_many_files, cpu_seconds, open_files, reset
 from harness import wait_for
 from parties import House
+
+KEY_UPDATES = os.environ.get("NRD_KEY_UPDATES", "build/dev/tests/wire/nrd-key-updates")
 
 CROWD = 2000
 LIMIT = 1024 + 64  # connections that the daemon keeps, docs/security.md
@@ -163,3 +168,101 @@ def test_where_descriptors_run_out_others_make_room():
         for client in crowd:
             reset(client)
         assert_honest_clients_are_served(house)
+
+
+class SlowReader:
+    """Asks without end and takes a little now and then, so that an answer is always on its way."""
+
+    ASKED = b"GET /v1/workloads HTTP/1.1\r\nHost: a\r\n\r\n" * 100
+
+    def __init__(self, house, source):
+        self.socket = socket.socket()
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2304)
+        self.socket.bind((source, 0))
+        self.socket.connect(("127.0.0.1", house.port))
+        self.socket.setblocking(False)
+
+    def go_on(self):
+        with contextlib.suppress(OSError):
+            self.socket.recv(3000)
+        with contextlib.suppress(OSError):
+            for _ in range(20):
+                self.socket.send(self.ASKED)
+
+
+def test_slow_readers_in_all_places_keep_nobody_out(loaded):
+    readers = [SlowReader(loaded, f"127.0.0.{2 + i % 4}") for i in range(1024)]
+    for _ in range(3):
+        for reader in readers:
+            reader.go_on()
+    served = 0
+    for i in range(20):
+        for reader in readers[i::20]:
+            reader.go_on()
+        for source in ("127.0.0.2", "127.0.0.9"):  # one of theirs, and another
+            with contextlib.closing(Door(loaded, "plain").client(source)) as client:
+                client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: honest\r\nConnection: close\r\n\r\n")
+                served += client.recv(4096).startswith(b"HTTP/1.1 200 ")
+    assert served == 40
+    for reader in readers:
+        reset(reader.socket)
+    assert_at_rest(loaded)
+
+
+def test_a_storm_from_one_address_does_not_cost_another_its_connection(house):
+    """All places are taken by clients that have asked; new ones come all the time; the honest one takes its time."""
+    held = []
+    for i in range(1024):
+        client = Door(house, "plain").client(f"127.0.0.{2 + i % 4}")
+        client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: a\r\n\r\n")
+        client.recv(4096)
+        held.append(client)
+    storm = []
+    for _ in range(10):
+        honest = Door(house, "plain").client("127.0.0.99")
+        for _ in range(30):
+            storm.append(Door(house, "plain").socket("127.0.0.7"))
+            time.sleep(0.002)
+        honest.sendall(b"GET /v1/health HTTP/1.1\r\nHost: honest\r\n\r\n")
+        assert honest.recv(4096).startswith(b"HTTP/1.1 200 ")
+        honest.close()
+    for client in held + storm:
+        reset(client)
+    assert_at_rest(house)
+
+
+def test_a_client_that_only_changes_its_keys_is_cut_off(house):
+    flood = subprocess.Popen([KEY_UPDATES, str(house.tls_port), house.admin, "300000"], stdout=subprocess.PIPE)
+    assert flood.stdout.readline() == b"made\n"
+    assert_honest_clients_are_served(house)
+    assert flood.wait(30) == 0
+    assert_at_rest(house)
+
+
+def test_a_client_that_only_asks_to_renegotiate_is_cut_off(house):
+    renegotiations = Renegotiations(house, 100_000)
+    renegotiations.send()
+    assert_honest_clients_are_served(house)
+    assert renegotiations.is_cut_off()
+    assert_at_rest(house)
+
+
+class Renegotiations:
+    """TLS 1.2 records of a ClientHello each, sealed with the keys of a handshake that went well."""
+
+    def __init__(self, house, count):
+        from renegotiation import sealed_client_hellos
+        self.socket = socket.create_connection(("127.0.0.1", house.tls_port), 30)
+        self.records = sealed_client_hellos(self.socket, house, count)
+
+    def send(self):
+        self.socket.settimeout(0.5)
+        with contextlib.suppress(OSError):
+            self.socket.sendall(self.records)
+
+    def is_cut_off(self):
+        self.socket.settimeout(10)
+        with contextlib.suppress(ConnectionError):
+            while self.socket.recv(1 << 16):
+                pass
+        return True

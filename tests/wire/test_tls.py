@@ -1,5 +1,6 @@
 """TLS as independent tools see it, and files that change under it."""
 
+import datetime
 import os
 import re
 import signal
@@ -105,7 +106,38 @@ def test_new_files_are_used_when_they_change_and_on_sighup_and_broken_ones_are_n
         replace(house.server, first)
         wait_for(lambda: shown_subject(house) == "CN = server", "the first certificate")
 
-        assert ask(kept, "GET", "/v1/health")[0] == 200, "a connection from before all this"
+        kept.request("GET", "/v1/health")
+        answer = kept.getresponse()
+        assert answer.status == 200 and answer.headers["Connection"] == "close", "a connection from before all this"
+
+
+def test_a_certificate_that_expires_is_worth_nothing_any_more_on_whatever_connection():
+    with House() as house:
+        end = datetime.datetime.utcnow() + datetime.timedelta(seconds=4)
+        short = house.authority.sign("short.pem", name("Shorty", "Admin"), CLIENT, last=end)
+        kept = house.tls(short)
+        context = ssl.create_default_context(cafile=house.authority.path)
+        context.load_cert_chain(short)
+
+        def visit(session):
+            with socket.create_connection(("127.0.0.1", house.tls_port), timeout=10) as plain:
+                with context.wrap_socket(plain, server_hostname="localhost", session=session) as client:
+                    client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: a\r\n\r\n")
+                    return client.recv(4096).split()[1], client.session, client.session_reused
+
+        def status():
+            kept.request("GET", "/v1/health")
+            answer = kept.getresponse()
+            return answer.status, answer.read()
+
+        code, session, _ = visit(None)
+        code, session, is_resumed = visit(session)
+        assert code == b"200" and is_resumed and status()[0] == 200
+        wait_for(lambda: datetime.datetime.utcnow() > end + datetime.timedelta(seconds=1), "the end of the certificate")
+        assert status() == (401, b"The certificate has expired.\n")
+        with pytest.raises((ssl.SSLError, ConnectionError, IndexError)):
+            visit(session)
+            visit(None)
 
 
 def test_a_new_authority_holds_for_new_connections():
@@ -168,6 +200,20 @@ def test_a_daemon_with_wrong_files_does_not_start_and_names_the_file(house, file
                                                "--unix-socket", os.path.join(house.folder, "wrong.sock")]),
                              capture_output=True, text=True, timeout=60)
     assert refused.returncode == 1 and files[file] in refused.stderr and said in refused.stderr, refused.stderr
+
+
+def test_a_key_with_a_passphrase_is_refused_and_not_asked_for(house):
+    locked = os.path.join(house.pki, "locked.pem")
+    subprocess.run(["/usr/bin/openssl", "pkey", "-in", house.server, "-aes256", "-passout", "pass:secret", "-out", locked], check=True)
+    config = os.path.join(house.pki, "locked.toml")
+    with open(config, "w") as out:
+        out.write(f'[tls]\ncertificate = "{house.server}"\nkey = "{locked}"\nclient_ca = "{house.authority.path}"\n')
+    command = house.sim.inside([NRD, "--config", config, "--state-dir", os.path.join(house.folder, "locked"), "--unix-socket",
+                                os.path.join(house.folder, "locked.sock")])
+    # script(1) gives it a terminal, on which it could ask.
+    refused = subprocess.run(["/usr/bin/script", "-qec", " ".join(command), "/dev/null"], stdin=subprocess.DEVNULL,
+                             capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 1 and "is not a readable key" in refused.stdout and "pass phrase" not in refused.stdout
 
 
 def test_an_expired_server_certificate_is_refused(house):
