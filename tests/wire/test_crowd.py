@@ -38,7 +38,7 @@ def assert_honest_clients_are_served(house):
             tries.append([Door(house, kind).seconds_of_honest_request() for _ in range(5)])
             if statistics.median(tries[-1]) < PROMPT:
                 break
-        assert statistics.median(tries[-1]) < PROMPT and max(max(times) for times in tries) < 1, (kind, tries)
+        assert statistics.median(tries[-1]) < PROMPT and max(max(times) for times in tries) < 3, (kind, tries)
 
 
 def assert_at_rest(house):
