@@ -153,7 +153,7 @@ def test_nrdctl_tls_init_is_all_that_a_daemon_needs():
         for who, status in (("admin", 404), ("user", 403)):
             context = ssl.create_default_context(cafile=f"{folder}/ca.crt")
             context.load_cert_chain(f"{folder}/{who}.crt", f"{folder}/{who}.key")
-            connection = http.client.HTTPSConnection("localhost", house.tls_port, timeout=20, context=context)
+            connection = http.client.HTTPSConnection("127.0.0.1", house.tls_port, timeout=20, context=context)
             assert ask(connection, "DELETE", "/v1/workloads/1")[0] == status
             key = subprocess.run(["/usr/bin/openssl", "pkey", "-in", f"{folder}/{who}.key", "-noout", "-text"], capture_output=True, text=True)
             assert re.search(r"Private-Key: \((\d+) bit, 2 primes\)", key.stdout), key.stdout
