@@ -1,0 +1,65 @@
+// What this room knows and wants, in plain structs: what each CPU's frequency can be set to, and what it is set to.
+//
+// A CPU is set either through cpufreq (sysfs) or, where no driver holds it, through its registers (MSR); never both.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/cpu_set.h"
+#include "base/ids.h"
+#include "base/units.h"
+
+namespace nrd::pstate {
+
+enum class Way {
+  Cpufreq,     // /sys/devices/system/cpu/cpuN/cpufreq
+  HwpRequest,  // IA32_HWP_REQUEST: lowest and highest ratio
+  PerfCtl,     // IA32_PERF_CTL: one ratio, so lowest and highest are the same
+};
+
+// What a CPU can be set to.
+struct Cpu {
+  Way way = Way::Cpufreq;
+  std::string driver;                  // scaling_driver ("intel_pstate"); "msr" without one
+  KHz min;                             // of the hardware
+  KHz max;                             // of the hardware, turbo included
+  std::optional<KHz> base;             // highest without turbo, where it is known
+  CpuSet domain;                       // CPUs that are set together with this one; itself among them
+  std::vector<std::string> governors;  // empty: there is none to choose
+  std::vector<std::string> epps;       // energy_performance_preference; empty: there is none
+  friend bool operator==(const Cpu&, const Cpu&) = default;
+};
+
+// What discover() finds. Online CPUs that can be set; the others are not in `cpus`, and `missing` says why.
+struct Node {
+  std::map<CpuId, Cpu> cpus;
+  std::vector<std::string> missing;  // one sentence each: "P-states: no cpufreq driver, and no msr module"
+  friend bool operator==(const Node&, const Node&) = default;
+};
+
+// What one CPU is set to, or must be.
+struct Knobs {
+  KHz min;
+  KHz max;
+  std::string governor;  // empty: there is none
+  std::string epp;       // empty: there is none
+  friend bool operator==(const Knobs&, const Knobs&) = default;
+};
+
+// As read from the kernel.
+struct Observed {
+  std::map<CpuId, Knobs> cpus;
+  std::map<CpuId, KHz> current;  // what they run at; only where it can be told
+  friend bool operator==(const Observed&, const Observed&) = default;
+};
+
+// What some CPUs must be set to. A CPU that is not named is left alone.
+struct Setting {
+  std::map<CpuId, Knobs> cpus;
+  friend bool operator==(const Setting&, const Setting&) = default;
+};
+
+}  // namespace nrd::pstate
