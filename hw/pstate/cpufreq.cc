@@ -1,0 +1,236 @@
+#include "hw/pstate/cpufreq.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <initializer_list>
+#include <system_error>
+
+#include "base/file.h"
+#include "base/unique_fd.h"
+
+namespace nrd::pstate {
+namespace {
+
+constexpr size_t kSysfsLimit = 4096;  // a file of sysfs is one page at most
+constexpr std::string_view kPerformance = "performance";
+
+template <typename T>
+using Parser = std::optional<T> (*)(std::string_view);
+
+std::string name_of(CpuId cpu) { return "CPU " + std::to_string(cpu.value); }
+
+std::string path_of(const std::string& root, CpuId cpu, const char* file) {
+  return root + kCpus + "/cpu" + std::to_string(cpu.value) + "/cpufreq/" + file;
+}
+
+const char* file_of(Knob knob) {
+  switch (knob) {
+    case Knob::Governor: return "scaling_governor";
+    case Knob::Epp: return "energy_performance_preference";
+    case Knob::Min: return "scaling_min_freq";
+    case Knob::Max: return "scaling_max_freq";
+  }
+  return "";
+}
+
+// The cpufreq directory of one CPU.
+class Files {
+ public:
+  Files(const std::string& root, CpuId cpu) : root_(root), cpu_(cpu) {}
+
+  // nullopt: there is no such file.
+  template <typename T>
+  Result<std::optional<T>> find(const char* file, Parser<T> parse) const {
+    const std::string path = path_of(root_, cpu_, file);
+    const Result<std::optional<std::string>> text = read_file(path, kSysfsLimit);
+    if (!text) return Failure(text.error());
+    if (!*text) return std::nullopt;
+    std::optional<T> value = parse(**text);
+    if (!value) {
+      return fail(ErrorCode::Hardware, name_of(cpu_) + ": " + file + " of cpufreq is not as expected",
+                  path + ": \"" + (*text)->substr(0, 80) + "\"");
+    }
+    return value;
+  }
+
+  // The first of these files that is there.
+  template <typename T>
+  Result<std::optional<T>> find_first(std::initializer_list<const char*> files, Parser<T> parse) const {
+    for (const char* file : files) {
+      Result<std::optional<T>> value = find(file, parse);
+      if (!value || *value) return value;
+    }
+    return std::nullopt;
+  }
+
+  template <typename T>
+  Result<T> read(const char* file, Parser<T> parse) const {
+    Result<std::optional<T>> value = find(file, parse);
+    if (!value) return Failure(value.error());
+    if (!*value) {
+      return fail(ErrorCode::Hardware, name_of(cpu_) + ": cpufreq has no " + file, path_of(root_, cpu_, file));
+    }
+    return **std::move(value);
+  }
+
+ private:
+  const std::string& root_;
+  CpuId cpu_;
+};
+
+template <typename... Results>
+std::optional<Error> first_error(const Results&... results) {
+  std::optional<Error> first;
+  const auto keep = [&first](const auto& result) {
+    if (!first && !result) first = result.error();
+  };
+  (keep(results), ...);
+  return first;
+}
+
+}  // namespace
+
+std::string to_string(const Write& write) {
+  switch (write.knob) {
+    case Knob::Governor: return "governor " + write.value;
+    case Knob::Epp: return "EPP " + write.value;
+    case Knob::Min: return "min " + write.value + " kHz";
+    case Knob::Max: return "max " + write.value + " kHz";
+  }
+  return {};
+}
+
+std::vector<Write> writes_between(const Knobs& now, const Knobs& wanted) {
+  const bool changes_governor = !wanted.governor.empty() && wanted.governor != now.governor;
+  const bool enters_performance = changes_governor && wanted.governor == kPerformance;
+  const bool leaves_performance = changes_governor && now.governor == kPerformance;
+  // Under performance EPP reads as "performance", and the driver brings back what it was before when it is left. So
+  // what was read then says nothing about what it will be.
+  const bool changes_epp = !wanted.epp.empty() && (wanted.epp != now.epp || leaves_performance);
+
+  std::vector<Write> writes;
+  if (changes_epp && enters_performance) writes.push_back({Knob::Epp, wanted.epp});
+  if (changes_governor) writes.push_back({Knob::Governor, wanted.governor});
+  // Staying under performance this may be refused; there is no order in which it would not be.
+  if (changes_epp && !enters_performance) writes.push_back({Knob::Epp, wanted.epp});
+
+  const bool raises_max = wanted.max > now.max;
+  if (raises_max) writes.push_back({Knob::Max, std::to_string(wanted.max.value)});
+  if (wanted.min != now.min) writes.push_back({Knob::Min, std::to_string(wanted.min.value)});
+  if (wanted.max < now.max) writes.push_back({Knob::Max, std::to_string(wanted.max.value)});
+  return writes;
+}
+
+std::optional<KHz> parse_khz(std::string_view text) {
+  if (!text.ends_with('\n')) return std::nullopt;
+  const std::string_view digits = trimmed(text);
+  KHz frequency;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), frequency.value);
+  if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+  return frequency;
+}
+
+std::optional<std::vector<std::string>> parse_words(std::string_view text) {
+  if (!text.ends_with('\n')) return std::nullopt;
+  std::vector<std::string> words;
+  for (std::string_view rest = trimmed(text); !rest.empty(); rest = trimmed(rest)) {
+    const std::string_view word = rest.substr(0, rest.find_first_of(" \t\r\n"));
+    words.emplace_back(word);
+    rest.remove_prefix(word.size());
+  }
+  return words;
+}
+
+std::optional<std::string> parse_word(std::string_view text) {
+  const std::optional<std::vector<std::string>> words = parse_words(text);
+  if (!words || words->size() != 1) return std::nullopt;
+  return words->front();
+}
+
+std::optional<CpuSet> parse_cpus(std::string_view text) {
+  const std::optional<std::vector<std::string>> words = parse_words(text);
+  if (!words || words->empty()) return std::nullopt;
+  CpuSet cpus;
+  for (const std::string& word : *words) {
+    const Result<CpuSet> item = CpuSet::parse(word);
+    if (!item) return std::nullopt;
+    cpus |= *item;
+  }
+  return cpus;
+}
+
+Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu) {
+  const Files files(root, cpu);
+  auto driver = files.find("scaling_driver", parse_word);
+  if (!driver) return Failure(driver.error());
+  if (!*driver) return std::nullopt;
+  const auto min = files.read("cpuinfo_min_freq", parse_khz);
+  const auto max = files.read("cpuinfo_max_freq", parse_khz);
+  // base_frequency: intel_pstate with HWP. bios_limit: acpi-cpufreq; what the firmware allows now, which without its
+  // limits is the highest P-state that is not boost. Other drivers tell neither.
+  const auto base = files.find_first({"base_frequency", "bios_limit"}, parse_khz);
+  // freqdomain_cpus: CPUs that the hardware coordinates, which may be more than those that share their files.
+  const auto domain = files.find_first({"freqdomain_cpus", "related_cpus"}, parse_cpus);
+  auto governors = files.find("scaling_available_governors", parse_words);
+  auto epps = files.find("energy_performance_available_preferences", parse_words);
+  if (const std::optional<Error> error = first_error(min, max, base, domain, governors, epps)) return Failure(*error);
+  if (*max == KHz{0} || *min > *max) {
+    return fail(ErrorCode::Hardware, name_of(cpu) + ": the frequencies that cpufreq tells are not as expected",
+                path_of(root, cpu, "cpuinfo_max_freq") + ": " + std::to_string(min->value) + " to " +
+                    std::to_string(max->value));
+  }
+  Cpu found{.way = Way::Cpufreq,
+            .driver = **std::move(driver),
+            .min = *min,
+            .max = *max,
+            .base = *base,
+            .domain = domain->value_or(CpuSet{}),
+            .governors = governors->value_or(std::vector<std::string>{}),
+            .epps = epps->value_or(std::vector<std::string>{})};
+  found.domain.add(cpu);
+  // A word for "as after boot", not a value: it reads back as what it stood for.
+  std::erase(found.epps, "default");
+  return found;
+}
+
+Result<std::optional<Knobs>> observe_cpufreq(const std::string& root, CpuId cpu) {
+  const Files files(root, cpu);
+  const auto min = files.find(file_of(Knob::Min), parse_khz);
+  if (min && !*min) return std::nullopt;
+  const auto max = files.read(file_of(Knob::Max), parse_khz);
+  const auto governor = files.find(file_of(Knob::Governor), parse_word);
+  const auto epp = files.find(file_of(Knob::Epp), parse_word);
+  if (const std::optional<Error> error = first_error(min, max, governor, epp)) return Failure(*error);
+  return Knobs{.min = **min, .max = *max, .governor = governor->value_or(""), .epp = epp->value_or("")};
+}
+
+std::optional<KHz> current_of_cpufreq(const std::string& root, CpuId cpu) {
+  const auto current = Files(root, cpu).find("scaling_cur_freq", parse_khz);
+  if (!current || !*current || **current == KHz{0}) return std::nullopt;
+  return **current;
+}
+
+Result<void> write_cpufreq(const std::string& root, CpuId cpu, const Write& write) {
+  const std::string path = path_of(root, cpu, file_of(write.knob));
+  const auto refused = [&](int error) {
+    return fail(ErrorCode::Hardware, name_of(cpu) + " did not take " + to_string(write),
+                path + ": " + std::generic_category().message(error));
+  };
+  // The directory may be a link (cpufreq -> ../cpufreq/policyN), the file never is.
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
+  if (!file.valid()) return refused(errno);
+  const std::string line = write.value + "\n";
+  for (;;) {
+    const ssize_t put = ::write(file.get(), line.data(), line.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return refused(errno);
+    // The kernel takes a value whole; the rest of one is not sent after it as if it were another.
+    if (static_cast<size_t>(put) != line.size()) return refused(EIO);
+    return {};
+  }
+}
+
+}  // namespace nrd::pstate

@@ -1,0 +1,55 @@
+// CPUs that a cpufreq driver holds, through /sys/devices/system/cpu/cpuN/cpufreq (Documentation/admin-guide/pm/
+// cpufreq.rst). All drivers speak through the same files; what one of them does not have is an absent file.
+//
+// Frequencies are kHz in decimal. The kernel ends every text with a line end, so one without was cut off and is
+// refused: half of "2200000" would be another frequency. CPU lists are numbers between blanks here ("0 1 2 3"), not
+// ranges. The engine thread calls this, by way of pstate.h.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "hw/pstate/types.h"
+
+namespace nrd::pstate {
+
+inline constexpr const char* kCpus = "/sys/devices/system/cpu";
+
+enum class Knob { Governor, Epp, Min, Max };
+
+struct Write {
+  Knob knob;
+  std::string value;
+  friend bool operator==(const Write&, const Write&) = default;
+};
+
+// "max 3000000 kHz", "governor powersave", "EPP power".
+std::string to_string(const Write& write);
+
+// What must be written to go from `now` to `wanted`, in an order that the kernel accepts at each step. A governor or
+// EPP that `wanted` leaves empty stays as it is.
+//
+//   800..2000 -> 3000..3500   max 3500, min 3000   the window never closes: min > max is EINVAL on older kernels and
+//   3000..3500 -> 800..2000   min 800, max 2000    cut short in silence on newer ones
+//   powersave -> performance  EPP, governor        performance holds EPP at 0 and refuses another with EBUSY
+//   performance -> powersave  governor, EPP        (intel_pstate, amd-pstate-epp)
+std::vector<Write> writes_between(const Knobs& now, const Knobs& wanted);
+
+// Texts of files; nullopt for what the kernel would not say.
+std::optional<KHz> parse_khz(std::string_view text);
+std::optional<std::string> parse_word(std::string_view text);
+std::optional<std::vector<std::string>> parse_words(std::string_view text);
+std::optional<CpuSet> parse_cpus(std::string_view text);
+
+// nullopt: no driver holds the CPU.
+Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu);
+// nullopt: the files are gone.
+Result<std::optional<Knobs>> observe_cpufreq(const std::string& root, CpuId cpu);
+// nullopt: it cannot be told, for example on an idle CPU.
+std::optional<KHz> current_of_cpufreq(const std::string& root, CpuId cpu);
+Result<void> write_cpufreq(const std::string& root, CpuId cpu, const Write& write);
+
+}  // namespace nrd::pstate

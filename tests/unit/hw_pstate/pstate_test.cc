@@ -1,0 +1,196 @@
+#include "hw/pstate/pstate.h"
+
+#include <doctest/doctest.h>
+
+#include <ostream>
+
+#include "tests/unit/hw_pstate/tree.h"
+
+namespace nrd::pstate {
+
+using nrd::testing::Tree;
+
+namespace {
+
+Knobs a_window(uint32_t min, uint32_t max) {
+  return {.min = {min}, .max = {max}, .governor = "powersave", .epp = "balance_performance"};
+}
+
+Setting a_setting(std::map<CpuId, Knobs> cpus) { return {.cpus = std::move(cpus)}; }
+
+// CPUs 0 to 3 under intel_pstate, as after boot.
+class IntelTree : public Tree {
+ public:
+  IntelTree() {
+    online("0-3");
+    for (const uint32_t cpu : {0U, 1U, 2U, 3U}) intel(cpu);
+  }
+  // Both CPUs set the same files, as those of one policy do.
+  void share_policy(uint32_t owner, uint32_t other) {
+    put(cpufreq(owner, "related_cpus"), std::to_string(owner) + " " + std::to_string(other) + "\n");
+    remove(cpu(other, "cpufreq"));
+    std::filesystem::create_directory_symlink("../cpu" + std::to_string(owner) + "/cpufreq",
+                                              root() + "/" + cpu(other, "cpufreq"));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("each online CPU is discovered, and what was discovered is observed") {
+  const IntelTree tree;
+  Pstate pstate(tree.root());
+  const Node node = pstate.discover().value();
+  CHECK(node.cpus.size() == 4);
+  CHECK(node.cpus.at(CpuId{3}).domain == CpuSet{3});
+  CHECK(node.missing.empty());
+  const Observed observed = pstate.observe().value();
+  CHECK(observed.cpus.size() == 4);
+  CHECK(observed.cpus.at(CpuId{2}) == a_window(800000, 3500000));
+  CHECK(observed.current.at(CpuId{2}) == KHz{1200013});
+}
+
+TEST_CASE("a node without its list of online CPUs is an error whatever is asked of it") {
+  IntelTree tree;
+  Pstate pstate(tree.root());
+  REQUIRE(pstate.discover().has_value());
+  for (const char* text : {"", "0-", "garbage\n", "0-3"}) {
+    tree.put("sys/devices/system/cpu/online", text);
+    CHECK_FALSE(pstate.discover().has_value());
+  }
+  tree.remove("sys/devices/system/cpu/online");
+  CHECK_FALSE(pstate.discover().has_value());
+  CHECK_FALSE(pstate.observe().has_value());
+  CHECK_FALSE(pstate.converge(a_setting({{CpuId{0}, a_window(800000, 900000)}})).has_value());
+}
+
+TEST_CASE("an offline CPU is no part of a domain") {
+  IntelTree tree;
+  tree.put(Tree::cpufreq(0, "related_cpus"), "0 1 2\n");
+  tree.online("0,2-3");
+  CHECK(Pstate(tree.root()).discover().value().cpus.at(CpuId{0}).domain == CpuSet{0, 2});
+}
+
+TEST_CASE("CPUs are set to what is wanted, and the others are left alone") {
+  const IntelTree tree;
+  Pstate pstate(tree.root());
+  REQUIRE(pstate.discover().has_value());
+  const Knobs fast{.min = {3000000}, .max = {3000000}, .governor = "performance", .epp = "performance"};
+  REQUIRE(pstate.converge(a_setting({{CpuId{1}, fast}, {CpuId{2}, a_window(800000, 1000000)}})).has_value());
+  const Observed observed = pstate.observe().value();
+  CHECK(observed.cpus.at(CpuId{0}) == a_window(800000, 3500000));
+  CHECK(observed.cpus.at(CpuId{1}) == fast);
+  CHECK(observed.cpus.at(CpuId{2}) == a_window(800000, 1000000));
+  CHECK(observed.cpus.at(CpuId{3}) == a_window(800000, 3500000));
+}
+
+TEST_CASE("what is as wanted already is not written") {
+  const IntelTree tree;
+  Pstate pstate(tree.root());
+  REQUIRE(pstate.discover().has_value());
+  const std::filesystem::path file = tree.root() + "/" + Tree::cpufreq(1, "scaling_max_freq");
+  const std::filesystem::file_time_type long_ago{};
+  std::filesystem::last_write_time(file, long_ago);
+  CHECK(pstate.converge(a_setting({{CpuId{1}, a_window(800000, 3500000)}})).has_value());
+  CHECK(pstate.converge(a_setting({{CpuId{1}, a_window(900000, 3500000)}})).has_value());
+  CHECK(std::filesystem::last_write_time(file) == long_ago);
+}
+
+TEST_CASE("CPUs that share a policy are set together") {
+  IntelTree tree;
+  tree.share_policy(0, 1);
+  Pstate pstate(tree.root());
+  CHECK(pstate.discover().value().cpus.at(CpuId{1}).domain == CpuSet{0, 1});
+  const Knobs slow = a_window(800000, 900000);
+  REQUIRE(pstate.converge(a_setting({{CpuId{0}, slow}, {CpuId{1}, slow}})).has_value());
+  CHECK(pstate.observe().value().cpus.at(CpuId{1}) == slow);
+}
+
+TEST_CASE("a CPU that was right before its neighbour's write is read back as well") {
+  IntelTree tree;
+  tree.share_policy(0, 1);
+  Pstate pstate(tree.root());
+  REQUIRE(pstate.discover().has_value());
+  const Result<void> converged =
+      pstate.converge(a_setting({{CpuId{0}, a_window(800000, 3500000)}, {CpuId{1}, a_window(800000, 900000)}}));
+  REQUIRE_FALSE(converged.has_value());
+  CHECK(converged.error().code == ErrorCode::Hardware);
+  CHECK(converged.error().message == "CPU 0 did not take max 3500000 kHz (found 900000)");
+}
+
+TEST_CASE("a CPU that goes offline after discover is left out") {
+  IntelTree tree;
+  Pstate pstate(tree.root());
+  REQUIRE(pstate.discover().has_value());
+  tree.online("0-2");
+  tree.remove(Tree::cpufreq(3));
+  CHECK(pstate.observe().value().cpus.size() == 3);
+  const Knobs slow = a_window(800000, 900000);
+  CHECK(pstate.converge(a_setting({{CpuId{2}, slow}, {CpuId{3}, slow}})).has_value());
+  CHECK(pstate.observe().value().cpus.at(CpuId{2}) == slow);
+}
+
+TEST_CASE("a CPU whose driver went away is no longer observed and cannot be set") {
+  IntelTree tree;
+  Pstate pstate(tree.root());
+  REQUIRE(pstate.discover().has_value());
+  tree.remove(Tree::cpufreq(3));
+  CHECK_FALSE(pstate.observe().value().cpus.contains(CpuId{3}));
+  CHECK(pstate.converge(a_setting({{CpuId{3}, a_window(800000, 900000)}})).error().message ==
+        "CPU 3 is not held by a cpufreq driver any more");
+}
+
+TEST_CASE("a CPU that cannot be set is refused before anything is written") {
+  IntelTree tree;
+  tree.remove(Tree::cpufreq(3));
+  Pstate pstate(tree.root());
+  REQUIRE(pstate.discover().has_value());
+  const Knobs slow = a_window(800000, 900000);
+  const Result<void> converged = pstate.converge(a_setting({{CpuId{0}, slow}, {CpuId{3}, slow}}));
+  REQUIRE_FALSE(converged.has_value());
+  CHECK(converged.error().code == ErrorCode::Unsupported);
+  CHECK(converged.error().message == "CPU 3 has no frequency that can be set");
+  CHECK(pstate.observe().value().cpus.at(CpuId{0}) == a_window(800000, 3500000));
+}
+
+TEST_CASE("a window with min above max is refused before anything is written") {
+  const IntelTree tree;
+  Pstate pstate(tree.root());
+  REQUIRE(pstate.discover().has_value());
+  const Result<void> converged =
+      pstate.converge(a_setting({{CpuId{0}, a_window(800000, 900000)}, {CpuId{1}, a_window(3000000, 2000000)}}));
+  REQUIRE_FALSE(converged.has_value());
+  CHECK(converged.error().message == "CPU 1: min 3000000 kHz is above max 2000000 kHz");
+  CHECK(pstate.observe().value().cpus.at(CpuId{0}) == a_window(800000, 3500000));
+}
+
+TEST_CASE("a knob that the CPU does not have is an error, one that is not wanted is not") {
+  IntelTree tree;
+  tree.remove(Tree::cpufreq(0, "energy_performance_preference"));
+  Pstate pstate(tree.root());
+  REQUIRE(pstate.discover().has_value());
+  Knobs slow = a_window(800000, 900000);
+  CHECK(pstate.converge(a_setting({{CpuId{0}, slow}})).error().message == "CPU 0 did not take EPP balance_performance");
+  slow.epp.clear();
+  CHECK(pstate.converge(a_setting({{CpuId{0}, slow}})).has_value());
+}
+
+TEST_CASE("garbage in one knob is an error that names the CPU") {
+  IntelTree tree;
+  Pstate pstate(tree.root());
+  REQUIRE(pstate.discover().has_value());
+  tree.put(Tree::cpufreq(2, "scaling_max_freq"), "3500");
+  const Error expected = pstate.observe().error();
+  CHECK(expected.message == "CPU 2: scaling_max_freq of cpufreq is not as expected");
+  CHECK(pstate.converge(a_setting({{CpuId{2}, a_window(800000, 900000)}})).error() == expected);
+  CHECK(pstate.converge(a_setting({{CpuId{1}, a_window(800000, 900000)}})).has_value());
+  tree.online("0-1,3");
+  CHECK(pstate.observe().value().cpus.size() == 3);
+}
+
+TEST_CASE("nothing wanted touches and reads nothing") {
+  const Tree tree;
+  Pstate pstate(tree.root());
+  CHECK(pstate.converge({}).has_value());
+}
+
+}  // namespace nrd::pstate

@@ -1,0 +1,64 @@
+// What a room of P-states reads, as plain files below a folder of its own: they take any write and say it back.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace nrd::testing {
+
+class Tree {
+ public:
+  Tree() {
+    std::string name = "/dev/shm/nrd-pstate-XXXXXX";
+    root_ = ::mkdtemp(name.data());
+  }
+  ~Tree() { std::filesystem::remove_all(root_); }
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+
+  const std::string& root() const { return root_; }
+
+  void put(const std::string& path, const std::string& text) {
+    const std::filesystem::path file = root_ + "/" + path;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << text;
+  }
+  std::string get(const std::string& path) const {
+    std::ifstream file(root_ + "/" + path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void remove(const std::string& path) { std::filesystem::remove_all(root_ + "/" + path); }
+
+  void online(const std::string& list) { put("sys/devices/system/cpu/online", list + "\n"); }
+
+  // As intel_pstate with HWP shows it: 800 to 3500 MHz, 2200 without turbo, each CPU for itself.
+  void intel(uint32_t cpu) {
+    put(cpufreq(cpu, "scaling_driver"), "intel_pstate\n");
+    put(cpufreq(cpu, "cpuinfo_min_freq"), "800000\n");
+    put(cpufreq(cpu, "cpuinfo_max_freq"), "3500000\n");
+    put(cpufreq(cpu, "base_frequency"), "2200000\n");
+    put(cpufreq(cpu, "related_cpus"), std::to_string(cpu) + "\n");
+    put(cpufreq(cpu, "scaling_available_governors"), "performance powersave\n");
+    put(cpufreq(cpu, "energy_performance_available_preferences"),
+        "default performance balance_performance balance_power power \n");
+    put(cpufreq(cpu, "scaling_min_freq"), "800000\n");
+    put(cpufreq(cpu, "scaling_max_freq"), "3500000\n");
+    put(cpufreq(cpu, "scaling_governor"), "powersave\n");
+    put(cpufreq(cpu, "energy_performance_preference"), "balance_performance\n");
+    put(cpufreq(cpu, "scaling_cur_freq"), "1200013\n");
+  }
+
+  static std::string cpu(uint32_t number, const std::string& file = "") {
+    return "sys/devices/system/cpu/cpu" + std::to_string(number) + "/" + file;
+  }
+  static std::string cpufreq(uint32_t number, const std::string& file = "") { return cpu(number, "cpufreq/" + file); }
+
+ private:
+  std::string root_;
+};
+
+}  // namespace nrd::testing
