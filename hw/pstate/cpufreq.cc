@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/unique_fd.h"
+#include "hw/pstate/cpu_name.h"
 
 namespace nrd::pstate {
 namespace {
@@ -19,8 +20,6 @@ constexpr std::string_view kPerformance = "performance";
 
 template <typename T>
 using Parser = std::optional<T> (*)(std::string_view);
-
-std::string name_of(CpuId cpu) { return "CPU " + std::to_string(cpu.value); }
 
 std::string path_of(const std::string& root, CpuId cpu, const char* file) {
   return root + kCpus + "/cpu" + std::to_string(cpu.value) + "/cpufreq/" + file;

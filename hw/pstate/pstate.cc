@@ -1,15 +1,18 @@
 #include "hw/pstate/pstate.h"
 
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/file.h"
+#include "hw/pstate/cpu_name.h"
 #include "hw/pstate/cpufreq.h"
+#include "hw/pstate/msr.h"
 
 namespace nrd::pstate {
 namespace {
 
-std::string name_of(CpuId cpu) { return "CPU " + std::to_string(cpu.value); }
+constexpr size_t kCpuinfoLimit = size_t{16} << 20;  // of 1,024 CPUs it is 2 MiB
 
 Result<CpuSet> read_online(const std::string& root) {
   const std::string path = root + kCpus + "/online";
@@ -53,31 +56,122 @@ Result<void> check(const Node& node, const Setting& wanted, const CpuSet& online
       return fail(ErrorCode::BadRequest, name_of(cpu) + ": min " + std::to_string(knobs.min.value) +
                                              " kHz is above max " + std::to_string(knobs.max.value) + " kHz");
     }
-    if (online.contains(cpu) && !node.cpus.contains(cpu)) {
+    if (!online.contains(cpu)) continue;
+    const auto facts = node.cpus.find(cpu);
+    if (facts == node.cpus.end()) {
       return fail(ErrorCode::Unsupported, name_of(cpu) + " has no frequency that can be set");
     }
+    if (facts->second.way == Way::Cpufreq) continue;
+    if (Result<void> held = check_for_registers(cpu, facts->second.way, knobs); !held) return held;
+  }
+  return {};
+}
+
+// nullopt: what the CPU was set through when it was discovered is not there.
+Result<std::optional<Knobs>> observe_cpu(const std::string& root, CpuId cpu, Way way) {
+  if (way == Way::Cpufreq) return observe_cpufreq(root, cpu);
+  const Result<std::unique_ptr<Registers>> registers = open_registers(root, cpu);
+  if (!registers) return Failure(registers.error());
+  if (!*registers) return std::nullopt;
+  return observe_registers(**registers, way).map([](Knobs knobs) { return std::optional(std::move(knobs)); });
+}
+
+// The same, where it must be there.
+Result<Knobs> observe_existing(const std::string& root, CpuId cpu, Way way) {
+  Result<std::optional<Knobs>> knobs = observe_cpu(root, cpu, way);
+  if (!knobs) return Failure(knobs.error());
+  if (*knobs) return **std::move(knobs);
+  return fail(ErrorCode::Hardware, name_of(cpu) + (way == Way::Cpufreq ? " is not held by a cpufreq driver any more"
+                                                                       : " does not show its registers any more"));
+}
+
+std::optional<KHz> current_of(const std::string& root, CpuId cpu, Way way) {
+  if (way == Way::Cpufreq) return current_of_cpufreq(root, cpu);
+  const Result<std::unique_ptr<Registers>> registers = open_registers(root, cpu);
+  if (!registers || !*registers) return std::nullopt;
+  return current_of_registers(**registers);
+}
+
+Result<void> write_cpu(const std::string& root, CpuId cpu, Way way, const Knobs& now, const Knobs& wanted) {
+  if (way != Way::Cpufreq) {
+    const Result<std::unique_ptr<Registers>> registers = open_registers(root, cpu);
+    if (!registers) return Failure(registers.error());
+    if (!*registers) return {};  // gone since it was read; reading back tells whether that is an error
+    return write_registers(**registers, way, wanted).map_error([&](Error error) {
+      error.message = name_of(cpu) + " did not take " + difference(now, wanted).value_or("what is wanted");
+      return error;
+    });
+  }
+  for (const Write& write : writes_between(now, wanted)) {
+    if (Result<void> written = write_cpufreq(root, cpu, write); !written) return written;
   }
   return {};
 }
 
 // True: something was written.
-Result<bool> converge_cpu(const std::string& root, CpuId cpu, const Knobs& wanted) {
-  const Result<std::optional<Knobs>> now = observe_cpufreq(root, cpu);
+Result<bool> converge_cpu(const std::string& root, CpuId cpu, Way way, const Knobs& wanted) {
+  const Result<Knobs> now = observe_existing(root, cpu, way);
   if (!now) return Failure(now.error());
-  if (!*now) return fail(ErrorCode::Hardware, name_of(cpu) + " is not held by a cpufreq driver any more");
-  if (!difference(**now, wanted)) return false;
-  for (const Write& write : writes_between(**now, wanted)) {
-    if (const Result<void> written = write_cpufreq(root, cpu, write); !written) return Failure(written.error());
-  }
-  return true;
+  if (!difference(*now, wanted)) return false;
+  return write_cpu(root, cpu, way, *now, wanted).map([] { return true; });
 }
 
-Result<void> read_back(const std::string& root, CpuId cpu, const Knobs& wanted) {
-  const Result<std::optional<Knobs>> found = observe_cpufreq(root, cpu);
+Result<void> read_back(const std::string& root, CpuId cpu, Way way, const Knobs& wanted) {
+  const Result<Knobs> found = observe_existing(root, cpu, way);
   if (!found) return Failure(found.error());
-  if (!*found) return fail(ErrorCode::Hardware, name_of(cpu) + " is not held by a cpufreq driver any more");
-  const std::optional<std::string> not_taken = difference(**found, wanted);
+  const std::optional<std::string> not_taken = difference(*found, wanted);
   if (not_taken) return fail(ErrorCode::Hardware, name_of(cpu) + " did not take " + *not_taken);
+  return {};
+}
+
+// Which of the CPUs without a driver have no other way, by what keeps them from it.
+struct Unsettable {
+  CpuSet absent;   // no device to open
+  CpuSet refused;  // it is there
+  CpuSet silent;   // it tells nothing
+};
+
+std::vector<std::string> explain(const Unsettable& cpus) {
+  std::vector<std::string> sentences;
+  const auto add = [&sentences](const CpuSet& set, const std::string& why) {
+    if (!set.empty()) sentences.push_back("P-states: no cpufreq driver holds " + name_of(set) + ", and " + why);
+  };
+  const auto device = [](const CpuSet& set) {
+    return set.empty() ? "" : "/dev/cpu/" + std::to_string(set.members().front().value) + "/msr";
+  };
+  add(cpus.absent, device(cpus.absent) + " cannot be opened; load a driver or the msr module");
+  add(cpus.refused, device(cpus.refused) + " may not be opened, as under kernel lockdown; load a driver");
+  add(cpus.silent, "the registers tell no ratios, as in a virtual machine; load a driver, if the machine has one");
+  return sentences;
+}
+
+// Adds those CPUs that can be set through their registers.
+Result<void> discover_without_driver(const std::string& root, const CpuSet& cpus, Node& node) {
+  const Result<std::optional<std::string>> cpuinfo = read_file(root + "/proc/cpuinfo", kCpuinfoLimit);
+  if (!cpuinfo) return Failure(cpuinfo.error());
+  if (const std::string vendor = vendor_of(cpuinfo->value_or("")); vendor != "GenuineIntel") {
+    node.missing.push_back("P-states: no cpufreq driver holds " + name_of(cpus) +
+                           ", and nrd sets registers of Intel only" + (vendor.empty() ? "" : ", not of " + vendor) +
+                           "; load a driver (amd-pstate, acpi-cpufreq)");
+    return {};
+  }
+  Unsettable unsettable;
+  for (const CpuId cpu : cpus.members()) {
+    const Result<std::unique_ptr<Registers>> registers = open_registers(root, cpu);
+    if (!registers || !*registers) {
+      (registers ? unsettable.absent : unsettable.refused).add(cpu);
+      continue;
+    }
+    Result<std::optional<Cpu>> found = discover_registers(**registers, cpu);
+    if (!found && is_offline(root, cpu)) continue;
+    if (!found) return Failure(found.error());
+    if (*found) {
+      node.cpus.emplace(cpu, **std::move(found));
+    } else {
+      unsettable.silent.add(cpu);
+    }
+  }
+  node.missing = explain(unsettable);
   return {};
 }
 
@@ -100,7 +194,9 @@ Result<Node> Pstate::discover() {
     node.cpus.emplace(cpu, **std::move(found));
   }
   if (!without_driver.empty()) {
-    node.missing.push_back("P-states: no cpufreq driver holds CPUs " + without_driver.to_string() + "; load a driver");
+    if (const Result<void> done = discover_without_driver(root_, without_driver, node); !done) {
+      return Failure(done.error());
+    }
   }
   node_ = node;
   return node;
@@ -112,12 +208,12 @@ Result<Observed> Pstate::observe() {
   Observed observed;
   for (const auto& [cpu, facts] : node_.cpus) {
     if (!online->contains(cpu)) continue;
-    Result<std::optional<Knobs>> knobs = observe_cpufreq(root_, cpu);
+    Result<std::optional<Knobs>> knobs = observe_cpu(root_, cpu, facts.way);
     if (!knobs && is_offline(root_, cpu)) continue;
     if (!knobs) return Failure(knobs.error());
     if (!*knobs) continue;
     observed.cpus.emplace(cpu, **std::move(knobs));
-    if (const std::optional<KHz> current = current_of_cpufreq(root_, cpu)) observed.current.emplace(cpu, *current);
+    if (const std::optional<KHz> current = current_of(root_, cpu, facts.way)) observed.current.emplace(cpu, *current);
   }
   return observed;
 }
@@ -131,14 +227,15 @@ Result<void> Pstate::converge(const Setting& wanted) {
   CpuSet touched;
   for (const auto& [cpu, knobs] : wanted.cpus) {
     if (!online->contains(cpu)) continue;
-    const Result<bool> written = converge_cpu(root_, cpu, knobs);
+    const Cpu& facts = node_.cpus.at(cpu);
+    const Result<bool> written = converge_cpu(root_, cpu, facts.way, knobs);
     if (!written && !is_offline(root_, cpu)) return Failure(written.error());
     // A write is for all CPUs of the domain, also for those that were right before it.
-    if (written && *written) touched |= node_.cpus.at(cpu).domain;
+    if (written && *written) touched |= facts.domain;
   }
   for (const auto& [cpu, knobs] : wanted.cpus) {
     if (!touched.contains(cpu) || !online->contains(cpu)) continue;
-    Result<void> taken = read_back(root_, cpu, knobs);
+    Result<void> taken = read_back(root_, cpu, node_.cpus.at(cpu).way, knobs);
     if (!taken && !is_offline(root_, cpu)) return taken;
   }
   return {};

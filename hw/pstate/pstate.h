@@ -1,7 +1,8 @@
 // The frequencies of CPUs: what they can be, what they are set to, and setting them.
 //
 // Through cpufreq where a driver holds the CPU, otherwise through MSRs. Called by the engine thread only. Errors are
-// Hardware with path, errno or register in `detail`.
+// Hardware with path, errno or register in `detail`; a setting that a CPU cannot have in any case (min above max, no
+// knob for it) is BadRequest or Unsupported and refused before anything is written.
 #pragma once
 
 #include <string>

@@ -193,4 +193,124 @@ TEST_CASE("nothing wanted touches and reads nothing") {
   CHECK(pstate.converge({}).has_value());
 }
 
+TEST_CASE("without driver and device a node says what to do") {
+  struct Row {
+    const char* vendor;
+    const char* missing;
+  };
+  for (const Row& row :
+       {Row{"GenuineIntel",
+            "P-states: no cpufreq driver holds CPUs 0-15, and /dev/cpu/0/msr cannot be opened; load a driver or the "
+            "msr "
+            "module"},
+        Row{"AuthenticAMD",
+            "P-states: no cpufreq driver holds CPUs 0-15, and nrd sets registers of Intel only, not of AuthenticAMD; "
+            "load a driver (amd-pstate, acpi-cpufreq)"}}) {
+    Tree tree;
+    tree.online("0-15");
+    tree.vendor(row.vendor);
+    Pstate pstate(tree.root());
+    const Node node = pstate.discover().value();
+    CHECK(node.cpus.empty());
+    CHECK(node.missing == std::vector<std::string>{row.missing});
+    CHECK(pstate.observe().value() == Observed{});
+  }
+}
+
+TEST_CASE("a node whose vendor is unknown needs a driver") {
+  Tree tree;
+  tree.online("2");
+  tree.perf_ctl(2);
+  CHECK(
+      Pstate(tree.root()).discover().value().missing ==
+      std::vector<std::string>{"P-states: no cpufreq driver holds CPU 2, and nrd sets registers of Intel only; load a "
+                               "driver (amd-pstate, acpi-cpufreq)"});
+}
+
+TEST_CASE("registers serve the CPUs that no driver holds") {
+  IntelTree tree;
+  tree.online("0-6");
+  tree.vendor("GenuineIntel");
+  tree.perf_ctl(4);
+  tree.registers(5);
+  Pstate pstate(tree.root());
+  const Node node = pstate.discover().value();
+  CHECK(node.cpus.at(CpuId{3}).way == Way::Cpufreq);
+  CHECK(node.cpus.at(CpuId{4}) == Cpu{.way = Way::PerfCtl,
+                                      .driver = "msr",
+                                      .min = {800000},
+                                      .max = {2200000},
+                                      .base = KHz{2200000},
+                                      .domain = {4}});
+  CHECK(
+      node.missing ==
+      std::vector<std::string>{
+          "P-states: no cpufreq driver holds CPU 6, and /dev/cpu/6/msr cannot be opened; load a driver or the msr "
+          "module",
+          "P-states: no cpufreq driver holds CPU 5, and the registers tell no ratios, as in a virtual machine; load a "
+          "driver, if the machine has one"});
+}
+
+TEST_CASE("a register is set and read back like a file") {
+  IntelTree tree;
+  tree.online("0-4");
+  tree.vendor("GenuineIntel");
+  tree.perf_ctl(4);
+  tree.ratio(4, 0x198, 8, 14);
+  Pstate pstate(tree.root());
+  REQUIRE(pstate.discover().has_value());
+  CHECK(pstate.observe().value().cpus.at(CpuId{4}) == Knobs{.min = {1500000}, .max = {1500000}});
+  CHECK(pstate.observe().value().current.at(CpuId{4}) == KHz{1400000});
+  const Knobs slow{.min = {900000}, .max = {900000}};
+  REQUIRE(pstate.converge(a_setting({{CpuId{0}, a_window(800000, 900000)}, {CpuId{4}, slow}})).has_value());
+  CHECK(pstate.observe().value().cpus.at(CpuId{4}) == slow);
+  CHECK(pstate.observe().value().cpus.at(CpuId{0}) == a_window(800000, 900000));
+}
+
+TEST_CASE("what a register cannot hold is refused before anything is written") {
+  IntelTree tree;
+  tree.online("0-4");
+  tree.vendor("GenuineIntel");
+  tree.perf_ctl(4);
+  Pstate pstate(tree.root());
+  REQUIRE(pstate.discover().has_value());
+  const Knobs slow{.min = {900000}, .max = {950000}};
+  CHECK_FALSE(pstate.converge(a_setting({{CpuId{0}, a_window(800000, 900000)}, {CpuId{4}, slow}})).has_value());
+  CHECK(pstate.observe().value().cpus.at(CpuId{0}) == a_window(800000, 3500000));
+}
+
+TEST_CASE("a device that vanished is no longer observed, and an error for a CPU that is online") {
+  Tree tree;
+  tree.online("0-1");
+  tree.vendor("GenuineIntel");
+  tree.perf_ctl(0);
+  tree.perf_ctl(1);
+  Pstate pstate(tree.root());
+  REQUIRE(pstate.discover().has_value());
+  tree.remove("dev/cpu/1");
+  const Setting slow = a_setting({{CpuId{1}, {.min = {900000}, .max = {900000}}}});
+  CHECK(pstate.observe().value().cpus.size() == 1);
+  CHECK(pstate.converge(slow).error().message == "CPU 1 does not show its registers any more");
+  tree.online("0");
+  CHECK(pstate.observe().value().cpus.size() == 1);
+  CHECK(pstate.converge(slow).has_value());
+}
+
+TEST_CASE("registers that were cut off are an error, but not of a CPU that is offline") {
+  Tree tree;
+  tree.online("0-1");
+  tree.vendor("GenuineIntel");
+  tree.perf_ctl(0);
+  tree.perf_ctl(1);
+  Pstate pstate(tree.root());
+  REQUIRE(pstate.discover().has_value());
+  for (const char* text : {"", "cut off"}) {
+    tree.put(Tree::msr(1), text);
+    CHECK_FALSE(pstate.observe().has_value());
+    CHECK_FALSE(Pstate(tree.root()).discover().has_value());
+  }
+  tree.online("0");
+  CHECK(pstate.observe().value().cpus.size() == 1);
+}
+
 }  // namespace nrd::pstate

@@ -1,0 +1,179 @@
+#include "hw/pstate/msr.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "base/file.h"
+#include "base/unique_fd.h"
+#include "hw/pstate/cpu_name.h"
+
+namespace nrd::pstate {
+namespace {
+
+constexpr uint64_t kRatioBits = 0xFF;
+constexpr uint64_t kHwpEnabled = 1;  // IA32_PM_ENABLE bit 0; once set, IA32_PERF_CTL does nothing until reset
+
+std::string register_name(uint32_t address) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string digits;
+  for (uint32_t rest = address; rest > 0; rest /= 16) digits.insert(digits.begin(), kDigits[rest % 16]);
+  return "register 0x" + digits;
+}
+
+uint64_t with_ratio(uint64_t word, unsigned lowest_bit, Ratio ratio) {
+  return (word & ~(kRatioBits << lowest_bit)) | ((ratio.value & kRatioBits) << lowest_bit);
+}
+
+class MsrDevice final : public Registers {
+ public:
+  MsrDevice(CpuId cpu, std::string path, UniqueFd device)
+      : cpu_(cpu), path_(std::move(path)), device_(std::move(device)) {}
+
+  Result<std::optional<uint64_t>> read(uint32_t address) override {
+    uint64_t word = 0;
+    ssize_t got = -1;
+    do {
+      got = ::pread(device_.get(), &word, sizeof word, static_cast<off_t>(address));
+    } while (got < 0 && errno == EINTR);
+    if (got == sizeof word) return word;
+    // The CPU answered the instruction with #GP, which is how it says that it has no such register.
+    if (got < 0 && errno == EIO) return std::nullopt;
+    return failed("read", address, got);
+  }
+
+  Result<void> write(uint32_t address, uint64_t word) override {
+    ssize_t put = -1;
+    do {
+      put = ::pwrite(device_.get(), &word, sizeof word, static_cast<off_t>(address));
+    } while (put < 0 && errno == EINTR);
+    if (put == sizeof word) return {};
+    return failed("written", address, put);
+  }
+
+ private:
+  Failure failed(const char* how, uint32_t address, ssize_t count) const {
+    const std::string why = count < 0 ? std::generic_category().message(errno) : std::to_string(count) + " bytes of 8";
+    return fail(ErrorCode::Hardware, name_of(cpu_) + ": a register could not be " + how,
+                path_ + ", " + register_name(address) + ": " + why);
+  }
+
+  CpuId cpu_;
+  std::string path_;
+  UniqueFd device_;
+};
+
+Result<uint64_t> read_existing(Registers& registers, uint32_t address) {
+  const Result<std::optional<uint64_t>> word = registers.read(address);
+  if (!word) return Failure(word.error());
+  if (!*word) return fail(ErrorCode::Hardware, "a register of the CPU is not there", register_name(address));
+  return **word;
+}
+
+// The register that sets the CPU.
+uint32_t request_of(Way way) { return way == Way::HwpRequest ? kHwpRequest : kPerfCtl; }
+
+std::optional<Cpu> settable(Way way, CpuId cpu, Ratio min, Ratio base, Ratio max) {
+  if (min == Ratio{0} || min > max) return std::nullopt;
+  return Cpu{
+      .way = way, .driver = "msr", .min = khz_of(min), .max = khz_of(max), .base = khz_of(base), .domain = {cpu.value}};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Registers>> open_registers(const std::string& root, CpuId cpu) {
+  std::string path = root + "/dev/cpu/" + std::to_string(cpu.value) + "/msr";
+  UniqueFd device(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
+  if (device.valid()) return std::make_unique<MsrDevice>(cpu, std::move(path), std::move(device));
+  if (errno == ENOENT || errno == ENOTDIR || errno == ENXIO || errno == ENODEV) return nullptr;
+  return fail(ErrorCode::Hardware, name_of(cpu) + ": its registers cannot be opened",
+              path + ": " + std::generic_category().message(errno));
+}
+
+std::string vendor_of(std::string_view cpuinfo) {
+  constexpr std::string_view kKey = "vendor_id";
+  const size_t at = cpuinfo.find(kKey);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = cpuinfo.substr(at + kKey.size());
+  const std::string_view line = rest.substr(0, rest.find('\n'));
+  const size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return {};
+  return std::string(trimmed(line.substr(colon + 1)).substr(0, 12));  // CPUID leaf 0 has 12 characters
+}
+
+Ratio ratio_at(uint64_t word, unsigned lowest_bit) {
+  return {static_cast<uint32_t>((word >> lowest_bit) & kRatioBits)};
+}
+
+uint64_t hwp_request(uint64_t word, Ratio min, Ratio max) { return with_ratio(with_ratio(word, 0, min), 8, max); }
+
+uint64_t perf_ctl(uint64_t word, Ratio ratio) { return with_ratio(word, 8, ratio); }
+
+Result<void> check_for_registers(CpuId cpu, Way way, const Knobs& wanted) {
+  if (!wanted.governor.empty() || !wanted.epp.empty()) {
+    return fail(ErrorCode::Unsupported, name_of(cpu) + " has no governor and no EPP: no cpufreq driver holds it");
+  }
+  for (const KHz frequency : {wanted.min, wanted.max}) {
+    const Ratio ratio = ratio_of(frequency);
+    if (khz_of(ratio) == frequency && ratio.value <= kRatioBits) continue;
+    return fail(ErrorCode::BadRequest, name_of(cpu) + " does not take " + std::to_string(frequency.value) +
+                                           " kHz, only multiples of " + std::to_string(kBusClock.value) + " up to " +
+                                           std::to_string(kRatioBits * kBusClock.value));
+  }
+  if (way == Way::PerfCtl && wanted.min != wanted.max) {
+    return fail(ErrorCode::BadRequest, name_of(cpu) + " takes one frequency and no window: min " +
+                                           std::to_string(wanted.min.value) + " kHz and max " +
+                                           std::to_string(wanted.max.value) + " kHz must be the same");
+  }
+  return {};
+}
+
+Result<std::optional<Cpu>> discover_registers(Registers& registers, CpuId cpu) {
+  const Result<std::optional<uint64_t>> enable = registers.read(kPmEnable);
+  if (!enable) return Failure(enable.error());
+  if (*enable && (**enable & kHwpEnabled) != 0) {
+    // Highest 7:0, guaranteed 15:8, most efficient 23:16, lowest 31:24.
+    const Result<std::optional<uint64_t>> able = registers.read(kHwpCapabilities);
+    if (!able) return Failure(able.error());
+    if (!*able) return std::nullopt;
+    return settable(Way::HwpRequest, cpu, ratio_at(**able, 24), ratio_at(**able, 8), ratio_at(**able, 0));
+  }
+  // Highest without turbo 15:8, lowest 47:40.
+  const Result<std::optional<uint64_t>> platform = registers.read(kPlatformInfo);
+  if (!platform) return Failure(platform.error());
+  if (!*platform) return std::nullopt;
+  // With one core active 7:0. Not there: no turbo.
+  const Result<std::optional<uint64_t>> turbo = registers.read(kTurboRatioLimit);
+  if (!turbo) return Failure(turbo.error());
+  const Ratio base = ratio_at(**platform, 8);
+  return settable(Way::PerfCtl, cpu, ratio_at(**platform, 40), base, std::max(base, ratio_at(turbo->value_or(0), 0)));
+}
+
+Result<Knobs> observe_registers(Registers& registers, Way way) {
+  const Result<uint64_t> word = read_existing(registers, request_of(way));
+  if (!word) return Failure(word.error());
+  const KHz max = khz_of(ratio_at(*word, 8));
+  return Knobs{.min = way == Way::HwpRequest ? khz_of(ratio_at(*word, 0)) : max, .max = max};
+}
+
+std::optional<KHz> current_of_registers(Registers& registers) {
+  const Result<std::optional<uint64_t>> status = registers.read(kPerfStatus);
+  if (!status || !*status) return std::nullopt;
+  const Ratio ratio = ratio_at(**status, 8);
+  if (ratio == Ratio{0}) return std::nullopt;
+  return khz_of(ratio);
+}
+
+Result<void> write_registers(Registers& registers, Way way, const Knobs& wanted) {
+  const uint32_t address = request_of(way);
+  const Result<uint64_t> word = read_existing(registers, address);
+  if (!word) return Failure(word.error());
+  const Ratio min = ratio_of(wanted.min);
+  const Ratio max = ratio_of(wanted.max);
+  return registers.write(address, way == Way::HwpRequest ? hwp_request(*word, min, max) : perf_ctl(*word, max));
+}
+
+}  // namespace nrd::pstate

@@ -1,0 +1,208 @@
+#include "hw/pstate/msr.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <ostream>
+
+#include "tests/unit/hw_pstate/tree.h"
+
+namespace nrd::pstate {
+
+using nrd::testing::Tree;
+
+namespace {
+
+// Registers as a part has them: reading one that is not there finds nothing, and writes reach only some bits.
+class MapRegisters final : public Registers {
+ public:
+  explicit MapRegisters(std::map<uint32_t, uint64_t> words) : words_(std::move(words)) {}
+
+  Result<std::optional<uint64_t>> read(uint32_t address) override {
+    if (broken_) return fail(ErrorCode::Hardware, "broken");
+    if (!words_.contains(address)) return std::nullopt;
+    return words_.at(address);
+  }
+  Result<void> write(uint32_t address, uint64_t word) override {
+    words_[address] = (words_[address] & ~writable_) | (word & writable_);
+    return {};
+  }
+
+  uint64_t word(uint32_t address) const { return words_.at(address); }
+  void break_down() { broken_ = true; }
+  void mask_off(uint64_t bits) { writable_ = ~bits; }
+
+ private:
+  std::map<uint32_t, uint64_t> words_;
+  uint64_t writable_ = ~uint64_t{0};
+  bool broken_ = false;
+};
+
+Knobs a_window(uint32_t min, uint32_t max) { return {.min = {min}, .max = {max}}; }
+
+// A server with HWP: 800 to 3500 MHz, 2200 guaranteed, EPP 0x80.
+MapRegisters a_hwp_part() { return MapRegisters({{0x770, 1}, {0x771, 0x08'10'16'23}, {0x774, 0x80'00'23'08}}); }
+// One before HWP: 1200 to 2600 MHz, turbo to 3300, set to 2600.
+MapRegisters a_part_before_hwp() {
+  return MapRegisters(
+      {{0xCE, 0x0000'0C00'8000'1A00}, {0x1AD, 0x1F1F2021}, {0x199, 0x1A00}, {0x198, 0x0000'1B33'0000'1500}});
+}
+
+}  // namespace
+
+TEST_CASE("a ratio is eight bits of a word") {
+  CHECK(ratio_at(0x1600, 8) == Ratio{0x16});
+  CHECK(ratio_at(0x80'00'23'08, 0) == Ratio{8});
+  CHECK(ratio_at(0x80'00'23'08, 24) == Ratio{0x80});
+  CHECK(ratio_at(0x0000'0C00'8000'1A00, 40) == Ratio{12});
+  CHECK(ratio_at(0, 8) == Ratio{0});
+}
+
+TEST_CASE("a request keeps every bit that is not its ratios") {
+  CHECK(hwp_request(0x80'00'23'08, Ratio{10}, Ratio{20}) == 0x80'00'14'0A);
+  CHECK(hwp_request(~uint64_t{0}, Ratio{0}, Ratio{0}) == 0xFFFF'FFFF'FFFF'0000);
+  CHECK(hwp_request(0, Ratio{255}, Ratio{255}) == 0xFFFF);
+  CHECK(perf_ctl(0x1'0000'1600, Ratio{8}) == 0x1'0000'0800);
+  CHECK(perf_ctl(~uint64_t{0}, Ratio{0}) == 0xFFFF'FFFF'FFFF'00FF);
+  CHECK(perf_ctl(0, Ratio{255}) == 0xFF00);
+}
+
+TEST_CASE("every ratio goes in and comes out the same") {
+  for (uint32_t ratio = 0; ratio <= 255; ++ratio) {
+    CHECK(ratio_at(perf_ctl(0x1234'5678'9ABC'DEF0, Ratio{ratio}), 8) == Ratio{ratio});
+    CHECK(ratio_at(hwp_request(0x1234'5678'9ABC'DEF0, Ratio{ratio}, Ratio{1}), 0) == Ratio{ratio});
+  }
+}
+
+TEST_CASE("the vendor is the first that cpuinfo names") {
+  CHECK(vendor_of("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n") == "GenuineIntel");
+  CHECK(vendor_of("vendor_id\t: AuthenticAMD\nvendor_id\t: GenuineIntel\n") == "AuthenticAMD");
+  CHECK(vendor_of("vendor_id\t:   Shanghai  \n") == "Shanghai");
+  CHECK(vendor_of("vendor_id : GenuineIntelligence\n") == "GenuineIntel");
+  for (const char* text : {"", "processor\t: 0\n", "vendor_id", "vendor_id\nx: GenuineIntel\n", "vendor_id\t:"}) {
+    INFO("cpuinfo \"" << text << "\"");
+    CHECK(vendor_of(text).empty());
+  }
+}
+
+TEST_CASE("with HWP a CPU has a window") {
+  MapRegisters registers = a_hwp_part();
+  CHECK(discover_registers(registers, CpuId{5}).value() == Cpu{.way = Way::HwpRequest,
+                                                               .driver = "msr",
+                                                               .min = {800000},
+                                                               .max = {3500000},
+                                                               .base = KHz{2200000},
+                                                               .domain = {5}});
+  CHECK(observe_registers(registers, Way::HwpRequest).value() == a_window(800000, 3500000));
+  REQUIRE(write_registers(registers, Way::HwpRequest, a_window(1000000, 2000000)).has_value());
+  CHECK(registers.word(0x774) == 0x80'00'14'0A);
+  CHECK(observe_registers(registers, Way::HwpRequest).value() == a_window(1000000, 2000000));
+}
+
+TEST_CASE("without HWP a CPU has one frequency") {
+  MapRegisters registers = a_part_before_hwp();
+  const Cpu expected{
+      .way = Way::PerfCtl, .driver = "msr", .min = {1200000}, .max = {3300000}, .base = KHz{2600000}, .domain = {0}};
+  CHECK(discover_registers(registers, CpuId{0}).value() == expected);
+  CHECK(observe_registers(registers, Way::PerfCtl).value() == a_window(2600000, 2600000));
+  CHECK(current_of_registers(registers) == KHz{2100000});
+  REQUIRE(write_registers(registers, Way::PerfCtl, a_window(1200000, 1200000)).has_value());
+  CHECK(registers.word(0x199) == 0x0C00);
+}
+
+TEST_CASE("HWP that is there but off leaves IA32_PERF_CTL in charge") {
+  MapRegisters registers({{0x770, 0}, {0xCE, 0x0000'0800'0000'1600}});
+  CHECK(discover_registers(registers, CpuId{0}).value()->way == Way::PerfCtl);
+}
+
+TEST_CASE("a part without turbo reaches its base frequency") {
+  MapRegisters absent({{0xCE, 0x0000'0800'0000'1600}});
+  CHECK(discover_registers(absent, CpuId{0}).value()->max == KHz{2200000});
+  MapRegisters zero({{0xCE, 0x0000'0800'0000'1600}, {0x1AD, 0}});
+  CHECK(discover_registers(zero, CpuId{0}).value()->max == KHz{2200000});
+}
+
+TEST_CASE("registers that tell no ratios are no way to set a CPU, and no failure") {
+  using Words = std::map<uint32_t, uint64_t>;
+  for (const Words& words : {Words{}, Words{{0xCE, 0}}, Words{{0xCE, 0x8000'0000}}, Words{{0xCE, 0x1600}},
+                             Words{{0xCE, 0x0000'0800'0000'0000}}, Words{{0xCE, 0x0000'1700'0000'1600}},
+                             Words{{0x770, 1}, {0x771, 0}}, Words{{0x770, 1}}, Words{{0x770, 1}, {0x771, 0x23}}}) {
+    MapRegisters registers(words);
+    CHECK(discover_registers(registers, CpuId{0}).value() == std::nullopt);
+    CHECK(current_of_registers(registers) == std::nullopt);
+  }
+}
+
+TEST_CASE("a register that cannot be read is an error") {
+  MapRegisters registers = a_hwp_part();
+  registers.break_down();
+  CHECK_FALSE(discover_registers(registers, CpuId{0}).has_value());
+  CHECK_FALSE(observe_registers(registers, Way::HwpRequest).has_value());
+  CHECK_FALSE(write_registers(registers, Way::HwpRequest, a_window(800000, 900000)).has_value());
+  CHECK(current_of_registers(registers) == std::nullopt);
+  MapRegisters empty({});
+  CHECK(observe_registers(empty, Way::PerfCtl).error().detail == "register 0x199");
+}
+
+TEST_CASE("bits that the part masks off are seen when they are read back") {
+  MapRegisters registers = a_part_before_hwp();
+  registers.mask_off(0x0100);
+  REQUIRE(write_registers(registers, Way::PerfCtl, a_window(1300000, 1300000)).has_value());
+  CHECK(observe_registers(registers, Way::PerfCtl).value() == a_window(1200000, 1200000));
+}
+
+TEST_CASE("what registers cannot hold is refused in words") {
+  const auto refusal = [](Way way, const Knobs& knobs) {
+    return check_for_registers(CpuId{4}, way, knobs).error().message;
+  };
+  CHECK(check_for_registers(CpuId{4}, Way::HwpRequest, a_window(800000, 25500000)).has_value());
+  CHECK(check_for_registers(CpuId{4}, Way::PerfCtl, a_window(800000, 800000)).has_value());
+  CHECK(check_for_registers(CpuId{4}, Way::PerfCtl, a_window(0, 0)).has_value());
+  CHECK(refusal(Way::HwpRequest, a_window(800000, 2350000)) ==
+        "CPU 4 does not take 2350000 kHz, only multiples of 100000 up to 25500000");
+  CHECK(refusal(Way::HwpRequest, a_window(800000, 25600000)) ==
+        "CPU 4 does not take 25600000 kHz, only multiples of 100000 up to 25500000");
+  CHECK(refusal(Way::PerfCtl, a_window(800000, 900000)) ==
+        "CPU 4 takes one frequency and no window: min 800000 kHz and max 900000 kHz must be the same");
+  for (const Knobs& knobs : {Knobs{.governor = "powersave"}, Knobs{.epp = "power"}}) {
+    CHECK(refusal(Way::HwpRequest, knobs) == "CPU 4 has no governor and no EPP: no cpufreq driver holds it");
+  }
+}
+
+TEST_CASE("a device is read and written at the number of the register") {
+  Tree tree;
+  tree.registers(3);
+  const auto registers = open_registers(tree.root(), CpuId{3}).value();
+  REQUIRE(registers);
+  REQUIRE(registers->write(0x774, 0x80'00'23'08).has_value());
+  CHECK(registers->read(0x774).value() == 0x80'00'23'08);
+  CHECK(registers->read(0x770).value() == 0x8000'2308'0000'0000);
+  CHECK(tree.get(Tree::msr(3)).size() == 4096);
+}
+
+TEST_CASE("a device that is not there is null, one that is not a device an error") {
+  Tree tree;
+  CHECK(open_registers(tree.root(), CpuId{0}).value() == nullptr);
+  tree.put("dev/cpu/0", "not a directory");
+  CHECK(open_registers(tree.root(), CpuId{0}).value() == nullptr);
+  tree.put("dev/cpu/1/other", "");
+  std::filesystem::create_symlink("other", tree.root() + "/" + Tree::msr(1));
+  const auto linked = open_registers(tree.root(), CpuId{1});
+  REQUIRE_FALSE(linked.has_value());
+  CHECK(linked.error().message == "CPU 1: its registers cannot be opened");
+}
+
+TEST_CASE("a register that was cut off is an error that names it in the journal") {
+  Tree tree;
+  for (const char* text : {"", "only 12 byte"}) {
+    tree.put(Tree::msr(0), text);
+    const auto registers = open_registers(tree.root(), CpuId{0}).value();
+    const auto word = registers->read(0x8);
+    REQUIRE_FALSE(word.has_value());
+    CHECK(word.error().message == "CPU 0: a register could not be read");
+    CHECK(word.error().detail.find("msr, register 0x8: ") != std::string::npos);
+    CHECK(word.error().detail.ends_with(" bytes of 8"));
+  }
+}
+
+}  // namespace nrd::pstate
