@@ -12,11 +12,11 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr std::array kErrors = {std::pair{"E2BIG", E2BIG},   std::pair{"EACCES", EACCES}, std::pair{"EAGAIN", EAGAIN},
-                                std::pair{"EBUSY", EBUSY},   std::pair{"EEXIST", EEXIST}, std::pair{"EINTR", EINTR},
-                                std::pair{"EINVAL", EINVAL}, std::pair{"EIO", EIO},       std::pair{"ENODEV", ENODEV},
-                                std::pair{"ENOENT", ENOENT}, std::pair{"ENOMEM", ENOMEM}, std::pair{"ENOSPC", ENOSPC},
-                                std::pair{"EPERM", EPERM},   std::pair{"EROFS", EROFS},   std::pair{"ESRCH", ESRCH}};
+constexpr std::array kErrors = {
+    std::pair{"E2BIG", E2BIG},   std::pair{"EACCES", EACCES}, std::pair{"EAGAIN", EAGAIN}, std::pair{"EBUSY", EBUSY},
+    std::pair{"EEXIST", EEXIST}, std::pair{"EINTR", EINTR},   std::pair{"EINVAL", EINVAL}, std::pair{"EIO", EIO},
+    std::pair{"ENODEV", ENODEV}, std::pair{"ENOENT", ENOENT}, std::pair{"ENOMEM", ENOMEM}, std::pair{"ENOSPC", ENOSPC},
+    std::pair{"EPERM", EPERM},   std::pair{"EROFS", EROFS},   std::pair{"ENXIO", ENXIO},   std::pair{"ESRCH", ESRCH}};
 
 std::optional<int> errno_named(const std::string& name) {
   for (const auto& [known, error] : kErrors) {
@@ -75,6 +75,19 @@ std::string dump(const Resctrl& resctrl) {
                      [&resctrl](const auto& group) { return json_group(resctrl, group.first, group.second); });
 }
 
+std::string json_policy(const Cpufreq& cpufreq, const Policy& policy) {
+  return "\"min\": " + std::to_string(cpufreq.min(policy)) + ", \"max\": " + std::to_string(cpufreq.max(policy)) +
+         ", \"governor\": " + json_string(policy.governor) +
+         (cpufreq.driver()->epp ? ", \"epp\": " + json_string(cpufreq.epp(policy)) : "");
+}
+
+std::string frequencies(const Node& node) {
+  return json_joined("ok {", node.machine().online(), "}", [&node](int cpu) {
+    const Policy* policy = node.cpufreq().policy_of(cpu);
+    return json_string(std::to_string(cpu)) + ": {" + (policy ? json_policy(node.cpufreq(), *policy) : "") + "}";
+  });
+}
+
 std::string done(int error) { return error == 0 ? "ok" : std::string("error ") + std::strerror(error); }
 
 std::string not_understood(const Words& words) {
@@ -99,11 +112,14 @@ std::optional<Fault> parse_fault(const Words& words) {
   return Fault{Fault::Kind::Delay, 0, std::chrono::milliseconds(*milliseconds)};
 }
 
-std::string plant_fault(FaultyTree& faults, const Words& words) {
+std::string plant_fault(Node& node, const Words& words) {
   if (words.size() < 4) return not_understood(words);
+  Faults& faults = node.faults();
   if (words[1] == "read") {
     const auto error = words.size() == 5 && words[3] == "errno" ? errno_named(words[4]) : std::nullopt;
     if (!error) return not_understood(words);
+    // A fault that can never happen would make a test that cannot fail.
+    if (words[2].starts_with("/") && !node.has_hardware_file(words[2])) return "error no such file: " + words[2];
     faults.fail_read(words[2], *error);
     return "ok";
   }
@@ -130,13 +146,14 @@ std::string act_on_one(Node& node, const Words& words) {
 std::string answer_control(Node& node, pid_t command, std::string_view request) {
   const Words words = words_of(request);
   if (words.empty()) return not_understood(words);
-  if (words[0] == "fault") return plant_fault(node.faults(), words);
+  if (words[0] == "fault") return plant_fault(node, words);
   if (words.size() == 2) return act_on_one(node, words);
   if (words.size() > 2) return not_understood(words);
   if (words[0] == "pid") return "ok pid=" + std::to_string(command);
   if (words[0] == "count") return "ok writes=" + std::to_string(node.faults().writes());
   if (words[0] == "log") return json_joined("ok [", node.faults().log(), "]", json_string);
   if (words[0] == "dump") return dump(node.resctrl());
+  if (words[0] == "freq") return frequencies(node);
   if (words[0] == "reset") {
     node.faults().reset();
     return "ok";

@@ -1,7 +1,7 @@
 // The control socket's language. One request is one line; each is answered with one line, "ok …" or "error …".
 //
 //   pid                          ok pid=N: the command, which runs when this answers
-//   count                        ok writes=N: writes, mkdirs and rmdirs on resctrl since the start or the last reset
+//   count                        ok writes=N: writes, mkdirs, rmdirs on the hardware since the start or last reset
 //   log                          ok ["mkdir COS1", "write COS1/schemata L3:0=3\n", …]: the same, in order
 //   reset                        counter to 0, log empty, no faults
 //   fault write N errno NAME     the N-th write from now fails with EIO, EBUSY, …, and is not applied
@@ -9,12 +9,15 @@
 //   fault write N kill-before    … is not applied, and its writer gets SIGKILL
 //   fault write N kill-after     … is applied, and its writer gets SIGKILL before it learns so
 //   fault write N delay MS       … is applied after MS milliseconds; everything else waits too
-//   fault read PATH errno NAME   the next read of PATH (below resctrl, such as COS1/schemata) fails
-//   wipe                         a reboot as a daemon sees it: fresh resctrl, all masks full, a new boot id
+//   fault read PATH errno NAME   the next read of PATH fails: COS1/schemata is below resctrl; of cpufreq the whole path
+//                                and no link: /sys/devices/system/cpu/cpufreq/policy3/scaling_min_freq
+//   wipe                         a reboot as a daemon sees it: fresh resctrl and cpufreq, a new boot id
 //   vanish GROUP                 the group is removed behind its user's back
 //   offline CPU, online CPU      hotplug
 //   dump                         ok {"/": {"closid": 0, "mode": "shareable", "L3": {"0": "7ff"}, "MB": {"0": "100"},
 //                                "cpus": "0-3", "tasks": [1, 2]}, "COS1": …}; the root's tasks are left out: all others
+//   freq                         ok {"0": {"min": 800000, "max": 3500000, "governor": "powersave", "epp": "power"}, …}:
+//                                what holds on each CPU online, in kHz; no epp where the driver has none
 #pragma once
 
 #include <sys/types.h>

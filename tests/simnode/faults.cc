@@ -5,18 +5,17 @@
 #include <cerrno>
 #include <csignal>
 #include <thread>
-#include <utility>
 
 namespace nrd::simnode {
 
-void FaultyTree::reset() {
+void Faults::reset() {
   writes_ = 0;
   log_.clear();
   write_faults_.clear();
   read_faults_.clear();
 }
 
-int FaultyTree::count(std::string what, pid_t writer, const std::function<int()>& apply) {
+int Faults::count(std::string what, pid_t writer, const std::function<int()>& apply) {
   log_.push_back(std::move(what));
   const auto found = write_faults_.find(++writes_);
   if (found == write_faults_.end()) return apply();
@@ -39,6 +38,14 @@ int FaultyTree::count(std::string what, pid_t writer, const std::function<int()>
   return answer;
 }
 
+int Faults::take_read_fault(const std::string& path) {
+  const auto found = read_faults_.find(path);
+  if (found == read_faults_.end()) return 0;
+  const int error = found->second;
+  read_faults_.erase(found);
+  return error;
+}
+
 std::optional<mode_t> FaultyTree::mode(const std::string& path) {
   if (!promised_.empty() && path == promised_) {
     promised_.clear();
@@ -48,27 +55,25 @@ std::optional<mode_t> FaultyTree::mode(const std::string& path) {
 }
 
 int FaultyTree::read(const std::string& path, std::string& content) {
-  if (const auto found = read_faults_.find(path); found != read_faults_.end()) {
-    const int error = found->second;
-    read_faults_.erase(found);
-    return error;
-  }
-  return below_.read(path, content);
+  const int error = faults_.take_read_fault(prefix_ + path);
+  return error == 0 ? below_.read(path, content) : error;
 }
 
 int FaultyTree::write(const std::string& path, std::string_view text, pid_t writer) {
-  return count("write " + path + " " + std::string(text), writer,
-               [this, &path, text, writer] { return below_.write(path, text, writer); });
+  return faults_.count("write " + prefix_ + path + " " + std::string(text), writer,
+                       [this, &path, text, writer] { return below_.write(path, text, writer); });
 }
 
 int FaultyTree::make_folder(const std::string& path, pid_t writer) {
-  const int answer = count("mkdir " + path, writer, [this, &path, writer] { return below_.make_folder(path, writer); });
+  const int answer = faults_.count("mkdir " + prefix_ + path, writer,
+                                   [this, &path, writer] { return below_.make_folder(path, writer); });
   if (answer == 0 && !below_.mode(path)) promised_ = path;
   return answer;
 }
 
 int FaultyTree::remove_folder(const std::string& path, pid_t writer) {
-  return count("rmdir " + path, writer, [this, &path, writer] { return below_.remove_folder(path, writer); });
+  return faults_.count("rmdir " + prefix_ + path, writer,
+                       [this, &path, writer] { return below_.remove_folder(path, writer); });
 }
 
 }  // namespace nrd::simnode

@@ -13,6 +13,8 @@ constexpr BandwidthUnits kAmd{0, 2048, 1, false, 4};
 constexpr BandwidthUnits kIntel{10, 100, 10, true, 3};
 constexpr long kBytesPerWay = 1L << 20;
 constexpr int kMostWays = 32;
+constexpr int kHighestMhz = 25'500;  // a ratio has eight bits
+constexpr int kCpusOfCore = 2;       // as far as frequencies are concerned
 
 std::string first_processor_of_host() {
   std::ifstream file("/proc/cpuinfo");
@@ -37,6 +39,9 @@ void check(const Shape& shape) {
   require(shape.cache_ids.size() == static_cast<size_t>(shape.sockets * shape.caches_per_socket) &&
               distinct.size() == shape.cache_ids.size(),
           "--cache-ids must name each L3 cache once");
+  require(shape.freq.min >= 100 && shape.freq.min <= shape.freq.base && shape.freq.base <= shape.freq.max &&
+              shape.freq.max <= kHighestMhz,
+          "--freq-min, --freq-base and --freq-max must ascend, from 100 to 25500");
 }
 
 }  // namespace
@@ -71,6 +76,21 @@ void Machine::set_online(int cpu, bool online) {
 Cpus Machine::socket_cpus(int socket) const {
   Cpus cpus;
   for (int cpu = socket * cpus_per_socket(); cpu < (socket + 1) * cpus_per_socket(); ++cpu) cpus.insert(cpu);
+  return cpus;
+}
+
+Cpus Machine::freq_domain(int cpu) const {
+  switch (shape_.freq.domain) {
+    case FreqDomain::Cpu: return {cpu};
+    case FreqDomain::Socket: return socket_cpus(socket_of(cpu));
+    case FreqDomain::Core: break;
+  }
+  const int in_socket = cpu % cpus_per_socket();
+  Cpus cpus;
+  for (int other = cpu - in_socket % kCpusOfCore; static_cast<int>(cpus.size()) < kCpusOfCore; ++other) {
+    if (other >= shape_.cpus || socket_of(other) != socket_of(cpu)) break;
+    cpus.insert(other);
+  }
   return cpus;
 }
 

@@ -12,6 +12,22 @@
 
 namespace nrd::simnode {
 
+enum class CpufreqDriver { None, IntelPstate, IntelCpufreq, AcpiCpufreq, AmdPstate, AmdPstateEpp };
+enum class FreqDomain { Cpu, Core, Socket };
+enum class MinOverMax { Refuse, Clamp };   // kernels before 5.3; since then
+enum class OfflineCpufreq { Gone, Busy };  // the folder of a policy without CPUs online
+
+// What frequencies there are, and how they can be set. MHz.
+struct Frequencies {
+  CpufreqDriver driver = CpufreqDriver::None;
+  int min = 800;
+  int base = 2200;  // highest without turbo
+  int max = 3500;
+  FreqDomain domain = FreqDomain::Cpu;
+  MinOverMax min_over_max = MinOverMax::Refuse;
+  OfflineCpufreq offline = OfflineCpufreq::Gone;
+};
+
 struct Shape {
   int sockets = 2;
   int cpus = 16;
@@ -25,6 +41,7 @@ struct Shape {
   bool mb = true;
   bool rdt = true;
   Cpus offline;
+  Frequencies freq;
 };
 
 // libpqos learns the vendor from CPUID, which cannot be simulated, so MB speaks the units of the host's vendor.
@@ -52,6 +69,7 @@ class Machine {
   int cache_of(int cpu) const { return shape_.cache_ids.at(static_cast<size_t>(cpu / cpus_per_cache())); }
   int cpus_per_socket() const { return shape_.cpus / shape_.sockets; }
   Cpus socket_cpus(int socket) const;  // offline ones too
+  Cpus freq_domain(int cpu) const;     // those whose frequency is set together; offline ones too
   Cpus cache_cpus(int cache) const;    // online ones only
   std::set<int> caches() const;        // those with at least one CPU online; the kernel's order is ascending
 

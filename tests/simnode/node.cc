@@ -10,12 +10,11 @@
 namespace nrd::simnode {
 namespace {
 
-// The path below resctrl/, or nothing when it lies elsewhere.
-std::optional<std::string> below_resctrl(const std::string& path) {
-  constexpr std::string_view kFolder = "resctrl";
-  if (path == kFolder) return "";
-  if (!path.starts_with(std::string(kFolder) + "/")) return std::nullopt;
-  return path.substr(kFolder.size() + 1);
+// The path below the folder, or nothing when it lies elsewhere.
+std::optional<std::string> below(const std::string& folder, const std::string& path) {
+  if (path == folder) return "";
+  if (!path.starts_with(folder + "/")) return std::nullopt;
+  return path.substr(folder.size() + 1);
 }
 
 }  // namespace
@@ -24,7 +23,10 @@ Node::Node(const Shape& shape)
     : machine_(shape),
       resctrl_(machine_),
       resctrl_tree_(machine_, resctrl_),
-      faults_(resctrl_tree_),
+      cpufreq_(machine_),
+      cpufreq_tree_(cpufreq_),
+      resctrl_files_(resctrl_tree_, faults_, ""),
+      cpufreq_files_(cpufreq_tree_, faults_, "/sys/devices/system/cpu/"),
       filesystems_(host_filesystems()),
       boot_id_(new_boot_id()) {
   compute_files();
@@ -40,6 +42,7 @@ void Node::compute_files() {
 
 void Node::reboot() {
   resctrl_.wipe();
+  cpufreq_.wipe();
   boot_id_ = new_boot_id();
   compute_files();
 }
@@ -60,24 +63,38 @@ int Node::set_online(int cpu, bool online) {
   return 0;
 }
 
+bool Node::has_hardware_file(const std::string& name) {
+  const auto cpu = below("/sys/devices/system/cpu", name);
+  const auto mode = cpu ? cpufreq_files_.mode(*cpu) : std::nullopt;
+  return mode && S_ISREG(*mode);
+}
+
+std::optional<Node::Place> Node::hardware(const std::string& path) {
+  if (const auto group = below("resctrl", path)) return Place{&resctrl_files_, *group};
+  const auto cpu = below("cpu", path);
+  if (cpu && cpufreq_files_.mode(*cpu)) return Place{&cpufreq_files_, *cpu};
+  return std::nullopt;
+}
+
 std::optional<mode_t> Node::mode(const std::string& path) {
-  if (const auto group = below_resctrl(path)) return faults_.mode(*group);
+  if (const auto place = hardware(path)) return place->tree->mode(place->path);
   if (files_.folder(path) != nullptr) return S_IFDIR | 0755;
   const File* file = files_.file(path);
   return file == nullptr ? std::nullopt : std::optional(file->mode);
 }
 
 std::vector<std::string> Node::list(const std::string& folder) {
-  if (const auto group = below_resctrl(folder)) return faults_.list(*group);
+  if (const auto place = hardware(folder)) return place->tree->list(place->path);
   const auto* names = files_.folder(folder);
   std::vector<std::string> found;
-  if (names != nullptr) found.assign(names->begin(), names->end());
+  if (const auto cpu = below("cpu", folder)) found = cpufreq_files_.list(*cpu);
+  if (names != nullptr) found.insert(found.end(), names->begin(), names->end());
   if (folder.empty()) found.emplace_back("resctrl");
   return found;
 }
 
 int Node::read(const std::string& path, std::string& content) {
-  if (const auto file = below_resctrl(path)) return faults_.read(*file, content);
+  if (const auto place = hardware(path)) return place->tree->read(place->path, content);
   const File* file = files_.file(path);
   if (file == nullptr) return ENOENT;
   content = file->content;
@@ -85,7 +102,7 @@ int Node::read(const std::string& path, std::string& content) {
 }
 
 int Node::write(const std::string& path, std::string_view text, pid_t writer) {
-  if (const auto file = below_resctrl(path)) return faults_.write(*file, text, writer);
+  if (const auto place = hardware(path)) return place->tree->write(place->path, text, writer);
   const File* file = files_.file(path);
   if (file == nullptr) return ENOENT;
   // A copy, because a hotplug replaces the files, this one included, while it runs.
@@ -94,13 +111,13 @@ int Node::write(const std::string& path, std::string_view text, pid_t writer) {
 }
 
 int Node::make_folder(const std::string& path, pid_t writer) {
-  const auto group = below_resctrl(path);
-  return group ? faults_.make_folder(*group, writer) : EPERM;
+  const auto place = hardware(path);
+  return place ? place->tree->make_folder(place->path, writer) : EPERM;
 }
 
 int Node::remove_folder(const std::string& path, pid_t writer) {
-  const auto group = below_resctrl(path);
-  return group ? faults_.remove_folder(*group, writer) : EPERM;
+  const auto place = hardware(path);
+  return place ? place->tree->remove_folder(place->path, writer) : EPERM;
 }
 
 }  // namespace nrd::simnode

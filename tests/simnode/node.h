@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "cpufreq_tree.h"
 #include "faults.h"
 #include "file_map.h"
 #include "machine.h"
@@ -17,11 +18,14 @@ class Node : public Tree {
 
   const Machine& machine() const { return machine_; }
   const Resctrl& resctrl() const { return resctrl_; }
-  FaultyTree& faults() { return faults_; }
+  const Cpufreq& cpufreq() const { return cpufreq_; }
+  Faults& faults() { return faults_; }
 
-  void reboot();                         // a new boot id, and resctrl as fresh as after one
+  void reboot();                         // a new boot id, and all that can be set as fresh as after one
   int vanish(const std::string& group);  // behind the back of whoever uses it; not counted as a write
   int set_online(int cpu, bool online);  // 0 or errno
+
+  bool has_hardware_file(const std::string& name);  // as the log names it: /sys/devices/system/cpu/cpufreq/…
 
   std::optional<mode_t> mode(const std::string& path) override;
   std::vector<std::string> list(const std::string& folder) override;
@@ -31,12 +35,23 @@ class Node : public Tree {
   int remove_folder(const std::string& path, pid_t writer) override;
 
  private:
+  // A path in a tree of its own, as that tree calls it.
+  struct Place {
+    Tree* tree;
+    std::string path;
+  };
+
   void compute_files();
+  std::optional<Place> hardware(const std::string& path);  // nullopt: it is in files_
 
   Machine machine_;
   Resctrl resctrl_;
   ResctrlTree resctrl_tree_;
-  FaultyTree faults_;
+  Cpufreq cpufreq_;
+  CpufreqTree cpufreq_tree_;
+  Faults faults_;
+  FaultyTree resctrl_files_;
+  FaultyTree cpufreq_files_;
   std::string filesystems_;
   std::string boot_id_;
   FileMap files_;

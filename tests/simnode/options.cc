@@ -1,6 +1,8 @@
 #include "options.h"
 
 #include <CLI/CLI.hpp>
+#include <map>
+#include <string>
 
 namespace nrd::simnode {
 namespace {
@@ -15,6 +17,38 @@ std::uint32_t hex_from(const std::string& text) {
   const auto bits = parse_number(text, 16);
   if (!bits || *bits < 0 || *bits > 0xffffffffL) throw CLI::ValidationError("--shareable", text + " is not a hex mask");
   return static_cast<std::uint32_t>(*bits);
+}
+
+// The help shows the names, and a wrong one is answered with all of them.
+template <typename Value>
+void add_choice(CLI::App& app, const std::string& name, Value& value, const std::map<std::string, Value>& choices,
+                const std::string& text) {
+  std::string names;
+  for (const auto& [choice, meant] : choices) names += (names.empty() ? "" : "|") + choice;
+  app.add_option(name, value, text)->transform(CLI::CheckedTransformer(choices).description(""))->type_name(names);
+}
+
+void describe_frequencies(CLI::App& app, Frequencies& freq) {
+  add_choice<CpufreqDriver>(app, "--cpufreq", freq.driver,
+                            {{"none", CpufreqDriver::None},
+                             {"intel_pstate", CpufreqDriver::IntelPstate},
+                             {"intel_cpufreq", CpufreqDriver::IntelCpufreq},
+                             {"acpi-cpufreq", CpufreqDriver::AcpiCpufreq},
+                             {"amd-pstate", CpufreqDriver::AmdPstate},
+                             {"amd-pstate-epp", CpufreqDriver::AmdPstateEpp}},
+                            "Scaling driver (default: none)");
+  app.add_option("--freq-min", freq.min, "Lowest frequency in MHz")->capture_default_str();
+  app.add_option("--freq-base", freq.base, "Highest frequency without turbo in MHz")->capture_default_str();
+  app.add_option("--freq-max", freq.max, "Highest frequency in MHz")->capture_default_str();
+  add_choice<FreqDomain>(app, "--freq-domain", freq.domain,
+                         {{"cpu", FreqDomain::Cpu}, {"core", FreqDomain::Core}, {"socket", FreqDomain::Socket}},
+                         "CPUs of one cpufreq policy; a core is two neighbours (default: cpu)");
+  add_choice<MinOverMax>(app, "--min-over-max", freq.min_over_max,
+                         {{"refuse", MinOverMax::Refuse}, {"clamp", MinOverMax::Clamp}},
+                         "A minimum above the maximum: EINVAL, or a request that waits (default: refuse)");
+  add_choice<OfflineCpufreq>(app, "--cpufreq-offline", freq.offline,
+                             {{"gone", OfflineCpufreq::Gone}, {"busy", OfflineCpufreq::Busy}},
+                             "cpufreq of an offline CPU: gone, or there and EBUSY (default: gone)");
 }
 
 void describe(CLI::App& app, Options& options) {
@@ -36,6 +70,7 @@ void describe(CLI::App& app, Options& options) {
       "Ways also used by other hardware, in hex");
   app.add_option_function<std::string>(
       "--offline", [&shape](const std::string& list) { shape.offline = cpus_from(list); }, "CPUs offline at the start");
+  describe_frequencies(app, shape.freq);
   app.add_option("--control", options.control, "Path of the control socket");
   app.add_option("command", options.command, "Command to run inside, and its arguments")->required();
   app.positionals_at_end();

@@ -70,6 +70,10 @@ class SimNode:
     def dump(self):
         return json.loads(self.control("dump"))
 
+    def freq(self):
+        """What holds on each CPU: {"0": {"min": 800000, "max": 3500000, "governor": "powersave"}}."""
+        return json.loads(self.control("freq"))
+
     def log(self):
         return json.loads(self.control("log"))
 
