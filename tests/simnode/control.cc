@@ -81,11 +81,24 @@ std::string json_policy(const Cpufreq& cpufreq, const Policy& policy) {
          (cpufreq.driver()->epp ? ", \"epp\": " + json_string(cpufreq.epp(policy)) : "");
 }
 
+std::string json_register(std::uint32_t number, std::uint64_t value) {
+  char text[64];
+  std::snprintf(text, sizeof text, "\"0x%x\": %llu", number, static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string json_frequency(const Node& node, int cpu) {
+  const Policy* policy = node.cpufreq().policy_of(cpu);
+  std::string text = policy == nullptr ? "" : json_policy(node.cpufreq(), *policy);
+  if (const auto registers = node.msr().readable(cpu); !registers.empty()) {
+    const auto each = [](const auto& entry) { return json_register(entry.first, entry.second); };
+    text += (text.empty() ? "" : ", ") + json_joined("\"msr\": {", registers, "}", each);
+  }
+  return json_string(std::to_string(cpu)) + ": {" + text + "}";
+}
+
 std::string frequencies(const Node& node) {
-  return json_joined("ok {", node.machine().online(), "}", [&node](int cpu) {
-    const Policy* policy = node.cpufreq().policy_of(cpu);
-    return json_string(std::to_string(cpu)) + ": {" + (policy ? json_policy(node.cpufreq(), *policy) : "") + "}";
-  });
+  return json_joined("ok {", node.machine().online(), "}", [&node](int cpu) { return json_frequency(node, cpu); });
 }
 
 std::string done(int error) { return error == 0 ? "ok" : std::string("error ") + std::strerror(error); }

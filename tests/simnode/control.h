@@ -9,15 +9,17 @@
 //   fault write N kill-before    … is not applied, and its writer gets SIGKILL
 //   fault write N kill-after     … is applied, and its writer gets SIGKILL before it learns so
 //   fault write N delay MS       … is applied after MS milliseconds; everything else waits too
-//   fault read PATH errno NAME   the next read of PATH fails: COS1/schemata is below resctrl; of cpufreq the whole path
-//                                and no link: /sys/devices/system/cpu/cpufreq/policy3/scaling_min_freq
-//   wipe                         a reboot as a daemon sees it: fresh resctrl and cpufreq, a new boot id
+//   fault read PATH errno NAME   the next read of PATH fails: COS1/schemata is below resctrl; of others the whole path
+//                                and no link: /sys/devices/system/cpu/cpufreq/policy3/scaling_min_freq; of a register
+//                                /dev/cpu/3/msr/0x199
+//   wipe                         a reboot as a daemon sees it: fresh resctrl, cpufreq, MSRs, a new boot id
 //   vanish GROUP                 the group is removed behind its user's back
 //   offline CPU, online CPU      hotplug
 //   dump                         ok {"/": {"closid": 0, "mode": "shareable", "L3": {"0": "7ff"}, "MB": {"0": "100"},
 //                                "cpus": "0-3", "tasks": [1, 2]}, "COS1": …}; the root's tasks are left out: all others
 //   freq                         ok {"0": {"min": 800000, "max": 3500000, "governor": "powersave", "epp": "power"}, …}:
-//                                what holds on each CPU online, in kHz; no epp where the driver has none
+//                                what holds on each CPU online, in kHz; no epp where the driver has none. With MSRs
+//                                also "msr": {"0x199": 5632, …}, all that can be read, in decimal
 #pragma once
 
 #include <sys/types.h>

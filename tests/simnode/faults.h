@@ -47,6 +47,8 @@ class FaultyTree : public Tree {
 
   std::optional<mode_t> mode(const std::string& path) override;
   std::vector<std::string> list(const std::string& folder) override { return below_.list(folder); }
+  int open(const std::string& path) override { return below_.open(path); }
+  bool has_registers(const std::string& path) override { return below_.has_registers(path); }
   int read(const std::string& path, std::string& content) override;
   int write(const std::string& path, std::string_view text, pid_t writer) override;
   int make_folder(const std::string& path, pid_t writer) override;

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -72,6 +74,7 @@ int open_path(const char* path, fuse_file_info* info) {
   if (!mode) return -ENOENT;
   // kernfs refuses this to root as well, whom the permission bits alone would not stop.
   if ((info->flags & O_ACCMODE) != O_RDONLY && (*mode & 0222) == 0) return -EACCES;
+  if (const int error = tree().open(relative(path))) return -error;
   info->fh = reinterpret_cast<std::uint64_t>(new OpenFile);
   return 0;
 }
@@ -81,7 +84,40 @@ int close_file(const char*, fuse_file_info* info) {
   return 0;
 }
 
+using Register = std::uint64_t;
+
+std::string in_hex(std::uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string register_path(const char* path, off_t number) {
+  return relative(path) + "/" + in_hex(static_cast<std::uint64_t>(number));
+}
+
+int read_register(const char* path, char* buffer, size_t size, off_t number) {
+  if (size != sizeof(Register)) return -EINVAL;
+  std::string content;
+  if (const int error = tree().read(register_path(path, number), content)) return -error;
+  const Register value = std::strtoull(content.c_str(), nullptr, 16);
+  std::memcpy(buffer, &value, sizeof value);
+  return sizeof value;
+}
+
+// A write of another size goes to the tree as well, which refuses it, because it counts as a write.
+int write_register(const char* path, const char* bytes, size_t size, off_t number) {
+  std::string text = std::to_string(size) + " bytes";
+  if (Register value = 0; size == sizeof value) {
+    std::memcpy(&value, bytes, sizeof value);
+    text = in_hex(value);
+  }
+  const int error = tree().write(register_path(path, number), text, writer());
+  return error == 0 ? static_cast<int>(size) : -error;
+}
+
 int read_file(const char* path, char* buffer, size_t size, off_t offset, fuse_file_info* info) {
+  if (tree().has_registers(relative(path))) return read_register(path, buffer, size, offset);
   std::string& content = open_file(info)->content;
   if (offset == 0) {
     if (const int error = tree().read(relative(path), content)) return -error;
@@ -92,7 +128,8 @@ int read_file(const char* path, char* buffer, size_t size, off_t offset, fuse_fi
   return static_cast<int>(length);
 }
 
-int write_file(const char* path, const char* text, size_t size, off_t, fuse_file_info*) {
+int write_file(const char* path, const char* text, size_t size, off_t offset, fuse_file_info*) {
+  if (tree().has_registers(relative(path))) return write_register(path, text, size, offset);
   const int error = tree().write(relative(path), {text, size}, writer());
   return error == 0 ? static_cast<int>(size) : -error;
 }

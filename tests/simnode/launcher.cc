@@ -57,7 +57,7 @@ int listen_on(const std::string& path) {
   try {
     must(prctl(PR_SET_PDEATHSIG, SIGKILL), "prctl");
     if (getppid() != parent) _exit(kCannotStart);
-    enter_simulated_node(device, options.shape.rdt ? Rdt::Present : Rdt::Absent);
+    enter_simulated_node(device, options.shape);
     const sigset_t signals = watched_signals();
     sigprocmask(SIG_UNBLOCK, &signals, nullptr);
     std::vector<char*> argv;

@@ -14,8 +14,9 @@ namespace nrd::simnode {
 
 enum class CpufreqDriver { None, IntelPstate, IntelCpufreq, AcpiCpufreq, AmdPstate, AmdPstateEpp };
 enum class FreqDomain { Cpu, Core, Socket };
-enum class MinOverMax { Refuse, Clamp };   // kernels before 5.3; since then
-enum class OfflineCpufreq { Gone, Busy };  // the folder of a policy without CPUs online
+enum class MinOverMax { Refuse, Clamp };         // kernels before 5.3; since then
+enum class OfflineCpufreq { Gone, Busy };        // the folder of a policy without CPUs online
+enum class MsrPart { None, Perf, Hwp, HwpOff };  // without HWP, with it, and with it but not enabled by the firmware
 
 // What frequencies there are, and how they can be set. MHz.
 struct Frequencies {
@@ -26,6 +27,7 @@ struct Frequencies {
   FreqDomain domain = FreqDomain::Cpu;
   MinOverMax min_over_max = MinOverMax::Refuse;
   OfflineCpufreq offline = OfflineCpufreq::Gone;
+  MsrPart msr = MsrPart::None;
 };
 
 struct Shape {

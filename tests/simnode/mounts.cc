@@ -7,10 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <filesystem>
-#include <map>
 #include <string>
 #include <system_error>
+#include <vector>
 
 namespace nrd::simnode {
 namespace {
@@ -19,6 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSysFs = "/sys/fs";
 constexpr const char* kResctrl = "/sys/fs/resctrl";
+constexpr const char* kDevCpu = "/dev/cpu";
 constexpr const char* kWhole = "/sys/fs/.simulated";
 
 void must(int result, const std::string& what) {
@@ -29,20 +31,61 @@ void bind(const std::string& from, const std::string& to) {
   must(mount(from.c_str(), to.c_str(), nullptr, MS_BIND | MS_REC, nullptr), "bind " + from + " to " + to);
 }
 
-// sysfs has no mkdir, and a kernel without resctrl has no place to mount it. So /sys/fs becomes a small tmpfs in which
-// everything that was there before appears again.
-void rebuild_sys_fs() {
-  std::map<std::string, int> folders;
-  for (const auto& entry : fs::directory_iterator(kSysFs)) {
-    if (!entry.is_directory() || entry.path() == kResctrl) continue;
-    folders[entry.path().string()] = open(entry.path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+// What was in the folder, held open while something is mounted over it.
+struct Entry {
+  std::string path;
+  int held;
+  struct stat was;
+};
+
+std::vector<Entry> entries_of(const char* folder, const char* but) {
+  std::vector<Entry> entries;
+  for (const auto& found : fs::directory_iterator(folder)) {
+    if (found.path() == but) continue;
+    Entry entry{found.path().string(), open(found.path().c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC), {}};
+    must(entry.held < 0 ? -1 : fstat(entry.held, &entry.was), entry.path);
+    entries.push_back(entry);
   }
-  must(mount("simulated", kSysFs, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=755,size=64k"), "tmpfs on /sys/fs");
-  for (const auto& [path, folder] : folders) {
-    must(mkdir(path.c_str(), 0755), path);
-    bind("/proc/self/fd/" + std::to_string(folder), path);
-    close(folder);
+  return entries;
+}
+
+std::string target_of(const Entry& link) {
+  std::string target(static_cast<size_t>(PATH_MAX), '\0');
+  const ssize_t length = readlinkat(link.held, "", target.data(), target.size());
+  must(length < 0 ? -1 : 0, link.path);
+  target.resize(static_cast<size_t>(length));
+  return target;
+}
+
+// Devices are made anew instead of bound, because /dev/ptmx looks for pts beside itself. One that is mounted itself, as
+// /dev/console is in containers, belongs to another file system and is bound.
+void bring_back(const Entry& entry, dev_t folder_device) {
+  const std::string held = "/proc/self/fd/" + std::to_string(entry.held);
+  const mode_t mode = entry.was.st_mode;
+  if (S_ISLNK(mode)) {
+    must(symlink(target_of(entry).c_str(), entry.path.c_str()), entry.path);
+  } else if (S_ISDIR(mode)) {
+    must(mkdir(entry.path.c_str(), 0755), entry.path);
+    bind(held, entry.path);
+  } else if ((S_ISCHR(mode) || S_ISBLK(mode)) && entry.was.st_dev == folder_device) {
+    must(mknod(entry.path.c_str(), mode, entry.was.st_rdev), entry.path);
+    must(chown(entry.path.c_str(), entry.was.st_uid, entry.was.st_gid), entry.path);
+    must(chmod(entry.path.c_str(), mode & 07777), entry.path);
+  } else {
+    must(mknod(entry.path.c_str(), S_IFREG | 0600, 0), entry.path);
+    bind(held, entry.path);
   }
+  close(entry.held);
+}
+
+// A mount needs a folder to be over, and the host must not get one: sysfs has no mkdir, and /dev is everybody's. So the
+// folder becomes a small tmpfs in which everything but one name appears again, and that one can be made.
+void rebuild(const char* folder, const char* but, unsigned long flags) {
+  struct stat was = {};
+  must(stat(folder, &was), folder);
+  const std::vector<Entry> entries = entries_of(folder, but);
+  must(mount("simulated", folder, "tmpfs", flags, "mode=755,size=64k"), std::string("tmpfs on ") + folder);
+  for (const Entry& entry : entries) bring_back(entry, was.st_dev);
 }
 
 void mount_whole(int device) {
@@ -52,14 +95,25 @@ void mount_whole(int device) {
   must(mount("resctrl", kWhole, "fuse", MS_NOSUID | MS_NODEV | MS_NOEXEC, options.c_str()), "mount the fuse device");
 }
 
-void bind_parts(Rdt rdt) {
+// A node without MSRs hides those of the host as well, or a program could set the real ones.
+void bind_msrs(const std::string& whole, MsrPart part) {
+  if (!fs::exists(kDevCpu)) {
+    if (part == MsrPart::None) return;
+    rebuild("/dev", kDevCpu, MS_NOSUID | MS_NOEXEC);
+    must(mkdir(kDevCpu, 0755), kDevCpu);
+  }
+  bind(whole + "/dev", kDevCpu);
+}
+
+void bind_parts(const Shape& shape) {
   const std::string whole = kWhole;
-  if (rdt == Rdt::Present) {
+  if (shape.rdt) {
     must(mkdir(kResctrl, 0755), kResctrl);
     bind(whole + "/resctrl", kResctrl);
   }
   bind(whole + "/cpu", "/sys/devices/system/cpu");
   if (fs::exists("/sys/devices/system/node")) bind(whole + "/node", "/sys/devices/system/node");
+  bind_msrs(whole, shape.freq.msr);
   bind(whole + "/proc/cpuinfo", "/proc/cpuinfo");
   bind(whole + "/proc/filesystems", "/proc/filesystems");
   bind(whole + "/proc/boot_id", "/proc/sys/kernel/random/boot_id");
@@ -73,12 +127,12 @@ void mount_own_locks() {
 
 }  // namespace
 
-void enter_simulated_node(int device, Rdt rdt) {
+void enter_simulated_node(int device, const Shape& shape) {
   must(unshare(CLONE_NEWNS), "unshare");
   must(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), "make / private");
-  rebuild_sys_fs();
+  rebuild(kSysFs, kResctrl, MS_NOSUID | MS_NODEV | MS_NOEXEC);
   mount_whole(device);
-  bind_parts(rdt);
+  bind_parts(shape);
   must(umount2(kWhole, MNT_DETACH), kWhole);
   must(rmdir(kWhole), kWhole);
   mount_own_locks();

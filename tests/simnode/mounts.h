@@ -2,12 +2,12 @@
 // process in it ends, the namespace and every mount in it are gone; the host never sees them.
 #pragma once
 
-namespace nrd::simnode {
+#include "machine.h"
 
-enum class Rdt { Present, Absent };
+namespace nrd::simnode {
 
 // The process that serves `device` must be another one: the mounts made here already need its answers.
 // Throws std::system_error.
-void enter_simulated_node(int device, Rdt rdt);
+void enter_simulated_node(int device, const Shape& shape);
 
 }  // namespace nrd::simnode

@@ -25,8 +25,11 @@ Node::Node(const Shape& shape)
       resctrl_tree_(machine_, resctrl_),
       cpufreq_(machine_),
       cpufreq_tree_(cpufreq_),
+      msr_(machine_),
+      msr_tree_(machine_, msr_),
       resctrl_files_(resctrl_tree_, faults_, ""),
       cpufreq_files_(cpufreq_tree_, faults_, "/sys/devices/system/cpu/"),
+      msr_files_(msr_tree_, faults_, "/dev/cpu/"),
       filesystems_(host_filesystems()),
       boot_id_(new_boot_id()) {
   compute_files();
@@ -43,6 +46,7 @@ void Node::compute_files() {
 void Node::reboot() {
   resctrl_.wipe();
   cpufreq_.wipe();
+  msr_.wipe();
   boot_id_ = new_boot_id();
   compute_files();
 }
@@ -65,12 +69,14 @@ int Node::set_online(int cpu, bool online) {
 
 bool Node::has_hardware_file(const std::string& name) {
   const auto cpu = below("/sys/devices/system/cpu", name);
-  const auto mode = cpu ? cpufreq_files_.mode(*cpu) : std::nullopt;
+  const auto msr = below("/dev/cpu", name);
+  const auto mode = cpu ? cpufreq_files_.mode(*cpu) : msr ? msr_files_.mode(*msr) : std::nullopt;
   return mode && S_ISREG(*mode);
 }
 
 std::optional<Node::Place> Node::hardware(const std::string& path) {
   if (const auto group = below("resctrl", path)) return Place{&resctrl_files_, *group};
+  if (const auto msr = below("dev", path)) return Place{&msr_files_, *msr};
   const auto cpu = below("cpu", path);
   if (cpu && cpufreq_files_.mode(*cpu)) return Place{&cpufreq_files_, *cpu};
   return std::nullopt;
@@ -83,13 +89,23 @@ std::optional<mode_t> Node::mode(const std::string& path) {
   return file == nullptr ? std::nullopt : std::optional(file->mode);
 }
 
+int Node::open(const std::string& path) {
+  const auto place = hardware(path);
+  return place ? place->tree->open(place->path) : 0;
+}
+
+bool Node::has_registers(const std::string& path) {
+  const auto place = hardware(path);
+  return place && place->tree->has_registers(place->path);
+}
+
 std::vector<std::string> Node::list(const std::string& folder) {
   if (const auto place = hardware(folder)) return place->tree->list(place->path);
   const auto* names = files_.folder(folder);
   std::vector<std::string> found;
   if (const auto cpu = below("cpu", folder)) found = cpufreq_files_.list(*cpu);
   if (names != nullptr) found.insert(found.end(), names->begin(), names->end());
-  if (folder.empty()) found.emplace_back("resctrl");
+  if (folder.empty()) found.insert(found.end(), {"resctrl", "dev"});
   return found;
 }
 

@@ -1,5 +1,5 @@
 // The simulated node whole: its machine, its files, and what a test may do to it from outside. It is itself the tree
-// that gets mounted: resctrl/…, cpu/…, node/…, proc/…; mounts.h says where each of them appears.
+// that gets mounted: resctrl/…, cpu/…, node/…, dev/…, proc/…; mounts.h says where each of them appears.
 #pragma once
 
 #include <string>
@@ -8,6 +8,7 @@
 #include "faults.h"
 #include "file_map.h"
 #include "machine.h"
+#include "msr_tree.h"
 #include "resctrl_tree.h"
 
 namespace nrd::simnode {
@@ -19,6 +20,7 @@ class Node : public Tree {
   const Machine& machine() const { return machine_; }
   const Resctrl& resctrl() const { return resctrl_; }
   const Cpufreq& cpufreq() const { return cpufreq_; }
+  const Msr& msr() const { return msr_; }
   Faults& faults() { return faults_; }
 
   void reboot();                         // a new boot id, and all that can be set as fresh as after one
@@ -28,6 +30,8 @@ class Node : public Tree {
   bool has_hardware_file(const std::string& name);  // as the log names it: /sys/devices/system/cpu/cpufreq/…
 
   std::optional<mode_t> mode(const std::string& path) override;
+  int open(const std::string& path) override;
+  bool has_registers(const std::string& path) override;
   std::vector<std::string> list(const std::string& folder) override;
   int read(const std::string& path, std::string& content) override;
   int write(const std::string& path, std::string_view text, pid_t writer) override;
@@ -49,9 +53,12 @@ class Node : public Tree {
   ResctrlTree resctrl_tree_;
   Cpufreq cpufreq_;
   CpufreqTree cpufreq_tree_;
+  Msr msr_;
+  MsrTree msr_tree_;
   Faults faults_;
   FaultyTree resctrl_files_;
   FaultyTree cpufreq_files_;
+  FaultyTree msr_files_;
   std::string filesystems_;
   std::string boot_id_;
   FileMap files_;

@@ -49,6 +49,10 @@ void describe_frequencies(CLI::App& app, Frequencies& freq) {
   add_choice<OfflineCpufreq>(app, "--cpufreq-offline", freq.offline,
                              {{"gone", OfflineCpufreq::Gone}, {"busy", OfflineCpufreq::Busy}},
                              "cpufreq of an offline CPU: gone, or there and EBUSY (default: gone)");
+  add_choice<MsrPart>(
+      app, "--msr", freq.msr,
+      {{"none", MsrPart::None}, {"perf", MsrPart::Perf}, {"hwp", MsrPart::Hwp}, {"hwp-off", MsrPart::HwpOff}},
+      "/dev/cpu/N/msr of a part without HWP, with it, or with it but not enabled (default: none)");
 }
 
 void describe(CLI::App& app, Options& options) {

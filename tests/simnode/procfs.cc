@@ -17,14 +17,19 @@ bool speaks_of_rdt(const std::string& flag) {
   return false;
 }
 
+bool speaks_of_hwp(const std::string& flag) { return flag == "hwp" || flag.starts_with("hwp_"); }
+
 std::string flags_of(const Machine& machine, const std::string& host_flags) {
+  const MsrPart part = machine.shape().freq.msr;
   std::string flags;
   std::istringstream words(host_flags);
   for (std::string flag; words >> flag;) {
-    if (!speaks_of_rdt(flag)) flags += " " + flag;
+    const bool replaced = speaks_of_rdt(flag) || (part != MsrPart::None && speaks_of_hwp(flag));
+    if (!replaced) flags += " " + flag;
   }
   if (machine.shape().rdt) flags += kRdtFlags;
   if (machine.shape().rdt && machine.shape().mb) flags += " mba";
+  if (part == MsrPart::Hwp || part == MsrPart::HwpOff) flags += " hwp hwp_epp";
   return flags;
 }
 

@@ -71,7 +71,7 @@ class SimNode:
         return json.loads(self.control("dump"))
 
     def freq(self):
-        """What holds on each CPU: {"0": {"min": 800000, "max": 3500000, "governor": "powersave"}}."""
+        """What holds on each CPU: {"0": {"min": 800000, "max": 3500000, "governor": "powersave"}}, or "msr" and more."""
         return json.loads(self.control("freq"))
 
     def log(self):

@@ -15,6 +15,11 @@ class Tree {
  public:
   virtual ~Tree() = default;
   virtual std::optional<mode_t> mode(const std::string& path) = 0;  // nullopt: no such file
+  // What open(2) answers when the file is there and its mode allows it.
+  virtual int open(const std::string&) { return 0; }
+  // Whether the file is one of 8-byte registers, whose position is the number of one, as /dev/cpu/N/msr. Then each of
+  // them is read and written as a file below it, its number and value in hex: "0x1600" is in "…/msr/0x199".
+  virtual bool has_registers(const std::string&) { return false; }
   virtual std::vector<std::string> list(const std::string& folder) = 0;
   virtual int read(const std::string& path, std::string& content) = 0;
   virtual int write(const std::string& path, std::string_view text, pid_t writer) = 0;
