@@ -74,24 +74,37 @@ std::string masks(const json::Value& workload) {
       text += (text.empty() ? "" : " ") + cache.key + ":" + text_of(cache.value, "mask");
     }
   }
-  return text;
+  return text.empty() ? "-" : text;
 }
 
 std::string asked(const json::Value& workload) {
   const json::Value* cache = workload.find("cache");
-  return cache == nullptr ? "-" : text_of(*cache, "max") + "/" + text_of(*cache, "min");
+  return cache == nullptr || cache->members().empty() ? "-" : text_of(*cache, "max") + "/" + text_of(*cache, "min");
+}
+
+void render_frequency(json::Writer& w, const NewWorkload& wanted) {
+  w.key("pstate").begin_object();
+  for (const auto& [key, value] : {std::pair{"min_ratio", wanted.min_ratio}, std::pair{"max_ratio", wanted.max_ratio},
+                                   std::pair{"min_mhz", wanted.min_mhz}, std::pair{"max_mhz", wanted.max_mhz}}) {
+    if (value) w.key(key).number(uint64_t{*value});
+  }
+  if (!wanted.governor.empty()) w.key("governor").string(wanted.governor);
+  if (!wanted.epp.empty()) w.key("epp").string(wanted.epp);
+  if (wanted.no_turbo) w.key("turbo").boolean(false);
+  if (wanted.allow_shared_domain) w.key("shared_domain").string("allow");
+  w.end_object();
 }
 
 void print_row(const json::Value& workload) {
-  std::printf("%-5s %-11s %-6s %-8s %-16s %-16s %-11s %s\n", text_of(workload, "id").c_str(),
+  std::printf("%-5s %-11s %-6s %-8s %-16s %-16s %-7s %-11s %s\n", text_of(workload, "id").c_str(),
               text_of(workload, "pool").c_str(), text_of(workload, "cos_name").c_str(), asked(workload).c_str(),
-              joined_cores(workload).c_str(), masks(workload).c_str(), text_of(workload, "status").c_str(),
-              text_of(workload, "uuid").c_str());
+              joined_cores(workload).c_str(), masks(workload).c_str(), ratios_of(workload).c_str(),
+              text_of(workload, "status").c_str(), text_of(workload, "uuid").c_str());
 }
 
 void print_head() {
-  std::printf("%-5s %-11s %-6s %-8s %-16s %-16s %-11s %s\n", "ID", "POOL", "CLASS", "MAX/MIN", "CPUS", "WAYS", "STATUS",
-              "UUID");
+  std::printf("%-5s %-11s %-6s %-8s %-16s %-16s %-7s %-11s %s\n", "ID", "POOL", "CLASS", "MAX/MIN", "CPUS", "WAYS",
+              "RATIO", "STATUS", "UUID");
 }
 
 int print_workload(const Result<Answer>& answer, Output output) {
@@ -115,10 +128,13 @@ int create_workload(const Client& client, Output output, const NewWorkload& want
   json::Writer w;
   w.begin_object();
   w.key("core_ids").begin_array().string(wanted.cpus).end_array();
-  w.key("cache").begin_object();
-  w.key("max").number(uint64_t{wanted.max});
-  w.key("min").number(uint64_t{wanted.min});
-  w.end_object();
+  if (wanted.max || wanted.min) {
+    w.key("cache").begin_object();
+    w.key("max").number(uint64_t{wanted.max.value_or(0)});
+    w.key("min").number(uint64_t{wanted.min.value_or(0)});
+    w.end_object();
+  }
+  render_frequency(w, wanted);
   if (!wanted.uuid.empty()) w.key("uuid").string(wanted.uuid);
   w.end_object();
   return print_workload(client.post("/v1/workloads", w.take()), output);

@@ -18,9 +18,15 @@ struct Output {
 
 struct NewWorkload {
   std::string cpus;
-  uint32_t max = 0;
-  uint32_t min = 0;
+  std::optional<uint32_t> max;  // ways; neither: no cache is asked for
+  std::optional<uint32_t> min;
   std::string uuid;
+  // Frequency; what is absent or empty is not asked for.
+  std::optional<uint32_t> min_ratio, max_ratio, min_mhz, max_mhz;
+  std::string governor;
+  std::string epp;
+  bool no_turbo = false;
+  bool allow_shared_domain = false;
 };
 
 int create_workload(const Client& client, Output output, const NewWorkload& wanted);

@@ -123,13 +123,29 @@ std::string legend(const json::Value& workloads, const std::map<std::string, cha
     const std::string id = text_of(workload, "id");
     const std::string uuid = text_of(workload, "uuid");
     text += "  " + coloured(letters.at(id), colour) + "  workload " + id + ": " + text_of(workload, "pool") + ", " +
-            text_of(workload, "cos_name") + ", CPUs " + cores_of(workload) + (uuid.empty() ? "" : ", uuid " + uuid) +
+            (text_of(workload, "cos_name").empty() ? "" : text_of(workload, "cos_name") + ", ") + "CPUs " +
+            cores_of(workload) + (ratios_of(workload) == "-" ? "" : ", ratio " + ratios_of(workload)) +
+            (uuid.empty() ? "" : ", uuid " + uuid) +
             (text_of(workload, "status") == "Successful" ? "" : ", " + text_of(workload, "status")) + "\n";
   }
   return text + "  pools: o OS floor, g guarantee, b best effort, s shared, i infra\n";
 }
 
 }  // namespace
+
+std::string ratios_of(const json::Value& workload) {
+  const json::Value* granted = workload.find("granted_frequencies");
+  if (granted == nullptr || granted->members().empty()) return "-";
+  // One request, one window: CPUs differ only where their hardware does.
+  const json::Value& first = granted->members().front().value;
+  const auto bound = [&first](const char* key) {
+    const json::Value* value = first.find(key);
+    return value != nullptr && value->literal() != nullptr ? *value->literal() : std::string("?");
+  };
+  const std::string min = bound("min_ratio");
+  const std::string max = bound("max_ratio");
+  return min == max ? min : min + "-" + max;
+}
 
 std::string draw_ways(const json::Value& node, const json::Value& workloads, Colour colour) {
   const json::Value* capabilities = node.find("capabilities");

@@ -21,4 +21,7 @@ enum class Colour { No, Yes };
 // name put into them is drawn without control characters.
 std::string draw_ways(const json::Value& node, const json::Value& workloads, Colour colour);
 
+// "12-30", "22": the frequency window that the CPUs of a workload were granted, as ratios; "-" if none.
+std::string ratios_of(const json::Value& workload);
+
 }  // namespace nrd::cli

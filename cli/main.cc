@@ -71,6 +71,16 @@ void declare_workload(CLI::App& app, Arguments& a) {
   CLI::Option* ways = create->add_option("--ways", a.ways, "exactly that many ways for itself (a guarantee)");
   create->add_option("--max", a.wanted.max, "at most that many ways")->excludes(ways);
   create->add_option("--min", a.wanted.min, "at least that many ways; max 0 and min 0 share one class")->excludes(ways);
+  CLI::Option* min_ratio =
+      create->add_option("--min-ratio", a.wanted.min_ratio, "lowest frequency, in multiples of 100 MHz");
+  CLI::Option* max_ratio =
+      create->add_option("--max-ratio", a.wanted.max_ratio, "highest; one of the two alone pins both");
+  create->add_option("--min-mhz", a.wanted.min_mhz, "the same in MHz")->excludes(min_ratio)->excludes(max_ratio);
+  create->add_option("--max-mhz", a.wanted.max_mhz)->excludes(min_ratio)->excludes(max_ratio);
+  create->add_option("--governor", a.wanted.governor, "cpufreq governor");
+  create->add_option("--epp", a.wanted.epp, "energy performance preference");
+  create->add_flag("--no-turbo", a.wanted.no_turbo, "nothing above the base frequency");
+  create->add_flag("--allow-shared-domain", a.wanted.allow_shared_domain, "even if CPUs of others change along");
   create->add_option("--uuid", a.wanted.uuid, "your own name for it; unique");
   workload->add_subcommand("list", "all workloads");
   workload->add_subcommand("show", "one workload")->add_option("ID", a.id)->required();

@@ -1,6 +1,7 @@
 #include "daemon/hardware.h"
 
 #include "base/file.h"
+#include "hw/pstate/pstate.h"
 #include "hw/rdt/rdt.h"
 
 namespace nrd::daemon {
@@ -16,18 +17,34 @@ class Rooms final : public Hardware {
     const Result<std::optional<std::string>> boot_id = read_file(kBootId);
     if (!boot_id) return Failure(boot_id.error());
     if (!*boot_id) return fail(ErrorCode::Hardware, "the kernel does not say which boot this is", kBootId);
-    return rdt_->discover().map(
-        [&](rdt::Node node) { return NodeFacts{.boot_id = std::string(trimmed(**boot_id)), .rdt = std::move(node)}; });
+    Result<rdt::Node> rdt = rdt_->discover();
+    if (!rdt) return Failure(rdt.error());
+    Result<pstate::Node> pstate = pstate_.discover();
+    if (!pstate) return Failure(pstate.error());
+    return NodeFacts{.boot_id = std::string(trimmed(**boot_id)), .rdt = *std::move(rdt), .pstate = *std::move(pstate)};
   }
 
   Result<Observed> observe() override {
-    return rdt_->observe().map([](rdt::Observed observed) { return Observed{.rdt = std::move(observed)}; });
+    Result<rdt::Observed> rdt = rdt_->observe();
+    if (!rdt) return Failure(rdt.error());
+    Result<pstate::Observed> pstate = pstate_.observe();
+    if (!pstate) return Failure(pstate.error());
+    return Observed{.rdt = *std::move(rdt), .pstate = *std::move(pstate)};
   }
 
-  Result<void> converge(const Setting& wanted) override { return rdt_->converge(wanted.rdt); }
+  std::map<CpuId, pstate::BranchCounts> count_branches(const CpuSet& cpus) override {
+    return pstate_.count_branches(cpus);
+  }
+
+  std::map<CpuId, KHz> current_frequencies(const CpuSet& cpus) override { return pstate_.current(cpus); }
+
+  Result<CpuSet> converge(const Setting& wanted) override {
+    return rdt_->converge(wanted.rdt).and_then([&] { return pstate_.converge(wanted.pstate); });
+  }
 
  private:
   std::unique_ptr<rdt::Rdt> rdt_;
+  pstate::Pstate pstate_;
 };
 
 }  // namespace

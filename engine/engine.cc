@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -10,6 +11,7 @@
 
 #include "base/guarded.h"
 #include "base/log.h"
+#include "engine/plan/branch_control.h"
 #include "engine/writer.h"
 
 namespace nrd {
@@ -80,8 +82,9 @@ class ThreadedEngine final : public Engine {
       started_.notify_one();
     }
     Steady next_look = clock_.steady() + options_.drift_interval;
+    std::optional<Steady> next_sample = first_sample();
     for (;;) {
-      std::vector<Waiting> batch = next_batch(next_look);
+      std::vector<Waiting> batch = next_batch(next_turn(next_look, next_sample));
       busy_since_ = clock_.steady();
       if (!batch.empty()) {
         serve(std::move(batch));
@@ -93,6 +96,11 @@ class ThreadedEngine final : public Engine {
         publish();
         next_look = clock_.steady() + options_.drift_interval;
       }
+      if (!next_sample) next_sample = first_sample();
+      if (next_sample && clock_.steady() >= *next_sample) {
+        next_sample = writer_.adapt() ? std::optional(clock_.steady() + plan::kSampleInterval) : std::nullopt;
+        publish();
+      }
       busy_since_ = Steady{};
     }
   }
@@ -102,11 +110,21 @@ class ThreadedEngine final : public Engine {
     return stopping_;
   }
 
-  std::vector<Waiting> next_batch(Steady next_look) {
+  // Without monitored CPUs there is nothing to wake up for.
+  std::optional<Steady> first_sample() const {
+    return monitored_cpus(writer_.state()).empty() ? std::nullopt : std::optional(clock_.steady());
+  }
+
+  std::optional<Steady> next_turn(Steady next_look, std::optional<Steady> next_sample) const {
+    if (options_.drift_interval.count() == 0) return next_sample;
+    return next_sample ? std::min(next_look, *next_sample) : next_look;
+  }
+
+  std::vector<Waiting> next_batch(std::optional<Steady> until) {
     std::unique_lock hold(lock_);
     const auto is_due = [this] { return stopping_ || !waiting_.empty(); };
-    if (options_.drift_interval.count() > 0) {
-      wake_.wait_until(hold, next_look, is_due);
+    if (until) {
+      wake_.wait_until(hold, *until, is_due);
     } else {
       wake_.wait(hold, is_due);
     }

@@ -1,9 +1,11 @@
 // The whole node as the engine sees it. daemon/hardware.cc joins the hardware rooms behind it; tests have a fake one.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "base/result.h"
+#include "hw/pstate/types.h"
 #include "hw/rdt/types.h"
 
 namespace nrd {
@@ -11,17 +13,20 @@ namespace nrd {
 // Never stored, always computed: setting_of() in engine/setting.h. A new resource is a new field.
 struct Setting {
   rdt::Setting rdt;
+  pstate::Setting pstate;
   friend bool operator==(const Setting&, const Setting&) = default;
 };
 
 struct Observed {
   rdt::Observed rdt;
+  pstate::Observed pstate;
   friend bool operator==(const Observed&, const Observed&) = default;
 };
 
 struct NodeFacts {
   std::string boot_id;  // /proc/sys/kernel/random/boot_id
   rdt::Node rdt;
+  pstate::Node pstate;
   friend bool operator==(const NodeFacts&, const NodeFacts&) = default;
 };
 
@@ -31,7 +36,13 @@ class Hardware {
   virtual ~Hardware() = default;
   virtual Result<NodeFacts> discover() = 0;
   virtual Result<Observed> observe() = 0;
-  virtual Result<void> converge(const Setting& wanted) = 0;
+  // The answer is the CPUs whose frequency could not be put back, or who are not there; they are tried again later.
+  virtual Result<CpuSet> converge(const Setting& wanted) = 0;
+  // What these CPUs run at, as far as it can be told.
+  virtual std::map<CpuId, KHz> current_frequencies(const CpuSet& cpus) = 0;
+  // Since each of them was first asked for; counting goes on until one is not asked for. Who cannot be read is left
+  // out.
+  virtual std::map<CpuId, pstate::BranchCounts> count_branches(const CpuSet& cpus) = 0;
 };
 
 }  // namespace nrd

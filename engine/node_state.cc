@@ -6,8 +6,9 @@ namespace nrd {
 namespace {
 
 bool owns_class(const NodeState& state, ClosId clos) {
-  return std::any_of(state.workloads.begin(), state.workloads.end(),
-                     [clos](const auto& entry) { return entry.second.grant.clos == clos; });
+  return std::any_of(state.workloads.begin(), state.workloads.end(), [clos](const auto& entry) {
+    return entry.second.grant.has_class() && entry.second.grant.clos == clos;
+  });
 }
 
 WayMask constrained(const rdt::Class& group, CacheId cache, WayMask all) {
@@ -83,7 +84,19 @@ const Workload* owner_of(const NodeState& state, CpuId cpu) {
   return nullptr;
 }
 
-bool is_applied(const NodeState& state, const Workload& workload) {
+namespace {
+
+bool has_its_frequencies(const NodeState& state, const Workload& workload) {
+  return std::ranges::all_of(workload.grant.frequencies, [&state, &workload](const auto& granted) {
+    const CpuId cpu = granted.first;
+    const auto observed = state.observed.pstate.cpus.find(cpu);
+    if (observed == state.observed.pstate.cpus.end()) return !state.facts.rdt.online.contains(cpu);
+    return observed->second == wanted_knobs(state, workload, cpu, observed->second);
+  });
+}
+
+bool has_its_ways(const NodeState& state, const Workload& workload) {
+  if (!workload.grant.has_class()) return true;
   const auto found = state.observed.rdt.classes.find(workload.grant.clos);
   if (found == state.observed.rdt.classes.end()) return false;
   const bool has_ways = std::all_of(workload.grant.ways.begin(), workload.grant.ways.end(), [&](const auto& granted) {
@@ -91,6 +104,53 @@ bool is_applied(const NodeState& state, const Workload& workload) {
     return ways != found->second.ways.end() && ways->second == granted.second;
   });
   return has_ways && (workload.spec.cpus & state.facts.rdt.online).is_subset_of(found->second.cpus);
+}
+
+}  // namespace
+
+bool is_applied(const NodeState& state, const Workload& workload) {
+  return has_its_ways(state, workload) && has_its_frequencies(state, workload);
+}
+
+namespace {
+
+bool is_monitored(const Workload& workload) {
+  const auto& request = workload.spec.frequency;
+  return request && request->threshold && request->is_monitored;
+}
+
+plan::Pace pace_of(const NodeState& state, CpuId cpu) {
+  const auto control = state.paces.find(cpu);
+  return control == state.paces.end() ? plan::BranchControl{}.pace : control->second.pace;
+}
+
+}  // namespace
+
+std::map<CpuId, BranchMissThreshold> monitored_cpus(const NodeState& state) {
+  std::map<CpuId, BranchMissThreshold> monitored;
+  for (const auto& [id, workload] : state.workloads) {
+    if (!is_monitored(workload)) continue;
+    for (const auto& [cpu, granted] : workload.grant.frequencies) monitored[cpu] = *workload.spec.frequency->threshold;
+  }
+  return monitored;
+}
+
+pstate::Knobs wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu, pstate::Knobs before) {
+  const pstate::Knobs& granted = workload.grant.frequencies.at(cpu);
+  pstate::Knobs knobs = std::move(before);
+  knobs.min = granted.min;
+  knobs.max = granted.max;
+  if (is_monitored(workload)) {
+    const bool is_fast = pace_of(state, cpu) == plan::Pace::Fast;
+    knobs.min = knobs.max = is_fast ? granted.max : granted.min;
+  }
+  if (!granted.governor.empty()) knobs.governor = granted.governor;
+  if (!granted.epp.empty()) {
+    knobs.epp = granted.epp;
+  } else if (granted.governor == "performance" && !knobs.epp.empty()) {
+    knobs.epp = "performance";  // active drivers say so under this governor, whatever was set before
+  }
+  return knobs;
 }
 
 }  // namespace nrd

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/hardware.h"
+#include "engine/plan/branch_control.h"
 #include "engine/pools.h"
 #include "engine/workload.h"
 #include "store/records.h"
@@ -16,6 +17,7 @@ namespace nrd {
 struct Baselines {
   std::map<ClosId, std::map<CacheId, WayMask>> ways;
   std::map<CpuId, ClosId> cpus;
+  std::map<CpuId, pstate::Knobs> frequencies;
   friend bool operator==(const Baselines&, const Baselines&) = default;
 };
 
@@ -34,6 +36,8 @@ struct NodeState {
   Baselines baselines;
   Observed observed;  // as last read: shows what others hold
   Health health;
+  std::map<CpuId, plan::BranchControl> paces;  // of monitored CPUs
+  std::map<CpuId, KHz> current;                // of CPUs that are set for a workload, at the last look
 };
 
 // Ways of `cache` that groups hold which nrd does not own. A class or group with all ways constrains nothing and holds
@@ -49,6 +53,11 @@ WayMask free_ways(const NodeState& state, CacheId cache);
 const Workload* owner_of(const NodeState& state, CpuId cpu);
 // The hardware, as last read, gives `workload` what was granted. Offline CPUs do not count.
 bool is_applied(const NodeState& state, const Workload& workload);
+// CPUs that run fast or slow as their branches say, with the threshold of each.
+std::map<CpuId, BranchMissThreshold> monitored_cpus(const NodeState& state);
+// What `cpu` must be set to now for `workload`, which was granted a frequency there, on top of what it was set to
+// before.
+pstate::Knobs wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu, pstate::Knobs before);
 // Ways the root class (the OS) has on `cache` under the current setting.
 WayMask os_ways(const NodeState& state, CacheId cache);
 

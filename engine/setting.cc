@@ -22,6 +22,57 @@ std::optional<WayMask> ways_of(const rdt::Observed& observed, ClosId clos, Cache
   return ways->second;
 }
 
+// What the CPU was set to before us; what it is set to now if it is not claimed yet.
+std::optional<pstate::Knobs> before_us(const NodeState& state, CpuId cpu) {
+  if (const auto claimed = state.baselines.frequencies.find(cpu); claimed != state.baselines.frequencies.end()) {
+    return claimed->second;
+  }
+  const auto observed = state.observed.pstate.cpus.find(cpu);
+  if (observed == state.observed.pstate.cpus.end()) return std::nullopt;
+  return observed->second;
+}
+
+// What a CPU shows that was offline when the others of its domain were claimed is our own doing: it was what they were.
+std::optional<pstate::Knobs> before_of_domain(const NodeState& state, CpuId cpu) {
+  for (const CpuId other : state.facts.pstate.cpus.at(cpu).domain.members()) {
+    const auto claimed = state.baselines.frequencies.find(other);
+    if (claimed != state.baselines.frequencies.end()) return claimed->second;
+  }
+  return std::nullopt;
+}
+
+// Whoever shares a domain with a CPU of a workload changes along, and is ours to put back as well.
+pstate::Setting frequencies_of(const NodeState& state) {
+  std::map<CpuId, const Workload*> owners;
+  CpuSet granted;
+  for (const auto& [id, workload] : state.workloads) {
+    for (const auto& [cpu, knobs] : workload.grant.frequencies) {
+      owners[cpu] = &workload;
+      granted.add(cpu);
+    }
+  }
+  pstate::Setting wanted;
+  for (const auto& [cpu, facts] : state.facts.pstate.cpus) {
+    const CpuSet leaders = granted.contains(cpu) ? CpuSet{cpu.value} : facts.domain & granted;
+    const auto claimed = state.baselines.frequencies.find(cpu);
+    if (!leaders.empty()) {
+      const CpuId leader = leaders.members().front();
+      const pstate::Knobs before = before_us(state, cpu).value_or(pstate::Knobs{});
+      wanted.cpus[cpu] = wanted_knobs(state, *owners.at(leader), leader, before);
+    } else if (claimed != state.baselines.frequencies.end()) {
+      wanted.put_back[cpu] = claimed->second;
+    }
+  }
+  return wanted;
+}
+
+std::string text_of(const pstate::Knobs& knobs) {
+  std::string text = std::to_string(knobs.min.value) + "-" + std::to_string(knobs.max.value) + " kHz";
+  if (!knobs.governor.empty()) text += " " + knobs.governor;
+  if (!knobs.epp.empty()) text += " " + knobs.epp;
+  return text;
+}
+
 }  // namespace
 
 Setting setting_of(const NodeState& state) {
@@ -42,12 +93,15 @@ Setting setting_of(const NodeState& state) {
       wanted.ways[workload.grant.clos][cache] = ways;
       wanted.ways[kRootClass][cache] = os_ways(state, cache);
     }
+    if (!workload.grant.has_class()) continue;
     for (const CpuId cpu : (workload.spec.cpus & node.online).members()) wanted.cpus[cpu] = workload.grant.clos;
   }
-  return {.rdt = std::move(wanted)};
+  return {.rdt = std::move(wanted), .pstate = frequencies_of(state)};
 }
 
-Baselines unclaimed(const Setting& setting, const Baselines& baselines, const Observed& observed) {
+Baselines unclaimed(const NodeState& state, const Setting& setting) {
+  const Baselines& baselines = state.baselines;
+  const Observed& observed = state.observed;
   Baselines added;
   for (const auto& [clos, caches] : setting.rdt.ways) {
     const auto claimed = baselines.ways.find(clos);
@@ -60,7 +114,29 @@ Baselines unclaimed(const Setting& setting, const Baselines& baselines, const Ob
     if (baselines.cpus.contains(cpu)) continue;
     if (const auto clos = class_of(observed.rdt, cpu)) added.cpus[cpu] = *clos;
   }
+  for (const auto& [cpu, wanted] : setting.pstate.cpus) {
+    const auto found = observed.pstate.cpus.find(cpu);
+    if (baselines.frequencies.contains(cpu) || found == observed.pstate.cpus.end()) continue;
+    added.frequencies[cpu] =
+        found->second == wanted ? before_of_domain(state, cpu).value_or(found->second) : found->second;
+  }
   return added;
+}
+
+CpuSet unseen(const NodeState& state, const Setting& setting) {
+  CpuSet cpus;
+  for (const auto& [cpu, wanted] : setting.pstate.cpus) {
+    if (!before_us(state, cpu)) cpus.add(cpu);
+  }
+  return cpus;
+}
+
+Setting changes(Setting setting, const Setting& before) {
+  std::erase_if(setting.pstate.cpus, [&before](const auto& entry) {
+    const auto same = before.pstate.cpus.find(entry.first);
+    return same != before.pstate.cpus.end() && same->second == entry.second;
+  });
+  return setting;
 }
 
 Observed overlaid(Observed observed, const Setting& setting) {
@@ -70,6 +146,9 @@ Observed overlaid(Observed observed, const Setting& setting) {
   for (const auto& [cpu, home] : setting.rdt.cpus) {
     for (auto& [clos, group] : observed.rdt.classes) group.cpus.remove(cpu);
     observed.rdt.classes[home].cpus.add(cpu);
+  }
+  for (const auto* frequencies : {&setting.pstate.put_back, &setting.pstate.cpus}) {
+    for (const auto& [cpu, knobs] : *frequencies) observed.pstate.cpus[cpu] = knobs;
   }
   return observed;
 }
@@ -90,6 +169,13 @@ std::vector<std::string> differences(const Setting& setting, const Observed& obs
     found.push_back("CPU " + std::to_string(cpu.value) + ": " +
                     (clos ? "COS" + std::to_string(clos->value) : std::string("a foreign group")) + ", not COS" +
                     std::to_string(wanted.value));
+  }
+  for (const auto& [cpu, wanted] : setting.pstate.cpus) {
+    const auto knobs = observed.pstate.cpus.find(cpu);
+    const bool is_there = knobs != observed.pstate.cpus.end();
+    if (is_there && knobs->second == wanted) continue;
+    found.push_back("CPU " + std::to_string(cpu.value) + ": " + (is_there ? text_of(knobs->second) : "gone") +
+                    ", not " + text_of(wanted));
   }
   return found;
 }

@@ -12,12 +12,19 @@ namespace nrd {
 
 // The setting of `state`: every knob that nrd owns says its baseline, and on top of that each workload's class has its
 // ways, its online CPUs are in that class, and on each cache with a workload the root class (the OS) has all ways below
-// the first one in use, at least the OS floor.
+// the first one in use, at least the OS floor. CPUs with a frequency of their own have its window.
 Setting setting_of(const NodeState& state);
 
-// The knobs of `setting` that have no baseline yet, with the value `observed` shows for them. A knob that `observed`
-// does not show has none either: the converge that follows refuses it.
-Baselines unclaimed(const Setting& setting, const Baselines& baselines, const Observed& observed);
+// The knobs of `setting` that have no baseline yet, with the value `state` has observed for them. A knob that was not
+// observed has none either: see unseen().
+Baselines unclaimed(const NodeState& state, const Setting& setting);
+
+// CPUs whose frequency `setting` sets, and of which nobody knows what they were set to before.
+CpuSet unseen(const NodeState& state, const Setting& setting);
+
+// `setting` without the frequencies that are the same in `before`: one CPU that does not take its value any more is
+// nothing that a change of others has to do with.
+Setting changes(Setting setting, const Setting& before);
 
 // `observed` after `setting` was converged to.
 Observed overlaid(Observed observed, const Setting& setting);

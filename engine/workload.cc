@@ -1,9 +1,56 @@
 #include "engine/workload.h"
 
 namespace nrd {
+namespace {
+
+constexpr const char* kRatio = "ratio";
+constexpr const char* kMhz = "mhz";
+
+store::FrequencyRequestRecord to_record(const FrequencyRequest& request) {
+  return {.unit = request.unit == FrequencyRequest::Unit::Ratio ? kRatio : kMhz,
+          .min = request.min,
+          .max = request.max,
+          .governor = request.governor,
+          .epp = request.epp,
+          .turbo = request.turbo,
+          .allows_shared_domain = request.shared_domain == FrequencyRequest::SharedDomain::Allow,
+          .threshold = request.threshold ? std::optional(request.threshold->percent) : std::nullopt,
+          .is_monitored = request.is_monitored};
+}
+
+std::optional<FrequencyRequest> from_record(const store::FrequencyRequestRecord& record) {
+  if (record.unit != kRatio && record.unit != kMhz) return std::nullopt;
+  return FrequencyRequest{
+      .unit = record.unit == kRatio ? FrequencyRequest::Unit::Ratio : FrequencyRequest::Unit::Mhz,
+      .min = record.min,
+      .max = record.max,
+      .governor = record.governor,
+      .epp = record.epp,
+      .turbo = record.turbo,
+      .shared_domain =
+          record.allows_shared_domain ? FrequencyRequest::SharedDomain::Allow : FrequencyRequest::SharedDomain::Refuse,
+      .threshold = record.threshold ? std::optional(BranchMissThreshold{*record.threshold}) : std::nullopt,
+      .is_monitored = record.is_monitored};
+}
+
+}  // namespace
+
+std::vector<store::FrequencyRecord> to_records(const std::map<CpuId, pstate::Knobs>& frequencies) {
+  std::vector<store::FrequencyRecord> records;
+  for (const auto& [cpu, knobs] : frequencies)
+    records.push_back({cpu, knobs.min, knobs.max, knobs.governor, knobs.epp});
+  return records;
+}
+
+std::map<CpuId, pstate::Knobs> frequencies_of(const std::vector<store::FrequencyRecord>& records) {
+  std::map<CpuId, pstate::Knobs> frequencies;
+  for (const auto& [cpu, min, max, governor, epp] : records) frequencies[cpu] = {min, max, governor, epp};
+  return frequencies;
+}
 
 const char* to_string(Pool pool) {
   switch (pool) {
+    case Pool::None: return "none";
     case Pool::Guarantee: return "guarantee";
     case Pool::BestEffort: return "besteffort";
     case Pool::Shared: return "shared";
@@ -12,23 +59,26 @@ const char* to_string(Pool pool) {
 }
 
 std::optional<Pool> parse_pool(std::string_view name) {
-  for (const Pool pool : {Pool::Guarantee, Pool::BestEffort, Pool::Shared}) {
+  for (const Pool pool : {Pool::None, Pool::Guarantee, Pool::BestEffort, Pool::Shared}) {
     if (name == to_string(pool)) return pool;
   }
   return std::nullopt;
 }
 
 store::WorkloadRecord to_record(const Workload& workload) {
-  const auto& [uuid, core_ids, cpus, cache] = workload.spec;
+  const Spec& spec = workload.spec;
+  const CacheRequest cache = spec.cache.value_or(CacheRequest{});
   return {.id = workload.id,
-          .uuid = uuid,
+          .uuid = spec.uuid,
           .origin = "REST",
-          .core_ids = core_ids,
+          .core_ids = spec.core_ids,
           .max_ways = cache.max,
           .min_ways = cache.min,
           .pool = to_string(workload.grant.pool),
           .clos = workload.grant.clos,
           .ways = workload.grant.ways,
+          .frequency = spec.frequency ? std::optional(to_record(*spec.frequency)) : std::nullopt,
+          .frequencies = to_records(workload.grant.frequencies),
           .created = workload.created,
           .updated = workload.updated};
 }
@@ -46,14 +96,22 @@ Result<Workload> from_record(const store::WorkloadRecord& record) {
     if (!parsed) return senseless(parsed.error().message);
     cpus |= *parsed;
   }
-  return Workload{.id = record.id,
-                  .spec = {.uuid = record.uuid,
-                           .core_ids = record.core_ids,
-                           .cpus = cpus,
-                           .cache = {.max = record.max_ways, .min = record.min_ways}},
-                  .grant = {.pool = *pool, .clos = record.clos, .ways = record.ways},
-                  .created = record.created,
-                  .updated = record.updated};
+  std::optional<CacheRequest> cache;
+  if (*pool != Pool::None) cache = CacheRequest{.max = record.max_ways, .min = record.min_ways};
+  std::optional<FrequencyRequest> frequency;
+  if (record.frequency) {
+    frequency = from_record(*record.frequency);
+    if (!frequency) return senseless("unit " + record.frequency->unit);
+  }
+  return Workload{
+      .id = record.id,
+      .spec = {.uuid = record.uuid, .core_ids = record.core_ids, .cpus = cpus, .cache = cache, .frequency = frequency},
+      .grant = {.pool = *pool,
+                .clos = record.clos,
+                .ways = record.ways,
+                .frequencies = frequencies_of(record.frequencies)},
+      .created = record.created,
+      .updated = record.updated};
 }
 
 }  // namespace nrd

@@ -10,6 +10,7 @@
 #include "base/cpu_set.h"
 #include "base/ids.h"
 #include "base/way_mask.h"
+#include "hw/pstate/types.h"
 #include "store/records.h"
 
 namespace nrd {
@@ -24,11 +25,39 @@ struct CacheRequest {
   friend bool operator==(const CacheRequest&, const CacheRequest&) = default;
 };
 
+// Branch misses in percent of branch hits; more than 0. RMD's clients call it "ratio".
+struct BranchMissThreshold {
+  double percent = 0;
+  friend bool operator==(const BranchMissThreshold&, const BranchMissThreshold&) = default;
+};
+
+// A window for the frequency of its CPUs. One bound alone pins both.
+struct FrequencyRequest {
+  enum class Unit { Ratio, Mhz };  // as the client wrote it; a ratio is a multiple of the bus clock
+  enum class SharedDomain {
+    Refuse,  // CPUs of others that change along
+    Allow,
+  };
+  Unit unit = Unit::Ratio;
+  std::optional<uint32_t> min;
+  std::optional<uint32_t> max;
+  std::string governor;  // empty: as it is
+  std::string epp;       // energy_performance_preference; empty: as it is
+  bool turbo = true;     // false: nothing above the base frequency
+  SharedDomain shared_domain = SharedDomain::Refuse;
+  // Adaptive: each CPU runs at the upper or the lower end of the window, as its branches say (plan/branch_control.h).
+  std::optional<BranchMissThreshold> threshold{};
+  bool is_monitored = true;  // false: the threshold is kept, and the CPUs are left alone
+  friend bool operator==(const FrequencyRequest&, const FrequencyRequest&) = default;
+};
+
+// At least one of cache and frequency is asked for.
 struct Spec {
   std::string uuid;                   // client's own name for it, unique; empty: none
   std::vector<std::string> core_ids;  // as the client wrote them
   CpuSet cpus;                        // the same, parsed
-  CacheRequest cache;
+  std::optional<CacheRequest> cache;
+  std::optional<FrequencyRequest> frequency;
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 
@@ -38,14 +67,23 @@ struct SpecPatch {
   std::optional<CpuSet> cpus;
   std::optional<uint32_t> max;
   std::optional<uint32_t> min;
+  // Set: replaces the whole request; an inner nullopt takes it away.
+  std::optional<std::optional<FrequencyRequest>> frequency;
 };
 
-enum class Pool { Guarantee, BestEffort, Shared };
+enum class Pool {
+  None,  // no cache was asked for: no class, no ways
+  Guarantee,
+  BestEffort,
+  Shared,
+};
 
 struct Grant {
-  Pool pool = Pool::Shared;
-  ClosId clos;
-  std::map<CacheId, WayMask> ways;  // only the caches its CPUs touch
+  Pool pool = Pool::None;
+  ClosId clos;                                 // means nothing without a pool
+  std::map<CacheId, WayMask> ways;             // only the caches its CPUs touch
+  std::map<CpuId, pstate::Knobs> frequencies;  // of its CPUs; governor and epp are empty where they stay as they are
+  bool has_class() const { return pool != Pool::None; }
   friend bool operator==(const Grant&, const Grant&) = default;
 };
 
@@ -58,9 +96,11 @@ struct Workload {
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 
-const char* to_string(Pool pool);  // "guarantee", "besteffort", "shared"
+const char* to_string(Pool pool);  // "none", "guarantee", "besteffort", "shared"
 std::optional<Pool> parse_pool(std::string_view name);
 
+std::vector<store::FrequencyRecord> to_records(const std::map<CpuId, pstate::Knobs>& frequencies);
+std::map<CpuId, pstate::Knobs> frequencies_of(const std::vector<store::FrequencyRecord>& records);
 store::WorkloadRecord to_record(const Workload& workload);
 // ErrorCode::Store if a row makes no sense (unknown pool, CPU list that does not parse).
 Result<Workload> from_record(const store::WorkloadRecord& record);

@@ -15,6 +15,7 @@ Baselines from_records(const store::Baselines& records) {
   Baselines baselines;
   for (const auto& [clos, cache, ways] : records.ways) baselines.ways[clos][cache] = ways;
   for (const auto& [cpu, clos] : records.cpus) baselines.cpus[cpu] = clos;
+  baselines.frequencies = frequencies_of(records.frequencies);
   return baselines;
 }
 
@@ -23,11 +24,24 @@ void add_baselines(store::Change& change, const Baselines& added) {
     for (const auto& [cache, ways] : caches) change.ways_baselines.push_back({clos, cache, ways});
   }
   for (const auto& [cpu, clos] : added.cpus) change.cpu_baselines.push_back({cpu, clos});
+  change.frequency_baselines = to_records(added.frequencies);
 }
 
 void merge(Baselines& baselines, const Baselines& added) {
   for (const auto& [clos, caches] : added.ways) baselines.ways[clos].insert(caches.begin(), caches.end());
   baselines.cpus.insert(added.cpus.begin(), added.cpus.end());
+  baselines.frequencies.insert(added.frequencies.begin(), added.frequencies.end());
+}
+
+bool owns_class_of(const NodeState& state, CpuId cpu) {
+  const Workload* owner = owner_of(state, cpu);
+  return owner != nullptr && owner->grant.has_class();
+}
+
+CpuSet cpus_of(const std::map<CpuId, pstate::Knobs>& frequencies) {
+  CpuSet cpus;
+  for (const auto& [cpu, knobs] : frequencies) cpus.add(cpu);
+  return cpus;
 }
 
 }  // namespace
@@ -72,7 +86,7 @@ Result<void> Writer::recover() {
     return {};
   }
   state_.observed = std::move(*observed);
-  const Result<void> converged = claim(state_).and_then([&] { return converge(state_); });
+  const Result<void> converged = claim(state_).and_then([&] { return converge(state_, Scope::All); });
   if (!converged) note_hardware_problem(converged.error());
   return {};
 }
@@ -94,8 +108,8 @@ Result<plan::Workloads> Writer::plan_on_fresh_ground(const Command& command) {
   if (!planned) return planned;
   NodeState wanted = state_;
   wanted.workloads = *planned;
-  const Baselines cold = unclaimed(setting_of(wanted), state_.baselines, state_.observed);
-  if (cold == Baselines{}) return planned;
+  const Setting setting = setting_of(wanted);
+  if (unclaimed(wanted, setting) == Baselines{} && unseen(wanted, setting).empty()) return planned;
   Result<Observed> observed = hardware_.observe();
   if (!observed) return Failure(observed.error());
   if (*observed == state_.observed) return planned;
@@ -104,7 +118,15 @@ Result<plan::Workloads> Writer::plan_on_fresh_ground(const Command& command) {
 }
 
 Result<void> Writer::claim(const NodeState& wanted) {
-  const Baselines added = unclaimed(setting_of(wanted), state_.baselines, state_.observed);
+  NodeState claiming = wanted;
+  claiming.baselines = state_.baselines;
+  claiming.observed = state_.observed;
+  const Setting setting = setting_of(claiming);
+  // What could not be put back is not touched.
+  if (const CpuSet cpus = unseen(claiming, setting); !cpus.empty()) {
+    return fail(ErrorCode::Hardware, "the frequency of CPU " + cpus.to_string() + " cannot be read now; try again");
+  }
+  const Baselines added = unclaimed(claiming, setting);
   if (added == Baselines{}) return {};
   const NodeState before = state_;
   merge(state_.baselines, added);
@@ -116,23 +138,54 @@ Result<void> Writer::claim(const NodeState& wanted) {
   return commit(std::move(change), before);
 }
 
-Result<void> Writer::converge(const NodeState& wanted) {
+Result<void> Writer::converge(const NodeState& wanted, Scope scope) {
   NodeState claimed = wanted;
   claimed.baselines = state_.baselines;
-  const Setting setting = setting_of(claimed);
-  const Result<void> converged = hardware_.converge(setting);
-  settled_ = converged.has_value();
-  if (!converged) return converged;
+  Setting setting = setting_of(claimed);
+  if (scope == Scope::Changes) setting = changes(std::move(setting), setting_of(state_));
+  const Result<CpuSet> left = hardware_.converge(setting);
+  settled_ = left.has_value();
+  if (!left) return Failure(left.error());
+  for (const CpuId cpu : left->members()) {
+    setting.pstate.cpus.erase(cpu);
+    if (setting.pstate.put_back.erase(cpu) > 0) note_owed(cpu);
+  }
+  for (const auto& [cpu, before] : setting.pstate.put_back) owed_.remove(cpu);
+  note_absent_cpus();
   state_.observed = overlaid(std::move(state_.observed), setting);
   state_.health.hardware_problem.clear();
   return {};
 }
 
+void Writer::note_owed(CpuId cpu) {
+  if (owed_.contains(cpu)) return;
+  owed_.add(cpu);
+  if (!state_.facts.rdt.online.contains(cpu)) return;
+  log::warning("FREQUENCY_OWED", "a CPU does not take the frequency it had before; it is tried again at each look",
+               {{"CPU", std::to_string(cpu.value)}});
+}
+
+// What was put back and belongs to nobody is no longer ours: others may change it, and it is not written again.
+std::vector<CpuId> Writer::drop_settled_baselines() {
+  std::vector<CpuId> dropped;
+  for (const auto& [cpu, before] : setting_of(state_).pstate.put_back) {
+    if (!owed_.contains(cpu)) dropped.push_back(cpu);
+  }
+  for (const CpuId cpu : dropped) state_.baselines.frequencies.erase(cpu);
+  return dropped;
+}
+
 void Writer::converge_back() {
-  const Result<void> converged = converge(state_);
+  const Result<void> converged = converge(state_, Scope::All);
   if (converged) return;
   note_hardware_problem(converged.error());
   if (Result<Observed> observed = hardware_.observe()) state_.observed = std::move(*observed);
+}
+
+void Writer::note_absent_cpus() {
+  for (const auto& [cpu, before] : state_.baselines.frequencies) {
+    if (!state_.facts.pstate.cpus.contains(cpu)) owed_.add(cpu);
+  }
 }
 
 Result<WorkloadId> Writer::apply_one(const Command& command) {
@@ -146,7 +199,7 @@ Result<WorkloadId> Writer::apply_one(const Command& command) {
   NodeState wanted = state_;
   wanted.workloads = std::move(*planned);
   if (const Result<void> claimed = claim(wanted); !claimed) return Failure(claimed.error());
-  if (const Result<void> converged = converge(wanted); !converged) {
+  if (const Result<void> converged = converge(wanted, Scope::Changes); !converged) {
     log::error("CONVERGE_FAILED", converged.error().message, {{"DETAIL", converged.error().detail}});
     converge_back();
     return Failure(converged.error());
@@ -226,6 +279,7 @@ Result<void> Writer::commit_workloads(const NodeState& before) {
   // Claims made by commands of this batch are on disk whatever becomes of the workloads.
   NodeState undone = state_;
   undone.workloads = before.workloads;
+  change.dropped_frequency_baselines = drop_settled_baselines();
   return commit(std::move(change), undone);
 }
 
@@ -316,7 +370,7 @@ void Writer::let_go_of_unused(const Setting& wanted) {
     if (kept.ways[clos].empty()) kept.ways.erase(clos);
   }
   for (const auto& [cpu, home] : unused.rdt.cpus) {
-    if (owner_of(state_, cpu) != nullptr) continue;
+    if (owns_class_of(state_, cpu)) continue;
     const auto group = state_.observed.rdt.classes.find(home);
     if (group == state_.observed.rdt.classes.end() || !group->second.cpus.contains(cpu)) kept.cpus.erase(cpu);
   }
@@ -333,6 +387,39 @@ void Writer::let_go_of_unused(const Setting& wanted) {
   [[maybe_unused]] const Result<void> committed = commit(std::move(change), before);
 }
 
+// Those that were owed and have taken what they had.
+void Writer::forget_settled() {
+  const NodeState before = state_;
+  store::Change change;
+  change.next_id = next_id_;
+  change.dropped_frequency_baselines = drop_settled_baselines();
+  if (change.dropped_frequency_baselines.empty()) return;
+  // If it is not stored they are put back once more, and the next turn tries again.
+  [[maybe_unused]] const Result<void> committed = commit(std::move(change), before);
+}
+
+bool Writer::adapt() {
+  const std::map<CpuId, BranchMissThreshold> monitored = monitored_cpus(state_);
+  CpuSet cpus;
+  for (const auto& [cpu, threshold] : monitored) cpus.add(cpu);
+  const bool was_counting = !state_.paces.empty();
+  if (cpus.empty() && !was_counting) return false;
+  const std::map<CpuId, pstate::BranchCounts> counted = hardware_.count_branches(cpus);
+  std::map<CpuId, plan::BranchControl> paces;
+  bool somebody_moves = false;
+  for (const auto& [cpu, threshold] : monitored) {
+    const auto before = state_.paces.find(cpu);
+    const plan::BranchControl control = before == state_.paces.end() ? plan::BranchControl{} : before->second;
+    const auto found = counted.find(cpu);
+    const auto now = found == counted.end() ? std::nullopt : std::optional(found->second);
+    paces[cpu] = plan::next(control, threshold, now, clock_.steady());
+    somebody_moves = somebody_moves || paces[cpu].pace != control.pace;
+  }
+  state_.paces = std::move(paces);
+  if (somebody_moves) converge_back();
+  return true;
+}
+
 void Writer::repair() {
   if (before_unknown_ && !resolve_unknown()) return;
   const std::string boot_id = state_.facts.boot_id;
@@ -344,17 +431,20 @@ void Writer::repair() {
   }
   state_.observed = std::move(*observed);
   if (state_.facts.boot_id != boot_id) state_.baselines = {};
+  note_absent_cpus();
+  state_.current = hardware_.current_frequencies(cpus_of(setting_of(state_).pstate.cpus));
   // What a failed write of ours left behind looks like somebody's change, but is ours to mend.
   if (settled_ && !differences(setting_of(state_), state_.observed).empty()) let_go_of_unused(setting_of(state_));
   const std::vector<std::string> drifted = differences(setting_of(state_), state_.observed);
-  const bool cold = unclaimed(setting_of(state_), state_.baselines, state_.observed) != Baselines{};
-  if (drifted.empty() && !cold) {
+  const bool is_cold = unclaimed(state_, setting_of(state_)) != Baselines{};
+  if (drifted.empty() && !is_cold && owed_.empty()) {
     settled_ = true;
     state_.health.hardware_problem.clear();
     return;
   }
-  const Result<void> converged = claim(state_).and_then([&] { return converge(state_); });
+  const Result<void> converged = claim(state_).and_then([&] { return converge(state_, Scope::All); });
   if (!converged) return note_hardware_problem(converged.error());
+  forget_settled();
   if (drifted.empty()) return;
   state_.health.drift_repairs += drifted.size();
   log::warning("DRIFT_REPAIRED", "others changed what workloads were granted; it was put back",

@@ -34,6 +34,8 @@ class Writer {
   // Drift and hotplug: puts back what others changed under our workloads, lets go of what they took while we did not
   // need it, and tries again what failed before.
   void repair();
+  // Looks at the branches of monitored CPUs and moves those that must go faster or slower. False if there are none.
+  bool adapt();
 
   const NodeState& state() const { return state_; }
 
@@ -42,7 +44,9 @@ class Writer {
   Result<plan::Workloads> plan(const Command& command);
   Result<plan::Workloads> plan_on_fresh_ground(const Command& command);
   Result<void> claim(const NodeState& wanted);
-  Result<void> converge(const NodeState& wanted);
+  // Changes: of frequencies only what differs from those of now.
+  enum class Scope { All, Changes };
+  Result<void> converge(const NodeState& wanted, Scope scope);
   void converge_back();
   Result<WorkloadId> apply_one(const Command& command);
   std::vector<Result<Workload>> all_frozen(std::vector<Result<Workload>> outcomes, const NodeState& before);
@@ -51,6 +55,10 @@ class Writer {
   Result<void> resolve_unknown();
   void let_go_of_unused(const Setting& wanted);
   void note_hardware_problem(const Error& error);
+  void note_absent_cpus();
+  void note_owed(CpuId cpu);
+  std::vector<CpuId> drop_settled_baselines();
+  void forget_settled();
 
   Hardware& hardware_;
   store::Store& store_;
@@ -61,6 +69,8 @@ class Writer {
   uint64_t next_id_ = 1;
   // Whether the hardware took the last setting whole, so that what differs from it since is somebody else's doing.
   bool settled_ = true;
+  // CPUs whose frequency is ours to put back, and that were not there to take it.
+  CpuSet owed_;
   // The state before a commit whose outcome is unknown; while it is set, nothing is written.
   std::optional<NodeState> before_unknown_;
   std::optional<NodeState> after_unknown_;

@@ -1,6 +1,7 @@
 #include "store/read_records.h"
 
 #include <limits>
+#include <optional>
 #include <utility>
 
 namespace nrd::store {
@@ -41,6 +42,28 @@ class Reader {
     return static_cast<uint32_t>(value);
   }
 
+  std::optional<uint32_t> optional_u32(const Statement& row, int column) {
+    return row.is_null(column) ? std::nullopt : std::optional(u32(row, column));
+  }
+
+  // Of the columns cpu, min_khz, max_khz, governor, epp, from `first` on.
+  FrequencyRecord frequency(const Statement& row, int first) {
+    return {CpuId{u32(row, first)}, KHz{u32(row, first + 1)}, KHz{u32(row, first + 2)}, row.text(first + 3),
+            row.text(first + 4)};
+  }
+
+  FrequencyRequestRecord frequency_request(const Statement& row) {
+    return {.unit = row.text(1),
+            .min = optional_u32(row, 2),
+            .max = optional_u32(row, 3),
+            .governor = row.text(4),
+            .epp = row.text(5),
+            .turbo = row.integer(6) != 0,
+            .allows_shared_domain = row.integer(7) != 0,
+            .threshold = row.is_null(8) ? std::nullopt : std::optional(row.real(8)),
+            .is_monitored = row.integer(9) != 0};
+  }
+
   void read_node() {
     unsigned rows = 0;
     each_row("SELECT revision, next_id, boot_id FROM node", [&](const Statement& row) {
@@ -65,6 +88,8 @@ class Reader {
                                         .pool = row.text(5),
                                         .clos = ClosId{u32(row, 6)},
                                         .ways = {},
+                                        .frequency = {},
+                                        .frequencies = {},
                                         .created = from_ms(row.integer(7)),
                                         .updated = from_ms(row.integer(8))});
         });
@@ -82,6 +107,16 @@ class Reader {
     each_row("SELECT workload, cache, ways FROM workload_ways", [&](const Statement& row) {
       if (WorkloadRecord* workload = owner(row)) workload->ways[CacheId{u32(row, 1)}] = WayMask(u32(row, 2));
     });
+    each_row(
+        "SELECT workload, unit, min, max, governor, epp, turbo, allows_shared_domain, threshold,"
+        " is_monitored FROM workload_frequency_request",
+        [&](const Statement& row) {
+          if (WorkloadRecord* workload = owner(row)) workload->frequency = frequency_request(row);
+        });
+    each_row("SELECT workload, cpu, min_khz, max_khz, governor, epp FROM workload_frequency ORDER BY workload, cpu",
+             [&](const Statement& row) {
+               if (WorkloadRecord* workload = owner(row)) workload->frequencies.push_back(frequency(row, 1));
+             });
     for (const WorkloadRecord& workload : records_.workloads) {
       if (!makes_sense(workload, records_.next_id)) complain("workload " + std::to_string(workload.id.value));
     }
@@ -94,6 +129,8 @@ class Reader {
     each_row("SELECT cpu, clos FROM cpu_baseline ORDER BY cpu", [&](const Statement& row) {
       records_.baselines.cpus.push_back({CpuId{u32(row, 0)}, ClosId{u32(row, 1)}});
     });
+    each_row("SELECT cpu, min_khz, max_khz, governor, epp FROM frequency_baseline ORDER BY cpu",
+             [&](const Statement& row) { records_.baselines.frequencies.push_back(frequency(row, 0)); });
   }
 
   Connection& connection_;

@@ -4,26 +4,54 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/units.h"
 #include "base/way_mask.h"
 
 namespace nrd::store {
 
 using Time = std::chrono::sys_time<std::chrono::milliseconds>;  // UTC
 
+// A window that was asked for.
+struct FrequencyRequestRecord {
+  std::string unit;  // "ratio", "mhz"
+  std::optional<uint32_t> min;
+  std::optional<uint32_t> max;
+  std::string governor;  // empty: not asked for
+  std::string epp;
+  bool turbo = true;
+  bool allows_shared_domain = false;
+  std::optional<double> threshold;  // branch misses in percent of hits
+  bool is_monitored = true;
+  friend bool operator==(const FrequencyRequestRecord&, const FrequencyRequestRecord&) = default;
+};
+
+// What one CPU was granted, or was set to before nrd touched it for the first time since boot.
+struct FrequencyRecord {
+  CpuId cpu;
+  KHz min;
+  KHz max;
+  std::string governor;
+  std::string epp;
+  friend bool operator==(const FrequencyRecord&, const FrequencyRecord&) = default;
+};
+
 struct WorkloadRecord {
   WorkloadId id;
   std::string uuid;                   // empty: none was given
   std::string origin;                 // "REST"
   std::vector<std::string> core_ids;  // as the client wrote them, in order
-  uint32_t max_ways = 0;              // asked for
+  uint32_t max_ways = 0;              // asked for; without a pool both are 0
   uint32_t min_ways = 0;
-  std::string pool;  // granted: "guarantee", "besteffort", "shared"
+  std::string pool;  // granted: "none", "guarantee", "besteffort", "shared"
   ClosId clos;
   std::map<CacheId, WayMask> ways;  // granted, only the caches its CPUs touch
+  std::optional<FrequencyRequestRecord> frequency;
+  std::vector<FrequencyRecord> frequencies;  // granted, ordered by CPU
   Time created;
   Time updated;
   friend bool operator==(const WorkloadRecord&, const WorkloadRecord&) = default;
@@ -42,9 +70,10 @@ struct CpuBaseline {
   friend bool operator==(const CpuBaseline&, const CpuBaseline&) = default;
 };
 struct Baselines {
-  std::string boot_id;             // of the boot they were read in; another boot's are worth nothing
-  std::vector<WaysBaseline> ways;  // ordered by class, cache
-  std::vector<CpuBaseline> cpus;   // ordered by CPU
+  std::string boot_id;                       // of the boot they were read in; another boot's are worth nothing
+  std::vector<WaysBaseline> ways;            // ordered by class, cache
+  std::vector<CpuBaseline> cpus;             // ordered by CPU
+  std::vector<FrequencyRecord> frequencies;  // ordered by CPU
   friend bool operator==(const Baselines&, const Baselines&) = default;
 };
 
@@ -64,8 +93,10 @@ struct Change {
   std::vector<WorkloadId> removed;
   // Baselines of a new boot: all old ones are dropped first. Empty: keep those there are.
   std::string new_boot_id;
-  std::vector<WaysBaseline> ways_baselines;  // added
-  std::vector<CpuBaseline> cpu_baselines;    // added
+  std::vector<WaysBaseline> ways_baselines;          // added
+  std::vector<CpuBaseline> cpu_baselines;            // added
+  std::vector<FrequencyRecord> frequency_baselines;  // added
+  std::vector<CpuId> dropped_frequency_baselines;    // before those are added
 };
 
 }  // namespace nrd::store

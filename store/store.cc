@@ -36,7 +36,7 @@ int64_t to_ms(Time time) { return time.time_since_epoch().count(); }
 // The statements of commit(), kept prepared.
 struct Statements {
   Statement begin, commit, rollback, node, drop_ways, drop_cpus, ways_baseline, cpu_baseline, remove, put, core_id,
-      ways;
+      ways, drop_frequencies, drop_frequency, frequency_baseline, frequency_request, frequency;
 
   SqlError prepare(Connection& connection) {
     const std::pair<Statement*, const char*> all[] = {
@@ -54,13 +54,38 @@ struct Statements {
          "INSERT INTO workload (id, uuid, origin, max_ways, min_ways, pool, clos, created_ms, updated_ms)"
          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
         {&core_id, "INSERT INTO workload_core_ids (workload, position, item) VALUES (?, ?, ?)"},
-        {&ways, "INSERT INTO workload_ways (workload, cache, ways) VALUES (?, ?, ?)"}};
+        {&ways, "INSERT INTO workload_ways (workload, cache, ways) VALUES (?, ?, ?)"},
+        {&drop_frequencies, "DELETE FROM frequency_baseline"},
+        {&drop_frequency, "DELETE FROM frequency_baseline WHERE cpu = ?"},
+        {&frequency_baseline,
+         "INSERT INTO frequency_baseline (cpu, min_khz, max_khz, governor, epp) VALUES (?, ?, ?, ?, ?)"},
+        {&frequency_request,
+         "INSERT INTO workload_frequency_request (workload, unit, min, max, governor, epp, turbo, allows_shared_domain,"
+         " threshold, is_monitored) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+        {&frequency,
+         "INSERT INTO workload_frequency (cpu, min_khz, max_khz, governor, epp, workload) VALUES (?, ?, ?, ?, ?, ?)"}};
     for (const auto& [statement, sql] : all) {
       if (SqlError error = connection.prepare(sql, *statement); !error.ok()) return error;
     }
     return {};
   }
 };
+
+Statement& bind(Statement& statement, const FrequencyRecord& frequency) {
+  return statement.bind(1, frequency.cpu.value)
+      .bind(2, frequency.min.value)
+      .bind(3, frequency.max.value)
+      .bind(4, frequency.governor)
+      .bind(5, frequency.epp);
+}
+
+void bind_optional(Statement& statement, int index, const std::optional<uint32_t>& value) {
+  if (value) {
+    statement.bind(index, *value);
+  } else {
+    statement.bind_null(index);
+  }
+}
 
 class SqliteStore final : public Store {
  public:
@@ -85,6 +110,7 @@ class SqliteStore final : public Store {
   SqlError write_all(const Change& change);
   SqlError write_baselines(const Change& change);
   SqlError write_workload(const WorkloadRecord& workload);
+  SqlError write_request(int64_t workload, const FrequencyRequestRecord& request);
   void fold_log();
 
   const std::string directory_;
@@ -137,7 +163,7 @@ Result<Records> SqliteStore::load() { return read_records(connection_, path_); }
 
 SqlError SqliteStore::write_baselines(const Change& change) {
   if (!change.new_boot_id.empty()) {
-    for (Statement* drop : {&statements_.drop_ways, &statements_.drop_cpus}) {
+    for (Statement* drop : {&statements_.drop_ways, &statements_.drop_cpus, &statements_.drop_frequencies}) {
       if (SqlError error = drop->run(); !error.ok()) return error;
     }
   }
@@ -147,6 +173,14 @@ SqlError SqliteStore::write_baselines(const Change& change) {
   }
   for (const auto& [cpu, clos] : change.cpu_baselines) {
     SqlError error = statements_.cpu_baseline.bind(1, cpu.value).bind(2, clos.value).run();
+    if (!error.ok()) return error;
+  }
+  for (const CpuId cpu : change.dropped_frequency_baselines) {
+    SqlError error = statements_.drop_frequency.bind(1, cpu.value).run();
+    if (!error.ok()) return error;
+  }
+  for (const FrequencyRecord& frequency : change.frequency_baselines) {
+    SqlError error = bind(statements_.frequency_baseline, frequency).run();
     if (!error.ok()) return error;
   }
   return {};
@@ -167,7 +201,29 @@ SqlError SqliteStore::write_workload(const WorkloadRecord& workload) {
     SqlError error = statements_.ways.bind(1, id).bind(2, cache.value).bind(3, ways.bits()).run();
     if (!error.ok()) return error;
   }
+  if (workload.frequency) {
+    SqlError error = write_request(id, *workload.frequency);
+    if (!error.ok()) return error;
+  }
+  for (const FrequencyRecord& frequency : workload.frequencies) {
+    SqlError error = bind(statements_.frequency, frequency).bind(6, id).run();
+    if (!error.ok()) return error;
+  }
   return {};
+}
+
+SqlError SqliteStore::write_request(int64_t workload, const FrequencyRequestRecord& request) {
+  Statement& put = statements_.frequency_request.bind(1, workload).bind(2, request.unit);
+  bind_optional(put, 3, request.min);
+  bind_optional(put, 4, request.max);
+  put.bind(5, request.governor).bind(6, request.epp);
+  put.bind(7, request.turbo ? 1 : 0).bind(8, request.allows_shared_domain ? 1 : 0);
+  if (request.threshold) {
+    put.bind_real(9, *request.threshold);
+  } else {
+    put.bind_null(9);
+  }
+  return put.bind(10, request.is_monitored ? 1 : 0).run();
 }
 
 SqlError SqliteStore::write_all(const Change& change) {

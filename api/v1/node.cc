@@ -51,7 +51,9 @@ void render_layout(json::Writer& w, const std::optional<Layout>& layout) {
 // In use: the root class, those of workloads, and those that others made or use.
 void render_classes(json::Writer& w, const NodeState& state) {
   std::set<ClosId> used{ClosId{0}};
-  for (const auto& [id, workload] : state.workloads) used.insert(workload.grant.clos);
+  for (const auto& [id, workload] : state.workloads) {
+    if (workload.grant.has_class()) used.insert(workload.grant.clos);
+  }
   for (const auto& [clos, group] : state.observed.rdt.classes) {
     if (!is_class_unused(state, clos)) used.insert(clos);
   }

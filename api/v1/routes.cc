@@ -9,6 +9,7 @@
 #include "api/v1/health.h"
 #include "api/v1/node.h"
 #include "api/v1/problem.h"
+#include "api/v1/pstate.h"
 #include "api/v1/rmd.h"
 #include "api/v1/workloads.h"
 
@@ -29,6 +30,8 @@ constexpr Route kRoutes[] = {
     {"PATCH", "/v1/workloads/{id}", patch_workload},
     {"DELETE", "/v1/workloads/{id}", delete_workload},
     {"GET", "/v1/node", show_node},
+    {"GET", "/v1/pstate", list_pstates},
+    {"GET", "/v1/pstate/{id}", show_pstate},
     {"GET", "/v1/health", show_health},
 };
 

@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "api/v1/nearest.h"
+#include "api/v1/expect.h"
+#include "api/v1/frequency_json.h"
 #include "api/v1/rmd.h"
 #include "base/control.h"
 
@@ -19,7 +20,6 @@ using json::Value;
 
 constexpr size_t kMaxCoreIds = CpuSet::kMaxCpus;
 constexpr size_t kMaxUuid = 256;
-constexpr size_t kQuoted = 40;  // bytes of the client's text in a message
 constexpr std::string_view kCacheExample = "an object such as {\"max\": 2, \"min\": 2}";
 constexpr std::string_view kCoresExample = "a list of CPUs such as [\"0\", \"1-3\"]";
 
@@ -47,60 +47,17 @@ constexpr std::array kKeys = {
     Key{"cos_name", Use::Text, Use::Text},
     Key{"rdt", Use::Read, Use::Read},
     Key{"cache", Use::Read, Use::Read},
-    Key{"pstate", Use::NotYet, Use::NotYet, "P-states are not supported"},
-    Key{"plugins", Use::NotYet, Use::NotYet, "plugins are not supported"},
+    Key{"pstate", Use::Read, Use::Read},
+    Key{"plugins", Use::Read, Use::Read},
     Key{"uuid", Use::Read, Use::Text},
     Key{"origin", Use::Text, Use::Text},
     Key{"backend_plugin_info", Use::NotYet, Use::NotYet, "plugins are not supported"},
     Key{"pool", Use::ReadOnly, Use::Ignored, "the pool follows from max and min of cache and cannot be given"},
     Key{"granted_ways", Use::ReadOnly, Use::Ignored, "the ways are chosen by the service and cannot be given"},
+    Key{"granted_frequencies", Use::ReadOnly, Use::Ignored, "what was granted follows from pstate and cannot be given"},
     Key{"created", Use::ReadOnly, Use::Ignored, "the time is set by the service and cannot be given"},
     Key{"updated", Use::ReadOnly, Use::Ignored, "the time is set by the service and cannot be given"},
 };
-
-// "", {}, [], 0 and null are what encoders write for a field that nobody set.
-bool says_nothing(const Value& value) {
-  switch (value.kind()) {
-    case Value::Kind::Null: return true;
-    case Value::Kind::Bool: return false;
-    case Value::Kind::Number: return value.as_double() == 0.0;
-    case Value::Kind::String: return value.as_string()->empty();
-    case Value::Kind::Array: return value.items().empty();
-    case Value::Kind::Object:
-      return std::all_of(value.members().begin(), value.members().end(),
-                         [](const json::Member& member) { return says_nothing(member.value); });
-  }
-  return false;
-}
-
-std::string shown(const Value& value) {
-  if (const std::string* text = value.as_string()) return json::quoted(*text, kQuoted);
-  if (const std::string* literal = value.literal()) return literal->substr(0, kQuoted);
-  return json::name_of(value.kind());
-}
-
-Failure wrong_type(std::string field, const Value& value, std::string_view expected) {
-  return fail_at(ErrorCode::BadRequest, std::move(field),
-                 "expected " + std::string(expected) + ", found " + json::name_of(value.kind()), std::string(expected));
-}
-
-Result<void> require_object(const std::string& field, const Value& value, std::string_view expected) {
-  if (!value.is_object()) return wrong_type(field, value, expected);
-  return {};
-}
-
-Failure unknown_key(std::string_view parent, const std::string& key, const std::vector<std::string_view>& known) {
-  const std::string guess(nearest(key, known));
-  return fail_at(ErrorCode::BadRequest, json::pointer(parent, key.substr(0, kQuoted)),
-                 "unknown key " + json::quoted(key, kQuoted) + "; the nearest known one is \"" + guess + "\"", guess);
-}
-
-Result<void> check_keys(const Value& object, std::string_view parent, const std::vector<std::string_view>& known) {
-  for (const json::Member& member : object.members()) {
-    if (std::find(known.begin(), known.end(), member.key) == known.end()) return unknown_key(parent, member.key, known);
-  }
-  return {};
-}
 
 Result<void> check_member(const json::Member& member, const Key& key, Use use) {
   const std::string field = json::pointer("", member.key);
@@ -238,15 +195,18 @@ Result<Spec> parse_spec(const Value& body) {
   if (!cores) return Failure(cores.error());
   const Result<Cache> cache = parse_caches(body);
   if (!cache) return Failure(cache.error());
-  if (cache->empty()) return rmd::no_parameters();
-  if (!cache->max || !cache->min) return rmd::half_a_cache();
+  if (cache->max.has_value() != cache->min.has_value()) return rmd::half_a_cache();
+  Result<FrequencyWish> frequency = parse_frequency(body);
+  if (!frequency) return Failure(frequency.error());
+  if (cache->empty() && !frequency->request) return rmd::no_parameters();
   const Value* given = body.find("uuid");
   Result<std::string> uuid = given ? parse_uuid(*given) : std::string();
   if (!uuid) return Failure(uuid.error());
   return Spec{.uuid = std::move(*uuid),
               .core_ids = std::move(cores->ids),
               .cpus = std::move(cores->cpus),
-              .cache = {.max = *cache->max, .min = *cache->min}};
+              .cache = cache->max ? std::optional(CacheRequest{.max = *cache->max, .min = *cache->min}) : std::nullopt,
+              .frequency = std::move(frequency->request)};
 }
 
 Result<SpecPatch> parse_patch(const Value& body) {
@@ -262,16 +222,23 @@ Result<SpecPatch> parse_patch(const Value& body) {
   if (!cache) return Failure(cache.error());
   patch.max = cache->max;
   patch.min = cache->min;
+  Result<FrequencyWish> frequency = parse_frequency(body);
+  if (!frequency) return Failure(frequency.error());
+  if (frequency->is_named) patch.frequency = std::move(frequency->request);
   return patch;
 }
 
 Shape shape_of(const Value& body) {
-  const Value* rdt = body.find("rdt");
-  return !body.find("cache") && rdt && rdt->find("cache") ? Shape::Nested : Shape::TopLevel;
+  const auto is_nested = [&body](std::string_view key, std::string_view parent) {
+    const Value* outer = body.find(parent);
+    return !body.find(key) && outer && outer->find(key);
+  };
+  return {.has_nested_cache = is_nested("cache", "rdt"), .has_nested_pstate = is_nested("pstate", "plugins")};
 }
 
 Error pointing_into(Shape shape, Error error) {
-  if (shape == Shape::Nested && error.field.starts_with("/cache")) error.field.insert(0, "/rdt");
+  if (shape.has_nested_cache && error.field.starts_with("/cache")) error.field.insert(0, "/rdt");
+  if (shape.has_nested_pstate && error.field.starts_with("/pstate")) error.field.insert(0, "/plugins");
   return error;
 }
 
@@ -299,8 +266,10 @@ std::string render(Time time) {
 void render(json::Writer& w, const NodeState& state, const Workload& workload) {
   const auto cache = [&] {
     w.key("cache").begin_object();
-    w.key("max").number(workload.spec.cache.max);
-    w.key("min").number(workload.spec.cache.min);
+    if (workload.spec.cache) {
+      w.key("max").number(workload.spec.cache->max);
+      w.key("min").number(workload.spec.cache->min);
+    }
     w.end_object();
   };
   w.begin_object();
@@ -311,15 +280,17 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload) {
   w.end_array();
   // "Failed" is rare and true: somebody changed the hardware behind our back, or it did not take its setting at start.
   w.key("status").string(is_applied(state, workload) ? "Successful" : "Failed");
-  w.key("cos_name").string(cos_name(workload.grant.clos));
+  w.key("cos_name").string(workload.grant.has_class() ? cos_name(workload.grant.clos) : "");
   w.key("rdt").begin_object();
   cache();
   w.key("mba").begin_object().end_object();
   w.end_object();
   if (!workload.spec.uuid.empty()) w.key("uuid").string(workload.spec.uuid);
   w.key("origin").string("REST");
+  render_plugins(w, workload);
   // The older shape, then our own.
   cache();
+  render_frequency(w, workload);
   w.key("pool").string(to_string(workload.grant.pool));
   w.key("granted_ways").begin_object();
   for (const auto& [id, ways] : workload.grant.ways) {
@@ -327,6 +298,7 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload) {
     render(w, ways);
   }
   w.end_object();
+  render_granted_frequencies(w, workload);
   w.key("created").string(render(workload.created));
   w.key("updated").string(render(workload.updated));
   w.end_object();

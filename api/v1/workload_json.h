@@ -17,7 +17,11 @@
 
 namespace nrd::v1 {
 
-enum class Shape { TopLevel, Nested };  // where the client wrote `cache`
+// Where the client wrote it.
+struct Shape {
+  bool has_nested_cache = false;   // in `rdt`
+  bool has_nested_pstate = false;  // in `plugins`
+};
 
 // Body of a POST.
 Result<Spec> parse_spec(const json::Value& body);

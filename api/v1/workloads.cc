@@ -33,7 +33,7 @@ http::Response no_such_workload(ErrorStyle style) {
 struct Pending {
   http::Reply reply;
   ErrorStyle style;
-  Shape shape = Shape::TopLevel;
+  Shape shape{};
   std::string uuid = {};
 };
 

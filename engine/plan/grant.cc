@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/plan/frequencies.h"
 #include "engine/plan/spec.h"
 
 namespace nrd::plan {
@@ -37,7 +38,7 @@ Result<ClosId> choose_class(const NodeState& state, const Workloads& workloads, 
   std::set<ClosId> used;
   for (const auto& [id, workload] : workloads) {
     if (pool == Pool::Shared && workload.grant.pool == Pool::Shared) return workload.grant.clos;
-    used.insert(workload.grant.clos);
+    if (workload.grant.has_class()) used.insert(workload.grant.clos);
   }
   const unsigned classes = state.facts.rdt.l3_cat->classes;
   for (unsigned i = 2; i < classes + 1; ++i) {
@@ -51,7 +52,7 @@ Result<ClosId> choose_class(const NodeState& state, const Workloads& workloads, 
 
 Result<void> grant_guarantee(const NodeState& state, Workloads& workloads, Workload& workload, CacheId cache,
                              const Grant& before) {
-  const unsigned count = workload.spec.cache.max;
+  const unsigned count = workload.spec.cache->max;
   const WayMask free = state.layout->guarantee - held(state, workloads, cache, {workload.id});
   const auto old = before.ways.find(cache);
   if (before.pool == Pool::Guarantee && old != before.ways.end() && old->second.count() == count) {
@@ -119,8 +120,8 @@ Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, Cac
   for (const WorkloadId id : members) {
     const Workload& member = workloads.at(id);
     const auto granted = member.grant.ways.find(cache);
-    demands.push_back({.min = member.spec.cache.min,
-                       .max = member.spec.cache.max,
+    demands.push_back({.min = member.spec.cache->min,
+                       .max = member.spec.cache->max,
                        .now = granted == member.grant.ways.end() ? 0 : granted->second.count()});
   }
   const auto ways = share_ways(room.count(), demands, shrink);
@@ -132,7 +133,7 @@ Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, Cac
     }
     const unsigned left = others < room.count() ? room.count() - others : 0;
     return not_enough(cache, "/cache/min",
-                      "needs at least " + std::to_string(newcomer ? workloads.at(*newcomer).spec.cache.min : 0) +
+                      "needs at least " + std::to_string(newcomer ? workloads.at(*newcomer).spec.cache->min : 0) +
                           " ways" + on_cache(cache) + "; the best-effort workloads there leave " + std::to_string(left),
                       "at most " + std::to_string(left));
   }
@@ -154,16 +155,16 @@ void grow_back(const NodeState& state, Workloads& workloads, const std::set<Cach
 }
 
 // Gives `workload` its ways on every cache it touches; `before` is what it had.
-Result<Workloads> grant(const NodeState& state, Workloads workloads, Workload workload, const Grant& before,
-                        Shrink shrink) {
-  const Pool pool = *pool_of(workload.spec.cache);
+Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Workload workload, const Grant& before,
+                             Shrink shrink) {
+  const Pool pool = *pool_of(*workload.spec.cache);
   const std::set<CacheId> touched = caches_of(state.facts.rdt, workload.spec.cpus);
-  workload.grant = {.pool = pool, .clos = {}, .ways = {}};
+  workload.grant.pool = pool;
 
   // Best effort keeps its place in the order; the others choose among what is free without it.
   Workloads without = workloads;
   without.erase(workload.id);
-  const bool keeps_class = workloads.contains(workload.id) && before.pool != Pool::Shared && pool != Pool::Shared;
+  const bool keeps_class = before.has_class() && before.pool != Pool::Shared && pool != Pool::Shared;
   const Result<ClosId> clos = keeps_class ? Result<ClosId>(before.clos) : choose_class(state, without, pool);
   if (!clos) return Failure(clos.error());
   workload.grant.clos = *clos;
@@ -173,6 +174,7 @@ Result<Workloads> grant(const NodeState& state, Workloads workloads, Workload wo
     switch (pool) {
       case Pool::Guarantee: granted = grant_guarantee(state, without, workload, cache, before); break;
       case Pool::Shared: granted = grant_shared(state, without, workload, cache); break;
+      case Pool::None: break;
       case Pool::BestEffort: {
         const auto old = before.ways.find(cache);
         if (before.pool == Pool::BestEffort && old != before.ways.end()) workload.grant.ways[cache] = old->second;
@@ -196,11 +198,25 @@ Result<Workloads> grant(const NodeState& state, Workloads workloads, Workload wo
   return workloads;
 }
 
+// Gives `workload` all that it asks for; `before` is what it had.
+Result<Workloads> grant(const NodeState& state, Workload workload, const Grant& before, Shrink shrink) {
+  auto frequencies = plan_frequencies(state, workload.spec, workload.id);
+  if (!frequencies) return Failure(frequencies.error());
+  workload.grant = {.pool = Pool::None, .clos = {}, .ways = {}, .frequencies = *std::move(frequencies)};
+  if (workload.spec.cache) return grant_ways(state, state.workloads, std::move(workload), before, shrink);
+  Workloads workloads = state.workloads;
+  workloads.insert_or_assign(workload.id, std::move(workload));
+  return workloads;
+}
+
 Spec patched(Spec spec, const SpecPatch& patch) {
   if (patch.core_ids) spec.core_ids = *patch.core_ids;
   if (patch.cpus) spec.cpus = *patch.cpus;
-  spec.cache.max = patch.max.value_or(spec.cache.max);
-  spec.cache.min = patch.min.value_or(spec.cache.min);
+  if (patch.max || patch.min) {
+    const CacheRequest before = spec.cache.value_or(CacheRequest{});
+    spec.cache = CacheRequest{.max = patch.max.value_or(before.max), .min = patch.min.value_or(before.min)};
+  }
+  if (patch.frequency) spec.frequency = *patch.frequency;
   return spec;
 }
 
@@ -210,8 +226,7 @@ Failure not_found() { return fail(ErrorCode::NotFound, "there is no such workloa
 
 Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& spec, Time now, Shrink shrink) {
   if (const Result<void> checked = check(state, spec, std::nullopt); !checked) return Failure(checked.error());
-  return grant(state, state.workloads, {.id = id, .spec = spec, .grant = {}, .created = now, .updated = now}, {},
-               shrink);
+  return grant(state, {.id = id, .spec = spec, .grant = {}, .created = now, .updated = now}, {}, shrink);
 }
 
 Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& patch, Time now, Shrink shrink) {
@@ -220,9 +235,13 @@ Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& 
   Workload workload = found->second;
   workload.spec = patched(workload.spec, patch);
   if (workload.spec == found->second.spec) return state.workloads;
+  if (!workload.spec.cache && !workload.spec.frequency) {
+    return fail_at(ErrorCode::BadRequest, "/pstate", "nothing would be left that the workload asks for",
+                   "delete the workload instead");
+  }
   if (const Result<void> checked = check(state, workload.spec, id); !checked) return Failure(checked.error());
   workload.updated = now;
-  return grant(state, state.workloads, std::move(workload), found->second.grant, shrink);
+  return grant(state, std::move(workload), found->second.grant, shrink);
 }
 
 Result<Workloads> remove(const NodeState& state, WorkloadId id, Shrink shrink) {

@@ -35,15 +35,16 @@ Result<void> check_cpus_exist(const rdt::Node& node, const Spec& spec) {
   }
   CpuSet cached;
   for (const auto& [id, cpus] : node.caches) cached |= cpus;
+  const CpuSet usable = spec.cache ? node.online & cached : node.online;
   const auto refuse = [&](const CpuSet& wrong, const std::string& what) {
     return fail_at(ErrorCode::BadRequest, item_of(spec, wrong.members().front()), "CPU " + wrong.to_string() + what,
-                   "CPUs of " + (node.online & cached).to_string());
+                   "CPUs of " + usable.to_string());
   };
   if (const CpuSet unknown = spec.cpus - node.possible; !unknown.empty()) {
     return refuse(unknown, " does not exist on this node");
   }
   if (const CpuSet offline = spec.cpus - node.online; !offline.empty()) return refuse(offline, " is offline");
-  if (const CpuSet bare = spec.cpus - cached; !bare.empty()) return refuse(bare, " has no L3 cache");
+  if (const CpuSet bare = spec.cpus - cached; spec.cache && !bare.empty()) return refuse(bare, " has no L3 cache");
   return {};
 }
 
@@ -57,7 +58,11 @@ Result<void> check_cpus_free(const NodeState& state, const Spec& spec, std::opti
     owners += (owners.empty() ? "workload " : ", ") + std::to_string(id.value);
   }
   if (!conflict.empty()) return taken(conflict, owners);
+  return {};
+}
 
+// Others may have put CPUs into classes; whoever asks for no cache does not touch that.
+Result<void> check_classes_free(const NodeState& state, const Spec& spec) {
   for (const auto& [name, group] : state.observed.rdt.foreign) {
     if (const CpuSet both = group.cpus & spec.cpus; !both.empty()) {
       return taken(both, "resctrl group " + name + ", which nrd does not own");
@@ -89,11 +94,19 @@ Result<void> check_uuid(const NodeState& state, const Spec& spec, std::optional<
 
 WayMask ways_of(const Layout& layout, Pool pool) {
   switch (pool) {
+    case Pool::None: break;
     case Pool::Guarantee: return layout.guarantee;
     case Pool::BestEffort: return layout.besteffort;
     case Pool::Shared: return layout.shared;
   }
   return {};
+}
+
+Result<void> check_can_cache(const NodeState& state) {
+  const rdt::Node& node = state.facts.rdt;
+  if (node.l3_cat && state.layout) return {};
+  const std::string why = node.missing.empty() ? "this node has no L3 CAT" : node.missing.front();
+  return fail_at(ErrorCode::Unsupported, "/cache", "cache ways cannot be granted here: " + why);
 }
 
 Result<void> check_sizes(const NodeState& state, const CacheRequest& cache) {
@@ -140,15 +153,13 @@ Result<Pool> pool_of(const CacheRequest& request) {
 }
 
 Result<void> check(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
-  const rdt::Node& node = state.facts.rdt;
-  if (!node.l3_cat || !state.layout) {
-    const std::string why = node.missing.empty() ? "this node has no L3 CAT" : node.missing.front();
-    return fail_at(ErrorCode::Unsupported, "/cache", "cache ways cannot be granted here: " + why);
-  }
-  return check_cpus_exist(node, spec)
+  const Result<void> can = spec.cache ? check_can_cache(state) : Result<void>();
+  if (!can) return can;
+  return check_cpus_exist(state.facts.rdt, spec)
       .and_then([&] { return check_uuid(state, spec, self); })
       .and_then([&] { return check_cpus_free(state, spec, self); })
-      .and_then([&] { return check_sizes(state, spec.cache); });
+      .and_then([&] { return spec.cache ? check_classes_free(state, spec) : Result<void>(); })
+      .and_then([&] { return spec.cache ? check_sizes(state, *spec.cache) : Result<void>(); });
 }
 
 std::set<CacheId> caches_of(const rdt::Node& node, const CpuSet& cpus) {

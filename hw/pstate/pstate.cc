@@ -50,8 +50,8 @@ std::optional<std::string> difference(const Knobs& found, const Knobs& wanted) {
 }
 
 // Before anything is written: what cannot be, whatever the hardware says.
-Result<void> check(const Node& node, const Setting& wanted, const CpuSet& online) {
-  for (const auto& [cpu, knobs] : wanted.cpus) {
+Result<void> check(const Node& node, const std::map<CpuId, Knobs>& wanted, const CpuSet& online) {
+  for (const auto& [cpu, knobs] : wanted) {
     if (knobs.min > knobs.max) {
       return fail(ErrorCode::BadRequest, name_of(cpu) + ": min " + std::to_string(knobs.min.value) +
                                              " kHz is above max " + std::to_string(knobs.max.value) + " kHz");
@@ -171,7 +171,7 @@ Result<void> discover_without_driver(const std::string& root, const CpuSet& cpus
       unsettable.silent.add(cpu);
     }
   }
-  node.missing = explain(unsettable);
+  for (std::string& sentence : explain(unsettable)) node.missing.push_back(std::move(sentence));
   return {};
 }
 
@@ -185,12 +185,14 @@ Result<Node> Pstate::discover() {
   for (const CpuId cpu : online->members()) {
     Result<std::optional<Cpu>> found = discover_cpufreq(root_, cpu);
     if (!found && is_offline(root_, cpu)) continue;
-    if (!found) return Failure(found.error());
+    if (!found) {
+      node.missing.push_back("P-states: " + found.error().message);
+      continue;
+    }
     if (!*found) {
       without_driver.add(cpu);
       continue;
     }
-    (*found)->domain &= *online;
     node.cpus.emplace(cpu, **std::move(found));
   }
   if (!without_driver.empty()) {
@@ -198,6 +200,12 @@ Result<Node> Pstate::discover() {
       return Failure(done.error());
     }
   }
+  // Asked once: what perf can count does not change while a kernel runs.
+  if (!knows_branches_ && !node.cpus.empty()) {
+    cannot_count_branches_ = BranchCounters::missing(node.cpus.begin()->first);
+    knows_branches_ = true;
+  }
+  node.cannot_count_branches = cannot_count_branches_;
   node_ = node;
   return node;
 }
@@ -213,32 +221,70 @@ Result<Observed> Pstate::observe() {
     if (!knobs) return Failure(knobs.error());
     if (!*knobs) continue;
     observed.cpus.emplace(cpu, **std::move(knobs));
-    if (const std::optional<KHz> current = current_of(root_, cpu, facts.way)) observed.current.emplace(cpu, *current);
   }
   return observed;
 }
 
-Result<void> Pstate::converge(const Setting& wanted) {
-  if (wanted.cpus.empty()) return {};
+std::map<CpuId, KHz> Pstate::current(const CpuSet& cpus) const {
+  std::map<CpuId, KHz> current;
+  for (const CpuId cpu : cpus.members()) {
+    const auto facts = node_.cpus.find(cpu);
+    if (facts == node_.cpus.end()) continue;
+    if (const auto frequency = current_of(root_, cpu, facts->second.way)) current.emplace(cpu, *frequency);
+  }
+  return current;
+}
+
+Result<CpuSet> Pstate::converge(const Setting& wanted) {
+  if (wanted.cpus.empty() && wanted.put_back.empty()) return CpuSet{};
   const Result<CpuSet> online = read_online(root_);
   if (!online) return Failure(online.error());
-  if (Result<void> possible = check(node_, wanted, *online); !possible) return possible;
+  if (const Result<void> possible = check(node_, wanted.cpus, *online); !possible) return Failure(possible.error());
 
-  CpuSet touched;
+  // First: in a domain what is wanted now wins.
+  CpuSet left = put_back(wanted.put_back, *online);
+  if (const Result<void> taken = set(wanted.cpus, *online); !taken) return Failure(taken.error());
   for (const auto& [cpu, knobs] : wanted.cpus) {
-    if (!online->contains(cpu)) continue;
+    if (!online->contains(cpu)) left.add(cpu);
+  }
+  return left;
+}
+
+CpuSet Pstate::put_back(const std::map<CpuId, Knobs>& before, const CpuSet& online) const {
+  CpuSet left;
+  for (const auto& [cpu, knobs] : before) {
+    const auto facts = node_.cpus.find(cpu);
+    const bool is_there = online.contains(cpu) && facts != node_.cpus.end();
+    if (is_there && converge_cpu(root_, cpu, facts->second.way, knobs)) continue;
+    left.add(cpu);
+  }
+  for (const auto& [cpu, knobs] : before) {
+    if (!left.contains(cpu) && !read_back(root_, cpu, node_.cpus.at(cpu).way, knobs)) left.add(cpu);
+  }
+  return left;
+}
+
+// The first that fails is the error.
+Result<void> Pstate::set(const std::map<CpuId, Knobs>& wanted, const CpuSet& online) const {
+  Result<void> first_failure;
+  const auto note = [&first_failure](const Error& error) {
+    if (first_failure) first_failure = Failure(error);
+  };
+  CpuSet touched;
+  for (const auto& [cpu, knobs] : wanted) {
+    if (!online.contains(cpu)) continue;
     const Cpu& facts = node_.cpus.at(cpu);
     const Result<bool> written = converge_cpu(root_, cpu, facts.way, knobs);
-    if (!written && !is_offline(root_, cpu)) return Failure(written.error());
+    if (!written && !is_offline(root_, cpu)) note(written.error());
     // A write is for all CPUs of the domain, also for those that were right before it.
     if (written && *written) touched |= facts.domain;
   }
-  for (const auto& [cpu, knobs] : wanted.cpus) {
-    if (!touched.contains(cpu) || !online->contains(cpu)) continue;
-    Result<void> taken = read_back(root_, cpu, node_.cpus.at(cpu).way, knobs);
-    if (!taken && !is_offline(root_, cpu)) return taken;
+  for (const auto& [cpu, knobs] : wanted) {
+    if (!touched.contains(cpu) || !online.contains(cpu)) continue;
+    const Result<void> taken = read_back(root_, cpu, node_.cpus.at(cpu).way, knobs);
+    if (!taken && !is_offline(root_, cpu)) note(taken.error());
   }
-  return {};
+  return first_failure;
 }
 
 }  // namespace nrd::pstate

@@ -5,9 +5,12 @@
 // knob for it) is BadRequest or Unsupported and refused before anything is written.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
+#include "hw/pstate/branches.h"
 #include "hw/pstate/types.h"
 
 namespace nrd::pstate {
@@ -21,14 +24,26 @@ class Pstate {
   Result<Node> discover();
   // Of the CPUs that discover() found last. One that has gone offline since is left out.
   Result<Observed> observe();
+  // What these CPUs run at, as far as it can be told. Slow: the kernel may have to wake each of them.
+  std::map<CpuId, KHz> current(const CpuSet& cpus) const;
   // Writes what differs from what is read, in an order that the kernel accepts, and reads it back. What is read must be
   // what was wanted; the first CPU that does not take it is named with what it says instead.
   // CPUs that are not there any more are left out.
-  Result<void> converge(const Setting& wanted);
+  // All CPUs are tried, whatever one of them says. The answer is those that could not be put back, or were not there.
+  Result<CpuSet> converge(const Setting& wanted);
+
+  // Counts branches on these CPUs and on no other; see BranchCounters.
+  std::map<CpuId, BranchCounts> count_branches(const CpuSet& cpus) { return branches_.read(cpus); }
 
  private:
+  CpuSet put_back(const std::map<CpuId, Knobs>& before, const CpuSet& online) const;
+  Result<void> set(const std::map<CpuId, Knobs>& wanted, const CpuSet& online) const;
+
   std::string root_;
   Node node_;
+  BranchCounters branches_;
+  bool knows_branches_ = false;
+  std::optional<std::string> cannot_count_branches_;
 };
 
 }  // namespace nrd::pstate

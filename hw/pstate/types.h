@@ -3,6 +3,7 @@
 // A CPU is set either through cpufreq (sysfs) or, where no driver holds it, through its registers (MSR); never both.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,16 +28,24 @@ struct Cpu {
   KHz min;                             // of the hardware
   KHz max;                             // of the hardware, turbo included
   std::optional<KHz> base;             // highest without turbo, where it is known
-  CpuSet domain;                       // CPUs that are set together with this one; itself among them
+  CpuSet domain;                       // CPUs that are set together with this one, offline ones and itself among them
   std::vector<std::string> governors;  // empty: there is none to choose
   std::vector<std::string> epps;       // energy_performance_preference; empty: there is none
   friend bool operator==(const Cpu&, const Cpu&) = default;
+};
+
+// Branches retired since some moment, and those of them that were predicted wrongly. Both wrap at 2^64.
+struct BranchCounts {
+  uint64_t branches = 0;
+  uint64_t misses = 0;
+  friend bool operator==(const BranchCounts&, const BranchCounts&) = default;
 };
 
 // What discover() finds. Online CPUs that can be set; the others are not in `cpus`, and `missing` says why.
 struct Node {
   std::map<CpuId, Cpu> cpus;
   std::vector<std::string> missing;  // one sentence each: "P-states: no cpufreq driver, and no msr module"
+  std::optional<std::string> cannot_count_branches;  // why, one sentence; nullopt: it can
   friend bool operator==(const Node&, const Node&) = default;
 };
 
@@ -52,13 +61,15 @@ struct Knobs {
 // As read from the kernel.
 struct Observed {
   std::map<CpuId, Knobs> cpus;
-  std::map<CpuId, KHz> current;  // what they run at; only where it can be told
   friend bool operator==(const Observed&, const Observed&) = default;
 };
 
 // What some CPUs must be set to. A CPU that is not named is left alone.
 struct Setting {
   std::map<CpuId, Knobs> cpus;
+  // What nobody asks for any more and what they were set to before. The world may have changed since (turbo is off, a
+  // governor is gone), so what cannot be put back is told and is no failure.
+  std::map<CpuId, Knobs> put_back;
   friend bool operator==(const Setting&, const Setting&) = default;
 };
 

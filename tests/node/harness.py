@@ -29,6 +29,7 @@ from simnode import SimNode  # noqa: E402
 NRD = os.environ.get("NRD", "build/dev/daemon/nrd")
 NRDCTL = os.environ.get("NRDCTL", "build/dev/cli/nrdctl")
 FAULTY_DISK = os.environ.get("NRD_FAULTY_DISK")
+SCRIPTED_COUNTERS = os.environ.get("NRD_SCRIPTED_COUNTERS")
 DEADLINE = 30  # seconds; a sanitized daemon on a busy machine
 # What a sanitizer or an INVARIANT writes. A test that passes over one of these has not passed.
 BUGS = re.compile(r"^.*(?:ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:|internal bookkeeping is wrong|terminate called).*$", re.M)
@@ -111,7 +112,8 @@ class Disk:
 class Node:
     host = "127.0.0.1"
 
-    def __init__(self, config="", faulty_disk=False, start=True, **shape):
+    def __init__(self, config="", faulty_disk=False, start=True, counters=None, **shape):
+        self.counters = counters  # a folder of tests/perf/scripted_counters.c
         shape = {"sockets": 2, "cpus": 16, "ways": 11, "closids": 16, **shape}
         self.folder = tempfile.mkdtemp(prefix="nrd-node-")
         self.state = os.path.join(self.folder, "state")
@@ -161,6 +163,9 @@ class Node:
         env = dict(os.environ)
         if self.disk:
             env.update(LD_PRELOAD=FAULTY_DISK, NRD_DISK_DIR=self.state, NRD_DISK_CONTROL=os.path.join(self.folder, "disk"),
+                       ASAN_OPTIONS="verify_asan_link_order=0:" + env.get("ASAN_OPTIONS", ""))
+        if self.counters:
+            env.update(LD_PRELOAD=SCRIPTED_COUNTERS, NRD_COUNTERS=self.counters,
                        ASAN_OPTIONS="verify_asan_link_order=0:" + env.get("ASAN_OPTIONS", ""))
         self.log = open(os.path.join(self.folder, "log"), "a")
         self.daemon = subprocess.Popen(self.command("--debug", "--debug-port", str(self.port)), stderr=self.log, env=env)

@@ -31,6 +31,13 @@ CALLS = [
     ("patch", "/v1/workloads/{id}", "77", {}, 404),
     ("get", "/v1/node", None, None, 200),
     ("get", "/v1/health", None, None, 200),
+    ("post", "/v1/workloads", None, {"core_ids": ["2-3"], "pstate": {"min_ratio": 12, "max_mhz": 3000}}, 400),
+    ("post", "/v1/workloads", None, {"core_ids": ["2-3"], "pstate": {"min_ratio": 12, "governor": "performance"}}, 201),
+    ("get", "/v1/workloads/{id}", "3", None, 200),
+    ("patch", "/v1/workloads/{id}", "3", {"cache": {"max": 0, "min": 0}, "pstate": None}, 200),
+    ("get", "/v1/pstate", None, None, 200),
+    ("get", "/v1/pstate/{id}", "3", None, 200),
+    ("get", "/v1/pstate/{id}", "99", None, 404),
     ("delete", "/v1/workloads/{id}", "1", None, 200),
     ("delete", "/v1/workloads/{id}", "1", None, 404),
 ]
@@ -59,7 +66,7 @@ def assert_specified(method, path, status, content_type, text):
 
 @pytest.mark.parametrize("shape", [{}, {"cache_ids": "4,0", "shareable": "600"}])
 def test_every_answer_is_as_specified(shape):
-    with Node(**shape) as node:
+    with Node(cpufreq="intel_pstate", **shape) as node:
         for method, path, id, body, status in CALLS:
             url = path.replace("{id}", id or "")
             got, text, headers = node.request(method.upper(), url, body, JSON if body is not None else {"Accept": "application/json"})

@@ -40,6 +40,8 @@ std::string value_for(const Machine& machine, int cpu, const std::string& key, c
   if (key == "siblings" || key == "cpu cores") return " " + std::to_string(per_socket);
   if (key == "core id") return " " + std::to_string(cpu % per_socket);
   if (key == "apicid" || key == "initial apicid") return " " + std::to_string(cpu);
+  // The registers are Intel's, whatever the host is.
+  if (key == "vendor_id" && machine.shape().freq.msr != MsrPart::None) return " GenuineIntel";
   if (key == "flags") return flags_of(machine, host_value);
   return host_value;
 }

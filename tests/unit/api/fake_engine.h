@@ -39,7 +39,7 @@ inline NodeState a_node() {
 // Two guaranteed ways of cache 0 for CPUs 0 and 1, in class 2.
 inline Workload a_workload(uint64_t id) {
   return {.id = WorkloadId{id},
-          .spec = {.uuid = "", .core_ids = {"0", "1"}, .cpus = {0, 1}, .cache = {.max = 2, .min = 2}},
+          .spec = {.uuid = "", .core_ids = {"0", "1"}, .cpus = {0, 1}, .cache = CacheRequest{.max = 2, .min = 2}},
           .grant = {.pool = Pool::Guarantee, .clos = ClosId{2}, .ways = {{CacheId{0}, WayMask(0x30)}}},
           .created = at(1'700'000'000'123),
           .updated = at(1'700'000'000'123)};

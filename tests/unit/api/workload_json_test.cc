@@ -12,7 +12,8 @@ namespace {
 Result<Spec> spec_of(const std::string& body) { return v1::parse_spec(*json::parse(body)); }
 Result<SpecPatch> patch_of(const std::string& body) { return v1::parse_patch(*json::parse(body)); }
 
-const Spec kTwoWays{.uuid = "", .core_ids = {"0", "1-3"}, .cpus = {0, 1, 2, 3}, .cache = {.max = 2, .min = 2}};
+const Spec kTwoWays{
+    .uuid = "", .core_ids = {"0", "1-3"}, .cpus = {0, 1, 2, 3}, .cache = CacheRequest{.max = 2, .min = 2}};
 
 struct Refusal {
   std::string body;
@@ -44,7 +45,7 @@ TEST_CASE("what the operators of RMD send is accepted") {
   const auto older = spec_of(R"({"core_ids":["4","5"],"status":"","cos_name":"","cache":{"max":0,"min":0},
                                  "pstate":{},"uuid":"rmdworkload-x","origin":""})");
   REQUIRE(older);
-  CHECK(*older == Spec{.uuid = "rmdworkload-x", .core_ids = {"4", "5"}, .cpus = {4, 5}, .cache = {}});
+  CHECK(*older == Spec{.uuid = "rmdworkload-x", .core_ids = {"4", "5"}, .cpus = {4, 5}, .cache = CacheRequest{}});
   const auto newer = spec_of(R"({"core_ids":["0,3,6-7"],"status":"","cos_name":"",
                                  "rdt":{"cache":{"max":3,"min":1},"mba":{}},"uuid":"x","origin":""})");
   REQUIRE(newer);
@@ -116,8 +117,32 @@ TEST_CASE("every fault of a POST is named with its pointer") {
       {R"({"id": "7"})", kUnsupported, "/id", "ids are given by the service; choosing one is not supported"},
       {R"({"task_ids": ["1"]})", kUnsupported, "/task_ids", "tasks are not supported; give core_ids"},
       {R"({"policy": "gold"})", kUnsupported, "/policy", "policies are not supported; give max and min of cache"},
-      {R"({"pstate": {"ratio": 3}})", kUnsupported, "/pstate", "P-states are not supported"},
-      {R"({"plugins": {"pstate": {"monitoring": "on"}}})", kUnsupported, "/plugins", "plugins are not supported"},
+      {R"({"core_ids": ["0"], "pstate": {"ratio": -3}})", kBad, "/pstate/ratio",
+       "expected a number above 0 (branch misses in percent of hits), found -3"},
+      {R"({"core_ids": ["0"], "pstate": {"ratio": "nan"}})", kBad, "/pstate/ratio",
+       "expected a number above 0 (branch misses in percent of hits), found \"nan\""},
+      {R"({"core_ids": ["0"], "pstate": {"ratio": "3.0 "}})", kBad, "/pstate/ratio",
+       "expected a number above 0 (branch misses in percent of hits), found \"3.0 \""},
+      {R"({"core_ids": ["0"], "pstate": {"ratio": true}})", kBad, "/pstate/ratio",
+       "expected a number above 0 (branch misses in percent of hits), found a boolean"},
+      {R"({"core_ids": ["0"], "plugins": {"pstate": {"ratio": 3, "monitoring": "maybe"}}})", kBad,
+       "/plugins/pstate/monitoring", "expected \"on\" or \"off\""},
+      {R"({"core_ids": ["0"], "plugins": {"other": 1}})", kUnsupported, "/plugins/other",
+       "there is no such plugin here"},
+      {R"({"core_ids": ["0"], "pstate": {"min_ratio": 0}})", kBad, "/pstate/min_ratio",
+       "expected a whole number above 0, found 0"},
+      {R"({"core_ids": ["0"], "pstate": {"max_ratio": 2.5}})", kBad, "/pstate/max_ratio",
+       "expected a whole number above 0, found 2.5"},
+      {R"({"core_ids": ["0"], "pstate": {"max_ratio": 20, "min_mhz": 2000}})", kBad, "/pstate",
+       "has bounds in two units"},
+      {R"({"core_ids": ["0"], "pstate": {"turbo": "no"}})", kBad, "/pstate/turbo",
+       "expected true or false, found a string"},
+      {R"({"core_ids": ["0"], "pstate": {"shared_domain": "yes"}})", kBad, "/pstate/shared_domain",
+       "expected \"allow\" or \"refuse\""},
+      {R"({"core_ids": ["0"], "pstate": {"maxratio": 20}})", kBad, "/pstate/maxratio",
+       "unknown key \"maxratio\"; the nearest known one is \"max_ratio\""},
+      {R"({"core_ids": ["0"], "pstate": {"max_ratio": 20}, "plugins": {"pstate": {"max_ratio": 21}}})", kBad,
+       "/plugins/pstate", "differs from /pstate"},
       {R"({"core_ids": ["0"], "rdt": {"mba": {"percentage": 50}}})", kUnsupported, "/rdt/mba",
        "memory bandwidth is not supported"},
   };
@@ -234,5 +259,9 @@ TEST_CASE("a pointer of the engine leads into the shape that was sent") {
   const auto shape = [](const char* body) { return v1::shape_of(*json::parse(body)); };
   CHECK(v1::pointing_into(shape(R"({"rdt": {"cache": {"max": 1}}})"), error).field == "/rdt/cache/min");
   CHECK(v1::pointing_into(shape(R"({"cache": {"max": 1}})"), error).field == "/cache/min");
-  CHECK(v1::pointing_into(v1::Shape::Nested, {ErrorCode::CpuTaken, "/core_ids", "", {}, {}, {}}).field == "/core_ids");
+  const v1::Shape nested{.has_nested_cache = true, .has_nested_pstate = true};
+  CHECK(v1::pointing_into(nested, {ErrorCode::CpuTaken, "/core_ids", "", {}, {}, {}}).field == "/core_ids");
+  const Error pstate{ErrorCode::BadRequest, "/pstate/epp", "", {}, {}, {}};
+  CHECK(v1::pointing_into(shape(R"({"plugins": {"pstate": {}}})"), pstate).field == "/plugins/pstate/epp");
+  CHECK(v1::pointing_into(shape(R"({"pstate": {}, "plugins": {"pstate": {}}})"), pstate).field == "/pstate/epp");
 }

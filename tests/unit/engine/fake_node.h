@@ -1,6 +1,7 @@
 // A node in memory that behaves as the kernel does, and a store in memory; both can be told to fail.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <set>
@@ -19,6 +20,7 @@ struct NodeShape {
   unsigned classes = 16;
   unsigned min_ways = 1;
   WayMask shareable;
+  unsigned cpus_per_domain = 1;  // of frequency
 };
 
 class FakeHardware final : public Hardware {
@@ -41,13 +43,16 @@ class FakeHardware final : public Hardware {
       }
     }
     tree.rdt.classes[ClosId{0}].cpus = facts.rdt.online;
+    for (const CpuId cpu : facts.rdt.online.members()) add_frequency(cpu);
   }
 
   Result<NodeFacts> discover() override { return facts; }
   Result<Observed> observe() override { return tree; }
 
   // Writes knob by knob, so that a failure leaves some written and others not.
-  Result<void> converge(const Setting& wanted) override {
+  std::map<CpuId, KHz> current_frequencies(const CpuSet&) override { return {}; }
+
+  Result<CpuSet> converge(const Setting& wanted) override {
     for (const auto& [clos, caches] : wanted.rdt.ways) {
       for (const auto& [cache, ways] : caches) {
         WayMask& knob = tree.rdt.classes.at(clos).ways.at(cache);
@@ -59,15 +64,46 @@ class FakeHardware final : public Hardware {
         knob = ways;
       }
     }
+    CpuSet left;
+    for (const auto& [cpu, knobs] : wanted.pstate.put_back) {
+      const auto knob = tree.pstate.cpus.find(cpu);
+      if (knob == tree.pstate.cpus.end() || stuck.contains(cpu) || (knob->second != knobs && fails())) {
+        left.add(cpu);
+        continue;
+      }
+      for (const CpuId other : facts.pstate.cpus.at(cpu).domain.members()) tree.pstate.cpus.at(other) = knobs;
+    }
+    for (const auto& [cpu, knobs] : wanted.pstate.cpus) {
+      if (stuck.contains(cpu)) return fail(ErrorCode::Hardware, "CPU is stuck");
+      if (tree.pstate.cpus.at(cpu) == knobs) continue;
+      const pstate::Cpu& limits = facts.pstate.cpus.at(cpu);
+      if (knobs.min < limits.min || knobs.max > limits.max || knobs.min > knobs.max) {
+        return fail(ErrorCode::Hardware, "the kernel would refuse that window");
+      }
+      if (fails()) return fail(ErrorCode::Hardware, "CPU did not take its window");
+      for (const CpuId other : limits.domain.members()) tree.pstate.cpus.at(other) = knobs;
+    }
     for (const auto& [cpu, home] : wanted.rdt.cpus) {
       if (tree.rdt.classes.at(home).cpus.contains(cpu)) continue;
       if (fails()) return fail(ErrorCode::Hardware, "CPU did not move");
       for (auto& [clos, group] : tree.rdt.classes) group.cpus.remove(cpu);
       tree.rdt.classes.at(home).cpus.add(cpu);
     }
-    return {};
+    return left;
   }
 
+  std::map<CpuId, pstate::BranchCounts> count_branches(const CpuSet& cpus) override {
+    counted_on = cpus;
+    std::map<CpuId, pstate::BranchCounts> counts;
+    for (const auto& [cpu, count] : branches) {
+      if (cpus.contains(cpu)) counts[cpu] = count;
+    }
+    return counts;
+  }
+
+  std::map<CpuId, pstate::BranchCounts> branches;
+  CpuSet counted_on;
+  CpuSet stuck;  // CPUs that take no frequency
   NodeFacts facts;
   Observed tree;
   uint64_t writes = 0;
@@ -78,6 +114,21 @@ class FakeHardware final : public Hardware {
   bool fails() {
     ++writes;
     return writes == fail_at_write || (broken_from_write && writes >= *broken_from_write);
+  }
+
+  void add_frequency(CpuId cpu) {
+    CpuSet domain;
+    const uint32_t first = cpu.value - cpu.value % shape_.cpus_per_domain;
+    for (uint32_t i = 0; i < shape_.cpus_per_domain; ++i) domain.add(CpuId{first + i});
+    facts.pstate.cpus[cpu] = {.way = pstate::Way::Cpufreq,
+                              .driver = "intel_pstate",
+                              .min = KHz{800'000},
+                              .max = KHz{3'500'000},
+                              .base = KHz{2'200'000},
+                              .domain = domain & facts.rdt.possible,
+                              .governors = {"performance", "powersave"},
+                              .epps = {"performance", "balance_performance", "power"}};
+    tree.pstate.cpus[cpu] = {KHz{800'000}, KHz{3'500'000}, "powersave", "balance_performance"};
   }
 
   NodeShape shape_;
@@ -117,9 +168,15 @@ class FakeStore final : public store::Store {
     records.workloads.clear();
     for (const auto& [id, row] : rows) records.workloads.push_back(row);
     store::Baselines& baselines = records.baselines;
-    if (!change.new_boot_id.empty()) baselines = {.boot_id = change.new_boot_id, .ways = {}, .cpus = {}};
+    if (!change.new_boot_id.empty())
+      baselines = {.boot_id = change.new_boot_id, .ways = {}, .cpus = {}, .frequencies = {}};
     baselines.ways.insert(baselines.ways.end(), change.ways_baselines.begin(), change.ways_baselines.end());
     baselines.cpus.insert(baselines.cpus.end(), change.cpu_baselines.begin(), change.cpu_baselines.end());
+    std::erase_if(baselines.frequencies, [&change](const store::FrequencyRecord& row) {
+      return std::ranges::find(change.dropped_frequency_baselines, row.cpu) != change.dropped_frequency_baselines.end();
+    });
+    baselines.frequencies.insert(baselines.frequencies.end(), change.frequency_baselines.begin(),
+                                 change.frequency_baselines.end());
   }
 };
 
@@ -127,7 +184,15 @@ class FakeStore final : public store::Store {
 struct SpecBuilder {
   Spec spec;
   SpecBuilder ways(uint32_t max, uint32_t min) && {
-    spec.cache = {.max = max, .min = min};
+    spec.cache = CacheRequest{.max = max, .min = min};
+    return std::move(*this);
+  }
+  SpecBuilder no_cache() && {
+    spec.cache.reset();
+    return std::move(*this);
+  }
+  SpecBuilder frequency(FrequencyRequest request) && {
+    spec.frequency = std::move(request);
     return std::move(*this);
   }
   SpecBuilder uuid(std::string uuid) && {
@@ -141,6 +206,7 @@ inline SpecBuilder a_spec(const std::string& cpus) {
   SpecBuilder builder;
   builder.spec.core_ids = {cpus};
   builder.spec.cpus = *CpuSet::parse(cpus);
+  builder.spec.cache = CacheRequest{};
   return builder;
 }
 

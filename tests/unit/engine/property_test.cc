@@ -37,16 +37,31 @@ NodeShape a_shape(Dice& dice) {
   return shape;
 }
 
+// Within the limits or not.
+FrequencyRequest a_random_frequency(Dice& dice) {
+  FrequencyRequest request;
+  request.max = 1 + dice.below(40);
+  if (dice.once_in(2)) request.min = 1 + dice.below(*request.max);
+  if (dice.once_in(3)) request.governor = dice.once_in(2) ? "performance" : "powersave";
+  if (dice.once_in(4)) request.epp = "power";
+  if (dice.once_in(4)) request.turbo = false;
+  if (dice.once_in(2)) request.shared_domain = FrequencyRequest::SharedDomain::Allow;
+  return request;
+}
+
 Spec a_random_spec(Dice& dice, const NodeShape& shape) {
   Spec spec;
   const unsigned cpus = shape.sockets * shape.cpus_per_socket;
   for (unsigned n = 1 + dice.below(4); n > 0; --n) spec.cpus.add(CpuId{dice.below(cpus)});
   spec.core_ids = {spec.cpus.to_string()};
+  CacheRequest cache;
   switch (dice.below(4)) {
     case 0: break;  // shared
-    case 1: spec.cache.max = spec.cache.min = 1 + dice.below(shape.ways / 2); break;
-    default: spec.cache.min = 1 + dice.below(3); spec.cache.max = spec.cache.min + 1 + dice.below(shape.ways / 2);
+    case 1: cache.max = cache.min = 1 + dice.below(shape.ways / 2); break;
+    default: cache.min = 1 + dice.below(3); cache.max = cache.min + 1 + dice.below(shape.ways / 2);
   }
+  if (!dice.once_in(5)) spec.cache = cache;
+  if (!spec.cache || dice.once_in(3)) spec.frequency = a_random_frequency(dice);
   return spec;
 }
 
@@ -55,7 +70,18 @@ WayMask pool_ways(const Layout& layout, Pool pool) {
 }
 
 void check_workload(const NodeState& state, const NodeShape& shape, const Workload& workload) {
-  const auto& [pool, clos, ways] = workload.grant;
+  const auto& [pool, clos, ways, frequencies] = workload.grant;
+  REQUIRE(frequencies.size() == (workload.spec.frequency ? workload.spec.cpus.size() : 0));
+  for (const auto& [cpu, knobs] : frequencies) {
+    const pstate::Cpu& limits = state.facts.pstate.cpus.at(cpu);
+    REQUIRE((limits.min <= knobs.min && knobs.min <= knobs.max && knobs.max <= limits.max));
+    REQUIRE(knobs.max.value % kBusClock.value == 0);
+  }
+  REQUIRE(workload.grant.has_class() == workload.spec.cache.has_value());
+  if (!workload.grant.has_class()) {
+    REQUIRE(ways.empty());
+    return;
+  }
   REQUIRE(ways.size() >= 1);
   for (const auto& [cache, cpus] : state.facts.rdt.caches) {
     REQUIRE(ways.contains(cache) == cpus.intersects(workload.spec.cpus));
@@ -64,10 +90,10 @@ void check_workload(const NodeState& state, const NodeShape& shape, const Worklo
     REQUIRE(mask.is_contiguous());
     REQUIRE(mask.count() >= shape.min_ways);
     REQUIRE(pool_ways(*state.layout, pool).contains(mask));
-    if (pool == Pool::Guarantee) REQUIRE(mask.count() == workload.spec.cache.max);
+    if (pool == Pool::Guarantee) REQUIRE(mask.count() == workload.spec.cache->max);
     if (pool == Pool::BestEffort) {
-      REQUIRE(mask.count() >= workload.spec.cache.min);
-      REQUIRE(mask.count() <= workload.spec.cache.max);
+      REQUIRE(mask.count() >= workload.spec.cache->min);
+      REQUIRE(mask.count() <= workload.spec.cache->max);
     }
     REQUIRE_FALSE(mask.intersects(os_ways(state, cache)));
   }
@@ -78,6 +104,7 @@ void check_workload(const NodeState& state, const NodeShape& shape, const Worklo
 void check_pair(const Workload& a, const Workload& b) {
   REQUIRE_FALSE(a.spec.cpus.intersects(b.spec.cpus));
   const bool both_shared = a.grant.pool == Pool::Shared && b.grant.pool == Pool::Shared;
+  if (!a.grant.has_class() || !b.grant.has_class()) return;
   REQUIRE((a.grant.clos == b.grant.clos) == both_shared);
   if (both_shared) return;
   for (const auto& [cache, ways] : a.grant.ways) {
@@ -106,7 +133,12 @@ Command a_random_command(Dice& dice, const NodeState& state, const NodeShape& sh
   std::advance(victim, dice.below(static_cast<unsigned>(state.workloads.size())));
   if (dice.once_in(2)) return DeleteWorkload{victim->first};
   const Spec spec = a_random_spec(dice, shape);
-  SpecPatch patch{.core_ids = {}, .cpus = {}, .max = spec.cache.max, .min = spec.cache.min};
+  SpecPatch patch;
+  if (spec.cache) {
+    patch.max = spec.cache->max;
+    patch.min = spec.cache->min;
+  }
+  if (dice.once_in(3)) patch.frequency = spec.frequency;
   if (dice.once_in(2)) {
     patch.core_ids = spec.core_ids;
     patch.cpus = spec.cpus;
@@ -122,7 +154,8 @@ TEST_CASE("whatever is asked in whatever order, masks stay whole, apart and insi
   for (unsigned seed = 1; seed <= 40; ++seed) {
     CAPTURE(seed);
     Dice dice(seed);
-    const NodeShape shape = a_shape(dice);
+    NodeShape shape = a_shape(dice);
+    shape.cpus_per_domain = dice.once_in(2) ? 1 : 2;
     FakeHardware hardware(shape);
     FakeStore store;
     EngineOptions options;

@@ -1,0 +1,24 @@
+// What a JSON value must be, and what to say if it is something else. Fields are JSON pointers.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/json/value.h"
+#include "base/result.h"
+
+namespace nrd::v1 {
+
+constexpr size_t kQuoted = 40;  // bytes of the client's text in a message
+
+// "", {}, [], 0 and null are what encoders write for a field that nobody set.
+bool says_nothing(const json::Value& value);
+// For a message: the value if it is short, otherwise its kind.
+std::string shown(const json::Value& value);
+Failure wrong_type(std::string field, const json::Value& value, std::string_view expected);
+Result<void> require_object(const std::string& field, const json::Value& value, std::string_view expected);
+Failure unknown_key(std::string_view parent, const std::string& key, const std::vector<std::string_view>& known);
+Result<void> check_keys(const json::Value& object, std::string_view parent, const std::vector<std::string_view>& known);
+
+}  // namespace nrd::v1

@@ -1,0 +1,220 @@
+#include "api/v1/frequency_json.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "api/v1/expect.h"
+
+namespace nrd::v1 {
+namespace {
+
+using json::Value;
+using Unit = FrequencyRequest::Unit;
+using SharedDomain = FrequencyRequest::SharedDomain;
+
+constexpr std::string_view kExample = "an object such as {\"min_ratio\": 22, \"max_ratio\": 30}";
+constexpr size_t kMaxName = 64;  // of a governor or a preference
+
+Result<std::optional<uint32_t>> parse_number(const Value& object, const std::string& parent, std::string_view key) {
+  const Value* value = object.find(key);
+  if (!value) return std::optional<uint32_t>();
+  const std::optional<uint64_t> number = value->as_unsigned();
+  if (!number || *number == 0 || *number > std::numeric_limits<uint32_t>::max()) {
+    return fail_at(ErrorCode::BadRequest, json::pointer(parent, key),
+                   "expected a whole number above 0, found " + shown(*value), "1 to 4294967295");
+  }
+  return std::optional(static_cast<uint32_t>(*number));
+}
+
+Result<std::string> parse_name(const Value& object, const std::string& parent, std::string_view key) {
+  const Value* value = object.find(key);
+  if (!value) return std::string();
+  const std::string* text = value->as_string();
+  if (text && text->size() <= kMaxName) return *text;
+  return wrong_type(json::pointer(parent, key), *value, "a string of at most 64 bytes");
+}
+
+Result<bool> parse_turbo(const Value& object, const std::string& parent) {
+  const Value* value = object.find("turbo");
+  if (!value) return true;
+  if (const std::optional<bool> turbo = value->as_bool()) return *turbo;
+  return wrong_type(json::pointer(parent, "turbo"), *value, "true or false");
+}
+
+Result<SharedDomain> parse_shared_domain(const Value& object, const std::string& parent) {
+  const Result<std::string> text = parse_name(object, parent, "shared_domain");
+  if (!text) return Failure(text.error());
+  if (text->empty() || *text == "refuse") return SharedDomain::Refuse;
+  if (*text == "allow") return SharedDomain::Allow;
+  return fail_at(ErrorCode::BadRequest, json::pointer(parent, "shared_domain"), "expected \"allow\" or \"refuse\"",
+                 "\"allow\" or \"refuse\"");
+}
+
+// The bounds in one of the two units.
+Result<void> parse_bounds(const Value& object, const std::string& parent, FrequencyRequest& request) {
+  const bool in_ratio = object.find("min_ratio") || object.find("max_ratio");
+  const bool in_mhz = object.find("min_mhz") || object.find("max_mhz");
+  if (in_ratio && in_mhz) {
+    return fail_at(ErrorCode::BadRequest, parent, "has bounds in two units",
+                   "min_ratio and max_ratio, or min_mhz and max_mhz");
+  }
+  request.unit = in_mhz ? Unit::Mhz : Unit::Ratio;
+  const auto min = parse_number(object, parent, in_mhz ? "min_mhz" : "min_ratio");
+  if (!min) return Failure(min.error());
+  const auto max = parse_number(object, parent, in_mhz ? "max_mhz" : "max_ratio");
+  if (!max) return Failure(max.error());
+  request.min = *min;
+  request.max = *max;
+  return {};
+}
+
+// RMD's operator takes the number from a string of its users, and some hand it on as one.
+std::optional<double> number_of(const Value& value) {
+  if (const std::string* text = value.as_string()) {
+    double number = 0;
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+    const bool is_whole = error == std::errc() && end == text->data() + text->size();
+    return is_whole && std::isfinite(number) ? std::optional(number) : std::nullopt;
+  }
+  return value.as_double();
+}
+
+// RMD's threshold of branch misses. 0 and "" are what encoders write for one that nobody set.
+Result<std::optional<BranchMissThreshold>> parse_threshold(const Value& object, const std::string& parent) {
+  const Value* value = object.find("ratio");
+  if (!value || says_nothing(*value)) return std::optional<BranchMissThreshold>();
+  const std::optional<double> percent = number_of(*value);
+  if (percent && *percent > 0) return std::optional(BranchMissThreshold{*percent});
+  return fail_at(ErrorCode::BadRequest, json::pointer(parent, "ratio"),
+                 "expected a number above 0 (branch misses in percent of hits), found " + shown(*value), "above 0");
+}
+
+Result<bool> parse_monitoring(const Value& object, const std::string& parent) {
+  const Result<std::string> text = parse_name(object, parent, "monitoring");
+  if (!text) return Failure(text.error());
+  if (text->empty() || *text == "on") return true;
+  if (*text == "off") return false;
+  return fail_at(ErrorCode::BadRequest, json::pointer(parent, "monitoring"), "expected \"on\" or \"off\"",
+                 "\"on\" or \"off\"");
+}
+
+Result<FrequencyWish> parse_pstate(const Value& object, const std::string& parent) {
+  if (object.is_null()) return FrequencyWish{.is_named = true, .request = {}};
+  if (const auto checked = require_object(parent, object, kExample); !checked) return Failure(checked.error());
+  const auto known = check_keys(object, parent,
+                                {"min_ratio", "max_ratio", "min_mhz", "max_mhz", "governor", "epp", "turbo",
+                                 "shared_domain", "ratio", "monitoring"});
+  if (!known) return Failure(known.error());
+  FrequencyRequest request;
+  if (const auto bounds = parse_bounds(object, parent, request); !bounds) return Failure(bounds.error());
+  const Result<std::string> governor = parse_name(object, parent, "governor");
+  if (!governor) return Failure(governor.error());
+  const Result<std::string> epp = parse_name(object, parent, "epp");
+  if (!epp) return Failure(epp.error());
+  const Result<bool> turbo = parse_turbo(object, parent);
+  if (!turbo) return Failure(turbo.error());
+  const Result<SharedDomain> shared_domain = parse_shared_domain(object, parent);
+  if (!shared_domain) return Failure(shared_domain.error());
+  request.governor = *governor;
+  request.epp = *epp;
+  request.turbo = *turbo;
+  request.shared_domain = *shared_domain;
+  const auto threshold = parse_threshold(object, parent);
+  if (!threshold) return Failure(threshold.error());
+  const Result<bool> monitoring = parse_monitoring(object, parent);
+  if (!monitoring) return Failure(monitoring.error());
+  request.threshold = *threshold;
+  request.is_monitored = *monitoring || !request.threshold;
+  // An object of empty values is what encoders write for one that nobody set.
+  if (says_nothing(object)) return FrequencyWish{};
+  const bool asks = request.min || request.max || !request.governor.empty() || !request.epp.empty() || !request.turbo ||
+                    request.threshold;
+  return FrequencyWish{.is_named = true, .request = asks ? std::optional(std::move(request)) : std::nullopt};
+}
+
+// `pstate` of `plugins`; other plugins must say nothing.
+Result<FrequencyWish> parse_plugins(const Value& plugins) {
+  if (says_nothing(plugins) && !plugins.find("pstate")) return FrequencyWish{};
+  if (const auto object = require_object("/plugins", plugins, "an object such as {\"pstate\": {\"max_ratio\": 30}}");
+      !object) {
+    return Failure(object.error());
+  }
+  for (const json::Member& member : plugins.members()) {
+    if (member.key == "pstate" || says_nothing(member.value)) continue;
+    return fail_at(ErrorCode::Unsupported, json::pointer("/plugins", member.key.substr(0, kQuoted)),
+                   "there is no such plugin here", "pstate");
+  }
+  const Value* pstate = plugins.find("pstate");
+  return pstate ? parse_pstate(*pstate, "/plugins/pstate") : FrequencyWish{};
+}
+
+void render_request(json::Writer& w, const FrequencyRequest& request) {
+  const bool is_ratio = request.unit == Unit::Ratio;
+  w.key("pstate").begin_object();
+  if (request.min) w.key(is_ratio ? "min_ratio" : "min_mhz").number(*request.min);
+  if (request.max) w.key(is_ratio ? "max_ratio" : "max_mhz").number(*request.max);
+  if (!request.governor.empty()) w.key("governor").string(request.governor);
+  if (!request.epp.empty()) w.key("epp").string(request.epp);
+  if (request.threshold) {
+    w.key("ratio").raw(text_of(*request.threshold));
+    w.key("monitoring").string(request.is_monitored ? "on" : "off");
+  }
+  if (!request.turbo) w.key("turbo").boolean(false);
+  if (request.shared_domain == SharedDomain::Allow) w.key("shared_domain").string("allow");
+  w.end_object();
+}
+
+}  // namespace
+
+std::string text_of(BranchMissThreshold threshold) {
+  std::array<char, 32> text{};
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), threshold.percent);
+  return error == std::errc() ? std::string(text.data(), end) : "0";
+}
+
+Result<FrequencyWish> parse_frequency(const Value& body) {
+  const Value* plugins = body.find("plugins");
+  Result<FrequencyWish> nested = plugins ? parse_plugins(*plugins) : FrequencyWish{};
+  if (!nested) return nested;
+  const Value* pstate = body.find("pstate");
+  Result<FrequencyWish> top = pstate ? parse_pstate(*pstate, "/pstate") : FrequencyWish{};
+  if (!top || !nested->is_named) return top;
+  if (top->is_named && top->request != nested->request) {
+    return fail_at(ErrorCode::BadRequest, "/plugins/pstate", "differs from /pstate", "one of both, or both the same");
+  }
+  return nested;
+}
+
+void render_plugins(json::Writer& w, const Workload& workload) {
+  if (!workload.spec.frequency) return;
+  w.key("plugins").begin_object();
+  render_request(w, *workload.spec.frequency);
+  w.end_object();
+}
+
+void render_frequency(json::Writer& w, const Workload& workload) {
+  if (workload.spec.frequency) render_request(w, *workload.spec.frequency);
+}
+
+void render_window(json::Writer& w, KHz min, KHz max) {
+  w.key("min_khz").number(min.value);
+  w.key("max_khz").number(max.value);
+  w.key("min_ratio").number(ratio_of(min).value);
+  w.key("max_ratio").number(ratio_of(max).value);
+}
+
+void render_granted_frequencies(json::Writer& w, const Workload& workload) {
+  if (!workload.spec.frequency) return;
+  w.key("granted_frequencies").begin_object();
+  for (const auto& [cpu, knobs] : workload.grant.frequencies) {
+    w.key(std::to_string(cpu.value)).begin_object();
+    render_window(w, knobs.min, knobs.max);
+    w.end_object();
+  }
+  w.end_object();
+}
+
+}  // namespace nrd::v1

@@ -1,0 +1,37 @@
+// The frequency of a workload as JSON: `pstate`, at top level or under `plugins`, and what was granted.
+//
+//   {"min_ratio": 22, "max_ratio": 30}                 multiples of the bus clock (100 MHz)
+//   {"min_mhz": 2200, "governor": "performance"}       one bound pins both
+//   {"turbo": false, "shared_domain": "allow"}
+//   {"ratio": 3.0, "monitoring": "on"}                 RMD's: fast above that percentage of branch misses, slow below
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "api/json/value.h"
+#include "api/json/writer.h"
+#include "engine/workload.h"
+
+namespace nrd::v1 {
+
+struct FrequencyWish {
+  bool is_named = false;  // the body says something about it: a request, or null for none
+  std::optional<FrequencyRequest> request;
+};
+
+// From either place, or from both if they say the same. An empty object says nothing.
+Result<FrequencyWish> parse_frequency(const json::Value& body);
+
+// Each writes its key, or nothing where there is nothing to say.
+void render_plugins(json::Writer& w, const Workload& workload);
+void render_frequency(json::Writer& w, const Workload& workload);
+void render_granted_frequencies(json::Writer& w, const Workload& workload);
+
+// As a JSON number: 3, 0.25.
+std::string text_of(BranchMissThreshold threshold);
+
+// {"min_khz": ..., "max_khz": ..., "min_ratio": ..., "max_ratio": ...}, without the braces.
+void render_window(json::Writer& w, KHz min, KHz max);
+
+}  // namespace nrd::v1

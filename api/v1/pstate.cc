@@ -1,0 +1,143 @@
+#include "api/v1/pstate.h"
+
+#include <charconv>
+#include <optional>
+#include <string>
+
+#include "api/json/writer.h"
+#include "api/v1/frequency_json.h"
+#include "api/v1/problem.h"
+
+namespace nrd::v1 {
+namespace {
+
+const char* name_of(pstate::Way way) {
+  switch (way) {
+    case pstate::Way::Cpufreq: return "cpufreq";
+    case pstate::Way::HwpRequest: return "msr, IA32_HWP_REQUEST";
+    case pstate::Way::PerfCtl: return "msr, IA32_PERF_CTL";
+  }
+  return "";
+}
+
+void render_words(json::Writer& w, std::string_view key, const std::vector<std::string>& words) {
+  w.key(key).begin_array();
+  for (const std::string& word : words) w.string(word);
+  w.end_array();
+}
+
+void render_set(json::Writer& w, const NodeState& state, CpuId id) {
+  w.key("set");
+  const auto knobs = state.observed.pstate.cpus.find(id);
+  if (knobs == state.observed.pstate.cpus.end()) {
+    w.null();
+  } else {
+    w.begin_object();
+    render_window(w, knobs->second.min, knobs->second.max);
+    if (!knobs->second.governor.empty()) w.key("governor").string(knobs->second.governor);
+    if (!knobs->second.epp.empty()) w.key("epp").string(knobs->second.epp);
+    w.end_object();
+  }
+  const auto current = state.current.find(id);
+  w.key("current_khz");
+  current == state.current.end() ? w.null() : w.number(current->second.value);
+}
+
+// Null for a CPU that is not monitored.
+void render_monitoring(json::Writer& w, const NodeState& state, CpuId id) {
+  w.key("monitoring");
+  const auto control = state.paces.find(id);
+  const auto monitored = monitored_cpus(state);
+  const auto threshold = monitored.find(id);
+  if (control == state.paces.end() || threshold == monitored.end()) {
+    w.null();
+    return;
+  }
+  w.begin_object();
+  w.key("ratio_threshold").raw(text_of(threshold->second));
+  w.key("last_ratio");
+  control->second.percent ? w.raw(text_of(BranchMissThreshold{*control->second.percent})) : w.null();
+  w.key("decision").string(control->second.pace == plan::Pace::Fast ? "maximum" : "minimum");
+  w.key("transitions").number(control->second.transitions);
+  w.end_object();
+}
+
+void render_cpu(json::Writer& w, const NodeState& state, CpuId id, const pstate::Cpu& cpu) {
+  w.begin_object();
+  w.key("cpu").number(id.value);
+  w.key("driver").string(cpu.driver);
+  w.key("interface").string(name_of(cpu.way));
+  w.key("limits").begin_object();
+  render_window(w, cpu.min, cpu.max);
+  w.key("base_khz");
+  cpu.base ? w.number(cpu.base->value) : w.null();
+  w.end_object();
+  render_set(w, state, id);
+  w.key("domain").string(cpu.domain.to_string());
+  render_words(w, "governors", cpu.governors);
+  render_words(w, "epps", cpu.epps);
+  render_monitoring(w, state, id);
+  w.key("workload");
+  const Workload* owner = owner_of(state, id);
+  const bool is_set = owner != nullptr && owner->grant.frequencies.contains(id);
+  is_set ? w.string(std::to_string(owner->id.value)) : w.null();
+  w.end_object();
+}
+
+http::Response json_answer(std::string body) {
+  return {.status = 200, .content_type = "application/json", .body = std::move(body), .headers = {}};
+}
+
+// What RMD 0.2 answered: the CPUs with a threshold, whether it is looked at or not.
+std::string as_rmd_did(const NodeState& state) {
+  json::Writer w;
+  w.begin_array();
+  for (const auto& [id, workload] : state.workloads) {
+    const auto& request = workload.spec.frequency;
+    if (!request || !request->threshold) continue;
+    for (const CpuId cpu : workload.spec.cpus.members()) {
+      w.begin_object();
+      w.key("core_id").number(cpu.value);
+      w.key("monitoring").string(request->is_monitored ? "on" : "off");
+      w.key("ratio_threshold").raw(text_of(*request->threshold));
+      w.end_object();
+    }
+  }
+  w.end_array();
+  return w.take();
+}
+
+}  // namespace
+
+void list_pstates(const Call& call, http::Reply reply) {
+  const auto state = call.engine.state();
+  const auto view = call.request.query.find("view");
+  if (view != call.request.query.end() && view->second == "rmd") return reply.send(json_answer(as_rmd_did(*state)));
+  json::Writer w;
+  w.begin_object();
+  w.key("cpus").begin_array();
+  for (const auto& [id, cpu] : state->facts.pstate.cpus) render_cpu(w, *state, id, cpu);
+  w.end_array();
+  render_words(w, "missing", state->facts.pstate.missing);
+  w.end_object();
+  reply.send(json_answer(w.take()));
+}
+
+void show_pstate(const Call& call, http::Reply reply) {
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(call.id.data(), call.id.data() + call.id.size(), number);
+  const bool is_number = error == std::errc() && end == call.id.data() + call.id.size();
+  const auto state = call.engine.state();
+  const auto found = state->facts.pstate.cpus.find(CpuId{number});
+  if (!is_number || found == state->facts.pstate.cpus.end()) {
+    const char* text = "there is no such CPU, or its frequency cannot be set";
+    return reply.send(
+        render({.status = 404, .code = "NotFound", .line = text, .detail = text, .field = {}, .allowed = {}},
+               call.error_style));
+  }
+  json::Writer w;
+  render_cpu(w, *state, found->first, found->second);
+  reply.send(json_answer(w.take()));
+}
+
+}  // namespace nrd::v1

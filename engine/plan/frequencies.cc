@@ -1,0 +1,198 @@
+#include "engine/plan/frequencies.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace nrd::plan {
+namespace {
+
+constexpr const char* kPerformance = "performance";
+constexpr KHz kMhz{1000};
+
+Failure refuse(const std::string& key, std::string message, std::string allowed = {}) {
+  return fail_at(ErrorCode::BadRequest, key.empty() ? "/pstate" : "/pstate/" + key, std::move(message),
+                 std::move(allowed));
+}
+
+Failure unsupported(const std::string& key, std::string message) {
+  return fail_at(ErrorCode::Unsupported, key.empty() ? "/pstate" : "/pstate/" + key, std::move(message));
+}
+
+std::string of_cpu(CpuId cpu) { return "CPU " + std::to_string(cpu.value); }
+
+bool is_ratio(const FrequencyRequest& request) { return request.unit == FrequencyRequest::Unit::Ratio; }
+
+// In the client's unit.
+std::string text_of(KHz frequency, const FrequencyRequest& request) {
+  if (is_ratio(request)) return std::to_string(ratio_of(frequency).value);
+  return std::to_string(frequency.value / kMhz.value) + " MHz";
+}
+
+std::string key_of(const char* bound, const FrequencyRequest& request) {
+  return std::string(bound) + (is_ratio(request) ? "_ratio" : "_mhz");
+}
+
+// 64 bits, so that no number a client can write overflows.
+uint64_t khz_of(uint32_t bound, const FrequencyRequest& request) {
+  const uint64_t khz = uint64_t{bound} * (is_ratio(request) ? kBusClock.value : kMhz.value);
+  return khz - khz % kBusClock.value;
+}
+
+std::string listed(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+// The lowest that can be asked for: a limit between two ratios is the upper one's.
+KHz rounded_up(KHz frequency) {
+  const uint32_t over = frequency.value % kBusClock.value;
+  return over == 0 ? frequency : KHz{frequency.value - over + kBusClock.value};
+}
+
+// `bound` of the request ("min", "max") on this CPU.
+Result<KHz> checked_bound(const char* bound, uint32_t value, const FrequencyRequest& request, CpuId id,
+                          const pstate::Cpu& cpu) {
+  const uint64_t khz = khz_of(value, request);
+  if (khz >= cpu.min.value && khz <= cpu.max.value) return KHz{static_cast<uint32_t>(khz)};
+  return refuse(key_of(bound, request), of_cpu(id) + " cannot do that",
+                text_of(rounded_up(cpu.min), request) + " to " + text_of(khz_of(ratio_of(cpu.max)), request));
+}
+
+struct Window {
+  KHz min;
+  KHz max;
+};
+
+// One bound alone pins both; none leaves the window that the CPU had before.
+Result<Window> asked_window(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu, Window before) {
+  const std::optional<uint32_t> least = request.min ? request.min : request.max;
+  const std::optional<uint32_t> most = request.max ? request.max : request.min;
+  // Whoever moves on his own may use all there is.
+  if (!least) return request.threshold ? Window{cpu.min, cpu.max} : before;
+  if (*least > *most) return refuse(key_of("min", request), "is above the maximum", "at most " + std::to_string(*most));
+  const Result<KHz> min = checked_bound(request.min ? "min" : "max", *least, request, id, cpu);
+  if (!min) return Failure(min.error());
+  const Result<KHz> max = checked_bound(request.max ? "max" : "min", *most, request, id, cpu);
+  if (!max) return Failure(max.error());
+  return Window{*min, *max};
+}
+
+Result<Window> window_of(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu, Window before) {
+  Result<Window> window = asked_window(request, id, cpu, before);
+  if (!window || request.turbo) return window;
+  if (!cpu.base) return unsupported("turbo", of_cpu(id) + " does not tell its base frequency");
+  if ((request.min || request.max) && window->min > *cpu.base) {
+    return refuse(
+        "turbo",
+        "false, but " + key_of(request.min ? "min" : "max", request) + " is above the base frequency of " + of_cpu(id),
+        "at most " + text_of(*cpu.base, request));
+  }
+  window->max = std::min(window->max, *cpu.base);
+  window->min = std::min(window->min, window->max);
+  return window;
+}
+
+// What the CPU was set to before nrd, as far as it is known.
+pstate::Knobs before_us(const NodeState& state, CpuId id, const pstate::Cpu& cpu) {
+  if (const auto claimed = state.baselines.frequencies.find(id); claimed != state.baselines.frequencies.end()) {
+    return claimed->second;
+  }
+  const auto observed = state.observed.pstate.cpus.find(id);
+  return observed == state.observed.pstate.cpus.end() ? pstate::Knobs{cpu.min, cpu.max, "", ""} : observed->second;
+}
+
+// A choice from a list of the kernel's.
+Result<void> check_choice(const std::string& key, const std::string& wanted, const std::vector<std::string>& offered,
+                          CpuId cpu) {
+  if (wanted.empty() || std::ranges::find(offered, wanted) != offered.end()) return {};
+  if (offered.empty()) return unsupported(key, of_cpu(cpu) + " has none to choose");
+  return refuse(key, of_cpu(cpu) + " does not know \"" + wanted + "\"", listed(offered));
+}
+
+// The kernel refuses a preference under the governor "performance", which has one of its own.
+Result<void> check_preference(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu,
+                              const pstate::Knobs& before) {
+  const std::string& governor = request.governor.empty() ? before.governor : request.governor;
+  if (request.epp.empty() || request.epp == kPerformance) return {};
+  if (governor == kPerformance) {
+    return refuse("epp", "under the governor \"performance\" of " + of_cpu(id) + " no other preference can be set",
+                  "\"performance\", or another governor");
+  }
+  // Some drivers list no other while that governor is set; what is written then is judged by reading it back.
+  const bool is_list_whole = before.governor != kPerformance;
+  return is_list_whole ? check_choice("epp", request.epp, cpu.epps, id) : Result<void>();
+}
+
+Result<void> check_way(const pstate::Cpu& cpu, CpuId id, const Window& window, bool is_adaptive) {
+  if (cpu.way != pstate::Way::PerfCtl || window.min == window.max || is_adaptive) return {};
+  return unsupported("", of_cpu(id) + " has neither a cpufreq driver nor HWP and takes one ratio, no window");
+}
+
+// What monitoring needs, besides a window to move in.
+Result<void> check_monitoring(const NodeState& state, const FrequencyRequest& request) {
+  const auto& missing = state.facts.pstate.cannot_count_branches;
+  if (!request.threshold || !request.is_monitored || !missing) return {};
+  return unsupported("ratio", *missing);
+}
+
+// CPUs that change along with those of the workload and are not its own.
+Result<void> check_domain(const NodeState& state, const Spec& spec, WorkloadId self, CpuId id,
+                          const pstate::Knobs& wanted) {
+  const CpuSet& domain = state.facts.pstate.cpus.at(id).domain;
+  const CpuSet others = domain - spec.cpus;
+  if (others.empty()) return {};
+  if (spec.frequency->shared_domain == FrequencyRequest::SharedDomain::Refuse) {
+    return refuse("",
+                  of_cpu(id) + " shares its frequency with CPU " + others.to_string() + ", which is not in core_ids",
+                  "core_ids with all of " + domain.to_string() + ", or \"shared_domain\": \"allow\"");
+  }
+  for (const auto& [other, workload] : state.workloads) {
+    if (other == self) continue;
+    for (const auto& [cpu, granted] : workload.grant.frequencies) {
+      // Two that move on their own would move each other.
+      const bool is_adaptive = spec.frequency->threshold || workload.spec.frequency->threshold;
+      if (!others.contains(cpu) || (granted == wanted && !is_adaptive)) continue;
+      return refuse("",
+                    of_cpu(id) + " shares its frequency with CPU " + std::to_string(cpu.value) +
+                        ", for which workload " + std::to_string(other.value) + " asks something else",
+                    "the same as that workload asks for");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::map<CpuId, pstate::Knobs>> plan_frequencies(const NodeState& state, const Spec& spec, WorkloadId self) {
+  std::map<CpuId, pstate::Knobs> granted;
+  if (!spec.frequency) return granted;
+  const FrequencyRequest& request = *spec.frequency;
+  if (const Result<void> can = check_monitoring(state, request); !can) return Failure(can.error());
+  // The threshold is kept, and nothing is set.
+  if (request.threshold && !request.is_monitored) return granted;
+  for (const CpuId id : spec.cpus.members()) {
+    const auto found = state.facts.pstate.cpus.find(id);
+    if (found == state.facts.pstate.cpus.end()) {
+      const auto& missing = state.facts.pstate.missing;
+      return unsupported("", "the frequency of " + of_cpu(id) + " cannot be set here" +
+                                 (missing.empty() ? std::string() : ": " + missing.front()));
+    }
+    const pstate::Cpu& cpu = found->second;
+    const pstate::Knobs before = before_us(state, id, cpu);
+    const Result<Window> window = window_of(request, id, cpu, {before.min, before.max});
+    if (!window) return Failure(window.error());
+    const pstate::Knobs knobs{window->min, window->max, request.governor, request.epp};
+    const Result<void> checked =
+        check_way(cpu, id, *window, request.threshold.has_value())
+            .and_then([&] { return check_choice("governor", request.governor, cpu.governors, id); })
+            .and_then([&] { return check_preference(request, id, cpu, before); })
+            .and_then([&] { return check_domain(state, spec, self, id, knobs); });
+    if (!checked) return Failure(checked.error());
+    granted[id] = knobs;
+  }
+  return granted;
+}
+
+}  // namespace nrd::plan

@@ -1,0 +1,168 @@
+"""Adaptive frequencies: the real daemon on scripted counters of branches (tests/perf), and on the machine's own."""
+
+import contextlib
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import pytest
+
+from harness import Node, Refused, wait_for
+
+SAMPLE = {"core_ids": ["4", "5", "6", "7"], "cache": {"max": 2, "min": 2}, "pstate": {"ratio": 3.0, "monitoring": "on"}}
+FASTEST, SLOWEST = 3_500_000, 800_000
+
+
+class Branches:
+    """What each CPU runs, as a percentage of branch misses to hits; None: it is idle."""
+
+    def __init__(self, cpus):
+        self.folder = tempfile.mkdtemp(prefix="nrd-counters-")
+        self.percent = dict.fromkeys(cpus, 8.0)
+        self.counts = {cpu: [2, 0, 0] for cpu in cpus}
+        self.end = threading.Event()
+        for cpu in cpus:
+            self.write(cpu)
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def write(self, cpu):
+        fd = os.open(os.path.join(self.folder, str(cpu)), os.O_WRONLY | os.O_CREAT, 0o600)
+        os.pwrite(fd, struct.pack("3Q", *[value % 2**64 for value in self.counts[cpu]]), 0)
+        os.close(fd)
+
+    def run(self):
+        while not self.end.wait(0.02):
+            for cpu, percent in self.percent.items():
+                if percent is not None:
+                    self.counts[cpu][1] += 10_000_000
+                    self.counts[cpu][2] += int(10_000_000 * percent / (100 + percent))
+                    self.write(cpu)
+
+    def stop(self):
+        self.end.set()
+        self.thread.join()
+        shutil.rmtree(self.folder)
+
+
+@contextlib.contextmanager
+def monitored(config="", **shape):
+    branches = Branches(range(16))
+    try:
+        with Node(config, counters=branches.folder, **{"cpufreq": "intel_pstate", **shape}) as node:
+            yield node, branches
+    finally:
+        branches.stop()
+
+
+def pinned(node, cpu):
+    freq = node.sim.freq()[str(cpu)]
+    if "min" not in freq:
+        return (freq["msr"]["0x199"] >> 8 & 0xff) * 100_000
+    return freq["min"] if freq["min"] == freq["max"] else (freq["min"], freq["max"])
+
+
+def test_the_operators_sample_gets_both_and_each_cpu_goes_its_own_way():
+    with monitored() as (node, branches):
+        before = node.sim.freq()
+        made = node.call("POST", "/v1/workloads", SAMPLE)
+        assert made["pstate"] == {"ratio": 3, "monitoring": "on"} == made["plugins"]["pstate"]
+        assert made["status"] == "Successful" and made["cos_name"] == "COS2"
+        assert all(pinned(node, cpu) == FASTEST for cpu in range(4, 8))
+        branches.percent[5] = 0.5
+        wait_for(lambda: pinned(node, 5) == SLOWEST, "CPU 5 to go slow")
+        assert pinned(node, 4) == pinned(node, 6) == FASTEST
+        wait_for(lambda: node.call("GET", "/v1/pstate/5")["monitoring"]["decision"] == "minimum", "it to be published")
+        shown = node.call("GET", "/v1/pstate/5")["monitoring"]
+        assert shown["ratio_threshold"] == 3 and shown["decision"] == "minimum" and shown["transitions"] == 1
+        assert 0.4 < shown["last_ratio"] < 0.6
+        branches.percent[5] = 9.0
+        wait_for(lambda: pinned(node, 5) == FASTEST, "CPU 5 to go fast")
+        assert node.list()[0]["status"] == "Successful" and node.health()["drift_repairs"] == 0
+        node.delete(made["id"])
+        assert node.sim.freq() == before
+        assert node.call("GET", "/v1/pstate/5")["monitoring"] is None
+
+
+def test_it_moves_within_the_window_that_was_asked_for():
+    with monitored() as (node, branches):
+        node.call("POST", "/v1/workloads", {**SAMPLE, "pstate": {"ratio": 3, "min_ratio": 12, "max_ratio": 30}})
+        assert pinned(node, 4) == 3_000_000
+        branches.percent[4] = 1.0
+        wait_for(lambda: pinned(node, 4) == 1_200_000, "CPU 4 to go slow")
+
+
+def test_noise_and_idle_cpus_move_nothing():
+    with monitored() as (node, branches):
+        node.call("POST", "/v1/workloads", SAMPLE)
+        branches.percent[4], branches.percent[5] = 2.9, None
+        time.sleep(2)
+        assert pinned(node, 4) == pinned(node, 5) == FASTEST
+        assert node.call("GET", "/v1/pstate/4")["monitoring"]["transitions"] == 0
+
+
+def test_it_goes_on_after_kill_9_and_ends_with_monitoring_off():
+    with monitored() as (node, branches):
+        id = node.call("POST", "/v1/workloads", SAMPLE)["id"]
+        node.kill9()
+        branches.percent[4] = 1.0
+        node.start()
+        wait_for(lambda: pinned(node, 4) == SLOWEST, "CPU 4 to go slow")
+        patched = node.call("PATCH", f"/v1/workloads/{id}", {"pstate": {"ratio": 3.0, "monitoring": "off"}})
+        assert patched["status"] == "Successful" and all(pinned(node, cpu) == (SLOWEST, FASTEST) for cpu in range(4, 8))
+        again = node.call("GET", f"/v1/workloads/{id}")
+        assert node.call("PATCH", f"/v1/workloads/{id}", again) == again
+
+
+def test_a_cpu_that_goes_offline_and_returns_is_monitored_again():
+    with monitored("[drift]\ninterval_seconds = 1\n") as (node, branches):
+        node.call("POST", "/v1/workloads", SAMPLE)
+        node.sim.control("offline 5")
+        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
+        branches.percent[5] = 1.0
+        node.sim.control("online 5")
+        wait_for(lambda: pinned(node, 5) == SLOWEST, "CPU 5 to go slow")
+
+
+def test_whichever_write_fails_neither_cache_nor_frequency_is_given():
+    with monitored() as (node, branches):
+        node.sim.control("reset")
+        node.delete(node.call("POST", "/v1/workloads", SAMPLE)["id"])
+        frequencies, ways = node.sim.freq(), node.plain()
+        for n in range(1, 10):
+            node.sim.control("reset")
+            node.sim.control(f"fault write {n} errno EIO")
+            with pytest.raises(Refused) as refused:
+                node.call("POST", "/v1/workloads", SAMPLE)
+            assert refused.value.status == 500
+            assert node.sim.freq() == frequencies and node.plain() == ways and node.list() == [], n
+
+
+def test_one_ratio_at_a_time_is_enough_for_it():
+    with monitored(cpufreq="none", msr="perf") as (node, branches):
+        node.call("POST", "/v1/workloads", {"core_ids": ["4"], "pstate": {"ratio": 3}})
+        assert pinned(node, 4) == FASTEST
+        branches.percent[4] = 1.0
+        wait_for(lambda: pinned(node, 4) == SLOWEST, "CPU 4 to go slow")
+
+
+def test_with_the_counters_of_this_machine():
+    counted = subprocess.run(["/usr/bin/perf", "stat", "-e", "branches,branch-misses", "true"], capture_output=True, text=True) \
+        if os.path.exists("/usr/bin/perf") else None
+    if counted is None or counted.returncode != 0 or "not supported" in counted.stderr:
+        pytest.skip("this machine's perf has no hardware counters of branches: the real run is SKIPPED")
+    loops = {"branchy": "import random\nwhile True: random.random() < 0.5 and abs(1)", "straight": "while True: pass"}
+    with Node(cpufreq="intel_pstate", cpus=len(os.sched_getaffinity(0))) as node:
+        node.call("POST", "/v1/workloads", {"core_ids": ["0"], "pstate": {"ratio": 1.0}})
+        ratios = {}
+        for name, code in loops.items():
+            with subprocess.Popen([sys.executable, "-c", code], preexec_fn=lambda: os.sched_setaffinity(0, {0})) as loop:
+                time.sleep(2)
+                ratios[name] = node.call("GET", "/v1/pstate/0")["monitoring"]["last_ratio"]
+                loop.kill()
+        assert ratios["branchy"] > ratios["straight"], ratios

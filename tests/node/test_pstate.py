@@ -1,0 +1,468 @@
+"""Frequencies of CPUs: the real daemon on a simulated cpufreq and simulated registers, read back by others."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from harness import NRDCTL, Node, Refused, wait_for
+
+WINDOW = {"min_ratio": 12, "max_ratio": 30}
+BOTH = {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}, "pstate": WINDOW}
+DEFAULT = {"min": 800_000, "max": 3_500_000}
+
+
+def window(node, cpu):
+    freq = node.sim.freq()[str(cpu)]
+    return {key: freq[key] for key in ("min", "max")}
+
+
+def post(node, pstate, cores=("4-5",), **more):
+    return node.call("POST", "/v1/workloads", {"core_ids": list(cores), "pstate": pstate, **more})
+
+
+def refusal(node, pstate, cores=("4-5",), **more):
+    before = node.sim.freq()
+    with pytest.raises(Refused) as refused:
+        post(node, pstate, cores, **more)
+    assert node.sim.freq() == before and node.list() == []
+    return refused.value
+
+
+@pytest.fixture(scope="module")
+def intel():
+    with Node(cpufreq="intel_pstate") as node:
+        yield node
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(request):
+    yield
+    if "intel" in request.fixturenames:
+        node = request.getfixturevalue("intel")
+        for workload in node.list():
+            node.delete(workload["id"])
+        assert all(window(node, cpu) == DEFAULT for cpu in range(16))
+
+
+def test_a_window_by_ratio_is_set_and_taken_back(intel):
+    made = post(intel, WINDOW)
+    assert made["status"] == "Successful" and made["pstate"] == WINDOW == made["plugins"]["pstate"]
+    assert made["cos_name"] == "" and made["cache"] == {} and made["pool"] == "none"
+    assert made["granted_frequencies"]["4"] == {"min_khz": 1_200_000, "max_khz": 3_000_000, "min_ratio": 12, "max_ratio": 30}
+    for cpu in range(16):
+        assert window(intel, cpu) == ({"min": 1_200_000, "max": 3_000_000} if cpu in (4, 5) else DEFAULT)
+    # An independent program, through the kernel's files.
+    read = intel.sim.run_inside(["cat", "/sys/devices/system/cpu/cpu5/cpufreq/scaling_max_freq"]).stdout
+    assert read == "3000000\n"
+    intel.delete(made["id"])
+    assert window(intel, 4) == DEFAULT
+
+
+@pytest.mark.parametrize("pstate, expected", [
+    ({"min_mhz": 1250, "max_mhz": 2990}, (1_200_000, 2_900_000)),
+    ({"max_ratio": 22}, (2_200_000, 2_200_000)), ({"min_ratio": 22}, (2_200_000, 2_200_000)),
+    ({"turbo": False}, (800_000, 2_200_000)), ({"min_ratio": 10, "max_ratio": 30, "turbo": False}, (1_000_000, 2_200_000))])
+def test_what_is_asked_in_whatever_way_is_rounded_and_reported(intel, pstate, expected):
+    made = post(intel, pstate)
+    assert made["pstate"] == pstate
+    granted = made["granted_frequencies"]["4"]
+    assert (granted["min_khz"], granted["max_khz"]) == expected == tuple(window(intel, 4).values())
+
+
+def test_the_shape_under_plugins_says_the_same(intel):
+    made = intel.call("POST", "/v1/workloads", {"core_ids": ["4"], "plugins": {"pstate": WINDOW}})
+    assert made["pstate"] == WINDOW and window(intel, 4) == {"min": 1_200_000, "max": 3_000_000}
+
+
+def test_governor_and_preference_are_set_and_taken_back(intel):
+    made = post(intel, {"governor": "performance"})
+    assert (intel.sim.freq()["4"]["governor"], intel.sim.freq()["4"]["epp"]) == ("performance", "performance")
+    patched = intel.call("PATCH", f"/v1/workloads/{made['id']}", {"pstate": {"governor": "powersave", "epp": "power"}})
+    assert patched["status"] == "Successful"
+    assert (intel.sim.freq()["4"]["governor"], intel.sim.freq()["4"]["epp"]) == ("powersave", "power")
+    intel.delete(made["id"])
+    assert (intel.sim.freq()["4"]["governor"], intel.sim.freq()["4"]["epp"]) == ("powersave", "balance_performance")
+
+
+def test_a_patch_replaces_keeps_or_removes_it(intel):
+    id = intel.call("POST", "/v1/workloads", BOTH)["id"]
+    path = f"/v1/workloads/{id}"
+    assert intel.call("PATCH", path, {"cache": {"max": 3, "min": 3}, "pstate": {}})["pstate"] == WINDOW
+    assert intel.call("PATCH", path, {"pstate": {"max_ratio": 20}})["granted_frequencies"]["5"]["max_ratio"] == 20
+    assert window(intel, 5) == {"min": 2_000_000, "max": 2_000_000}
+    again = intel.call("GET", path)
+    assert intel.call("PATCH", path, again) == again, "an answer that is sent back changes nothing"
+    removed = intel.call("PATCH", path, {"pstate": None})
+    assert "pstate" not in removed and window(intel, 5) == DEFAULT
+    assert removed["cache"] == {"max": 3, "min": 3}
+
+
+def test_moving_to_other_cpus_takes_the_window_along(intel):
+    id = post(intel, WINDOW)["id"]
+    intel.call("PATCH", f"/v1/workloads/{id}", {"core_ids": ["5-6"]})
+    assert window(intel, 4) == DEFAULT and window(intel, 6) == {"min": 1_200_000, "max": 3_000_000}
+
+
+@pytest.mark.parametrize("pstate, status, says", [
+    ({"governor": "turbo"}, 400, '/pstate/governor: CPU 4 does not know "turbo" (allowed: performance, powersave)'),
+    ({"epp": "maximum"}, 400, "/pstate/epp: CPU 4 does not know"),
+    ({"governor": "performance", "epp": "power"}, 400, "/pstate/epp: under the governor"),
+    ({"max_ratio": 7}, 400, "/pstate/max_ratio: CPU 4 cannot do that (allowed: 8 to 35)"),
+    ({"max_ratio": 36}, 400, "(allowed: 8 to 35)"), ({"max_mhz": 4_294_967_295}, 400, "(allowed: 800 MHz to 3500 MHz)"),
+    ({"min_ratio": 30, "max_ratio": 20}, 400, "/pstate/min_ratio: is above the maximum"),
+    ({"min_ratio": 30, "turbo": False}, 400, "/pstate/turbo: false, but min_ratio is above the base frequency"),
+    ({"max_ratio": 0}, 400, "/pstate/max_ratio"), ({"max_ratio": -1}, 400, "/pstate/max_ratio"),
+    ({"max_ratio": 2.5}, 400, "/pstate/max_ratio"), ({"max_ratio": "22"}, 400, "/pstate/max_ratio"),
+    ({"ratio": 0.0, "min_ratio": 0}, 400, "/pstate/min_ratio"), ({"ratio": -1}, 400, "/pstate/ratio: expected a number above 0"),
+    ({"ratio": "NaN"}, 400, "/pstate/ratio: expected a number above 0"), ({"ratio": 1, "monitoring": "yes"}, 400, "/pstate/monitoring"),
+    ([], 400, "/pstate: expected an object")])
+def test_refusals_name_the_field_and_what_is_allowed(intel, pstate, status, says):
+    refused = refusal(intel, pstate)
+    assert refused.status == status and says in refused.text, refused
+
+
+def test_a_workload_that_asks_nothing_is_refused(intel):
+    assert "No RDT/Plugins params in workload" in refusal(intel, {}).text
+
+
+def test_get_pstate_shows_limits_setting_and_owner(intel):
+    made = post(intel, WINDOW)
+    shown = intel.call("GET", "/v1/pstate/4")
+    assert shown["driver"] == "intel_pstate" and shown["interface"] == "cpufreq" and shown["workload"] == made["id"]
+    assert shown["limits"] == {**shown["limits"], "min_khz": 800_000, "max_khz": 3_500_000, "base_khz": 2_200_000, "max_ratio": 35}
+    assert shown["set"]["max_khz"] == 3_000_000 and shown["governors"] == ["performance", "powersave"]
+    everything = intel.call("GET", "/v1/pstate")
+    assert len(everything["cpus"]) == 16 and everything["missing"] == [] and everything["cpus"][4] == shown
+    assert everything["cpus"][3]["workload"] is None
+    for path in ("/v1/pstate/16", "/v1/pstate/x", "/v1/pstate/-1"):
+        with pytest.raises(Refused) as refused:
+            intel.call("GET", path)
+        assert refused.value.status == 404
+
+
+def test_nrdctl_creates_and_shows_it(intel):
+    def run(*words):
+        return subprocess.run([NRDCTL, "--url", f"http://127.0.0.1:{intel.port}", *words], capture_output=True, text=True)
+    made = run("workload", "create", "--cpus", "4-5", "--min-ratio", "12", "--max-ratio", "30")
+    assert made.returncode == 0, made
+    id = intel.list()[0]["id"]
+    assert "12-30" in made.stdout and "12-30" in run("workload", "list").stdout and "12-30" in run("workload", "show", id).stdout
+    assert "none, CPUs 4-5, ratio 12-30" in run("ways").stdout
+
+
+# Crashes and faults
+
+
+@pytest.mark.parametrize("shape", [{"cpufreq": "intel_pstate"}, {"cpufreq": "acpi-cpufreq", "freq_domain": "core"}, {"msr": "hwp"}])
+def test_it_survives_kill_9_and_reboot_and_leaves_no_trace(shape):
+    with Node(**shape) as node:
+        before = node.sim.freq()
+        made = node.call("POST", "/v1/workloads", BOTH)
+        held = node.sim.freq()
+        assert held != before
+        node.kill9()
+        node.start()
+        assert node.sim.freq() == held and node.list() == [{**made, "status": "Successful"}]
+        node.reboot()
+        assert node.sim.freq() == held and node.list()[0]["status"] == "Successful"
+        node.kill9()
+        node.start()
+        node.delete(made["id"])
+        assert node.sim.freq() == before and node.stored() == {}
+
+
+def writes_of(node):
+    return int(node.sim.control("count").partition("=")[2])
+
+
+def count_writes(shape):
+    with Node(**shape) as node:
+        node.sim.control("reset")
+        node.call("POST", "/v1/workloads", BOTH)
+        return writes_of(node)
+
+
+@pytest.mark.parametrize("fault", ["errno EIO", "errno EINVAL", "lie"])
+@pytest.mark.parametrize("shape", [{"cpufreq": "intel_pstate"}, {"msr": "hwp"}], ids=["cpufreq", "msr"])
+def test_whichever_write_fails_cache_and_frequency_are_as_before(shape, fault):
+    writes = count_writes(shape)
+    assert writes >= 6
+    with Node(**shape) as node:
+        frequencies, ways = node.sim.freq(), node.plain()
+        for n in range(1, writes + 1):
+            node.sim.control("reset")
+            node.sim.control(f"fault write {n} {fault}")
+            with pytest.raises(Refused) as refused:
+                node.call("POST", "/v1/workloads", BOTH)
+            assert refused.value.status == 500, (n, refused.value)
+            assert node.sim.freq() == frequencies and node.plain() == ways and node.list() == [] and node.stored() == {}, n
+        assert node.call("POST", "/v1/workloads", BOTH)["status"] == "Successful"
+
+
+def writes_of_a_life(shape):
+    with Node(**shape) as node:
+        node.sim.control("reset")
+        node.delete(node.call("POST", "/v1/workloads", BOTH)["id"])
+        return writes_of(node)
+
+
+def test_whichever_write_it_dies_at_the_next_start_tells_the_truth():
+    shape = {"cpufreq": "intel_pstate"}
+    for n in range(1, writes_of_a_life(shape) + 1):
+        for moment in ("kill-before", "kill-after"):
+            with Node(**shape) as node:
+                untouched = (node.sim.freq(), node.plain())
+                node.sim.control("reset")
+                node.sim.control(f"fault write {n} {moment}")
+                try:
+                    made = node.call("POST", "/v1/workloads", BOTH)
+                    node.delete(made["id"])
+                    raise AssertionError(f"write {n} was not reached")
+                except OSError:
+                    pass
+                node.wait_dead()
+                node.start()
+                stored = node.list()
+                if stored:
+                    assert stored[0]["status"] == "Successful" and window(node, 4) == {"min": 1_200_000, "max": 3_000_000}
+                    node.delete(stored[0]["id"])
+                assert (node.sim.freq(), node.plain()) == untouched, (n, moment)
+
+
+def test_what_others_change_is_put_back():
+    with Node("[drift]\ninterval_seconds = 1\n", cpufreq="intel_pstate") as node:
+        post(node, WINDOW)
+        node.sim.write("/sys/devices/system/cpu/cpu4/cpufreq/scaling_max_freq", "2000000\n")
+        wait_for(lambda: node.health()["drift_repairs"] == 1, "the repair")
+        assert window(node, 4)["max"] == 3_000_000
+        # What nobody needs is theirs.
+        node.sim.write("/sys/devices/system/cpu/cpu9/cpufreq/scaling_max_freq", "2000000\n")
+        wait_for(lambda: node.call("GET", "/v1/pstate/9")["set"]["max_khz"] == 2_000_000, "a look")
+        assert window(node, 9)["max"] == 2_000_000 and node.health()["drift_repairs"] == 1
+
+
+@pytest.mark.parametrize("offline", ["gone", "busy"])
+def test_cpus_that_go_and_come_back(offline):
+    with Node("[drift]\ninterval_seconds = 1\n", cpufreq="intel_pstate", cpufreq_offline=offline, min_over_max="clamp") as node:
+        id = post(node, WINDOW)["id"]
+        node.sim.control("offline 5")
+        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
+        assert node.list()[0]["status"] == "Successful"
+        node.delete(id)
+        assert window(node, 4) == DEFAULT
+        node.sim.control("online 5")
+        wait_for(lambda: window(node, 5) == DEFAULT, "what was left on CPU 5 to be put back")
+
+
+# Domains
+
+
+def test_cpus_that_share_their_frequency_with_others_need_a_word():
+    with Node(cpufreq="acpi-cpufreq", freq_domain="core") as node:
+        refused = refusal(node, WINDOW, ["4"])
+        assert refused.status == 400
+        assert "CPU 4 shares its frequency with CPU 5" in refused.text and "core_ids with all of 4-5" in refused.text
+        before = node.sim.freq()
+        made = post(node, {**WINDOW, "shared_domain": "allow"}, ["4"])
+        assert window(node, 5) == {"min": 1_200_000, "max": 3_000_000}
+        # Another workload in the same domain: the same window or none.
+        with pytest.raises(Refused) as other:
+            post(node, {"max_ratio": 20, "shared_domain": "allow"}, ["5"])
+        assert "for which workload 1 asks something else" in other.value.text
+        second = post(node, {**WINDOW, "shared_domain": "allow"}, ["5"])
+        node.delete(made["id"])
+        assert window(node, 4) == {"min": 1_200_000, "max": 3_000_000}, "it still shares with a workload's"
+        node.delete(second["id"])
+        assert node.sim.freq() == before
+
+
+def test_whole_domains_need_none():
+    with Node(cpufreq="acpi-cpufreq", freq_domain="core") as node:
+        assert post(node, WINDOW, ["4-5"])["status"] == "Successful"
+
+
+# Registers
+
+
+def test_without_a_driver_hwp_takes_a_window():
+    with Node(msr="hwp") as node:
+        before = node.sim.freq()
+        made = post(node, WINDOW)
+        assert made["granted_frequencies"]["4"]["max_ratio"] == 30
+        fd = os.open(node.sim.path("/dev/cpu/4/msr"), os.O_RDONLY)
+        request = int.from_bytes(os.pread(fd, 8, 0x774), "little")
+        os.close(fd)
+        assert request & 0xffff == (30 << 8 | 12)
+        assert node.call("GET", "/v1/pstate/4")["interface"] == "msr, IA32_HWP_REQUEST"
+        assert refusal_text(node, {"governor": "performance"}, ["6"]).startswith("Failed to validate workload. Reason: /pstate/governor")
+        node.delete(made["id"])
+        assert node.sim.freq() == before
+
+
+def refusal_text(node, pstate, cores):
+    with pytest.raises(Refused) as refused:
+        post(node, pstate, cores)
+    return refused.value.text
+
+
+def test_without_driver_and_hwp_one_ratio_can_be_set():
+    with Node(msr="perf") as node:
+        before = node.sim.freq()
+        assert "takes one ratio, no window" in refusal(node, WINDOW).text
+        made = post(node, {"max_ratio": 18})
+        assert node.sim.freq()["4"]["msr"]["0x199"] >> 8 & 0xff == 18
+        node.delete(made["id"])
+        assert node.sim.freq() == before
+
+
+def test_a_node_without_any_way_says_so():
+    with Node() as node:
+        refused = refusal(node, WINDOW)
+        assert refused.status == 422 and "load a driver" in refused.text
+        assert node.call("GET", "/v1/pstate")["cpus"] == [] and len(node.call("GET", "/v1/pstate")["missing"]) == 1
+
+
+# The world changes around it
+
+LOOKS = "[drift]\ninterval_seconds = 1\n"
+NO_TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
+
+
+def after_a_look(node, cpu=15):
+    """CPU 15 is nobody's: what is written there is seen at the next look."""
+    wanted = 2_000_000 if node.call("GET", f"/v1/pstate/{cpu}")["set"]["max_khz"] != 2_000_000 else 2_100_000
+    node.sim.write(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq", f"{wanted}\n")
+    wait_for(lambda: node.call("GET", f"/v1/pstate/{cpu}")["set"]["max_khz"] == wanted, "a look")
+
+
+def test_a_cpu_that_cannot_be_put_back_keeps_nobody_from_anything():
+    with Node(LOOKS, cpufreq="intel_pstate") as node:
+        id = post(node, WINDOW)["id"]
+        other = node.create("8", 2, 2)["id"]
+        node.sim.write(NO_TURBO, "1\n")
+        after_a_look(node)
+        assert node.list()[0]["status"] == "Failed" and node.health()["status"] == "degraded"
+        node.delete(other)
+        assert node.create("10", 2, 2)["status"] == "Successful"
+        node.delete(id)
+        assert "FREQUENCY_OWED" in node.journal() and node.list()[0]["status"] == "Successful"
+        node.sim.write(NO_TURBO, "0\n")
+        wait_for(lambda: window(node, 4) == DEFAULT, "what is owed")
+        after_a_look(node)
+        assert node.health()["status"] == "ok"
+
+
+def test_once_put_back_it_is_theirs_again():
+    with Node(LOOKS, cpufreq="intel_pstate") as node:
+        node.delete(post(node, WINDOW)["id"])
+        node.sim.write("/sys/devices/system/cpu/cpu4/cpufreq/scaling_max_freq", "2000000\n")
+        post(node, WINDOW, ["9"])
+        node.terminate()
+        node.start()
+        after_a_look(node)
+        assert window(node, 4)["max"] == 2_000_000 and node.health()["drift_repairs"] == 0
+
+
+def test_a_cpu_offline_between_two_looks_is_put_back_when_it_returns():
+    with Node("[drift]\ninterval_seconds = 3\n", cpufreq="intel_pstate") as node:
+        id = post(node, WINDOW)["id"]
+        node.sim.control("offline 5")
+        node.delete(id)
+        node.sim.control("online 5")
+        assert window(node, 5) != DEFAULT
+        wait_for(lambda: window(node, 5) == DEFAULT, "CPU 5 to get back what it had")
+
+
+def test_a_neighbour_that_is_offline_still_belongs_to_the_domain():
+    with Node(LOOKS, cpufreq="acpi-cpufreq", freq_domain="core") as node:
+        before = node.sim.freq()
+        node.sim.control("offline 5")
+        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
+        assert "shares its frequency with CPU 5" in refusal_text(node, WINDOW, ["4"])
+        id = post(node, {**WINDOW, "shared_domain": "allow"}, ["4"])["id"]
+        node.sim.control("online 5")
+        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 200, "a look")
+        node.delete(id)
+        assert node.sim.freq() == before
+
+
+def test_an_owner_that_is_offline_still_rules_its_domain():
+    with Node(LOOKS, cpufreq="acpi-cpufreq", freq_domain="core") as node:
+        before = node.sim.freq()
+        allowed = {**WINDOW, "shared_domain": "allow"}
+        first, second = post(node, allowed, ["4"])["id"], post(node, allowed, ["5"])["id"]
+        node.sim.control("offline 5")
+        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
+        status, text, _ = node.request("PATCH", f"/v1/workloads/{first}", {"pstate": {"max_ratio": 20, "shared_domain": "allow"}})
+        assert status == 400 and "for which workload 2 asks something else" in text
+        node.delete(first)
+        after_a_look(node)
+        assert window(node, 4) == {"min": 1_200_000, "max": 3_000_000}
+        node.delete(second)
+        assert window(node, 4) == {"min": before["4"]["min"], "max": before["4"]["max"]}
+        node.sim.control("online 5")
+        after_a_look(node)
+        assert window(node, 5) == {"min": before["5"]["min"], "max": before["5"]["max"]}
+
+
+def test_what_could_not_be_read_is_not_touched():
+    with Node("[drift]\ninterval_seconds = 3600\n", start=False, cpufreq="intel_pstate") as node:
+        node.sim.control("fault read /sys/devices/system/cpu/cpufreq/policy9/scaling_max_freq errno EIO")
+        node.start()
+        id = post(node, WINDOW)["id"]
+        node.delete(id)
+        assert window(node, 4) == DEFAULT
+
+
+def test_a_workload_without_cache_leaves_classes_alone():
+    with Node(LOOKS, cpufreq="intel_pstate") as node:
+        node.delete(node.create("4", 2, 2)["id"])
+        post(node, WINDOW, ["4"])
+        node.sim.write("/sys/fs/resctrl/COS7/cpus_list", "4\n")
+        after_a_look(node)
+        after_a_look(node)
+        assert node.plain()["COS7"][1] == "4" and node.health()["drift_repairs"] == 0
+
+
+def test_a_patch_cannot_leave_nothing(intel):
+    id = post(intel, WINDOW)["id"]
+    status, text, _ = intel.request("PATCH", f"/v1/workloads/{id}", {"pstate": None})
+    assert status == 400 and "nothing would be left" in text
+
+
+def test_turbo_true_takes_turbo_false_back(intel):
+    made = intel.call("POST", "/v1/workloads", {**BOTH, "pstate": {"turbo": False}})
+    assert window(intel, 4)["max"] == 2_200_000
+    assert "pstate" not in intel.call("PATCH", f"/v1/workloads/{made['id']}", {"pstate": {"turbo": True}})
+    assert window(intel, 4) == DEFAULT
+
+
+def test_what_is_not_asked_for_stays_as_it_was():
+    with Node(cpufreq="intel_pstate") as node:
+        node.sim.write("/sys/devices/system/cpu/cpu4/cpufreq/scaling_max_freq", "2000000\n")
+        post(node, {"epp": "power"}, ["4"])
+        assert window(node, 4)["max"] == 2_000_000 and node.sim.freq()["4"]["epp"] == "power"
+
+
+def test_errors_point_into_plugins_where_that_was_sent(intel):
+    with pytest.raises(Refused) as refused:
+        intel.call("POST", "/v1/workloads", {"core_ids": ["6"], "plugins": {"pstate": {"max_ratio": 99}}})
+    assert "/plugins/pstate/max_ratio: CPU 6 cannot do that" in refused.value.text
+
+
+def test_limits_between_two_ratios_are_told_as_what_can_be_asked_for():
+    with Node(cpufreq="amd-pstate", freq_min=550, freq_max=3675) as node:
+        assert "(allowed: 6 to 36)" in refusal(node, {"min_ratio": 5}).text
+        assert window(node, 4) != DEFAULT
+        post(node, {"min_ratio": 6, "max_ratio": 36})
+        assert window(node, 4) == {"min": 600_000, "max": 3_600_000}
+
+
+def test_monitoring_without_counters_is_refused_with_the_reason(intel):
+    refused = refusal(intel, {"ratio": 3.0, "monitoring": "on"})
+    assert refused.status == 422 and "/pstate/ratio: branch monitoring: the kernel's perf has no hardware counters" in refused.text
+    made = post(intel, {"ratio": "3.0", "monitoring": "off"})
+    assert made["pstate"] == {"ratio": 3, "monitoring": "off"} and window(intel, 4) == DEFAULT
+    assert intel.call("GET", "/v1/pstate?view=rmd") == [{"core_id": cpu, "monitoring": "off", "ratio_threshold": 3} for cpu in (4, 5)]

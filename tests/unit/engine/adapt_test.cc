@@ -1,0 +1,123 @@
+// Monitored CPUs: the writer counts their branches and sets them to an end of their window.
+#include <doctest/doctest.h>
+
+#include "engine/setting.h"
+#include "engine/writer.h"
+#include "tests/unit/engine/fake_node.h"
+
+using namespace nrd;
+using namespace nrd::testing;
+
+namespace {
+
+// A clock that goes on by a sample with each look.
+class Ticking final : public Clock {
+ public:
+  std::chrono::system_clock::time_point now() const override { return {}; }
+  std::chrono::steady_clock::time_point steady() const override { return now_ += plan::kSampleInterval; }
+
+ private:
+  mutable std::chrono::steady_clock::time_point now_{};
+};
+
+struct House {
+  FakeHardware hardware{NodeShape{}};
+  FakeStore store;
+  Ticking clock;
+  Writer writer{hardware, store, clock, {}};
+
+  House() { REQUIRE(writer.recover()); }
+
+  WorkloadId create(bool is_monitored = true) {
+    FrequencyRequest request{.min = 12, .max = 30, .threshold = BranchMissThreshold{3}, .is_monitored = is_monitored};
+    const std::vector<Command> commands{CreateWorkload{a_spec("4").no_cache().frequency(request)}};
+    const auto made = writer.apply(commands).front();
+    REQUIRE(made);
+    return made->id;
+  }
+  void run(uint64_t misses, int samples) {
+    for (int i = 0; i < samples; ++i) {
+      hardware.branches[CpuId{4}].branches += 1'000'000;
+      hardware.branches[CpuId{4}].misses += misses;
+      CHECK(writer.adapt());
+    }
+  }
+  std::pair<uint32_t, uint32_t> window() const {
+    const pstate::Knobs& knobs = hardware.tree.pstate.cpus.at(CpuId{4});
+    return {knobs.min.value / 100'000, knobs.max.value / 100'000};
+  }
+};
+
+using Window = std::pair<uint32_t, uint32_t>;
+
+}  // namespace
+
+TEST_CASE("a monitored CPU runs at the upper end, and at the lower while it predicts well") {
+  House house;
+  house.create();
+  CHECK(house.window() == Window{30, 30});
+  house.run(1'000, 5);
+  CHECK(house.window() == Window{12, 12});
+  CHECK(is_applied(house.writer.state(), house.writer.state().workloads.begin()->second));
+  house.run(90'000, 12);
+  CHECK(house.window() == Window{30, 30});
+  CHECK(house.writer.state().paces.at(CpuId{4}).transitions == 2);
+}
+
+TEST_CASE("deleted, it is as before and counted no longer") {
+  House house;
+  const Observed before = FakeHardware(NodeShape{}).tree;
+  const std::vector<Command> gone{DeleteWorkload{house.create()}};
+  house.run(1'000, 5);
+  REQUIRE(house.writer.apply(gone).front());
+  CHECK(house.hardware.tree == before);
+  house.writer.adapt();
+  CHECK(house.hardware.counted_on.empty());
+  CHECK_FALSE(house.writer.adapt());
+}
+
+TEST_CASE("without monitoring the threshold is kept and the CPU left alone") {
+  House house;
+  house.create(false);
+  CHECK(house.window() == Window{8, 35});
+  CHECK_FALSE(house.writer.adapt());
+  CHECK(house.store.records.workloads.front().frequency->threshold == 3.0);
+}
+
+TEST_CASE("a restart begins at the upper end again") {
+  House house;
+  house.create();
+  house.run(1'000, 5);
+  CHECK(house.window() == Window{12, 12});
+  Writer again(house.hardware, house.store, house.clock, {});
+  REQUIRE(again.recover());
+  CHECK(again.state().workloads.size() == 1);
+  CHECK(again.state().health.hardware_problem == "");
+  CHECK(house.window().first == 30);
+  CHECK(house.window().second == 30);
+}
+
+TEST_CASE("a move that the hardware refuses is a problem that is told, and tried again") {
+  House house;
+  house.create();
+  house.hardware.broken_from_write = house.hardware.writes + 1;
+  house.run(1'000, 5);
+  CHECK_FALSE(house.writer.state().health.hardware_problem.empty());
+  house.hardware.broken_from_write.reset();
+  house.writer.repair();
+  CHECK(house.window() == Window{12, 12});
+  CHECK(house.writer.state().health.hardware_problem.empty());
+}
+
+TEST_CASE("where branches cannot be counted, monitoring is refused with the reason") {
+  House house;
+  house.hardware.facts.pstate.cannot_count_branches = "no counters";
+  house.writer.repair();
+  FrequencyRequest request{.threshold = BranchMissThreshold{3}};
+  const std::vector<Command> commands{CreateWorkload{a_spec("4").frequency(request)}};
+  const auto refused = house.writer.apply(commands).front();
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Unsupported);
+  CHECK(refused.error().field == "/pstate/ratio");
+  CHECK(refused.error().message == "no counters");
+}
