@@ -18,9 +18,13 @@ void Stream::FreeSsl::operator()(ssl_st* ssl) const { ::SSL_free(ssl); }
 
 Stream::Stream(UniqueFd fd, const std::shared_ptr<const ssl_ctx_st>& context)
     // The connection counts itself as a user of the context, hence not const for OpenSSL.
-    : fd_(std::move(fd)), ssl_(::SSL_new(const_cast<SSL_CTX*>(context.get()))) {
+    : fd_(std::move(fd)),
+      late_handshakes_(std::make_unique<unsigned>(0)),
+      ssl_(::SSL_new(const_cast<SSL_CTX*>(context.get()))) {
   is_broken_ = !ssl_ || ::SSL_set_fd(ssl_.get(), fd_.get()) != 1;
-  if (!is_broken_) ::SSL_set_accept_state(ssl_.get());
+  if (is_broken_) return;
+  ::SSL_set_accept_state(ssl_.get());
+  SSL_set_app_data(ssl_.get(), late_handshakes_.get());
 }
 
 Stream::Moved Stream::moved_by_tls(int result, size_t bytes) {

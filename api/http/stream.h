@@ -62,6 +62,8 @@ class Stream {
   Moved moved_by_tls(int result, size_t bytes);
 
   UniqueFd fd_;
+  // Counted by TlsContext, by way of the SSL: where it lies must not change when the Stream moves.
+  std::unique_ptr<unsigned> late_handshakes_;
   std::unique_ptr<ssl_st, FreeSsl> ssl_;
   bool is_broken_ = false;  // a TLS error: OpenSSL must not be asked again
   bool speaks_http_ = false;

@@ -22,7 +22,7 @@ constexpr int kLongestChain = 4;
 // A client's certificate is looked at again when the handshake that showed it is older than this.
 constexpr int64_t kSessionSeconds = 300;
 // Handshake messages of a client after its handshake: a few changes of keys in the life of a connection.
-constexpr intptr_t kMostLateHandshakes = 16;
+constexpr unsigned kMostLateHandshakes = 16;
 
 Failure failed(const char* what, const std::string& file) {
   std::array<char, 256> reason{};
@@ -39,9 +39,8 @@ void count_late_handshakes(int is_ours, int /*version*/, int type, const void* b
   const int record = ::SSL_version(ssl) == TLS1_3_VERSION ? SSL3_RT_INNER_CONTENT_TYPE : SSL3_RT_HEADER;
   if (is_ours != 0 || type != record || size == 0 || ::SSL_is_init_finished(ssl) == 0) return;
   if (*static_cast<const unsigned char*>(bytes) != SSL3_RT_HANDSHAKE) return;
-  const intptr_t count = reinterpret_cast<intptr_t>(SSL_get_app_data(ssl)) + 1;
-  SSL_set_app_data(ssl, reinterpret_cast<void*>(count));
-  if (count > kMostLateHandshakes) BIO_set_fd(::SSL_get_rbio(ssl), -1, BIO_NOCLOSE);
+  auto* count = static_cast<unsigned*>(SSL_get_app_data(ssl));
+  if (count != nullptr && ++*count > kMostLateHandshakes) BIO_set_fd(::SSL_get_rbio(ssl), -1, BIO_NOCLOSE);
 }
 
 int64_t seconds_now() { return static_cast<int64_t>(::time(nullptr)); }
