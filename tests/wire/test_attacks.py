@@ -14,16 +14,6 @@ GUARDED = os.environ.get("NRD_GUARDED", "build/dev/tests/wire/nrd-guarded")
 PROMPT = 1.5  # seconds, with a sanitizer on a busy machine
 
 
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tls")
-    files = str(folder / "cert.pem"), str(folder / "key.pem")
-    subprocess.run(["/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                    "-subj", "/CN=node", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "1",
-                    "-out", files[0], "-keyout", files[1]], check=True, capture_output=True)
-    return files
-
-
 @pytest.fixture
 def guarded(tmp_path, certificate):
     started = []

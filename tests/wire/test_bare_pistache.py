@@ -16,7 +16,6 @@ import attacks
 from attacks import SPINNING, Target
 
 BARE = os.environ.get("NRD_BARE_PISTACHE", "build/dev/tests/wire/nrd-bare-pistache")
-OPENSSL = "/usr/bin/openssl"
 VALGRIND = "/usr/bin/valgrind"
 
 
@@ -25,16 +24,6 @@ def limits_of_a_service():
     """No cores of those that shall die, and the stack that threads have by default."""
     for limit, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_STACK, 8 << 20)):
         resource.setrlimit(limit, (most, resource.getrlimit(limit)[1]))
-
-
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tls")
-    files = str(folder / "cert.pem"), str(folder / "key.pem")
-    subprocess.run([OPENSSL, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                    "-subj", "/CN=node", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "1",
-                    "-out", files[0], "-keyout", files[1]], check=True, capture_output=True)
-    return files
 
 
 class Bare:
