@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "api/http/limits.h"
+#include "base/ascii.h"
+#include "base/file.h"
 
 namespace nrd::http {
 namespace {
@@ -43,19 +45,6 @@ bool has_bare_line_feed(std::string_view text, size_t from) {
     if (at == 0 || text[at - 1] != '\r') return true;
   }
   return false;
-}
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-  return lower;
-}
-
-// RFC 9110, section 5.6.3: spaces and tabs around a value do not belong to it.
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t");
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
 // Whether the list `value` ("close, Upgrade") names `token`.
