@@ -135,6 +135,15 @@ std::map<CpuId, BranchMissThreshold> monitored_cpus(const NodeState& state) {
   return monitored;
 }
 
+std::optional<pstate::Knobs> before_us(const NodeState& state, CpuId cpu) {
+  if (const auto claimed = state.baselines.frequencies.find(cpu); claimed != state.baselines.frequencies.end()) {
+    return claimed->second;
+  }
+  const auto observed = state.observed.pstate.cpus.find(cpu);
+  if (observed == state.observed.pstate.cpus.end()) return std::nullopt;
+  return observed->second;
+}
+
 pstate::Knobs wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu, pstate::Knobs before) {
   const pstate::Knobs& granted = workload.grant.frequencies.at(cpu);
   pstate::Knobs knobs = std::move(before);

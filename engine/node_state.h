@@ -55,6 +55,9 @@ const Workload* owner_of(const NodeState& state, CpuId cpu);
 bool is_applied(const NodeState& state, const Workload& workload);
 // CPUs that run fast or slow as their branches say, with the threshold of each.
 std::map<CpuId, BranchMissThreshold> monitored_cpus(const NodeState& state);
+// What the frequency of `cpu` was set to before nrd: its baseline, or what it is set to now if it is not claimed.
+// Nullopt if neither is known.
+std::optional<pstate::Knobs> before_us(const NodeState& state, CpuId cpu);
 // What `cpu` must be set to now for `workload`, which was granted a frequency there, on top of what it was set to
 // before.
 pstate::Knobs wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu, pstate::Knobs before);

@@ -22,16 +22,6 @@ std::optional<WayMask> ways_of(const rdt::Observed& observed, ClosId clos, Cache
   return ways->second;
 }
 
-// What the CPU was set to before us; what it is set to now if it is not claimed yet.
-std::optional<pstate::Knobs> before_us(const NodeState& state, CpuId cpu) {
-  if (const auto claimed = state.baselines.frequencies.find(cpu); claimed != state.baselines.frequencies.end()) {
-    return claimed->second;
-  }
-  const auto observed = state.observed.pstate.cpus.find(cpu);
-  if (observed == state.observed.pstate.cpus.end()) return std::nullopt;
-  return observed->second;
-}
-
 // What a CPU shows that was offline when the others of its domain were claimed is our own doing: it was what they were.
 std::optional<pstate::Knobs> before_of_domain(const NodeState& state, CpuId cpu) {
   for (const CpuId other : state.facts.pstate.cpus.at(cpu).domain.members()) {

@@ -38,9 +38,10 @@ bool owns_class_of(const NodeState& state, CpuId cpu) {
   return owner != nullptr && owner->grant.has_class();
 }
 
-CpuSet cpus_of(const std::map<CpuId, pstate::Knobs>& frequencies) {
+template <typename What>
+CpuSet cpus_of(const std::map<CpuId, What>& by_cpu) {
   CpuSet cpus;
-  for (const auto& [cpu, knobs] : frequencies) cpus.add(cpu);
+  for (const auto& [cpu, what] : by_cpu) cpus.add(cpu);
   return cpus;
 }
 
@@ -400,8 +401,7 @@ void Writer::forget_settled() {
 
 bool Writer::adapt() {
   const std::map<CpuId, BranchMissThreshold> monitored = monitored_cpus(state_);
-  CpuSet cpus;
-  for (const auto& [cpu, threshold] : monitored) cpus.add(cpu);
+  const CpuSet cpus = cpus_of(monitored);
   const bool was_counting = !state_.paces.empty();
   if (cpus.empty() && !was_counting) return false;
   const std::map<CpuId, pstate::BranchCounts> counted = hardware_.count_branches(cpus);
@@ -432,11 +432,15 @@ void Writer::repair() {
   state_.observed = std::move(*observed);
   if (state_.facts.boot_id != boot_id) state_.baselines = {};
   note_absent_cpus();
-  state_.current = hardware_.current_frequencies(cpus_of(setting_of(state_).pstate.cpus));
+  Setting wanted = setting_of(state_);
+  state_.current = hardware_.current_frequencies(cpus_of(wanted.pstate.cpus));
   // What a failed write of ours left behind looks like somebody's change, but is ours to mend.
-  if (settled_ && !differences(setting_of(state_), state_.observed).empty()) let_go_of_unused(setting_of(state_));
-  const std::vector<std::string> drifted = differences(setting_of(state_), state_.observed);
-  const bool is_cold = unclaimed(state_, setting_of(state_)) != Baselines{};
+  if (settled_ && !differences(wanted, state_.observed).empty()) {
+    let_go_of_unused(wanted);
+    wanted = setting_of(state_);
+  }
+  const std::vector<std::string> drifted = differences(wanted, state_.observed);
+  const bool is_cold = unclaimed(state_, wanted) != Baselines{};
   if (drifted.empty() && !is_cold && owed_.empty()) {
     settled_ = true;
     state_.health.hardware_problem.clear();

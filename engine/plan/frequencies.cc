@@ -94,15 +94,6 @@ Result<Window> window_of(const FrequencyRequest& request, CpuId id, const pstate
   return window;
 }
 
-// What the CPU was set to before nrd, as far as it is known.
-pstate::Knobs before_us(const NodeState& state, CpuId id, const pstate::Cpu& cpu) {
-  if (const auto claimed = state.baselines.frequencies.find(id); claimed != state.baselines.frequencies.end()) {
-    return claimed->second;
-  }
-  const auto observed = state.observed.pstate.cpus.find(id);
-  return observed == state.observed.pstate.cpus.end() ? pstate::Knobs{cpu.min, cpu.max, "", ""} : observed->second;
-}
-
 // A choice from a list of the kernel's.
 Result<void> check_choice(const std::string& key, const std::string& wanted, const std::vector<std::string>& offered,
                           CpuId cpu) {
@@ -180,7 +171,7 @@ Result<std::map<CpuId, pstate::Knobs>> plan_frequencies(const NodeState& state, 
                                  (missing.empty() ? std::string() : ": " + missing.front()));
     }
     const pstate::Cpu& cpu = found->second;
-    const pstate::Knobs before = before_us(state, id, cpu);
+    const pstate::Knobs before = before_us(state, id).value_or(pstate::Knobs{cpu.min, cpu.max, "", ""});
     const Result<Window> window = window_of(request, id, cpu, {before.min, before.max});
     if (!window) return Failure(window.error());
     const pstate::Knobs knobs{window->min, window->max, request.governor, request.epp};
