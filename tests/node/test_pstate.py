@@ -260,7 +260,7 @@ def test_cpus_that_go_and_come_back(offline):
 
 
 def test_cpus_that_share_their_frequency_with_others_need_a_word():
-    with Node(cpufreq="acpi-cpufreq", freq_domain="core") as node:
+    with Node(cpufreq="acpi-cpufreq", freq_domain="core", freq_base=3500) as node:
         refused = refusal(node, WINDOW, ["4"])
         assert refused.status == 400
         assert "CPU 4 shares its frequency with CPU 5" in refused.text and "core_ids with all of 4-5" in refused.text
@@ -389,7 +389,7 @@ def test_a_neighbour_that_is_offline_still_belongs_to_the_domain():
 
 
 def test_an_owner_that_is_offline_still_rules_its_domain():
-    with Node(LOOKS, cpufreq="acpi-cpufreq", freq_domain="core") as node:
+    with Node(LOOKS, cpufreq="acpi-cpufreq", freq_domain="core", freq_base=3500) as node:
         before = node.sim.freq()
         allowed = {**WINDOW, "shared_domain": "allow"}
         first, second = post(node, allowed, ["4"])["id"], post(node, allowed, ["5"])["id"]

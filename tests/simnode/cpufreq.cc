@@ -89,9 +89,28 @@ const std::vector<std::string>& Cpufreq::epps() {
 
 long Cpufreq::limited(long frequency) const { return std::clamp(frequency, lowest(), turbo_ ? highest() : base()); }
 
-long Cpufreq::max(const Policy& policy) const { return limited(policy.max_request); }
+std::vector<long> Cpufreq::steps() const {
+  std::vector<long> steps;
+  if (!driver_ || driver_->maker != Driver::Maker::Acpi) return steps;
+  if (highest() > base()) steps.push_back(highest());
+  for (long step = base(); step > lowest(); step -= machine_.shape().freq.step * 1000L) steps.push_back(step);
+  steps.push_back(lowest());
+  return steps;
+}
 
-long Cpufreq::min(const Policy& policy) const { return std::min(limited(policy.min_request), max(policy)); }
+long Cpufreq::max(const Policy& policy) const {
+  const long max = limited(policy.max_request);
+  const std::vector<long> steps = this->steps();
+  const auto at_most = std::find_if(steps.begin(), steps.end(), [max](long step) { return step <= max; });
+  return at_most == steps.end() ? max : *at_most;
+}
+
+long Cpufreq::min(const Policy& policy) const {
+  const long min = limited(policy.min_request);
+  const std::vector<long> steps = this->steps();
+  const auto at_least = std::find_if(steps.rbegin(), steps.rend(), [min](long step) { return step >= min; });
+  return std::min(at_least == steps.rend() ? min : *at_least, max(policy));
+}
 
 // Nothing runs here, so whoever follows the load is at the bottom.
 long Cpufreq::current(const Policy& policy) const {

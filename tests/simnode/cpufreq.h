@@ -2,7 +2,8 @@
 // together, and what may be written to them. A store answers 0 or an errno. All frequencies are kHz.
 //
 // What is written to min and max is kept as a request; what holds is the request within the hardware's limits. So a
-// maximum of 3.5 GHz is 2.2 GHz while turbo is off, and 3.5 GHz again afterwards.
+// maximum of 3.5 GHz is 2.2 GHz while turbo is off, and 3.5 GHz again afterwards. A driver with a table (acpi-cpufreq)
+// resolves what holds to its entries, a maximum down and a minimum up (cpufreq_set_policy() since 5.14).
 #pragma once
 
 #include <map>
@@ -49,6 +50,7 @@ class Cpufreq {
   int min_percent() const { return min_percent_; }
   int max_percent() const { return max_percent_; }
 
+  std::vector<long> steps() const;  // descending; empty: the driver has no table
   std::vector<std::string> governors() const;
   static const std::vector<std::string>& epps();
   long min(const Policy& policy) const;

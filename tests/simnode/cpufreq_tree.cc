@@ -28,7 +28,7 @@ struct DriverFile {
   int (Cpufreq::*store)(std::string_view);
 };
 
-constexpr long kStep = 100'000;  // between the frequencies of acpi-cpufreq, and of a ratio
+constexpr long kStep = 100'000;  // of a ratio
 
 std::string words(const std::vector<std::string>& names) {
   std::string text;
@@ -45,11 +45,7 @@ std::string cpu_words(const Cpus& cpus) {
 
 std::string available_frequencies(const Cpufreq& cpufreq) {
   std::vector<std::string> names;
-  if (cpufreq.highest() > cpufreq.base()) names.push_back(std::to_string(cpufreq.highest()));
-  for (long frequency = cpufreq.base(); frequency > cpufreq.lowest(); frequency -= kStep) {
-    names.push_back(std::to_string(frequency));
-  }
-  names.push_back(std::to_string(cpufreq.lowest()));
+  for (const long step : cpufreq.steps()) names.push_back(std::to_string(step));
   return words(names) + " ";
 }
 

@@ -79,6 +79,16 @@ Cpus Machine::socket_cpus(int socket) const {
   return cpus;
 }
 
+Cpus Machine::core_cpus(int cpu) const {
+  const int threads = shape_.freq.threads;
+  Cpus cpus;
+  for (const int other : socket_cpus(socket_of(cpu))) {
+    const bool is_same = other % cpus_per_socket() / threads == cpu % cpus_per_socket() / threads;
+    if (is_same && (is_online(other) || other == cpu)) cpus.insert(other);
+  }
+  return cpus;
+}
+
 Cpus Machine::freq_domain(int cpu) const {
   switch (shape_.freq.domain) {
     case FreqDomain::Cpu: return {cpu};

@@ -14,9 +14,10 @@ namespace nrd::simnode {
 
 enum class CpufreqDriver { None, IntelPstate, IntelCpufreq, AcpiCpufreq, AmdPstate, AmdPstateEpp };
 enum class FreqDomain { Cpu, Core, Socket };
-enum class MinOverMax { Refuse, Clamp };         // kernels before 5.3; since then
-enum class OfflineCpufreq { Gone, Busy };        // the folder of a policy without CPUs online
-enum class MsrPart { None, Perf, Hwp, HwpOff };  // without HWP, with it, and with it but not enabled by the firmware
+enum class MinOverMax { Refuse, Clamp };   // kernels before 5.3; since then
+enum class OfflineCpufreq { Gone, Busy };  // the folder of a policy without CPUs online
+// Intel's without HWP, with it, and with it but not enabled by the firmware; AMD's of family 19h.
+enum class MsrPart { None, Perf, Hwp, HwpOff, Amd };
 
 // What frequencies there are, and how they can be set. MHz.
 struct Frequencies {
@@ -24,6 +25,8 @@ struct Frequencies {
   int min = 800;
   int base = 2200;  // highest without turbo
   int max = 3500;
+  int step = 100;   // between the entries of acpi-cpufreq's table
+  int threads = 1;  // of a core; neighbours
   FreqDomain domain = FreqDomain::Cpu;
   MinOverMax min_over_max = MinOverMax::Refuse;
   OfflineCpufreq offline = OfflineCpufreq::Gone;
@@ -71,6 +74,7 @@ class Machine {
   int cache_of(int cpu) const { return shape_.cache_ids.at(static_cast<size_t>(cpu / cpus_per_cache())); }
   int cpus_per_socket() const { return shape_.cpus / shape_.sockets; }
   Cpus socket_cpus(int socket) const;  // offline ones too
+  Cpus core_cpus(int cpu) const;       // the threads of its core that are online
   Cpus freq_domain(int cpu) const;     // those whose frequency is set together; offline ones too
   Cpus cache_cpus(int cache) const;    // online ones only
   std::set<int> caches() const;        // those with at least one CPU online; the kernel's order is ascending

@@ -4,6 +4,9 @@
 //
 // A part with HWP that is enabled follows IA32_HWP_REQUEST and ignores IA32_PERF_CTL. Until it is enabled, it follows
 // IA32_PERF_CTL, and its other HWP registers cannot be touched (SDM vol. 3, 15.4.2). Once on, it stays on until reset.
+// A part of AMD (PPR of family 19h, MSRC001_0061 and following) has three P-states: base, half-way, and lowest.
+//
+// The threads of a core run at one frequency, the highest that one of them asks for.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +30,13 @@ class Msr {
 
  private:
   bool has(int cpu, std::uint32_t number) const;
+  std::uint64_t request_of(int cpu) const;
   std::uint64_t ratio_of(int cpu) const;
+  std::uint64_t status_of(int cpu, std::uint32_t number) const;
   void enable_hwp(int cpu);
 
   const Machine& machine_;
-  std::map<int, Registers> cpus_;  // all but IA32_PERF_STATUS, which follows from them
+  std::map<int, Registers> cpus_;  // all but the two of what it runs at, which follow from them
 };
 
 }  // namespace nrd::simnode

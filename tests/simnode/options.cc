@@ -40,6 +40,12 @@ void describe_frequencies(CLI::App& app, Frequencies& freq) {
   app.add_option("--freq-min", freq.min, "Lowest frequency in MHz")->capture_default_str();
   app.add_option("--freq-base", freq.base, "Highest frequency without turbo in MHz")->capture_default_str();
   app.add_option("--freq-max", freq.max, "Highest frequency in MHz")->capture_default_str();
+  app.add_option("--freq-step", freq.step, "MHz between the entries of acpi-cpufreq's table")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--threads", freq.threads, "Threads of a core, neighbours")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 8));
   add_choice<FreqDomain>(app, "--freq-domain", freq.domain,
                          {{"cpu", FreqDomain::Cpu}, {"core", FreqDomain::Core}, {"socket", FreqDomain::Socket}},
                          "CPUs of one cpufreq policy; a core is two neighbours (default: cpu)");
@@ -51,8 +57,12 @@ void describe_frequencies(CLI::App& app, Frequencies& freq) {
                              "cpufreq of an offline CPU: gone, or there and EBUSY (default: gone)");
   add_choice<MsrPart>(
       app, "--msr", freq.msr,
-      {{"none", MsrPart::None}, {"perf", MsrPart::Perf}, {"hwp", MsrPart::Hwp}, {"hwp-off", MsrPart::HwpOff}},
-      "/dev/cpu/N/msr of a part without HWP, with it, or with it but not enabled (default: none)");
+      {{"none", MsrPart::None},
+       {"perf", MsrPart::Perf},
+       {"hwp", MsrPart::Hwp},
+       {"hwp-off", MsrPart::HwpOff},
+       {"amd", MsrPart::Amd}},
+      "/dev/cpu/N/msr of a part without HWP, with it, with it but not enabled, or of AMD (default: none)");
 }
 
 void describe(CLI::App& app, Options& options) {

@@ -40,8 +40,13 @@ std::string value_for(const Machine& machine, int cpu, const std::string& key, c
   if (key == "siblings" || key == "cpu cores") return " " + std::to_string(per_socket);
   if (key == "core id") return " " + std::to_string(cpu % per_socket);
   if (key == "apicid" || key == "initial apicid") return " " + std::to_string(cpu);
-  // The registers are Intel's, whatever the host is.
-  if (key == "vendor_id" && machine.shape().freq.msr != MsrPart::None) return " GenuineIntel";
+  // The registers are of that part, whatever the host is.
+  if (const MsrPart part = machine.shape().freq.msr; part != MsrPart::None) {
+    const bool is_amd = part == MsrPart::Amd;
+    if (key == "vendor_id") return is_amd ? " AuthenticAMD" : " GenuineIntel";
+    if (key == "cpu family") return is_amd ? " 25" : " 6";
+    if (key == "model") return is_amd ? " 17" : " 85";
+  }
   if (key == "flags") return flags_of(machine, host_value);
   return host_value;
 }

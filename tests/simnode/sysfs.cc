@@ -49,14 +49,14 @@ void add_topology(const Machine& machine, int cpu, FileMap& files) {
   const std::string at = "cpu/cpu" + std::to_string(cpu) + "/topology/";
   const int socket = machine.socket_of(cpu);
   const std::string package = list_of(online_in_socket(machine, socket));
-  const std::string self = std::to_string(cpu);
+  const Cpus core = machine.core_cpus(cpu);
   add_line(files, at + "physical_package_id", std::to_string(socket));
   add_line(files, at + "die_id", "0");
-  add_line(files, at + "core_id", std::to_string(cpu % machine.cpus_per_socket()));
-  for (const char* name : {"thread_siblings_list", "core_cpus_list"}) add_line(files, at + name, self);
+  add_line(files, at + "core_id", std::to_string(cpu % machine.cpus_per_socket() / machine.shape().freq.threads));
+  for (const char* name : {"thread_siblings_list", "core_cpus_list"}) add_line(files, at + name, list_of(core));
   for (const char* name : {"core_siblings_list", "package_cpus_list", "die_cpus_list"})
     add_line(files, at + name, package);
-  const std::string mask = mask_of({cpu}, machine.shape().cpus);
+  const std::string mask = mask_of(core, machine.shape().cpus);
   for (const char* name : {"thread_siblings", "core_cpus"}) add_line(files, at + name, mask);
   const std::string package_mask = mask_of(online_in_socket(machine, socket), machine.shape().cpus);
   for (const char* name : {"core_siblings", "package_cpus", "die_cpus"}) add_line(files, at + name, package_mask);
@@ -75,6 +75,10 @@ void add_cpu(const Machine& machine, int cpu, const Hotplug& hotplug, FileMap& f
   if (!machine.is_online(cpu)) return;
   add_topology(machine, cpu, files);
   add_caches(machine, cpu, files);
+  const CpufreqDriver driver = machine.shape().freq.driver;
+  if (driver == CpufreqDriver::AmdPstate || driver == CpufreqDriver::AmdPstateEpp) {
+    add_line(files, at + "/acpi_cppc/nominal_freq", std::to_string(machine.shape().freq.base));
+  }
 }
 
 void add_node(const Machine& machine, int node, FileMap& files) {

@@ -368,3 +368,24 @@ def test_frequencies_that_do_not_ascend_are_refused(start):
 def test_an_unknown_driver_is_refused_with_the_known_ones(start):
     with pytest.raises(SimNodeError, match="acpi-cpufreq"):
         start(cpufreq="speedstep")
+
+
+def test_a_table_resolves_limits_to_its_entries(start):
+    node = start(cpufreq="acpi-cpufreq", freq_step=700)
+    assert read(node, "scaling_available_frequencies").split() == ["3500000", "2200000", "1500000", "800000"]
+    write(node, "scaling_max_freq", 3_400_000)
+    assert limits(node) == (800_000, 2_200_000)
+    write(node, "scaling_min_freq", 900_000)
+    assert limits(node) == (1_500_000, 2_200_000)
+    write(node, "scaling_max_freq", 1_500_000)
+    assert limits(node) == (1_500_000, 1_500_000)
+
+
+def test_drivers_without_a_table_take_any_frequency(start):
+    node = start(cpufreq="amd-pstate", freq_step=700)
+    write(node, "scaling_max_freq", 3_400_000)
+    assert limits(node) == (800_000, 3_400_000)
+
+
+def test_amd_pstate_tells_its_base_beside_cpufreq(start):
+    assert start(cpufreq="amd-pstate").read(f"{CPU}/cpu3/acpi_cppc/nominal_freq") == "2200\n"

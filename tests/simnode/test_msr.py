@@ -279,3 +279,35 @@ def test_a_host_without_the_folder_gets_none():
     inside = ["/dev:"] + sorted(names + ["cpu"]) + ["/dev/cpu/3:", "msr"]
     devices = ["character special file666"] * 2
     assert done.stdout.split("\n") == inside[:10] + [""] + inside[10:] + devices + ["/dev/pts"] + names + ["kept", ""]
+
+
+AMD_LIMIT, AMD_CONTROL, AMD_STATUS, AMD_P0 = 0xC0010061, 0xC0010062, 0xC0010063, 0xC0010064
+
+
+def test_a_part_of_amd_has_pstates_to_choose_from(start):
+    node = start(msr="amd")
+    assert read(node, 0, AMD_LIMIT) == 0x20
+    definitions = [read(node, 0, AMD_P0 + state) for state in range(4)]
+    assert [200 * (word & 0xFF) // (word >> 8 & 0x3F) for word in definitions[:3]] == [2200, 1500, 800]
+    assert [word >> 63 for word in definitions] == [1, 1, 1, 0]
+    write(node, 0, AMD_CONTROL, 7)
+    assert (read(node, 0, AMD_CONTROL), read(node, 0, AMD_STATUS)) == (2, 2)
+    for number in (PERF_CTL, PLATFORM_INFO, AMD_P0 + 4):
+        with pytest.raises(OSError):
+            read(node, 0, number)
+    for number in (AMD_LIMIT, AMD_STATUS, AMD_P0):
+        with pytest.raises(OSError):
+            write(node, 0, number, 0)
+    assert "vendor_id\t: AuthenticAMD" in node.read("/proc/cpuinfo")
+
+
+@pytest.mark.parametrize("msr, control, status, slow, fast", [
+    ("perf", PERF_CTL, PERF_STATUS, 10 << 8, 30 << 8), ("amd", AMD_CONTROL, AMD_STATUS, 2, 1)])
+def test_a_core_runs_as_fast_as_one_of_its_threads_asks(start, msr, control, status, slow, fast):
+    node = start(msr=msr, threads=2)
+    assert node.read("/sys/devices/system/cpu/cpu5/topology/thread_siblings_list") == "4-5\n"
+    write(node, 4, control, slow)
+    write(node, 5, control, fast)
+    assert [read(node, cpu, status) for cpu in (4, 5)] == [fast, fast]
+    write(node, 5, control, slow)
+    assert read(node, 4, status) == slow
