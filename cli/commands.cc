@@ -82,6 +82,11 @@ std::string asked(const json::Value& workload) {
   return cache == nullptr || cache->members().empty() ? "-" : text_of(*cache, "max") + "/" + text_of(*cache, "min");
 }
 
+bool asks_something(const NewWorkload& wanted) {
+  return wanted.max || wanted.min || wanted.min_ratio || wanted.max_ratio || wanted.min_mhz || wanted.max_mhz ||
+         !wanted.governor.empty() || !wanted.epp.empty() || wanted.no_turbo || wanted.adaptive;
+}
+
 void render_frequency(json::Writer& w, const NewWorkload& wanted) {
   w.key("pstate").begin_object();
   for (const auto& [key, value] : {std::pair{"min_ratio", wanted.min_ratio}, std::pair{"max_ratio", wanted.max_ratio},
@@ -92,6 +97,10 @@ void render_frequency(json::Writer& w, const NewWorkload& wanted) {
   if (!wanted.epp.empty()) w.key("epp").string(wanted.epp);
   if (wanted.no_turbo) w.key("turbo").boolean(false);
   if (wanted.allow_shared_domain) w.key("shared_domain").string("allow");
+  if (wanted.adaptive) {
+    w.key("ratio").string(std::to_string(*wanted.adaptive));
+    w.key("monitoring").string("on");
+  }
   w.end_object();
 }
 
@@ -125,6 +134,10 @@ int print_workload(const Result<Answer>& answer, Output output) {
 }  // namespace
 
 int create_workload(const Client& client, Output output, const NewWorkload& wanted) {
+  if (!asks_something(wanted)) {
+    complain("nothing is asked for: say --ways, --max and --min, or a frequency (nrdctl workload create --help)");
+    return kUsage;
+  }
   json::Writer w;
   w.begin_object();
   w.key("core_ids").begin_array().string(wanted.cpus).end_array();

@@ -27,6 +27,7 @@ struct NewWorkload {
   std::string epp;
   bool no_turbo = false;
   bool allow_shared_domain = false;
+  std::optional<double> adaptive;  // branch misses in percent of hits
 };
 
 int create_workload(const Client& client, Output output, const NewWorkload& wanted);

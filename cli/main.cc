@@ -66,7 +66,7 @@ void check_endpoint(const CLI::App& app, Endpoint& to) {
 
 void declare_workload(CLI::App& app, Arguments& a) {
   CLI::App* workload = app.add_subcommand("workload", "create, list, show and delete workloads")->require_subcommand(1);
-  CLI::App* create = workload->add_subcommand("create", "give CPUs ways of their L3 cache");
+  CLI::App* create = workload->add_subcommand("create", "give CPUs ways of their L3 cache, and frequencies");
   create->add_option("--cpus", a.wanted.cpus, "CPU list, such as 4-7,12")->required();
   CLI::Option* ways = create->add_option("--ways", a.ways, "exactly that many ways for itself (a guarantee)");
   create->add_option("--max", a.wanted.max, "at most that many ways")->excludes(ways);
@@ -80,6 +80,10 @@ void declare_workload(CLI::App& app, Arguments& a) {
   create->add_option("--governor", a.wanted.governor, "cpufreq governor");
   create->add_option("--epp", a.wanted.epp, "energy performance preference");
   create->add_flag("--no-turbo", a.wanted.no_turbo, "nothing above the base frequency");
+  create
+      ->add_option("--adaptive", a.wanted.adaptive,
+                   "fast while branch misses are above that percentage of hits, otherwise slow")
+      ->check(CLI::PositiveNumber);
   create->add_flag("--allow-shared-domain", a.wanted.allow_shared_domain, "even if CPUs of others change along");
   create->add_option("--uuid", a.wanted.uuid, "your own name for it; unique");
   workload->add_subcommand("list", "all workloads");

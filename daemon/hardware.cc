@@ -24,10 +24,10 @@ class Rooms final : public Hardware {
     return NodeFacts{.boot_id = std::string(trimmed(**boot_id)), .rdt = *std::move(rdt), .pstate = *std::move(pstate)};
   }
 
-  Result<Observed> observe() override {
+  Result<Observed> observe(const CpuSet& frequencies) override {
     Result<rdt::Observed> rdt = rdt_->observe();
     if (!rdt) return Failure(rdt.error());
-    Result<pstate::Observed> pstate = pstate_.observe();
+    Result<pstate::Observed> pstate = pstate_.observe(frequencies);
     if (!pstate) return Failure(pstate.error());
     return Observed{.rdt = *std::move(rdt), .pstate = *std::move(pstate)};
   }

@@ -67,6 +67,16 @@ Result<void> Writer::discover() {
   return {};
 }
 
+Result<void> Writer::look(const CpuSet& frequencies) {
+  Result<Observed> observed = hardware_.observe(frequencies);
+  if (!observed) return Failure(observed.error());
+  for (const auto& [cpu, knobs] : state_.observed.pstate.cpus) {
+    if (!frequencies.contains(cpu)) observed->pstate.cpus.emplace(cpu, knobs);
+  }
+  state_.observed = *std::move(observed);
+  return {};
+}
+
 Result<void> Writer::recover() {
   if (const Result<void> discovered = discover(); !discovered) return discovered;
   const Result<store::Records> records = store_.load();
@@ -81,12 +91,10 @@ Result<void> Writer::recover() {
   // Another boot's baselines tell what registers said that have been reset since.
   if (records->baselines.boot_id == state_.facts.boot_id) state_.baselines = from_records(records->baselines);
 
-  Result<Observed> observed = hardware_.observe();
-  if (!observed) {
-    note_hardware_problem(observed.error());
+  if (const Result<void> looked = look(cpus_of(state_.facts.pstate.cpus)); !looked) {
+    note_hardware_problem(looked.error());
     return {};
   }
-  state_.observed = std::move(*observed);
   const Result<void> converged = claim(state_).and_then([&] { return converge(state_, Scope::All); });
   if (!converged) note_hardware_problem(converged.error());
   return {};
@@ -110,12 +118,12 @@ Result<plan::Workloads> Writer::plan_on_fresh_ground(const Command& command) {
   NodeState wanted = state_;
   wanted.workloads = *planned;
   const Setting setting = setting_of(wanted);
-  if (unclaimed(wanted, setting) == Baselines{} && unseen(wanted, setting).empty()) return planned;
-  Result<Observed> observed = hardware_.observe();
-  if (!observed) return Failure(observed.error());
-  if (*observed == state_.observed) return planned;
-  state_.observed = std::move(*observed);
-  return plan(command);
+  const Baselines cold = unclaimed(wanted, setting);
+  const CpuSet unknown = unseen(wanted, setting);
+  if (cold == Baselines{} && unknown.empty()) return planned;
+  const Observed before = state_.observed;
+  if (const Result<void> looked = look(cpus_of(cold.frequencies) | unknown); !looked) return Failure(looked.error());
+  return state_.observed == before ? planned : plan(command);
 }
 
 Result<void> Writer::claim(const NodeState& wanted) {
@@ -180,7 +188,8 @@ void Writer::converge_back() {
   const Result<void> converged = converge(state_, Scope::All);
   if (converged) return;
   note_hardware_problem(converged.error());
-  if (Result<Observed> observed = hardware_.observe()) state_.observed = std::move(*observed);
+  // If that fails as well, what was seen last stays, and the next look tries again.
+  [[maybe_unused]] const Result<void> looked = look(cpus_of(state_.facts.pstate.cpus));
 }
 
 void Writer::note_absent_cpus() {
@@ -415,21 +424,23 @@ bool Writer::adapt() {
     paces[cpu] = plan::next(control, threshold, now, clock_.steady());
     somebody_moves = somebody_moves || paces[cpu].pace != control.pace;
   }
-  state_.paces = std::move(paces);
-  if (somebody_moves) converge_back();
+  if (!somebody_moves) {
+    state_.paces = std::move(paces);
+    return true;
+  }
+  NodeState wanted = state_;
+  wanted.paces = std::move(paces);
+  const Result<void> moved = converge(wanted, Scope::Changes);
+  state_.paces = std::move(wanted.paces);
+  if (!moved) converge_back();
   return true;
 }
 
 void Writer::repair() {
   if (before_unknown_ && !resolve_unknown()) return;
   const std::string boot_id = state_.facts.boot_id;
-  const Result<void> discovered = discover();
-  Result<Observed> observed = hardware_.observe();
-  if (!discovered || !observed) {
-    note_hardware_problem(discovered ? observed.error() : discovered.error());
-    return;
-  }
-  state_.observed = std::move(*observed);
+  const Result<void> found = discover().and_then([this] { return look(cpus_of(state_.facts.pstate.cpus)); });
+  if (!found) return note_hardware_problem(found.error());
   if (state_.facts.boot_id != boot_id) state_.baselines = {};
   note_absent_cpus();
   Setting wanted = setting_of(state_);

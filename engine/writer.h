@@ -41,6 +41,8 @@ class Writer {
 
  private:
   Result<void> discover();
+  // Observes anew; of frequencies those of these CPUs, the others stay as they were seen last.
+  Result<void> look(const CpuSet& frequencies);
   Result<plan::Workloads> plan(const Command& command);
   Result<plan::Workloads> plan_on_fresh_ground(const Command& command);
   Result<void> claim(const NodeState& wanted);

@@ -16,6 +16,8 @@ const char* name_of(pstate::Way way) {
     case pstate::Way::Cpufreq: return "cpufreq";
     case pstate::Way::HwpRequest: return "msr, IA32_HWP_REQUEST";
     case pstate::Way::PerfCtl: return "msr, IA32_PERF_CTL";
+    case pstate::Way::Amd17h:
+    case pstate::Way::Amd1Ah: return "msr, MSRC001_0062";
   }
   return "";
 }
@@ -25,6 +27,9 @@ void render_words(json::Writer& w, std::string_view key, const std::vector<std::
   for (const std::string& word : words) w.string(word);
   w.end_array();
 }
+
+// Null: it is not told.
+void render_known(json::Writer& w, const std::optional<bool>& fact) { fact ? w.boolean(*fact) : w.null(); }
 
 void render_set(json::Writer& w, const NodeState& state, CpuId id) {
   w.key("set");
@@ -72,6 +77,11 @@ void render_cpu(json::Writer& w, const NodeState& state, CpuId id, const pstate:
   w.key("base_khz");
   cpu.base ? w.number(cpu.base->value) : w.null();
   w.end_object();
+  w.key("steps_khz").begin_array();
+  for (const KHz step : cpu.steps) w.number(step.value);
+  w.end_array();
+  w.key("hwp");
+  render_known(w, cpu.hwp);
   render_set(w, state, id);
   w.key("domain").string(cpu.domain.to_string());
   render_words(w, "governors", cpu.governors);
@@ -118,6 +128,8 @@ void list_pstates(const Call& call, http::Reply reply) {
   w.key("cpus").begin_array();
   for (const auto& [id, cpu] : state->facts.pstate.cpus) render_cpu(w, *state, id, cpu);
   w.end_array();
+  w.key("turbo");
+  render_known(w, state->facts.pstate.turbo);
   render_words(w, "missing", state->facts.pstate.missing);
   w.end_object();
   reply.send(json_answer(w.take()));

@@ -1,6 +1,7 @@
 #include "engine/plan/frequencies.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,13 @@ std::string listed(const std::vector<std::string>& words) {
   return text;
 }
 
+// What the CPU makes of it: where there is a table of frequencies, the entry at or below.
+KHz on_step(const pstate::Cpu& cpu, KHz frequency) {
+  if (cpu.steps.empty()) return frequency;
+  const auto above = std::ranges::upper_bound(cpu.steps, frequency);
+  return above == cpu.steps.begin() ? *above : *std::prev(above);
+}
+
 // The lowest that can be asked for: a limit between two ratios is the upper one's.
 KHz rounded_up(KHz frequency) {
   const uint32_t over = frequency.value % kBusClock.value;
@@ -55,7 +63,7 @@ KHz rounded_up(KHz frequency) {
 Result<KHz> checked_bound(const char* bound, uint32_t value, const FrequencyRequest& request, CpuId id,
                           const pstate::Cpu& cpu) {
   const uint64_t khz = khz_of(value, request);
-  if (khz >= cpu.min.value && khz <= cpu.max.value) return KHz{static_cast<uint32_t>(khz)};
+  if (khz >= cpu.min.value && khz <= cpu.max.value) return on_step(cpu, KHz{static_cast<uint32_t>(khz)});
   return refuse(key_of(bound, request), of_cpu(id) + " cannot do that",
                 text_of(rounded_up(cpu.min), request) + " to " + text_of(khz_of(ratio_of(cpu.max)), request));
 }
@@ -70,7 +78,7 @@ Result<Window> asked_window(const FrequencyRequest& request, CpuId id, const pst
   const std::optional<uint32_t> least = request.min ? request.min : request.max;
   const std::optional<uint32_t> most = request.max ? request.max : request.min;
   // Whoever moves on his own may use all there is.
-  if (!least) return request.threshold ? Window{cpu.min, cpu.max} : before;
+  if (!least) return request.threshold ? Window{cpu.min, on_step(cpu, cpu.max)} : before;
   if (*least > *most) return refuse(key_of("min", request), "is above the maximum", "at most " + std::to_string(*most));
   const Result<KHz> min = checked_bound(request.min ? "min" : "max", *least, request, id, cpu);
   if (!min) return Failure(min.error());
@@ -89,7 +97,7 @@ Result<Window> window_of(const FrequencyRequest& request, CpuId id, const pstate
         "false, but " + key_of(request.min ? "min" : "max", request) + " is above the base frequency of " + of_cpu(id),
         "at most " + text_of(*cpu.base, request));
   }
-  window->max = std::min(window->max, *cpu.base);
+  window->max = std::min(window->max, on_step(cpu, *cpu.base));
   window->min = std::min(window->min, window->max);
   return window;
 }
@@ -117,7 +125,7 @@ Result<void> check_preference(const FrequencyRequest& request, CpuId id, const p
 }
 
 Result<void> check_way(const pstate::Cpu& cpu, CpuId id, const Window& window, bool is_adaptive) {
-  if (cpu.way != pstate::Way::PerfCtl || window.min == window.max || is_adaptive) return {};
+  if (takes_window(cpu.way) || window.min == window.max || is_adaptive) return {};
   return unsupported("", of_cpu(id) + " has neither a cpufreq driver nor HWP and takes one ratio, no window");
 }
 

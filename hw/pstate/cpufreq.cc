@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <initializer_list>
@@ -43,16 +44,13 @@ class Files {
   // nullopt: there is no such file.
   template <typename T>
   Result<std::optional<T>> find(const char* file, Parser<T> parse) const {
-    const std::string path = path_of(root_, cpu_, file);
-    const Result<std::optional<std::string>> text = read_file(path, kSysfsLimit);
-    if (!text) return Failure(text.error());
-    if (!*text) return std::nullopt;
-    std::optional<T> value = parse(**text);
-    if (!value) {
-      return fail(ErrorCode::Hardware, name_of(cpu_) + ": " + file + " of cpufreq is not as expected",
-                  path + ": \"" + (*text)->substr(0, 80) + "\"");
-    }
-    return value;
+    return parsed(path_of(root_, cpu_, file), file, parse);
+  }
+
+  // The same below the CPU's own directory.
+  template <typename T>
+  Result<std::optional<T>> find_beside(const char* file, Parser<T> parse) const {
+    return parsed(root_ + kCpus + "/cpu" + std::to_string(cpu_.value) + "/" + file, file, parse);
   }
 
   // The first of these files that is there.
@@ -76,6 +74,19 @@ class Files {
   }
 
  private:
+  template <typename T>
+  Result<std::optional<T>> parsed(const std::string& path, const char* file, Parser<T> parse) const {
+    const Result<std::optional<std::string>> text = read_file(path, kSysfsLimit);
+    if (!text) return Failure(text.error());
+    if (!*text) return std::nullopt;
+    std::optional<T> value = parse(**text);
+    if (!value) {
+      return fail(ErrorCode::Hardware, name_of(cpu_) + ": " + file + " of cpufreq is not as expected",
+                  path + ": \"" + (*text)->substr(0, 80) + "\"");
+    }
+    return value;
+  }
+
   const std::string& root_;
   CpuId cpu_;
 };
@@ -88,6 +99,24 @@ std::optional<Error> first_error(const Results&... results) {
   };
   (keep(results), ...);
   return first;
+}
+
+// From MHz. Firmware that says 0, or more than there is, does not know.
+std::optional<KHz> base_of(const std::optional<KHz>& nominal_mhz, KHz max) {
+  if (!nominal_mhz || *nominal_mhz == KHz{0} || nominal_mhz->value > max.value / 1000) return std::nullopt;
+  return KHz{nominal_mhz->value * 1000};
+}
+
+// A driver with a table resolves limits to its entries: a maximum down, a minimum up.
+Result<std::vector<KHz>> read_steps(const Files& files) {
+  const auto steps = files.find("scaling_available_frequencies", parse_steps);
+  const auto boosts = files.find("scaling_boost_frequencies", parse_steps);
+  if (const std::optional<Error> error = first_error(steps, boosts)) return Failure(*error);
+  std::vector<KHz> all = steps->value_or(std::vector<KHz>{});
+  if (!all.empty() && *boosts) all.insert(all.end(), (*boosts)->begin(), (*boosts)->end());
+  std::ranges::sort(all);
+  all.erase(std::ranges::unique(all).begin(), all.end());
+  return all;
 }
 
 }  // namespace
@@ -161,6 +190,28 @@ std::optional<CpuSet> parse_cpus(std::string_view text) {
   return cpus;
 }
 
+std::optional<std::vector<KHz>> parse_steps(std::string_view text) {
+  const std::optional<std::vector<std::string>> words = parse_words(text);
+  if (!words) return std::nullopt;
+  std::vector<KHz> steps;
+  for (const std::string& word : *words) {
+    const std::optional<KHz> step = parse_khz(word + "\n");
+    if (!step) return std::nullopt;
+    steps.push_back(*step);
+  }
+  return steps;
+}
+
+Result<std::optional<bool>> turbo_of_cpufreq(const std::string& root) {
+  // intel_pstate/no_turbo: of intel_pstate in both modes; cpufreq/boost: of the other drivers that know boost.
+  const Result<std::optional<std::string>> no_turbo = read_file(root + kCpus + "/intel_pstate/no_turbo", kSysfsLimit);
+  const Result<std::optional<std::string>> boost = read_file(root + kCpus + "/cpufreq/boost", kSysfsLimit);
+  if (const std::optional<Error> error = first_error(no_turbo, boost)) return Failure(*error);
+  if (*no_turbo) return trimmed(**no_turbo) == "0";
+  if (*boost) return trimmed(**boost) == "1";
+  return std::nullopt;
+}
+
 Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu) {
   const Files files(root, cpu);
   auto driver = files.find("scaling_driver", parse_word);
@@ -171,11 +222,16 @@ Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu) 
   // base_frequency: intel_pstate with HWP. bios_limit: acpi-cpufreq; what the firmware allows now, which without its
   // limits is the highest P-state that is not boost. Other drivers tell neither.
   const auto base = files.find_first({"base_frequency", "bios_limit"}, parse_khz);
+  // acpi_cppc/nominal_freq: in MHz, of amd-pstate; without boost (Documentation/admin-guide/acpi/cppc_sysfs.rst).
+  const auto nominal = files.find_beside("acpi_cppc/nominal_freq", parse_khz);
   // freqdomain_cpus: CPUs that the hardware coordinates, which may be more than those that share their files.
   const auto domain = files.find_first({"freqdomain_cpus", "related_cpus"}, parse_cpus);
   auto governors = files.find("scaling_available_governors", parse_words);
   auto epps = files.find("energy_performance_available_preferences", parse_words);
-  if (const std::optional<Error> error = first_error(min, max, base, domain, governors, epps)) return Failure(*error);
+  auto steps = read_steps(files);
+  if (const std::optional<Error> error = first_error(min, max, base, nominal, domain, governors, epps, steps)) {
+    return Failure(*error);
+  }
   if (*max == KHz{0} || *min > *max) {
     return fail(ErrorCode::Hardware, name_of(cpu) + ": the frequencies that cpufreq tells are not as expected",
                 path_of(root, cpu, "cpuinfo_max_freq") + ": " + std::to_string(min->value) + " to " +
@@ -185,11 +241,15 @@ Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu) 
             .driver = **std::move(driver),
             .min = *min,
             .max = *max,
-            .base = *base,
+            .base = *base ? *base : base_of(*nominal, *max),
+            .steps = *std::move(steps),
             .domain = domain->value_or(CpuSet{}),
             .governors = governors->value_or(std::vector<std::string>{}),
-            .epps = epps->value_or(std::vector<std::string>{})};
+            .epps = epps->value_or(std::vector<std::string>{}),
+            .hwp = std::nullopt};
   found.domain.add(cpu);
+  // intel_pstate and intel_cpufreq have a preference with HWP only.
+  if (found.driver.starts_with("intel_")) found.hwp = !found.epps.empty();
   // A word for "as after boot", not a value: it reads back as what it stood for.
   std::erase(found.epps, "default");
   return found;

@@ -43,7 +43,10 @@ std::optional<KHz> parse_khz(std::string_view text);
 std::optional<std::string> parse_word(std::string_view text);
 std::optional<std::vector<std::string>> parse_words(std::string_view text);
 std::optional<CpuSet> parse_cpus(std::string_view text);
+std::optional<std::vector<KHz>> parse_steps(std::string_view text);  // "2200000 1500000 ", as it comes
 
+// Whether the driver lets CPUs go above their base frequency now; nullopt: it does not tell.
+Result<std::optional<bool>> turbo_of_cpufreq(const std::string& root);
 // nullopt: no driver holds the CPU.
 Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu);
 // nullopt: the files are gone.

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/unique_fd.h"
+#include "hw/pstate/amd.h"
 #include "hw/pstate/cpu_name.h"
 
 namespace nrd::pstate {
@@ -78,9 +79,16 @@ uint32_t request_of(Way way) { return way == Way::HwpRequest ? kHwpRequest : kPe
 
 std::optional<Cpu> settable(Way way, CpuId cpu, Ratio min, Ratio base, Ratio max) {
   if (min == Ratio{0} || min > max) return std::nullopt;
-  return Cpu{
-      .way = way, .driver = "msr", .min = khz_of(min), .max = khz_of(max), .base = khz_of(base), .domain = {cpu.value}};
+  return Cpu{.way = way,
+             .driver = "msr",
+             .min = khz_of(min),
+             .max = khz_of(max),
+             .base = khz_of(base),
+             .domain = {cpu.value},
+             .hwp = way == Way::HwpRequest};
 }
+
+bool is_amd(Way way) { return way == Way::Amd17h || way == Way::Amd1Ah; }
 
 }  // namespace
 
@@ -91,17 +99,6 @@ Result<std::unique_ptr<Registers>> open_registers(const std::string& root, CpuId
   if (errno == ENOENT || errno == ENOTDIR || errno == ENXIO || errno == ENODEV) return nullptr;
   return fail(ErrorCode::Hardware, name_of(cpu) + ": its registers cannot be opened",
               path + ": " + std::generic_category().message(errno));
-}
-
-std::string vendor_of(std::string_view cpuinfo) {
-  constexpr std::string_view kKey = "vendor_id";
-  const size_t at = cpuinfo.find(kKey);
-  if (at == std::string_view::npos) return {};
-  const std::string_view rest = cpuinfo.substr(at + kKey.size());
-  const std::string_view line = rest.substr(0, rest.find('\n'));
-  const size_t colon = line.find(':');
-  if (colon == std::string_view::npos) return {};
-  return std::string(trimmed(line.substr(colon + 1)).substr(0, 12));  // CPUID leaf 0 has 12 characters
 }
 
 Ratio ratio_at(uint64_t word, unsigned lowest_bit) {
@@ -117,13 +114,14 @@ Result<void> check_for_registers(CpuId cpu, Way way, const Knobs& wanted) {
     return fail(ErrorCode::Unsupported, name_of(cpu) + " has no governor and no EPP: no cpufreq driver holds it");
   }
   for (const KHz frequency : {wanted.min, wanted.max}) {
+    if (is_amd(way)) break;  // its P-states may have any frequency
     const Ratio ratio = ratio_of(frequency);
     if (khz_of(ratio) == frequency && ratio.value <= kRatioBits) continue;
     return fail(ErrorCode::BadRequest, name_of(cpu) + " does not take " + std::to_string(frequency.value) +
                                            " kHz, only multiples of " + std::to_string(kBusClock.value) + " up to " +
                                            std::to_string(kRatioBits * kBusClock.value));
   }
-  if (way == Way::PerfCtl && wanted.min != wanted.max) {
+  if (!takes_window(way) && wanted.min != wanted.max) {
     return fail(ErrorCode::BadRequest, name_of(cpu) + " takes one frequency and no window: min " +
                                            std::to_string(wanted.min.value) + " kHz and max " +
                                            std::to_string(wanted.max.value) + " kHz must be the same");
@@ -131,7 +129,9 @@ Result<void> check_for_registers(CpuId cpu, Way way, const Knobs& wanted) {
   return {};
 }
 
-Result<std::optional<Cpu>> discover_registers(Registers& registers, CpuId cpu) {
+namespace {
+
+Result<std::optional<Cpu>> discover_intel(Registers& registers, CpuId cpu) {
   const Result<std::optional<uint64_t>> enable = registers.read(kPmEnable);
   if (!enable) return Failure(enable.error());
   if (*enable && (**enable & kHwpEnabled) != 0) {
@@ -152,14 +152,27 @@ Result<std::optional<Cpu>> discover_registers(Registers& registers, CpuId cpu) {
   return settable(Way::PerfCtl, cpu, ratio_at(**platform, 40), base, std::max(base, ratio_at(turbo->value_or(0), 0)));
 }
 
+}  // namespace
+
+Result<std::optional<Cpu>> discover_registers(Registers& registers, RegisterSet set, CpuId cpu) {
+  switch (set) {
+    case RegisterSet::Intel: return discover_intel(registers, cpu);
+    case RegisterSet::Amd17h: return discover_amd(registers, cpu, Way::Amd17h);
+    case RegisterSet::Amd1Ah: return discover_amd(registers, cpu, Way::Amd1Ah);
+  }
+  return std::nullopt;
+}
+
 Result<Knobs> observe_registers(Registers& registers, Way way) {
+  if (is_amd(way)) return observe_amd(registers, way);
   const Result<uint64_t> word = read_existing(registers, request_of(way));
   if (!word) return Failure(word.error());
   const KHz max = khz_of(ratio_at(*word, 8));
   return Knobs{.min = way == Way::HwpRequest ? khz_of(ratio_at(*word, 0)) : max, .max = max};
 }
 
-std::optional<KHz> current_of_registers(Registers& registers) {
+std::optional<KHz> current_of_registers(Registers& registers, Way way) {
+  if (is_amd(way)) return current_of_amd(registers, way);
   const Result<std::optional<uint64_t>> status = registers.read(kPerfStatus);
   if (!status || !*status) return std::nullopt;
   const Ratio ratio = ratio_at(**status, 8);
@@ -168,6 +181,7 @@ std::optional<KHz> current_of_registers(Registers& registers) {
 }
 
 Result<void> write_registers(Registers& registers, Way way, const Knobs& wanted) {
+  if (is_amd(way)) return write_amd(registers, way, wanted.max);
   const uint32_t address = request_of(way);
   const Result<uint64_t> word = read_existing(registers, address);
   if (!word) return Failure(word.error());

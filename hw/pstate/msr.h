@@ -1,6 +1,6 @@
-// Intel CPUs that no cpufreq driver holds, through their registers: /dev/cpu/N/msr of the msr module, where the offset
-// is the number of the register and each is 8 bytes (msr(4)). Numbers and fields are from the SDM: vol. 4, chapter 2;
-// HWP from vol. 3, "Power and Thermal Management".
+// CPUs that no cpufreq driver holds, through their registers: /dev/cpu/N/msr of the msr module, where the offset is the
+// number of the register and each is 8 bytes (msr(4)). Here those of Intel; AMD's are in amd.h. Numbers and fields are
+// from the SDM: vol. 4, chapter 2; HWP from vol. 3, "Power and Thermal Management".
 //
 // With HWP the CPU chooses between two ratios of IA32_HWP_REQUEST, otherwise it runs at the one of IA32_PERF_CTL.
 // Ratios are 8 bits and count kBusClock, so a frequency is a multiple of 100000 kHz and reads back as what was written
@@ -10,7 +10,6 @@
 //   IA32_PERF_CTL        0x1600      ratio 0x16 (2.2 GHz)
 //
 // The registers keep what the part cannot do as well (a ratio of 255): who plans must keep within Cpu::min and max.
-// AMD's registers choose one of up to eight P-states that the firmware defined; nrd does not set those.
 // The engine thread calls this, by way of pstate.h.
 #pragma once
 
@@ -21,6 +20,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "hw/pstate/part.h"
 #include "hw/pstate/types.h"
 
 namespace nrd::pstate {
@@ -49,9 +49,6 @@ class Registers {
 // Null: there is no such device, because the msr module is not loaded or the CPU is offline.
 Result<std::unique_ptr<Registers>> open_registers(const std::string& root, CpuId cpu);
 
-// The first vendor_id of /proc/cpuinfo: "GenuineIntel"; empty if there is none.
-std::string vendor_of(std::string_view cpuinfo);
-
 // Register words. A request keeps all bits that are not its ratios.
 Ratio ratio_at(uint64_t word, unsigned lowest_bit);
 uint64_t hwp_request(uint64_t word, Ratio min, Ratio max);
@@ -60,11 +57,11 @@ uint64_t perf_ctl(uint64_t word, Ratio ratio);
 // What these registers can hold, whatever the part makes of it.
 Result<void> check_for_registers(CpuId cpu, Way way, const Knobs& wanted);
 
-// nullopt: the registers tell no ratios, as in a virtual machine.
-Result<std::optional<Cpu>> discover_registers(Registers& registers, CpuId cpu);
+// nullopt: the registers tell no frequencies, as in a virtual machine.
+Result<std::optional<Cpu>> discover_registers(Registers& registers, RegisterSet set, CpuId cpu);
 Result<Knobs> observe_registers(Registers& registers, Way way);
 // nullopt: it cannot be told.
-std::optional<KHz> current_of_registers(Registers& registers);
+std::optional<KHz> current_of_registers(Registers& registers, Way way);
 Result<void> write_registers(Registers& registers, Way way, const Knobs& wanted);
 
 }  // namespace nrd::pstate

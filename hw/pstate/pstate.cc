@@ -4,34 +4,14 @@
 #include <optional>
 #include <utility>
 
-#include "base/file.h"
 #include "hw/pstate/cpu_name.h"
 #include "hw/pstate/cpufreq.h"
+#include "hw/pstate/driverless.h"
 #include "hw/pstate/msr.h"
+#include "hw/pstate/online.h"
 
 namespace nrd::pstate {
 namespace {
-
-constexpr size_t kCpuinfoLimit = size_t{16} << 20;  // of 1,024 CPUs it is 2 MiB
-
-Result<CpuSet> read_online(const std::string& root) {
-  const std::string path = root + kCpus + "/online";
-  const Result<std::optional<std::string>> text = read_file(path);
-  if (!text) return Failure(text.error());
-  const std::optional<CpuSet> online = *text ? parse_cpus(**text) : std::nullopt;
-  if (!online) {
-    return fail(ErrorCode::Hardware, "the kernel's list of online CPUs is not as expected",
-                path + ": \"" + text->value_or("no such file").substr(0, 80) + "\"");
-  }
-  return *online;
-}
-
-// Asked when something about a CPU failed. The errno does not tell: files of an offline CPU stay and say EBUSY, EINVAL
-// or ENODEV, as the kernel's version has it.
-bool is_offline(const std::string& root, CpuId cpu) {
-  const Result<CpuSet> online = read_online(root);
-  return online && !online->contains(cpu);
-}
 
 // "max 3000000 kHz (found 2200000)" for the first knob that differs. What `wanted` leaves empty is not compared.
 std::optional<std::string> difference(const Knobs& found, const Knobs& wanted) {
@@ -89,7 +69,7 @@ std::optional<KHz> current_of(const std::string& root, CpuId cpu, Way way) {
   if (way == Way::Cpufreq) return current_of_cpufreq(root, cpu);
   const Result<std::unique_ptr<Registers>> registers = open_registers(root, cpu);
   if (!registers || !*registers) return std::nullopt;
-  return current_of_registers(**registers);
+  return current_of_registers(**registers, way);
 }
 
 Result<void> write_cpu(const std::string& root, CpuId cpu, Way way, const Knobs& now, const Knobs& wanted) {
@@ -124,57 +104,6 @@ Result<void> read_back(const std::string& root, CpuId cpu, Way way, const Knobs&
   return {};
 }
 
-// Which of the CPUs without a driver have no other way, by what keeps them from it.
-struct Unsettable {
-  CpuSet absent;   // no device to open
-  CpuSet refused;  // it is there
-  CpuSet silent;   // it tells nothing
-};
-
-std::vector<std::string> explain(const Unsettable& cpus) {
-  std::vector<std::string> sentences;
-  const auto add = [&sentences](const CpuSet& set, const std::string& why) {
-    if (!set.empty()) sentences.push_back("P-states: no cpufreq driver holds " + name_of(set) + ", and " + why);
-  };
-  const auto device = [](const CpuSet& set) {
-    return set.empty() ? "" : "/dev/cpu/" + std::to_string(set.members().front().value) + "/msr";
-  };
-  add(cpus.absent, device(cpus.absent) + " cannot be opened; load a driver or the msr module");
-  add(cpus.refused, device(cpus.refused) + " may not be opened, as under kernel lockdown; load a driver");
-  add(cpus.silent, "the registers tell no ratios, as in a virtual machine; load a driver, if the machine has one");
-  return sentences;
-}
-
-// Adds those CPUs that can be set through their registers.
-Result<void> discover_without_driver(const std::string& root, const CpuSet& cpus, Node& node) {
-  const Result<std::optional<std::string>> cpuinfo = read_file(root + "/proc/cpuinfo", kCpuinfoLimit);
-  if (!cpuinfo) return Failure(cpuinfo.error());
-  if (const std::string vendor = vendor_of(cpuinfo->value_or("")); vendor != "GenuineIntel") {
-    node.missing.push_back("P-states: no cpufreq driver holds " + name_of(cpus) +
-                           ", and nrd sets registers of Intel only" + (vendor.empty() ? "" : ", not of " + vendor) +
-                           "; load a driver (amd-pstate, acpi-cpufreq)");
-    return {};
-  }
-  Unsettable unsettable;
-  for (const CpuId cpu : cpus.members()) {
-    const Result<std::unique_ptr<Registers>> registers = open_registers(root, cpu);
-    if (!registers || !*registers) {
-      (registers ? unsettable.absent : unsettable.refused).add(cpu);
-      continue;
-    }
-    Result<std::optional<Cpu>> found = discover_registers(**registers, cpu);
-    if (!found && is_offline(root, cpu)) continue;
-    if (!found) return Failure(found.error());
-    if (*found) {
-      node.cpus.emplace(cpu, **std::move(found));
-    } else {
-      unsettable.silent.add(cpu);
-    }
-  }
-  for (std::string& sentence : explain(unsettable)) node.missing.push_back(std::move(sentence));
-  return {};
-}
-
 }  // namespace
 
 Result<Node> Pstate::discover() {
@@ -205,17 +134,21 @@ Result<Node> Pstate::discover() {
     cannot_count_branches_ = BranchCounters::missing(node.cpus.begin()->first);
     knows_branches_ = true;
   }
+  const Result<std::optional<bool>> turbo = turbo_of_cpufreq(root_);
+  if (!turbo) return Failure(turbo.error());
+  node.turbo = *turbo;
   node.cannot_count_branches = cannot_count_branches_;
   node_ = node;
   return node;
 }
 
-Result<Observed> Pstate::observe() {
+Result<Observed> Pstate::observe(const CpuSet& cpus) {
+  if (cpus.empty()) return Observed{};
   const Result<CpuSet> online = read_online(root_);
   if (!online) return Failure(online.error());
   Observed observed;
   for (const auto& [cpu, facts] : node_.cpus) {
-    if (!online->contains(cpu)) continue;
+    if (!cpus.contains(cpu) || !online->contains(cpu)) continue;
     Result<std::optional<Knobs>> knobs = observe_cpu(root_, cpu, facts.way);
     if (!knobs && is_offline(root_, cpu)) continue;
     if (!knobs) return Failure(knobs.error());

@@ -22,8 +22,8 @@ class Pstate {
 
   // A node without any way to set frequencies is no error: see Node::missing.
   Result<Node> discover();
-  // Of the CPUs that discover() found last. One that has gone offline since is left out.
-  Result<Observed> observe();
+  // Of those of `cpus` that discover() found last. One that has gone offline since is left out.
+  Result<Observed> observe(const CpuSet& cpus);
   // What these CPUs run at, as far as it can be told. Slow: the kernel may have to wake each of them.
   std::map<CpuId, KHz> current(const CpuSet& cpus) const;
   // Writes what differs from what is read, in an order that the kernel accepts, and reads it back. What is read must be

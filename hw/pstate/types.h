@@ -19,7 +19,11 @@ enum class Way {
   Cpufreq,     // /sys/devices/system/cpu/cpuN/cpufreq
   HwpRequest,  // IA32_HWP_REQUEST: lowest and highest ratio
   PerfCtl,     // IA32_PERF_CTL: one ratio, so lowest and highest are the same
+  Amd17h,      // MSRC001_0062 of AMD's families 17h to 19h: one of the P-states that the firmware defined
+  Amd1Ah,      // the same of family 1Ah
 };
+
+constexpr bool takes_window(Way way) { return way == Way::Cpufreq || way == Way::HwpRequest; }
 
 // What a CPU can be set to.
 struct Cpu {
@@ -28,9 +32,11 @@ struct Cpu {
   KHz min;                             // of the hardware
   KHz max;                             // of the hardware, turbo included
   std::optional<KHz> base;             // highest without turbo, where it is known
+  std::vector<KHz> steps;              // ascending: all there is; empty: any multiple of the bus clock
   CpuSet domain;                       // CPUs that are set together with this one, offline ones and itself among them
   std::vector<std::string> governors;  // empty: there is none to choose
   std::vector<std::string> epps;       // energy_performance_preference; empty: there is none
+  std::optional<bool> hwp;             // of Intel: whether the CPU moves within its window on its own
   friend bool operator==(const Cpu&, const Cpu&) = default;
 };
 
@@ -44,6 +50,7 @@ struct BranchCounts {
 // What discover() finds. Online CPUs that can be set; the others are not in `cpus`, and `missing` says why.
 struct Node {
   std::map<CpuId, Cpu> cpus;
+  std::optional<bool> turbo;         // whether any CPU may go above its base now; nullopt: not told
   std::vector<std::string> missing;  // one sentence each: "P-states: no cpufreq driver, and no msr module"
   std::optional<std::string> cannot_count_branches;  // why, one sentence; nullopt: it can
   friend bool operator==(const Node&, const Node&) = default;

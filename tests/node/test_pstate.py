@@ -150,6 +150,12 @@ def test_nrdctl_creates_and_shows_it(intel):
     id = intel.list()[0]["id"]
     assert "12-30" in made.stdout and "12-30" in run("workload", "list").stdout and "12-30" in run("workload", "show", id).stdout
     assert "none, CPUs 4-5, ratio 12-30" in run("ways").stdout
+    asked_nothing = run("workload", "create", "--cpus", "6")
+    assert asked_nothing.returncode == 2 and "nothing is asked for: say --ways" in asked_nothing.stderr
+    # There are no counters of branches here, so the daemon's refusal shows what was asked.
+    adaptive = run("workload", "create", "--cpus", "6", "--adaptive", "3.5")
+    assert adaptive.returncode == 1 and "/pstate/ratio: branch monitoring" in adaptive.stderr
+    assert run("workload", "create", "--cpus", "6", "--adaptive", "-1").returncode == 2
 
 
 # Crashes and faults
@@ -466,3 +472,59 @@ def test_monitoring_without_counters_is_refused_with_the_reason(intel):
     made = post(intel, {"ratio": "3.0", "monitoring": "off"})
     assert made["pstate"] == {"ratio": 3, "monitoring": "off"} and window(intel, 4) == DEFAULT
     assert intel.call("GET", "/v1/pstate?view=rmd") == [{"core_id": cpu, "monitoring": "off", "ratio_threshold": 3} for cpu in (4, 5)]
+
+
+def test_where_there_is_a_table_windows_are_rounded_down_to_its_entries():
+    with Node(cpufreq="acpi-cpufreq", freq_step=700) as node:
+        assert node.call("GET", "/v1/pstate/4")["steps_khz"] == [800_000, 1_500_000, 2_200_000, 3_500_000]
+        made = post(node, {"min_ratio": 10, "max_ratio": 30})
+        assert made["granted_frequencies"]["4"]["max_khz"] == 2_200_000
+        assert window(node, 4) == {"min": 800_000, "max": 2_200_000}
+        made = node.call("PATCH", f"/v1/workloads/{made['id']}", {"pstate": {"max_ratio": 21}})
+        assert window(node, 4) == {"min": 1_500_000, "max": 1_500_000}
+        node.delete(made["id"])
+        assert window(node, 4) == DEFAULT
+
+
+def test_without_a_driver_amd_takes_one_of_its_pstates():
+    control = "0xc0010062"
+    with Node(msr="amd") as node:
+        told = node.call("GET", "/v1/pstate/4")
+        assert told["interface"] == "msr, MSRC001_0062" and told["steps_khz"] == [800_000, 1_500_000, 2_200_000]
+        assert "takes one ratio, no window" in refusal_text(node, {"min_ratio": 10, "max_ratio": 20}, ["4-5"])
+        made = post(node, {"max_ratio": 16})
+        assert made["granted_frequencies"]["4"]["min_khz"] == 1_500_000
+        assert node.sim.freq()["4"]["msr"][control] == 1
+        # An independent program, through the register's file.
+        read = "import os; print(os.pread(os.open('/dev/cpu/5/msr', os.O_RDONLY), 8, 0xc0010062)[0])"
+        assert node.sim.run_inside(["/usr/bin/python3", "-c", read]).stdout == "1\n"
+        node.kill9()
+        node.start()
+        assert node.sim.freq()["5"]["msr"][control] == 1
+        node.delete(made["id"])
+        assert node.sim.freq()["4"]["msr"][control] == 0
+
+
+@pytest.mark.parametrize("msr", ["perf", "hwp", "amd"])
+def test_without_a_driver_threads_of_a_core_are_one_domain(msr):
+    with Node(msr=msr, threads=2) as node:
+        assert "shares its frequency with CPU 5" in refusal_text(node, {"max_ratio": 15}, ["4"])
+        made = post(node, {"max_ratio": 15, "shared_domain": "allow"}, ["4"])
+        freq = node.sim.freq()
+        assert freq["4"]["msr"] == freq["5"]["msr"] != freq["6"]["msr"]
+        node.delete(made["id"])
+        freq = node.sim.freq()
+        assert freq["4"]["msr"] == freq["5"]["msr"] == freq["6"]["msr"]
+
+
+def test_turbo_and_hwp_are_told():
+    with Node(LOOKS, cpufreq="intel_pstate") as node:
+        assert node.call("GET", "/v1/pstate")["turbo"] is True and node.call("GET", "/v1/pstate/4")["hwp"] is True
+        node.sim.write(NO_TURBO, "1\n")
+        wait_for(lambda: node.call("GET", "/v1/pstate")["turbo"] is False, "a look")
+    with Node(msr="perf") as node:
+        assert node.call("GET", "/v1/pstate")["turbo"] is None and node.call("GET", "/v1/pstate/4")["hwp"] is False
+    with Node(cpufreq="amd-pstate") as node:
+        assert node.call("GET", "/v1/pstate/4")["hwp"] is None
+        post(node, {"turbo": False})
+        assert window(node, 4) == {"min": 800_000, "max": 2_200_000}

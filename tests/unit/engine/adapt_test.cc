@@ -64,6 +64,19 @@ TEST_CASE("a monitored CPU runs at the upper end, and at the lower while it pred
   CHECK(house.writer.state().paces.at(CpuId{4}).transitions == 2);
 }
 
+TEST_CASE("when a CPU moves, no other one is touched") {
+  House house;
+  house.create();
+  FrequencyRequest fixed{.min = 20, .max = 20};
+  const std::vector<Command> another{CreateWorkload{a_spec("5").no_cache().frequency(fixed)}};
+  REQUIRE(house.writer.apply(another).front());
+  house.run(1'000, 5);
+  const pstate::Setting moved = house.hardware.converged_frequencies;
+  CHECK(moved.cpus.contains(CpuId{4}));
+  CHECK_FALSE(moved.cpus.contains(CpuId{5}));
+  CHECK(house.window() == Window{12, 12});
+}
+
 TEST_CASE("deleted, it is as before and counted no longer") {
   House house;
   const Observed before = FakeHardware(NodeShape{}).tree;

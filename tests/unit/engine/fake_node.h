@@ -47,12 +47,18 @@ class FakeHardware final : public Hardware {
   }
 
   Result<NodeFacts> discover() override { return facts; }
-  Result<Observed> observe() override { return tree; }
+  Result<Observed> observe(const CpuSet& frequencies) override {
+    frequencies_observed |= frequencies;
+    Observed observed = tree;
+    std::erase_if(observed.pstate.cpus, [&](const auto& entry) { return !frequencies.contains(entry.first); });
+    return observed;
+  }
 
-  // Writes knob by knob, so that a failure leaves some written and others not.
   std::map<CpuId, KHz> current_frequencies(const CpuSet&) override { return {}; }
 
+  // Writes knob by knob, so that a failure leaves some written and others not.
   Result<CpuSet> converge(const Setting& wanted) override {
+    converged_frequencies = wanted.pstate;
     for (const auto& [clos, caches] : wanted.rdt.ways) {
       for (const auto& [cache, ways] : caches) {
         WayMask& knob = tree.rdt.classes.at(clos).ways.at(cache);
@@ -103,7 +109,9 @@ class FakeHardware final : public Hardware {
 
   std::map<CpuId, pstate::BranchCounts> branches;
   CpuSet counted_on;
-  CpuSet stuck;  // CPUs that take no frequency
+  CpuSet frequencies_observed;
+  pstate::Setting converged_frequencies;  // as last wanted
+  CpuSet stuck;                           // CPUs that take no frequency
   NodeFacts facts;
   Observed tree;
   uint64_t writes = 0;

@@ -167,7 +167,8 @@ TEST_CASE("a CPU under intel_pstate tells all that it can be") {
                      .base = KHz{2200000},
                      .domain = {4},
                      .governors = {"performance", "powersave"},
-                     .epps = {"performance", "balance_performance", "balance_power", "power"}};
+                     .epps = {"performance", "balance_performance", "balance_power", "power"},
+                     .hwp = true};
   CHECK(discover_cpufreq(tree.root(), CpuId{4}).value() == expected);
 }
 
@@ -195,6 +196,40 @@ TEST_CASE("a driver that tells no base frequency, domain or governor is served w
   tree.put(Tree::cpufreq(0, "cpuinfo_max_freq"), "3700000\n");
   const Cpu expected{.way = Way::Cpufreq, .driver = "amd-pstate", .min = {400000}, .max = {3700000}, .domain = {0}};
   CHECK(discover_cpufreq(tree.root(), CpuId{0}).value() == expected);
+}
+
+TEST_CASE("a driver with a table tells its frequencies, boost among them, in ascending order") {
+  Tree tree;
+  tree.intel(1);
+  tree.put(Tree::cpufreq(1, "scaling_available_frequencies"), "3400000 2200000 1500000 \n");
+  CHECK(discover_cpufreq(tree.root(), CpuId{1}).value()->steps == std::vector<KHz>{{1500000}, {2200000}, {3400000}});
+  tree.put(Tree::cpufreq(1, "scaling_boost_frequencies"), "3500000 3400000 \n");
+  CHECK(discover_cpufreq(tree.root(), CpuId{1}).value()->steps ==
+        std::vector<KHz>{{1500000}, {2200000}, {3400000}, {3500000}});
+  tree.put(Tree::cpufreq(1, "scaling_available_frequencies"), "\n");
+  CHECK(discover_cpufreq(tree.root(), CpuId{1}).value()->steps.empty());
+  for (const char* text : {"", "3400000 2200", "3400000 fast\n"}) {
+    INFO("table \"" << text << "\"");
+    tree.put(Tree::cpufreq(1, "scaling_available_frequencies"), text);
+    CHECK_FALSE(discover_cpufreq(tree.root(), CpuId{1}));
+  }
+}
+
+TEST_CASE("amd-pstate tells its base frequency in MHz, beside cpufreq") {
+  Tree tree;
+  tree.intel(1);
+  tree.remove(Tree::cpufreq(1, "base_frequency"));
+  struct Row {
+    const char* nominal;
+    std::optional<KHz> base;
+  };
+  for (const Row& row : {Row{"2450\n", KHz{2450000}}, Row{"0\n", std::nullopt}, Row{"4294967295\n", std::nullopt},
+                         Row{"3501\n", std::nullopt}}) {
+    tree.put(Tree::cpu(1, "acpi_cppc/nominal_freq"), row.nominal);
+    CHECK(discover_cpufreq(tree.root(), CpuId{1}).value()->base == row.base);
+  }
+  tree.put(Tree::cpu(1, "acpi_cppc/nominal_freq"), "24");
+  CHECK_FALSE(discover_cpufreq(tree.root(), CpuId{1}));
 }
 
 TEST_CASE("without a cpufreq directory no driver holds a CPU, which is no failure") {

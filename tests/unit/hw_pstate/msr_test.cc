@@ -2,41 +2,17 @@
 
 #include <doctest/doctest.h>
 
-#include <map>
 #include <ostream>
 
+#include "tests/unit/hw_pstate/registers.h"
 #include "tests/unit/hw_pstate/tree.h"
 
 namespace nrd::pstate {
 
+using nrd::testing::MapRegisters;
 using nrd::testing::Tree;
 
 namespace {
-
-// Registers as a part has them: reading one that is not there finds nothing, and writes reach only some bits.
-class MapRegisters final : public Registers {
- public:
-  explicit MapRegisters(std::map<uint32_t, uint64_t> words) : words_(std::move(words)) {}
-
-  Result<std::optional<uint64_t>> read(uint32_t address) override {
-    if (broken_) return fail(ErrorCode::Hardware, "broken");
-    if (!words_.contains(address)) return std::nullopt;
-    return words_.at(address);
-  }
-  Result<void> write(uint32_t address, uint64_t word) override {
-    words_[address] = (words_[address] & ~writable_) | (word & writable_);
-    return {};
-  }
-
-  uint64_t word(uint32_t address) const { return words_.at(address); }
-  void break_down() { broken_ = true; }
-  void mask_off(uint64_t bits) { writable_ = ~bits; }
-
- private:
-  std::map<uint32_t, uint64_t> words_;
-  uint64_t writable_ = ~uint64_t{0};
-  bool broken_ = false;
-};
 
 Knobs a_window(uint32_t min, uint32_t max) { return {.min = {min}, .max = {max}}; }
 
@@ -74,25 +50,15 @@ TEST_CASE("every ratio goes in and comes out the same") {
   }
 }
 
-TEST_CASE("the vendor is the first that cpuinfo names") {
-  CHECK(vendor_of("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n") == "GenuineIntel");
-  CHECK(vendor_of("vendor_id\t: AuthenticAMD\nvendor_id\t: GenuineIntel\n") == "AuthenticAMD");
-  CHECK(vendor_of("vendor_id\t:   Shanghai  \n") == "Shanghai");
-  CHECK(vendor_of("vendor_id : GenuineIntelligence\n") == "GenuineIntel");
-  for (const char* text : {"", "processor\t: 0\n", "vendor_id", "vendor_id\nx: GenuineIntel\n", "vendor_id\t:"}) {
-    INFO("cpuinfo \"" << text << "\"");
-    CHECK(vendor_of(text).empty());
-  }
-}
-
 TEST_CASE("with HWP a CPU has a window") {
   MapRegisters registers = a_hwp_part();
-  CHECK(discover_registers(registers, CpuId{5}).value() == Cpu{.way = Way::HwpRequest,
-                                                               .driver = "msr",
-                                                               .min = {800000},
-                                                               .max = {3500000},
-                                                               .base = KHz{2200000},
-                                                               .domain = {5}});
+  CHECK(discover_registers(registers, RegisterSet::Intel, CpuId{5}).value() == Cpu{.way = Way::HwpRequest,
+                                                                                   .driver = "msr",
+                                                                                   .min = {800000},
+                                                                                   .max = {3500000},
+                                                                                   .base = KHz{2200000},
+                                                                                   .domain = {5},
+                                                                                   .hwp = true});
   CHECK(observe_registers(registers, Way::HwpRequest).value() == a_window(800000, 3500000));
   REQUIRE(write_registers(registers, Way::HwpRequest, a_window(1000000, 2000000)).has_value());
   CHECK(registers.word(0x774) == 0x80'00'14'0A);
@@ -101,25 +67,30 @@ TEST_CASE("with HWP a CPU has a window") {
 
 TEST_CASE("without HWP a CPU has one frequency") {
   MapRegisters registers = a_part_before_hwp();
-  const Cpu expected{
-      .way = Way::PerfCtl, .driver = "msr", .min = {1200000}, .max = {3300000}, .base = KHz{2600000}, .domain = {0}};
-  CHECK(discover_registers(registers, CpuId{0}).value() == expected);
+  const Cpu expected{.way = Way::PerfCtl,
+                     .driver = "msr",
+                     .min = {1200000},
+                     .max = {3300000},
+                     .base = KHz{2600000},
+                     .domain = {0},
+                     .hwp = false};
+  CHECK(discover_registers(registers, RegisterSet::Intel, CpuId{0}).value() == expected);
   CHECK(observe_registers(registers, Way::PerfCtl).value() == a_window(2600000, 2600000));
-  CHECK(current_of_registers(registers) == KHz{2100000});
+  CHECK(current_of_registers(registers, Way::PerfCtl) == KHz{2100000});
   REQUIRE(write_registers(registers, Way::PerfCtl, a_window(1200000, 1200000)).has_value());
   CHECK(registers.word(0x199) == 0x0C00);
 }
 
 TEST_CASE("HWP that is there but off leaves IA32_PERF_CTL in charge") {
   MapRegisters registers({{0x770, 0}, {0xCE, 0x0000'0800'0000'1600}});
-  CHECK(discover_registers(registers, CpuId{0}).value()->way == Way::PerfCtl);
+  CHECK(discover_registers(registers, RegisterSet::Intel, CpuId{0}).value()->way == Way::PerfCtl);
 }
 
 TEST_CASE("a part without turbo reaches its base frequency") {
   MapRegisters absent({{0xCE, 0x0000'0800'0000'1600}});
-  CHECK(discover_registers(absent, CpuId{0}).value()->max == KHz{2200000});
+  CHECK(discover_registers(absent, RegisterSet::Intel, CpuId{0}).value()->max == KHz{2200000});
   MapRegisters zero({{0xCE, 0x0000'0800'0000'1600}, {0x1AD, 0}});
-  CHECK(discover_registers(zero, CpuId{0}).value()->max == KHz{2200000});
+  CHECK(discover_registers(zero, RegisterSet::Intel, CpuId{0}).value()->max == KHz{2200000});
 }
 
 TEST_CASE("registers that tell no ratios are no way to set a CPU, and no failure") {
@@ -128,18 +99,18 @@ TEST_CASE("registers that tell no ratios are no way to set a CPU, and no failure
                              Words{{0xCE, 0x0000'0800'0000'0000}}, Words{{0xCE, 0x0000'1700'0000'1600}},
                              Words{{0x770, 1}, {0x771, 0}}, Words{{0x770, 1}}, Words{{0x770, 1}, {0x771, 0x23}}}) {
     MapRegisters registers(words);
-    CHECK(discover_registers(registers, CpuId{0}).value() == std::nullopt);
-    CHECK(current_of_registers(registers) == std::nullopt);
+    CHECK(discover_registers(registers, RegisterSet::Intel, CpuId{0}).value() == std::nullopt);
+    CHECK(current_of_registers(registers, Way::PerfCtl) == std::nullopt);
   }
 }
 
 TEST_CASE("a register that cannot be read is an error") {
   MapRegisters registers = a_hwp_part();
   registers.break_down();
-  CHECK_FALSE(discover_registers(registers, CpuId{0}).has_value());
+  CHECK_FALSE(discover_registers(registers, RegisterSet::Intel, CpuId{0}).has_value());
   CHECK_FALSE(observe_registers(registers, Way::HwpRequest).has_value());
   CHECK_FALSE(write_registers(registers, Way::HwpRequest, a_window(800000, 900000)).has_value());
-  CHECK(current_of_registers(registers) == std::nullopt);
+  CHECK(current_of_registers(registers, Way::PerfCtl) == std::nullopt);
   MapRegisters empty({});
   CHECK(observe_registers(empty, Way::PerfCtl).error().detail == "register 0x199");
 }

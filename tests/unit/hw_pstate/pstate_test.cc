@@ -12,6 +12,8 @@ using nrd::testing::Tree;
 
 namespace {
 
+CpuSet all() { return CpuSet::parse("0-15").value(); }
+
 Knobs a_window(uint32_t min, uint32_t max) {
   return {.min = {min}, .max = {max}, .governor = "powersave", .epp = "balance_performance"};
 }
@@ -43,7 +45,7 @@ TEST_CASE("each online CPU is discovered, and what was discovered is observed") 
   CHECK(node.cpus.size() == 4);
   CHECK(node.cpus.at(CpuId{3}).domain == CpuSet{3});
   CHECK(node.missing.empty());
-  const Observed observed = pstate.observe().value();
+  const Observed observed = pstate.observe(all()).value();
   CHECK(observed.cpus.size() == 4);
   CHECK(observed.cpus.at(CpuId{2}) == a_window(800000, 3500000));
   CHECK(pstate.current({2}).at(CpuId{2}) == KHz{1200013});
@@ -59,7 +61,7 @@ TEST_CASE("a node without its list of online CPUs is an error whatever is asked 
   }
   tree.remove("sys/devices/system/cpu/online");
   CHECK_FALSE(pstate.discover().has_value());
-  CHECK_FALSE(pstate.observe().has_value());
+  CHECK_FALSE(pstate.observe(all()).has_value());
   CHECK_FALSE(pstate.converge(a_setting({{CpuId{0}, a_window(800000, 900000)}})).has_value());
 }
 
@@ -76,7 +78,7 @@ TEST_CASE("CPUs are set to what is wanted, and the others are left alone") {
   REQUIRE(pstate.discover().has_value());
   const Knobs fast{.min = {3000000}, .max = {3000000}, .governor = "performance", .epp = "performance"};
   REQUIRE(pstate.converge(a_setting({{CpuId{1}, fast}, {CpuId{2}, a_window(800000, 1000000)}})).has_value());
-  const Observed observed = pstate.observe().value();
+  const Observed observed = pstate.observe(all()).value();
   CHECK(observed.cpus.at(CpuId{0}) == a_window(800000, 3500000));
   CHECK(observed.cpus.at(CpuId{1}) == fast);
   CHECK(observed.cpus.at(CpuId{2}) == a_window(800000, 1000000));
@@ -102,7 +104,7 @@ TEST_CASE("CPUs that share a policy are set together") {
   CHECK(pstate.discover().value().cpus.at(CpuId{1}).domain == CpuSet{0, 1});
   const Knobs slow = a_window(800000, 900000);
   REQUIRE(pstate.converge(a_setting({{CpuId{0}, slow}, {CpuId{1}, slow}})).has_value());
-  CHECK(pstate.observe().value().cpus.at(CpuId{1}) == slow);
+  CHECK(pstate.observe(all()).value().cpus.at(CpuId{1}) == slow);
 }
 
 TEST_CASE("a CPU that was right before its neighbour's write is read back as well") {
@@ -123,10 +125,10 @@ TEST_CASE("a CPU that goes offline after discover is left out") {
   REQUIRE(pstate.discover().has_value());
   tree.online("0-2");
   tree.remove(Tree::cpufreq(3));
-  CHECK(pstate.observe().value().cpus.size() == 3);
+  CHECK(pstate.observe(all()).value().cpus.size() == 3);
   const Knobs slow = a_window(800000, 900000);
   CHECK(pstate.converge(a_setting({{CpuId{2}, slow}, {CpuId{3}, slow}})).has_value());
-  CHECK(pstate.observe().value().cpus.at(CpuId{2}) == slow);
+  CHECK(pstate.observe(all()).value().cpus.at(CpuId{2}) == slow);
 }
 
 TEST_CASE("a CPU whose driver went away is no longer observed and cannot be set") {
@@ -134,7 +136,7 @@ TEST_CASE("a CPU whose driver went away is no longer observed and cannot be set"
   Pstate pstate(tree.root());
   REQUIRE(pstate.discover().has_value());
   tree.remove(Tree::cpufreq(3));
-  CHECK_FALSE(pstate.observe().value().cpus.contains(CpuId{3}));
+  CHECK_FALSE(pstate.observe(all()).value().cpus.contains(CpuId{3}));
   CHECK(pstate.converge(a_setting({{CpuId{3}, a_window(800000, 900000)}})).error().message ==
         "CPU 3 is not held by a cpufreq driver any more");
 }
@@ -149,7 +151,7 @@ TEST_CASE("a CPU that cannot be set is refused before anything is written") {
   REQUIRE_FALSE(converged.has_value());
   CHECK(converged.error().code == ErrorCode::Unsupported);
   CHECK(converged.error().message == "CPU 3 has no frequency that can be set");
-  CHECK(pstate.observe().value().cpus.at(CpuId{0}) == a_window(800000, 3500000));
+  CHECK(pstate.observe(all()).value().cpus.at(CpuId{0}) == a_window(800000, 3500000));
 }
 
 TEST_CASE("a window with min above max is refused before anything is written") {
@@ -160,7 +162,7 @@ TEST_CASE("a window with min above max is refused before anything is written") {
       pstate.converge(a_setting({{CpuId{0}, a_window(800000, 900000)}, {CpuId{1}, a_window(3000000, 2000000)}}));
   REQUIRE_FALSE(converged.has_value());
   CHECK(converged.error().message == "CPU 1: min 3000000 kHz is above max 2000000 kHz");
-  CHECK(pstate.observe().value().cpus.at(CpuId{0}) == a_window(800000, 3500000));
+  CHECK(pstate.observe(all()).value().cpus.at(CpuId{0}) == a_window(800000, 3500000));
 }
 
 TEST_CASE("a knob that the CPU does not have is an error, one that is not wanted is not") {
@@ -179,12 +181,12 @@ TEST_CASE("garbage in one knob is an error that names the CPU") {
   Pstate pstate(tree.root());
   REQUIRE(pstate.discover().has_value());
   tree.put(Tree::cpufreq(2, "scaling_max_freq"), "3500");
-  const Error expected = pstate.observe().error();
+  const Error expected = pstate.observe(all()).error();
   CHECK(expected.message == "CPU 2: scaling_max_freq of cpufreq is not as expected");
   CHECK(pstate.converge(a_setting({{CpuId{2}, a_window(800000, 900000)}})).error() == expected);
   CHECK(pstate.converge(a_setting({{CpuId{1}, a_window(800000, 900000)}})).has_value());
   tree.online("0-1,3");
-  CHECK(pstate.observe().value().cpus.size() == 3);
+  CHECK(pstate.observe(all()).value().cpus.size() == 3);
 }
 
 TEST_CASE("nothing wanted touches and reads nothing") {
@@ -196,24 +198,22 @@ TEST_CASE("nothing wanted touches and reads nothing") {
 TEST_CASE("without driver and device a node says what to do") {
   struct Row {
     const char* vendor;
+    unsigned family;
     const char* missing;
   };
   for (const Row& row :
-       {Row{"GenuineIntel",
-            "P-states: no cpufreq driver holds CPUs 0-15, and /dev/cpu/0/msr cannot be opened; load a driver or the "
-            "msr "
-            "module"},
-        Row{"AuthenticAMD",
-            "P-states: no cpufreq driver holds CPUs 0-15, and nrd sets registers of Intel only, not of AuthenticAMD; "
-            "load a driver (amd-pstate, acpi-cpufreq)"}}) {
+       {Row{"GenuineIntel", 6, "/dev/cpu/0/msr cannot be opened; load a driver or the msr module"},
+        Row{"AuthenticAMD", 25, "/dev/cpu/0/msr cannot be opened; load a driver or the msr module"},
+        Row{"AuthenticAMD", 21, "nrd does not set registers of AuthenticAMD family 21 model 1; load a driver"}}) {
     Tree tree;
     tree.online("0-15");
-    tree.vendor(row.vendor);
+    tree.part(row.vendor, row.family);
     Pstate pstate(tree.root());
     const Node node = pstate.discover().value();
     CHECK(node.cpus.empty());
-    CHECK(node.missing == std::vector<std::string>{row.missing});
-    CHECK(pstate.observe().value() == Observed{});
+    CHECK(node.missing ==
+          std::vector<std::string>{std::string("P-states: no cpufreq driver holds CPUs 0-15, and ") + row.missing});
+    CHECK(pstate.observe(all()).value() == Observed{});
   }
 }
 
@@ -223,14 +223,14 @@ TEST_CASE("a node whose vendor is unknown needs a driver") {
   tree.perf_ctl(2);
   CHECK(
       Pstate(tree.root()).discover().value().missing ==
-      std::vector<std::string>{"P-states: no cpufreq driver holds CPU 2, and nrd sets registers of Intel only; load a "
-                               "driver (amd-pstate, acpi-cpufreq)"});
+      std::vector<std::string>{"P-states: no cpufreq driver holds CPU 2, and nrd does not set registers of a part that "
+                               "does not tell its vendor; load a driver"});
 }
 
 TEST_CASE("registers serve the CPUs that no driver holds") {
   IntelTree tree;
   tree.online("0-6");
-  tree.vendor("GenuineIntel");
+  tree.part("GenuineIntel", 6);
   tree.perf_ctl(4);
   tree.registers(5);
   Pstate pstate(tree.root());
@@ -241,7 +241,8 @@ TEST_CASE("registers serve the CPUs that no driver holds") {
                                       .min = {800000},
                                       .max = {2200000},
                                       .base = KHz{2200000},
-                                      .domain = {4}});
+                                      .domain = {4},
+                                      .hwp = false});
   CHECK(
       node.missing ==
       std::vector<std::string>{
@@ -251,66 +252,107 @@ TEST_CASE("registers serve the CPUs that no driver holds") {
           "driver, if the machine has one"});
 }
 
+TEST_CASE("without a driver the threads of a core are one domain") {
+  Tree tree;
+  tree.online("0-3");
+  tree.part("GenuineIntel", 6);
+  for (const uint32_t cpu : {0U, 1U, 2U, 3U}) tree.perf_ctl(cpu);
+  for (const uint32_t cpu : {0U, 2U}) tree.put(Tree::cpu(cpu, "topology/thread_siblings_list"), "0,2\n");
+  Pstate pstate(tree.root());
+  const Node node = pstate.discover().value();
+  CHECK(node.cpus.at(CpuId{0}).domain == CpuSet{0, 2});
+  CHECK(node.cpus.at(CpuId{1}).domain == CpuSet{1});
+  for (const char* text : {"", "0-", "0,2 x\n", "0,2"}) {
+    INFO("list \"" << text << "\"");
+    tree.put(Tree::cpu(2, "topology/thread_siblings_list"), text);
+    CHECK(pstate.discover().error().message == "CPU 2: the kernel's list of threads is not as expected");
+  }
+}
+
+TEST_CASE("whether turbo may be used is told where the driver tells it") {
+  IntelTree tree;
+  Pstate pstate(tree.root());
+  CHECK_FALSE(pstate.discover().value().turbo.has_value());
+  tree.put("sys/devices/system/cpu/cpufreq/boost", "1\n");
+  CHECK(pstate.discover().value().turbo == true);
+  tree.put("sys/devices/system/cpu/cpufreq/boost", "0\n");
+  CHECK(pstate.discover().value().turbo == false);
+  tree.put("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");
+  CHECK(pstate.discover().value().turbo == true);
+  tree.put("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n");
+  CHECK(pstate.discover().value().turbo == false);
+}
+
+TEST_CASE("only the CPUs that are asked for are observed") {
+  IntelTree tree;
+  Pstate pstate(tree.root());
+  REQUIRE(pstate.discover());
+  tree.put(Tree::cpufreq(3, "scaling_min_freq"), "garbage\n");
+  CHECK(pstate.observe(CpuSet{1, 2}).value().cpus.size() == 2);
+  CHECK_FALSE(pstate.observe(CpuSet{2, 3}));
+  CHECK(pstate.observe({}).value() == Observed{});
+}
+
 TEST_CASE("a register is set and read back like a file") {
   IntelTree tree;
   tree.online("0-4");
-  tree.vendor("GenuineIntel");
+  tree.part("GenuineIntel", 6);
   tree.perf_ctl(4);
   tree.ratio(4, 0x198, 8, 14);
   Pstate pstate(tree.root());
   REQUIRE(pstate.discover().has_value());
-  CHECK(pstate.observe().value().cpus.at(CpuId{4}) == Knobs{.min = {1500000}, .max = {1500000}});
+  CHECK(pstate.observe(all()).value().cpus.at(CpuId{4}) == Knobs{.min = {1500000}, .max = {1500000}});
   CHECK(pstate.current({4}).at(CpuId{4}) == KHz{1400000});
   const Knobs slow{.min = {900000}, .max = {900000}};
   REQUIRE(pstate.converge(a_setting({{CpuId{0}, a_window(800000, 900000)}, {CpuId{4}, slow}})).has_value());
-  CHECK(pstate.observe().value().cpus.at(CpuId{4}) == slow);
-  CHECK(pstate.observe().value().cpus.at(CpuId{0}) == a_window(800000, 900000));
+  CHECK(pstate.observe(all()).value().cpus.at(CpuId{4}) == slow);
+  CHECK(pstate.observe(all()).value().cpus.at(CpuId{0}) == a_window(800000, 900000));
 }
 
 TEST_CASE("what a register cannot hold is refused before anything is written") {
   IntelTree tree;
   tree.online("0-4");
-  tree.vendor("GenuineIntel");
+  tree.part("GenuineIntel", 6);
   tree.perf_ctl(4);
   Pstate pstate(tree.root());
   REQUIRE(pstate.discover().has_value());
   const Knobs slow{.min = {900000}, .max = {950000}};
   CHECK_FALSE(pstate.converge(a_setting({{CpuId{0}, a_window(800000, 900000)}, {CpuId{4}, slow}})).has_value());
-  CHECK(pstate.observe().value().cpus.at(CpuId{0}) == a_window(800000, 3500000));
+  CHECK(pstate.observe(all()).value().cpus.at(CpuId{0}) == a_window(800000, 3500000));
 }
 
 TEST_CASE("a device that vanished is no longer observed, and an error for a CPU that is online") {
   Tree tree;
   tree.online("0-1");
-  tree.vendor("GenuineIntel");
+  tree.part("GenuineIntel", 6);
   tree.perf_ctl(0);
   tree.perf_ctl(1);
   Pstate pstate(tree.root());
   REQUIRE(pstate.discover().has_value());
   tree.remove("dev/cpu/1");
   const Setting slow = a_setting({{CpuId{1}, {.min = {900000}, .max = {900000}}}});
-  CHECK(pstate.observe().value().cpus.size() == 1);
+  CHECK(pstate.observe(all()).value().cpus.size() == 1);
   CHECK(pstate.converge(slow).error().message == "CPU 1 does not show its registers any more");
   tree.online("0");
-  CHECK(pstate.observe().value().cpus.size() == 1);
+  CHECK(pstate.observe(all()).value().cpus.size() == 1);
   CHECK(pstate.converge(slow).has_value());
 }
 
 TEST_CASE("registers that were cut off are an error, but not of a CPU that is offline") {
   Tree tree;
   tree.online("0-1");
-  tree.vendor("GenuineIntel");
+  tree.part("GenuineIntel", 6);
   tree.perf_ctl(0);
   tree.perf_ctl(1);
   Pstate pstate(tree.root());
   REQUIRE(pstate.discover().has_value());
   for (const char* text : {"", "cut off"}) {
     tree.put(Tree::msr(1), text);
-    CHECK_FALSE(pstate.observe().has_value());
+    CHECK_FALSE(pstate.observe(all()).has_value());
     CHECK_FALSE(Pstate(tree.root()).discover().has_value());
   }
   tree.online("0");
-  CHECK(pstate.observe().value().cpus.size() == 1);
+  CHECK(pstate.observe(all()).value().cpus.size() == 1);
 }
 
 }  // namespace nrd::pstate

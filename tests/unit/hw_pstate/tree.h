@@ -68,7 +68,10 @@ class Tree {
     ratio(cpu, 0xCE, 40, 8);
     ratio(cpu, 0x199, 8, 15);
   }
-  void vendor(const std::string& name) { put("proc/cpuinfo", "processor\t: 0\nvendor_id\t: " + name + "\n"); }
+  void part(const std::string& vendor, unsigned family) {
+    put("proc/cpuinfo",
+        "processor\t: 0\nvendor_id\t: " + vendor + "\ncpu family\t: " + std::to_string(family) + "\nmodel\t\t: 1\n");
+  }
 
   static std::string msr(uint32_t number) { return "dev/cpu/" + std::to_string(number) + "/msr"; }
   static std::string cpu(uint32_t number, const std::string& file = "") {

@@ -1,0 +1,92 @@
+#include "hw/pstate/amd.h"
+
+#include <algorithm>
+#include <map>
+
+namespace nrd::pstate {
+namespace {
+
+constexpr uint64_t kPstateBits = 7;
+constexpr uint64_t kIsThere = uint64_t{1} << 63;
+
+uint32_t pstate_at(uint64_t word, unsigned lowest_bit) {
+  return static_cast<uint32_t>((word >> lowest_bit) & kPstateBits);
+}
+
+// nullopt: there is no such P-state, or no such register.
+Result<std::optional<KHz>> read_definition(Registers& registers, Way way, uint32_t pstate) {
+  return registers.read(kPstateDefinition + pstate).map([way](const std::optional<uint64_t>& word) {
+    return word ? frequency_of_definition(way, *word) : std::nullopt;
+  });
+}
+
+// P-states that can be chosen, by their frequency; of two with the same one the first.
+Result<std::map<KHz, uint32_t>> read_choices(Registers& registers, Way way) {
+  std::map<KHz, uint32_t> choices;
+  const Result<std::optional<uint64_t>> limit = registers.read(kPstateLimit);
+  if (!limit) return Failure(limit.error());
+  if (!*limit) return choices;
+  for (uint32_t pstate = pstate_at(**limit, 0); pstate <= pstate_at(**limit, 4); ++pstate) {
+    const Result<std::optional<KHz>> frequency = read_definition(registers, way, pstate);
+    if (!frequency) return Failure(frequency.error());
+    if (*frequency) choices.emplace(**frequency, pstate);
+  }
+  return choices;
+}
+
+// The frequency of the P-state that bits 2:0 of this register name.
+Result<std::optional<KHz>> read_chosen(Registers& registers, Way way, uint32_t address) {
+  const Result<std::optional<uint64_t>> word = registers.read(address);
+  if (!word) return Failure(word.error());
+  if (!*word) return std::nullopt;
+  return read_definition(registers, way, pstate_at(**word, 0));
+}
+
+}  // namespace
+
+std::optional<KHz> frequency_of_definition(Way way, uint64_t definition) {
+  if ((definition & kIsThere) == 0) return std::nullopt;
+  if (way == Way::Amd1Ah) {
+    const uint32_t id = definition & 0xFFF;
+    return id == 0 ? std::nullopt : std::optional(KHz{id * 5'000});
+  }
+  const uint32_t id = definition & 0xFF;
+  const uint32_t divisor = (definition >> 8) & 0x3F;
+  return id == 0 || divisor == 0 ? std::nullopt : std::optional(KHz{id * 200'000 / divisor});
+}
+
+Result<std::optional<Cpu>> discover_amd(Registers& registers, CpuId cpu, Way way) {
+  const Result<std::map<KHz, uint32_t>> choices = read_choices(registers, way);
+  if (!choices) return Failure(choices.error());
+  if (choices->empty()) return std::nullopt;
+  Cpu found{.way = way,
+            .driver = "msr",
+            .min = choices->begin()->first,
+            .max = choices->rbegin()->first,
+            .domain = {cpu.value}};
+  for (const auto& [frequency, pstate] : *choices) found.steps.push_back(frequency);
+  return found;
+}
+
+Result<Knobs> observe_amd(Registers& registers, Way way) {
+  const Result<std::optional<KHz>> chosen = read_chosen(registers, way, kPstateControl);
+  if (!chosen) return Failure(chosen.error());
+  if (!*chosen) return fail(ErrorCode::Hardware, "the P-state of the CPU is none of those it has", "MSRC001_0062");
+  return Knobs{.min = **chosen, .max = **chosen};
+}
+
+std::optional<KHz> current_of_amd(Registers& registers, Way way) {
+  return read_chosen(registers, way, kPstateStatus).value_or(std::nullopt);
+}
+
+Result<void> write_amd(Registers& registers, Way way, KHz wanted) {
+  const Result<std::map<KHz, uint32_t>> choices = read_choices(registers, way);
+  if (!choices) return Failure(choices.error());
+  const auto choice = choices->find(wanted);
+  if (choice == choices->end()) {
+    return fail(ErrorCode::Hardware, "the CPU has no P-state of " + std::to_string(wanted.value) + " kHz now");
+  }
+  return registers.write(kPstateControl, choice->second);
+}
+
+}  // namespace nrd::pstate

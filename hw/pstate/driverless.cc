@@ -1,0 +1,95 @@
+#include "hw/pstate/driverless.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "hw/pstate/cpu_name.h"
+#include "hw/pstate/cpufreq.h"
+#include "hw/pstate/msr.h"
+#include "hw/pstate/online.h"
+#include "hw/pstate/part.h"
+
+namespace nrd::pstate {
+namespace {
+
+constexpr size_t kCpuinfoLimit = size_t{16} << 20;  // of 1,024 CPUs it is 2 MiB
+
+// Which of the CPUs without a driver have no other way, by what keeps them from it.
+struct Unsettable {
+  CpuSet absent;   // no device to open
+  CpuSet refused;  // it is there
+  CpuSet silent;   // it tells nothing
+};
+
+std::vector<std::string> explain(const Unsettable& cpus) {
+  std::vector<std::string> sentences;
+  const auto add = [&sentences](const CpuSet& set, const std::string& why) {
+    if (!set.empty()) sentences.push_back("P-states: no cpufreq driver holds " + name_of(set) + ", and " + why);
+  };
+  const auto device = [](const CpuSet& set) {
+    return set.empty() ? "" : "/dev/cpu/" + std::to_string(set.members().front().value) + "/msr";
+  };
+  add(cpus.absent, device(cpus.absent) + " cannot be opened; load a driver or the msr module");
+  add(cpus.refused, device(cpus.refused) + " may not be opened, as under kernel lockdown; load a driver");
+  add(cpus.silent, "the registers tell no ratios, as in a virtual machine; load a driver, if the machine has one");
+  return sentences;
+}
+
+// The online CPUs of the same core; empty if the kernel does not tell.
+Result<CpuSet> threads_of_core(const std::string& root, CpuId cpu) {
+  const std::string path = root + kCpus + "/cpu" + std::to_string(cpu.value) + "/topology/thread_siblings_list";
+  const Result<std::optional<std::string>> text = read_file(path);
+  if (!text) return Failure(text.error());
+  if (!*text) return CpuSet{};
+  const std::optional<CpuSet> threads = parse_cpus(**text);
+  if (threads) return *threads;
+  return fail(ErrorCode::Hardware, name_of(cpu) + ": the kernel's list of threads is not as expected",
+              path + ": \"" + (*text)->substr(0, 80) + "\"");
+}
+
+// Null is in one of `unsettable`.
+Result<std::optional<Cpu>> discover_one(const std::string& root, RegisterSet set, CpuId cpu, Unsettable& unsettable) {
+  const Result<std::unique_ptr<Registers>> registers = open_registers(root, cpu);
+  if (!registers || !*registers) {
+    (registers ? unsettable.absent : unsettable.refused).add(cpu);
+    return std::nullopt;
+  }
+  Result<std::optional<Cpu>> found = discover_registers(**registers, set, cpu);
+  if (!found) return found;
+  if (!*found) {
+    unsettable.silent.add(cpu);
+    return std::nullopt;
+  }
+  const Result<CpuSet> threads = threads_of_core(root, cpu);
+  if (!threads) return Failure(threads.error());
+  (*found)->domain |= *threads;
+  return found;
+}
+
+}  // namespace
+
+Result<void> discover_without_driver(const std::string& root, const CpuSet& cpus, Node& node) {
+  const Result<std::optional<std::string>> cpuinfo = read_file(root + "/proc/cpuinfo", kCpuinfoLimit);
+  if (!cpuinfo) return Failure(cpuinfo.error());
+  const Part part = part_of(cpuinfo->value_or(""));
+  const std::optional<RegisterSet> set = registers_of(part);
+  if (!set) {
+    node.missing.push_back("P-states: no cpufreq driver holds " + name_of(cpus) +
+                           ", and nrd does not set registers of " + to_string(part) + "; load a driver");
+    return {};
+  }
+  Unsettable unsettable;
+  for (const CpuId cpu : cpus.members()) {
+    Result<std::optional<Cpu>> found = discover_one(root, *set, cpu, unsettable);
+    if (!found && is_offline(root, cpu)) continue;
+    if (!found) return Failure(found.error());
+    if (*found) node.cpus.emplace(cpu, **std::move(found));
+  }
+  for (std::string& sentence : explain(unsettable)) node.missing.push_back(std::move(sentence));
+  return {};
+}
+
+}  // namespace nrd::pstate

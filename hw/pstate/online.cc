@@ -1,0 +1,27 @@
+#include "hw/pstate/online.h"
+
+#include <optional>
+
+#include "base/file.h"
+#include "hw/pstate/cpufreq.h"
+
+namespace nrd::pstate {
+
+Result<CpuSet> read_online(const std::string& root) {
+  const std::string path = root + kCpus + "/online";
+  const Result<std::optional<std::string>> text = read_file(path);
+  if (!text) return Failure(text.error());
+  const std::optional<CpuSet> online = *text ? parse_cpus(**text) : std::nullopt;
+  if (!online) {
+    return fail(ErrorCode::Hardware, "the kernel's list of online CPUs is not as expected",
+                path + ": \"" + text->value_or("no such file").substr(0, 80) + "\"");
+  }
+  return *online;
+}
+
+bool is_offline(const std::string& root, CpuId cpu) {
+  const Result<CpuSet> online = read_online(root);
+  return online && !online->contains(cpu);
+}
+
+}  // namespace nrd::pstate

@@ -1,0 +1,97 @@
+#include "engine/plan/frequencies.h"
+
+#include <doctest/doctest.h>
+
+#include <ostream>
+
+#include "tests/unit/engine/fake_node.h"
+
+using namespace nrd;
+using namespace nrd::testing;
+
+namespace {
+
+using Request = FrequencyRequest;
+
+// 800 to 3500 MHz, 2200 without turbo, as each CPU of a FakeHardware.
+NodeState a_node(const NodeShape& shape = {}) {
+  FakeHardware hardware(shape);
+  NodeState state;
+  state.facts = hardware.facts;
+  state.observed = hardware.tree;
+  return state;
+}
+
+Result<std::pair<uint32_t, uint32_t>> planned(const NodeState& state, const Request& request, const char* cpus = "4") {
+  const auto granted = plan::plan_frequencies(state, a_spec(cpus).no_cache().frequency(request), WorkloadId{1});
+  if (!granted) return Failure(granted.error());
+  const pstate::Knobs& knobs = granted->at(CpuId{4});
+  return std::pair(knobs.min.value / 1000, knobs.max.value / 1000);
+}
+
+using Window = std::pair<uint32_t, uint32_t>;
+
+}  // namespace
+
+TEST_CASE("a window is rounded down to ratios, and to the entries of a table where there is one") {
+  struct Row {
+    Request request;
+    Window any, table;
+  };
+  NodeState any = a_node();
+  NodeState table = a_node();
+  for (auto& [cpu, facts] : table.facts.pstate.cpus) facts.steps = {{800000}, {1500000}, {2201000}};
+  for (const Row& row :
+       {Row{{.min = 12, .max = 30}, {1200, 3000}, {800, 2201}}, Row{{.min = 22}, {2200, 2200}, {1500, 1500}},
+        Row{{.max = 23}, {2300, 2300}, {2201, 2201}},
+        Row{{.unit = Request::Unit::Mhz, .min = 1599, .max = 3499}, {1500, 3400}, {1500, 2201}},
+        Row{{.max = 35}, {3500, 3500}, {2201, 2201}}, Row{{.turbo = false}, {800, 2200}, {800, 1500}}}) {
+    CAPTURE(row.any.first);
+    CAPTURE(row.any.second);
+    CHECK(planned(any, row.request).value() == row.any);
+    CHECK(planned(table, row.request).value() == row.table);
+  }
+}
+
+TEST_CASE("what the hardware cannot do is refused with what it can") {
+  const NodeState state = a_node();
+  struct Row {
+    Request request;
+    const char *field, *allowed;
+  };
+  for (const Row& row :
+       {Row{{.max = 36}, "/pstate/max_ratio", "8 to 35"}, Row{{.min = 7}, "/pstate/min_ratio", "8 to 35"},
+        Row{{.min = 0, .max = 20}, "/pstate/min_ratio", "8 to 35"},
+        Row{{.max = UINT32_MAX}, "/pstate/max_ratio", "8 to 35"},
+        Row{{.unit = Request::Unit::Mhz, .max = 9999}, "/pstate/max_mhz", "800 MHz to 3500 MHz"},
+        Row{{.min = 20, .max = 10}, "/pstate/min_ratio", "at most 10"},
+        Row{{.min = 25, .turbo = false}, "/pstate/turbo", "at most 22"}}) {
+    CAPTURE(row.allowed);
+    const auto refused = planned(state, row.request);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().field == row.field);
+    CHECK(refused.error().allowed == row.allowed);
+  }
+}
+
+TEST_CASE("whoever takes one ratio only is given no window") {
+  NodeState state = a_node();
+  for (auto& [cpu, facts] : state.facts.pstate.cpus) facts.way = pstate::Way::Amd17h;
+  CHECK(planned(state, {.max = 20}).value() == Window{2000, 2000});
+  CHECK(planned(state, {.min = 10, .max = 20}).error().code == ErrorCode::Unsupported);
+}
+
+TEST_CASE("a domain with CPUs of others needs a word, and one of another workload its window") {
+  NodeState state = a_node({.cpus_per_domain = 2});
+  CHECK(planned(state, {.max = 20}).error().allowed == "core_ids with all of 4-5, or \"shared_domain\": \"allow\"");
+  CHECK(planned(state, {.max = 20}, "4-5").value() == Window{2000, 2000});
+  const Request allowed{.max = 20, .shared_domain = Request::SharedDomain::Allow};
+  CHECK(planned(state, allowed).value() == Window{2000, 2000});
+
+  Workload other{.id = WorkloadId{2}, .spec = a_spec("5").no_cache().frequency(allowed), .grant = {}};
+  other.grant.frequencies[CpuId{5}] = {.min = {2000000}, .max = {2000000}};
+  state.workloads.emplace(other.id, other);
+  CHECK(planned(state, allowed).value() == Window{2000, 2000});
+  const Request faster{.max = 21, .shared_domain = Request::SharedDomain::Allow};
+  CHECK(planned(state, faster).error().allowed == "the same as that workload asks for");
+}

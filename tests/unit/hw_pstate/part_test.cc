@@ -1,0 +1,37 @@
+#include "hw/pstate/part.h"
+
+#include <doctest/doctest.h>
+
+#include <ostream>
+
+namespace nrd::pstate {
+
+TEST_CASE("a part is what the first processor of cpuinfo says") {
+  CHECK(part_of("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\nmodel name\t: Xeon\n") ==
+        Part{"GenuineIntel", 6, 85});
+  CHECK(part_of("vendor_id\t: AuthenticAMD\ncpu family\t: 25\n\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n") ==
+        Part{"AuthenticAMD", 25, 0});
+  CHECK(part_of("vendor_id :   Shanghai  \n").vendor == "Shanghai");
+  CHECK(part_of("vendor_id : GenuineIntelligence\n").vendor == "GenuineIntel");
+  for (const char* text : {"", "processor\t: 0\n", "vendor_id", "vendor_id\nx: GenuineIntel\n",
+                           "vendor_id\t:", "cpu family\t: 6x\nmodel: -1\n"}) {
+    INFO("cpuinfo \"" << text << "\"");
+    CHECK(part_of(text) == Part{});
+  }
+}
+
+TEST_CASE("registers are known of parts whose bus clock and P-states are") {
+  CHECK(registers_of({"GenuineIntel", 6, 0x55}) == RegisterSet::Intel);
+  CHECK(registers_of({"AuthenticAMD", 0x17, 1}) == RegisterSet::Amd17h);
+  CHECK(registers_of({"AuthenticAMD", 0x19, 0x11}) == RegisterSet::Amd17h);
+  CHECK(registers_of({"HygonGenuine", 0x18, 0}) == RegisterSet::Amd17h);
+  CHECK(registers_of({"AuthenticAMD", 0x1A, 2}) == RegisterSet::Amd1Ah);
+  // 133.33 MHz, another unit of frequency, other makers.
+  for (const Part& part : {Part{"GenuineIntel", 6, 0x2C}, Part{"GenuineIntel", 15, 6}, Part{"AuthenticAMD", 0x15, 2},
+                           Part{"AuthenticAMD", 0x1B, 0}, Part{"CentaurHauls", 7, 0}, Part{}}) {
+    INFO(to_string(part));
+    CHECK_FALSE(registers_of(part));
+  }
+}
+
+}  // namespace nrd::pstate
