@@ -114,8 +114,8 @@ Result<std::vector<KHz>> read_steps(const Files& files) {
   if (const std::optional<Error> error = first_error(steps, boosts)) return Failure(*error);
   std::vector<KHz> all = steps->value_or(std::vector<KHz>{});
   if (!all.empty() && *boosts) all.insert(all.end(), (*boosts)->begin(), (*boosts)->end());
-  std::ranges::sort(all);
-  all.erase(std::ranges::unique(all).begin(), all.end());
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
 
