@@ -89,8 +89,10 @@ namespace {
 bool has_its_frequencies(const NodeState& state, const Workload& workload) {
   return std::ranges::all_of(workload.grant.frequencies, [&state, &workload](const auto& granted) {
     const CpuId cpu = granted.first;
+    if (!state.facts.rdt.online.contains(cpu)) return true;
+    if (state.uncounted.contains(cpu)) return false;
     const auto observed = state.observed.pstate.cpus.find(cpu);
-    if (observed == state.observed.pstate.cpus.end()) return !state.facts.rdt.online.contains(cpu);
+    if (observed == state.observed.pstate.cpus.end()) return false;
     return observed->second == wanted_knobs(state, workload, cpu, observed->second);
   });
 }
@@ -119,12 +121,24 @@ bool is_monitored(const Workload& workload) {
   return request && request->threshold && request->is_monitored;
 }
 
-plan::Pace pace_of(const NodeState& state, CpuId cpu) {
-  const auto control = state.paces.find(cpu);
-  return control == state.paces.end() ? plan::BranchControl{}.pace : control->second.pace;
+}  // namespace
+
+KHz reach(const pstate::Node& node, const pstate::Cpu& cpu) {
+  return node.turbo == false && cpu.base ? std::min(*cpu.base, cpu.max) : cpu.max;
 }
 
-}  // namespace
+plan::Pace pace_of(const NodeState& state, CpuId cpu) {
+  const auto facts = state.facts.pstate.cpus.find(cpu);
+  const CpuSet domain = facts == state.facts.pstate.cpus.end() ? CpuSet{cpu.value} : facts->second.domain;
+  std::optional<plan::Pace> slowest;
+  for (const CpuId other : domain.members()) {
+    const auto control = state.paces.find(other);
+    if (control == state.paces.end()) continue;
+    if (control->second.pace == plan::Pace::Fast) return plan::Pace::Fast;
+    slowest = control->second.pace;
+  }
+  return slowest.value_or(plan::BranchControl{}.pace);
+}
 
 std::map<CpuId, BranchMissThreshold> monitored_cpus(const NodeState& state) {
   std::map<CpuId, BranchMissThreshold> monitored;
@@ -150,8 +164,10 @@ pstate::Knobs wanted_knobs(const NodeState& state, const Workload& workload, Cpu
   knobs.min = granted.min;
   knobs.max = granted.max;
   if (is_monitored(workload)) {
+    const auto facts = state.facts.pstate.cpus.find(cpu);
+    const KHz limit = facts == state.facts.pstate.cpus.end() ? granted.max : reach(state.facts.pstate, facts->second);
     const bool is_fast = pace_of(state, cpu) == plan::Pace::Fast;
-    knobs.min = knobs.max = is_fast ? granted.max : granted.min;
+    knobs.min = knobs.max = std::min(is_fast ? granted.max : granted.min, limit);
   }
   if (!granted.governor.empty()) knobs.governor = granted.governor;
   if (!granted.epp.empty()) {

@@ -37,6 +37,7 @@ struct NodeState {
   Observed observed;  // as last read: shows what others hold
   Health health;
   std::map<CpuId, plan::BranchControl> paces;  // of monitored CPUs
+  CpuSet uncounted;                            // monitored and online, but their branches cannot be counted
   std::map<CpuId, KHz> current;                // of CPUs that are set for a workload, at the last look
 };
 
@@ -61,6 +62,10 @@ std::optional<pstate::Knobs> before_us(const NodeState& state, CpuId cpu);
 // What `cpu` must be set to now for `workload`, which was granted a frequency there, on top of what it was set to
 // before.
 pstate::Knobs wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu, pstate::Knobs before);
+// How high `cpu` can go now: to its base while turbo is off.
+KHz reach(const pstate::Node& node, const pstate::Cpu& cpu);
+// The pace at which `cpu` is kept: that of its domain, which is fast if one of its CPUs asks for it.
+plan::Pace pace_of(const NodeState& state, CpuId cpu);
 // Ways the root class (the OS) has on `cache` under the current setting.
 WayMask os_ways(const NodeState& state, CacheId cache);
 

@@ -122,10 +122,14 @@ CpuSet unseen(const NodeState& state, const Setting& setting) {
 }
 
 Setting changes(Setting setting, const Setting& before) {
-  std::erase_if(setting.pstate.cpus, [&before](const auto& entry) {
-    const auto same = before.pstate.cpus.find(entry.first);
-    return same != before.pstate.cpus.end() && same->second == entry.second;
-  });
+  const auto leave_out_same = [](auto& cpus, const auto& as_before) {
+    std::erase_if(cpus, [&as_before](const auto& entry) {
+      const auto same = as_before.find(entry.first);
+      return same != as_before.end() && same->second == entry.second;
+    });
+  };
+  leave_out_same(setting.pstate.cpus, before.pstate.cpus);
+  leave_out_same(setting.pstate.put_back, before.pstate.put_back);
   return setting;
 }
 

@@ -71,7 +71,8 @@ Result<void> Writer::look(const CpuSet& frequencies) {
   Result<Observed> observed = hardware_.observe(frequencies);
   if (!observed) return Failure(observed.error());
   for (const auto& [cpu, knobs] : state_.observed.pstate.cpus) {
-    if (!frequencies.contains(cpu)) observed->pstate.cpus.emplace(cpu, knobs);
+    const bool is_there = state_.facts.pstate.cpus.contains(cpu);
+    if (is_there && !frequencies.contains(cpu)) observed->pstate.cpus.emplace(cpu, knobs);
   }
   state_.observed = *std::move(observed);
   return {};
@@ -152,18 +153,28 @@ Result<void> Writer::converge(const NodeState& wanted, Scope scope) {
   claimed.baselines = state_.baselines;
   Setting setting = setting_of(claimed);
   if (scope == Scope::Changes) setting = changes(std::move(setting), setting_of(state_));
+  // What could not be claimed could not be put back, so it is not touched.
+  std::erase_if(setting.pstate.cpus,
+                [&](const auto& entry) { return !claimed.baselines.frequencies.contains(entry.first); });
   const Result<CpuSet> left = hardware_.converge(setting);
-  settled_ = left.has_value();
+  // What changed says nothing about the rest.
+  settled_ = left.has_value() && (settled_ || scope == Scope::All);
   if (!left) return Failure(left.error());
   for (const CpuId cpu : left->members()) {
-    setting.pstate.cpus.erase(cpu);
+    if (setting.pstate.cpus.erase(cpu) > 0) note_absent(cpu);
     if (setting.pstate.put_back.erase(cpu) > 0) note_owed(cpu);
   }
   for (const auto& [cpu, before] : setting.pstate.put_back) owed_.remove(cpu);
   note_absent_cpus();
   state_.observed = overlaid(std::move(state_.observed), setting);
-  state_.health.hardware_problem.clear();
+  if (scope == Scope::All) state_.health.hardware_problem.clear();
   return {};
+}
+
+// It has gone offline since the last look, which will find the rest of what that means.
+void Writer::note_absent(CpuId cpu) {
+  state_.facts.rdt.online.remove(cpu);
+  state_.observed.pstate.cpus.erase(cpu);
 }
 
 void Writer::note_owed(CpuId cpu) {
@@ -177,6 +188,7 @@ void Writer::note_owed(CpuId cpu) {
 // What was put back and belongs to nobody is no longer ours: others may change it, and it is not written again.
 std::vector<CpuId> Writer::drop_settled_baselines() {
   std::vector<CpuId> dropped;
+  if (!settled_) return dropped;
   for (const auto& [cpu, before] : setting_of(state_).pstate.put_back) {
     if (!owed_.contains(cpu)) dropped.push_back(cpu);
   }
@@ -208,7 +220,8 @@ Result<WorkloadId> Writer::apply_one(const Command& command) {
 
   NodeState wanted = state_;
   wanted.workloads = std::move(*planned);
-  if (const Result<void> claimed = claim(wanted); !claimed) return Failure(claimed.error());
+  const Result<void> ready = check_counters(wanted).and_then([&] { return claim(wanted); });
+  if (!ready) return Failure(ready.error());
   if (const Result<void> converged = converge(wanted, Scope::Changes); !converged) {
     log::error("CONVERGE_FAILED", converged.error().message, {{"DETAIL", converged.error().detail}});
     converge_back();
@@ -241,6 +254,7 @@ std::vector<Result<Workload>> Writer::apply(std::span<const Command> commands) {
       if (found != state_.workloads.end()) deleted = found->second;
     }
     const Result<WorkloadId> applied = apply_one(command);
+    forget_paces();
     if (!applied) {
       outcomes.push_back(Failure(applied.error()));
     } else {
@@ -248,7 +262,10 @@ std::vector<Result<Workload>> Writer::apply(std::span<const Command> commands) {
     }
   }
   if (before_unknown_) return all_frozen(std::move(outcomes), before);
-  if (const Result<void> committed = commit_workloads(before); !committed) {
+  const Result<void> committed = commit_workloads(before);
+  // Of commands that failed, and of those that took each other back.
+  if (!before_unknown_) forget_settled();
+  if (!committed) {
     if (!before_unknown_) next_id_ = id_before;
     for (Result<Workload>& outcome : outcomes) {
       if (outcome) outcome = Failure(committed.error());
@@ -340,6 +357,11 @@ Result<void> Writer::resolve_unknown() {
   before_unknown_.reset();
   after_unknown_.reset();
   settled.observed = state_.observed;
+  settled.facts = state_.facts;
+  settled.layout = state_.layout;
+  settled.paces = std::move(state_.paces);
+  settled.uncounted = state_.uncounted;
+  settled.current = std::move(state_.current);
   settled.health = state_.health;
   settled.health.writes_frozen = false;
   settled.revision = *revision;
@@ -408,12 +430,21 @@ void Writer::forget_settled() {
   [[maybe_unused]] const Result<void> committed = commit(std::move(change), before);
 }
 
-bool Writer::adapt() {
+// A workload that is new begins anew, also on the CPUs of one that has just gone.
+void Writer::forget_paces() {
   const std::map<CpuId, BranchMissThreshold> monitored = monitored_cpus(state_);
+  std::erase_if(state_.paces, [&monitored](const auto& entry) { return !monitored.contains(entry.first); });
+}
+
+bool Writer::adapt() {
+  std::map<CpuId, BranchMissThreshold> monitored = monitored_cpus(state_);
+  // What is not claimed yet must not be moved: its value would be lost.
+  std::erase_if(monitored, [this](const auto& entry) { return !state_.baselines.frequencies.contains(entry.first); });
   const CpuSet cpus = cpus_of(monitored);
-  const bool was_counting = !state_.paces.empty();
-  if (cpus.empty() && !was_counting) return false;
+  if (cpus.empty() && !counts_branches_) return false;
+  counts_branches_ = !cpus.empty();
   const std::map<CpuId, pstate::BranchCounts> counted = hardware_.count_branches(cpus);
+  note_uncounted((cpus & state_.facts.rdt.online) - cpus_of(counted));
   std::map<CpuId, plan::BranchControl> paces;
   bool somebody_moves = false;
   for (const auto& [cpu, threshold] : monitored) {
@@ -436,6 +467,26 @@ bool Writer::adapt() {
   return true;
 }
 
+void Writer::note_uncounted(CpuSet cpus) {
+  if (!(cpus - state_.uncounted).empty()) {
+    log::warning("BRANCHES_NOT_COUNTED", "the branches of monitored CPUs cannot be counted; they stay as they are",
+                 {{"CPUS", cpus.to_string()}});
+  }
+  state_.uncounted = std::move(cpus);
+}
+
+// Whether the branches of all CPUs that `wanted` monitors in addition can be counted now.
+Result<void> Writer::check_counters(const NodeState& wanted) {
+  const CpuSet monitored = cpus_of(monitored_cpus(wanted));
+  const CpuSet added = (monitored - cpus_of(monitored_cpus(state_))) & state_.facts.rdt.online;
+  if (added.empty()) return {};
+  counts_branches_ = true;
+  const CpuSet uncounted = added - cpus_of(hardware_.count_branches(monitored));
+  if (uncounted.empty()) return {};
+  return fail_at(ErrorCode::Unsupported, "/pstate/ratio",
+                 "the branches of CPU " + uncounted.to_string() + " cannot be counted now");
+}
+
 void Writer::repair() {
   if (before_unknown_ && !resolve_unknown()) return;
   const std::string boot_id = state_.facts.boot_id;
@@ -452,15 +503,17 @@ void Writer::repair() {
   }
   const std::vector<std::string> drifted = differences(wanted, state_.observed);
   const bool is_cold = unclaimed(state_, wanted) != Baselines{};
+  const bool was_settled = settled_;
   if (drifted.empty() && !is_cold && owed_.empty()) {
     settled_ = true;
     state_.health.hardware_problem.clear();
-    return;
+    return forget_settled();
   }
   const Result<void> converged = claim(state_).and_then([&] { return converge(state_, Scope::All); });
   if (!converged) return note_hardware_problem(converged.error());
   forget_settled();
-  if (drifted.empty()) return;
+  // What a failed write of ours left behind is not others' doing.
+  if (drifted.empty() || !was_settled) return;
   state_.health.drift_repairs += drifted.size();
   log::warning("DRIFT_REPAIRED", "others changed what workloads were granted; it was put back",
                {{"WHAT", drifted.front()}, {"COUNT", std::to_string(drifted.size())}});

@@ -57,10 +57,14 @@ class Writer {
   Result<void> resolve_unknown();
   void let_go_of_unused(const Setting& wanted);
   void note_hardware_problem(const Error& error);
+  void note_absent(CpuId cpu);
   void note_absent_cpus();
   void note_owed(CpuId cpu);
   std::vector<CpuId> drop_settled_baselines();
   void forget_settled();
+  void forget_paces();
+  void note_uncounted(CpuSet cpus);
+  Result<void> check_counters(const NodeState& wanted);
 
   Hardware& hardware_;
   store::Store& store_;
@@ -73,6 +77,7 @@ class Writer {
   bool settled_ = true;
   // CPUs whose frequency is ours to put back, and that were not there to take it.
   CpuSet owed_;
+  bool counts_branches_ = false;  // counters may be open
   // The state before a commit whose outcome is unknown; while it is set, nothing is written.
   std::optional<NodeState> before_unknown_;
   std::optional<NodeState> after_unknown_;

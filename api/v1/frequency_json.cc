@@ -126,6 +126,11 @@ Result<FrequencyWish> parse_pstate(const Value& object, const std::string& paren
   if (!threshold) return Failure(threshold.error());
   const Result<bool> monitoring = parse_monitoring(object, parent);
   if (!monitoring) return Failure(monitoring.error());
+  const Value* word = object.find("monitoring");
+  if (!*threshold && word && !says_nothing(*word)) {
+    return fail_at(ErrorCode::BadRequest, json::pointer(parent, "monitoring"), "needs the ratio to compare with",
+                   "\"ratio\" beside it");
+  }
   request.threshold = *threshold;
   request.is_monitored = *monitoring || !request.threshold;
   // An object of empty values is what encoders write for one that nobody set.

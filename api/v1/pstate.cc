@@ -48,22 +48,25 @@ void render_set(json::Writer& w, const NodeState& state, CpuId id) {
   current == state.current.end() ? w.null() : w.number(current->second.value);
 }
 
-// Null for a CPU that is not monitored.
-void render_monitoring(json::Writer& w, const NodeState& state, CpuId id) {
+// Null for a CPU without a threshold.
+void render_monitoring(json::Writer& w, const NodeState& state, CpuId id, const Workload* owner) {
   w.key("monitoring");
-  const auto control = state.paces.find(id);
-  const auto monitored = monitored_cpus(state);
-  const auto threshold = monitored.find(id);
-  if (control == state.paces.end() || threshold == monitored.end()) {
+  const bool has_threshold = owner != nullptr && owner->spec.frequency && owner->spec.frequency->threshold;
+  if (!has_threshold) {
     w.null();
     return;
   }
+  const FrequencyRequest& request = *owner->spec.frequency;
+  const auto control = request.is_monitored ? state.paces.find(id) : state.paces.end();
+  const bool is_sampled = control != state.paces.end();
   w.begin_object();
-  w.key("ratio_threshold").raw(text_of(threshold->second));
+  w.key("monitoring").string(request.is_monitored ? "on" : "off");
+  w.key("ratio_threshold").raw(text_of(*request.threshold));
   w.key("last_ratio");
-  control->second.percent ? w.raw(text_of(BranchMissThreshold{*control->second.percent})) : w.null();
-  w.key("decision").string(control->second.pace == plan::Pace::Fast ? "maximum" : "minimum");
-  w.key("transitions").number(control->second.transitions);
+  is_sampled && control->second.percent ? w.raw(text_of(BranchMissThreshold{*control->second.percent})) : w.null();
+  w.key("decision");
+  is_sampled ? w.string(pace_of(state, id) == plan::Pace::Fast ? "maximum" : "minimum") : w.null();
+  w.key("transitions").number(is_sampled ? control->second.transitions : 0);
   w.end_object();
 }
 
@@ -86,9 +89,9 @@ void render_cpu(json::Writer& w, const NodeState& state, CpuId id, const pstate:
   w.key("domain").string(cpu.domain.to_string());
   render_words(w, "governors", cpu.governors);
   render_words(w, "epps", cpu.epps);
-  render_monitoring(w, state, id);
-  w.key("workload");
   const Workload* owner = owner_of(state, id);
+  render_monitoring(w, state, id, owner);
+  w.key("workload");
   const bool is_set = owner != nullptr && owner->grant.frequencies.contains(id);
   is_set ? w.string(std::to_string(owner->id.value)) : w.null();
   w.end_object();

@@ -31,7 +31,10 @@ BranchControl next(BranchControl control, BranchMissThreshold threshold,
     return control;
   }
   const std::optional<double> percent = percent_of(*before, *counted);
-  if (!percent) return control;
+  if (!percent) {
+    control.samples_to_move = 0;
+    return control;
+  }
   control.percent = percent;
   const std::optional<Pace> asked = asked_by(*percent, threshold);
   if (!asked || *asked == control.pace) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace nrd::plan {
@@ -34,10 +36,10 @@ std::string key_of(const char* bound, const FrequencyRequest& request) {
   return std::string(bound) + (is_ratio(request) ? "_ratio" : "_mhz");
 }
 
-// 64 bits, so that no number a client can write overflows.
-uint64_t khz_of(uint32_t bound, const FrequencyRequest& request) {
+// 64 bits, so that no number a client can write overflows. Where there is a table, that is what rounds.
+uint64_t khz_of(uint32_t bound, const FrequencyRequest& request, const pstate::Cpu& cpu) {
   const uint64_t khz = uint64_t{bound} * (is_ratio(request) ? kBusClock.value : kMhz.value);
-  return khz - khz % kBusClock.value;
+  return cpu.steps.empty() ? khz - khz % kBusClock.value : khz;
 }
 
 std::string listed(const std::vector<std::string>& words) {
@@ -59,13 +61,20 @@ KHz rounded_up(KHz frequency) {
   return over == 0 ? frequency : KHz{frequency.value - over + kBusClock.value};
 }
 
-// `bound` of the request ("min", "max") on this CPU.
+// The highest that can be asked for. The turbo of a table lies 1 MHz above a ratio and is meant by the next one.
+KHz highest_asked(const pstate::Cpu& cpu, KHz limit) {
+  return cpu.steps.empty() ? khz_of(ratio_of(limit)) : rounded_up(limit);
+}
+
+// `bound` of the request ("min", "max") on this CPU, which reaches up to `limit` now.
 Result<KHz> checked_bound(const char* bound, uint32_t value, const FrequencyRequest& request, CpuId id,
-                          const pstate::Cpu& cpu) {
-  const uint64_t khz = khz_of(value, request);
-  if (khz >= cpu.min.value && khz <= cpu.max.value) return on_step(cpu, KHz{static_cast<uint32_t>(khz)});
-  return refuse(key_of(bound, request), of_cpu(id) + " cannot do that",
-                text_of(rounded_up(cpu.min), request) + " to " + text_of(khz_of(ratio_of(cpu.max)), request));
+                          const pstate::Cpu& cpu, KHz limit) {
+  const uint64_t khz = khz_of(value, request, cpu);
+  if (khz >= cpu.min.value && khz <= highest_asked(cpu, limit).value) {
+    return on_step(cpu, KHz{static_cast<uint32_t>(khz)});
+  }
+  return refuse(key_of(bound, request), of_cpu(id) + " cannot do that" + (limit < cpu.max ? " while turbo is off" : ""),
+                text_of(rounded_up(cpu.min), request) + " to " + text_of(highest_asked(cpu, limit), request));
 }
 
 struct Window {
@@ -73,22 +82,27 @@ struct Window {
   KHz max;
 };
 
-// One bound alone pins both; none leaves the window that the CPU had before.
-Result<Window> asked_window(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu, Window before) {
-  const std::optional<uint32_t> least = request.min ? request.min : request.max;
-  const std::optional<uint32_t> most = request.max ? request.max : request.min;
-  // Whoever moves on his own may use all there is.
-  if (!least) return request.threshold ? Window{cpu.min, on_step(cpu, cpu.max)} : before;
-  if (*least > *most) return refuse(key_of("min", request), "is above the maximum", "at most " + std::to_string(*most));
-  const Result<KHz> min = checked_bound(request.min ? "min" : "max", *least, request, id, cpu);
-  if (!min) return Failure(min.error());
-  const Result<KHz> max = checked_bound(request.max ? "max" : "min", *most, request, id, cpu);
-  if (!max) return Failure(max.error());
-  return Window{*min, *max};
+// One bound alone pins both; none leaves the window that the CPU had before. Whoever moves on his own may use all there
+// is on the side that has no bound.
+Result<Window> asked_window(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu, Window before,
+                            KHz limit) {
+  if (request.min && request.max && *request.min > *request.max) {
+    return refuse(key_of("min", request), "is above the maximum", "at most " + std::to_string(*request.max));
+  }
+  Window window = request.threshold ? Window{cpu.min, on_step(cpu, limit)} : before;
+  for (const auto& [bound, asked] : {std::pair{"min", request.min}, std::pair{"max", request.max}}) {
+    if (!asked) continue;
+    const Result<KHz> checked = checked_bound(bound, *asked, request, id, cpu, limit);
+    if (!checked) return Failure(checked.error());
+    const bool pins = !request.threshold && !(request.min && request.max);
+    if (pins || bound == std::string_view("min")) window.min = *checked;
+    if (pins || bound == std::string_view("max")) window.max = *checked;
+  }
+  return window;
 }
 
-Result<Window> window_of(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu, Window before) {
-  Result<Window> window = asked_window(request, id, cpu, before);
+Result<Window> window_of(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu, Window before, KHz limit) {
+  Result<Window> window = asked_window(request, id, cpu, before, limit);
   if (!window || request.turbo) return window;
   if (!cpu.base) return unsupported("turbo", of_cpu(id) + " does not tell its base frequency");
   if ((request.min || request.max) && window->min > *cpu.base) {
@@ -123,6 +137,9 @@ Result<void> check_preference(const FrequencyRequest& request, CpuId id, const p
   const bool is_list_whole = before.governor != kPerformance;
   return is_list_whole ? check_choice("epp", request.epp, cpu.epps, id) : Result<void>();
 }
+
+// What is asked must make sense all the same, but nothing is set.
+bool keeps_threshold_only(const FrequencyRequest& request) { return request.threshold && !request.is_monitored; }
 
 Result<void> check_way(const pstate::Cpu& cpu, CpuId id, const Window& window, bool is_adaptive) {
   if (takes_window(cpu.way) || window.min == window.max || is_adaptive) return {};
@@ -169,27 +186,28 @@ Result<std::map<CpuId, pstate::Knobs>> plan_frequencies(const NodeState& state, 
   if (!spec.frequency) return granted;
   const FrequencyRequest& request = *spec.frequency;
   if (const Result<void> can = check_monitoring(state, request); !can) return Failure(can.error());
-  // The threshold is kept, and nothing is set.
-  if (request.threshold && !request.is_monitored) return granted;
   for (const CpuId id : spec.cpus.members()) {
     const auto found = state.facts.pstate.cpus.find(id);
     if (found == state.facts.pstate.cpus.end()) {
+      if (keeps_threshold_only(request)) continue;
       const auto& missing = state.facts.pstate.missing;
       return unsupported("", "the frequency of " + of_cpu(id) + " cannot be set here" +
                                  (missing.empty() ? std::string() : ": " + missing.front()));
     }
     const pstate::Cpu& cpu = found->second;
     const pstate::Knobs before = before_us(state, id).value_or(pstate::Knobs{cpu.min, cpu.max, "", ""});
-    const Result<Window> window = window_of(request, id, cpu, {before.min, before.max});
+    const Result<Window> window = window_of(request, id, cpu, {before.min, before.max}, reach(state.facts.pstate, cpu));
     if (!window) return Failure(window.error());
     const pstate::Knobs knobs{window->min, window->max, request.governor, request.epp};
     const Result<void> checked =
         check_way(cpu, id, *window, request.threshold.has_value())
             .and_then([&] { return check_choice("governor", request.governor, cpu.governors, id); })
             .and_then([&] { return check_preference(request, id, cpu, before); })
-            .and_then([&] { return check_domain(state, spec, self, id, knobs); });
+            .and_then([&] {
+              return keeps_threshold_only(request) ? Result<void>() : check_domain(state, spec, self, id, knobs);
+            });
     if (!checked) return Failure(checked.error());
-    granted[id] = knobs;
+    if (!keeps_threshold_only(request)) granted[id] = knobs;
   }
   return granted;
 }

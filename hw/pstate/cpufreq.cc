@@ -101,6 +101,11 @@ std::optional<Error> first_error(const Results&... results) {
   return first;
 }
 
+// acpi-cpufreq has the firmware's table, where Intel's says turbo as one entry 1 MHz above the highest without it.
+bool ends_with_turbo(const std::vector<KHz>& steps) {
+  return steps.size() >= 2 && steps.back().value - steps[steps.size() - 2].value == 1000;
+}
+
 // From MHz. Firmware that says 0, or more than there is, does not know.
 std::optional<KHz> base_of(const std::optional<KHz>& nominal_mhz, KHz max) {
   if (!nominal_mhz || *nominal_mhz == KHz{0} || nominal_mhz->value > max.value / 1000) return std::nullopt;
@@ -248,6 +253,7 @@ Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu) 
             .epps = epps->value_or(std::vector<std::string>{}),
             .hwp = std::nullopt};
   found.domain.add(cpu);
+  if (ends_with_turbo(found.steps)) found.base = found.steps[found.steps.size() - 2];
   // intel_pstate and intel_cpufreq have a preference with HWP only.
   if (found.driver.starts_with("intel_")) found.hwp = !found.epps.empty();
   // A word for "as after boot", not a value: it reads back as what it stood for.
@@ -261,9 +267,10 @@ Result<std::optional<Knobs>> observe_cpufreq(const std::string& root, CpuId cpu)
   if (min && !*min) return std::nullopt;
   const auto max = files.read(file_of(Knob::Max), parse_khz);
   const auto governor = files.find(file_of(Knob::Governor), parse_word);
+  if (const std::optional<Error> error = first_error(min, max, governor)) return Failure(*error);
+  // Where the firmware chose one that has no name, reading it fails (amd-pstate says EINVAL).
   const auto epp = files.find(file_of(Knob::Epp), parse_word);
-  if (const std::optional<Error> error = first_error(min, max, governor, epp)) return Failure(*error);
-  return Knobs{.min = **min, .max = *max, .governor = governor->value_or(""), .epp = epp->value_or("")};
+  return Knobs{.min = **min, .max = *max, .governor = governor->value_or(""), .epp = epp ? epp->value_or("") : ""};
 }
 
 std::optional<KHz> current_of_cpufreq(const std::string& root, CpuId cpu) {

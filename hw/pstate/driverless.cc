@@ -50,7 +50,7 @@ Result<CpuSet> threads_of_core(const std::string& root, CpuId cpu) {
               path + ": \"" + (*text)->substr(0, 80) + "\"");
 }
 
-// Null is in one of `unsettable`.
+// Null: it cannot be set, and is in one of `unsettable`, or has gone offline.
 Result<std::optional<Cpu>> discover_one(const std::string& root, RegisterSet set, CpuId cpu, Unsettable& unsettable) {
   const Result<std::unique_ptr<Registers>> registers = open_registers(root, cpu);
   if (!registers || !*registers) {
@@ -69,27 +69,39 @@ Result<std::optional<Cpu>> discover_one(const std::string& root, RegisterSet set
   return found;
 }
 
-}  // namespace
-
-Result<void> discover_without_driver(const std::string& root, const CpuSet& cpus, Node& node) {
+// nullopt: `node` says why.
+std::optional<RegisterSet> registers_of_this_part(const std::string& root, const CpuSet& cpus, Node& node) {
   const Result<std::optional<std::string>> cpuinfo = read_file(root + "/proc/cpuinfo", kCpuinfoLimit);
-  if (!cpuinfo) return Failure(cpuinfo.error());
-  const Part part = part_of(cpuinfo->value_or(""));
+  const Part part = part_of(cpuinfo ? cpuinfo->value_or("") : "");
   const std::optional<RegisterSet> set = registers_of(part);
   if (!set) {
     node.missing.push_back("P-states: no cpufreq driver holds " + name_of(cpus) +
                            ", and nrd does not set registers of " + to_string(part) + "; load a driver");
-    return {};
   }
+  return set;
+}
+
+}  // namespace
+
+std::map<CpuId, CpuSet> discover_without_driver(const std::string& root, const CpuSet& cpus,
+                                                std::map<CpuId, CpuSet> known, Node& node) {
+  const std::optional<RegisterSet> set = registers_of_this_part(root, cpus, node);
+  if (!set) return known;
   Unsettable unsettable;
   for (const CpuId cpu : cpus.members()) {
     Result<std::optional<Cpu>> found = discover_one(root, *set, cpu, unsettable);
     if (!found && is_offline(root, cpu)) continue;
-    if (!found) return Failure(found.error());
-    if (*found) node.cpus.emplace(cpu, **std::move(found));
+    if (!found) node.missing.push_back("P-states: " + found.error().message);
+    if (!found || !*found) continue;
+    for (const CpuId thread : (*found)->domain.members()) known[thread] |= (*found)->domain;
+    node.cpus.emplace(cpu, **std::move(found));
+  }
+  for (const CpuId cpu : cpus.members()) {
+    const auto found = node.cpus.find(cpu);
+    if (found != node.cpus.end()) found->second.domain |= known[cpu];
   }
   for (std::string& sentence : explain(unsettable)) node.missing.push_back(std::move(sentence));
-  return {};
+  return known;
 }
 
 }  // namespace nrd::pstate

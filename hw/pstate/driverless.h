@@ -4,15 +4,17 @@
 // unlike under a driver, which tells its domains itself.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "base/cpu_set.h"
-#include "base/result.h"
 #include "hw/pstate/types.h"
 
 namespace nrd::pstate {
 
-// Adds those of `cpus` that can be set to `node`, and why the others cannot.
-Result<void> discover_without_driver(const std::string& root, const CpuSet& cpus, Node& node);
+// Adds those of `cpus` that can be set to `node`, and why the others cannot. The kernel tells the online threads of a
+// core only, so `known` is what was learned before; the answer is what is known now.
+std::map<CpuId, CpuSet> discover_without_driver(const std::string& root, const CpuSet& cpus,
+                                                std::map<CpuId, CpuSet> known, Node& node);
 
 }  // namespace nrd::pstate

@@ -125,18 +125,14 @@ Result<Node> Pstate::discover() {
     node.cpus.emplace(cpu, **std::move(found));
   }
   if (!without_driver.empty()) {
-    if (const Result<void> done = discover_without_driver(root_, without_driver, node); !done) {
-      return Failure(done.error());
-    }
+    threads_ = discover_without_driver(root_, without_driver, threads_, node);
   }
   // Asked once: what perf can count does not change while a kernel runs.
   if (!knows_branches_ && !node.cpus.empty()) {
     cannot_count_branches_ = BranchCounters::missing(node.cpus.begin()->first);
     knows_branches_ = true;
   }
-  const Result<std::optional<bool>> turbo = turbo_of_cpufreq(root_);
-  if (!turbo) return Failure(turbo.error());
-  node.turbo = *turbo;
+  node.turbo = turbo_of_cpufreq(root_).value_or(std::nullopt);
   node.cannot_count_branches = cannot_count_branches_;
   node_ = node;
   return node;
@@ -150,10 +146,7 @@ Result<Observed> Pstate::observe(const CpuSet& cpus) {
   for (const auto& [cpu, facts] : node_.cpus) {
     if (!cpus.contains(cpu) || !online->contains(cpu)) continue;
     Result<std::optional<Knobs>> knobs = observe_cpu(root_, cpu, facts.way);
-    if (!knobs && is_offline(root_, cpu)) continue;
-    if (!knobs) return Failure(knobs.error());
-    if (!*knobs) continue;
-    observed.cpus.emplace(cpu, **std::move(knobs));
+    if (knobs && *knobs) observed.cpus.emplace(cpu, **std::move(knobs));
   }
   return observed;
 }

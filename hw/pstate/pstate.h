@@ -22,7 +22,8 @@ class Pstate {
 
   // A node without any way to set frequencies is no error: see Node::missing.
   Result<Node> discover();
-  // Of those of `cpus` that discover() found last. One that has gone offline since is left out.
+  // Of those of `cpus` that discover() found last. One that cannot be read is left out, whether it has gone offline
+  // since or its driver has a fault: that is no reason not to see the others.
   Result<Observed> observe(const CpuSet& cpus);
   // What these CPUs run at, as far as it can be told. Slow: the kernel may have to wake each of them.
   std::map<CpuId, KHz> current(const CpuSet& cpus) const;
@@ -42,6 +43,7 @@ class Pstate {
   std::string root_;
   Node node_;
   BranchCounters branches_;
+  std::map<CpuId, CpuSet> threads_;  // of cores, as far as they were online together
   bool knows_branches_ = false;
   std::optional<std::string> cannot_count_branches_;
 };

@@ -166,3 +166,146 @@ def test_with_the_counters_of_this_machine():
                 ratios[name] = node.call("GET", "/v1/pstate/0")["monitoring"]["last_ratio"]
                 loop.kill()
         assert ratios["branchy"] > ratios["straight"], ratios
+
+
+# What must not be lost, left behind or said wrongly
+
+ON = {"ratio": 3.0, "monitoring": "on"}
+LOOKS = "[drift]\ninterval_seconds = 1\n"
+NEVER = "[drift]\ninterval_seconds = 3600\n"
+NO_TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
+
+
+def monitor(node, cpus, **more):
+    return node.call("POST", "/v1/workloads", {"core_ids": [cpus], "pstate": {**ON, **more}})
+
+
+def test_cpus_of_one_domain_go_together_and_as_fast_as_one_of_them_asks():
+    with monitored(LOOKS, cpufreq="acpi-cpufreq", freq_domain="core") as (node, branches):
+        before = node.sim.freq()
+        made = monitor(node, "4-5")
+        branches.percent[4] = 0.5
+        wait_for(lambda: node.call("GET", "/v1/pstate/4")["monitoring"]["transitions"] == 1, "CPU 4 to ask for slow")
+        shown = node.call("GET", "/v1/pstate/4")["monitoring"]
+        assert shown["decision"] == "maximum" and pinned(node, 4) == pinned(node, 5) == FASTEST
+        branches.percent[5] = 0.5
+        wait_for(lambda: pinned(node, 4) == pinned(node, 5) == SLOWEST, "both to go slow")
+        wait_for(lambda: node.health()["status"] == "ok" and node.list()[0]["status"] == "Successful", "a look")
+        assert node.health()["drift_repairs"] == 0
+        node.delete(made["id"])
+        assert node.sim.freq() == before
+
+
+def test_nothing_is_moved_before_it_is_claimed():
+    with monitored("[drift]\ninterval_seconds = 3\n") as (node, branches):
+        before = node.sim.freq()
+        id = monitor(node, "4")["id"]
+        branches.percent[4] = 0.5
+        node.kill9()
+        node.sim.control("wipe")
+        node.sim.control("fault read /sys/devices/system/cpu/cpufreq/policy4/scaling_max_freq errno EIO")
+        node.start()
+        wait_for(lambda: pinned(node, 4) == SLOWEST, "a move")
+        node.delete(id)
+        assert node.sim.freq() == before
+
+
+def test_where_turbo_is_off_fast_is_the_base_frequency():
+    with monitored(LOOKS) as (node, branches):
+        monitor(node, "5")
+        node.sim.write(NO_TURBO, "1\n")
+        wait_for(lambda: node.call("GET", "/v1/pstate")["turbo"] is False, "a look")
+        assert monitor(node, "4")["status"] == "Successful" and pinned(node, 4) == 2_200_000
+        wait_for(lambda: node.health()["status"] == "ok" and pinned(node, 5) == 2_200_000, "the other to follow")
+
+
+def test_a_cpu_that_goes_while_it_moves_does_not_count():
+    with monitored(LOOKS) as (node, branches):
+        monitor(node, "4-5")
+        node.sim.control("offline 5")
+        branches.percent[5] = branches.percent[4] = 0.5
+        wait_for(lambda: pinned(node, 4) == SLOWEST, "a move")
+        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
+        assert node.list()[0]["status"] == "Successful"
+
+
+def test_a_new_workload_begins_fast_where_another_was_slow():
+    with monitored(NEVER) as (node, branches):
+        id = monitor(node, "4")["id"]
+        branches.percent[4] = 0.5
+        wait_for(lambda: pinned(node, 4) == SLOWEST, "the first to go slow")
+        node.delete(id)
+        id = monitor(node, "4", ratio=0.01)["id"]
+        assert pinned(node, 4) == FASTEST
+        wait_for(lambda: node.call("GET", "/v1/pstate/4")["monitoring"]["decision"] == "maximum", "a sample")
+        assert node.call("GET", "/v1/pstate/4")["monitoring"]["transitions"] == 0
+
+
+def test_a_cpu_that_cannot_be_counted_is_refused_and_told_when_it_comes_later():
+    with monitored(LOOKS) as (node, branches):
+        branches.percent.pop(5)
+        os.unlink(os.path.join(branches.folder, "5"))
+        with pytest.raises(Refused) as refused:
+            monitor(node, "5")
+        assert refused.value.status == 422 and "the branches of CPU 5 cannot be counted now" in refused.value.text
+        monitor(node, "6")
+        node.kill9()
+        node.counters = None
+        node.start()
+        wait_for(lambda: node.list()[0]["status"] == "Failed", "it to be told")
+        assert "BRANCHES_NOT_COUNTED" in node.journal()
+
+
+def test_one_bound_bounds_one_side():
+    with monitored(NEVER) as (node, branches):
+        monitor(node, "4", max_ratio=20)
+        assert pinned(node, 4) == 2_000_000
+        branches.percent[4] = 0.5
+        wait_for(lambda: pinned(node, 4) == SLOWEST, "it to go slow")
+
+
+def test_a_threshold_that_is_only_kept_is_shown_and_must_make_sense():
+    with monitored(NEVER) as (node, branches):
+        before = node.sim.freq()
+        off = {"ratio": 3, "monitoring": "off"}
+        with pytest.raises(Refused):
+            node.call("POST", "/v1/workloads", {"core_ids": ["4"], "pstate": {**off, "governor": "nonsense"}})
+        node.call("POST", "/v1/workloads", {"core_ids": ["4"], "pstate": off})
+        assert node.call("GET", "/v1/pstate/4")["monitoring"] == {
+            "monitoring": "off", "ratio_threshold": 3, "last_ratio": None, "decision": None, "transitions": 0}
+        assert node.sim.freq() == before
+        with pytest.raises(Refused) as refused:
+            node.call("PATCH", "/v1/workloads/1", {"pstate": {"monitoring": "on"}})
+        assert "/pstate/monitoring: needs the ratio" in refused.value.text
+
+
+@pytest.mark.parametrize("fault", ["errno EIO", "lie"])
+def test_a_move_that_fails_once_is_made_good_and_is_nobodys_drift(fault):
+    with monitored(LOOKS) as (node, branches):
+        before = node.sim.freq()
+        id = monitor(node, "4-5")["id"]
+        node.sim.control("reset")
+        node.sim.control(f"fault write 2 {fault}")
+        branches.percent[4] = branches.percent[5] = 0.5
+        wait_for(lambda: pinned(node, 4) == pinned(node, 5) == SLOWEST, "both to go slow")
+        wait_for(lambda: node.health()["status"] == "ok", "a look")
+        assert node.health()["drift_repairs"] == 0
+        node.delete(id)
+        assert node.sim.freq() == before
+
+
+@pytest.mark.parametrize("shape", [{"cpufreq": "none", "msr": "amd"}, {"cpufreq": "none", "msr": "hwp"},
+                                   {"cpufreq": "acpi-cpufreq", "freq_step": 700},
+                                   {"cpufreq": "amd-pstate", "freq_min": 550, "freq_max": 3675}],
+                         ids=["amd", "hwp", "table", "odd"])
+def test_it_moves_in_whatever_way_the_cpu_is_set(shape):
+    with monitored(LOOKS, **shape) as (node, branches):
+        before = node.sim.freq()
+        id = monitor(node, "4")["id"]
+        branches.percent[4] = 0.5
+        wait_for(lambda: node.call("GET", "/v1/pstate/4")["monitoring"]["decision"] == "minimum", "a move")
+        branches.percent[4] = 9
+        wait_for(lambda: node.call("GET", "/v1/pstate/4")["monitoring"]["transitions"] == 2, "the move back")
+        wait_for(lambda: node.health()["status"] == "ok", "a look")
+        node.delete(id)
+        assert node.sim.freq() == before

@@ -528,3 +528,63 @@ def test_turbo_and_hwp_are_told():
         assert node.call("GET", "/v1/pstate/4")["hwp"] is None
         post(node, {"turbo": False})
         assert window(node, 4) == {"min": 800_000, "max": 2_200_000}
+
+
+SCALING_MAX = "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_max_freq"
+
+
+@pytest.mark.parametrize("config", [LOOKS, "[drift]\ninterval_seconds = 3600\n"], ids=["looks", "never"])
+def test_after_a_post_that_failed_the_cpu_is_theirs(config):
+    with Node(config, cpufreq="intel_pstate") as node:
+        node.sim.control("reset")
+        node.sim.control("fault write 1 errno EIO")
+        with pytest.raises(Refused):
+            post(node, WINDOW, ["4"])
+        node.sim.write(SCALING_MAX % 4, "2000000\n")
+        post(node, WINDOW, ["9"])
+        assert window(node, 4)["max"] == 2_000_000
+        node.kill9()
+        node.start()
+        assert window(node, 4)["max"] == 2_000_000
+        node.delete(post(node, WINDOW, ["4"])["id"])
+        assert window(node, 4)["max"] == 2_000_000
+
+
+def test_a_cpu_that_is_offline_when_it_is_patched_does_not_count():
+    with Node(LOOKS, cpufreq="intel_pstate") as node:
+        id = post(node, WINDOW)["id"]
+        node.sim.control("offline 5")
+        assert node.call("PATCH", f"/v1/workloads/{id}", {"pstate": {"max_ratio": 20}})["status"] == "Successful"
+        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
+        assert node.list()[0]["status"] == "Successful" and node.health()["status"] == "ok"
+
+
+@pytest.mark.parametrize("shape, path", [
+    ({"msr": "perf"}, "/dev/cpu/9/msr/0xce"),
+    ({"cpufreq": "intel_pstate"}, "/sys/devices/system/cpu/cpufreq/policy9/cpuinfo_max_freq"),
+    ({"cpufreq": "intel_pstate"}, "/sys/devices/system/cpu/cpufreq/policy9/scaling_max_freq"),
+    ({"cpufreq": "amd-pstate-epp"}, "/sys/devices/system/cpu/cpufreq/policy9/energy_performance_preference")],
+    ids=["register", "limit", "knob", "preference"])
+def test_what_cannot_be_read_of_one_cpu_keeps_nobody_from_the_others(shape, path):
+    with Node("[drift]\ninterval_seconds = 3600\n", start=False, **shape) as node:
+        node.sim.control(f"fault read {path} errno EINVAL")
+        node.start()
+        made = node.call("POST", "/v1/workloads", {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}, "pstate": {"max_ratio": 15}})
+        assert made["status"] == "Successful"
+
+
+def test_above_base_is_refused_while_turbo_is_off():
+    with Node(LOOKS, cpufreq="intel_pstate") as node:
+        node.sim.write(NO_TURBO, "1\n")
+        wait_for(lambda: node.call("GET", "/v1/pstate")["turbo"] is False, "a look")
+        assert "/pstate/max_ratio: CPU 4 cannot do that while turbo is off (allowed: 8 to 22)" in refusal(node, {"max_ratio": 30}).text
+
+
+def test_the_turbo_of_a_table_can_be_asked_for_and_left_out():
+    with Node(cpufreq="acpi-cpufreq", freq_base=2300, freq_max=2301) as node:
+        assert node.call("GET", "/v1/pstate/4")["limits"]["base_khz"] == 2_300_000
+        for pstate, fastest in (({"max_mhz": 2301}, 2_301_000), ({"max_ratio": 24}, 2_301_000), ({"max_mhz": 2300}, 2_300_000),
+                                ({"turbo": False}, 2_300_000)):
+            made = post(node, pstate, ["4"])
+            assert window(node, 4)["max"] == fastest
+            node.delete(made["id"])

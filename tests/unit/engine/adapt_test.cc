@@ -134,3 +134,107 @@ TEST_CASE("where branches cannot be counted, monitoring is refused with the reas
   CHECK(refused.error().field == "/pstate/ratio");
   CHECK(refused.error().message == "no counters");
 }
+
+TEST_CASE("what monitoring decided while the store was frozen stays decided") {
+  House house;
+  house.create();
+  house.run(90'000, 2);
+  house.store.next_outcomes = {store::Committed::Unknown};
+  house.store.reopens = false;
+  const std::vector<Command> another{CreateWorkload{a_spec("9").ways(2, 2)}};
+  CHECK_FALSE(house.writer.apply(another).front());
+  REQUIRE(house.writer.state().health.writes_frozen);
+  house.run(1'000, 5);
+  CHECK(house.window() == Window{12, 12});
+  house.store.reopens = true;
+  house.writer.repair();
+  CHECK_FALSE(house.writer.state().health.writes_frozen);
+  CHECK(house.window() == Window{12, 12});
+  CHECK(house.writer.state().paces.at(CpuId{4}).transitions == 1);
+}
+
+TEST_CASE("counters are closed when the last monitored workload goes, also after a freeze") {
+  House house;
+  const WorkloadId id = house.create();
+  house.store.next_outcomes = {store::Committed::Done, store::Committed::Unknown};
+  house.store.reopens = false;
+  const std::vector<Command> another{CreateWorkload{a_spec("9").ways(2, 2)}};
+  CHECK_FALSE(house.writer.apply(another).front());
+  house.run(1'000, 2);
+  CHECK_FALSE(house.hardware.counted_on.empty());
+  house.store.reopens = true;
+  const std::vector<Command> gone{DeleteWorkload{id}};
+  REQUIRE(house.writer.apply(gone).front());
+  house.writer.adapt();
+  CHECK(house.hardware.counted_on.empty());
+}
+
+TEST_CASE("CPUs of one domain are fast together while one of them asks for it") {
+  FakeHardware hardware({.cpus_per_domain = 2});
+  FakeStore store;
+  Ticking clock;
+  Writer writer{hardware, store, clock, {}};
+  REQUIRE(writer.recover());
+  const FrequencyRequest request{.min = 12, .max = 30, .threshold = BranchMissThreshold{3}};
+  const std::vector<Command> commands{CreateWorkload{a_spec("4-5").no_cache().frequency(request)}};
+  REQUIRE(writer.apply(commands).front());
+  const auto run = [&](uint64_t misses_of_5, int samples) {
+    for (int i = 0; i < samples; ++i) {
+      for (const uint32_t cpu : {4U, 5U}) {
+        hardware.branches[CpuId{cpu}].branches += 1'000'000;
+        hardware.branches[CpuId{cpu}].misses += cpu == 4 ? 1'000 : misses_of_5;
+      }
+      writer.adapt();
+    }
+    CHECK(differences(setting_of(writer.state()), hardware.tree).empty());
+    writer.repair();
+    CHECK(writer.state().health.drift_repairs == 0);
+    return hardware.tree.pstate.cpus.at(CpuId{4}).max;
+  };
+  CHECK(run(90'000, 6) == KHz{3'000'000});
+  CHECK(run(1'000, 12) == KHz{1'200'000});
+  CHECK(run(90'000, 12) == KHz{3'000'000});
+}
+
+TEST_CASE("a CPU whose branches cannot be counted is refused, and told if that comes later") {
+  House house;
+  house.hardware.uncountable = {4};
+  const FrequencyRequest request{.min = 12, .max = 30, .threshold = BranchMissThreshold{3}};
+  const std::vector<Command> commands{CreateWorkload{a_spec("4").no_cache().frequency(request)}};
+  CHECK(house.writer.apply(commands).front().error().message == "the branches of CPU 4 cannot be counted now");
+  CHECK(house.writer.state().baselines.frequencies.empty());
+  house.hardware.uncountable = {};
+  house.create();
+  house.hardware.uncountable = {4};
+  house.writer.adapt();
+  CHECK_FALSE(is_applied(house.writer.state(), house.writer.state().workloads.begin()->second));
+  house.hardware.uncountable = {};
+  house.writer.adapt();
+  CHECK(is_applied(house.writer.state(), house.writer.state().workloads.begin()->second));
+}
+
+TEST_CASE("a create and its delete in one batch leave no claim") {
+  House house;
+  const FrequencyRequest fixed{.min = 20, .max = 20};
+  const std::vector<Command> both{CreateWorkload{a_spec("5").no_cache().frequency(fixed)},
+                                  DeleteWorkload{WorkloadId{1}}};
+  for (const auto& outcome : house.writer.apply(both)) CHECK(outcome);
+  CHECK(house.writer.state().workloads.empty());
+  CHECK(house.writer.state().baselines.frequencies.empty());
+  CHECK(house.store.records.baselines.frequencies.empty());
+}
+
+TEST_CASE("a move of one CPU does not hide the problem of another") {
+  House house;
+  house.create();
+  const FrequencyRequest fixed{.min = 20, .max = 20};
+  const std::vector<Command> another{CreateWorkload{a_spec("5").no_cache().frequency(fixed)}};
+  REQUIRE(house.writer.apply(another).front());
+  house.hardware.tree.pstate.cpus.at(CpuId{5}).max = KHz{2'500'000};
+  house.hardware.stuck = {5};
+  house.writer.repair();
+  REQUIRE_FALSE(house.writer.state().health.hardware_problem.empty());
+  house.run(1'000, 5);
+  CHECK(house.window() == Window{12, 12});
+  CHECK_FALSE(house.writer.state().health.hardware_problem.empty());
+}

@@ -126,3 +126,9 @@ TEST_CASE("a CPU that goes offline and returns, or counts from nothing again, be
   reopened.run(8, 3).reopened().run(8, 5);
   CHECK(reopened.control().transitions == 0);
 }
+
+TEST_CASE("samples with idleness between them are not on end") {
+  Trace trace;
+  for (int i = 0; i < 5; ++i) trace.run(0.5, 1).idle(3000);
+  CHECK(trace.control().transitions == 0);
+}

@@ -101,13 +101,12 @@ class FakeHardware final : public Hardware {
   std::map<CpuId, pstate::BranchCounts> count_branches(const CpuSet& cpus) override {
     counted_on = cpus;
     std::map<CpuId, pstate::BranchCounts> counts;
-    for (const auto& [cpu, count] : branches) {
-      if (cpus.contains(cpu)) counts[cpu] = count;
-    }
+    for (const CpuId cpu : (cpus - uncountable).members()) counts[cpu] = branches[cpu];
     return counts;
   }
 
   std::map<CpuId, pstate::BranchCounts> branches;
+  CpuSet uncountable;
   CpuSet counted_on;
   CpuSet frequencies_observed;
   pstate::Setting converged_frequencies;  // as last wanted

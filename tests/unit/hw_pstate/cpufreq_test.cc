@@ -280,13 +280,30 @@ TEST_CASE("what a CPU is set to is read from four files") {
   CHECK(observe_cpufreq(tree.root(), CpuId{4}).value() ==
         Knobs{.min = {800000}, .max = {3500000}, .governor = "powersave", .epp = "balance_performance"});
   CHECK(current_of_cpufreq(tree.root(), CpuId{4}) == KHz{1200013});
-  for (const char* file :
-       {"scaling_min_freq", "scaling_max_freq", "scaling_governor", "energy_performance_preference"}) {
+  for (const char* file : {"scaling_min_freq", "scaling_max_freq", "scaling_governor"}) {
     INFO(file);
     tree.put(Tree::cpufreq(4, file), "");
     CHECK_FALSE(observe_cpufreq(tree.root(), CpuId{4}).has_value());
     tree.intel(4);
   }
+}
+
+TEST_CASE("an EPP that cannot be read, as one of the firmware's that has no name, is none") {
+  Tree tree;
+  tree.intel(4);
+  tree.put(Tree::cpufreq(4, "energy_performance_preference"), "");
+  CHECK(observe_cpufreq(tree.root(), CpuId{4}).value() ==
+        Knobs{.min = {800000}, .max = {3500000}, .governor = "powersave", .epp = ""});
+}
+
+TEST_CASE("Intel's table says turbo as one entry 1 MHz above base, whatever the firmware's limit says") {
+  Tree tree;
+  tree.intel(1);
+  tree.remove(Tree::cpufreq(1, "base_frequency"));
+  tree.put(Tree::cpufreq(1, "cpuinfo_max_freq"), "2301000\n");
+  tree.put(Tree::cpufreq(1, "bios_limit"), "2301000\n");
+  tree.put(Tree::cpufreq(1, "scaling_available_frequencies"), "2301000 2300000 2200000 800000 \n");
+  CHECK(discover_cpufreq(tree.root(), CpuId{1}).value()->base == KHz{2300000});
 }
 
 TEST_CASE("an EPP that has no name is a number and stays one") {

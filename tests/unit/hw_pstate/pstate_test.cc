@@ -176,14 +176,14 @@ TEST_CASE("a knob that the CPU does not have is an error, one that is not wanted
   CHECK(pstate.converge(a_setting({{CpuId{0}, slow}})).has_value());
 }
 
-TEST_CASE("garbage in one knob is an error that names the CPU") {
+TEST_CASE("a CPU whose knob is garbage is not seen, and cannot be set") {
   IntelTree tree;
   Pstate pstate(tree.root());
   REQUIRE(pstate.discover().has_value());
   tree.put(Tree::cpufreq(2, "scaling_max_freq"), "3500");
-  const Error expected = pstate.observe(all()).error();
-  CHECK(expected.message == "CPU 2: scaling_max_freq of cpufreq is not as expected");
-  CHECK(pstate.converge(a_setting({{CpuId{2}, a_window(800000, 900000)}})).error() == expected);
+  CHECK(pstate.observe(all()).value().cpus.size() == 3);
+  CHECK(pstate.converge(a_setting({{CpuId{2}, a_window(800000, 900000)}})).error().message ==
+        "CPU 2: scaling_max_freq of cpufreq is not as expected");
   CHECK(pstate.converge(a_setting({{CpuId{1}, a_window(800000, 900000)}})).has_value());
   tree.online("0-1,3");
   CHECK(pstate.observe(all()).value().cpus.size() == 3);
@@ -265,8 +265,23 @@ TEST_CASE("without a driver the threads of a core are one domain") {
   for (const char* text : {"", "0-", "0,2 x\n", "0,2"}) {
     INFO("list \"" << text << "\"");
     tree.put(Tree::cpu(2, "topology/thread_siblings_list"), text);
-    CHECK(pstate.discover().error().message == "CPU 2: the kernel's list of threads is not as expected");
+    const Node told = pstate.discover().value();
+    CHECK(told.missing == std::vector<std::string>{"P-states: CPU 2: the kernel's list of threads is not as expected"});
+    CHECK(told.cpus.size() == 3);
   }
+}
+
+TEST_CASE("a thread that has gone offline stays in the domain of its core") {
+  Tree tree;
+  tree.online("0-3");
+  tree.part("GenuineIntel", 6);
+  for (const uint32_t cpu : {0U, 1U, 2U, 3U}) tree.perf_ctl(cpu);
+  for (const uint32_t cpu : {0U, 2U}) tree.put(Tree::cpu(cpu, "topology/thread_siblings_list"), "0,2\n");
+  Pstate pstate(tree.root());
+  REQUIRE(pstate.discover());
+  tree.online("0-1,3");
+  tree.put(Tree::cpu(0, "topology/thread_siblings_list"), "0\n");
+  CHECK(pstate.discover().value().cpus.at(CpuId{0}).domain == CpuSet{0, 2});
 }
 
 TEST_CASE("whether turbo may be used is told where the driver tells it") {
@@ -289,7 +304,7 @@ TEST_CASE("only the CPUs that are asked for are observed") {
   REQUIRE(pstate.discover());
   tree.put(Tree::cpufreq(3, "scaling_min_freq"), "garbage\n");
   CHECK(pstate.observe(CpuSet{1, 2}).value().cpus.size() == 2);
-  CHECK_FALSE(pstate.observe(CpuSet{2, 3}));
+  CHECK(pstate.observe(CpuSet{2, 3}).value().cpus.size() == 1);
   CHECK(pstate.observe({}).value() == Observed{});
 }
 
@@ -338,7 +353,7 @@ TEST_CASE("a device that vanished is no longer observed, and an error for a CPU 
   CHECK(pstate.converge(slow).has_value());
 }
 
-TEST_CASE("registers that were cut off are an error, but not of a CPU that is offline") {
+TEST_CASE("a CPU whose registers were cut off is told, and keeps nobody from being seen") {
   Tree tree;
   tree.online("0-1");
   tree.part("GenuineIntel", 6);
@@ -348,8 +363,10 @@ TEST_CASE("registers that were cut off are an error, but not of a CPU that is of
   REQUIRE(pstate.discover().has_value());
   for (const char* text : {"", "cut off"}) {
     tree.put(Tree::msr(1), text);
-    CHECK_FALSE(pstate.observe(all()).has_value());
-    CHECK_FALSE(Pstate(tree.root()).discover().has_value());
+    CHECK(pstate.observe(all()).value().cpus.size() == 1);
+    const Node node = Pstate(tree.root()).discover().value();
+    CHECK(node.cpus.size() == 1);
+    CHECK(node.missing == std::vector<std::string>{"P-states: CPU 1: a register could not be read"});
   }
   tree.online("0");
   CHECK(pstate.observe(all()).value().cpus.size() == 1);
