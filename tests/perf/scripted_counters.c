@@ -1,5 +1,6 @@
 // Counters of branches that a test writes, for a program that does not know: preload it (LD_PRELOAD) and name
-//   NRD_COUNTERS  a directory with a file for each CPU that can be counted, named after its number: three 64-bit numbers
+//   NRD_COUNTERS  a directory with a file for each CPU that can be counted, named after its number: three 64-bit
+//   numbers
 //                 as perf_event_open(2) gives them for a group, 2, branches, misses
 // Stands where the kernel's perf would: perf_event_open() opens that file, read() gives what is in it now.
 #define _GNU_SOURCE
@@ -41,6 +42,6 @@ long syscall(long number, ...) {
 
 ssize_t read(int fd, void* buffer, size_t size) {
   if (is_counter(fd)) return pread(fd, buffer, size, 0);
-  ssize_t (*next)(int, void*, size_t) = (ssize_t (*)(int, void*, size_t))dlsym(RTLD_NEXT, "read");
+  ssize_t (*next)(int, void*, size_t) = (ssize_t(*)(int, void*, size_t))dlsym(RTLD_NEXT, "read");
   return next(fd, buffer, size);
 }
