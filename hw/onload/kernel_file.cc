@@ -1,0 +1,123 @@
+#include "hw/onload/kernel_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <memory>
+
+#include "base/file.h"
+#include "base/unique_fd.h"
+
+namespace nrd::onload {
+namespace {
+
+constexpr size_t kQuoted = 80;  // enough to recognise a text, too little to fill a journal with
+
+Failure unreadable(const std::string& path, int error) {
+  return fail(ErrorCode::Hardware, "a directory of the kernel could not be read",
+              path + ": " + std::generic_category().message(error));
+}
+
+ErrorCode code_of(int error) {
+  switch (error) {
+    case EBUSY:
+    case EALREADY: return ErrorCode::Busy;
+    case EINVAL:
+    case ERANGE: return ErrorCode::BadRequest;
+    case ENOENT: return ErrorCode::NotFound;
+    default: return ErrorCode::Hardware;
+  }
+}
+
+}  // namespace
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (std::string_view rest = trimmed(text); !rest.empty(); rest = trimmed(rest)) {
+    words.push_back(rest.substr(0, rest.find_first_of(" \t\r\n")));
+    rest.remove_prefix(words.back().size());
+  }
+  return words;
+}
+
+std::optional<std::vector<std::string_view>> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    if (end == std::string_view::npos) return std::nullopt;
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  return lines;
+}
+
+Failure unexpected(std::string what, const std::string& path, std::string_view text) {
+  return fail(ErrorCode::Hardware, std::move(what) + " is not as expected",
+              path + ": \"" + std::string(text.substr(0, kQuoted)) + "\"");
+}
+
+Result<std::optional<std::string>> read_line(const std::string& path) {
+  Result<std::optional<std::string>> text = read_file(path, kLineLimit);
+  if (!text || !*text) return text;
+  if ((*text)->empty() || (*text)->find('\n') != (*text)->size() - 1) {
+    return unexpected("a file of the kernel", path, **text);
+  }
+  (*text)->pop_back();
+  return text;
+}
+
+Result<void> write_text(const std::string& path, std::string_view text, const std::string& refused) {
+  const auto failed = [&path, &text, &refused](int error) {
+    return fail(
+        code_of(error), refused,
+        path + " <- \"" + std::string(text.substr(0, kQuoted)) + "\": " + std::generic_category().message(error));
+  };
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
+  if (!file.valid()) return failed(errno);
+  for (;;) {
+    const ssize_t put = ::write(file.get(), text.data(), text.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return failed(errno);
+    // The kernel takes a value whole; the rest of one is not sent after it as if it were another.
+    if (static_cast<size_t>(put) != text.size()) return failed(EIO);
+    return {};
+  }
+}
+
+Result<std::optional<std::vector<std::string>>> list_directory(const std::string& path) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), &::closedir);
+  if (!directory) {
+    if (errno == ENOENT || errno == ENOTDIR || errno == ESRCH) return std::nullopt;
+    return unreadable(path, errno);
+  }
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(directory.get());
+    if (entry == nullptr && (errno == ENOENT || errno == ESRCH)) return std::nullopt;
+    if (entry == nullptr && errno != 0) return unreadable(path, errno);
+    if (entry == nullptr) break;
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (names.size() == kEntryLimit) return unreadable(path, EFBIG);
+    names.emplace_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::optional<std::string> read_link(const std::string& path) {
+  std::array<char, PATH_MAX> target;
+  const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
+  if (size < 0) return std::nullopt;
+  return std::string(target.data(), static_cast<size_t>(size));
+}
+
+std::string_view name_in(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+}  // namespace nrd::onload

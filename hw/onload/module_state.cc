@@ -1,0 +1,228 @@
+#include "hw/onload/module_state.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "base/ascii.h"
+#include "base/file.h"
+#include "hw/onload/kernel_file.h"
+
+namespace nrd::onload {
+namespace {
+
+constexpr std::array<std::string_view, 13> kOnloadModules = {
+    "onload",   "sfc_char", "sfc_resource", "sfc",       "sfc_driverlink", "virtual_bus", "sfc_affinity",
+    "sfc_tune", "sfc_aoe",  "sfc_control",  "af_onload", "onload_cplane",  "xilinx_efct"};
+constexpr size_t kValueLimit = 1024;  // of a text, kernel/params.c
+constexpr uint32_t kBuildIdNote = 3;  // NT_GNU_BUILD_ID
+constexpr std::string_view kGnu("GNU\0", 4);
+
+std::string directory_of(const std::string& root, const std::string& module) { return root + "/sys/module/" + module; }
+
+// Of modules and of their parameters; both become part of a path.
+bool is_name(std::string_view name) {
+  return !name.empty() && name.size() < 64 && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+size_t padded(size_t size) { return (size + 3) & ~size_t{3}; }
+
+std::string hex_of(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string hex;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    hex += kDigits[byte >> 4];
+    hex += kDigits[byte & 15];
+  }
+  return hex;
+}
+
+std::optional<ModuleState> parse_state(std::string_view text) {
+  if (text == "live") return ModuleState::Live;
+  if (text == "coming") return ModuleState::Coming;
+  if (text == "going") return ModuleState::Going;
+  return std::nullopt;
+}
+
+// Reads the lines of one module and keeps the first failure, so that the reader of a module reads as a list.
+class Lines {
+ public:
+  explicit Lines(std::string directory) : directory_(std::move(directory)) {}
+
+  std::optional<std::string> find(const char* file) {
+    Result<std::optional<std::string>> line = read_line(directory_ + "/" + file);
+    if (line) return *std::move(line);
+    if (!error_) error_ = line.error();
+    return std::nullopt;
+  }
+  std::string read(const char* file) { return find(file).value_or(""); }
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  std::string directory_;
+  std::optional<Error> error_;
+};
+
+Result<std::string> read_build_id(const std::string& directory) {
+  const std::string path = directory + "/notes/.note.gnu.build-id";
+  const Result<std::optional<std::string>> notes = read_file(path, kLineLimit);
+  if (!notes) return Failure(notes.error());
+  if (!*notes) return std::string();
+  std::optional<std::string> id = parse_build_id(**notes);
+  if (!id) return unexpected("the build id of a module", path, hex_of(**notes));
+  return *std::move(id);
+}
+
+// nullopt: it went with its module.
+Result<std::optional<Parameter>> read_parameter(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) return std::nullopt;
+    return fail(ErrorCode::Hardware, "a parameter of a module could not be read",
+                path + ": " + std::generic_category().message(errno));
+  }
+  Parameter parameter{.value = std::nullopt, .writable = (status.st_mode & S_IWUSR) != 0};
+  if ((status.st_mode & S_IRUSR) == 0) return parameter;
+  Result<std::optional<std::string>> text = read_file(path, kLineLimit);
+  if (!text) return Failure(text.error());
+  if (!*text) return std::nullopt;
+  if (!(*text)->ends_with('\n')) return unexpected("a parameter of a module", path, **text);
+  // A text that somebody set with echo holds its line end as well.
+  parameter.value = (*text)->substr(0, (*text)->find_last_not_of('\n') + 1);
+  return parameter;
+}
+
+Result<std::map<std::string, Parameter>> read_parameters(const std::string& directory) {
+  const Result<std::optional<std::vector<std::string>>> names = list_directory(directory + "/parameters");
+  if (!names) return Failure(names.error());
+  std::map<std::string, Parameter> parameters;
+  for (const std::string& name : names->value_or(std::vector<std::string>{})) {
+    Result<std::optional<Parameter>> parameter = read_parameter(directory + "/parameters/" + name);
+    if (!parameter) return Failure(parameter.error());
+    if (*parameter) parameters.emplace(name, **std::move(parameter));
+  }
+  return parameters;
+}
+
+std::optional<bool> parse_truth(std::string_view text) {
+  const std::string word = lower_case(text);
+  if (word == "y" || word == "yes" || word == "1" || word == "on") return true;
+  if (word == "n" || word == "no" || word == "0" || word == "off") return false;
+  return std::nullopt;
+}
+
+std::optional<int64_t> parse_any_base(std::string_view text) {
+  if (text.starts_with("0x") || text.starts_with("0X")) return parse_number<int64_t>(text.substr(2), 16);
+  return parse_number<int64_t>(text);
+}
+
+}  // namespace
+
+bool is_onload_module(std::string_view name) {
+  return std::find(kOnloadModules.begin(), kOnloadModules.end(), name) != kOnloadModules.end();
+}
+
+std::optional<std::string> parse_build_id(std::string_view notes) {
+  struct Header {
+    uint32_t name_size;
+    uint32_t id_size;
+    uint32_t type;
+  };
+  while (notes.size() >= sizeof(Header)) {
+    Header header{};
+    std::memcpy(&header, notes.data(), sizeof header);
+    notes.remove_prefix(sizeof header);
+    const size_t name_end = padded(header.name_size);
+    if (name_end > notes.size() || header.id_size > notes.size() - name_end) return std::nullopt;
+    const std::string_view name = notes.substr(0, header.name_size);
+    const std::string_view id = notes.substr(name_end, header.id_size);
+    if (header.type == kBuildIdNote && name == kGnu && !id.empty()) return hex_of(id);
+    notes.remove_prefix(std::min(notes.size(), name_end + padded(header.id_size)));
+  }
+  return std::nullopt;
+}
+
+bool says_same(std::string_view wanted, std::string_view shown) {
+  if (wanted == shown) return true;
+  if (shown == "Y" || shown == "N") return parse_truth(wanted) == (shown == "Y");
+  const std::optional<int64_t> number = parse_any_base(wanted);
+  return number && number == parse_any_base(shown);
+}
+
+Result<std::optional<Module>> read_module(const std::string& root, const std::string& name) {
+  const std::string directory = directory_of(root, name);
+  const Result<std::optional<std::vector<std::string>>> files = list_directory(directory);
+  if (!files) return Failure(files.error());
+  if (!*files) return std::nullopt;
+
+  Lines lines(directory);
+  Module module{.name = name,
+                .version = lines.read("version"),
+                .srcversion = lines.read("srcversion"),
+                .taint = lines.read("taint")};
+  module.in_tree = module.taint.find('O') == std::string::npos;
+  const std::optional<std::string> refcnt = lines.find("refcnt");
+  Result<std::string> build_id = read_build_id(directory);
+  Result<std::optional<std::vector<std::string>>> holders = list_directory(directory + "/holders");
+  Result<std::map<std::string, Parameter>> parameters = read_parameters(directory);
+  // Last: a module without one is built in, unless all of it went while it was read.
+  const std::optional<std::string> state = lines.find("initstate");
+  if (lines.error()) return Failure(*lines.error());
+  if (!build_id) return Failure(build_id.error());
+  if (!holders) return Failure(holders.error());
+  if (!parameters) return Failure(parameters.error());
+
+  const bool was_loadable = std::binary_search((*files)->begin(), (*files)->end(), "initstate");
+  if (!state && was_loadable) return std::nullopt;
+  const std::optional<ModuleState> parsed = state ? parse_state(*state) : ModuleState::Builtin;
+  if (!parsed) return unexpected("the state of a module", directory + "/initstate", *state);
+  module.state = *parsed;
+  if (refcnt) {
+    module.refcnt = parse_number<uint32_t>(*refcnt);
+    if (!module.refcnt) return unexpected("the number of references to a module", directory + "/refcnt", *refcnt);
+  }
+  module.build_id = *std::move(build_id);
+  module.holders = (*std::move(holders)).value_or(std::vector<std::string>{});
+  module.parameters = *std::move(parameters);
+  return module;
+}
+
+Result<void> write_parameter(const std::string& root, const std::string& module, const std::string& parameter,
+                             const std::string& value) {
+  const std::string what = "parameter " + parameter + " of module " + module;
+  if (!is_name(module) || !is_name(parameter)) {
+    return fail(ErrorCode::BadRequest, "names of modules and parameters are letters, digits and _");
+  }
+  if (value.size() >= kValueLimit || value.find_first_of(std::string_view("\n\0", 2)) != std::string::npos) {
+    return fail(ErrorCode::BadRequest, what + ": a value is one line of less than 1024 bytes");
+  }
+  const std::string path = directory_of(root, module) + "/parameters/" + parameter;
+  const Result<std::optional<Parameter>> before = read_parameter(path);
+  if (!before) return Failure(before.error());
+  if (!*before) return fail(ErrorCode::NotFound, what + " is not there", path);
+  if (!(*before)->writable) {
+    return fail(ErrorCode::Unsupported, what + " can be set only when the module is loaded");
+  }
+  // Without a line end: the kernel would keep it as part of a text. Only nothing at all cannot be written otherwise.
+  if (Result<void> wrote = write_text(path, value.empty() ? "\n" : value, what + " did not take the value"); !wrote) {
+    return wrote;
+  }
+  const Result<std::optional<Parameter>> after = read_parameter(path);
+  if (!after) return Failure(after.error());
+  if (!*after) return fail(ErrorCode::NotFound, what + " is not there any more", path);
+  if ((*after)->value && !says_same(value, *(*after)->value)) {
+    return fail(ErrorCode::Hardware, what + " did not take \"" + value + "\" (found \"" + *(*after)->value + "\")",
+                path);
+  }
+  return {};
+}
+
+}  // namespace nrd::onload
