@@ -1,0 +1,94 @@
+#include "hw/onload/stacks.h"
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "hw/onload/kernel_file.h"
+
+namespace nrd::onload {
+namespace {
+
+constexpr size_t kStacksLimit = size_t{16} << 20;  // 65,536 lines with every counter at its longest
+
+std::string path_of(const std::string& root, const char* file) { return root + "/proc/driver/onload/" + file; }
+
+std::optional<Stack> parse_stack(std::string_view line, bool orphan) {
+  const std::vector<std::string_view> words = words_of(line);
+  if (words.size() < 3 || !words[0].ends_with(':')) return std::nullopt;
+  const auto id = parse_number<uint32_t>(words[0].substr(0, words[0].size() - 1));
+  const auto creator = parse_number<pid_t>(words[1]);
+  const auto uid = parse_number<uid_t>(words[2]);
+  if (!id || !creator || *creator < 0 || !uid) return std::nullopt;
+  for (size_t i = 3; i < words.size(); ++i) {
+    if (!parse_number<uint64_t>(words[i])) return std::nullopt;
+  }
+  return Stack{.id = *id, .creator = *creator, .uid = *uid, .orphan = orphan};
+}
+
+Result<std::vector<Stack>> read_list(const std::string& path, bool orphans) {
+  const Result<std::optional<std::string>> text = read_file(path, kStacksLimit);
+  if (!text) return Failure(text.error());
+  if (!*text) return std::vector<Stack>{};
+  std::optional<std::vector<Stack>> stacks = parse_stacks(**text, orphans);
+  if (!stacks) return unexpected("Onload's list of stacks", path, **text);
+  return *std::move(stacks);
+}
+
+}  // namespace
+
+std::optional<InterfaceVersion> parse_interface_version(std::string_view text) {
+  const std::optional<std::vector<std::string_view>> lines = lines_of(text);
+  if (!lines) return std::nullopt;
+  InterfaceVersion version;
+  for (const std::string_view line : *lines) {
+    const size_t colon = line.find(':');
+    if (colon == std::string_view::npos) return std::nullopt;
+    const std::string_view key = line.substr(0, colon);
+    const std::string value(trimmed(line.substr(colon + 1)));
+    // A line that a later release adds says nothing that is asked here.
+    if (key == "onload_product") version.product = value;
+    if (key == "onload_version") version.version = value;
+    if (key == "uk_intf_ver") version.user_kernel = value;
+  }
+  if (version.product.empty() || version.version.empty() || version.user_kernel.empty()) return std::nullopt;
+  return version;
+}
+
+std::optional<std::vector<Stack>> parse_stacks(std::string_view text, bool orphans) {
+  const std::optional<std::vector<std::string_view>> lines = lines_of(text);
+  if (!lines) return std::nullopt;
+  std::vector<Stack> stacks;
+  for (const std::string_view line : *lines) {
+    const std::optional<Stack> stack = parse_stack(line, orphans);
+    if (!stack) return std::nullopt;
+    stacks.push_back(*stack);
+  }
+  return stacks;
+}
+
+Result<std::optional<InterfaceVersion>> read_interface_version(const std::string& root) {
+  const std::string path = path_of(root, "version");
+  const Result<std::optional<std::string>> text = read_file(path, kLineLimit);
+  if (!text) return Failure(text.error());
+  if (!*text) return std::nullopt;
+  std::optional<InterfaceVersion> version = parse_interface_version(**text);
+  if (!version) return unexpected("Onload's version", path, **text);
+  return version;
+}
+
+Result<std::vector<Stack>> read_stacks(const std::string& root) {
+  // In this order a stack whose application dies in between is in both lists, and the first has the word; in the other
+  // order it would be in none.
+  Result<std::vector<Stack>> stacks = read_list(path_of(root, "stacks_ul"), false);
+  if (!stacks) return stacks;
+  const Result<std::vector<Stack>> orphans = read_list(path_of(root, "stacks_k"), true);
+  if (!orphans) return orphans;
+  stacks->insert(stacks->end(), orphans->begin(), orphans->end());
+  std::stable_sort(stacks->begin(), stacks->end(), [](const Stack& a, const Stack& b) { return a.id < b.id; });
+  stacks->erase(
+      std::unique(stacks->begin(), stacks->end(), [](const Stack& a, const Stack& b) { return a.id == b.id; }),
+      stacks->end());
+  return stacks;
+}
+
+}  // namespace nrd::onload
