@@ -1,0 +1,158 @@
+#include "hw/onload/process_dir.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <memory>
+#include <system_error>
+
+#include "hw/onload/kernel_file.h"
+
+namespace nrd::onload {
+namespace {
+
+constexpr size_t kStatLimit = 4096;
+constexpr size_t kStatusLimit = size_t{1} << 20;  // names 65,536 groups at most
+constexpr size_t kStateField = 0;                 // counted behind the name, which may hold blanks
+constexpr size_t kStartField = 19;                // field 22 of proc(5)
+
+bool is_gone(int error) { return error == ENOENT || error == ESRCH || error == ENOTDIR; }
+
+}  // namespace
+
+std::optional<ProcessStatus> parse_process_status(std::string_view stat) {
+  const size_t open = stat.find(" (");
+  const size_t close = stat.rfind(") ");
+  if (!stat.ends_with('\n') || open == std::string_view::npos || close == std::string_view::npos || close < open + 2) {
+    return std::nullopt;
+  }
+  const std::vector<std::string_view> fields = words_of(stat.substr(close + 2));
+  const auto pid = parse_number<pid_t>(stat.substr(0, open));
+  if (!pid || *pid <= 0 || fields.size() <= kStartField || fields[kStateField].size() != 1) return std::nullopt;
+  const auto start = parse_number<uint64_t>(fields[kStartField]);
+  if (!start) return std::nullopt;
+  return ProcessStatus{.id = {*pid, *start},
+                       .comm = std::string(stat.substr(open + 2, close - open - 2)),
+                       .state = fields[kStateField].front()};
+}
+
+Failure ProcessDir::unreadable(const std::string& file, int error) const {
+  return fail(ErrorCode::Hardware, "a process could not be looked at",
+              path_ + "/" + file + ": " + std::generic_category().message(error));
+}
+
+Result<std::optional<ProcessDir>> ProcessDir::open_at(int at, const std::string& name, std::string path) {
+  UniqueFd directory(::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  const int error = errno;
+  ProcessDir opened(std::move(directory), std::move(path));
+  if (opened.directory_.valid()) return opened;
+  if (is_gone(error)) return std::nullopt;
+  return opened.unreadable(".", error);
+}
+
+Result<std::optional<ProcessDir>> ProcessDir::open(const std::string& root, pid_t pid) {
+  const std::string path = root + "/proc/" + std::to_string(pid);
+  return open_at(AT_FDCWD, path, path);
+}
+
+Result<std::optional<ProcessDir>> ProcessDir::open_below(const std::string& directory) const {
+  return open_at(directory_.get(), directory, path_ + "/" + directory);
+}
+
+Result<std::optional<std::string>> ProcessDir::read(const std::string& file, size_t limit) const {
+  const UniqueFd opened(::openat(directory_.get(), file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
+  if (!opened.valid()) {
+    if (is_gone(errno)) return std::nullopt;
+    return unreadable(file, errno);
+  }
+  std::string text;
+  std::array<char, 16384> block;
+  for (;;) {
+    const ssize_t got = ::read(opened.get(), block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && is_gone(errno)) return std::nullopt;
+    if (got < 0) return unreadable(file, errno);
+    if (got == 0) return text;
+    text.append(block.data(), static_cast<size_t>(got));
+    if (text.size() > limit) return unreadable(file, EFBIG);
+  }
+}
+
+Result<std::optional<std::vector<std::string>>> ProcessDir::list(const std::string& directory, size_t limit) const {
+  const int opened = ::openat(directory_.get(), directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  if (opened < 0) {
+    if (is_gone(errno)) return std::nullopt;
+    return unreadable(directory, errno);
+  }
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(opened), &::closedir);  // owns it from here
+  if (!entries) {
+    ::close(opened);
+    return unreadable(directory, ENOMEM);
+  }
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(entries.get());
+    if (entry == nullptr && is_gone(errno)) return std::nullopt;
+    if (entry == nullptr && errno != 0) return unreadable(directory, errno);
+    if (entry == nullptr) return names;
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (names.size() == limit) return unreadable(directory, EFBIG);
+    names.emplace_back(name);
+  }
+}
+
+Result<std::optional<std::string>> ProcessDir::link(const std::string& file) const {
+  std::array<char, PATH_MAX> text;
+  const ssize_t size = ::readlinkat(directory_.get(), file.c_str(), text.data(), text.size());
+  if (size >= 0) return std::string(text.data(), static_cast<size_t>(size));
+  if (is_gone(errno)) return std::nullopt;
+  // Deeper than a path can be: some file of somebody's, and no reason not to know the rest.
+  if (errno == ENAMETOOLONG) return std::string();
+  return unreadable(file, errno);
+}
+
+Result<std::optional<Target>> ProcessDir::target(const std::string& file) const {
+  struct statx status {};
+  // What the kernel knows is enough: a network or user-space file system that does not answer would hold nrd for ever.
+  // Nothing is asked for, so that FUSE, which would refuse even root, need not be asked (fs/fuse/dir.c); type and
+  // device number of everything else come all the same, and stx_mask says so.
+  constexpr int kFlags = AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT;
+  if (::statx(directory_.get(), file.c_str(), kFlags, 0, &status) != 0) {
+    if (is_gone(errno)) return std::nullopt;
+    return unreadable(file, errno);
+  }
+  if ((status.stx_mask & STATX_TYPE) == 0 || !S_ISCHR(status.stx_mode)) return Target{};
+  return Target{DeviceNumber{status.stx_rdev_major, status.stx_rdev_minor}};
+}
+
+Result<std::optional<uid_t>> ProcessDir::owner() const {
+  const Result<std::optional<std::string>> text = read("status", kStatusLimit);
+  if (!text) return Failure(text.error());
+  if (!*text) return std::nullopt;
+  // "Uid:\treal\teffective\tsaved\tfile system". The owner of the directory would be root for whoever may not be
+  // dumped.
+  for (const std::string_view line : lines_of(**text).value_or(std::vector<std::string_view>{})) {
+    const std::vector<std::string_view> words = words_of(line);
+    if (words.size() < 3 || words[0] != "Uid:") continue;
+    if (const auto uid = parse_number<uid_t>(words[2])) return *uid;
+  }
+  return unexpected("the state of a process", path_ + "/status", **text);
+}
+
+Result<std::optional<ProcessStatus>> ProcessDir::status() const {
+  const Result<std::optional<std::string>> text = read("stat", kStatLimit);
+  if (!text) return Failure(text.error());
+  if (!*text) return std::nullopt;
+  std::optional<ProcessStatus> status = parse_process_status(**text);
+  if (!status) return unexpected("the state of a process", path_ + "/stat", **text);
+  return status;
+}
+
+}  // namespace nrd::onload

@@ -1,0 +1,102 @@
+#include "hw/onload/stop_process.h"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <ostream>
+
+#include "hw/onload/process_dir.h"
+
+namespace nrd::onload {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+enum class Manner { EndsWhenAsked, DoesNotListen };
+
+// A process of our own; what it runs is this test.
+class Child {
+ public:
+  explicit Child(Manner manner) {
+    std::array<int, 2> ready{};
+    REQUIRE(::pipe(ready.data()) == 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::signal(SIGTERM, manner == Manner::DoesNotListen ? SIG_IGN : SIG_DFL);
+      const char byte = 0;
+      if (::write(ready[1], &byte, 1) == 1) {
+        for (;;) ::pause();
+      }
+      ::_exit(1);
+    }
+    char byte = 1;
+    REQUIRE(::read(ready[0], &byte, 1) == 1);
+    ::close(ready[0]);
+    ::close(ready[1]);
+    const ProcessDir directory = ProcessDir::open("", pid_).value().value();
+    id_ = directory.status().value()->id;
+    exe_ = directory.link("exe").value().value();
+  }
+  ~Child() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  const ProcessId& id() const { return id_; }
+  const std::string& exe() const { return exe_; }
+  bool lives() const {
+    const auto status = ProcessDir::open("", pid_).value().value().status().value();
+    return status && status->state != 'Z';
+  }
+
+ private:
+  pid_t pid_ = 0;
+  ProcessId id_;
+  std::string exe_;
+};
+
+}  // namespace
+
+TEST_CASE("a process that is asked to end is waited for") {
+  const Child child(Manner::EndsWhenAsked);
+  CHECK(stop_process(child.id(), child.exe(), seconds(30), IfItStays::Leave).value() == Stopped::Ended);
+  CHECK_FALSE(child.lives());
+}
+
+TEST_CASE("one that does not listen is killed if that is asked for, and otherwise stays") {
+  const Child child(Manner::DoesNotListen);
+  const auto left = stop_process(child.id(), child.exe(), milliseconds(20), IfItStays::Leave);
+  REQUIRE_FALSE(left.has_value());
+  CHECK(left.error().code == ErrorCode::Busy);
+  CHECK(child.lives());
+  CHECK(stop_process(child.id(), child.exe(), milliseconds(20), IfItStays::Kill).value() == Stopped::Killed);
+  CHECK_FALSE(child.lives());
+}
+
+TEST_CASE("a process that is not the one that was found is left alone") {
+  const Child child(Manner::EndsWhenAsked);
+  const ProcessId later{child.id().pid, child.id().start + 1};
+  CHECK(stop_process(later, child.exe(), seconds(1), IfItStays::Kill).value() == Stopped::WasGone);
+  CHECK(stop_process(child.id(), "/sbin/onload_cp_server", seconds(1), IfItStays::Kill).value() == Stopped::WasGone);
+  CHECK(child.lives());
+}
+
+TEST_CASE("a process that has ended was gone") {
+  ProcessId id;
+  std::string exe;
+  {
+    const Child child(Manner::EndsWhenAsked);
+    id = child.id();
+    exe = child.exe();
+  }
+  CHECK(stop_process(id, exe, seconds(1), IfItStays::Kill).value() == Stopped::WasGone);
+}
+
+}  // namespace nrd::onload
