@@ -1,0 +1,131 @@
+#include "hw/onload/devices.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "base/unique_fd.h"
+#include "hw/onload/kernel_file.h"
+
+namespace nrd::onload {
+namespace {
+
+constexpr mode_t kPermissions = 07777;
+
+std::string path_of(const std::string& root, const std::string& name) { return root + "/dev/" + name; }
+
+Failure failed(const std::string& path, int error) {
+  return fail(ErrorCode::Hardware, "device node " + std::string(name_in(path)) + " could not be looked at or changed",
+              path + ": " + std::generic_category().message(error));
+}
+
+// Not for reading: a handle of the node itself, be it a link or a device. nullopt: there is none.
+Result<std::optional<UniqueFd>> open_node(const std::string& root, const std::string& name) {
+  const std::string folder = root + "/dev";
+  const UniqueFd directory(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.valid()) return failed(folder, errno);
+  UniqueFd node(::openat(directory.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (node.valid()) return node;
+  if (errno == ENOENT) return std::nullopt;
+  return failed(path_of(root, name), errno);
+}
+
+Result<NodeFile> look_at(const UniqueFd& node, const std::string& path) {
+  struct stat status {};
+  if (::fstat(node.get(), &status) != 0) return failed(path, errno);
+  NodeFile file{.number = std::nullopt,
+                .access = {.uid = status.st_uid, .gid = status.st_gid, .mode = status.st_mode & kPermissions}};
+  if (S_ISCHR(status.st_mode)) file.number = DeviceNumber{::major(status.st_rdev), ::minor(status.st_rdev)};
+  return file;
+}
+
+Result<DeviceNode> read_device(const std::string& root, const std::string& name) {
+  const Result<std::optional<DeviceNumber>> number = read_device_number(root, name);
+  if (!number) return Failure(number.error());
+  const Result<std::optional<UniqueFd>> node = open_node(root, name);
+  if (!node) return Failure(node.error());
+  DeviceNode device{.name = name, .number = *number, .node = std::nullopt};
+  if (!*node) return device;
+  const Result<NodeFile> file = look_at(**node, path_of(root, name));
+  if (!file) return Failure(file.error());
+  device.node = *file;
+  return device;
+}
+
+Result<void> change(const UniqueFd& node, const std::string& path, const Access& before, const Access& wanted) {
+  // chmod(2) takes no descriptor of this kind, but a path that leads to it and nowhere else.
+  const std::string self = "/proc/self/fd/" + std::to_string(node.get());
+  mode_t mode = before.mode;
+  if (before.uid != wanted.uid || before.gid != wanted.gid) {
+    // Closed while it changes hands: nobody gets in whom neither the old nor the new access lets in.
+    if (::chmod(self.c_str(), 0) != 0) return failed(path, errno);
+    if (::fchownat(node.get(), "", wanted.uid, wanted.gid, AT_EMPTY_PATH) != 0) return failed(path, errno);
+    mode = 0;
+  }
+  if (mode != wanted.mode && ::chmod(self.c_str(), wanted.mode) != 0) return failed(path, errno);
+  return {};
+}
+
+}  // namespace
+
+std::optional<DeviceNumber> parse_device_number(std::string_view text) {
+  if (!text.ends_with('\n')) return std::nullopt;
+  text.remove_suffix(1);
+  const size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  const auto major = parse_number<uint32_t>(text.substr(0, colon));
+  const auto minor = parse_number<uint32_t>(text.substr(colon + 1));
+  if (!major || !minor) return std::nullopt;
+  return DeviceNumber{*major, *minor};
+}
+
+Result<std::optional<DeviceNumber>> read_device_number(const std::string& root, const std::string& name) {
+  const std::string path = root + "/sys/class/" + name + "/" + name + "/dev";
+  const Result<std::optional<std::string>> line = read_line(path);
+  if (!line) return Failure(line.error());
+  if (!*line) return std::nullopt;
+  const std::optional<DeviceNumber> number = parse_device_number(**line + "\n");
+  if (!number) return unexpected("the number of a device", path, **line);
+  return number;
+}
+
+Result<std::vector<DeviceNode>> read_devices(const std::string& root) {
+  std::vector<DeviceNode> devices;
+  for (const char* name : kDevices) {
+    Result<DeviceNode> device = read_device(root, name);
+    if (!device) return Failure(device.error());
+    devices.push_back(*std::move(device));
+  }
+  return devices;
+}
+
+Result<void> set_access(const std::string& root, const std::string& name, const Access& access) {
+  if (std::find(kDevices.begin(), kDevices.end(), name) == kDevices.end() || (access.mode & ~mode_t{0777}) != 0) {
+    return fail(ErrorCode::BadRequest, "no device node of Onload, or no permissions of one");
+  }
+  const std::string path = path_of(root, name);
+  const Result<std::optional<DeviceNumber>> number = read_device_number(root, name);
+  if (!number) return Failure(number.error());
+  const Result<std::optional<UniqueFd>> node = open_node(root, name);
+  if (!node) return Failure(node.error());
+  if (!*number || !*node) {
+    return fail(ErrorCode::NotFound, "device " + name + (*number ? " has no node" : " is not there"), path);
+  }
+  const Result<NodeFile> before = look_at(**node, path);
+  if (!before) return Failure(before.error());
+  if (before->number != **number) {
+    return fail(ErrorCode::Hardware, "device node " + name + " does not lead to the device; it was left alone", path);
+  }
+  if (Result<void> changed = change(**node, path, before->access, access); !changed) return changed;
+  const Result<NodeFile> after = look_at(**node, path);
+  if (!after) return Failure(after.error());
+  if (after->access != access)
+    return fail(ErrorCode::Hardware, "device node " + name + " did not take owner and mode", path);
+  return {};
+}
+
+}  // namespace nrd::onload
