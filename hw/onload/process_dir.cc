@@ -42,7 +42,9 @@ std::optional<ProcessStatus> parse_process_status(std::string_view stat) {
 }
 
 Failure ProcessDir::unreadable(const std::string& file, int error) const {
-  return fail(ErrorCode::Hardware, "a process could not be looked at",
+  constexpr std::string_view kProc = "/proc/";
+  return fail(ErrorCode::Hardware,
+              "process " + path_.substr(path_.rfind(kProc) + kProc.size()) + " could not be looked at",
               path_ + "/" + file + ": " + std::generic_category().message(error));
 }
 
@@ -100,12 +102,14 @@ Result<std::optional<std::vector<std::string>>> ProcessDir::list(const std::stri
     const dirent* entry = ::readdir(entries.get());
     if (entry == nullptr && is_gone(errno)) return std::nullopt;
     if (entry == nullptr && errno != 0) return unreadable(directory, errno);
-    if (entry == nullptr) return names;
+    if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
     if (names.size() == limit) return unreadable(directory, EFBIG);
     names.emplace_back(name);
   }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 Result<std::optional<std::string>> ProcessDir::link(const std::string& file) const {

@@ -41,7 +41,7 @@ class ProcessDir {
 
   // The whole content of a file of at most `limit` bytes; more is a failure.
   Result<std::optional<std::string>> read(const std::string& file, size_t limit) const;
-  // Names in a directory, at most `limit`; more is a failure. nullopt: gone.
+  // Names in a directory, in order and at most `limit`; more is a failure. nullopt: gone.
   Result<std::optional<std::vector<std::string>>> list(const std::string& directory, size_t limit) const;
   // The text of a link ("/dev/onload", "onload:[tcp:1:2]", "/usr/bin/feed (deleted)").
   Result<std::optional<std::string>> link(const std::string& file) const;

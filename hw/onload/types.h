@@ -130,7 +130,7 @@ struct InUse {
   std::vector<Stack> orphans;                                       // hold no reference, but end with the module
   std::map<std::string, uint32_t> unexplained;                      // module -> references without a user to be seen
   std::map<std::string, std::vector<std::string>> foreign_holders;  // module -> modules that are not Onload's
-  std::vector<std::string> unknown;                                 // what could not be told, one sentence each
+  std::vector<std::string> unknown;  // what could not be told: the first of such sentences
   bool in_use() const {
     return !users.empty() || !stacks.empty() || !unexplained.empty() || !foreign_holders.empty() || !unknown.empty();
   }

@@ -1,0 +1,257 @@
+#include "hw/onload/users.h"
+
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <optional>
+
+#include "hw/onload/control_plane.h"
+#include "hw/onload/devices.h"
+#include "hw/onload/kernel_file.h"
+#include "hw/onload/module_state.h"
+#include "hw/onload/process_dir.h"
+#include "hw/onload/stacks.h"
+
+namespace nrd::onload {
+namespace {
+
+constexpr std::array<const char*, 3> kModules = {"onload", "sfc_char", "sfc_resource"};
+constexpr std::array<Held, kDevices.size()> kHeld = {Held::Stack, Held::Epoll, Held::Char};
+constexpr size_t kCgroupLimit = 64 << 10;
+
+Use use_of(Held held) {
+  switch (held) {
+    case Held::Stack:
+    case Held::Socket: return Use::Stack;
+    case Held::Epoll: return Use::Epoll;
+    case Held::Char: return Use::EfVi;
+  }
+  return Use::Stack;
+}
+
+std::set<Use> uses_of(const Holdings& holdings) {
+  std::set<Use> uses;
+  for (const OpenFile& file : holdings.files) uses.insert(use_of(file.held));
+  for (const Held held : holdings.mapped) uses.insert(use_of(held));
+  if (uses.empty()) uses.insert(Use::PreloadOnly);
+  return uses;
+}
+
+// The installed library, to compare with what processes have mapped.
+struct Installed {
+  std::string path;
+  std::optional<std::pair<DeviceNumber, uint64_t>> file;
+
+  explicit Installed(std::string library) : path(std::move(library)) {
+    struct stat status {};
+    if (path.empty() || ::stat(path.c_str(), &status) != 0) return;
+    file.emplace(DeviceNumber{::major(status.st_dev), ::minor(status.st_dev)}, status.st_ino);
+  }
+  // A container maps the same file under another path; some file systems tell mappings another number.
+  bool is_not(const Library& library) const {
+    if (library.deleted) return true;
+    if (path.empty() || library.path == path) return false;
+    return !file || file->first != library.file_system || file->second != library.inode;
+  }
+};
+
+// What is read of a process that holds something. An answer without value: it has ended.
+Result<std::optional<User>> describe(const ProcessDir& process, const Holdings& holdings, const Installed& installed) {
+  auto status = process.status();
+  if (!status) return Failure(status.error());
+  const auto owner = process.owner();
+  if (!owner) return Failure(owner.error());
+  const auto exe = process.link("exe");
+  if (!exe) return Failure(exe.error());
+  const auto cgroup = process.read("cgroup", kCgroupLimit);
+  if (!cgroup) return Failure(cgroup.error());
+  if (!*status || !*owner) return std::nullopt;
+  User user{.process = (*status)->id,
+            .comm = (*std::move(status))->comm,
+            .exe = program_of(exe->value_or("")),
+            .uid = **owner,
+            .cgroup = parse_cgroup(cgroup->value_or("")),
+            .uses = uses_of(holdings),
+            .stacks = holdings.stacks};
+  user.unit = unit_of(user.cgroup);
+  if (holdings.library) {
+    user.library = holdings.library->path;
+    user.stale = installed.is_not(*holdings.library);
+  }
+  return user;
+}
+
+// One look at a node. Failures are kept as sentences, and the look goes on: the more is known the better.
+class Look {
+ public:
+  Look(const std::string& root, const Clock& clock, const Walk& walk)
+      : root_(root), walk_(walk), installed_(walk.library), clock_(clock), deadline_(clock.steady() + walk.time) {}
+
+  InUse take() {
+    const std::map<std::string, Module> before = modules();
+    if (auto stacks = read_stacks(root_); known(stacks)) share_out(*stacks);
+    if (auto pids = read_server_pids(root_); known(pids)) servers_ = std::set<pid_t>(pids->begin(), pids->end());
+    walk_processes();
+    reconcile(before, modules());
+    return std::move(in_use_);
+  }
+
+ private:
+  template <typename T>
+  bool known(const Result<T>& answer) {
+    if (!answer) cannot_tell(answer.error());
+    return answer.has_value();
+  }
+  void cannot_tell(const Error& error) {
+    constexpr size_t kSentences = 16;  // one reason is enough, and a node may have as many as it has processes
+    if (in_use_.unknown.size() < kSentences) in_use_.unknown.push_back(error.message);
+  }
+
+  void share_out(const std::vector<Stack>& stacks) {
+    for (const Stack& stack : stacks) (stack.orphan ? in_use_.orphans : in_use_.stacks).push_back(stack);
+  }
+
+  std::map<std::string, Module> modules() {
+    std::map<std::string, Module> found;
+    for (const char* name : kModules) {
+      Result<std::optional<Module>> module = read_module(root_, name);
+      if (known(module) && *module) found.emplace(name, **std::move(module));
+    }
+    return found;
+  }
+
+  std::map<DeviceNumber, Held> devices() {
+    std::map<DeviceNumber, Held> numbers;
+    for (size_t i = 0; i < kDevices.size(); ++i) {
+      const Result<std::optional<DeviceNumber>> number = read_device_number(root_, kDevices[i]);
+      if (known(number) && *number) numbers.emplace(**number, kHeld[i]);
+    }
+    return numbers;
+  }
+
+  void walk_processes() {
+    const Result<std::optional<std::vector<std::string>>> names = list_directory(root_ + "/proc");
+    if (!known(names)) return;
+    Holder holder(devices(), walk_.limits);
+    size_t processes = 0;
+    for (const std::string& name : names->value_or(std::vector<std::string>{})) {
+      const std::optional<pid_t> pid = parse_number<pid_t>(name);
+      if (!pid) continue;
+      if (++processes > walk_.limits.processes || clock_.steady() > deadline_) {
+        in_use_.unknown.emplace_back("there are more processes than could be looked at in time");
+        return;
+      }
+      if (Result<void> looked = look_at(holder, *pid); !looked) cannot_tell(looked.error());
+    }
+  }
+
+  Result<void> look_at(Holder& holder, pid_t pid) {
+    const Result<std::optional<ProcessDir>> process = ProcessDir::open(root_, pid);
+    if (!process) return Failure(process.error());
+    if (!*process) return {};
+    Result<Holdings> holdings = hold_of(holder, **process, pid);
+    if (!holdings) return Failure(holdings.error());
+    if (holdings->empty()) return {};
+    Result<std::optional<User>> user = describe(**process, *holdings, installed_);
+    if (!user) return Failure(user.error());
+    if (!*user) return {};
+    files_.insert(files_.end(), holdings->files.begin(), holdings->files.end());
+    const bool service = is_service(**user, *holdings);
+    if (service) (*user)->uses.insert(Use::Service);
+    (service ? in_use_.services : in_use_.users).push_back(**std::move(user));
+    return {};
+  }
+
+  // Of a process whose first thread has ended the others have to be asked: it shows nothing itself any more.
+  Result<Holdings> hold_of(Holder& holder, const ProcessDir& process, pid_t pid) {
+    Result<Holdings> all = holder.look_at(process, pid);
+    if (!all || !all->empty()) return all;
+    const Result<std::optional<ProcessStatus>> status = process.status();
+    if (!status) return Failure(status.error());
+    if (!*status || (*status)->state != 'Z') return all;
+    const auto threads = process.list("task", walk_.limits.processes);
+    if (!threads) return Failure(threads.error());
+    for (const std::string& thread : threads->value_or(std::vector<std::string>{})) {
+      const std::optional<pid_t> id = parse_number<pid_t>(thread);
+      const Result<std::optional<ProcessDir>> directory = process.open_below("task/" + thread);
+      if (!directory) return Failure(directory.error());
+      if (!id || *id == pid || !*directory) continue;
+      Result<Holdings> holdings = holder.look_at(**directory, *id);
+      // They share their files; the first that shows any shows all.
+      if (!holdings || !holdings->empty()) return holdings;
+    }
+    return all;
+  }
+
+  // Names can be forged, but who calls himself a service loses by it: services are ended without being asked about.
+  bool is_service(const User& user, const Holdings& holdings) const {
+    const std::string_view program = name_in(user.exe);
+    if (program == kServerName) return servers_.contains(user.process.pid);
+    return program == kShrubName && std::any_of(holdings.files.begin(), holdings.files.end(),
+                                                [](const OpenFile& file) { return file.held == Held::Stack; });
+  }
+
+  void reconcile(const std::map<std::string, Module>& before, const std::map<std::string, Module>& after) {
+    const std::vector<OpenFile> files = distinct_files(files_, walk_.order);
+    for (const auto& [name, module] : after) {
+      std::vector<std::string> foreign;
+      std::copy_if(module.holders.begin(), module.holders.end(), std::back_inserter(foreign),
+                   [](const std::string& holder) { return !is_onload_module(holder); });
+      if (!foreign.empty()) in_use_.foreign_holders.emplace(name, std::move(foreign));
+      // Who came or went during the walk may not have been seen, so the higher count is the one to explain.
+      const auto earlier = before.find(name);
+      const uint32_t references =
+          std::max(user_references(module), earlier == before.end() ? 0 : user_references(earlier->second));
+      if (const uint32_t left = unexplained(name, references, files); left > 0) in_use_.unexplained.emplace(name, left);
+    }
+  }
+
+  static uint32_t user_references(const Module& module) {
+    const uint32_t all = module.refcnt.value_or(0);
+    const auto holders = static_cast<uint32_t>(module.holders.size());
+    return all > holders ? all - holders : 0;
+  }
+
+  const std::string& root_;
+  const Walk& walk_;
+  const Installed installed_;
+  const Clock& clock_;
+  const std::chrono::steady_clock::time_point deadline_;
+  std::set<pid_t> servers_;
+  std::vector<OpenFile> files_;
+  InUse in_use_;
+};
+
+}  // namespace
+
+std::string parse_cgroup(std::string_view text) {
+  std::string of_systemd;
+  for (const std::string_view line : lines_of(text).value_or(std::vector<std::string_view>{})) {
+    const size_t first = line.find(':');
+    const size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
+    if (second == std::string_view::npos) continue;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    // On a mixed hierarchy both are there, and systemd's own says more.
+    if (controllers == "name=systemd") return std::string(line.substr(second + 1));
+    if (controllers.empty()) of_systemd = line.substr(second + 1);
+  }
+  return of_systemd;
+}
+
+std::string unit_of(std::string_view cgroup) {
+  for (std::string_view rest = cgroup; !rest.empty(); rest = rest.substr(0, rest.find_last_of('/'))) {
+    const std::string_view name = name_in(rest);
+    if (name.ends_with(".service") || name.ends_with(".scope")) return std::string(name);
+    if (rest.find('/') == std::string_view::npos) break;
+  }
+  return {};
+}
+
+InUse find_users(const std::string& root, const Clock& clock, const Walk& walk) {
+  return Look(root, clock, walk).take();
+}
+
+}  // namespace nrd::onload

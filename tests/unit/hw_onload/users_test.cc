@@ -1,0 +1,305 @@
+#include "hw/onload/users.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "base/unique_fd.h"
+#include "tests/unit/hw_onload/processes.h"
+
+namespace nrd::onload {
+
+using nrd::testing::kChar;
+using nrd::testing::kEpoll;
+using nrd::testing::kOnload;
+using nrd::testing::OnloadNode;
+
+namespace {
+
+// Made-up processes share no files.
+FileOrder by_number() {
+  return [](const OpenFile& a, const OpenFile& b) {
+    return std::optional(std::pair(a.pid, a.fd) <=> std::pair(b.pid, b.fd));
+  };
+}
+
+InUse users_of(const OnloadNode& node, const std::string& library = "") {
+  Walk walk;
+  walk.library = library;
+  walk.order = by_number();
+  return find_users(node.root(), SystemClock(), walk);
+}
+
+User a_user(pid_t pid, const std::string& exe, std::set<Use> uses) {
+  return {.process = {pid, 1000U + static_cast<uint64_t>(pid)},
+          .comm = "comm",
+          .exe = exe,
+          .uid = 1000,
+          .cgroup = "/system.slice/feed.service",
+          .unit = "feed.service",
+          .uses = std::move(uses)};
+}
+
+// Later at every look.
+class Rushing final : public Clock {
+ public:
+  std::chrono::system_clock::time_point now() const override { return {}; }
+  std::chrono::steady_clock::time_point steady() const override {
+    return std::chrono::steady_clock::time_point(std::chrono::seconds(ticks_ += 20));
+  }
+
+ private:
+  mutable int ticks_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a node where nobody uses Onload is not in use") {
+  OnloadNode node;
+  node.run(5, "/usr/bin/feed");
+  node.open(5, 0, "/dev/tty");
+  CHECK(users_of(node) == InUse{});
+  CHECK_FALSE(users_of(node).in_use());
+}
+
+TEST_CASE("without Onload nobody uses it") {
+  nrd::testing::Tree tree;
+  tree.folder("proc");
+  CHECK_FALSE(find_users(tree.root(), SystemClock(), Walk{}).in_use());
+}
+
+TEST_CASE("users are told with what they use it for") {
+  OnloadNode node;
+  node.run(5, "/usr/bin/feed");
+  node.open(5, 3, kOnload);
+  node.open(5, 4, kEpoll);
+  node.open(5, 5, "onload:[tcp:3:17]");
+  node.run(6, "/usr/bin/tcpdirect (deleted)");
+  node.open(6, 3, kChar);
+  node.run(7, "/usr/bin/idle");
+  node.map(7, "7f00-7f10", "/usr/lib64/libonload.so", "/usr/bin/env");
+  node.references("onload", 5);
+  node.references("sfc_char", 3);
+  User feed = a_user(5, "/usr/bin/feed", {Use::Stack, Use::Epoll});
+  feed.stacks = {3};
+  User idle = a_user(7, "/usr/bin/idle", {Use::PreloadOnly});
+  idle.library = "/usr/lib64/libonload.so";
+  const InUse expected{.users = {feed, a_user(6, "/usr/bin/tcpdirect", {Use::EfVi}), idle}};
+  CHECK(users_of(node) == expected);
+  CHECK(users_of(node).in_use());
+}
+
+TEST_CASE("servers of the kernel's list are services and nobody's use") {
+  OnloadNode node;
+  node.put("proc/driver/onload/cp_server_pids", "8\n");
+  node.run(8, "/sbin/onload_cp_server (deleted)");
+  node.open(8, 3, kOnload);
+  node.map(8, "7f00-7f10", "/dev/onload", kOnload);
+  node.run(9, "/sbin/shrub_controller");
+  node.open(9, 3, kOnload);
+  node.open(9, 4, kChar);
+  node.references("onload", 4);
+  node.references("sfc_char", 3);
+  const InUse in_use = users_of(node);
+  CHECK(in_use == InUse{.services = {a_user(8, "/sbin/onload_cp_server", {Use::Stack, Use::Service}),
+                                     a_user(9, "/sbin/shrub_controller", {Use::Stack, Use::EfVi, Use::Service})}});
+  CHECK_FALSE(in_use.in_use());
+}
+
+TEST_CASE("who only has the name of a service is a user") {
+  OnloadNode node;
+  node.put("proc/driver/onload/cp_server_pids", "9\n");
+  node.run(8, "/home/me/onload_cp_server");
+  node.open(8, 3, kOnload);
+  node.run(9, "/usr/bin/feed");
+  node.open(9, 3, kOnload);
+  node.run(10, "/home/me/shrub_controller");
+  node.open(10, 3, kChar);
+  CHECK(users_of(node).users.size() == 3);
+  CHECK(users_of(node).services.empty());
+}
+
+TEST_CASE("a reference that nobody explains is a user that cannot be seen") {
+  OnloadNode node;
+  node.put("proc/driver/onload/cp_server_pids", "8\n");
+  node.run(8, "/sbin/onload_cp_server");
+  node.open(8, 3, kOnload);
+  node.references("onload", 4);
+  const InUse in_use = users_of(node);
+  CHECK(in_use.unexplained == std::map<std::string, uint32_t>{{"onload", 2}});
+  CHECK(in_use.users.empty());
+  CHECK(in_use.in_use());
+  node.references("sfc_resource", 3);
+  CHECK(users_of(node).unexplained.at("sfc_resource") == 1);
+}
+
+TEST_CASE("files that processes share explain their references once") {
+  OnloadNode node;
+  node.put("proc/driver/onload/cp_server_pids", "8\n9\n");
+  for (const uint32_t pid : {8U, 9U}) {
+    node.run(pid, "/sbin/onload_cp_server");
+    node.open(pid, 3, kOnload);
+  }
+  node.references("onload", 4);
+  CHECK_FALSE(users_of(node).in_use());
+  Walk walk;
+  walk.order = [](const OpenFile&, const OpenFile&) { return std::optional(std::strong_ordering::equal); };
+  CHECK(find_users(node.root(), SystemClock(), walk).unexplained.at("onload") == 2);
+}
+
+TEST_CASE("a module of somebody else that uses ours is told") {
+  OnloadNode node;
+  node.hold("sfc_resource", "theirs");
+  node.references("sfc_resource", 3);
+  const InUse in_use = users_of(node);
+  CHECK(in_use.foreign_holders == std::map<std::string, std::vector<std::string>>{{"sfc_resource", {"theirs"}}});
+  CHECK(in_use.unexplained.empty());
+  CHECK(in_use.in_use());
+}
+
+TEST_CASE("stacks in use are use, even without a process, and orphans are not") {
+  OnloadNode node;
+  node.put("proc/driver/onload/stacks_k", "2: 0 1000 0\n");
+  const InUse orphans = users_of(node);
+  CHECK(orphans.orphans == std::vector<Stack>{{.id = 2, .creator = 0, .uid = 1000, .orphan = true}});
+  CHECK_FALSE(orphans.in_use());
+  node.put("proc/driver/onload/stacks_ul", "3: 0 1000 0\n");
+  CHECK(users_of(node).stacks.size() == 1);
+  CHECK(users_of(node).in_use());
+}
+
+TEST_CASE("what cannot be told counts as use, and the rest is told all the same") {
+  for (const char* file : {"sys/module/onload/refcnt", "sys/module/sfc_char/initstate", "sys/class/onload/onload/dev",
+                           "proc/driver/onload/stacks_ul", "proc/driver/onload/stacks_k",
+                           "proc/driver/onload/cp_server_pids", "proc/5/maps"}) {
+    INFO(file);
+    OnloadNode node;
+    node.run(5, "/usr/bin/feed");
+    node.run(6, "/usr/bin/tcpdirect");
+    node.open(6, 3, kChar);
+    node.put(file, "cut o");
+    const InUse in_use = users_of(node);
+    CHECK(in_use.unknown.size() >= 1);
+    CHECK(in_use.in_use());
+    CHECK(in_use.users.size() == 1);
+  }
+}
+
+TEST_CASE("a process that cannot be looked at is told by its number") {
+  OnloadNode node;
+  node.run(5, "/usr/bin/feed");
+  node.remove(OnloadNode::process(5, "maps"));
+  node.folder(OnloadNode::process(5, "maps"));  // reading it is refused, even to root
+  CHECK(users_of(node).unknown == std::vector<std::string>{"process 5 could not be looked at"});
+}
+
+TEST_CASE("the processes of this host are seen as the kernel shows them") {
+  // Where onload is the name of /dev/null, this test is a user of it. Others are as well, whom not everybody may look
+  // at.
+  OnloadNode node;
+  node.remove("proc");
+  node.link("proc", "/proc");
+  const UniqueFd device(::open(kOnload, O_RDONLY | O_CLOEXEC));
+  const InUse in_use = find_users(node.root(), SystemClock(), Walk{});
+  CHECK(in_use.in_use());
+  if (::geteuid() != 0) {  // what is mapped is for root to see
+    CHECK_FALSE(in_use.unknown.empty());
+    return;
+  }
+  const auto self = std::find_if(in_use.users.begin(), in_use.users.end(),
+                                 [](const User& user) { return user.process.pid == ::getpid(); });
+  REQUIRE(self != in_use.users.end());
+  CHECK(self->uses == std::set<Use>{Use::Stack});
+  CHECK(self->exe.ends_with("unit_hw_onload"));
+  CHECK(self->uid == 0);
+}
+
+TEST_CASE("a process that vanishes in the middle is no use and no failure") {
+  for (const char* file : {"fd", "maps", "stat", "status"}) {
+    INFO(file);
+    OnloadNode node;
+    node.run(5, "/usr/bin/feed");
+    node.remove(OnloadNode::process(5, file));
+    CHECK_FALSE(users_of(node).in_use());
+    node.folder(OnloadNode::process(5, "fd"));
+    node.open(5, 3, kOnload);
+    CHECK(users_of(node).unknown.empty());
+  }
+}
+
+TEST_CASE("threads that outlive the first one show what their process holds") {
+  OnloadNode node;
+  node.run(5, "/usr/bin/feed", 'Z');
+  node.link(OnloadNode::process(5, "task/5/fd/3"), "/dev/tty");
+  node.link(OnloadNode::process(5, "task/6/fd/3"), kOnload);
+  node.put(OnloadNode::process(5, "task/6/maps"), "7f00-7f10 rw-s 00000000 00:05 77    /dev/sfc_char\n");
+  const InUse in_use = users_of(node);
+  REQUIRE(in_use.users.size() == 1);
+  CHECK(in_use.users[0].process.pid == 5);
+  CHECK(in_use.users[0].uses == std::set<Use>{Use::Stack, Use::EfVi});
+}
+
+TEST_CASE("a library that was deleted or is not the installed one is stale") {
+  const auto stale = [](const std::string& mapped, const std::string& installed) {
+    OnloadNode node;
+    node.run(5, "/usr/bin/feed");
+    node.map(5, "7f00-7f10", mapped, "/usr/bin/env");
+    return users_of(node, installed).users.at(0).stale;
+  };
+  CHECK_FALSE(stale("/opt/b/libonload.so", ""));
+  CHECK(stale("/opt/b/libonload.so (deleted)", ""));
+  CHECK_FALSE(stale("/opt/b/libonload.so", "/opt/b/libonload.so"));
+  CHECK(stale("/opt/a/libonload.so", "/opt/b/libonload.so"));
+  CHECK(stale("/opt/b/libonload.so (deleted)", "/opt/b/libonload.so"));
+}
+
+TEST_CASE("the installed library is known under the path that a container gives it") {
+  OnloadNode node;
+  node.put("opt/libonload.so", "library");
+  struct stat status {};
+  REQUIRE(::stat(node.path("opt/libonload.so").c_str(), &status) == 0);
+  char line[128];
+  std::snprintf(line, sizeof line, "7f00-7f10 r-xp 00000000 %02x:%02x %lu /usr/lib64/libonload.so\n",
+                static_cast<unsigned>(status.st_dev >> 8 & 0xfff), static_cast<unsigned>(status.st_dev & 0xff),
+                static_cast<unsigned long>(status.st_ino));
+  node.run(5, "/usr/bin/feed");
+  node.put(OnloadNode::process(5, "maps"), line);
+  CHECK_FALSE(users_of(node, node.path("opt/libonload.so")).users.at(0).stale);
+  node.put("opt/other.so", "library");
+  CHECK(users_of(node, node.path("opt/other.so")).users.at(0).stale);
+}
+
+TEST_CASE("a walk that takes too long or sees too many processes tells so") {
+  OnloadNode node;
+  for (const uint32_t pid : {5U, 6U, 7U}) node.run(pid, "/usr/bin/feed");
+  Walk walk;
+  walk.order = by_number();
+  CHECK_FALSE(find_users(node.root(), SystemClock(), walk).in_use());
+  CHECK(find_users(node.root(), Rushing(), walk).unknown.size() == 1);
+  walk.limits.processes = 2;
+  CHECK(find_users(node.root(), SystemClock(), walk).unknown.size() == 1);
+}
+
+TEST_CASE("the unit of a process is the innermost in its path") {
+  CHECK(parse_cgroup("0::/system.slice/feed.service\n") == "/system.slice/feed.service");
+  CHECK(parse_cgroup("9:name=systemd:/a.scope\n8:pids:/x\n0::/b\n") == "/a.scope");
+  CHECK(parse_cgroup("8:pids:/x\n").empty());
+  CHECK(parse_cgroup("").empty());
+  CHECK(parse_cgroup("0::/cut.serv").empty());
+  struct Row {
+    const char *cgroup, *unit;
+  };
+  for (const Row& row :
+       {Row{"/system.slice/feed.service", "feed.service"}, Row{"/system.slice/feed.service/worker", "feed.service"},
+        Row{"/user.slice/user-1000.slice/user@1000.service/app.slice/app-x.scope", "app-x.scope"},
+        Row{"/system.slice", ""}, Row{"/", ""}, Row{"", ""}, Row{"x.scope", "x.scope"}}) {
+    INFO(row.cgroup);
+    CHECK(unit_of(row.cgroup) == row.unit);
+  }
+}
+
+}  // namespace nrd::onload
