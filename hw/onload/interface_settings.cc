@@ -1,0 +1,105 @@
+#include "hw/onload/interface_settings.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "hw/onload/kernel_file.h"
+
+namespace nrd::onload {
+namespace {
+
+std::string path_of(const std::string& root, const std::string& interface) {
+  return root + "/sys/class/net/" + interface;
+}
+
+bool exists(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0;
+}
+
+// The switch lies with the device itself or, in later releases, with one on the auxiliary bus below it.
+std::optional<std::string> find_switch(const std::string& interface_path) {
+  const std::string device = interface_path + "/device/";
+  constexpr const char* kSwitch = "/sfc_resource/enable";
+  if (exists(device + kSwitch)) return device + kSwitch;
+  const Result<std::optional<std::vector<std::string>>> below = list_directory(device);
+  if (!below) return std::nullopt;
+  for (const std::string& name : below->value_or(std::vector<std::string>{})) {
+    if (name.find(".onload.") != std::string::npos && exists(device + name + kSwitch)) return device + name + kSwitch;
+  }
+  return std::nullopt;
+}
+
+Result<void> check_name(const std::string& root, const std::string& interface) {
+  if (!is_interface_name(interface)) return fail(ErrorCode::BadRequest, "that is no name of a network interface");
+  if (exists(path_of(root, interface))) return {};
+  return fail(ErrorCode::NotFound, "there is no network interface " + interface);
+}
+
+enum class Registered { No, Yes };
+
+Result<void> write_afxdp(const std::string& root, const std::string& interface, const std::string& line,
+                         Registered wanted) {
+  if (Result<void> known = check_name(root, interface); !known) return known;
+  const bool wants = wanted == Registered::Yes;
+  const std::string refused =
+      "Onload did not " + std::string(wants ? "register" : "let go of") + " network interface " + interface;
+  const std::string path = root + "/sys/module/sfc_resource/afxdp/" + (wants ? "register" : "unregister");
+  // The module takes no line without its end.
+  if (Result<void> wrote = write_text(path, line + "\n", refused); !wrote) return wrote;
+  if (is_registered(root, interface) == wants) return {};
+  return fail(ErrorCode::Hardware, refused, path + ": it was taken, and the interface is as before");
+}
+
+}  // namespace
+
+bool is_interface_name(std::string_view name) {
+  return !name.empty() && name.size() < 16 && name != "." && name != ".." &&
+         std::none_of(name.begin(), name.end(), [](char c) { return c <= ' ' || c == '/' || c == ':' || c == '\x7f'; });
+}
+
+bool is_solarflare(const std::string& root, const std::string& interface) {
+  const Result<std::optional<std::string>> vendor = read_line(path_of(root, interface) + "/device/vendor");
+  return vendor && *vendor == "0x1924";
+}
+
+std::optional<Acceleration> read_acceleration(const std::string& root, const std::string& interface) {
+  const std::optional<std::string> path = find_switch(path_of(root, interface));
+  if (!path) return std::nullopt;
+  const Result<std::optional<std::string>> line = read_line(*path);
+  if (!line || !*line) return std::nullopt;
+  if (**line == "1" || **line == "Y") return Acceleration::On;
+  if (**line == "0" || **line == "N") return Acceleration::Off;
+  return std::nullopt;
+}
+
+bool is_registered(const std::string& root, const std::string& interface) {
+  // There is no list, but the map that was pinned for it, or its place among those that sfc_resource serves;
+  // Solarflare's own are there without it.
+  return exists(root + "/sys/fs/bpf/onload_xdp_xsk_" + interface) ||
+         (exists(root + "/proc/driver/sfc_resource/devices/" + interface) && !is_solarflare(root, interface));
+}
+
+Result<void> write_acceleration(const std::string& root, const std::string& interface, Acceleration wanted) {
+  if (Result<void> known = check_name(root, interface); !known) return known;
+  const std::optional<std::string> path = find_switch(path_of(root, interface));
+  if (!path) return fail(ErrorCode::NotFound, "network interface " + interface + " has no switch for acceleration");
+  const std::string refused = "network interface " + interface + " did not take the switch for acceleration";
+  const char* line = wanted == Acceleration::On ? "1\n" : "0\n";
+  if (Result<void> wrote = write_text(*path, line, refused); !wrote) return wrote;
+  if (read_acceleration(root, interface) == wanted) return {};
+  return fail(ErrorCode::Hardware, refused, *path);
+}
+
+Result<void> register_afxdp(const std::string& root, const std::string& interface, uint32_t queues) {
+  const std::string line = queues == 0 ? interface : interface + " " + std::to_string(queues);
+  return write_afxdp(root, interface, line, Registered::Yes);
+}
+
+Result<void> unregister_afxdp(const std::string& root, const std::string& interface) {
+  return write_afxdp(root, interface, interface, Registered::No);
+}
+
+}  // namespace nrd::onload

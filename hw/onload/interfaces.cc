@@ -1,0 +1,207 @@
+#include "hw/onload/interfaces.h"
+
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "hw/onload/default_routes.h"
+#include "hw/onload/interface_settings.h"
+#include "hw/onload/kernel_file.h"
+
+namespace nrd::onload {
+namespace {
+
+std::string path_of(const std::string& root, const std::string& interface) {
+  return root + "/sys/class/net/" + interface;
+}
+
+bool exists(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0;
+}
+
+std::string target_name(const std::string& link) { return std::string(name_in(read_link(link).value_or(""))); }
+
+// "0000:03:00.0"
+bool is_pci_address(std::string_view name) {
+  constexpr std::string_view kForm = "xxxx:xx:xx.x";
+  if (name.size() != kForm.size()) return false;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const bool is_digit = (name[i] >= '0' && name[i] <= '9') || (name[i] >= 'a' && name[i] <= 'f');
+    if (kForm[i] == 'x' ? !is_digit : name[i] != kForm[i]) return false;
+  }
+  return true;
+}
+
+// The function on PCI that an interface is on, also through a bus in between (virtio); empty: none.
+std::string pci_address_of(const std::string& device) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(device.c_str(), nullptr), &std::free);
+  for (std::string_view rest = real ? real.get() : ""; !rest.empty(); rest = rest.substr(0, rest.rfind('/'))) {
+    if (is_pci_address(name_in(rest))) return std::string(name_in(rest));
+  }
+  return {};
+}
+
+// What is shown and decides nothing: empty where there is no such file, or where the kernel refuses to say (a speed
+// without a link is EINVAL).
+std::string line_or_nothing(const std::string& path) {
+  const Result<std::optional<std::string>> line = read_line(path);
+  return line ? line->value_or("") : "";
+}
+
+Result<uint32_t> read_vfs(const std::string& interface_path) {
+  const std::string path = interface_path + "/device/sriov_numvfs";
+  const Result<std::optional<std::string>> line = read_line(path);
+  if (!line) return Failure(line.error());
+  if (!*line) return 0;
+  const std::optional<uint32_t> count = parse_number<uint32_t>(**line);
+  if (!count) return unexpected("the number of virtual functions", path, **line);
+  return *count;
+}
+
+// nullopt: it went while it was read.
+Result<std::optional<Interface>> read_interface(const std::string& root, const std::string& name) {
+  const std::string path = path_of(root, name);
+  Interface found{.name = name};
+  const Result<std::optional<std::string>> mac = read_line(path + "/address");
+  // An interface that goes refuses to answer (EINVAL) for a moment before its files are gone.
+  if (!mac && exists(path + "/address")) return Failure(mac.error());
+  if (!mac || !*mac) return std::nullopt;
+  const std::string permanent = line_or_nothing(path + "/bonding_slave/perm_hwaddr");
+  found.mac = permanent.empty() ? **mac : permanent;
+  found.pci = pci_address_of(path + "/device");
+  found.solarflare = is_solarflare(root, name);
+  found.driver = target_name(path + "/device/driver");
+  found.driver_module = target_name(path + "/device/driver/module");
+  if (!found.driver_module.empty()) {
+    found.driver_version = line_or_nothing(root + "/sys/module/" + found.driver_module + "/version");
+  }
+  found.speed = parse_number<uint32_t>(line_or_nothing(path + "/speed"));  // -1: unknown
+  found.operstate = line_or_nothing(path + "/operstate");
+  if (const auto acceleration = read_acceleration(root, name)) found.accelerated = *acceleration == Acceleration::On;
+  found.afxdp = is_registered(root, name);
+  const Result<uint32_t> vfs = read_vfs(path);
+  if (!vfs) return Failure(vfs.error());
+  found.vfs = *vfs;
+
+  const Result<std::optional<std::vector<std::string>>> files = list_directory(path);
+  if (!files) return Failure(files.error());
+  constexpr std::string_view kUpper = "upper_";
+  for (const std::string& file : files->value_or(std::vector<std::string>{})) {
+    if (file.starts_with(kUpper)) found.uppers.push_back(file.substr(kUpper.size()));
+  }
+  return found;
+}
+
+// A bond's route is carried by what is below it.
+void hand_down_routes(std::vector<Interface>& interfaces, std::set<std::string> carriers) {
+  for (bool again = true; again;) {
+    again = false;
+    for (Interface& interface : interfaces) {
+      if (interface.default_route) continue;
+      interface.default_route = carriers.contains(interface.name) ||
+                                std::any_of(interface.uppers.begin(), interface.uppers.end(),
+                                            [&carriers](const std::string& upper) { return carriers.contains(upper); });
+      if (interface.default_route) again = carriers.insert(interface.name).second || again;
+    }
+  }
+}
+
+int prefix_of(const sockaddr& mask) {
+  std::array<unsigned char, 16> bytes{};
+  if (mask.sa_family == AF_INET) {
+    std::memcpy(bytes.data(), &reinterpret_cast<const sockaddr_in&>(mask).sin_addr, 4);
+  } else {
+    std::memcpy(bytes.data(), &reinterpret_cast<const sockaddr_in6&>(mask).sin6_addr, 16);
+  }
+  int bits = 0;
+  for (const unsigned char byte : bytes) bits += std::popcount(byte);
+  return bits;
+}
+
+}  // namespace
+
+Result<Addresses> addresses_of_host() {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) {
+    return fail(ErrorCode::Hardware, "the addresses of network interfaces could not be read",
+                "getifaddrs: " + std::generic_category().message(errno));
+  }
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
+  Addresses addresses;
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr || entry->ifa_netmask == nullptr) continue;
+    const sa_family_t family = entry->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    const socklen_t size = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    std::array<char, NI_MAXHOST> text{};
+    if (::getnameinfo(entry->ifa_addr, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0) continue;
+    std::string address = text.data();
+    address.resize(std::min(address.find('%'), address.size()));  // the interface, again
+    addresses[entry->ifa_name].push_back(address + "/" + std::to_string(prefix_of(*entry->ifa_netmask)));
+  }
+  return addresses;
+}
+
+Result<std::vector<Interface>> read_interfaces(const std::string& root, const Addresses& addresses) {
+  const Result<std::optional<std::vector<std::string>>> names = list_directory(root + "/sys/class/net");
+  if (!names) return Failure(names.error());
+  const Result<std::set<std::string>> carriers = read_default_routes(root);
+  if (!carriers) return Failure(carriers.error());
+  std::vector<Interface> interfaces;
+  for (const std::string& name : names->value_or(std::vector<std::string>{})) {
+    // bonding_masters is a file among interfaces; it has no address, like one that has just gone.
+    Result<std::optional<Interface>> interface = read_interface(root, name);
+    if (!interface) return Failure(interface.error());
+    if (!*interface) continue;
+    if (const auto own = addresses.find(name); own != addresses.end()) (*interface)->addresses = own->second;
+    interfaces.push_back(**std::move(interface));
+  }
+  hand_down_routes(interfaces, *carriers);
+  return interfaces;
+}
+
+InterfaceChanges changes_between(const std::vector<Interface>& before, const std::vector<Interface>& after) {
+  // Functions of one card that share PCI address and MAC are told apart by name, so names that stayed go first.
+  std::multimap<std::pair<std::string, std::string>, std::string> left;
+  for (const Interface& interface : after) {
+    if (!interface.pci.empty()) left.emplace(std::pair(interface.pci, interface.mac), interface.name);
+  }
+  std::vector<const Interface*> missing;
+  for (const Interface& interface : before) {
+    if (interface.pci.empty()) continue;
+    const auto [first, last] = left.equal_range(std::pair(interface.pci, interface.mac));
+    const auto same =
+        std::find_if(first, last, [&interface](const auto& item) { return item.second == interface.name; });
+    if (same == last) {
+      missing.push_back(&interface);
+    } else {
+      left.erase(same);
+    }
+  }
+  InterfaceChanges changes;
+  for (const Interface* interface : missing) {
+    const auto other = left.find(std::pair(interface->pci, interface->mac));
+    if (other == left.end()) {
+      changes.lost.push_back(interface->name);
+    } else {
+      changes.renamed.emplace(interface->name, other->second);
+      left.erase(other);
+    }
+  }
+  for (const auto& [key, name] : left) changes.found.push_back(name);
+  std::sort(changes.lost.begin(), changes.lost.end());
+  std::sort(changes.found.begin(), changes.found.end());
+  return changes;
+}
+
+}  // namespace nrd::onload

@@ -1,0 +1,106 @@
+#include "hw/onload/interface_settings.h"
+
+#include <doctest/doctest.h>
+
+#include <ostream>
+
+#include "tests/unit/hw_onload/cards.h"
+
+namespace nrd::onload {
+
+using nrd::testing::Cards;
+
+namespace {
+
+constexpr const char* kDevice = "sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0";
+constexpr const char* kRegister = "sys/module/sfc_resource/afxdp/register";
+constexpr const char* kUnregister = "sys/module/sfc_resource/afxdp/unregister";
+
+void add_cards(Cards& cards) {
+  cards.solarflare("enp1s0f0", "0000:01:00.0", "00:0f:53:00:00:01");
+  cards.virtual_one("eth0");
+  cards.put(kRegister, "");
+  cards.put(kUnregister, "");
+}
+
+}  // namespace
+
+TEST_CASE("names of interfaces are short and stay in their directory") {
+  for (const char* name : {"e", "enp1s0f0np0", "eth0.100", "123456789012345"}) CHECK(is_interface_name(name));
+  for (const char* name : {"", ".", "..", "a/b", "a b", "a\n", "a:1", "1234567890123456"}) {
+    INFO("\"" << name << "\"");
+    CHECK_FALSE(is_interface_name(name));
+  }
+}
+
+TEST_CASE("the switch for acceleration lies with the device or with one below it") {
+  for (const char* place : {"/sfc_resource/enable", "/sfc.onload.1/sfc_resource/enable"}) {
+    INFO(place);
+    Cards cards;
+    add_cards(cards);
+    CHECK(read_acceleration(cards.root(), "enp1s0f0") == std::nullopt);
+    cards.put(std::string(kDevice) + place, "1\n");
+    CHECK(read_acceleration(cards.root(), "enp1s0f0") == Acceleration::On);
+    CHECK(write_acceleration(cards.root(), "enp1s0f0", Acceleration::Off).has_value());
+    CHECK(cards.get(std::string(kDevice) + place) == "0\n");
+    CHECK(read_acceleration(cards.root(), "enp1s0f0") == Acceleration::Off);
+    CHECK(write_acceleration(cards.root(), "enp1s0f0", Acceleration::On).has_value());
+    CHECK(cards.get(std::string(kDevice) + place) == "1\n");
+  }
+}
+
+TEST_CASE("a switch that says nothing known is no answer, and one that does not take is an error") {
+  Cards cards;
+  add_cards(cards);
+  const std::string enable = std::string(kDevice) + "/sfc_resource/enable";
+  for (const char* text : {"", "1", "2\n", "on\n"}) {
+    cards.put(enable, text);
+    CHECK(read_acceleration(cards.root(), "enp1s0f0") == std::nullopt);
+  }
+  cards.put(enable, "1\n\n");  // more lines than one, also after the first is written
+  CHECK(write_acceleration(cards.root(), "enp1s0f0", Acceleration::Off).error().code == ErrorCode::Hardware);
+  CHECK(write_acceleration(cards.root(), "eth0", Acceleration::Off).error().code == ErrorCode::NotFound);
+  CHECK(write_acceleration(cards.root(), "eth7", Acceleration::Off).error().code == ErrorCode::NotFound);
+  CHECK(write_acceleration(cards.root(), "../net/eth0", Acceleration::Off).error().code == ErrorCode::BadRequest);
+}
+
+TEST_CASE("an interface that Onload serves is registered unless it is of Solarflare") {
+  Cards cards;
+  add_cards(cards);
+  CHECK_FALSE(is_registered(cards.root(), "eth0"));
+  cards.folder("proc/driver/sfc_resource/devices/eth0");
+  cards.folder("proc/driver/sfc_resource/devices/enp1s0f0");
+  CHECK(is_registered(cards.root(), "eth0"));
+  CHECK_FALSE(is_registered(cards.root(), "enp1s0f0"));
+  cards.put("sys/fs/bpf/onload_xdp_xsk_enp1s0f0", "");
+  CHECK(is_registered(cards.root(), "enp1s0f0"));
+}
+
+TEST_CASE("registering writes a whole line and sees that it was done") {
+  Cards cards;
+  add_cards(cards);
+  CHECK(register_afxdp(cards.root(), "eth0", 0).error().code == ErrorCode::Hardware);
+  CHECK(cards.get(kRegister) == "eth0\n");
+  cards.folder("proc/driver/sfc_resource/devices/eth0");
+  cards.put(kRegister, "");
+  CHECK(register_afxdp(cards.root(), "eth0", 4).has_value());
+  CHECK(cards.get(kRegister) == "eth0 4\n");
+  CHECK(unregister_afxdp(cards.root(), "eth0").error().code == ErrorCode::Hardware);
+  CHECK(cards.get(kUnregister) == "eth0\n");
+  cards.remove("proc/driver/sfc_resource/devices/eth0");
+  CHECK(unregister_afxdp(cards.root(), "eth0").has_value());
+}
+
+TEST_CASE("without the module, without the interface and with a bad name nothing is written") {
+  Cards cards;
+  add_cards(cards);
+  CHECK(register_afxdp(cards.root(), "eth7", 0).error().code == ErrorCode::NotFound);
+  CHECK(register_afxdp(cards.root(), "eth0\neth1", 0).error().code == ErrorCode::BadRequest);
+  CHECK(unregister_afxdp(cards.root(), "eth0 4").error().code == ErrorCode::BadRequest);
+  CHECK(cards.get(kRegister).empty());
+  CHECK(cards.get(kUnregister).empty());
+  cards.remove(kRegister);
+  CHECK(register_afxdp(cards.root(), "eth0", 0).error().code == ErrorCode::NotFound);
+}
+
+}  // namespace nrd::onload

@@ -1,0 +1,142 @@
+#include "hw/onload/interfaces.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "tests/unit/hw_onload/cards.h"
+
+namespace nrd::onload {
+
+using nrd::testing::Cards;
+using Names = std::vector<std::string>;
+
+namespace {
+
+Interface the(const Cards& cards, const std::string& name) {
+  const std::vector<Interface> interfaces = read_interfaces(cards.root(), {}).value();
+  for (const Interface& interface : interfaces) {
+    if (interface.name == name) return interface;
+  }
+  FAIL("there is no " << name);
+  return {};
+}
+
+Interface a_card(const char* name, const char* pci, const char* mac) { return {.name = name, .pci = pci, .mac = mac}; }
+
+}  // namespace
+
+TEST_CASE("a card of Solarflare is told with all there is to know") {
+  Cards cards;
+  cards.solarflare("enp1s0f0", "0000:01:00.0", "00:0f:53:00:00:01");
+  cards.put("sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0/sfc_resource/enable", "1\n");
+  cards.put("sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0/sriov_numvfs", "4\n");
+  cards.put("proc/driver/sfc_resource/devices/enp1s0f0/firewall_rules", "");
+  cards.link(Cards::net("enp1s0f0", "upper_bond0"), "../bond0");
+  cards.link(Cards::net("enp1s0f0", "upper_vlan7"), "../vlan7");
+  CHECK(read_interfaces(cards.root(), {{"enp1s0f0", {"192.0.2.1/24"}}}).value() ==
+        std::vector<Interface>{{.name = "enp1s0f0",
+                                .pci = "0000:01:00.0",
+                                .solarflare = true,
+                                .mac = "00:0f:53:00:00:01",
+                                .driver = "sfc",
+                                .driver_module = "sfc",
+                                .driver_version = "6.4.0.1002",
+                                .speed = 25000,
+                                .operstate = "up",
+                                .accelerated = true,
+                                .uppers = {"bond0", "vlan7"},
+                                .addresses = {"192.0.2.1/24"},
+                                .vfs = 4}});
+}
+
+TEST_CASE("an interface without a device has no more than a name, a MAC and a state") {
+  Cards cards;
+  cards.virtual_one("lo");
+  CHECK(the(cards, "lo") == Interface{.name = "lo", .mac = "02:00:00:00:00:01", .operstate = "unknown"});
+}
+
+TEST_CASE("a card behind another bus is known by the function on PCI that it is on") {
+  Cards cards;
+  cards.virtual_one("eth0");
+  cards.folder("sys/devices/pci0000:00/0000:00:03.0/virtio2");
+  cards.link(Cards::net("eth0", "device"), cards.path("sys/devices/pci0000:00/0000:00:03.0/virtio2"));
+  CHECK(the(cards, "eth0").pci == "0000:00:03.0");
+  CHECK_FALSE(the(cards, "eth0").solarflare);
+}
+
+TEST_CASE("an interface in a bond keeps its permanent MAC") {
+  Cards cards;
+  cards.solarflare("enp1s0f0", "0000:01:00.0", "00:0f:53:00:00:99");
+  cards.put(Cards::net("enp1s0f0", "bonding_slave/perm_hwaddr"), "00:0f:53:00:00:01\n");
+  CHECK(the(cards, "enp1s0f0").mac == "00:0f:53:00:00:01");
+}
+
+TEST_CASE("a default route is carried by whatever is below the interface that has it") {
+  Cards cards;
+  cards.virtual_one("bond0");
+  cards.virtual_one("br0");
+  cards.virtual_one("lo");
+  cards.solarflare("enp1s0f0", "0000:01:00.0", "00:0f:53:00:00:01");
+  cards.link(Cards::net("enp1s0f0", "upper_bond0"), "../bond0");
+  cards.link(Cards::net("bond0", "upper_br0"), "../br0");
+  cards.default_route("br0");
+  for (const char* name : {"br0", "bond0", "enp1s0f0"}) CHECK(the(cards, name).default_route);
+  CHECK_FALSE(the(cards, "lo").default_route);
+}
+
+TEST_CASE("what is no interface among them and what vanishes is left out") {
+  Cards cards;
+  cards.virtual_one("lo");
+  cards.put("sys/class/net/bonding_masters", "bond0\n");
+  cards.link("sys/class/net/gone", "nowhere");
+  CHECK(read_interfaces(cards.root(), {}).value().size() == 1);
+  cards.remove("sys/class/net");
+  CHECK(read_interfaces(cards.root(), {}).value().empty());
+}
+
+TEST_CASE("what decides about an interface is told when it cannot be understood") {
+  for (const char* file : {"sys/class/net/enp1s0f0/address", "proc/net/route", "proc/net/ipv6_route",
+                           "sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0/sriov_numvfs"}) {
+    INFO(file);
+    Cards cards;
+    cards.solarflare("enp1s0f0", "0000:01:00.0", "00:0f:53:00:00:01");
+    cards.put(file, "cut o");
+    CHECK_FALSE(read_interfaces(cards.root(), {}).has_value());
+  }
+}
+
+TEST_CASE("interfaces are known again by PCI address and MAC") {
+  const std::vector<Interface> before = {a_card("eth0", "0000:01:00.0", "a"), a_card("eth1", "0000:01:00.1", "b"),
+                                         a_card("eth2", "0000:02:00.0", "c"), a_card("lo", "", "d")};
+  CHECK(changes_between(before, before) == InterfaceChanges{});
+  const std::vector<Interface> after = {a_card("eth0np0", "0000:01:00.0", "a"), a_card("eth1", "0000:01:00.1", "b"),
+                                        a_card("eth3", "0000:03:00.0", "e"), a_card("dummy0", "", "f")};
+  CHECK(changes_between(before, after) ==
+        InterfaceChanges{.renamed = {{"eth0", "eth0np0"}}, .lost = {"eth2"}, .found = {"eth3"}});
+  CHECK(changes_between({}, after).found == Names{"eth0np0", "eth1", "eth3"});
+  CHECK(changes_between(before, {}).lost == Names{"eth0", "eth1", "eth2"});
+}
+
+TEST_CASE("names that changed places are two renames") {
+  CHECK(changes_between({a_card("eth0", "0000:01:00.0", "a"), a_card("eth1", "0000:01:00.1", "b")},
+                        {a_card("eth1", "0000:01:00.0", "a"), a_card("eth0", "0000:01:00.1", "b")})
+            .renamed == std::map<std::string, std::string>{{"eth0", "eth1"}, {"eth1", "eth0"}});
+}
+
+TEST_CASE("interfaces that cannot be told apart keep the names that stayed") {
+  const std::vector<Interface> before = {a_card("a", "0000:01:00.0", "x"), a_card("b", "0000:01:00.0", "x")};
+  CHECK(changes_between(before, {a_card("b", "0000:01:00.0", "x"), a_card("c", "0000:01:00.0", "x")}) ==
+        InterfaceChanges{.renamed = {{"a", "c"}}});
+}
+
+TEST_CASE("this host has an address at least") {
+  const Addresses addresses = addresses_of_host().value();
+  const auto loopback = addresses.find("lo");
+  if (loopback == addresses.end()) return;  // a network namespace where even lo is down
+  CHECK(std::any_of(loopback->second.begin(), loopback->second.end(),
+                    [](const std::string& address) { return address == "127.0.0.1/8" || address == "::1/128"; }));
+}
+
+}  // namespace nrd::onload
