@@ -31,7 +31,7 @@ struct Walk {
   WalkLimits limits;
   std::chrono::seconds time{30};
   std::string library;  // the installed libonload.so, to know stale users by; empty: only deleted ones are known
-  FileOrder order = order_of_files;
+  FileOrder order = order_of_files;  // of files of the processes that are walked over
 };
 
 // Below `root` lie proc and sys; "" is the host itself.
