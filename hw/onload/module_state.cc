@@ -16,9 +16,10 @@
 namespace nrd::onload {
 namespace {
 
-constexpr std::array<std::string_view, 13> kOnloadModules = {
-    "onload",   "sfc_char", "sfc_resource", "sfc",       "sfc_driverlink", "virtual_bus", "sfc_affinity",
-    "sfc_tune", "sfc_aoe",  "sfc_control",  "af_onload", "onload_cplane",  "xilinx_efct"};
+constexpr std::array<std::string_view, 15> kOnloadModules = {
+    "onload",      "sfc_char",      "sfc_resource", "sfc",     "sfc_driverlink",
+    "virtual_bus", "sfc_affinity",  "sfc_tune",     "sfc_aoe", "sfc_control",
+    "af_onload",   "onload_cplane", "xilinx_efct",  "sfc_mtd", "sfc_ef100"};
 constexpr size_t kValueLimit = 1024;  // of a text, kernel/params.c
 constexpr uint32_t kBuildIdNote = 3;  // NT_GNU_BUILD_ID
 constexpr std::string_view kGnu("GNU\0", 4);

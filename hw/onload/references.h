@@ -2,9 +2,9 @@
 //
 // A module counts how often it is in use, not by whom. Each module that needs it is one of that number (holders). Each
 // open device is two: the kernel takes one for the device and one for its functions (chrdev_open() in fs/char_dev.c;
-// both owners are set in Onload's src/include/ci/driver/chrdev.h), and a socket of Onload is one. What is left over
-// belongs to somebody who cannot be seen: a descriptor on its way through a Unix socket, one that io_uring or a thread
-// with files of its own keeps, a mapping without descriptor.
+// both owners are set in Onload's src/include/ci/driver/chrdev.h; seen on 6.1), and a socket of Onload is one. What is
+// left over belongs to somebody who cannot be seen: a descriptor on its way through a Unix socket, one that io_uring or
+// a thread with files of its own keeps, a mapping without descriptor.
 //
 // Descriptors are not files: fork(2) and dup(2) share one file among many of them. They are told apart with kcmp(2).
 #pragma once

@@ -189,7 +189,8 @@ TEST_CASE("what cannot be set is refused and nothing is written") {
 }
 
 TEST_CASE("Onload's modules are known by name, those of old releases too") {
-  for (const char* name : {"onload", "sfc", "sfc_resource", "sfc_char", "sfc_driverlink", "onload_cplane"}) {
+  for (const char* name :
+       {"onload", "sfc", "sfc_resource", "sfc_char", "sfc_driverlink", "onload_cplane", "sfc_ef100"}) {
     CHECK(is_onload_module(name));
   }
   for (const char* name : {"", "onloa", "onload2", "mlx5_core"}) CHECK_FALSE(is_onload_module(name));

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <ostream>
 
 #include "base/unique_fd.h"
@@ -54,6 +55,21 @@ class Rushing final : public Clock {
 
  private:
   mutable int ticks_ = 0;
+};
+
+// The walk asks for the time at the start and before each process, and something happens at the n-th time.
+class Meddling final : public Clock {
+ public:
+  Meddling(int when, std::function<void()> what) : left_(when), what_(std::move(what)) {}
+  std::chrono::system_clock::time_point now() const override { return {}; }
+  std::chrono::steady_clock::time_point steady() const override {
+    if (--left_ == 0) what_();
+    return {};
+  }
+
+ private:
+  mutable int left_;
+  std::function<void()> what_;
 };
 
 }  // namespace
@@ -228,6 +244,32 @@ TEST_CASE("a process that vanishes in the middle is no use and no failure") {
     node.folder(OnloadNode::process(5, "fd"));
     node.open(5, 3, kOnload);
     CHECK(users_of(node).unknown.empty());
+  }
+}
+
+TEST_CASE("a process that ends between the list and the look is passed over") {
+  OnloadNode node;
+  node.run(5, "/usr/bin/feed");
+  node.open(5, 3, kOnload);
+  Walk walk;
+  walk.order = by_number();
+  const Meddling clock(2, [&node] { node.remove(OnloadNode::process(5)); });
+  CHECK(find_users(node.root(), clock, walk) == InUse{});
+}
+
+TEST_CASE("references that come or go during the walk have to be explained as well") {
+  struct Row {
+    uint32_t before, after;
+  };
+  for (const Row& row : {Row{2, 0}, Row{0, 2}, Row{2, 2}}) {
+    INFO(row.before << " references, then " << row.after);
+    OnloadNode node;
+    node.run(5, "/usr/bin/feed");
+    node.references("onload", row.before);
+    Walk walk;
+    walk.order = by_number();
+    const Meddling clock(2, [&node, &row] { node.references("onload", row.after); });
+    CHECK(find_users(node.root(), clock, walk).unexplained == std::map<std::string, uint32_t>{{"onload", 2}});
   }
 }
 
