@@ -1,0 +1,172 @@
+#include "hw/onload/trusted_dir.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <optional>
+#include <system_error>
+
+#include "base/control.h"
+
+namespace nrd::onload {
+namespace {
+
+constexpr size_t kNameLimit = 255;
+
+bool is_name(std::string_view name) {
+  if (name.empty() || name.size() > kNameLimit || name == "." || name == "..") return false;
+  for (size_t at = 0; at < name.size(); ++at) {
+    if (control_length(name.substr(at)) != 0) return false;
+  }
+  return true;
+}
+
+Failure untrusted(const std::string& what, const std::string& path) { return fail(ErrorCode::BadRequest, what, path); }
+
+Failure unopened(const std::string& path, int error) {
+  const std::string detail = path + ": " + std::generic_category().message(error);
+  if (error == ENOENT) return fail(ErrorCode::NotFound, "a file or folder of Onload is not there", detail);
+  if (error == ENOTDIR) return untrusted("a link or a file stands where a folder must be", detail);
+  return fail(ErrorCode::Hardware, "a file or folder of Onload cannot be opened", detail);
+}
+
+// Why what was opened is not to be trusted; nullopt: it is.
+std::optional<Failure> distrust(const struct stat& what, const Trust& trust, const std::string& path) {
+  if (what.st_uid != trust.owner) return untrusted("a file or folder does not belong to root", path);
+  if ((what.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return untrusted("a file or folder can be written by others than root", path);
+  }
+  return std::nullopt;
+}
+
+std::optional<Failure> distrust_folder(int fd, const Trust& trust, const std::string& path) {
+  struct stat what = {};
+  if (::fstat(fd, &what) != 0) return unopened(path, errno);
+  return distrust(what, trust, path);
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> parts_of(std::string_view relative) {
+  std::vector<std::string> parts;
+  for (;;) {
+    const size_t slash = relative.find('/');
+    const std::string_view part = relative.substr(0, slash);
+    if (!is_name(part)) {
+      return fail(ErrorCode::BadRequest,
+                  "a path must be plain names with \"/\" between them, without \".\" and \"..\"");
+    }
+    if (parts.size() == kDepthLimit) {
+      return fail(ErrorCode::BadRequest, "a path has at most " + std::to_string(kDepthLimit) + " folders");
+    }
+    parts.emplace_back(part);
+    if (slash == std::string_view::npos) return parts;
+    relative.remove_prefix(slash + 1);
+  }
+}
+
+Result<TrustedDir> TrustedDir::open(const Trust& trust, std::string_view path) {
+  if (!path.starts_with('/')) return fail(ErrorCode::BadRequest, "a path must begin with \"/\"");
+  UniqueFd fd(::open(trust.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return unopened(trust.root, errno);
+  if (std::optional<Failure> why = distrust_folder(fd.get(), trust, trust.root)) return *std::move(why);
+  TrustedDir root(trust, trust.root == "/" ? "" : trust.root, std::move(fd));
+  path.remove_prefix(1);
+  if (path.empty()) return root;
+  return root.dir(path);
+}
+
+Result<TrustedDir> TrustedDir::step(const std::string& name) const {
+  std::string path = path_ + "/" + name;
+  UniqueFd fd(::openat(fd_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd.valid()) return unopened(path, errno);
+  if (std::optional<Failure> why = distrust_folder(fd.get(), trust_, path)) return *std::move(why);
+  return TrustedDir(trust_, std::move(path), std::move(fd));
+}
+
+Result<TrustedDir> TrustedDir::dir(std::string_view relative) const {
+  const Result<std::vector<std::string>> parts = parts_of(relative);
+  if (!parts) return Failure(parts.error());
+  Result<TrustedDir> at = step(parts->front());
+  for (size_t i = 1; at && i < parts->size(); ++i) at = at->step((*parts)[i]);
+  return at;
+}
+
+Result<UniqueFd> TrustedDir::file(std::string_view relative) const {
+  const size_t slash = relative.rfind('/');
+  if (slash != std::string_view::npos) {
+    const Result<TrustedDir> folder = dir(relative.substr(0, slash));
+    if (!folder) return Failure(folder.error());
+    return folder->file(relative.substr(slash + 1));
+  }
+  const Result<std::vector<std::string>> name = parts_of(relative);
+  if (!name) return Failure(name.error());
+  const std::string path = path_ + "/" + name->front();
+  // First by its name only: to open a device can have effects. Nobody but root can exchange it in between, and what is
+  // opened then is judged again.
+  struct stat what = {};
+  if (::fstatat(fd_.get(), name->front().c_str(), &what, AT_SYMLINK_NOFOLLOW) != 0) return unopened(path, errno);
+  if (!S_ISREG(what.st_mode)) return untrusted("a link or a folder stands where a regular file must be", path);
+  UniqueFd fd(::openat(fd_.get(), name->front().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!fd.valid()) return unopened(path, errno);
+  if (::fstat(fd.get(), &what) != 0) return unopened(path, errno);
+  if (!S_ISREG(what.st_mode)) return untrusted("a link or a folder stands where a regular file must be", path);
+  if (std::optional<Failure> why = distrust(what, trust_, path)) return *std::move(why);
+  return fd;
+}
+
+Result<TrustedDir> TrustedDir::make(std::string_view name) const {
+  const Result<std::vector<std::string>> parts = parts_of(name);
+  if (!parts) return Failure(parts.error());
+  if (parts->size() != 1) return fail(ErrorCode::BadRequest, "folders are made one at a time");
+  // Whatever umask says: 0755, so that applications find their library.
+  const bool made = ::mkdirat(fd_.get(), parts->front().c_str(), 0700) == 0;
+  if (!made && errno != EEXIST) {
+    return fail(ErrorCode::Store, "a folder of Onload cannot be made",
+                path_ + "/" + std::string(name) + ": " + std::generic_category().message(errno));
+  }
+  Result<TrustedDir> folder = step(parts->front());
+  if (folder && made && ::fchmod(folder->fd(), 0755) != 0) return unopened(folder->path(), errno);
+  return folder;
+}
+
+Result<std::vector<std::string>> TrustedDir::names(size_t limit) const {
+  // A descriptor of its own: readdir moves the offset.
+  const int fd = ::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return unopened(path_, errno);
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::fdopendir(fd), &::closedir);
+  if (!folder) {
+    const int error = errno;
+    ::close(fd);
+    return unopened(path_, error);
+  }
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(folder.get());
+    if (entry == nullptr && errno != 0) return unopened(path_, errno);
+    if (entry == nullptr) break;
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (names.size() == limit) {
+      return fail(ErrorCode::BadRequest, "a folder has more than " + std::to_string(limit) + " entries", path_);
+    }
+    names.emplace_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<UniqueFd> open_trusted_file(const Trust& trust, std::string_view path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos) return fail(ErrorCode::BadRequest, "a path must begin with \"/\"");
+  const Result<TrustedDir> folder = TrustedDir::open(trust, slash == 0 ? "/" : path.substr(0, slash));
+  if (!folder) return Failure(folder.error());
+  return folder->file(path.substr(slash + 1));
+}
+
+}  // namespace nrd::onload
