@@ -1,0 +1,99 @@
+#include "hw/onload/kernel_log.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <system_error>
+
+#include "base/control.h"
+
+namespace nrd::onload {
+namespace {
+
+constexpr size_t kRecordSize = 16384;  // the kernel's own limit is 8192 (CONSOLE_EXT_LOG_MAX)
+constexpr uint64_t kKernel = 0;        // facility, as syslog(3) numbers them
+
+// The tags of Onload's own messages. The control plane is a program and logs with its pid.
+constexpr std::array<std::string_view, 5> kTags{"[sfc efrm]", "[sfc efhw]", "[onload]", "[sfc_char]",
+                                                "onload_cp_server["};
+// What the kernel writes without the module's name when it refuses one.
+constexpr std::array<std::string_view, 2> kRefusals{"Loading of ", "Lockdown: "};
+
+Failure unreadable(const std::string& what, int error) {
+  return fail(ErrorCode::Hardware, "the log of the kernel cannot be read",
+              what + ": " + std::generic_category().message(error));
+}
+
+// The number that `text` begins with, and the comma after it, are taken off.
+std::optional<uint64_t> take_number(std::string_view& text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end == text.data() + text.size() || *end != ',') return std::nullopt;
+  text.remove_prefix(static_cast<size_t>(end - text.data()) + 1);
+  return value;
+}
+
+std::string shown(std::string_view text) {
+  std::string shown(text.substr(0, KernelLog::kTextLimit));
+  for (size_t at = 0; at < shown.size(); ++at) {
+    const size_t length = control_length(std::string_view(shown).substr(at));
+    if (length > 0) shown.replace(at, length, "?");
+  }
+  return shown;
+}
+
+}  // namespace
+
+std::optional<LogLine> parse_record(std::string_view record) {
+  const std::optional<uint64_t> priority = take_number(record);
+  if (!priority) return std::nullopt;
+  const std::optional<uint64_t> sequence = take_number(record);
+  if (!sequence || !take_number(record)) return std::nullopt;
+  const size_t semicolon = record.find(';');
+  const size_t end = record.find('\n');
+  if (semicolon == std::string_view::npos || end == std::string_view::npos || end < semicolon) return std::nullopt;
+  return LogLine{*sequence, (*priority >> 3) == kKernel, shown(record.substr(semicolon + 1, end - semicolon - 1))};
+}
+
+bool is_about(const LogLine& line, const std::vector<std::string>& modules) {
+  const std::string_view text = line.text;
+  const auto has = [text](std::string_view tag) { return text.find(tag) != std::string_view::npos; };
+  if (std::any_of(kTags.begin(), kTags.end(), has)) return true;
+  if (!line.by_kernel) return false;
+  if (std::any_of(kRefusals.begin(), kRefusals.end(), has)) return true;
+  // "onload: Unknown symbol ...", and of a device "sfc 0000:01:00.0: ...".
+  return std::any_of(modules.begin(), modules.end(), [text](const std::string& name) {
+    return text.starts_with(name) && text.size() > name.size() &&
+           (text[name.size()] == ':' || text[name.size()] == ' ');
+  });
+}
+
+Result<KernelLog> KernelLog::open(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (!fd.valid() || ::lseek(fd.get(), 0, SEEK_END) < 0) return unreadable(path, errno);
+  return KernelLog(std::move(fd));
+}
+
+Result<std::vector<LogLine>> KernelLog::read(const std::vector<std::string>& modules) {
+  std::vector<LogLine> kept;
+  std::array<char, kRecordSize> record;
+  for (size_t records = 0; records < kRecordLimit; ++records) {
+    const ssize_t got = ::read(fd_.get(), record.data(), record.size());
+    if (got < 0 && errno == EAGAIN) break;
+    // EPIPE: the kernel wrote over the next records before they were read; it goes on with the oldest that is left.
+    if (got < 0 && (errno == EINTR || errno == EPIPE)) continue;
+    if (got < 0) return unreadable("/dev/kmsg", errno);
+    if (got == 0) break;
+    std::optional<LogLine> line = parse_record({record.data(), static_cast<size_t>(got)});
+    if (!line || !is_about(*line, modules)) continue;
+    if (kept.size() == kKeptLimit) kept.erase(kept.begin());
+    kept.push_back(*std::move(line));
+  }
+  return kept;
+}
+
+}  // namespace nrd::onload

@@ -1,0 +1,131 @@
+#include "hw/onload/load_failure.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+namespace nrd::onload {
+namespace {
+
+// What the kernel and Onload write: kernel/module/{main,version,signing}.c, kernel/params.c,
+// security/lockdown/lockdown.c, and the messages of sfc_resource. Both parts must be in the line. The first that fits
+// counts: a file for another kernel also has symbols of the wrong version.
+struct Sign {
+  std::string_view text;
+  std::string_view also;
+  Cause cause;
+};
+constexpr std::array kSigns{
+    Sign{"failed to find syscall table", "", Cause::SyscallTable},
+    Sign{"ibt=off", "", Cause::Ibt},
+    Sign{"version magic '", "should be '", Cause::WrongKernel},
+    Sign{"disagrees about version of symbol module_layout", "", Cause::WrongKernel},
+    Sign{"disagrees about version of symbol", "", Cause::UnknownSymbol},
+    Sign{"Unknown symbol", "", Cause::UnknownSymbol},
+    Sign{"Lockdown:", "module", Cause::Lockdown},
+    Sign{"oading of ", "is rejected", Cause::Signature},
+    Sign{"invalid for parameter `", "", Cause::BadParameter},
+    Sign{"too large for parameter `", "", Cause::BadParameter},
+};
+
+size_t rank_of(Cause cause) {
+  const auto* const at =
+      std::find_if(kSigns.begin(), kSigns.end(), [cause](const Sign& s) { return s.cause == cause; });
+  return static_cast<size_t>(at - kSigns.begin());
+}
+
+Cause cause_in(const std::vector<std::string>& log) {
+  Cause best = Cause::Other;
+  for (const std::string& line : log) {
+    const Cause cause = onload::cause_in(std::string_view(line));
+    if (rank_of(cause) < rank_of(best)) best = cause;
+  }
+  return best;
+}
+
+Cause insert_cause(int error) {
+  switch (error) {
+    case EEXIST: return Cause::AlreadyLoaded;
+    case EBUSY: return Cause::InTransition;
+    case ENOEXEC: return Cause::NotAModule;
+    case ENOMEM: return Cause::OutOfMemory;
+    case EPERM: return Cause::NotAllowed;
+    case EKEYREJECTED:
+    case ENOKEY:
+    case EBADMSG: return Cause::Signature;
+    default: return Cause::InitFailed;
+  }
+}
+
+Cause remove_cause(int error) {
+  switch (error) {
+    case EAGAIN: return Cause::InUse;
+    case EBUSY: return Cause::InTransition;
+    case ENOENT: return Cause::NotLoaded;
+    case EPERM: return Cause::NotAllowed;
+    default: return Cause::Other;
+  }
+}
+
+const char* words_for(Cause cause) {
+  switch (cause) {
+    case Cause::InUse: return "it is in use";
+    case Cause::InTransition: return "it is being loaded or removed by somebody else, or cannot be removed at all";
+    case Cause::NotLoaded: return "it is not loaded";
+    case Cause::AlreadyLoaded: return "a module of this name is loaded";
+    case Cause::NoFile: return "this node has no file for it";
+    case Cause::NotAModule: return "the kernel does not take its file for a module";
+    case Cause::WrongKernel: return "it was built for another kernel";
+    case Cause::UnknownSymbol: return "what it needs is not loaded, or is not what it was built with";
+    case Cause::Signature: return "the kernel wants a signature by a key that it knows";
+    case Cause::Lockdown: return "the kernel is locked down";
+    case Cause::NotAllowed: return "this node does not allow modules to be loaded or removed";
+    case Cause::UnknownParameter: return "it has no such parameter";
+    case Cause::BadParameter: return "it does not take the value of a parameter";
+    case Cause::OutOfMemory: return "there is not enough memory";
+    case Cause::SyscallTable:
+      return "it does not find the system calls of this kernel, which this Onload does not know";
+    case Cause::Ibt: return "the kernel must be started with ibt=off";
+    case Cause::InstallCommand: return "the configuration of modprobe has an install command, and nrd runs none";
+    case Cause::InitFailed: return "its start failed";
+    case Cause::Other: return "the kernel refused";
+  }
+  return "";
+}
+
+LoadFailure failure(std::string module, const char* what, Cause cause, int error, std::vector<std::string> log) {
+  std::string message = module + what + words_for(cause);
+  if (cause == Cause::InitFailed || cause == Cause::Other) message += ": " + std::generic_category().message(error);
+  return {cause, std::move(module), std::move(message), error, std::move(log)};
+}
+
+}  // namespace
+
+Cause cause_in(std::string_view line) {
+  for (const Sign& sign : kSigns) {
+    if (line.find(sign.text) != std::string_view::npos && line.find(sign.also) != std::string_view::npos) {
+      return sign.cause;
+    }
+  }
+  return Cause::Other;
+}
+
+LoadFailure insert_failure(std::string module, int error, std::vector<std::string> log) {
+  // A module that is there was not started again, whatever else happened meanwhile.
+  const Cause told = error == EEXIST ? Cause::Other : cause_in(log);
+  const Cause cause = told == Cause::Other ? insert_cause(error) : told;
+  return failure(std::move(module), " cannot be loaded: ", cause, error, std::move(log));
+}
+
+LoadFailure remove_failure(std::string module, int error, std::vector<std::string> log) {
+  return failure(std::move(module), " cannot be removed: ", remove_cause(error), error, std::move(log));
+}
+
+LoadFailure refused(std::string module, Cause cause, const std::string& detail) {
+  LoadFailure failure = onload::failure(std::move(module), " cannot be loaded: ", cause, 0, {});
+  if (!detail.empty()) failure.message += ": " + detail;
+  return failure;
+}
+
+}  // namespace nrd::onload
