@@ -50,6 +50,7 @@ Cause insert_cause(int error) {
     case EBUSY: return Cause::InTransition;
     case ENOEXEC: return Cause::NotAModule;
     case ENOMEM: return Cause::OutOfMemory;
+    case ENOSYS:  // a kernel without modules
     case EPERM: return Cause::NotAllowed;
     case EKEYREJECTED:
     case ENOKEY:
@@ -63,6 +64,7 @@ Cause remove_cause(int error) {
     case EAGAIN: return Cause::InUse;
     case EBUSY: return Cause::InTransition;
     case ENOENT: return Cause::NotLoaded;
+    case ENOSYS:
     case EPERM: return Cause::NotAllowed;
     default: return Cause::Other;
   }

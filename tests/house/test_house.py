@@ -14,6 +14,7 @@ HOMES = {
     "pqos.h": "hw/rdt/pqos.cc", "sqlite3.h": "store/sqlite.cc", "pistache/": "api/http/", "rapidjson/": "api/json/",
     "toml++/": "daemon/config.cc", "curl/": "cli/", "CLI/": ("daemon/options.cc", "cli/main.cc"),
     "openssl/": ("api/http/", "cli/certificates.cc"),
+    "libkmod.h": "hw/onload/modules.cc",
     "systemd/": ("base/log.cc", "daemon/notify.cc"),
 }
 

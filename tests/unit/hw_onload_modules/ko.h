@@ -27,6 +27,19 @@ class Ko {
     note_ = std::move(bytes);
     return *this;
   }
+  // Symbols as depmod sees them: what others may use, and what this module uses.
+  Ko& exports(const std::string& symbol) {
+    exported_ += symbol + std::string(1, '\0');
+    return *this;
+  }
+  Ko& uses(const std::string& symbol) {
+    Elf64_Sym undefined = {};
+    undefined.st_name = static_cast<Elf64_Word>(strings_.size());
+    undefined.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_NOTYPE);
+    symbols_.append(reinterpret_cast<const char*>(&undefined), sizeof undefined);
+    strings_ += symbol + std::string(1, '\0');
+    return *this;
+  }
   Ko& signature() {
     tail_ = std::string("signed by nobody") + "~Module signature appended~\n";
     return *this;
@@ -36,9 +49,9 @@ class Ko {
     std::vector<Section> sections{{"", "", SHT_NULL}, {".text", std::string(16, '\x90'), SHT_PROGBITS}};
     if (!note_.empty()) sections.push_back({".note.gnu.build-id", note_, SHT_NOTE});
     if (!modinfo_.empty()) sections.push_back({".modinfo", modinfo_, SHT_PROGBITS});
-    // depmod wants to see symbols.
-    sections.push_back({".symtab", std::string(sizeof(Elf64_Sym), '\0'), SHT_SYMTAB});
-    sections.push_back({".strtab", std::string(1, '\0'), SHT_STRTAB});
+    if (!exported_.empty()) sections.push_back({"__ksymtab_strings", exported_, SHT_PROGBITS});
+    sections.push_back({".symtab", symbols_, SHT_SYMTAB});
+    sections.push_back({".strtab", strings_, SHT_STRTAB});
     std::string names;
     for (const Section& section : sections) names += section.name + std::string(1, '\0');
     const size_t own = names.size();
@@ -85,6 +98,9 @@ class Ko {
 
   std::string modinfo_;
   std::string note_;
+  std::string exported_;
+  std::string symbols_ = std::string(sizeof(Elf64_Sym), '\0');  // the first one is nobody's
+  std::string strings_ = std::string(1, '\0');
   std::string tail_;
 };
 

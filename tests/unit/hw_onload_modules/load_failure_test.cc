@@ -49,6 +49,7 @@ TEST_CASE("the number of an error is told where the log says nothing") {
            Row{ENOEXEC, Cause::NotAModule, Cause::Other},
            Row{ENOMEM, Cause::OutOfMemory, Cause::Other},
            Row{EPERM, Cause::NotAllowed, Cause::NotAllowed},
+           Row{ENOSYS, Cause::NotAllowed, Cause::NotAllowed},
            Row{EKEYREJECTED, Cause::Signature, Cause::Other},
            Row{ENOKEY, Cause::Signature, Cause::Other},
            Row{EBADMSG, Cause::Signature, Cause::Other},

@@ -1,0 +1,178 @@
+#include "hw/onload/modules.h"
+
+#include <fcntl.h>
+#include <libkmod.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <system_error>
+
+#include "base/control.h"
+#include "base/unique_fd.h"
+#include "hw/onload/kernel_log.h"
+
+namespace nrd::onload {
+namespace {
+
+constexpr size_t kValueLimit = 1024;  // param_set_charp() in kernel/params.c
+constexpr size_t kParameterLimit = 256;
+
+// The kernel takes "-" and "_" for the same in names (parameqn in kernel/params.c).
+std::string plain(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+bool has_parameter(const ModuleFile& module, const std::string& name) {
+  return std::any_of(module.parameters.begin(), module.parameters.end(),
+                     [&name](const std::string& known) { return plain(known) == plain(name); });
+}
+
+bool can_be_written(const std::string& value) {
+  if (value.size() >= kValueLimit || value.find('"') != std::string::npos) return false;
+  for (size_t at = 0; at < value.size(); ++at) {
+    if (control_length(std::string_view(value).substr(at)) != 0) return false;
+  }
+  return true;
+}
+
+// What the kernel writes from its making on. No log to read is no reason not to load a module.
+class Attempt {
+ public:
+  explicit Attempt(std::string module) : module_(std::move(module)), log_(KernelLog::open()) {}
+
+  std::vector<std::string> lines() {
+    if (!log_) return {log_.error().message};
+    const Result<std::vector<LogLine>> read = log_->read({module_});
+    if (!read) return {read.error().message};
+    std::vector<std::string> texts;
+    for (const LogLine& line : *read) texts.push_back(line.text);
+    return texts;
+  }
+
+ private:
+  std::string module_;
+  Result<KernelLog> log_;
+};
+
+using Context = std::unique_ptr<kmod_ctx, kmod_ctx* (*)(kmod_ctx*)>;
+using Handle = std::unique_ptr<kmod_module, kmod_module* (*)(kmod_module*)>;
+
+// A new one for each question: the index and the configuration may have changed since the last.
+Context open_context(const std::string& modules, const std::vector<std::string>& configuration) {
+  std::vector<const char*> paths;
+  for (const std::string& path : configuration) paths.push_back(path.c_str());
+  paths.push_back(nullptr);
+  Context context(
+      ::kmod_new(modules.empty() ? nullptr : modules.c_str(), configuration.empty() ? nullptr : paths.data()),
+      &::kmod_unref);
+  // What it would write to our standard error, its results say as well.
+  if (context) ::kmod_set_log_priority(context.get(), 0);
+  return context;
+}
+
+// Null: there is no such module. A negative errno is returned.
+int look_up(kmod_ctx* context, const std::string& name, Handle& handle) {
+  kmod_module* module = nullptr;
+  const int error = ::kmod_module_new_from_name_lookup(context, name.c_str(), &module);
+  handle.reset(module);
+  // Without an index (no depmod was run, no such folder) nothing is known.
+  return error == -ENOENT ? 0 : error;
+}
+
+std::optional<ModuleFile> read_file_at(const char* path) {
+  const UniqueFd file(::open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (!file.valid()) return std::nullopt;
+  Result<ModuleFile> module = read_module_file(file.get());
+  if (!module) return std::nullopt;
+  return *std::move(module);
+}
+
+// Whether the configuration has a command in place of it, or of a module that it needs. Asked before any of them is
+// loaded.
+bool has_command(kmod_module* module) {
+  if (::kmod_module_get_install_commands(module) != nullptr) return true;
+  kmod_list* const needed = ::kmod_module_get_dependencies(module);
+  bool found = false;
+  kmod_list* entry = nullptr;
+  kmod_list_foreach(entry, needed) {
+    const Handle handle(::kmod_module_get_module(entry), &::kmod_module_unref);
+    found = found || ::kmod_module_get_install_commands(handle.get()) != nullptr;
+  }
+  ::kmod_module_unref_list(needed);
+  return found;
+}
+
+// Called by libkmod in place of a shell, for what the configuration adds (softdep).
+int run_nothing(kmod_module* /*module*/, const char* /*command*/, void* /*data*/) { return -ECANCELED; }
+
+}  // namespace
+
+tl::expected<std::string, LoadFailure> parameter_line(const ModuleFile& module, const Parameters& parameters) {
+  if (parameters.size() > kParameterLimit) {
+    return tl::unexpected(refused(module.name, Cause::BadParameter, "more than 256 parameters"));
+  }
+  std::string line;
+  for (const auto& [name, value] : parameters) {
+    // The kernel would load the module without it and only mention that in its log.
+    if (!is_module_name(name) || !has_parameter(module, name)) {
+      return tl::unexpected(refused(module.name, Cause::UnknownParameter, is_module_name(name) ? name : ""));
+    }
+    if (!can_be_written(value)) return tl::unexpected(refused(module.name, Cause::BadParameter, name));
+    const bool quoted = value.find(' ') != std::string::npos;
+    line += (line.empty() ? "" : " ") + name + "=" + (quoted ? "\"" + value + "\"" : value);
+  }
+  return line;
+}
+
+LoadResult insert_module(int file, const ModuleFile& module, const Parameters& parameters) {
+  const tl::expected<std::string, LoadFailure> line = parameter_line(module, parameters);
+  if (!line) return tl::unexpected(line.error());
+  Attempt attempt(module.name);
+  // glibc has no name for it. No flags: what is for another kernel is not forced in.
+  if (::syscall(SYS_finit_module, file, line->c_str(), 0) == 0) return {};
+  const int error = errno;
+  return tl::unexpected(insert_failure(module.name, error, attempt.lines()));
+}
+
+LoadResult remove_module(const std::string& name) {
+  if (!is_module_name(name)) return tl::unexpected(remove_failure("a module", ENOENT, {}));
+  Attempt attempt(name);
+  if (::syscall(SYS_delete_module, plain(name).c_str(), O_NONBLOCK) == 0) return {};
+  const int error = errno;
+  return tl::unexpected(remove_failure(name, error, attempt.lines()));
+}
+
+Result<std::optional<SystemModules::Found>> SystemModules::find(const std::string& name) const {
+  if (!is_module_name(name)) return std::nullopt;
+  const Context context = open_context(modules_, configuration_);
+  if (!context) return fail(ErrorCode::Hardware, "the node's list of modules cannot be read", "kmod_new");
+  Handle module(nullptr, &::kmod_module_unref);
+  if (const int error = look_up(context.get(), name, module); error < 0) {
+    return fail(ErrorCode::Hardware, "the node's list of modules cannot be read",
+                name + ": " + std::generic_category().message(-error));
+  }
+  if (!module) return std::nullopt;
+  const char* const path = ::kmod_module_get_path(module.get());
+  if (path == nullptr) return Found{};
+  return Found{path, read_file_at(path)};
+}
+
+LoadResult SystemModules::load(const std::string& name) const {
+  if (!is_module_name(name)) return tl::unexpected(refused("a module", Cause::NoFile));
+  const Context context = open_context(modules_, configuration_);
+  Handle module(nullptr, &::kmod_module_unref);
+  const int error = context ? look_up(context.get(), name, module) : -ENOMEM;
+  if (error < 0) return tl::unexpected(insert_failure(name, -error, {}));
+  if (!module) return tl::unexpected(refused(name, Cause::NoFile));
+  if (has_command(module.get())) return tl::unexpected(refused(name, Cause::InstallCommand));
+  Attempt attempt(name);
+  const int loaded = ::kmod_module_probe_insert_module(module.get(), 0, nullptr, &run_nothing, nullptr, nullptr);
+  if (loaded < 0) return tl::unexpected(insert_failure(name, -loaded, attempt.lines()));
+  return {};
+}
+
+}  // namespace nrd::onload

@@ -1,0 +1,165 @@
+// What can be shown without a kernel that takes our modules. Loading itself is shown in a virtual machine.
+#include "hw/onload/modules.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+
+#include <ostream>
+
+#include "tests/unit/hw_onload_modules/folder.h"
+#include "tests/unit/hw_onload_modules/ko.h"
+
+namespace nrd::onload {
+
+using nrd::testing::a_module;
+using nrd::testing::Folder;
+
+namespace {
+
+constexpr const char* kKernel = "6.1.0-56-amd64";
+const std::string kFolder = std::string("lib/modules/") + kKernel;
+
+// Modules of a node, with the index that depmod makes of them. The names are such that no kernel has them loaded.
+class Node {
+ public:
+  Node() {
+    folder_.put("etc/modprobe.d/empty.conf", "");
+    put("kernel/drivers/nrd_mtd.ko",
+        a_module("nrd_mtd").is("intree", "Y").exports("nrd_mtd_add").build_id("\x01\x02").bytes());
+    put("kernel/drivers/nrd_sfc.ko", a_module("nrd_sfc").uses("nrd_mtd_add").is("intree", "Y").bytes());
+    put("extra/nrd_sfc.ko", a_module("nrd_sfc").uses("nrd_mtd_add").is("version", "6.4").bytes());
+    put("modules.builtin", "kernel/lib/nrd_builtin.ko\n");
+    put("modules.builtin.modinfo", std::string("nrd_builtin.license=GPL\0", 24));
+    put("modules.order", "kernel/drivers/nrd_mtd.ko\nkernel/drivers/nrd_sfc.ko\n");
+  }
+  void index(const std::string& preference = "override nrd_sfc * extra") {
+    folder_.put("depmod.conf", preference + "\n");
+    const std::string command =
+        std::string(DEPMOD) + " -C " + folder_.path("depmod.conf") + " -b " + folder_.path("") + " " + kKernel;
+    REQUIRE(std::system(command.c_str()) == 0);
+  }
+  void put(const std::string& file, const std::string& bytes) { folder_.put(in_modules(file), bytes); }
+  void configure(const std::string& text) { folder_.put("etc/modprobe.d/nrd.conf", text); }
+  std::string path(const std::string& file) const { return folder_.path(in_modules(file)); }
+  Folder& folder() { return folder_; }
+
+  SystemModules modules() const { return SystemModules(folder_.path(kFolder), {folder_.path("etc/modprobe.d")}); }
+
+ private:
+  static std::string in_modules(const std::string& file) { return kFolder + ("/" + file); }
+  Folder folder_;
+};
+
+ModuleFile with_parameters(const std::vector<std::string>& names) {
+  return {.name = "onload", .vermagic = "6.1", .parameters = names};
+}
+
+}  // namespace
+
+TEST_CASE("parameters become the line that the kernel reads") {
+  const ModuleFile onload = with_parameters({"cplane_server_params", "cplane_spawn_server", "phys_mode_gid"});
+  CHECK(parameter_line(onload, {}).value().empty());
+  CHECK(parameter_line(onload, {{"phys_mode_gid", "0"}}).value() == "phys_mode_gid=0");
+  CHECK(parameter_line(onload, {{"phys_mode_gid", "-2"}, {"cplane_server_params", "-K -s"}}).value() ==
+        "cplane_server_params=\"-K -s\" phys_mode_gid=-2");
+  CHECK(parameter_line(onload, {{"cplane_server_params", ""}}).value() == "cplane_server_params=");
+  CHECK(parameter_line(onload, {{"phys-mode-gid", "1"}}).value() == "phys-mode-gid=1");
+}
+
+TEST_CASE("a parameter that the module does not have is refused before the kernel ignores it") {
+  const ModuleFile onload = with_parameters({"phys_mode_gid"});
+  for (const char* name : {"phys_mode", "phys_mode_gid2", "", "a b", "phys_mode_gid=1 x"}) {
+    INFO("parameter \"" << name << "\"");
+    CHECK(parameter_line(onload, {{name, "1"}}).error().cause == Cause::UnknownParameter);
+  }
+  CHECK(parameter_line(onload, {{"speed", "1"}}).error().message ==
+        "onload cannot be loaded: it has no such parameter: speed");
+}
+
+TEST_CASE("a value cannot smuggle in another parameter") {
+  const ModuleFile onload = with_parameters({"a", "b"});
+  CHECK(parameter_line(onload, {{"a", "1 b=2"}}).value() == "a=\"1 b=2\"");
+  for (const std::string& value :
+       {std::string("1\" b=2"), std::string("\""), std::string("1\nb=2"), std::string("1\tb=2"), std::string("1\0", 2),
+        std::string("\xc2\x85"), std::string(1024, 'x')}) {
+    INFO("value \"" << value << "\"");
+    CHECK(parameter_line(onload, {{"a", value}}).error().cause == Cause::BadParameter);
+  }
+  CHECK(parameter_line(onload, {{"a", std::string(1023, 'x')}}).has_value());
+}
+
+TEST_CASE("a file that is no module is refused by the kernel, whoever asks") {
+  Folder folder;
+  folder.put("module.ko", "no module");
+  const UniqueFd file(::open(folder.path("module.ko").c_str(), O_RDONLY | O_CLOEXEC));
+  const LoadResult loaded = insert_module(file.get(), {.name = "nrd_none", .vermagic = "6.1"}, {});
+  REQUIRE_FALSE(loaded.has_value());
+  CHECK(loaded.error().error != 0);
+  CHECK((loaded.error().cause == Cause::NotAModule || loaded.error().cause == Cause::NotAllowed));
+}
+
+TEST_CASE("a module that is not there cannot be removed") {
+  const LoadResult removed = remove_module("nrd_none");
+  REQUIRE_FALSE(removed.has_value());
+  CHECK((removed.error().cause == Cause::NotLoaded || removed.error().cause == Cause::NotAllowed));
+  CHECK(remove_module("../etc").error().cause == Cause::NotLoaded);
+  CHECK(remove_module("../etc").error().message == "a module cannot be removed: it is not loaded");
+}
+
+TEST_CASE("the file that modprobe would load is found, as depmod ranks them") {
+  Node node;
+  node.index();
+  const auto found = node.modules().find("nrd_sfc").value().value();
+  CHECK(found.path == node.path("extra/nrd_sfc.ko"));
+  CHECK(found.file.value().version == "6.4");
+  CHECK_FALSE(found.file.value().in_tree);
+  node.index("override nrd_sfc * kernel/drivers");
+  CHECK(node.modules().find("nrd_sfc").value().value().path == node.path("kernel/drivers/nrd_sfc.ko"));
+  CHECK(node.modules().find("nrd_mtd").value().value().file.value().build_id == "0102");
+}
+
+TEST_CASE("a module that is part of the kernel has no file, and an unknown one is none") {
+  Node node;
+  node.index();
+  CHECK(node.modules().find("nrd_builtin").value() == SystemModules::Found{});
+  CHECK(node.modules().find("nrd_none").value() == std::nullopt);
+  CHECK(node.modules().find("../extra/nrd_sfc").value() == std::nullopt);
+  CHECK(node.modules().load("nrd_none").error().cause == Cause::NoFile);
+  CHECK(node.modules().load("").error().cause == Cause::NoFile);
+}
+
+TEST_CASE("an index whose files are gone, empty or cut off is no failure") {
+  Node node;
+  node.index();
+  node.put("kernel/drivers/nrd_mtd.ko", "");
+  CHECK(node.modules().find("nrd_mtd").value().value().file == std::nullopt);
+  node.put("kernel/drivers/nrd_mtd.ko",
+           "\x7f"
+           "ELF");
+  CHECK(node.modules().find("nrd_mtd").value().value().file == std::nullopt);
+  node.folder().remove("lib/modules/6.1.0-56-amd64/kernel");
+  CHECK(node.modules().find("nrd_mtd").value().value().file == std::nullopt);
+  CHECK(node.modules().find("nrd_mtd").value().value().path == node.path("kernel/drivers/nrd_mtd.ko"));
+}
+
+TEST_CASE("a node without an index knows no modules") {
+  Node node;
+  CHECK(node.modules().find("nrd_mtd").value() == std::nullopt);
+  node.folder().remove("lib");
+  CHECK(node.modules().find("nrd_mtd").value() == std::nullopt);
+  CHECK(node.modules().load("nrd_mtd").error().cause == Cause::NoFile);
+}
+
+TEST_CASE("a command configured in place of a module is never run") {
+  Node node;
+  node.index();
+  for (const char* module : {"nrd_sfc", "nrd_mtd"}) {  // itself, and what it needs
+    node.configure(std::string("install ") + module + " /bin/touch " + node.folder().path("was-run") + "\n");
+    const LoadResult loaded = node.modules().load("nrd_sfc");
+    REQUIRE_FALSE(loaded.has_value());
+    CHECK(loaded.error().cause == Cause::InstallCommand);
+    CHECK_FALSE(node.folder().has("was-run"));
+  }
+}
+
+}  // namespace nrd::onload
