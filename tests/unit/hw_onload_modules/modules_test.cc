@@ -28,6 +28,7 @@ class Node {
         a_module("nrd_mtd").is("intree", "Y").exports("nrd_mtd_add").build_id("\x01\x02").bytes());
     put("kernel/drivers/nrd_sfc.ko", a_module("nrd_sfc").uses("nrd_mtd_add").is("intree", "Y").bytes());
     put("extra/nrd_sfc.ko", a_module("nrd_sfc").uses("nrd_mtd_add").is("version", "6.4").bytes());
+    put("kernel/drivers/nrd_ptp.ko", a_module("nrd_ptp").is("intree", "Y").bytes());
     put("modules.builtin", "kernel/lib/nrd_builtin.ko\n");
     put("modules.builtin.modinfo", std::string("nrd_builtin.license=GPL\0", 24));
     put("modules.order", "kernel/drivers/nrd_mtd.ko\nkernel/drivers/nrd_sfc.ko\n");
@@ -160,6 +161,14 @@ TEST_CASE("a command configured in place of a module is never run") {
     CHECK(loaded.error().cause == Cause::InstallCommand);
     CHECK_FALSE(node.folder().has("was-run"));
   }
+}
+
+TEST_CASE("a command in place of what the configuration adds is not run either") {
+  Node node;
+  node.index();
+  node.configure("softdep nrd_mtd pre: nrd_ptp\ninstall nrd_ptp /bin/touch " + node.folder().path("was-run") + "\n");
+  CHECK_FALSE(node.modules().load("nrd_mtd").has_value());  // no kernel takes these files
+  CHECK_FALSE(node.folder().has("was-run"));
 }
 
 }  // namespace nrd::onload
