@@ -1,0 +1,69 @@
+#include "hw/onload/load_order.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace nrd::onload {
+namespace {
+
+// Of today's and of historical releases.
+constexpr std::array<std::string_view, 14> kKnownOrder{
+    "virtual_bus", "sfc_driverlink", "sfc",      "sfc_ef100", "xilinx_efct",   "sfc_mtd",   "sfc_tune",
+    "sfc_aoe",     "sfc_resource",   "sfc_char", "onload",    "onload_cplane", "af_onload", "sfc_affinity"};
+
+// Those that nobody knows come last, by name.
+std::pair<size_t, std::string> rank_of(const VersionModule& module) {
+  const auto* const at = std::find(kKnownOrder.begin(), kKnownOrder.end(), module.file.name);
+  return {static_cast<size_t>(at - kKnownOrder.begin()), module.file.name};
+}
+
+std::set<std::string> names_of(const std::vector<VersionModule>& modules) {
+  std::set<std::string> names;
+  for (const VersionModule& module : modules) names.insert(module.file.name);
+  return names;
+}
+
+}  // namespace
+
+Result<std::vector<VersionModule>> load_order(std::vector<VersionModule> modules) {
+  const std::set<std::string> names = names_of(modules);
+  if (names.size() != modules.size()) {
+    return fail(ErrorCode::BadRequest, "a version has two modules of one name for the same kernel");
+  }
+  std::sort(modules.begin(), modules.end(),
+            [](const VersionModule& a, const VersionModule& b) { return rank_of(a) < rank_of(b); });
+  std::vector<VersionModule> order;
+  std::set<std::string> placed;
+  const auto is_ready = [&names, &placed](const VersionModule& module) {
+    return !placed.contains(module.file.name) &&
+           std::all_of(module.file.depends.begin(), module.file.depends.end(), [&names, &placed](const auto& needed) {
+             return !names.contains(needed) || placed.contains(needed);
+           });
+  };
+  while (order.size() < modules.size()) {
+    const auto next = std::find_if(modules.begin(), modules.end(), is_ready);
+    if (next == modules.end()) {
+      return fail(ErrorCode::BadRequest, "modules of a version need each other in a circle");
+    }
+    placed.insert(next->file.name);
+    order.push_back(*next);
+  }
+  return order;
+}
+
+std::vector<std::string> needed_of_system(const std::vector<VersionModule>& modules) {
+  const std::set<std::string> own = names_of(modules);
+  std::vector<std::string> needed;
+  for (const VersionModule& module : modules) {
+    for (const std::string& name : module.file.depends) {
+      if (own.contains(name) || std::find(needed.begin(), needed.end(), name) != needed.end()) continue;
+      needed.push_back(name);
+    }
+  }
+  return needed;
+}
+
+}  // namespace nrd::onload
