@@ -1,0 +1,57 @@
+#include "hw/onload/sha256.h"
+
+#include <openssl/evp.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <vector>
+
+#include "base/invariant.h"
+
+namespace nrd::onload {
+namespace {
+
+constexpr size_t kBlock = size_t{1} << 16;
+
+}  // namespace
+
+Sha256::Sha256() : context_(::EVP_MD_CTX_new(), &::EVP_MD_CTX_free) {
+  // Fails only without memory or without any provider, and a digest that was not computed must not look like one.
+  INVARIANT(::EVP_DigestInit_ex(context_.get(), ::EVP_sha256(), nullptr) == 1);
+}
+
+void Sha256::add(std::string_view bytes) {
+  INVARIANT(::EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1);
+}
+
+std::string Sha256::take() {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned int size = 0;
+  INVARIANT(::EVP_DigestFinal_ex(context_.get(), digest.data(), &size) == 1 && size == kDigestLength / 2);
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (size_t i = 0; i < size; ++i) {
+    text += kDigits[digest[i] >> 4];
+    text += kDigits[digest[i] & 15];
+  }
+  return text;
+}
+
+Result<std::string> sha256_of(int fd) {
+  Sha256 digest;
+  std::vector<char> block(kBlock);
+  for (off_t at = 0;;) {
+    const ssize_t got = ::pread(fd, block.data(), block.size(), at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      return fail(ErrorCode::Hardware, "a file of Onload cannot be read", std::generic_category().message(errno));
+    }
+    if (got == 0) return digest.take();
+    digest.add({block.data(), static_cast<size_t>(got)});
+    at += got;
+  }
+}
+
+}  // namespace nrd::onload

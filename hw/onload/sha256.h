@@ -1,0 +1,31 @@
+// SHA-256 of files, in hex as sha256sum(1) writes it. Any thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+struct evp_md_ctx_st;  // OpenSSL's EVP_MD_CTX
+
+namespace nrd::onload {
+
+inline constexpr size_t kDigestLength = 64;  // characters
+
+class Sha256 {
+ public:
+  Sha256();
+
+  void add(std::string_view bytes);
+  // Of all that was added; once.
+  std::string take();
+
+ private:
+  std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;
+};
+
+// Of a whole file; its offset is left alone.
+Result<std::string> sha256_of(int fd);
+
+}  // namespace nrd::onload
