@@ -1,0 +1,228 @@
+#include "hw/onload/staging.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "hw/onload/sha256.h"
+
+namespace nrd::onload {
+namespace {
+
+constexpr size_t kBlock = size_t{1} << 16;
+constexpr int kLinkHops = 8;  // liba.so -> liba.so.1 -> liba.so.1.2
+
+Failure not_stored(const std::string& path, int error) {
+  return fail(ErrorCode::Store, "a version of Onload cannot be stored",
+              path + ": " + std::generic_category().message(error));
+}
+
+Failure refused(std::string_view path, const std::string& why) {
+  return fail(ErrorCode::BadRequest, std::string(path) + " " + why);
+}
+
+Result<void> write_all(int fd, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(fd, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return not_stored(path, errno);
+    bytes.remove_prefix(static_cast<size_t>(put));
+  }
+  return {};
+}
+
+}  // namespace
+
+NextBytes bytes_of(int fd) {
+  return [fd](std::span<char> into) -> Result<size_t> {
+    for (;;) {
+      const ssize_t got = ::read(fd, into.data(), into.size());
+      if (got >= 0) return static_cast<size_t>(got);
+      if (errno == EINTR) continue;
+      return fail(ErrorCode::Hardware, "a file cannot be read", std::generic_category().message(errno));
+    }
+  };
+}
+
+Staging::Staging(const TrustedDir& versions, TrustedDir tree, std::string name, const TreeLimits& limits)
+    : versions_(versions), tree_(std::move(tree)), name_(std::move(name)), limits_(limits) {}
+
+Staging::Staging(Staging&& other) noexcept
+    : versions_(other.versions_),
+      tree_(std::move(other.tree_)),
+      name_(std::move(other.name_)),
+      limits_(other.limits_),
+      is_ours_(std::exchange(other.is_ours_, false)),
+      files_(std::move(other.files_)),
+      executables_(std::move(other.executables_)),
+      folders_(std::move(other.folders_)),
+      links_(std::move(other.links_)),
+      bytes_(other.bytes_) {}
+
+Staging::~Staging() {
+  std::error_code ignored;  // what is left is removed at the next attempt
+  if (is_ours_) std::filesystem::remove_all(tree_.path(), ignored);
+}
+
+Result<Staging> Staging::begin(const TrustedDir& versions, const std::string& name, const TreeLimits& limits) {
+  const std::string folder = std::string(kStagingPrefix) + name;
+  std::error_code error;
+  // By its path, which nobody but root can change the meaning of.
+  std::filesystem::remove_all(versions.path() + "/" + folder, error);
+  if (error) return not_stored(versions.path() + "/" + folder, error.value());
+  Result<TrustedDir> tree = versions.make(folder);
+  if (!tree) return Failure(tree.error());
+  return Staging(versions, *std::move(tree), name, limits);
+}
+
+Result<void> Staging::claim(const std::string& path) const {
+  if (files_.contains(path) || folders_.contains(path) || links_.contains(path)) {
+    return refused(path, "is there twice");
+  }
+  if (files_.size() + folders_.size() + links_.size() >= limits_.entries) {
+    return fail(ErrorCode::BadRequest, "a tree has more than " + std::to_string(limits_.entries) + " entries");
+  }
+  return {};
+}
+
+Result<std::optional<TrustedDir>> Staging::make_folders(const std::vector<std::string>& parts, size_t count) {
+  std::optional<TrustedDir> at;
+  std::string path;
+  for (size_t i = 0; i < count; ++i) {
+    path += (i == 0 ? "" : "/") + parts[i];
+    if (!folders_.contains(path)) {
+      if (Result<void> free = claim(path); !free) return Failure(free.error());
+    }
+    Result<TrustedDir> folder = at ? at->make(parts[i]) : tree_.make(parts[i]);
+    if (!folder) return Failure(folder.error());
+    folders_.insert(path);
+    at = *std::move(folder);
+  }
+  return at;
+}
+
+Result<void> Staging::add_folder(std::string_view path) {
+  const Result<std::vector<std::string>> parts = parts_of(path);
+  if (!parts) return Failure(parts.error());
+  const Result<std::optional<TrustedDir>> made = make_folders(*parts, parts->size());
+  if (!made) return Failure(made.error());
+  return {};
+}
+
+Result<void> Staging::add_file(std::string_view path, bool executable, const NextBytes& next) {
+  // A tree that was a version before brings its old manifest, which says nothing about this copy.
+  if (path == kManifestName) return {};
+  const Result<std::vector<std::string>> parts = parts_of(path);
+  if (!parts) return Failure(parts.error());
+  const std::string name(path);
+  if (Result<void> free = claim(name); !free) return free;
+  const Result<std::optional<TrustedDir>> folder = make_folders(*parts, parts->size() - 1);
+  if (!folder) return Failure(folder.error());
+  Result<std::string> digest = write(*folder ? (*folder)->fd() : tree_.fd(), parts->back(), executable, next);
+  if (!digest) return Failure(digest.error());
+  files_.emplace(name, *std::move(digest));
+  if (executable) executables_.insert(name);
+  return {};
+}
+
+Result<std::string> Staging::write(int folder, const std::string& name, bool executable, const NextBytes& next) {
+  const UniqueFd file(::openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.valid()) return not_stored(name, errno);
+  Sha256 digest;
+  std::vector<char> block(kBlock);
+  for (uint64_t size = 0;;) {
+    const Result<size_t> got = next(block);
+    if (!got) return Failure(got.error());
+    if (*got == 0) break;
+    size += *got;
+    bytes_ += *got;
+    if (size > limits_.file) return refused(name, "is larger than " + std::to_string(limits_.file) + " bytes");
+    if (bytes_ > limits_.tree) {
+      return fail(ErrorCode::BadRequest, "a tree is larger than " + std::to_string(limits_.tree) + " bytes");
+    }
+    const std::string_view bytes(block.data(), *got);
+    if (Result<void> wrote = write_all(file.get(), bytes, name); !wrote) return Failure(wrote.error());
+    digest.add(bytes);
+  }
+  if (::fchmod(file.get(), executable ? 0755 : 0644) != 0) return not_stored(name, errno);
+  return digest.take();
+}
+
+Result<void> Staging::add_link(std::string_view path, std::string_view target) {
+  if (path == kManifestName) return {};
+  Result<std::vector<std::string>> at = parts_of(path);
+  if (!at) return Failure(at.error());
+  const std::string name(path);
+  if (Result<void> free = claim(name); !free) return free;
+  at->pop_back();
+  if (target.empty() || target.front() == '/') return refused(path, "is a link that leads out of the tree");
+  // By the names alone: there are no links to folders that could make ".." mean something else.
+  while (!target.empty()) {
+    const std::string_view part = target.substr(0, target.find('/'));
+    target.remove_prefix(std::min(part.size() + 1, target.size()));
+    if (part.empty() || part == ".") continue;
+    if (part != "..") {
+      at->emplace_back(part);
+    } else if (at->empty()) {
+      return refused(path, "is a link that leads out of the tree");
+    } else {
+      at->pop_back();
+    }
+  }
+  std::string resolved;
+  for (const std::string& part : *at) resolved += (resolved.empty() ? "" : "/") + part;
+  links_.emplace(name, resolved);
+  return {};
+}
+
+Result<void> Staging::add_same(std::string_view path, std::string_view existing) {
+  if (path == kManifestName) return {};
+  const std::string from(existing);
+  if (!files_.contains(from)) return refused(path, "is a hard link to what is no file of the tree");
+  const Result<UniqueFd> file = tree_.file(from);
+  if (!file) return Failure(file.error());
+  return add_file(path, executables_.contains(from), bytes_of(file->get()));
+}
+
+Result<void> Staging::complete() {
+  const std::map<std::string, std::string> links = std::exchange(links_, {});
+  for (const auto& [path, first] : links) {
+    std::string target = first;
+    for (int hop = 0; hop < kLinkHops && links.contains(target); ++hop) target = links.at(target);
+    if (!files_.contains(target)) return refused(path, "is a link that leads to no file of the tree");
+    if (Result<void> copied = add_same(path, target); !copied) return copied;
+  }
+  const std::string manifest = render_manifest(files_);
+  std::string_view rest = manifest;
+  const Result<std::string> wrote =
+      write(tree_.fd(), std::string(kManifestName), false, [&rest](std::span<char> into) -> Result<size_t> {
+        const size_t count = std::min(into.size(), rest.size());
+        std::copy_n(rest.begin(), count, into.begin());
+        rest.remove_prefix(count);
+        return count;
+      });
+  if (!wrote) return Failure(wrote.error());
+  return {};
+}
+
+Result<void> Staging::publish() {
+  // All files and folders of the tree at once; the file system reports what it could not write (since Linux 5.8).
+  if (::syncfs(tree_.fd()) != 0) return not_stored(tree_.path(), errno);
+  const std::string folder = std::string(kStagingPrefix) + name_;
+  if (::renameat2(versions_.fd(), folder.c_str(), versions_.fd(), name_.c_str(), RENAME_NOREPLACE) != 0) {
+    if (errno == EEXIST) return fail(ErrorCode::BadRequest, "a version " + name_ + " is there already");
+    return not_stored(tree_.path(), errno);
+  }
+  is_ours_ = false;
+  if (::fsync(versions_.fd()) != 0) return not_stored(versions_.path(), errno);
+  return {};
+}
+
+}  // namespace nrd::onload

@@ -1,0 +1,83 @@
+#include "hw/onload/tar.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <sys/stat.h>
+
+#include <memory>
+
+namespace nrd::onload {
+namespace {
+
+constexpr size_t kBlock = size_t{1} << 16;
+
+using Archive = std::unique_ptr<archive, int (*)(archive*)>;
+
+Failure unreadable(archive* archive) {
+  const char* const why = ::archive_error_string(archive);
+  return fail(ErrorCode::BadRequest, "a tar archive cannot be read: it is damaged, cut off or something else",
+              why != nullptr ? why : "");
+}
+
+// Null: no memory, or a library that would run programs to decompress.
+Archive reader() {
+  Archive archive(::archive_read_new(), &::archive_read_free);
+  if (!archive) return archive;
+  for (const auto support :
+       {&::archive_read_support_format_tar, &::archive_read_support_filter_gzip, &::archive_read_support_filter_bzip2,
+        &::archive_read_support_filter_xz, &::archive_read_support_filter_zstd}) {
+    if (support(archive.get()) != ARCHIVE_OK) return {nullptr, &::archive_read_free};
+  }
+  return archive;
+}
+
+// "./usr/bin/" is usr/bin; the folder itself is empty. Nothing else is mended.
+std::string_view plain(std::string_view path) {
+  while (path.starts_with("./")) path.remove_prefix(2);
+  if (path.ends_with('/') && path != "/") path.remove_suffix(1);
+  return path == "." ? "" : path;
+}
+
+Result<void> add(archive* archive, archive_entry* entry, Staging& into) {
+  const char* const raw = ::archive_entry_pathname(entry);
+  if (raw == nullptr) return fail(ErrorCode::BadRequest, "a tar archive has a name that is no text");
+  const std::string_view path = plain(raw);
+  if (const char* const existing = ::archive_entry_hardlink(entry); existing != nullptr) {
+    return into.add_same(path, plain(existing));
+  }
+  switch (::archive_entry_filetype(entry)) {
+    case AE_IFDIR:
+      if (path.empty()) return {};
+      return into.add_folder(path);
+    case AE_IFREG:
+      return into.add_file(path, (::archive_entry_perm(entry) & S_IXUSR) != 0,
+                           [archive](std::span<char> bytes) -> Result<size_t> {
+                             const la_ssize_t got = ::archive_read_data(archive, bytes.data(), bytes.size());
+                             if (got < 0) return unreadable(archive);
+                             return static_cast<size_t>(got);
+                           });
+    case AE_IFLNK: {
+      const char* const target = ::archive_entry_symlink(entry);
+      return into.add_link(path, target != nullptr ? target : "");
+    }
+    default: return fail(ErrorCode::BadRequest, std::string(path) + " is neither a file nor a folder nor a link");
+  }
+}
+
+}  // namespace
+
+Result<void> unpack_tar(int file, Staging& into) {
+  const Archive archive = reader();
+  if (!archive) return fail(ErrorCode::Internal, "tar archives cannot be read here", "libarchive lacks a filter");
+  if (::archive_read_open_fd(archive.get(), file, kBlock) != ARCHIVE_OK) return unreadable(archive.get());
+  for (;;) {
+    archive_entry* entry = nullptr;
+    const int got = ::archive_read_next_header(archive.get(), &entry);
+    if (got == ARCHIVE_EOF) return {};
+    // A warning too: what is not wholly understood is not taken.
+    if (got != ARCHIVE_OK) return unreadable(archive.get());
+    if (Result<void> added = add(archive.get(), entry, into); !added) return added;
+  }
+}
+
+}  // namespace nrd::onload

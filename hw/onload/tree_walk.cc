@@ -1,0 +1,71 @@
+#include "hw/onload/tree_walk.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <system_error>
+
+namespace nrd::onload {
+namespace {
+
+Failure failed(const std::string& path, int error) {
+  return fail(ErrorCode::Hardware, "a folder of Onload cannot be read",
+              path + ": " + std::generic_category().message(error));
+}
+
+Result<TreeEntry> look_at(const TrustedDir& folder, const std::string& name, std::string path) {
+  struct stat what = {};
+  if (::fstatat(folder.fd(), name.c_str(), &what, AT_SYMLINK_NOFOLLOW) != 0) return failed(path, errno);
+  TreeEntry entry{.path = std::move(path), .executable = S_ISREG(what.st_mode) && (what.st_mode & S_IXUSR) != 0};
+  if (S_ISREG(what.st_mode)) return entry;
+  if (S_ISDIR(what.st_mode)) {
+    entry.kind = TreeEntry::Kind::Folder;
+    return entry;
+  }
+  if (!S_ISLNK(what.st_mode)) {
+    return fail(ErrorCode::BadRequest, entry.path + " is neither a file nor a folder nor a link");
+  }
+  std::array<char, PATH_MAX> target;
+  const ssize_t size = ::readlinkat(folder.fd(), name.c_str(), target.data(), target.size());
+  if (size < 0) return failed(entry.path, errno);
+  entry.kind = TreeEntry::Kind::Link;
+  entry.target.assign(target.data(), static_cast<size_t>(size));
+  return entry;
+}
+
+// What is in one folder; `prefix` is its path with a "/" at its end, or empty.
+Result<void> list_folder(const TrustedDir& folder, const std::string& prefix, std::vector<TreeEntry>& entries) {
+  const Result<std::vector<std::string>> names = folder.names(kTreeLimit);
+  if (!names) return Failure(names.error());
+  for (const std::string& name : *names) {
+    if (entries.size() == kTreeLimit) {
+      return fail(ErrorCode::BadRequest, "a tree has more than " + std::to_string(kTreeLimit) + " entries");
+    }
+    Result<TreeEntry> entry = look_at(folder, name, prefix + name);
+    if (!entry) return Failure(entry.error());
+    entries.push_back(*std::move(entry));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<TreeEntry>> list_tree(const TrustedDir& top) {
+  std::vector<TreeEntry> entries;
+  if (Result<void> listed = list_folder(top, "", entries); !listed) return Failure(listed.error());
+  // No recursion: folders that were found are looked into in turn. What is too deep, parts_of() refuses.
+  for (size_t next = 0; next < entries.size(); ++next) {
+    if (entries[next].kind != TreeEntry::Kind::Folder) continue;
+    const std::string path = entries[next].path;
+    const Result<TrustedDir> folder = top.dir(path);
+    if (!folder) return fail(folder.error().code, path + ": " + folder.error().message, folder.error().detail);
+    if (Result<void> listed = list_folder(*folder, path + "/", entries); !listed) return Failure(listed.error());
+  }
+  return entries;
+}
+
+}  // namespace nrd::onload
