@@ -1,0 +1,316 @@
+#include "hw/onload/versions.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "base/file.h"
+#include "hw/onload/manifest.h"
+#include "hw/onload/sha256.h"
+#include "hw/onload/staging.h"
+#include "hw/onload/tar.h"
+#include "hw/onload/tree_walk.h"
+
+namespace nrd::onload {
+namespace {
+
+constexpr std::string_view kVersions = "versions";
+constexpr const char* kCurrent = "current";
+constexpr const char* kNextCurrent = ".current-next";
+constexpr std::string_view kRemovedPrefix = ".remove-";
+constexpr std::string_view kModules = "lib/modules";
+constexpr size_t kManifestLimit = size_t{8} << 20;
+constexpr size_t kNameLimit = 64;
+
+// Debian's multiarch folder before the one of RPMs; a tree has one of them.
+constexpr std::array<std::string_view, 2> kLibraries{"usr/lib/x86_64-linux-gnu/libonload.so", "usr/lib64/libonload.so"};
+constexpr std::string_view kControlPlane = "sbin/onload_cp_server";
+constexpr std::string_view kProfiles = "usr/libexec/onload/profiles";
+
+Failure not_changed(const std::string& path, int error) {
+  return fail(ErrorCode::Store, "the versions of Onload cannot be changed",
+              path + ": " + std::generic_category().message(error));
+}
+
+Result<void> check_name(const std::string& name) {
+  if (is_version_name(name)) return {};
+  return fail(ErrorCode::BadRequest,
+              "the name of a version is 1 to 64 letters, digits and . _ + -, without a dot at the beginning");
+}
+
+Failure no_version(const std::string& name) { return fail(ErrorCode::NotFound, "there is no version " + name); }
+
+Result<std::map<std::string, std::vector<VersionModule>>> read_modules(const TrustedDir& tree,
+                                                                       const std::vector<TreeEntry>& entries) {
+  std::map<std::string, std::vector<VersionModule>> kernels;
+  for (const TreeEntry& entry : entries) {
+    const std::string_view path = entry.path;
+    if (entry.kind != TreeEntry::Kind::File || !path.starts_with(kModules)) continue;
+    const std::string_view name = path.substr(path.rfind('/') + 1);
+    if (name.find(".ko.") != std::string_view::npos) {
+      return fail(ErrorCode::BadRequest, entry.path + " is compressed: unpack the modules first");
+    }
+    if (!name.ends_with(".ko")) continue;
+    const Result<UniqueFd> file = tree.file(entry.path);
+    if (!file) return Failure(file.error());
+    Result<ModuleFile> module = read_module_file(file->get());
+    if (!module) return fail(module.error().code, entry.path + ": " + module.error().message, module.error().detail);
+    const std::string kernel = kernel_of(*module);
+    if (!path.starts_with(std::string(kModules) + "/" + kernel + "/")) {
+      return fail(ErrorCode::BadRequest,
+                  entry.path + " is for the kernel " + kernel + " and does not lie in its folder");
+    }
+    kernels[kernel].push_back({entry.path, *std::move(module)});
+  }
+  for (auto& [kernel, modules] : kernels) {
+    Result<std::vector<VersionModule>> order = load_order(std::move(modules));
+    if (!order) return Failure(order.error());
+    modules = *std::move(order);
+  }
+  return kernels;
+}
+
+Result<Version> read_tree(const TrustedDir& tree, const std::string& name) {
+  const Result<std::vector<TreeEntry>> entries = list_tree(tree);
+  if (!entries) return Failure(entries.error());
+  Result<std::map<std::string, std::vector<VersionModule>>> kernels = read_modules(tree, *entries);
+  if (!kernels) return Failure(kernels.error());
+  Version version{.name = name, .kernels = *std::move(kernels)};
+  for (const TreeEntry& entry : *entries) {
+    const bool is_file = entry.kind == TreeEntry::Kind::File;
+    const bool is_library = std::find(kLibraries.begin(), kLibraries.end(), entry.path) != kLibraries.end();
+    if (is_file && entry.path == kControlPlane) version.control_plane = entry.path;
+    if (is_file && is_library && version.library.empty()) version.library = entry.path;
+    if (entry.kind == TreeEntry::Kind::Folder && entry.path == kProfiles) version.profiles = entry.path;
+  }
+  return version;
+}
+
+Result<void> copy_folder(const TrustedDir& source, Staging& into) {
+  const Result<std::vector<TreeEntry>> entries = list_tree(source);
+  if (!entries) return Failure(entries.error());
+  for (const TreeEntry& entry : *entries) {
+    Result<void> added;
+    switch (entry.kind) {
+      case TreeEntry::Kind::Folder: added = into.add_folder(entry.path); break;
+      case TreeEntry::Kind::Link: added = into.add_link(entry.path, entry.target); break;
+      case TreeEntry::Kind::File: {
+        const Result<UniqueFd> file = source.file(entry.path);
+        if (!file) return fail(file.error().code, entry.path + ": " + file.error().message, file.error().detail);
+        added = into.add_file(entry.path, entry.executable, bytes_of(file->get()));
+        break;
+      }
+    }
+    if (!added) return added;
+  }
+  return {};
+}
+
+// A folder, or else a tar archive. Which of them is asked by path and trusted no further than to take one of two ways.
+Result<void> copy_source(const Trust& trust, const std::string& source, Staging& into) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory((trust.root == "/" ? "" : trust.root) + source, ignored)) {
+    const Result<TrustedDir> folder = TrustedDir::open(trust, source);
+    return folder ? copy_folder(*folder, into) : Failure(folder.error());
+  }
+  const Result<UniqueFd> archive = open_trusted_file(trust, source);
+  return archive ? unpack_tar(archive->get(), into) : Failure(archive.error());
+}
+
+Result<Manifest> read_manifest(const TrustedDir& tree) {
+  const Result<UniqueFd> file = tree.file(kManifestName);
+  if (!file) return Failure(file.error());
+  const Result<std::optional<std::string>> text =
+      read_file("/proc/self/fd/" + std::to_string(file->get()), kManifestLimit);
+  if (!text) return Failure(text.error());
+  return parse_manifest(text->value_or(""));
+}
+
+// Empty: the file has the hash.
+std::string difference(const TrustedDir& tree, const std::string& path, const std::string& digest) {
+  const Result<UniqueFd> file = tree.file(path);
+  if (!file && file.error().code == ErrorCode::NotFound) return path + " is missing";
+  if (!file) return path + ": " + file.error().message;
+  const Result<std::string> found = sha256_of(file->get());
+  if (!found) return path + ": " + found.error().message;
+  return *found == digest ? "" : path + " was changed";
+}
+
+}  // namespace
+
+bool is_version_name(std::string_view name) {
+  constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-";
+  return !name.empty() && name.size() <= kNameLimit && name.front() != '.' &&
+         name.find_first_not_of(kAllowed) == std::string_view::npos;
+}
+
+Result<TrustedDir> Versions::folder() const { return TrustedDir::open(trust_, folder_ + "/" + std::string(kVersions)); }
+
+Result<TrustedDir> Versions::make_folder() const {
+  Result<TrustedDir> at = TrustedDir::open(trust_, "/");
+  const Result<std::vector<std::string>> parts =
+      parts_of((folder_.starts_with('/') ? folder_.substr(1) : folder_) + "/" + std::string(kVersions));
+  if (!parts) return Failure(parts.error());
+  for (size_t i = 0; at && i < parts->size(); ++i) at = at->make((*parts)[i]);
+  return at;
+}
+
+Result<TrustedDir> Versions::tree(const std::string& name) const {
+  if (Result<void> named = check_name(name); !named) return Failure(named.error());
+  const Result<TrustedDir> versions = folder();
+  Result<TrustedDir> tree = versions ? versions->dir(name) : Failure(versions.error());
+  if (!tree && tree.error().code == ErrorCode::NotFound) return no_version(name);
+  return tree;
+}
+
+Result<std::vector<std::string>> Versions::names() const {
+  const Result<TrustedDir> versions = folder();
+  if (!versions && versions.error().code == ErrorCode::NotFound) return std::vector<std::string>{};
+  if (!versions) return Failure(versions.error());
+  Result<std::vector<std::string>> names = versions->names(2 * kVersionLimit);
+  if (names) std::erase_if(*names, [](const std::string& name) { return !is_version_name(name); });
+  return names;
+}
+
+Result<Version> Versions::read(const std::string& name) const {
+  const Result<TrustedDir> found = tree(name);
+  if (!found) return Failure(found.error());
+  return read_tree(*found, name);
+}
+
+Result<Version> Versions::import(const std::string& name, const std::string& source) const {
+  if (Result<void> named = check_name(name); !named) return Failure(named.error());
+  const Result<std::vector<std::string>> there = names();
+  if (!there) return Failure(there.error());
+  if (std::find(there->begin(), there->end(), name) != there->end()) {
+    return fail(ErrorCode::BadRequest, "a version " + name + " is there already");
+  }
+  if (there->size() >= kVersionLimit) {
+    return fail(ErrorCode::BadRequest, "there are " + std::to_string(kVersionLimit) + " versions: remove one first");
+  }
+  const Result<TrustedDir> versions = make_folder();
+  if (!versions) return Failure(versions.error());
+  Result<Staging> staging = Staging::begin(*versions, name);
+  if (!staging) return Failure(staging.error());
+  if (Result<void> copied = copy_source(trust_, source, *staging); !copied) return Failure(copied.error());
+  if (Result<void> completed = staging->complete(); !completed) return Failure(completed.error());
+  Result<Version> version = read_tree(staging->tree(), name);
+  if (!version) return version;
+  if (version->kernels.empty()) {
+    return fail(ErrorCode::BadRequest, "there are no modules in lib/modules/*/ of the tree");
+  }
+  if (Result<void> published = staging->publish(); !published) return Failure(published.error());
+  return version;
+}
+
+Result<std::vector<std::string>> Versions::verify(const std::string& name) const {
+  const Result<TrustedDir> found = tree(name);
+  if (!found) return Failure(found.error());
+  const Result<Manifest> manifest = read_manifest(*found);
+  if (!manifest) return Failure(manifest.error());
+  const Result<std::vector<TreeEntry>> entries = list_tree(*found);
+  if (!entries) return Failure(entries.error());
+  std::vector<std::string> differences;
+  for (const TreeEntry& entry : *entries) {
+    if (entry.kind == TreeEntry::Kind::Folder || entry.path == kManifestName) continue;
+    if (!manifest->contains(entry.path)) differences.push_back(entry.path + " was added");
+  }
+  for (const auto& [path, digest] : *manifest) {
+    if (differences.size() >= kDifferenceLimit) break;
+    if (std::string what = difference(*found, path, digest); !what.empty()) differences.push_back(std::move(what));
+  }
+  differences.resize(std::min(differences.size(), kDifferenceLimit));
+  return differences;
+}
+
+Result<UniqueFd> Versions::open(const std::string& name, const std::string& path) const {
+  const Result<TrustedDir> found = tree(name);
+  if (!found) return Failure(found.error());
+  const Result<Manifest> manifest = read_manifest(*found);
+  if (!manifest) return Failure(manifest.error());
+  const auto digest = manifest->find(path);
+  if (digest == manifest->end()) return fail(ErrorCode::NotFound, "version " + name + " has no file " + path);
+  Result<UniqueFd> file = found->file(path);
+  if (!file) return file;
+  const Result<std::string> hash = sha256_of(file->get());
+  if (!hash) return Failure(hash.error());
+  if (*hash != digest->second) {
+    return fail(ErrorCode::Store, path + " of version " + name + " was changed since it was imported");
+  }
+  return file;
+}
+
+Result<void> Versions::remove(const std::string& name) const {
+  const Result<TrustedDir> found = tree(name);
+  if (!found) return Failure(found.error());
+  const Result<std::optional<std::string>> selected = current();
+  if (!selected) return Failure(selected.error());
+  if (*selected == name) return fail(ErrorCode::BadRequest, "version " + name + " is the current one");
+  const Result<TrustedDir> versions = folder();
+  if (!versions) return Failure(versions.error());
+  // First under a name that no version has: half a tree is never taken for a version.
+  const std::string doomed = std::string(kRemovedPrefix) + name;
+  std::error_code error;
+  std::filesystem::remove_all(versions->path() + "/" + doomed, error);
+  if (error) return not_changed(versions->path() + "/" + doomed, error.value());
+  if (::renameat(versions->fd(), name.c_str(), versions->fd(), doomed.c_str()) != 0) {
+    return not_changed(found->path(), errno);
+  }
+  if (::fsync(versions->fd()) != 0) return not_changed(versions->path(), errno);
+  std::filesystem::remove_all(versions->path() + "/" + doomed, error);  // what is left, sweep() takes
+  return {};
+}
+
+Result<std::optional<std::string>> Versions::current() const {
+  const Result<TrustedDir> home = TrustedDir::open(trust_, folder_);
+  if (!home && home.error().code == ErrorCode::NotFound) return std::nullopt;
+  if (!home) return Failure(home.error());
+  std::array<char, PATH_MAX> target;
+  const ssize_t size = ::readlinkat(home->fd(), kCurrent, target.data(), target.size());
+  if (size < 0 && errno == ENOENT) return std::nullopt;
+  const std::string_view text(target.data(), size < 0 ? 0 : static_cast<size_t>(size));
+  const std::string prefix = std::string(kVersions) + "/";
+  if (!text.starts_with(prefix) || !is_version_name(text.substr(prefix.size()))) {
+    return fail(ErrorCode::Store, "\"current\" does not lead to a version", home->path() + "/" + kCurrent);
+  }
+  return std::string(text.substr(prefix.size()));
+}
+
+Result<void> Versions::select(const std::string& name) const {
+  const Result<TrustedDir> found = tree(name);
+  if (!found) return Failure(found.error());
+  const Result<TrustedDir> home = TrustedDir::open(trust_, folder_);
+  if (!home) return Failure(home.error());
+  const std::string target = std::string(kVersions) + "/" + name;
+  const std::string path = home->path() + "/" + kCurrent;
+  if (::unlinkat(home->fd(), kNextCurrent, 0) != 0 && errno != ENOENT) return not_changed(path, errno);
+  if (::symlinkat(target.c_str(), home->fd(), kNextCurrent) != 0) return not_changed(path, errno);
+  if (::renameat(home->fd(), kNextCurrent, home->fd(), kCurrent) != 0) return not_changed(path, errno);
+  if (::fsync(home->fd()) != 0) return not_changed(path, errno);
+  return {};
+}
+
+Result<void> Versions::sweep() const {
+  const Result<TrustedDir> versions = folder();
+  if (!versions && versions.error().code == ErrorCode::NotFound) return {};
+  if (!versions) return Failure(versions.error());
+  const Result<std::vector<std::string>> names = versions->names(kTreeLimit);
+  if (!names) return Failure(names.error());
+  for (const std::string& name : *names) {
+    if (!name.starts_with(kStagingPrefix) && !name.starts_with(kRemovedPrefix)) continue;
+    std::error_code error;
+    std::filesystem::remove_all(versions->path() + "/" + name, error);
+    if (error) return not_changed(versions->path() + "/" + name, error.value());
+  }
+  return {};
+}
+
+}  // namespace nrd::onload
