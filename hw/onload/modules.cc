@@ -111,7 +111,7 @@ int run_nothing(kmod_module* /*module*/, const char* /*command*/, void* /*data*/
 
 }  // namespace
 
-tl::expected<std::string, LoadFailure> parameter_line(const ModuleFile& module, const Parameters& parameters) {
+tl::expected<std::string, LoadFailure> parameter_line(const ModuleFile& module, const ParameterValues& parameters) {
   if (parameters.size() > kParameterLimit) {
     return tl::unexpected(refused(module.name, Cause::BadParameter, "more than 256 parameters"));
   }
@@ -128,7 +128,7 @@ tl::expected<std::string, LoadFailure> parameter_line(const ModuleFile& module, 
   return line;
 }
 
-LoadResult insert_module(int file, const ModuleFile& module, const Parameters& parameters) {
+LoadResult insert_module(int file, const ModuleFile& module, const ParameterValues& parameters) {
   const tl::expected<std::string, LoadFailure> line = parameter_line(module, parameters);
   if (!line) return tl::unexpected(line.error());
   Attempt attempt(module.name);

@@ -23,14 +23,14 @@
 
 namespace nrd::onload {
 
-using Parameters = std::map<std::string, std::string>;
+using ParameterValues = std::map<std::string, std::string>;
 
 // As the kernel takes them: `cplane_server_params="-K -s" phys_mode_gid=0`. Refused: a parameter that the module does
 // not have, a value that cannot be written so (control characters, quotation marks, 1024 bytes and more).
-tl::expected<std::string, LoadFailure> parameter_line(const ModuleFile& module, const Parameters& parameters);
+tl::expected<std::string, LoadFailure> parameter_line(const ModuleFile& module, const ParameterValues& parameters);
 
 // From the file that `module` was read from.
-LoadResult insert_module(int file, const ModuleFile& module, const Parameters& parameters);
+LoadResult insert_module(int file, const ModuleFile& module, const ParameterValues& parameters);
 LoadResult remove_module(const std::string& name);
 
 // The modules of the node itself, as modprobe sees them.
