@@ -144,6 +144,14 @@ class Machine:
         """One write(2). Raises the OSError that the machine's kernel gave."""
         self.ask("write", path=path, content=content)
 
+    def insert(self, path, parameters=""):
+        """Loads one module, as insmod does. Raises the OSError that the machine's kernel gave."""
+        self.ask("insert", answer_in=60, path=path, parameters=parameters)
+
+    def remove(self, name):
+        """Unloads one module if nobody uses it. Raises the OSError that the machine's kernel gave, EAGAIN if one does."""
+        self.ask("remove", answer_in=60, name=name)
+
     def wait_until(self, condition, timeout=20, what="the condition"):
         """Asks until the condition holds; what it gave is returned."""
         deadline = time.monotonic() + timeout
