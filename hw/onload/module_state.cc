@@ -12,6 +12,7 @@
 #include "base/ascii.h"
 #include "base/file.h"
 #include "hw/onload/kernel_file.h"
+#include "hw/onload/parameter_text.h"
 
 namespace nrd::onload {
 namespace {
@@ -113,18 +114,6 @@ Result<std::map<std::string, Parameter>> read_parameters(const std::string& dire
   return parameters;
 }
 
-std::optional<bool> parse_truth(std::string_view text) {
-  const std::string word = lower_case(text);
-  if (word == "y" || word == "yes" || word == "1" || word == "on") return true;
-  if (word == "n" || word == "no" || word == "0" || word == "off") return false;
-  return std::nullopt;
-}
-
-std::optional<int64_t> parse_any_base(std::string_view text) {
-  if (text.starts_with("0x") || text.starts_with("0X")) return parse_number<int64_t>(text.substr(2), 16);
-  return parse_number<int64_t>(text);
-}
-
 }  // namespace
 
 bool is_onload_module(std::string_view name) {
@@ -149,13 +138,6 @@ std::optional<std::string> parse_build_id(std::string_view notes) {
     notes.remove_prefix(std::min(notes.size(), name_end + padded(header.id_size)));
   }
   return std::nullopt;
-}
-
-bool says_same(std::string_view wanted, std::string_view shown) {
-  if (wanted == shown) return true;
-  if (shown == "Y" || shown == "N") return parse_truth(wanted) == (shown == "Y");
-  const std::optional<int64_t> number = parse_any_base(wanted);
-  return number && number == parse_any_base(shown);
 }
 
 Result<std::optional<Module>> read_module(const std::string& root, const std::string& name) {

@@ -26,9 +26,6 @@ std::optional<std::string> parse_build_id(std::string_view notes);
 // nullopt: it is not there.
 Result<std::optional<Module>> read_module(const std::string& root, const std::string& name);
 
-// The kernel says a value in its own words: "1" becomes "Y", "0x10" becomes "16".
-bool says_same(std::string_view wanted, std::string_view shown);
-
 // Sets a parameter of a loaded module and reads it back. NotFound without such a module or parameter, Unsupported if it
 // can be set only when the module is loaded, BadRequest if the value is none.
 Result<void> write_parameter(const std::string& root, const std::string& module, const std::string& parameter,

@@ -1,4 +1,5 @@
 #include "hw/onload/module_state.h"
+#include "hw/onload/parameter_text.h"
 
 #include <doctest/doctest.h>
 

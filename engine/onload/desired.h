@@ -1,0 +1,114 @@
+// What somebody wants Onload to be on this node, and what became of it.
+//
+// Each accepted wish is a generation with a number. The way from one to the next is an operation: stages, each stored
+// before it acts, so that a daemon that dies in the middle knows at its next start what it was about. What it finds on
+// the node then is what counts; the record only says where to go.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nrd::onload {
+
+using Time = std::chrono::sys_time<std::chrono::milliseconds>;  // UTC
+
+// Module -> name -> value, as the kernel takes them.
+using Parameters = std::map<std::string, std::map<std::string, std::string>>;
+
+enum class State {
+  Unmanaged,  // nrd looks and leaves alone
+  Unloaded,
+  Loaded,
+};
+
+// Whether the network driver comes and goes with Onload. It carries the interfaces, so it is left alone unless asked.
+enum class Sfc { External, Managed };
+
+// What happens to those who use Onload when its modules must go.
+enum class UsersPolicy {
+  Fail,
+  Wait,  // until they end
+  Term,  // SIGTERM when waiting was not enough
+  Kill,  // SIGKILL after that
+};
+
+enum class OnFailure {
+  Rollback,  // to the last generation that was verified
+  Stop,
+};
+
+struct Desired {
+  State state = State::Unmanaged;
+  std::string version;  // name of an installed version; of State::Loaded only
+  Sfc sfc = Sfc::External;
+  Parameters parameters;
+  std::vector<std::string> control_plane = {"-K"};  // what the control plane server is started with
+  UsersPolicy users = UsersPolicy::Fail;
+  std::chrono::seconds drain{30};  // how long users may take to end
+  OnFailure on_failure = OnFailure::Rollback;
+  friend bool operator==(const Desired&, const Desired&) = default;
+};
+
+enum class Verdict { Pending, Verified, Failed };
+
+struct Generation {
+  uint64_t number = 0;
+  Desired desired;
+  Time created;
+  Verdict verdict = Verdict::Pending;
+  std::optional<Time> verified;
+  friend bool operator==(const Generation&, const Generation&) = default;
+};
+
+enum class Act {
+  CloseDoor,  // nobody new may open the devices
+  EndUsers,   // as the policy says
+  StopControlPlane,
+  Remove,        // subject: module
+  Switch,        // subject: version whose files are the current ones
+  Insert,        // subject: module
+  SetParameter,  // subject: module.parameter
+  Verify,
+  OpenDoor,
+};
+
+enum class Progress { Running, Done, Failed, Interrupted };
+
+struct Step {
+  Act act = Act::Verify;
+  std::string subject;
+  Progress progress = Progress::Running;
+  Time started;
+  std::optional<Time> finished;
+  std::string cause;                // of a failure: "syscall_table", "in_use" ...; empty otherwise
+  std::string message;              // of a failure, for people
+  std::vector<std::string> kernel;  // what the kernel logged meanwhile, of Onload's
+  friend bool operator==(const Step&, const Step&) = default;
+};
+
+enum class Outcome { Running, Succeeded, RolledBack, Failed };
+
+struct Operation {
+  uint64_t id = 0;
+  uint64_t generation = 0;           // where it goes
+  std::optional<uint64_t> fallback;  // where it goes since that failed; 0: to what was there before nrd
+  Outcome outcome = Outcome::Running;
+  Time started;
+  std::optional<Time> finished;
+  std::string cause;  // of the first failure
+  std::string message;
+  std::vector<Step> steps;
+  friend bool operator==(const Operation&, const Operation&) = default;
+};
+
+struct Freeze {
+  bool frozen = false;
+  std::string reason;
+  friend bool operator==(const Freeze&, const Freeze&) = default;
+};
+
+}  // namespace nrd::onload

@@ -1,0 +1,50 @@
+// Onload on the node as the journey acts on it. daemon/onload_node.cc joins the rooms of hw/onload behind it; tests
+// have a fake one. Called by the journey's thread only.
+//
+// Each act is whole or says why not, in words for the client (Error::message) and the journal (Error::detail); the
+// cause is a closed word for programs.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/onload/target.h"
+
+namespace nrd::onload {
+
+// Why an act failed, and what the kernel logged meanwhile.
+struct Trouble {
+  std::string cause;  // "in_use", "syscall_table", "unknown_symbol", "signature" ...; see docs/onload.md
+  std::string message;
+  std::string detail;
+  std::vector<std::string> kernel;
+};
+using Acted = tl::expected<void, Trouble>;
+
+class Node {
+ public:
+  virtual ~Node() = default;
+
+  virtual Result<Seen> observe() = 0;
+  // One walk over all processes: slow.
+  virtual InUse find_users() = 0;
+  // Where `desired` leads here: the version's modules for the running kernel. Refused if that version is not installed,
+  // not whole, or not for this kernel.
+  virtual Result<Target> target_of(const Desired& desired) = 0;
+
+  virtual Acted close_door() = 0;
+  virtual Acted open_door() = 0;
+  enum class Force { Term, Kill };
+  virtual Acted end_user(const ProcessId& process, Force force) = 0;
+  virtual Acted stop_control_plane() = 0;
+  virtual Acted remove(const std::string& module) = 0;  // cause "in_use": somebody came in between
+  virtual Acted switch_to(const std::string& version) = 0;
+  virtual Acted insert(const std::string& version, const TargetModule& module) = 0;
+  virtual Acted set_parameter(const std::string& module, const std::string& parameter, const std::string& value) = 0;
+  virtual Acted verify(const Target& target) = 0;
+};
+
+}  // namespace nrd::onload

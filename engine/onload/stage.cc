@@ -1,0 +1,91 @@
+#include "engine/onload/stage.h"
+
+#include <algorithm>
+#include <array>
+
+#include "hw/onload/parameter_text.h"
+
+namespace nrd::onload {
+namespace {
+
+// From the top. Those of releases long gone are among them, because a node may still run one.
+constexpr std::array kFromTheTop = {"onload",       "af_onload", "onload_cplane",  "sfc_char",    "sfc_resource",
+                                    "sfc_affinity", "sfc_tune",  "sfc_aoe",        "sfc_control", "sfc_mtd",
+                                    "sfc_ef100",    "sfc",       "sfc_driverlink", "virtual_bus"};
+
+// sfc and what lies beneath it carry the interfaces.
+bool is_of_driver(const std::string& module) {
+  return module == "sfc" || module == "sfc_driverlink" || module == "virtual_bus";
+}
+
+const TargetModule* find(const Target& target, const std::string& module) {
+  const auto found = std::ranges::find(target.modules, module, &TargetModule::name);
+  return found == target.modules.end() ? nullptr : &*found;
+}
+
+// Not nullptr: a parameter that is wrong. Writable ones can be set while the module is loaded.
+const std::string* wrong_parameter(const TargetModule& wanted, const Module& loaded, bool writable) {
+  for (const auto& [name, value] : wanted.parameters) {
+    const auto shown = loaded.parameters.find(name);
+    if (shown == loaded.parameters.end() || shown->second.writable != writable || !shown->second.value) continue;
+    if (!says_same(value, *shown->second.value)) return &name;
+  }
+  return nullptr;
+}
+
+// What is loaded cannot stay.
+bool is_wrong(const Target& target, const Module& loaded) {
+  if (is_of_driver(loaded.name) && target.sfc == Sfc::External) return false;
+  const TargetModule* wanted = find(target, loaded.name);
+  if (wanted == nullptr) return true;
+  return wanted->build_id != loaded.build_id || wrong_parameter(*wanted, loaded, false) != nullptr;
+}
+
+std::optional<Stage> next_removal(const Target& target, const Seen& seen, const Memory& memory) {
+  const std::vector<std::string> modules = removals(target, seen);
+  if (modules.empty()) return std::nullopt;
+  if (!memory.door_closed) return Stage{Act::CloseDoor, {}, {}};
+  if (!memory.users_ended) return Stage{Act::EndUsers, {}, {}};
+  if (!seen.servers.empty()) return Stage{Act::StopControlPlane, {}, {}};
+  return Stage{Act::Remove, modules.front(), {}};
+}
+
+std::optional<Stage> next_insertion(const Target& target, const Seen& seen) {
+  if (seen.current != target.version) return Stage{Act::Switch, target.version, {}};
+  for (const TargetModule& module : target.modules) {
+    if (!seen.modules.contains(module.name)) return Stage{Act::Insert, module.name, {}};
+  }
+  for (const TargetModule& module : target.modules) {
+    const std::string* name = wrong_parameter(module, seen.modules.at(module.name), true);
+    if (name != nullptr) return Stage{Act::SetParameter, module.name + "." + *name, module.parameters.at(*name)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> removals(const Target& target, const Seen& seen) {
+  if (target.state == State::Unmanaged) return {};
+  std::vector<std::string> modules;
+  size_t needed = 0;  // so many of them, counted from the top
+  for (const char* name : kFromTheTop) {
+    const auto loaded = seen.modules.find(name);
+    if (loaded == seen.modules.end()) continue;
+    modules.emplace_back(name);
+    if (is_wrong(target, loaded->second)) needed = modules.size();
+  }
+  modules.resize(needed);
+  return modules;
+}
+
+std::optional<Stage> next_stage(const Target& target, const Seen& seen, const Memory& memory) {
+  if (target.state == State::Unmanaged) return std::nullopt;
+  if (const auto removal = next_removal(target, seen, memory)) return removal;
+  if (target.state == State::Loaded) {
+    if (const auto insertion = next_insertion(target, seen)) return insertion;
+    if (!memory.verified) return Stage{Act::Verify, {}, {}};
+  }
+  return memory.door_closed ? std::optional(Stage{Act::OpenDoor, {}, {}}) : std::nullopt;
+}
+
+}  // namespace nrd::onload

@@ -1,0 +1,39 @@
+// The next stage of a journey, from what is there and where it goes. Pure, and without memory: after a crash, a reboot
+// or somebody's rmmod the same question gets the right answer, and a rollback is a journey to another target.
+//
+//   something must be removed    close the door, end users, stop the control plane, remove from the top
+//   nothing more to remove       switch the files, insert from the bottom, set parameters, verify, open the door
+//
+// The top is `onload`, below it sfc_char, sfc_resource and, if it is managed, sfc. What lies below a module that must
+// go must not be touched before that: sfc would let itself be removed under a loaded onload, and take the interfaces
+// along.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "engine/onload/target.h"
+
+namespace nrd::onload {
+
+struct Stage {
+  Act act = Act::Verify;
+  std::string subject;  // as in Step
+  std::string value;    // of SetParameter
+  friend bool operator==(const Stage&, const Stage&) = default;
+};
+
+// What this journey has done and what cannot be seen on the node.
+struct Memory {
+  bool users_ended = false;  // since the door was closed
+  bool verified = false;     // since the last change
+  bool door_closed = false;
+};
+
+// nullopt: arrived.
+std::optional<Stage> next_stage(const Target& target, const Seen& seen, const Memory& memory);
+
+// Modules that must be removed to get there, in the order of removal.
+std::vector<std::string> removals(const Target& target, const Seen& seen);
+
+}  // namespace nrd::onload

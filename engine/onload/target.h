@@ -1,0 +1,40 @@
+// Where a journey goes, in terms of what can be seen on the node.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/onload/desired.h"
+#include "hw/onload/types.h"
+
+namespace nrd::onload {
+
+// A module of an installed version.
+struct TargetModule {
+  std::string name;
+  std::string build_id;                           // of its file: what is loaded is known by it
+  std::map<std::string, std::string> parameters;  // to be loaded with, and to be kept at
+  friend bool operator==(const TargetModule&, const TargetModule&) = default;
+};
+
+struct Target {
+  State state = State::Unmanaged;
+  std::string version;                // empty unless Loaded
+  std::vector<TargetModule> modules;  // in the order of loading; empty unless Loaded
+  Sfc sfc = Sfc::External;
+  UsersPolicy users = UsersPolicy::Fail;
+  std::chrono::seconds drain{30};
+  friend bool operator==(const Target&, const Target&) = default;
+};
+
+// What is on the node now.
+struct Seen {
+  std::map<std::string, Module> modules;  // those of Onload that are loaded, sfc among them
+  std::vector<DeviceNode> devices;
+  std::vector<ControlPlaneServer> servers;
+  std::string current;  // version whose files are the current ones; empty: none
+  friend bool operator==(const Seen&, const Seen&) = default;
+};
+
+}  // namespace nrd::onload

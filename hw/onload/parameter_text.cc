@@ -1,0 +1,38 @@
+#include "hw/onload/parameter_text.h"
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include "base/ascii.h"
+
+namespace nrd::onload {
+namespace {
+
+std::optional<bool> parse_truth(std::string_view text) {
+  const std::string word = lower_case(text);
+  if (word == "y" || word == "yes" || word == "1" || word == "on") return true;
+  if (word == "n" || word == "no" || word == "0" || word == "off") return false;
+  return std::nullopt;
+}
+
+std::optional<int64_t> parse_any_base(std::string_view text) {
+  const bool is_hex = text.starts_with("0x") || text.starts_with("0X");
+  if (is_hex) text.remove_prefix(2);
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, is_hex ? 16 : 10);
+  return error == std::errc{} && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+bool says_same(std::string_view wanted, std::string_view shown) {
+  if (wanted == shown) return true;
+  if (shown == "Y" || shown == "N") return parse_truth(wanted) == (shown == "Y");
+  const std::optional<int64_t> number = parse_any_base(wanted);
+  return number && number == parse_any_base(shown);
+}
+
+}  // namespace nrd::onload

@@ -1,0 +1,128 @@
+// Onload as plain values, with the kernel's rules for modules, and faults by number.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/onload/journey.h"
+
+namespace nrd::testing {
+
+using namespace nrd::onload;
+
+// Modules of release `number`, as those of 8.1 and later: sfc_char needs sfc_resource, onload needs both.
+inline Target a_release(const std::string& name, Sfc sfc = Sfc::External) {
+  Target target{.state = State::Loaded, .version = name, .sfc = sfc};
+  if (sfc == Sfc::Managed) target.modules.push_back({"sfc", name + "-s", {}});
+  target.modules.push_back({"sfc_resource", name + "-r", {}});
+  target.modules.push_back({"sfc_char", name + "-c", {}});
+  target.modules.push_back({"onload", name + "-o", {{"cplane_server_params", "-K"}}});
+  return target;
+}
+inline Target nothing(Sfc sfc = Sfc::External) { return {.state = State::Unloaded, .sfc = sfc}; }
+
+class Turning final : public Clock {
+ public:
+  std::chrono::system_clock::time_point now() const override { return std::chrono::system_clock::time_point(passed_); }
+  std::chrono::steady_clock::time_point steady() const override {
+    return std::chrono::steady_clock::time_point(passed_);
+  }
+  void pass(std::chrono::milliseconds time) { passed_ += time; }
+
+ private:
+  std::chrono::milliseconds passed_{0};
+};
+
+class FakeNode final : public Node {
+ public:
+  Seen seen;
+  std::vector<User> users;
+  bool door_is_open = true;
+  bool users_obey_term = false;
+  int fails_at = 0;     // the n-th act fails; 0: none does
+  int fails_until = 0;  // and all after it up to this one
+  std::string cause = "broken";
+  int acts = 0;
+  std::vector<std::string> done;
+
+  Result<Seen> observe() override { return seen; }
+  InUse find_users() override { return {.users = users}; }
+  Result<Target> target_of(const Desired&) override { return nothing(); }
+
+  Acted close_door() override {
+    return act("close", [this] { door_is_open = false; });
+  }
+  Acted open_door() override {
+    return act("open", [this] { door_is_open = true; });
+  }
+  Acted end_user(const ProcessId&, Force force) override {
+    return act(force == Force::Term ? "term" : "kill", [&] {
+      if (force == Force::Kill || users_obey_term) users.clear();
+    });
+  }
+  Acted stop_control_plane() override {
+    return act("stop", [this] { seen.servers.clear(); });
+  }
+  Acted remove(const std::string& module) override {
+    if (module == "onload" && (!users.empty() || !seen.servers.empty())) return trouble("in_use");
+    if (module == "sfc_char" && seen.modules.contains("onload")) return trouble("in_use");
+    if (module == "sfc_resource" && seen.modules.contains("sfc_char")) return trouble("in_use");
+    return act("-" + module, [&] { seen.modules.erase(module); });
+  }
+  Acted switch_to(const std::string& version) override {
+    return act("switch " + version, [&] { seen.current = version; });
+  }
+  Acted insert(const std::string&, const TargetModule& module) override {
+    if (module.name == "sfc_char" && !seen.modules.contains("sfc_resource")) return trouble("unknown_symbol");
+    if (module.name == "onload" && !seen.modules.contains("sfc_char")) return trouble("unknown_symbol");
+    return act("+" + module.name, [&] {
+      Module loaded{.name = module.name, .build_id = module.build_id};
+      for (const auto& [name, value] : module.parameters) loaded.parameters[name] = {value, true};
+      seen.modules[module.name] = loaded;
+      if (module.name == "onload") seen.servers = {ControlPlaneServer{}};
+    });
+  }
+  Acted set_parameter(const std::string& module, const std::string& parameter, const std::string& value) override {
+    return act(module + "." + parameter + "=" + value,
+               [&] { seen.modules.at(module).parameters.at(parameter).value = value; });
+  }
+  Acted verify(const Target& target) override {
+    return act("verify", [&] { verified = target.version; });
+  }
+
+  std::string verified;
+
+  bool is(const Target& target) const {
+    std::map<std::string, std::string> wanted, found;
+    for (const TargetModule& module : target.modules) wanted[module.name] = module.build_id;
+    for (const auto& [name, module] : seen.modules) {
+      if (name != "sfc" || target.sfc == Sfc::Managed) found[name] = module.build_id;
+    }
+    return wanted == found;
+  }
+  // As after an operation that went to `target`.
+  void put(const Target& target) {
+    seen.modules.clear();
+    for (const TargetModule& module : target.modules) (void)insert(target.version, module);
+    seen.current = target.version;
+    done.clear();
+    acts = 0;
+  }
+
+ private:
+  template <typename Change>
+  Acted act(const std::string& what, Change change) {
+    ++acts;
+    if (fails_at > 0 && acts >= fails_at && acts <= std::max(fails_at, fails_until)) return trouble(cause);
+    change();
+    done.push_back(what);
+    return {};
+  }
+  static Acted trouble(const std::string& cause) { return tl::unexpected(Trouble{cause, "it is " + cause, {}, {}}); }
+};
+
+}  // namespace nrd::testing

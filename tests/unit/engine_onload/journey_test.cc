@@ -1,0 +1,191 @@
+#include "engine/onload/journey.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "tests/unit/engine_onload/fake_node.h"
+
+using namespace nrd;
+using namespace nrd::testing;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+struct Trip {
+  FakeNode node;
+  Turning clock;
+  Operation stored;  // what a daemon would find at its next start
+  int records = 0;
+  int dies_at = 0;  // the n-th record is the last thing that this daemon does; 0: none
+  bool stops = false;
+
+  Result<Arrival> run(const Way& way) {
+    Operation operation = stored;
+    Journey journey(
+        node, clock,
+        [this](const Operation& now) -> Result<void> {
+          if (++records == dies_at) return fail(ErrorCode::Store, "it died");
+          stored = now;
+          return {};
+        },
+        [this](std::chrono::milliseconds time) {
+          clock.pass(time);
+          return stops;
+        });
+    return journey.run(operation, way);
+  }
+};
+
+User a_user() { return {.process = {4711, 1}, .comm = "feed", .unit = "feed.service", .uses = {Use::Stack}}; }
+
+bool is_open(const FakeNode& node) { return node.door_is_open; }
+
+}  // namespace
+
+TEST_CASE("a first load inserts from the bottom and verifies") {
+  Trip trip;
+  REQUIRE(trip.run({.there = a_release("8.1"), .back = {}}).value() == Arrival::Arrived);
+  CHECK(trip.node.done == Names{"switch 8.1", "+sfc_resource", "+sfc_char", "+onload", "verify"});
+  CHECK(trip.stored.outcome == Outcome::Succeeded);
+  CHECK(trip.node.is(a_release("8.1")));
+}
+
+TEST_CASE("an upgrade goes by the safe order") {
+  Trip trip;
+  trip.node.put(a_release("8.1"));
+  REQUIRE(trip.run({.there = a_release("9.0"), .back = a_release("8.1"), .back_to = 1}));
+  CHECK(trip.node.done == Names{"close", "stop", "-onload", "-sfc_char", "-sfc_resource", "switch 9.0", "+sfc_resource",
+                                "+sfc_char", "+onload", "verify", "open"});
+  CHECK(trip.stored.outcome == Outcome::Succeeded);
+}
+
+TEST_CASE("who is there already changes nothing") {
+  Trip trip;
+  trip.node.put(a_release("8.1"));
+  REQUIRE(trip.run({.there = a_release("8.1"), .back = {}}));
+  CHECK(trip.node.done == Names{"verify"});
+}
+
+TEST_CASE("users keep everything as it is when the policy says so") {
+  Trip trip;
+  trip.node.put(a_release("8.1"));
+  trip.node.users = {a_user()};
+  REQUIRE(trip.run({.there = nothing(), .back = a_release("8.1"), .back_to = 1}));
+  CHECK(trip.stored.outcome == Outcome::RolledBack);
+  CHECK(trip.stored.cause == "in_use");
+  CHECK(trip.stored.message == "Onload is in use by feed (pid 4711, feed.service)");
+  CHECK(trip.node.done == Names{"close", "verify", "open"});
+}
+
+TEST_CASE("users are waited for, then told, then killed, as far as the policy goes") {
+  struct Row {
+    UsersPolicy policy;
+    bool obeys;
+    Outcome outcome;
+    int signals;
+  };
+  for (const Row& row :
+       {Row{UsersPolicy::Wait, true, Outcome::Failed, 0}, Row{UsersPolicy::Term, true, Outcome::Succeeded, 1},
+        Row{UsersPolicy::Term, false, Outcome::Failed, 1}, Row{UsersPolicy::Kill, false, Outcome::Succeeded, 2}}) {
+    CAPTURE(static_cast<int>(row.policy));
+    Trip trip;
+    trip.node.put(a_release("8.1"));
+    trip.node.users = {a_user()};
+    trip.node.users_obey_term = row.obeys;
+    Target target = nothing();
+    target.users = row.policy;
+    REQUIRE(trip.run({.there = target, .back = {}}));
+    CHECK(trip.stored.outcome == row.outcome);
+    CHECK(std::ranges::count(trip.node.done, "term") + std::ranges::count(trip.node.done, "kill") == row.signals);
+    CHECK(trip.clock.steady().time_since_epoch() >= target.drain);
+  }
+}
+
+TEST_CASE("somebody who comes between the look and the removal is looked for once more") {
+  Trip trip;
+  trip.node.put(a_release("8.1"));
+  trip.node.fails_at = 3;  // close, stop, remove
+  trip.node.cause = "in_use";
+  REQUIRE(trip.run({.there = nothing(), .back = {}}));
+  CHECK(trip.stored.outcome == Outcome::Succeeded);
+  CHECK(std::ranges::count(trip.stored.steps, Act::EndUsers, &Step::act) == 2);
+}
+
+TEST_CASE("whichever act fails, the node ends where it was, verified and open") {
+  for (int n = 1; n <= 11; ++n) {
+    CAPTURE(n);
+    Trip trip;
+    trip.node.put(a_release("8.1"));
+    trip.node.fails_at = n;
+    REQUIRE(trip.run({.there = a_release("9.0"), .back = a_release("8.1"), .back_to = 1}));
+    CHECK(trip.stored.outcome == Outcome::RolledBack);
+    CHECK(trip.stored.cause == "broken");
+    CHECK(trip.node.is(a_release("8.1")));
+    CHECK(trip.node.seen.current == "8.1");
+    CHECK(trip.node.verified == "8.1");
+    CHECK(is_open(trip.node));
+  }
+}
+
+TEST_CASE("a way back that fails as well ends with the door closed") {
+  Trip trip;
+  trip.node.put(a_release("8.1"));
+  trip.node.fails_at = 6;
+  trip.node.fails_until = 1000;
+  REQUIRE(trip.run({.there = a_release("9.0"), .back = a_release("8.1"), .back_to = 1}));
+  CHECK(trip.stored.outcome == Outcome::Failed);
+  CHECK_FALSE(is_open(trip.node));
+}
+
+TEST_CASE("wherever the daemon dies, the next one brings it to the end") {
+  const Way way{.there = a_release("9.0", Sfc::Managed), .back = a_release("8.1", Sfc::Managed), .back_to = 1};
+  for (int fault = 0; fault <= 13; ++fault) {
+    int records = 0;
+    for (int n = 1; n == 1 || n <= records; ++n) {
+      CAPTURE(fault);
+      CAPTURE(n);
+      Trip trip;
+      trip.node.put(*way.back);
+      trip.node.fails_at = fault;
+      trip.dies_at = n;
+      if (trip.run(way)) {
+        records = trip.records;
+        continue;
+      }
+      trip.dies_at = 0;
+      trip.node.fails_at = 0;
+      REQUIRE(trip.run(way).value() == Arrival::Arrived);
+      records = std::max(records, n + 1);
+      const bool went_back = trip.stored.outcome == Outcome::RolledBack;
+      CHECK((went_back || trip.stored.outcome == Outcome::Succeeded));
+      CHECK(trip.node.is(went_back ? *way.back : way.there));
+      CHECK(is_open(trip.node));
+    }
+    CHECK(records >= 5);
+  }
+}
+
+TEST_CASE("a daemon that stops leaves the operation open, and a reboot in between does not matter") {
+  Trip trip;
+  trip.node.put(a_release("8.1"));
+  trip.stops = true;
+  CHECK(trip.run({.there = a_release("9.0"), .back = {}}).value() == Arrival::Interrupted);
+  CHECK(trip.stored.outcome == Outcome::Running);
+  trip.node.seen.modules.clear();
+  trip.node.seen.servers.clear();
+  trip.stops = false;
+  CHECK(trip.run({.there = a_release("9.0"), .back = {}}).value() == Arrival::Arrived);
+  CHECK(trip.node.is(a_release("9.0")));
+}
+
+TEST_CASE("users are named as far as one line goes") {
+  InUse use;
+  for (int pid = 1; pid <= 5; ++pid) use.users.push_back({.process = {pid, 1}, .comm = "app"});
+  CHECK(describe(use) == "app (pid 1), app (pid 2), app (pid 3) and 2 more");
+  use.users.clear();
+  use.unexplained["onload"] = 2;
+  CHECK(describe(use) == "2 references to onload by nobody who can be seen");
+}

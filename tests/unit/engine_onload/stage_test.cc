@@ -1,0 +1,83 @@
+#include "engine/onload/stage.h"
+
+#include <doctest/doctest.h>
+
+#include <ostream>
+
+#include "tests/unit/engine_onload/fake_node.h"
+
+using namespace nrd::testing;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+Seen loaded(const Target& target) {
+  FakeNode node;
+  node.put(target);
+  return node.seen;
+}
+
+}  // namespace
+
+TEST_CASE("modules are removed from the top, and none that may stay") {
+  const Target old = a_release("8.1"), now = a_release("9.0");
+  CHECK(removals(old, loaded(old)).empty());
+  CHECK(removals(now, loaded(old)) == Names{"onload", "sfc_char", "sfc_resource"});
+  Target partly = old;
+  partly.modules[1].build_id = "another";
+  CHECK(removals(partly, loaded(old)) == Names{"onload", "sfc_char"});
+  CHECK(removals(nothing(), loaded(old)) == Names{"onload", "sfc_char", "sfc_resource"});
+  CHECK(removals({.state = State::Unmanaged}, loaded(old)).empty());
+}
+
+TEST_CASE("the driver of the interfaces is left alone unless it is managed, and then goes last") {
+  const Seen seen = loaded(a_release("8.1", Sfc::Managed));
+  CHECK(removals(nothing(), seen) == Names{"onload", "sfc_char", "sfc_resource"});
+  CHECK(removals(nothing(Sfc::Managed), seen) == Names{"onload", "sfc_char", "sfc_resource", "sfc"});
+  // Only the driver is another one, but it must not be taken from under onload.
+  Target driver = a_release("8.1", Sfc::Managed);
+  driver.modules[0].build_id = "another";
+  CHECK(removals(driver, seen) == Names{"onload", "sfc_char", "sfc_resource", "sfc"});
+}
+
+TEST_CASE("modules of releases long gone are removed as well") {
+  Seen seen = loaded(a_release("8.1"));
+  seen.modules["onload_cplane"] = {.name = "onload_cplane", .build_id = "x"};
+  CHECK(removals(a_release("8.1"), seen) == Names{"onload", "onload_cplane"});
+}
+
+TEST_CASE("a parameter that can be set live is, one that cannot needs a reload") {
+  Target target = a_release("8.1");
+  Seen seen = loaded(target);
+  target.modules[2].parameters["cplane_server_params"] = "-K -s";
+  const Memory idle{};
+  CHECK(next_stage(target, seen, idle) == Stage{Act::SetParameter, "onload.cplane_server_params", "-K -s"});
+  seen.modules["onload"].parameters["cplane_server_params"].writable = false;
+  CHECK(next_stage(target, seen, idle) == Stage{Act::CloseDoor, {}, {}});
+  CHECK(removals(target, seen) == Names{"onload"});
+  seen.modules["onload"].parameters["cplane_server_params"].value = "-K -s";
+  CHECK(next_stage(target, seen, {.verified = true}) == std::nullopt);
+}
+
+TEST_CASE("nothing is removed before the door is closed, users have ended and the control plane has stopped") {
+  const Target target = nothing();
+  Seen seen = loaded(a_release("8.1"));
+  CHECK(next_stage(target, seen, {}) == Stage{Act::CloseDoor, {}, {}});
+  CHECK(next_stage(target, seen, {.door_closed = true}) == Stage{Act::EndUsers, {}, {}});
+  CHECK(next_stage(target, seen, {.users_ended = true, .door_closed = true}) == Stage{Act::StopControlPlane, {}, {}});
+  seen.servers.clear();
+  CHECK(next_stage(target, seen, {.users_ended = true, .door_closed = true}) == Stage{Act::Remove, "onload", {}});
+  seen.modules.clear();
+  CHECK(next_stage(target, seen, {.users_ended = true, .door_closed = true}) == Stage{Act::OpenDoor, {}, {}});
+  CHECK(next_stage(target, seen, {}) == std::nullopt);
+}
+
+TEST_CASE("files are switched between the last removal and the first insertion") {
+  Seen seen;
+  seen.current = "8.1";
+  const Target target = a_release("9.0");
+  CHECK(next_stage(target, seen, {}) == Stage{Act::Switch, "9.0", {}});
+  seen.current = "9.0";
+  CHECK(next_stage(target, seen, {}) == Stage{Act::Insert, "sfc_resource", {}});
+}
