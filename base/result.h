@@ -20,6 +20,9 @@ enum class ErrorCode {
   NoClass,      // valid, but every class of service is in use
   Unsupported,  // this node lacks the capability
   Busy,         // withdrawn before it began; try again
+  Conflict,     // something else is going on, or in the way; `subject`: the id of the operation, if it is one
+  Stale,        // the client knows an older state (If-Match)
+  Locked,       // somebody froze it
   Frozen,       // the store's state is unknown; no writes until it is clear
   Hardware,     // the hardware did not take what was written
   Store,        // nothing was stored, nothing was changed

@@ -28,6 +28,11 @@ struct Waiting {
   Steady begin_by;
 };
 
+struct Record {
+  store::OnloadChange change;
+  std::function<void(Result<void>)> done;
+};
+
 class ThreadedEngine final : public Engine {
  public:
   ThreadedEngine(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options)
@@ -65,6 +70,18 @@ class ThreadedEngine final : public Engine {
     done(fail(ErrorCode::Busy, "too many changes are waiting; try again"));
   }
 
+  void record(store::OnloadChange change, std::function<void(Result<void>)> done) override {
+    {
+      const std::lock_guard hold(lock_);
+      if (!stopping_) {
+        records_.push_back({std::move(change), std::move(done)});
+        wake_.notify_one();
+        return;
+      }
+    }
+    done(fail(ErrorCode::Busy, "nrd stops"));
+  }
+
   Steady last_beat() const override {
     const Steady since = busy_since_.load();
     return since == Steady{} ? clock_.steady() : since;
@@ -86,6 +103,7 @@ class ThreadedEngine final : public Engine {
     for (;;) {
       std::vector<Waiting> batch = next_batch(next_turn(next_look, next_sample));
       busy_since_ = clock_.steady();
+      store_records();
       if (!batch.empty()) {
         serve(std::move(batch));
       } else if (is_stopping()) {
@@ -107,7 +125,7 @@ class ThreadedEngine final : public Engine {
 
   bool is_stopping() {
     const std::lock_guard hold(lock_);
-    return stopping_;
+    return stopping_ && records_.empty();
   }
 
   // Without monitored CPUs there is nothing to wake up for.
@@ -122,7 +140,7 @@ class ThreadedEngine final : public Engine {
 
   std::vector<Waiting> next_batch(std::optional<Steady> until) {
     std::unique_lock hold(lock_);
-    const auto is_due = [this] { return stopping_ || !waiting_.empty(); };
+    const auto is_due = [this] { return stopping_ || !waiting_.empty() || !records_.empty(); };
     if (until) {
       wake_.wait_until(hold, *until, is_due);
     } else {
@@ -134,6 +152,19 @@ class ThreadedEngine final : public Engine {
       waiting_.pop_front();
     }
     return batch;
+  }
+
+  void store_records() {
+    std::deque<Record> records;
+    {
+      const std::lock_guard hold(lock_);
+      records.swap(records_);
+    }
+    for (Record& record : records) {
+      Result<void> stored = writer_.record(std::move(record.change));
+      publish();
+      record.done(std::move(stored));
+    }
   }
 
   void serve(std::vector<Waiting> batch) {
@@ -170,6 +201,7 @@ class ThreadedEngine final : public Engine {
   std::condition_variable wake_;
   std::condition_variable started_;
   std::deque<Waiting> waiting_;               // guarded by lock_
+  std::deque<Record> records_;                // guarded by lock_
   bool stopping_ = false;                     // guarded by lock_
   std::atomic<Steady> busy_since_{Steady{}};  // zero: idle, and an idle thread is well
   std::thread thread_;

@@ -57,6 +57,8 @@ class Engine {
   virtual std::shared_ptr<const NodeState> state() const = 0;
   // From any thread.
   virtual void submit(Command command, std::function<void(Outcome)> done) = 0;
+  // Stores what the journey of Onload has to record, in a commit of its own; `done` as above. From any thread.
+  virtual void record(store::OnloadChange change, std::function<void(Result<void>)> done) = 0;
   // Moves on with every turn of the engine's loop, for a watchdog: a thread that hangs in hardware no longer beats.
   virtual std::chrono::steady_clock::time_point last_beat() const = 0;
 };

@@ -280,6 +280,16 @@ std::vector<Result<Workload>> Writer::apply(std::span<const Command> commands) {
   return outcomes;
 }
 
+Result<void> Writer::record(store::OnloadChange change) {
+  if (before_unknown_) {
+    if (Result<void> resolved = resolve_unknown(); !resolved) return resolved;
+  }
+  store::Change whole;
+  whole.next_id = next_id_;
+  whole.onload = std::move(change);
+  return commit(std::move(whole), state_);
+}
+
 // A claim's outcome is unknown, so nothing of this batch was committed: all of it is taken back.
 std::vector<Result<Workload>> Writer::all_frozen(std::vector<Result<Workload>> outcomes, const NodeState& before) {
   before_unknown_->workloads = before.workloads;

@@ -31,6 +31,8 @@ class Writer {
   Result<void> recover();
   // One outcome for each command, in order; all of them share one commit. `Done::state` is left to the publisher.
   std::vector<Result<Workload>> apply(std::span<const Command> commands);
+  // A commit of its own.
+  Result<void> record(store::OnloadChange change);
   // Drift and hotplug: puts back what others changed under our workloads, lets go of what they took while we did not
   // need it, and tries again what failed before.
   void repair();

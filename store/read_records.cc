@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "store/onload_rows.h"
+
 namespace nrd::store {
 namespace {
 
@@ -18,6 +20,7 @@ class Reader {
     read_node();
     read_workloads();
     read_baselines();
+    records_.onload = read_onload(connection_, complaint_);
     return std::move(records_);
   }
   // The first thing that went wrong, empty if nothing did.

@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "base/units.h"
 #include "base/way_mask.h"
+#include "store/onload_records.h"
 
 namespace nrd::store {
 
@@ -83,6 +84,7 @@ struct Records {
   uint64_t next_id = 1;                   // the next workload's id; never goes back
   std::vector<WorkloadRecord> workloads;  // ordered by id
   Baselines baselines;
+  OnloadRecords onload;
   friend bool operator==(const Records&, const Records&) = default;
 };
 
@@ -97,6 +99,7 @@ struct Change {
   std::vector<CpuBaseline> cpu_baselines;            // added
   std::vector<FrequencyRecord> frequency_baselines;  // added
   std::vector<CpuId> dropped_frequency_baselines;    // before those are added
+  OnloadChange onload;
 };
 
 }  // namespace nrd::store

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/unique_fd.h"
 #include "store/database.h"
+#include "store/onload_rows.h"
 #include "store/read_records.h"
 
 namespace nrd::store {
@@ -117,7 +118,8 @@ class SqliteStore final : public Store {
   const std::string path_;
   const UniqueFd lock_;
   Connection connection_;
-  Statements statements_;  // finalized before the connection closes
+  Statements statements_;  // these two finalized before the connection closes
+  OnloadStatements onload_;
   bool usable_ = false;
   uint64_t revision_ = 0;  // of the last state known for certain
   unsigned commits_since_checkpoint_ = 0;
@@ -127,7 +129,9 @@ Result<void> SqliteStore::open() {
   Result<Connection> opened = open_database(path_);
   if (!opened) return Failure(opened.error());
   connection_ = std::move(*opened);
-  if (const SqlError error = statements_.prepare(connection_); !error.ok()) {
+  SqlError error = statements_.prepare(connection_);
+  if (error.ok()) error = onload_.prepare(connection_);
+  if (!error.ok()) {
     return fail(ErrorCode::Store, path_ + " does not have nrd's tables; restore a backup", error.text);
   }
   usable_ = true;
@@ -141,6 +145,7 @@ Result<void> SqliteStore::open() {
 Result<uint64_t> SqliteStore::reopen() {
   usable_ = false;
   statements_ = {};
+  onload_ = {};
   connection_.close();
   if (const Result<void> opened = open(); !opened) return Failure(opened.error());
   usable_ = false;
@@ -245,7 +250,7 @@ SqlError SqliteStore::write_all(const Change& change) {
     error = write_workload(workload);
     if (!error.ok()) return error;
   }
-  return {};
+  return onload_.write(change.onload);
 }
 
 CommitOutcome SqliteStore::commit(const Change& change) {

@@ -17,6 +17,9 @@ const char* name_of(ErrorCode code) {
     case ErrorCode::NoClass: return "NoClass";
     case ErrorCode::Unsupported: return "Unsupported";
     case ErrorCode::Busy: return "Busy";
+    case ErrorCode::Conflict: return "Conflict";
+    case ErrorCode::Stale: return "Stale";
+    case ErrorCode::Locked: return "Locked";
     case ErrorCode::Frozen: return "Frozen";
     case ErrorCode::Hardware: return "Hardware";
     case ErrorCode::Store: return "Store";
@@ -35,8 +38,10 @@ const char* title_of(int status) {
     case 405: return "The path does not know this method";
     case 406: return "Nothing that is written here can be read by the client";
     case 409: return "Not possible beside what is granted already";
+    case 412: return "The client knows an older state";
     case 415: return "The content type is not known here";
     case 422: return "This node or version cannot do that";
+    case 423: return "Somebody has frozen it";
     case 503: return "Not possible now";
     default: return "The request failed";
   }
@@ -76,7 +81,10 @@ int status_of(ErrorCode code) {
     case ErrorCode::CpuTaken:
     case ErrorCode::UuidTaken: return 400;  // and not 409: RMD's status, which its clients know
     case ErrorCode::NotEnough:
-    case ErrorCode::NoClass: return 409;
+    case ErrorCode::NoClass:
+    case ErrorCode::Conflict: return 409;
+    case ErrorCode::Stale: return 412;
+    case ErrorCode::Locked: return 423;
     case ErrorCode::Unsupported: return 422;
     case ErrorCode::Busy:
     case ErrorCode::Frozen:
@@ -90,6 +98,8 @@ int status_of(ErrorCode code) {
 Problem problem_of_workload(const Error& error, std::string_view uuid) {
   return problem_of(error, rmd::workload_refused(error, uuid));
 }
+
+Problem problem_of_request(const Error& error) { return problem_of(error, rmd::reason(error)); }
 
 Problem problem_of_body(const Error& error) { return problem_of(error, rmd::unreadable(error)); }
 

@@ -25,6 +25,8 @@ struct Problem {
 
 // A request about a workload failed; `uuid` is the one it gave.
 Problem problem_of_workload(const Error& error, std::string_view uuid = {});
+// Any other request failed.
+Problem problem_of_request(const Error& error);
 // The body is not JSON.
 Problem problem_of_body(const Error& error);
 

@@ -51,6 +51,9 @@ std::string workload_refused(const Error& error, std::string_view uuid) {
       return "Not enough cache left on cache_id " + error.subject + ". Details: " + reason(error);
     case ErrorCode::NoClass: return "No free CLOS available. Details: " + reason(error);
     case ErrorCode::Busy:
+    case ErrorCode::Conflict:
+    case ErrorCode::Stale:
+    case ErrorCode::Locked:
     case ErrorCode::Frozen:
     case ErrorCode::Hardware:
     case ErrorCode::Store:

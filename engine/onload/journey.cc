@@ -13,29 +13,46 @@ constexpr const char* kInUse = "in_use";
 constexpr const char* kStopping = "stopping";
 constexpr const char* kCircles = "circles";
 
-// What the steps say about the door: closing it may have been done in part, and opening it only counts when it was
-// done.
-bool may_be_closed(const std::vector<Step>& steps) {
-  bool closed = false;
-  for (const Step& step : steps) {
-    if (step.act == Act::CloseDoor) closed = true;
-    if (step.act == Act::OpenDoor && step.progress == Progress::Done) closed = false;
-  }
-  return closed;
-}
-
 void remember(Memory& memory, Act act) {
   switch (act) {
-    case Act::CloseDoor: memory.door_closed = true; return;
-    case Act::OpenDoor: memory.door_closed = false; return;
+    case Act::CloseDoor:
+      memory.door_closed = true;
+      memory.door_to_open = true;
+      return;
+    case Act::OpenDoor:
+      memory.door_closed = false;
+      memory.door_to_open = false;
+      memory.users_ended = false;
+      return;
     case Act::EndUsers: memory.users_ended = true; return;
     case Act::Verify: memory.verified = true; return;
+    case Act::Insert:
+      // Its device nodes are new: open to all, and without the owner they should have.
+      memory.door_closed = false;
+      memory.door_to_open = true;
+      memory.users_ended = false;
+      memory.verified = false;
+      return;
     case Act::StopControlPlane: return;
     case Act::Remove:
     case Act::Switch:
-    case Act::Insert:
     case Act::SetParameter: memory.verified = false; return;
   }
+}
+
+// What is left to do about the door after `steps`. What was not done may have been done in part: then it is done again.
+Memory door_after(const std::vector<Step>& steps) {
+  Memory memory;
+  for (const Step& step : steps) {
+    const bool is_about_doors = step.act == Act::CloseDoor || step.act == Act::Insert;
+    if (step.progress == Progress::Done) {
+      remember(memory, step.act);
+    } else if (is_about_doors) {
+      memory.door_closed = false;
+      memory.door_to_open = true;
+    }
+  }
+  return {.door_closed = memory.door_closed, .door_to_open = memory.door_to_open};
 }
 
 }  // namespace
@@ -69,11 +86,11 @@ Result<Arrival> Journey::finish(Operation& operation, Outcome outcome) {
 }
 
 Result<Arrival> Journey::run(Operation& operation, const Way& way) {
-  memory_ = {.users_ended = false, .verified = false, .door_closed = may_be_closed(operation.steps)};
   tries_left_ = 1;
   for (Step& step : operation.steps) {
     if (step.progress == Progress::Running) step.progress = Progress::Interrupted;
   }
+  memory_ = door_after(operation.steps);
   return go(operation, way);
 }
 
@@ -86,6 +103,13 @@ Result<Arrival> Journey::go(Operation& operation, const Way& way) {
     if (!seen) return Failure(seen.error());
     const std::optional<Stage> stage = next_stage(target, *seen, memory_);
     if (!stage) return finish(operation, goes_back ? Outcome::RolledBack : Outcome::Succeeded);
+
+    // On the way back nothing stops: the node is of no use in between.
+    if (stage->act == Act::CloseDoor && !goes_back && frozen_()) {
+      operation.cause = "frozen";
+      operation.message = "Onload was frozen before anything was removed";
+      return finish(operation, Outcome::Failed);
+    }
 
     const Result<Acted> acted = take(operation, *stage, target);
     if (!acted) return Failure(acted.error());
@@ -130,8 +154,7 @@ bool Journey::turns_back(Operation& operation, const Way& way, const Trouble& tr
   }
   if (operation.fallback || !way.back || trouble.cause == kCircles) return false;
   operation.fallback = way.back_to;
-  memory_.door_closed = may_be_closed(operation.steps);
-  memory_.verified = false;
+  memory_ = door_after(operation.steps);
   tries_left_ = 1;
   return true;
 }

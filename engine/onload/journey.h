@@ -32,8 +32,9 @@ enum class Arrival { Arrived, Interrupted };
 
 class Journey {
  public:
-  Journey(Node& node, const Clock& clock, Record record, Pause pause)
-      : node_(node), clock_(clock), record_(std::move(record)), pause_(std::move(pause)) {}
+  // `frozen`: asked before the first removal, which is then not begun.
+  Journey(Node& node, const Clock& clock, Record record, Pause pause, std::function<bool()> frozen)
+      : node_(node), clock_(clock), record_(std::move(record)), pause_(std::move(pause)), frozen_(std::move(frozen)) {}
 
   // Goes on with `operation`, which may be new, until its outcome is known.
   Result<Arrival> run(Operation& operation, const Way& way);
@@ -54,6 +55,7 @@ class Journey {
   const Clock& clock_;
   Record record_;
   Pause pause_;
+  std::function<bool()> frozen_;
   Memory memory_;
   unsigned tries_left_ = 0;  // of removals that somebody's use kept from being done
 };

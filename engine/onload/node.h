@@ -5,8 +5,7 @@
 // cause is a closed word for programs.
 #pragma once
 
-#include <chrono>
-#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,6 +22,23 @@ struct Trouble {
   std::vector<std::string> kernel;
 };
 using Acted = tl::expected<void, Trouble>;
+
+struct InstalledModule {
+  std::string name;
+  std::string version;  // empty: it has none
+  std::string build_id;
+  std::string path;  // in the tree of its version
+  friend bool operator==(const InstalledModule&, const InstalledModule&) = default;
+};
+
+// A release of Onload whose files lie on this node.
+struct InstalledVersion {
+  std::string name;
+  std::map<std::string, std::vector<InstalledModule>> kernels;  // by release of the kernel, in the order of loading
+  std::string control_plane;                                    // paths in the tree; empty: it has none
+  std::string library;
+  friend bool operator==(const InstalledVersion&, const InstalledVersion&) = default;
+};
 
 class Node {
  public:
@@ -45,6 +61,13 @@ class Node {
   virtual Acted insert(const std::string& version, const TargetModule& module) = 0;
   virtual Acted set_parameter(const std::string& module, const std::string& parameter, const std::string& value) = 0;
   virtual Acted verify(const Target& target) = 0;
+
+  virtual Result<std::vector<InstalledVersion>> versions() = 0;
+  // From a folder or an archive on this node. Takes seconds.
+  virtual Result<InstalledVersion> import(const std::string& name, const std::string& source) = 0;
+  virtual Result<void> remove_version(const std::string& name) = 0;  // Conflict while a process uses its files
+  virtual Result<std::vector<Stack>> stacks() = 0;
+  virtual Result<std::vector<Interface>> interfaces() = 0;
 };
 
 }  // namespace nrd::onload

@@ -50,6 +50,12 @@ std::optional<Stage> next_removal(const Target& target, const Seen& seen, const 
   return Stage{Act::Remove, modules.front(), {}};
 }
 
+// An operation before this one failed and left it so.
+bool is_shut(const Seen& seen) {
+  return std::ranges::any_of(
+      seen.devices, [](const DeviceNode& device) { return device.leads_to_device() && device.node->access.mode == 0; });
+}
+
 std::optional<Stage> next_insertion(const Target& target, const Seen& seen) {
   if (seen.current != target.version) return Stage{Act::Switch, target.version, {}};
   for (const TargetModule& module : target.modules) {
@@ -85,7 +91,8 @@ std::optional<Stage> next_stage(const Target& target, const Seen& seen, const Me
     if (const auto insertion = next_insertion(target, seen)) return insertion;
     if (!memory.verified) return Stage{Act::Verify, {}, {}};
   }
-  return memory.door_closed ? std::optional(Stage{Act::OpenDoor, {}, {}}) : std::nullopt;
+  if (!memory.door_to_open && !is_shut(seen)) return std::nullopt;
+  return Stage{Act::OpenDoor, {}, {}};
 }
 
 }  // namespace nrd::onload

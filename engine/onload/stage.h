@@ -25,9 +25,10 @@ struct Stage {
 
 // What this journey has done and what cannot be seen on the node.
 struct Memory {
-  bool users_ended = false;  // since the door was closed
-  bool verified = false;     // since the last change
-  bool door_closed = false;
+  bool users_ended = false;   // since the door was closed
+  bool verified = false;      // since the last change
+  bool door_closed = false;   // for certain
+  bool door_to_open = false;  // it was closed, or made anew
 };
 
 // nullopt: arrived.

@@ -99,7 +99,7 @@ Result<std::optional<Held>> Holder::held_by_file(const ProcessDir& process, cons
     if (const std::optional<uint32_t> stack = parse_stack_link(**link)) holdings.stacks.insert(*stack);
     return Held::Socket;
   }
-  const Result<std::optional<Target>> target = process.target(file);
+  const Result<std::optional<LinkTarget>> target = process.target(file);
   if (!target) return Failure(target.error());
   if (!*target || !(*target)->character_device) return std::nullopt;
   const auto device = devices_.find(*(*target)->character_device);
@@ -134,7 +134,7 @@ Result<std::optional<Held>> Holder::held_by_mapping(const ProcessDir& process, c
       std::to_string(mapping.file_system.major) + ":" + std::to_string(mapping.file_system.minor) + " " + mapping.path;
   const std::pair<uint64_t, std::string> key{mapping.inode, name};
   if (plain_.contains(key)) return std::nullopt;
-  const Result<std::optional<Target>> target = process.target("map_files/" + mapping.range);
+  const Result<std::optional<LinkTarget>> target = process.target("map_files/" + mapping.range);
   if (!target) return Failure(target.error());
   // The range was split or joined since it was listed, or belongs to a thread, which has no such links. The
   // name is what is left to go by; a device that it misses still shows in the module's references.

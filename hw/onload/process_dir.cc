@@ -122,7 +122,7 @@ Result<std::optional<std::string>> ProcessDir::link(const std::string& file) con
   return unreadable(file, errno);
 }
 
-Result<std::optional<Target>> ProcessDir::target(const std::string& file) const {
+Result<std::optional<LinkTarget>> ProcessDir::target(const std::string& file) const {
   struct statx status {};
   // What the kernel knows is enough: a network or user-space file system that does not answer would hold nrd for ever.
   // Nothing is asked for, so that FUSE, which would refuse even root, need not be asked (fs/fuse/dir.c); type and
@@ -132,8 +132,8 @@ Result<std::optional<Target>> ProcessDir::target(const std::string& file) const 
     if (is_gone(errno)) return std::nullopt;
     return unreadable(file, errno);
   }
-  if ((status.stx_mask & STATX_TYPE) == 0 || !S_ISCHR(status.stx_mode)) return Target{};
-  return Target{DeviceNumber{status.stx_rdev_major, status.stx_rdev_minor}};
+  if ((status.stx_mask & STATX_TYPE) == 0 || !S_ISCHR(status.stx_mode)) return LinkTarget{};
+  return LinkTarget{DeviceNumber{status.stx_rdev_major, status.stx_rdev_minor}};
 }
 
 Result<std::optional<uid_t>> ProcessDir::owner() const {

@@ -28,7 +28,7 @@ struct ProcessStatus {
 std::optional<ProcessStatus> parse_process_status(std::string_view stat);
 
 // What a link leads to.
-struct Target {
+struct LinkTarget {
   std::optional<DeviceNumber> character_device;
 };
 
@@ -46,7 +46,7 @@ class ProcessDir {
   // The text of a link ("/dev/onload", "onload:[tcp:1:2]", "/usr/bin/feed (deleted)").
   Result<std::optional<std::string>> link(const std::string& file) const;
   // What is behind a link, without opening it and without asking a server for it.
-  Result<std::optional<Target>> target(const std::string& file) const;
+  Result<std::optional<LinkTarget>> target(const std::string& file) const;
   // Whom it belongs to.
   Result<std::optional<uid_t>> owner() const;
 

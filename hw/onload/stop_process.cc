@@ -85,4 +85,17 @@ Result<Stopped> stop_process(const ProcessId& process, const std::string& exe, s
   return fail(ErrorCode::Busy, name_of(process) + " did not end when it was asked to", exe);
 }
 
+Result<void> signal_process(const ProcessId& process, Signal signal) {
+  const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
+  if (!pidfd.valid()) return errno == ESRCH ? Result<void>() : failed(process, "pidfd_open", errno);
+  const Result<std::optional<ProcessDir>> directory = ProcessDir::open("", process.pid);
+  if (!directory) return Failure(directory.error());
+  const auto status = *directory ? (*directory)->status() : std::nullopt;
+  if (!status) return Failure(status.error());
+  if (!*status || (*status)->id != process) return {};
+  const int number = signal == Signal::Term ? SIGTERM : SIGKILL;
+  if (::syscall(SYS_pidfd_send_signal, pidfd.get(), number, nullptr, 0) == 0 || errno == ESRCH) return {};
+  return failed(process, "pidfd_send_signal", errno);
+}
+
 }  // namespace nrd::onload

@@ -26,4 +26,9 @@ enum class Stopped {
 Result<Stopped> stop_process(const ProcessId& process, const std::string& exe, std::chrono::milliseconds patience,
                              IfItStays if_it_stays);
 
+enum class Signal { Term, Kill };
+
+// Sends and does not wait. One that has ended is an answer, not a failure; nobody else ever gets the signal.
+Result<void> signal_process(const ProcessId& process, Signal signal);
+
 }  // namespace nrd::onload

@@ -94,7 +94,7 @@ def config_keys():
 
 def test_every_configuration_key_is_shipped_and_documented():
     keys = config_keys()
-    in_code = re.findall(r'\{"(\w+)",\s*(?:boolean|port|integer|ways|text|absolute_path|level|tls_file|client_auth|subject_parts)\(', read("daemon/config.cc"))
+    in_code = re.findall(r'\{"(\w+)",\s*(?:boolean|port|integer|ways|text|absolute_path|level|users_policy|at_start|file_mode|tls_file|client_auth|subject_parts)\(', read("daemon/config.cc"))
     assert sorted(key.split(".")[1] for key in keys) == sorted(in_code)
     manual = read("docs/man/nrd.toml.5")
     for key in keys:
@@ -123,4 +123,4 @@ def test_every_route_is_documented():
         assert method.lower() in openapi[path], (method, path)
         assert re.search(rf"{method}[^\n]*{re.escape(path)}", text), (method, path)
     in_code = {(method.lower(), path) for method, path in routes()}
-    assert {(m, p) for p, methods in openapi.items() for m in methods if m in ("get", "post", "patch", "delete")} == in_code
+    assert {(m, p) for p, methods in openapi.items() for m in methods if m in ("get", "post", "patch", "delete", "put")} == in_code

@@ -79,6 +79,7 @@ class FakeEngine final : public Engine {
     }
     done(*outcome_);
   }
+  void record(store::OnloadChange, std::function<void(Result<void>)> done) override { done({}); }
   std::chrono::steady_clock::time_point last_beat() const override { return {}; }
 
   void publish(NodeState state) {

@@ -51,13 +51,22 @@ class FakeNode final : public Node {
 
   Result<Seen> observe() override { return seen; }
   InUse find_users() override { return {.users = users}; }
-  Result<Target> target_of(const Desired&) override { return nothing(); }
+  // Every release is installed, but for those in `missing`.
+  Result<Target> target_of(const Desired& desired) override {
+    if (missing.contains(desired.version)) return fail_at(ErrorCode::BadRequest, "/version", "is not installed");
+    Target target = desired.state == State::Loaded ? a_release(desired.version, desired.sfc) : nothing(desired.sfc);
+    target.state = desired.state;
+    target.users = desired.users;
+    target.drain = desired.drain;
+    return target;
+  }
+  std::set<std::string> missing;
 
   Acted close_door() override {
-    return act("close", [this] { door_is_open = false; });
+    return act("close", [this] { set_door(false); });
   }
   Acted open_door() override {
-    return act("open", [this] { door_is_open = true; });
+    return act("open", [this] { set_door(true); });
   }
   Acted end_user(const ProcessId&, Force force) override {
     return act(force == Force::Term ? "term" : "kill", [&] {
@@ -71,7 +80,10 @@ class FakeNode final : public Node {
     if (module == "onload" && (!users.empty() || !seen.servers.empty())) return trouble("in_use");
     if (module == "sfc_char" && seen.modules.contains("onload")) return trouble("in_use");
     if (module == "sfc_resource" && seen.modules.contains("sfc_char")) return trouble("in_use");
-    return act("-" + module, [&] { seen.modules.erase(module); });
+    return act("-" + module, [&] {
+      seen.modules.erase(module);
+      if (module == "onload") seen.devices.clear();
+    });
   }
   Acted switch_to(const std::string& version) override {
     return act("switch " + version, [&] { seen.current = version; });
@@ -83,7 +95,10 @@ class FakeNode final : public Node {
       Module loaded{.name = module.name, .build_id = module.build_id};
       for (const auto& [name, value] : module.parameters) loaded.parameters[name] = {value, true};
       seen.modules[module.name] = loaded;
-      if (module.name == "onload") seen.servers = {ControlPlaneServer{}};
+      if (module.name == "onload") {
+        seen.servers = {ControlPlaneServer{}};
+        set_door(true);  // the kernel makes the nodes for everybody
+      }
     });
   }
   Acted set_parameter(const std::string& module, const std::string& parameter, const std::string& value) override {
@@ -94,6 +109,18 @@ class FakeNode final : public Node {
     return act("verify", [&] { verified = target.version; });
   }
 
+  Result<std::vector<InstalledVersion>> versions() override { return std::vector<InstalledVersion>{}; }
+  Result<InstalledVersion> import(const std::string& name, const std::string&) override {
+    return InstalledVersion{.name = name};
+  }
+  Result<void> remove_version(const std::string& name) override {
+    removed_versions.push_back(name);
+    return {};
+  }
+  Result<std::vector<Stack>> stacks() override { return std::vector<Stack>{}; }
+  Result<std::vector<Interface>> interfaces() override { return std::vector<Interface>{}; }
+
+  std::vector<std::string> removed_versions;
   std::string verified;
 
   bool is(const Target& target) const {
@@ -114,6 +141,14 @@ class FakeNode final : public Node {
   }
 
  private:
+  void set_door(bool open) {
+    door_is_open = open;
+    seen.devices.clear();
+    if (!seen.modules.contains("onload")) return;
+    const DeviceNumber number{240, 0};
+    const mode_t mode = open ? 0666 : 0;
+    seen.devices = {{.name = "onload", .number = number, .node = NodeFile{number, {0, 0, mode}}}};
+  }
   template <typename Change>
   Acted act(const std::string& what, Change change) {
     ++acts;

@@ -21,6 +21,7 @@ struct Trip {
   int records = 0;
   int dies_at = 0;  // the n-th record is the last thing that this daemon does; 0: none
   bool stops = false;
+  bool frozen = false;
 
   Result<Arrival> run(const Way& way) {
     Operation operation = stored;
@@ -34,7 +35,8 @@ struct Trip {
         [this](std::chrono::milliseconds time) {
           clock.pass(time);
           return stops;
-        });
+        },
+        [this] { return frozen; });
     return journey.run(operation, way);
   }
 };
@@ -48,7 +50,7 @@ bool is_open(const FakeNode& node) { return node.door_is_open; }
 TEST_CASE("a first load inserts from the bottom and verifies") {
   Trip trip;
   REQUIRE(trip.run({.there = a_release("8.1"), .back = {}}).value() == Arrival::Arrived);
-  CHECK(trip.node.done == Names{"switch 8.1", "+sfc_resource", "+sfc_char", "+onload", "verify"});
+  CHECK(trip.node.done == Names{"switch 8.1", "+sfc_resource", "+sfc_char", "+onload", "verify", "open"});
   CHECK(trip.stored.outcome == Outcome::Succeeded);
   CHECK(trip.node.is(a_release("8.1")));
 }
@@ -179,6 +181,23 @@ TEST_CASE("a daemon that stops leaves the operation open, and a reboot in betwee
   trip.stops = false;
   CHECK(trip.run({.there = a_release("9.0"), .back = {}}).value() == Arrival::Arrived);
   CHECK(trip.node.is(a_release("9.0")));
+}
+
+TEST_CASE("what is frozen before the first removal stays as it is, and a removal that has begun goes on") {
+  Trip trip;
+  trip.node.put(a_release("8.1"));
+  trip.frozen = true;
+  REQUIRE(trip.run({.there = nothing(), .back = a_release("8.1"), .back_to = 1}));
+  CHECK(trip.stored.cause == "frozen");
+  CHECK(trip.node.done.empty());
+  Trip begun;
+  begun.node.put(a_release("8.1"));
+  begun.dies_at = 4;
+  CHECK_FALSE(begun.run({.there = nothing(), .back = {}}));
+  begun.frozen = true;
+  begun.dies_at = 0;
+  REQUIRE(begun.run({.there = nothing(), .back = {}}));
+  CHECK(begun.stored.outcome == Outcome::Succeeded);
 }
 
 TEST_CASE("users are named as far as one line goes") {

@@ -69,7 +69,7 @@ TEST_CASE("nothing is removed before the door is closed, users have ended and th
   seen.servers.clear();
   CHECK(next_stage(target, seen, {.users_ended = true, .door_closed = true}) == Stage{Act::Remove, "onload", {}});
   seen.modules.clear();
-  CHECK(next_stage(target, seen, {.users_ended = true, .door_closed = true}) == Stage{Act::OpenDoor, {}, {}});
+  CHECK(next_stage(target, seen, {.users_ended = true, .door_to_open = true}) == Stage{Act::OpenDoor, {}, {}});
   CHECK(next_stage(target, seen, {}) == std::nullopt);
 }
 
@@ -80,4 +80,15 @@ TEST_CASE("files are switched between the last removal and the first insertion")
   CHECK(next_stage(target, seen, {}) == Stage{Act::Switch, "9.0", {}});
   seen.current = "9.0";
   CHECK(next_stage(target, seen, {}) == Stage{Act::Insert, "sfc_resource", {}});
+}
+
+TEST_CASE("a door that an operation before left shut is opened at the end") {
+  const Target target = a_release("8.1");
+  Seen seen = loaded(target);
+  seen.devices = {
+      {.name = "onload", .number = DeviceNumber{240, 0}, .node = NodeFile{DeviceNumber{240, 0}, {0, 0, 0}}}};
+  CHECK(next_stage(target, seen, {}) == Stage{Act::Verify, {}, {}});
+  CHECK(next_stage(target, seen, {.verified = true}) == Stage{Act::OpenDoor, {}, {}});
+  seen.devices.front().node->access.mode = 0666;
+  CHECK(next_stage(target, seen, {.verified = true}) == std::nullopt);
 }

@@ -12,28 +12,15 @@
 #include "store/database.h"
 #include "store/sql_text.h"
 #include "tests/unit/store/failing_vfs.h"
+#include "tests/unit/store/folder.h"
+#include "tests/unit/store/onload_rows.h"
 
 using namespace nrd;
 using namespace nrd::store;
 using nrd::testing::FailingVfs;
+using nrd::testing::Folder;
 
 namespace {
-
-class Folder {
- public:
-  Folder() {
-    // In memory: nothing here depends on a real sync, and hundreds of folders are made.
-    std::string name = "/dev/shm/nrd-store-XXXXXX";
-    path_ = ::mkdtemp(name.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string state() const { return path_ + "/state"; }
-  std::string database() const { return state() + "/nrd.db"; }
-  std::string other() const { return path_ + "/other"; }
-
- private:
-  std::string path_;
-};
 
 WorkloadRecord a_workload(uint64_t id, const std::string& uuid = "") {
   return {.id = WorkloadId{id},
@@ -64,6 +51,11 @@ std::vector<Change> a_day() {
   third.next_id = 4;
   third.put = {a_workload(2, "b")};
   third.new_boot_id = "boot-2";
+  first.onload = {.freeze = std::pair(true, "release night"), .generations = {testing::a_generation(1)}};
+  second.onload.generations = {testing::a_generation(1), testing::a_generation(2)};
+  second.onload.operations = {testing::an_operation(1)};
+  third.onload.removed_generations = {1};
+  third.onload.operations = {testing::an_operation(1)};
   return {first, second, third};
 }
 
@@ -118,6 +110,10 @@ TEST_CASE("what was committed is loaded again as it was") {
   CHECK(records.next_id == 4);
   CHECK(records.workloads == std::vector{a_workload(2, "b"), a_workload(3, "a")});
   CHECK(records.baselines == Baselines{.boot_id = "boot-2", .ways = {}, .cpus = {}});
+  CHECK(records.onload == OnloadRecords{.frozen = true,
+                                        .reason = "release night",
+                                        .generations = {testing::a_generation(2)},
+                                        .operations = {testing::an_operation(1)}});
 }
 
 TEST_CASE("baselines of one boot add up and another boot replaces them") {

@@ -1,0 +1,82 @@
+// Keeps Onload on this node as somebody wants it: takes wishes, runs journeys, looks for drift, publishes what it
+// knows.
+//
+// A thread of its own, because a journey takes seconds and the engine's writers must not wait for it. It stores nothing
+// itself: the ledger it is given commits on the engine thread, so there is one writer. `done` functions are called on
+// the keeper's thread, or on the caller's when the answer is known at once; they must not block.
+//
+// What others change on the node is shown as drift and not fought: whoever loads modules by hand has a reason. Only a
+// node that has none of them when nrd starts, as after a reboot, is brought back to what was verified last.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "engine/onload/desired.h"
+#include "engine/onload/node.h"
+#include "engine/onload/view.h"
+#include "store/onload_records.h"
+
+namespace nrd::onload {
+
+enum class AtStart { Apply, Observe };
+
+struct KeeperOptions {
+  std::chrono::milliseconds look_interval{10000};
+  UsersPolicy most_forceful = UsersPolicy::Wait;  // of what a wish may ask for
+  AtStart at_start = AtStart::Apply;              // whether a node without modules is brought back
+  size_t kept = 64;                               // generations, and operations; older ones are forgotten
+};
+
+struct Accepted {
+  uint64_t generation = 0;
+  std::optional<uint64_t> operation;  // nullopt: everything was so already
+};
+
+// Whether Onload is what a generation wants now.
+struct Verification {
+  uint64_t generation = 0;
+  std::optional<Trouble> trouble;  // nullopt: it is
+};
+
+class Keeper {
+ public:
+  // Blocks until it is stored, or not.
+  using Ledger = std::function<Result<void>(store::OnloadChange)>;
+
+  // Goes on with an operation that was interrupted. `node` and what `ledger` needs must outlive it.
+  static Result<std::unique_ptr<Keeper>> start(Node& node, Ledger ledger, const store::OnloadRecords& records,
+                                               const Clock& clock, KeeperOptions options);
+  virtual ~Keeper() = default;  // stops between two stages; the operation is gone on with at the next start
+
+  virtual std::shared_ptr<const View> view() const = 0;
+
+  // `if_match`: the number of the last generation that the client knows. Conflict while an operation runs, or when
+  // Onload is in use and the policy is to fail.
+  virtual void want(Desired desired, std::optional<uint64_t> if_match, std::function<void(Result<Accepted>)> done) = 0;
+  // To what generation `to` wanted; nullopt: the one that was verified before the effective one.
+  virtual void roll_back(std::optional<uint64_t> to, std::function<void(Result<Accepted>)> done) = 0;
+  // Also while an operation runs: it stops before its next removal begins.
+  virtual void set_freeze(Freeze freeze, std::function<void(Result<void>)> done) = 0;
+  // Walks over all processes, which takes a while.
+  virtual void find_users(std::function<void(Result<InUse>)> done) = 0;
+  // Looks now.
+  virtual void look(std::function<void(Result<void>)> done) = 0;
+  // The effective generation again; Conflict if that one does not load anything, or an operation runs.
+  virtual void verify(std::function<void(Result<Verification>)> done) = 0;
+
+  virtual void list_versions(std::function<void(Result<std::vector<InstalledVersion>>)> done) = 0;
+  // Conflict while an operation runs: the node is of no use in between, and this takes seconds.
+  virtual void import(std::string name, std::string source, std::function<void(Result<InstalledVersion>)> done) = 0;
+  // Conflict while something needs it.
+  virtual void remove_version(std::string name, std::function<void(Result<void>)> done) = 0;
+  virtual void read_stacks(std::function<void(Result<std::vector<Stack>>)> done) = 0;
+  virtual void read_interfaces(std::function<void(Result<std::vector<Interface>>)> done) = 0;
+};
+
+}  // namespace nrd::onload

@@ -1,0 +1,112 @@
+#include "engine/onload/record.h"
+
+#include <string>
+
+#include "engine/onload/words.h"
+
+namespace nrd::onload {
+namespace {
+
+Failure unknown(const std::string& what, uint64_t number) {
+  return fail(ErrorCode::Store, "the store holds what this version of nrd does not know; install the one that wrote it",
+              what + " " + std::to_string(number));
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+std::optional<Step> from_record(const store::OnloadStepRecord& row) {
+  const auto act = parse<Act>(row.act);
+  const auto progress = parse<Progress>(row.progress);
+  if (!act || !progress) return std::nullopt;
+  return Step{*act, row.subject, *progress, row.started, row.finished, row.cause, row.message, split(row.kernel)};
+}
+
+}  // namespace
+
+store::OnloadGenerationRecord to_record(const Generation& generation) {
+  const Desired& desired = generation.desired;
+  return {.number = generation.number,
+          .state = std::string(word_of(desired.state)),
+          .version = desired.version,
+          .sfc = std::string(word_of(desired.sfc)),
+          .users = std::string(word_of(desired.users)),
+          .drain = desired.drain,
+          .on_failure = std::string(word_of(desired.on_failure)),
+          .parameters = desired.parameters,
+          .control_plane = desired.control_plane,
+          .created = generation.created,
+          .verdict = std::string(word_of(generation.verdict)),
+          .verified = generation.verified};
+}
+
+store::OnloadOperationRecord to_record(const Operation& operation) {
+  store::OnloadOperationRecord row{.id = operation.id,
+                                   .generation = operation.generation,
+                                   .fallback = operation.fallback,
+                                   .outcome = std::string(word_of(operation.outcome)),
+                                   .started = operation.started,
+                                   .finished = operation.finished,
+                                   .cause = operation.cause,
+                                   .message = operation.message};
+  for (const Step& step : operation.steps) {
+    row.steps.push_back({std::string(word_of(step.act)), step.subject, std::string(word_of(step.progress)),
+                         step.started, step.finished, step.cause, step.message, joined(step.kernel)});
+  }
+  return row;
+}
+
+Result<Generation> from_record(const store::OnloadGenerationRecord& row) {
+  const auto state = parse<State>(row.state);
+  const auto sfc = parse<Sfc>(row.sfc);
+  const auto users = parse<UsersPolicy>(row.users);
+  const auto on_failure = parse<OnFailure>(row.on_failure);
+  const auto verdict = parse<Verdict>(row.verdict);
+  if (!state || !sfc || !users || !on_failure || !verdict) return unknown("generation", row.number);
+  return Generation{.number = row.number,
+                    .desired = {.state = *state,
+                                .version = row.version,
+                                .sfc = *sfc,
+                                .parameters = row.parameters,
+                                .control_plane = row.control_plane,
+                                .users = *users,
+                                .drain = row.drain,
+                                .on_failure = *on_failure},
+                    .created = row.created,
+                    .verdict = *verdict,
+                    .verified = row.verified};
+}
+
+Result<Operation> from_record(const store::OnloadOperationRecord& row) {
+  const auto outcome = parse<Outcome>(row.outcome);
+  if (!outcome) return unknown("operation", row.id);
+  Operation operation{.id = row.id,
+                      .generation = row.generation,
+                      .fallback = row.fallback,
+                      .outcome = *outcome,
+                      .started = row.started,
+                      .finished = row.finished,
+                      .cause = row.cause,
+                      .message = row.message};
+  for (const store::OnloadStepRecord& step : row.steps) {
+    std::optional<Step> known = from_record(step);
+    if (!known) return unknown("operation", row.id);
+    operation.steps.push_back(*std::move(known));
+  }
+  return operation;
+}
+
+}  // namespace nrd::onload

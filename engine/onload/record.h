@@ -1,0 +1,16 @@
+// Generations and operations as rows of the store, and back.
+#pragma once
+
+#include "base/result.h"
+#include "engine/onload/desired.h"
+#include "store/onload_records.h"
+
+namespace nrd::onload {
+
+store::OnloadGenerationRecord to_record(const Generation& generation);
+store::OnloadOperationRecord to_record(const Operation& operation);
+// Refused if a row holds a word that this version does not know.
+Result<Generation> from_record(const store::OnloadGenerationRecord& row);
+Result<Operation> from_record(const store::OnloadOperationRecord& row);
+
+}  // namespace nrd::onload

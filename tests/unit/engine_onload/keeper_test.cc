@@ -1,0 +1,452 @@
+#include "engine/onload/keeper.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "engine/onload/record.h"
+#include "tests/unit/engine_onload/fake_node.h"
+
+using namespace nrd;
+using namespace nrd::testing;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+// What was stored, as a store would hold it. Writes fail while `broken`.
+class MemoryLedger {
+ public:
+  std::atomic<bool> broken{false};
+
+  Result<void> store(const store::OnloadChange& change) {
+    if (broken) return fail(ErrorCode::Store, "the disk is full");
+    const std::lock_guard hold(lock_);
+    if (change.freeze) std::tie(rows_.frozen, rows_.reason) = *change.freeze;
+    for (const auto& row : change.generations) put(rows_.generations, row, &store::OnloadGenerationRecord::number);
+    for (const auto& row : change.operations) put(rows_.operations, row, &store::OnloadOperationRecord::id);
+    for (const uint64_t number : change.removed_generations) {
+      std::erase_if(rows_.generations, [number](const auto& row) { return row.number == number; });
+    }
+    for (const uint64_t id : change.removed_operations) {
+      std::erase_if(rows_.operations, [id](const auto& row) { return row.id == id; });
+    }
+    return {};
+  }
+  store::OnloadRecords rows() const {
+    const std::lock_guard hold(lock_);
+    return rows_;
+  }
+
+ private:
+  template <typename Row, typename Member>
+  static void put(std::vector<Row>& rows, const Row& row, Member key) {
+    const auto found = std::ranges::find(rows, row.*key, key);
+    found == rows.end() ? rows.push_back(row) : void(*found = row);
+  }
+
+  mutable std::mutex lock_;
+  store::OnloadRecords rows_;
+};
+
+Desired a_wish(const std::string& version) { return {.state = State::Loaded, .version = version}; }
+
+// The node is of the keeper's thread; between the calls below that thread waits for a task and leaves it alone.
+struct House {
+  FakeNode node;
+  MemoryLedger ledger;
+  SystemClock clock;
+  KeeperOptions options{.look_interval = std::chrono::hours(1)};
+  std::unique_ptr<Keeper> keeper;
+
+  void start() {
+    auto started = Keeper::start(
+        node, [this](store::OnloadChange change) { return ledger.store(change); }, ledger.rows(), clock, options);
+    REQUIRE(started);
+    keeper = *std::move(started);
+  }
+  template <typename T, typename Ask>
+  Result<T> ask(Ask question) {
+    std::promise<Result<T>> answer;
+    question([&answer](Result<T> done) { answer.set_value(std::move(done)); });
+    return answer.get_future().get();
+  }
+  Result<Accepted> want(Desired desired, std::optional<uint64_t> if_match = {}) {
+    return ask<Accepted>([&](auto done) { keeper->want(std::move(desired), if_match, std::move(done)); });
+  }
+  Result<Accepted> roll_back(std::optional<uint64_t> to) {
+    return ask<Accepted>([&](auto done) { keeper->roll_back(to, std::move(done)); });
+  }
+  Result<void> look() {
+    return ask<void>([&](auto done) { keeper->look(std::move(done)); });
+  }
+  // Until no operation is under way and its thread waits.
+  std::shared_ptr<const View> settled() {
+    (void)look();  // no task is served before what the start begins is begun
+    while (running(*keeper->view()) != nullptr) std::this_thread::yield();
+    (void)look();
+    return keeper->view();
+  }
+  std::shared_ptr<const View> load(const std::string& version) {
+    const auto accepted = want(a_wish(version));
+    REQUIRE(accepted);
+    REQUIRE(accepted->operation);
+    return settled();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a first wish loads, is verified and opens the door") {
+  House house;
+  house.start();
+  const auto accepted = house.want(a_wish("8.1"));
+  REQUIRE(accepted);
+  CHECK(accepted->generation == 1);
+  CHECK(accepted->operation == 1);
+  const auto view = house.settled();
+  CHECK(house.node.is(a_release("8.1")));
+  CHECK(view->door_open);
+  CHECK(view->drift.empty());
+  REQUIRE(effective(*view) != nullptr);
+  CHECK(effective(*view)->desired == a_wish("8.1"));
+  CHECK(effective(*view)->verified.has_value());
+  CHECK(view->operations.back().outcome == Outcome::Succeeded);
+  const auto rows = house.ledger.rows();
+  REQUIRE(rows.generations.size() == 1);
+  CHECK(from_record(rows.generations.front()).value() == view->generations.front());
+  CHECK(from_record(rows.operations.front()).value() == view->operations.front());
+}
+
+TEST_CASE("a wish that is fulfilled already starts no operation") {
+  House house;
+  house.start();
+  house.load("8.1");
+  house.node.done.clear();
+  const auto accepted = house.want(a_wish("8.1"));
+  REQUIRE(accepted);
+  CHECK(accepted->generation == 1);
+  CHECK_FALSE(accepted->operation);
+  CHECK(house.node.done.empty());
+  CHECK(house.ledger.rows().generations.size() == 1);
+}
+
+TEST_CASE("a client that knows an older generation changes nothing") {
+  House house;
+  house.start();
+  house.load("8.1");
+  const auto refused = house.want(a_wish("9.0"), 0);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Stale);
+  CHECK(house.want(a_wish("9.0"), 1));
+  CHECK(house.settled()->generations.size() == 2);
+}
+
+TEST_CASE("with the policy to fail, users are a conflict before anything is touched") {
+  House house;
+  house.start();
+  house.load("8.1");
+  house.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
+  house.node.done.clear();
+  const auto refused = house.want(a_wish("9.0"));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Conflict);
+  CHECK(refused.error().message.find("feed (pid 4711)") != std::string::npos);
+  CHECK(house.node.done.empty());
+  CHECK(house.keeper->view()->door_open);
+}
+
+TEST_CASE("a frozen node takes no wish until it is thawed, and stays frozen after a restart") {
+  House house;
+  house.start();
+  REQUIRE(house.ask<void>([&](auto done) { house.keeper->set_freeze({true, "trading"}, std::move(done)); }));
+  for (int life = 0; life < 2; ++life) {
+    const auto refused = house.want(a_wish("8.1"));
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::Locked);
+    CHECK(refused.error().message == "Onload is frozen: trading");
+    house.keeper.reset();
+    house.start();
+  }
+  REQUIRE(house.ask<void>([&](auto done) { house.keeper->set_freeze({}, std::move(done)); }));
+  house.load("8.1");
+}
+
+TEST_CASE("what the node does not allow to be asked for is refused and named") {
+  House house;
+  house.start();
+  Desired desired = a_wish("8.1");
+  desired.users = UsersPolicy::Kill;
+  const auto refused = house.want(desired);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::BadRequest);
+  CHECK(refused.error().field == "/users_policy");
+}
+
+TEST_CASE("a rollback goes to the generation that was verified before, or to the one that is named") {
+  House house;
+  house.start();
+  house.load("8.1");
+  house.load("9.0");
+  house.load("9.1");
+  REQUIRE(house.roll_back({}));
+  CHECK(house.settled()->generations.back().desired == a_wish("9.0"));
+  CHECK(house.node.is(a_release("9.0")));
+  REQUIRE(house.roll_back(1));
+  CHECK(house.settled()->generations.back().desired == a_wish("8.1"));
+  CHECK(house.node.is(a_release("8.1")));
+  const auto refused = house.roll_back(77);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::NotFound);
+}
+
+TEST_CASE("without anything verified before there is nothing to roll back to") {
+  House house;
+  house.start();
+  house.load("8.1");
+  const auto refused = house.roll_back({});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::NotFound);
+}
+
+TEST_CASE("a version that does not start is taken back, and the one before stays in force") {
+  House house;
+  house.start();
+  house.load("8.1");
+  house.node.acts = 0;
+  house.node.fails_at = 7;  // close, stop, 3 x remove, switch, insert
+  house.node.cause = "syscall_table";
+  REQUIRE(house.want(a_wish("9.0")));
+  const auto view = house.settled();
+  CHECK(view->operations.back().outcome == Outcome::RolledBack);
+  CHECK(view->operations.back().cause == "syscall_table");
+  CHECK(view->generations.back().verdict == Verdict::Failed);
+  CHECK(effective(*view)->number == 1);
+  CHECK(house.node.is(a_release("8.1")));
+  CHECK(view->door_open);
+}
+
+TEST_CASE("a rollback that fails as well leaves the door shut until somebody wishes anew") {
+  House house;
+  house.start();
+  house.load("8.1");
+  house.node.acts = 0;
+  house.node.fails_at = 7;
+  house.node.fails_until = 1000;
+  REQUIRE(house.want(a_wish("9.0")));
+  auto view = house.settled();
+  CHECK(view->operations.back().outcome == Outcome::Failed);
+  CHECK_FALSE(view->door_open);
+  CHECK_FALSE(house.node.door_is_open);
+  house.node.fails_at = 0;
+  CHECK(house.load("8.1")->door_open);
+  CHECK(house.node.door_is_open);
+}
+
+TEST_CASE("an operation that was open when the daemon died is gone on with") {
+  House house;
+  const Generation generation{.number = 1, .desired = a_wish("8.1")};
+  Operation operation{.id = 1, .generation = 1};
+  operation.steps.push_back({.act = Act::Insert, .subject = "sfc_resource"});
+  REQUIRE(house.ledger.store({.generations = {to_record(generation)}, .operations = {to_record(operation)}}));
+  house.start();
+  const auto view = house.settled();
+  CHECK(house.node.is(a_release("8.1")));
+  REQUIRE(view->operations.size() == 1);
+  CHECK(view->operations.front().outcome == Outcome::Succeeded);
+  CHECK(view->operations.front().steps.front().progress == Progress::Interrupted);
+  CHECK(effective(*view)->number == 1);
+}
+
+TEST_CASE("an open operation to a version that is gone fails and says so") {
+  House house;
+  house.node.missing = {"8.1"};
+  REQUIRE(house.ledger.store({.generations = {to_record(Generation{.number = 1, .desired = a_wish("8.1")})},
+                              .operations = {to_record(Operation{.id = 1, .generation = 1})}}));
+  house.start();
+  const auto view = house.settled();
+  CHECK(view->operations.front().outcome == Outcome::Failed);
+  CHECK(view->operations.front().cause == "version");
+  CHECK(view->generations.front().verdict == Verdict::Failed);
+}
+
+TEST_CASE("after a boot what was verified last is loaded again, unless the node only observes or is frozen") {
+  for (const bool applies : {true, false}) {
+    for (const bool frozen : {true, false}) {
+      CAPTURE(applies);
+      CAPTURE(frozen);
+      House house;
+      house.start();
+      house.load("8.1");
+      house.keeper.reset();
+      house.node.seen = {};
+      house.options.at_start = applies ? AtStart::Apply : AtStart::Observe;
+      REQUIRE(house.ledger.store({.freeze = std::pair(frozen, std::string())}));
+      house.start();
+      const auto view = house.settled();
+      CHECK(house.node.seen.modules.contains("onload") == (applies && !frozen));
+      CHECK(view->drift.empty() == (applies && !frozen));
+      CHECK(view->generations.size() == 1);
+    }
+  }
+}
+
+TEST_CASE("a version that does not come up after a boot is tried again at the next") {
+  House house;
+  house.start();
+  house.load("8.1");
+  house.keeper.reset();
+  house.node.seen = {};
+  house.node.acts = 0;
+  house.node.fails_at = 1;
+  house.node.fails_until = 1000;
+  house.start();
+  auto view = house.settled();
+  CHECK(view->operations.back().outcome == Outcome::Failed);
+  CHECK(effective(*view)->number == 1);
+  house.keeper.reset();
+  house.node.fails_at = 0;
+  house.start();
+  CHECK(house.settled()->door_open);
+}
+
+TEST_CASE("what somebody else loaded is shown as drift and left alone, also at a start") {
+  House house;
+  house.start();
+  house.load("8.1");
+  house.node.put(a_release("7.0"));
+  house.node.done.clear();
+  REQUIRE(house.look());
+  for (int life = 0; life < 2; ++life) {
+    const auto view = house.settled();
+    CHECK(view->drift.find("another one") != std::string::npos);
+    CHECK_FALSE(view->door_open);
+    CHECK(house.node.done.empty());
+    house.keeper.reset();
+    house.start();
+  }
+  // Who wants it all the same says so.
+  CHECK(house.load("8.1")->door_open);
+}
+
+TEST_CASE("a wish that cannot be stored changes nothing") {
+  House house;
+  house.start();
+  house.ledger.broken = true;
+  const auto refused = house.want(a_wish("8.1"));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Store);
+  CHECK(house.settled()->generations.empty());
+  CHECK(house.node.done.empty());
+}
+
+TEST_CASE("an operation whose steps cannot be stored stays open and ends when they can") {
+  House house;
+  house.options.look_interval = std::chrono::milliseconds(2);
+  Operation operation{.id = 1, .generation = 1};
+  REQUIRE(house.ledger.store({.generations = {to_record(Generation{.number = 1, .desired = a_wish("8.1")})},
+                              .operations = {to_record(operation)}}));
+  house.ledger.broken = true;
+  house.start();
+  const uint64_t revision = house.keeper->view()->revision;
+  while (house.keeper->view()->revision < revision + 5) std::this_thread::yield();
+  CHECK(running(*house.keeper->view()) != nullptr);
+  house.ledger.broken = false;
+  while (running(*house.keeper->view()) != nullptr) std::this_thread::yield();
+  CHECK(effective(*house.keeper->view())->number == 1);
+  house.keeper.reset();
+  CHECK(house.node.is(a_release("8.1")));
+}
+
+TEST_CASE("generations and operations are bounded, and the effective one is kept") {
+  House house;
+  house.options.kept = 4;
+  house.start();
+  house.load("8.1");
+  house.node.fails_at = 1;
+  house.node.fails_until = 1000000;
+  for (int i = 0; i < 10; ++i) {
+    REQUIRE(house.want(a_wish("9." + std::to_string(i))));
+    house.settled();
+  }
+  const auto view = house.keeper->view();
+  CHECK(view->generations.size() <= 5);
+  CHECK(view->operations.size() <= 4);
+  REQUIRE(effective(*view) != nullptr);
+  CHECK(effective(*view)->number == 1);
+  CHECK(view->generations.back().number == 11);
+  CHECK(house.ledger.rows().generations.size() == view->generations.size());
+  CHECK(house.ledger.rows().operations.size() == view->operations.size());
+}
+
+TEST_CASE("unloading is a wish like any other") {
+  House house;
+  house.start();
+  house.load("8.1");
+  REQUIRE(house.want({.state = State::Unloaded}));
+  const auto view = house.settled();
+  CHECK(house.node.seen.modules.empty());
+  CHECK(view->drift.empty());
+  CHECK_FALSE(view->door_open);
+}
+
+TEST_CASE("what is not managed is neither loaded nor drift") {
+  House house;
+  house.start();
+  house.load("8.1");
+  const auto accepted = house.want({.state = State::Unmanaged});
+  REQUIRE(accepted);
+  CHECK_FALSE(accepted->operation);
+  house.node.put(a_release("7.0"));
+  REQUIRE(house.look());
+  CHECK(house.keeper->view()->drift.empty());
+}
+
+TEST_CASE("a version that the node is kept at cannot be removed") {
+  House house;
+  house.start();
+  house.load("8.1");
+  const auto remove = [&](const std::string& name) {
+    return house.ask<void>([&](auto done) { house.keeper->remove_version(name, std::move(done)); });
+  };
+  const auto refused = remove("8.1");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Conflict);
+  CHECK(remove("7.0"));
+  CHECK(house.node.removed_versions == Names{"7.0"});
+}
+
+TEST_CASE("a verification says what is wrong and changes nothing") {
+  House house;
+  house.start();
+  const auto verify = [&] {
+    return house.ask<Verification>([&](auto done) { house.keeper->verify(std::move(done)); });
+  };
+  CHECK(verify().error().code == ErrorCode::Conflict);
+  house.load("8.1");
+  CHECK_FALSE(verify()->trouble);
+  house.node.acts = 0;
+  house.node.fails_at = 1;
+  house.node.cause = "control_plane";
+  CHECK(verify()->trouble->cause == "control_plane");
+  house.node.seen.modules.erase("onload");
+  CHECK(verify()->trouble->cause == "drifted");
+  CHECK(house.keeper->view()->operations.size() == 1);
+}
+
+TEST_CASE("one who asks while the keeper stops is told so or answered, never forgotten") {
+  std::atomic<int> answers = 0;
+  House house;
+  house.start();
+  std::thread asker([&] {
+    for (int i = 0; i < 40; ++i) house.keeper->find_users([&answers](const Result<InUse>&) { ++answers; });
+  });
+  asker.join();
+  house.keeper.reset();
+  CHECK(answers == 40);
+}

@@ -1,0 +1,47 @@
+// Rows of Onload with something in every column.
+#pragma once
+
+#include "store/onload_records.h"
+
+namespace nrd::testing {
+
+inline store::OnloadGenerationRecord a_generation(uint64_t number) {
+  using Time = store::OnloadGenerationRecord::Time;
+  return {.number = number,
+          .state = "loaded",
+          .version = "9.0.1",
+          .sfc = "managed",
+          .users = "term",
+          .drain = std::chrono::seconds(45),
+          .on_failure = "stop",
+          .parameters = {{"onload", {{"epoll_max_stacks", "8"}, {"max_packets_per_stack", "1024"}}},
+                         {"sfc", {{"rss_cpus", "4"}}}},
+          .control_plane = {"-K", "-h", "8"},
+          .created = Time(std::chrono::milliseconds(1700000000123)),
+          .verdict = "verified",
+          .verified = Time(std::chrono::milliseconds(1700000000999))};
+}
+
+inline store::OnloadOperationRecord an_operation(uint64_t id) {
+  using Time = store::OnloadGenerationRecord::Time;
+  const Time time(std::chrono::milliseconds(1700000000500));
+  return {.id = id,
+          .generation = 2,
+          .fallback = 1,
+          .outcome = "running",
+          .started = time,
+          .finished = {},
+          .cause = "syscall_table",
+          .message = "the kernel is too new",
+          .steps = {{.act = "insert",
+                     .subject = "onload",
+                     .progress = "failed",
+                     .started = time,
+                     .finished = time,
+                     .cause = "syscall_table",
+                     .message = "no",
+                     .kernel = "line one\nline two"},
+                    {.act = "remove", .subject = "sfc_char", .progress = "running", .started = time}}};
+}
+
+}  // namespace nrd::testing
