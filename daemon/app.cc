@@ -11,6 +11,7 @@
 #include "daemon/front.h"
 #include "daemon/hardware.h"
 #include "daemon/notify.h"
+#include "daemon/onload.h"
 #include "daemon/signals.h"
 #include "daemon/version.h"
 #include "engine/engine.h"
@@ -67,6 +68,8 @@ Result<void> run(const Config& config) {
   // The store's lock comes before the first touch of the hardware: a second daemon must not get that far.
   const Result<std::unique_ptr<store::Store>> store = store::Store::open(config.state_directory);
   if (!store) return Failure(store.error());
+  const Result<store::Records> records = (*store)->load();  // Onload's; from now on the store is the engine's
+  if (!records) return Failure(records.error());
   const Result<std::unique_ptr<Hardware>> hardware = open_hardware();
   if (!hardware) return Failure(hardware.error());
   const SystemClock clock;
@@ -74,7 +77,9 @@ Result<void> run(const Config& config) {
       Engine::start(**hardware, **store, clock,
                     {.pools = config.pools, .shrink = config.shrink, .drift_interval = config.drift_interval});
   if (!engine) return Failure(engine.error());
-  Result<std::unique_ptr<http::Server>> server = open_front(config, **engine);
+  Result<std::unique_ptr<Onload>> onload = Onload::start(config.onload, **engine, records->onload, clock);
+  if (!onload) return Failure(onload.error());
+  Result<std::unique_ptr<http::Server>> server = open_front(config, **engine, (*onload)->keeper());
   if (!server) return Failure(server.error());
 
   const auto state = (*engine)->state();
@@ -87,6 +92,7 @@ Result<void> run(const Config& config) {
   notify_stopping();
   log::notice("STOPPING", "stopping; workloads stay on the hardware");
   (*server)->drain(kDrainDeadline);
+  onload->reset();  // between two stages; what it stores still needs the engine
   engine->reset();  // ends the changes it has accepted; their answers still need the server
   (*server)->drain(kLastAnswers);
   server->reset();

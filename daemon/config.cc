@@ -3,11 +3,13 @@
 #include <arpa/inet.h>
 #include <toml++/toml.h>
 
+#include <charconv>
 #include <functional>
 #include <map>
 
 #include "base/file.h"
 #include "base/way_mask.h"
+#include "engine/onload/words.h"
 
 namespace nrd::daemon {
 namespace {
@@ -112,6 +114,49 @@ SetKey level(log::Priority& target) {
   };
 }
 
+SetKey users_policy(onload::UsersPolicy& target) {
+  return [&target](const toml::node& node) -> Problem {
+    const auto policy = onload::parse<onload::UsersPolicy>(node.value_or(std::string()));
+    if (!policy) return "expected one of " + onload::all_words<onload::UsersPolicy>() + ", in quotes";
+    target = *policy;
+    return {};
+  };
+}
+
+SetKey at_start(onload::AtStart& target) {
+  return [&target](const toml::node& node) -> Problem {
+    const std::string value = node.value_or(std::string());
+    if (value != "apply" && value != "observe") return "expected \"apply\" or \"observe\"";
+    target = value == "apply" ? onload::AtStart::Apply : onload::AtStart::Observe;
+    return {};
+  };
+}
+
+// As chmod(1) takes it: "0660". Never 0: that is how a closed door is known.
+SetKey file_mode(mode_t& target) {
+  return [&target](const toml::node& node) -> Problem {
+    const std::string text = node.value_or(std::string());
+    mode_t mode = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
+    const bool is_whole = error == std::errc() && end == text.data() + text.size();
+    if (!is_whole || mode == 0 || mode > 0777) return "expected permissions in quotes, \"0001\" to \"0777\"";
+    target = mode;
+    return {};
+  };
+}
+
+Keys onload_keys(Config::Onload& onload) {
+  return {{"versions", absolute_path(onload.versions)},
+          {"imports", absolute_path(onload.imports)},
+          {"users_policy", users_policy(onload.users_policy)},
+          {"look_interval_seconds",
+           integer(1, 86400, [&onload](int64_t value) { onload.look_interval = std::chrono::seconds(value); })},
+          {"at_start", at_start(onload.at_start)},
+          {"device_user", text(onload.device_user)},
+          {"device_group", text(onload.device_group)},
+          {"device_mode", file_mode(onload.device_mode)}};
+}
+
 // Every key there is, by section.
 std::map<std::string, Keys> all_keys(Config& config) {
   return {{"server",
@@ -139,6 +184,7 @@ std::map<std::string, Keys> all_keys(Config& config) {
           {"drift",
            {{"interval_seconds",
              integer(0, 86400, [&config](int64_t value) { config.drift_interval = std::chrono::seconds(value); })}}},
+          {"onload", onload_keys(config.onload)},
           {"log", {{"level", level(config.log_level)}}}};
 }
 

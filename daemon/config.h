@@ -13,6 +13,7 @@
 #include "api/http/tls.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "engine/onload/keeper.h"
 #include "engine/pools.h"
 
 namespace nrd::daemon {
@@ -34,6 +35,17 @@ struct Config {
   PoolSizes pools;
   bool shrink = false;
   std::chrono::seconds drift_interval{30};  // 0: never look
+  struct Onload {
+    std::string versions = "/opt/nrd/onload";
+    std::string imports = "/opt/nrd/import";
+    onload::UsersPolicy users_policy = onload::UsersPolicy::Wait;  // the most forceful that a client may ask for
+    std::chrono::seconds look_interval{10};
+    onload::AtStart at_start = onload::AtStart::Apply;
+    std::string device_user = "root";
+    std::string device_group = "root";
+    mode_t device_mode = 0666;
+    friend bool operator==(const Onload&, const Onload&) = default;
+  } onload;
   log::Priority log_level = log::Priority::Info;
   friend bool operator==(const Config&, const Config&) = default;
 };

@@ -1,41 +1,31 @@
 #include "daemon/front.h"
 
-#include <grp.h>
 #include <sys/stat.h>
 
-#include <cerrno>
 #include <filesystem>
-#include <system_error>
 #include <utility>
-#include <vector>
 
 #include "api/v1/gate.h"
 #include "api/v1/routes.h"
 #include "base/log.h"
+#include "daemon/accounts.h"
 #include "daemon/notify.h"
 #include "daemon/version.h"
 
 namespace nrd::daemon {
 namespace {
 
-std::optional<gid_t> find_group(const std::string& name) {
-  constexpr size_t kMostBytes = size_t{16} << 20;  // of the names of all members
-  group entry{};
-  group* found = nullptr;
-  std::vector<char> buffer(4096);
-  int error = 0;
-  while ((error = ::getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found)) == ERANGE &&
-         buffer.size() < kMostBytes) {
-    buffer.resize(buffer.size() * 2);
-  }
-  if (found != nullptr) return found->gr_gid;
-  if (error != 0) {
+std::optional<gid_t> group_of_socket(const std::string& name) {
+  const Result<std::optional<gid_t>> group = find_group(name);
+  if (!group) {
     log::error("GROUP_UNKNOWN", "the group cannot be looked up; only root may use the local socket",
-               {{"GROUP", name}, {"DETAIL", std::generic_category().message(error)}});
+               {{"GROUP", name}, {"DETAIL", group.error().detail}});
     return std::nullopt;
   }
-  log::notice("NO_GROUP", "there is no such group; only root may use the local socket", {{"GROUP", name}});
-  return std::nullopt;
+  if (!*group) {
+    log::notice("NO_GROUP", "there is no such group; only root may use the local socket", {{"GROUP", name}});
+  }
+  return *group;
 }
 
 // systemd makes it (RuntimeDirectory=); a daemon started by hand does so itself.
@@ -69,13 +59,13 @@ void announce(const Config& config, const http::Server& server) {
 
 }  // namespace
 
-Result<std::unique_ptr<http::Server>> open_front(const Config& config, Engine& engine) {
-  const std::optional<gid_t> group = find_group(config.server.unix_group);
+Result<std::unique_ptr<http::Server>> open_front(const Config& config, Engine& engine, onload::Keeper& onload) {
+  const std::optional<gid_t> group = group_of_socket(config.server.unix_group);
   make_directory_of(config.server.unix_socket);
   const v1::Service service{.version = kVersion, .debug_port_open = config.server.debug};
   auto server = http::Server::start(
       doors_of(config, group),
-      v1::gate({.admin = config.admins, .user = config.users, .group = group}, v1::routes(engine, service)));
+      v1::gate({.admin = config.admins, .user = config.users, .group = group}, v1::routes(engine, onload, service)));
   if (server) announce(config, **server);
   return server;
 }

@@ -192,6 +192,8 @@ bool Guard::accept_known_header(const std::string& name, std::string_view value)
     request_.content_type = value;
   } else if (name == "accept") {
     request_.accept += (request_.accept.empty() ? "" : ", ") + std::string(value);
+  } else if (name == "if-match") {
+    request_.if_match += (request_.if_match.empty() ? "" : ", ") + std::string(value);
   }
   return true;
 }

@@ -22,6 +22,7 @@ struct RawRequest {
   std::string target;        // origin form, still encoded: "/v1/workloads?uuid=a"
   std::string content_type;  // empty if absent
   std::string accept;        // several headers are joined by ", "
+  std::string if_match;      // the same
   std::string body;
   bool closes = false;  // the client wants no further answer on this connection
 };

@@ -42,6 +42,7 @@ struct Request {
   std::map<std::string, std::string> query;  // decoded
   std::string content_type;                  // as sent, empty if absent
   std::string accept;
+  std::string if_match;
   std::string body;
   std::shared_ptr<const Peer> peer;  // never null
 };

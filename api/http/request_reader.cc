@@ -61,6 +61,7 @@ tl::expected<Request, RefusedRequest> RequestReader::read(RawRequest raw, std::s
                        .query = std::move(*query),
                        .content_type = std::move(raw.content_type),
                        .accept = std::move(raw.accept),
+                       .if_match = std::move(raw.if_match),
                        .body = from.body(),
                        .peer = std::move(peer)};
       }

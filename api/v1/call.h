@@ -8,6 +8,7 @@
 #include "api/v1/routes.h"
 #include "api/v1/workload_list.h"
 #include "engine/engine.h"
+#include "engine/onload/keeper.h"
 
 namespace nrd::v1 {
 
@@ -16,6 +17,7 @@ struct Call {
   std::string_view id;  // as written in the path, empty for a path without one
   ErrorStyle error_style;
   Engine& engine;
+  onload::Keeper& onload;
   const Service& service;
   WorkloadList& workload_list;
 };

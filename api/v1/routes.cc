@@ -8,6 +8,8 @@
 #include "api/v1/call.h"
 #include "api/v1/health.h"
 #include "api/v1/node.h"
+#include "api/v1/onload.h"
+#include "api/v1/onload_versions.h"
 #include "api/v1/problem.h"
 #include "api/v1/pstate.h"
 #include "api/v1/rmd.h"
@@ -32,6 +34,23 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/node", show_node},
     {"GET", "/v1/pstate", list_pstates},
     {"GET", "/v1/pstate/{id}", show_pstate},
+    {"GET", "/v1/onload", show_onload},
+    {"PUT", "/v1/onload", put_onload},
+    {"DELETE", "/v1/onload", delete_onload},
+    {"POST", "/v1/onload/rollback", roll_back_onload},
+    {"PUT", "/v1/onload/freeze", freeze_onload},
+    {"GET", "/v1/onload/modules", list_onload_modules},
+    {"GET", "/v1/onload/users", list_onload_users},
+    {"GET", "/v1/onload/stacks", list_onload_stacks},
+    {"GET", "/v1/onload/interfaces", list_onload_interfaces},
+    {"POST", "/v1/onload/verify", verify_onload},
+    {"GET", "/v1/onload/versions", list_onload_versions},
+    {"POST", "/v1/onload/versions", import_onload_version},
+    {"DELETE", "/v1/onload/versions/{id}", delete_onload_version},
+    {"GET", "/v1/onload/generations", list_onload_generations},
+    {"GET", "/v1/onload/generations/{id}", show_onload_generation},
+    {"GET", "/v1/onload/operations", list_onload_operations},
+    {"GET", "/v1/onload/operations/{id}", show_onload_operation},
     {"GET", "/v1/health", show_health},
 };
 
@@ -75,13 +94,13 @@ http::Response refuse(int status, const char* code, std::string_view line, const
 
 // A body must be JSON and say so. Without a body the type may be absent; clients of RMD send it on DELETE too.
 bool is_type_welcome(const http::Request& request) {
-  const bool has_body = request.method == "POST" || request.method == "PATCH";
+  const bool has_body = request.method == "POST" || request.method == "PATCH" || request.method == "PUT";
   return is_json(request.content_type) || (!has_body && request.content_type.empty());
 }
 
 // In RMD's order: path, method, what is sent, what can be read.
-void answer(Engine& engine, const Service& service, WorkloadList& list, const http::Request& request,
-            http::Reply reply) {
+void answer(Engine& engine, onload::Keeper& onload, const Service& service, WorkloadList& list,
+            const http::Request& request, http::Reply reply) {
   const std::optional<ErrorStyle> accepted = error_style(request.accept);
   const ErrorStyle style = accepted.value_or(ErrorStyle::Text);
   const Match found = find(request.method, request.path);
@@ -104,15 +123,15 @@ void answer(Engine& engine, const Service& service, WorkloadList& list, const ht
                              "application/problem+json",
                              style));
   }
-  found.route->handler({request, found.id, style, engine, service, list}, std::move(reply));
+  found.route->handler({request, found.id, style, engine, onload, service, list}, std::move(reply));
 }
 
 }  // namespace
 
-http::Handler routes(Engine& engine, Service service) {
+http::Handler routes(Engine& engine, onload::Keeper& onload, Service service) {
   const auto list = std::make_shared<WorkloadList>();
-  return [&engine, service = std::move(service), list](const http::Request& request, http::Reply reply) {
-    answer(engine, service, *list, request, std::move(reply));
+  return [&engine, &onload, service = std::move(service), list](const http::Request& request, http::Reply reply) {
+    answer(engine, onload, service, *list, request, std::move(reply));
   };
 }
 

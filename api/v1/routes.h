@@ -5,6 +5,7 @@
 
 #include "api/http/message.h"
 #include "engine/engine.h"
+#include "engine/onload/keeper.h"
 
 namespace nrd::v1 {
 
@@ -13,7 +14,7 @@ struct Service {
   bool debug_port_open = false;  // plain HTTP without authentication is being served; GET /v1/health says so
 };
 
-// The handler of the whole service. `engine` must outlive it.
-http::Handler routes(Engine& engine, Service service);
+// The handler of the whole service. `engine` and `onload` must outlive it.
+http::Handler routes(Engine& engine, onload::Keeper& onload, Service service);
 
 }  // namespace nrd::v1

@@ -20,7 +20,15 @@ ANYBODY, SOMEGROUP = 65534, 60  # nobody, games: both exist on every Debian
 # What an administrator gets, by method and path: the request reaches its handler, which finds nothing to do.
 REACHED = {("GET", "/v1/workloads"): 200, ("POST", "/v1/workloads"): 400, ("GET", "/v1/workloads/{id}"): 404,
            ("PATCH", "/v1/workloads/{id}"): 404, ("DELETE", "/v1/workloads/{id}"): 404,
-           ("GET", "/v1/pstate"): 200, ("GET", "/v1/pstate/{id}"): 404, ("GET", "/v1/node"): 200, ("GET", "/v1/health"): 200, ("GET", "/v1/nothing"): 404, ("PUT", "/v1/node"): 405}
+           ("GET", "/v1/pstate"): 200, ("GET", "/v1/pstate/{id}"): 404, ("GET", "/v1/node"): 200, ("GET", "/v1/health"): 200,
+           ("GET", "/v1/onload"): 200, ("PUT", "/v1/onload"): 400, ("DELETE", "/v1/onload"): 423,
+           ("POST", "/v1/onload/rollback"): 400, ("PUT", "/v1/onload/freeze"): 400, ("POST", "/v1/onload/verify"): 409,
+           ("GET", "/v1/onload/modules"): 200, ("GET", "/v1/onload/users"): 200, ("GET", "/v1/onload/stacks"): 200,
+           ("GET", "/v1/onload/interfaces"): 200, ("GET", "/v1/onload/versions"): 200, ("POST", "/v1/onload/versions"): 400,
+           ("DELETE", "/v1/onload/versions/{id}"): 404, ("GET", "/v1/onload/generations"): 200,
+           ("GET", "/v1/onload/generations/{id}"): 404, ("GET", "/v1/onload/operations"): 200,
+           ("GET", "/v1/onload/operations/{id}"): 404,
+           ("GET", "/v1/nothing"): 404, ("PUT", "/v1/node"): 405}
 
 
 def for_user(method, path):
@@ -58,6 +66,9 @@ def as_process_of(user, group, groups, house):
 @pytest.fixture(scope="module")
 def house():
     with House(group="games") as house:
+        # So that what is asked for in vain cannot change what the next one is told.
+        frozen = ask(house.unix(), "PUT", "/v1/onload/freeze", json.dumps({"frozen": True}), {"Content-Type": "application/json"})
+        assert frozen[0] == 200
         yield house
 
 

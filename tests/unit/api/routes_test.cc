@@ -7,6 +7,7 @@
 
 #include "api/json/reader.h"
 #include "tests/unit/api/fake_engine.h"
+#include "tests/unit/api/fake_keeper.h"
 
 using namespace nrd;
 
@@ -14,7 +15,8 @@ namespace {
 
 struct Service {
   FakeEngine engine{a_node()};
-  http::Handler handler = v1::routes(engine, {.version = "1.2.3", .debug_port_open = true});
+  testing::FakeKeeper onload;
+  http::Handler handler = v1::routes(engine, onload, {.version = "1.2.3", .debug_port_open = true});
 };
 
 // Everything that was answered to one request.

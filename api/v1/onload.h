@@ -1,0 +1,26 @@
+// /v1/onload: what Onload is to be on this node, what it is, and how it gets there.
+#pragma once
+
+#include "api/v1/call.h"
+
+namespace nrd::v1 {
+
+void show_onload(const Call& call, http::Reply reply);
+// 202 with the operation in Location, or 200 when everything was so already.
+void put_onload(const Call& call, http::Reply reply);
+// As PUT of {"state": "unloaded"}.
+void delete_onload(const Call& call, http::Reply reply);
+void roll_back_onload(const Call& call, http::Reply reply);
+void freeze_onload(const Call& call, http::Reply reply);
+void list_onload_modules(const Call& call, http::Reply reply);
+void list_onload_users(const Call& call, http::Reply reply);
+void list_onload_generations(const Call& call, http::Reply reply);
+void show_onload_generation(const Call& call, http::Reply reply);
+void list_onload_operations(const Call& call, http::Reply reply);
+void show_onload_operation(const Call& call, http::Reply reply);
+
+void verify_onload(const Call& call, http::Reply reply);
+void list_onload_stacks(const Call& call, http::Reply reply);
+void list_onload_interfaces(const Call& call, http::Reply reply);
+
+}  // namespace nrd::v1

@@ -1,0 +1,44 @@
+// Onload's wishes, generations and operations as JSON: docs/onload.md and openapi.yaml have the shapes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/json/value.h"
+#include "api/json/writer.h"
+#include "base/result.h"
+#include "engine/onload/keeper.h"
+
+namespace nrd::v1 {
+
+// What PUT /v1/onload wants. Whatever is not named takes its default: a wish is whole.
+Result<onload::Desired> parse_desired(const json::Value& body);
+// {"to": 3} of a rollback; empty: to the one before.
+Result<std::optional<uint64_t>> parse_rollback(const json::Value& body);
+Result<onload::Freeze> parse_freeze(const json::Value& body);
+// "3" or "*" of If-Match, with quotes or without; an inner nullopt: any.
+Result<std::optional<uint64_t>> parse_if_match(const std::string& header);
+
+// What POST /v1/onload/versions wants.
+struct Import {
+  std::string name;
+  std::string source;
+  friend bool operator==(const Import&, const Import&) = default;
+};
+Result<Import> parse_import(const json::Value& body);
+// 1 to 64 of letters, digits and ._+-, not with a dot at the beginning.
+bool is_version(std::string_view text);
+
+void render(json::Writer& w, const onload::Desired& desired);
+void render(json::Writer& w, const onload::Generation& generation);
+void render(json::Writer& w, const onload::Operation& operation);
+void render(json::Writer& w, const onload::Module& module);
+void render(json::Writer& w, const onload::View& view);
+void render(json::Writer& w, const onload::InUse& use);
+void render(json::Writer& w, const onload::InstalledVersion& version);
+void render(json::Writer& w, const onload::Verification& found);
+void render(json::Writer& w, const onload::Stack& stack);
+void render(json::Writer& w, const onload::Interface& interface);
+
+}  // namespace nrd::v1

@@ -1,0 +1,45 @@
+#include "daemon/accounts.h"
+
+#include <grp.h>
+#include <pwd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <vector>
+
+namespace nrd::daemon {
+namespace {
+
+constexpr size_t kMostBytes = size_t{16} << 20;  // of the names of all members of a group
+
+// nullopt: there is none of this name. `look` is getgrnam_r(3) or getpwnam_r(3).
+template <typename Entry, typename Look>
+Result<std::optional<Entry>> find(const std::string& name, Look look) {
+  Entry entry{};
+  Entry* found = nullptr;
+  std::vector<char> buffer(4096);
+  int error = 0;
+  while ((error = look(name.c_str(), &entry, buffer.data(), buffer.size(), &found)) == ERANGE &&
+         buffer.size() < kMostBytes) {
+    buffer.resize(buffer.size() * 2);
+  }
+  if (found != nullptr) return entry;
+  if (error == 0) return std::nullopt;
+  return fail(ErrorCode::Internal, name + " cannot be looked up", std::generic_category().message(error));
+}
+
+}  // namespace
+
+Result<std::optional<uid_t>> find_user(const std::string& name) {
+  const auto entry = find<passwd>(name, ::getpwnam_r);
+  if (!entry) return Failure(entry.error());
+  return *entry ? std::optional((*entry)->pw_uid) : std::nullopt;
+}
+
+Result<std::optional<gid_t>> find_group(const std::string& name) {
+  const auto entry = find<group>(name, ::getgrnam_r);
+  if (!entry) return Failure(entry.error());
+  return *entry ? std::optional((*entry)->gr_gid) : std::nullopt;
+}
+
+}  // namespace nrd::daemon

@@ -1,0 +1,17 @@
+// Users and groups of this node by name.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+
+namespace nrd::daemon {
+
+// nullopt: there is none of this name.
+Result<std::optional<uid_t>> find_user(const std::string& name);
+Result<std::optional<gid_t>> find_group(const std::string& name);
+
+}  // namespace nrd::daemon

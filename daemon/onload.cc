@@ -1,0 +1,47 @@
+#include "daemon/onload.h"
+
+#include <future>
+
+#include "daemon/accounts.h"
+#include "daemon/onload_node.h"
+
+namespace nrd::daemon {
+namespace {
+
+template <typename Id>
+Result<Id> known(const Result<std::optional<Id>>& found, const char* key, const std::string& name) {
+  if (!found) return Failure(found.error());
+  if (*found) return **found;
+  return fail(ErrorCode::BadRequest, std::string("onload.") + key + ": there is no " + name + " on this node");
+}
+
+Result<onload::Access> access_of(const Config::Onload& config) {
+  const Result<uid_t> user = known(find_user(config.device_user), "device_user", config.device_user);
+  if (!user) return Failure(user.error());
+  const Result<gid_t> group = known(find_group(config.device_group), "device_group", config.device_group);
+  if (!group) return Failure(group.error());
+  return onload::Access{.uid = *user, .gid = *group, .mode = config.device_mode};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Onload>> Onload::start(const Config::Onload& config, Engine& engine,
+                                              const store::OnloadRecords& records, const Clock& clock) {
+  const Result<onload::Access> devices = access_of(config);
+  if (!devices) return Failure(devices.error());
+  auto house = std::make_unique<Onload>();
+  house->node_ = open_onload_node({.versions = config.versions, .imports = config.imports, .devices = *devices}, clock);
+  const auto ledger = [&engine](store::OnloadChange change) {
+    std::promise<Result<void>> stored;
+    engine.record(std::move(change), [&stored](Result<void> done) { stored.set_value(std::move(done)); });
+    return stored.get_future().get();
+  };
+  Result<std::unique_ptr<onload::Keeper>> keeper = onload::Keeper::start(
+      *house->node_, ledger, records, clock,
+      {.look_interval = config.look_interval, .most_forceful = config.users_policy, .at_start = config.at_start});
+  if (!keeper) return Failure(keeper.error());
+  house->keeper_ = *std::move(keeper);
+  return house;
+}
+
+}  // namespace nrd::daemon

@@ -1,0 +1,356 @@
+#include "daemon/onload_node.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/log.h"
+#include "daemon/onload_target.h"
+#include "daemon/onload_verify.h"
+#include "hw/onload/control_plane.h"
+#include "hw/onload/default_routes.h"
+#include "hw/onload/devices.h"
+#include "hw/onload/interfaces.h"
+#include "hw/onload/kernel_file.h"
+#include "hw/onload/kernel_log.h"
+#include "hw/onload/module_state.h"
+#include "hw/onload/modules.h"
+#include "hw/onload/parameter_text.h"
+#include "hw/onload/stacks.h"
+#include "hw/onload/stop_process.h"
+#include "hw/onload/users.h"
+#include "hw/onload/versions.h"
+
+namespace nrd::daemon {
+namespace {
+
+using namespace onload;
+
+constexpr const char* kRoot = "";
+constexpr Access kShut{.uid = 0, .gid = 0, .mode = 0};
+constexpr std::chrono::seconds kServerPatience{5};
+constexpr const char* kSpawns = "cplane_spawn_server";
+constexpr const char* kServerPath = "cplane_server_path";
+
+std::string running_kernel() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.release : "";
+}
+
+Acted failed(Trouble trouble) {
+  log::warning("ONLOAD_STAGE_FAILED", trouble.message, {{"CAUSE", trouble.cause}, {"DETAIL", trouble.detail}});
+  return tl::unexpected(std::move(trouble));
+}
+Acted failed(std::string cause, const Error& error) {
+  return failed({std::move(cause), error.message, error.detail, {}});
+}
+Acted failed(const LoadFailure& failure);
+
+std::string_view word_of(Cause cause) {
+  switch (cause) {
+    case Cause::InUse: return "in_use";
+    case Cause::InTransition: return "in_transition";
+    case Cause::NotLoaded: return "not_loaded";
+    case Cause::AlreadyLoaded: return "already_loaded";
+    case Cause::NoFile: return "no_file";
+    case Cause::NotAModule: return "not_a_module";
+    case Cause::WrongKernel: return "wrong_kernel";
+    case Cause::UnknownSymbol: return "unknown_symbol";
+    case Cause::Signature: return "signature";
+    case Cause::Lockdown: return "lockdown";
+    case Cause::NotAllowed: return "not_allowed";
+    case Cause::UnknownParameter: return "unknown_parameter";
+    case Cause::BadParameter: return "bad_parameter";
+    case Cause::OutOfMemory: return "out_of_memory";
+    case Cause::SyscallTable: return "syscall_table";
+    case Cause::Ibt: return "ibt";
+    case Cause::InstallCommand: return "install_command";
+    case Cause::InitFailed: return "init_failed";
+    case Cause::Other: return "other";
+  }
+  return "other";
+}
+
+Acted failed(const LoadFailure& failure) {
+  return failed({std::string(word_of(failure.cause)), failure.message,
+                 failure.error == 0 ? "" : "errno " + std::to_string(failure.error), failure.log});
+}
+
+InstalledVersion installed(const Version& version) {
+  InstalledVersion found{
+      .name = version.name, .kernels = {}, .control_plane = version.control_plane, .library = version.library};
+  for (const auto& [kernel, modules] : version.kernels) {
+    for (const auto& [path, file] : modules) {
+      found.kernels[kernel].push_back({file.name, file.version, file.build_id, path});
+    }
+  }
+  return found;
+}
+
+class OnloadNode final : public Node {
+ public:
+  OnloadNode(OnloadOptions options, const Clock& clock)
+      : options_(std::move(options)), clock_(clock), versions_({}, options_.versions) {}
+
+  Result<Seen> observe() override {
+    Seen seen;
+    const auto names = list_directory(std::string(kRoot) + "/sys/module");
+    if (!names) return Failure(names.error());
+    for (const std::string& name : names->value_or(std::vector<std::string>{})) {
+      if (!is_onload_module(name)) continue;
+      Result<std::optional<Module>> module = read_module(kRoot, name);
+      if (!module) return Failure(module.error());
+      if (*module) seen.modules.emplace(name, **std::move(module));
+    }
+    Result<std::vector<DeviceNode>> devices = read_devices(kRoot);
+    if (!devices) return Failure(devices.error());
+    seen.devices = *std::move(devices);
+    Result<std::vector<ControlPlaneServer>> servers = read_servers(kRoot);
+    if (!servers) return Failure(servers.error());
+    seen.servers = *std::move(servers);
+    Result<std::optional<std::string>> current = versions_.current();
+    if (!current) return Failure(current.error());
+    seen.current = current->value_or("");
+    return seen;
+  }
+
+  InUse find_users() override { return onload::find_users(kRoot, clock_, {.library = current_library()}); }
+
+  Result<onload::Target> target_of(const Desired& desired) override {
+    if (desired.state != State::Loaded) {
+      onload::Target target = target_without_modules(desired);
+      if (const Result<void> checked = check_driver(target); !checked) return Failure(checked.error());
+      return target;
+    }
+    const Result<Version> version = versions_.read(desired.version);
+    if (!version && version.error().code == ErrorCode::NotFound) return unknown_version(desired.version);
+    if (!version) return Failure(version.error());
+    Result<onload::Target> target = daemon::target_of(desired, *version, running_kernel(), tree_of(desired.version));
+    if (!target) return target;
+    if (const Result<void> checked = check_driver(*target); !checked) return Failure(checked.error());
+    return target;
+  }
+
+  Acted close_door() override {
+    for (const char* device : kDevices) {
+      const Result<void> shut = set_access(kRoot, device, kShut);
+      if (!shut && shut.error().code != ErrorCode::NotFound) return failed("device", shut.error());
+    }
+    // After the users, who would only wait for a server that does not come.
+    const Result<void> set = write_parameter(kRoot, "onload", kSpawns, "N");
+    if (!set && set.error().code != ErrorCode::NotFound) return failed("parameter", set.error());
+    return {};
+  }
+
+  Acted open_door() override {
+    for (const char* device : kDevices) {
+      const Result<void> opened = set_access(kRoot, device, options_.devices);
+      if (!opened && opened.error().code != ErrorCode::NotFound) return failed("device", opened.error());
+    }
+    return {};
+  }
+
+  Acted end_user(const ProcessId& process, Force force) override {
+    const Result<void> sent = signal_process(process, force == Force::Term ? Signal::Term : Signal::Kill);
+    return sent ? Acted() : failed("end_user", sent.error());
+  }
+
+  Acted stop_control_plane() override {
+    const Result<std::vector<ControlPlaneServer>> servers = read_servers(kRoot);
+    if (!servers) return failed("control_plane", servers.error());
+    for (const ControlPlaneServer& server : *servers) {
+      const auto stopped = stop_process(server.process, server.exe, kServerPatience, IfItStays::Kill);
+      if (!stopped) return failed("control_plane", stopped.error());
+    }
+    // The kernel has no list of these.
+    for (const User& service : find_users().services) {
+      if (name_in(service.exe) != kShrubName) continue;
+      const auto stopped = stop_process(service.process, service.exe, kServerPatience, IfItStays::Kill);
+      if (!stopped) return failed("control_plane", stopped.error());
+    }
+    return {};
+  }
+
+  Acted remove(const std::string& module) override {
+    log_.reset();
+    if (is_of_driver(module)) {
+      if (const Result<void> checked = check_routes(module); !checked) return failed("default_route", checked.error());
+    }
+    const LoadResult removed = remove_module(module);
+    if (!removed && removed.error().cause != Cause::NotLoaded) return failed(removed.error());
+    const Result<std::optional<Module>> left = read_module(kRoot, module);
+    if (!left) return failed("unreadable", left.error());
+    if (*left) return failed({"still_loaded", "the module " + module + " is there again", {}, {}});
+    return {};
+  }
+
+  Acted switch_to(const std::string& version) override {
+    const Result<void> selected = versions_.select(version);
+    return selected ? Acted() : failed("files", selected.error());
+  }
+
+  Acted insert(const std::string& version, const TargetModule& module) override {
+    if (!log_) {
+      if (Result<KernelLog> log = KernelLog::open()) log_ = *std::move(log);
+    }
+    Acted inserted = insert_file(version, module);
+    if (!inserted) log_.reset();
+    return inserted;
+  }
+
+  Acted set_parameter(const std::string& module, const std::string& parameter, const std::string& value) override {
+    const Result<void> set = write_parameter(kRoot, module, parameter, value);
+    if (!set) return failed("parameter", set.error());
+    return module == "onload" && parameter == kSpawns && says_same(value, "Y") ? start_server() : Acted();
+  }
+
+  Acted verify(const onload::Target& target) override {
+    const Result<Version> version = versions_.read(target.version);
+    if (!version) return failed("files", version.error());
+    Expected expected{.target = target, .release = {}, .kernel = {}};
+    for (const auto& [path, file] : version->kernels.at(running_kernel())) {
+      if (file.name == "onload") expected.release = file.version;
+    }
+    if (log_) {
+      std::vector<std::string> names;
+      for (const TargetModule& module : target.modules) names.push_back(module.name);
+      if (const Result<std::vector<LogLine>> lines = log_->read(names)) {
+        for (const LogLine& line : *lines) expected.kernel.push_back(line.text);
+      }
+      log_.reset();
+    }
+    Acted verified = verify_onload(expected, clock_);
+    return verified ? Acted() : failed(std::move(verified.error()));
+  }
+
+  Result<std::vector<InstalledVersion>> versions() override {
+    const Result<std::vector<std::string>> names = versions_.names();
+    if (!names) return Failure(names.error());
+    std::vector<InstalledVersion> all;
+    for (const std::string& name : *names) {
+      const Result<Version> version = versions_.read(name);
+      if (!version) return Failure(version.error());
+      all.push_back(installed(*version));
+    }
+    return all;
+  }
+
+  Result<InstalledVersion> import(const std::string& name, const std::string& source) override {
+    if (!source.starts_with(options_.imports + "/") || !parts_of(source.substr(options_.imports.size() + 1))) {
+      return fail_at(ErrorCode::BadRequest, "/source", "is not below " + options_.imports,
+                     "the path of a folder or a tar archive there (onload.imports in nrd.toml)");
+    }
+    return versions_.import(name, source).map(installed);
+  }
+
+  Result<void> remove_version(const std::string& name) override {
+    const std::string tree = tree_of(name) + "/";
+    const InUse use = find_users();
+    for (const auto* users : {&use.users, &use.services}) {
+      for (const User& user : *users) {
+        if (!user.library.starts_with(tree) && !user.exe.starts_with(tree)) continue;
+        return fail(ErrorCode::Conflict,
+                    user.comm + " (pid " + std::to_string(user.process.pid) + ") uses the files of version " + name);
+      }
+    }
+    return versions_.remove(name);
+  }
+
+  Result<std::vector<Stack>> stacks() override { return read_stacks(kRoot); }
+
+  Result<std::vector<Interface>> interfaces() override {
+    return addresses_of_host().and_then([](const Addresses& addresses) { return read_interfaces(kRoot, addresses); });
+  }
+
+ private:
+  std::string tree_of(const std::string& version) const { return options_.versions + "/versions/" + version; }
+
+  std::string current_library() const {
+    const Result<std::optional<std::string>> current = versions_.current();
+    if (!current || !*current) return {};
+    const Result<Version> version = versions_.read(**current);
+    return version && !version->library.empty() ? tree_of(**current) + "/" + version->library : "";
+  }
+
+  Failure unknown_version(const std::string& name) const {
+    std::string known;
+    for (const std::string& version : versions_.names().value_or(std::vector<std::string>{})) {
+      known += (known.empty() ? "" : ", ") + version;
+    }
+    return fail_at(ErrorCode::BadRequest, "/version", "there is no version " + name,
+                   known.empty() ? "none is installed: POST /v1/onload/versions" : known);
+  }
+
+  // The driver would go, and with it the interface through which this node is reached.
+  Result<void> check_driver(const onload::Target& target) const {
+    if (target.sfc == Sfc::External || target.state == State::Unmanaged) return {};
+    const Result<std::optional<Module>> loaded = read_module(kRoot, "sfc");
+    if (!loaded) return Failure(loaded.error());
+    const auto wanted = std::ranges::find(target.modules, "sfc", &TargetModule::name);
+    if (!*loaded || (wanted != target.modules.end() && wanted->build_id == (*loaded)->build_id)) return {};
+    return check_routes("sfc");
+  }
+
+  static Result<void> check_routes(const std::string& module) {
+    const Result<std::vector<Interface>> interfaces = read_interfaces(kRoot, {});
+    if (!interfaces) return Failure(interfaces.error());
+    for (const Interface& interface : *interfaces) {
+      if (!interface.default_route || interface.driver_module != module) continue;
+      return fail(ErrorCode::Conflict, "the driver " + module + " must go, but its interface " + interface.name +
+                                           " carries the default route of this node");
+    }
+    return {};
+  }
+
+  Acted insert_file(const std::string& version, const TargetModule& module) const {
+    const Result<Version> tree = versions_.read(version);
+    if (!tree) return failed("files", tree.error());
+    const auto modules = tree->kernels.find(running_kernel());
+    if (modules == tree->kernels.end()) return failed({"wrong_kernel", version + " is not for this kernel", {}, {}});
+    const auto of_module = [&](const VersionModule& one) { return one.file.name == module.name; };
+    const auto found = std::ranges::find_if(modules->second, of_module);
+    if (found == modules->second.end()) return failed({"no_file", version + " has no " + module.name, {}, {}});
+
+    for (const std::string& needed : needed_of_system(modules->second)) {
+      if (std::ranges::find(found->file.depends, needed) == found->file.depends.end()) continue;
+      if (const LoadResult loaded = SystemModules().load(needed); !loaded) return failed(loaded.error());
+    }
+    const Result<UniqueFd> file = versions_.open(version, found->path);
+    if (!file) return failed("files", file.error());
+    const LoadResult inserted = insert_module(file->get(), found->file, module.parameters);
+    return inserted ? Acted() : failed(inserted.error());
+  }
+
+  // A server that was stopped comes back only when its command line changes; so it is changed to another name of the
+  // same file, and back.
+  static Acted start_server() {
+    const Result<std::vector<pid_t>> pids = read_server_pids(kRoot);
+    if (!pids) return failed("control_plane", pids.error());
+    const Result<std::optional<Module>> module = read_module(kRoot, "onload");
+    if (!module) return failed("unreadable", module.error());
+    if (!pids->empty() || !*module || !(*module)->parameters.contains(kServerPath)) return {};
+    const std::string path = (*module)->parameters.at(kServerPath).value.value_or("");
+    for (const std::string& text : {"/" + path, path}) {
+      const Result<void> set = write_parameter(kRoot, "onload", kServerPath, text);
+      if (!set) return failed("control_plane", set.error());
+    }
+    return {};
+  }
+
+  const OnloadOptions options_;
+  const Clock& clock_;
+  const Versions versions_;
+  std::optional<KernelLog> log_;  // since the first module was inserted
+};
+
+}  // namespace
+
+std::unique_ptr<Node> open_onload_node(OnloadOptions options, const Clock& clock) {
+  if (const Result<void> swept = Versions({}, options.versions).sweep(); !swept) {
+    log::warning("ONLOAD_NOT_SWEPT", swept.error().message, {{"DETAIL", swept.error().detail}});
+  }
+  return std::make_unique<OnloadNode>(std::move(options), clock);
+}
+
+}  // namespace nrd::daemon

@@ -1,0 +1,22 @@
+// Onload on this node: joins the rooms of hw/onload behind the engine's Node. Called by the keeper's thread only.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "engine/onload/node.h"
+#include "hw/onload/types.h"
+
+namespace nrd::daemon {
+
+struct OnloadOptions {
+  std::string versions = "/opt/nrd/onload";                  // hw/onload/versions.h has its shape
+  std::string imports = "/opt/nrd/import";                   // what is imported lies below it
+  onload::Access devices{.uid = 0, .gid = 0, .mode = 0666};  // of the device nodes while the door is open
+};
+
+// Removes what interrupted imports left. `clock` must outlive it.
+std::unique_ptr<onload::Node> open_onload_node(OnloadOptions options, const Clock& clock);
+
+}  // namespace nrd::daemon

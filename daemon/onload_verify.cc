@@ -1,0 +1,117 @@
+#include "daemon/onload_verify.h"
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+
+#include "hw/onload/control_plane.h"
+#include "hw/onload/devices.h"
+#include "hw/onload/kernel_file.h"
+#include "hw/onload/module_state.h"
+#include "hw/onload/parameter_text.h"
+#include "hw/onload/stacks.h"
+
+namespace nrd::daemon {
+namespace {
+
+using namespace onload;
+using std::chrono::seconds;
+
+constexpr const char* kRoot = "";
+constexpr seconds kUsualPatience{10};  // the module's own default
+constexpr seconds kMostPatience{30};
+constexpr std::chrono::milliseconds kLook{100};
+
+Acted trouble(std::string cause, std::string message, std::string detail = {}) {
+  return tl::unexpected(Trouble{std::move(cause), std::move(message), std::move(detail), {}});
+}
+Acted unreadable(const Error& error) { return trouble("unreadable", error.message, error.detail); }
+
+Acted check_module(const TargetModule& wanted, const std::string& release) {
+  const Result<std::optional<Module>> module = read_module(kRoot, wanted.name);
+  if (!module) return unreadable(module.error());
+  if (!*module) return trouble("not_loaded", "the module " + wanted.name + " is not loaded");
+  if ((*module)->state != ModuleState::Live) return trouble("not_live", "the module " + wanted.name + " is not live");
+  if ((*module)->build_id != wanted.build_id) {
+    return trouble("other_module", "the module " + wanted.name + " was loaded from another file",
+                   (*module)->build_id + " instead of " + wanted.build_id);
+  }
+  if (wanted.name == "onload" && !release.empty() && (*module)->version != release) {
+    return trouble("other_version", "the module onload is of release " + (*module)->version + " and not " + release);
+  }
+  return {};
+}
+
+// libonload.so of the version asks the module the same when an application starts.
+Acted check_interface(const std::string& release) {
+  const Result<std::optional<InterfaceVersion>> told = read_interface_version(kRoot);
+  if (!told) return unreadable(told.error());
+  if (!*told) return trouble("interface", "the module does not say which interface it has");
+  if (!release.empty() && (*told)->version != release) {
+    return trouble("interface", "the module's interface is of release " + (*told)->version + " and not " + release);
+  }
+  return {};
+}
+
+Acted check_devices() {
+  const Result<std::vector<DeviceNode>> devices = read_devices(kRoot);
+  if (!devices) return unreadable(devices.error());
+  for (const DeviceNode& device : *devices) {
+    if (!device.number) return trouble("device", "the device " + device.name + " is not there");
+    if (!device.node) return trouble("device", "the device " + device.name + " has no node in /dev");
+    if (!device.leads_to_device()) return trouble("device", "/dev/" + device.name + " does not lead to its device");
+  }
+  return {};
+}
+
+std::string parameter(const Module& module, const std::string& name) {
+  const auto found = module.parameters.find(name);
+  return found == module.parameters.end() ? "" : found->second.value.value_or("");
+}
+
+Acted check_control_plane(const Target& target, const Clock& clock) {
+  const Result<std::optional<Module>> module = read_module(kRoot, "onload");
+  if (!module) return unreadable(module.error());
+  if (!*module) return trouble("not_loaded", "the module onload is not loaded");
+  const std::string spawns = parameter(**module, "cplane_spawn_server");
+  const std::string grace = parameter(**module, "cplane_server_grace_timeout");
+  if (spawns.empty() || !says_same("Y", spawns) || grace == "0") return {};
+
+  const auto told = parse_number<int64_t>(parameter(**module, "cplane_init_timeout"));
+  const seconds patience = told && *told > 0 ? std::min(seconds(*told), kMostPatience) : kUsualPatience;
+  const auto wanted = std::ranges::find(target.modules, "onload", &TargetModule::name);
+  const auto path = wanted->parameters.find("cplane_server_path");
+  const auto until = clock.steady() + patience;
+  std::string found = "no control plane server came up within " + std::to_string(patience.count()) + " s";
+  for (;;) {
+    const Result<std::vector<ControlPlaneServer>> servers = read_servers(kRoot);
+    if (!servers) return unreadable(servers.error());
+    for (const ControlPlaneServer& server : *servers) {
+      if (path == wanted->parameters.end() || server.exe == path->second) return {};
+      found = "the control plane server that runs is " + server.exe;
+    }
+    if (clock.steady() >= until) return trouble("control_plane", found);
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
+Acted check_log(const std::vector<std::string>& lines) {
+  const auto bad =
+      std::ranges::find_if(lines, [](const std::string& line) { return line.find("ERROR") != std::string::npos; });
+  if (bad == lines.end()) return {};
+  return tl::unexpected(Trouble{"kernel_error", "the kernel's log has an error: " + *bad, {}, lines});
+}
+
+}  // namespace
+
+Acted verify_onload(const Expected& expected, const Clock& clock) {
+  for (const TargetModule& module : expected.target.modules) {
+    if (Acted checked = check_module(module, expected.release); !checked) return checked;
+  }
+  if (Acted checked = check_interface(expected.release); !checked) return checked;
+  if (Acted checked = check_devices(); !checked) return checked;
+  if (Acted checked = check_log(expected.kernel); !checked) return checked;
+  return check_control_plane(expected.target, clock);
+}
+
+}  // namespace nrd::daemon

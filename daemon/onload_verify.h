@@ -1,0 +1,29 @@
+// Whether Onload is what was wanted: the conditions under which a generation counts as verified.
+//
+//   modules         live, of the very files of the version (build id), and told to be its release
+//   devices         lead to their devices
+//   control plane   a server of this version runs, within the module's own time-out
+//   kernel log      says nothing that went wrong since the first module was loaded
+//
+// Parameters are not asked about here: a difference is a stage of its own (engine/onload/stage.h). Looks only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/onload/node.h"
+#include "engine/onload/target.h"
+
+namespace nrd::daemon {
+
+struct Expected {
+  const onload::Target& target;
+  std::string release;              // version of the module onload, as its file says; empty: it has none
+  std::vector<std::string> kernel;  // lines of the kernel's log since the first module was loaded
+};
+
+// Waits for the control plane, 30 s at most.
+onload::Acted verify_onload(const Expected& expected, const Clock& clock);
+
+}  // namespace nrd::daemon

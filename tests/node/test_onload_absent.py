@@ -1,0 +1,78 @@
+"""A node without Onload: it says so, refuses what it cannot do in words, and everything else works."""
+
+import pytest
+
+from harness import Node, Refused, wait_for
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+def node():
+    with Node() as node:
+        yield node
+
+
+def conditions(node):
+    return {c["type"]: c["status"] for c in node.call("GET", "/v1/onload")["conditions"]}
+
+
+def test_it_says_that_there_is_none(node):
+    onload = node.call("GET", "/v1/onload")
+    assert onload["modules"] == [] and onload["version"] is None and onload["desired"] is None
+    assert onload["generation"] == 0 and onload["problem"] is None
+    assert conditions(node) == {"Loaded": "False", "DevicesReady": "False", "ControlPlaneReady": "False", "Drifted": "False",
+                                "Frozen": "False", "Progressing": "False", "DoorOpen": "False"}
+    assert node.call("GET", "/v1/onload/versions") == []
+    assert node.call("GET", "/v1/onload/users")["users"] == []
+    assert "lo" in [interface["name"] for interface in node.call("GET", "/v1/onload/interfaces")]
+
+
+def test_an_unknown_version_is_refused_with_its_field(node):
+    with pytest.raises(Refused) as refused:
+        node.call("PUT", "/v1/onload", {"state": "loaded", "version": "9.0"})
+    assert refused.value.status == 400
+    assert "/version" in refused.value.text and "9.0" in refused.value.text
+    assert node.call("GET", "/v1/onload")["generation"] == 0
+
+
+@pytest.mark.parametrize("source", ["/etc", "/opt/nrd/import/../../../etc", "/opt/nrd/import/", "/opt/nrd/importer/x",
+                                    "/opt/nrd/import//x", "/opt/nrd/import/./x"])
+def test_nothing_is_imported_from_elsewhere(node, source):
+    with pytest.raises(Refused) as refused:
+        node.call("POST", "/v1/onload/versions", {"name": "9.0", "source": source})
+    assert refused.value.status == 400 and "/source" in refused.value.text
+
+
+def test_what_is_not_there_is_unloaded_at_once_and_stays_so_over_a_restart(node):
+    status, text, headers = node.request("DELETE", "/v1/onload")
+    assert status == 202, text
+    operation = headers["Location"]
+    wait_for(lambda: node.call("GET", operation)["outcome"] == "succeeded", "the operation")
+    assert node.request("DELETE", "/v1/onload")[0] == 200
+    node.kill9()
+    node.start()
+    assert node.call("GET", "/v1/onload")["effective_generation"] == 1
+    assert node.call("GET", operation)["outcome"] == "succeeded"
+
+
+def test_freeze_outlives_a_restart(node):
+    assert node.request("PUT", "/v1/onload/freeze", {"frozen": True, "reason": "trading"}, JSON)[0] == 200
+    node.kill9()
+    node.start()
+    assert conditions(node)["Frozen"] == "True"
+    status, text, _ = node.request("PUT", "/v1/onload", {"state": "unloaded"}, JSON)
+    assert status == 423 and "trading" in text
+
+
+def test_a_client_that_knows_an_older_generation_is_told(node):
+    node.call("PUT", "/v1/onload", {"state": "unmanaged"})
+    assert node.request("PUT", "/v1/onload", {"state": "unloaded"}, {**JSON, "If-Match": '"0"'})[0] == 412
+    assert node.request("PUT", "/v1/onload", {"state": "unloaded"}, {**JSON, "If-Match": '"1"'})[0] == 202
+
+
+def test_everything_else_works(node):
+    id = node.create("4-7", 2, 2)["id"]
+    assert node.request("PUT", "/v1/onload", {"state": "unloaded"}, JSON)[0] == 202
+    node.assert_consistent({id})
+    assert node.call("GET", "/v1/health")["status"] == "ok"

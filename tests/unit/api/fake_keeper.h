@@ -1,0 +1,61 @@
+// A keeper that knows what it was given, records wishes, and answers at once with what it was told to.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "engine/onload/keeper.h"
+
+namespace nrd::testing {
+
+class FakeKeeper final : public onload::Keeper {
+ public:
+  std::shared_ptr<const onload::View> view() const override { return std::make_shared<const onload::View>(known); }
+  void want(onload::Desired desired, std::optional<uint64_t> if_match,
+            std::function<void(Result<onload::Accepted>)> done) override {
+    wishes.emplace_back(std::move(desired), if_match);
+    done(outcome);
+  }
+  void roll_back(std::optional<uint64_t> to, std::function<void(Result<onload::Accepted>)> done) override {
+    rolled_back.push_back(to);
+    done(outcome);
+  }
+  void set_freeze(onload::Freeze freeze, std::function<void(Result<void>)> done) override {
+    known.freeze = std::move(freeze);
+    done({});
+  }
+  void find_users(std::function<void(Result<onload::InUse>)> done) override { done(use); }
+  void look(std::function<void(Result<void>)> done) override { done({}); }
+  void verify(std::function<void(Result<onload::Verification>)> done) override { done(verification); }
+  void list_versions(std::function<void(Result<std::vector<onload::InstalledVersion>>)> done) override {
+    done(versions);
+  }
+  void import(std::string name, std::string source,
+              std::function<void(Result<onload::InstalledVersion>)> done) override {
+    imported.emplace_back(name, std::move(source));
+    done(onload::InstalledVersion{.name = std::move(name)});
+  }
+  void remove_version(std::string name, std::function<void(Result<void>)> done) override {
+    removed_versions.push_back(std::move(name));
+    done({});
+  }
+  void read_stacks(std::function<void(Result<std::vector<onload::Stack>>)> done) override { done(stacks); }
+  void read_interfaces(std::function<void(Result<std::vector<onload::Interface>>)> done) override { done(interfaces); }
+
+  onload::View known;
+  onload::InUse use;
+  Result<onload::Accepted> outcome = onload::Accepted{};
+  std::vector<std::pair<onload::Desired, std::optional<uint64_t>>> wishes;
+  std::vector<std::optional<uint64_t>> rolled_back;
+  onload::Verification verification;
+  std::vector<onload::InstalledVersion> versions;
+  std::vector<std::pair<std::string, std::string>> imported;
+  std::vector<std::string> removed_versions;
+  std::vector<onload::Stack> stacks;
+  std::vector<onload::Interface> interfaces;
+};
+
+}  // namespace nrd::testing
