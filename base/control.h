@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace nrd {
@@ -14,6 +15,17 @@ constexpr size_t control_length(std::string_view text) {
   if (first < 0x20 || first == 0x7f) return 1;
   if (first != 0xc2 || text.size() < 2) return 0;
   return static_cast<unsigned char>(text[1]) < 0xa0 ? 2 : 0;
+}
+
+// Each of them becomes a "?".
+inline std::string without_controls(std::string_view text) {
+  std::string clean;
+  while (!text.empty()) {
+    const size_t control = control_length(text);
+    clean += control > 0 ? '?' : text[0];
+    text.remove_prefix(control > 0 ? control : 1);
+  }
+  return clean;
 }
 
 }  // namespace nrd

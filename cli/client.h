@@ -30,6 +30,7 @@ class Client {
   // trust the other.
   Result<Answer> get(const std::string& path) const { return call("GET", path, ""); }
   Result<Answer> post(const std::string& path, const std::string& body) const { return call("POST", path, body); }
+  Result<Answer> put(const std::string& path, const std::string& body) const { return call("PUT", path, body); }
   Result<Answer> remove(const std::string& path) const { return call("DELETE", path, ""); }
 
  private:

@@ -5,56 +5,11 @@
 
 #include "api/json/reader.h"
 #include "api/json/writer.h"
+#include "cli/answer.h"
 #include "cli/draw.h"
 
 namespace nrd::cli {
 namespace {
-
-constexpr long kOk = 200;
-constexpr long kCreated = 201;
-
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
-int complain(const std::string& text) {
-  std::fprintf(stderr, "nrdctl: %s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
-  return kRefused;
-}
-
-// The body of a good answer; otherwise says why on stderr and sets the exit code.
-std::optional<std::string> body_of(const Result<Answer>& answer, int& exit) {
-  if (!answer) {
-    complain(answer.error().message);
-    exit = kUnreachable;
-    return std::nullopt;
-  }
-  if (answer->status != kOk && answer->status != kCreated) {
-    exit = complain(answer->body.empty() ? "refused with status " + std::to_string(answer->status) : answer->body);
-    return std::nullopt;
-  }
-  exit = kDone;
-  return answer->body;
-}
-
-std::optional<json::Value> parsed(const std::string& body, int& exit) {
-  Result<json::Value> value = json::parse(body);
-  if (value) return *std::move(value);
-  exit = complain("the answer is not JSON; is this nrd?");
-  return std::nullopt;
-}
-
-std::string text_of(const json::Value& object, std::string_view key) {
-  const json::Value* value = object.find(key);
-  if (value == nullptr) return "-";
-  if (const std::string* text = value->as_string()) return text->empty() ? "-" : *text;
-  return value->literal() != nullptr ? *value->literal() : "-";
-}
-
-// What `of` has under `key`; null if nothing.
-const json::Value& part(const json::Value& of, std::string_view key) {
-  static const json::Value kNone = json::Value::null();
-  const json::Value* value = of.find(key);
-  return value == nullptr ? kNone : *value;
-}
 
 std::string joined_cores(const json::Value& workload) {
   std::string cores;

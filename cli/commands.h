@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "cli/answer.h"
 #include "cli/client.h"
 
 namespace nrd::cli {
 
-enum Exit : int { kDone = 0, kRefused = 1, kUsage = 2, kUnreachable = 3 };
-
 struct Output {
   bool json = false;  // the daemon's answer as it is
   bool colour = false;
+  bool terminal = false;  // a line may be written over
 };
 
 struct NewWorkload {

@@ -18,15 +18,7 @@ constexpr char kShared = 'S';  // several owners in one class
 
 std::string text_of(const json::Value* value) {
   if (value == nullptr) return {};
-  if (const std::string* text = value->as_string()) {
-    std::string clean;
-    for (std::string_view rest = *text; !rest.empty();) {
-      const size_t control = control_length(rest);
-      clean += control > 0 ? '?' : rest[0];
-      rest.remove_prefix(std::max<size_t>(control, 1));
-    }
-    return clean;
-  }
+  if (const std::string* text = value->as_string()) return without_controls(*text);
   return value->literal() != nullptr ? *value->literal() : std::string();
 }
 

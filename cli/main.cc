@@ -7,6 +7,7 @@
 
 #include "cli/certificates.h"
 #include "cli/commands.h"
+#include "cli/onload.h"
 #include "cli/tls_init.h"
 
 namespace {
@@ -21,6 +22,10 @@ struct Arguments {
   std::string id;
   std::vector<std::string> ids;
   TlsInit tls;
+  OnloadWish onload;
+  std::string source;
+  std::string reason;
+  std::optional<uint64_t> generation;
 };
 
 std::string environment(const char* name, const std::string& otherwise = {}) {
@@ -91,6 +96,46 @@ void declare_workload(CLI::App& app, Arguments& a) {
   workload->add_subcommand("delete", "give everything back")->add_option("ID", a.ids)->required();
 }
 
+void declare_policies(CLI::App& command, OnloadWish& wish) {
+  command.add_option("--users", wish.users_policy, "fail, wait, term or kill: how far to go with those who use it");
+  command.add_option("--drain", wish.drain_seconds, "seconds that users may take to end by themselves");
+  command.add_option("--on-failure", wish.on_failure, "rollback or stop");
+  command.add_flag("--sfc", wish.manages_sfc, "the network driver comes and goes with Onload");
+}
+
+void declare_onload(CLI::App& app, Arguments& a) {
+  CLI::App* onload = app.add_subcommand("onload", "Onload's kernel modules: versions, upgrades, rollback");
+  onload->require_subcommand(0, 1);
+  onload->add_subcommand("show", "what it is to be, and what it is");
+  onload->add_subcommand("versions", "releases whose files are installed");
+  CLI::App* import = onload->add_subcommand("import", "install the files of a release from a folder or tar archive");
+  import->add_option("NAME", a.onload.version)->required();
+  import->add_option("SOURCE", a.source, "path on the node, below onload.imports of nrd.toml")->required();
+  CLI::App* load = onload->add_subcommand("load", "load a version, or change to it");
+  load->add_option("VERSION", a.onload.version)->required();
+  load->add_option("--param", a.onload.parameters, "MODULE.NAME=VALUE; may be repeated");
+  load->add_option("--control-plane", a.onload.control_plane, "what its server is started with (-K)");
+  declare_policies(*load, a.onload);
+  declare_policies(*onload->add_subcommand("unload", "remove its modules"), a.onload);
+  onload->add_subcommand("rollback", "back to the generation that was verified before")
+      ->add_option("--to", a.generation, "or to this one");
+  onload->add_subcommand("freeze", "keep everything as it is")->add_option("--reason", a.reason, "shown to others");
+  onload->add_subcommand("thaw", "no longer");
+  onload->add_subcommand("users", "who uses it");
+}
+
+int execute_onload(const CLI::App& onload, const Client& client, Output output, const Arguments& a) {
+  if (onload.got_subcommand("versions")) return show_onload_versions(client, output);
+  if (onload.got_subcommand("import")) return import_onload(client, output, a.onload.version, a.source);
+  if (onload.got_subcommand("load")) return load_onload(client, output, a.onload);
+  if (onload.got_subcommand("unload")) return unload_onload(client, output, a.onload);
+  if (onload.got_subcommand("rollback")) return roll_back_onload(client, output, a.generation);
+  if (onload.got_subcommand("freeze")) return freeze_onload(client, true, a.reason);
+  if (onload.got_subcommand("thaw")) return freeze_onload(client, false, {});
+  if (onload.got_subcommand("users")) return show_onload_users(client, output);
+  return show_onload(client, output);
+}
+
 void declare_tls(CLI::App& app, TlsInit& wanted) {
   constexpr int kLongest = 36500;
   CLI::App* tls = app.add_subcommand("tls", "certificates for nrd and its clients")->require_subcommand(1);
@@ -109,8 +154,10 @@ void declare_tls(CLI::App& app, TlsInit& wanted) {
 int execute(const CLI::App& app, Arguments& a) {
   if (app.got_subcommand("tls")) return init_tls(a.tls);
   const Client client(a.to);
-  const bool colour = ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
-  const Output output{.json = a.json, .colour = colour};
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  const bool colour = terminal && std::getenv("NO_COLOR") == nullptr;
+  const Output output{.json = a.json, .colour = colour, .terminal = terminal};
+  if (app.got_subcommand("onload")) return execute_onload(*app.get_subcommand("onload"), client, output, a);
   if (app.got_subcommand("node")) return show_node(client, output);
   if (app.got_subcommand("ways")) return show_ways(client, output);
   const CLI::App* workload = app.get_subcommand("workload");
@@ -133,6 +180,7 @@ int main(int argc, char** argv) {
   declare_endpoint(app, arguments.to);
   app.add_flag("--json", arguments.json, "print the daemon's answer as it is");
   declare_workload(app, arguments);
+  declare_onload(app, arguments);
   declare_tls(app, arguments.tls);
   app.add_subcommand("node", "topology, capabilities and free ways");
   app.add_subcommand("ways", "draw who owns which cache ways");

@@ -1,0 +1,62 @@
+#include "cli/answer.h"
+
+#include <cstdio>
+
+#include "api/json/reader.h"
+#include "base/control.h"
+
+namespace nrd::cli {
+namespace {
+
+constexpr long kFirstGood = 200;
+constexpr long kLastGood = 202;
+
+}  // namespace
+
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+int complain(const std::string& text) {
+  std::fprintf(stderr, "nrdctl: %s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
+  return kRefused;
+}
+
+std::optional<std::string> body_of(const Result<Answer>& answer, int& exit) {
+  if (!answer) {
+    complain(answer.error().message);
+    exit = kUnreachable;
+    return std::nullopt;
+  }
+  if (answer->status < kFirstGood || answer->status > kLastGood) {
+    exit = complain(answer->body.empty() ? "refused with status " + std::to_string(answer->status) : answer->body);
+    return std::nullopt;
+  }
+  exit = kDone;
+  return answer->body;
+}
+
+std::optional<json::Value> parsed(const std::string& body, int& exit) {
+  Result<json::Value> value = json::parse(body);
+  if (value) return *std::move(value);
+  exit = complain("the answer is not JSON; is this nrd?");
+  return std::nullopt;
+}
+
+std::optional<json::Value> value_of(const Result<Answer>& answer, int& exit) {
+  const std::optional<std::string> body = body_of(answer, exit);
+  return body ? parsed(*body, exit) : std::nullopt;
+}
+
+std::string text_of(const json::Value& object, std::string_view key) {
+  const json::Value* value = object.find(key);
+  if (value == nullptr) return "-";
+  if (const std::string* text = value->as_string()) return text->empty() ? "-" : without_controls(*text);
+  return value->literal() != nullptr ? *value->literal() : "-";
+}
+
+const json::Value& part(const json::Value& of, std::string_view key) {
+  static const json::Value kNone = json::Value::null();
+  const json::Value* value = of.find(key);
+  return value == nullptr ? kNone : *value;
+}
+
+}  // namespace nrd::cli

@@ -1,0 +1,33 @@
+// nrdctl onload: what Onload is to be on a node. What takes a while is followed to its end, step by step.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/client.h"
+#include "cli/commands.h"
+
+namespace nrd::cli {
+
+struct OnloadWish {
+  std::string version;
+  bool manages_sfc = false;
+  std::vector<std::string> parameters;  // "onload.max_packets_per_stack=1024"
+  std::string control_plane;            // words; empty: the default
+  std::string users_policy;
+  std::optional<uint64_t> drain_seconds;
+  std::string on_failure;
+};
+
+int show_onload(const Client& client, Output output);
+int show_onload_versions(const Client& client, Output output);
+int import_onload(const Client& client, Output output, const std::string& name, const std::string& source);
+int load_onload(const Client& client, Output output, const OnloadWish& wish);
+int unload_onload(const Client& client, Output output, const OnloadWish& wish);
+int roll_back_onload(const Client& client, Output output, std::optional<uint64_t> to);
+int freeze_onload(const Client& client, bool frozen, const std::string& reason);
+int show_onload_users(const Client& client, Output output);
+
+}  // namespace nrd::cli
