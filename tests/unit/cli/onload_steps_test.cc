@@ -1,0 +1,58 @@
+#include "cli/onload_steps.h"
+
+#include <doctest/doctest.h>
+
+#include "api/json/reader.h"
+
+using namespace nrd;
+using namespace nrd::cli;
+
+namespace {
+
+json::Value a_step(const std::string& members) {
+  return *json::parse(R"({"act": "insert", "subject": "onload", "started": "2026-11-21T23:59:59.900Z", )" + members +
+                      "}");
+}
+
+constexpr const char* kDone =
+    R"("progress": "done", "finished": "2026-11-22T00:00:00.400Z", "cause": "", "kernel": [])";
+
+}  // namespace
+
+TEST_CASE("a step shows how long it took, also over midnight") {
+  CHECK(draw_step(a_step(kDone)) == "  done         insert onload                            0.5 s\n");
+}
+
+TEST_CASE("a step that failed shows its cause and what the kernel said, and nothing that a terminal obeys") {
+  const auto step = a_step(R"("progress": "failed", "finished": "2026-11-21T23:59:59.900Z", "cause": "ibt",
+      "message": "in use by a\u001b[31mb", "kernel": ["[sfc efrm] ERROR\u0007"])");
+  CHECK(draw_step(step) ==
+        "  failed       insert onload                            0.0 s   ibt: in use by a?[31mb\n"
+        "               [sfc efrm] ERROR?\n");
+}
+
+TEST_CASE("a time that cannot be read is left out") {
+  CHECK(draw_step(a_step(R"("progress": "done", "finished": "soon")")) == "  done         insert onload\n");
+  CHECK(draw_step(a_step(R"("progress": "interrupted")")) == "  interrupted  insert onload\n");
+  CHECK(draw_step(*json::parse("{}")) == "  -            -\n");
+}
+
+TEST_CASE("only steps that have ended are shown for good") {
+  const auto operation = json::parse(R"({"steps": [{"act": "close_door", "progress": "done"},
+                                                   {"act": "end_users", "subject": "", "progress": "running"}]})");
+  CHECK(ended_steps(*operation) == 1);
+  CHECK(draw_running(*operation) == "  running      end_users");
+  CHECK(ended_steps(*json::parse("{}")) == 0);
+  CHECK(draw_running(*json::parse(R"({"steps": []})")).empty());
+}
+
+TEST_CASE("the last line says what became of it") {
+  const auto drawn = [](const char* text) { return draw_outcome(*json::parse(text)); };
+  CHECK(drawn(R"({"id": 3, "outcome": "succeeded"})") == "operation 3 succeeded\n");
+  CHECK(drawn(R"({"id": 3, "outcome": "rolled_back", "fallback": 0, "cause": "ibt", "message": "no"})") ==
+        "operation 3 was rolled back to what was there before\nibt: no\n");
+  CHECK(drawn(R"({"id": 3, "outcome": "rolled_back", "fallback": 2, "cause": "ibt", "message": "no"})") ==
+        "operation 3 was rolled back to generation 2\nibt: no\n");
+  CHECK(drawn(R"({"id": 3, "outcome": "failed", "cause": "ibt", "message": "no"})") ==
+        "operation 3 failed, and nobody may use Onload now; see docs/onload.md\nibt: no\n");
+}
