@@ -99,12 +99,10 @@ Acted check_log(const std::vector<std::string>& lines) {
   const auto bad =
       std::ranges::find_if(lines, [](const std::string& line) { return line.find("ERROR") != std::string::npos; });
   if (bad == lines.end()) return {};
-  return tl::unexpected(Trouble{"kernel_error", "the kernel's log has an error: " + *bad, {}, lines});
+  return trouble("kernel_error", "the kernel's log has an error: " + *bad);
 }
 
-}  // namespace
-
-Acted verify_onload(const Expected& expected, const Clock& clock) {
+Acted check_all(const Expected& expected, const Clock& clock) {
   for (const TargetModule& module : expected.target.modules) {
     if (Acted checked = check_module(module, expected.release); !checked) return checked;
   }
@@ -112,6 +110,14 @@ Acted verify_onload(const Expected& expected, const Clock& clock) {
   if (Acted checked = check_devices(); !checked) return checked;
   if (Acted checked = check_log(expected.kernel); !checked) return checked;
   return check_control_plane(expected.target, clock);
+}
+
+}  // namespace
+
+Acted verify_onload(const Expected& expected, const Clock& clock) {
+  Acted checked = check_all(expected, clock);
+  if (!checked) checked.error().kernel = expected.kernel;
+  return checked;
 }
 
 }  // namespace nrd::daemon

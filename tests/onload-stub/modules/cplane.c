@@ -76,6 +76,11 @@ module_param_cb(cplane_server_path, &text_ops, server_path, 0644);
 module_param_cb(cplane_server_params, &text_ops, server_params, 0644);
 module_param_cb(cplane_server_uid, &id_ops, &cplane_server_uid, 0644);
 module_param_cb(cplane_server_gid, &id_ops, &cplane_server_gid, 0644);
+/* Parameters with setters of their own stand in .modinfo by their descriptions only. */
+MODULE_PARM_DESC(cplane_server_path, "program of the control plane server");
+MODULE_PARM_DESC(cplane_server_params, "words of its command line");
+MODULE_PARM_DESC(cplane_server_uid, "its user");
+MODULE_PARM_DESC(cplane_server_gid, "its group");
 
 /* The lock of the parameters is held by their setters and taken by all others who come here, for the command line.
  *

@@ -1,0 +1,141 @@
+"""The real daemon with the stub's releases on a machine of its own, seen through its API and from outside.
+
+    node = OnloadNode(vm); node.start(); node.install("8.1.2.26")
+    operation = node.load("8.1.2.26")          # waits for its end
+    node.kill9(); node.start()
+    node.back_up(); vm.power_cut(); node.restore(); node.start()     # the state survives anyhow
+"""
+
+import json
+import os
+import signal
+
+import onload_stub
+from onload_stub import OnloadStub
+
+NRD = os.environ["NRD"]
+# What is on the share outlives the machine. The versions need a file system that can do more than 9p.
+STATE, VERSIONS, IMPORTS, BACKUP = "/share/state", "/opt/nrd/onload", "/opt/nrd/import", "/share/versions"
+SOCKET = "/run/nrd.sock"
+CONFIG = f"""[onload]
+versions = "{VERSIONS}"
+imports = "{IMPORTS}"
+users_policy = "kill"
+look_interval_seconds = 1
+"""
+OURS = ("onload", "sfc_char", "sfc_resource")
+
+
+class OnloadNode:
+    def __init__(self, vm, config=CONFIG):
+        self.vm, self.stub, self.config = vm, OnloadStub(vm), config
+        self.daemon = None
+
+    # The daemon
+
+    def start(self):
+        self.vm.write("/run/nrd.toml", self.config)
+        self.daemon = self.vm.spawn([NRD, "--config", "/run/nrd.toml", "--state-dir", STATE, "--unix-socket", SOCKET])
+        self.vm.wait_until(lambda: self.daemon.poll() is not None or self.request("GET", "/v1/health")[0] == 200, timeout=60,
+                           what="the daemon's first answer")
+        assert self.daemon.poll() is None, self.daemon.output()
+
+    def kill9(self):
+        self.daemon.kill(signal.SIGKILL)
+        self.daemon.wait()
+
+    def terminate(self):
+        self.daemon.kill(signal.SIGTERM)
+        assert self.daemon.wait(60) == 0, self.daemon.output()
+
+    def forget(self):
+        """Everything that it knows, and the modules."""
+        if self.daemon is not None and self.daemon.poll() is None:
+            self.kill9()
+        self.vm.run(["rm", "-rf", STATE, VERSIONS, IMPORTS, BACKUP])
+        self.stub.disarm()
+        self.stub.unload()
+
+    def back_up(self):
+        self.vm.run(["cp", "-a", VERSIONS, BACKUP])
+
+    def restore(self):
+        """After the power came back: the versions as they were backed up."""
+        self.vm.run(f"mkdir -p /opt/nrd && cp -a {BACKUP} {VERSIONS}")
+
+    def request(self, method, path, body=None, headers=()):
+        """Status and answer."""
+        argv = ["curl", "-s", "--max-time", "60", "--unix-socket", SOCKET, "-w", "\n%{http_code}", "-X", method,
+                "-H", "Accept: application/json", *(word for header in headers for word in ("-H", header))]
+        if body is not None:
+            argv += ["-H", "Content-Type: application/json", "-d", json.dumps(body)]
+        text, _, status = self.vm.run([*argv, "http://localhost" + path], timeout=90, check=False).stdout.rpartition("\n")
+        return int(status or 0), json.loads(text) if text else None
+
+    def get(self, path):
+        status, answer = self.request("GET", path)
+        assert status == 200, (path, answer)
+        return answer
+
+    # What it is told
+
+    def install(self, *releases):
+        self.vm.run(["mkdir", "-p", IMPORTS])
+        for release in releases:
+            self.vm.run(["cp", "-r", self.stub.tree(release), f"{IMPORTS}/{release}"])
+            status, answer = self.request("POST", "/v1/onload/versions", {"name": release, "source": f"{IMPORTS}/{release}"})
+            assert status == 201, answer
+
+    def want(self, wish, status=202):
+        got, answer = self.request("PUT", "/v1/onload", wish)
+        assert got == status, answer
+        return answer
+
+    def finished(self, operation, timeout=120):
+        def outcome():
+            found = self.get(f"/v1/onload/operations/{operation}")
+            return found if found["outcome"] != "running" else None
+        return self.vm.wait_until(outcome, timeout=timeout, what=f"the end of operation {operation}")
+
+    def run(self, wish):
+        return self.finished(self.want(wish)["operation"])
+
+    def load(self, release, **more):
+        operation = self.run({"state": "loaded", "version": release, **more})
+        assert operation["outcome"] == "succeeded", operation
+        return operation
+
+    # What is there
+
+    def onload(self):
+        return self.get("/v1/onload")
+
+    def condition(self, kind):
+        return next(c["status"] == "True" for c in self.onload()["conditions"] if c["type"] == kind)
+
+    def assert_loaded(self, release):
+        """As the kernel, the files and the daemon say."""
+        assert [m for m in OURS if self.stub.is_loaded(m)] == list(OURS)
+        assert self.vm.read("/sys/module/onload/version").strip() == release.split("-")[0]
+        assert self.vm.run(["readlink", f"{VERSIONS}/current"]).stdout.strip() == f"versions/{release}"
+        server = self.stub.await_server()
+        assert self.vm.run(["readlink", f"/proc/{server}/exe"]).stdout.strip() == f"{VERSIONS}/versions/{release}/sbin/onload_cp_server"
+        for device in ("onload", "onload_epoll", "sfc_char"):
+            number = self.vm.read(f"/sys/class/{device}/{device}/dev").strip()
+            major, minor, mode = self.vm.run(["stat", "-c", "%Hr %Lr %a", f"/dev/{device}"]).stdout.split()
+            assert (f"{major}:{minor}", mode) == (number, "666")
+        assert self.stub.parameter("cplane_spawn_server") == "Y"
+        self.vm.wait_until(lambda: self.condition("DoorOpen"), what="the open door")
+        assert not self.condition("Drifted")
+        assert self.onload()["version"] == release.split("-")[0]
+
+    def assert_unloaded(self):
+        assert not any(self.stub.is_loaded(module) for module in OURS)
+        assert not any(self.vm.run(["test", "-e", f"/dev/{d}"], check=False).returncode == 0 for d in ("onload", "sfc_char"))
+        assert not self.condition("DoorOpen")
+
+    def acts(self, operation):
+        return [(step["act"], step["subject"]) for step in operation["steps"]]
+
+
+__all__ = ["OnloadNode", "onload_stub"]

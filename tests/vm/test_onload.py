@@ -1,0 +1,284 @@
+"""Onload's modules, from one state to another, by the real daemon on a real kernel with the stub's releases."""
+
+import os
+
+import pytest
+
+from machine import Machine
+from onload_node import IMPORTS, OnloadNode
+
+OLD, NEW, NEWEST = "8.1.2.26", "9.0.1.86", "9.1.0"
+NRDCTL = os.environ["NRDCTL"]
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    with Machine(tmp_path_factory.mktemp("share")) as machine:
+        yield machine
+
+
+@pytest.fixture
+def node(machine):
+    """No module is loaded, two releases are installed, and the daemon runs."""
+    node = OnloadNode(machine)
+    node.start()
+    node.install(OLD, NEW)
+    yield node
+    if node.daemon.poll() is not None:
+        print(node.daemon.output())
+    else:
+        said = node.daemon.output()
+        print(said)
+        assert "Sanitizer" not in said and "runtime error" not in said
+    node.forget()
+
+
+def test_load_twice_is_once(node):
+    operation = node.load(OLD)
+    assert node.acts(operation) == [("switch", OLD), ("insert", "sfc_resource"), ("insert", "sfc_char"), ("insert", "onload"),
+                                    ("verify", ""), ("open_door", "")]
+    node.assert_loaded(OLD)
+    before = node.stub.servers()
+    answer = node.want({"state": "loaded", "version": OLD}, status=200)
+    assert answer == {"generation": 1, "operation": None}
+    assert node.stub.servers() == before
+
+
+def test_upgrade_and_downgrade(node):
+    node.load(OLD)
+    operation = node.load(NEW)
+    assert [act for act, _ in node.acts(operation)] == [
+        "close_door", "end_users", "stop_control_plane", "remove", "remove", "remove", "switch", "insert", "insert", "insert",
+        "verify", "open_door"]
+    node.assert_loaded(NEW)
+    status, answer = node.request("POST", "/v1/onload/rollback", {})
+    assert status == 202
+    assert node.finished(answer["operation"])["outcome"] == "succeeded"
+    node.assert_loaded(OLD)
+
+
+def test_unload_is_confirmed(node):
+    node.load(OLD)
+    status, answer = node.request("DELETE", "/v1/onload")
+    assert status == 202
+    assert node.finished(answer["operation"])["outcome"] == "succeeded"
+    node.assert_unloaded()
+    assert node.request("POST", "/v1/onload/verify", {})[0] == 409
+
+
+@pytest.mark.parametrize("module, errno, cause", [("onload", 12, "out_of_memory"), ("sfc_resource", 2, "syscall_table"),
+                                                  ("sfc_char", 5, "init_failed")])
+def test_a_release_that_does_not_start_is_taken_back(node, module, errno, cause):
+    node.load(OLD)
+    node.stub.arm(module, NEW, f"fail_init={errno}")
+    operation = node.run({"state": "loaded", "version": NEW})
+    assert (operation["outcome"], operation["cause"], operation["fallback"]) == ("rolled_back", cause, 1)
+    failed = next(step for step in operation["steps"] if step["progress"] == "failed")
+    assert (failed["act"], failed["subject"]) == ("insert", module)
+    if cause == "syscall_table":
+        assert any("failed to find syscall table" in line for line in failed["kernel"])
+    node.assert_loaded(OLD)
+    assert node.onload()["effective_generation"] == 1
+    assert node.get("/v1/onload/generations/2")["verdict"] == "failed"
+
+
+def test_a_rollback_that_fails_leaves_the_door_shut(node):
+    node.load(OLD)
+    node.stub.arm("onload", NEW, "fail_init=12")
+    node.stub.arm("onload", OLD, "fail_init=12")
+    operation = node.run({"state": "loaded", "version": NEW})
+    assert operation["outcome"] == "failed"
+    assert not node.condition("DoorOpen")
+    node.stub.disarm()
+    node.load(OLD)
+    node.assert_loaded(OLD)
+
+
+@pytest.mark.parametrize("release, cause", [("9.1.0-unknown-symbol", "unknown_symbol"), ("9.1.0-other-kernel", "wrong_kernel")])
+def test_a_release_for_another_kernel_says_so(node, release, cause):
+    node.load(OLD)
+    node.install(release) if cause == "unknown_symbol" else None
+    if cause == "wrong_kernel":
+        node.vm.run(["mkdir", "-p", IMPORTS])
+        node.vm.run(["cp", "-r", node.stub.tree(release), f"{IMPORTS}/{release}"])
+        status, answer = node.request("POST", "/v1/onload/versions", {"name": release, "source": f"{IMPORTS}/{release}"})
+        assert status == 400, answer
+        return
+    operation = node.run({"state": "loaded", "version": release})
+    assert (operation["outcome"], operation["cause"]) == ("rolled_back", cause)
+    node.assert_loaded(OLD)
+
+
+@pytest.mark.parametrize("device", ["onload", "onload_epoll", "sfc_char"])
+def test_users_are_named_and_left_alone(node, device):
+    node.load(OLD)
+    holder = node.vm.spawn(["sh", "-c", f"exec 3</dev/{device}; exec sleep 1000"])
+    node.vm.wait_until(lambda: node.get("/v1/onload/users")["users"], what="the user")
+    status, answer = node.request("PUT", "/v1/onload", {"state": "loaded", "version": NEW})
+    assert status == 409 and f"pid {holder.pid}" in answer["detail"], answer
+    node.assert_loaded(OLD)
+    holder.kill(9)
+    holder.wait()
+
+
+@pytest.mark.parametrize("policy, ignores, outcome", [("wait", False, "rolled_back"), ("term", False, "succeeded"),
+                                                      ("term", True, "rolled_back"), ("kill", True, "succeeded")])
+def test_users_end_as_the_policy_says(node, policy, ignores, outcome):
+    node.load(OLD)
+    trap = "trap '' TERM; " if ignores else ""
+    holder = node.vm.spawn(["sh", "-c", f"{trap}exec 3</dev/sfc_char; exec sleep 1000"])
+    node.vm.wait_until(lambda: node.get("/v1/onload/users")["users"], what="the user")
+    operation = node.run({"state": "loaded", "version": NEW, "users_policy": policy, "drain_seconds": 1})
+    assert operation["outcome"] == outcome, operation
+    assert (holder.poll() is None) == (outcome == "rolled_back")
+    node.assert_loaded(OLD if outcome == "rolled_back" else NEW)
+    if holder.poll() is None:
+        holder.kill(9)
+        holder.wait()
+
+
+def test_a_reference_that_nobody_explains_is_in_use(node):
+    node.load(OLD)
+    node.stub.write_parameter("stub_extra_refs", "1")
+    status, answer = node.request("PUT", "/v1/onload", {"state": "unloaded"})
+    assert status == 409 and "nobody who can be seen" in answer["detail"]
+    node.stub.write_parameter("stub_extra_refs", "0")
+    assert node.run({"state": "unloaded"})["outcome"] == "succeeded"
+
+
+def test_a_control_plane_server_that_does_not_listen_is_ended(node):
+    node.load(OLD, control_plane=["-K", "--stub-ignore-sigterm"])
+    node.load(NEW)
+    node.assert_loaded(NEW)
+
+
+def test_a_control_plane_server_that_never_comes_is_noticed(node):
+    node.load(OLD)
+    operation = node.run({"state": "loaded", "version": NEW, "control_plane": ["--stub-crash-after=1"],
+                          "parameters": {"onload": {"cplane_init_timeout": "2"}}})
+    assert (operation["outcome"], operation["cause"]) == ("rolled_back", "control_plane")
+    node.assert_loaded(OLD)
+
+
+@pytest.mark.parametrize("fault, cause", [("hide_node=1", "device"), ("stub_wrong_version=Y", "interface")])
+def test_what_is_wrong_after_loading_is_noticed(node, fault, cause):
+    node.load(OLD)
+    if cause == "interface":
+        wish = {"state": "loaded", "version": NEW, "parameters": {"onload": {"stub_wrong_version": "Y"}}}
+    else:
+        node.stub.arm("onload", NEW, fault)
+        wish = {"state": "loaded", "version": NEW}
+    operation = node.run(wish)
+    assert (operation["outcome"], operation["cause"]) == ("rolled_back", cause)
+    node.assert_loaded(OLD)
+
+
+def test_parameters_are_set_live_where_they_can_be(node):
+    node.load(OLD)
+    pids = node.vm.read("/proc/modules")
+    operation = node.load(OLD, parameters={"onload": {"cplane_route_request_limit": "77"}})
+    assert node.acts(operation) == [("set_parameter", "onload.cplane_route_request_limit"), ("verify", "")]
+    assert node.stub.parameter("cplane_route_request_limit") == "77"
+    assert [line.split()[0] for line in pids.splitlines()] == [line.split()[0] for line in node.vm.read("/proc/modules").splitlines()]
+
+
+def test_frozen_means_frozen(node):
+    node.load(OLD)
+    assert node.request("PUT", "/v1/onload/freeze", {"frozen": True, "reason": "trading"})[0] == 200
+    assert node.request("PUT", "/v1/onload", {"state": "unloaded"})[0] == 423
+    node.assert_loaded(OLD)
+    assert node.request("PUT", "/v1/onload/freeze", {"frozen": False})[0] == 200
+
+
+def test_what_others_do_is_shown_and_not_fought(node):
+    node.load(OLD)
+    node.stub.unload()
+    node.vm.wait_until(lambda: node.condition("Drifted"), what="the drift")
+    node.stub.load(NEWEST)
+    node.vm.wait_until(lambda: node.onload()["version"] == NEWEST, what="the other release")
+    assert node.condition("Drifted") and not node.condition("DoorOpen")
+    node.load(OLD)
+    node.assert_loaded(OLD)
+
+
+def test_only_one_of_two_wishes_at_once_is_taken(node):
+    node.load(OLD)
+    node.stub.arm("onload", NEW, "slow_init_ms=1500")
+    accepted = node.want({"state": "loaded", "version": NEW})
+    assert node.request("PUT", "/v1/onload", {"state": "unloaded"})[0] == 409
+    assert node.finished(accepted["operation"])["outcome"] == "succeeded"
+    node.assert_loaded(NEW)
+
+
+def test_a_version_that_is_needed_is_not_removed(node):
+    node.load(OLD)
+    assert node.request("DELETE", f"/v1/onload/versions/{OLD}")[0] == 409
+    assert node.request("DELETE", f"/v1/onload/versions/{NEW}")[0] == 200
+    assert [version["name"] for version in node.get("/v1/onload/versions")] == [OLD]
+
+
+def test_verify_finds_a_server_that_was_killed(node):
+    node.load(OLD, parameters={"onload": {"cplane_init_timeout": "1"}})
+    assert node.request("POST", "/v1/onload/verify", {})[1]["verified"] is True
+    node.vm.run(["kill", "-9", str(node.stub.await_server())])
+    found = node.request("POST", "/v1/onload/verify", {})[1]
+    assert (found["verified"], found["cause"]) == (False, "control_plane")
+
+
+@pytest.mark.parametrize("step", range(1, 12))
+def test_killed_at_any_step_it_goes_on_at_the_next_start(node, step):
+    """The daemon dies as soon as the operation has so many steps."""
+    node.load(OLD)
+    for module in ("sfc_resource", "sfc_char", "onload"):
+        node.stub.arm(module, NEW, "slow_init_ms=300")
+    operation = node.want({"state": "loaded", "version": NEW})["operation"]
+    node.vm.wait_until(lambda: len(node.get(f"/v1/onload/operations/{operation}")["steps"]) >= step, what=f"step {step}")
+    node.kill9()
+    node.start()
+    assert node.finished(operation)["outcome"] == "succeeded"
+    node.assert_loaded(NEW)
+
+
+def test_after_a_power_cut_in_the_middle_it_arrives(node):
+    node.load(OLD)
+    node.back_up()
+    node.stub.arm("onload", NEW, "slow_init_ms=20000")
+    operation = node.want({"state": "loaded", "version": NEW})["operation"]
+    node.vm.wait_until(lambda: ("insert", "onload") in node.acts(node.get(f"/v1/onload/operations/{operation}")),
+                       what="the insertion")
+    node.vm.power_cut()
+    node.restore()
+    node.start()
+    assert node.finished(operation)["outcome"] == "succeeded"
+    node.assert_loaded(NEW)
+    node.terminate()
+    node.vm.reboot()
+    node.restore()
+    node.start()
+    node.vm.wait_until(lambda: node.condition("DoorOpen"), timeout=60, what="Onload after the boot")
+    node.assert_loaded(NEW)
+
+
+def nrdctl(node, *words):
+    return node.vm.run([NRDCTL, "--socket", "/run/nrd.sock", "onload", *words], timeout=180, check=False)
+
+
+def test_nrdctl_shows_each_step_and_ends_as_the_operation_did(node):
+    done = nrdctl(node, "load", OLD)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[:2] for line in done.stdout.splitlines()] == [
+        ["done", "switch"], ["done", "insert"], ["done", "insert"], ["done", "insert"], ["done", "verify"], ["done", "open_door"],
+        ["operation", "1"]]
+    assert nrdctl(node, "load", OLD).stdout == "nothing to do: generation 1\n"
+    node.stub.arm("sfc_resource", NEW, "fail_init=2")
+    failed = nrdctl(node, "load", NEW)
+    assert failed.returncode == 1 and "syscall_table" in failed.stderr
+    assert "failed to find syscall table" in failed.stdout
+    assert "9.0.1.86" in nrdctl(node, "versions").stdout
+    assert "DoorOpen           True" in nrdctl(node).stdout
+    assert nrdctl(node, "freeze", "--reason", "trading").returncode == 0
+    frozen = nrdctl(node, "unload")
+    assert frozen.returncode == 1 and "trading" in frozen.stderr
+    assert nrdctl(node, "thaw").returncode == 0
+    assert nrdctl(node, "unload").returncode == 0
+    node.assert_unloaded()
