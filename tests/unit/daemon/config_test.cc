@@ -51,22 +51,51 @@ TEST_CASE("what is set is taken") {
   CHECK(config->log_level == log::Priority::Debug);
 }
 
+TEST_CASE("what is said of Onload is taken") {
+  const auto config = parse_config(
+      "[onload]\nversions = \"/a\"\nimports = \"/b\"\nusers_policy = \"kill\"\nlook_interval_seconds = 1\n"
+      "at_start = \"observe\"\ndevice_user = \"u\"\ndevice_group = \"g\"\ndevice_mode = \"0660\"\n",
+      "x");
+  REQUIRE(config);
+  CHECK(config->onload == Config::Onload{.versions = "/a",
+                                         .imports = "/b",
+                                         .users_policy = onload::UsersPolicy::Kill,
+                                         .look_interval = std::chrono::seconds(1),
+                                         .at_start = onload::AtStart::Observe,
+                                         .device_user = "u",
+                                         .device_group = "g",
+                                         .device_mode = 0660});
+}
+
 TEST_CASE("a wrong key, type or value is refused with file and line") {
   struct Row {
     const char* text;
     const char* says;
   };
-  for (const Row& row :
-       {Row{"[server]\ndebugg = true\n", "f:2: unknown key server.debugg"},
-        Row{"\n[servers]\n", "f:2: unknown section [servers]"}, Row{"debug = true\n", "f:1: unknown section [debug]"},
-        Row{"server = 1\n", "f:1: server: expected a section"},
-        Row{"[server]\ndebug = 1\n", "f:2: server.debug: expected true or false"},
-        Row{"[server]\ndebug_port = 0\n", "from 1 to 65535, not 0"},
-        Row{"[server]\ndebug_port = 65536\n", "from 1 to 65535, not 65536"},
-        Row{"[server]\nunix_socket = \"nrd.sock\"\n", "absolute path"}, Row{"[cache_pools]\nos = -1\n", "from 0 to 32"},
-        Row{"[cache_pools]\nos = 1.5\n", "from 0 to 32"}, Row{"[drift]\ninterval_seconds = 86401\n", "from 0 to 86400"},
-        Row{"[log]\nlevel = \"loud\"\n", "f:2: log.level"}, Row{"[server]\ndebug = true\ndebug = true\n", "f:3:"},
-        Row{"[server\n", "f:1:"}}) {
+  for (const Row& row : {Row{"[server]\ndebugg = true\n", "f:2: unknown key server.debugg"},
+                         Row{"[onload]\nusers_policy = \"murder\"\n",
+                             "f:2: onload.users_policy: expected one of fail, wait, term, kill"},
+                         Row{"[onload]\nusers_policy = 1\n", "f:2: onload.users_policy: expected one of"},
+                         Row{"[onload]\nat_start = \"sleep\"\n", "f:2: onload.at_start: expected"},
+                         Row{"[onload]\nlook_interval_seconds = 0\n", "f:2: onload.look_interval_seconds: expected"},
+                         Row{"[onload]\ndevice_mode = \"0\"\n", "f:2: onload.device_mode: expected permissions"},
+                         Row{"[onload]\ndevice_mode = \"1777\"\n", "f:2: onload.device_mode: expected permissions"},
+                         Row{"[onload]\ndevice_mode = \"0x6\"\n", "f:2: onload.device_mode: expected permissions"},
+                         Row{"[onload]\ndevice_mode = 0o660\n", "f:2: onload.device_mode: expected permissions"},
+                         Row{"[onload]\nversions = \"here\"\n", "f:2: onload.versions: expected an absolute path"},
+                         Row{"\n[servers]\n", "f:2: unknown section [servers]"},
+                         Row{"debug = true\n", "f:1: unknown section [debug]"},
+                         Row{"server = 1\n", "f:1: server: expected a section"},
+                         Row{"[server]\ndebug = 1\n", "f:2: server.debug: expected true or false"},
+                         Row{"[server]\ndebug_port = 0\n", "from 1 to 65535, not 0"},
+                         Row{"[server]\ndebug_port = 65536\n", "from 1 to 65535, not 65536"},
+                         Row{"[server]\nunix_socket = \"nrd.sock\"\n", "absolute path"},
+                         Row{"[cache_pools]\nos = -1\n", "from 0 to 32"},
+                         Row{"[cache_pools]\nos = 1.5\n", "from 0 to 32"},
+                         Row{"[drift]\ninterval_seconds = 86401\n", "from 0 to 86400"},
+                         Row{"[log]\nlevel = \"loud\"\n", "f:2: log.level"},
+                         Row{"[server]\ndebug = true\ndebug = true\n", "f:3:"},
+                         Row{"[server\n", "f:1:"}}) {
     CAPTURE(row.text);
     const auto config = parse_config(row.text, "f");
     REQUIRE_FALSE(config);

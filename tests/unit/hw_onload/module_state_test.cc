@@ -1,10 +1,10 @@
 #include "hw/onload/module_state.h"
-#include "hw/onload/parameter_text.h"
 
 #include <doctest/doctest.h>
 
 #include <ostream>
 
+#include "hw/onload/parameter_text.h"
 #include "tests/unit/hw_onload/tree.h"
 
 namespace nrd::onload {

@@ -99,4 +99,22 @@ TEST_CASE("a process that has ended was gone") {
   CHECK(stop_process(id, exe, seconds(1), IfItStays::Kill).value() == Stopped::WasGone);
 }
 
+TEST_CASE("a signal reaches the process that was found and no later one of its number") {
+  const Child child(Manner::EndsWhenAsked);
+  const ProcessId later{child.id().pid, child.id().start + 1};
+  CHECK(signal_process(later, Signal::Kill));
+  CHECK(child.lives());
+  CHECK(signal_process(child.id(), Signal::Term));
+  while (child.lives()) ::usleep(1000);
+  CHECK(signal_process(child.id(), Signal::Kill));
+}
+
+TEST_CASE("one that does not listen to the first signal obeys the second") {
+  const Child child(Manner::DoesNotListen);
+  CHECK(signal_process(child.id(), Signal::Term));
+  CHECK(child.lives());
+  CHECK(signal_process(child.id(), Signal::Kill));
+  while (child.lives()) ::usleep(1000);
+}
+
 }  // namespace nrd::onload

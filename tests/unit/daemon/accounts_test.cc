@@ -1,0 +1,12 @@
+#include "daemon/accounts.h"
+
+#include <doctest/doctest.h>
+
+using namespace nrd;
+
+TEST_CASE("root is user and group 0, and nobody is called so") {
+  CHECK(daemon::find_user("root").value() == 0U);
+  CHECK(daemon::find_group("root").value() == 0U);
+  CHECK(daemon::find_user("no-such-user-here").value() == std::nullopt);
+  CHECK(daemon::find_group("no-such-group-here").value() == std::nullopt);
+}

@@ -1,0 +1,119 @@
+#include "daemon/onload_target.h"
+
+#include <doctest/doctest.h>
+
+using namespace nrd;
+using namespace nrd::onload;
+
+namespace {
+
+constexpr const char* kKernel = "6.1.0-56-amd64";
+constexpr const char* kTree = "/opt/nrd/onload/versions/9.0";
+
+VersionModule a_module(const std::string& name, std::vector<std::string> parameters = {}) {
+  return {.path = "lib/modules/" + name + ".ko",
+          .file = {.name = name, .build_id = "id of " + name, .parameters = std::move(parameters)}};
+}
+
+Version a_version() {
+  return {.name = "9.0",
+          .kernels = {{kKernel,
+                       {a_module("sfc"), a_module("sfc_resource"), a_module("sfc_char", {"phys_mode_gid"}),
+                        a_module("onload", {"cplane_server_path", "cplane_server_params", "cplane_spawn_server",
+                                            "cplane_server_uid"})}}},
+          .control_plane = "sbin/onload_cp_server"};
+}
+
+Desired a_wish(Parameters parameters = {}) {
+  return {.state = State::Loaded, .version = "9.0", .parameters = std::move(parameters)};
+}
+
+Result<onload::Target> target(const Desired& desired, const Version& version = a_version()) {
+  return daemon::target_of(desired, version, kKernel, kTree);
+}
+
+std::string at_fault(const Result<onload::Target>& found) {
+  if (found) return "nothing";
+  CHECK(found.error().code == ErrorCode::BadRequest);
+  return found.error().field;
+}
+
+}  // namespace
+
+TEST_CASE("onload is loaded with the server of its own version and the words that were wished for") {
+  Desired desired = a_wish();
+  desired.control_plane = {"-K", "--no-listen"};
+  const auto found = target(desired);
+  REQUIRE(found);
+  CHECK(found->modules ==
+        std::vector<TargetModule>{{"sfc_resource", "id of sfc_resource", {}},
+                                  {"sfc_char", "id of sfc_char", {}},
+                                  {"onload",
+                                   "id of onload",
+                                   {{"cplane_server_path", std::string(kTree) + "/sbin/onload_cp_server"},
+                                    {"cplane_server_params", "-K --no-listen"},
+                                    {"cplane_spawn_server", "Y"}}}});
+}
+
+TEST_CASE("a release whose module does not know a parameter of ours is loaded without it") {
+  Version version = a_version();
+  version.kernels.at(kKernel).back().file.parameters = {"cplane_server_path"};
+  CHECK(target(a_wish(), version)->modules.back().parameters.size() == 1);
+  version.control_plane.clear();
+  CHECK(target(a_wish(), version)->modules.back().parameters.empty());
+}
+
+TEST_CASE("what is asked for wins over what nrd would set") {
+  const auto found =
+      target(a_wish({{"onload", {{"cplane_spawn_server", "N"}}}, {"sfc_char", {{"phys_mode_gid", "7"}}}}));
+  REQUIRE(found);
+  CHECK(found->modules.back().parameters.at("cplane_spawn_server") == "N");
+  CHECK(found->modules[1].parameters == std::map<std::string, std::string>{{"phys_mode_gid", "7"}});
+}
+
+TEST_CASE("the driver comes along only if it is managed") {
+  Desired desired = a_wish();
+  desired.sfc = Sfc::Managed;
+  CHECK(target(desired)->modules.front().name == "sfc");
+  CHECK(target(a_wish())->modules.front().name == "sfc_resource");
+}
+
+TEST_CASE("a version without modules for the running kernel is refused and says for which it has") {
+  const auto refused = daemon::target_of(a_wish(), a_version(), "6.12.0", kTree);
+  CHECK(at_fault(refused) == "/version");
+  CHECK(refused.error().message.find("6.12.0") != std::string::npos);
+  CHECK(refused.error().allowed.find(kKernel) != std::string::npos);
+  Version version = a_version();
+  version.kernels.at(kKernel).pop_back();
+  CHECK(at_fault(target(a_wish(), version)) == "/version");
+}
+
+TEST_CASE("what a module would not take is refused before anything is touched") {
+  struct Row {
+    Parameters parameters;
+    const char* field;
+  };
+  const std::vector<Row> rows = {
+      {{{"onload", {{"no_such", "1"}}}}, "/parameters/onload"},
+      {{{"sfc_char", {{"phys_mode_gid", "a\"b"}}}}, "/parameters/sfc_char"},
+      {{{"sfc", {{"rss_cpus", "1"}}}}, "/parameters/sfc"},
+      {{{"onload_cplane", {}}}, "/parameters/onload_cplane"},
+      {{{"onload", {{"cplane_server_uid", "1000000"}}}}, "/parameters/onload/cplane_server_uid"},
+      {{{"onload", {{"cplane_server_uid", "-1"}}}}, "/parameters/onload/cplane_server_uid"},
+      {{{"onload", {{"cplane_server_uid", "1 "}}}}, "/parameters/onload/cplane_server_uid"},
+      {{{"onload", {{"cplane_server_uid", "999999"}}}}, "nothing"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.field);
+    CHECK(at_fault(target(a_wish(row.parameters))) == row.field);
+  }
+  Desired quoted = a_wish();
+  quoted.control_plane = {"\""};
+  CHECK(at_fault(target(quoted)) == "/parameters/onload");
+}
+
+TEST_CASE("without modules only the policies count") {
+  const Desired desired{.state = State::Unloaded, .users = UsersPolicy::Term, .drain = std::chrono::seconds(7)};
+  CHECK(daemon::target_without_modules(desired) ==
+        onload::Target{.state = State::Unloaded, .users = UsersPolicy::Term, .drain = std::chrono::seconds(7)});
+}
