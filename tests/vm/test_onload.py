@@ -9,6 +9,8 @@ from onload_node import IMPORTS, OnloadNode
 
 OLD, NEW, NEWEST = "8.1.2.26", "9.0.1.86", "9.1.0"
 NRDCTL = os.environ["NRDCTL"]
+# Each change of Onload takes an emulated machine some ten seconds, so ./test runs what is typical and tests/vm/run all.
+LONG = pytest.mark.skipif(not os.environ.get("NRD_VM_LONG"), reason="takes long: tests/vm/run runs it")
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +84,7 @@ def test_a_release_that_does_not_start_is_taken_back(node, module, errno, cause)
     assert node.get("/v1/onload/generations/2")["verdict"] == "failed"
 
 
+@LONG
 def test_a_rollback_that_fails_leaves_the_door_shut(node):
     node.load(OLD)
     node.stub.arm("onload", NEW, "fail_init=12")
@@ -94,6 +97,7 @@ def test_a_rollback_that_fails_leaves_the_door_shut(node):
     node.assert_loaded(OLD)
 
 
+@LONG
 @pytest.mark.parametrize("release, cause", [("9.1.0-unknown-symbol", "unknown_symbol"), ("9.1.0-other-kernel", "wrong_kernel")])
 def test_a_release_for_another_kernel_says_so(node, release, cause):
     node.load(OLD)
@@ -109,6 +113,7 @@ def test_a_release_for_another_kernel_says_so(node, release, cause):
     node.assert_loaded(OLD)
 
 
+@LONG
 @pytest.mark.parametrize("device", ["onload", "onload_epoll", "sfc_char"])
 def test_users_are_named_and_left_alone(node, device):
     node.load(OLD)
@@ -121,6 +126,7 @@ def test_users_are_named_and_left_alone(node, device):
     holder.wait()
 
 
+@LONG
 @pytest.mark.parametrize("policy, ignores, outcome", [("wait", False, "rolled_back"), ("term", False, "succeeded"),
                                                       ("term", True, "rolled_back"), ("kill", True, "succeeded")])
 def test_users_end_as_the_policy_says(node, policy, ignores, outcome):
@@ -137,6 +143,7 @@ def test_users_end_as_the_policy_says(node, policy, ignores, outcome):
         holder.wait()
 
 
+@LONG
 def test_a_reference_that_nobody_explains_is_in_use(node):
     node.load(OLD)
     node.stub.write_parameter("stub_extra_refs", "1")
@@ -146,12 +153,14 @@ def test_a_reference_that_nobody_explains_is_in_use(node):
     assert node.run({"state": "unloaded"})["outcome"] == "succeeded"
 
 
+@LONG
 def test_a_control_plane_server_that_does_not_listen_is_ended(node):
     node.load(OLD, control_plane=["-K", "--stub-ignore-sigterm"])
     node.load(NEW)
     node.assert_loaded(NEW)
 
 
+@LONG
 def test_a_control_plane_server_that_never_comes_is_noticed(node):
     node.load(OLD)
     operation = node.run({"state": "loaded", "version": NEW, "control_plane": ["--stub-crash-after=1"],
@@ -160,6 +169,7 @@ def test_a_control_plane_server_that_never_comes_is_noticed(node):
     node.assert_loaded(OLD)
 
 
+@LONG
 @pytest.mark.parametrize("fault, cause", [("hide_node=1", "device"), ("stub_wrong_version=Y", "interface")])
 def test_what_is_wrong_after_loading_is_noticed(node, fault, cause):
     node.load(OLD)
@@ -173,6 +183,7 @@ def test_what_is_wrong_after_loading_is_noticed(node, fault, cause):
     node.assert_loaded(OLD)
 
 
+@LONG
 def test_parameters_are_set_live_where_they_can_be(node):
     node.load(OLD)
     pids = node.vm.read("/proc/modules")
@@ -190,6 +201,7 @@ def test_frozen_means_frozen(node):
     assert node.request("PUT", "/v1/onload/freeze", {"frozen": False})[0] == 200
 
 
+@LONG
 def test_what_others_do_is_shown_and_not_fought(node):
     node.load(OLD)
     node.stub.unload()
@@ -201,6 +213,7 @@ def test_what_others_do_is_shown_and_not_fought(node):
     node.assert_loaded(OLD)
 
 
+@LONG
 def test_only_one_of_two_wishes_at_once_is_taken(node):
     node.load(OLD)
     node.stub.arm("onload", NEW, "slow_init_ms=1500")
@@ -210,6 +223,7 @@ def test_only_one_of_two_wishes_at_once_is_taken(node):
     node.assert_loaded(NEW)
 
 
+@LONG
 def test_a_version_that_is_needed_is_not_removed(node):
     node.load(OLD)
     assert node.request("DELETE", f"/v1/onload/versions/{OLD}")[0] == 409
@@ -217,6 +231,7 @@ def test_a_version_that_is_needed_is_not_removed(node):
     assert [version["name"] for version in node.get("/v1/onload/versions")] == [OLD]
 
 
+@LONG
 def test_verify_finds_a_server_that_was_killed(node):
     node.load(OLD, parameters={"onload": {"cplane_init_timeout": "1"}})
     assert node.request("POST", "/v1/onload/verify", {})[1]["verified"] is True
@@ -225,7 +240,7 @@ def test_verify_finds_a_server_that_was_killed(node):
     assert (found["verified"], found["cause"]) == (False, "control_plane")
 
 
-@pytest.mark.parametrize("step", range(1, 12))
+@pytest.mark.parametrize("step", [pytest.param(step, marks=[] if step == 6 else LONG) for step in range(1, 12)])
 def test_killed_at_any_step_it_goes_on_at_the_next_start(node, step):
     """The daemon dies as soon as the operation has so many steps."""
     node.load(OLD)
@@ -239,6 +254,7 @@ def test_killed_at_any_step_it_goes_on_at_the_next_start(node, step):
     node.assert_loaded(NEW)
 
 
+@LONG
 def test_after_a_power_cut_in_the_middle_it_arrives(node):
     node.load(OLD)
     node.back_up()
