@@ -2,26 +2,13 @@
 
 #include <utility>
 
+#include "store/columns.h"
+
 namespace nrd::store {
 namespace {
 
-using Time = OnloadGenerationRecord::Time;
-
-int64_t as_i64(uint64_t value) { return static_cast<int64_t>(value); }
-uint64_t as_u64(int64_t value) { return static_cast<uint64_t>(value); }
-int64_t to_ms(Time time) { return time.time_since_epoch().count(); }
-Time from_ms(int64_t ms) { return Time(std::chrono::milliseconds(ms)); }
-
 std::optional<Time> optional_time(const Statement& row, int column) {
   return row.is_null(column) ? std::nullopt : std::optional(from_ms(row.integer(column)));
-}
-
-void bind_optional(Statement& statement, int position, const std::optional<int64_t>& value) {
-  if (value) {
-    statement.bind(position, *value);
-  } else {
-    statement.bind_null(position);
-  }
 }
 
 std::optional<int64_t> optional_ms(const std::optional<Time>& time) {

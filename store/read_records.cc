@@ -4,13 +4,11 @@
 #include <optional>
 #include <utility>
 
+#include "store/columns.h"
 #include "store/onload_rows.h"
 
 namespace nrd::store {
 namespace {
-
-uint64_t as_u64(int64_t value) { return static_cast<uint64_t>(value); }
-Time from_ms(int64_t ms) { return Time(std::chrono::milliseconds(ms)); }
 
 class Reader {
  public:

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/unique_fd.h"
+#include "store/columns.h"
 #include "store/database.h"
 #include "store/onload_rows.h"
 #include "store/read_records.h"
@@ -31,8 +32,6 @@ Result<void> sync_directory(const std::string& path) {
   const std::string reason = errno_text();
   return fail(ErrorCode::Store, path + " cannot be synced: " + reason, reason);
 }
-
-int64_t to_ms(Time time) { return time.time_since_epoch().count(); }
 
 // The statements of commit(), kept prepared.
 struct Statements {
@@ -78,14 +77,6 @@ Statement& bind(Statement& statement, const FrequencyRecord& frequency) {
       .bind(3, frequency.max.value)
       .bind(4, frequency.governor)
       .bind(5, frequency.epp);
-}
-
-void bind_optional(Statement& statement, int index, const std::optional<uint32_t>& value) {
-  if (value) {
-    statement.bind(index, *value);
-  } else {
-    statement.bind_null(index);
-  }
 }
 
 class SqliteStore final : public Store {
