@@ -188,7 +188,7 @@ void Writer::note_owed(CpuId cpu) {
 // What was put back and belongs to nobody is no longer ours: others may change it, and it is not written again.
 std::vector<CpuId> Writer::drop_settled_baselines() {
   std::vector<CpuId> dropped;
-  if (!settled_) return dropped;
+  if (!settled_ || state_.baselines.frequencies.empty()) return dropped;
   for (const auto& [cpu, before] : setting_of(state_).pstate.put_back) {
     if (!owed_.contains(cpu)) dropped.push_back(cpu);
   }
