@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/joined.h"
 #include "cli/certificates.h"
 #include "cli/new_files.h"
 
@@ -59,18 +60,12 @@ std::vector<NewFile> files_of(const Pki& pki) {
   return files;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 // `directory` is absolute: nrd reads no other paths.
 void print_what_next(const std::string& directory, const std::vector<std::string>& hosts, int days) {
   const char* dir = directory.c_str();
   std::printf("Made in %s, valid for %d days:\n", dir, days);
   std::printf("  ca.crt      ca.key      signs the others\n");
-  std::printf("  server.crt  server.key  nrd, reached as %s\n", joined(hosts).c_str());
+  std::printf("  server.crt  server.key  nrd, reached as %s\n", joined(hosts, ", ").c_str());
   std::printf("  admin.crt   admin.key   a client that may change everything (OU=Admin)\n");
   std::printf("  user.crt    user.key    a client that may only read (OU=User)\n\n");
   std::printf("Have the section [tls] of /etc/nrd/nrd.toml say this, and restart nrd:\n\n");

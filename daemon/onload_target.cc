@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/joined.h"
 #include "hw/onload/modules.h"
 
 namespace nrd::daemon {
@@ -12,12 +13,6 @@ using namespace onload;
 
 // The module prints them into seven bytes.
 constexpr uint32_t kMostId = 999999;
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
 
 std::string kernels_of(const Version& version) {
   std::string text;
@@ -33,7 +28,7 @@ ParameterValues with_ours(const Desired& desired, const Version& version, const 
   };
   if (file.name == "onload") {
     if (!version.control_plane.empty()) ours("cplane_server_path", tree + "/" + version.control_plane);
-    ours("cplane_server_params", joined(desired.control_plane));
+    ours("cplane_server_params", joined(desired.control_plane, " "));
     ours("cplane_spawn_server", "Y");
   }
   if (const auto asked = desired.parameters.find(file.name); asked != desired.parameters.end()) {
@@ -69,10 +64,6 @@ Result<void> check_modules(const Desired& desired, const Target& target) {
 }
 
 }  // namespace
-
-bool is_of_driver(const std::string& module) {
-  return module == "sfc" || module == "sfc_driverlink" || module == "virtual_bus";
-}
 
 Target target_without_modules(const Desired& desired) {
   return {.state = desired.state, .sfc = desired.sfc, .users = desired.users, .drain = desired.drain};

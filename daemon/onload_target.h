@@ -20,7 +20,4 @@ Result<onload::Target> target_of(const onload::Desired& desired, const onload::V
 // Of a wish that loads nothing.
 onload::Target target_without_modules(const onload::Desired& desired);
 
-// The network driver and what older releases have beneath it.
-bool is_of_driver(const std::string& module);
-
 }  // namespace nrd::daemon

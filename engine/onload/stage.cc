@@ -13,11 +13,6 @@ constexpr std::array kFromTheTop = {"onload",       "af_onload", "onload_cplane"
                                     "sfc_affinity", "sfc_tune",  "sfc_aoe",        "sfc_control", "sfc_mtd",
                                     "sfc_ef100",    "sfc",       "sfc_driverlink", "virtual_bus"};
 
-// sfc and what lies beneath it carry the interfaces.
-bool is_of_driver(const std::string& module) {
-  return module == "sfc" || module == "sfc_driverlink" || module == "virtual_bus";
-}
-
 const TargetModule* find(const Target& target, const std::string& module) {
   const auto found = std::ranges::find(target.modules, module, &TargetModule::name);
   return found == target.modules.end() ? nullptr : &*found;

@@ -10,6 +10,11 @@
 
 namespace nrd::onload {
 
+// sfc and what lies beneath it carry the interfaces.
+inline bool is_of_driver(const std::string& module) {
+  return module == "sfc" || module == "sfc_driverlink" || module == "virtual_bus";
+}
+
 // A module of an installed version.
 struct TargetModule {
   std::string name;

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/joined.h"
+
 namespace nrd::plan {
 namespace {
 
@@ -40,12 +42,6 @@ std::string key_of(const char* bound, const FrequencyRequest& request) {
 uint64_t khz_of(uint32_t bound, const FrequencyRequest& request, const pstate::Cpu& cpu) {
   const uint64_t khz = uint64_t{bound} * (is_ratio(request) ? kBusClock.value : kMhz.value);
   return cpu.steps.empty() ? khz - khz % kBusClock.value : khz;
-}
-
-std::string listed(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 // What the CPU makes of it: where there is a table of frequencies, the entry at or below.
@@ -121,7 +117,7 @@ Result<void> check_choice(const std::string& key, const std::string& wanted, con
                           CpuId cpu) {
   if (wanted.empty() || std::ranges::find(offered, wanted) != offered.end()) return {};
   if (offered.empty()) return unsupported(key, of_cpu(cpu) + " has none to choose");
-  return refuse(key, of_cpu(cpu) + " does not know \"" + wanted + "\"", listed(offered));
+  return refuse(key, of_cpu(cpu) + " does not know \"" + wanted + "\"", joined(offered, ", "));
 }
 
 // The kernel refuses a preference under the governor "performance", which has one of its own.

@@ -1,7 +1,5 @@
 #include "hw/onload/interface_settings.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -9,15 +7,6 @@
 
 namespace nrd::onload {
 namespace {
-
-std::string path_of(const std::string& root, const std::string& interface) {
-  return root + "/sys/class/net/" + interface;
-}
-
-bool exists(const std::string& path) {
-  struct stat status {};
-  return ::lstat(path.c_str(), &status) == 0;
-}
 
 // The switch lies with the device itself or, in later releases, with one on the auxiliary bus below it.
 std::optional<std::string> find_switch(const std::string& interface_path) {
@@ -34,7 +23,7 @@ std::optional<std::string> find_switch(const std::string& interface_path) {
 
 Result<void> check_name(const std::string& root, const std::string& interface) {
   if (!is_interface_name(interface)) return fail(ErrorCode::BadRequest, "that is no name of a network interface");
-  if (exists(path_of(root, interface))) return {};
+  if (exists(interface_path(root, interface))) return {};
   return fail(ErrorCode::NotFound, "there is no network interface " + interface);
 }
 
@@ -61,12 +50,12 @@ bool is_interface_name(std::string_view name) {
 }
 
 bool is_solarflare(const std::string& root, const std::string& interface) {
-  const Result<std::optional<std::string>> vendor = read_line(path_of(root, interface) + "/device/vendor");
+  const Result<std::optional<std::string>> vendor = read_line(interface_path(root, interface) + "/device/vendor");
   return vendor && *vendor == "0x1924";
 }
 
 std::optional<Acceleration> read_acceleration(const std::string& root, const std::string& interface) {
-  const std::optional<std::string> path = find_switch(path_of(root, interface));
+  const std::optional<std::string> path = find_switch(interface_path(root, interface));
   if (!path) return std::nullopt;
   const Result<std::optional<std::string>> line = read_line(*path);
   if (!line || !*line) return std::nullopt;
@@ -84,7 +73,7 @@ bool is_registered(const std::string& root, const std::string& interface) {
 
 Result<void> write_acceleration(const std::string& root, const std::string& interface, Acceleration wanted) {
   if (Result<void> known = check_name(root, interface); !known) return known;
-  const std::optional<std::string> path = find_switch(path_of(root, interface));
+  const std::optional<std::string> path = find_switch(interface_path(root, interface));
   if (!path) return fail(ErrorCode::NotFound, "network interface " + interface + " has no switch for acceleration");
   const std::string refused = "network interface " + interface + " did not take the switch for acceleration";
   const char* line = wanted == Acceleration::On ? "1\n" : "0\n";

@@ -13,6 +13,10 @@
 
 namespace nrd::onload {
 
+inline std::string interface_path(const std::string& root, const std::string& interface) {
+  return root + "/sys/class/net/" + interface;
+}
+
 enum class Acceleration { Off, On };
 
 // What an interface may be called: 1 to 15 bytes without blanks, "/" and ":", and not "." or "..".

@@ -3,7 +3,6 @@
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -19,15 +18,6 @@
 
 namespace nrd::onload {
 namespace {
-
-std::string path_of(const std::string& root, const std::string& interface) {
-  return root + "/sys/class/net/" + interface;
-}
-
-bool exists(const std::string& path) {
-  struct stat status {};
-  return ::lstat(path.c_str(), &status) == 0;
-}
 
 std::string target_name(const std::string& link) { return std::string(name_in(read_link(link).value_or(""))); }
 
@@ -70,7 +60,7 @@ Result<uint32_t> read_vfs(const std::string& interface_path) {
 
 // nullopt: it went while it was read.
 Result<std::optional<Interface>> read_interface(const std::string& root, const std::string& name) {
-  const std::string path = path_of(root, name);
+  const std::string path = interface_path(root, name);
   Interface found{.name = name};
   const Result<std::optional<std::string>> mac = read_line(path + "/address");
   // An interface that goes refuses to answer (EINVAL) for a moment before its files are gone.

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -109,6 +110,11 @@ Result<std::optional<std::vector<std::string>>> list_directory(const std::string
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+bool exists(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0;
 }
 
 std::optional<std::string> read_link(const std::string& path) {

@@ -45,6 +45,8 @@ Result<void> write_text(const std::string& path, std::string_view text, const st
 
 // Names in a directory without "." and "..", in order. nullopt: there is no such directory.
 Result<std::optional<std::vector<std::string>>> list_directory(const std::string& path);
+// Whether anything is there; a link is not followed.
+bool exists(const std::string& path);
 // Where a link leads, as it says. nullopt: there is no such link, or it is none.
 std::optional<std::string> read_link(const std::string& path);
 

@@ -11,6 +11,8 @@
 #include <system_error>
 #include <type_traits>
 
+#include "base/hex.h"
+
 namespace nrd::onload {
 namespace {
 
@@ -114,17 +116,6 @@ class Sections {
   std::string names_;
 };
 
-std::string hex(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
-
 // An ELF note: sizes of name and content, its type, both padded to four bytes. Empty: this is no build id.
 std::string build_id_of(std::string_view note) {
   Elf64_Nhdr header;
@@ -135,7 +126,7 @@ std::string build_id_of(std::string_view note) {
   if (header.n_type != NT_GNU_BUILD_ID || header.n_namesz != kOwner.size() || !note.starts_with(kOwner)) return {};
   note.remove_prefix(kOwner.size());
   if (header.n_descsz > note.size() || header.n_descsz > kBuildIdLimit) return {};
-  return hex(note.substr(0, header.n_descsz));
+  return hex_of(note.substr(0, header.n_descsz));
 }
 
 void split_names(std::string_view list, std::vector<std::string>& names) {

@@ -11,6 +11,7 @@
 
 #include "base/ascii.h"
 #include "base/file.h"
+#include "base/hex.h"
 #include "hw/onload/kernel_file.h"
 #include "hw/onload/parameter_text.h"
 
@@ -35,17 +36,6 @@ bool is_name(std::string_view name) {
 }
 
 size_t padded(size_t size) { return (size + 3) & ~size_t{3}; }
-
-std::string hex_of(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string hex;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    hex += kDigits[byte >> 4];
-    hex += kDigits[byte & 15];
-  }
-  return hex;
-}
 
 std::optional<ModuleState> parse_state(std::string_view text) {
   if (text == "live") return ModuleState::Live;

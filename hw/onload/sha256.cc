@@ -8,6 +8,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/hex.h"
 #include "base/invariant.h"
 
 namespace nrd::onload {
@@ -30,13 +31,7 @@ std::string Sha256::take() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned int size = 0;
   INVARIANT(::EVP_DigestFinal_ex(context_.get(), digest.data(), &size) == 1 && size == kDigestLength / 2);
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (size_t i = 0; i < size; ++i) {
-    text += kDigits[digest[i] >> 4];
-    text += kDigits[digest[i] & 15];
-  }
-  return text;
+  return hex_of({reinterpret_cast<const char*>(digest.data()), size});
 }
 
 Result<std::string> sha256_of(int fd) {
