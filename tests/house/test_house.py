@@ -6,7 +6,7 @@ import re
 import yaml
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FLOORS = {"base": 1, "store": 2, "hw/rdt": 2, "hw/pstate": 2, "hw/onload": 2, "engine": 3, "api/json": 4, "api/http": 4, "api/auth": 4, "api/v1": 4, "daemon": 5, "cli": 5}
+FLOORS = {"base": 1, "store": 2, "hw/rdt": 2, "hw/pstate": 2, "hw/onload": 2, "hw/onload/profiles": 2, "engine": 3, "api/json": 4, "api/http": 4, "api/auth": 4, "api/v1": 4, "daemon": 5, "cli": 5}
 # Rooms of one floor do not know each other, but for handlers, which stand on messages and JSON.
 ALLOWED_BESIDE = {("api/v1", "api/http/message.h"), ("api/v1", "api/json/"), ("api/v1", "api/auth/"),
                   ("api/auth", "api/http/message.h")}

@@ -1,0 +1,112 @@
+#include "hw/onload/profiles/variable.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace nrd::profiles {
+namespace {
+
+constexpr auto kForbiddenPrefixes = std::to_array<std::string_view>({
+    "LD_",         // ld.so(8): LD_PRELOAD, LD_LIBRARY_PATH, LD_AUDIT and all to come
+    "MALLOC_",     // mallopt(3), mtrace(3)
+    "BASH_FUNC_",  // functions that bash takes from its environment
+    "PYTHON", "PERL", "RUBY", "LUA_",
+    "OPENSSL_",  // configuration, engines and modules to load
+});
+
+constexpr auto kForbiddenNames = std::to_array<std::string_view>({
+    "PATH",
+    "IFS",
+    "ENV",
+    "BASH_ENV",
+    "SHELL",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "PS4",
+    "PROMPT_COMMAND",
+    "CDPATH",
+    // The rest of what glibc itself drops for setuid programs.
+    "GCONV_PATH",
+    "GETCONF_DIR",
+    "GLIBC_TUNABLES",
+    "HOSTALIASES",
+    "LOCALDOMAIN",
+    "LOCPATH",
+    "NIS_PATH",
+    "NLSPATH",
+    "RESOLV_HOST_CONF",
+    "RES_OPTIONS",
+    "TMPDIR",
+    "TZDIR",
+    // Options and code of other interpreters.
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "JAVA_TOOL_OPTIONS",
+    "_JAVA_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "CLASSPATH",
+    "PHPRC",
+    "PHP_INI_SCAN_DIR",
+    "DOTNET_STARTUP_HOOKS",
+    // The library that the launcher preloads, and whose profiles are read.
+    "ONLOAD_PRELOAD",
+    "HOME",
+});
+
+// The code point at the front of `text` and how many bytes it has; length 0: this is not UTF-8.
+struct CodePoint {
+  uint32_t value = 0;
+  size_t length = 0;
+};
+
+CodePoint first_code_point(std::string_view text) {
+  const auto byte = [&text](size_t at) { return static_cast<uint32_t>(static_cast<unsigned char>(text[at])); };
+  const uint32_t lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  const size_t length = lead >= 0xf0 && lead < 0xf8   ? 4
+                        : lead >= 0xe0 && lead < 0xf0 ? 3
+                        : lead >= 0xc0 && lead < 0xe0 ? 2
+                                                      : 0;
+  if (length == 0 || text.size() < length) return {};
+  uint32_t value = lead & (0x7fU >> length);
+  for (size_t at = 1; at < length; ++at) {
+    if ((byte(at) & 0xc0U) != 0x80) return {};
+    value = (value << 6) | (byte(at) & 0x3fU);
+  }
+  // The least that needs as many bytes: a longer form of something shorter is none.
+  constexpr std::array<uint32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
+  if (value < kLeast.at(length) || value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return {};
+  return {value, length};
+}
+
+// Neither systemd nor YAML takes the code points that Unicode keeps for no character at all.
+bool is_noncharacter(uint32_t value) { return (value & 0xfffeU) == 0xfffe || (value >= 0xfdd0 && value <= 0xfdef); }
+
+bool is_control(uint32_t value) { return value < 0x20 || (value >= 0x7f && value < 0xa0); }
+
+}  // namespace
+
+bool is_name(std::string_view name) {
+  return !name.empty() && name.size() <= kNameLimit && begins_name(name.front()) &&
+         std::all_of(name.begin(), name.end(), continues_name);
+}
+
+bool is_forbidden(std::string_view name) {
+  const auto begins = [name](std::string_view prefix) { return name.starts_with(prefix); };
+  return std::any_of(kForbiddenPrefixes.begin(), kForbiddenPrefixes.end(), begins) ||
+         std::find(kForbiddenNames.begin(), kForbiddenNames.end(), name) != kForbiddenNames.end();
+}
+
+std::string problem_of_value(std::string_view value) {
+  if (value.size() > kValueLimit) return "is longer than " + std::to_string(kValueLimit) + " bytes";
+  for (std::string_view rest = value; !rest.empty();) {
+    const CodePoint point = first_code_point(rest);
+    if (point.length == 0 || is_noncharacter(point.value)) return "is not UTF-8";
+    if (is_control(point.value)) return "has a line end or another control character";
+    rest.remove_prefix(point.length);
+  }
+  return {};
+}
+
+}  // namespace nrd::profiles
