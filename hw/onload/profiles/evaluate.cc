@@ -1,0 +1,180 @@
+#include "hw/onload/profiles/evaluate.h"
+
+#include <algorithm>
+
+#include "hw/onload/profiles/profile_text.h"
+#include "hw/onload/profiles/variable.h"
+
+namespace nrd::profiles {
+namespace {
+
+struct Source {
+  std::string path;
+  std::string text;
+};
+
+bool is_profile_name(std::string_view name) {
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return continues_name(c) || c == '-' || c == '.' || c == '+'; });
+}
+
+// One evaluation.
+class Run {
+ public:
+  Run(const Library& library, const Request& request) : library_(library), request_(request) {}
+
+  Read<Evaluated> all() {
+    for (const std::string& profile : request_.profiles) {
+      if (Read<void> taken = take(profile, nullptr); !taken) return tl::unexpected(std::move(taken.error()));
+    }
+    return std::move(evaluated_);
+  }
+
+ private:
+  // `importer` is the place of an onload_import, null for what the request names.
+  Read<void> take(const std::string& profile, const Place* importer) {
+    Read<Source> source = find(profile, importer);
+    if (!source) return tl::unexpected(std::move(source.error()));
+    if (std::find(open_.begin(), open_.end(), source->path) != open_.end())
+      return wrong(*importer, "an import cycle: " + chain_to(source->path));
+    const Place place = importer == nullptr ? Place{source->path, 1} : *importer;
+    if (open_.size() == kImportDepth) return wrong(place, "imports: more than 16 within each other");
+    if (++files_ == kFilesLimit + 1) return wrong(place, "more than 64 profiles and imports");
+    Known<std::vector<Statement>> parsed = parse_profile(source->text, source->path);
+    if (!parsed) return tl::unexpected<Stop>(std::move(parsed.error()));
+    if (auto* dynamic = std::get_if<Dynamic>(&*parsed)) return tl::unexpected<Stop>(std::move(*dynamic));
+    open_.push_back(source->path);
+    for (const Statement& statement : std::get<std::vector<Statement>>(*parsed)) {
+      Read<void> done =
+          std::visit([this, &statement](const auto& act) { return apply(act, statement.place); }, statement.act);
+      if (!done) return done;
+    }
+    open_.pop_back();
+    return {};
+  }
+
+  Read<void> apply(const Import& import, const Place& place) {
+    Read<std::string> profile = text_of(import.profile, place);
+    if (!profile) return tl::unexpected(std::move(profile.error()));
+    return take(*profile, &place);
+  }
+
+  Read<void> apply(const Set& set, const Place& place) {
+    Read<std::string> value = text_of(set.value, place);
+    if (!value) return tl::unexpected(std::move(value.error()));
+    if (const std::string problem = problem_of_value(*value); !problem.empty()) {
+      return wrong(place, "the value of " + set.name + " " + problem);
+    }
+    Environment& environment = evaluated_.environment;
+    if (value->empty()) {
+      evaluated_.warnings.push_back(to_string(place) + ": " + set.name + " is set to nothing, which sets nothing");
+      return {};
+    }
+    if (request_.winner == Winner::Caller && of_caller(set.name)) return {};
+    environment.emplace(set.name, *std::move(value));
+    if (environment.size() > kVariablesLimit) return wrong(place, "more than 512 variables");
+    return {};
+  }
+
+  std::optional<std::string> of_caller(const std::string& name) const {
+    const auto found = request_.caller.find(name);
+    if (found == request_.caller.end() || found->second.empty()) return std::nullopt;
+    return found->second;
+  }
+
+  // What a shell would see in this line.
+  std::optional<std::string> value_of(const std::string& name) const {
+    const auto found = evaluated_.environment.find(name);
+    return found == evaluated_.environment.end() ? of_caller(name) : found->second;
+  }
+
+  Read<std::string> text_of(const Word& word, const Place& place) const {
+    std::string text;
+    for (const Piece& piece : word.pieces) {
+      Read<std::string> part = std::visit([this, &place](const auto& each) { return text_of(each, place); }, piece);
+      if (!part) return part;
+      text += *part;
+      // Names that hold names twice would double with each line.
+      if (text.size() > kTextLimit) return wrong(place, "a word of more than 64 KiB");
+    }
+    return text;
+  }
+
+  Read<std::string> text_of(const Text& text, const Place&) const { return text.text; }
+
+  // The parser lets none through to here.
+  Read<std::string> text_of(const OfShell& found, const Place& place) const {
+    return needs_shell(place, shown(found.spelled));
+  }
+
+  Read<std::string> text_of(const Reference& reference, const Place& place) const {
+    const std::optional<std::string> value = value_of(reference.name);
+    if (!value) return wrong(place, reference.name + " has no value here");
+    if (!reference.is_quoted && value->find_first_of(" \t\n*?[\\") != std::string::npos) {
+      return wrong(place, reference.name + " holds blanks or a pattern; write \"$" + reference.name + "\"");
+    }
+    return *value;
+  }
+
+  Read<std::string> text_of(const Arithmetic& arithmetic, const Place& place) const {
+    const Read<int64_t> result = result_of(
+        arithmetic, [this](const std::string& name) { return value_of(name); }, place);
+    if (!result) return tl::unexpected(result.error());
+    return std::to_string(*result);
+  }
+
+  // Paths in the order in which they are tried.
+  Read<std::vector<std::string>> candidates(const std::string& profile, const Place* importer) const {
+    const auto refused = [importer](const std::string& what) -> tl::unexpected<Stop> {
+      if (importer != nullptr) return wrong(*importer, what);
+      return tl::unexpected<Stop>(Error{ErrorCode::BadRequest, {}, what, {}, {}, {}});
+    };
+    if (profile.empty() || !problem_of_value(profile).empty())
+      return refused(shown(profile) + " is not the name of a profile");
+    if (profile.find('/') != std::string::npos) {
+      if (library_.paths == Paths::Refused)
+        return refused(shown(profile) + ": profiles are called by name here, not by path");
+      return std::vector<std::string>{profile};
+    }
+    if (!is_profile_name(profile)) return refused(shown(profile) + " is not the name of a profile");
+    std::vector<std::string> paths;
+    for (const std::string& directory : library_.directories) {
+      paths.push_back(directory + "/" + profile + ".opf");
+      if (importer != nullptr) paths.push_back(directory + "/" + profile + ".opf-fragment");
+    }
+    return paths;
+  }
+
+  Read<Source> find(const std::string& profile, const Place* importer) const {
+    const Read<std::vector<std::string>> paths = candidates(profile, importer);
+    if (!paths) return tl::unexpected(paths.error());
+    std::string tried;
+    for (const std::string& path : *paths) {
+      Result<std::optional<std::string>> text = library_.read(path);
+      if (!text) return tl::unexpected<Stop>(std::move(text.error()));
+      if (*text) return Source{.path = path, .text = **std::move(text)};
+      tried += (tried.empty() ? "" : ", ") + path;
+    }
+    const std::string what = "there is no profile " + shown(profile) + "; looked for " + tried;
+    if (importer != nullptr) return wrong(*importer, what);
+    return tl::unexpected<Stop>(Error{ErrorCode::NotFound, {}, what, {}, {}, {}});
+  }
+
+  std::string chain_to(const std::string& path) const {
+    std::string chain;
+    for (auto open = std::find(open_.begin(), open_.end(), path); open != open_.end(); ++open) chain += *open + " -> ";
+    return chain + path;
+  }
+
+  const Library& library_;
+  const Request& request_;
+  Evaluated evaluated_;
+  std::vector<std::string> open_;  // files that import each other, outermost first
+  unsigned files_ = 0;
+};
+
+}  // namespace
+
+Known<Evaluated> evaluate(const Library& library, const Request& request) { return known(Run(library, request).all()); }
+
+}  // namespace nrd::profiles

@@ -1,0 +1,287 @@
+#include "hw/onload/profiles/evaluate.h"
+
+#include <doctest/doctest.h>
+
+#include <ostream>
+
+#include "hw/onload/profiles/profile_text.h"
+#include "hw/onload/profiles/variable.h"
+
+namespace nrd::profiles {
+namespace {
+
+using Files = std::map<std::string, std::string>;
+
+// A user's directory before the one that is installed.
+Library library_of(Files files, Paths paths = Paths::Refused) {
+  return {.directories = {"/home/p", "/lib/p"},
+          .paths = paths,
+          .read = [files = std::move(files)](const std::string& path) -> Result<std::optional<std::string>> {
+            const auto found = files.find(path);
+            if (found == files.end()) return std::nullopt;
+            return found->second;
+          }};
+}
+
+std::string told(const Known<Evaluated>& known) {
+  if (!known) return "wrong: " + known.error().message;
+  if (const auto* dynamic = std::get_if<Dynamic>(&*known)) {
+    return "needs a shell: " + to_string(dynamic->place) + ": " + dynamic->what;
+  }
+  std::string text;
+  for (const auto& [name, value] : std::get<Evaluated>(*known).environment) {
+    text += (text.empty() ? "" : " ") + name + "=" + value;
+  }
+  return text;
+}
+
+std::string evaluated(const Files& files, std::vector<std::string> profiles, Environment caller = {},
+                      Winner winner = Winner::Caller) {
+  return told(evaluate(library_of(files), {std::move(profiles), std::move(caller), winner}));
+}
+
+// One profile, "/lib/p/x.opf".
+std::string evaluated(const std::string& text, Environment caller = {}) {
+  return evaluated(Files{{"/lib/p/x.opf", text}}, {"x"}, std::move(caller));
+}
+
+// What the profiles that come with Onload are made of.
+const Files kShipped{
+    {"/lib/p/latency.opf",
+     "# Spin, and no fast start.\n"
+     "onload_set EF_POLL_USEC 100000\n"
+     "onload_set EF_TCP_FASTSTART_INIT 0  # new connections\n"
+     "onload_set EF_TCP_FASTSTART_IDLE 0  # idle ones\n"
+     "##onload_set EF_NONAGLE_INFLIGHT_MAX 65535\n"},
+    {"/lib/p/throughput.opf-fragment",
+     "onload_set EF_TCP_SHARED_LOCAL_PORTS 570000\n"
+     "onload_set EF_TCP_SHARED_LOCAL_PORTS_MAX $EF_TCP_SHARED_LOCAL_PORTS\n"
+     "onload_set EF_MAX_ENDPOINTS 1000000\n"
+     "onload_set EF_SOCKET_CACHE_MAX $(( $EF_MAX_ENDPOINTS / 4 ))\n"
+     "onload_set EF_MAX_PACKETS $(( (180000*32) / $EF_CLUSTER_SIZE ))\n"
+     "onload_import base\n"
+     "onload_set EF_POLL_USEC 20\n"},
+    {"/lib/p/base.opf-fragment", "onload_set EF_TX_PUSH 0\nonload_set EF_PIO 0\n"},
+    {"/lib/p/proxy.opf",
+     "onload_set EF_CLUSTER_SIZE \"$num_workers\"\n"
+     "onload_set EF_SCALABLE_FILTERS \"any=rss:active:passive\"\n"
+     "onload_set EF_TX_PUSH 1\n"
+     "onload_set EF_MAX_PACKETS $(( (180000*16) / $num_workers ))\n"
+     "onload_import throughput \"$@\"\n"},
+    {"/lib/p/server.opf", "onload_set EF_PIO 0\nif [ -n \"$1\" ]; then\n  onload_set EF_CTPIO 0\nfi\n"}};
+
+const std::string kLatency = "EF_POLL_USEC=100000 EF_TCP_FASTSTART_IDLE=0 EF_TCP_FASTSTART_INIT=0";
+
+}  // namespace
+
+TEST_CASE("a profile of settings gives what it says, and nothing of its comments") {
+  CHECK(evaluated(kShipped, {"latency"}) == kLatency);
+  CHECK(evaluated(kShipped, {}).empty());
+  CHECK(evaluated("").empty());
+}
+
+TEST_CASE("arithmetic and references see what was set before, imports included") {
+  CHECK(evaluated(kShipped, {"proxy"}, {{"num_workers", "4"}}) ==
+        "EF_CLUSTER_SIZE=4 EF_MAX_ENDPOINTS=1000000 EF_MAX_PACKETS=720000 EF_PIO=0 EF_POLL_USEC=20 "
+        "EF_SCALABLE_FILTERS=any=rss:active:passive EF_SOCKET_CACHE_MAX=250000 EF_TCP_SHARED_LOCAL_PORTS=570000 "
+        "EF_TCP_SHARED_LOCAL_PORTS_MAX=570000 EF_TX_PUSH=1");
+}
+
+TEST_CASE("a reference sees the caller's value where it is the one that counts") {
+  const std::string text = "onload_set EF_A 8\nonload_set EF_B $(( EF_A / 2 ))\n";
+  CHECK(evaluated(text) == "EF_A=8 EF_B=4");
+  CHECK(evaluated(text, {{"EF_A", "100"}}) == "EF_B=50");
+  CHECK(evaluated({{"/lib/p/x.opf", text}}, {"x"}, {{"EF_A", "100"}}, Winner::Profiles) == "EF_A=8 EF_B=4");
+  const std::string earlier = "onload_set EF_B $EF_A\nonload_set EF_A 8\n";
+  CHECK(evaluated({{"/lib/p/x.opf", earlier}}, {"x"}, {{"EF_A", "100"}}, Winner::Profiles) == "EF_A=8 EF_B=100");
+}
+
+TEST_CASE("the caller comes before the first profile, the first before the second, a profile before its import") {
+  const Files files{{"/lib/p/one.opf", "onload_set EF_A 1\nonload_import part\nonload_set EF_B 1\nonload_set EF_C 1\n"},
+                    {"/lib/p/two.opf", "onload_set EF_A 2\nonload_set EF_C 2\nonload_set EF_D 2\n"},
+                    {"/lib/p/part.opf-fragment", "onload_set EF_A 3\nonload_set EF_B 3\n"}};
+  CHECK(evaluated(files, {"one", "two"}) == "EF_A=1 EF_B=3 EF_C=1 EF_D=2");
+  CHECK(evaluated(files, {"two", "one"}) == "EF_A=2 EF_B=3 EF_C=2 EF_D=2");
+  CHECK(evaluated(files, {"one", "two"}, {{"EF_A", "0"}, {"EF_D", "0"}}) == "EF_B=3 EF_C=1");
+  CHECK(evaluated(files, {"one", "one"}) == "EF_A=1 EF_B=3 EF_C=1");
+}
+
+TEST_CASE("a caller's empty value is none") { CHECK(evaluated("onload_set EF_A 1\n", {{"EF_A", ""}}) == "EF_A=1"); }
+
+TEST_CASE("profiles that win over the caller keep their order among themselves") {
+  const Files files{{"/lib/p/one.opf", "onload_set EF_A 1\nonload_import part\n"},
+                    {"/lib/p/two.opf", "onload_set EF_A 2\nonload_set EF_B 2\n"},
+                    {"/lib/p/part.opf-fragment", "onload_set EF_A 3\n"}};
+  CHECK(evaluated(files, {"one", "two"}, {{"EF_A", "0"}, {"EF_B", "0"}, {"EF_C", "0"}}, Winner::Profiles) ==
+        "EF_A=1 EF_B=2");
+}
+
+TEST_CASE("a value that is empty sets nothing, leaves the name to others, and is told") {
+  const auto known =
+      evaluate(library_of({{"/lib/p/x.opf", "onload_set EF_A \"\"\nonload_set EF_A 2\nonload_set EF_B=\n"}}),
+               {.profiles = {"x"}});
+  CHECK(std::get<Evaluated>(known.value()) ==
+        Evaluated{.environment = {{"EF_A", "2"}},
+                  .warnings = {"/lib/p/x.opf:1: EF_A is set to nothing, which sets nothing",
+                               "/lib/p/x.opf:3: EF_B is set to nothing, which sets nothing"}});
+}
+
+TEST_CASE("profiles are looked for directory by directory, fragments for imports only") {
+  const std::string imports = "onload_import part\n";
+  Files files{{"/lib/p/x.opf", imports},
+              {"/home/p/part.opf", "onload_set EF_A 1\n"},
+              {"/home/p/part.opf-fragment", "onload_set EF_A 2\n"},
+              {"/lib/p/part.opf", "onload_set EF_A 3\n"},
+              {"/lib/p/part.opf-fragment", "onload_set EF_A 4\n"}};
+  for (const char* path :
+       {"/home/p/part.opf", "/home/p/part.opf-fragment", "/lib/p/part.opf", "/lib/p/part.opf-fragment"}) {
+    INFO(path);
+    CHECK(evaluated(files, {"x"}) == files[path].substr(11, 4) + "=" + files[path].substr(16, 1));
+    files.erase(path);
+  }
+  CHECK(evaluated(files, {"x"}) ==
+        "wrong: /lib/p/x.opf:1: there is no profile `part`; looked for /home/p/part.opf, /home/p/part.opf-fragment, "
+        "/lib/p/part.opf, /lib/p/part.opf-fragment");
+}
+
+TEST_CASE("no fragment is taken from outside of a profile, whatever was imported before it") {
+  const Files files{{"/lib/p/x.opf", "onload_import part\n"}, {"/lib/p/part.opf-fragment", "onload_set EF_A 1\n"}};
+  const std::string refusal = "wrong: there is no profile `part`; looked for /home/p/part.opf, /lib/p/part.opf";
+  CHECK(evaluated(files, {"part"}) == refusal);
+  CHECK(evaluated(files, {"x", "part"}) == refusal);
+  CHECK(evaluated(files, {"x", "x", "part"}) == refusal);
+  CHECK(evaluate(library_of(files), {.profiles = {"part"}}).error().code == ErrorCode::NotFound);
+}
+
+TEST_CASE("a path is a profile's name only where the library takes paths") {
+  const Files files{{"/tmp/own.opf", "onload_set EF_A 1\nonload_import ./more\n"}, {"./more", "onload_set EF_B 2\n"}};
+  CHECK(told(evaluate(library_of(files, Paths::Taken), {.profiles = {"/tmp/own.opf"}})) == "EF_A=1 EF_B=2");
+  CHECK(evaluated(files, {"/tmp/own.opf"}) == "wrong: `/tmp/own.opf`: profiles are called by name here, not by path");
+  CHECK(evaluated("onload_import ../../etc/shadow\n") ==
+        "wrong: /lib/p/x.opf:1: `../../etc/shadow`: profiles are called by name here, not by path");
+}
+
+TEST_CASE("what is no name of a profile is not looked for") {
+  for (const char* name : {"", "a b", "a\nb", "a,b", "a*", "\xff", "~a"}) {
+    INFO(name);
+    CHECK(evaluated(kShipped, {name}).ends_with("is not the name of a profile"));
+  }
+  CHECK(evaluated("onload_import \"\"\n") == "wrong: /lib/p/x.opf:1: `` is not the name of a profile");
+}
+
+TEST_CASE("a name may be put together of references") {
+  const Files files{{"/lib/p/x.opf", "onload_set EF_A low\nonload_import ${EF_A}-part\n"},
+                    {"/lib/p/low-part.opf", "onload_set EF_B 2\n"}};
+  CHECK(evaluated(files, {"x"}) == "EF_A=low EF_B=2");
+}
+
+TEST_CASE("one dynamic import makes all of it dynamic, and gives no variable") {
+  CHECK(evaluated(kShipped, {"latency", "server"}) == "needs a shell: /lib/p/server.opf:2: `if`");
+  Files files = kShipped;
+  files["/lib/p/x.opf"] = "onload_set EF_A 1\nonload_import server\n";
+  CHECK(evaluated(files, {"x"}) == "needs a shell: /lib/p/server.opf:2: `if`");
+}
+
+TEST_CASE("an import cycle is drawn and refused") {
+  const Files files{{"/lib/p/a.opf", "onload_set EF_A 1\nonload_import b\n"},
+                    {"/lib/p/b.opf-fragment", "\nonload_import c\n"},
+                    {"/lib/p/c.opf", "onload_import b\n"},
+                    {"/lib/p/self.opf", "onload_import self\n"}};
+  CHECK(evaluated(files, {"a"}) ==
+        "wrong: /lib/p/c.opf:1: an import cycle: /lib/p/b.opf-fragment -> /lib/p/c.opf -> /lib/p/b.opf-fragment");
+  CHECK(evaluated(files, {"self"}) == "wrong: /lib/p/self.opf:1: an import cycle: /lib/p/self.opf -> /lib/p/self.opf");
+}
+
+TEST_CASE("the same fragment on two ways is no cycle") {
+  const Files files{{"/lib/p/x.opf", "onload_import a\nonload_import b\n"},
+                    {"/lib/p/a.opf", "onload_import base\n"},
+                    {"/lib/p/b.opf", "onload_import base\n"},
+                    {"/lib/p/base.opf", "onload_set EF_A 1\n"}};
+  CHECK(evaluated(files, {"x"}) == "EF_A=1");
+}
+
+TEST_CASE("depth and number of imports are bounded") {
+  Files chain;
+  for (unsigned i = 0; i < kImportDepth; ++i) {
+    chain["/lib/p/f" + std::to_string(i) + ".opf"] = "onload_import f" + std::to_string(i + 1) + "\n";
+  }
+  const std::string last = "/lib/p/f" + std::to_string(kImportDepth) + ".opf";
+  chain[last] = "onload_set EF_A 1\n";
+  CHECK(evaluated(chain, {"f1"}) == "EF_A=1");
+  CHECK(evaluated(chain, {"f0"}) == "wrong: /lib/p/f15.opf:1: imports: more than 16 within each other");
+
+  Files many{{"/lib/p/base.opf", "onload_set EF_A 1\n"}};
+  for (unsigned i = 1; i < kFilesLimit; ++i) many["/lib/p/x.opf"] += "onload_import base\n";
+  CHECK(evaluated(many, {"x"}) == "EF_A=1");
+  CHECK(evaluated(many, {"x", "base"}) == "wrong: /lib/p/base.opf:1: more than 64 profiles and imports");
+  many["/lib/p/x.opf"] += "onload_import base\n";
+  CHECK(evaluated(many, {"x"}) == "wrong: /lib/p/x.opf:64: more than 64 profiles and imports");
+}
+
+TEST_CASE("variables and values are bounded, however names multiply") {
+  std::string text;
+  for (size_t i = 0; i < kVariablesLimit; ++i) text += "onload_set EF_" + std::to_string(i) + " 1\n";
+  CHECK(evaluate(library_of({{"/lib/p/x.opf", text}}), {.profiles = {"x"}}).has_value());
+  CHECK(evaluated(text + "onload_set EF_X 1\n") == "wrong: /lib/p/x.opf:513: more than 512 variables");
+
+  std::string doubling = "onload_set A0 0123456789abcdef\n";
+  for (int i = 1; i < 10; ++i) {
+    const std::string before = "$A" + std::to_string(i - 1);
+    doubling += "onload_set A" + std::to_string(i) + " " + before + before + "\n";
+  }
+  CHECK(evaluated(doubling) == "wrong: /lib/p/x.opf:8: the value of A7 is longer than 1024 bytes");
+  std::string long_word = "onload_set EF_X ";
+  for (int i = 0; i < 10000; ++i) long_word += "$A";
+  CHECK(evaluated(long_word + "\n", {{"A", std::string(1000, 'a')}}) ==
+        "wrong: /lib/p/x.opf:1: a word of more than 64 KiB");
+}
+
+TEST_CASE("what goes wrong in an import is told with the import's file and line") {
+  const std::map<std::string, std::string> messages{
+      {"onload_set EF_A $EF_B", "EF_B has no value here"},
+      {"onload_set EF_A $((1 / 0))", "arithmetic: a division by zero"},
+      {"onload_set EF_A $(( $EF_CLUSTER_SIZE * 2 ))", "EF_CLUSTER_SIZE has no value here"},
+      {"onload_set EF_A 'x", "a quote `'` that is not closed"},
+      {"onload_set EF_A 'x\ny'", "the value of EF_A has a line end or another control character"},
+      {"onload_set EF_A \xff", "the value of EF_A is not UTF-8"},
+      {"onload_set LD_PRELOAD x.so", "onload_set: a profile must not set LD_PRELOAD"},
+      {"onload_import nowhere",
+       "there is no profile `nowhere`; looked for /home/p/nowhere.opf, /home/p/nowhere.opf-fragment, "
+       "/lib/p/nowhere.opf, /lib/p/nowhere.opf-fragment"}};
+  for (const auto& [line, message] : messages) {
+    INFO(line);
+    CHECK(evaluated({{"/lib/p/x.opf", "onload_import y\n"}, {"/lib/p/y.opf", "# y\n" + line + "\n"}}, {"x"}) ==
+          "wrong: /lib/p/y.opf:2: " + message);
+  }
+}
+
+TEST_CASE("a reference that a shell would split or take for a pattern wants quotes") {
+  for (const char* value : {"a b", "eth*", "a\tb", "x?", "[x]"}) {
+    INFO(value);
+    CHECK(evaluated("onload_set EF_A $VALUE\n", {{"VALUE", value}}) ==
+          "wrong: /lib/p/x.opf:1: VALUE holds blanks or a pattern; write \"$VALUE\"");
+  }
+  CHECK(evaluated("onload_set EF_A \"x $VALUE\"\n", {{"VALUE", "eth* 1"}}) == "EF_A=x eth* 1");
+  CHECK(evaluated("onload_set EF_A '$VALUE'\n", {{"VALUE", "1"}}) == "EF_A=$VALUE");
+}
+
+TEST_CASE("a value is not looked into again") {
+  CHECK(evaluated("onload_set EF_A '$EF_B'\nonload_set EF_B 1\nonload_set EF_C \"$EF_A\"\n") ==
+        "EF_A=$EF_B EF_B=1 EF_C=$EF_B");
+}
+
+TEST_CASE("what the reader of files fails with is passed on, and a file that is cut off is refused") {
+  const Library library{.directories = {"/lib/p"},
+                        .read = [](const std::string& path) -> Result<std::optional<std::string>> {
+                          return fail(ErrorCode::Hardware, "cannot read a profile", path + ": Permission denied");
+                        }};
+  const auto failed = evaluate(library, {.profiles = {"x"}});
+  REQUIRE_FALSE(failed.has_value());
+  CHECK(failed.error() == Error{.code = ErrorCode::Hardware,
+                                .message = "cannot read a profile",
+                                .detail = "/lib/p/x.opf: Permission denied"});
+  CHECK(evaluated("onload_set EF_POLL_USEC 1000") ==
+        "wrong: /lib/p/x.opf:1: the last line has no line end; is the text whole?");
+}
+
+}  // namespace nrd::profiles
