@@ -1,0 +1,105 @@
+#include "hw/onload/profiles/render.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/ascii.h"
+#include "hw/onload/profiles/variable.h"
+
+namespace nrd::profiles {
+namespace {
+
+// The API server's limit for all data of a ConfigMap.
+constexpr size_t kConfigMapLimit = size_t{1} << 20;
+static_assert(kVariablesLimit * (kNameLimit + kValueLimit) <= kConfigMapLimit);
+
+Result<void> check(const Environment& environment) {
+  if (environment.size() > kVariablesLimit) return fail(ErrorCode::BadRequest, "more than 512 variables");
+  for (const auto& [name, value] : environment) {
+    if (!is_name(name)) return fail(ErrorCode::BadRequest, shown(name) + " is not the name of a variable");
+    const std::string problem = problem_of_value(value);
+    if (!problem.empty()) return fail(ErrorCode::BadRequest, "the value of " + name + " " + problem);
+  }
+  return {};
+}
+
+// `text` in double quotes, with a backslash before each of `special`.
+std::string quoted(std::string_view text, std::string_view special) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (special.find(c) != std::string_view::npos) result += '\\';
+    result += c;
+  }
+  return result + '"';
+}
+
+// systemd.unit(5): a percent sign begins a specifier in a unit file, two of them are one.
+std::string without_specifiers(std::string_view text) {
+  std::string result;
+  for (const char c : text) result += c == '%' ? "%%" : std::string(1, c);
+  return result;
+}
+
+std::string config_map(const std::string& name, const Environment& environment) {
+  std::string text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name +
+                     "\n  labels:\n    app.kubernetes.io/part-of: onload\ndata:";
+  if (environment.empty()) return text + " {}\n";
+  text += '\n';
+  // Names stand in quotes as well: YAML takes NO, ON and Y for booleans.
+  for (const auto& [key, value] : environment) text += "  \"" + key + "\": " + quoted(value, "\"\\") + "\n";
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> render_env(const Environment& environment) {
+  if (const Result<void> checked = check(environment); !checked) return Failure(checked.error());
+  std::string text;
+  for (const auto& [name, value] : environment) text += name + "=" + quoted(value, "\"\\`$") + "\n";
+  return text;
+}
+
+Result<std::string> render_drop_in(const Environment& environment) {
+  if (const Result<void> checked = check(environment); !checked) return Failure(checked.error());
+  std::string text = "[Unit]\nAfter=nrd.service\n\n[Service]\n";
+  for (const auto& [name, value] : environment) {
+    text += "Environment=" + quoted(without_specifiers(name + "=" + value), "\"\\") + "\n";
+  }
+  for (const char* device : {"/dev/onload", "/dev/onload_epoll", "/dev/sfc_char"}) {
+    text += std::string("DeviceAllow=") + device + " rw\n";
+  }
+  return text;
+}
+
+Result<std::string> render_config_maps(const std::vector<Profile>& profiles) {
+  std::string text;
+  std::set<std::string> names;
+  for (const Profile& profile : profiles) {
+    const Result<std::string> name = config_map_name(profile.name);
+    if (!name) return name;
+    if (const Result<void> checked = check(profile.environment); !checked) return Failure(checked.error());
+    if (!names.insert(*name).second) return fail(ErrorCode::BadRequest, "two profiles would be the ConfigMap " + *name);
+    text += (text.empty() ? "" : "---\n") + config_map(*name, profile.environment);
+  }
+  return text;
+}
+
+Result<std::string> config_map_name(const std::string& profile) {
+  constexpr size_t kLimit = 253;  // of a DNS subdomain
+  constexpr std::string_view kExtension = ".opf";
+  std::string base = lower_case(std::string_view(profile).substr(profile.rfind('/') + 1));
+  if (base.ends_with(kExtension)) base.resize(base.size() - kExtension.size());
+  std::string middle;
+  for (const char c : base) {
+    const bool is_valid = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    if (is_valid || !middle.ends_with('-')) middle += is_valid ? c : '-';
+  }
+  const size_t first = middle.find_first_not_of('-');
+  if (first == std::string::npos) return fail(ErrorCode::BadRequest, shown(profile) + " makes no name of a ConfigMap");
+  middle = middle.substr(first, middle.find_last_not_of('-') + 1 - first);
+  const std::string name = "onload-" + middle + "-profile";
+  if (name.size() > kLimit) return fail(ErrorCode::BadRequest, shown(profile) + " is too long for a ConfigMap");
+  return name;
+}
+
+}  // namespace nrd::profiles
