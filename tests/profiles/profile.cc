@@ -5,6 +5,7 @@
 // NAME=VALUE is the caller's environment. Exits with 2 if a profile needs a shell, with 1 for what is wrong, and says
 // on standard error why.
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "base/file.h"
