@@ -26,6 +26,9 @@ class Client {
  public:
   explicit Client(Endpoint to) : to_(std::move(to)) {}
 
+  // Over the Unix socket, where nrd is told which process calls.
+  bool is_local() const { return to_.url.empty(); }
+
   // An answer of any status. ErrorCode::Busy with what to do if the daemon cannot be reached or either side does not
   // trust the other.
   Result<Answer> get(const std::string& path) const { return call("GET", path, ""); }

@@ -37,11 +37,6 @@ std::string asked(const json::Value& workload) {
   return cache == nullptr || cache->members().empty() ? "-" : text_of(*cache, "max") + "/" + text_of(*cache, "min");
 }
 
-bool asks_something(const NewWorkload& wanted) {
-  return wanted.max || wanted.min || wanted.min_ratio || wanted.max_ratio || wanted.min_mhz || wanted.max_mhz ||
-         !wanted.governor.empty() || !wanted.epp.empty() || wanted.no_turbo || wanted.adaptive;
-}
-
 void render_frequency(json::Writer& w, const NewWorkload& wanted) {
   w.key("pstate").begin_object();
   for (const auto& [key, value] : {std::pair{"min_ratio", wanted.min_ratio}, std::pair{"max_ratio", wanted.max_ratio},
@@ -88,11 +83,12 @@ int print_workload(const Result<Answer>& answer, Output output) {
 
 }  // namespace
 
-int create_workload(const Client& client, Output output, const NewWorkload& wanted) {
-  if (!asks_something(wanted)) {
-    complain("nothing is asked for: say --ways, --max and --min, or a frequency (nrdctl workload create --help)");
-    return kUsage;
-  }
+bool asks_something(const NewWorkload& wanted) {
+  return wanted.max || wanted.min || wanted.min_ratio || wanted.max_ratio || wanted.min_mhz || wanted.max_mhz ||
+         !wanted.governor.empty() || !wanted.epp.empty() || wanted.no_turbo || wanted.adaptive;
+}
+
+std::string workload_request(const NewWorkload& wanted, const std::string& owner) {
   json::Writer w;
   w.begin_object();
   w.key("core_ids").begin_array().string(wanted.cpus).end_array();
@@ -104,8 +100,17 @@ int create_workload(const Client& client, Output output, const NewWorkload& want
   }
   render_frequency(w, wanted);
   if (!wanted.uuid.empty()) w.key("uuid").string(wanted.uuid);
+  if (!owner.empty()) w.key("owner").raw(owner);
   w.end_object();
-  return print_workload(client.post("/v1/workloads", w.take()), output);
+  return w.take();
+}
+
+int create_workload(const Client& client, Output output, const NewWorkload& wanted) {
+  if (!asks_something(wanted)) {
+    complain("nothing is asked for: say --ways, --max and --min, or a frequency (nrdctl workload create --help)");
+    return kUsage;
+  }
+  return print_workload(client.post("/v1/workloads", workload_request(wanted)), output);
 }
 
 int list_workloads(const Client& client, Output output) {

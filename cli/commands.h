@@ -30,6 +30,11 @@ struct NewWorkload {
   std::optional<double> adaptive;  // branch misses in percent of hits
 };
 
+// More than CPUs: ways or a frequency.
+bool asks_something(const NewWorkload& wanted);
+// The body of its creation; `owner`: JSON of the process that it ends with, empty: none.
+std::string workload_request(const NewWorkload& wanted, const std::string& owner = {});
+
 int create_workload(const Client& client, Output output, const NewWorkload& wanted);
 int list_workloads(const Client& client, Output output);
 int show_workload(const Client& client, Output output, const std::string& id);

@@ -7,6 +7,8 @@
 
 #include "cli/certificates.h"
 #include "cli/commands.h"
+#include "cli/emit.h"
+#include "cli/launch.h"
 #include "cli/onload.h"
 #include "cli/tls_init.h"
 
@@ -26,6 +28,9 @@ struct Arguments {
   std::string source;
   std::string reason;
   std::optional<uint64_t> generation;
+  std::string profiles;  // with commas between them
+  OnloadStart start;
+  Launch launch;
 };
 
 std::string environment(const char* name, const std::string& otherwise = {}) {
@@ -69,31 +74,67 @@ void check_endpoint(const CLI::App& app, Endpoint& to) {
   }
 }
 
+// What a workload gets; the option of its CPUs.
+CLI::Option* declare_wanted(CLI::App& app, Arguments& a) {
+  CLI::Option* cpus = app.add_option("--cpus", a.wanted.cpus, "CPU list, such as 4-7,12");
+  CLI::Option* ways = app.add_option("--ways", a.ways, "exactly that many ways for itself (a guarantee)");
+  app.add_option("--max", a.wanted.max, "at most that many ways")->excludes(ways);
+  app.add_option("--min", a.wanted.min, "at least that many ways; max 0 and min 0 share one class")->excludes(ways);
+  CLI::Option* min_ratio =
+      app.add_option("--min-ratio", a.wanted.min_ratio, "lowest frequency, in multiples of 100 MHz");
+  CLI::Option* max_ratio = app.add_option("--max-ratio", a.wanted.max_ratio, "highest; one of the two alone pins both");
+  app.add_option("--min-mhz", a.wanted.min_mhz, "the same in MHz")->excludes(min_ratio)->excludes(max_ratio);
+  app.add_option("--max-mhz", a.wanted.max_mhz)->excludes(min_ratio)->excludes(max_ratio);
+  app.add_option("--governor", a.wanted.governor, "cpufreq governor");
+  app.add_option("--epp", a.wanted.epp, "energy performance preference");
+  app.add_flag("--no-turbo", a.wanted.no_turbo, "nothing above the base frequency");
+  app.add_option("--adaptive", a.wanted.adaptive,
+                 "fast while branch misses are above that percentage of hits, otherwise slow")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--allow-shared-domain", a.wanted.allow_shared_domain, "even if CPUs of others change along");
+  app.add_option("--uuid", a.wanted.uuid, "your own name for it; unique");
+  return cpus;
+}
+
 void declare_workload(CLI::App& app, Arguments& a) {
   CLI::App* workload = app.add_subcommand("workload", "create, list, show and delete workloads")->require_subcommand(1);
   CLI::App* create = workload->add_subcommand("create", "give CPUs ways of their L3 cache, and frequencies");
-  create->add_option("--cpus", a.wanted.cpus, "CPU list, such as 4-7,12")->required();
-  CLI::Option* ways = create->add_option("--ways", a.ways, "exactly that many ways for itself (a guarantee)");
-  create->add_option("--max", a.wanted.max, "at most that many ways")->excludes(ways);
-  create->add_option("--min", a.wanted.min, "at least that many ways; max 0 and min 0 share one class")->excludes(ways);
-  CLI::Option* min_ratio =
-      create->add_option("--min-ratio", a.wanted.min_ratio, "lowest frequency, in multiples of 100 MHz");
-  CLI::Option* max_ratio =
-      create->add_option("--max-ratio", a.wanted.max_ratio, "highest; one of the two alone pins both");
-  create->add_option("--min-mhz", a.wanted.min_mhz, "the same in MHz")->excludes(min_ratio)->excludes(max_ratio);
-  create->add_option("--max-mhz", a.wanted.max_mhz)->excludes(min_ratio)->excludes(max_ratio);
-  create->add_option("--governor", a.wanted.governor, "cpufreq governor");
-  create->add_option("--epp", a.wanted.epp, "energy performance preference");
-  create->add_flag("--no-turbo", a.wanted.no_turbo, "nothing above the base frequency");
-  create
-      ->add_option("--adaptive", a.wanted.adaptive,
-                   "fast while branch misses are above that percentage of hits, otherwise slow")
-      ->check(CLI::PositiveNumber);
-  create->add_flag("--allow-shared-domain", a.wanted.allow_shared_domain, "even if CPUs of others change along");
-  create->add_option("--uuid", a.wanted.uuid, "your own name for it; unique");
+  declare_wanted(*create, a)->required();
   workload->add_subcommand("list", "all workloads");
   workload->add_subcommand("show", "one workload")->add_option("ID", a.id)->required();
   workload->add_subcommand("delete", "give everything back")->add_option("ID", a.ids)->required();
+}
+
+void declare_onload_wish(CLI::App& app, Arguments& a) {
+  app.add_option("-e,--env", a.launch.variables, "a variable for the command, NAME=VALUE; may be repeated")
+      ->allow_extra_args(false);
+  app.add_flag("--force-profiles", a.start.force, "profiles win over the environment");
+  app.add_flag("!--no-preload", a.start.preload, "leave LD_PRELOAD alone");
+}
+
+void declare_run(CLI::App& app, Arguments& a) {
+  CLI::App* run = app.add_subcommand("run", "start a command with CPUs, ways and Onload of its own; all ends with it");
+  declare_wanted(*run, a);
+  run->add_option("--onload", a.profiles, "with Onload, and these profiles: --onload or --onload=latency,mine")
+      ->expected(0, 1)
+      ->default_str("");
+  declare_onload_wish(*run, a);
+  run->add_flag("--require-accel", a.launch.require_accel, "not unless an interface is accelerated; never fall back");
+  run->add_flag("--allow-unaccelerated", a.launch.allow_unaccelerated, "start it without Onload if that is not loaded");
+  run->add_flag("--offline", a.launch.offline, "start it even if nrd cannot be reached");
+  run->add_option("COMMAND", a.launch.command, "the command and its arguments, after --")->required();
+  run->positionals_at_end();
+}
+
+void declare_emit(CLI::App& emit, Arguments& a) {
+  emit.require_subcommand(1);
+  for (const auto& [name, text] :
+       {std::pair{"systemd", "a drop-in for a unit"}, std::pair{"docker", "arguments for docker run and podman run"},
+        std::pair{"cdi", "a file for /etc/cdi"}}) {
+    CLI::App* kind = emit.add_subcommand(name, text);
+    kind->add_option("-p,--profiles", a.profiles, "profiles, with commas between them");
+    declare_onload_wish(*kind, a);
+  }
 }
 
 void declare_policies(CLI::App& command, OnloadWish& wish) {
@@ -122,6 +163,14 @@ void declare_onload(CLI::App& app, Arguments& a) {
   onload->add_subcommand("freeze", "keep everything as it is")->add_option("--reason", a.reason, "shown to others");
   onload->add_subcommand("thaw", "no longer");
   onload->add_subcommand("users", "who uses it");
+  declare_emit(*onload->add_subcommand("emit", "print what others need to start something with Onload"), a);
+}
+
+int emit_onload(const CLI::App& kinds, const Client& client, const Arguments& a) {
+  const Kind kind = kinds.got_subcommand("systemd")  ? Kind::Systemd
+                    : kinds.got_subcommand("docker") ? Kind::Docker
+                                                     : Kind::Cdi;
+  return emit(client, kind, a.start);
 }
 
 int execute_onload(const CLI::App& onload, const Client& client, Output output, const Arguments& a) {
@@ -133,6 +182,7 @@ int execute_onload(const CLI::App& onload, const Client& client, Output output, 
   if (onload.got_subcommand("freeze")) return freeze_onload(client, true, a.reason);
   if (onload.got_subcommand("thaw")) return freeze_onload(client, false, {});
   if (onload.got_subcommand("users")) return show_onload_users(client, output);
+  if (onload.got_subcommand("emit")) return emit_onload(*onload.get_subcommand("emit"), client, a);
   return show_onload(client, output);
 }
 
@@ -151,9 +201,19 @@ void declare_tls(CLI::App& app, TlsInit& wanted) {
       ->capture_default_str();
 }
 
+int run_command(const CLI::App& run, const Client& client, Arguments& a) {
+  a.launch.workload = a.wanted;
+  if (run.count("--onload") > 0) a.launch.onload = a.start;
+  return launch(client, a.launch);
+}
+
 int execute(const CLI::App& app, Arguments& a) {
   if (app.got_subcommand("tls")) return init_tls(a.tls);
+  if (a.ways > 0) a.wanted.max = a.wanted.min = a.ways;
+  a.start.profiles = split_names(a.profiles);
+  a.start.variables = a.launch.variables;
   const Client client(a.to);
+  if (app.got_subcommand("run")) return run_command(*app.get_subcommand("run"), client, a);
   const bool terminal = ::isatty(STDOUT_FILENO) == 1;
   const bool colour = terminal && std::getenv("NO_COLOR") == nullptr;
   const Output output{.json = a.json, .colour = colour, .terminal = terminal};
@@ -164,7 +224,6 @@ int execute(const CLI::App& app, Arguments& a) {
   if (workload->got_subcommand("list")) return list_workloads(client, output);
   if (workload->got_subcommand("show")) return show_workload(client, output, a.id);
   if (workload->got_subcommand("delete")) return delete_workloads(client, a.ids);
-  if (a.ways > 0) a.wanted.max = a.wanted.min = a.ways;
   return create_workload(client, output, a.wanted);
 }
 
@@ -182,6 +241,7 @@ int main(int argc, char** argv) {
   declare_workload(app, arguments);
   declare_onload(app, arguments);
   declare_tls(app, arguments.tls);
+  declare_run(app, arguments);
   app.add_subcommand("node", "topology, capabilities and free ways");
   app.add_subcommand("ways", "draw who owns which cache ways");
   try {

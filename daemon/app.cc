@@ -15,6 +15,8 @@
 #include "daemon/signals.h"
 #include "daemon/version.h"
 #include "engine/engine.h"
+#include "engine/owned_workloads.h"
+#include "engine/owners.h"
 #include "store/store.h"
 
 namespace nrd::daemon {
@@ -54,6 +56,12 @@ void allow_many_files() {
   ::setrlimit(RLIMIT_NOFILE, &limit);  // without it, clients make room for each other sooner
 }
 
+// However the start ends.
+struct StopBefore {
+  Owners& owners;
+  ~StopBefore() { owners.stop(); }
+};
+
 }  // namespace
 
 Result<void> run(const Config& config) {
@@ -73,13 +81,18 @@ Result<void> run(const Config& config) {
   const Result<std::unique_ptr<Hardware>> hardware = open_hardware();
   if (!hardware) return Failure(hardware.error());
   const SystemClock clock;
+  const Result<std::unique_ptr<Owners>> owners = Owners::start();
+  if (!owners) return Failure(owners.error());
   Result<std::unique_ptr<Engine>> engine =
       Engine::start(**hardware, **store, clock,
                     {.pools = config.pools, .shrink = config.shrink, .drift_interval = config.drift_interval});
   if (!engine) return Failure(engine.error());
-  Result<std::unique_ptr<Onload>> onload = Onload::start(config.onload, **engine, records->onload, clock);
+  Result<std::unique_ptr<Onload>> onload = Onload::start(config, **engine, **owners, records->onload, clock);
   if (!onload) return Failure(onload.error());
-  Result<std::unique_ptr<http::Server>> server = open_front(config, **engine, (*onload)->keeper());
+  const StopBefore stop_owners{**owners};  // what they call is not there any more after this
+  end_with_owners(**engine, **owners);
+  Result<std::unique_ptr<http::Server>> server =
+      open_front(config, {**engine, **owners, (*onload)->keeper(), (*onload)->desk()});
   if (!server) return Failure(server.error());
 
   const auto state = (*engine)->state();
@@ -92,6 +105,7 @@ Result<void> run(const Config& config) {
   notify_stopping();
   log::notice("STOPPING", "stopping; workloads stay on the hardware");
   (*server)->drain(kDrainDeadline);
+  (*owners)->stop();
   onload->reset();  // between two stages; what it stores still needs the engine
   engine->reset();  // ends the changes it has accepted; their answers still need the server
   (*server)->drain(kLastAnswers);

@@ -57,6 +57,20 @@ SetKey absolute_path(std::string& target) {
   };
 }
 
+SetKey absolute_paths(std::vector<std::string>& target) {
+  return [&target](const toml::node& node) -> Problem {
+    constexpr const char* kExpected = "expected a list of absolute paths in quotes";
+    if (!node.is_array()) return kExpected;
+    std::vector<std::string> paths;
+    for (const toml::node& item : *node.as_array()) {
+      if (!item.is_string() || !item.as_string()->get().starts_with('/')) return kExpected;
+      paths.push_back(item.as_string()->get());
+    }
+    target = std::move(paths);
+    return {};
+  };
+}
+
 SetKey text(std::string& target) {
   return [&target](const toml::node& node) -> Problem {
     if (!node.is_string()) return "expected text in quotes";
@@ -154,7 +168,10 @@ Keys onload_keys(Config::Onload& onload) {
           {"at_start", at_start(onload.at_start)},
           {"device_user", text(onload.device_user)},
           {"device_group", text(onload.device_group)},
-          {"device_mode", file_mode(onload.device_mode)}};
+          {"device_mode", file_mode(onload.device_mode)},
+          {"profiles", absolute_paths(onload.profiles)},
+          {"max_allocations",
+           integer(0, 100000, [&onload](int64_t value) { onload.max_allocations = static_cast<size_t>(value); })}};
 }
 
 // Every key there is, by section.

@@ -44,6 +44,8 @@ struct Config {
     std::string device_user = "root";
     std::string device_group = "root";
     mode_t device_mode = 0666;
+    std::vector<std::string> profiles = {"/etc/nrd/onload/profiles"};
+    size_t max_allocations = 100;
     friend bool operator==(const Onload&, const Onload&) = default;
   } onload;
   log::Priority log_level = log::Priority::Info;

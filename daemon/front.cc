@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "api/v1/gate.h"
-#include "api/v1/routes.h"
 #include "base/log.h"
 #include "daemon/accounts.h"
 #include "daemon/notify.h"
@@ -59,13 +58,13 @@ void announce(const Config& config, const http::Server& server) {
 
 }  // namespace
 
-Result<std::unique_ptr<http::Server>> open_front(const Config& config, Engine& engine, onload::Keeper& onload) {
+Result<std::unique_ptr<http::Server>> open_front(const Config& config, v1::House house) {
   const std::optional<gid_t> group = group_of_socket(config.server.unix_group);
   make_directory_of(config.server.unix_socket);
   const v1::Service service{.version = kVersion, .debug_port_open = config.server.debug};
   auto server = http::Server::start(
       doors_of(config, group),
-      v1::gate({.admin = config.admins, .user = config.users, .group = group}, v1::routes(engine, onload, service)));
+      v1::gate({.admin = config.admins, .user = config.users, .group = group}, v1::routes(house, service)));
   if (server) announce(config, **server);
   return server;
 }

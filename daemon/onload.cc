@@ -25,8 +25,9 @@ Result<onload::Access> access_of(const Config::Onload& config) {
 
 }  // namespace
 
-Result<std::unique_ptr<Onload>> Onload::start(const Config::Onload& config, Engine& engine,
+Result<std::unique_ptr<Onload>> Onload::start(const Config& all, Engine& engine, Owners& owners,
                                               const store::OnloadRecords& records, const Clock& clock) {
+  const Config::Onload& config = all.onload;
   const Result<onload::Access> devices = access_of(config);
   if (!devices) return Failure(devices.error());
   auto house = std::make_unique<Onload>();
@@ -41,6 +42,14 @@ Result<std::unique_ptr<Onload>> Onload::start(const Config::Onload& config, Engi
       {.look_interval = config.look_interval, .most_forceful = config.users_policy, .at_start = config.at_start});
   if (!keeper) return Failure(keeper.error());
   house->keeper_ = *std::move(keeper);
+  Result<std::unique_ptr<onload::Desk>> desk = onload::Desk::start(*house->keeper_, owners, ledger, records, clock,
+                                                                   {.versions = config.versions,
+                                                                    .trust = {},
+                                                                    .profiles = config.profiles,
+                                                                    .state_directory = all.state_directory,
+                                                                    .most_allocations = config.max_allocations});
+  if (!desk) return Failure(desk.error());
+  house->desk_ = *std::move(desk);
   return house;
 }
 

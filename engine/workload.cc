@@ -79,6 +79,7 @@ store::WorkloadRecord to_record(const Workload& workload) {
           .ways = workload.grant.ways,
           .frequency = spec.frequency ? std::optional(to_record(*spec.frequency)) : std::nullopt,
           .frequencies = to_records(workload.grant.frequencies),
+          .owner = spec.owner,
           .created = workload.created,
           .updated = workload.updated};
 }
@@ -103,15 +104,19 @@ Result<Workload> from_record(const store::WorkloadRecord& record) {
     frequency = from_record(*record.frequency);
     if (!frequency) return senseless("unit " + record.frequency->unit);
   }
-  return Workload{
-      .id = record.id,
-      .spec = {.uuid = record.uuid, .core_ids = record.core_ids, .cpus = cpus, .cache = cache, .frequency = frequency},
-      .grant = {.pool = *pool,
-                .clos = record.clos,
-                .ways = record.ways,
-                .frequencies = frequencies_of(record.frequencies)},
-      .created = record.created,
-      .updated = record.updated};
+  return Workload{.id = record.id,
+                  .spec = {.uuid = record.uuid,
+                           .core_ids = record.core_ids,
+                           .cpus = cpus,
+                           .cache = cache,
+                           .frequency = frequency,
+                           .owner = record.owner},
+                  .grant = {.pool = *pool,
+                            .clos = record.clos,
+                            .ways = record.ways,
+                            .frequencies = frequencies_of(record.frequencies)},
+                  .created = record.created,
+                  .updated = record.updated};
 }
 
 }  // namespace nrd

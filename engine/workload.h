@@ -58,6 +58,7 @@ struct Spec {
   CpuSet cpus;                        // the same, parsed
   std::optional<CacheRequest> cache;
   std::optional<FrequencyRequest> frequency;
+  std::optional<store::Owner> owner{};  // the process with which it ends; nullopt: it stays until it is deleted
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 

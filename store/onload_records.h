@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "store/owner.h"
+
 namespace nrd::store {
 
 struct OnloadGenerationRecord {
@@ -55,11 +57,23 @@ struct OnloadOperationRecord {
   friend bool operator==(const OnloadOperationRecord&, const OnloadOperationRecord&) = default;
 };
 
+// Something to start an application with; what it was given to set is not kept.
+struct OnloadAllocationRecord {
+  using Time = OnloadGenerationRecord::Time;
+  uint64_t id = 0;
+  Owner owner;
+  uint64_t generation = 0;
+  std::string version;
+  Time created;
+  friend bool operator==(const OnloadAllocationRecord&, const OnloadAllocationRecord&) = default;
+};
+
 struct OnloadRecords {
   bool frozen = false;
   std::string reason;
   std::vector<OnloadGenerationRecord> generations;  // ordered by number
   std::vector<OnloadOperationRecord> operations;    // ordered by id
+  std::vector<OnloadAllocationRecord> allocations;  // ordered by id
   friend bool operator==(const OnloadRecords&, const OnloadRecords&) = default;
 };
 
@@ -70,6 +84,8 @@ struct OnloadChange {
   std::vector<OnloadOperationRecord> operations;    // the same by id
   std::vector<uint64_t> removed_generations;
   std::vector<uint64_t> removed_operations;
+  std::vector<OnloadAllocationRecord> allocations;  // new
+  std::vector<uint64_t> removed_allocations;
 };
 
 }  // namespace nrd::store

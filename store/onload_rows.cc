@@ -26,6 +26,7 @@ class Reader {
     });
     read_generations();
     read_operations();
+    read_allocations();
     return std::move(records_);
   }
 
@@ -103,6 +104,19 @@ class Reader {
     }
   }
 
+  void read_allocations() {
+    each_row("SELECT id, pid, start, boot_id, generation, version, created_ms FROM onload_allocation ORDER BY id",
+             [this](const Statement& row) {
+               const Owner owner{
+                   .pid = static_cast<pid_t>(row.integer(1)), .start = as_u64(row.integer(2)), .boot_id = row.text(3)};
+               records_.allocations.push_back({.id = as_u64(row.integer(0)),
+                                               .owner = owner,
+                                               .generation = as_u64(row.integer(4)),
+                                               .version = row.text(5),
+                                               .created = from_ms(row.integer(6))});
+             });
+  }
+
   Connection& connection_;
   std::string& complaint_;
   OnloadRecords records_;
@@ -125,7 +139,11 @@ SqlError OnloadStatements::prepare(Connection& connection) {
        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
       {&step_,
        "INSERT INTO onload_step (operation, position, act, subject, progress, started_ms, finished_ms, cause, message,"
-       " kernel) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"}};
+       " kernel) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+      {&allocation_,
+       "INSERT INTO onload_allocation (id, pid, start, boot_id, generation, version, created_ms)"
+       " VALUES (?, ?, ?, ?, ?, ?, ?)"},
+      {&drop_allocation_, "DELETE FROM onload_allocation WHERE id = ?"}};
   for (const auto& [statement, sql] : all) {
     if (SqlError error = connection.prepare(sql, *statement); !error.ok()) return error;
   }
@@ -147,7 +165,19 @@ SqlError OnloadStatements::write(const OnloadChange& change) {
   for (const OnloadOperationRecord& operation : change.operations) {
     if (error.ok()) error = write(operation);
   }
+  for (const uint64_t id : change.removed_allocations) {
+    if (error.ok()) error = drop_allocation_.bind(1, as_i64(id)).run();
+  }
+  for (const OnloadAllocationRecord& allocation : change.allocations) {
+    if (error.ok()) error = write(allocation);
+  }
   return error;
+}
+
+SqlError OnloadStatements::write(const OnloadAllocationRecord& allocation) {
+  allocation_.bind(1, as_i64(allocation.id)).bind(2, allocation.owner.pid).bind(3, as_i64(allocation.owner.start));
+  allocation_.bind(4, allocation.owner.boot_id).bind(5, as_i64(allocation.generation)).bind(6, allocation.version);
+  return allocation_.bind(7, to_ms(allocation.created)).run();
 }
 
 SqlError OnloadStatements::write(const OnloadGenerationRecord& generation) {

@@ -16,8 +16,10 @@ class OnloadStatements {
  private:
   SqlError write(const OnloadGenerationRecord& generation);
   SqlError write(const OnloadOperationRecord& operation);
+  SqlError write(const OnloadAllocationRecord& allocation);
 
-  Statement freeze_, drop_generation_, drop_operation_, generation_, parameter_, control_plane_, operation_, step_;
+  Statement freeze_, drop_generation_, drop_operation_, generation_, parameter_, control_plane_, operation_, step_,
+      allocation_, drop_allocation_;
 };
 
 // `complaint`: what went wrong, empty if nothing did.

@@ -91,6 +91,7 @@ class Reader {
                                         .ways = {},
                                         .frequency = {},
                                         .frequencies = {},
+                                        .owner = {},
                                         .created = from_ms(row.integer(7)),
                                         .updated = from_ms(row.integer(8))});
         });
@@ -118,6 +119,12 @@ class Reader {
              [&](const Statement& row) {
                if (WorkloadRecord* workload = owner(row)) workload->frequencies.push_back(frequency(row, 1));
              });
+    each_row("SELECT workload, pid, start, boot_id FROM workload_owner", [&](const Statement& row) {
+      if (WorkloadRecord* workload = owner(row)) {
+        workload->owner =
+            Owner{.pid = static_cast<pid_t>(row.integer(1)), .start = as_u64(row.integer(2)), .boot_id = row.text(3)};
+      }
+    });
     for (const WorkloadRecord& workload : records_.workloads) {
       if (!makes_sense(workload, records_.next_id)) complain("workload " + std::to_string(workload.id.value));
     }

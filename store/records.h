@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "base/way_mask.h"
 #include "store/onload_records.h"
+#include "store/owner.h"
 
 namespace nrd::store {
 
@@ -53,6 +54,7 @@ struct WorkloadRecord {
   std::map<CacheId, WayMask> ways;  // granted, only the caches its CPUs touch
   std::optional<FrequencyRequestRecord> frequency;
   std::vector<FrequencyRecord> frequencies;  // granted, ordered by CPU
+  std::optional<Owner> owner;                // nullopt: it stays until it is deleted
   Time created;
   Time updated;
   friend bool operator==(const WorkloadRecord&, const WorkloadRecord&) = default;

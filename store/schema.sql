@@ -56,6 +56,13 @@ CREATE TABLE workload_frequency (                     -- granted
   PRIMARY KEY (workload, cpu)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE workload_owner (                         -- no row: it stays until it is deleted
+  workload   INTEGER PRIMARY KEY REFERENCES workload (id) ON DELETE CASCADE,
+  pid        INTEGER NOT NULL CHECK (pid >= 1),
+  start      INTEGER NOT NULL CHECK (start >= 0),     -- clock ticks after boot
+  boot_id    TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE ways_baseline (                          -- before nrd's first touch in this boot
   clos       INTEGER NOT NULL CHECK (clos >= 0),
   cache      INTEGER NOT NULL CHECK (cache >= 0),
@@ -134,6 +141,16 @@ CREATE TABLE onload_step (
   kernel     TEXT NOT NULL,                           -- lines of the kernel's log
   PRIMARY KEY (operation, position)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE onload_allocation (
+  id         INTEGER PRIMARY KEY CHECK (id >= 1),
+  pid        INTEGER NOT NULL CHECK (pid >= 1),       -- of its owner, as above
+  start      INTEGER NOT NULL CHECK (start >= 0),
+  boot_id    TEXT NOT NULL,
+  generation INTEGER NOT NULL CHECK (generation >= 1),
+  version    TEXT NOT NULL,                           -- whose library it was given
+  created_ms INTEGER NOT NULL
+) STRICT;
 
 INSERT INTO node (only_row, revision, next_id, boot_id) VALUES (1, 0, 1, '');
 INSERT INTO onload (only_row, frozen, reason) VALUES (1, 0, '');

@@ -36,7 +36,7 @@ Result<void> sync_directory(const std::string& path) {
 // The statements of commit(), kept prepared.
 struct Statements {
   Statement begin, commit, rollback, node, drop_ways, drop_cpus, ways_baseline, cpu_baseline, remove, put, core_id,
-      ways, drop_frequencies, drop_frequency, frequency_baseline, frequency_request, frequency;
+      ways, drop_frequencies, drop_frequency, frequency_baseline, frequency_request, frequency, owner;
 
   SqlError prepare(Connection& connection) {
     const std::pair<Statement*, const char*> all[] = {
@@ -63,7 +63,8 @@ struct Statements {
          "INSERT INTO workload_frequency_request (workload, unit, min, max, governor, epp, turbo, allows_shared_domain,"
          " threshold, is_monitored) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
         {&frequency,
-         "INSERT INTO workload_frequency (cpu, min_khz, max_khz, governor, epp, workload) VALUES (?, ?, ?, ?, ?, ?)"}};
+         "INSERT INTO workload_frequency (cpu, min_khz, max_khz, governor, epp, workload) VALUES (?, ?, ?, ?, ?, ?)"},
+        {&owner, "INSERT INTO workload_owner (workload, pid, start, boot_id) VALUES (?, ?, ?, ?)"}};
     for (const auto& [statement, sql] : all) {
       if (SqlError error = connection.prepare(sql, *statement); !error.ok()) return error;
     }
@@ -205,7 +206,9 @@ SqlError SqliteStore::write_workload(const WorkloadRecord& workload) {
     SqlError error = bind(statements_.frequency, frequency).bind(6, id).run();
     if (!error.ok()) return error;
   }
-  return {};
+  if (!workload.owner) return {};
+  Statement& owner = statements_.owner.bind(1, id).bind(2, workload.owner->pid);
+  return owner.bind(3, static_cast<int64_t>(workload.owner->start)).bind(4, workload.owner->boot_id).run();
 }
 
 SqlError SqliteStore::write_request(int64_t workload, const FrequencyRequestRecord& request) {

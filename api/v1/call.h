@@ -8,7 +8,9 @@
 #include "api/v1/routes.h"
 #include "api/v1/workload_list.h"
 #include "engine/engine.h"
+#include "engine/onload/desk.h"
 #include "engine/onload/keeper.h"
+#include "engine/owners.h"
 
 namespace nrd::v1 {
 
@@ -17,7 +19,9 @@ struct Call {
   std::string_view id;  // as written in the path, empty for a path without one
   ErrorStyle error_style;
   Engine& engine;
+  Owners& owners;
   onload::Keeper& onload;
+  onload::Desk& desk;
   const Service& service;
   WorkloadList& workload_list;
 };

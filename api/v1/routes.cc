@@ -5,10 +5,12 @@
 #include <string_view>
 #include <vector>
 
+#include "api/v1/allocations.h"
 #include "api/v1/call.h"
 #include "api/v1/health.h"
 #include "api/v1/node.h"
 #include "api/v1/onload.h"
+#include "api/v1/onload_profiles.h"
 #include "api/v1/onload_versions.h"
 #include "api/v1/problem.h"
 #include "api/v1/pstate.h"
@@ -51,6 +53,14 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/onload/generations/{id}", show_onload_generation},
     {"GET", "/v1/onload/operations", list_onload_operations},
     {"GET", "/v1/onload/operations/{id}", show_onload_operation},
+    {"GET", "/v1/onload/profiles", list_profiles},
+    {"GET", "/v1/onload/profiles/{id}", show_profile},
+    {"PUT", "/v1/onload/profiles/{id}", put_profile},
+    {"DELETE", "/v1/onload/profiles/{id}", delete_profile},
+    {"POST", "/v1/onload/render", render_profiles},
+    {"GET", "/v1/onload/allocations", list_allocations},
+    {"POST", "/v1/onload/allocations", create_allocation},
+    {"DELETE", "/v1/onload/allocations/{id}", delete_allocation},
     {"GET", "/v1/health", show_health},
 };
 
@@ -99,8 +109,8 @@ bool is_type_welcome(const http::Request& request) {
 }
 
 // In RMD's order: path, method, what is sent, what can be read.
-void answer(Engine& engine, onload::Keeper& onload, const Service& service, WorkloadList& list,
-            const http::Request& request, http::Reply reply) {
+void answer(const House& house, const Service& service, WorkloadList& list, const http::Request& request,
+            http::Reply reply) {
   const std::optional<ErrorStyle> accepted = error_style(request.accept);
   const ErrorStyle style = accepted.value_or(ErrorStyle::Text);
   const Match found = find(request.method, request.path);
@@ -123,15 +133,16 @@ void answer(Engine& engine, onload::Keeper& onload, const Service& service, Work
                              "application/problem+json",
                              style));
   }
-  found.route->handler({request, found.id, style, engine, onload, service, list}, std::move(reply));
+  found.route->handler({request, found.id, style, house.engine, house.owners, house.onload, house.desk, service, list},
+                       std::move(reply));
 }
 
 }  // namespace
 
-http::Handler routes(Engine& engine, onload::Keeper& onload, Service service) {
+http::Handler routes(House house, Service service) {
   const auto list = std::make_shared<WorkloadList>();
-  return [&engine, &onload, service = std::move(service), list](const http::Request& request, http::Reply reply) {
-    answer(engine, onload, service, *list, request, std::move(reply));
+  return [house, service = std::move(service), list](const http::Request& request, http::Reply reply) {
+    answer(house, service, *list, request, std::move(reply));
   };
 }
 

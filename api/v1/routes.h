@@ -5,7 +5,9 @@
 
 #include "api/http/message.h"
 #include "engine/engine.h"
+#include "engine/onload/desk.h"
 #include "engine/onload/keeper.h"
+#include "engine/owners.h"
 
 namespace nrd::v1 {
 
@@ -14,7 +16,15 @@ struct Service {
   bool debug_port_open = false;  // plain HTTP without authentication is being served; GET /v1/health says so
 };
 
-// The handler of the whole service. `engine` and `onload` must outlive it.
-http::Handler routes(Engine& engine, onload::Keeper& onload, Service service);
+// Whom it serves.
+struct House {
+  Engine& engine;
+  Owners& owners;
+  onload::Keeper& onload;
+  onload::Desk& desk;
+};
+
+// The handler of the whole service. All in `house` must outlive it.
+http::Handler routes(House house, Service service);
 
 }  // namespace nrd::v1

@@ -10,6 +10,7 @@
 
 #include "api/v1/expect.h"
 #include "api/v1/frequency_json.h"
+#include "api/v1/owner_json.h"
 #include "api/v1/rmd.h"
 #include "base/control.h"
 
@@ -51,6 +52,7 @@ constexpr std::array kKeys = {
     Key{"plugins", Use::Read, Use::Read},
     Key{"uuid", Use::Read, Use::Text},
     Key{"origin", Use::Text, Use::Text},
+    Key{"owner", Use::Read, Use::Ignored},
     Key{"backend_plugin_info", Use::NotYet, Use::NotYet, "plugins are not supported"},
     Key{"pool", Use::ReadOnly, Use::Ignored, "the pool follows from max and min of cache and cannot be given"},
     Key{"granted_ways", Use::ReadOnly, Use::Ignored, "the ways are chosen by the service and cannot be given"},
@@ -299,6 +301,10 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload) {
   }
   w.end_object();
   render_granted_frequencies(w, workload);
+  if (workload.spec.owner) {
+    w.key("owner");
+    render(w, *workload.spec.owner);
+  }
   w.key("created").string(render(workload.created));
   w.key("updated").string(render(workload.updated));
   w.end_object();

@@ -1,14 +1,17 @@
 #include "api/v1/workloads.h"
 
 #include <charconv>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "api/json/reader.h"
+#include "api/v1/owner_json.h"
 #include "api/v1/problem.h"
 #include "api/v1/workload_json.h"
+#include "engine/owned_workloads.h"
 
 namespace nrd::v1 {
 namespace {
@@ -38,10 +41,10 @@ struct Pending {
 };
 
 // `answer` turns what was done into the response.
-void submit(Engine& engine, Command command, Pending pending, http::Response (*answer)(const Done&)) {
+void submit(Engine& engine, Command command, Pending pending, std::function<http::Response(const Done&)> answer) {
   // A std::function must be copyable, a Reply is not.
   const auto waiting = std::make_shared<Pending>(std::move(pending));
-  engine.submit(std::move(command), [waiting, answer](const Outcome& outcome) {
+  engine.submit(std::move(command), [waiting, answer = std::move(answer)](const Outcome& outcome) {
     if (outcome) {
       waiting->reply.send(answer(*outcome));
       return;
@@ -49,6 +52,16 @@ void submit(Engine& engine, Command command, Pending pending, http::Response (*a
     const Error error = pointing_into(waiting->shape, outcome.error());
     waiting->reply.send(render(problem_of_workload(error, waiting->uuid), waiting->style));
   });
+}
+
+Result<Spec> with_owner(const Call& call, const json::Value& body, Spec spec) {
+  const Result<std::optional<OwnerWish>> wish = parse_owner(body);
+  if (!wish) return Failure(wish.error());
+  if (!*wish) return spec;
+  Result<store::Owner> owner = find_owner(call.owners, **wish, call.request);
+  if (!owner) return Failure(owner.error());
+  spec.owner = *std::move(owner);
+  return spec;
 }
 
 http::Response created(const Done& done) {
@@ -79,10 +92,15 @@ void show_workload(const Call& call, http::Reply reply) {
 void create_workload(const Call& call, http::Reply reply) {
   const Result<json::Value> body = json::parse(call.request.body);
   if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
-  Result<Spec> spec = parse_spec(*body);
+  Result<Spec> spec =
+      parse_spec(*body).and_then([&](Spec parsed) { return with_owner(call, *body, std::move(parsed)); });
   if (!spec) return reply.send(render(problem_of_workload(spec.error()), call.error_style));
   Pending pending{std::move(reply), call.error_style, shape_of(*body), spec->uuid};
-  submit(call.engine, CreateWorkload{std::move(*spec)}, std::move(pending), created);
+  submit(call.engine, CreateWorkload{std::move(*spec)}, std::move(pending),
+         [&engine = call.engine, &owners = call.owners](const Done& done) {
+           end_with_owner(engine, owners, done.workload);
+           return created(done);
+         });
 }
 
 void patch_workload(const Call& call, http::Reply reply) {

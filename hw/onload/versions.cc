@@ -18,6 +18,7 @@
 #include "hw/onload/staging.h"
 #include "hw/onload/tar.h"
 #include "hw/onload/tree_walk.h"
+#include "hw/onload/user_files.h"
 
 namespace nrd::onload {
 namespace {
@@ -30,10 +31,7 @@ constexpr std::string_view kModules = "lib/modules";
 constexpr size_t kManifestLimit = size_t{8} << 20;
 constexpr size_t kNameLimit = 64;
 
-// Debian's multiarch folder before the one of RPMs; a tree has one of them.
-constexpr std::array<std::string_view, 2> kLibraries{"usr/lib/x86_64-linux-gnu/libonload.so", "usr/lib64/libonload.so"};
 constexpr std::string_view kControlPlane = "sbin/onload_cp_server";
-constexpr std::string_view kProfiles = "usr/libexec/onload/profiles";
 
 Failure not_changed(const std::string& path, int error) {
   return fail(ErrorCode::Store, "the versions of Onload cannot be changed",
@@ -86,10 +84,12 @@ Result<Version> read_tree(const TrustedDir& tree, const std::string& name) {
   Version version{.name = name, .kernels = *std::move(kernels)};
   for (const TreeEntry& entry : *entries) {
     const bool is_file = entry.kind == TreeEntry::Kind::File;
-    const bool is_library = std::find(kLibraries.begin(), kLibraries.end(), entry.path) != kLibraries.end();
+    const bool is_library = std::ranges::any_of(kLibraryFolders, [&entry](std::string_view folder) {
+      return entry.path == std::string(folder) + "/" + std::string(kLibraryFile);
+    });
     if (is_file && entry.path == kControlPlane) version.control_plane = entry.path;
     if (is_file && is_library && version.library.empty()) version.library = entry.path;
-    if (entry.kind == TreeEntry::Kind::Folder && entry.path == kProfiles) version.profiles = entry.path;
+    if (entry.kind == TreeEntry::Kind::Folder && entry.path == kProfileFolder) version.profiles = entry.path;
   }
   return version;
 }

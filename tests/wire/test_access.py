@@ -28,6 +28,10 @@ REACHED = {("GET", "/v1/workloads"): 200, ("POST", "/v1/workloads"): 400, ("GET"
            ("DELETE", "/v1/onload/versions/{id}"): 404, ("GET", "/v1/onload/generations"): 200,
            ("GET", "/v1/onload/generations/{id}"): 404, ("GET", "/v1/onload/operations"): 200,
            ("GET", "/v1/onload/operations/{id}"): 404,
+           ("GET", "/v1/onload/profiles"): 200, ("GET", "/v1/onload/profiles/{id}"): 404,
+           ("PUT", "/v1/onload/profiles/{id}"): 400, ("DELETE", "/v1/onload/profiles/{id}"): 404,
+           ("POST", "/v1/onload/render"): 400, ("GET", "/v1/onload/allocations"): 200,
+           ("POST", "/v1/onload/allocations"): 400, ("DELETE", "/v1/onload/allocations/{id}"): 404,
            ("GET", "/v1/nothing"): 404, ("PUT", "/v1/node"): 405}
 
 

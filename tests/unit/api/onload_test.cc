@@ -8,6 +8,7 @@
 #include "api/v1/routes.h"
 #include "tests/unit/api/fake_engine.h"
 #include "tests/unit/api/fake_keeper.h"
+#include "tests/unit/api/surroundings.h"
 
 using namespace nrd;
 using namespace nrd::onload;
@@ -17,7 +18,8 @@ namespace {
 struct Service {
   FakeEngine engine{a_node()};
   nrd::testing::FakeKeeper keeper;
-  http::Handler handler = v1::routes(engine, keeper, {.version = "1.2.3"});
+  nrd::testing::Surroundings around{keeper};
+  http::Handler handler = v1::routes(around.house(engine, keeper), {.version = "1.2.3"});
 
   http::Response ask(std::string method, std::string path, std::string body = {}, std::string if_match = {}) {
     std::optional<http::Response> answer;

@@ -8,6 +8,7 @@
 #include "api/json/reader.h"
 #include "tests/unit/api/fake_engine.h"
 #include "tests/unit/api/fake_keeper.h"
+#include "tests/unit/api/surroundings.h"
 
 using namespace nrd;
 
@@ -16,7 +17,8 @@ namespace {
 struct Service {
   FakeEngine engine{a_node()};
   testing::FakeKeeper onload;
-  http::Handler handler = v1::routes(engine, onload, {.version = "1.2.3", .debug_port_open = true});
+  testing::Surroundings around{onload};
+  http::Handler handler = v1::routes(around.house(engine, onload), {.version = "1.2.3", .debug_port_open = true});
 };
 
 // Everything that was answered to one request.

@@ -226,3 +226,17 @@ TEST_CASE("without debug any address will do") {
   config.server.address = "0.0.0.0";
   CHECK(daemon::check(config));
 }
+
+TEST_CASE("folders of profiles are absolute paths, in order") {
+  const auto config = parse_config("[onload]\nprofiles = [\"/a\", \"/b\"]\nmax_allocations = 7\n", "nrd.toml");
+  REQUIRE(config);
+  CHECK(config->onload.profiles == std::vector<std::string>{"/a", "/b"});
+  CHECK(config->onload.max_allocations == 7);
+  CHECK(parse_config("[onload]\nprofiles = []\n", "nrd.toml")->onload.profiles.empty());
+  for (const char* value : {"\"/a\"", "[\"a\"]", "[1]", "[\"\"]"}) {
+    CAPTURE(value);
+    const auto refused = parse_config("[onload]\nprofiles = " + std::string(value) + "\n", "nrd.toml");
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message == "nrd.toml:2: onload.profiles: expected a list of absolute paths in quotes");
+  }
+}

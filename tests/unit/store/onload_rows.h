@@ -44,4 +44,12 @@ inline store::OnloadOperationRecord an_operation(uint64_t id) {
                     {.act = "remove", .subject = "sfc_char", .progress = "running", .started = time}}};
 }
 
+inline store::OnloadAllocationRecord an_allocation(uint64_t id) {
+  return {.id = id,
+          .owner = {.pid = 4711, .start = 123456789, .boot_id = "boot-1"},
+          .generation = 2,
+          .version = "9.0.1",
+          .created = store::OnloadGenerationRecord::Time(std::chrono::milliseconds(1700000000321))};
+}
+
 }  // namespace nrd::testing

@@ -32,6 +32,7 @@ WorkloadRecord a_workload(uint64_t id, const std::string& uuid = "") {
           .pool = "besteffort",
           .clos = ClosId{2},
           .ways = {{CacheId{0}, WayMask(0x30)}, {CacheId{7}, WayMask(0xffffffff)}},
+          .owner = id == 2 ? std::nullopt : std::optional(Owner{.pid = 4711, .start = 1 + id, .boot_id = "boot-1"}),
           .created = Time(std::chrono::milliseconds(1700000000123)),
           .updated = Time(std::chrono::milliseconds(1700000000456))};
 }
@@ -54,7 +55,9 @@ std::vector<Change> a_day() {
   first.onload = {.freeze = std::pair(true, "release night"), .generations = {testing::a_generation(1)}};
   second.onload.generations = {testing::a_generation(1), testing::a_generation(2)};
   second.onload.operations = {testing::an_operation(1)};
+  second.onload.allocations = {testing::an_allocation(1), testing::an_allocation(2)};
   third.onload.removed_generations = {1};
+  third.onload.removed_allocations = {1};
   third.onload.operations = {testing::an_operation(1)};
   return {first, second, third};
 }
@@ -113,7 +116,8 @@ TEST_CASE("what was committed is loaded again as it was") {
   CHECK(records.onload == OnloadRecords{.frozen = true,
                                         .reason = "release night",
                                         .generations = {testing::a_generation(2)},
-                                        .operations = {testing::an_operation(1)}});
+                                        .operations = {testing::an_operation(1)},
+                                        .allocations = {testing::an_allocation(2)}});
 }
 
 TEST_CASE("baselines of one boot add up and another boot replaces them") {

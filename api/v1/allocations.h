@@ -1,0 +1,12 @@
+// /v1/onload/allocations: what an application gets to run with Onload, and who has it.
+#pragma once
+
+#include "api/v1/call.h"
+
+namespace nrd::v1 {
+
+void list_allocations(const Call& call, http::Reply reply);
+void create_allocation(const Call& call, http::Reply reply);
+void delete_allocation(const Call& call, http::Reply reply);
+
+}  // namespace nrd::v1

@@ -1,0 +1,30 @@
+// The process that something belongs to, on the wire: {"pid": 4711}, or {"caller": true} for whoever asks over the Unix
+// socket, whose number the kernel says, also from within a container.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+
+#include "api/http/message.h"
+#include "api/json/value.h"
+#include "api/json/writer.h"
+#include "base/result.h"
+#include "engine/owners.h"
+
+namespace nrd::v1 {
+
+struct OwnerWish {
+  std::optional<pid_t> pid;  // nullopt: the caller
+  friend bool operator==(const OwnerWish&, const OwnerWish&) = default;
+};
+
+// The member "owner" of a body; nullopt: there is none.
+Result<std::optional<OwnerWish>> parse_owner(const json::Value& body);
+
+// BadRequest at /owner: there is no such process, or the transport does not say who calls.
+Result<store::Owner> find_owner(const Owners& owners, const OwnerWish& wish, const http::Request& request);
+
+void render(json::Writer& w, const store::Owner& owner);
+
+}  // namespace nrd::v1

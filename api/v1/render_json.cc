@@ -1,0 +1,109 @@
+#include "api/v1/render_json.h"
+
+#include <array>
+#include <utility>
+
+#include "api/v1/expect.h"
+
+namespace nrd::v1 {
+namespace {
+
+using json::Value;
+
+constexpr size_t kMostVariables = 512;
+constexpr size_t kMostText = 4096;  // of a value: LD_PRELOAD may be long
+
+constexpr std::array<std::pair<std::string_view, onload::Form>, 4> kForms{{{"json", onload::Form::Json},
+                                                                           {"env", onload::Form::Env},
+                                                                           {"systemd", onload::Form::Systemd},
+                                                                           {"configmap", onload::Form::ConfigMap}}};
+
+Result<std::vector<std::string>> parse_names(const Value& value) {
+  constexpr std::string_view kExample = "a list of profiles such as [\"latency\"]";
+  if (value.kind() != Value::Kind::Array) return wrong_type("/profiles", value, kExample);
+  if (value.items().size() > kMostProfiles) {
+    return fail_at(ErrorCode::BadRequest, "/profiles", "too many", "at most " + std::to_string(kMostProfiles));
+  }
+  std::vector<std::string> names;
+  for (size_t i = 0; i < value.items().size(); ++i) {
+    const std::string* name = value.items()[i].as_string();
+    if (name == nullptr) return wrong_type(json::pointer("/profiles", i), value.items()[i], "the name of a profile");
+    names.push_back(*name);
+  }
+  return names;
+}
+
+Result<profiles::Environment> parse_variables(const Value& value) {
+  constexpr std::string_view kExample = "an object such as {\"EF_POLL_USEC\": \"100000\"}";
+  if (const auto object = require_object("/env", value, kExample); !object) return Failure(object.error());
+  if (value.members().size() > kMostVariables) {
+    return fail_at(ErrorCode::BadRequest, "/env", "too many", "at most " + std::to_string(kMostVariables));
+  }
+  profiles::Environment environment;
+  for (const json::Member& member : value.members()) {
+    const std::string field = json::pointer("/env", member.key);
+    const std::string* text = member.value.as_string();
+    if (text == nullptr) return wrong_type(field, member.value, "a string");
+    if (member.key.empty() || member.key.find('=') != std::string::npos || text->size() > kMostText) {
+      return fail_at(ErrorCode::BadRequest, field, "is no variable",
+                     "a name without \"=\" and a value of at most 4096 bytes");
+    }
+    environment.emplace(member.key, *text);
+  }
+  return environment;
+}
+
+}  // namespace
+
+Result<onload::RenderRequest> parse_render(const Value& body, std::vector<std::string_view> keys) {
+  keys.insert(keys.end(), {"profiles", "env", "force"});
+  if (auto object = require_object("", body, "an object"); !object) return Failure(object.error());
+  if (const auto known = check_keys(body, "", keys); !known) return Failure(known.error());
+  onload::RenderRequest request;
+  if (const Value* names = body.find("profiles")) {
+    Result<std::vector<std::string>> parsed = parse_names(*names);
+    if (!parsed) return Failure(parsed.error());
+    request.profiles = *std::move(parsed);
+  }
+  if (const Value* variables = body.find("env")) {
+    Result<profiles::Environment> parsed = parse_variables(*variables);
+    if (!parsed) return Failure(parsed.error());
+    request.environment = *std::move(parsed);
+  }
+  const Result<bool> force = parse_flag(body, "force", false);
+  if (!force) return Failure(force.error());
+  request.winner = *force ? profiles::Winner::Profiles : profiles::Winner::Caller;
+  return request;
+}
+
+Result<onload::Form> parse_form(const Value& body) {
+  const Value* form = body.find("format");
+  if (form == nullptr) return onload::Form::Json;
+  const std::string* text = form->as_string();
+  for (const auto& [word, known] : kForms) {
+    if (text != nullptr && *text == word) return known;
+  }
+  return fail_at(ErrorCode::BadRequest, "/format", "expected a form, found " + shown(*form),
+                 "json, env, systemd, configmap");
+}
+
+Result<bool> parse_flag(const Value& body, std::string_view key, bool otherwise) {
+  const Value* value = body.find(key);
+  if (value == nullptr) return otherwise;
+  if (const std::optional<bool> flag = value->as_bool()) return *flag;
+  return wrong_type(json::pointer("", key), *value, "true or false");
+}
+
+void render(json::Writer& w, const profiles::Environment& environment) {
+  w.begin_object();
+  for (const auto& [name, value] : environment) w.key(name).string(value);
+  w.end_object();
+}
+
+void render(json::Writer& w, const std::vector<std::string>& texts) {
+  w.begin_array();
+  for (const std::string& text : texts) w.string(text);
+  w.end_array();
+}
+
+}  // namespace nrd::v1

@@ -1,0 +1,30 @@
+// Profiles and variables on the wire, as requests for rendering and for allocations have them:
+//
+//   {"profiles": ["latency"], "env": {"EF_POLL_USEC": "0"}, "force": false}
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/json/value.h"
+#include "api/json/writer.h"
+#include "base/result.h"
+#include "engine/onload/allocation.h"
+
+namespace nrd::v1 {
+
+constexpr size_t kMostProfiles = 32;  // in one request
+
+// `keys`: those that the body may have beside the three.
+Result<onload::RenderRequest> parse_render(const json::Value& body, std::vector<std::string_view> keys);
+// The member "format", "json" if there is none.
+Result<onload::Form> parse_form(const json::Value& body);
+// A member that is true or false, `otherwise` if there is none.
+Result<bool> parse_flag(const json::Value& body, std::string_view key, bool otherwise);
+
+// {"EF_POLL_USEC": "0"}
+void render(json::Writer& w, const profiles::Environment& environment);
+void render(json::Writer& w, const std::vector<std::string>& texts);
+
+}  // namespace nrd::v1

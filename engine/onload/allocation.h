@@ -1,0 +1,61 @@
+// What an application is given to run with Onload, and who was given it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/onload/desired.h"
+#include "hw/onload/profiles/evaluate.h"
+#include "store/owner.h"
+
+namespace nrd::onload {
+
+// What profiles and a caller's variables make together.
+struct RenderRequest {
+  std::vector<std::string> profiles;
+  profiles::Environment environment;  // the caller's; stands in the result as well
+  profiles::Winner winner = profiles::Winner::Caller;
+  friend bool operator==(const RenderRequest&, const RenderRequest&) = default;
+};
+
+enum class Form { Json, Env, Systemd, ConfigMap };
+
+struct RenderedProfiles {
+  profiles::Environment environment;  // of Form::Json, otherwise empty
+  std::string text;                   // of all others
+  std::vector<std::string> warnings;
+};
+
+enum class Preload { No, Yes };
+
+struct AllocationRequest {
+  RenderRequest what;  // LD_PRELOAD in it is what the application has already
+  Preload preload = Preload::Yes;
+  store::Owner owner;
+};
+
+struct Allocation {
+  uint64_t id = 0;
+  store::Owner owner;
+  uint64_t generation = 0;
+  std::string version;
+  Time created;
+  friend bool operator==(const Allocation&, const Allocation&) = default;
+};
+
+struct Mount {
+  std::string source;
+  std::string target;  // read only
+  friend bool operator==(const Mount&, const Mount&) = default;
+};
+
+struct Allocated {
+  Allocation allocation;
+  profiles::Environment environment;  // to be set
+  std::vector<std::string> devices;
+  std::vector<Mount> mounts;  // the library's files, for a container
+  std::vector<std::string> warnings;
+};
+
+}  // namespace nrd::onload

@@ -1,0 +1,272 @@
+#include "engine/onload/desk.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/guarded.h"
+#include "base/log.h"
+#include "hw/onload/profiles/preload.h"
+#include "hw/onload/profiles/render.h"
+#include "hw/onload/user_files.h"
+
+namespace nrd::onload {
+namespace {
+
+constexpr size_t kMostTasks = 64;
+constexpr const char* kPreload = "LD_PRELOAD";
+constexpr const char* kOwnProfiles = "/profiles";
+
+ProfileShelf shelf_of(const Keeper& keeper, const DeskOptions& options) {
+  std::vector<ProfileFolder> configured;
+  for (const std::string& path : options.profiles) configured.emplace_back(options.trust, path);
+  const auto shipped = [&keeper, trust = options.trust, versions = options.versions]() -> std::optional<ProfileFolder> {
+    const std::string current = keeper.view()->seen.current;
+    if (current.empty()) return std::nullopt;
+    return ProfileFolder(trust, tree_of_version(versions, current) + "/" + std::string(kProfileFolder));
+  };
+  // The folders above it are nrd's by configuration, wherever they are.
+  return {configured, ProfileFolder({.root = options.state_directory, .owner = options.trust.owner}, kOwnProfiles),
+          shipped};
+}
+
+// The variables of `added` over those of the caller.
+profiles::Environment together(profiles::Environment caller, const profiles::Environment& added) {
+  for (const auto& [name, value] : added) caller.insert_or_assign(name, value);
+  return caller;
+}
+
+// Why nobody new may come now.
+Result<uint64_t> open_generation(const View& view) {
+  const Generation* kept = effective(view);
+  if (running(view) != nullptr) {
+    return fail(ErrorCode::Busy,
+                "Onload's door is closed: operation " + std::to_string(running(view)->id) + " is under way");
+  }
+  if (kept == nullptr || kept->desired.state != State::Loaded) {
+    return fail(ErrorCode::Conflict, "Onload is not loaded on this node by nrd (nrdctl onload says more)");
+  }
+  if (view.door_open) return kept->number;
+  const std::string why = !view.problem.empty() ? view.problem
+                          : !view.drift.empty() ? "it is not as it was verified: " + view.drift
+                                                : "its last operation failed";
+  return fail(ErrorCode::Busy, "Onload's door is closed: " + why);
+}
+
+class ThreadedDesk final : public Desk {
+ public:
+  ThreadedDesk(const Keeper& keeper, Owners& owners, Keeper::Ledger ledger, const Clock& clock, DeskOptions options)
+      : keeper_(keeper),
+        owners_(owners),
+        ledger_(std::move(ledger)),
+        clock_(clock),
+        options_(std::move(options)),
+        shelf_(shelf_of(keeper, options_)) {}
+
+  ~ThreadedDesk() override {
+    {
+      const std::lock_guard hold(lock_);
+      stopping_ = true;
+    }
+    wake_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void start(const store::OnloadRecords& records) {
+    for (const store::OnloadAllocationRecord& row : records.allocations) {
+      allocations_.push_back({row.id, row.owner, row.generation, row.version, row.created});
+      next_id_ = std::max(next_id_, row.id + 1);
+    }
+    publish();
+    thread_ = std::thread([this] { run(); });
+    for (const Allocation& allocation : *published_.get()) end_with_owner(allocation);
+  }
+
+  void list_profiles(std::function<void(Result<std::vector<ProfileEntry>>)> done) override {
+    submit<std::vector<ProfileEntry>>(std::move(done), [this] { return shelf_.list(); });
+  }
+  void read_profile(std::string id, std::function<void(Result<ProfileShelf::Found>)> done) override {
+    submit<ProfileShelf::Found>(std::move(done), [this, id = std::move(id)] { return shelf_.read(id); });
+  }
+  void put_profile(std::string id, std::string text, std::function<void(Result<ProfileEntry>)> done) override {
+    submit<ProfileEntry>(std::move(done),
+                         [this, id = std::move(id), text = std::move(text)] { return shelf_.put(id, text); });
+  }
+  void remove_profile(std::string id, std::function<void(Result<void>)> done) override {
+    submit<void>(std::move(done), [this, id = std::move(id)] { return shelf_.remove(id); });
+  }
+  void render(RenderRequest request, Form form, std::function<void(Result<RenderedProfiles>)> done) override {
+    submit<RenderedProfiles>(std::move(done),
+                             [this, request = std::move(request), form] { return render_now(request, form); });
+  }
+  void allocate(AllocationRequest request, std::function<void(Result<Allocated>)> done) override {
+    submit<Allocated>(std::move(done), [this, request = std::move(request)] { return allocate_now(request); });
+  }
+  void release(uint64_t id, std::function<void(Result<void>)> done) override {
+    submit<void>(std::move(done), [this, id] { return release_now(id); });
+  }
+  std::shared_ptr<const std::vector<Allocation>> allocations() const override { return published_.get(); }
+
+ private:
+  enum class Turn { Work, Refuse };
+  using Task = std::function<void(Turn)>;
+
+  template <typename T, typename Work>
+  void submit(std::function<void(Result<T>)> done, Work work) {
+    {
+      const std::lock_guard hold(lock_);
+      if (!stopping_ && tasks_.size() < kMostTasks) {
+        tasks_.push_back([done = std::move(done), work = std::move(work)](Turn turn) {
+          done(turn == Turn::Work ? work() : Result<T>(fail(ErrorCode::Busy, "nrd stops")));
+        });
+        wake_.notify_one();
+        return;
+      }
+    }
+    done(fail(ErrorCode::Busy, "too much is asked about Onload at once; try again"));
+  }
+
+  void run() noexcept {
+    ::pthread_setname_np(::pthread_self(), "nrd-desk");
+    std::unique_lock hold(lock_);
+    for (;;) {
+      wake_.wait(hold, [this] { return stopping_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      const Task task = std::move(tasks_.front());
+      tasks_.pop_front();
+      const Turn turn = stopping_ ? Turn::Refuse : Turn::Work;
+      hold.unlock();
+      task(turn);
+      hold.lock();
+    }
+  }
+
+  void publish() { published_.set(std::make_shared<const std::vector<Allocation>>(allocations_)); }
+
+  Result<RenderedProfiles> render_now(const RenderRequest& request, Form form) const {
+    Result<profiles::Evaluated> all = evaluate(request, request.profiles);
+    if (!all) return Failure(all.error());
+    RenderedProfiles rendered{.environment = {}, .text = {}, .warnings = std::move(all->warnings)};
+    Result<std::string> text;
+    switch (form) {
+      case Form::Json: rendered.environment = std::move(all->environment); return rendered;
+      case Form::Env: text = profiles::render_env(all->environment); break;
+      case Form::Systemd: text = profiles::render_drop_in(all->environment); break;
+      case Form::ConfigMap: {
+        std::vector<profiles::Profile> each;
+        for (const std::string& name : request.profiles) {
+          Result<profiles::Evaluated> one = evaluate(request, {name});
+          if (!one) return Failure(one.error());
+          each.push_back({name, std::move(one->environment)});
+        }
+        text = profiles::render_config_maps(each);
+        break;
+      }
+    }
+    if (!text) return Failure(text.error());
+    rendered.text = *std::move(text);
+    return rendered;
+  }
+
+  Result<profiles::Evaluated> evaluate(const RenderRequest& request, const std::vector<std::string>& names) const {
+    Result<profiles::Evaluated> evaluated =
+        shelf_.evaluate({.profiles = names, .caller = request.environment, .winner = request.winner});
+    if (evaluated) evaluated->environment = together(request.environment, evaluated->environment);
+    return evaluated;
+  }
+
+  Result<Allocated> allocate_now(const AllocationRequest& request) {
+    const auto view = keeper_.view();
+    const Result<uint64_t> generation = open_generation(*view);
+    if (!generation) return Failure(generation.error());
+    if (allocations_.size() >= options_.most_allocations) {
+      return fail(ErrorCode::Busy, "all " + std::to_string(options_.most_allocations) +
+                                       " allocations of this node are taken (onload.max_allocations)");
+    }
+    Result<profiles::Evaluated> evaluated = evaluate(request.what, request.what.profiles);
+    if (!evaluated) return Failure(evaluated.error());
+    const std::string& version = find_generation(*view, *generation)->desired.version;
+    const Result<std::vector<std::string>> libraries = find_libraries(options_.trust, options_.versions, version);
+    if (!libraries) return Failure(libraries.error());
+    if (libraries->empty()) return fail(ErrorCode::Conflict, "version " + version + " has no libonload.so");
+
+    Allocated allocated{.allocation = {next_id_, request.owner, *generation, version, now()},
+                        .environment = std::move(evaluated->environment),
+                        .warnings = std::move(evaluated->warnings)};
+    if (request.preload == Preload::Yes) {
+      std::string& preload = allocated.environment[kPreload];
+      preload = profiles::merge_preload(preload, libraries->front());
+    }
+    for (const DeviceNode& device : view->seen.devices) {
+      if (device.leads_to_device()) allocated.devices.push_back("/dev/" + device.name);
+    }
+    for (const std::string& library : *libraries) allocated.mounts.push_back({library, library});
+    if (const Result<void> stored = store(allocated.allocation); !stored) return Failure(stored.error());
+    return allocated;
+  }
+
+  Result<void> store(const Allocation& allocation) {
+    const store::OnloadAllocationRecord row{allocation.id, allocation.owner, allocation.generation, allocation.version,
+                                            allocation.created};
+    if (Result<void> stored = ledger_({.allocations = {row}}); !stored) return stored;
+    ++next_id_;
+    allocations_.push_back(allocation);
+    publish();
+    end_with_owner(allocation);
+    return {};
+  }
+
+  Result<void> release_now(uint64_t id) {
+    const auto found = std::ranges::find(allocations_, id, &Allocation::id);
+    if (found == allocations_.end()) return fail(ErrorCode::NotFound, "there is no such allocation");
+    if (Result<void> stored = ledger_({.removed_allocations = {id}}); !stored) return stored;
+    allocations_.erase(found);
+    publish();
+    return {};
+  }
+
+  // Asked for once a second until it is released; a second request for it finds nothing to do.
+  void end_with_owner(const Allocation& allocation) {
+    owners_.watch(allocation.owner, [this, id = allocation.id] {
+      const auto known = allocations();
+      if (std::ranges::find(*known, id, &Allocation::id) == known->end()) return true;
+      release(id, [](const Result<void>&) {});
+      return false;
+    });
+  }
+
+  Time now() const { return std::chrono::floor<std::chrono::milliseconds>(clock_.now()); }
+
+  const Keeper& keeper_;
+  Owners& owners_;
+  const Keeper::Ledger ledger_;
+  const Clock& clock_;
+  const DeskOptions options_;
+  const ProfileShelf shelf_;
+  std::vector<Allocation> allocations_;  // of the thread
+  uint64_t next_id_ = 1;                 // of the thread
+  Published<std::vector<Allocation>> published_;
+
+  std::mutex lock_;
+  std::condition_variable wake_;
+  std::deque<Task> tasks_;  // guarded by lock_
+  bool stopping_ = false;   // guarded by lock_
+  std::thread thread_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Desk>> Desk::start(const Keeper& keeper, Owners& owners, Keeper::Ledger ledger,
+                                          const store::OnloadRecords& records, const Clock& clock,
+                                          DeskOptions options) {
+  auto desk = std::make_unique<ThreadedDesk>(keeper, owners, std::move(ledger), clock, std::move(options));
+  desk->start(records);
+  return desk;
+}
+
+}  // namespace nrd::onload

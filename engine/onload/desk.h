@@ -1,0 +1,54 @@
+// The desk where applications get what they need to start with Onload: profiles as variables, and allocations.
+//
+// An allocation says that a process uses Onload, and is refused when that would not work now: Onload is not loaded, its
+// door is closed, or so many have one already. It belongs to a process and is released when that ends. It is stored:
+// after a restart of nrd it must still be known who uses what, or more would be let in than may be. What the
+// application was given to set is not stored, since it may hold secrets.
+//
+// A thread of its own, for files are read and written (profile_shelf.h) and commits are waited for. `done` functions
+// are called on it, or on the caller's when the answer is known at once; they must not block.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/onload/allocation.h"
+#include "engine/onload/keeper.h"
+#include "engine/onload/profile_shelf.h"
+#include "engine/owners.h"
+
+namespace nrd::onload {
+
+struct DeskOptions {
+  std::string versions = "/opt/nrd/onload";
+  Trust trust;                                   // of the versions and of the folders that are configured
+  std::vector<std::string> profiles;             // configured folders
+  std::string state_directory = "/var/lib/nrd";  // nrd's own; profiles of the API lie in it
+  size_t most_allocations = 100;
+};
+
+class Desk {
+ public:
+  // `keeper`, `owners`, `clock` and what `ledger` needs must outlive it. The thread of `owners` must be stopped first.
+  static Result<std::unique_ptr<Desk>> start(const Keeper& keeper, Owners& owners, Keeper::Ledger ledger,
+                                             const store::OnloadRecords& records, const Clock& clock,
+                                             DeskOptions options);
+  virtual ~Desk() = default;
+
+  virtual void list_profiles(std::function<void(Result<std::vector<ProfileEntry>>)> done) = 0;
+  virtual void read_profile(std::string id, std::function<void(Result<ProfileShelf::Found>)> done) = 0;
+  virtual void put_profile(std::string id, std::string text, std::function<void(Result<ProfileEntry>)> done) = 0;
+  virtual void remove_profile(std::string id, std::function<void(Result<void>)> done) = 0;
+  virtual void render(RenderRequest request, Form form, std::function<void(Result<RenderedProfiles>)> done) = 0;
+
+  // Conflict: Onload is not loaded. Busy: its door is closed, or there are too many.
+  virtual void allocate(AllocationRequest request, std::function<void(Result<Allocated>)> done) = 0;
+  virtual void release(uint64_t id, std::function<void(Result<void>)> done) = 0;
+  // In order of ids. Never waits.
+  virtual std::shared_ptr<const std::vector<Allocation>> allocations() const = 0;
+};
+
+}  // namespace nrd::onload

@@ -1,0 +1,32 @@
+// Processes to which something belongs, and what is to be done when one of them ends.
+//
+// A process ends without telling anybody: it is killed, or nrd is not running at that moment. So each is held by a
+// pidfd(2), which the kernel makes readable at its end, and is known by number, start and boot, so that after a restart
+// of nrd or of the host a later process of that number is not taken for it.
+//
+// One thread of its own; all functions from any thread. Where no descriptor is to be had, it looks once a second.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "base/result.h"
+#include "store/owner.h"
+
+namespace nrd {
+
+class Owners {
+ public:
+  static Result<std::unique_ptr<Owners>> start();
+  virtual ~Owners() = default;
+
+  // A process that runs now. BadRequest: there is none of that number.
+  virtual Result<store::Owner> identify(pid_t pid) const = 0;
+  // Calls `ended` on the thread of this once that process has ended, also if it had before. It must not block. False
+  // from it: it could not be done, and is to be tried again in a second.
+  virtual void watch(const store::Owner& owner, std::function<bool()> ended) = 0;
+  // Ends the thread: nothing is called from then on.
+  virtual void stop() = 0;
+};
+
+}  // namespace nrd

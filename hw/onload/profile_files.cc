@@ -1,0 +1,137 @@
+#include "hw/onload/profile_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+
+#include "base/file.h"
+
+namespace nrd::onload {
+namespace {
+
+constexpr size_t kFileNameLimit = 80;
+constexpr const char* kInTheMaking = ".new";  // no profile is called so
+constexpr mode_t kMode = 0644;
+
+Failure not_stored(const std::string& path, int error) {
+  return fail(ErrorCode::Store, "a profile of Onload cannot be stored",
+              path + ": " + std::generic_category().message(error));
+}
+
+Result<void> write_all(int fd, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return not_stored(path, errno);
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  // Whatever umask says. To disk before it has its name: a power cut leaves no empty profile.
+  if (::fchmod(fd, kMode) != 0 || ::fsync(fd) != 0) return not_stored(path, errno);
+  return {};
+}
+
+}  // namespace
+
+bool is_profile_file(std::string_view file) {
+  const auto is_allowed = [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           c == '+' || c == '-';
+  };
+  const size_t dot = file.rfind(".opf");
+  const bool has_name = dot != std::string_view::npos && dot > 0;
+  return has_name && (file.ends_with(".opf") || file.ends_with(".opf-fragment")) && file.size() <= kFileNameLimit &&
+         file.front() != '.' && std::all_of(file.begin(), file.end(), is_allowed);
+}
+
+// Which folder it is about: an operator must be able to mend it.
+Error ProfileFolder::named(Error error) const {
+  error.message = path() + ": " + error.message;
+  return error;
+}
+
+Result<std::optional<TrustedDir>> ProfileFolder::open() const {
+  Result<TrustedDir> folder = TrustedDir::open(trust_, path_);
+  if (folder) return std::optional(*std::move(folder));
+  if (folder.error().code == ErrorCode::NotFound) return std::optional<TrustedDir>();
+  return Failure(named(folder.error()));
+}
+
+Result<TrustedDir> ProfileFolder::make() const {
+  const size_t slash = path_.rfind('/');
+  Result<TrustedDir> parent = TrustedDir::open(trust_, slash == 0 ? "/" : path_.substr(0, slash));
+  if (!parent) return Failure(named(parent.error()));
+  Result<TrustedDir> folder = parent->make(std::string_view(path_).substr(slash + 1));
+  if (!folder) return Failure(named(folder.error()));
+  if (::fsync(parent->fd()) != 0) return not_stored(path(), errno);
+  return folder;
+}
+
+Result<std::vector<std::string>> ProfileFolder::files() const {
+  const Result<std::optional<TrustedDir>> folder = open();
+  if (!folder) return Failure(folder.error());
+  if (!*folder) return std::vector<std::string>();
+  Result<std::vector<std::string>> names = (*folder)->names(kProfilesLimit);
+  if (!names) return Failure(named(names.error()));
+  std::erase_if(*names, [](const std::string& name) { return !is_profile_file(name); });
+  return names;
+}
+
+Result<std::optional<std::string>> ProfileFolder::read(const std::string& file) const {
+  if (!is_profile_file(file)) return std::optional<std::string>();
+  const Result<std::optional<TrustedDir>> folder = open();
+  if (!folder) return Failure(folder.error());
+  if (!*folder) return std::optional<std::string>();
+  const Result<UniqueFd> fd = (*folder)->file(file);
+  if (!fd && fd.error().code == ErrorCode::NotFound) return std::optional<std::string>();
+  if (!fd) {
+    Error error = fd.error();
+    error.message = path() + "/" + file + ": " + error.message;
+    return Failure(std::move(error));
+  }
+  struct stat what = {};
+  if (::fstat(fd->get(), &what) == 0 && static_cast<size_t>(what.st_size) > kProfileLimit) {
+    return fail(ErrorCode::BadRequest, path() + "/" + file + ": more than 64 KiB");
+  }
+  Result<std::optional<std::string>> text = read_file("/proc/self/fd/" + std::to_string(fd->get()), kProfileLimit);
+  if (!text) return Failure(named(text.error()));
+  return text;
+}
+
+Result<void> ProfileFolder::write(const std::string& file, std::string_view text) const {
+  if (!is_profile_file(file)) return fail(ErrorCode::BadRequest, "this is not the name of a profile");
+  if (text.size() > kProfileLimit) return fail(ErrorCode::BadRequest, "a profile has at most 64 KiB");
+  const Result<std::vector<std::string>> there = files();
+  if (!there) return Failure(there.error());
+  if (there->size() >= kProfilesLimit - 1 && std::ranges::find(*there, file) == there->end()) {
+    return fail(ErrorCode::NotEnough, "there are " + std::to_string(there->size()) + " profiles already");
+  }
+  const Result<TrustedDir> folder = make();
+  if (!folder) return Failure(folder.error());
+  const std::string where = path() + "/" + file;
+  ::unlinkat(folder->fd(), kInTheMaking, 0);  // of an attempt that was interrupted
+  const UniqueFd fd(::openat(folder->fd(), kInTheMaking, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd.valid()) return not_stored(where, errno);
+  if (const Result<void> written = write_all(fd.get(), text, where); !written) {
+    ::unlinkat(folder->fd(), kInTheMaking, 0);
+    return written;
+  }
+  if (::renameat(folder->fd(), kInTheMaking, folder->fd(), file.c_str()) != 0) return not_stored(where, errno);
+  return ::fsync(folder->fd()) == 0 ? Result<void>() : not_stored(where, errno);
+}
+
+Result<bool> ProfileFolder::remove(const std::string& file) const {
+  if (!is_profile_file(file)) return false;
+  const Result<std::optional<TrustedDir>> folder = open();
+  if (!folder) return Failure(folder.error());
+  if (!*folder) return false;
+  if (::unlinkat((*folder)->fd(), file.c_str(), 0) != 0) {
+    return errno == ENOENT ? Result<bool>(false) : not_stored(path() + "/" + file, errno);
+  }
+  return ::fsync((*folder)->fd()) == 0 ? Result<bool>(true) : not_stored(path() + "/" + file, errno);
+}
+
+}  // namespace nrd::onload

@@ -1,0 +1,34 @@
+#include "hw/onload/user_files.h"
+
+#include <algorithm>
+
+namespace nrd::onload {
+
+std::string tree_of_version(const std::string& versions, const std::string& name) {
+  return versions + "/versions/" + name;
+}
+
+Result<std::vector<std::string>> find_libraries(const Trust& trust, const std::string& versions,
+                                                const std::string& name) {
+  constexpr size_t kMostFiles = 4096;
+  for (const std::string_view place : kLibraryFolders) {
+    const std::string path = tree_of_version(versions, name) + "/" + std::string(place);
+    const Result<TrustedDir> folder = TrustedDir::open(trust, path);
+    if (!folder && folder.error().code == ErrorCode::NotFound) continue;
+    if (!folder) return Failure(folder.error());
+    Result<std::vector<std::string>> names = folder->names(kMostFiles);
+    if (!names) return Failure(names.error());
+    const Result<UniqueFd> library = folder->file(kLibraryFile);
+    if (!library && library.error().code == ErrorCode::NotFound) continue;
+    if (!library) return Failure(library.error());
+    std::vector<std::string> found{path + "/" + std::string(kLibraryFile)};
+    for (const std::string& file : *names) {
+      const bool belongs = file.starts_with("libonload.so.") || file.starts_with("libonload_ext.so");
+      if (belongs && folder->file(file)) found.push_back(path + "/" + file);
+    }
+    return found;
+  }
+  return std::vector<std::string>();
+}
+
+}  // namespace nrd::onload

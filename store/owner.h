@@ -1,0 +1,18 @@
+// The process that something belongs to: it is released when that process ends.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+namespace nrd::store {
+
+struct Owner {
+  pid_t pid = 0;
+  uint64_t start = 0;   // clock ticks after boot
+  std::string boot_id;  // start and number say nothing in another boot
+  friend bool operator==(const Owner&, const Owner&) = default;
+};
+
+}  // namespace nrd::store

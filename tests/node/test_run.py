@@ -1,0 +1,150 @@
+"""nrdctl run: what a command gets is there while it runs, and gone when it ends, however it ends."""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from harness import DEADLINE, NRDCTL, Node, Refused, wait_for
+
+CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("NRD_", "EF_")) and "proxy" not in key.lower()}
+
+
+@pytest.fixture
+def node():
+    with Node() as node:
+        yield node
+
+
+def words(node, *arguments):
+    return [NRDCTL, "--socket", node.socket, "run", *arguments]
+
+
+def run(node, *arguments, **more):
+    return subprocess.run(words(node, *arguments), capture_output=True, text=True, timeout=DEADLINE, env=CLEAN, **more)
+
+
+def started(node, *arguments):
+    process = subprocess.Popen(words(node, "--cpus", "0", "--ways", "2", "--", *arguments), env=CLEAN, stdout=subprocess.PIPE, text=True)
+    wait_for(lambda: node.list(), "the workload")
+    return process
+
+
+def wait_until_free(node):
+    wait_for(lambda: node.list() == [], "the workload to go")
+    node.assert_consistent(set())
+
+
+def test_the_command_has_its_ways_and_its_cpus_and_is_itself(node):
+    script = f"{NRDCTL} --json --socket {node.socket} workload list; grep -E 'SigIgn|SigBlk|Cpus_allowed_list' /proc/self/status; echo $$; exit 7"
+    process = subprocess.Popen(words(node, "--cpus", "0", "--ways", "2", "--", "/bin/sh", "-c", script), env=CLEAN, stdout=subprocess.PIPE, text=True)
+    lines = process.communicate(timeout=DEADLINE)[0].splitlines()
+    workload, = json.loads(lines[0])
+    assert process.returncode == 7
+    assert workload["core_ids"] == ["0"] and workload["cache"] == {"max": 2, "min": 2}
+    assert workload["owner"]["pid"] == process.pid == int(lines[-1])
+    assert sorted(lines[1:-1]) == ["Cpus_allowed_list:\t0", "SigBlk:\t0000000000000000", "SigIgn:\t0000000000000000"]
+    wait_until_free(node)
+
+
+def test_all_is_given_back_after_kill_9(node):
+    process = started(node, "sleep", "1000")
+    node.assert_consistent({"1"})
+    process.kill()
+    process.wait()
+    wait_until_free(node)
+    assert "OWNER_ENDED" in node.journal()
+
+
+def test_signals_are_the_commands_own(node):
+    process = started(node, "/bin/sh", "-c", "trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done")
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(DEADLINE) == 5
+    wait_until_free(node)
+
+
+def test_a_command_that_ends_while_nrd_is_down_is_not_forgotten(node):
+    process = started(node, "sleep", "1000")
+    node.kill9()
+    process.kill()
+    process.wait()
+    node.start()
+    wait_until_free(node)
+
+
+def test_a_command_that_goes_on_keeps_all_over_a_restart(node):
+    process = started(node, "sleep", "1000")
+    node.kill9()
+    node.start()
+    node.assert_consistent({"1"})
+    process.kill()
+    process.wait()
+    wait_until_free(node)
+
+
+def test_a_client_may_delete_it_sooner(node):
+    process = started(node, "sleep", "1000")
+    node.delete(node.list()[0]["id"])
+    node.assert_consistent(set())
+    assert process.poll() is None
+    process.kill()
+    process.wait()
+    node.create("0", 2, 2)
+    node.assert_consistent({"2"})
+
+
+def test_what_cannot_be_granted_now_is_75_and_nothing_is_left(node):
+    node.create("1", 5, 5)
+    done = run(node, "--cpus", "0", "--ways", "5", "--", "true")
+    assert done.returncode == 75 and "Not enough cache left" in done.stderr
+    assert len(node.list()) == 1
+
+
+@pytest.mark.parametrize("arguments, code, says", [
+    (["--", "no-such-command"], 127, "there is no such command"),
+    (["--", "/no/such/command"], 127, "there is no such command"),
+    (["--cpus", "0", "--ways", "2", "--", "/etc/passwd"], 126, "cannot be executed"),
+    (["--onload", "--", "true"], 1, "not loaded"),
+    (["--ways", "2", "--", "true"], 2, "--cpus"),
+    (["--cpus", "x", "--", "true"], 2, "--cpus"),
+    (["-e", "EF_A", "--", "true"], 2, "NAME=VALUE"),
+    (["--cpus", "0", "--ways", "99", "--", "true"], 1, "ways"),
+])
+def test_codes_say_what_was_wrong_and_nothing_is_left(node, arguments, code, says):
+    done = run(node, *arguments)
+    assert done.returncode == code and says in done.stderr, done
+    wait_until_free(node)
+
+
+def test_variables_are_the_commands(node):
+    done = run(node, "-e", "EF_A=a=b", "-e", "EF_B=", "--", "/usr/bin/env")
+    assert done.returncode == 0 and {"EF_A=a=b", "EF_B="} <= set(done.stdout.splitlines())
+
+
+def test_without_onload_only_if_that_is_allowed(node):
+    done = run(node, "--onload=latency", "--allow-unaccelerated", "--", "/usr/bin/env")
+    assert done.returncode == 0 and "without Onload" in done.stderr
+    assert "LD_PRELOAD" not in done.stdout
+
+
+def test_without_nrd_only_if_that_is_allowed(node):
+    node.kill9()
+    done = run(node, "--cpus", "0", "--ways", "2", "--", "echo", "hello")
+    assert (done.returncode, done.stdout) == (3, "")
+    done = run(node, "--offline", "--cpus", "0", "--ways", "2", "--", "grep", "Cpus_allowed_list", "/proc/self/status")
+    assert (done.returncode, done.stdout) == (0, "Cpus_allowed_list:\t0\n")
+
+
+def test_an_owner_must_run_now_and_the_caller_is_known_on_the_socket_only(node):
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    body = {"core_ids": ["0"], "cache": {"max": 2, "min": 2}}
+    for owner, field in (({"pid": gone.pid}, "/owner/pid"), ({"caller": True}, "/owner/caller"), ({"pid": 0}, "/owner/pid"),
+                         ({}, "/owner"), ({"pid": 1, "caller": True}, "/owner"), ({"caller": False}, "/owner/caller"), (7, "/owner")):
+        with pytest.raises(Refused) as refused:
+            node.call("POST", "/v1/workloads", {**body, "owner": owner})
+        assert refused.value.status == 400 and field in refused.value.text, owner
+    assert node.list() == []

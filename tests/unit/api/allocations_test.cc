@@ -1,0 +1,91 @@
+#include "api/v1/allocations.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <future>
+
+#include "api/json/reader.h"
+#include "api/v1/routes.h"
+#include "tests/unit/api/fake_engine.h"
+#include "tests/unit/api/fake_keeper.h"
+#include "tests/unit/api/surroundings.h"
+
+using namespace nrd;
+using namespace nrd::onload;
+
+namespace {
+
+struct Service {
+  Service() {
+    around.folder.put("opt/versions/9.0/usr/lib64/libonload.so", "");
+    keeper.known.generations = {
+        {.number = 3, .desired = {.state = State::Loaded, .version = "9.0"}, .verdict = Verdict::Verified}};
+    keeper.known.door_open = true;
+  }
+  http::Response ask(std::string method, std::string path, std::string body = {}, pid_t caller = 0) {
+    auto peer = std::make_shared<http::Peer>();
+    if (caller != 0) peer->credentials = http::Peer::Credentials{.uid = 0, .pid = caller, .groups = {}};
+    const http::Request request{.method = std::move(method),
+                                .path = std::move(path),
+                                .content_type = "application/json",
+                                .body = std::move(body),
+                                .peer = peer};
+    std::promise<http::Response> answer;
+    handler(request, http::Reply([&answer](http::Response response) { answer.set_value(std::move(response)); }));
+    return answer.get_future().get();
+  }
+
+  FakeEngine engine{a_node()};
+  nrd::testing::FakeKeeper keeper;
+  nrd::testing::Surroundings around{keeper};
+  http::Handler handler = v1::routes(around.house(engine, keeper), {.version = "1.2.3"});
+};
+
+}  // namespace
+
+TEST_CASE("who asks over the Unix socket may be the owner without knowing his number") {
+  Service service;
+  const auto made = service.ask("POST", "/v1/onload/allocations", R"({"owner": {"caller": true}})", ::getpid());
+  REQUIRE(made.status == 201);
+  CHECK(made.headers.front() == std::pair<std::string, std::string>("Location", "/v1/onload/allocations/1"));
+  const auto body = json::parse(made.body);
+  CHECK(body->find("owner")->find("pid")->as_unsigned() == static_cast<uint64_t>(::getpid()));
+  CHECK(*body->find("env")->find("LD_PRELOAD")->as_string() == "/opt/versions/9.0/usr/lib64/libonload.so");
+  CHECK(json::parse(service.ask("GET", "/v1/onload/allocations").body)->items().size() == 1);
+  CHECK(service.ask("DELETE", "/v1/onload/allocations/1").status == 200);
+  CHECK(service.ask("DELETE", "/v1/onload/allocations/1").status == 404);
+  CHECK(service.ask("DELETE", "/v1/onload/allocations/1x").status == 404);
+  CHECK(service.ask("POST", "/v1/onload/allocations", R"({"owner": {"caller": true}})").status == 400);
+}
+
+TEST_CASE("what is wrong with a request for an allocation is said with its field") {
+  Service service;
+  struct Row {
+    const char* body;
+    const char* field;
+  };
+  for (const Row& row :
+       {Row{"{}", "/owner"}, Row{R"({"owner": {"pid": 4194305}})", "/owner/pid"},
+        Row{R"({"owner": {"pid": "1"}})", "/owner/pid"}, Row{R"({"owner": {"pid": 1, "start": 2}})", "/owner/start"},
+        Row{R"({"owner": {"pid": 1}, "preload": 1})", "/preload"}, Row{R"({"profiles": "a"})", "/profiles"},
+        Row{R"({"profiles": [1]})", "/profiles/0"}, Row{R"({"env": {"A=B": "1"}})", "/env/A=B"},
+        Row{R"({"env": {"A": 1}})", "/env/A"}, Row{R"({"force": 1})", "/force"},
+        Row{R"({"profile": []})", "/profile"}}) {
+    CAPTURE(row.body);
+    const auto refused = service.ask("POST", "/v1/onload/allocations", row.body);
+    CHECK(refused.status == 400);
+    CHECK(refused.body.starts_with(std::string(row.field) + ": "));
+  }
+  CHECK(service.ask("POST", "/v1/onload/render", R"({"format": "yaml"})").body.starts_with("/format: "));
+  CHECK(service.around.desk->allocations()->empty());
+}
+
+TEST_CASE("an allocation is a 503 while the door is closed and a 409 without Onload") {
+  Service service;
+  const std::string body = R"({"owner": {"pid": )" + std::to_string(::getpid()) + "}}";
+  service.keeper.known.door_open = false;
+  CHECK(service.ask("POST", "/v1/onload/allocations", body).status == 503);
+  service.keeper.known.generations.clear();
+  CHECK(service.ask("POST", "/v1/onload/allocations", body).status == 409);
+}

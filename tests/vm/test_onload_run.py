@@ -1,0 +1,139 @@
+"""Applications that start with Onload: allocations, profiles and nrdctl run, where Onload is loaded by nrd."""
+
+import os
+import signal
+
+import pytest
+
+from machine import Machine
+from onload_node import CONFIG, OnloadNode
+
+OLD, NEW = "8.1.2.26", "9.0.1.86"
+NRDCTL = [os.environ["NRDCTL"], "--socket", "/run/nrd.sock"]
+CURRENT = "/opt/nrd/onload/current/usr/lib/x86_64-linux-gnu/libonload.so"
+
+
+def library(release):
+    return f"/opt/nrd/onload/versions/{release}/usr/lib/x86_64-linux-gnu/libonload.so"
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    with Machine(tmp_path_factory.mktemp("share")) as machine:
+        yield machine
+
+
+@pytest.fixture
+def node(machine):
+    node = OnloadNode(machine, CONFIG + 'profiles = ["/etc/nrd/onload/profiles"]\nmax_allocations = 2\n')
+    node.start()
+    node.install(OLD, NEW)
+    node.load(OLD)
+    yield node
+    print(node.daemon.output())
+    node.forget()
+
+
+def run(node, *words, env=None):
+    return node.vm.run([*NRDCTL, "run", *words], timeout=120, check=False, env=env)
+
+
+def started(node, *words):
+    count = len(node.get("/v1/onload/allocations"))
+    process = node.vm.spawn([*NRDCTL, "run", "--onload", *words, "--", "sleep", "1000"])
+    node.vm.wait_until(lambda: len(node.get("/v1/onload/allocations")) > count, what="the allocation")
+    return process
+
+
+def wait_until_free(node, left=0):
+    node.vm.wait_until(lambda: len(node.get("/v1/onload/allocations")) == left, what="the allocation to go")
+
+
+def put(node, name, text):
+    assert node.request("PUT", f"/v1/onload/profiles/{name}", {"text": text})[0] == 200
+
+
+def variables(done):
+    assert done.returncode == 0, done.stderr
+    return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+
+
+def test_the_library_is_preloaded_and_what_was_there_stays(node):
+    assert variables(run(node, "--onload", "--", "env"))["LD_PRELOAD"] == library(OLD)
+    libm = "/lib/x86_64-linux-gnu/libm.so.6"
+    assert variables(run(node, "--onload", "-e", f"LD_PRELOAD={libm}", "--", "env"))["LD_PRELOAD"] == f"{library(OLD)}:{libm}"
+    assert variables(run(node, "--onload", "-e", f"LD_PRELOAD={CURRENT}", "--", "env"))["LD_PRELOAD"] == CURRENT
+    assert "LD_PRELOAD" not in variables(run(node, "--onload", "--no-preload", "--", "env"))
+    wait_until_free(node)
+
+
+def test_profiles_with_and_without_a_shell_and_who_wins(node):
+    put(node, "plain", "onload_set EF_A plain\nonload_set EF_B $(( 6 * 7 ))\n")
+    put(node, "shell", 'for i in 1 2; do onload_set EF_S$i "$(id -u)"; done\nonload_set EF_WORDS "$*"\nonload_import plain\n')
+    got = variables(run(node, "--onload=plain", "-e", "EF_A=mine", "--", "env"))
+    assert (got["EF_A"], got["EF_B"]) == ("mine", "42")
+    got = variables(run(node, "--onload=shell", "--force-profiles", "-e", "EF_A=mine", "--", "env"))
+    assert (got["EF_A"], got["EF_B"], got["EF_S1"], got["EF_S2"], got["EF_WORDS"]) == ("plain", "42", "0", "0", "env")
+    assert node.vm.run("ls -d /tmp/nrd-profiles-* 2>/dev/null", check=False).stdout == ""
+    assert run(node, "--onload=nowhere", "--", "env").returncode == 1
+    wait_until_free(node)
+
+
+def test_an_allocation_ends_with_its_process_and_outlives_nrd(node):
+    process = started(node)
+    allocation, = node.get("/v1/onload/allocations")
+    assert (allocation["version"], allocation["generation"]) == (OLD, 1)
+    node.kill9()
+    node.start()
+    assert node.get("/v1/onload/allocations") == [allocation]
+    process.kill(signal.SIGKILL)
+    process.wait()
+    wait_until_free(node)
+
+
+def test_there_are_no_more_than_configured(node):
+    first, second = started(node), started(node)
+    done = run(node, "--onload", "--", "true")
+    assert done.returncode == 75 and "onload.max_allocations" in done.stderr
+    first.kill(signal.SIGKILL)
+    wait_until_free(node, left=1)
+    assert run(node, "--onload", "--", "true").returncode == 0
+    second.kill(signal.SIGKILL)
+    wait_until_free(node)
+
+
+def test_a_closed_door_is_75_and_no_onload_is_1(node):
+    node.stub.arm("onload", NEW, "slow_init_ms=3000")
+    operation = node.want({"state": "loaded", "version": NEW})["operation"]
+    done = run(node, "--onload", "--", "true")
+    assert done.returncode == 75 and "door is closed" in done.stderr
+    assert node.finished(operation)["outcome"] == "succeeded"
+    assert variables(run(node, "--onload", "--", "env"))["LD_PRELOAD"] == library(NEW)
+    node.run({"state": "unloaded"})
+    assert run(node, "--onload", "--", "true").returncode == 1
+    done = run(node, "--onload", "--allow-unaccelerated", "--", "env")
+    assert "LD_PRELOAD" not in variables(done)
+
+
+def test_offline_it_starts_with_the_current_version(node):
+    node.kill9()
+    assert run(node, "--onload", "--", "env").returncode == 3
+    done = run(node, "--offline", "--onload=fixed", "--", "env")
+    got = variables(done)
+    assert got["LD_PRELOAD"] == CURRENT and any(name.startswith("EF_") for name in got)
+    node.start()
+
+
+def test_acceleration_that_is_required_is_looked_for(node):
+    """The driver of the cards is not loaded here, so there is none."""
+    done = run(node, "--onload", "--require-accel", "--", "env")
+    assert done.returncode == 1 and "no interface of this node is accelerated" in done.stderr
+    wait_until_free(node)
+
+
+def test_what_is_emitted_names_the_current_version(node):
+    put(node, "plain", "onload_set EF_A 1\n")
+    for kind in ("systemd", "docker", "cdi"):
+        done = node.vm.run([*NRDCTL, "onload", "emit", kind, "-p", "plain"], timeout=60)
+        assert CURRENT in done.stdout and "EF_A=1" in done.stdout and "/dev/onload" in done.stdout, kind
+    wait_until_free(node)
