@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cpuinfo.h"
 #include "base/file.h"
 #include "hw/pstate/cpu_name.h"
 #include "hw/pstate/cpufreq.h"
@@ -14,8 +15,6 @@
 
 namespace nrd::pstate {
 namespace {
-
-constexpr size_t kCpuinfoLimit = size_t{16} << 20;  // of 1,024 CPUs it is 2 MiB
 
 // Which of the CPUs without a driver have no other way, by what keeps them from it.
 struct Unsettable {

@@ -6,20 +6,6 @@
 
 namespace nrd::pstate {
 
-TEST_CASE("a part is what the first processor of cpuinfo says") {
-  CHECK(part_of("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\nmodel name\t: Xeon\n") ==
-        Part{"GenuineIntel", 6, 85});
-  CHECK(part_of("vendor_id\t: AuthenticAMD\ncpu family\t: 25\n\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n") ==
-        Part{"AuthenticAMD", 25, 0});
-  CHECK(part_of("vendor_id :   Shanghai  \n").vendor == "Shanghai");
-  CHECK(part_of("vendor_id : GenuineIntelligence\n").vendor == "GenuineIntel");
-  for (const char* text : {"", "processor\t: 0\n", "vendor_id", "vendor_id\nx: GenuineIntel\n",
-                           "vendor_id\t:", "cpu family\t: 6x\nmodel: -1\n"}) {
-    INFO("cpuinfo \"" << text << "\"");
-    CHECK(part_of(text) == Part{});
-  }
-}
-
 TEST_CASE("registers are known of parts whose bus clock and P-states are") {
   CHECK(registers_of({"GenuineIntel", 6, 0x55}) == RegisterSet::Intel);
   CHECK(registers_of({"AuthenticAMD", 0x17, 1}) == RegisterSet::Amd17h);

@@ -1,0 +1,55 @@
+#include "base/cpuinfo.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/file.h"
+
+namespace nrd {
+namespace {
+
+constexpr size_t kVendorLength = 12;  // CPUID leaf 0
+
+// The value of the first line with this key; empty if there is none.
+std::string_view value_of(std::string_view cpuinfo, std::string_view key) {
+  while (!cpuinfo.empty()) {
+    const std::string_view line = cpuinfo.substr(0, cpuinfo.find('\n'));
+    cpuinfo.remove_prefix(std::min(line.size() + 1, cpuinfo.size()));
+    const size_t colon = line.find(':');
+    if (colon != std::string_view::npos && trimmed(line.substr(0, colon)) == key)
+      return trimmed(line.substr(colon + 1));
+  }
+  return {};
+}
+
+unsigned number_of(std::string_view cpuinfo, std::string_view key) {
+  const std::string_view digits = value_of(cpuinfo, key);
+  unsigned number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return error == std::errc{} && end == digits.data() + digits.size() ? number : 0;
+}
+
+}  // namespace
+
+Part part_of(std::string_view cpuinfo) {
+  return {.vendor = std::string(value_of(cpuinfo, "vendor_id").substr(0, kVendorLength)),
+          .family = number_of(cpuinfo, "cpu family"),
+          .model = number_of(cpuinfo, "model")};
+}
+
+bool has_flag(std::string_view cpuinfo, std::string_view flag) {
+  std::string_view flags = value_of(cpuinfo, "flags");
+  while (!flags.empty()) {
+    const std::string_view word = flags.substr(0, flags.find(' '));
+    if (word == flag && !word.empty()) return true;
+    flags.remove_prefix(std::min(word.size() + 1, flags.size()));
+  }
+  return false;
+}
+
+std::string to_string(const Part& part) {
+  if (part.vendor.empty()) return "a part that does not tell its vendor";
+  return part.vendor + " family " + std::to_string(part.family) + " model " + std::to_string(part.model);
+}
+
+}  // namespace nrd
