@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "hw/rdt/capabilities.h"
 #include "hw/rdt/pqos.h"
 #include "hw/rdt/resctrl.h"
 #include "hw/rdt/topology.h"
@@ -52,6 +53,7 @@ class ResctrlRdt final : public Rdt {
     if (!node) return node;
     // libpqos refuses CPUs that came online after it started. And what kept it from starting may be gone by now.
     if (pqos_ ? !node->online.is_subset_of(online_at_start_) : is_mounted()) start_pqos();
+    if (const Result<void> added = add_what_few_ask(*node); !added) return Failure(added.error());
     if (!pqos_) {
       node->missing.push_back(why_not_.message);
       return node;
@@ -109,6 +111,24 @@ class ResctrlRdt final : public Rdt {
     if (!cat) return fail(ErrorCode::Unsupported, "L3 CAT: " + cat.error().message, cat.error().detail);
     if (!*cat) return fail(ErrorCode::Unsupported, missing.front());
     cat_ = **cat;
+    return {};
+  }
+
+  // What takes many files is read again only if it may have changed.
+  Result<void> add_what_few_ask(Node& node) {
+    if (!flags_) {
+      const Result<Capabilities> flags = read_flags();
+      if (!flags) return Failure(flags.error());
+      flags_ = *flags;
+    }
+    if (l2_of_ != node.online) {
+      l2_ = read_l2_ids(node.online);
+      l2_of_ = node.online;
+    }
+    node.l2 = l2_;
+    const Result<Capabilities> capabilities = with_mount(*flags_);
+    if (!capabilities) return Failure(capabilities.error());
+    node.capabilities = *capabilities;
     return {};
   }
 
@@ -293,7 +313,10 @@ class ResctrlRdt final : public Rdt {
   CpuSet online_at_start_;         // the CPUs that libpqos knows
   std::optional<Observed> known_;  // nullopt after any failure: look before the next write
   L3Cat cat_;
-  unsigned classes_ = 0;   // 0: this node never had L3 CAT while we ran
+  unsigned classes_ = 0;  // 0: this node never had L3 CAT while we ran
+  std::optional<Capabilities> flags_;
+  std::set<CacheId> l2_;
+  CpuSet l2_of_;           // online when l2_ was read
   std::set<ClosId> lost_;  // classes whose place a foreign group has
 };
 

@@ -1,7 +1,12 @@
 #include "hw/rdt/topology.h"
 
+#include <dirent.h>
+
+#include <array>
 #include <charconv>
-#include <string>
+#include <memory>
+#include <optional>
+#include <string_view>
 
 #include "base/file.h"
 
@@ -9,70 +14,130 @@ namespace nrd::rdt {
 namespace {
 
 constexpr const char* kCpus = "/sys/devices/system/cpu";
-constexpr int kCacheIndexes = 8;  // L1d, L1i, L2, L3 and room for more
 
-std::string cpu_path(CpuId cpu, const std::string& file) {
-  return std::string(kCpus) + "/cpu" + std::to_string(cpu.value) + "/" + file;
-}
-
-Result<CpuSet> read_list(const std::string& path) {
-  const Result<std::optional<std::string>> text = read_file(path);
-  if (!text) return Failure(text.error());
-  const std::string_view list = *text ? trimmed(**text) : std::string_view();
-  if (list.empty()) return CpuSet{};
-  return CpuSet::parse(list).map_error([&](Error error) {
-    return Error{ErrorCode::Hardware, {}, "the kernel's list of CPUs is not as expected", path + ": " + error.message};
-  });
-}
-
-std::optional<uint32_t> read_number(const std::string& path) {
-  const Result<std::optional<std::string>> text = read_file(path);
-  if (!text || !*text) return std::nullopt;
-  const std::string_view digits = trimmed(**text);
-  uint32_t value = 0;
+template <typename Number>
+std::optional<Number> parse_whole(std::string_view digits) {
+  Number value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
   return value;
 }
 
-// Index of the L3 cache below cache/; a CPU without one, or one that just went offline, has none.
-std::optional<std::string> l3_directory(CpuId cpu) {
-  for (int index = 0; index < kCacheIndexes; ++index) {
-    std::string directory = "cache/index" + std::to_string(index) + "/";
-    if (read_number(cpu_path(cpu, directory + "level")) == 3U) return directory;
+std::string cpu_path(const std::string& root, CpuId cpu) {
+  return root + kCpus + "/cpu" + std::to_string(cpu.value) + "/";
+}
+
+Result<CpuSet> read_list(const std::string& path) {
+  const Result<std::optional<std::string>> text = read_file(path);
+  if (!text) return Failure(text.error());
+  if (!*text) return CpuSet{};
+  const std::string_view list = trimmed(**text);
+  if (list.empty() && (*text)->ends_with('\n')) return CpuSet{};
+  Result<CpuSet> cpus = CpuSet::parse(list);
+  if (cpus && (*text)->ends_with('\n')) return cpus;
+  return fail(ErrorCode::Hardware, "the kernel's list of CPUs is not as expected",
+              path + ": \"" + (*text)->substr(0, 80) + "\"");
+}
+
+// One line without its end. Nullopt: there is none that can be read whole.
+std::optional<std::string> read_line(const std::string& path) {
+  const Result<std::optional<std::string>> text = read_file(path);
+  if (!text || !*text || !(*text)->ends_with('\n')) return std::nullopt;
+  return std::string(trimmed(**text));
+}
+
+std::optional<uint32_t> read_number(const std::string& path) {
+  const std::optional<std::string> line = read_line(path);
+  return line ? parse_whole<uint32_t>(*line) : std::nullopt;
+}
+
+// "33792K": the kernel writes sizes of caches in KiB.
+uint64_t read_size(const std::string& path) {
+  const std::optional<std::string> line = read_line(path);
+  if (!line || !line->ends_with('K')) return 0;
+  constexpr uint64_t kKiB = 1024;
+  return parse_whole<uint32_t>(std::string_view(*line).substr(0, line->size() - 1)).value_or(0) * kKiB;
+}
+
+// The folder of the CPU's cache of `level`; a CPU without one, or one that just went offline, has none. L1 has two
+// folders, so that of level n is index n; the others are tried for parts that number differently.
+std::optional<std::string> cache_folder(const std::string& root, CpuId cpu, uint32_t level) {
+  for (const uint32_t index : std::array{level, 0U, 1U, 2U, 3U, 4U}) {
+    std::string folder = cpu_path(root, cpu) + "cache/index" + std::to_string(index) + "/";
+    if (read_number(folder + "level") == level) return folder;
   }
   return std::nullopt;
 }
 
+Geometry read_geometry(const std::string& folder) {
+  return {.ways = read_number(folder + "ways_of_associativity").value_or(0),
+          .sets = read_number(folder + "number_of_sets").value_or(0),
+          .partitions = read_number(folder + "physical_line_partition").value_or(0),
+          .line_bytes = read_number(folder + "coherency_line_size").value_or(0),
+          .bytes = read_size(folder + "size")};
+}
+
+// A CPU's folder has a link "node3" to its NUMA node.
+std::optional<uint32_t> read_numa_node(const std::string& root, CpuId cpu) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(cpu_path(root, cpu).c_str()), &::closedir);
+  if (!folder) return std::nullopt;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with("node")) continue;
+    if (const auto number = parse_whole<uint32_t>(name.substr(4))) return number;
+  }
+  return std::nullopt;
+}
+
+// What is told of the L3 cache of `cpu`, which speaks for all that share it. The answer is those.
+CpuSet add_l3(const std::string& root, CpuId cpu, Node& node) {
+  const std::optional<std::string> folder = cache_folder(root, cpu, 3);
+  if (!folder) return {};
+  const std::optional<uint32_t> number = read_number(*folder + "id");
+  const Result<CpuSet> sharing = read_list(*folder + "shared_cpu_list");
+  if (!number || !sharing) return {};
+  const CacheId id{*number};
+  CpuSet& cpus = node.caches[id];
+  cpus |= *sharing & node.online;
+  cpus.add(cpu);
+  const std::optional<uint32_t> socket = read_number(cpu_path(root, cpu) + "topology/physical_package_id");
+  node.sockets[id] = static_cast<int>(socket.value_or(0));
+  if (const std::optional<uint32_t> numa_node = read_numa_node(root, cpu)) node.numa_nodes[id] = *numa_node;
+  node.geometry[id] = read_geometry(*folder);
+  return cpus;
+}
+
 }  // namespace
 
-Result<Node> read_topology() {
+Result<Node> read_topology(const std::string& root) {
   Node node;
-  Result<CpuSet> possible = read_list(std::string(kCpus) + "/possible");
-  if (!possible) return Failure(possible.error());
-  Result<CpuSet> online = read_list(std::string(kCpus) + "/online");
-  if (!online) return Failure(online.error());
-  node.possible = *std::move(possible);
-  node.online = *std::move(online);
-
+  for (const auto& [name, list] : {std::pair{"/possible", &node.possible}, std::pair{"/online", &node.online},
+                                   std::pair{"/isolated", &node.isolated}}) {
+    Result<CpuSet> read = read_list(root + kCpus + name);
+    if (!read) return Failure(read.error());
+    *list = *std::move(read);
+  }
   // One CPU speaks for all that share its cache: on 1,024 CPUs that is a few files and not some thousand.
   CpuSet left = node.online;
   while (!left.empty()) {
     const CpuId cpu = left.members().front();
     left.remove(cpu);
-    const std::optional<std::string> l3 = l3_directory(cpu);
-    if (!l3) continue;
-    const std::optional<uint32_t> id = read_number(cpu_path(cpu, *l3 + "id"));
-    const Result<CpuSet> sharing = read_list(cpu_path(cpu, *l3 + "shared_cpu_list"));
-    if (!id || !sharing) continue;
-    CpuSet& cpus = node.caches[CacheId{*id}];
-    cpus |= *sharing & node.online;
-    cpus.add(cpu);
-    left -= cpus;
-    const std::optional<uint32_t> socket = read_number(cpu_path(cpu, "topology/physical_package_id"));
-    node.sockets[CacheId{*id}] = static_cast<int>(socket.value_or(0));
+    left -= add_l3(root, cpu, node);
   }
   return node;
+}
+
+std::set<CacheId> read_l2_ids(const CpuSet& cpus, const std::string& root) {
+  std::set<CacheId> ids;
+  CpuSet left = cpus;
+  for (const CpuId cpu : cpus.members()) {
+    if (!left.contains(cpu)) continue;
+    const std::optional<std::string> folder = cache_folder(root, cpu, 2);
+    if (!folder) continue;
+    if (const std::optional<uint32_t> id = read_number(*folder + "id")) ids.insert(CacheId{*id});
+    if (const Result<CpuSet> sharing = read_list(*folder + "shared_cpu_list")) left -= *sharing;
+  }
+  return ids;
 }
 
 }  // namespace nrd::rdt

@@ -1,12 +1,20 @@
-// CPUs and L3 caches as /sys/devices/system/cpu shows them.
+// CPUs and caches as /sys/devices/system/cpu shows them. `root` stands before each path; "" is the host itself.
+//
+// The kernel ends every line, so a text without a line end was cut off and says nothing: half of "12" is another id.
 #pragma once
+
+#include <set>
+#include <string>
 
 #include "base/result.h"
 #include "hw/rdt/types.h"
 
 namespace nrd::rdt {
 
-// Fills possible, online, caches and sockets of a Node; the rest is left as it is.
-Result<Node> read_topology();
+// Fills possible, online, isolated and all about L3 caches; the rest of the Node is left as it is.
+Result<Node> read_topology(const std::string& root = "");
+
+// Ids of the L2 caches of `cpus`. There may be one for each core, so it is a matter of some thousand files.
+std::set<CacheId> read_l2_ids(const CpuSet& cpus, const std::string& root = "");
 
 }  // namespace nrd::rdt

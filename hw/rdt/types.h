@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,12 +25,49 @@ struct L3Cat {
   friend bool operator==(const L3Cat&, const L3Cat&) = default;
 };
 
+// An L3 cache as the kernel describes it (Documentation/ABI/testing/sysfs-devices-system-cpu); 0: it does not tell.
+struct Geometry {
+  uint32_t ways = 0;  // ways_of_associativity; the masks of L3Cat may be narrower
+  uint32_t sets = 0;
+  uint32_t partitions = 0;  // physical_line_partition: lines that share a tag
+  uint32_t line_bytes = 0;
+  uint64_t bytes = 0;
+  friend bool operator==(const Geometry&, const Geometry&) = default;
+};
+
+// Memory bandwidth allocation as the kernel offers it (info/MB), in its own units: percent or MB/s on Intel, eighths of
+// GB/s on AMD.
+struct MbaInfo {
+  unsigned step = 0;   // bandwidth_gran
+  unsigned least = 0;  // min_bandwidth
+  friend bool operator==(const MbaInfo&, const MbaInfo&) = default;
+};
+
+// What the part has (flags of /proc/cpuinfo), and what resctrl was mounted with.
+struct Capabilities {
+  bool rdt = false;         // rdt_a
+  bool l2_cat = false;      // cat_l2
+  bool l3_cat = false;      // cat_l3
+  bool l3_cdp = false;      // cdp_l3
+  bool monitoring = false;  // cqm
+  bool mba = false;         // mba
+  bool is_mounted = false;  // resctrl
+  bool is_mounted_with_cdp = false;
+  std::optional<MbaInfo> mba_info;  // absent: not mounted, or without MB
+  friend bool operator==(const Capabilities&, const Capabilities&) = default;
+};
+
 // What discover() finds. CPUs and caches are known on a node without RDT as well.
 struct Node {
-  CpuSet possible;                   // all CPU numbers this boot may ever see
-  CpuSet online;                     // those that run now
-  std::map<CacheId, CpuSet> caches;  // online CPUs of each L3 cache
-  std::map<CacheId, int> sockets;    // physical_package_id of each L3 cache, for people
+  CpuSet possible;                         // all CPU numbers this boot may ever see
+  CpuSet online;                           // those that run now
+  std::map<CacheId, CpuSet> caches;        // online CPUs of each L3 cache
+  std::map<CacheId, int> sockets;          // physical_package_id of each L3 cache, for people
+  std::map<CacheId, uint32_t> numa_nodes;  // of the first CPU; not there: the kernel knows no NUMA nodes
+  std::map<CacheId, Geometry> geometry;    // of each L3 cache
+  std::set<CacheId> l2;                    // ids of the L2 caches, numbered on their own
+  CpuSet isolated;                         // from the scheduler (isolcpus=)
+  Capabilities capabilities;
   std::optional<L3Cat> l3_cat;       // absent: no L3 CAT here
   std::vector<std::string> missing;  // why, one sentence each: "L3 CAT: the CPU has none (no cat_l3 in /proc/cpuinfo)"
   friend bool operator==(const Node&, const Node&) = default;

@@ -26,6 +26,7 @@ void add_cache(const Machine& machine, int cpu, const Cache& cache, FileMap& fil
   add_line(files, at + "ways_of_associativity", std::to_string(cache.ways));
   add_line(files, at + "number_of_sets", std::to_string(cache.bytes / cache.ways / kLineBytes));
   add_line(files, at + "coherency_line_size", std::to_string(kLineBytes));
+  add_line(files, at + "physical_line_partition", "1");
   add_line(files, at + "shared_cpu_list", list_of(cache.shared));
   add_line(files, at + "shared_cpu_map", mask_of(cache.shared, machine.shape().cpus));
 }

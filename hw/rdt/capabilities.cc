@@ -1,0 +1,69 @@
+#include "hw/rdt/capabilities.h"
+
+#include <unistd.h>
+
+#include <charconv>
+
+#include "base/cpuinfo.h"
+#include "base/file.h"
+#include "hw/rdt/resctrl.h"
+
+namespace nrd::rdt {
+namespace {
+
+std::string info_path(const char* file) { return std::string(kResctrl) + "/info/" + file; }
+
+Result<std::optional<unsigned>> parse_line(const char* file, const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  const std::string_view digits = trimmed(*text);
+  unsigned value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const bool is_number = error == std::errc{} && end == digits.data() + digits.size();
+  if (is_number && text->ends_with('\n')) return value;
+  return fail(ErrorCode::Hardware, "a file of resctrl is not as expected",
+              info_path(file) + ": \"" + text->substr(0, 80) + "\"");
+}
+
+}  // namespace
+
+Capabilities flags_in(std::string_view cpuinfo) {
+  Capabilities flags;
+  flags.rdt = has_flag(cpuinfo, "rdt_a");
+  flags.l2_cat = has_flag(cpuinfo, "cat_l2");
+  flags.l3_cat = has_flag(cpuinfo, "cat_l3");
+  flags.l3_cdp = has_flag(cpuinfo, "cdp_l3");
+  flags.monitoring = has_flag(cpuinfo, "cqm");
+  flags.mba = has_flag(cpuinfo, "mba");
+  return flags;
+}
+
+Result<std::optional<MbaInfo>> parse_mba_info(const std::optional<std::string>& bandwidth_gran,
+                                              const std::optional<std::string>& min_bandwidth) {
+  const auto step = parse_line("MB/bandwidth_gran", bandwidth_gran);
+  if (!step) return Failure(step.error());
+  const auto least = parse_line("MB/min_bandwidth", min_bandwidth);
+  if (!least) return Failure(least.error());
+  if (!*step || !*least) return std::nullopt;
+  return MbaInfo{.step = **step, .least = **least};
+}
+
+Result<Capabilities> read_flags() {
+  const Result<std::optional<std::string>> cpuinfo = read_file("/proc/cpuinfo", kCpuinfoLimit);
+  if (!cpuinfo) return Failure(cpuinfo.error());
+  return flags_in(cpuinfo->value_or(""));
+}
+
+Result<Capabilities> with_mount(Capabilities flags) {
+  flags.is_mounted = is_mounted();
+  flags.is_mounted_with_cdp = ::access(info_path("L3CODE").c_str(), F_OK) == 0;
+  const Result<std::optional<std::string>> step = read_file(info_path("MB/bandwidth_gran"));
+  if (!step) return Failure(step.error());
+  const Result<std::optional<std::string>> least = read_file(info_path("MB/min_bandwidth"));
+  if (!least) return Failure(least.error());
+  Result<std::optional<MbaInfo>> mba = parse_mba_info(*step, *least);
+  if (!mba) return Failure(mba.error());
+  flags.mba_info = *mba;
+  return flags;
+}
+
+}  // namespace nrd::rdt

@@ -1,0 +1,122 @@
+#include "hw/rdt/topology.h"
+
+#include <doctest/doctest.h>
+
+#include <ostream>
+
+#include "tests/unit/hw_pstate/tree.h"
+
+namespace nrd::rdt {
+namespace {
+
+using testing::Tree;
+
+// Two CPUs that share an L3 of 11 MiB with id 4, each with an L2 of its own.
+struct TwoCpus : Tree {
+  TwoCpus() {
+    put("sys/devices/system/cpu/possible", "0-3\n");
+    put("sys/devices/system/cpu/isolated", "1\n");
+    online("0-1");
+    for (const uint32_t number : {0U, 1U}) {
+      put(cache(number, 0, "level"), "1\n");
+      put(cache(number, 1, "level"), "1\n");
+      put(cache(number, 2, "level"), "2\n");
+      put(cache(number, 2, "id"), std::to_string(number + 8) + "\n");
+      put(cache(number, 2, "shared_cpu_list"), std::to_string(number) + "\n");
+      put(cache(number, 3, "level"), "3\n");
+      put(cache(number, 3, "id"), "4\n");
+      put(cache(number, 3, "shared_cpu_list"), "0-1\n");
+      put(cache(number, 3, "size"), "11264K\n");
+      put(cache(number, 3, "ways_of_associativity"), "11\n");
+      put(cache(number, 3, "number_of_sets"), "16384\n");
+      put(cache(number, 3, "coherency_line_size"), "64\n");
+      put(cache(number, 3, "physical_line_partition"), "1\n");
+      put(cpu(number, "topology/physical_package_id"), "2\n");
+      put(cpu(number, "node7/cpulist"), "0-1\n");
+    }
+  }
+  static std::string cache(uint32_t number, uint32_t index, const std::string& file) {
+    return cpu(number, "cache/index" + std::to_string(index) + "/" + file);
+  }
+};
+
+constexpr CacheId kL3{4};
+
+}  // namespace
+
+TEST_CASE("an L3 cache is told with its CPUs, its place and its geometry") {
+  const TwoCpus tree;
+  const Result<Node> node = read_topology(tree.root());
+  REQUIRE(node.has_value());
+  Node expected;
+  expected.possible = CpuSet::first(4);
+  expected.online = CpuSet::first(2);
+  expected.isolated = CpuSet{1};
+  expected.caches = {{kL3, CpuSet{0, 1}}};
+  expected.sockets = {{kL3, 2}};
+  expected.numa_nodes = {{kL3, 7}};
+  expected.geometry = {
+      {kL3, {.ways = 11, .sets = 16384, .partitions = 1, .line_bytes = 64, .bytes = uint64_t{11} << 20}}};
+  CHECK(*node == expected);
+}
+
+TEST_CASE("what a file does not tell whole is not told") {
+  TwoCpus tree;
+  for (const char* text : {"", "11", "11K\n", "-1\n", "\n"}) {
+    INFO("ways_of_associativity \"" << text << "\"");
+    tree.put(TwoCpus::cache(0, 3, "ways_of_associativity"), text);
+    CHECK(read_topology(tree.root())->geometry.at(kL3).ways == 0);
+  }
+  for (const char* text : {"", "11264", "11264\n", "11264K", "K\n", "11M\n"}) {
+    INFO("size \"" << text << "\"");
+    tree.put(TwoCpus::cache(0, 3, "size"), text);
+    CHECK(read_topology(tree.root())->geometry.at(kL3).bytes == 0);
+  }
+  tree.remove(TwoCpus::cache(0, 3, "size"));
+  tree.remove(TwoCpus::cache(0, 3, "physical_line_partition"));
+  tree.remove(TwoCpus::cpu(0, "node7"));
+  const Result<Node> node = read_topology(tree.root());
+  CHECK(node->geometry.at(kL3) == Geometry{.ways = 0, .sets = 16384, .partitions = 0, .line_bytes = 64, .bytes = 0});
+  CHECK(node->numa_nodes.empty());
+}
+
+TEST_CASE("a cache without a whole id is no cache") {
+  TwoCpus tree;
+  for (const char* text : {"", "4", "x\n"}) {
+    tree.put(TwoCpus::cache(0, 3, "id"), text);
+    tree.put(TwoCpus::cache(1, 3, "id"), text);
+    CHECK(read_topology(tree.root())->caches.empty());
+  }
+  // CPU 0 went offline while it was read, CPU 1 speaks for both.
+  tree.remove(TwoCpus::cpu(0, "cache"));
+  tree.put(TwoCpus::cache(1, 3, "id"), "4\n");
+  CHECK(read_topology(tree.root())->caches == std::map<CacheId, CpuSet>{{kL3, CpuSet{0, 1}}});
+}
+
+TEST_CASE("a list of CPUs that was cut off is a failure and a vanished one is empty") {
+  TwoCpus tree;
+  tree.remove("sys/devices/system/cpu/isolated");
+  CHECK(read_topology(tree.root())->isolated.empty());
+  for (const char* text : {"", "0-1", "0-", "a\n"}) {
+    INFO("online \"" << text << "\"");
+    tree.put("sys/devices/system/cpu/online", text);
+    CHECK_FALSE(read_topology(tree.root()).has_value());
+  }
+}
+
+TEST_CASE("L2 caches are told by their ids, wherever the part lists them") {
+  TwoCpus tree;
+  CHECK(read_l2_ids(CpuSet{0, 1}, tree.root()) == std::set<CacheId>{CacheId{8}, CacheId{9}});
+  tree.put(TwoCpus::cache(0, 2, "shared_cpu_list"), "0-1\n");
+  CHECK(read_l2_ids(CpuSet{0, 1}, tree.root()) == std::set<CacheId>{CacheId{8}});
+  tree.put(TwoCpus::cache(0, 1, "level"), "2\n");
+  tree.put(TwoCpus::cache(0, 1, "id"), "5\n");
+  tree.put(TwoCpus::cache(0, 1, "shared_cpu_list"), "0\n");
+  tree.put(TwoCpus::cache(0, 2, "level"), "4\n");
+  CHECK(read_l2_ids(CpuSet{0, 1}, tree.root()) == std::set<CacheId>{CacheId{5}, CacheId{9}});
+  tree.put(TwoCpus::cache(1, 2, "id"), "9");
+  CHECK(read_l2_ids(CpuSet{1}, tree.root()).empty());
+  CHECK(read_l2_ids(CpuSet{2}, tree.root()).empty());
+}
+
+}  // namespace nrd::rdt
