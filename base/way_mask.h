@@ -60,6 +60,17 @@ class WayMask {
     return text.empty() ? "0" : text;
   }
 
+  std::string list() const {  // "4-10", "4,7-9": numbers of ways, as people and RMD's clients read them
+    std::string text;
+    for (WayMask rest = *this; !rest.empty(); rest = rest - rest.lowest_run()) {
+      const WayMask next = rest.lowest_run();
+      if (!text.empty()) text += ',';
+      text += std::to_string(next.lowest());
+      if (next.count() > 1) text += '-' + std::to_string(next.end() - 1);
+    }
+    return text;
+  }
+
   friend constexpr WayMask operator|(WayMask a, WayMask b) { return WayMask(a.bits_ | b.bits_); }
   friend constexpr WayMask operator&(WayMask a, WayMask b) { return WayMask(a.bits_ & b.bits_); }
   friend constexpr WayMask operator-(WayMask a, WayMask b) { return WayMask(a.bits_ & ~b.bits_); }

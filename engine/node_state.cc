@@ -77,6 +77,18 @@ WayMask free_ways(const NodeState& state, CacheId cache) {
   return all_ways(state) - used;
 }
 
+CpuSet free_cpus(const NodeState& state) {
+  CpuSet claimed;
+  for (const auto& [cpu, home] : state.baselines.cpus) claimed.add(cpu);
+  CpuSet free = state.facts.rdt.online;
+  for (const auto& [name, group] : state.observed.rdt.foreign) free -= group.cpus;
+  for (const auto& [clos, group] : state.observed.rdt.classes) {
+    if (clos != ClosId{0}) free -= group.cpus - claimed;
+  }
+  for (const auto& [id, workload] : state.workloads) free -= workload.spec.cpus;
+  return free;
+}
+
 const Workload* owner_of(const NodeState& state, CpuId cpu) {
   for (const auto& [id, workload] : state.workloads) {
     if (workload.spec.cpus.contains(cpu)) return &workload;

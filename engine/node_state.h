@@ -50,6 +50,8 @@ bool is_class_unused(const NodeState& state, ClosId clos);
 // Ways of `cache` that no workload, foreign group or infra reserve holds; those of the OS floor are not counted as
 // free.
 WayMask free_ways(const NodeState& state, CacheId cache);
+// CPUs that run and that neither a workload nor a group of others has: a new workload may name them.
+CpuSet free_cpus(const NodeState& state);
 // The workload that owns `cpu`, if any.
 const Workload* owner_of(const NodeState& state, CpuId cpu);
 // The hardware, as last read, gives `workload` what was granted. Offline CPUs do not count.

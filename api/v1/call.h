@@ -1,4 +1,4 @@
-// What a handler gets: the request, the {id} of its path, and the house it serves.
+// What a handler gets: the request, what stands for {id} and {level} in its path, and the house it serves.
 #pragma once
 
 #include <string_view>
@@ -16,7 +16,8 @@ namespace nrd::v1 {
 
 struct Call {
   const http::Request& request;
-  std::string_view id;  // as written in the path, empty for a path without one
+  std::string_view id;     // as written in the path, empty for a path without one
+  std::string_view level;  // likewise
   ErrorStyle error_style;
   Engine& engine;
   Owners& owners;

@@ -7,15 +7,12 @@
 #include <utility>
 
 #include "api/json/writer.h"
+#include "api/v1/answer.h"
 #include "api/v1/call.h"
 #include "api/v1/onload_json.h"
 #include "api/v1/problem.h"
 
 namespace nrd::v1 {
-
-inline http::Response json_answer(int status, std::string body) {
-  return {.status = status, .content_type = "application/json", .body = std::move(body), .headers = {}};
-}
 
 inline http::Response refuse(const Error& error, ErrorStyle style) { return render(problem_of_request(error), style); }
 

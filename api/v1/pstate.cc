@@ -5,6 +5,7 @@
 #include <string>
 
 #include "api/json/writer.h"
+#include "api/v1/answer.h"
 #include "api/v1/frequency_json.h"
 #include "api/v1/problem.h"
 
@@ -97,10 +98,6 @@ void render_cpu(json::Writer& w, const NodeState& state, CpuId id, const pstate:
   w.end_object();
 }
 
-http::Response json_answer(std::string body) {
-  return {.status = 200, .content_type = "application/json", .body = std::move(body), .headers = {}};
-}
-
 // What RMD 0.2 answered: the CPUs with a threshold, whether it is looked at or not.
 std::string as_rmd_did(const NodeState& state) {
   json::Writer w;
@@ -125,7 +122,8 @@ std::string as_rmd_did(const NodeState& state) {
 void list_pstates(const Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const auto view = call.request.query.find("view");
-  if (view != call.request.query.end() && view->second == "rmd") return reply.send(json_answer(as_rmd_did(*state)));
+  if (view != call.request.query.end() && view->second == "rmd")
+    return reply.send(json_answer(200, as_rmd_did(*state)));
   json::Writer w;
   w.begin_object();
   w.key("cpus").begin_array();
@@ -135,7 +133,7 @@ void list_pstates(const Call& call, http::Reply reply) {
   render_known(w, state->facts.pstate.turbo);
   render_words(w, "missing", state->facts.pstate.missing);
   w.end_object();
-  reply.send(json_answer(w.take()));
+  reply.send(json_answer(200, w.take()));
 }
 
 void show_pstate(const Call& call, http::Reply reply) {
@@ -152,7 +150,7 @@ void show_pstate(const Call& call, http::Reply reply) {
   }
   json::Writer w;
   render_cpu(w, *state, found->first, found->second);
-  reply.send(json_answer(w.take()));
+  reply.send(json_answer(200, w.take()));
 }
 
 }  // namespace nrd::v1

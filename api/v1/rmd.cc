@@ -66,6 +66,10 @@ std::string unreadable(const Error& error) {
   return "Failed to read request correctly. Please check request syntax and data. Details: " + reason(error);
 }
 
+std::string no_such_cache(std::string_view id, unsigned level) {
+  return "Cache id " + std::string(id) + " for level " + std::to_string(level) + " is not found";
+}
+
 std::string not_authorized(std::string_view user) {
   return "User \"" + std::string(user) + "\" is not authorized to access this resource";
 }

@@ -27,6 +27,10 @@ std::string workload_refused(const Error& error, std::string_view uuid);
 // The line for a body that is not JSON.
 std::string unreadable(const Error& error);
 
+// A cache that is not there, and an id that is no number.
+std::string no_such_cache(std::string_view id, unsigned level);
+inline constexpr std::string_view kCacheIdNotDigits = "Please input the correct id, it should be digital";
+
 // A user who may not do this.
 std::string not_authorized(std::string_view user);
 

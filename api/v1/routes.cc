@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "api/v1/allocations.h"
+#include "api/v1/cache.h"
 #include "api/v1/call.h"
 #include "api/v1/health.h"
+#include "api/v1/mba.h"
 #include "api/v1/node.h"
 #include "api/v1/onload.h"
 #include "api/v1/onload_profiles.h"
@@ -33,6 +35,10 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/workloads/{id}", show_workload},
     {"PATCH", "/v1/workloads/{id}", patch_workload},
     {"DELETE", "/v1/workloads/{id}", delete_workload},
+    {"GET", "/v1/cache", show_caches},
+    {"GET", "/v1/cache/{level}", show_cache_level},
+    {"GET", "/v1/cache/{level}/{id}", show_cache},
+    {"GET", "/v1/mba", show_mba},
     {"GET", "/v1/node", show_node},
     {"GET", "/v1/pstate", list_pstates},
     {"GET", "/v1/pstate/{id}", show_pstate},
@@ -64,22 +70,36 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/health", show_health},
 };
 
-constexpr std::string_view kIdPart = "/{id}";
+// What stands in the path where the pattern has {id} and {level}.
+struct Parts {
+  std::string_view id;
+  std::string_view level;
+};
 
-// The {id} of `path` if `pattern` fits ("" where the pattern has none).
-std::optional<std::string_view> match(std::string_view pattern, std::string_view path) {
-  if (!pattern.ends_with(kIdPart)) return pattern == path ? std::optional(std::string_view()) : std::nullopt;
-  const std::string_view before = pattern.substr(0, pattern.size() - kIdPart.size() + 1);  // with the slash
-  if (!path.starts_with(before)) return std::nullopt;
-  const std::string_view id = path.substr(before.size());
-  if (id.empty() || id.find('/') != id.npos) return std::nullopt;
-  return id;
+// Takes "/part" from the front of `rest`.
+std::string_view next_part(std::string_view& rest) {
+  const std::string_view part = rest.substr(1, rest.find('/', 1) - 1);
+  rest.remove_prefix(part.size() + 1);
+  return part;
+}
+
+std::optional<Parts> match(std::string_view pattern, std::string_view path) {
+  Parts parts;
+  while (!pattern.empty() && path.starts_with('/')) {
+    const std::string_view wanted = next_part(pattern);
+    const std::string_view given = next_part(path);
+    const bool is_named = wanted == "{id}" || wanted == "{level}";
+    if (is_named ? given.empty() : wanted != given) return std::nullopt;
+    if (is_named) (wanted == "{id}" ? parts.id : parts.level) = given;
+  }
+  if (!pattern.empty() || !path.empty()) return std::nullopt;
+  return parts;
 }
 
 // What a path and a method lead to.
 struct Match {
   const Route* route = nullptr;
-  std::string_view id;
+  Parts parts;
   std::string allow;  // "GET, POST": the methods the path knows; empty if there is no such path
 };
 
@@ -87,12 +107,12 @@ Match find(std::string_view method, std::string_view path) {
   if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   Match found;
   for (const Route& route : kRoutes) {
-    const auto id = match(route.pattern, path);
-    if (!id) continue;
+    const std::optional<Parts> parts = match(route.pattern, path);
+    if (!parts) continue;
     found.allow += (found.allow.empty() ? "" : ", ") + std::string(route.method);
     if (route.method != method) continue;
     found.route = &route;
-    found.id = *id;
+    found.parts = *parts;
   }
   return found;
 }
@@ -133,7 +153,8 @@ void answer(const House& house, const Service& service, WorkloadList& list, cons
                              "application/problem+json",
                              style));
   }
-  found.route->handler({request, found.id, style, house.engine, house.owners, house.onload, house.desk, service, list},
+  found.route->handler({request, found.parts.id, found.parts.level, style, house.engine, house.owners, house.onload,
+                        house.desk, service, list},
                        std::move(reply));
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/json/reader.h"
+#include "api/v1/answer.h"
 #include "api/v1/owner_json.h"
 #include "api/v1/problem.h"
 #include "api/v1/workload_json.h"
@@ -22,10 +23,6 @@ std::optional<WorkloadId> parse_id(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
   if (error != std::errc() || end != text.data() + text.size() || text != std::to_string(id)) return std::nullopt;
   return WorkloadId{id};
-}
-
-http::Response json_answer(int status, std::string body) {
-  return {.status = status, .content_type = "application/json", .body = std::move(body), .headers = {}};
 }
 
 http::Response no_such_workload(ErrorStyle style) {

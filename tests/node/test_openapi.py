@@ -15,7 +15,7 @@ with open(os.path.join(ROOT, "docs", "openapi.yaml")) as file:
 GOOD = {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}}
 JSON = {"Content-Type": "application/json", "Accept": "application/json"}
 
-# method, path template, id, body, status
+# method, path template, id or level, body, status
 CALLS = [
     ("get", "/v1/workloads", None, None, 200),
     ("post", "/v1/workloads", None, GOOD, 201),
@@ -30,6 +30,14 @@ CALLS = [
     ("patch", "/v1/workloads/{id}", "1", {"cache": {"max": 1, "min": 3}}, 400),
     ("patch", "/v1/workloads/{id}", "77", {}, 404),
     ("get", "/v1/node", None, None, 200),
+    ("get", "/v1/cache", None, None, 200),
+    ("get", "/v1/cache/{level}", "l3", None, 200),
+    ("get", "/v1/cache/{level}", "l2", None, 400),
+    ("get", "/v1/cache/{level}", "l9", None, 404),
+    ("get", "/v1/cache/{level}/{id}", "0", None, 200),
+    ("get", "/v1/cache/{level}/{id}", "0x", None, 400),
+    ("get", "/v1/cache/{level}/{id}", "77", None, 404),
+    ("get", "/v1/mba", None, None, 200),
     ("get", "/v1/health", None, None, 200),
     ("post", "/v1/workloads", None, {"core_ids": ["2-3"], "pstate": {"min_ratio": 12, "max_mhz": 3000}}, 400),
     ("post", "/v1/workloads", None, {"core_ids": ["2-3"], "pstate": {"min_ratio": 12, "governor": "performance"}}, 201),
@@ -108,7 +116,8 @@ def assert_specified(method, path, status, content_type, text):
 def test_every_answer_is_as_specified(shape):
     with Node(cpufreq="intel_pstate", **shape) as node:
         for method, path, id, body, status in CALLS:
-            url = path.replace("{id}", id or "")
+            level = "llc" if "{id}" in path else id or ""
+            url = path.replace("{id}", id or "").replace("{level}", level)
             got, text, headers = node.request(method.upper(), url, body, JSON if body is not None else {"Accept": "application/json"})
             assert got == status, (method, url, text)
             assert_specified(method, path, got, headers.get_content_type() if text else None, text)
@@ -116,7 +125,7 @@ def test_every_answer_is_as_specified(shape):
 
 def test_a_node_without_rdt_answers_as_specified():
     with Node(rdt=False) as node:
-        for path in ("/v1/node", "/v1/health", "/v1/workloads"):
+        for path in ("/v1/node", "/v1/health", "/v1/workloads", "/v1/cache", "/v1/mba"):
             got, text, headers = node.request("GET", path)
             assert_specified("get", path, got, headers.get_content_type(), text)
 

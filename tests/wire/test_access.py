@@ -32,6 +32,7 @@ REACHED = {("GET", "/v1/workloads"): 200, ("POST", "/v1/workloads"): 400, ("GET"
            ("PUT", "/v1/onload/profiles/{id}"): 400, ("DELETE", "/v1/onload/profiles/{id}"): 404,
            ("POST", "/v1/onload/render"): 400, ("GET", "/v1/onload/allocations"): 200,
            ("POST", "/v1/onload/allocations"): 400, ("DELETE", "/v1/onload/allocations/{id}"): 404,
+           ("GET", "/v1/cache"): 200, ("GET", "/v1/cache/{level}"): 200, ("GET", "/v1/cache/{level}/{id}"): 404, ("GET", "/v1/mba"): 200,
            ("GET", "/v1/nothing"): 404, ("PUT", "/v1/node"): 405}
 
 
@@ -47,11 +48,15 @@ def for_admin(method, path):
     return REACHED[method, path]
 
 
+def filled(path):
+    return path.replace("{id}", "99").replace("{level}", "l3")
+
+
 def send(connection, method, path):
     body = json.dumps({"origin": "REST"}) if method in ("POST", "PATCH", "PUT") else None
     headers = {"Content-Type": "application/json"} if body else {}
     try:
-        return ask(connection, method, path.replace("{id}", "99"), body, headers)[0]
+        return ask(connection, method, filled(path), body, headers)[0]
     except (ssl.SSLError, ConnectionError, http.client.RemoteDisconnected):
         return "no connection"
 
@@ -61,7 +66,7 @@ def as_process_of(user, group, groups, house):
     def request(method, path):
         body = ["-d", '{"origin":"REST"}', "-H", "Content-Type: application/json"] if method in ("POST", "PATCH", "PUT") else []
         done = subprocess.run(["/usr/bin/curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--unix-socket", house.socket,
-                               "-X", method, *body, "http://localhost" + path.replace("{id}", "99")],
+                               "-X", method, *body, "http://localhost" + filled(path)],
                               user=user, group=group, extra_groups=groups, capture_output=True, text=True)
         return int(done.stdout) if done.returncode == 0 else "no connection"
     return request

@@ -1,0 +1,15 @@
+// An answer that is a JSON text.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "api/http/message.h"
+
+namespace nrd::v1 {
+
+inline http::Response json_answer(int status, std::string body) {
+  return {.status = status, .content_type = "application/json", .body = std::move(body), .headers = {}};
+}
+
+}  // namespace nrd::v1

@@ -1,0 +1,208 @@
+#include "api/v1/cache.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "api/json/writer.h"
+#include "api/v1/answer.h"
+#include "api/v1/problem.h"
+#include "api/v1/rmd.h"
+
+namespace nrd::v1 {
+namespace {
+
+constexpr unsigned kLevel = 3;  // the one whose ways are granted
+
+// RMD's clients read 32 bits, and a larger number breaks the whole answer for them.
+uint64_t in_32_bits(uint64_t value) { return std::min<uint64_t>(value, std::numeric_limits<uint32_t>::max()); }
+
+template <typename Ids>
+void render_ids(json::Writer& w, std::string_view level, const Ids& ids,
+                CacheId (*id_of)(const typename Ids::value_type&)) {
+  if (ids.empty()) return;
+  w.key(level).begin_object();
+  w.key("number").number(ids.size());
+  w.key("caches_id").begin_array();
+  for (const auto& item : ids) w.string(std::to_string(id_of(item).value));
+  w.end_array().end_object();
+}
+
+std::string render_summary(const rdt::Node& node) {
+  const rdt::Capabilities& has = node.capabilities;
+  json::Writer w;
+  w.begin_object();
+  w.key("rdt").boolean(has.rdt);
+  w.key("cqm").boolean(has.monitoring);
+  w.key("cdp").boolean(has.l3_cdp);
+  w.key("cdp_enable").boolean(has.is_mounted_with_cdp);
+  w.key("cat").boolean(has.l3_cat || has.l2_cat);
+  w.key("cat_enable").boolean(has.is_mounted && !has.is_mounted_with_cdp);
+  w.key("caches").begin_object();
+  render_ids(
+      w, "l2", node.l2, +[](const CacheId& id) { return id; });
+  render_ids(
+      w, "l3", node.caches, +[](const std::pair<const CacheId, CpuSet>& cache) { return cache.first; });
+  w.end_object().end_object();
+  return w.take();
+}
+
+struct PoolView {
+  std::string_view name;  // RMD's
+  WayMask ways;
+  WayMask free;  // granted to nobody
+};
+
+// The pools that have ways here.
+std::vector<PoolView> pools_of(const NodeState& state, CacheId cache) {
+  if (!state.layout) return {};
+  const Layout& layout = *state.layout;
+  WayMask held = foreign_ways(state, cache);
+  for (const auto& [id, workload] : state.workloads) {
+    const auto granted = workload.grant.ways.find(cache);
+    if (granted != workload.grant.ways.end()) held = held | granted->second;
+  }
+  std::vector<PoolView> pools;
+  for (const auto& [name, ways] : {std::pair<std::string_view, WayMask>{"guaranteed", layout.guarantee},
+                                   {"besteffort", layout.besteffort},
+                                   {"shared", layout.shared},
+                                   {"infra", layout.infra},
+                                   {"os", layout.os}}) {
+    if (!ways.empty()) pools.push_back({name, ways, ways - held});
+  }
+  return pools;
+}
+
+void render_geometry(json::Writer& w, const rdt::Node& node, CacheId id) {
+  const auto found = node.geometry.find(id);
+  const rdt::Geometry geometry = found == node.geometry.end() ? rdt::Geometry{} : found->second;
+  const uint64_t partitions = std::max(geometry.partitions, 1U);
+  w.key("cache_id").number(id.value);
+  w.key("NumWays").number(geometry.ways);
+  w.key("NumSets").number(geometry.sets);
+  w.key("NumPartitions").number(geometry.partitions);
+  w.key("LineSize").number(geometry.line_bytes);
+  w.key("total_size").number(in_32_bits(geometry.bytes));
+  w.key("WaySize").number(in_32_bits(partitions * geometry.line_bytes * geometry.sets));
+  w.key("NumClasses").number(node.l3_cat ? node.l3_cat->classes : 0);
+  // Bits of the ways that I/O fills too, as libpqos calls it.
+  w.key("WayContention").number(node.l3_cat ? node.l3_cat->shareable.bits() : 0);
+  w.key("CacheLevel").number(kLevel);
+}
+
+// Where it is, and whose it is.
+void render_place(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
+  const rdt::Node& node = state.facts.rdt;
+  const auto socket = node.sockets.find(id);
+  const auto numa_node = node.numa_nodes.find(id);
+  w.key("location_on_socket").string(socket == node.sockets.end() ? "" : std::to_string(socket->second));
+  // A kernel without NUMA has no numbers for them; to it the machine is one node, and clients read a number here.
+  w.key("location_on_node").string(numa_node == node.numa_nodes.end() ? "0" : std::to_string(numa_node->second));
+  w.key("share_cpu_list").string(cpus.to_string());
+  w.key("available_ways").string(free_ways(state, id).hex());
+  const CpuSet free = cpus & free_cpus(state);
+  w.key("available_cpus").string(free.to_string());
+  w.key("available_isolated_cpus").string((free & node.isolated).to_string());
+}
+
+void render_cache(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
+  const std::vector<PoolView> pools = pools_of(state, id);
+  w.begin_object();
+  render_geometry(w, state.facts.rdt, id);
+  render_place(w, state, id, cpus);
+  w.key("available_policy").begin_object().end_object();
+  w.key("available_ways_pool").begin_object();
+  for (const PoolView& pool : pools) w.key(pool.name).string(pool.free.list());
+  w.end_object();
+  // Ours: the same as numbers.
+  w.key("available_ways_count").number(free_ways(state, id).count());
+  w.key("pool_counts").begin_object();
+  for (const PoolView& pool : pools) {
+    w.key(pool.name).begin_object();
+    w.key("ways").number(pool.ways.count());
+    w.key("free").number(pool.free.count());
+    w.end_object();
+  }
+  w.end_object().end_object();
+}
+
+std::string render_level(const NodeState& state) {
+  const auto& caches = state.facts.rdt.caches;
+  json::Writer w;
+  w.begin_object();
+  w.key("number").number(caches.size());
+  w.key("Caches").begin_object();
+  for (const auto& [id, cpus] : caches) {
+    w.key(std::to_string(id.value));
+    render_cache(w, state, id, cpus);
+  }
+  w.end_object().end_object();
+  return w.take();
+}
+
+http::Response refuse(const Call& call, int status, const char* code, std::string_view line) {
+  return render({.status = status,
+                 .code = code,
+                 .line = std::string(line),
+                 .detail = std::string(line),
+                 .field = {},
+                 .allowed = {}},
+                call.error_style);
+}
+
+// Why nothing can be told of the level that the path names; nullopt if it is the one that is served.
+std::optional<http::Response> refuse_level(const Call& call, const rdt::Node& node) {
+  constexpr std::array kLevels{"l2", "l3", "llc"};
+  if (std::ranges::find(kLevels, call.level) == kLevels.end()) {
+    return refuse(call, 404, "NoSuchPath", rmd::kPageNotFound);
+  }
+  if (node.caches.empty())
+    return refuse(call, 400, "BadRequest", "this node has no L3 cache, and ways are of that level");
+  if (call.level != "l2") return std::nullopt;
+  return refuse(call, 400, "BadRequest", "ways are granted in the last level only, which is l3 here");
+}
+
+// From digits only; nullopt also for a number too large to be an id.
+std::optional<CacheId> parse_id(std::string_view digits) {
+  uint32_t id = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return CacheId{id};
+}
+
+}  // namespace
+
+void show_caches(const Call& call, http::Reply reply) {
+  reply.send(json_answer(200, render_summary(call.engine.state()->facts.rdt)));
+}
+
+void show_cache_level(const Call& call, http::Reply reply) {
+  const auto state = call.engine.state();
+  if (auto refused = refuse_level(call, state->facts.rdt)) return reply.send(*std::move(refused));
+  reply.send(json_answer(200, render_level(*state)));
+}
+
+void show_cache(const Call& call, http::Reply reply) {
+  const auto state = call.engine.state();
+  const auto& caches = state->facts.rdt.caches;
+  if (auto refused = refuse_level(call, state->facts.rdt)) return reply.send(*std::move(refused));
+  // RMD's path wants digits at the front: what begins otherwise is no path, what goes on otherwise is no number.
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (!is_digit(call.id.front())) return reply.send(refuse(call, 404, "NoSuchPath", rmd::kPageNotFound));
+  if (!std::ranges::all_of(call.id, is_digit)) {
+    return reply.send(refuse(call, 400, "BadRequest", rmd::kCacheIdNotDigits));
+  }
+  const std::optional<CacheId> id = parse_id(call.id);
+  const auto found = id ? caches.find(*id) : caches.end();
+  if (found == caches.end()) {
+    return reply.send(refuse(call, 404, "NotFound", rmd::no_such_cache(call.id, kLevel)));
+  }
+  json::Writer w;
+  render_cache(w, *state, found->first, found->second);
+  reply.send(json_answer(200, w.take()));
+}
+
+}  // namespace nrd::v1

@@ -1,0 +1,15 @@
+// /v1/cache: the node's caches as RMD shows them, with true values where RMD leaves 0, and numbers beside the masks.
+//
+// Names and types are RMD's to the letter: clients of it take a whole answer for broken if one number does not fit its
+// type. What is ours stands after what is RMD's.
+#pragma once
+
+#include "api/v1/call.h"
+
+namespace nrd::v1 {
+
+void show_caches(const Call& call, http::Reply reply);
+void show_cache_level(const Call& call, http::Reply reply);
+void show_cache(const Call& call, http::Reply reply);
+
+}  // namespace nrd::v1

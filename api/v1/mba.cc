@@ -1,0 +1,24 @@
+#include "api/v1/mba.h"
+
+#include "api/json/writer.h"
+#include "api/v1/answer.h"
+
+namespace nrd::v1 {
+
+// RMD leaves out what is false or 0, all but `mba`.
+void show_mba(const Call& call, http::Reply reply) {
+  const auto state = call.engine.state();
+  const rdt::Capabilities& has = state->facts.rdt.capabilities;
+  json::Writer w;
+  w.begin_object();
+  w.key("mba").boolean(has.mba);
+  if (has.mba_info) {
+    w.key("mba_enable").boolean(true);
+    if (has.mba_info->step != 0) w.key("mba_step").number(has.mba_info->step);
+    if (has.mba_info->least != 0) w.key("mba_min").number(has.mba_info->least);
+  }
+  w.end_object();
+  reply.send(json_answer(200, w.take()));
+}
+
+}  // namespace nrd::v1

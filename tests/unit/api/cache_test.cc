@@ -1,0 +1,68 @@
+#include "api/v1/cache.h"
+
+#include <doctest/doctest.h>
+
+#include <ostream>
+
+#include "api/json/reader.h"
+#include "api/v1/routes.h"
+#include "tests/unit/api/fake_engine.h"
+#include "tests/unit/api/fake_keeper.h"
+#include "tests/unit/api/surroundings.h"
+
+using namespace nrd;
+
+namespace {
+
+json::Value first_cache_of(NodeState state) {
+  FakeEngine engine(std::move(state));
+  testing::FakeKeeper onload;
+  testing::Surroundings around{onload};
+  http::Response answer;
+  v1::routes(around.house(engine, onload), {.version = "1"})(
+      {.method = "GET", .path = "/v1/cache/l3/0"},
+      http::Reply([&answer](http::Response got) { answer = std::move(got); }));
+  REQUIRE(answer.status == 200);
+  return *json::parse(answer.body);
+}
+
+uint64_t number(const json::Value& cache, std::string_view key) { return cache.find(key)->as_unsigned().value(); }
+std::string text(const json::Value& cache, std::string_view key) { return *cache.find(key)->as_string(); }
+
+}  // namespace
+
+TEST_CASE("a cache of more than 4 GiB does not break clients that read 32 bits") {
+  NodeState state = a_node();
+  state.facts.rdt.geometry[CacheId{0}] = {
+      .ways = 16, .sets = 1U << 30, .partitions = 1, .line_bytes = 64, .bytes = uint64_t{16} << 30};
+  const json::Value cache = first_cache_of(std::move(state));
+  CHECK(number(cache, "total_size") == 4294967295);
+  CHECK(number(cache, "WaySize") == 4294967295);
+  CHECK(number(cache, "NumSets") == 1U << 30);
+}
+
+TEST_CASE("what the kernel does not tell of a cache is 0, and its NUMA node is the only one") {
+  const json::Value cache = first_cache_of(a_node());
+  for (const char* key : {"NumWays", "NumSets", "NumPartitions", "LineSize", "total_size", "WaySize"}) {
+    CHECK(number(cache, key) == 0);
+  }
+  CHECK(text(cache, "location_on_node") == "0");
+}
+
+TEST_CASE("isolated CPUs are available until a workload has them") {
+  NodeState state = a_node();
+  state.facts.rdt.isolated = CpuSet{1, 2, 6};
+  CHECK(text(first_cache_of(state), "available_isolated_cpus") == "1-2");
+  const json::Value cache = first_cache_of(with(state, a_workload(1)));  // CPUs 0 and 1
+  CHECK(text(cache, "available_isolated_cpus") == "2");
+  CHECK(text(cache, "available_cpus") == "2-3");
+}
+
+TEST_CASE("CPUs of foreign groups and of unowned classes are not available") {
+  NodeState state = a_node();
+  state.observed.rdt.foreign["theirs"].cpus = CpuSet{3};
+  state.observed.rdt.classes[ClosId{3}].cpus = CpuSet{2};
+  state.facts.rdt.online.remove(CpuId{1});
+  state.facts.rdt.caches[CacheId{0}].remove(CpuId{1});
+  CHECK(text(first_cache_of(std::move(state)), "available_cpus") == "0");
+}
