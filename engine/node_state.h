@@ -7,6 +7,7 @@
 
 #include "engine/hardware.h"
 #include "engine/plan/branch_control.h"
+#include "engine/plan/ways.h"
 #include "engine/pools.h"
 #include "engine/workload.h"
 #include "store/records.h"
@@ -32,6 +33,7 @@ struct NodeState {
   uint64_t revision = 0;  // of the store
   NodeFacts facts;
   std::optional<Layout> layout;  // absent on a node without L3 CAT
+  plan::Shrink shrink = plan::Shrink::No;
   std::map<WorkloadId, Workload> workloads;
   Baselines baselines;
   Observed observed;  // as last read: shows what others hold

@@ -48,11 +48,9 @@ CpuSet cpus_of(const std::map<CpuId, What>& by_cpu) {
 }  // namespace
 
 Writer::Writer(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options)
-    : hardware_(hardware),
-      store_(store),
-      clock_(clock),
-      options_(options),
-      shrink_(options.shrink ? plan::Shrink::Yes : plan::Shrink::No) {}
+    : hardware_(hardware), store_(store), clock_(clock), options_(options) {
+  state_.shrink = options.shrink ? plan::Shrink::Yes : plan::Shrink::No;
+}
 
 Result<void> Writer::discover() {
   Result<NodeFacts> facts = hardware_.discover();
@@ -104,12 +102,12 @@ Result<void> Writer::recover() {
 Result<plan::Workloads> Writer::plan(const Command& command) {
   const Time time = now(clock_);
   if (const auto* create = std::get_if<CreateWorkload>(&command)) {
-    return plan::create(state_, WorkloadId{next_id_}, create->spec, time, shrink_);
+    return plan::create(state_, WorkloadId{next_id_}, create->spec, time, state_.shrink);
   }
   if (const auto* patch = std::get_if<PatchWorkload>(&command)) {
-    return plan::patch(state_, patch->id, patch->patch, time, shrink_);
+    return plan::patch(state_, patch->id, patch->patch, time, state_.shrink);
   }
-  return plan::remove(state_, std::get<DeleteWorkload>(command).id, shrink_);
+  return plan::remove(state_, std::get<DeleteWorkload>(command).id, state_.shrink);
 }
 
 // A plan that touches cold knobs is made on a fresh observation: others may have taken them since the last one.

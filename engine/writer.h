@@ -72,7 +72,6 @@ class Writer {
   store::Store& store_;
   const Clock& clock_;
   EngineOptions options_;
-  plan::Shrink shrink_;
   NodeState state_;
   uint64_t next_id_ = 1;
   // Whether the hardware took the last setting whole, so that what differs from it since is somebody else's doing.

@@ -229,6 +229,15 @@ Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& spec
   return grant(state, {.id = id, .spec = spec, .grant = {}, .created = now, .updated = now}, {}, shrink);
 }
 
+Result<Workloads> create_on(const NodeState& state, const Workloads& workloads, WorkloadId id,
+                            const CacheRequest& request, CacheId cache, Shrink shrink) {
+  if (const Result<void> checked = check_ways(state, request); !checked) return Failure(checked.error());
+  Workload workload{.id = id, .spec = {}, .grant = {}, .created = {}, .updated = {}};
+  workload.spec.cpus = state.facts.rdt.caches.at(cache);
+  workload.spec.cache = request;
+  return grant_ways(state, workloads, std::move(workload), {}, shrink);
+}
+
 Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& patch, Time now, Shrink shrink) {
   const auto found = state.workloads.find(id);
   if (found == state.workloads.end()) return not_found();

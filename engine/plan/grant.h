@@ -19,6 +19,10 @@ using Workloads = std::map<WorkloadId, Workload>;
 Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& spec, Time now, Shrink shrink);
 // A patch that changes nothing gives back the workloads as they are.
 Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& patch, Time now, Shrink shrink);
+// `workloads` with one more that asks for `request` on `cache` alone, and gets there what create() would grant it.
+// Whose CPUs those are is not looked at: this is about ways and classes.
+Result<Workloads> create_on(const NodeState& state, const Workloads& workloads, WorkloadId id,
+                            const CacheRequest& request, CacheId cache, Shrink shrink);
 Result<Workloads> remove(const NodeState& state, WorkloadId id, Shrink shrink);
 
 }  // namespace nrd::plan

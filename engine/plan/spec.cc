@@ -92,16 +92,6 @@ Result<void> check_uuid(const NodeState& state, const Spec& spec, std::optional<
   return {};
 }
 
-WayMask ways_of(const Layout& layout, Pool pool) {
-  switch (pool) {
-    case Pool::None: break;
-    case Pool::Guarantee: return layout.guarantee;
-    case Pool::BestEffort: return layout.besteffort;
-    case Pool::Shared: return layout.shared;
-  }
-  return {};
-}
-
 Result<void> check_can_cache(const NodeState& state) {
   const rdt::Node& node = state.facts.rdt;
   if (node.l3_cat && state.layout) return {};
@@ -137,6 +127,16 @@ Result<void> check_sizes(const NodeState& state, const CacheRequest& cache) {
 
 }  // namespace
 
+WayMask ways_of(const Layout& layout, Pool pool) {
+  switch (pool) {
+    case Pool::None: break;
+    case Pool::Guarantee: return layout.guarantee;
+    case Pool::BestEffort: return layout.besteffort;
+    case Pool::Shared: return layout.shared;
+  }
+  return {};
+}
+
 Result<Pool> pool_of(const CacheRequest& request) {
   if (request.min > request.max) {
     return fail_at(ErrorCode::BadRequest, "/cache/min",
@@ -150,6 +150,10 @@ Result<Pool> pool_of(const CacheRequest& request) {
                    "1 to max");
   }
   return request.max == request.min ? Pool::Guarantee : Pool::BestEffort;
+}
+
+Result<void> check_ways(const NodeState& state, const CacheRequest& cache) {
+  return check_can_cache(state).and_then([&] { return check_sizes(state, cache); });
 }
 
 Result<void> check(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {

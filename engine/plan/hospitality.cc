@@ -1,0 +1,65 @@
+#include "engine/plan/hospitality.h"
+
+#include <utility>
+
+#include "engine/plan/grant.h"
+#include "engine/plan/spec.h"
+
+namespace nrd::plan {
+namespace {
+
+constexpr unsigned kAll = 100;
+
+// The workloads that have a say about `cache`: those with a class, but of the many in the shared class one, which
+// stands for its ways and for the class.
+Workloads neighbours(const NodeState& state, CacheId cache) {
+  Workloads kept;
+  const Workload* shared = nullptr;
+  for (const auto& [id, workload] : state.workloads) {
+    const bool has_ways = workload.grant.ways.contains(cache);
+    if (workload.grant.pool != Pool::Shared) {
+      if (workload.grant.has_class()) kept.emplace(id, workload);
+    } else if (shared == nullptr || (has_ways && !shared->grant.ways.contains(cache))) {
+      shared = &workload;
+    }
+  }
+  if (shared != nullptr) kept.emplace(shared->id, *shared);
+  return kept;
+}
+
+WorkloadId next_id(const Workloads& workloads) {
+  return workloads.empty() ? WorkloadId{1} : WorkloadId{workloads.rbegin()->first.value + 1};
+}
+
+unsigned score(const NodeState& state, const CacheRequest& request, CacheId cache) {
+  const Workloads before = neighbours(state, cache);
+  const WorkloadId id = next_id(before);
+  const Result<Workloads> granted = create_on(state, before, id, request, cache, state.shrink);
+  if (!granted) return 0;
+  if (request.max == 0) return kAll;  // the shared class is had whole
+  return kAll * granted->at(id).grant.ways.at(cache).count() / request.max;
+}
+
+}  // namespace
+
+Result<std::map<CacheId, unsigned>> hospitality(const NodeState& state, const CacheRequest& request) {
+  const Result<Pool> pool = pool_of(request);
+  if (!pool) return Failure(pool.error());
+  std::map<CacheId, unsigned> scores;
+  if (!state.layout || ways_of(*state.layout, *pool).empty()) return scores;
+  for (const auto& [cache, cpus] : state.facts.rdt.caches) scores[cache] = score(state, request, cache);
+  return scores;
+}
+
+unsigned how_many_fit(const NodeState& state, const CacheRequest& request, CacheId cache, unsigned most) {
+  Workloads workloads = neighbours(state, cache);
+  for (unsigned count = 0; count < most; ++count) {
+    Result<Workloads> granted = create_on(state, workloads, next_id(workloads), request, cache, state.shrink);
+    if (!granted) return count;
+    if (request.max == 0) return most;  // whoever shares takes nothing from those who come after
+    workloads = *std::move(granted);
+  }
+  return most;
+}
+
+}  // namespace nrd::plan

@@ -1,0 +1,157 @@
+#include "engine/plan/hospitality.h"
+
+#include <doctest/doctest.h>
+
+#include <ostream>
+#include <random>
+
+#include "engine/plan/grant.h"
+#include "engine/writer.h"
+#include "tests/unit/engine/fake_node.h"
+
+using namespace nrd;
+using nrd::testing::a_spec;
+using nrd::testing::FakeHardware;
+using nrd::testing::FakeStore;
+
+namespace {
+
+// Eleven ways: OS 1, guarantee 5, best effort 3, shared 2. CPUs 0-7 on cache 0, 8-15 on cache 1.
+struct House {
+  explicit House(const nrd::testing::NodeShape& shape = {}, EngineOptions options = {}) : hardware(shape) {
+    writer = std::make_unique<Writer>(hardware, store, clock, options);
+    REQUIRE(writer->recover());
+  }
+  bool create(Spec spec) {
+    const std::vector<Command> commands{CreateWorkload{std::move(spec)}};
+    return writer->apply(commands).front().has_value();
+  }
+  const NodeState& state() const { return writer->state(); }
+  std::map<CacheId, unsigned> score(uint32_t max, uint32_t min) const {
+    return plan::hospitality(state(), {.max = max, .min = min}).value();
+  }
+
+  FakeHardware hardware;
+  FakeStore store;
+  SystemClock clock;
+  std::unique_ptr<Writer> writer;
+};
+
+std::map<CacheId, unsigned> scores(unsigned first, unsigned second) {
+  return {{CacheId{0}, first}, {CacheId{1}, second}};
+}
+
+// What happens if workloads with this request really are created on CPUs of `cache`, one each.
+struct Tried {
+  unsigned score = 0;  // of the first
+  unsigned fitted = 0;
+};
+
+Tried try_them(const NodeState& before, const CacheRequest& request, CacheId cache) {
+  NodeState state = before;
+  Tried tried;
+  for (const CpuId cpu : (free_cpus(before) & before.facts.rdt.caches.at(cache)).members()) {
+    Spec spec = a_spec(std::to_string(cpu.value));
+    spec.cache = request;
+    const WorkloadId id{1000 + cpu.value};
+    const auto created = plan::create(state, id, spec, {}, state.shrink);
+    if (!created) break;
+    const unsigned ways = created->at(id).grant.ways.at(cache).count();
+    if (tried.fitted++ == 0) tried.score = request.max == 0 ? 100 : 100 * ways / request.max;
+    state.workloads = *created;
+  }
+  return tried;
+}
+
+}  // namespace
+
+TEST_CASE("an empty node takes what its pools can hold") {
+  const House house;
+  CHECK(house.score(5, 5) == scores(100, 100));
+  CHECK(house.score(6, 6) == scores(0, 0));
+  CHECK(house.score(3, 1) == scores(100, 100));
+  CHECK(house.score(6, 1) == scores(50, 50));
+  CHECK(house.score(8, 4) == scores(0, 0));
+  CHECK(house.score(0, 0) == scores(100, 100));
+}
+
+TEST_CASE("the score of a cache falls with what is granted there") {
+  House house;
+  REQUIRE(house.create(a_spec("0").ways(3, 3)));
+  REQUIRE(house.create(a_spec("8").ways(2, 1)));
+  CHECK(house.score(2, 2) == scores(100, 100));
+  CHECK(house.score(3, 3) == scores(0, 100));
+  CHECK(house.score(3, 1) == scores(100, 33));
+}
+
+TEST_CASE("best effort that gives way makes room for a newcomer") {
+  for (const bool shrink : {false, true}) {
+    EngineOptions options;
+    options.shrink = shrink;
+    House house({}, options);
+    REQUIRE(house.create(a_spec("0").ways(3, 1)));
+    CHECK(house.score(2, 1) == scores(shrink ? 50 : 0, 100));
+  }
+}
+
+TEST_CASE("without a free class nobody is welcome but those who share") {
+  House house({.classes = 3});
+  REQUIRE(house.create(a_spec("0").ways(1, 1)));
+  REQUIRE(house.create(a_spec("8").ways(0, 0)));
+  CHECK(house.score(1, 1) == scores(0, 0));
+  CHECK(house.score(0, 0) == scores(100, 100));
+}
+
+TEST_CASE("a pool without ways has no score, and max and min must ask for a pool") {
+  EngineOptions options;
+  options.pools.shared = 0;
+  const House house({}, options);
+  CHECK(house.score(0, 0).empty());
+  CHECK(plan::hospitality({}, {.max = 1, .min = 1})->empty());
+  for (const CacheRequest request : {CacheRequest{.max = 2, .min = 0}, CacheRequest{.max = 1, .min = 2}}) {
+    CHECK(plan::hospitality(house.state(), request).error().code == ErrorCode::BadRequest);
+  }
+}
+
+TEST_CASE("as many fit as the pool has room for") {
+  House house;
+  CHECK(plan::how_many_fit(house.state(), {.max = 2, .min = 2}, CacheId{0}, 8) == 2);
+  CHECK(plan::how_many_fit(house.state(), {.max = 1, .min = 1}, CacheId{0}, 3) == 3);
+  CHECK(plan::how_many_fit(house.state(), {.max = 0, .min = 0}, CacheId{0}, 7) == 7);
+  REQUIRE(house.create(a_spec("0").ways(4, 4)));
+  CHECK(plan::how_many_fit(house.state(), {.max = 2, .min = 2}, CacheId{0}, 8) == 0);
+  CHECK(plan::how_many_fit(house.state(), {.max = 2, .min = 2}, CacheId{1}, 8) == 2);
+}
+
+TEST_CASE("whatever was granted before, what is foretold is what happens") {
+  unsigned welcome = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 dice(seed);
+    const auto below = [&dice](unsigned end) { return static_cast<unsigned>(dice()) % end; };
+    const auto a_request = [&below] {
+      const uint32_t min = below(4);
+      return CacheRequest{.max = min == 0 ? 0 : min + below(3), .min = min};
+    };
+    EngineOptions options;
+    options.shrink = below(2) == 0;
+    House house({.ways = 8 + below(20), .classes = 3 + below(10), .min_ways = 1 + below(2)}, options);
+    for (unsigned n = below(12); n > 0; --n) {
+      Spec spec = a_spec(std::to_string(below(16)) + (below(3) == 0 ? "," + std::to_string(below(16)) : ""));
+      spec.cache = a_request();
+      house.create(std::move(spec));
+    }
+    const CacheRequest request = a_request();
+    const auto foretold = plan::hospitality(house.state(), request);
+    REQUIRE(foretold);
+    for (const auto& [cache, score] : *foretold) {
+      const CpuSet free = free_cpus(house.state()) & house.state().facts.rdt.caches.at(cache);
+      if (free.empty()) continue;
+      const Tried tried = try_them(house.state(), request, cache);
+      CHECK(score == tried.score);
+      CHECK(plan::how_many_fit(house.state(), request, cache, static_cast<unsigned>(free.size())) == tried.fitted);
+      if (tried.fitted > 0) ++welcome;
+    }
+  }
+  CHECK(welcome > 30);
+}
