@@ -62,16 +62,6 @@ void log_detail(const Error& error) {
   log::warning("REQUEST_FAILED", error.message, {{"CODE", name_of(error.code)}, {"DETAIL", error.detail}});
 }
 
-Problem problem_of(const Error& error, std::string line) {
-  log_detail(error);
-  return {.status = status_of(error.code),
-          .code = name_of(error.code),
-          .line = std::move(line),
-          .detail = error.message,
-          .field = error.field,
-          .allowed = error.allowed};
-}
-
 }  // namespace
 
 int status_of(ErrorCode code) {
@@ -93,6 +83,16 @@ int status_of(ErrorCode code) {
     case ErrorCode::Internal: return 500;
   }
   return 500;
+}
+
+Problem problem_of(const Error& error, std::string line) {
+  log_detail(error);
+  return {.status = status_of(error.code),
+          .code = name_of(error.code),
+          .line = std::move(line),
+          .detail = error.message,
+          .field = error.field,
+          .allowed = error.allowed};
 }
 
 Problem problem_of_workload(const Error& error, std::string_view uuid) {

@@ -23,6 +23,8 @@ struct Problem {
   std::string allowed;  // what would have been accepted, empty if that cannot be said in a line
 };
 
+// Any failure, with its text/plain line.
+Problem problem_of(const Error& error, std::string line);
 // A request about a workload failed; `uuid` is the one it gave.
 Problem problem_of_workload(const Error& error, std::string_view uuid = {});
 // Any other request failed.

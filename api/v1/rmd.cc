@@ -66,6 +66,10 @@ std::string unreadable(const Error& error) {
   return "Failed to read request correctly. Please check request syntax and data. Details: " + reason(error);
 }
 
+std::string no_pool(uint32_t max, uint32_t min) {
+  return "Bad request, max_cache=" + std::to_string(max) + ", min_cache=" + std::to_string(min);
+}
+
 std::string no_such_cache(std::string_view id, unsigned level) {
   return "Cache id " + std::string(id) + " for level " + std::to_string(level) + " is not found";
 }

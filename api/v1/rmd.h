@@ -4,6 +4,7 @@
 // ("Could not found") is theirs by now. The line ends in '\n', as RMD's composite errors do.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,9 @@ Failure half_a_cache();
 std::string workload_refused(const Error& error, std::string_view uuid);
 // The line for a body that is not JSON.
 std::string unreadable(const Error& error);
+
+// max and min of a question about hospitality that ask for no pool.
+std::string no_pool(uint32_t max, uint32_t min);
 
 // A cache that is not there, and an id that is no number.
 std::string no_such_cache(std::string_view id, unsigned level);

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "api/v1/allocations.h"
+#include "api/auth/access.h"
 #include "api/v1/cache.h"
 #include "api/v1/call.h"
 #include "api/v1/health.h"
+#include "api/v1/hospitality.h"
 #include "api/v1/mba.h"
 #include "api/v1/node.h"
 #include "api/v1/onload.h"
@@ -26,6 +28,7 @@ struct Route {
   std::string_view method;
   std::string_view pattern;
   void (*handler)(const Call&, http::Reply);
+  bool only_reads = false;  // although it is a POST
 };
 
 // The whole service. Each line is also in docs/openapi.yaml and docs/api.md.
@@ -39,6 +42,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/cache/{level}", show_cache_level},
     {"GET", "/v1/cache/{level}/{id}", show_cache},
     {"GET", "/v1/mba", show_mba},
+    {"POST", "/v1/hospitality", show_hospitality, true},
     {"GET", "/v1/node", show_node},
     {"GET", "/v1/pstate", list_pstates},
     {"GET", "/v1/pstate/{id}", show_pstate},
@@ -159,6 +163,11 @@ void answer(const House& house, const Service& service, WorkloadList& list, cons
 }
 
 }  // namespace
+
+bool only_reads(std::string_view method, std::string_view path) {
+  const Route* route = find(method, path).route;
+  return auth::is_reading(method) || (route && route->only_reads);
+}
 
 http::Handler routes(House house, Service service) {
   const auto list = std::make_shared<WorkloadList>();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "api/http/message.h"
 #include "engine/engine.h"
@@ -23,6 +24,10 @@ struct House {
   onload::Keeper& onload;
   onload::Desk& desk;
 };
+
+// Whether a request changes nothing, so that users may make it and the audit passes over it. Not always what the method
+// says.
+bool only_reads(std::string_view method, std::string_view path);
 
 // The handler of the whole service. All in `house` must outlive it.
 http::Handler routes(House house, Service service);

@@ -38,6 +38,8 @@ CALLS = [
     ("get", "/v1/cache/{level}/{id}", "0x", None, 400),
     ("get", "/v1/cache/{level}/{id}", "77", None, 404),
     ("get", "/v1/mba", None, None, 200),
+    ("post", "/v1/hospitality", None, {"max_cache": 2, "min_cache": 1, "cache_id": 0}, 200),
+    ("post", "/v1/hospitality", None, {"max_cache": 1, "min_cache": 2}, 400),
     ("get", "/v1/health", None, None, 200),
     ("post", "/v1/workloads", None, {"core_ids": ["2-3"], "pstate": {"min_ratio": 12, "max_mhz": 3000}}, 400),
     ("post", "/v1/workloads", None, {"core_ids": ["2-3"], "pstate": {"min_ratio": 12, "governor": "performance"}}, 201),

@@ -1,0 +1,83 @@
+#include "api/v1/hospitality.h"
+
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "api/json/reader.h"
+#include "api/json/writer.h"
+#include "api/v1/answer.h"
+#include "api/v1/expect.h"
+#include "api/v1/problem.h"
+#include "api/v1/rmd.h"
+#include "engine/plan/hospitality.h"
+
+namespace nrd::v1 {
+namespace {
+
+using json::Value;
+
+struct Question {
+  CacheRequest cache;
+  std::optional<CacheId> only;  // the answer is about this one
+};
+
+// Null is what some encoders write for a field that nobody set.
+Result<std::optional<uint32_t>> parse_number(const Value& body, std::string_view key) {
+  const Value* value = body.find(key);
+  if (!value || value->is_null()) return std::optional<uint32_t>();
+  const std::optional<uint64_t> number = value->as_unsigned();
+  if (number && *number <= std::numeric_limits<uint32_t>::max()) return std::optional(static_cast<uint32_t>(*number));
+  return fail_at(ErrorCode::BadRequest, json::pointer("", key), "expected a whole number, found " + shown(*value),
+                 "0 to 4294967295");
+}
+
+Result<Question> parse_question(const Value& body) {
+  if (const auto object = require_object("", body, "an object such as {\"max_cache\": 2, \"min_cache\": 2}"); !object) {
+    return Failure(object.error());
+  }
+  const auto known = check_keys(body, "", {"max_cache", "min_cache", "policy", "cache_id"});
+  if (!known) return Failure(known.error());
+  if (const Value* policy = body.find("policy"); policy && !says_nothing(*policy)) {
+    return fail_at(ErrorCode::Unsupported, "/policy", "policies are not supported; give max_cache and min_cache");
+  }
+  const auto max = parse_number(body, "max_cache");
+  if (!max) return Failure(max.error());
+  const auto min = parse_number(body, "min_cache");
+  if (!min) return Failure(min.error());
+  const auto id = parse_number(body, "cache_id");
+  if (!id) return Failure(id.error());
+  return Question{.cache = {.max = max->value_or(0), .min = min->value_or(0)},
+                  .only = *id ? std::optional(CacheId{**id}) : std::nullopt};
+}
+
+std::string render_scores(const std::map<CacheId, unsigned>& scores, std::optional<CacheId> only) {
+  json::Writer w;
+  w.begin_object();
+  w.key("score").begin_object();
+  w.key("l3").begin_object();
+  for (const auto& [id, score] : scores) {
+    if (!only || *only == id) w.key(std::to_string(id.value)).number(score);
+  }
+  w.end_object().end_object().end_object();
+  return w.take();
+}
+
+}  // namespace
+
+void show_hospitality(const Call& call, http::Reply reply) {
+  const Result<Value> body = json::parse(call.request.body);
+  if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
+  const Result<Question> question = parse_question(*body);
+  if (!question) {
+    return reply.send(render(problem_of(question.error(), rmd::reason(question.error())), call.error_style));
+  }
+  const auto scores = plan::hospitality(*call.engine.state(), question->cache);
+  if (!scores) {
+    const std::string line = rmd::no_pool(question->cache.max, question->cache.min);
+    return reply.send(render(problem_of(scores.error(), line), call.error_style));
+  }
+  reply.send(json_answer(200, render_scores(*scores, question->only)));
+}
+
+}  // namespace nrd::v1
