@@ -12,20 +12,21 @@ namespace nrd {
 
 // A closed list: api/ maps each of them to one HTTP status.
 enum class ErrorCode {
-  BadRequest,   // the client's input is wrong
-  NotFound,     // no such workload
-  CpuTaken,     // `subject`: the CPUs, "1 2 5"
-  UuidTaken,    // `subject`: the id of the workload that has it
-  NotEnough,    // valid, but too few free ways now; `subject`: the cache id
-  NoClass,      // valid, but every class of service is in use
-  Unsupported,  // this node lacks the capability
-  Busy,         // withdrawn before it began; try again
-  Conflict,     // something else is going on, or in the way; `subject`: the id of the operation, if it is one
-  Stale,        // the client knows an older state (If-Match)
-  Locked,       // somebody froze it
-  Frozen,       // the store's state is unknown; no writes until it is clear
-  Hardware,     // the hardware did not take what was written
-  Store,        // nothing was stored, nothing was changed
+  BadRequest,    // the client's input is wrong
+  NotFound,      // no such workload
+  CpuTaken,      // `subject`: the CPUs, "1 2 5"
+  NoSuchPolicy,  // `subject`: its name
+  UuidTaken,     // `subject`: the id of the workload that has it
+  NotEnough,     // valid, but too few free ways now; `subject`: the cache id
+  NoClass,       // valid, but every class of service is in use
+  Unsupported,   // this node lacks the capability
+  Busy,          // withdrawn before it began; try again
+  Conflict,      // something else is going on, or in the way; `subject`: the id of the operation, if it is one
+  Stale,         // the client knows an older state (If-Match)
+  Locked,        // somebody froze it
+  Frozen,        // the store's state is unknown; no writes until it is clear
+  Hardware,      // the hardware did not take what was written
+  Store,         // nothing was stored, nothing was changed
   Internal,
 };
 

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "engine/hardware.h"
 #include "engine/plan/branch_control.h"
 #include "engine/plan/ways.h"
+#include "engine/policy.h"
 #include "engine/pools.h"
 #include "engine/workload.h"
 #include "store/records.h"
@@ -34,6 +36,7 @@ struct NodeState {
   NodeFacts facts;
   std::optional<Layout> layout;  // absent on a node without L3 CAT
   plan::Shrink shrink = plan::Shrink::No;
+  std::shared_ptr<const Policies> policies;  // of this microarchitecture; null: there are none
   std::map<WorkloadId, Workload> workloads;
   Baselines baselines;
   Observed observed;  // as last read: shows what others hold

@@ -56,6 +56,7 @@ struct Spec {
   std::string uuid;                   // client's own name for it, unique; empty: none
   std::vector<std::string> core_ids;  // as the client wrote them
   CpuSet cpus;                        // the same, parsed
+  std::string policy;                 // by whose name the rest was asked for; empty: none
   std::optional<CacheRequest> cache;
   std::optional<FrequencyRequest> frequency;
   std::optional<store::Owner> owner{};  // the process with which it ends; nullopt: it stays until it is deleted
@@ -64,6 +65,7 @@ struct Spec {
 
 // What a PATCH names; the rest stays.
 struct SpecPatch {
+  std::string policy;  // empty: none is named. Another than before fills cache and frequency anew
   std::optional<std::vector<std::string>> core_ids;  // set together with `cpus`
   std::optional<CpuSet> cpus;
   std::optional<uint32_t> max;

@@ -50,6 +50,7 @@ CpuSet cpus_of(const std::map<CpuId, What>& by_cpu) {
 Writer::Writer(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options)
     : hardware_(hardware), store_(store), clock_(clock), options_(options) {
   state_.shrink = options.shrink ? plan::Shrink::Yes : plan::Shrink::No;
+  state_.policies = options.policies;
 }
 
 Result<void> Writer::discover() {

@@ -84,6 +84,7 @@ class Reader {
                                         .uuid = row.text(1),
                                         .origin = row.text(2),
                                         .core_ids = {},
+                                        .policy = {},
                                         .max_ways = u32(row, 3),
                                         .min_ways = u32(row, 4),
                                         .pool = row.text(5),
@@ -105,6 +106,9 @@ class Reader {
     };
     each_row("SELECT workload, item FROM workload_core_ids ORDER BY workload, position", [&](const Statement& row) {
       if (WorkloadRecord* workload = owner(row)) workload->core_ids.push_back(row.text(1));
+    });
+    each_row("SELECT workload, name FROM workload_policy", [&](const Statement& row) {
+      if (WorkloadRecord* workload = owner(row)) workload->policy = row.text(1);
     });
     each_row("SELECT workload, cache, ways FROM workload_ways", [&](const Statement& row) {
       if (WorkloadRecord* workload = owner(row)) workload->ways[CacheId{u32(row, 1)}] = WayMask(u32(row, 2));

@@ -47,6 +47,7 @@ struct WorkloadRecord {
   std::string uuid;                   // empty: none was given
   std::string origin;                 // "REST"
   std::vector<std::string> core_ids;  // as the client wrote them, in order
+  std::string policy;                 // by whose name the rest was asked for; empty: none
   uint32_t max_ways = 0;              // asked for; without a pool both are 0
   uint32_t min_ways = 0;
   std::string pool;  // granted: "none", "guarantee", "besteffort", "shared"

@@ -63,6 +63,11 @@ CREATE TABLE workload_owner (                         -- no row: it stays until 
   boot_id    TEXT NOT NULL
 ) STRICT;
 
+CREATE TABLE workload_policy (                        -- no row: none was given
+  workload   INTEGER PRIMARY KEY REFERENCES workload (id) ON DELETE CASCADE,
+  name       TEXT NOT NULL CHECK (name <> '')
+) STRICT;
+
 CREATE TABLE ways_baseline (                          -- before nrd's first touch in this boot
   clos       INTEGER NOT NULL CHECK (clos >= 0),
   cache      INTEGER NOT NULL CHECK (cache >= 0),

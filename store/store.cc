@@ -36,7 +36,7 @@ Result<void> sync_directory(const std::string& path) {
 // The statements of commit(), kept prepared.
 struct Statements {
   Statement begin, commit, rollback, node, drop_ways, drop_cpus, ways_baseline, cpu_baseline, remove, put, core_id,
-      ways, drop_frequencies, drop_frequency, frequency_baseline, frequency_request, frequency, owner;
+      ways, drop_frequencies, drop_frequency, frequency_baseline, frequency_request, frequency, owner, policy;
 
   SqlError prepare(Connection& connection) {
     const std::pair<Statement*, const char*> all[] = {
@@ -62,6 +62,7 @@ struct Statements {
         {&frequency_request,
          "INSERT INTO workload_frequency_request (workload, unit, min, max, governor, epp, turbo, allows_shared_domain,"
          " threshold, is_monitored) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+        {&policy, "INSERT INTO workload_policy (workload, name) VALUES (?, ?)"},
         {&frequency,
          "INSERT INTO workload_frequency (cpu, min_khz, max_khz, governor, epp, workload) VALUES (?, ?, ?, ?, ?, ?)"},
         {&owner, "INSERT INTO workload_owner (workload, pid, start, boot_id) VALUES (?, ?, ?, ?)"}};
@@ -196,6 +197,10 @@ SqlError SqliteStore::write_workload(const WorkloadRecord& workload) {
   }
   for (const auto& [cache, ways] : workload.ways) {
     SqlError error = statements_.ways.bind(1, id).bind(2, cache.value).bind(3, ways.bits()).run();
+    if (!error.ok()) return error;
+  }
+  if (!workload.policy.empty()) {
+    SqlError error = statements_.policy.bind(1, id).bind(2, workload.policy).run();
     if (!error.ok()) return error;
   }
   if (workload.frequency) {

@@ -12,6 +12,7 @@ const char* name_of(ErrorCode code) {
     case ErrorCode::BadRequest: return "BadRequest";
     case ErrorCode::NotFound: return "NotFound";
     case ErrorCode::CpuTaken: return "CpuTaken";
+    case ErrorCode::NoSuchPolicy: return "NoSuchPolicy";
     case ErrorCode::UuidTaken: return "UuidTaken";
     case ErrorCode::NotEnough: return "NotEnough";
     case ErrorCode::NoClass: return "NoClass";
@@ -66,7 +67,8 @@ void log_detail(const Error& error) {
 
 int status_of(ErrorCode code) {
   switch (code) {
-    case ErrorCode::BadRequest: return 400;
+    case ErrorCode::BadRequest:
+    case ErrorCode::NoSuchPolicy: return 400;
     case ErrorCode::NotFound: return 404;
     case ErrorCode::CpuTaken:
     case ErrorCode::UuidTaken: return 400;  // and not 409: RMD's status, which its clients know

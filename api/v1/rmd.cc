@@ -45,6 +45,8 @@ std::string workload_refused(const Error& error, std::string_view uuid) {
     case ErrorCode::Unsupported: return invalid(reason(error));
     case ErrorCode::NotFound: return std::string(kNoSuchWorkload);
     case ErrorCode::CpuTaken: return in_database("CPU list [" + error.subject + "] has been assigned");
+    case ErrorCode::NoSuchPolicy:
+      return invalid("Could not find the Policy. Can not find specified policy " + error.subject);
     case ErrorCode::UuidTaken:
       return in_database("UUID " + std::string(uuid) + " already exists in workload " + error.subject);
     case ErrorCode::NotEnough:

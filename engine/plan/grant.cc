@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/plan/frequencies.h"
+#include "engine/plan/policy.h"
 #include "engine/plan/spec.h"
 
 namespace nrd::plan {
@@ -209,14 +210,30 @@ Result<Workloads> grant(const NodeState& state, Workload workload, const Grant& 
   return workloads;
 }
 
-Spec patched(Spec spec, const SpecPatch& patch) {
+// Another policy than before replaces all that was asked for. The same one is no change, whatever stands beside it:
+// clients send what they sent first, 0/0 for example, beside it again.
+Result<Spec> with_policy(const NodeState& state, Spec spec, const std::string& policy) {
+  if (policy == spec.policy) return spec;
+  if (!spec.policy.empty()) {
+    spec.cache.reset();
+    spec.frequency.reset();
+  }
+  spec.policy = policy;
+  return filled(state, std::move(spec));
+}
+
+Result<Spec> patched(const NodeState& state, Spec spec, const SpecPatch& patch) {
   if (patch.core_ids) spec.core_ids = *patch.core_ids;
   if (patch.cpus) spec.cpus = *patch.cpus;
+  if (!patch.policy.empty()) return with_policy(state, std::move(spec), patch.policy);
+  const Spec unpatched = spec;
   if (patch.max || patch.min) {
     const CacheRequest before = spec.cache.value_or(CacheRequest{});
     spec.cache = CacheRequest{.max = patch.max.value_or(before.max), .min = patch.min.value_or(before.min)};
   }
   if (patch.frequency) spec.frequency = *patch.frequency;
+  // Who changes what a policy gave asks for something of his own.
+  if (spec.cache != unpatched.cache || spec.frequency != unpatched.frequency) spec.policy.clear();
   return spec;
 }
 
@@ -224,9 +241,14 @@ Failure not_found() { return fail(ErrorCode::NotFound, "there is no such workloa
 
 }  // namespace
 
-Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& spec, Time now, Shrink shrink) {
-  if (const Result<void> checked = check(state, spec, std::nullopt); !checked) return Failure(checked.error());
-  return grant(state, {.id = id, .spec = spec, .grant = {}, .created = now, .updated = now}, {}, shrink);
+Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& asked, Time now, Shrink shrink) {
+  const Result<Spec> spec = filled(state, asked);
+  if (!spec) return Failure(spec.error());
+  return check(state, *spec, std::nullopt)
+      .and_then([&] {
+        return grant(state, {.id = id, .spec = *spec, .grant = {}, .created = now, .updated = now}, {}, shrink);
+      })
+      .map_error([&](Error error) { return blaming_policy(spec->policy, std::move(error)); });
 }
 
 Result<Workloads> create_on(const NodeState& state, const Workloads& workloads, WorkloadId id,
@@ -242,15 +264,18 @@ Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& 
   const auto found = state.workloads.find(id);
   if (found == state.workloads.end()) return not_found();
   Workload workload = found->second;
-  workload.spec = patched(workload.spec, patch);
+  Result<Spec> spec = patched(state, workload.spec, patch);
+  if (!spec) return Failure(spec.error());
+  workload.spec = *std::move(spec);
   if (workload.spec == found->second.spec) return state.workloads;
   if (!workload.spec.cache && !workload.spec.frequency) {
     return fail_at(ErrorCode::BadRequest, "/pstate", "nothing would be left that the workload asks for",
                    "delete the workload instead");
   }
-  if (const Result<void> checked = check(state, workload.spec, id); !checked) return Failure(checked.error());
   workload.updated = now;
-  return grant(state, std::move(workload), found->second.grant, shrink);
+  return check(state, workload.spec, id)
+      .and_then([&] { return grant(state, workload, found->second.grant, shrink); })
+      .map_error([&](Error error) { return blaming_policy(workload.spec.policy, std::move(error)); });
 }
 
 Result<Workloads> remove(const NodeState& state, WorkloadId id, Shrink shrink) {

@@ -16,7 +16,7 @@ namespace nrd::plan {
 
 using Workloads = std::map<WorkloadId, Workload>;
 
-Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& spec, Time now, Shrink shrink);
+Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& asked, Time now, Shrink shrink);
 // A patch that changes nothing gives back the workloads as they are.
 Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& patch, Time now, Shrink shrink);
 // `workloads` with one more that asks for `request` on `cache` alone, and gets there what create() would grant it.

@@ -27,6 +27,7 @@ WorkloadRecord a_workload(uint64_t id, const std::string& uuid = "") {
           .uuid = uuid,
           .origin = "REST",
           .core_ids = {"4-7", "9", "4"},
+          .policy = uuid.empty() ? "" : "gold",
           .max_ways = 3,
           .min_ways = 1,
           .pool = "besteffort",

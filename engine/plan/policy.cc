@@ -1,0 +1,52 @@
+#include "engine/plan/policy.h"
+
+#include <utility>
+
+namespace nrd::plan {
+namespace {
+
+constexpr const char* kField = "/policy";
+
+std::string names_of(const NodeState& state) {
+  if (!state.policies) return "none: no policies are configured here";
+  std::string names;
+  for (const auto& [name, policy] : *state.policies) names += (names.empty() ? "" : ", ") + name;
+  return names;
+}
+
+}  // namespace
+
+Result<Policy> policy_named(const NodeState& state, const std::string& name) {
+  if (state.policies) {
+    if (const auto found = state.policies->find(name); found != state.policies->end()) return found->second;
+  }
+  return Failure(Error{.code = ErrorCode::NoSuchPolicy,
+                       .field = kField,
+                       .message = "there is no such policy",
+                       .detail = {},
+                       .allowed = names_of(state),
+                       .subject = name});
+}
+
+Result<Spec> filled(const NodeState& state, Spec spec) {
+  if (spec.policy.empty()) return spec;
+  const Result<Policy> policy = policy_named(state, spec.policy);
+  if (!policy) return Failure(policy.error());
+  if (policy->mba) {
+    return fail_at(ErrorCode::Unsupported, kField,
+                   "policy " + spec.policy + " asks for memory bandwidth, which is not supported");
+  }
+  if (policy->cache) spec.cache = policy->cache;
+  if (policy->frequency) spec.frequency = policy->frequency;
+  return spec;
+}
+
+Error blaming_policy(const std::string& name, Error error) {
+  const bool is_of_policy = error.field.starts_with("/cache") || error.field.starts_with("/pstate");
+  if (name.empty() || !is_of_policy) return error;
+  error.message = "policy " + name + ", " + error.field.substr(1) + ": " + error.message;
+  error.field = kField;
+  return error;
+}
+
+}  // namespace nrd::plan

@@ -1,0 +1,36 @@
+// A policy: what a name stands for, so that clients need not know ways and frequencies of each kind of node.
+//
+//   gold = {cache: {max: 4, min: 4}}     a workload with "policy": "gold" gets four ways of its own
+//
+// Policies come from a file (daemon/policy_file.h), and those of this node's microarchitecture are published with the
+// state. What a workload was granted does not change with the file.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "engine/workload.h"
+
+namespace nrd {
+
+// Memory bandwidth, in one of two units.
+struct MbaRequest {
+  enum class Unit { Percentage, Mbps };
+  Unit unit = Unit::Percentage;
+  uint32_t value = 0;
+  friend bool operator==(const MbaRequest&, const MbaRequest&) = default;
+};
+
+// At least one of them.
+struct Policy {
+  std::optional<CacheRequest> cache;
+  std::optional<MbaRequest> mba;
+  std::optional<FrequencyRequest> frequency;
+  friend bool operator==(const Policy&, const Policy&) = default;
+};
+
+using Policies = std::map<std::string, Policy>;
+
+}  // namespace nrd
