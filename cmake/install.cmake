@@ -2,7 +2,7 @@
 include(GNUInstallDirs)
 install(TARGETS nrd DESTINATION ${CMAKE_INSTALL_SBINDIR})
 install(TARGETS nrdctl DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(FILES etc/nrd.toml DESTINATION /etc/nrd)
+install(FILES etc/nrd.toml etc/policy.toml DESTINATION /etc/nrd)
 install(FILES systemd/nrd.service systemd/nrd.socket DESTINATION /usr/lib/systemd/system)
 install(FILES systemd/msr.conf systemd/onload.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/nrd)
 install(FILES systemd/nrd.sysusers DESTINATION /usr/lib/sysusers.d RENAME nrd.conf)

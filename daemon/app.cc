@@ -12,6 +12,7 @@
 #include "daemon/hardware.h"
 #include "daemon/notify.h"
 #include "daemon/onload.h"
+#include "daemon/policy_file.h"
 #include "daemon/signals.h"
 #include "daemon/version.h"
 #include "engine/engine.h"
@@ -62,6 +63,11 @@ struct StopBefore {
   ~StopBefore() { owners.stop(); }
 };
 
+void log_policies(const FoundPolicies& found) {
+  if (!found.policies) return log::notice("NO_POLICIES", "there are no policies for this kind of CPU");
+  log::notice("POLICIES", std::to_string(found.policies->size()) + " policies", {{"SECTION", found.section}});
+}
+
 }  // namespace
 
 Result<void> run(const Config& config) {
@@ -73,6 +79,10 @@ Result<void> run(const Config& config) {
   block_signals();
   allow_many_files();
 
+  const Result<FoundPolicies> policies =
+      read_part().and_then([&config](const Part& part) { return load_policies(config.policy, part); });
+  if (!policies) return Failure(policies.error());
+
   // The store's lock comes before the first touch of the hardware: a second daemon must not get that far.
   const Result<std::unique_ptr<store::Store>> store = store::Store::open(config.state_directory);
   if (!store) return Failure(store.error());
@@ -83,9 +93,11 @@ Result<void> run(const Config& config) {
   const SystemClock clock;
   const Result<std::unique_ptr<Owners>> owners = Owners::start();
   if (!owners) return Failure(owners.error());
-  Result<std::unique_ptr<Engine>> engine =
-      Engine::start(**hardware, **store, clock,
-                    {.pools = config.pools, .shrink = config.shrink, .drift_interval = config.drift_interval});
+  Result<std::unique_ptr<Engine>> engine = Engine::start(**hardware, **store, clock,
+                                                         {.pools = config.pools,
+                                                          .shrink = config.shrink,
+                                                          .policies = policies->policies,
+                                                          .drift_interval = config.drift_interval});
   if (!engine) return Failure(engine.error());
   Result<std::unique_ptr<Onload>> onload = Onload::start(config, **engine, **owners, records->onload, clock);
   if (!onload) return Failure(onload.error());
@@ -97,6 +109,7 @@ Result<void> run(const Config& config) {
 
   const auto state = (*engine)->state();
   for (const std::string& missing : state->facts.rdt.missing) log::warning("CAPABILITY_MISSING", missing);
+  log_policies(*policies);
   const std::string status = std::to_string(state->workloads.size()) + " workloads";
   log::notice("READY", "ready, " + status, {{"VERSION", kVersion}});
   notify_ready(status);

@@ -13,6 +13,7 @@
 #include "api/http/tls.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "daemon/policy_file.h"
 #include "engine/onload/keeper.h"
 #include "engine/pools.h"
 
@@ -34,6 +35,7 @@ struct Config {
   std::string state_directory = "/var/lib/nrd";
   PoolSizes pools;
   bool shrink = false;
+  PolicyFiles policy;
   std::chrono::seconds drift_interval{30};  // 0: never look
   struct Onload {
     std::string versions = "/opt/nrd/onload";

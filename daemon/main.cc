@@ -3,6 +3,7 @@
 
 #include "daemon/app.h"
 #include "daemon/options.h"
+#include "daemon/policy_file.h"
 
 namespace {
 
@@ -20,6 +21,9 @@ int main(int argc, char** argv) {
   if (exit) return exit->code;
   if (!options) return fail_with(options.error());
   if (options->check_only) {
+    const auto policies = nrd::daemon::read_part().and_then(
+        [&options](const nrd::Part& part) { return nrd::daemon::load_policies(options->config.policy, part); });
+    if (!policies) return fail_with(policies.error());
     std::printf("%s: ok\n", options->config_file.empty() ? "defaults" : options->config_file.c_str());
     return 0;
   }

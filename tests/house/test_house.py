@@ -12,7 +12,8 @@ ALLOWED_BESIDE = {("api/v1", "api/http/message.h"), ("api/v1", "api/json/"), ("a
                   ("api/auth", "api/http/message.h")}
 HOMES = {
     "pqos.h": "hw/rdt/pqos.cc", "sqlite3.h": "store/sqlite.cc", "pistache/": "api/http/", "rapidjson/": "api/json/",
-    "toml++/": "daemon/config.cc", "curl/": "cli/", "CLI/": ("daemon/options.cc", "cli/main.cc"),
+    "toml++/": ("daemon/config.cc", "daemon/policy_toml.cc"), "yaml-cpp/": "daemon/policy_yaml.cc",
+    "curl/": "cli/", "CLI/": ("daemon/options.cc", "cli/main.cc"),
     "openssl/": ("api/http/", "cli/certificates.cc", "hw/onload/sha256.cc"),
     "libkmod.h": "hw/onload/modules.cc", "archive": "hw/onload/tar.cc",
     "systemd/": ("base/log.cc", "daemon/notify.cc"),

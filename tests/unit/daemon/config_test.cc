@@ -35,6 +35,7 @@ TEST_CASE("the shipped file names every key with its default") {
   expected.tls = http::TlsFiles{.certificate = "/etc/nrd/tls/server.crt",
                                 .key = "/etc/nrd/tls/server.key",
                                 .client_ca = "/etc/nrd/tls/ca.crt"};  // as "nrdctl tls init" makes them
+  expected.policy = {.policies = "/etc/nrd/policy.toml", .cpu_map = "/etc/nrd/cpu_map.toml"};
   CHECK(*parse_config(uncommented, "x") == expected);
 }
 

@@ -1,0 +1,217 @@
+#include "daemon/policy_file.h"
+
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "api/v1/expect.h"
+#include "api/v1/frequency_json.h"
+#include "base/control.h"
+#include "base/file.h"
+#include "daemon/policy_tree.h"
+#include "engine/plan/spec.h"
+
+namespace nrd::daemon {
+namespace {
+
+using json::Value;
+
+constexpr const char* kPolicies = "/etc/nrd/policy.toml";
+constexpr const char* kCpuMap = "/etc/nrd/cpu_map.toml";
+constexpr const char* kDefault = "default";
+constexpr size_t kFileBytes = size_t{256} << 10;
+constexpr size_t kMostPolicies = 64;  // of one section
+constexpr size_t kMaxName = 64;
+constexpr uint32_t kMost = std::numeric_limits<uint32_t>::max();
+
+Result<uint32_t> parse_number(const Value& object, const std::string& parent, std::string_view key, uint32_t least,
+                              uint32_t most) {
+  const std::string field = json::pointer(parent, key);
+  const Value* value = object.find(key);
+  if (!value) return fail_at(ErrorCode::BadRequest, field, "is missing");
+  const std::optional<uint64_t> number = value->as_unsigned();
+  if (number && least <= *number && *number <= most) return static_cast<uint32_t>(*number);
+  return fail_at(ErrorCode::BadRequest, field,
+                 "expected a whole number from " + std::to_string(least) + " to " + std::to_string(most) + ", found " +
+                     v1::shown(*value));
+}
+
+Result<void> check_object(const Value& value, const std::string& field, const std::vector<std::string_view>& keys) {
+  return v1::require_object(field, value, "a section").and_then([&] { return v1::check_keys(value, field, keys); });
+}
+
+Result<CacheRequest> parse_cache(const Value& value, const std::string& field) {
+  if (const auto checked = check_object(value, field, {"max", "min"}); !checked) return Failure(checked.error());
+  const auto max = parse_number(value, field, "max", 0, kMost);
+  if (!max) return Failure(max.error());
+  const auto min = parse_number(value, field, "min", 0, kMost);
+  if (!min) return Failure(min.error());
+  const CacheRequest cache{.max = *max, .min = *min};
+  if (const Result<Pool> pool = plan::pool_of(cache); !pool) {
+    return fail_at(ErrorCode::BadRequest, field, pool.error().message);
+  }
+  return cache;
+}
+
+Result<MbaRequest> parse_mba(const Value& value, const std::string& field) {
+  if (const auto checked = check_object(value, field, {"percentage", "mbps"}); !checked) {
+    return Failure(checked.error());
+  }
+  const bool in_mbps = value.find("mbps") != nullptr;
+  if (in_mbps == (value.find("percentage") != nullptr)) {
+    return fail_at(ErrorCode::BadRequest, field, "expected one of percentage and mbps");
+  }
+  constexpr uint32_t kWhole = 100;
+  const auto amount =
+      in_mbps ? parse_number(value, field, "mbps", 1, kMost) : parse_number(value, field, "percentage", 1, kWhole);
+  if (!amount) return Failure(amount.error());
+  return MbaRequest{.unit = in_mbps ? MbaRequest::Unit::Mbps : MbaRequest::Unit::Percentage, .value = *amount};
+}
+
+// As a workload's, so that there is one opinion on what it may say.
+Result<std::optional<FrequencyRequest>> parse_pstate(const Value& value, const std::string& parent) {
+  Result<v1::FrequencyWish> wish = v1::parse_frequency(Value::object({{"pstate", value}}));
+  if (wish) return std::move(wish->request);
+  Error error = wish.error();
+  error.field.insert(0, parent);
+  return Failure(std::move(error));
+}
+
+Result<Policy> parse_policy(const Value& value, const std::string& field) {
+  if (const auto checked = check_object(value, field, {"cache", "mba", "pstate"}); !checked) {
+    return Failure(checked.error());
+  }
+  Policy policy;
+  if (const Value* cache = value.find("cache")) {
+    const Result<CacheRequest> parsed = parse_cache(*cache, json::pointer(field, "cache"));
+    if (!parsed) return Failure(parsed.error());
+    policy.cache = *parsed;
+  }
+  if (const Value* mba = value.find("mba")) {
+    const Result<MbaRequest> parsed = parse_mba(*mba, json::pointer(field, "mba"));
+    if (!parsed) return Failure(parsed.error());
+    policy.mba = *parsed;
+  }
+  if (const Value* pstate = value.find("pstate")) {
+    Result<std::optional<FrequencyRequest>> parsed = parse_pstate(*pstate, field);
+    if (!parsed) return Failure(parsed.error());
+    policy.frequency = *std::move(parsed);
+  }
+  if (policy == Policy{}) return fail_at(ErrorCode::BadRequest, field, "asks for nothing");
+  return policy;
+}
+
+bool is_name(const std::string& name) {
+  bool has_control = false;
+  for (size_t i = 0; i < name.size(); ++i) has_control |= control_length(std::string_view(name).substr(i)) > 0;
+  return !name.empty() && name.size() <= kMaxName && !has_control;
+}
+
+Result<Policies> parse_section(const Value& section, const std::string& field) {
+  if (const auto object = v1::require_object(field, section, "a section"); !object) return Failure(object.error());
+  if (section.members().size() > kMostPolicies) {
+    return fail_at(ErrorCode::BadRequest, field, "has more than " + std::to_string(kMostPolicies) + " policies");
+  }
+  Policies policies;
+  for (const json::Member& member : section.members()) {
+    const std::string place = json::pointer(field, member.key.substr(0, kMaxName));
+    if (!is_name(member.key)) return fail_at(ErrorCode::BadRequest, place, "is no name for a policy");
+    Result<Policy> policy = parse_policy(member.value, place);
+    if (!policy) return Failure(policy.error());
+    policies.emplace(member.key, *std::move(policy));
+  }
+  return policies;
+}
+
+// "/etc/nrd/policy.toml: /skylake/gold/cache/max: ..."
+Error in_file(const std::string& name, const Error& error) {
+  return {.code = ErrorCode::BadRequest,
+          .field = {},
+          .message = name + ": " + error.field + ": " + error.message,
+          .detail = {},
+          .allowed = {},
+          .subject = {}};
+}
+
+// Nullopt: it is not named, and there is none at the default place.
+Result<std::optional<Value>> read_tree(const std::string& named, const char* otherwise) {
+  const std::string path = named.empty() ? otherwise : named;
+  const Result<std::optional<std::string>> text = read_file(path, kFileBytes);
+  if (!text) return fail(ErrorCode::BadRequest, path + " cannot be read: " + text.error().detail);
+  if (!*text && named.empty()) return std::nullopt;
+  if (!*text) return fail(ErrorCode::BadRequest, path + ": there is no such file");
+  const bool is_yaml = path.ends_with(".yaml") || path.ends_with(".yml");
+  if (!is_yaml && !path.ends_with(".toml")) {
+    return fail(ErrorCode::BadRequest, path + ": expected a name that ends in .toml, .yaml or .yml");
+  }
+  Result<Value> tree = is_yaml ? tree_of_yaml(**text, path) : tree_of_toml(**text, path);
+  if (!tree) return Failure(tree.error());
+  return *std::move(tree);
+}
+
+}  // namespace
+
+Result<std::map<std::string, Policies>> parse_policies(const Value& tree, const std::string& name) {
+  std::map<std::string, Policies> sections;
+  if (!tree.is_object()) return fail(ErrorCode::BadRequest, name + ": expected sections, one for each kind of CPU");
+  for (const json::Member& member : tree.members()) {
+    Result<Policies> policies = parse_section(member.value, json::pointer("", member.key.substr(0, kMaxName)));
+    if (!policies) return Failure(in_file(name, policies.error()));
+    sections.emplace(member.key, *std::move(policies));
+  }
+  return sections;
+}
+
+// `title = "…"` stands in RMD's own file and says nothing.
+Result<CpuMap> parse_cpu_map(const Value& tree, const std::string& name) {
+  CpuMap map;
+  for (const json::Member& member : tree.members()) {
+    if (member.value.as_string()) continue;
+    const std::string field = json::pointer("", member.key.substr(0, kMaxName));
+    if (member.value.kind() != Value::Kind::Array) {
+      return fail(ErrorCode::BadRequest, name + ": " + field + ": expected [[" + member.key + "]]");
+    }
+    for (size_t i = 0; i < member.value.items().size(); ++i) {
+      const Value& item = member.value.items()[i];
+      const std::string place = json::pointer(field, i);
+      if (const auto checked = check_object(item, place, {"family", "model"}); !checked) {
+        return Failure(in_file(name, checked.error()));
+      }
+      const auto family = parse_number(item, place, "family", 0, kMost);
+      if (!family) return Failure(in_file(name, family.error()));
+      const auto model = parse_number(item, place, "model", 0, kMost);
+      if (!model) return Failure(in_file(name, model.error()));
+      const auto [entry, is_new] = map.try_emplace({*family, *model}, member.key);
+      if (is_new || entry->second == member.key) continue;
+      return fail(ErrorCode::BadRequest, name + ": " + place + ": is " + entry->second + " already");
+    }
+  }
+  return map;
+}
+
+Result<FoundPolicies> load_policies(const PolicyFiles& files, const Part& part) {
+  const auto cpu_map = read_tree(files.cpu_map, kCpuMap);
+  if (!cpu_map) return Failure(cpu_map.error());
+  const Result<CpuMap> map =
+      *cpu_map ? parse_cpu_map(**cpu_map, files.cpu_map.empty() ? kCpuMap : files.cpu_map) : CpuMap{};
+  if (!map) return Failure(map.error());
+  const auto tree = read_tree(files.policies, kPolicies);
+  if (!tree) return Failure(tree.error());
+  if (!*tree) return FoundPolicies{};
+  Result<std::map<std::string, Policies>> sections =
+      parse_policies(**tree, files.policies.empty() ? kPolicies : files.policies);
+  if (!sections) return Failure(sections.error());
+  for (const std::string& section : {microarchitecture_of(part, *map), std::string(kDefault)}) {
+    const auto found = sections->find(section);
+    if (found != sections->end()) return FoundPolicies{std::make_shared<const Policies>(found->second), section};
+  }
+  return FoundPolicies{};
+}
+
+Result<Part> read_part() {
+  const Result<std::optional<std::string>> cpuinfo = read_file("/proc/cpuinfo", kCpuinfoLimit);
+  if (!cpuinfo) return Failure(cpuinfo.error());
+  return part_of(cpuinfo->value_or(""));
+}
+
+}  // namespace nrd::daemon

@@ -1,0 +1,75 @@
+#include <toml++/toml.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "daemon/policy_tree.h"
+
+namespace nrd::daemon {
+namespace {
+
+using json::Value;
+
+class Converter {
+ public:
+  explicit Converter(const std::string& name) : name_(name) {}
+
+  Result<Value> convert(const toml::node& node, size_t depth) {
+    if (depth > kTreeDepth) return at(node, "nested too deep");
+    if (++values_ > kTreeValues) return at(node, "too many values");
+    if (const toml::table* table = node.as_table()) return object(*table, depth);
+    if (const toml::array* array = node.as_array()) return items(*array, depth);
+    if (const auto* text = node.as_string()) return Value::string(text->get());
+    if (const auto* whole = node.as_integer()) return Value::number(std::to_string(whole->get()));
+    if (const auto* flag = node.as_boolean()) return Value::boolean(flag->get());
+    if (const auto* number = node.as_floating_point(); number && std::isfinite(number->get())) {
+      std::array<char, 32> digits{};
+      const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number->get());
+      if (error == std::errc()) return Value::number(std::string(digits.data(), end));
+    }
+    return at(node, "expected text, a number, true or false");
+  }
+
+ private:
+  Failure at(const toml::node& node, const std::string& problem) const {
+    return at_line(name_, node.source().begin.line, problem);
+  }
+
+  Result<Value> object(const toml::table& table, size_t depth) {
+    std::vector<json::Member> members;
+    for (const auto& [key, node] : table) {
+      Result<Value> value = convert(node, depth + 1);
+      if (!value) return value;
+      if (!add_member(members, key.str(), *std::move(value))) {
+        return at(node, std::string(key.str()) + " is there twice, in another case");
+      }
+    }
+    return Value::object(std::move(members));
+  }
+
+  Result<Value> items(const toml::array& array, size_t depth) {
+    std::vector<Value> values;
+    for (const toml::node& node : array) {
+      Result<Value> value = convert(node, depth + 1);
+      if (!value) return value;
+      values.push_back(*std::move(value));
+    }
+    return Value::array(std::move(values));
+  }
+
+  const std::string& name_;
+  size_t values_ = 0;
+};
+
+}  // namespace
+
+Result<Value> tree_of_toml(const std::string& text, const std::string& name) {
+  try {
+    return Converter(name).convert(toml::parse(text, name), 0);
+  } catch (const toml::parse_error& error) {
+    return at_line(name, error.source().begin.line, std::string(error.description()));
+  }
+}
+
+}  // namespace nrd::daemon

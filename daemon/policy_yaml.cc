@@ -1,0 +1,88 @@
+#include <yaml-cpp/yaml.h>
+
+#include "api/json/reader.h"
+#include "daemon/policy_tree.h"
+
+namespace nrd::daemon {
+namespace {
+
+using json::Value;
+
+// Plain scalars have the tag "?", those in quotes "!".
+Value scalar(const YAML::Node& node) {
+  const std::string& text = node.Scalar();
+  if (node.Tag() == "?") {
+    if (text == "true" || text == "false") return Value::boolean(text == "true");
+    if (const Result<Value> number = json::parse(text); number && number->kind() == Value::Kind::Number) return *number;
+  }
+  return Value::string(text);
+}
+
+// yaml-cpp counts from 0; -1 is a place that it does not know.
+size_t line_of(const YAML::Mark& mark) { return static_cast<size_t>(mark.line) + 1; }
+
+class Converter {
+ public:
+  explicit Converter(const std::string& name) : name_(name) {}
+
+  Result<Value> convert(const YAML::Node& node, size_t depth) {
+    if (depth > kTreeDepth) return at(node, "nested too deep, or part of itself");
+    if (++values_ > kTreeValues) return at(node, "too many values");
+    switch (node.Type()) {
+      case YAML::NodeType::Undefined:
+      case YAML::NodeType::Null: return Value::null();
+      case YAML::NodeType::Scalar: return scalar(node);
+      case YAML::NodeType::Sequence: return items(node, depth);
+      case YAML::NodeType::Map: return object(node, depth);
+    }
+    return at(node, "is not understood");
+  }
+
+ private:
+  Failure at(const YAML::Node& node, const std::string& problem) const {
+    return at_line(name_, line_of(node.Mark()), problem);
+  }
+
+  Result<Value> object(const YAML::Node& map, size_t depth) {
+    std::vector<json::Member> members;
+    for (const auto& entry : map) {
+      if (!entry.first.IsScalar()) return at(entry.first, "expected a word before the colon");
+      Result<Value> value = convert(entry.second, depth + 1);
+      if (!value) return value;
+      if (!add_member(members, entry.first.Scalar(), *std::move(value))) {
+        return at(entry.first, entry.first.Scalar() + " is there twice");
+      }
+    }
+    return Value::object(std::move(members));
+  }
+
+  Result<Value> items(const YAML::Node& sequence, size_t depth) {
+    std::vector<Value> values;
+    for (const YAML::Node& node : sequence) {
+      Result<Value> value = convert(node, depth + 1);
+      if (!value) return value;
+      values.push_back(*std::move(value));
+    }
+    return Value::array(std::move(values));
+  }
+
+  const std::string& name_;
+  size_t values_ = 0;
+};
+
+}  // namespace
+
+Result<Value> tree_of_yaml(const std::string& text, const std::string& name) {
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.empty()) return Value::object({});
+    if (documents.size() > 1) return at_line(name, 1, "has more than one document");
+    Result<Value> tree = Converter(name).convert(documents.front(), 0);
+    // Nothing but comments is an empty file, in TOML as well.
+    return tree && tree->is_null() ? Value::object({}) : tree;
+  } catch (const YAML::Exception& error) {
+    return at_line(name, line_of(error.mark), error.msg);
+  }
+}
+
+}  // namespace nrd::daemon
