@@ -11,6 +11,7 @@
 #include "api/v1/answer.h"
 #include "api/v1/problem.h"
 #include "api/v1/rmd.h"
+#include "engine/plan/hospitality.h"
 
 namespace nrd::v1 {
 namespace {
@@ -108,12 +109,23 @@ void render_place(json::Writer& w, const NodeState& state, CacheId id, const Cpu
   w.key("available_isolated_cpus").string((free & node.isolated).to_string());
 }
 
+// How many more workloads of each policy the cache takes. Each needs a CPU there that nobody has.
+void render_policies(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
+  const auto most = static_cast<unsigned>((cpus & free_cpus(state)).size());
+  w.key("available_policy").begin_object();
+  for (const auto& [name, policy] : state.policies ? *state.policies : Policies{}) {
+    const bool can_be_had = policy.cache && !policy.mba;
+    w.key(name).number(can_be_had ? plan::how_many_fit(state, *policy.cache, id, most) : 0);
+  }
+  w.end_object();
+}
+
 void render_cache(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
   const std::vector<PoolView> pools = pools_of(state, id);
   w.begin_object();
   render_geometry(w, state.facts.rdt, id);
   render_place(w, state, id, cpus);
-  w.key("available_policy").begin_object().end_object();
+  render_policies(w, state, id, cpus);
   w.key("available_ways_pool").begin_object();
   for (const PoolView& pool : pools) w.key(pool.name).string(pool.free.list());
   w.end_object();

@@ -156,22 +156,6 @@ Result<FrequencyWish> parse_plugins(const Value& plugins) {
   return pstate ? parse_pstate(*pstate, "/plugins/pstate") : FrequencyWish{};
 }
 
-void render_request(json::Writer& w, const FrequencyRequest& request) {
-  const bool is_ratio = request.unit == Unit::Ratio;
-  w.key("pstate").begin_object();
-  if (request.min) w.key(is_ratio ? "min_ratio" : "min_mhz").number(*request.min);
-  if (request.max) w.key(is_ratio ? "max_ratio" : "max_mhz").number(*request.max);
-  if (!request.governor.empty()) w.key("governor").string(request.governor);
-  if (!request.epp.empty()) w.key("epp").string(request.epp);
-  if (request.threshold) {
-    w.key("ratio").raw(text_of(*request.threshold));
-    w.key("monitoring").string(request.is_monitored ? "on" : "off");
-  }
-  if (!request.turbo) w.key("turbo").boolean(false);
-  if (request.shared_domain == SharedDomain::Allow) w.key("shared_domain").string("allow");
-  w.end_object();
-}
-
 }  // namespace
 
 std::string text_of(BranchMissThreshold threshold) {
@@ -193,15 +177,31 @@ Result<FrequencyWish> parse_frequency(const Value& body) {
   return nested;
 }
 
+void render_pstate(json::Writer& w, const FrequencyRequest& request) {
+  const bool is_ratio = request.unit == Unit::Ratio;
+  w.key("pstate").begin_object();
+  if (request.min) w.key(is_ratio ? "min_ratio" : "min_mhz").number(*request.min);
+  if (request.max) w.key(is_ratio ? "max_ratio" : "max_mhz").number(*request.max);
+  if (!request.governor.empty()) w.key("governor").string(request.governor);
+  if (!request.epp.empty()) w.key("epp").string(request.epp);
+  if (request.threshold) {
+    w.key("ratio").raw(text_of(*request.threshold));
+    w.key("monitoring").string(request.is_monitored ? "on" : "off");
+  }
+  if (!request.turbo) w.key("turbo").boolean(false);
+  if (request.shared_domain == SharedDomain::Allow) w.key("shared_domain").string("allow");
+  w.end_object();
+}
+
 void render_plugins(json::Writer& w, const Workload& workload) {
   if (!workload.spec.frequency) return;
   w.key("plugins").begin_object();
-  render_request(w, *workload.spec.frequency);
+  render_pstate(w, *workload.spec.frequency);
   w.end_object();
 }
 
 void render_frequency(json::Writer& w, const Workload& workload) {
-  if (workload.spec.frequency) render_request(w, *workload.spec.frequency);
+  if (workload.spec.frequency) render_pstate(w, *workload.spec.frequency);
 }
 
 void render_window(json::Writer& w, KHz min, KHz max) {

@@ -23,6 +23,8 @@ struct FrequencyWish {
 // From either place, or from both if they say the same. An empty object says nothing.
 Result<FrequencyWish> parse_frequency(const json::Value& body);
 
+// "pstate" and what was asked for.
+void render_pstate(json::Writer& w, const FrequencyRequest& request);
 // Each writes its key, or nothing where there is nothing to say.
 void render_plugins(json::Writer& w, const Workload& workload);
 void render_frequency(json::Writer& w, const Workload& workload);

@@ -11,6 +11,7 @@
 #include "api/v1/problem.h"
 #include "api/v1/rmd.h"
 #include "engine/plan/hospitality.h"
+#include "engine/plan/policy.h"
 
 namespace nrd::v1 {
 namespace {
@@ -19,6 +20,7 @@ using json::Value;
 
 struct Question {
   CacheRequest cache;
+  std::string policy;           // wins over `cache`; empty: none
   std::optional<CacheId> only;  // the answer is about this one
 };
 
@@ -38,9 +40,8 @@ Result<Question> parse_question(const Value& body) {
   }
   const auto known = check_keys(body, "", {"max_cache", "min_cache", "policy", "cache_id"});
   if (!known) return Failure(known.error());
-  if (const Value* policy = body.find("policy"); policy && !says_nothing(*policy)) {
-    return fail_at(ErrorCode::Unsupported, "/policy", "policies are not supported; give max_cache and min_cache");
-  }
+  const Value* policy = body.find("policy");
+  if (policy && !policy->is_null() && !policy->as_string()) return wrong_type("/policy", *policy, "a string");
   const auto max = parse_number(body, "max_cache");
   if (!max) return Failure(max.error());
   const auto min = parse_number(body, "min_cache");
@@ -48,7 +49,22 @@ Result<Question> parse_question(const Value& body) {
   const auto id = parse_number(body, "cache_id");
   if (!id) return Failure(id.error());
   return Question{.cache = {.max = max->value_or(0), .min = min->value_or(0)},
+                  .policy = policy && policy->as_string() ? *policy->as_string() : "",
                   .only = *id ? std::optional(CacheId{**id}) : std::nullopt};
+}
+
+// What the question is about once its policy is looked up.
+Result<CacheRequest> request_of(const NodeState& state, const Question& question) {
+  if (question.policy.empty()) return question.cache;
+  return plan::policy_named(state, question.policy).and_then([&](const Policy& policy) -> Result<CacheRequest> {
+    if (policy.mba) return plan::no_bandwidth(question.policy);
+    if (policy.cache) return *policy.cache;
+    return fail_at(ErrorCode::BadRequest, "/policy", "policy " + question.policy + " asks for no cache");
+  });
+}
+
+std::string line_of(const Error& error, const Question& question) {
+  return error.code == ErrorCode::NoSuchPolicy ? rmd::no_such_policy(question.policy) : rmd::reason(error);
 }
 
 std::string render_scores(const std::map<CacheId, unsigned>& scores, std::optional<CacheId> only) {
@@ -72,9 +88,13 @@ void show_hospitality(const Call& call, http::Reply reply) {
   if (!question) {
     return reply.send(render(problem_of(question.error(), rmd::reason(question.error())), call.error_style));
   }
-  const auto scores = plan::hospitality(*call.engine.state(), question->cache);
+  const auto state = call.engine.state();
+  const Result<CacheRequest> request = request_of(*state, *question);
+  if (!request)
+    return reply.send(render(problem_of(request.error(), line_of(request.error(), *question)), call.error_style));
+  const auto scores = plan::hospitality(*state, *request);
   if (!scores) {
-    const std::string line = rmd::no_pool(question->cache.max, question->cache.min);
+    const std::string line = rmd::no_pool(request->max, request->min);
     return reply.send(render(problem_of(scores.error(), line), call.error_style));
   }
   reply.send(json_answer(200, render_scores(*scores, question->only)));

@@ -68,6 +68,10 @@ std::string unreadable(const Error& error) {
   return "Failed to read request correctly. Please check request syntax and data. Details: " + reason(error);
 }
 
+std::string no_such_policy(std::string_view name) {
+  return "Can not find Policy. Details: Can not find specified policy " + std::string(name);
+}
+
 std::string no_pool(uint32_t max, uint32_t min) {
   return "Bad request, max_cache=" + std::to_string(max) + ", min_cache=" + std::to_string(min);
 }

@@ -28,6 +28,9 @@ std::string workload_refused(const Error& error, std::string_view uuid);
 // The line for a body that is not JSON.
 std::string unreadable(const Error& error);
 
+inline constexpr std::string_view kNoPolicies = "Failed to load policy";
+// A question about hospitality with a name that is no policy.
+std::string no_such_policy(std::string_view name);
 // max and min of a question about hospitality that ask for no pool.
 std::string no_pool(uint32_t max, uint32_t min);
 

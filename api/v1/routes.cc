@@ -16,6 +16,7 @@
 #include "api/v1/onload.h"
 #include "api/v1/onload_profiles.h"
 #include "api/v1/onload_versions.h"
+#include "api/v1/policy.h"
 #include "api/v1/problem.h"
 #include "api/v1/pstate.h"
 #include "api/v1/rmd.h"
@@ -41,6 +42,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/cache", show_caches},
     {"GET", "/v1/cache/{level}", show_cache_level},
     {"GET", "/v1/cache/{level}/{id}", show_cache},
+    {"GET", "/v1/policy", list_policies},
     {"GET", "/v1/mba", show_mba},
     {"POST", "/v1/hospitality", show_hospitality, true},
     {"GET", "/v1/node", show_node},

@@ -21,6 +21,7 @@ using json::Value;
 
 constexpr size_t kMaxCoreIds = CpuSet::kMaxCpus;
 constexpr size_t kMaxUuid = 256;
+constexpr size_t kMaxPolicy = 64;
 constexpr std::string_view kCacheExample = "an object such as {\"max\": 2, \"min\": 2}";
 constexpr std::string_view kCoresExample = "a list of CPUs such as [\"0\", \"1-3\"]";
 
@@ -43,7 +44,7 @@ constexpr std::array kKeys = {
     Key{"id", Use::NotYet, Use::Text, "ids are given by the service; choosing one is not supported"},
     Key{"core_ids", Use::Read, Use::Read},
     Key{"task_ids", Use::NotYet, Use::NotYet, "tasks are not supported; give core_ids"},
-    Key{"policy", Use::NotYet, Use::NotYet, "policies are not supported; give max and min of cache"},
+    Key{"policy", Use::Read, Use::Read},
     Key{"status", Use::Text, Use::Text},
     Key{"cos_name", Use::Text, Use::Text},
     Key{"rdt", Use::Read, Use::Read},
@@ -187,6 +188,15 @@ Result<std::string> parse_uuid(const Value& value) {
   return *text;
 }
 
+// Empty: none is named.
+Result<std::string> parse_policy(const Value& body) {
+  const Value* value = body.find("policy");
+  if (!value || value->is_null()) return std::string();
+  const std::string* name = value->as_string();
+  if (name && name->size() <= kMaxPolicy) return *name;
+  return wrong_type("/policy", *value, "the name of a policy, of at most 64 bytes");
+}
+
 }  // namespace
 
 Result<Spec> parse_spec(const Value& body) {
@@ -200,13 +210,16 @@ Result<Spec> parse_spec(const Value& body) {
   if (cache->max.has_value() != cache->min.has_value()) return rmd::half_a_cache();
   Result<FrequencyWish> frequency = parse_frequency(body);
   if (!frequency) return Failure(frequency.error());
-  if (cache->empty() && !frequency->request) return rmd::no_parameters();
+  Result<std::string> policy = parse_policy(body);
+  if (!policy) return Failure(policy.error());
+  if (cache->empty() && !frequency->request && policy->empty()) return rmd::no_parameters();
   const Value* given = body.find("uuid");
   Result<std::string> uuid = given ? parse_uuid(*given) : std::string();
   if (!uuid) return Failure(uuid.error());
   return Spec{.uuid = std::move(*uuid),
               .core_ids = std::move(cores->ids),
               .cpus = std::move(cores->cpus),
+              .policy = *std::move(policy),
               .cache = cache->max ? std::optional(CacheRequest{.max = *cache->max, .min = *cache->min}) : std::nullopt,
               .frequency = std::move(frequency->request)};
 }
@@ -220,6 +233,9 @@ Result<SpecPatch> parse_patch(const Value& body) {
     patch.core_ids = std::move(cores->ids);
     patch.cpus = std::move(cores->cpus);
   }
+  Result<std::string> policy = parse_policy(body);
+  if (!policy) return Failure(policy.error());
+  patch.policy = *std::move(policy);
   const Result<Cache> cache = parse_caches(body);
   if (!cache) return Failure(cache.error());
   patch.max = cache->max;
@@ -280,6 +296,7 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload) {
   w.key("core_ids").begin_array();
   for (const std::string& item : workload.spec.core_ids) w.string(item);
   w.end_array();
+  if (!workload.spec.policy.empty()) w.key("policy").string(workload.spec.policy);
   // "Failed" is rare and true: somebody changed the hardware behind our back, or it did not take its setting at start.
   w.key("status").string(is_applied(state, workload) ? "Successful" : "Failed");
   w.key("cos_name").string(workload.grant.has_class() ? cos_name(workload.grant.clos) : "");

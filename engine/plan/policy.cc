@@ -28,13 +28,17 @@ Result<Policy> policy_named(const NodeState& state, const std::string& name) {
                        .subject = name});
 }
 
+Failure no_bandwidth(const std::string& policy) {
+  return fail_at(ErrorCode::Unsupported, kField,
+                 "policy " + policy + " asks for memory bandwidth, which is not supported");
+}
+
 Result<Spec> filled(const NodeState& state, Spec spec) {
   if (spec.policy.empty()) return spec;
   const Result<Policy> policy = policy_named(state, spec.policy);
   if (!policy) return Failure(policy.error());
   if (policy->mba) {
-    return fail_at(ErrorCode::Unsupported, kField,
-                   "policy " + spec.policy + " asks for memory bandwidth, which is not supported");
+    return no_bandwidth(spec.policy);
   }
   if (policy->cache) spec.cache = policy->cache;
   if (policy->frequency) spec.frequency = policy->frequency;

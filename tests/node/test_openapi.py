@@ -22,7 +22,7 @@ CALLS = [
     ("post", "/v1/workloads", None, GOOD, 400),
     ("post", "/v1/workloads", None, {"core_ids": ["9"], "rdt": {"cache": {"max": 3, "min": 1}}, "uuid": "a"}, 201),
     ("post", "/v1/workloads", None, {"core_ids": ["6"], "cache": {"max": 5, "min": 5}}, 409),
-    ("post", "/v1/workloads", None, {**GOOD, "policy": "gold"}, 422),
+    ("post", "/v1/workloads", None, {**GOOD, "task_ids": ["1"]}, 422),
     ("get", "/v1/workloads", None, None, 200),
     ("get", "/v1/workloads/{id}", "1", None, 200),
     ("get", "/v1/workloads/{id}", "77", None, 404),
@@ -38,13 +38,18 @@ CALLS = [
     ("get", "/v1/cache/{level}/{id}", "0x", None, 400),
     ("get", "/v1/cache/{level}/{id}", "77", None, 404),
     ("get", "/v1/mba", None, None, 200),
+    ("get", "/v1/policy", None, None, 200),
+    ("post", "/v1/workloads", None, {"core_ids": ["15"], "policy": "bronze"}, 201),
+    ("post", "/v1/workloads", None, {"core_ids": ["14"], "policy": "golden"}, 400),
+    ("delete", "/v1/workloads/{id}", "3", None, 200),
+    ("post", "/v1/hospitality", None, {"policy": "gold"}, 200),
     ("post", "/v1/hospitality", None, {"max_cache": 2, "min_cache": 1, "cache_id": 0}, 200),
     ("post", "/v1/hospitality", None, {"max_cache": 1, "min_cache": 2}, 400),
     ("get", "/v1/health", None, None, 200),
     ("post", "/v1/workloads", None, {"core_ids": ["2-3"], "pstate": {"min_ratio": 12, "max_mhz": 3000}}, 400),
     ("post", "/v1/workloads", None, {"core_ids": ["2-3"], "pstate": {"min_ratio": 12, "governor": "performance"}}, 201),
-    ("get", "/v1/workloads/{id}", "3", None, 200),
-    ("patch", "/v1/workloads/{id}", "3", {"cache": {"max": 0, "min": 0}, "pstate": None}, 200),
+    ("get", "/v1/workloads/{id}", "4", None, 200),
+    ("patch", "/v1/workloads/{id}", "4", {"cache": {"max": 0, "min": 0}, "pstate": None}, 200),
     ("get", "/v1/pstate", None, None, 200),
     ("get", "/v1/pstate/{id}", "3", None, 200),
     ("get", "/v1/pstate/{id}", "99", None, 404),
@@ -116,7 +121,8 @@ def assert_specified(method, path, status, content_type, text):
 
 @pytest.mark.parametrize("shape", [{}, {"cache_ids": "4,0", "shareable": "600"}])
 def test_every_answer_is_as_specified(shape):
-    with Node(cpufreq="intel_pstate", **shape) as node:
+    config = f'[policy]\nfile = "{os.path.abspath(ROOT)}/etc/policy.toml"\n'
+    with Node(config, cpufreq="intel_pstate", **shape) as node:
         for method, path, id, body, status in CALLS:
             level = "llc" if "{id}" in path else id or ""
             url = path.replace("{id}", id or "").replace("{level}", level)
@@ -125,8 +131,15 @@ def test_every_answer_is_as_specified(shape):
             assert_specified(method, path, got, headers.get_content_type() if text else None, text)
 
 
+def answered(node, path, status):
+    got, text, headers = node.request("GET", path)
+    assert got == status, text
+    return got, headers.get_content_type(), text
+
+
 def test_a_node_without_rdt_answers_as_specified():
     with Node(rdt=False) as node:
+        assert_specified("get", "/v1/policy", *answered(node, "/v1/policy", 404))
         for path in ("/v1/node", "/v1/health", "/v1/workloads", "/v1/cache", "/v1/mba"):
             got, text, headers = node.request("GET", path)
             assert_specified("get", path, got, headers.get_content_type(), text)

@@ -58,6 +58,28 @@ TEST_CASE("isolated CPUs are available until a workload has them") {
   CHECK(text(cache, "available_cpus") == "2-3");
 }
 
+TEST_CASE("a cache tells how many more workloads of each policy it takes") {
+  NodeState state = a_node();
+  state.policies = std::make_shared<const Policies>(
+      Policies{{"gold", {.cache = CacheRequest{2, 2}}},
+               {"silver", {.cache = CacheRequest{3, 1}}},
+               {"bronze", {.cache = CacheRequest{0, 0}}},
+               {"fast", {.cache = {}, .mba = {}, .frequency = FrequencyRequest{}}},
+               {"wide", {.cache = CacheRequest{1, 1}, .mba = MbaRequest{.value = 50}, .frequency = {}}}});
+  const auto fits = [](const json::Value& cache, std::string_view policy) {
+    return number(*cache.find("available_policy"), policy);
+  };
+  const json::Value idle = first_cache_of(state);
+  CHECK(fits(idle, "gold") == 2);    // of five ways
+  CHECK(fits(idle, "silver") == 1);  // the first takes all three
+  CHECK(fits(idle, "bronze") == 4);  // as many as there are CPUs
+  CHECK(fits(idle, "fast") == 0);
+  CHECK(fits(idle, "wide") == 0);
+  const json::Value busy = first_cache_of(with(state, a_workload(1)));
+  CHECK(fits(busy, "gold") == 1);
+  CHECK(fits(busy, "bronze") == 2);
+}
+
 TEST_CASE("CPUs of foreign groups and of unowned classes are not available") {
   NodeState state = a_node();
   state.observed.rdt.foreign["theirs"].cpus = CpuSet{3};

@@ -116,7 +116,8 @@ TEST_CASE("every fault of a POST is named with its pointer") {
        "the pool follows from max and min of cache and cannot be given"},
       {R"({"id": "7"})", kUnsupported, "/id", "ids are given by the service; choosing one is not supported"},
       {R"({"task_ids": ["1"]})", kUnsupported, "/task_ids", "tasks are not supported; give core_ids"},
-      {R"({"policy": "gold"})", kUnsupported, "/policy", "policies are not supported; give max and min of cache"},
+      {R"({"core_ids": ["0"], "policy": 1})", kBad, "/policy",
+       "expected the name of a policy, of at most 64 bytes, found a number"},
       {R"({"core_ids": ["0"], "pstate": {"ratio": -3}})", kBad, "/pstate/ratio",
        "expected a number above 0 (branch misses in percent of hits), found -3"},
       {R"({"core_ids": ["0"], "pstate": {"ratio": "nan"}})", kBad, "/pstate/ratio",
@@ -213,7 +214,8 @@ TEST_CASE("every fault of a PATCH is named with its pointer") {
       {R"({"core_ids": null})", kBad, "/core_ids", R"(expected a list of CPUs such as ["0", "1-3"], found null)"},
       {R"({"core_ids": []})", kBad, "/core_ids", "No task or core id specified"},
       {R"({"id": 1})", kBad, "/id", "expected a string, found a number"},
-      {R"({"policy": "gold"})", kUnsupported, "/policy", "policies are not supported; give max and min of cache"},
+      {R"({"policy": ["gold"]})", kBad, "/policy",
+       "expected the name of a policy, of at most 64 bytes, found an array"},
       {R"({"cahce": {}})", kBad, "/cahce", "unknown key \"cahce\"; the nearest known one is \"cache\""},
   };
   for (const Refusal& row : rows) {
@@ -235,6 +237,19 @@ TEST_CASE("an answer has RMD's keys in RMD's order and then ours") {
         R"("created":"2023-11-14T22:13:20.123Z","updated":"2023-11-14T22:13:20.123Z"})");
   workload.spec.uuid = "u-1";
   CHECK(v1::render_workload(with(a_node(), workload), workload).find(R"("uuid":"u-1","origin")") != std::string::npos);
+}
+
+TEST_CASE("a policy is read by name and stands where RMD has it") {
+  const auto spec = spec_of(R"({"core_ids": ["0"], "policy": "gold"})");
+  REQUIRE(spec);
+  CHECK(spec->policy == "gold");
+  CHECK_FALSE(spec->cache);
+  CHECK(patch_of(R"({"policy": "silver"})")->policy == "silver");
+  for (const char* body : {"{}", R"({"policy": ""})", R"({"policy": null})"}) CHECK(patch_of(body)->policy.empty());
+  Workload workload = a_workload(1);
+  workload.spec.policy = "gold";
+  CHECK(v1::render_workload(a_node(), workload).find(R"("core_ids":["0","1"],"policy":"gold","status")") !=
+        std::string::npos);
 }
 
 TEST_CASE("a workload that the hardware does not hold is not called successful") {

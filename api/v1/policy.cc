@@ -1,0 +1,52 @@
+#include "api/v1/policy.h"
+
+#include "api/json/writer.h"
+#include "api/v1/answer.h"
+#include "api/v1/frequency_json.h"
+#include "api/v1/problem.h"
+#include "api/v1/rmd.h"
+
+namespace nrd::v1 {
+namespace {
+
+void render_policy(json::Writer& w, const Policy& policy) {
+  w.begin_object();
+  if (policy.cache) {
+    w.key("cache").begin_object();
+    w.key("max").number(policy.cache->max);
+    w.key("min").number(policy.cache->min);
+    w.end_object();
+  }
+  if (policy.mba) {
+    w.key("mba").begin_object();
+    w.key(policy.mba->unit == MbaRequest::Unit::Mbps ? "mbps" : "percentage").number(policy.mba->value);
+    w.end_object();
+  }
+  if (policy.frequency) render_pstate(w, *policy.frequency);
+  w.end_object();
+}
+
+}  // namespace
+
+void list_policies(const Call& call, http::Reply reply) {
+  const auto state = call.engine.state();
+  if (!state->policies) {
+    return reply.send(render({.status = 404,
+                              .code = "NotFound",
+                              .line = std::string(rmd::kNoPolicies),
+                              .detail = "there is no file of policies, or it has none for this kind of CPU",
+                              .field = {},
+                              .allowed = {}},
+                             call.error_style));
+  }
+  json::Writer w;
+  w.begin_object();
+  for (const auto& [name, policy] : *state->policies) {
+    w.key(name);
+    render_policy(w, policy);
+  }
+  w.end_object();
+  reply.send(json_answer(200, w.take()));
+}
+
+}  // namespace nrd::v1

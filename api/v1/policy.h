@@ -1,0 +1,10 @@
+// GET /v1/policy: the policies of this node's microarchitecture, as RMD shows them.
+#pragma once
+
+#include "api/v1/call.h"
+
+namespace nrd::v1 {
+
+void list_policies(const Call& call, http::Reply reply);
+
+}  // namespace nrd::v1
