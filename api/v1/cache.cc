@@ -141,20 +141,6 @@ void render_cache(json::Writer& w, const NodeState& state, CacheId id, const Cpu
   w.end_object().end_object();
 }
 
-std::string render_level(const NodeState& state) {
-  const auto& caches = state.facts.rdt.caches;
-  json::Writer w;
-  w.begin_object();
-  w.key("number").number(caches.size());
-  w.key("Caches").begin_object();
-  for (const auto& [id, cpus] : caches) {
-    w.key(std::to_string(id.value));
-    render_cache(w, state, id, cpus);
-  }
-  w.end_object().end_object();
-  return w.take();
-}
-
 http::Response refuse(const Call& call, int status, const char* code, std::string_view line) {
   return render({.status = status,
                  .code = code,
@@ -187,6 +173,20 @@ std::optional<CacheId> parse_id(std::string_view digits) {
 
 }  // namespace
 
+std::string render_cache_level(const NodeState& state) {
+  const auto& caches = state.facts.rdt.caches;
+  json::Writer w;
+  w.begin_object();
+  w.key("number").number(caches.size());
+  w.key("Caches").begin_object();
+  for (const auto& [id, cpus] : caches) {
+    w.key(std::to_string(id.value));
+    render_cache(w, state, id, cpus);
+  }
+  w.end_object().end_object();
+  return w.take();
+}
+
 void show_caches(const Call& call, http::Reply reply) {
   reply.send(json_answer(200, render_summary(call.engine.state()->facts.rdt)));
 }
@@ -194,7 +194,7 @@ void show_caches(const Call& call, http::Reply reply) {
 void show_cache_level(const Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   if (auto refused = refuse_level(call, state->facts.rdt)) return reply.send(*std::move(refused));
-  reply.send(json_answer(200, render_level(*state)));
+  reply.send(json_answer(200, *call.bodies.caches.text(state)));
 }
 
 void show_cache(const Call& call, http::Reply reply) {

@@ -4,9 +4,14 @@
 // type. What is ours stands after what is RMD's.
 #pragma once
 
+#include <string>
+
 #include "api/v1/call.h"
 
 namespace nrd::v1 {
+
+// Every cache of the level that is served.
+std::string render_cache_level(const NodeState& state);
 
 void show_caches(const Call& call, http::Reply reply);
 void show_cache_level(const Call& call, http::Reply reply);

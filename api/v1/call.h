@@ -1,18 +1,27 @@
 // What a handler gets: the request, what stands for {id} and {level} in its path, and the house it serves.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "api/http/message.h"
 #include "api/v1/media.h"
+#include "api/v1/rendered.h"
 #include "api/v1/routes.h"
-#include "api/v1/workload_list.h"
 #include "engine/engine.h"
 #include "engine/onload/desk.h"
 #include "engine/onload/keeper.h"
 #include "engine/owners.h"
 
 namespace nrd::v1 {
+
+// Those that clients poll for.
+struct Bodies {
+  using Render = std::string (*)(const NodeState&);
+  Bodies(Render render_workloads, Render render_caches) : workloads(render_workloads), caches(render_caches) {}
+  Rendered workloads;
+  Rendered caches;
+};
 
 struct Call {
   const http::Request& request;
@@ -24,7 +33,7 @@ struct Call {
   onload::Keeper& onload;
   onload::Desk& desk;
   const Service& service;
-  WorkloadList& workload_list;
+  Bodies& bodies;
 };
 
 }  // namespace nrd::v1

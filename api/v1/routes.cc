@@ -20,6 +20,7 @@
 #include "api/v1/problem.h"
 #include "api/v1/pstate.h"
 #include "api/v1/rmd.h"
+#include "api/v1/workload_json.h"
 #include "api/v1/workloads.h"
 
 namespace nrd::v1 {
@@ -135,7 +136,7 @@ bool is_type_welcome(const http::Request& request) {
 }
 
 // In RMD's order: path, method, what is sent, what can be read.
-void answer(const House& house, const Service& service, WorkloadList& list, const http::Request& request,
+void answer(const House& house, const Service& service, Bodies& bodies, const http::Request& request,
             http::Reply reply) {
   const std::optional<ErrorStyle> accepted = error_style(request.accept);
   const ErrorStyle style = accepted.value_or(ErrorStyle::Text);
@@ -160,7 +161,7 @@ void answer(const House& house, const Service& service, WorkloadList& list, cons
                              style));
   }
   found.route->handler({request, found.parts.id, found.parts.level, style, house.engine, house.owners, house.onload,
-                        house.desk, service, list},
+                        house.desk, service, bodies},
                        std::move(reply));
 }
 
@@ -172,9 +173,9 @@ bool only_reads(std::string_view method, std::string_view path) {
 }
 
 http::Handler routes(House house, Service service) {
-  const auto list = std::make_shared<WorkloadList>();
-  return [house, service = std::move(service), list](const http::Request& request, http::Reply reply) {
-    answer(house, service, *list, request, std::move(reply));
+  const auto bodies = std::make_shared<Bodies>(render_workloads, render_cache_level);
+  return [house, service = std::move(service), bodies](const http::Request& request, http::Reply reply) {
+    answer(house, service, *bodies, request, std::move(reply));
   };
 }
 

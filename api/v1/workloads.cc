@@ -75,7 +75,7 @@ http::Response deleted(const Done&) { return {.status = 200, .content_type = {},
 }  // namespace
 
 void list_workloads(const Call& call, http::Reply reply) {
-  reply.send(json_answer(200, *call.workload_list.text(call.engine.state())));
+  reply.send(json_answer(200, *call.bodies.workloads.text(call.engine.state())));
 }
 
 void show_workload(const Call& call, http::Reply reply) {

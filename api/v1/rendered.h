@@ -1,4 +1,4 @@
-// The body of GET /v1/workloads, rendered once for each published state and not once for each request.
+// The body of an answer that many ask for, rendered once for each published state and not once for each request.
 #pragma once
 
 #include <memory>
@@ -9,17 +9,20 @@
 
 namespace nrd::v1 {
 
-class WorkloadList {
+class Rendered {
  public:
+  explicit Rendered(std::string (*render)(const NodeState&)) : render_(render) {}
+
   // Any thread. Two that come first after a change may both render: the texts are the same.
   std::shared_ptr<const std::string> text(const std::shared_ptr<const NodeState>& state);
 
  private:
-  struct Rendered {
+  struct Text {
     std::shared_ptr<const NodeState> of;  // held, so that its address cannot come again for another state
     std::shared_ptr<const std::string> text;
   };
-  Published<Rendered> rendered_;
+  std::string (*render_)(const NodeState&);
+  Published<Text> last_;
 };
 
 }  // namespace nrd::v1
