@@ -34,6 +34,7 @@ class Client {
   Result<Answer> get(const std::string& path) const { return call("GET", path, ""); }
   Result<Answer> post(const std::string& path, const std::string& body) const { return call("POST", path, body); }
   Result<Answer> put(const std::string& path, const std::string& body) const { return call("PUT", path, body); }
+  Result<Answer> patch(const std::string& path, const std::string& body) const { return call("PATCH", path, body); }
   Result<Answer> remove(const std::string& path) const { return call("DELETE", path, ""); }
 
  private:

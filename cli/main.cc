@@ -26,6 +26,9 @@ struct Arguments {
   TlsInit tls;
   OnloadWish onload;
   std::string source;
+  std::string module;
+  std::vector<std::string> settings;
+  bool reload = false;
   std::string reason;
   std::optional<uint64_t> generation;
   std::string profiles;  // with commas between them
@@ -144,6 +147,31 @@ void declare_policies(CLI::App& command, OnloadWish& wish) {
   command.add_flag("--sfc", wish.manages_sfc, "the network driver comes and goes with Onload");
 }
 
+void declare_load(CLI::App& command, OnloadWish& wish) {
+  command.add_option("--param", wish.parameters, "MODULE.NAME=VALUE; may be repeated");
+  command.add_option("--control-plane", wish.control_plane, "what its server is started with (-K)");
+  declare_policies(command, wish);
+}
+
+void declare_onload_verbs(CLI::App& onload, Arguments& a) {
+  CLI::App* preflight = onload.add_subcommand("preflight", "whether that could be done, and how it would go");
+  preflight->add_option("VERSION", a.onload.version, "a version to load; without it, the last wish");
+  declare_load(*preflight, a.onload);
+  CLI::App* drain = onload.add_subcommand("drain", "shut the door for good, and end users");
+  drain->add_option("--users", a.onload.users_policy, "fail, wait (the default), term or kill");
+  drain->add_option("--drain", a.onload.drain_seconds, "seconds that users may take to end by themselves");
+  onload.add_subcommand("undrain", "open the door again");
+  onload.add_subcommand("cancel", "turn an operation back")->add_option("ID", a.id)->required();
+  CLI::App* set = onload.add_subcommand("set", "change parameters of a module");
+  set->add_option("MODULE", a.module)->required();
+  set->add_option("PARAM=VALUE", a.settings)->required();
+  set->add_flag("--reload", a.reload, "even if modules must be loaded anew for it");
+  CLI::App* plane = onload.add_subcommand("controlplane", "its servers");
+  plane->require_subcommand(0, 1);
+  plane->add_subcommand("set", "what they are started with")->add_option("WORDS", a.onload.control_plane)->required();
+  plane->add_subcommand("restart", "end them and have the module start one again");
+}
+
 void declare_onload(CLI::App& app, Arguments& a) {
   CLI::App* onload = app.add_subcommand("onload", "Onload's kernel modules: versions, upgrades, rollback");
   onload->require_subcommand(0, 1);
@@ -154,15 +182,14 @@ void declare_onload(CLI::App& app, Arguments& a) {
   import->add_option("SOURCE", a.source, "path on the node, below onload.imports of nrd.toml")->required();
   CLI::App* load = onload->add_subcommand("load", "load a version, or change to it");
   load->add_option("VERSION", a.onload.version)->required();
-  load->add_option("--param", a.onload.parameters, "MODULE.NAME=VALUE; may be repeated");
-  load->add_option("--control-plane", a.onload.control_plane, "what its server is started with (-K)");
-  declare_policies(*load, a.onload);
+  declare_load(*load, a.onload);
   declare_policies(*onload->add_subcommand("unload", "remove its modules"), a.onload);
   onload->add_subcommand("rollback", "back to the generation that was verified before")
       ->add_option("--to", a.generation, "or to this one");
   onload->add_subcommand("freeze", "keep everything as it is")->add_option("--reason", a.reason, "shown to others");
   onload->add_subcommand("thaw", "no longer");
   onload->add_subcommand("users", "who uses it");
+  declare_onload_verbs(*onload, a);
   declare_emit(*onload->add_subcommand("emit", "print what others need to start something with Onload"), a);
 }
 
@@ -183,7 +210,15 @@ int execute_onload(const CLI::App& onload, const Client& client, Output output, 
   if (onload.got_subcommand("thaw")) return freeze_onload(client, false, {});
   if (onload.got_subcommand("users")) return show_onload_users(client, output);
   if (onload.got_subcommand("emit")) return emit_onload(*onload.get_subcommand("emit"), client, a);
-  return show_onload(client, output);
+  if (onload.got_subcommand("preflight")) return preflight_onload(client, output, a.onload);
+  if (onload.got_subcommand("drain")) return drain_onload(client, output, a.onload);
+  if (onload.got_subcommand("undrain")) return undrain_onload(client, output);
+  if (onload.got_subcommand("cancel")) return cancel_onload(client, output, a.id);
+  if (onload.got_subcommand("set")) return set_onload_parameters(client, output, a.module, a.settings, a.reload);
+  if (!onload.got_subcommand("controlplane")) return show_onload(client, output);
+  const CLI::App& plane = *onload.get_subcommand("controlplane");
+  if (plane.got_subcommand("set")) return set_control_plane(client, output, a.onload.control_plane);
+  return plane.got_subcommand("restart") ? restart_control_plane(client, output) : show_control_plane(client, output);
 }
 
 void declare_tls(CLI::App& app, TlsInit& wanted) {

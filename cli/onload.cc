@@ -8,12 +8,14 @@
 #include "api/json/writer.h"
 #include "base/control.h"
 #include "cli/answer.h"
+#include "cli/onload_follow.h"
 #include "cli/onload_steps.h"
 
 namespace nrd::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{200};
+constexpr std::chrono::milliseconds kLook{200};  // while the daemon is away
+constexpr std::chrono::seconds kWait{20};        // for news; less than the client waits for an answer
 // A daemon that is started anew goes on with the operation, and so do we.
 constexpr std::chrono::seconds kRestart{60};
 
@@ -52,16 +54,6 @@ void render_parameters(json::Writer& w, const std::vector<Setting>& settings) {
   w.end_object();
 }
 
-void render_words(json::Writer& w, const std::string& text) {
-  w.begin_array();
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(' ', at), text.size());
-    if (end > at) w.string(text.substr(at, end - at));
-    at = end + 1;
-  }
-  w.end_array();
-}
-
 void render_policies(json::Writer& w, const OnloadWish& wish) {
   if (!wish.users_policy.empty()) w.key("users_policy").string(wish.users_policy);
   if (wish.drain_seconds) w.key("drain_seconds").number(*wish.drain_seconds);
@@ -86,9 +78,10 @@ std::optional<std::string> ask_patiently(const Client& client, const std::string
 
 int follow(const Client& client, Output output, const std::string& id) {
   size_t shown = 0;
+  std::string waiting;  // for what has not been shown yet
   for (;;) {
     int exit = kDone;
-    const std::optional<std::string> body = ask_patiently(client, "/v1/onload/operations/" + id, exit);
+    const std::optional<std::string> body = ask_patiently(client, "/v1/onload/operations/" + id + waiting, exit);
     if (!body) return exit;
     const std::optional<json::Value> operation = parsed(*body, exit);
     if (!operation) return exit;
@@ -101,7 +94,7 @@ int follow(const Client& client, Output output, const std::string& id) {
       std::fflush(stdout);
     }
     if (outcome == "running") {
-      std::this_thread::sleep_for(kLook);
+      waiting = "?since=" + text_of(*operation, "revision") + "&wait=" + std::to_string(kWait.count());
       continue;
     }
     if (output.json) print(*body + "\n");
@@ -111,18 +104,6 @@ int follow(const Client& client, Output output, const std::string& id) {
     }
     return complain(draw_outcome(*operation));
   }
-}
-
-// The answer to a wish: followed, if there is something to follow.
-int follow_answer(const Client& client, Output output, const Result<Answer>& answer) {
-  int exit = kDone;
-  const std::optional<std::string> body = body_of(answer, exit);
-  if (!body) return exit;
-  const std::optional<json::Value> accepted = parsed(*body, exit);
-  if (!accepted) return exit;
-  if (part(*accepted, "operation").as_unsigned()) return follow(client, output, text_of(*accepted, "operation"));
-  print(output.json ? *body + "\n" : "nothing to do: generation " + text_of(*accepted, "generation") + "\n");
-  return kDone;
 }
 
 // The answer of a GET as it is with --json; otherwise to be drawn.
@@ -144,6 +125,44 @@ std::string joined(const json::Value& texts) {
 
 }  // namespace
 
+void render_words(json::Writer& w, const std::string& text) {
+  w.begin_array();
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    if (end > at) w.string(text.substr(at, end - at));
+    at = end + 1;
+  }
+  w.end_array();
+}
+
+int follow_answer(const Client& client, Output output, const Result<Answer>& answer) {
+  int exit = kDone;
+  const std::optional<std::string> body = body_of(answer, exit);
+  if (!body) return exit;
+  const std::optional<json::Value> accepted = parsed(*body, exit);
+  if (!accepted) return exit;
+  if (part(*accepted, "operation").as_unsigned()) return follow(client, output, text_of(*accepted, "operation"));
+  print(output.json ? *body + "\n" : "nothing to do: generation " + text_of(*accepted, "generation") + "\n");
+  return kDone;
+}
+
+std::optional<std::string> load_request(const OnloadWish& wish) {
+  const std::optional<std::vector<Setting>> settings = settings_of(wish.parameters);
+  if (!settings) return std::nullopt;
+  json::Writer w;
+  w.begin_object();
+  w.key("state").string("loaded");
+  w.key("version").string(wish.version);
+  render_policies(w, wish);
+  render_parameters(w, *settings);
+  if (!wish.control_plane.empty()) {
+    w.key("control_plane");
+    render_words(w, wish.control_plane);
+  }
+  w.end_object();
+  return w.take();
+}
+
 int show_onload(const Client& client, Output output) {
   int exit = kDone;
   const std::optional<json::Value> onload = to_draw(client.get("/v1/onload"), output, exit);
@@ -154,6 +173,7 @@ int show_onload(const Client& client, Output output) {
   std::printf("in force     generation %s\n", text_of(*onload, "effective_generation").c_str());
   std::printf("loaded       %s: %s\n", text_of(*onload, "version").c_str(), joined(part(*onload, "modules")).c_str());
   std::printf("files        %s\n", text_of(*onload, "current_files").c_str());
+  std::printf("door         %s\n", text_of(*onload, "door").c_str());
   if (text_of(*onload, "problem") != "-") std::printf("problem      %s\n", text_of(*onload, "problem").c_str());
   for (const json::Value& condition : part(*onload, "conditions").items()) {
     const std::string message = text_of(condition, "message");
@@ -195,20 +215,8 @@ int import_onload(const Client& client, Output output, const std::string& name, 
 }
 
 int load_onload(const Client& client, Output output, const OnloadWish& wish) {
-  const std::optional<std::vector<Setting>> settings = settings_of(wish.parameters);
-  if (!settings) return kUsage;
-  json::Writer w;
-  w.begin_object();
-  w.key("state").string("loaded");
-  w.key("version").string(wish.version);
-  render_policies(w, wish);
-  render_parameters(w, *settings);
-  if (!wish.control_plane.empty()) {
-    w.key("control_plane");
-    render_words(w, wish.control_plane);
-  }
-  w.end_object();
-  return follow_answer(client, output, client.put("/v1/onload", w.take()));
+  const std::optional<std::string> body = load_request(wish);
+  return body ? follow_answer(client, output, client.put("/v1/onload", *body)) : kUsage;
 }
 
 int unload_onload(const Client& client, Output output, const OnloadWish& wish) {

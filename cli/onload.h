@@ -28,6 +28,17 @@ int load_onload(const Client& client, Output output, const OnloadWish& wish);
 int unload_onload(const Client& client, Output output, const OnloadWish& wish);
 int roll_back_onload(const Client& client, Output output, std::optional<uint64_t> to);
 int freeze_onload(const Client& client, bool frozen, const std::string& reason);
+// Of `wish.version`, or of the last wish if that is empty. kRefused if something is in the way.
+int preflight_onload(const Client& client, Output output, const OnloadWish& wish);
+int drain_onload(const Client& client, Output output, const OnloadWish& wish);
+int undrain_onload(const Client& client, Output output);
+int cancel_onload(const Client& client, Output output, const std::string& id);
+// `settings`: "NAME=VALUE".
+int set_onload_parameters(const Client& client, Output output, const std::string& module,
+                          const std::vector<std::string>& settings, bool reload);
+int show_control_plane(const Client& client, Output output);
+int set_control_plane(const Client& client, Output output, const std::string& words);
+int restart_control_plane(const Client& client, Output output);
 int show_onload_users(const Client& client, Output output);
 
 }  // namespace nrd::cli

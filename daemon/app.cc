@@ -117,6 +117,7 @@ Result<void> run(const Config& config) {
 
   notify_stopping();
   log::notice("STOPPING", "stopping; workloads stay on the hardware");
+  (*onload)->keeper().end_watches();  // or they would hold up the drain
   (*server)->drain(kDrainDeadline);
   (*owners)->stop();
   onload->reset();  // between two stages; what it stores still needs the engine

@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "base/log.h"
+#include "daemon/known_versions.h"
+#include "daemon/onload_examine.h"
 #include "daemon/onload_target.h"
 #include "daemon/onload_verify.h"
 #include "hw/onload/control_plane.h"
@@ -91,7 +93,7 @@ InstalledVersion installed(const Version& version) {
 class OnloadNode final : public Node {
  public:
   OnloadNode(OnloadOptions options, const Clock& clock)
-      : options_(std::move(options)), clock_(clock), versions_({}, options_.versions) {}
+      : options_(std::move(options)), clock_(clock), versions_({}, options_.versions), known_(versions_) {}
 
   Result<Seen> observe() override {
     Seen seen;
@@ -123,7 +125,7 @@ class OnloadNode final : public Node {
       if (const Result<void> checked = check_driver(target); !checked) return Failure(checked.error());
       return target;
     }
-    const Result<Version> version = versions_.read(desired.version);
+    const Result<Version> version = known_.read(desired.version);
     if (!version && version.error().code == ErrorCode::NotFound) return unknown_version(desired.version);
     if (!version) return Failure(version.error());
     Result<onload::Target> target = daemon::target_of(desired, *version, running_kernel(), tree_of(desired.version));
@@ -132,14 +134,29 @@ class OnloadNode final : public Node {
     return target;
   }
 
+  std::vector<Check> examine(const Desired& desired) override {
+    std::vector<Check> checks;
+    if (desired.state == State::Loaded) checks = examine_version(versions_, desired.version, running_kernel());
+    const bool is_there = std::ranges::none_of(checks, [](const Check& check) { return check.refusal.has_value(); });
+    if (!is_there) return checks;
+    if (desired.state == State::Loaded) {
+      const Result<Version> version = known_.read(desired.version);
+      const Result<onload::Target> target = version.and_then([&](const Version& found) {
+        return daemon::target_of(desired, found, running_kernel(), tree_of(desired.version));
+      });
+      checks.push_back(checked("parameters", target.map([](const onload::Target&) {})));
+      if (target) checks.push_back(checked("default_route", check_driver(*target)));
+    } else {
+      checks.push_back(checked("default_route", check_driver(target_without_modules(desired))));
+    }
+    return checks;
+  }
+
   Acted close_door() override {
     for (const char* device : kDevices) {
       const Result<void> shut = set_access(kRoot, device, kShut);
       if (!shut && shut.error().code != ErrorCode::NotFound) return failed("device", shut.error());
     }
-    // After the users, who would only wait for a server that does not come.
-    const Result<void> set = write_parameter(kRoot, "onload", kSpawns, "N");
-    if (!set && set.error().code != ErrorCode::NotFound) return failed("parameter", set.error());
     return {};
   }
 
@@ -157,6 +174,7 @@ class OnloadNode final : public Node {
   }
 
   Acted stop_control_plane() override {
+    if (Acted set = stop_spawning(); !set) return set;
     const Result<std::vector<ControlPlaneServer>> servers = read_servers(kRoot);
     if (!servers) return failed("control_plane", servers.error());
     for (const ControlPlaneServer& server : *servers) {
@@ -176,6 +194,9 @@ class OnloadNode final : public Node {
     log_.reset();
     if (is_of_driver(module)) {
       if (const Result<void> checked = check_routes(module); !checked) return failed("default_route", checked.error());
+    }
+    if (module == "onload") {
+      if (Acted set = stop_spawning(); !set) return set;
     }
     const LoadResult removed = remove_module(module);
     if (!removed && removed.error().cause != Cause::NotLoaded) return failed(removed.error());
@@ -206,7 +227,7 @@ class OnloadNode final : public Node {
   }
 
   Acted verify(const onload::Target& target) override {
-    const Result<Version> version = versions_.read(target.version);
+    const Result<Version> version = known_.read(target.version);
     if (!version) return failed("files", version.error());
     Expected expected{.target = target, .release = {}, .kernel = {}};
     for (const auto& [path, file] : version->kernels.at(running_kernel())) {
@@ -266,10 +287,10 @@ class OnloadNode final : public Node {
  private:
   std::string tree_of(const std::string& version) const { return options_.versions + "/versions/" + version; }
 
-  std::string current_library() const {
+  std::string current_library() {
     const Result<std::optional<std::string>> current = versions_.current();
     if (!current || !*current) return {};
-    const Result<Version> version = versions_.read(**current);
+    const Result<Version> version = known_.read(**current);
     return version && !version->library.empty() ? tree_of(**current) + "/" + version->library : "";
   }
 
@@ -303,8 +324,8 @@ class OnloadNode final : public Node {
     return {};
   }
 
-  Acted insert_file(const std::string& version, const TargetModule& module) const {
-    const Result<Version> tree = versions_.read(version);
+  Acted insert_file(const std::string& version, const TargetModule& module) {
+    const Result<Version> tree = known_.read(version);
     if (!tree) return failed("files", tree.error());
     const auto modules = tree->kernels.find(running_kernel());
     if (modules == tree->kernels.end()) return failed({"wrong_kernel", version + " is not for this kernel", {}, {}});
@@ -320,6 +341,13 @@ class OnloadNode final : public Node {
     if (!file) return failed("files", file.error());
     const LoadResult inserted = insert_module(file->get(), found->file, module.parameters);
     return inserted ? Acted() : failed(inserted.error());
+  }
+
+  // Else a server came back while the module is about to go.
+  static Acted stop_spawning() {
+    const Result<void> set = write_parameter(kRoot, "onload", kSpawns, "N");
+    if (!set && set.error().code != ErrorCode::NotFound) return failed("parameter", set.error());
+    return {};
   }
 
   // A server that was stopped comes back only when its command line changes; so it is changed to another name of the
@@ -341,6 +369,7 @@ class OnloadNode final : public Node {
   const OnloadOptions options_;
   const Clock& clock_;
   const Versions versions_;
+  KnownVersions known_;
   std::optional<KernelLog> log_;  // since the first module was inserted
 };
 

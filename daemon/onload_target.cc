@@ -66,7 +66,11 @@ Result<void> check_modules(const Desired& desired, const Target& target) {
 }  // namespace
 
 Target target_without_modules(const Desired& desired) {
-  return {.state = desired.state, .sfc = desired.sfc, .users = desired.users, .drain = desired.drain};
+  return {.state = desired.state,
+          .sfc = desired.sfc,
+          .users = desired.users,
+          .drain = desired.drain,
+          .door = desired.state == State::Unmanaged ? Door::AsItIs : Door::Open};
 }
 
 Result<Target> target_of(const Desired& desired, const Version& version, const std::string& kernel,

@@ -54,6 +54,9 @@ struct OnloadOperationRecord {
   std::string cause;
   std::string message;
   std::vector<OnloadStepRecord> steps;
+  std::string errand = "change";  // "change", "drain", "undrain", "restart_control_plane"
+  std::string users = "fail";     // of a drain, as in OnloadGenerationRecord
+  std::chrono::seconds drain{0};
   friend bool operator==(const OnloadOperationRecord&, const OnloadOperationRecord&) = default;
 };
 
@@ -71,6 +74,7 @@ struct OnloadAllocationRecord {
 struct OnloadRecords {
   bool frozen = false;
   std::string reason;
+  bool drained = false;
   std::vector<OnloadGenerationRecord> generations;  // ordered by number
   std::vector<OnloadOperationRecord> operations;    // ordered by id
   std::vector<OnloadAllocationRecord> allocations;  // ordered by id
@@ -80,6 +84,7 @@ struct OnloadRecords {
 // Part of one transaction.
 struct OnloadChange {
   std::optional<std::pair<bool, std::string>> freeze;
+  std::optional<bool> drained;
   std::vector<OnloadGenerationRecord> generations;  // new, or replaces the one with the same number whole
   std::vector<OnloadOperationRecord> operations;    // the same by id
   std::vector<uint64_t> removed_generations;

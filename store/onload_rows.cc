@@ -7,6 +7,8 @@
 namespace nrd::store {
 namespace {
 
+constexpr const char* kChange = "change";
+
 std::optional<Time> optional_time(const Statement& row, int column) {
   return row.is_null(column) ? std::nullopt : std::optional(from_ms(row.integer(column)));
 }
@@ -24,6 +26,7 @@ class Reader {
       records_.frozen = row.integer(0) != 0;
       records_.reason = row.text(1);
     });
+    each_row("SELECT 1 FROM onload_drained", [this](const Statement&) { records_.drained = true; });
     read_generations();
     read_operations();
     read_allocations();
@@ -98,6 +101,12 @@ class Reader {
                                                  .message = row.text(7),
                                                  .kernel = row.text(8)});
         });
+    each_row("SELECT operation, errand, users, drain_s FROM onload_errand", [&](const Statement& row) {
+      OnloadOperationRecord& operation = by_id[row.integer(0)];
+      operation.errand = row.text(1);
+      operation.users = row.text(2);
+      operation.drain = std::chrono::seconds(row.integer(3));
+    });
     for (auto& [id, operation] : by_id) {
       if (operation.id == 0) complain("steps of operation " + std::to_string(id) + ", which there is not");
       records_.operations.push_back(std::move(operation));
@@ -127,6 +136,9 @@ class Reader {
 SqlError OnloadStatements::prepare(Connection& connection) {
   const std::pair<Statement*, const char*> all[] = {
       {&freeze_, "UPDATE onload SET frozen = ?, reason = ?"},
+      {&drain_, "INSERT OR IGNORE INTO onload_drained (only_row) VALUES (1)"},
+      {&undrain_, "DELETE FROM onload_drained"},
+      {&errand_, "INSERT INTO onload_errand (operation, errand, users, drain_s) VALUES (?, ?, ?, ?)"},
       {&drop_generation_, "DELETE FROM onload_generation WHERE number = ?"},
       {&drop_operation_, "DELETE FROM onload_operation WHERE id = ?"},
       {&generation_,
@@ -153,6 +165,7 @@ SqlError OnloadStatements::prepare(Connection& connection) {
 SqlError OnloadStatements::write(const OnloadChange& change) {
   SqlError error;
   if (change.freeze) error = freeze_.bind(1, change.freeze->first ? 1 : 0).bind(2, change.freeze->second).run();
+  if (error.ok() && change.drained) error = (*change.drained ? drain_ : undrain_).run();
   for (const uint64_t number : change.removed_generations) {
     if (error.ok()) error = drop_generation_.bind(1, as_i64(number)).run();
   }
@@ -210,6 +223,10 @@ SqlError OnloadStatements::write(const OnloadOperationRecord& operation) {
   operation_.bind(4, operation.outcome).bind(5, to_ms(operation.started));
   bind_optional(operation_, 6, optional_ms(operation.finished));
   error = operation_.bind(7, operation.cause).bind(8, operation.message).run();
+  if (error.ok() && operation.errand != kChange) {
+    error =
+        errand_.bind(1, id).bind(2, operation.errand).bind(3, operation.users).bind(4, operation.drain.count()).run();
+  }
   for (size_t i = 0; i < operation.steps.size(); ++i) {
     if (!error.ok()) break;
     const OnloadStepRecord& step = operation.steps[i];

@@ -18,8 +18,8 @@ class OnloadStatements {
   SqlError write(const OnloadOperationRecord& operation);
   SqlError write(const OnloadAllocationRecord& allocation);
 
-  Statement freeze_, drop_generation_, drop_operation_, generation_, parameter_, control_plane_, operation_, step_,
-      allocation_, drop_allocation_;
+  Statement freeze_, drain_, undrain_, errand_, drop_generation_, drop_operation_, generation_, parameter_,
+      control_plane_, operation_, step_, allocation_, drop_allocation_;
 };
 
 // `complaint`: what went wrong, empty if nothing did.

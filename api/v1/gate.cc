@@ -80,7 +80,7 @@ http::Response refuse(const http::Request& request, const auth::Identity& reader
                  .line = rmd::not_authorized(reader.name),
                  .detail = "\"" + reader.name + "\" may only read; changes need the role of an administrator",
                  .field = {},
-                 .allowed = "GET, HEAD, OPTIONS, POST /v1/hospitality"},
+                 .allowed = "GET, HEAD, OPTIONS, POST /v1/hospitality, POST /v1/onload/preflight"},
                 reader.name, refusals);
 }
 

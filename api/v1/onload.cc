@@ -1,7 +1,9 @@
 #include "api/v1/onload.h"
 
 #include <algorithm>
-#include <charconv>
+#include <chrono>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -9,35 +11,59 @@
 #include "api/v1/onload_answer.h"
 #include "api/v1/onload_json.h"
 #include "api/v1/problem.h"
+#include "api/v1/query.h"
 
 namespace nrd::v1 {
 namespace {
 
 using namespace onload;
 
+constexpr uint64_t kLongestWait = 60;
+constexpr uint64_t kUsualWait = 30;
+
 // The one whose number is the {id}.
 template <typename Thing>
-http::Response found(const Call& call, const std::vector<Thing>& things, uint64_t Thing::*number, const char* what) {
-  uint64_t id = 0;
-  const auto [end, error] = std::from_chars(call.id.data(), call.id.data() + call.id.size(), id);
-  const bool is_number = error == std::errc() && end == call.id.data() + call.id.size();
-  const auto thing = std::ranges::find(things, id, number);
-  if (is_number && thing != things.end()) return rendered(*thing);
+const Thing* find(const Call& call, const std::vector<Thing>& things, uint64_t Thing::*number) {
+  const std::optional<uint64_t> id = number_of(call.id);
+  const auto thing = id ? std::ranges::find(things, *id, number) : things.end();
+  return thing == things.end() ? nullptr : &*thing;
+}
+
+http::Response not_found(const Call& call, const char* what) {
   return refuse({ErrorCode::NotFound, {}, std::string("there is no such ") + what, {}, {}, {}}, call.error_style);
 }
 
-http::Response accepted(const Accepted& done) {
-  json::Writer w;
-  w.begin_object();
-  w.key("generation").number(done.generation);
-  w.key("operation");
-  done.operation ? w.number(*done.operation) : w.null();
-  w.end_object();
-  http::Response response = json_answer(done.operation ? 202 : 200, w.take());
-  if (done.operation) {
-    response.headers.emplace_back("Location", "/v1/onload/operations/" + std::to_string(*done.operation));
-  }
+http::Response shown(const View& view) {
+  http::Response response = rendered(view);
+  response.headers.emplace_back("ETag", "\"" + std::to_string(last_generation(view)) + "\"");
   return response;
+}
+
+http::Response shown_operation(const View& view, uint64_t id, ErrorStyle style) {
+  const auto found = std::ranges::find(view.operations, id, &Operation::id);
+  if (found == view.operations.end()) {
+    return refuse({ErrorCode::NotFound, {}, "the operation was forgotten", {}, {}, {}}, style);
+  }
+  json::Writer w;
+  render(w, *found, view.revision);
+  return json_answer(200, w.take());
+}
+
+// Answers with show(view): at once, or with ?since=REVISION when there is another one or ?wait=SECONDS have passed.
+template <typename Show>
+void show_when_changed(const Call& call, http::Reply reply, Show show) {
+  const auto since = number_in_query(call.request, "since", UINT64_MAX);
+  const auto wait = number_in_query(call.request, "wait", kLongestWait);
+  if (!since) return reply.send(refuse(since.error(), call.error_style));
+  if (!wait) return reply.send(refuse(wait.error(), call.error_style));
+  if (*wait && !*since) {
+    return reply.send(
+        refuse({ErrorCode::BadRequest, "?since", "is missing", {}, "the revision of an answer", {}}, call.error_style));
+  }
+  if (!*since) return reply.send(show(*call.onload.view()));
+  const auto answer = [show](const std::shared_ptr<const View>& view) { return show(*view); };
+  call.onload.watch(**since, std::chrono::seconds(wait->value_or(kUsualWait)),
+                    answer_with<std::shared_ptr<const View>>(call, std::move(reply), answer));
 }
 
 void want(const Call& call, http::Reply reply, Desired desired) {
@@ -46,21 +72,37 @@ void want(const Call& call, http::Reply reply, Desired desired) {
   call.onload.want(std::move(desired), *if_match, answer_with<Accepted>(call, std::move(reply), accepted));
 }
 
+// ?kind=user or orphan; nullopt: both.
+Result<std::optional<bool>> orphans_in_query(const http::Request& request) {
+  const auto kind = request.query.find("kind");
+  if (kind == request.query.end()) return std::optional<bool>();
+  if (kind->second == "orphan" || kind->second == "user") return std::optional(kind->second == "orphan");
+  return fail_at(ErrorCode::BadRequest, "?kind", "is neither", "user or orphan");
+}
+
+// What want() would do, refused as it would be.
+void foretell_wish(const Call& call, http::Reply reply, Desired desired) {
+  const Result<std::optional<uint64_t>> if_match = parse_if_match(call.request.if_match);
+  if (!if_match) return reply.send(refuse(if_match.error(), call.error_style));
+  const auto show = [style = call.error_style](const Foresight& foresight) {
+    const std::optional<Error> refusal = refusal_of(foresight);
+    return refusal ? refuse(*refusal, style) : rendered(foresight);
+  };
+  call.onload.foresee(std::move(desired), *if_match, answer_with<Foresight>(call, std::move(reply), show));
+}
+
 }  // namespace
 
-void show_onload(const Call& call, http::Reply reply) {
-  const auto view = call.onload.view();
-  http::Response response = rendered(*view);
-  const uint64_t number = view->generations.empty() ? 0 : view->generations.back().number;
-  response.headers.emplace_back("ETag", "\"" + std::to_string(number) + "\"");
-  reply.send(std::move(response));
-}
+void show_onload(const Call& call, http::Reply reply) { show_when_changed(call, std::move(reply), shown); }
 
 void put_onload(const Call& call, http::Reply reply) {
   const Result<json::Value> body = json::parse(call.request.body);
   if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
   Result<Desired> desired = parse_desired(*body);
   if (!desired) return reply.send(refuse(desired.error(), call.error_style));
+  const Result<bool> dry_run = flag_in_query(call.request, "dryRun");
+  if (!dry_run) return reply.send(refuse(dry_run.error(), call.error_style));
+  if (*dry_run) return foretell_wish(call, std::move(reply), *std::move(desired));
   want(call, std::move(reply), *std::move(desired));
 }
 
@@ -102,7 +144,13 @@ void verify_onload(const Call& call, http::Reply reply) {
 }
 
 void list_onload_stacks(const Call& call, http::Reply reply) {
-  call.onload.read_stacks(answer_with<std::vector<Stack>>(call, std::move(reply), listed<std::vector<Stack>>));
+  const Result<std::optional<bool>> orphans = orphans_in_query(call.request);
+  if (!orphans) return reply.send(refuse(orphans.error(), call.error_style));
+  const auto show = [wanted = *orphans](std::vector<Stack> stacks) {
+    if (wanted) std::erase_if(stacks, [&](const Stack& stack) { return stack.orphan != *wanted; });
+    return listed(stacks);
+  };
+  call.onload.read_stacks(answer_with<std::vector<Stack>>(call, std::move(reply), show));
 }
 
 void list_onload_interfaces(const Call& call, http::Reply reply) {
@@ -115,13 +163,20 @@ void list_onload_generations(const Call& call, http::Reply reply) {
 }
 
 void show_onload_generation(const Call& call, http::Reply reply) {
-  reply.send(found(call, call.onload.view()->generations, &Generation::number, "generation"));
+  const auto view = call.onload.view();
+  const Generation* generation = find(call, view->generations, &Generation::number);
+  reply.send(generation == nullptr ? not_found(call, "generation") : rendered(*generation));
 }
 
 void list_onload_operations(const Call& call, http::Reply reply) { reply.send(listed(call.onload.view()->operations)); }
 
 void show_onload_operation(const Call& call, http::Reply reply) {
-  reply.send(found(call, call.onload.view()->operations, &Operation::id, "operation"));
+  const auto view = call.onload.view();
+  const Operation* operation = find(call, view->operations, &Operation::id);
+  if (operation == nullptr) return reply.send(not_found(call, "operation"));
+  show_when_changed(call, std::move(reply), [id = operation->id, style = call.error_style](const View& now) {
+    return shown_operation(now, id, style);
+  });
 }
 
 }  // namespace nrd::v1

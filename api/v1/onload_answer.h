@@ -1,8 +1,10 @@
 // How handlers of /v1/onload answer, at once or when the keeper has.
 #pragma once
 
+#include <charconv>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -30,6 +32,27 @@ http::Response listed(const Things& things) {
   for (const auto& thing : things) render(w, thing);
   w.end_array();
   return json_answer(200, w.take());
+}
+
+inline http::Response accepted(const onload::Accepted& done) {
+  json::Writer w;
+  w.begin_object();
+  w.key("generation").number(done.generation);
+  w.key("operation");
+  done.operation ? w.number(*done.operation) : w.null();
+  w.end_object();
+  http::Response response = json_answer(done.operation ? 202 : 200, w.take());
+  if (done.operation) {
+    response.headers.emplace_back("Location", "/v1/onload/operations/" + std::to_string(*done.operation));
+  }
+  return response;
+}
+
+// The {id} of a path, if it is a number.
+inline std::optional<uint64_t> number_of(std::string_view id) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);
+  return error == std::errc() && end == id.data() + id.size() ? std::optional(number) : std::nullopt;
 }
 
 // A std::function must be copyable, a Reply is not.

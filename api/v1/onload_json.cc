@@ -100,13 +100,11 @@ Result<Parameters> parse_parameters(const Value& object) {
   return fail_at(ErrorCode::BadRequest, "/parameters", "has too many", "at most 256");
 }
 
-Result<std::vector<std::string>> parse_control_plane(const Value& object) {
-  const Value* words = object.find("control_plane");
-  if (words == nullptr) return Desired{}.control_plane;
-  if (words->kind() != Value::Kind::Array) return wrong_type("/control_plane", *words, "an array of words");
+Result<std::vector<std::string>> parse_words(const std::string& field, const Value& words) {
+  if (words.kind() != Value::Kind::Array) return wrong_type(field, words, "an array of words");
   std::vector<std::string> found;
-  for (const Value& word : words->items()) {
-    const std::string at = "/control_plane/" + std::to_string(found.size());
+  for (const Value& word : words.items()) {
+    const std::string at = field + "/" + std::to_string(found.size());
     const std::string* text = word.as_string();
     if (text == nullptr) return wrong_type(at, word, "a string");
     const bool has_blank = text->find(' ') != std::string::npos;
@@ -119,7 +117,12 @@ Result<std::vector<std::string>> parse_control_plane(const Value& object) {
   return found;
 }
 
-Result<std::chrono::seconds> parse_drain(const Value& object) {
+Result<std::vector<std::string>> parse_control_plane(const Value& object) {
+  const Value* words = object.find("control_plane");
+  return words == nullptr ? Desired{}.control_plane : parse_words("/control_plane", *words);
+}
+
+Result<std::chrono::seconds> parse_patience(const Value& object) {
   const Value* value = object.find("drain_seconds");
   if (value == nullptr) return Desired{}.drain;
   const std::optional<uint64_t> seconds = value->as_unsigned();
@@ -154,7 +157,7 @@ Result<Desired> parse_desired(const Value& body) {
   auto version = parse_version(body, *state);
   auto parameters = parse_parameters(body);
   auto control_plane = parse_control_plane(body);
-  const auto drain = parse_drain(body);
+  const auto drain = parse_patience(body);
   if (!version) return Failure(version.error());
   if (!sfc) return Failure(sfc.error());
   if (!parameters) return Failure(parameters.error());
@@ -179,6 +182,33 @@ Result<std::optional<uint64_t>> parse_rollback(const Value& body) {
   if (to == nullptr) return std::optional<uint64_t>();
   if (const std::optional<uint64_t> number = to->as_unsigned()) return std::optional(*number);
   return wrong_type("/to", *to, "the number of a generation");
+}
+
+Result<Drain> parse_drain(const Value& body) {
+  if (auto is_object = require_object("", body, "an object"); !is_object) return Failure(is_object.error());
+  if (const auto known = check_keys(body, "", {"users_policy", "drain_seconds"}); !known) return Failure(known.error());
+  const auto users = parse_word(body, "users_policy", Drain{}.users);
+  if (!users) return Failure(users.error());
+  const auto patience = parse_patience(body);
+  if (!patience) return Failure(patience.error());
+  return Drain{.users = *users, .patience = *patience};
+}
+
+Result<std::map<std::string, std::string>> parse_module_parameters(const std::string& module, const Value& body) {
+  if (!is_name(module)) return fail(ErrorCode::NotFound, "there is no such module");
+  Result<std::map<std::string, std::string>> values = parse_values(body, "");
+  if (!values) return values;
+  if (values->empty()) return fail_at(ErrorCode::BadRequest, "", "names no parameter", "{\"name\": \"value\"}");
+  if (values->size() > kMaxParameters) return fail_at(ErrorCode::BadRequest, "", "has too many", "at most 256");
+  return values;
+}
+
+Result<std::vector<std::string>> parse_control_plane_patch(const Value& body) {
+  if (auto is_object = require_object("", body, "an object"); !is_object) return Failure(is_object.error());
+  if (const auto known = check_keys(body, "", {"parameters"}); !known) return Failure(known.error());
+  const Value* words = body.find("parameters");
+  if (words == nullptr) return fail_at(ErrorCode::BadRequest, "/parameters", "is missing", "an array of words");
+  return parse_words("/parameters", *words);
 }
 
 Result<Freeze> parse_freeze(const Value& body) {

@@ -20,6 +20,13 @@ Result<onload::Freeze> parse_freeze(const json::Value& body);
 // "3" or "*" of If-Match, with quotes or without; an inner nullopt: any.
 Result<std::optional<uint64_t>> parse_if_match(const std::string& header);
 
+// What POST /v1/onload/drain wants.
+Result<onload::Drain> parse_drain(const json::Value& body);
+// {"name": "value"}: at least one.
+Result<std::map<std::string, std::string>> parse_module_parameters(const std::string& module, const json::Value& body);
+// {"parameters": ["-K"]} of the control plane server.
+Result<std::vector<std::string>> parse_control_plane_patch(const json::Value& body);
+
 // What POST /v1/onload/versions wants.
 struct Import {
   std::string name;
@@ -33,6 +40,10 @@ bool is_version(std::string_view text);
 void render(json::Writer& w, const onload::Desired& desired);
 void render(json::Writer& w, const onload::Generation& generation);
 void render(json::Writer& w, const onload::Operation& operation);
+// As of a view; the revision is one to wait from.
+void render(json::Writer& w, const onload::Operation& operation, uint64_t revision);
+void render(json::Writer& w, const onload::Foresight& foresight);
+void render_control_plane(json::Writer& w, const onload::View& view);
 void render(json::Writer& w, const onload::Module& module);
 void render(json::Writer& w, const onload::View& view);
 void render(json::Writer& w, const onload::InUse& use);

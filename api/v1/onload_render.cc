@@ -65,6 +65,11 @@ void render_conditions(json::Writer& w, const View& view) {
   w.end_array();
 }
 
+std::string_view word_of_door(const View& view) {
+  if (view.drained) return is_draining(view) ? "draining" : "drained";
+  return view.door_open ? "open" : "shut";
+}
+
 std::string_view word_of_use(Use use) {
   switch (use) {
     case Use::Stack: return "stack";
@@ -102,6 +107,22 @@ void render_stacks(json::Writer& w, std::string_view key, const std::vector<Stac
   w.end_array();
 }
 
+void render_members(json::Writer& w, const Operation& operation) {
+  w.key("id").number(operation.id);
+  w.key("errand").string(word_of(operation.errand));
+  w.key("generation").number(operation.generation);
+  w.key("fallback");
+  operation.fallback ? w.number(*operation.fallback) : w.null();
+  w.key("outcome").string(word_of(operation.outcome));
+  w.key("started").string(render(operation.started));
+  optional_time(w, "finished", operation.finished);
+  w.key("cause").string(operation.cause);
+  w.key("message").string(operation.message);
+  w.key("steps").begin_array();
+  for (const Step& step : operation.steps) render_step(w, step);
+  w.end_array();
+}
+
 }  // namespace
 
 void render(json::Writer& w, const Desired& desired) {
@@ -134,20 +155,65 @@ void render(json::Writer& w, const Generation& generation) {
   w.end_object();
 }
 
+void render(json::Writer& w, const Foresight& foresight) {
+  w.begin_object();
+  w.key("ok").boolean(!refusal_of(foresight));
+  w.key("checks").begin_array();
+  for (const Check& check : foresight.checks) {
+    w.begin_object();
+    w.key("name").string(check.name);
+    w.key("ok").boolean(!check.refusal);
+    w.key("detail").string(check.refusal ? check.refusal->message : check.detail);
+    w.end_object();
+  }
+  w.end_array();
+  w.key("stages").begin_array();
+  for (const Stage& stage : foresight.stages) {
+    w.begin_object();
+    w.key("act").string(word_of(stage.act));
+    w.key("subject").string(stage.subject);
+    w.end_object();
+  }
+  w.end_array();
+  w.end_object();
+}
+
+void render_control_plane(json::Writer& w, const View& view) {
+  const auto onload = view.seen.modules.find("onload");
+  const auto parameter = [&](std::string_view key, const std::string& name) {
+    w.key(key);
+    if (onload == view.seen.modules.end()) return void(w.null());
+    const auto found = onload->second.parameters.find(name);
+    const bool is_told = found != onload->second.parameters.end() && found->second.value;
+    is_told ? w.string(*found->second.value) : w.null();
+  };
+  w.begin_object();
+  parameter("path", "cplane_server_path");
+  parameter("parameters", "cplane_server_params");
+  parameter("spawn", "cplane_spawn_server");
+  w.key("servers").begin_array();
+  for (const ControlPlaneServer& server : view.seen.servers) {
+    w.begin_object();
+    w.key("pid").number(static_cast<uint64_t>(server.process.pid));
+    w.key("exe").string(server.exe);
+    w.key("net_namespace").number(server.net_namespace);
+    w.key("age_seconds").number(static_cast<uint64_t>(server.age.count()));
+    w.end_object();
+  }
+  w.end_array();
+  w.end_object();
+}
+
+void render(json::Writer& w, const Operation& operation, uint64_t revision) {
+  w.begin_object();
+  w.key("revision").number(revision);
+  render_members(w, operation);
+  w.end_object();
+}
+
 void render(json::Writer& w, const Operation& operation) {
   w.begin_object();
-  w.key("id").number(operation.id);
-  w.key("generation").number(operation.generation);
-  w.key("fallback");
-  operation.fallback ? w.number(*operation.fallback) : w.null();
-  w.key("outcome").string(word_of(operation.outcome));
-  w.key("started").string(render(operation.started));
-  optional_time(w, "finished", operation.finished);
-  w.key("cause").string(operation.cause);
-  w.key("message").string(operation.message);
-  w.key("steps").begin_array();
-  for (const Step& step : operation.steps) render_step(w, step);
-  w.end_array();
+  render_members(w, operation);
   w.end_object();
 }
 
@@ -178,6 +244,7 @@ void render(json::Writer& w, const View& view) {
   const Generation* kept = effective(view);
   const Operation* under_way = running(view);
   w.begin_object();
+  w.key("revision").number(view.revision);
   w.key("generation").number(view.generations.empty() ? 0 : view.generations.back().number);
   w.key("desired");
   if (view.generations.empty()) {
@@ -195,6 +262,7 @@ void render(json::Writer& w, const View& view) {
   text_or_null(w, "version", view.seen.modules.contains("onload") ? view.seen.modules.at("onload").version : "");
   text_or_null(w, "current_files", view.seen.current);
   text_or_null(w, "problem", view.problem);
+  w.key("door").string(word_of_door(view));
   render_conditions(w, view);
   w.end_object();
 }

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "api/v1/allocations.h"
 #include "api/auth/access.h"
+#include "api/v1/allocations.h"
 #include "api/v1/cache.h"
 #include "api/v1/call.h"
 #include "api/v1/health.h"
@@ -15,6 +15,7 @@
 #include "api/v1/node.h"
 #include "api/v1/onload.h"
 #include "api/v1/onload_profiles.h"
+#include "api/v1/onload_verbs.h"
 #include "api/v1/onload_versions.h"
 #include "api/v1/policy.h"
 #include "api/v1/problem.h"
@@ -52,11 +53,20 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/onload", show_onload},
     {"PUT", "/v1/onload", put_onload},
     {"DELETE", "/v1/onload", delete_onload},
+    {"POST", "/v1/onload/preflight", preflight_onload, true},
     {"POST", "/v1/onload/rollback", roll_back_onload},
+    {"POST", "/v1/onload/drain", drain_onload},
+    {"POST", "/v1/onload/undrain", undrain_onload},
     {"PUT", "/v1/onload/freeze", freeze_onload},
     {"GET", "/v1/onload/modules", list_onload_modules},
+    {"GET", "/v1/onload/modules/{id}", show_onload_module},
+    {"PATCH", "/v1/onload/modules/{id}/parameters", patch_onload_parameters},
+    {"GET", "/v1/onload/controlplane", show_control_plane},
+    {"PATCH", "/v1/onload/controlplane", patch_control_plane},
+    {"POST", "/v1/onload/controlplane/restart", restart_control_plane},
     {"GET", "/v1/onload/users", list_onload_users},
     {"GET", "/v1/onload/stacks", list_onload_stacks},
+    {"POST", "/v1/onload/stacks/orphans/kill", kill_orphans},
     {"GET", "/v1/onload/interfaces", list_onload_interfaces},
     {"POST", "/v1/onload/verify", verify_onload},
     {"GET", "/v1/onload/versions", list_onload_versions},
@@ -66,6 +76,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/onload/generations/{id}", show_onload_generation},
     {"GET", "/v1/onload/operations", list_onload_operations},
     {"GET", "/v1/onload/operations/{id}", show_onload_operation},
+    {"POST", "/v1/onload/operations/{id}/cancel", cancel_onload_operation},
     {"GET", "/v1/onload/profiles", list_profiles},
     {"GET", "/v1/onload/profiles/{id}", show_profile},
     {"PUT", "/v1/onload/profiles/{id}", put_profile},

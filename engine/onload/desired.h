@@ -92,9 +92,17 @@ struct Step {
 
 enum class Outcome { Running, Succeeded, RolledBack, Failed };
 
+// What an operation is for.
+enum class Errand {
+  Change,  // to its generation
+  Drain,   // the door is shut and stays so, and users end
+  Undrain,
+  RestartControlPlane,
+};
+
 struct Operation {
   uint64_t id = 0;
-  uint64_t generation = 0;           // where it goes
+  uint64_t generation = 0;           // where it goes; of other errands: what is in force
   std::optional<uint64_t> fallback;  // where it goes since that failed; 0: to what was there before nrd
   Outcome outcome = Outcome::Running;
   Time started;
@@ -102,8 +110,14 @@ struct Operation {
   std::string cause;  // of the first failure
   std::string message;
   std::vector<Step> steps;
+  Errand errand = Errand::Change;
+  UsersPolicy users = UsersPolicy::Fail;  // of a drain
+  std::chrono::seconds drain{0};          // likewise
   friend bool operator==(const Operation&, const Operation&) = default;
 };
+
+// Cause of an operation that somebody has cancelled.
+constexpr const char* kCancelled = "cancelled";
 
 struct Freeze {
   bool frozen = false;

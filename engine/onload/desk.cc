@@ -3,14 +3,12 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <deque>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "base/guarded.h"
 #include "base/log.h"
+#include "engine/onload/tasks.h"
 #include "hw/onload/profiles/preload.h"
 #include "hw/onload/profiles/render.h"
 #include "hw/onload/user_files.h"
@@ -18,7 +16,6 @@
 namespace nrd::onload {
 namespace {
 
-constexpr size_t kMostTasks = 64;
 constexpr const char* kPreload = "LD_PRELOAD";
 constexpr const char* kOwnProfiles = "/profiles";
 
@@ -52,6 +49,9 @@ Result<uint64_t> open_generation(const View& view) {
     return fail(ErrorCode::Conflict, "Onload is not loaded on this node by nrd (nrdctl onload says more)");
   }
   if (view.door_open) return kept->number;
+  if (view.drained) {
+    return fail(ErrorCode::Busy, "Onload's door is closed: this node is drained (nrdctl onload undrain opens it)");
+  }
   const std::string why = !view.problem.empty() ? view.problem
                           : !view.drift.empty() ? "it is not as it was verified: " + view.drift
                                                 : "its last operation failed";
@@ -69,11 +69,7 @@ class ThreadedDesk final : public Desk {
         shelf_(shelf_of(keeper, options_)) {}
 
   ~ThreadedDesk() override {
-    {
-      const std::lock_guard hold(lock_);
-      stopping_ = true;
-    }
-    wake_.notify_one();
+    tasks_.stop();
     if (thread_.joinable()) thread_.join();
   }
 
@@ -88,62 +84,35 @@ class ThreadedDesk final : public Desk {
   }
 
   void list_profiles(std::function<void(Result<std::vector<ProfileEntry>>)> done) override {
-    submit<std::vector<ProfileEntry>>(std::move(done), [this] { return shelf_.list(); });
+    tasks_.submit<std::vector<ProfileEntry>>(std::move(done), [this] { return shelf_.list(); });
   }
   void read_profile(std::string id, std::function<void(Result<ProfileShelf::Found>)> done) override {
-    submit<ProfileShelf::Found>(std::move(done), [this, id = std::move(id)] { return shelf_.read(id); });
+    tasks_.submit<ProfileShelf::Found>(std::move(done), [this, id = std::move(id)] { return shelf_.read(id); });
   }
   void put_profile(std::string id, std::string text, std::function<void(Result<ProfileEntry>)> done) override {
-    submit<ProfileEntry>(std::move(done),
-                         [this, id = std::move(id), text = std::move(text)] { return shelf_.put(id, text); });
+    tasks_.submit<ProfileEntry>(std::move(done),
+                                [this, id = std::move(id), text = std::move(text)] { return shelf_.put(id, text); });
   }
   void remove_profile(std::string id, std::function<void(Result<void>)> done) override {
-    submit<void>(std::move(done), [this, id = std::move(id)] { return shelf_.remove(id); });
+    tasks_.submit<void>(std::move(done), [this, id = std::move(id)] { return shelf_.remove(id); });
   }
   void render(RenderRequest request, Form form, std::function<void(Result<RenderedProfiles>)> done) override {
-    submit<RenderedProfiles>(std::move(done),
-                             [this, request = std::move(request), form] { return render_now(request, form); });
+    tasks_.submit<RenderedProfiles>(std::move(done),
+                                    [this, request = std::move(request), form] { return render_now(request, form); });
   }
   void allocate(AllocationRequest request, std::function<void(Result<Allocated>)> done) override {
-    submit<Allocated>(std::move(done), [this, request = std::move(request)] { return allocate_now(request); });
+    tasks_.submit<Allocated>(std::move(done), [this, request = std::move(request)] { return allocate_now(request); });
   }
   void release(uint64_t id, std::function<void(Result<void>)> done) override {
-    submit<void>(std::move(done), [this, id] { return release_now(id); });
+    tasks_.submit<void>(std::move(done), [this, id] { return release_now(id); });
   }
   std::shared_ptr<const std::vector<Allocation>> allocations() const override { return published_.get(); }
 
  private:
-  enum class Turn { Work, Refuse };
-  using Task = std::function<void(Turn)>;
-
-  template <typename T, typename Work>
-  void submit(std::function<void(Result<T>)> done, Work work) {
-    {
-      const std::lock_guard hold(lock_);
-      if (!stopping_ && tasks_.size() < kMostTasks) {
-        tasks_.push_back([done = std::move(done), work = std::move(work)](Turn turn) {
-          done(turn == Turn::Work ? work() : Result<T>(fail(ErrorCode::Busy, "nrd stops")));
-        });
-        wake_.notify_one();
-        return;
-      }
-    }
-    done(fail(ErrorCode::Busy, "too much is asked about Onload at once; try again"));
-  }
-
   void run() noexcept {
     ::pthread_setname_np(::pthread_self(), "nrd-desk");
-    std::unique_lock hold(lock_);
-    for (;;) {
-      wake_.wait(hold, [this] { return stopping_ || !tasks_.empty(); });
-      if (tasks_.empty()) return;
-      const Task task = std::move(tasks_.front());
-      tasks_.pop_front();
-      const Turn turn = stopping_ ? Turn::Refuse : Turn::Work;
-      hold.unlock();
-      task(turn);
-      hold.lock();
-    }
+    while (const std::optional<Tasks::Task> task = tasks_.next(Tasks::Steady::max())) (*task)(Tasks::Turn::Work);
+    tasks_.refuse_all();
   }
 
   void publish() { published_.set(std::make_shared<const std::vector<Allocation>>(allocations_)); }
@@ -252,10 +221,7 @@ class ThreadedDesk final : public Desk {
   uint64_t next_id_ = 1;                 // of the thread
   Published<std::vector<Allocation>> published_;
 
-  std::mutex lock_;
-  std::condition_variable wake_;
-  std::deque<Task> tasks_;  // guarded by lock_
-  bool stopping_ = false;   // guarded by lock_
+  Tasks tasks_;
   std::thread thread_;
 };
 

@@ -13,32 +13,7 @@ constexpr const char* kInUse = "in_use";
 constexpr const char* kStopping = "stopping";
 constexpr const char* kCircles = "circles";
 
-void remember(Memory& memory, Act act) {
-  switch (act) {
-    case Act::CloseDoor:
-      memory.door_closed = true;
-      memory.door_to_open = true;
-      return;
-    case Act::OpenDoor:
-      memory.door_closed = false;
-      memory.door_to_open = false;
-      memory.users_ended = false;
-      return;
-    case Act::EndUsers: memory.users_ended = true; return;
-    case Act::Verify: memory.verified = true; return;
-    case Act::Insert:
-      // Its device nodes are new: open to all, and without the owner they should have.
-      memory.door_closed = false;
-      memory.door_to_open = true;
-      memory.users_ended = false;
-      memory.verified = false;
-      return;
-    case Act::StopControlPlane: return;
-    case Act::Remove:
-    case Act::Switch:
-    case Act::SetParameter: memory.verified = false; return;
-  }
-}
+Trouble cancelled() { return {kCancelled, "it was cancelled", {}, {}}; }
 
 // What is left to do about the door after `steps`. What was not done may have been done in part: then it is done again.
 Memory door_after(const std::vector<Step>& steps) {
@@ -55,7 +30,27 @@ Memory door_after(const std::vector<Step>& steps) {
   return {.door_closed = memory.door_closed, .door_to_open = memory.door_to_open};
 }
 
+// Where an operation goes back to that has closed the door and no more.
+Target untouched(const Way& way) { return {.state = State::Unmanaged, .door = way.door_before}; }
+
 }  // namespace
+
+bool has_changed(const Operation& operation) {
+  return std::ranges::any_of(operation.steps, [](const Step& step) {
+    switch (step.act) {
+      case Act::CloseDoor:
+      case Act::EndUsers:
+      case Act::OpenDoor: return false;
+      case Act::Verify:
+      case Act::StopControlPlane:
+      case Act::Remove:
+      case Act::Switch:
+      case Act::Insert:
+      case Act::SetParameter: return true;
+    }
+    return true;
+  });
+}
 
 std::string describe(const InUse& use) {
   std::string text;
@@ -97,15 +92,17 @@ Result<Arrival> Journey::run(Operation& operation, const Way& way) {
 Result<Arrival> Journey::go(Operation& operation, const Way& way) {
   for (;;) {
     if (pause_(std::chrono::milliseconds(0))) return Arrival::Interrupted;
-    const bool goes_back = operation.fallback && way.back;
-    const Target& target = goes_back ? *way.back : way.there;
+    if (brakes_.cancelled() && turns_back(operation, way, cancelled())) continue;
+    const bool changed = has_changed(operation);
+    const bool goes_back = operation.fallback && (way.back || !changed);
+    const Target target = !goes_back ? way.there : changed ? *way.back : untouched(way);
     const Result<Seen> seen = node_.observe();
     if (!seen) return Failure(seen.error());
     const std::optional<Stage> stage = next_stage(target, *seen, memory_);
     if (!stage) return finish(operation, goes_back ? Outcome::RolledBack : Outcome::Succeeded);
 
-    // On the way back nothing stops: the node is of no use in between.
-    if (stage->act == Act::CloseDoor && !goes_back && frozen_()) {
+    // Neither on the way back nor once something was changed: the node is of no use in between.
+    if (stage->act == Act::CloseDoor && !changed && !goes_back && brakes_.frozen()) {
       operation.cause = "frozen";
       operation.message = "Onload was frozen before anything was removed";
       return finish(operation, Outcome::Failed);
@@ -138,7 +135,8 @@ Result<Acted> Journey::take(Operation& operation, const Stage& stage, const Targ
   step.finished = now();
   step.progress = Progress::Done;
   if (!acted) {
-    step.progress = acted.error().cause == kStopping ? Progress::Interrupted : Progress::Failed;
+    const bool was_broken_off = acted.error().cause == kStopping || acted.error().cause == kCancelled;
+    step.progress = was_broken_off ? Progress::Interrupted : Progress::Failed;
     step.cause = acted.error().cause;
     step.message = acted.error().message;
     step.kernel = acted.error().kernel;
@@ -152,7 +150,9 @@ bool Journey::turns_back(Operation& operation, const Way& way, const Trouble& tr
     operation.cause = trouble.cause;
     operation.message = trouble.message;
   }
-  if (operation.fallback || !way.back || trouble.cause == kCircles) return false;
+  const bool may = way.on_failure == OnFailure::Rollback || trouble.cause == kCancelled;
+  const bool can = way.back || !has_changed(operation);
+  if (operation.fallback || !may || !can || trouble.cause == kCircles) return false;
   operation.fallback = way.back_to;
   memory_ = door_after(operation.steps);
   tries_left_ = 1;
@@ -180,13 +180,13 @@ Acted Journey::act(const Stage& stage, const Target& target) {
   return {};
 }
 
-// Nullopt: the daemon stops. Otherwise who is left.
+// Nullopt: the daemon stops, or the operation was cancelled. Otherwise who is left.
 std::optional<InUse> Journey::wait_for_users(std::chrono::milliseconds at_most) {
   const auto deadline = clock_.steady() + at_most;
   for (;;) {
     InUse use = node_.find_users();
     if (!use.in_use() || clock_.steady() >= deadline) return use;
-    if (pause_(kLookForUsers)) return std::nullopt;
+    if (pause_(kLookForUsers) || brakes_.cancelled()) return std::nullopt;
   }
 }
 
@@ -194,9 +194,11 @@ Acted Journey::end_users(const Target& target) {
   const auto in_use = [](const InUse& use) {
     return tl::unexpected(Trouble{kInUse, "Onload is in use by " + describe(use)});
   };
-  const Acted stopping = tl::unexpected(Trouble{kStopping, "the daemon stops"});
+  const auto broken_off = [this] {
+    return tl::unexpected(brakes_.cancelled() ? cancelled() : Trouble{kStopping, "the daemon stops", {}, {}});
+  };
   std::optional<InUse> use = wait_for_users(target.users == UsersPolicy::Fail ? std::chrono::seconds(0) : target.drain);
-  if (!use) return stopping;
+  if (!use) return broken_off();
   for (const Node::Force force : {Node::Force::Term, Node::Force::Kill}) {
     if (!use->in_use()) return {};
     const bool allowed =
@@ -206,7 +208,7 @@ Acted Journey::end_users(const Target& target) {
       if (const Acted ended = node_.end_user(user.process, force); !ended) return ended;
     }
     use = wait_for_users(kGrace);
-    if (!use) return stopping;
+    if (!use) return broken_off();
   }
   if (use->in_use()) return in_use(*use);
   return {};

@@ -3,7 +3,7 @@
 // A stage is stored before it acts and its end after, so a daemon that dies leaves a record of what it was about; the
 // next one looks at the node and goes on (stage.h). What fails turns the journey back to the generation that was
 // verified last, or stops it with the door closed, as the generation asks; what fails on the way back stops it in any
-// case.
+// case. As long as nothing but the door was touched, to go back is to open it again.
 #pragma once
 
 #include <chrono>
@@ -24,17 +24,27 @@ using Pause = std::function<bool(std::chrono::milliseconds)>;
 
 struct Way {
   Target there;
-  std::optional<Target> back;  // nullopt: there is none
+  std::optional<Target> back;  // nullopt: there is none once something was changed
   uint64_t back_to = 0;        // generation of it
+  OnFailure on_failure = OnFailure::Rollback;
+  Door door_before = Door::Open;  // as it is to be again if nothing else was changed
 };
+
+// What stops an operation from outside. Both are asked before each stage.
+struct Brakes {
+  std::function<bool()> frozen;     // heeded until something is changed
+  std::function<bool()> cancelled;  // it turns back, unless it does already
+};
+
+// More than the door was touched, or looked at: what was not verified is not left so.
+bool has_changed(const Operation& operation);
 
 enum class Arrival { Arrived, Interrupted };
 
 class Journey {
  public:
-  // `frozen`: asked before the first removal, which is then not begun.
-  Journey(Node& node, const Clock& clock, Record record, Pause pause, std::function<bool()> frozen)
-      : node_(node), clock_(clock), record_(std::move(record)), pause_(std::move(pause)), frozen_(std::move(frozen)) {}
+  Journey(Node& node, const Clock& clock, Record record, Pause pause, Brakes brakes)
+      : node_(node), clock_(clock), record_(std::move(record)), pause_(std::move(pause)), brakes_(std::move(brakes)) {}
 
   // Goes on with `operation`, which may be new, until its outcome is known.
   Result<Arrival> run(Operation& operation, const Way& way);
@@ -55,7 +65,7 @@ class Journey {
   const Clock& clock_;
   Record record_;
   Pause pause_;
-  std::function<bool()> frozen_;
+  Brakes brakes_;
   Memory memory_;
   unsigned tries_left_ = 0;  // of removals that somebody's use kept from being done
 };

@@ -17,37 +17,17 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "engine/onload/desired.h"
+#include "engine/onload/clerk.h"
 #include "engine/onload/node.h"
 #include "engine/onload/view.h"
+#include "engine/onload/watch.h"
 #include "store/onload_records.h"
 
 namespace nrd::onload {
 
-enum class AtStart { Apply, Observe };
-
-struct KeeperOptions {
-  std::chrono::milliseconds look_interval{10000};
-  UsersPolicy most_forceful = UsersPolicy::Wait;  // of what a wish may ask for
-  AtStart at_start = AtStart::Apply;              // whether a node without modules is brought back
-  size_t kept = 64;                               // generations, and operations; older ones are forgotten
-};
-
-struct Accepted {
-  uint64_t generation = 0;
-  std::optional<uint64_t> operation;  // nullopt: everything was so already
-};
-
-// Whether Onload is what a generation wants now.
-struct Verification {
-  uint64_t generation = 0;
-  std::optional<Trouble> trouble;  // nullopt: it is
-};
-
 class Keeper {
  public:
-  // Blocks until it is stored, or not.
-  using Ledger = std::function<Result<void>(store::OnloadChange)>;
+  using Ledger = onload::Ledger;
 
   // Goes on with an operation that was interrupted. `node` and what `ledger` needs must outlive it.
   static Result<std::unique_ptr<Keeper>> start(Node& node, Ledger ledger, const store::OnloadRecords& records,
@@ -56,11 +36,28 @@ class Keeper {
 
   virtual std::shared_ptr<const View> view() const = 0;
 
+  // With the view when its revision is not `since` any more, or after `wait`. Busy: too many wait.
+  virtual void watch(uint64_t since, std::chrono::seconds wait, Watch::Done done) = 0;
+  // Answers all who wait, because the service stops.
+  virtual void end_watches() = 0;
+
   // `if_match`: the number of the last generation that the client knows. Conflict while an operation runs, or when
   // Onload is in use and the policy is to fail.
   virtual void want(Desired desired, std::optional<uint64_t> if_match, std::function<void(Result<Accepted>)> done) = 0;
   // To what generation `to` wanted; nullopt: the one that was verified before the effective one.
   virtual void roll_back(std::optional<uint64_t> to, std::function<void(Result<Accepted>)> done) = 0;
+  // The generation in force, but for what is amended.
+  virtual void amend(Amendment amendment, std::optional<uint64_t> if_match,
+                     std::function<void(Result<Accepted>)> done) = 0;
+  // What want() would do; nullopt: of the last wish. NotFound: there was none.
+  virtual void foresee(std::optional<Desired> desired, std::optional<uint64_t> if_match,
+                       std::function<void(Result<Foresight>)> done) = 0;
+  // Shuts the door for good, also over a restart, and ends users. Opens it again if they do not end.
+  virtual void drain(Drain how, std::function<void(Result<Accepted>)> done) = 0;
+  virtual void undrain(std::function<void(Result<Accepted>)> done) = 0;
+  // Conflict if it is too late for that; otherwise the operation turns back before its next stage.
+  virtual void cancel(uint64_t operation, std::function<void(Result<Accepted>)> done) = 0;
+  virtual void restart_control_plane(std::function<void(Result<Accepted>)> done) = 0;
   // Also while an operation runs: it stops before its next removal begins.
   virtual void set_freeze(Freeze freeze, std::function<void(Result<void>)> done) = 0;
   // Walks over all processes, which takes a while.

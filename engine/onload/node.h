@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,13 @@ struct InstalledVersion {
   friend bool operator==(const InstalledVersion&, const InstalledVersion&) = default;
 };
 
+// Something that must hold before a wish can be begun with.
+struct Check {
+  std::string name;
+  std::optional<Error> refusal;  // nullopt: it holds
+  std::string detail;            // what was found, if there is more to say
+};
+
 class Node {
  public:
   virtual ~Node() = default;
@@ -50,6 +58,8 @@ class Node {
   // Where `desired` leads here: the version's modules for the running kernel. Refused if that version is not installed,
   // not whole, or not for this kernel.
   virtual Result<Target> target_of(const Desired& desired) = 0;
+  // Whether all that `desired` needs is here: its version, for this kernel, as it was imported. Reads all its files.
+  virtual std::vector<Check> examine(const Desired& desired) = 0;
 
   virtual Acted close_door() = 0;
   virtual Acted open_door() = 0;

@@ -61,7 +61,10 @@ store::OnloadOperationRecord to_record(const Operation& operation) {
                                    .started = operation.started,
                                    .finished = operation.finished,
                                    .cause = operation.cause,
-                                   .message = operation.message};
+                                   .message = operation.message,
+                                   .errand = std::string(word_of(operation.errand)),
+                                   .users = std::string(word_of(operation.users)),
+                                   .drain = operation.drain};
   for (const Step& step : operation.steps) {
     row.steps.push_back({std::string(word_of(step.act)), step.subject, std::string(word_of(step.progress)),
                          step.started, step.finished, step.cause, step.message, joined(step.kernel)});
@@ -92,7 +95,9 @@ Result<Generation> from_record(const store::OnloadGenerationRecord& row) {
 
 Result<Operation> from_record(const store::OnloadOperationRecord& row) {
   const auto outcome = parse<Outcome>(row.outcome);
-  if (!outcome) return unknown("operation", row.id);
+  const auto errand = parse<Errand>(row.errand);
+  const auto users = parse<UsersPolicy>(row.users);
+  if (!outcome || !errand || !users) return unknown("operation", row.id);
   Operation operation{.id = row.id,
                       .generation = row.generation,
                       .fallback = row.fallback,
@@ -100,7 +105,10 @@ Result<Operation> from_record(const store::OnloadOperationRecord& row) {
                       .started = row.started,
                       .finished = row.finished,
                       .cause = row.cause,
-                      .message = row.message};
+                      .message = row.message,
+                      .errand = *errand,
+                      .users = *users,
+                      .drain = row.drain};
   for (const store::OnloadStepRecord& step : row.steps) {
     std::optional<Step> known = from_record(step);
     if (!known) return unknown("operation", row.id);

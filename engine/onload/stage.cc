@@ -45,10 +45,11 @@ std::optional<Stage> next_removal(const Target& target, const Seen& seen, const 
   return Stage{Act::Remove, modules.front(), {}};
 }
 
-// An operation before this one failed and left it so.
-bool is_shut(const Seen& seen) {
-  return std::ranges::any_of(
-      seen.devices, [](const DeviceNode& device) { return device.leads_to_device() && device.node->access.mode == 0; });
+enum class Node { Shut, Open };
+bool any(const Seen& seen, Node what) {
+  return std::ranges::any_of(seen.devices, [what](const DeviceNode& device) {
+    return device.leads_to_device() && (device.node->access.mode == 0) == (what == Node::Shut);
+  });
 }
 
 std::optional<Stage> next_insertion(const Target& target, const Seen& seen) {
@@ -65,6 +66,33 @@ std::optional<Stage> next_insertion(const Target& target, const Seen& seen) {
 
 }  // namespace
 
+void remember(Memory& memory, Act act) {
+  switch (act) {
+    case Act::CloseDoor:
+      memory.door_closed = true;
+      memory.door_to_open = true;
+      return;
+    case Act::OpenDoor:
+      memory.door_closed = false;
+      memory.door_to_open = false;
+      memory.users_ended = false;
+      return;
+    case Act::EndUsers: memory.users_ended = true; return;
+    case Act::Verify: memory.verified = true; return;
+    case Act::Insert:
+      // Its device nodes are new: open to all, and without the owner they should have.
+      memory.door_closed = false;
+      memory.door_to_open = true;
+      memory.users_ended = false;
+      memory.verified = false;
+      return;
+    case Act::StopControlPlane: memory.server_stopped = true; return;
+    case Act::Remove:
+    case Act::Switch:
+    case Act::SetParameter: memory.verified = false; return;
+  }
+}
+
 std::vector<std::string> removals(const Target& target, const Seen& seen) {
   if (target.state == State::Unmanaged) return {};
   std::vector<std::string> modules;
@@ -80,14 +108,19 @@ std::vector<std::string> removals(const Target& target, const Seen& seen) {
 }
 
 std::optional<Stage> next_stage(const Target& target, const Seen& seen, const Memory& memory) {
-  if (target.state == State::Unmanaged) return std::nullopt;
   if (const auto removal = next_removal(target, seen, memory)) return removal;
-  if (target.state == State::Loaded) {
+  const bool is_loaded = target.state == State::Loaded;
+  if (is_loaded && target.restarts_server && !memory.server_stopped) return Stage{Act::StopControlPlane, {}, {}};
+  if (is_loaded) {
     if (const auto insertion = next_insertion(target, seen)) return insertion;
-    if (!memory.verified) return Stage{Act::Verify, {}, {}};
   }
-  if (!memory.door_to_open && !is_shut(seen)) return std::nullopt;
-  return Stage{Act::OpenDoor, {}, {}};
+  // Before the verification, which takes a while: the nodes of a module that was inserted are open.
+  if (target.door == Door::Shut && any(seen, Node::Open)) return Stage{Act::CloseDoor, {}, {}};
+  if (target.ends_users && !memory.users_ended) return Stage{Act::EndUsers, {}, {}};
+  if (is_loaded && !memory.verified) return Stage{Act::Verify, {}, {}};
+  // Shut also by an operation before this one, which failed.
+  const bool is_to_open = memory.door_to_open || any(seen, Node::Shut);
+  return target.door == Door::Open && is_to_open ? std::optional(Stage{Act::OpenDoor, {}, {}}) : std::nullopt;
 }
 
 }  // namespace nrd::onload

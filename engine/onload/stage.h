@@ -3,6 +3,7 @@
 //
 //   something must be removed    close the door, end users, stop the control plane, remove from the top
 //   nothing more to remove       switch the files, insert from the bottom, set parameters, verify, open the door
+//   the door is to be shut       close it as soon as the last module is there, and do not open it
 //
 // The top is `onload`, below it sfc_char, sfc_resource and, if it is managed, sfc. What lies below a module that must
 // go must not be touched before that: sfc would let itself be removed under a loaded onload, and take the interfaces
@@ -29,7 +30,11 @@ struct Memory {
   bool verified = false;      // since the last change
   bool door_closed = false;   // for certain
   bool door_to_open = false;  // it was closed, or made anew
+  bool server_stopped = false;
 };
+
+// What is remembered of an act that was done.
+void remember(Memory& memory, Act act);
 
 // nullopt: arrived.
 std::optional<Stage> next_stage(const Target& target, const Seen& seen, const Memory& memory);

@@ -23,6 +23,13 @@ struct TargetModule {
   friend bool operator==(const TargetModule&, const TargetModule&) = default;
 };
 
+// The device nodes, when all else is done.
+enum class Door {
+  Open,
+  Shut,
+  AsItIs,  // nobody has a say in it
+};
+
 struct Target {
   State state = State::Unmanaged;
   std::string version;                // empty unless Loaded
@@ -30,6 +37,9 @@ struct Target {
   Sfc sfc = Sfc::External;
   UsersPolicy users = UsersPolicy::Fail;
   std::chrono::seconds drain{30};
+  Door door = Door::Open;
+  bool ends_users = false;       // also if no module must go
+  bool restarts_server = false;  // of the control plane
   friend bool operator==(const Target&, const Target&) = default;
 };
 

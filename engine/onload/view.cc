@@ -4,6 +4,15 @@
 
 namespace nrd::onload {
 
+bool shows_same(const View& one, const View& other) {
+  const auto without_time = [](View view) {
+    view.revision = 0;
+    for (ControlPlaneServer& server : view.seen.servers) server.age = {};
+    return view;
+  };
+  return without_time(one) == without_time(other);
+}
+
 const Generation* effective(const View& view) {
   for (auto generation = view.generations.rbegin(); generation != view.generations.rend(); ++generation) {
     if (generation->verdict == Verdict::Verified) return &*generation;
@@ -22,7 +31,21 @@ const Operation* running(const View& view) {
 }
 
 bool last_failed(const View& view) {
-  return !view.operations.empty() && view.operations.back().outcome == Outcome::Failed;
+  for (auto operation = view.operations.rbegin(); operation != view.operations.rend(); ++operation) {
+    const bool is_about_doors = operation->errand == Errand::Drain || operation->errand == Errand::Undrain;
+    if (!is_about_doors) return operation->outcome == Outcome::Failed;
+  }
+  return false;
+}
+
+bool is_cancelled(const View& view) {
+  const Operation* operation = running(view);
+  return operation != nullptr && operation->cause == kCancelled && !operation->fallback;
+}
+
+bool is_draining(const View& view) {
+  const Operation* operation = running(view);
+  return operation != nullptr && operation->errand == Errand::Drain;
 }
 
 uint64_t last_generation(const View& view) { return view.generations.empty() ? 0 : view.generations.back().number; }

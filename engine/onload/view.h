@@ -17,17 +17,24 @@ struct View {
   std::vector<Generation> generations;  // ordered by number
   std::vector<Operation> operations;    // ordered by id
   Freeze freeze;
+  bool drained = false;    // the door is kept shut
   Seen seen;               // as of the last look
   std::string problem;     // why that look failed; empty if it did not
   std::string drift;       // what is not as the last verified generation wants it; empty: nothing
   bool door_open = false;  // new users may come: Onload is loaded and verified, and no operation is under way
+  friend bool operator==(const View&, const View&) = default;
 };
+
+// But for what grows by itself: the revision, and how old processes are.
+bool shows_same(const View& one, const View& other);
 
 // The generation that the node is kept at: the last one that was verified. Null: none was.
 const Generation* effective(const View& view);
 const Generation* find_generation(const View& view, uint64_t number);
 const Operation* running(const View& view);
-bool last_failed(const View& view);
+bool last_failed(const View& view);          // of those that have to do with what is loaded
+bool is_cancelled(const View& view);         // the one that runs is to turn back
+bool is_draining(const View& view);          // and not yet drained
 uint64_t last_generation(const View& view);  // 0: there is none
 uint64_t next_operation(const View& view);
 

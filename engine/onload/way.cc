@@ -16,25 +16,59 @@ Target as_before_us(const Desired& desired) {
   return {.state = State::Unloaded, .sfc = Sfc::External, .users = desired.users, .drain = desired.drain};
 }
 
-}  // namespace
+// What has failed is kept shut by that, whatever else is asked.
+Door usual_door(const View& view) { return last_failed(view) ? Door::AsItIs : Door::Open; }
 
-Result<Way> way_of(Node& node, const View& view, const Operation& operation) {
-  const Generation* generation = find_generation(view, operation.generation);
-  if (generation == nullptr) return fail(ErrorCode::NotFound, "its generation is gone");
-  Result<Target> there = node.target_of(generation->desired);
+Way way_to_drained(const View& view, const Operation& operation) {
+  return {.there = {.state = State::Unmanaged,
+                    .users = operation.users,
+                    .drain = operation.drain,
+                    .door = Door::Shut,
+                    .ends_users = true},
+          .back = {},
+          .back_to = operation.generation,
+          .door_before = usual_door(view)};
+}
+
+Result<Way> way_to_generation(Node& node, const View& view, const Generation& generation) {
+  Result<Target> there = target_now(node, view, generation.desired);
   if (!there) return Failure(there.error());
-  Way way{.there = *std::move(there), .back = {}, .back_to = 0};
-  if (generation->desired.on_failure == OnFailure::Stop) return way;
+  Way way{.there = *std::move(there),
+          .back = {},
+          .back_to = 0,
+          .on_failure = generation.desired.on_failure,
+          .door_before = view.drained ? Door::Shut : usual_door(view)};
   const Generation* kept = effective(view);
   if (kept == nullptr) {
-    way.back = as_before_us(generation->desired);
+    way.back = as_before_us(generation.desired);
     return way;
   }
-  if (kept->number == generation->number || kept->desired.state == State::Unmanaged) return way;
-  if (Result<Target> back = node.target_of(kept->desired)) {
-    way.back = *std::move(back);
-    way.back_to = kept->number;
+  way.back_to = kept->number;
+  if (kept->number == generation.number || kept->desired.state == State::Unmanaged) return way;
+  if (Result<Target> back = target_now(node, view, kept->desired)) way.back = *std::move(back);
+  return way;
+}
+
+}  // namespace
+
+Result<Target> target_now(Node& node, const View& view, const Desired& desired) {
+  Result<Target> target = node.target_of(desired);
+  if (target && view.drained && target->door == Door::Open) target->door = Door::Shut;
+  return target;
+}
+
+Result<Way> way_of(Node& node, const View& view, const Operation& operation) {
+  if (operation.errand == Errand::Drain) return way_to_drained(view, operation);
+  if (operation.errand == Errand::Undrain) {
+    return Way{.there = {.state = State::Unmanaged, .door = usual_door(view)},
+               .back = {},
+               .back_to = operation.generation,
+               .on_failure = OnFailure::Stop};
   }
+  const Generation* generation = find_generation(view, operation.generation);
+  if (generation == nullptr) return fail(ErrorCode::NotFound, "its generation is gone");
+  Result<Way> way = way_to_generation(node, view, *generation);
+  if (way) way->there.restarts_server = operation.errand == Errand::RestartControlPlane;
   return way;
 }
 
@@ -42,7 +76,7 @@ Result<Way> way_of(Node& node, const View& view, const Operation& operation) {
 std::string drift_of(Node& node, const View& view) {
   const Generation* kept = effective(view);
   if (kept == nullptr) return {};
-  const Result<Target> target = node.target_of(kept->desired);
+  const Result<Target> target = target_now(node, view, kept->desired);
   if (!target) return target.error().message;
   const std::optional<Stage> stage = next_stage(*target, view.seen, {.verified = true});
   if (!stage) return {};

@@ -10,6 +10,9 @@ namespace nrd::onload {
 // Refused if its generation is gone, or cannot be had on this node (any more).
 Result<Way> way_of(Node& node, const View& view, const Operation& operation);
 
+// Where `desired` leads, with the door as it is to be now.
+Result<Target> target_now(Node& node, const View& view, const Desired& desired);
+
 // What differs from the effective generation, in words; empty: nothing.
 std::string drift_of(Node& node, const View& view);
 

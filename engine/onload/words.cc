@@ -66,6 +66,13 @@ struct Words<Outcome> {
                                                         {Outcome::RolledBack, "rolled_back"},
                                                         {Outcome::Failed, "failed"}}};
 };
+template <>
+struct Words<Errand> {
+  static constexpr std::array<Word<Errand>, 4> all = {{{Errand::Change, "change"},
+                                                       {Errand::Drain, "drain"},
+                                                       {Errand::Undrain, "undrain"},
+                                                       {Errand::RestartControlPlane, "restart_control_plane"}}};
+};
 
 template <typename Enum>
 std::string_view find(Enum value) {
@@ -85,6 +92,7 @@ std::string_view word_of(Verdict verdict) { return find(verdict); }
 std::string_view word_of(Act act) { return find(act); }
 std::string_view word_of(Progress progress) { return find(progress); }
 std::string_view word_of(Outcome outcome) { return find(outcome); }
+std::string_view word_of(Errand errand) { return find(errand); }
 
 template <typename Enum>
 std::optional<Enum> parse(std::string_view word) {
@@ -109,6 +117,7 @@ template std::optional<Verdict> parse(std::string_view);
 template std::optional<Act> parse(std::string_view);
 template std::optional<Progress> parse(std::string_view);
 template std::optional<Outcome> parse(std::string_view);
+template std::optional<Errand> parse(std::string_view);
 template std::string all_words<State>();
 template std::string all_words<Sfc>();
 template std::string all_words<UsersPolicy>();

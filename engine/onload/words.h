@@ -18,6 +18,7 @@ std::string_view word_of(Verdict verdict);
 std::string_view word_of(Act act);
 std::string_view word_of(Progress progress);
 std::string_view word_of(Outcome outcome);
+std::string_view word_of(Errand errand);
 
 template <typename Enum>
 std::optional<Enum> parse(std::string_view word);

@@ -186,6 +186,17 @@ Result<Version> Versions::read(const std::string& name) const {
   return read_tree(*found, name);
 }
 
+Result<Versions::Stamp> Versions::stamp(const std::string& name) const {
+  const Result<TrustedDir> found = tree(name);
+  if (!found) return Failure(found.error());
+  const Result<UniqueFd> manifest = found->file(kManifestName);
+  if (!manifest) return Failure(manifest.error());
+  struct stat status {};
+  if (::fstat(manifest->get(), &status) != 0) return fail(ErrorCode::Store, "a version cannot be read", found->path());
+  constexpr int64_t kSecond = 1'000'000'000;
+  return Stamp{status.st_dev, status.st_ino, status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec};
+}
+
 Result<Version> Versions::import(const std::string& name, const std::string& source) const {
   if (Result<void> named = check_name(name); !named) return Failure(named.error());
   const Result<std::vector<std::string>> there = names();

@@ -13,6 +13,7 @@
 // One thread at a time. import() and verify() read whole trees and take seconds.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -50,6 +51,15 @@ class Versions {
   Result<std::vector<std::string>> names() const;
   // NotFound: there is no such version.
   Result<Version> read(const std::string& name) const;
+  // Changes when the files of the version do: a tree is whole once its manifest is there, and is not changed after
+  // that.
+  struct Stamp {
+    uint64_t device = 0;
+    uint64_t inode = 0;
+    int64_t modified = 0;  // nanoseconds
+    friend bool operator==(const Stamp&, const Stamp&) = default;
+  };
+  Result<Stamp> stamp(const std::string& name) const;
   // A version from a folder or a tar archive of this node, by its path.
   Result<Version> import(const std::string& name, const std::string& source) const;
   // What is not as it was imported, a sentence each; none: all is well. At most kDifferenceLimit.

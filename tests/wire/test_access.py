@@ -21,7 +21,12 @@ ANYBODY, SOMEGROUP = 65534, 60  # nobody, games: both exist on every Debian
 REACHED = {("GET", "/v1/workloads"): 200, ("POST", "/v1/workloads"): 400, ("GET", "/v1/workloads/{id}"): 404,
            ("PATCH", "/v1/workloads/{id}"): 404, ("DELETE", "/v1/workloads/{id}"): 404,
            ("GET", "/v1/pstate"): 200, ("GET", "/v1/pstate/{id}"): 404, ("GET", "/v1/node"): 200, ("GET", "/v1/health"): 200,
-           ("GET", "/v1/onload"): 200, ("PUT", "/v1/onload"): 400, ("DELETE", "/v1/onload"): 423,
+           ("GET", "/v1/onload"): 200, ("POST", "/v1/onload/preflight"): 400, ("POST", "/v1/onload/drain"): 400,
+           ("POST", "/v1/onload/undrain"): 423, ("GET", "/v1/onload/modules/{id}"): 404,
+           ("PATCH", "/v1/onload/modules/{id}/parameters"): 409, ("GET", "/v1/onload/controlplane"): 200,
+           ("PATCH", "/v1/onload/controlplane"): 400, ("POST", "/v1/onload/controlplane/restart"): 423,
+           ("POST", "/v1/onload/stacks/orphans/kill"): 422, ("POST", "/v1/onload/operations/{id}/cancel"): 404,
+           ("PUT", "/v1/onload"): 400, ("DELETE", "/v1/onload"): 423,
            ("POST", "/v1/onload/rollback"): 400, ("PUT", "/v1/onload/freeze"): 400, ("POST", "/v1/onload/verify"): 409,
            ("GET", "/v1/onload/modules"): 200, ("GET", "/v1/onload/users"): 200, ("GET", "/v1/onload/stacks"): 200,
            ("GET", "/v1/onload/interfaces"): 200, ("GET", "/v1/onload/versions"): 200, ("POST", "/v1/onload/versions"): 400,
@@ -38,7 +43,7 @@ REACHED = {("GET", "/v1/workloads"): 200, ("POST", "/v1/workloads"): 400, ("GET"
 
 
 def for_user(method, path):
-    return REACHED[method, path] if method == "GET" or path == "/v1/hospitality" else 403
+    return REACHED[method, path] if method == "GET" or path in ("/v1/hospitality", "/v1/onload/preflight") else 403
 
 
 def always(code):

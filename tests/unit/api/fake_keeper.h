@@ -23,6 +23,31 @@ class FakeKeeper final : public onload::Keeper {
     rolled_back.push_back(to);
     done(outcome);
   }
+  void watch(uint64_t since, std::chrono::seconds wait, onload::Watch::Done done) override {
+    watched.emplace_back(since, wait);
+    done(view());
+  }
+  void end_watches() override {}
+  void amend(onload::Amendment amendment, std::optional<uint64_t> if_match,
+             std::function<void(Result<onload::Accepted>)> done) override {
+    amended.emplace_back(std::move(amendment), if_match);
+    done(outcome);
+  }
+  void foresee(std::optional<onload::Desired> desired, std::optional<uint64_t> if_match,
+               std::function<void(Result<onload::Foresight>)> done) override {
+    foreseen.emplace_back(std::move(desired), if_match);
+    done(foresight);
+  }
+  void drain(onload::Drain how, std::function<void(Result<onload::Accepted>)> done) override {
+    drains.push_back(how);
+    done(outcome);
+  }
+  void undrain(std::function<void(Result<onload::Accepted>)> done) override { done(outcome); }
+  void cancel(uint64_t operation, std::function<void(Result<onload::Accepted>)> done) override {
+    cancelled.push_back(operation);
+    done(outcome);
+  }
+  void restart_control_plane(std::function<void(Result<onload::Accepted>)> done) override { done(outcome); }
   void set_freeze(onload::Freeze freeze, std::function<void(Result<void>)> done) override {
     known.freeze = std::move(freeze);
     done({});
@@ -50,6 +75,12 @@ class FakeKeeper final : public onload::Keeper {
   Result<onload::Accepted> outcome = onload::Accepted{};
   std::vector<std::pair<onload::Desired, std::optional<uint64_t>>> wishes;
   std::vector<std::optional<uint64_t>> rolled_back;
+  std::vector<std::pair<uint64_t, std::chrono::seconds>> watched;
+  std::vector<std::pair<onload::Amendment, std::optional<uint64_t>>> amended;
+  std::vector<std::pair<std::optional<onload::Desired>, std::optional<uint64_t>>> foreseen;
+  std::vector<onload::Drain> drains;
+  std::vector<uint64_t> cancelled;
+  onload::Foresight foresight;
   onload::Verification verification;
   std::vector<onload::InstalledVersion> versions;
   std::vector<std::pair<std::string, std::string>> imported;

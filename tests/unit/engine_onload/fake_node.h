@@ -20,7 +20,7 @@ inline Target a_release(const std::string& name, Sfc sfc = Sfc::External) {
   if (sfc == Sfc::Managed) target.modules.push_back({"sfc", name + "-s", {}});
   target.modules.push_back({"sfc_resource", name + "-r", {}});
   target.modules.push_back({"sfc_char", name + "-c", {}});
-  target.modules.push_back({"onload", name + "-o", {{"cplane_server_params", "-K"}}});
+  target.modules.push_back({"onload", name + "-o", {{"cplane_server_params", "-K"}, {"cplane_spawn_server", "Y"}}});
   return target;
 }
 inline Target nothing(Sfc sfc = Sfc::External) { return {.state = State::Unloaded, .sfc = sfc}; }
@@ -58,9 +58,14 @@ class FakeNode final : public Node {
     target.state = desired.state;
     target.users = desired.users;
     target.drain = desired.drain;
+    if (desired.state == State::Unmanaged) target.door = Door::AsItIs;
     return target;
   }
   std::set<std::string> missing;
+  std::vector<Check> examine(const Desired& desired) override {
+    if (!missing.contains(desired.version)) return {{"installed", std::nullopt, {}}};
+    return {{"installed", target_of(desired).error(), {}}};
+  }
 
   Acted close_door() override {
     return act("close", [this] { set_door(false); });
@@ -74,7 +79,10 @@ class FakeNode final : public Node {
     });
   }
   Acted stop_control_plane() override {
-    return act("stop", [this] { seen.servers.clear(); });
+    return act("stop", [this] {
+      seen.servers.clear();
+      seen.modules.at("onload").parameters.at("cplane_spawn_server").value = "N";
+    });
   }
   Acted remove(const std::string& module) override {
     if (module == "onload" && (!users.empty() || !seen.servers.empty())) return trouble("in_use");
@@ -102,8 +110,10 @@ class FakeNode final : public Node {
     });
   }
   Acted set_parameter(const std::string& module, const std::string& parameter, const std::string& value) override {
-    return act(module + "." + parameter + "=" + value,
-               [&] { seen.modules.at(module).parameters.at(parameter).value = value; });
+    return act(module + "." + parameter + "=" + value, [&] {
+      seen.modules.at(module).parameters.at(parameter).value = value;
+      if (parameter == "cplane_spawn_server" && value == "Y") seen.servers = {ControlPlaneServer{}};
+    });
   }
   Acted verify(const Target& target) override {
     return act("verify", [&] { verified = target.version; });

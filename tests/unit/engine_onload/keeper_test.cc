@@ -27,6 +27,7 @@ class MemoryLedger {
   Result<void> store(const store::OnloadChange& change) {
     if (broken) return fail(ErrorCode::Store, "the disk is full");
     const std::lock_guard hold(lock_);
+    if (change.drained) rows_.drained = *change.drained;
     if (change.freeze) std::tie(rows_.frozen, rows_.reason) = *change.freeze;
     for (const auto& row : change.generations) put(rows_.generations, row, &store::OnloadGenerationRecord::number);
     for (const auto& row : change.operations) put(rows_.operations, row, &store::OnloadOperationRecord::id);
@@ -353,8 +354,7 @@ TEST_CASE("an operation whose steps cannot be stored stays open and ends when th
                               .operations = {to_record(operation)}}));
   house.ledger.broken = true;
   house.start();
-  const uint64_t revision = house.keeper->view()->revision;
-  while (house.keeper->view()->revision < revision + 5) std::this_thread::yield();
+  for (int i = 0; i < 5; ++i) REQUIRE(house.look());
   CHECK(running(*house.keeper->view()) != nullptr);
   house.ledger.broken = false;
   while (running(*house.keeper->view()) != nullptr) std::this_thread::yield();
@@ -437,6 +437,140 @@ TEST_CASE("a verification says what is wrong and changes nothing") {
   house.node.seen.modules.erase("onload");
   CHECK(verify()->trouble->cause == "drifted");
   CHECK(house.keeper->view()->operations.size() == 1);
+}
+
+TEST_CASE("a node that is drained stays so over restarts and a boot until it is undrained") {
+  House house;
+  house.start();
+  house.load("8.1");
+  const auto drained = house.ask<Accepted>([&](auto done) { house.keeper->drain({}, std::move(done)); });
+  REQUIRE(drained);
+  REQUIRE(drained->operation);
+  for (int life = 0; life < 3; ++life) {
+    const auto view = house.settled();
+    CHECK(view->drained);
+    CHECK_FALSE(view->door_open);
+    CHECK(view->drift.empty());
+    CHECK_FALSE(house.node.door_is_open);
+    CHECK(view->generations.size() == 1);
+    CHECK(effective(*view)->number == 1);
+    house.keeper.reset();
+    if (life == 1) house.node.seen = {};
+    house.start();
+  }
+  REQUIRE(house.ask<Accepted>([&](auto done) { house.keeper->undrain(std::move(done)); }));
+  CHECK(house.settled()->door_open);
+  CHECK(house.node.door_is_open);
+  CHECK_FALSE(house.ledger.rows().drained);
+}
+
+TEST_CASE("a drain whose users stay leaves the node open and not drained") {
+  House house;
+  house.start();
+  house.load("8.1");
+  house.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
+  REQUIRE(house.ask<Accepted>([&](auto done) { house.keeper->drain({UsersPolicy::Fail, {}}, std::move(done)); }));
+  const auto view = house.settled();
+  CHECK(view->operations.back().outcome == Outcome::RolledBack);
+  CHECK(view->door_open);
+  CHECK_FALSE(house.ledger.rows().drained);
+}
+
+TEST_CASE("an operation that waits for users can be cancelled, one that is over cannot") {
+  House house;
+  house.start();
+  house.load("8.1");
+  house.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
+  Desired desired = a_wish("9.0");
+  desired.users = UsersPolicy::Wait;
+  const auto accepted = house.want(desired);
+  REQUIRE(accepted);
+  const auto cancel = [&](uint64_t id) {
+    return house.ask<Accepted>([&](auto done) { house.keeper->cancel(id, std::move(done)); });
+  };
+  REQUIRE(cancel(*accepted->operation));
+  const auto view = house.settled();
+  CHECK(view->operations.back().outcome == Outcome::RolledBack);
+  CHECK(view->operations.back().cause == kCancelled);
+  CHECK(view->door_open);
+  CHECK(house.node.is(a_release("8.1")));
+  CHECK(cancel(*accepted->operation).error().code == ErrorCode::Conflict);
+  CHECK(cancel(77).error().code == ErrorCode::NotFound);
+}
+
+TEST_CASE("what is foretold is what is done, and foretelling changes nothing") {
+  House house;
+  house.start();
+  house.load("8.1");
+  house.node.done.clear();
+  const uint64_t revision = house.keeper->view()->revision;
+  const auto found =
+      house.ask<Foresight>([&](auto done) { house.keeper->foresee(a_wish("9.0"), {}, std::move(done)); });
+  REQUIRE(found);
+  CHECK_FALSE(refusal_of(*found));
+  CHECK(house.node.done.empty());
+  CHECK(house.keeper->view()->revision == revision);
+  const auto view = house.load("9.0");
+  std::vector<std::pair<Act, std::string>> foretold, done;
+  for (const Stage& stage : found->stages) foretold.emplace_back(stage.act, stage.subject);
+  for (const Step& step : view->operations.back().steps) done.emplace_back(step.act, step.subject);
+  CHECK(foretold == done);
+  house.node.missing = {"9.1"};
+  const auto refused =
+      house.ask<Foresight>([&](auto answer) { house.keeper->foresee(a_wish("9.1"), {}, std::move(answer)); });
+  REQUIRE(refused);
+  CHECK(refusal_of(*refused)->field == "/version");
+  CHECK(refused->stages.empty());
+}
+
+TEST_CASE("an amendment is a generation of its own, and reloads only if it may") {
+  House house;
+  house.start();
+  house.load("8.1");
+  const auto amend = [&](Amendment amendment) {
+    return house.ask<Accepted>([&](auto done) { house.keeper->amend(std::move(amendment), {}, std::move(done)); });
+  };
+  REQUIRE(amend({.control_plane = Names{"-K", "-s"}}));
+  const auto view = house.settled();
+  CHECK(view->generations.back().number == 2);
+  CHECK(view->generations.back().desired.control_plane == Names{"-K", "-s"});
+  CHECK(view->generations.back().desired.version == "8.1");
+  house.node.seen.modules["onload"].build_id = "another";
+  const auto refused = amend({.parameters = {{"onload", {{"a", "1"}}}}});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Conflict);
+  REQUIRE(amend({.parameters = {{"onload", {{"a", "1"}}}}, .reload = Reload::Allow}));
+  CHECK(house.settled()->generations.back().desired.parameters == Parameters{{"onload", {{"a", "1"}}}});
+}
+
+TEST_CASE("who waits is told when something changes, when the time is over and when the service ends") {
+  House house;
+  house.start();
+  house.settled();
+  const auto wait = [&](std::chrono::seconds time, auto meanwhile) {
+    std::promise<uint64_t> seen;
+    const uint64_t since = house.keeper->view()->revision;
+    house.keeper->watch(since, time, [&seen](const auto& view) { seen.set_value((*view)->revision); });
+    meanwhile();
+    return seen.get_future().get() > since;
+  };
+  CHECK(wait(std::chrono::seconds(60), [&] { house.load("8.1"); }));
+  CHECK_FALSE(wait(std::chrono::seconds(0), [&] { (void)house.look(); }));  // and a look is no news
+  CHECK_FALSE(wait(std::chrono::seconds(60), [&] { house.keeper->end_watches(); }));
+}
+
+TEST_CASE("no more can wait than are allowed to, and all are answered") {
+  std::atomic<int> answers = 0;
+  std::atomic<int> refusals = 0;
+  House house;
+  house.start();
+  const uint64_t revision = house.settled()->revision;
+  for (size_t i = 0; i < Watch::kMost + 2; ++i) {
+    house.keeper->watch(revision, std::chrono::seconds(60), [&](const auto& view) { ++(view ? answers : refusals); });
+  }
+  CHECK(refusals == 2);
+  house.keeper.reset();
+  CHECK(answers == Watch::kMost);
 }
 
 TEST_CASE("one who asks while the keeper stops is told so or answered, never forgotten") {

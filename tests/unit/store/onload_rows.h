@@ -41,7 +41,10 @@ inline store::OnloadOperationRecord an_operation(uint64_t id) {
                      .cause = "syscall_table",
                      .message = "no",
                      .kernel = "line one\nline two"},
-                    {.act = "remove", .subject = "sfc_char", .progress = "running", .started = time}}};
+                    {.act = "remove", .subject = "sfc_char", .progress = "running", .started = time}},
+          .errand = "drain",
+          .users = "term",
+          .drain = std::chrono::seconds(7)};
 }
 
 inline store::OnloadAllocationRecord an_allocation(uint64_t id) {

@@ -53,7 +53,8 @@ std::vector<Change> a_day() {
   third.next_id = 4;
   third.put = {a_workload(2, "b")};
   third.new_boot_id = "boot-2";
-  first.onload = {.freeze = std::pair(true, "release night"), .generations = {testing::a_generation(1)}};
+  first.onload = {
+      .freeze = std::pair(true, "release night"), .drained = true, .generations = {testing::a_generation(1)}};
   second.onload.generations = {testing::a_generation(1), testing::a_generation(2)};
   second.onload.operations = {testing::an_operation(1)};
   second.onload.allocations = {testing::an_allocation(1), testing::an_allocation(2)};
@@ -116,6 +117,7 @@ TEST_CASE("what was committed is loaded again as it was") {
   CHECK(records.baselines == Baselines{.boot_id = "boot-2", .ways = {}, .cpus = {}});
   CHECK(records.onload == OnloadRecords{.frozen = true,
                                         .reason = "release night",
+                                        .drained = true,
                                         .generations = {testing::a_generation(2)},
                                         .operations = {testing::an_operation(1)},
                                         .allocations = {testing::an_allocation(2)}});

@@ -1,0 +1,21 @@
+// What can be asked of Onload beside a whole wish: to look ahead, to drain, to turn back, to change a part.
+#pragma once
+
+#include "api/v1/call.h"
+
+namespace nrd::v1 {
+
+// 200 whatever is found; changes nothing.
+void preflight_onload(const Call& call, http::Reply reply);
+void drain_onload(const Call& call, http::Reply reply);
+void undrain_onload(const Call& call, http::Reply reply);
+void cancel_onload_operation(const Call& call, http::Reply reply);
+void show_onload_module(const Call& call, http::Reply reply);
+void patch_onload_parameters(const Call& call, http::Reply reply);
+void show_control_plane(const Call& call, http::Reply reply);
+void patch_control_plane(const Call& call, http::Reply reply);
+void restart_control_plane(const Call& call, http::Reply reply);
+// Refused always: docs/onload.md says why.
+void kill_orphans(const Call& call, http::Reply reply);
+
+}  // namespace nrd::v1

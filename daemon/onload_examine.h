@@ -1,0 +1,19 @@
+// Whether all that a wish needs lies on this node: the checks before a change of Onload.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/onload/node.h"
+#include "hw/onload/versions.h"
+
+namespace nrd::daemon {
+
+// Of a wish that loads a version: that it is installed, for this kernel, and as it was imported. Reads all its files.
+std::vector<onload::Check> examine_version(const onload::Versions& versions, const std::string& name,
+                                           const std::string& kernel);
+
+// A check by another name than its refusal has.
+onload::Check checked(std::string name, const Result<void>& result);
+
+}  // namespace nrd::daemon

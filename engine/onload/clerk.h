@@ -1,0 +1,101 @@
+// Takes wishes, refuses what cannot be, writes down what was accepted and publishes it: all that the keeper decides
+// between two journeys. Of the keeper's thread.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/guarded.h"
+#include "base/result.h"
+#include "engine/onload/amendment.h"
+#include "engine/onload/desired.h"
+#include "engine/onload/foresight.h"
+#include "engine/onload/node.h"
+#include "engine/onload/view.h"
+#include "store/onload_records.h"
+
+namespace nrd::onload {
+
+enum class AtStart { Apply, Observe };
+
+struct KeeperOptions {
+  std::chrono::milliseconds look_interval{10000};
+  UsersPolicy most_forceful = UsersPolicy::Wait;  // of what a wish may ask for
+  AtStart at_start = AtStart::Apply;              // whether a node without modules is brought back
+  size_t kept = 64;                               // generations, and operations; older ones are forgotten
+};
+
+struct Accepted {
+  uint64_t generation = 0;
+  std::optional<uint64_t> operation;  // nullopt: everything was so already
+};
+
+// How those who use Onload are to end.
+struct Drain {
+  UsersPolicy users = UsersPolicy::Wait;
+  std::chrono::seconds patience{30};
+  friend bool operator==(const Drain&, const Drain&) = default;
+};
+
+// Whether Onload is what a generation wants now.
+struct Verification {
+  uint64_t generation = 0;
+  std::optional<Trouble> trouble;  // nullopt: it is
+};
+
+// Blocks until it is stored, or not.
+using Ledger = std::function<Result<void>(store::OnloadChange)>;
+
+class Clerk {
+ public:
+  // `published`: where views go, `announce`: called after each of them.
+  Clerk(Node& node, Ledger ledger, const Clock& clock, KeeperOptions options, Published<View>& published,
+        std::function<void()> announce)
+      : node_(node),
+        ledger_(std::move(ledger)),
+        clock_(clock),
+        options_(options),
+        published_(published),
+        announce_(std::move(announce)) {}
+
+  // What the store holds. Before anything else.
+  Result<void> load(const store::OnloadRecords& records);
+  const View& view() const { return view_; }
+
+  void see();   // the node as it is, without a word about drift
+  void look();  // and how far it is from where it should be
+  void begin_after_start();
+
+  Result<Accepted> begin(const Desired& desired, std::optional<uint64_t> if_match);
+  Result<Accepted> roll_back(std::optional<uint64_t> to);
+  Result<Accepted> amend(const Amendment& amendment, std::optional<uint64_t> if_match);
+  Result<Foresight> foresee(const std::optional<Desired>& desired, std::optional<uint64_t> if_match);
+  Result<Accepted> drain(const Drain& how);
+  Result<Accepted> undrain();
+  Result<Accepted> cancel(uint64_t id);
+  Result<Accepted> restart_control_plane();
+  Result<void> set_freeze(const Freeze& freeze);
+  Result<Verification> verify();
+
+  // The last operation as it is now.
+  Result<void> record(const Operation& operation);
+  void publish();
+  Time now() const;
+
+ private:
+  Result<void> check(const Desired& desired, std::optional<uint64_t> if_match) const;
+  Result<Accepted> set_out(Operation operation, store::OnloadChange change);
+  Result<Accepted> accept(const Desired& desired);
+
+  Node& node_;
+  const Ledger ledger_;
+  const Clock& clock_;
+  const KeeperOptions options_;
+  Published<View>& published_;
+  const std::function<void()> announce_;
+  View view_;
+};
+
+}  // namespace nrd::onload

@@ -1,0 +1,29 @@
+// Whether something about Onload may be begun now. Pure questions about a view; each has its own refusal.
+#pragma once
+
+#include <optional>
+
+#include "base/result.h"
+#include "engine/onload/view.h"
+
+namespace nrd::onload {
+
+// Conflict, with the number of the operation.
+Failure busy(const Operation& operation);
+
+Result<void> check_idle(const View& view);
+Result<void> check_thawed(const View& view);
+// `if_match`: the last generation that the client knows; nullopt: whichever.
+Result<void> check_match(const View& view, std::optional<uint64_t> if_match);
+// `most`: what this node allows.
+Result<void> check_policy(UsersPolicy asked, UsersPolicy most);
+// Users that nobody may end.
+Error in_the_way(const InUse& use);
+// The generation in force, if that one loads Onload; Conflict otherwise.
+Result<Generation> loaded_generation(const View& view);
+// Whether a server of the control plane that is stopped would be started again, and by the modules that are loaded.
+Result<void> check_spawning(const Target& target, const Seen& seen);
+// Whether the operation can still be turned back; `way` is its own.
+Result<void> check_cancellable(const Operation& operation, bool has_way_back);
+
+}  // namespace nrd::onload

@@ -1,0 +1,85 @@
+#include "engine/onload/watch.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace nrd::onload {
+
+Watch::Watch(const Published<View>& views, const Clock& clock) : views_(views), clock_(clock) {
+  thread_ = std::thread([this] { run(); });
+}
+
+Watch::~Watch() {
+  end();
+  {
+    const std::lock_guard hold(lock_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void Watch::add(uint64_t since, std::chrono::seconds wait, Done done) {
+  std::unique_lock hold(lock_);
+  const bool waits = views_.get()->revision == since && !ended_;
+  if (waits && waiting_.size() < kMost) {
+    waiting_.push_back({since, clock_.steady() + wait, std::move(done)});
+    return wake_.notify_one();
+  }
+  hold.unlock();
+  if (waits) return done(fail(ErrorCode::Busy, "too many wait for Onload to change; ask without \"since\""));
+  done(views_.get());
+}
+
+void Watch::changed() {
+  {
+    const std::lock_guard hold(lock_);
+    has_changed_ = true;
+  }
+  wake_.notify_one();
+}
+
+void Watch::end() {
+  {
+    const std::lock_guard hold(lock_);
+    ended_ = true;
+    has_changed_ = true;
+  }
+  wake_.notify_one();
+}
+
+std::vector<Watch::Waiter> Watch::take_due(uint64_t revision, Steady& next) {
+  const Steady now = clock_.steady();
+  const auto stays = [&](const Waiter& waiter) { return !ended_ && waiter.since == revision && waiter.until > now; };
+  const auto first_due = std::stable_partition(waiting_.begin(), waiting_.end(), stays);
+  std::vector<Waiter> due(std::make_move_iterator(first_due), std::make_move_iterator(waiting_.end()));
+  waiting_.erase(first_due, waiting_.end());
+  next = Steady::max();
+  for (const Waiter& waiter : waiting_) next = std::min(next, waiter.until);
+  return due;
+}
+
+void Watch::run() noexcept {
+  ::pthread_setname_np(::pthread_self(), "nrd-watch");
+  std::unique_lock hold(lock_);
+  for (;;) {
+    has_changed_ = false;
+    Steady next;
+    // The view is taken under the lock: a waiter that came after it was published has been told so by add().
+    const std::shared_ptr<const View> view = views_.get();
+    const std::vector<Waiter> due = take_due(view->revision, next);
+    if (!due.empty()) {
+      hold.unlock();
+      for (const Waiter& waiter : due) waiter.done(view);
+      hold.lock();
+      continue;
+    }
+    if (stopping_) return;
+    const size_t known = waiting_.size();
+    wake_.wait_until(hold, next, [this, known] { return stopping_ || has_changed_ || waiting_.size() != known; });
+  }
+}
+
+}  // namespace nrd::onload

@@ -1,0 +1,64 @@
+// Those who wait for another revision of the view, a bounded number of them for a bounded time.
+//
+// A thread of its own answers them, because the keeper's may be in a stage that takes seconds while their time ends.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/guarded.h"
+#include "engine/onload/view.h"
+
+namespace nrd::onload {
+
+class Watch {
+ public:
+  static constexpr size_t kMost = 64;
+  using Done = std::function<void(Result<std::shared_ptr<const View>>)>;
+
+  // Both must outlive it. There must be a view already.
+  Watch(const Published<View>& views, const Clock& clock);
+  // Who still waits gets the view as it is.
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  // Any thread. Calls `done` with the view as soon as its revision is not `since` (here, if it is not now), or `wait`
+  // has passed. Busy: too many wait.
+  void add(uint64_t since, std::chrono::seconds wait, Done done);
+  // Another view was published.
+  void changed();
+  // Answers all, and from now on each at once.
+  void end();
+
+ private:
+  using Steady = std::chrono::steady_clock::time_point;
+  struct Waiter {
+    uint64_t since = 0;
+    Steady until;
+    Done done;
+  };
+
+  void run() noexcept;
+  // Those who have waited long enough, and when to look again.
+  std::vector<Waiter> take_due(uint64_t revision, Steady& next);
+
+  const Published<View>& views_;
+  const Clock& clock_;
+  std::mutex lock_;
+  std::condition_variable wake_;
+  std::vector<Waiter> waiting_;  // guarded by lock_
+  bool has_changed_ = false;     // guarded by lock_
+  bool ended_ = false;           // guarded by lock_
+  bool stopping_ = false;        // guarded by lock_
+  std::thread thread_;
+};
+
+}  // namespace nrd::onload
