@@ -298,3 +298,96 @@ def test_nrdctl_shows_each_step_and_ends_as_the_operation_did(node):
     assert nrdctl(node, "thaw").returncode == 0
     assert nrdctl(node, "unload").returncode == 0
     node.assert_unloaded()
+
+
+def test_a_drained_node_lets_nobody_in_until_it_is_undrained(node):
+    node.load(OLD)
+    holder = node.vm.spawn(["sh", "-c", "exec 3</dev/sfc_char; exec sleep 1000"])
+    node.vm.wait_until(lambda: node.get("/v1/onload/users")["users"], what="the user")
+    done = nrdctl(node, "drain", "--users", "term", "--drain", "0")
+    assert done.returncode == 0, done.stderr
+    holder.wait()
+    assert node.onload()["door"] == "drained" and not node.condition("Drifted")
+    assert node.vm.run(["stat", "-c", "%a", "/dev/onload"]).stdout.strip() == "0"
+    assert node.stub.parameter("cplane_spawn_server") == "Y"
+    status, answer = node.request("POST", "/v1/onload/allocations", {"owner": {"pid": 1}})
+    assert status == 503 and "drained" in answer["detail"]
+    node.kill9()
+    node.start()
+    assert node.onload()["door"] == "drained"
+    operation = node.run({"state": "loaded", "version": NEW})
+    assert operation["outcome"] == "succeeded" and "open_door" not in [act for act, _ in node.acts(operation)]
+    assert node.vm.run(["stat", "-c", "%a", "/dev/onload"]).stdout.strip() == "0"
+    assert nrdctl(node, "undrain").returncode == 0
+    node.assert_loaded(NEW)
+
+
+def test_what_waits_for_users_is_foretold_watched_and_cancelled(node):
+    node.load(OLD)
+    holder = node.vm.spawn(["sh", "-c", "exec 3</dev/sfc_char; exec sleep 1000"])
+    node.vm.wait_until(lambda: node.get("/v1/onload/users")["users"], what="the user")
+    wish = {"state": "loaded", "version": NEW, "users_policy": "wait", "drain_seconds": 600}
+    status, foretold = node.request("PUT", "/v1/onload?dryRun=true", wish)
+    assert status == 200 and foretold["ok"]
+    assert [stage["act"] for stage in foretold["stages"]] == [
+        "close_door", "end_users", "stop_control_plane", "remove", "remove", "remove", "switch", "insert", "insert", "insert",
+        "verify", "open_door"]
+    assert node.onload()["generation"] == 1
+    assert node.request("PUT", "/v1/onload?dryRun=true", {**wish, "users_policy": "fail"})[0] == 409
+    id = node.want(wish)["operation"]
+    path = f"/v1/onload/operations/{id}"
+    node.vm.wait_until(lambda: ("end_users", "") in node.acts(node.get(path)), what="the wait for users")
+    watcher = node.vm.spawn(["curl", "-s", "--max-time", "60", "--unix-socket", "/run/nrd.sock",
+                             f"http://localhost{path}?since={node.get(path)['revision']}&wait=60"])
+    assert node.request("POST", f"{path}/cancel", {})[0] == 202
+    assert watcher.wait(30) == 0 and "cancelled" in watcher.output()
+    operation = node.finished(id)
+    assert (operation["outcome"], operation["cause"]) == ("rolled_back", "cancelled")
+    assert node.request("POST", f"{path}/cancel", {})[0] == 409
+    assert holder.poll() is None
+    holder.kill(9)
+    holder.wait()
+    node.assert_loaded(OLD)
+
+
+@LONG
+def test_an_operation_that_has_begun_to_change_goes_back_when_it_is_cancelled(node):
+    node.load(OLD)
+    node.stub.arm("sfc_resource", NEW, "slow_init_ms=3000")
+    id = node.want({"state": "loaded", "version": NEW})["operation"]
+    path = f"/v1/onload/operations/{id}"
+    node.vm.wait_until(lambda: ("insert", "sfc_resource") in node.acts(node.get(path)), what="the insertion")
+    assert node.request("POST", f"{path}/cancel", {})[0] == 202
+    operation = node.finished(id)
+    assert (operation["outcome"], operation["cause"], operation["fallback"]) == ("rolled_back", "cancelled", 1)
+    node.assert_loaded(OLD)
+
+
+@LONG
+def test_a_parameter_is_set_live_or_by_a_reload_that_is_asked_for(node):
+    node.load(OLD)
+    live = nrdctl(node, "set", "onload", "cplane_route_request_limit=77")
+    assert live.returncode == 0 and "remove" not in live.stdout, live.stderr
+    assert node.stub.parameter("cplane_route_request_limit") == "77"
+    pio = node.get("/v1/onload/modules/sfc_resource")["parameters"]["pio"]
+    assert not pio["writable"]
+    other = "0" if pio["value"].strip() != "0" else "1"
+    refused = nrdctl(node, "set", "sfc_resource", f"pio={other}")
+    assert refused.returncode == 1 and "reload=true" in refused.stderr
+    assert nrdctl(node, "set", "sfc_resource", f"pio={other}", "--reload").returncode == 0
+    assert node.vm.read("/sys/module/sfc_resource/parameters/pio").strip() == other
+    assert node.stub.parameter("cplane_route_request_limit") == "77"
+    node.assert_loaded(OLD)
+
+
+@LONG
+def test_the_control_plane_is_started_anew(node):
+    node.load(OLD)
+    before = node.stub.await_server()
+    assert nrdctl(node, "controlplane", "restart").returncode == 0
+    assert node.stub.await_server() != before
+    node.assert_loaded(OLD)
+    node.vm.wait_until(lambda: [s["pid"] for s in node.get("/v1/onload/controlplane")["servers"]] == [node.stub.await_server()],
+                       what="the new server")
+    assert nrdctl(node, "controlplane", "set", "-K --verify-routes").returncode == 0
+    assert node.get("/v1/onload/controlplane")["parameters"].strip() == "-K --verify-routes"

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
 #include <optional>
 
 #include "api/json/reader.h"
@@ -21,10 +22,13 @@ struct Service {
   nrd::testing::Surroundings around{keeper};
   http::Handler handler = v1::routes(around.house(engine, keeper), {.version = "1.2.3"});
 
+  std::map<std::string, std::string> query{};  // of the next requests
+
   http::Response ask(std::string method, std::string path, std::string body = {}, std::string if_match = {}) {
     std::optional<http::Response> answer;
     http::Request request{.method = std::move(method), .path = std::move(path), .content_type = "application/json"};
     request.body = std::move(body);
+    request.query = query;
     request.if_match = std::move(if_match);
     handler(request, http::Reply([&answer](http::Response response) { answer = std::move(response); }));
     REQUIRE(answer);
@@ -159,4 +163,112 @@ TEST_CASE("users, stacks and interfaces are shown as they were found") {
   CHECK(json::parse(service.ask("GET", "/v1/onload/stacks").body)->items().front().find("orphan")->as_bool() == true);
   const auto interfaces = json::parse(service.ask("GET", "/v1/onload/interfaces").body);
   CHECK(*interfaces->items().front().find("name")->as_string() == "eth0");
+}
+
+TEST_CASE("a dry run asks what would be done, is refused as the wish would be, and wishes for nothing") {
+  Service service;
+  service.query = {{"dryRun", "true"}};
+  service.keeper.foresight = {.checks = {{"frozen", std::nullopt, {}}}, .stages = {{Act::Insert, "onload", {}}}};
+  const auto shown = service.ask("PUT", "/v1/onload", kWish, "\"2\"");
+  CHECK(shown.status == 200);
+  const auto body = json::parse(shown.body);
+  CHECK(*body->find("stages")->items().front().find("act")->as_string() == "insert");
+  CHECK(service.keeper.foreseen.back().second == std::optional<uint64_t>(2));
+  service.keeper.foresight.checks.front().refusal = fail(ErrorCode::Locked, "frozen").value();
+  CHECK(service.ask("PUT", "/v1/onload", kWish).status == 423);
+  service.query = {{"dryRun", "maybe"}};
+  CHECK(service.ask("PUT", "/v1/onload", kWish).status == 400);
+  CHECK(service.keeper.wishes.empty());
+}
+
+TEST_CASE("a preflight answers whatever it finds") {
+  Service service;
+  service.keeper.foresight = {.checks = {{"frozen", fail(ErrorCode::Locked, "frozen").value(), {}}}, .stages = {}};
+  const auto answer = service.ask("POST", "/v1/onload/preflight", kWish);
+  CHECK(answer.status == 200);
+  CHECK(json::parse(answer.body)->find("ok")->as_bool() == false);
+  CHECK(service.keeper.foreseen.back().first == Desired{.state = State::Loaded, .version = "9.0"});
+  CHECK(service.ask("POST", "/v1/onload/preflight", "").status == 200);
+  CHECK_FALSE(service.keeper.foreseen.back().first);
+  CHECK(service.ask("POST", "/v1/onload/preflight", "{]").status == 400);
+}
+
+TEST_CASE("who knows a revision waits for another one, and no longer than a minute") {
+  Service service;
+  service.keeper.known.operations = {Operation{.id = 8}};
+  for (const char* path : {"/v1/onload", "/v1/onload/operations/8"}) {
+    service.query = {{"since", "7"}, {"wait", "3"}};
+    CHECK(service.ask("GET", path).status == 200);
+    CHECK(service.keeper.watched.back() == std::pair<uint64_t, std::chrono::seconds>(7, 3));
+    service.query = {{"since", "7"}};
+    CHECK(service.ask("GET", path).status == 200);
+    CHECK(service.keeper.watched.back() == std::pair<uint64_t, std::chrono::seconds>(7, 30));
+    for (const auto& wrong :
+         {std::map<std::string, std::string>{{"since", "x"}}, {{"since", "7"}, {"wait", "61"}}, {{"wait", "3"}}}) {
+      service.query = wrong;
+      CHECK(service.ask("GET", path).status == 400);
+    }
+  }
+  service.query = {{"since", "7"}};
+  CHECK(service.ask("GET", "/v1/onload/operations/9").status == 404);
+  CHECK(service.keeper.watched.size() == 4);
+}
+
+TEST_CASE("a drain says how users are to end, a cancellation which operation turns back") {
+  Service service;
+  service.keeper.outcome = Accepted{3, 8};
+  CHECK(service.ask("POST", "/v1/onload/drain", R"({"users_policy": "term", "drain_seconds": 5})").status == 202);
+  CHECK(service.ask("POST", "/v1/onload/drain", "").status == 202);
+  CHECK(service.keeper.drains == std::vector<Drain>{{UsersPolicy::Term, std::chrono::seconds(5)},
+                                                    {UsersPolicy::Wait, std::chrono::seconds(30)}});
+  CHECK(service.ask("POST", "/v1/onload/drain", R"({"drain_seconds": -1})").status == 400);
+  CHECK(header(service.ask("POST", "/v1/onload/operations/8/cancel", "{}"), "Location") == "/v1/onload/operations/8");
+  CHECK(service.ask("POST", "/v1/onload/operations/x/cancel", "{}").status == 404);
+  CHECK(service.keeper.cancelled == std::vector<uint64_t>{8});
+}
+
+TEST_CASE("a parameter is amended by its module and its name, and a refusal points into the request") {
+  Service service;
+  service.query = {{"reload", "true"}};
+  CHECK(service.ask("PATCH", "/v1/onload/modules/onload/parameters", R"({"a": "1"})").status == 200);
+  CHECK(service.keeper.amended.back().first ==
+        Amendment{.parameters = {{"onload", {{"a", "1"}}}}, .reload = Reload::Allow});
+  service.keeper.outcome = fail_at(ErrorCode::BadRequest, "/parameters/onload/a", "no");
+  CHECK(service.ask("PATCH", "/v1/onload/modules/onload/parameters", R"({"a": "1"})").body.find("/parameters") ==
+        std::string::npos);
+  for (const char* body : {"", "{}", R"({"a": 1})", R"(["a"])"}) {
+    CHECK(service.ask("PATCH", "/v1/onload/modules/onload/parameters", body).status == 400);
+  }
+  service.query = {{"reload", "perhaps"}};
+  CHECK(service.ask("PATCH", "/v1/onload/modules/onload/parameters", R"({"a": "1"})").status == 400);
+  CHECK(service.keeper.amended.size() == 2);
+}
+
+TEST_CASE("stacks are shown by kind, and orphans are not ended") {
+  Service service;
+  service.keeper.stacks = {{.id = 3, .orphan = true}, {.id = 4}};
+  service.query = {{"kind", "orphan"}};
+  const auto orphans = json::parse(service.ask("GET", "/v1/onload/stacks").body);
+  REQUIRE(orphans->items().size() == 1);
+  CHECK(orphans->items().front().find("id")->as_unsigned() == 3U);
+  service.query = {{"kind", "mine"}};
+  CHECK(service.ask("GET", "/v1/onload/stacks").status == 400);
+  service.query.clear();
+  CHECK(service.ask("POST", "/v1/onload/stacks/orphans/kill", "{}").status == 422);
+}
+
+TEST_CASE("modules and the control plane are shown as of the last look") {
+  Service service;
+  service.keeper.known.seen.modules["onload"] = {.name = "onload",
+                                                 .parameters = {{"cplane_server_params", {"-K", true}}}};
+  service.keeper.known.seen.servers = {
+      {.process = {4711, 9}, .exe = "/sbin/x", .net_namespace = 12, .age = std::chrono::seconds(7)}};
+  CHECK(service.ask("GET", "/v1/onload/modules/onload").status == 200);
+  CHECK(service.ask("GET", "/v1/onload/modules/sfc").status == 404);
+  const auto plane = json::parse(service.ask("GET", "/v1/onload/controlplane").body);
+  CHECK(*plane->find("parameters")->as_string() == "-K");
+  CHECK(plane->find("path")->kind() == json::Value::Kind::Null);
+  CHECK(plane->find("servers")->items().front().find("age_seconds")->as_unsigned() == 7U);
+  CHECK(service.ask("PATCH", "/v1/onload/controlplane", R"({"parameters": ["-K", "-s"]})").status == 200);
+  CHECK(service.keeper.amended.back().first.control_plane == std::vector<std::string>{"-K", "-s"});
 }
