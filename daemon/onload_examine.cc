@@ -45,6 +45,13 @@ Check checked(std::string name, const Result<void>& result) {
 
 std::vector<Check> examine_version(const Versions& versions, const std::string& name, const std::string& kernel) {
   const Result<Version> version = versions.read(name);
+  if (!version && version.error().code == ErrorCode::NotFound) {
+    return {
+        {"installed",
+         Error{
+             ErrorCode::BadRequest, "/version", version.error().message, {}, "GET /v1/onload/versions lists them", {}},
+         {}}};
+  }
   if (!version) return {{"installed", version.error(), {}}};
   return {{"installed", std::nullopt, name}, check_kernel(*version, kernel), check_files(versions, name)};
 }

@@ -1,5 +1,8 @@
 """A node without Onload: it says so, refuses what it cannot do in words, and everything else works."""
 
+import concurrent.futures
+import time
+
 import pytest
 
 from harness import Node, Refused, wait_for
@@ -76,3 +79,30 @@ def test_everything_else_works(node):
     assert node.request("PUT", "/v1/onload", {"state": "unloaded"}, JSON)[0] == 202
     node.assert_consistent({id})
     assert node.call("GET", "/v1/health")["status"] == "ok"
+
+
+def test_who_waits_is_answered_when_something_changes_and_when_nrd_stops(node):
+    revision = node.call("GET", "/v1/onload")["revision"]
+    began = time.monotonic()
+    assert node.call("GET", f"/v1/onload?since={revision}&wait=1")["revision"] == revision
+    assert time.monotonic() - began >= 1
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        waiting = pool.submit(node.call, "GET", f"/v1/onload?since={revision}&wait=60")
+        node.call("PUT", "/v1/onload", {"state": "unmanaged"})
+        news = waiting.result(timeout=20)
+        assert news["generation"] == 1 and news["revision"] != revision
+        waiting = pool.submit(node.call, "GET", f"/v1/onload?since={news['revision']}&wait=60")
+        time.sleep(0.5)  # so that it waits; if it does not yet, it is answered all the same
+        began = time.monotonic()
+        node.terminate()
+        assert waiting.result(timeout=20)["revision"] == news["revision"]
+        assert time.monotonic() - began < 8
+
+
+def test_what_is_foretold_changes_nothing(node):
+    status, text, _ = node.request("PUT", "/v1/onload?dryRun=true", {"state": "unloaded"}, JSON)
+    assert status == 200 and '"ok":true' in text.replace(" ", "")
+    found = node.call("POST", "/v1/onload/preflight", {"state": "loaded", "version": "9.0"})
+    assert not found["ok"] and [check["name"] for check in found["checks"] if not check["ok"]] == ["installed"]
+    assert node.request("PUT", "/v1/onload?dryRun=true", {"state": "loaded", "version": "9.0"}, JSON)[0] == 400
+    assert node.call("GET", "/v1/onload")["generation"] == 0
