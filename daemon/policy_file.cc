@@ -4,11 +4,11 @@
 #include <optional>
 #include <utility>
 
+#include "api/tree/tree.h"
 #include "api/v1/expect.h"
 #include "api/v1/frequency_json.h"
 #include "base/control.h"
 #include "base/file.h"
-#include "daemon/policy_tree.h"
 #include "engine/plan/spec.h"
 
 namespace nrd::daemon {
@@ -144,7 +144,7 @@ Result<std::optional<Value>> read_tree(const std::string& named, const char* oth
   if (!is_yaml && !path.ends_with(".toml")) {
     return fail(ErrorCode::BadRequest, path + ": expected a name that ends in .toml, .yaml or .yml");
   }
-  Result<Value> tree = is_yaml ? tree_of_yaml(**text, path) : tree_of_toml(**text, path);
+  Result<Value> tree = is_yaml ? tree::of_yaml(**text, path) : tree::of_toml(**text, path);
   if (!tree) return Failure(tree.error());
   return *std::move(tree);
 }

@@ -6,13 +6,13 @@ import re
 import yaml
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FLOORS = {"base": 1, "store": 2, "hw/rdt": 2, "hw/pstate": 2, "hw/onload": 2, "hw/onload/profiles": 2, "engine": 3, "api/json": 4, "api/http": 4, "api/auth": 4, "api/v1": 4, "daemon": 5, "cli": 5}
+FLOORS = {"base": 1, "store": 2, "hw/rdt": 2, "hw/pstate": 2, "hw/onload": 2, "hw/onload/profiles": 2, "engine": 3, "api/json": 4, "api/tree": 4, "api/http": 4, "api/auth": 4, "api/v1": 4, "daemon": 5, "cli": 5}
 # Rooms of one floor do not know each other, but for handlers, which stand on messages and JSON.
-ALLOWED_BESIDE = {("api/v1", "api/http/message.h"), ("api/v1", "api/json/"), ("api/v1", "api/auth/"),
+ALLOWED_BESIDE = {("api/v1", "api/http/message.h"), ("api/v1", "api/json/"), ("api/v1", "api/auth/"), ("api/tree", "api/json/"),
                   ("api/auth", "api/http/message.h")}
 HOMES = {
     "pqos.h": "hw/rdt/pqos.cc", "sqlite3.h": "store/sqlite.cc", "pistache/": "api/http/", "rapidjson/": "api/json/",
-    "toml++/": ("daemon/config.cc", "daemon/policy_toml.cc"), "yaml-cpp/": "daemon/policy_yaml.cc",
+    "toml++/": ("daemon/config.cc", "api/tree/toml.cc"), "yaml-cpp/": "api/tree/yaml.cc",
     "curl/": "cli/", "CLI/": ("daemon/options.cc", "cli/main.cc"),
     "openssl/": ("api/http/", "cli/certificates.cc", "hw/onload/sha256.cc"),
     "libkmod.h": "hw/onload/modules.cc", "archive": "hw/onload/tar.cc",

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <ostream>
 
-#include "daemon/policy_tree.h"
+#include "api/tree/tree.h"
 
 using namespace nrd;
 using namespace nrd::daemon;
@@ -195,8 +195,8 @@ TEST_CASE("a file that names itself or would grow without end is refused") {
 
 TEST_CASE("a CPU map that contradicts itself or is cut off is refused") {
   const auto refused = [](const std::string& text) {
-    const auto tree = tree_of_toml(text, "m");
-    return tree ? parse_cpu_map(*tree, "m").error().message : tree.error().message;
+    const auto models = tree::of_toml(text, "m");
+    return models ? parse_cpu_map(*models, "m").error().message : models.error().message;
   };
   CHECK(refused("[[a]]\nfamily = 6\n") == "m: /a/0/model: is missing");
   CHECK(refused("[a]\nfamily = 6\nmodel = 1\n") == "m: /a: expected [[a]]");

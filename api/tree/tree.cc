@@ -1,11 +1,11 @@
-#include "daemon/policy_tree.h"
+#include "api/tree/tree.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/ascii.h"
 
-namespace nrd::daemon {
+namespace nrd::tree {
 
 Failure at_line(const std::string& name, size_t line, const std::string& problem) {
   return fail(ErrorCode::BadRequest, name + ":" + std::to_string(line) + ": " + problem);
@@ -19,4 +19,4 @@ bool add_member(std::vector<json::Member>& members, std::string_view key, json::
   return is_new;
 }
 
-}  // namespace nrd::daemon
+}  // namespace nrd::tree

@@ -1,5 +1,5 @@
-// A file of policies as one tree, whether it is TOML or YAML, so that what it may say is written once (policy_file.h).
-// toml++ is read in policy_toml.cc, yaml-cpp in policy_yaml.cc.
+// A file that people write as one tree, whether it is TOML or YAML, so that what it may say is written once: nrd's
+// policies (daemon/policy_file.h), and the files of RMD (cli/move). toml++ is read in toml.cc, yaml-cpp in yaml.cc.
 //
 // Keys are in lower case, as RMD read them; two that differ in case only are an error. YAML's plain scalars are numbers
 // where JSON would say so, true, false and null; all else is text, also on and off. Errors name file and line.
@@ -12,10 +12,10 @@
 #include "api/json/value.h"
 #include "base/result.h"
 
-namespace nrd::daemon {
+namespace nrd::tree {
 
-Result<json::Value> tree_of_toml(const std::string& text, const std::string& name);
-Result<json::Value> tree_of_yaml(const std::string& text, const std::string& name);
+Result<json::Value> of_toml(const std::string& text, const std::string& name);
+Result<json::Value> of_yaml(const std::string& text, const std::string& name);
 
 // What both keep to. A YAML file may name a part of itself, and so be endless or vast.
 constexpr size_t kTreeDepth = 8;
@@ -27,4 +27,4 @@ Failure at_line(const std::string& name, size_t line, const std::string& problem
 // Adds a member with the key in lower case. False: there is one with this key.
 bool add_member(std::vector<json::Member>& members, std::string_view key, json::Value value);
 
-}  // namespace nrd::daemon
+}  // namespace nrd::tree

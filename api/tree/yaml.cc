@@ -1,9 +1,9 @@
 #include <yaml-cpp/yaml.h>
 
 #include "api/json/reader.h"
-#include "daemon/policy_tree.h"
+#include "api/tree/tree.h"
 
-namespace nrd::daemon {
+namespace nrd::tree {
 namespace {
 
 using json::Value;
@@ -72,7 +72,7 @@ class Converter {
 
 }  // namespace
 
-Result<Value> tree_of_yaml(const std::string& text, const std::string& name) {
+Result<Value> of_yaml(const std::string& text, const std::string& name) {
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     if (documents.empty()) return Value::object({});
@@ -85,4 +85,4 @@ Result<Value> tree_of_yaml(const std::string& text, const std::string& name) {
   }
 }
 
-}  // namespace nrd::daemon
+}  // namespace nrd::tree

@@ -4,9 +4,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "daemon/policy_tree.h"
+#include "api/tree/tree.h"
 
-namespace nrd::daemon {
+namespace nrd::tree {
 namespace {
 
 using json::Value;
@@ -64,7 +64,7 @@ class Converter {
 
 }  // namespace
 
-Result<Value> tree_of_toml(const std::string& text, const std::string& name) {
+Result<Value> of_toml(const std::string& text, const std::string& name) {
   try {
     return Converter(name).convert(toml::parse(text, name), 0);
   } catch (const toml::parse_error& error) {
@@ -72,4 +72,4 @@ Result<Value> tree_of_toml(const std::string& text, const std::string& name) {
   }
 }
 
-}  // namespace nrd::daemon
+}  // namespace nrd::tree
