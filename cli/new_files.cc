@@ -14,6 +14,7 @@ namespace nrd::cli {
 namespace {
 
 constexpr mode_t kDirectoryMode = 0700;
+constexpr const char* kBeside = ".new";  // what replaces a file, until all are written
 
 Failure failed(const std::string& path, int error) {
   return fail(ErrorCode::Store, path + ": " + std::generic_category().message(error) + "; nothing was made");
@@ -71,6 +72,14 @@ class Attempt {
     return {};
   }
 
+  // A directory of that name stays, and is an error; what was replaced until then stays so.
+  Result<void> put_in_place(const std::string& name) {
+    const std::string beside = name + kBeside;
+    if (::renameat(directory_.get(), beside.c_str(), directory_.get(), name.c_str()) == 0) return {};
+    return fail(ErrorCode::Store, path_ + "/" + name + ": " + std::generic_category().message(errno) +
+                                      "; it and the files after it were not replaced");
+  }
+
   // The names must be as durable as the content, and so must that of a new directory in its parent.
   Result<void> keep() {
     if (::fsync(directory_.get()) != 0) return failed(path_, errno);
@@ -90,14 +99,20 @@ class Attempt {
 
 }  // namespace
 
-Result<void> write_new_files(const std::string& directory, const std::vector<NewFile>& files) {
+Result<void> write_new_files(const std::string& directory, const std::vector<NewFile>& files, Existing existing) {
   Attempt attempt(directory);
   if (Result<void> entered = attempt.enter(); !entered) return entered;
+  const std::string suffix = existing == Existing::Replace ? kBeside : "";
   for (const NewFile& file : files) {
-    if (Result<void> absent = attempt.refuse_existing(file.name); !absent) return absent;
+    if (Result<void> absent = attempt.refuse_existing(file.name + suffix); !absent) return absent;
   }
   for (const NewFile& file : files) {
-    if (Result<void> written = attempt.write(file); !written) return written;
+    if (Result<void> written = attempt.write({file.name + suffix, file.content, file.mode}); !written) return written;
+  }
+  if (existing == Existing::Replace) {
+    for (const NewFile& file : files) {
+      if (Result<void> placed = attempt.put_in_place(file.name); !placed) return placed;
+    }
   }
   return attempt.keep();
 }

@@ -130,6 +130,31 @@ TEST_CASE("a write that fails midway leaves a directory that was there as it was
   CHECK(names_in(folder.path()) == std::set<std::string>{"theirs"});
 }
 
+TEST_CASE("where they may, files replace what exists, with the modes asked for, and links with themselves") {
+  const Folder folder;
+  std::ofstream(folder / "a.key") << "old";
+  std::ofstream(folder / "elsewhere") << "theirs";
+  fs::create_symlink(folder / "elsewhere", folder / "b.key");
+  REQUIRE(cli::write_new_files(folder.path(), kThree, cli::Existing::Replace).has_value());
+  CHECK(names_in(folder.path()) == std::set<std::string>{"a.crt", "a.key", "b.key", "elsewhere"});
+  CHECK(content_of(folder / "a.key") == "secret");
+  CHECK(mode_of(folder / "a.key") == 0600);
+  CHECK(content_of(folder / "b.key") == "more");
+  CHECK(content_of(folder / "elsewhere") == "theirs");
+}
+
+TEST_CASE("a replacement that cannot be written whole leaves what exists as it was") {
+  const Folder folder;
+  std::ofstream(folder / "first") << "old";
+  const std::vector<cli::NewFile> files = {{"first", "small", 0600}, {"second", std::string(3000, 'x'), 0600}};
+  {
+    const FileSizeLimit limit(1000);
+    CHECK_FALSE(cli::write_new_files(folder.path(), files, cli::Existing::Replace).has_value());
+  }
+  CHECK(names_in(folder.path()) == std::set<std::string>{"first"});
+  CHECK(content_of(folder / "first") == "old");
+}
+
 TEST_CASE("a directory that others may write to is no place for keys") {
   const Folder folder;
   ::chmod(folder.path().c_str(), 0777);
