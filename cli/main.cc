@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/emit.h"
 #include "cli/launch.h"
+#include "cli/move/genconf.h"
 #include "cli/onload.h"
 #include "cli/tls_init.h"
 
@@ -24,6 +25,7 @@ struct Arguments {
   std::string id;
   std::vector<std::string> ids;
   TlsInit tls;
+  Genconf genconf;
   OnloadWish onload;
   std::string source;
   std::string module;
@@ -236,6 +238,12 @@ void declare_tls(CLI::App& app, TlsInit& wanted) {
       ->capture_default_str();
 }
 
+void declare_genconf(CLI::App& app, Genconf& wanted) {
+  CLI::App* genconf = app.add_subcommand("genconf", "print a configuration for this node");
+  genconf->add_option("--output", wanted.output, "a file instead of standard output");
+  genconf->add_flag("--force", wanted.force, "even if that file exists");
+}
+
 int run_command(const CLI::App& run, const Client& client, Arguments& a) {
   a.launch.workload = a.wanted;
   if (run.count("--onload") > 0) a.launch.onload = a.start;
@@ -244,6 +252,7 @@ int run_command(const CLI::App& run, const Client& client, Arguments& a) {
 
 int execute(const CLI::App& app, Arguments& a) {
   if (app.got_subcommand("tls")) return init_tls(a.tls);
+  if (app.got_subcommand("genconf")) return generate_configuration(a.genconf);
   if (a.ways > 0) a.wanted.max = a.wanted.min = a.ways;
   a.start.profiles = split_names(a.profiles);
   a.start.variables = a.launch.variables;
@@ -276,6 +285,7 @@ int main(int argc, char** argv) {
   declare_workload(app, arguments);
   declare_onload(app, arguments);
   declare_tls(app, arguments.tls);
+  declare_genconf(app, arguments.genconf);
   declare_run(app, arguments);
   app.add_subcommand("node", "topology, capabilities and free ways");
   app.add_subcommand("ways", "draw who owns which cache ways");
