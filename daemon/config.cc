@@ -116,14 +116,9 @@ SetKey subject_parts(std::vector<std::string>& target) {
 
 SetKey level(log::Priority& target) {
   return [&target](const toml::node& node) -> Problem {
-    static const std::map<std::string, log::Priority> kLevels{{"error", log::Priority::Error},
-                                                              {"warning", log::Priority::Warning},
-                                                              {"notice", log::Priority::Notice},
-                                                              {"info", log::Priority::Info},
-                                                              {"debug", log::Priority::Debug}};
-    const auto found = node.is_string() ? kLevels.find(node.as_string()->get()) : kLevels.end();
-    if (found == kLevels.end()) return "expected \"error\", \"warning\", \"notice\", \"info\" or \"debug\"";
-    target = found->second;
+    const std::optional<log::Priority> level = level_of(node.value_or(std::string()));
+    if (!level) return "expected \"error\", \"warning\", \"notice\", \"info\" or \"debug\"";
+    target = *level;
     return {};
   };
 }
@@ -241,6 +236,16 @@ bool is_loopback(const std::string& address) {
 }
 
 }  // namespace
+
+std::optional<log::Priority> level_of(const std::string& word) {
+  static const std::map<std::string, log::Priority> kLevels{{"error", log::Priority::Error},
+                                                            {"warning", log::Priority::Warning},
+                                                            {"notice", log::Priority::Notice},
+                                                            {"info", log::Priority::Info},
+                                                            {"debug", log::Priority::Debug}};
+  const auto found = kLevels.find(word);
+  return found == kLevels.end() ? std::nullopt : std::optional(found->second);
+}
 
 Result<Config> parse_config(const std::string& text, const std::string& name) {
   toml::table document;

@@ -60,6 +60,9 @@ Result<Config> parse_config(const std::string& text, const std::string& name);
 // Reads and parses a file. A missing file is an error.
 Result<Config> load_config(const std::string& path);
 
+// "info", "debug", …; nullopt for another word.
+std::optional<log::Priority> level_of(const std::string& word);
+
 // Rules that flags can break as well: the debug port is for loopback only, and paths are absolute.
 Result<void> check(const Config& config);
 

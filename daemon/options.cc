@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 
+#include "daemon/rmd_flags.h"
 #include "daemon/version.h"
 
 namespace nrd::daemon {
@@ -17,19 +19,22 @@ struct Flags {
   bool debug = false;
   bool check_only = false;
   std::optional<uint16_t> debug_port, tls_port;
-  std::optional<std::string> address, unix_socket, state_directory;
+  std::optional<std::string> address, unix_socket, state_directory, directory, log_level;
 };
 
 void declare(CLI::App& app, Flags& flags) {
   const auto port = CLI::Range(1, 65535);
   app.set_version_flag("--version", std::string("nrd ") + kVersion);
-  app.add_option("--config", flags.file, "configuration file (TOML)")->capture_default_str();
-  app.add_flag("--debug", flags.debug, "serve plain HTTP without authentication on loopback");
-  app.add_option("--debug-port", flags.debug_port, "port of the plain HTTP (8081)")->check(port);
+  CLI::Option* file = app.add_option("--config", flags.file, "configuration file (TOML)")->capture_default_str();
+  app.add_option("--conf-dir", flags.directory, "directory with an nrd.toml, instead of --config")->excludes(file);
+  app.add_flag("-d,--debug", flags.debug, "serve plain HTTP without authentication on loopback");
+  app.add_option("--debug-port,--debugport", flags.debug_port, "port of the plain HTTP (8081)")->check(port);
   app.add_option("--address", flags.address, "address to serve on (127.0.0.1)");
-  app.add_option("--tls-port", flags.tls_port, "port of HTTPS (8443)")->check(port);
-  app.add_option("--unix-socket", flags.unix_socket, "path of the local socket (/run/nrd/nrd.sock)");
+  app.add_option("--tls-port,--tlsport", flags.tls_port, "port of HTTPS (8443)")->check(port);
+  app.add_option("--unix-socket,--unixsock", flags.unix_socket, "path of the local socket (/run/nrd/nrd.sock)");
   app.add_option("--state-dir", flags.state_directory, "directory of nrd.db (/var/lib/nrd)");
+  app.add_option("--log-level", flags.log_level, "error, warning, notice, info or debug (info)")
+      ->check(CLI::IsMember({"error", "warning", "notice", "info", "debug"}));
   app.add_flag("--check-config", flags.check_only, "read the configuration, say whether it is valid, and exit");
 }
 
@@ -39,6 +44,7 @@ void override_with(const Flags& flags, Config& config) {
   config.server.tls_port = flags.tls_port.value_or(config.server.tls_port);
   config.server.address = flags.address.value_or(config.server.address);
   config.server.unix_socket = flags.unix_socket.value_or(config.server.unix_socket);
+  if (flags.log_level) config.log_level = level_of(*flags.log_level).value_or(config.log_level);
   config.state_directory = flags.state_directory.value_or(config.state_directory);
 }
 
@@ -46,6 +52,11 @@ void override_with(const Flags& flags, Config& config) {
 
 Result<Options> parse_options(int argc, char** argv, std::optional<Exit>& exit) {
   CLI::App app{"nrd, the node resource daemon: L3 cache ways for workloads over REST"};
+  if (const auto refused = refused_flag_of_rmd({argv + 1, argv + argc})) {
+    std::fprintf(stderr, "nrd: %s\n", refused->c_str());
+    exit = Exit{2};
+    return Options{};
+  }
   Flags flags;
   declare(app, flags);
   try {
@@ -57,7 +68,8 @@ Result<Options> parse_options(int argc, char** argv, std::optional<Exit>& exit) 
   Options options;
   options.check_only = flags.check_only;
   // Without a word on the command line the default file may be absent: every key has a default.
-  const bool is_named = app.count("--config") > 0;
+  if (flags.directory) flags.file = *flags.directory + "/nrd.toml";
+  const bool is_named = app.count("--config") > 0 || flags.directory;
   if (is_named || ::access(kDefaultFile, F_OK) == 0) {
     Result<Config> config = load_config(flags.file);
     if (!config) return Failure(config.error());

@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <vector>
+
+#include "daemon/rmd_flags.h"
 
 using namespace nrd;
 using daemon::Exit;
@@ -76,6 +79,53 @@ TEST_CASE("a flag wins over the file and leaves the other keys alone") {
   CHECK(one->config.server == daemon::Config::Server{false, 2001, "127.0.0.2", 1002, "/file.sock"});
 }
 
+TEST_CASE("flags of RMD's that do something are understood in its spelling") {
+  const TempFile file(kText);
+  const auto all =
+      parsed({"-d", "--debugport", "2001", "--tlsport=2002", "--unixsock", "/flag.sock", "--config", file.path()});
+  REQUIRE(all);
+  CHECK(all->config.server == daemon::Config::Server{true, 2001, "127.0.0.2", 2002, "/flag.sock"});
+}
+
+TEST_CASE("a directory of configuration is that of its nrd.toml, which must be there") {
+  const auto absent = parsed({"--conf-dir", "/nonexistent"});
+  REQUIRE_FALSE(absent);
+  CHECK(absent.error().message.find("/nonexistent/nrd.toml") != std::string::npos);
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("nrd-conf-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  std::ofstream(folder / "nrd.toml") << kText;
+  const auto options = parsed({"--conf-dir", folder});
+  std::filesystem::remove_all(folder);
+  REQUIRE(options);
+  CHECK(options->config.server.tls_port == 1002);
+}
+
+TEST_CASE("the level of the log can be said by a flag") {
+  const TempFile file("[log]\nlevel = \"error\"\n");
+  const auto options = parsed({"--config", file.path(), "--log-level", "debug"});
+  REQUIRE(options);
+  CHECK(options->config.log_level == log::Priority::Debug);
+  CHECK(parsed({"--config", file.path()})->config.log_level == log::Priority::Error);
+}
+
+TEST_CASE("a flag of RMD's that would do nothing is refused with what to say instead") {
+  CHECK(daemon::refused_flag_of_rmd({"--log_dir=/x"}) ==
+        "--log_dir=/x is a flag of RMD that nrd does not take: nrd logs to the journal (journalctl -u nrd); how much, "
+        "says "
+        "--log-level");
+  for (const std::string flag : {"--clientauth", "--force-config", "--log-dir", "--logtostderr=true",
+                                 "--alsologtostderr", "--stderrthreshold", "--log-backtrace-at", "--vmodule", "-v"}) {
+    CAPTURE(flag);
+    CHECK(daemon::refused_flag_of_rmd({"--debug", flag}));
+    std::optional<Exit> exit;
+    (void)parsed({flag, "1"}, exit);
+    REQUIRE(exit);
+    CHECK(exit->code == 2);
+  }
+  CHECK_FALSE(daemon::refused_flag_of_rmd({"--debug", "--log-level", "debug", "--version"}));
+}
+
 TEST_CASE("an absent flag does not switch debug off that the file switched on") {
   const TempFile file("[server]\ndebug = true\n");
   const auto options = parsed({"--config", file.path()});
@@ -93,6 +143,8 @@ TEST_CASE("a wrong command line exits with 2") {
                                                                                      {"--debug-port", "65536"},
                                                                                      {"--debug-port", "-1"},
                                                                                      {"--debug-port", "http"},
+                                                                                     {"--log-level", "loud"},
+                                                                                     {"--conf-dir", "/etc/nrd"},
                                                                                      {"--tls-port", "0"},
                                                                                      {"--tls-port", "65536"}}) {
     CAPTURE(words.back());
