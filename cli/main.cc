@@ -10,6 +10,7 @@
 #include "cli/emit.h"
 #include "cli/launch.h"
 #include "cli/move/genconf.h"
+#include "cli/move/import_rmd.h"
 #include "cli/onload.h"
 #include "cli/tls_init.h"
 
@@ -26,6 +27,7 @@ struct Arguments {
   std::vector<std::string> ids;
   TlsInit tls;
   Genconf genconf;
+  ImportRmd import;
   OnloadWish onload;
   std::string source;
   std::string module;
@@ -244,6 +246,15 @@ void declare_genconf(CLI::App& app, Genconf& wanted) {
   genconf->add_flag("--force", wanted.force, "even if that file exists");
 }
 
+void declare_import(CLI::App& app, ImportRmd& wanted) {
+  CLI::App* import = app.add_subcommand("import-rmd", "carry Intel RMD's configuration and workloads over");
+  import->add_option("DIR", wanted.directory, "RMD's configuration, /etc/rmd or a copy of it");
+  import->add_option("--output", wanted.output, "where nrd's goes; nothing there is overwritten")
+      ->capture_default_str();
+  import->add_option("--workloads", wanted.workloads, "what RMD's GET /v1/workloads answered: each is asked of nrd");
+  import->add_flag("--force", wanted.force, "files that exist are replaced");
+}
+
 int run_command(const CLI::App& run, const Client& client, Arguments& a) {
   a.launch.workload = a.wanted;
   if (run.count("--onload") > 0) a.launch.onload = a.start;
@@ -257,6 +268,7 @@ int execute(const CLI::App& app, Arguments& a) {
   a.start.profiles = split_names(a.profiles);
   a.start.variables = a.launch.variables;
   const Client client(a.to);
+  if (app.got_subcommand("import-rmd")) return import_rmd(client, a.import);
   if (app.got_subcommand("run")) return run_command(*app.get_subcommand("run"), client, a);
   const bool terminal = ::isatty(STDOUT_FILENO) == 1;
   const bool colour = terminal && std::getenv("NO_COLOR") == nullptr;
@@ -286,6 +298,7 @@ int main(int argc, char** argv) {
   declare_onload(app, arguments);
   declare_tls(app, arguments.tls);
   declare_genconf(app, arguments.genconf);
+  declare_import(app, arguments.import);
   declare_run(app, arguments);
   app.add_subcommand("node", "topology, capabilities and free ways");
   app.add_subcommand("ways", "draw who owns which cache ways");

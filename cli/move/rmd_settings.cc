@@ -1,0 +1,199 @@
+#include "cli/move/rmd_settings.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/ascii.h"
+#include "cli/move/pool_fit.h"
+
+namespace nrd::cli {
+namespace {
+
+struct Left {
+  const char* key;
+  const char* why;
+};
+
+constexpr const char* kJournal = "nrd logs to the journal: journalctl -u nrd";
+constexpr const char* kDatabase =
+    "workloads are in SQLite below state.directory and outlive a reboot; carry RMD's over with import-rmd --workloads";
+constexpr const char* kInfra =
+    "RMD's ways for infrastructure overlapped the pools; cache_pools.infra of nrd would take them away from workloads";
+
+constexpr std::array kLeft = {
+    Left{"default.openstackEnable", "nrd does not talk to OpenStack"},
+    Left{"default.sysresctrl", "nrd uses resctrl where the kernel documents it, /sys/fs/resctrl, and mounts it there"},
+    Left{"default.plugins", "nrd has no plug-ins; frequencies (pstate) are part of it"},
+    Left{"default.dbValidatorInterval", "nrd needs no interval"},
+    Left{"rdt.mbaMode", "the kernel's way of mounting resctrl decides"},
+    Left{"log.path", kJournal},
+    Left{"log.env", kJournal},
+    Left{"log.stdout", kJournal},
+    Left{"database.backend", kDatabase},
+    Left{"database.transport", kDatabase},
+    Left{"database.dbname", kDatabase},
+    Left{"OSGroup.cpuset", "CPUs that no workload has are the OS's; clients may ask for any CPU"},
+    Left{"InfraGroup.cacheways", kInfra},
+    Left{"InfraGroup.cpuset", kInfra},
+    Left{"InfraGroup.tasks", kInfra},
+    Left{"CachePool.max_allowed_shared", "RMD never heeded it; as many as want to may share"},
+    Left{"CachePool.maxallowedshared", "as many as want to may share"},
+};
+
+bool is_numeric(const std::string& address) {
+  std::array<unsigned char, sizeof(in6_addr)> bytes;
+  return ::inet_pton(AF_INET, address.c_str(), bytes.data()) == 1 ||
+         ::inet_pton(AF_INET6, address.c_str(), bytes.data()) == 1;
+}
+
+bool is_loopback(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
+
+void move_address(Moving& moving) {
+  const std::string key = "default.address";
+  if (!moving.says(key)) return;
+  const std::string was = moving.text(key, "");
+  const bool is_debug = moving.value("debug.enabled").as_bool().value_or(false);
+  std::string address = was == "localhost" ? "127.0.0.1" : was;
+  if (!is_numeric(address)) {
+    return moving.report().left_out(key, "is " + shown(moving.value(key)) + "; server.address is an IP address");
+  }
+  // nrd refuses to start otherwise.
+  const bool is_closed = is_debug && !is_loopback(address);
+  if (is_closed) address = "127.0.0.1";
+  moving.set("server", "address", literal_of(address));
+  if (is_closed) {
+    return moving.report().changed(
+        key, "server.address = 127.0.0.1, not " + was + ": with debug, anybody who reaches it would be administrator");
+  }
+  const std::string became = "server.address = " + address;
+  if (address == was) return moving.report().taken(key, became);
+  moving.report().changed(key, became + ", which is " + was);
+}
+
+void move_port(Moving& moving, const std::string& key, const std::string& to) {
+  constexpr uint64_t kHighest = 65535;
+  if (!moving.says(key)) return;
+  const std::optional<uint64_t> port = moving.value(key).as_unsigned();
+  if (!port || *port == 0 || *port > kHighest) {
+    return moving.report().left_out(key, "is " + shown(moving.value(key)) + ", which is no port");
+  }
+  moving.set("server", to, std::to_string(*port));
+  moving.report().taken(key, "server." + to + " = " + std::to_string(*port));
+}
+
+// RMD reads numbers in quotes as numbers, and so do we where it counts ways.
+std::optional<unsigned> ways_of(const json::Value& value) {
+  const std::optional<uint64_t> ways = value.as_unsigned();
+  constexpr uint64_t kMost = std::numeric_limits<uint16_t>::max();  // no cache has more, and sums stay small
+  if (!ways || *ways > kMost) return std::nullopt;
+  return static_cast<unsigned>(*ways);
+}
+
+struct PoolKey {
+  const char* of_rmd;
+  const char* of_nrd;
+  unsigned Pools::*size;
+};
+constexpr std::array kPoolKeys = {PoolKey{"OSGroup.cacheways", "os", &Pools::os},
+                                  PoolKey{"CachePool.guarantee", "guarantee", &Pools::guarantee},
+                                  PoolKey{"CachePool.besteffort", "besteffort", &Pools::besteffort},
+                                  PoolKey{"CachePool.shared", "shared", &Pools::shared}};
+
+void leave_pools(Moving& moving, const std::string& why) {
+  for (const PoolKey& key : kPoolKeys) {
+    if (moving.says(key.of_rmd)) moving.report().left_out(key.of_rmd, why);
+  }
+}
+
+}  // namespace
+
+void move_server(Moving& moving) {
+  move_address(moving);
+  move_port(moving, "default.tlsport", "tls_port");
+  move_port(moving, "debug.debugport", "debug_port");
+  if (moving.says("debug.enabled")) {
+    const bool is_debug = moving.value("debug.enabled").as_bool().value_or(false);
+    moving.set("server", "debug", is_debug ? "true" : "false");
+    moving.report().taken("debug.enabled", std::string("server.debug = ") + (is_debug ? "true" : "false"));
+  }
+  const std::string socket = moving.text("default.unixsock", "");
+  if (!socket.starts_with('/')) {
+    if (moving.says("default.unixsock"))
+      moving.report().left_out("default.unixsock", "names no path; nrd's own socket stays");
+    return;
+  }
+  moving.set("server", "unix_socket", literal_of(socket));
+  moving.report().taken("default.unixsock", "server.unix_socket = " + socket);
+}
+
+void move_log(Moving& moving) {
+  constexpr std::array<std::pair<const char*, const char*>, 7> kLevels = {{{"debug", "debug"},
+                                                                           {"info", "info"},
+                                                                           {"warn", "warning"},
+                                                                           {"warning", "warning"},
+                                                                           {"error", "error"},
+                                                                           {"fatal", "error"},
+                                                                           {"panic", "error"}}};
+  if (!moving.says("log.level")) return;
+  const std::string was = lower_case(moving.text("log.level", ""));
+  const auto* found = std::ranges::find_if(kLevels, [&was](const auto& level) { return was == level.first; });
+  if (found == kLevels.end()) {
+    return moving.report().left_out("log.level", "is " + shown(moving.value("log.level")) + ", which is no level");
+  }
+  moving.set("log", "level", literal_of(found->second));
+  const std::string became = std::string("log.level = ") + found->second;
+  if (was == found->second) return moving.report().taken("log.level", became);
+  moving.report().changed("log.level", became + ", not " + was);
+}
+
+void move_pools(Moving& moving, const std::optional<CacheWays>& cache) {
+  Pools pools;
+  bool is_said = false;
+  for (const PoolKey& key : kPoolKeys) {
+    if (!moving.says(key.of_rmd)) continue;
+    const std::optional<unsigned> ways = ways_of(moving.value(key.of_rmd));
+    if (!ways)
+      return leave_pools(moving, std::string(key.of_rmd) + " is no number of ways; the pools follow the cache");
+    pools.*key.size = *ways;
+    is_said = true;
+  }
+  if (const auto shrink = moving.value("CachePool.shrink").as_bool()) {
+    moving.set("cache_pools", "shrink", *shrink ? "true" : "false");
+    moving.report().taken("CachePool.shrink", std::string("cache_pools.shrink = ") + (*shrink ? "true" : "false"));
+  }
+  if (!is_said) return;
+  const std::string problem = cache ? misfit(pools, *cache) : "";
+  if (!problem.empty()) return leave_pools(moving, problem + "; the pools follow the cache instead (nrdctl genconf)");
+  const std::string doubt = cache ? "" : " (not compared with this node's caches, of which nothing is known)";
+  for (const PoolKey& key : kPoolKeys) {
+    const std::string ways = std::to_string(pools.*key.size);
+    moving.set("cache_pools", key.of_nrd, ways);
+    const std::string became = std::string("cache_pools.") + key.of_nrd + " = " + ways + doubt;
+    if (moving.says(key.of_rmd)) moving.report().taken(key.of_rmd, became);
+    // RMD's own, as the sizes that were written stand beside it.
+    else
+      moving.report().changed(key.of_rmd, became + ", RMD's default");
+  }
+}
+
+void leave_the_rest(Moving& moving) {
+  for (const Left& left : kLeft) {
+    if (moving.says(left.key))
+      moving.report().left_out(left.key, "was " + shown(moving.value(left.key)) + "; " + left.why);
+  }
+  moving.value("title");  // says nothing
+  for (const std::string& key : moving.unknown()) {
+    // What is in there are often passwords: nothing of it is shown.
+    if (key.starts_with("openstack."))
+      moving.report().left_out(key, "nrd does not talk to OpenStack");
+    else if (key.starts_with("pstate."))
+      moving.report().left_out(key, "frequencies (pstate) are part of nrd");
+    else
+      moving.report().left_out(key, "no key of RMD's that nrd knows; perhaps one of a plug-in, and nrd has none");
+  }
+}
+
+}  // namespace nrd::cli

@@ -1,0 +1,259 @@
+"""From RMD to nrd: its directory becomes a configuration that nrd starts with, and docs/moving-from-rmd.md is true."""
+
+import json
+import os
+import re
+import ssl
+import subprocess
+import tomllib
+import urllib.request
+
+import pytest
+from harness import NRDCTL, Node, Refused, free_port
+from rmd_layout import Authority, Layout, mode_of
+
+GUIDE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "moving-from-rmd.md")
+DUMP = [
+    {"id": "1", "core_ids": ["4-5"], "status": "Successful", "cos_name": "COS2",
+     "rdt": {"cache": {"max": 2, "min": 2}, "mba": {}}, "uuid": "web", "origin": "REST"},
+    {"id": "10", "core_ids": ["5"], "status": "Successful", "cos_name": "COS4",
+     "rdt": {"cache": {"max": 1, "min": 1}, "mba": {}}, "origin": "REST"},
+    {"id": "2", "core_ids": ["8", "9"], "status": "Successful", "cos_name": "COS3",
+     "rdt": {"cache": {}, "mba": {}}, "policy": "silver", "origin": "REST"},
+]
+
+
+@pytest.fixture
+def node():
+    """A node of Skylake's model with nrd's programs at hand; nrd is not started yet."""
+    with Node(start=False, msr="perf") as node:
+        node.output = os.path.join(node.folder, "nrd")
+        yield node
+
+
+def import_rmd(node, layout, *flags):
+    return node.sim.run_inside([NRDCTL, "import-rmd", layout.path, "--output", node.output, *flags], check=False)
+
+
+def imported(node, layout):
+    made = import_rmd(node, layout)
+    assert made.returncode == 0, made.stderr
+    node.config = os.path.join(node.output, "nrd.toml")
+    with open(node.config, "rb") as file:
+        return made.stdout, tomllib.load(file)
+
+
+def files_below(folder):
+    return sorted(os.path.relpath(os.path.join(where, name), folder) for where, _, names in os.walk(folder) for name in names)
+
+
+def test_the_guide_is_true(node):
+    layout = Layout(node.folder)
+    with open(os.path.join(node.folder, "workloads.json"), "w") as file:
+        json.dump(DUMP, file)
+    with open(GUIDE) as file:
+        blocks = re.findall(r"^```console\n(.*?)^```", file.read(), re.M | re.S)
+    assert len(blocks) == 4
+    real = {"/etc/rmd": layout.path, "/etc/nrd": node.output, "workloads.json": node.folder + "/workloads.json"}
+    steps = [step for block in blocks for step in re.split(r"^\$ ", block, flags=re.M)[1:]]
+    for step in steps:
+        command, expected = step.split("\n", 1)
+        if "127.0.0.1:8081" in command and not node.daemon:
+            node.start()
+        if "--workloads" in command and not node.daemon:
+            node.config = os.path.join(node.output, "nrd.toml")
+            node.start()
+        for name, place in {**real, "127.0.0.1:8081": f"127.0.0.1:{node.port}", "nrdctl ": f"{NRDCTL} "}.items():
+            command = command.replace(name, place)
+        ran = node.sim.run_inside(["env", f"NRD_SOCKET={node.socket}", "bash", "-c", command], check=False)
+        output = ran.stdout + ran.stderr
+        for name, place in real.items():
+            output = output.replace(place, name)
+        times = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
+        assert times.sub("T", output.rstrip("\n")) == times.sub("T", expected.rstrip("\n")), step
+    node.assert_consistent()
+
+
+def test_what_rmd_left_on_the_hardware_is_not_touched_until_it_is_given_back(node):
+    pqos = lambda *flags: node.sim.run_inside(["pqos", "-I", *flags])  # noqa: E731
+    pqos("-e", "llc@0:2=0x60")
+    pqos("-a", "core:2=4-5")
+    node.start()
+    with pytest.raises(Refused):
+        node.create("4", 2, 2)
+    node.terminate()
+    pqos("-R")
+    node.start()
+    node.create("4", 2, 2)
+    node.assert_consistent()
+
+
+def test_rmds_own_configuration_starts_nrd_without_its_keys(node):
+    told, config = imported(node, Layout(node.folder))
+    assert files_below(node.output) == ["cpu_map.toml", "nrd.toml", "policy.toml"]
+    assert config["cache_pools"] == {"os": 1, "guarantee": 6, "besteffort": 3, "shared": 1, "shrink": False}
+    assert "tls" not in config
+    for path in ("cert/server/rmd-cert.pem", "cert/client/ca.pem"):
+        assert re.search(rf"^left out  \S+{path}: came with RMD", told, re.M), told
+    node.start()
+    assert node.call("GET", "/v1/policy")["gold"] == {"cache": {"max": 4, "min": 4}}
+    assert node.call("GET", "/v1/cache/l3/1")["available_ways_pool"] == {
+        **node.call("GET", "/v1/cache/l3/1")["available_ways_pool"], "guaranteed": "1-6", "besteffort": "7-9", "shared": "10"}
+
+
+def test_every_key_is_accounted_for(node):
+    layout = Layout(node.folder)
+    layout.append("[openstack]\nkeystonePassword = \"hunter2\"\n[pstate]\npath = \"/p.so\"\n[mine]\ncolour = 3\n")
+    told, _ = imported(node, layout)
+    told = told.lower()
+    for section, keys in tomllib.loads(layout.config).items():
+        for key in keys if isinstance(keys, dict) else ():
+            where = {"certpath": "cert/server", "clientcapath": "cert/client", "policypath": "policy.toml"}.get(key)
+            assert (where or f"{section}.{key}:".lower()) in told, key
+    assert "hunter2" not in told
+    with open(node.config) as file:
+        text = file.read()
+    assert "hunter2" not in text
+    for line in told.splitlines():
+        if line.startswith("left out"):
+            assert "# " + line.removeprefix("left out  ") in text.lower()
+
+
+@pytest.mark.parametrize("pools, ways, least, numbers", [
+    ((1, 10, 7, 2), 11, 1, "OS 1 + guarantee 10 + besteffort 7 + shared 2 = 20 ways, but each L3 cache here has 11"),
+    ((2, 4, 3, 1), 11, 2, "OS 2 + guarantee 4 + besteffort 3 + shared 1 = 10 ways; the smallest mask here has 2"),
+])
+def test_pools_that_cannot_be_had_are_told_with_numbers_and_left_out(pools, ways, least, numbers):
+    with Node(start=False, ways=ways, min_cbm_bits=least) as node:
+        node.output = os.path.join(node.folder, "nrd")
+        told, config = imported(node, Layout(node.folder, pools))
+        assert config["cache_pools"] == {"shrink": False}
+        for key in ("OSGroup.cacheways", "CachePool.guarantee", "CachePool.besteffort", "CachePool.shared"):
+            assert f"left out  {key}: {numbers}" in told, told
+        node.start()
+
+
+def test_certificates_of_ones_own_serve_https_as_rmd_did(node):
+    layout = Layout(node.folder, authority="Mine", server="mine")
+    told, config = imported(node, layout)
+    tls = os.path.join(node.output, "tls")
+    assert {name: mode_of(os.path.join(tls, name)) for name in os.listdir(tls)} == {
+        "ca.crt": 0o644, "server.crt": 0o644, "server.key": 0o600}
+    assert mode_of(tls) == 0o700 and config["tls"]["client_auth"] == "require"
+    port = free_port()
+    with open(node.config, "a") as file:
+        file.write("")
+    text = open(node.config).read().replace("tls_port = 8443", f"tls_port = {port}")
+    with open(node.config, "w") as file:
+        file.write(text)
+    node.start()
+    for role in ("admin", "user"):
+        context = ssl.create_default_context(cafile=os.path.join(layout.path, "cert/client/ca.pem"))
+        files = [os.path.join(layout.path, f"cert/client/{role}-{kind}.pem") for kind in ("cert", "key")]
+        context.load_cert_chain(*files)
+        with urllib.request.urlopen(f"https://127.0.0.1:{port}/v1/workloads", context=context) as answer:
+            assert json.load(answer) == []
+
+
+@pytest.mark.parametrize("spoil, complaint", [
+    (lambda layout: layout.write("cert/server/rmd-key.pem", layout.client_key), "is not the key of"),
+    (lambda layout: layout.write("cert/server/rmd-cert.pem", "garbage"), "is no certificate in PEM form"),
+    (lambda layout: layout.write("cert/client/ca.pem", Authority(Authority.RMDS).pem), "came with RMD"),
+    (lambda layout: os.unlink(os.path.join(layout.path, "cert/client/ca.pem")), "cert/client/ca.pem, so HTTPS is not served"),
+    (lambda layout: layout.write("cert/server/rmd-cert.pem", layout.authority.server("mine", days=-1)[0]), "its time is over"),
+])
+def test_https_is_carried_over_whole_or_not_at_all(node, spoil, complaint):
+    layout = Layout(node.folder, authority="Mine", server="mine")
+    spoil(layout)
+    told, config = imported(node, layout)
+    assert complaint in told and "tls" not in config and not os.path.exists(os.path.join(node.output, "tls"))
+    node.start()
+
+
+def test_what_nrd_would_refuse_is_left_out_of_policies(node):
+    layout = Layout(node.folder)
+    layout.configure("/etc/rmd/policy.toml", "/etc/rmd/policy.yaml")
+    layout.write("policy.yaml", """\
+default:
+  Gold: {cache: {Max: 2, Min: 2}, pstate: {ratio: 1.5}, colour: {red: 1}}
+  odd: {cache: {max: 1, min: 2}}
+  half: {cache: {max: 1}}
+  "two words": {mba: {percentage: 50}}
+""")
+    layout.write("cpu_map.toml", "[[Odd]]\nfamily = \"six\"\nmodel = 1\n")
+    told, config = imported(node, layout)
+    for name, reason in (("default.gold.colour", "nothing that nrd grants"), ("default.odd.cache", "max 1 and min 2 are no"),
+                         ("default.half.cache", "not max and min"), (": odd", "not family and model")):
+        assert re.search(rf"^left out  .*{name}: .*{reason}", told, re.M), told
+    node.start()
+    assert node.call("GET", "/v1/policy") == {"gold": {"cache": {"max": 2, "min": 2}, "pstate": {"ratio": 1.5, "monitoring": "on"}},
+                                              "two words": {"mba": {"percentage": 50}}}
+
+
+def test_nothing_is_overwritten_without_force(node):
+    layout = Layout(node.folder, authority="Mine", server="mine")
+    os.makedirs(os.path.join(node.output, "tls"), mode=0o700)
+    for name in ("policy.toml", "tls/server.key"):
+        with open(os.path.join(node.output, name), "w") as file:
+            file.write("mine")
+    refused = import_rmd(node, layout)
+    assert refused.returncode == 1
+    assert f"{node.output}/policy.toml, {node.output}/tls/server.key: exists" in refused.stderr
+    assert files_below(node.output) == ["policy.toml", "tls/server.key"]
+    assert import_rmd(node, layout, "--force").returncode == 0
+    assert mode_of(os.path.join(node.output, "tls/server.key")) == 0o600
+    with open(os.path.join(node.output, "tls/server.key")) as file:
+        assert "PRIVATE KEY" in file.read()
+
+
+@pytest.mark.parametrize("name, content, complaint", [
+    ("rmd.toml", "[default\n", "rmd.toml:1: "),
+    ("policy.toml", "[a]\nb = 1\nb = 2\n", "policy.toml:3: "),
+    ("cpu_map.toml", "x", "cpu_map.toml:1: "),
+    ("acl/url/policy.csv", "x" * (257 << 10), "policy.csv cannot be read"),
+], ids=lambda value: value[:20])
+def test_a_file_that_cannot_be_read_is_named_and_nothing_is_written(node, name, content, complaint):
+    layout = Layout(node.folder)
+    layout.write(name, content)
+    refused = import_rmd(node, layout)
+    assert refused.returncode == 1 and complaint in refused.stderr, refused.stderr
+    assert not os.path.exists(node.output)
+
+
+def test_a_directory_that_is_none_and_nothing_to_do_are_told():
+    run = lambda *words: subprocess.run([NRDCTL, "import-rmd", *words], capture_output=True, text=True, timeout=30)  # noqa: E731
+    assert "is no directory" in run("/nonexistent").stderr
+    assert run().returncode == 2
+    assert "there is no such file" in run("--workloads", "/nonexistent").stderr
+
+
+def import_dump(node, dump):
+    path = os.path.join(node.folder, "dump.json")
+    with open(path, "w") as file:
+        file.write(dump if isinstance(dump, str) else json.dumps(dump))
+    return node.sim.run_inside([NRDCTL, "--socket", node.socket, "import-rmd", "--workloads", path], check=False)
+
+
+def test_a_dump_is_asked_for_in_the_order_of_its_creation(node):
+    node.start()
+    done = import_dump(node, [w for w in DUMP if "policy" not in w])
+    assert done.returncode == 1
+    assert re.search(r"^workload 1 \(CPUs 4-5\): created, guarantee, class COS\d+", done.stdout, re.M)
+    assert re.search(r"^workload 10 \(CPUs 5\): refused: 4\d\d .*CPU list \[5\]", done.stdout, re.M), done.stdout
+    assert done.stdout.endswith("1 of 2 workloads created\n")
+    assert [(w["uuid"], w["core_ids"]) for w in node.list()] == [("web", ["4-5"])]
+    node.assert_consistent()
+
+
+@pytest.mark.parametrize("dump, complaint", [
+    ("[", "dump.json: "), ("{}", "expected the list"), ("[1]", "/0 is no workload"), ("", "dump.json: "),
+])
+def test_a_dump_that_is_none_asks_for_nothing(node, dump, complaint):
+    node.start()
+    refused = import_dump(node, dump)
+    assert refused.returncode == 1 and complaint in refused.stderr
+    assert node.list() == []
+
+
+def test_an_nrd_that_is_away_is_told_by_the_exit_code(node):
+    assert import_dump(node, DUMP).returncode == 3
