@@ -6,7 +6,7 @@ import os
 import tempfile
 
 import pytest
-from harness import NRD, Node, Refused
+from harness import NRD, Node, Refused, wait_for
 
 TOML = """
 [default.gold.cache]
@@ -57,7 +57,7 @@ def test_policies_are_shown_as_the_file_has_them(text, suffix):
     with policies(text, suffix) as node:
         status, body, headers = node.request("GET", "/v1/policy")
         assert (status, body, headers["Content-Type"]) == (200, SHOWN, "application/json")
-        assert "SECTION=default" in node.journal()
+        wait_for(lambda: "SECTION=default" in node.journal(), "the line, which comes after the doors are open")
 
 
 def test_without_policies_the_answer_is_rmds():
