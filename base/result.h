@@ -17,12 +17,14 @@ enum class ErrorCode {
   CpuTaken,      // `subject`: the CPUs, "1 2 5"
   NoSuchPolicy,  // `subject`: its name
   UuidTaken,     // `subject`: the id of the workload that has it
+  IdTaken,       // `subject`: the id that another workload has
   NotEnough,     // valid, but too few free ways now; `subject`: the cache id
   NoClass,       // valid, but every class of service is in use
   Unsupported,   // this node lacks the capability
   Busy,          // withdrawn before it began; try again
   Conflict,      // something else is going on, or in the way; `subject`: the id of the operation, if it is one
   Stale,         // the client knows an older state (If-Match)
+  KeyReused,     // an Idempotency-Key that came with another request before
   Locked,        // somebody froze it
   Frozen,        // the store's state is unknown; no writes until it is clear
   Hardware,      // the hardware did not take what was written

@@ -189,6 +189,7 @@ class ThreadedEngine final : public Engine {
   std::shared_ptr<const NodeState> publish() {
     auto state = std::make_shared<const NodeState>(writer_.state());
     published_.set(state);
+    if (options_.published) options_.published();
     return state;
   }
 

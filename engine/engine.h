@@ -13,21 +13,28 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "engine/hardware.h"
+#include "engine/idempotency.h"
 #include "engine/node_state.h"
 #include "engine/workload.h"
 #include "store/store.h"
 
 namespace nrd {
 
+// Only while the workload has one of these revisions, else ErrorCode::Stale; nullopt: whichever it has.
+using IfRevision = std::optional<std::vector<uint64_t>>;
+
 struct CreateWorkload {
   Spec spec;
+  std::optional<IdempotencyKey> key{};  // a workload that was created under it is the outcome
 };
 struct PatchWorkload {
   WorkloadId id;
   SpecPatch patch;
+  IfRevision if_revision{};
 };
 struct DeleteWorkload {
   WorkloadId id;
+  IfRevision if_revision{};
 };
 using Command = std::variant<CreateWorkload, PatchWorkload, DeleteWorkload>;
 
@@ -45,6 +52,7 @@ struct EngineOptions {
   std::chrono::milliseconds drift_interval{30000};  // 0: never look
   std::chrono::milliseconds begin_deadline{10000};  // a command not begun by then is withdrawn (ErrorCode::Busy)
   size_t queue_limit = 1024;                        // more waiting commands are refused at once (ErrorCode::Busy)
+  std::function<void()> published{};                // after each new state, on the engine thread; must not block
 };
 
 class Engine {

@@ -77,6 +77,13 @@ WayMask free_ways(const NodeState& state, CacheId cache) {
   return all_ways(state) - used;
 }
 
+const Workload* workload_with_id(const NodeState& state, std::string_view id) {
+  for (const auto& [number, workload] : state.workloads) {
+    if (id_text(workload) == id) return &workload;
+  }
+  return nullptr;
+}
+
 CpuSet free_cpus(const NodeState& state) {
   CpuSet claimed;
   for (const auto& [cpu, home] : state.baselines.cpus) claimed.add(cpu);

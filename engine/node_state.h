@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "engine/hardware.h"
 #include "engine/plan/branch_control.h"
@@ -57,6 +58,8 @@ bool is_class_unused(const NodeState& state, ClosId clos);
 WayMask free_ways(const NodeState& state, CacheId cache);
 // CPUs that run and that neither a workload nor a group of others has: a new workload may name them.
 CpuSet free_cpus(const NodeState& state);
+// The workload whose id clients write so, if any.
+const Workload* workload_with_id(const NodeState& state, std::string_view id);
 // The workload that owns `cpu`, if any.
 const Workload* owner_of(const NodeState& state, CpuId cpu);
 // The hardware, as last read, gives `workload` what was granted. Offline CPUs do not count.

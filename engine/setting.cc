@@ -147,29 +147,40 @@ Observed overlaid(Observed observed, const Setting& setting) {
   return observed;
 }
 
-std::vector<std::string> differences(const Setting& setting, const Observed& observed) {
-  std::vector<std::string> found;
+std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& observed) {
+  std::vector<KnobChange> found;
+  const auto name_of = [](ClosId clos) { return "COS" + std::to_string(clos.value); };
   for (const auto& [clos, caches] : setting.rdt.ways) {
     for (const auto& [cache, wanted] : caches) {
       const std::optional<WayMask> ways = ways_of(observed.rdt, clos, cache);
       if (ways == wanted) continue;
-      found.push_back("COS" + std::to_string(clos.value) + " ways on cache " + std::to_string(cache.value) + ": " +
-                      (ways ? ways->hex() : "gone") + ", not " + wanted.hex());
+      found.push_back({.knob = name_of(clos) + " ways on cache " + std::to_string(cache.value),
+                       .from = ways ? ways->hex() : "gone",
+                       .to = wanted.hex()});
     }
   }
   for (const auto& [cpu, wanted] : setting.rdt.cpus) {
     const std::optional<ClosId> clos = class_of(observed.rdt, cpu);
     if (clos == wanted) continue;
-    found.push_back("CPU " + std::to_string(cpu.value) + ": " +
-                    (clos ? "COS" + std::to_string(clos->value) : std::string("a foreign group")) + ", not COS" +
-                    std::to_string(wanted.value));
+    found.push_back({.knob = "class of CPU " + std::to_string(cpu.value),
+                     .from = clos ? name_of(*clos) : "a foreign group",
+                     .to = name_of(wanted)});
   }
   for (const auto& [cpu, wanted] : setting.pstate.cpus) {
     const auto knobs = observed.pstate.cpus.find(cpu);
     const bool is_there = knobs != observed.pstate.cpus.end();
     if (is_there && knobs->second == wanted) continue;
-    found.push_back("CPU " + std::to_string(cpu.value) + ": " + (is_there ? text_of(knobs->second) : "gone") +
-                    ", not " + text_of(wanted));
+    found.push_back({.knob = "frequency of CPU " + std::to_string(cpu.value),
+                     .from = is_there ? text_of(knobs->second) : "gone",
+                     .to = text_of(wanted)});
+  }
+  return found;
+}
+
+std::vector<std::string> differences(const Setting& setting, const Observed& observed) {
+  std::vector<std::string> found;
+  for (const KnobChange& change : knob_changes(setting, observed)) {
+    found.push_back(change.knob + ": " + change.from + ", not " + change.to);
   }
   return found;
 }

@@ -29,7 +29,15 @@ Setting changes(Setting setting, const Setting& before);
 // `observed` after `setting` was converged to.
 Observed overlaid(Observed observed, const Setting& setting);
 
-// The knobs of which `observed` says something else, in words, for the journal: "COS3 ways on cache 0: 7ff, not 600".
+struct KnobChange {
+  std::string knob;  // "COS3 ways on cache 0", "class of CPU 4", "frequency of CPU 4"
+  std::string from;
+  std::string to;
+  friend bool operator==(const KnobChange&, const KnobChange&) = default;
+};
+// The knobs of which `observed` says something else.
+std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& observed);
+// The same in words, for the journal: "COS3 ways on cache 0: 7ff, not 600".
 std::vector<std::string> differences(const Setting& setting, const Observed& observed);
 
 }  // namespace nrd

@@ -1,5 +1,7 @@
 #include "engine/workload.h"
 
+#include "engine/core_ids.h"
+
 namespace nrd {
 namespace {
 
@@ -48,6 +50,10 @@ std::map<CpuId, pstate::Knobs> frequencies_of(const std::vector<store::Frequency
   return frequencies;
 }
 
+std::string id_text(const Workload& workload) {
+  return workload.spec.given_id.empty() ? std::to_string(workload.id.value) : workload.spec.given_id;
+}
+
 const char* to_string(Pool pool) {
   switch (pool) {
     case Pool::None: return "none";
@@ -70,7 +76,9 @@ store::WorkloadRecord to_record(const Workload& workload) {
   const CacheRequest cache = spec.cache.value_or(CacheRequest{});
   return {.id = workload.id,
           .uuid = spec.uuid,
-          .origin = "REST",
+          .given_id = spec.given_id,
+          .revision = workload.revision,
+          .origin = workload.origin,
           .core_ids = spec.core_ids,
           .policy = spec.policy,
           .max_ways = cache.max,
@@ -92,12 +100,8 @@ Result<Workload> from_record(const store::WorkloadRecord& record) {
   };
   const std::optional<Pool> pool = parse_pool(record.pool);
   if (!pool) return senseless("pool " + record.pool);
-  CpuSet cpus;
-  for (const std::string& item : record.core_ids) {
-    const Result<CpuSet> parsed = CpuSet::parse(item);
-    if (!parsed) return senseless(parsed.error().message);
-    cpus |= *parsed;
-  }
+  const Result<CpuSet> cpus = parse_core_ids(record.core_ids);
+  if (!cpus) return senseless(cpus.error().message);
   std::optional<CacheRequest> cache;
   if (*pool != Pool::None) cache = CacheRequest{.max = record.max_ways, .min = record.min_ways};
   std::optional<FrequencyRequest> frequency;
@@ -108,17 +112,20 @@ Result<Workload> from_record(const store::WorkloadRecord& record) {
   return Workload{.id = record.id,
                   .spec = {.uuid = record.uuid,
                            .core_ids = record.core_ids,
-                           .cpus = cpus,
-                            .policy = record.policy,
-                            .cache = cache,
-                            .frequency = frequency,
-                            .owner = record.owner},
+                           .cpus = *cpus,
+                           .policy = record.policy,
+                           .cache = cache,
+                           .frequency = frequency,
+                           .owner = record.owner,
+                           .given_id = record.given_id},
                   .grant = {.pool = *pool,
                             .clos = record.clos,
                             .ways = record.ways,
                             .frequencies = frequencies_of(record.frequencies)},
                   .created = record.created,
-                  .updated = record.updated};
+                  .updated = record.updated,
+                  .origin = record.origin,
+                  .revision = record.revision};
 }
 
 }  // namespace nrd

@@ -60,6 +60,7 @@ struct Spec {
   std::optional<CacheRequest> cache;
   std::optional<FrequencyRequest> frequency;
   std::optional<store::Owner> owner{};  // the process with which it ends; nullopt: it stays until it is deleted
+  std::string given_id{};               // that the client chose; empty: its number is its id
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 
@@ -70,6 +71,7 @@ struct SpecPatch {
   std::optional<CpuSet> cpus;
   std::optional<uint32_t> max;
   std::optional<uint32_t> min;
+  bool without_cache = false;  // takes it away; then neither max nor min is named
   // Set: replaces the whole request; an inner nullopt takes it away.
   std::optional<std::optional<FrequencyRequest>> frequency;
 };
@@ -96,8 +98,13 @@ struct Workload {
   Grant grant;
   Time created;
   Time updated;
+  std::string origin = "REST";  // who created it; others than REST come from an import
+  uint64_t revision = 1;        // grows by one with each change
   friend bool operator==(const Workload&, const Workload&) = default;
 };
+
+// As clients know it: the id they chose, or the number.
+std::string id_text(const Workload& workload);
 
 const char* to_string(Pool pool);  // "none", "guarantee", "besteffort", "shared"
 std::optional<Pool> parse_pool(std::string_view name);

@@ -1,9 +1,11 @@
 #include "engine/writer.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/invariant.h"
 #include "base/log.h"
+#include "engine/plan/spec.h"
 #include "engine/setting.h"
 
 namespace nrd {
@@ -43,6 +45,24 @@ CpuSet cpus_of(const std::map<CpuId, What>& by_cpu) {
   CpuSet cpus;
   for (const auto& [cpu, what] : by_cpu) cpus.add(cpu);
   return cpus;
+}
+
+// The one place that counts, whoever changes a workload: a patch of its own, or a newcomer to whom it gives way.
+void count_revisions(const plan::Workloads& before, plan::Workloads& after) {
+  for (auto& [id, workload] : after) {
+    const auto old = before.find(id);
+    if (old != before.end() && old->second != workload) workload.revision = old->second.revision + 1;
+  }
+}
+
+// The number that an id which a client chose reads as; 0: none.
+uint64_t number_of(const std::string& given_id) {
+  // What a client's numbers can be as a double, too. Above it there is room for ours, for ever.
+  constexpr uint64_t kLargest = uint64_t{1} << 53;
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(given_id.data(), given_id.data() + given_id.size(), number);
+  const bool is_number = error == std::errc() && end == given_id.data() + given_id.size();
+  return is_number && number <= kLargest ? number : 0;
 }
 
 }  // namespace
@@ -87,6 +107,7 @@ Result<void> Writer::recover() {
     state_.workloads.emplace(workload->id, *workload);
   }
   next_id_ = records->next_id;
+  keys_.load(records->keys);
   state_.revision = records->revision;
   // Another boot's baselines tell what registers said that have been reset since.
   if (records->baselines.boot_id == state_.facts.boot_id) state_.baselines = from_records(records->baselines);
@@ -209,9 +230,37 @@ void Writer::note_absent_cpus() {
   }
 }
 
+Result<std::optional<WorkloadId>> Writer::created_before(const Command& command) const {
+  const auto* create = std::get_if<CreateWorkload>(&command);
+  if (!create || !create->key) return std::optional<WorkloadId>();
+  Result<std::optional<WorkloadId>> found = keys_.find(*create->key, now(clock_));
+  if (!found || !*found || state_.workloads.contains(**found)) return found;
+  return fail_at(ErrorCode::Conflict, "Idempotency-Key", "the workload that was created under this key is deleted",
+                 "a new key for a new workload");
+}
+
+Result<void> Writer::check_revision(const Command& command) const {
+  if (const auto* patch = std::get_if<PatchWorkload>(&command)) {
+    return plan::check_revision(state_, patch->id, patch->if_revision);
+  }
+  const auto* remove = std::get_if<DeleteWorkload>(&command);
+  return remove ? plan::check_revision(state_, remove->id, remove->if_revision) : Result<void>();
+}
+
+// Numbers are given once, and not to others when a client has chosen one.
+void Writer::note_created(const CreateWorkload& create) {
+  if (create.key) keys_.add(*create.key, WorkloadId{next_id_}, now(clock_));
+  next_id_ = std::max(next_id_, number_of(create.spec.given_id)) + 1;
+}
+
 Result<WorkloadId> Writer::apply_one(const Command& command) {
+  const Result<std::optional<WorkloadId>> created = created_before(command);
+  if (!created) return Failure(created.error());
+  if (*created) return **created;
+  if (const Result<void> checked = check_revision(command); !checked) return Failure(checked.error());
   Result<plan::Workloads> planned = plan_on_fresh_ground(command);
   if (!planned) return Failure(planned.error());
+  count_revisions(state_.workloads, *planned);
   WorkloadId id{next_id_};
   if (const auto* patch = std::get_if<PatchWorkload>(&command)) id = patch->id;
   if (const auto* remove = std::get_if<DeleteWorkload>(&command)) id = remove->id;
@@ -227,7 +276,7 @@ Result<WorkloadId> Writer::apply_one(const Command& command) {
     return Failure(converged.error());
   }
   state_.workloads = std::move(wanted.workloads);
-  if (std::holds_alternative<CreateWorkload>(command)) ++next_id_;
+  if (const auto* create = std::get_if<CreateWorkload>(&command)) note_created(*create);
   return id;
 }
 
@@ -262,6 +311,11 @@ std::vector<Result<Workload>> Writer::apply(std::span<const Command> commands) {
   }
   if (before_unknown_) return all_frozen(std::move(outcomes), before);
   const Result<void> committed = commit_workloads(before);
+  if (committed) {
+    keys_.keep_added(now(clock_));
+  } else {
+    keys_.drop_added();
+  }
   // Of commands that failed, and of those that took each other back.
   if (!before_unknown_) forget_settled();
   if (!committed) {
@@ -291,6 +345,7 @@ Result<void> Writer::record(store::OnloadChange change) {
 
 // A claim's outcome is unknown, so nothing of this batch was committed: all of it is taken back.
 std::vector<Result<Workload>> Writer::all_frozen(std::vector<Result<Workload>> outcomes, const NodeState& before) {
+  keys_.drop_added();
   before_unknown_->workloads = before.workloads;
   after_unknown_->workloads = before.workloads;
   state_.workloads = before.workloads;
@@ -311,7 +366,9 @@ Result<void> Writer::commit_workloads(const NodeState& before) {
   for (const auto& [id, workload] : before.workloads) {
     if (!state_.workloads.contains(id)) change.removed.push_back(id);
   }
-  if (change.put.empty() && change.removed.empty()) return {};
+  // A key is stored even if its workload was deleted by the next command already.
+  if (change.put.empty() && change.removed.empty() && !keys_.has_added()) return {};
+  keys_.write_to(change, now(clock_));
   // Claims made by commands of this batch are on disk whatever becomes of the workloads.
   NodeState undone = state_;
   undone.workloads = before.workloads;
@@ -376,7 +433,10 @@ Result<void> Writer::resolve_unknown() {
   settled.revision = *revision;
   state_ = std::move(settled);
   // The id of a create that was stored is used up, that of one that was not may be given again.
-  if (const Result<store::Records> records = store_.load()) next_id_ = records->next_id;
+  if (const Result<store::Records> records = store_.load()) {
+    next_id_ = records->next_id;
+    keys_.load(records->keys);
+  }
   converge_back();
   log::notice("COMMIT_RESOLVED", done ? "the store holds the change" : "the store does not hold the change");
   if (done || was_frozen) return {};

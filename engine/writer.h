@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "engine/engine.h"
+#include "engine/idempotency.h"
 #include "engine/plan/grant.h"
 
 namespace nrd {
@@ -52,6 +53,9 @@ class Writer {
   enum class Scope { All, Changes };
   Result<void> converge(const NodeState& wanted, Scope scope);
   void converge_back();
+  Result<std::optional<WorkloadId>> created_before(const Command& command) const;
+  Result<void> check_revision(const Command& command) const;
+  void note_created(const CreateWorkload& create);
   Result<WorkloadId> apply_one(const Command& command);
   std::vector<Result<Workload>> all_frozen(std::vector<Result<Workload>> outcomes, const NodeState& before);
   Result<void> commit_workloads(const NodeState& before);
@@ -74,6 +78,7 @@ class Writer {
   EngineOptions options_;
   NodeState state_;
   uint64_t next_id_ = 1;
+  Idempotency keys_;
   // Whether the hardware took the last setting whole, so that what differs from it since is somebody else's doing.
   bool settled_ = true;
   // CPUs whose frequency is ours to put back, and that were not there to take it.

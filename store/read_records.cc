@@ -17,6 +17,7 @@ class Reader {
   Records read() {
     read_node();
     read_workloads();
+    read_keys();
     read_baselines();
     records_.onload = read_onload(connection_, complaint_);
     return std::move(records_);
@@ -82,6 +83,8 @@ class Reader {
         [&](const Statement& row) {
           records_.workloads.push_back({.id = WorkloadId{as_u64(row.integer(0))},
                                         .uuid = row.text(1),
+                                        .given_id = {},
+                                        .revision = 1,
                                         .origin = row.text(2),
                                         .core_ids = {},
                                         .policy = {},
@@ -106,6 +109,12 @@ class Reader {
     };
     each_row("SELECT workload, item FROM workload_core_ids ORDER BY workload, position", [&](const Statement& row) {
       if (WorkloadRecord* workload = owner(row)) workload->core_ids.push_back(row.text(1));
+    });
+    each_row("SELECT workload, id FROM workload_given_id", [&](const Statement& row) {
+      if (WorkloadRecord* workload = owner(row)) workload->given_id = row.text(1);
+    });
+    each_row("SELECT workload, revision FROM workload_revision", [&](const Statement& row) {
+      if (WorkloadRecord* workload = owner(row)) workload->revision = as_u64(row.integer(1));
     });
     each_row("SELECT workload, name FROM workload_policy", [&](const Statement& row) {
       if (WorkloadRecord* workload = owner(row)) workload->policy = row.text(1);
@@ -132,6 +141,16 @@ class Reader {
     for (const WorkloadRecord& workload : records_.workloads) {
       if (!makes_sense(workload, records_.next_id)) complain("workload " + std::to_string(workload.id.value));
     }
+  }
+
+  void read_keys() {
+    each_row("SELECT key, fingerprint, workload, created_ms FROM idempotency_key ORDER BY created_ms, key",
+             [&](const Statement& row) {
+               records_.keys.push_back({.key = row.text(0),
+                                        .fingerprint = row.text(1),
+                                        .workload = WorkloadId{as_u64(row.integer(2))},
+                                        .created = from_ms(row.integer(3))});
+             });
   }
 
   void read_baselines() {

@@ -45,6 +45,8 @@ struct FrequencyRecord {
 struct WorkloadRecord {
   WorkloadId id;
   std::string uuid;                   // empty: none was given
+  std::string given_id;               // that the client chose; empty: its number is its id
+  uint64_t revision = 1;              // grows by one with each change
   std::string origin;                 // "REST"
   std::vector<std::string> core_ids;  // as the client wrote them, in order
   std::string policy;                 // by whose name the rest was asked for; empty: none
@@ -59,6 +61,15 @@ struct WorkloadRecord {
   Time created;
   Time updated;
   friend bool operator==(const WorkloadRecord&, const WorkloadRecord&) = default;
+};
+
+// A key under which a workload was created, so that asking again does not create another one.
+struct IdempotencyRecord {
+  std::string key;
+  std::string fingerprint;  // of the body it came with
+  WorkloadId workload;      // may have been deleted since
+  Time created;
+  friend bool operator==(const IdempotencyRecord&, const IdempotencyRecord&) = default;
 };
 
 // The value a knob had before nrd touched it for the first time since boot.
@@ -86,6 +97,7 @@ struct Records {
   uint64_t revision = 0;                  // grows by one with each commit
   uint64_t next_id = 1;                   // the next workload's id; never goes back
   std::vector<WorkloadRecord> workloads;  // ordered by id
+  std::vector<IdempotencyRecord> keys;    // oldest first
   Baselines baselines;
   OnloadRecords onload;
   friend bool operator==(const Records&, const Records&) = default;
@@ -96,6 +108,8 @@ struct Change {
   uint64_t next_id = 1;
   std::vector<WorkloadRecord> put;  // new, or replaces the one with the same id whole
   std::vector<WorkloadId> removed;
+  std::vector<IdempotencyRecord> keys;      // added
+  std::vector<std::string> forgotten_keys;  // before those are added
   // Baselines of a new boot: all old ones are dropped first. Empty: keep those there are.
   std::string new_boot_id;
   std::vector<WaysBaseline> ways_baselines;          // added

@@ -36,7 +36,8 @@ Result<void> sync_directory(const std::string& path) {
 // The statements of commit(), kept prepared.
 struct Statements {
   Statement begin, commit, rollback, node, drop_ways, drop_cpus, ways_baseline, cpu_baseline, remove, put, core_id,
-      ways, drop_frequencies, drop_frequency, frequency_baseline, frequency_request, frequency, owner, policy;
+      ways, drop_frequencies, drop_frequency, frequency_baseline, frequency_request, frequency, owner, policy, given_id,
+      revision, forget_key, key;
 
   SqlError prepare(Connection& connection) {
     const std::pair<Statement*, const char*> all[] = {
@@ -65,6 +66,10 @@ struct Statements {
         {&policy, "INSERT INTO workload_policy (workload, name) VALUES (?, ?)"},
         {&frequency,
          "INSERT INTO workload_frequency (cpu, min_khz, max_khz, governor, epp, workload) VALUES (?, ?, ?, ?, ?, ?)"},
+        {&given_id, "INSERT INTO workload_given_id (workload, id) VALUES (?, ?)"},
+        {&revision, "INSERT INTO workload_revision (workload, revision) VALUES (?, ?)"},
+        {&forget_key, "DELETE FROM idempotency_key WHERE key = ?"},
+        {&key, "INSERT INTO idempotency_key (key, fingerprint, workload, created_ms) VALUES (?, ?, ?, ?)"},
         {&owner, "INSERT INTO workload_owner (workload, pid, start, boot_id) VALUES (?, ?, ?, ?)"}};
     for (const auto& [statement, sql] : all) {
       if (SqlError error = connection.prepare(sql, *statement); !error.ok()) return error;
@@ -104,6 +109,8 @@ class SqliteStore final : public Store {
   SqlError write_all(const Change& change);
   SqlError write_baselines(const Change& change);
   SqlError write_workload(const WorkloadRecord& workload);
+  SqlError write_identity(const WorkloadRecord& workload);
+  SqlError write_keys(const Change& change);
   SqlError write_request(int64_t workload, const FrequencyRequestRecord& request);
   void fold_log();
 
@@ -191,6 +198,7 @@ SqlError SqliteStore::write_workload(const WorkloadRecord& workload) {
   put.bind(4, workload.max_ways).bind(5, workload.min_ways).bind(6, workload.pool).bind(7, workload.clos.value);
   put.bind(8, to_ms(workload.created)).bind(9, to_ms(workload.updated));
   if (SqlError error = put.run(); !error.ok()) return error;
+  if (SqlError error = write_identity(workload); !error.ok()) return error;
   for (size_t i = 0; i < workload.core_ids.size(); ++i) {
     Statement& core_id = statements_.core_id.bind(1, id).bind(2, static_cast<int64_t>(i));
     if (SqlError error = core_id.bind(3, workload.core_ids[i]).run(); !error.ok()) return error;
@@ -214,6 +222,26 @@ SqlError SqliteStore::write_workload(const WorkloadRecord& workload) {
   if (!workload.owner) return {};
   Statement& owner = statements_.owner.bind(1, id).bind(2, workload.owner->pid);
   return owner.bind(3, static_cast<int64_t>(workload.owner->start)).bind(4, workload.owner->boot_id).run();
+}
+
+SqlError SqliteStore::write_identity(const WorkloadRecord& workload) {
+  const int64_t id = as_i64(workload.id.value);
+  if (!workload.given_id.empty()) {
+    if (SqlError error = statements_.given_id.bind(1, id).bind(2, workload.given_id).run(); !error.ok()) return error;
+  }
+  if (workload.revision == 1) return {};
+  return statements_.revision.bind(1, id).bind(2, as_i64(workload.revision)).run();
+}
+
+SqlError SqliteStore::write_keys(const Change& change) {
+  for (const std::string& key : change.forgotten_keys) {
+    if (SqlError error = statements_.forget_key.bind(1, key).run(); !error.ok()) return error;
+  }
+  for (const auto& [key, fingerprint, workload, created] : change.keys) {
+    Statement& add = statements_.key.bind(1, key).bind(2, fingerprint).bind(3, as_i64(workload.value));
+    if (SqlError error = add.bind(4, to_ms(created)).run(); !error.ok()) return error;
+  }
+  return {};
 }
 
 SqlError SqliteStore::write_request(int64_t workload, const FrequencyRequestRecord& request) {
@@ -249,6 +277,7 @@ SqlError SqliteStore::write_all(const Change& change) {
     error = write_workload(workload);
     if (!error.ok()) return error;
   }
+  if (error = write_keys(change); !error.ok()) return error;
   return onload_.write(change.onload);
 }
 

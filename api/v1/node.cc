@@ -101,7 +101,7 @@ void render_owners(json::Writer& w, const NodeState& state, CacheId cache) {
     const auto ways = workload.grant.ways.find(cache);
     if (ways == workload.grant.ways.end()) continue;
     w.begin_object();
-    w.key("id").string(std::to_string(id.value));
+    w.key("id").string(id_text(workload));
     if (!workload.spec.uuid.empty()) w.key("uuid").string(workload.spec.uuid);
     w.key("cos_name").string(cos_name(workload.grant.clos));
     w.key("pool").string(to_string(workload.grant.pool));

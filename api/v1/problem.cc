@@ -14,12 +14,14 @@ const char* name_of(ErrorCode code) {
     case ErrorCode::CpuTaken: return "CpuTaken";
     case ErrorCode::NoSuchPolicy: return "NoSuchPolicy";
     case ErrorCode::UuidTaken: return "UuidTaken";
+    case ErrorCode::IdTaken: return "IdTaken";
     case ErrorCode::NotEnough: return "NotEnough";
     case ErrorCode::NoClass: return "NoClass";
     case ErrorCode::Unsupported: return "Unsupported";
     case ErrorCode::Busy: return "Busy";
     case ErrorCode::Conflict: return "Conflict";
     case ErrorCode::Stale: return "Stale";
+    case ErrorCode::KeyReused: return "KeyReused";
     case ErrorCode::Locked: return "Locked";
     case ErrorCode::Frozen: return "Frozen";
     case ErrorCode::Hardware: return "Hardware";
@@ -71,12 +73,14 @@ int status_of(ErrorCode code) {
     case ErrorCode::NoSuchPolicy: return 400;
     case ErrorCode::NotFound: return 404;
     case ErrorCode::CpuTaken:
+    case ErrorCode::IdTaken:
     case ErrorCode::UuidTaken: return 400;  // and not 409: RMD's status, which its clients know
     case ErrorCode::NotEnough:
     case ErrorCode::NoClass:
     case ErrorCode::Conflict: return 409;
     case ErrorCode::Stale: return 412;
     case ErrorCode::Locked: return 423;
+    case ErrorCode::KeyReused:
     case ErrorCode::Unsupported: return 422;
     case ErrorCode::Busy:
     case ErrorCode::Frozen:

@@ -94,7 +94,7 @@ void render_cpu(json::Writer& w, const NodeState& state, CpuId id, const pstate:
   render_monitoring(w, state, id, owner);
   w.key("workload");
   const bool is_set = owner != nullptr && owner->grant.frequencies.contains(id);
-  is_set ? w.string(std::to_string(owner->id.value)) : w.null();
+  is_set ? w.string(id_text(*owner)) : w.null();
   w.end_object();
 }
 

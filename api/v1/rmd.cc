@@ -1,5 +1,7 @@
 #include "api/v1/rmd.h"
 
+#include <utility>
+
 namespace nrd::v1::rmd {
 namespace {
 
@@ -7,8 +9,10 @@ constexpr std::string_view kNoCores = "No task or core id specified";
 constexpr std::string_view kNoParameters = "No RDT/Plugins params in workload";
 constexpr std::string_view kHalfACache = "Need to provide both cache.* or none of them";
 
+constexpr std::string_view kNoSuchPlugin = "Trying to use module that is not loaded";
+
 bool is_rmds_own(std::string_view message) {
-  return message == kNoCores || message == kNoParameters || message == kHalfACache;
+  return message == kNoSuchPlugin || message == kNoCores || message == kNoParameters || message == kHalfACache;
 }
 
 std::string invalid(const std::string& why) { return "Failed to validate workload. Reason: " + why; }
@@ -31,6 +35,10 @@ Failure half_a_cache() {
   return fail_at(ErrorCode::BadRequest, "/cache", std::string(kHalfACache), "both max and min");
 }
 
+Failure no_such_plugin(std::string field) {
+  return fail_at(ErrorCode::BadRequest, std::move(field), std::string(kNoSuchPlugin), "pstate");
+}
+
 std::string reason(const Error& error) {
   if (is_rmds_own(error.message)) return error.message;
   std::string text = error.field.empty() ? "" : error.field + ": ";
@@ -47,6 +55,7 @@ std::string workload_refused(const Error& error, std::string_view uuid) {
     case ErrorCode::CpuTaken: return in_database("CPU list [" + error.subject + "] has been assigned");
     case ErrorCode::NoSuchPolicy:
       return invalid("Could not find the Policy. Can not find specified policy " + error.subject);
+    case ErrorCode::IdTaken: return in_database("Workload with id " + error.subject + " already exists");
     case ErrorCode::UuidTaken:
       return in_database("UUID " + std::string(uuid) + " already exists in workload " + error.subject);
     case ErrorCode::NotEnough:
@@ -55,6 +64,7 @@ std::string workload_refused(const Error& error, std::string_view uuid) {
     case ErrorCode::Busy:
     case ErrorCode::Conflict:
     case ErrorCode::Stale:
+    case ErrorCode::KeyReused:
     case ErrorCode::Locked:
     case ErrorCode::Frozen:
     case ErrorCode::Hardware:

@@ -22,6 +22,8 @@ inline constexpr std::string_view kNoSuchWorkload = "404: Could not found worklo
 Failure no_cores();
 Failure no_parameters();
 Failure half_a_cache();
+// A plugin that there is not.
+Failure no_such_plugin(std::string field);
 
 // The line for a request about a workload that failed. `uuid` is the one the request gave.
 std::string workload_refused(const Error& error, std::string_view uuid);
@@ -37,6 +39,11 @@ std::string no_pool(uint32_t max, uint32_t min);
 // A cache that is not there, and an id that is no number.
 std::string no_such_cache(std::string_view id, unsigned level);
 inline constexpr std::string_view kCacheIdNotDigits = "Please input the correct id, it should be digital";
+
+// The service itself only changes what was asked for here; of others' workloads it says so, with status 200.
+inline constexpr std::string_view kOwnOrigin = "REST";
+inline constexpr std::string_view kMayNotModify = "200: You only have permission to modify REST origin workloads";
+inline constexpr std::string_view kMayNotDelete = "200: You only have permission to delete REST origin workloads";
 
 // A user who may not do this.
 std::string not_authorized(std::string_view user);

@@ -231,6 +231,7 @@ Result<Spec> patched(const NodeState& state, Spec spec, const SpecPatch& patch) 
     const CacheRequest before = spec.cache.value_or(CacheRequest{});
     spec.cache = CacheRequest{.max = patch.max.value_or(before.max), .min = patch.min.value_or(before.min)};
   }
+  if (patch.without_cache) spec.cache.reset();
   if (patch.frequency) spec.frequency = *patch.frequency;
   // Who changes what a policy gave asks for something of his own.
   if (spec.cache != unpatched.cache || spec.frequency != unpatched.frequency) spec.policy.clear();
@@ -269,8 +270,8 @@ Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& 
   workload.spec = *std::move(spec);
   if (workload.spec == found->second.spec) return state.workloads;
   if (!workload.spec.cache && !workload.spec.frequency) {
-    return fail_at(ErrorCode::BadRequest, "/pstate", "nothing would be left that the workload asks for",
-                   "delete the workload instead");
+    return fail_at(ErrorCode::BadRequest, patch.without_cache ? "/cache" : "/pstate",
+                   "nothing would be left that the workload asks for", "delete the workload instead");
   }
   workload.updated = now;
   return check(state, workload.spec, id)

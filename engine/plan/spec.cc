@@ -1,6 +1,9 @@
 #include "engine/plan/spec.h"
 
+#include <algorithm>
 #include <string>
+
+#include "engine/core_ids.h"
 
 namespace nrd::plan {
 namespace {
@@ -8,7 +11,7 @@ namespace {
 // JSON pointer of the core_ids item that names `cpu`.
 std::string item_of(const Spec& spec, CpuId cpu) {
   for (size_t i = 0; i < spec.core_ids.size(); ++i) {
-    const Result<CpuSet> item = CpuSet::parse(spec.core_ids[i]);
+    const Result<CpuSet> item = parse_core_ids({spec.core_ids[i]});
     if (item && item->contains(cpu)) return "/core_ids/" + std::to_string(i);
   }
   return "/core_ids";
@@ -55,7 +58,7 @@ Result<void> check_cpus_free(const NodeState& state, const Spec& spec, std::opti
     const CpuSet both = other.spec.cpus & spec.cpus;
     if (id == self || both.empty()) continue;
     conflict |= both;
-    owners += (owners.empty() ? "workload " : ", ") + std::to_string(id.value);
+    owners += (owners.empty() ? "workload " : ", ") + id_text(other);
   }
   if (!conflict.empty()) return taken(conflict, owners);
   return {};
@@ -84,12 +87,22 @@ Result<void> check_uuid(const NodeState& state, const Spec& spec, std::optional<
     if (id == self || other.spec.uuid != spec.uuid) continue;
     return Failure(Error{.code = ErrorCode::UuidTaken,
                          .field = "/uuid",
-                         .message = "workload " + std::to_string(id.value) + " already has this uuid",
+                         .message = "workload " + id_text(other) + " already has this uuid",
                          .detail = {},
                          .allowed = "a uuid that no other workload has",
-                         .subject = std::to_string(id.value)});
+                         .subject = id_text(other)});
   }
   return {};
+}
+
+Result<void> check_id(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
+  if (spec.given_id.empty() || self || !workload_with_id(state, spec.given_id)) return {};
+  return Failure(Error{.code = ErrorCode::IdTaken,
+                       .field = "/id",
+                       .message = "another workload has this id",
+                       .detail = {},
+                       .allowed = "an id that no other workload has, or none",
+                       .subject = spec.given_id});
 }
 
 Result<void> check_can_cache(const NodeState& state) {
@@ -137,6 +150,14 @@ WayMask ways_of(const Layout& layout, Pool pool) {
   return {};
 }
 
+Result<void> check_revision(const NodeState& state, WorkloadId id, const std::optional<std::vector<uint64_t>>& wanted) {
+  const auto found = state.workloads.find(id);
+  if (!wanted || found == state.workloads.end()) return {};
+  if (std::ranges::find(*wanted, found->second.revision) != wanted->end()) return {};
+  return fail_at(ErrorCode::Stale, "If-Match", "the workload has changed since",
+                 "the ETag of the workload as it is now");
+}
+
 Result<Pool> pool_of(const CacheRequest& request) {
   if (request.min > request.max) {
     return fail_at(ErrorCode::BadRequest, "/cache/min",
@@ -160,6 +181,7 @@ Result<void> check(const NodeState& state, const Spec& spec, std::optional<Workl
   const Result<void> can = spec.cache ? check_can_cache(state) : Result<void>();
   if (!can) return can;
   return check_cpus_exist(state.facts.rdt, spec)
+      .and_then([&] { return check_id(state, spec, self); })
       .and_then([&] { return check_uuid(state, spec, self); })
       .and_then([&] { return check_cpus_free(state, spec, self); })
       .and_then([&] { return spec.cache ? check_classes_free(state, spec) : Result<void>(); })

@@ -3,12 +3,16 @@
 
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "base/result.h"
 #include "engine/node_state.h"
 #include "engine/workload.h"
 
 namespace nrd::plan {
+
+// Stale unless the workload, if it is there, has one of these revisions; nullopt: whichever it has.
+Result<void> check_revision(const NodeState& state, WorkloadId id, const std::optional<std::vector<uint64_t>>& wanted);
 
 // The pool that max and min ask for, or BadRequest (max > 0 with min = 0, min > max).
 Result<Pool> pool_of(const CacheRequest& request);

@@ -174,6 +174,10 @@ class FakeStore final : public store::Store {
     for (const WorkloadId id : change.removed) rows.erase(id);
     records.workloads.clear();
     for (const auto& [id, row] : rows) records.workloads.push_back(row);
+    std::erase_if(records.keys, [&change](const store::IdempotencyRecord& row) {
+      return std::ranges::find(change.forgotten_keys, row.key) != change.forgotten_keys.end();
+    });
+    records.keys.insert(records.keys.end(), change.keys.begin(), change.keys.end());
     store::Baselines& baselines = records.baselines;
     if (!change.new_boot_id.empty())
       baselines = {.boot_id = change.new_boot_id, .ways = {}, .cpus = {}, .frequencies = {}};

@@ -421,3 +421,66 @@ TEST_CASE("a node without L3 CAT refuses cache and says what is missing") {
   CHECK(refused.error().code == ErrorCode::Unsupported);
   CHECK(refused.error().message == "cache ways cannot be granted here: L3 CAT: the CPU has none");
 }
+
+TEST_CASE("a creation asked for again under its key is one workload and one commit") {
+  House house;
+  const CreateWorkload create{.spec = a_spec("4").ways(2, 2), .key = IdempotencyKey{"k", "f"}};
+  const auto first = house.apply(create);
+  REQUIRE(first);
+  CHECK(house.store.records.keys.size() == 1);
+  const uint64_t commits = house.store.commits;
+  CHECK(house.apply(create) == first);
+  house.start();
+  CHECK(house.apply(create) == first);
+  CHECK(house.store.commits == commits);
+  CHECK(house.apply(CreateWorkload{.spec = a_spec("5").ways(1, 1), .key = IdempotencyKey{"k", "g"}}).error().code ==
+        ErrorCode::KeyReused);
+  REQUIRE(house.remove(first->id));
+  CHECK(house.apply(create).error().code == ErrorCode::Conflict);
+}
+
+TEST_CASE("a key is stored with its workload or not at all") {
+  for (const bool is_stored : {false, true}) {
+    House house;
+    const CreateWorkload create{.spec = a_spec("4").ways(2, 2), .key = IdempotencyKey{"k", "f"}};
+    // The claim, then the workload.
+    house.store.next_outcomes = {store::Committed::Done, store::Committed::Unknown};
+    house.store.unknown_is_stored = is_stored;
+    house.store.reopens = false;
+    REQUIRE(house.apply(create).error().code == ErrorCode::Frozen);
+    house.store.reopens = true;
+    const auto again = house.apply(create);
+    REQUIRE(again);
+    CHECK(again->id == WorkloadId{1});
+    CHECK(house.store.records.workloads.size() == 1);
+    CHECK(house.store.records.keys.size() == 1);
+  }
+}
+
+TEST_CASE("of two patches in one batch that know the same revision one is stale") {
+  House house;
+  const auto workload = house.create(a_spec("4").ways(2, 2));
+  REQUIRE(workload);
+  const auto patch = [&](uint32_t ways) {
+    return PatchWorkload{
+        .id = workload->id, .patch = {.max = ways, .min = ways}, .if_revision = {{workload->revision}}};
+  };
+  const std::vector<Command> commands{patch(2), patch(3), patch(1), DeleteWorkload{workload->id, {{7}}}};
+  const auto outcomes = house.writer->apply(commands);
+  CHECK(outcomes[0]);  // changes nothing, so the revision stays
+  REQUIRE(outcomes[1]);
+  CHECK(outcomes[1]->revision == workload->revision + 1);
+  CHECK(outcomes[2].error().code == ErrorCode::Stale);
+  CHECK(outcomes[3].error().code == ErrorCode::Stale);
+  CHECK(house.store.records.workloads.front().revision == workload->revision + 1);
+}
+
+TEST_CASE("the revision of a workload grows when it gives way to a newcomer") {
+  House house({}, true);
+  const auto first = house.create(a_spec("4").ways(3, 1));
+  const auto other = house.create(a_spec("12").ways(1, 1));
+  REQUIRE((first && other));
+  REQUIRE(house.create(a_spec("5").ways(3, 1)));
+  CHECK(house.writer->state().workloads.at(first->id).revision > first->revision);
+  CHECK(house.writer->state().workloads.at(other->id).revision == other->revision);
+}

@@ -25,7 +25,9 @@ namespace {
 WorkloadRecord a_workload(uint64_t id, const std::string& uuid = "") {
   return {.id = WorkloadId{id},
           .uuid = uuid,
-          .origin = "REST",
+          .given_id = id == 3 ? "web" : "",
+          .revision = id,
+          .origin = id == 3 ? "OPENSTACK" : "REST",
           .core_ids = {"4-7", "9", "4"},
           .policy = uuid.empty() ? "" : "gold",
           .max_ways = 3,
@@ -36,6 +38,13 @@ WorkloadRecord a_workload(uint64_t id, const std::string& uuid = "") {
           .owner = id == 2 ? std::nullopt : std::optional(Owner{.pid = 4711, .start = 1 + id, .boot_id = "boot-1"}),
           .created = Time(std::chrono::milliseconds(1700000000123)),
           .updated = Time(std::chrono::milliseconds(1700000000456))};
+}
+
+IdempotencyRecord a_key(const std::string& key, uint64_t workload) {
+  return {.key = key,
+          .fingerprint = "f-" + key,
+          .workload = WorkloadId{workload},
+          .created = Time(std::chrono::milliseconds(1700000000000 + static_cast<int64_t>(workload)))};
 }
 
 std::vector<Change> a_day() {
@@ -49,6 +58,8 @@ std::vector<Change> a_day() {
   second.next_id = 4;
   second.put = {a_workload(3, "a")};
   second.removed = {WorkloadId{1}};
+  first.keys = {a_key("k1", 1), a_key("k2", 2)};
+  second.keys = {a_key("k3", 3)};
   Change third;
   third.next_id = 4;
   third.put = {a_workload(2, "b")};
@@ -58,6 +69,7 @@ std::vector<Change> a_day() {
   second.onload.generations = {testing::a_generation(1), testing::a_generation(2)};
   second.onload.operations = {testing::an_operation(1)};
   second.onload.allocations = {testing::an_allocation(1), testing::an_allocation(2)};
+  third.forgotten_keys = {"k2", "never"};
   third.onload.removed_generations = {1};
   third.onload.removed_allocations = {1};
   third.onload.operations = {testing::an_operation(1)};
@@ -114,6 +126,7 @@ TEST_CASE("what was committed is loaded again as it was") {
   CHECK(records.revision == 3);
   CHECK(records.next_id == 4);
   CHECK(records.workloads == std::vector{a_workload(2, "b"), a_workload(3, "a")});
+  CHECK(records.keys == std::vector{a_key("k1", 1), a_key("k3", 3)});
   CHECK(records.baselines == Baselines{.boot_id = "boot-2", .ways = {}, .cpus = {}});
   CHECK(records.onload == OnloadRecords{.frozen = true,
                                         .reason = "release night",

@@ -1,0 +1,35 @@
+#include "engine/plan/dry_run.h"
+
+#include <utility>
+
+#include "engine/plan/spec.h"
+
+namespace nrd::plan {
+namespace {
+
+Foretold foretold(const NodeState& state, Workloads planned, WorkloadId id) {
+  NodeState wanted = state;
+  wanted.workloads = std::move(planned);
+  Setting setting = changes(setting_of(wanted), setting_of(state));
+  // What nobody would ask for any more is put back.
+  for (const auto& [cpu, before] : setting.pstate.put_back) setting.pstate.cpus.emplace(cpu, before);
+  return {.workload = wanted.workloads.at(id), .changes = knob_changes(setting, state.observed)};
+}
+
+}  // namespace
+
+Result<Foretold> foretell(const NodeState& state, const CreateWorkload& create, Time now) {
+  // After all others, as a new one is.
+  const WorkloadId id{state.workloads.empty() ? 1 : state.workloads.rbegin()->first.value + 1};
+  return plan::create(state, id, create.spec, now, state.shrink).map([&](Workloads planned) {
+    return foretold(state, std::move(planned), id);
+  });
+}
+
+Result<Foretold> foretell(const NodeState& state, const PatchWorkload& patch, Time now) {
+  return check_revision(state, patch.id, patch.if_revision)
+      .and_then([&] { return plan::patch(state, patch.id, patch.patch, now, state.shrink); })
+      .map([&](Workloads planned) { return foretold(state, std::move(planned), patch.id); });
+}
+
+}  // namespace nrd::plan

@@ -1,0 +1,55 @@
+#include "engine/idempotency.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/unit/engine/fake_node.h"
+
+using namespace nrd;
+using namespace std::chrono_literals;
+using nrd::testing::a_spec;
+
+namespace {
+
+const store::Time kNoon{std::chrono::milliseconds(1'700'000'000'000)};
+
+IdempotencyKey a_key(const std::string& key, const std::string& fingerprint = "f") { return {key, fingerprint}; }
+
+void add(Idempotency& keys, const std::string& key, uint64_t workload, store::Time at) {
+  keys.add(a_key(key), WorkloadId{workload}, at);
+  keys.keep_added(at);
+}
+
+}  // namespace
+
+TEST_CASE("a key leads to its workload for a day and to no other request") {
+  Idempotency keys;
+  add(keys, "a", 7, kNoon);
+  CHECK(*keys.find(a_key("a"), kNoon + 23h) == WorkloadId{7});
+  CHECK_FALSE(keys.find(a_key("b"), kNoon)->has_value());
+  CHECK(keys.find(a_key("a", "other"), kNoon).error().code == ErrorCode::KeyReused);
+  CHECK_FALSE(keys.find(a_key("a", "other"), kNoon + 24h)->has_value());
+}
+
+TEST_CASE("keys of a batch are found at once and forgotten if it is not stored") {
+  Idempotency keys;
+  keys.add(a_key("a"), WorkloadId{1}, kNoon);
+  CHECK(*keys.find(a_key("a"), kNoon) == WorkloadId{1});
+  keys.drop_added();
+  CHECK_FALSE(keys.find(a_key("a"), kNoon)->has_value());
+}
+
+TEST_CASE("keys that are a day old and those beyond the limit are forgotten, the oldest first") {
+  Idempotency keys;
+  add(keys, "old", 1, kNoon);
+  for (size_t i = 0; i < Idempotency::kMostKeys - 1; ++i) add(keys, "k" + std::to_string(i), 2, kNoon + 1h);
+  keys.add(a_key("one more"), WorkloadId{3}, kNoon + 2h);
+  store::Change change;
+  keys.write_to(change, kNoon + 2h);
+  CHECK(change.forgotten_keys == std::vector<std::string>{"old"});
+  REQUIRE(change.keys.size() == 1);
+  store::Change next_day;
+  keys.write_to(next_day, kNoon + 25h);
+  CHECK(next_day.forgotten_keys.size() == Idempotency::kMostKeys);
+  keys.keep_added(kNoon + 25h);
+  CHECK(*keys.find(a_key("one more"), kNoon + 25h) == WorkloadId{3});
+}
