@@ -81,6 +81,11 @@ int print_workload(const Result<Answer>& answer, Output output) {
   return exit;
 }
 
+int nothing_asked() {
+  complain("nothing is asked for: say --ways, --max and --min, or a frequency (nrdctl workload create --help)");
+  return kUsage;
+}
+
 }  // namespace
 
 bool asks_something(const NewWorkload& wanted) {
@@ -106,11 +111,27 @@ std::string workload_request(const NewWorkload& wanted, const std::string& owner
 }
 
 int create_workload(const Client& client, Output output, const NewWorkload& wanted) {
-  if (!asks_something(wanted)) {
-    complain("nothing is asked for: say --ways, --max and --min, or a frequency (nrdctl workload create --help)");
-    return kUsage;
-  }
+  if (!asks_something(wanted)) return nothing_asked();
   return print_workload(client.post("/v1/workloads", workload_request(wanted)), output);
+}
+
+int foretell_workload(const Client& client, Output output, const NewWorkload& wanted) {
+  if (!asks_something(wanted)) return nothing_asked();
+  int exit = kDone;
+  const auto body = body_of(client.post("/v1/workloads?dry_run=true", workload_request(wanted)), exit);
+  if (!body) return exit;
+  if (output.json) {
+    print(*body + "\n");
+    return exit;
+  }
+  const std::optional<json::Value> foretold = parsed(*body, exit);
+  if (!foretold) return exit;
+  print_head();
+  print_row(part(*foretold, "workload"));
+  for (const json::Value& change : part(*foretold, "changes").items()) {
+    print(text_of(change, "knob") + ": " + text_of(change, "from") + " -> " + text_of(change, "to") + "\n");
+  }
+  return exit;
 }
 
 int list_workloads(const Client& client, Output output) {

@@ -22,6 +22,7 @@ struct Arguments {
   Endpoint to;
   bool json = false;
   NewWorkload wanted;
+  bool is_dry = false;
   uint32_t ways = 0;
   std::string id;
   std::vector<std::string> ids;
@@ -107,6 +108,7 @@ void declare_workload(CLI::App& app, Arguments& a) {
   CLI::App* workload = app.add_subcommand("workload", "create, list, show and delete workloads")->require_subcommand(1);
   CLI::App* create = workload->add_subcommand("create", "give CPUs ways of their L3 cache, and frequencies");
   declare_wanted(*create, a)->required();
+  create->add_flag("--dry-run", a.is_dry, "show what would be granted and changed, and do nothing");
   workload->add_subcommand("list", "all workloads");
   workload->add_subcommand("show", "one workload")->add_option("ID", a.id)->required();
   workload->add_subcommand("delete", "give everything back")->add_option("ID", a.ids)->required();
@@ -280,7 +282,7 @@ int execute(const CLI::App& app, Arguments& a) {
   if (workload->got_subcommand("list")) return list_workloads(client, output);
   if (workload->got_subcommand("show")) return show_workload(client, output, a.id);
   if (workload->got_subcommand("delete")) return delete_workloads(client, a.ids);
-  return create_workload(client, output, a.wanted);
+  return a.is_dry ? foretell_workload(client, output, a.wanted) : create_workload(client, output, a.wanted);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "engine/engine.h"
 #include "engine/owned_workloads.h"
 #include "engine/owners.h"
+#include "engine/watchers.h"
 #include "store/store.h"
 
 namespace nrd::daemon {
@@ -93,18 +94,20 @@ Result<void> run(const Config& config) {
   const SystemClock clock;
   const Result<std::unique_ptr<Owners>> owners = Owners::start();
   if (!owners) return Failure(owners.error());
+  const std::unique_ptr<Watchers> watchers = Watchers::start();
   Result<std::unique_ptr<Engine>> engine = Engine::start(**hardware, **store, clock,
                                                          {.pools = config.pools,
                                                           .shrink = config.shrink,
                                                           .policies = policies->policies,
-                                                          .drift_interval = config.drift_interval});
+                                                          .drift_interval = config.drift_interval,
+                                                          .published = [&watchers] { watchers->look(); }});
   if (!engine) return Failure(engine.error());
   Result<std::unique_ptr<Onload>> onload = Onload::start(config, **engine, **owners, records->onload, clock);
   if (!onload) return Failure(onload.error());
   const StopBefore stop_owners{**owners};  // what they call is not there any more after this
   end_with_owners(**engine, **owners);
   Result<std::unique_ptr<http::Server>> server =
-      open_front(config, {**engine, **owners, (*onload)->keeper(), (*onload)->desk()});
+      open_front(config, {**engine, **owners, (*onload)->keeper(), (*onload)->desk(), *watchers});
   if (!server) return Failure(server.error());
 
   const auto state = (*engine)->state();
@@ -117,7 +120,8 @@ Result<void> run(const Config& config) {
 
   notify_stopping();
   log::notice("STOPPING", "stopping; workloads stay on the hardware");
-  (*onload)->keeper().end_watches();  // or they would hold up the drain
+  (*onload)->keeper().end_watches();  // those who wait for a change would hold up the drain
+  watchers->stop();
   (*server)->drain(kDrainDeadline);
   (*owners)->stop();
   onload->reset();  // between two stages; what it stores still needs the engine

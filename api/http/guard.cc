@@ -67,6 +67,9 @@ std::string over_limit(const char* what, size_t limit) {
   return std::string(what) + " larger than " + std::to_string(limit) + " bytes.";
 }
 
+// The values of a header that may stand more than once make one list.
+void append(std::string& list, std::string_view value) { (list += list.empty() ? "" : ", ") += value; }
+
 }  // namespace
 
 Guard::Outcome Guard::read(std::string& input) {
@@ -175,6 +178,12 @@ bool Guard::accept_header(std::string_view line) {
   return accept_known_header(lower_case(line.substr(0, colon)), trimmed(line.substr(colon + 1)));
 }
 
+bool Guard::accept_single(std::string& header, const std::string& name, std::string_view value) {
+  if (!header.empty()) return refuse(400, name + " must stand once.");
+  header = value;
+  return true;
+}
+
 bool Guard::accept_known_header(const std::string& name, std::string_view value) {
   if (name == "host") {
     if (std::exchange(has_host_, true) || !is_host(value)) return refuse(400, "Host must be one name.");
@@ -188,12 +197,17 @@ bool Guard::accept_known_header(const std::string& name, std::string_view value)
     if (lower_case(value) != "100-continue") return refuse(417, "Only 100-continue can be expected here.");
     expects_continue_ = true;
   } else if (name == "content-type") {
-    if (!request_.content_type.empty()) return refuse(400, "Content-Type must stand once.");
-    request_.content_type = value;
+    return accept_single(request_.content_type, "Content-Type", value);
+  } else if (name == "content-encoding") {
+    return accept_single(request_.content_encoding, "Content-Encoding", value);
+  } else if (name == "idempotency-key") {
+    return accept_single(request_.idempotency_key, "Idempotency-Key", value);
   } else if (name == "accept") {
-    request_.accept += (request_.accept.empty() ? "" : ", ") + std::string(value);
+    append(request_.accept, value);
   } else if (name == "if-match") {
-    request_.if_match += (request_.if_match.empty() ? "" : ", ") + std::string(value);
+    append(request_.if_match, value);
+  } else if (name == "if-none-match") {
+    append(request_.if_none_match, value);
   }
   return true;
 }

@@ -21,8 +21,11 @@ struct RawRequest {
   std::string method;        // one that HTTP knows: "GET"
   std::string target;        // origin form, still encoded: "/v1/workloads?uuid=a"
   std::string content_type;  // empty if absent
-  std::string accept;        // several headers are joined by ", "
-  std::string if_match;      // the same
+  std::string content_encoding;
+  std::string idempotency_key;
+  std::string accept;    // several headers are joined by ", "
+  std::string if_match;  // the same
+  std::string if_none_match;
   std::string body;
   bool closes = false;  // the client wants no further answer on this connection
 };
@@ -63,6 +66,7 @@ class Guard {
   bool accept_head(std::string_view head);
   bool accept_request_line(std::string_view line);
   bool accept_header(std::string_view line);
+  bool accept_single(std::string& header, const std::string& name, std::string_view value);
   bool accept_known_header(const std::string& name, std::string_view value);
   bool accept_length(std::string_view value);
   bool accept_transfer_coding(std::string_view value);

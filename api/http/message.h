@@ -43,7 +43,9 @@ struct Request {
   std::string content_type;                  // as sent, empty if absent
   std::string accept;
   std::string if_match;
-  std::string body;
+  std::string if_none_match{};
+  std::string idempotency_key{};
+  std::string body;                  // as it was before it was compressed, if it was
   std::shared_ptr<const Peer> peer;  // never null
 };
 

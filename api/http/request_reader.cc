@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "api/http/inflate.h"
 #include "api/http/limits.h"
 #include "api/http/percent.h"
 #include "base/log.h"
@@ -47,6 +48,9 @@ RequestReader::RequestReader() : library_(std::make_unique<Library>()) {}
 RequestReader::~RequestReader() = default;
 
 tl::expected<Request, RefusedRequest> RequestReader::read(RawRequest raw, std::shared_ptr<const Peer> peer) {
+  auto body = inflated(std::move(raw.body), raw.content_encoding);
+  if (!body) return tl::unexpected(body.error());
+  raw.body = std::move(*body);
   try {
     const std::string text = written_anew(raw);
     pistache::RequestParser& parser = library_->parser;
@@ -62,6 +66,8 @@ tl::expected<Request, RefusedRequest> RequestReader::read(RawRequest raw, std::s
                        .content_type = std::move(raw.content_type),
                        .accept = std::move(raw.accept),
                        .if_match = std::move(raw.if_match),
+                       .if_none_match = std::move(raw.if_none_match),
+                       .idempotency_key = std::move(raw.idempotency_key),
                        .body = from.body(),
                        .peer = std::move(peer)};
       }

@@ -18,7 +18,9 @@ std::string bytes_of(const Response& response, Framing framing) {
   if (!response.content_type.empty()) header("Content-Type", response.content_type);
   for (const auto& [name, value] : response.headers) header(name, value);
   if (framing.closes) header("Connection", "close");
-  header("Content-Length", std::to_string(response.body.size()));
+  // That of a 304 would be the length of the 200 it stands for (RFC 9110, 8.6), so it says none.
+  constexpr int kNotModified = 304;
+  if (response.status != kNotModified) header("Content-Length", std::to_string(response.body.size()));
   bytes += "\r\n";
   if (framing.has_body) bytes += response.body;
   return bytes;

@@ -194,7 +194,7 @@ void show_caches(const Call& call, http::Reply reply) {
 void show_cache_level(const Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   if (auto refused = refuse_level(call, state->facts.rdt)) return reply.send(*std::move(refused));
-  reply.send(json_answer(200, *call.bodies.caches.text(state)));
+  reply.send(json_answer(200, call.bodies.caches.text(state)->text));
 }
 
 void show_cache(const Call& call, http::Reply reply) {

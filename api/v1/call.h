@@ -12,6 +12,7 @@
 #include "engine/onload/desk.h"
 #include "engine/onload/keeper.h"
 #include "engine/owners.h"
+#include "engine/watchers.h"
 
 namespace nrd::v1 {
 
@@ -32,6 +33,7 @@ struct Call {
   Owners& owners;
   onload::Keeper& onload;
   onload::Desk& desk;
+  Watchers& watchers;
   const Service& service;
   Bodies& bodies;
 };

@@ -14,6 +14,8 @@ constexpr size_t kQuoted = 40;  // bytes of the client's text in a message
 
 // "", {}, [], 0 and null are what encoders write for a field that nobody set.
 bool says_nothing(const json::Value& value);
+// What null means: on POST what RMD took it for, on PATCH that the part shall go.
+enum class Null { SaysNothing, TakesAway };
 // For a message: the value if it is short, otherwise its kind.
 std::string shown(const json::Value& value);
 Failure wrong_type(std::string field, const json::Value& value, std::string_view expected);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "api/v1/expect.h"
+#include "api/v1/rmd.h"
 
 namespace nrd::v1 {
 namespace {
@@ -101,8 +102,8 @@ Result<bool> parse_monitoring(const Value& object, const std::string& parent) {
                  "\"on\" or \"off\"");
 }
 
-Result<FrequencyWish> parse_pstate(const Value& object, const std::string& parent) {
-  if (object.is_null()) return FrequencyWish{.is_named = true, .request = {}};
+Result<FrequencyWish> parse_pstate(const Value& object, const std::string& parent, Null null) {
+  if (object.is_null()) return FrequencyWish{.is_named = null == Null::TakesAway, .request = {}};
   if (const auto checked = require_object(parent, object, kExample); !checked) return Failure(checked.error());
   const auto known = check_keys(object, parent,
                                 {"min_ratio", "max_ratio", "min_mhz", "max_mhz", "governor", "epp", "turbo",
@@ -141,7 +142,8 @@ Result<FrequencyWish> parse_pstate(const Value& object, const std::string& paren
 }
 
 // `pstate` of `plugins`; other plugins must say nothing.
-Result<FrequencyWish> parse_plugins(const Value& plugins) {
+Result<FrequencyWish> parse_plugins(const Value& plugins, Null null) {
+  if (plugins.is_null()) return FrequencyWish{.is_named = null == Null::TakesAway, .request = {}};
   if (says_nothing(plugins) && !plugins.find("pstate")) return FrequencyWish{};
   if (const auto object = require_object("/plugins", plugins, "an object such as {\"pstate\": {\"max_ratio\": 30}}");
       !object) {
@@ -149,11 +151,10 @@ Result<FrequencyWish> parse_plugins(const Value& plugins) {
   }
   for (const json::Member& member : plugins.members()) {
     if (member.key == "pstate" || says_nothing(member.value)) continue;
-    return fail_at(ErrorCode::Unsupported, json::pointer("/plugins", member.key.substr(0, kQuoted)),
-                   "there is no such plugin here", "pstate");
+    return rmd::no_such_plugin(json::pointer("/plugins", member.key.substr(0, kQuoted)));
   }
   const Value* pstate = plugins.find("pstate");
-  return pstate ? parse_pstate(*pstate, "/plugins/pstate") : FrequencyWish{};
+  return pstate ? parse_pstate(*pstate, "/plugins/pstate", null) : FrequencyWish{};
 }
 
 }  // namespace
@@ -164,12 +165,12 @@ std::string text_of(BranchMissThreshold threshold) {
   return error == std::errc() ? std::string(text.data(), end) : "0";
 }
 
-Result<FrequencyWish> parse_frequency(const Value& body) {
+Result<FrequencyWish> parse_frequency(const Value& body, Null null) {
   const Value* plugins = body.find("plugins");
-  Result<FrequencyWish> nested = plugins ? parse_plugins(*plugins) : FrequencyWish{};
+  Result<FrequencyWish> nested = plugins ? parse_plugins(*plugins, null) : FrequencyWish{};
   if (!nested) return nested;
   const Value* pstate = body.find("pstate");
-  Result<FrequencyWish> top = pstate ? parse_pstate(*pstate, "/pstate") : FrequencyWish{};
+  Result<FrequencyWish> top = pstate ? parse_pstate(*pstate, "/pstate", null) : FrequencyWish{};
   if (!top || !nested->is_named) return top;
   if (top->is_named && top->request != nested->request) {
     return fail_at(ErrorCode::BadRequest, "/plugins/pstate", "differs from /pstate", "one of both, or both the same");
@@ -177,7 +178,16 @@ Result<FrequencyWish> parse_frequency(const Value& body) {
   return nested;
 }
 
-void render_pstate(json::Writer& w, const FrequencyRequest& request) {
+std::string ratio_literal(const Value& body) {
+  const auto in = [](const Value* object, std::string_view key) { return object ? object->find(key) : nullptr; };
+  for (const Value* pstate : {in(body.find("plugins"), "pstate"), body.find("pstate")}) {
+    const Value* ratio = in(pstate, "ratio");
+    if (ratio && ratio->literal() && !says_nothing(*ratio)) return *ratio->literal();
+  }
+  return {};
+}
+
+void render_pstate(json::Writer& w, const FrequencyRequest& request, const std::string& ratio) {
   const bool is_ratio = request.unit == Unit::Ratio;
   w.key("pstate").begin_object();
   if (request.min) w.key(is_ratio ? "min_ratio" : "min_mhz").number(*request.min);
@@ -185,7 +195,7 @@ void render_pstate(json::Writer& w, const FrequencyRequest& request) {
   if (!request.governor.empty()) w.key("governor").string(request.governor);
   if (!request.epp.empty()) w.key("epp").string(request.epp);
   if (request.threshold) {
-    w.key("ratio").raw(text_of(*request.threshold));
+    w.key("ratio").raw(ratio.empty() ? text_of(*request.threshold) : ratio);
     w.key("monitoring").string(request.is_monitored ? "on" : "off");
   }
   if (!request.turbo) w.key("turbo").boolean(false);
@@ -193,15 +203,15 @@ void render_pstate(json::Writer& w, const FrequencyRequest& request) {
   w.end_object();
 }
 
-void render_plugins(json::Writer& w, const Workload& workload) {
+void render_plugins(json::Writer& w, const Workload& workload, const std::string& ratio) {
   if (!workload.spec.frequency) return;
   w.key("plugins").begin_object();
-  render_pstate(w, *workload.spec.frequency);
+  render_pstate(w, *workload.spec.frequency, ratio);
   w.end_object();
 }
 
-void render_frequency(json::Writer& w, const Workload& workload) {
-  if (workload.spec.frequency) render_pstate(w, *workload.spec.frequency);
+void render_frequency(json::Writer& w, const Workload& workload, const std::string& ratio) {
+  if (workload.spec.frequency) render_pstate(w, *workload.spec.frequency, ratio);
 }
 
 void render_window(json::Writer& w, KHz min, KHz max) {

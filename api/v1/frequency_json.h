@@ -11,6 +11,7 @@
 
 #include "api/json/value.h"
 #include "api/json/writer.h"
+#include "api/v1/expect.h"
 #include "engine/workload.h"
 
 namespace nrd::v1 {
@@ -21,13 +22,17 @@ struct FrequencyWish {
 };
 
 // From either place, or from both if they say the same. An empty object says nothing.
-Result<FrequencyWish> parse_frequency(const json::Value& body);
+Result<FrequencyWish> parse_frequency(const json::Value& body, Null null = Null::SaysNothing);
+
+// RMD answers a POST with the ratio as it was written, 3.0 for 3.0: the literal; empty if there is none.
+std::string ratio_literal(const json::Value& body);
 
 // "pstate" and what was asked for.
-void render_pstate(json::Writer& w, const FrequencyRequest& request);
+void render_pstate(json::Writer& w, const FrequencyRequest& request, const std::string& ratio = {});
 // Each writes its key, or nothing where there is nothing to say.
-void render_plugins(json::Writer& w, const Workload& workload);
-void render_frequency(json::Writer& w, const Workload& workload);
+// `ratio`: the threshold as it shall be written; empty: as the number it is.
+void render_plugins(json::Writer& w, const Workload& workload, const std::string& ratio = {});
+void render_frequency(json::Writer& w, const Workload& workload, const std::string& ratio = {});
 void render_granted_frequencies(json::Writer& w, const Workload& workload);
 
 // As a JSON number: 3, 0.25.

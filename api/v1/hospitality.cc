@@ -8,6 +8,7 @@
 #include "api/json/writer.h"
 #include "api/v1/answer.h"
 #include "api/v1/expect.h"
+#include "api/v1/key_case.h"
 #include "api/v1/problem.h"
 #include "api/v1/rmd.h"
 #include "engine/plan/hospitality.h"
@@ -34,7 +35,10 @@ Result<std::optional<uint32_t>> parse_number(const Value& body, std::string_view
                  "0 to 4294967295");
 }
 
-Result<Question> parse_question(const Value& body) {
+Result<Question> parse_question(const Value& asked) {
+  const Result<Value> folded = with_folded_keys(asked);
+  if (!folded) return Failure(folded.error());
+  const Value& body = *folded;
   if (const auto object = require_object("", body, "an object such as {\"max_cache\": 2, \"min_cache\": 2}"); !object) {
     return Failure(object.error());
   }

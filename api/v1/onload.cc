@@ -18,7 +18,6 @@ namespace {
 
 using namespace onload;
 
-constexpr uint64_t kLongestWait = 60;
 constexpr uint64_t kUsualWait = 30;
 
 // The one whose number is the {id}.
@@ -52,8 +51,8 @@ http::Response shown_operation(const View& view, uint64_t id, ErrorStyle style) 
 // Answers with show(view): at once, or with ?since=REVISION when there is another one or ?wait=SECONDS have passed.
 template <typename Show>
 void show_when_changed(const Call& call, http::Reply reply, Show show) {
-  const auto since = number_in_query(call.request, "since", UINT64_MAX);
-  const auto wait = number_in_query(call.request, "wait", kLongestWait);
+  const auto since = number_in_query(call.request.query, "since", UINT64_MAX);
+  const auto wait = number_in_query(call.request.query, "wait", kLongestWait);
   if (!since) return reply.send(refuse(since.error(), call.error_style));
   if (!wait) return reply.send(refuse(wait.error(), call.error_style));
   if (*wait && !*since) {
@@ -100,7 +99,7 @@ void put_onload(const Call& call, http::Reply reply) {
   if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
   Result<Desired> desired = parse_desired(*body);
   if (!desired) return reply.send(refuse(desired.error(), call.error_style));
-  const Result<bool> dry_run = flag_in_query(call.request, "dryRun");
+  const Result<bool> dry_run = flag_in_query(call.request.query, "dryRun");
   if (!dry_run) return reply.send(refuse(dry_run.error(), call.error_style));
   if (*dry_run) return foretell_wish(call, std::move(reply), *std::move(desired));
   want(call, std::move(reply), *std::move(desired));

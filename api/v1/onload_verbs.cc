@@ -31,9 +31,7 @@ Error within_module(Error error, const std::string& module) {
 }
 
 void amend(const Call& call, http::Reply reply, Amendment amendment, const std::string& module) {
-  const Result<void> known = check_query(call.request, {"reload"});
-  if (!known) return reply.send(refuse(known.error(), call.error_style));
-  const Result<bool> reload = flag_in_query(call.request, "reload");
+  const Result<bool> reload = flag_in_query(call.request.query, "reload");
   if (!reload) return reply.send(refuse(reload.error(), call.error_style));
   const Result<std::optional<uint64_t>> if_match = parse_if_match(call.request.if_match);
   if (!if_match) return reply.send(refuse(if_match.error(), call.error_style));

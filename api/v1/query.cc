@@ -2,37 +2,76 @@
 
 #include <algorithm>
 #include <charconv>
+#include <vector>
 
+#include "api/json/writer.h"
 #include "api/v1/expect.h"
-#include "base/joined.h"
+#include "api/v1/nearest.h"
 
 namespace nrd::v1 {
+namespace {
 
-Result<void> check_query(const http::Request& request, const std::vector<std::string>& known) {
-  for (const auto& [name, value] : request.query) {
-    if (std::ranges::find(known, name) != known.end()) continue;
-    return fail_at(ErrorCode::BadRequest, "?" + name.substr(0, kQuoted), "is not known here", joined(known, ", "));
+std::vector<std::string_view> words(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    words.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+std::optional<std::string> value_of(const Query& query, const std::string& name) {
+  const auto found = query.find(name);
+  return found == query.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace
+
+Result<void> check_query(const Query& query, std::string_view known) {
+  const std::vector<std::string_view> names = words(known);
+  for (const auto& [name, value] : query) {
+    if (std::ranges::find(names, name) != names.end()) continue;
+    const std::string field = "?" + name.substr(0, kQuoted);
+    if (names.empty()) return fail_at(ErrorCode::BadRequest, field, "this path takes no parameters", "none");
+    const std::string guess(nearest(name, names));
+    return fail_at(ErrorCode::BadRequest, field,
+                   "unknown parameter " + json::quoted(name, kQuoted) + "; the nearest known one is \"" + guess + "\"",
+                   std::string(known));
   }
   return {};
 }
 
-Result<std::optional<uint64_t>> number_in_query(const http::Request& request, const std::string& name, uint64_t most) {
-  const auto found = request.query.find(name);
-  if (found == request.query.end()) return std::optional<uint64_t>();
-  const std::string& text = found->second;
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc() && end == text.data() + text.size() && number <= most) return std::optional(number);
-  return fail_at(ErrorCode::BadRequest, "?" + name, "\"" + text.substr(0, kQuoted) + "\" is no such number",
-                 "0 to " + std::to_string(most));
+Result<bool> flag_in_query(const Query& query, const std::string& name) {
+  const std::optional<std::string> text = value_of(query, name);
+  if (!text || *text == "false") return false;
+  if (*text == "true") return true;
+  return fail_at(ErrorCode::BadRequest, "?" + name, "expected true or false, found " + json::quoted(*text, kQuoted),
+                 "true or false");
 }
 
-Result<bool> flag_in_query(const http::Request& request, const std::string& name) {
-  const auto found = request.query.find(name);
-  if (found == request.query.end() || found->second == "false") return false;
-  if (found->second == "true") return true;
-  return fail_at(ErrorCode::BadRequest, "?" + name, "\"" + found->second.substr(0, kQuoted) + "\" is neither",
-                 "true or false");
+Result<std::optional<uint64_t>> number_in_query(const Query& query, const std::string& name, uint64_t largest) {
+  const std::optional<std::string> text = value_of(query, name);
+  if (!text) return std::optional<uint64_t>();
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+  if (error == std::errc() && end == text->data() + text->size() && number <= largest) return std::optional(number);
+  return fail_at(ErrorCode::BadRequest, "?" + name, "expected a whole number, found " + json::quoted(*text, kQuoted),
+                 "0 to " + std::to_string(largest));
+}
+
+Result<ListQuery> parse_list_query(const Query& query) {
+  const auto since = number_in_query(query, "since", UINT64_MAX);
+  if (!since) return Failure(since.error());
+  const auto wait = number_in_query(query, "wait", kLongestWait);
+  if (!wait) return Failure(wait.error());
+  if (*wait && !*since) {
+    return fail_at(ErrorCode::BadRequest, "?wait", "needs since, the revision that is known", "since beside it");
+  }
+  return ListQuery{.uuid = value_of(query, "uuid"),
+                   .origin = value_of(query, "origin"),
+                   .since = *since,
+                   .wait = std::chrono::seconds(wait->value_or(0))};
 }
 
 }  // namespace nrd::v1

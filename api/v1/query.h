@@ -1,21 +1,36 @@
-// What stands behind the question mark, read as strictly as a body. Fields of refusals are "?name".
+// What stands behind the '?' of a path.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
 
-#include "api/http/message.h"
 #include "base/result.h"
 
 namespace nrd::v1 {
 
-// Refused if there is another word than these.
-Result<void> check_query(const http::Request& request, const std::vector<std::string>& known);
-// nullopt: it is not there. Refused if it is more than `most`.
-Result<std::optional<uint64_t>> number_in_query(const http::Request& request, const std::string& name, uint64_t most);
-// "true" or "false"; absent: false.
-Result<bool> flag_in_query(const http::Request& request, const std::string& name);
+using Query = std::map<std::string, std::string>;
+
+// BadRequest for a parameter that is not among `known`, which are separated by blanks.
+Result<void> check_query(const Query& query, std::string_view known);
+
+// "true" or "false"; false if it is not there.
+Result<bool> flag_in_query(const Query& query, const std::string& name);
+// nullopt: it is not there.
+Result<std::optional<uint64_t>> number_in_query(const Query& query, const std::string& name, uint64_t largest);
+
+// Of GET /v1/workloads.
+struct ListQuery {
+  std::optional<std::string> uuid;
+  std::optional<std::string> origin;
+  std::optional<uint64_t> since;  // a revision
+  std::chrono::seconds wait{};    // while the revision is that one; 0: not at all
+  bool is_whole() const { return !uuid && !origin; }
+};
+constexpr uint64_t kLongestWait = 60;  // seconds
+Result<ListQuery> parse_list_query(const Query& query);
 
 }  // namespace nrd::v1

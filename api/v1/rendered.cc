@@ -1,13 +1,19 @@
 #include "api/v1/rendered.h"
 
+#include <utility>
+
+#include "base/fingerprint.h"
+
 namespace nrd::v1 {
 
-std::shared_ptr<const std::string> Rendered::text(const std::shared_ptr<const NodeState>& state) {
-  const std::shared_ptr<const Text> last = last_.get();
-  if (last && last->of == state) return last->text;
-  const auto text = std::make_shared<const std::string>(render_(*state));
-  last_.set(std::make_shared<const Text>(Text{state, text}));
-  return text;
+std::shared_ptr<const Rendered::Text> Rendered::text(const std::shared_ptr<const NodeState>& state) {
+  std::shared_ptr<const Text> last = last_.get();
+  if (last && last->of == state) return last;
+  std::string text = render_(*state);
+  std::string tag = "\"" + fingerprint(text) + "\"";
+  const auto fresh = std::make_shared<const Text>(Text{state, std::move(text), std::move(tag)});
+  last_.set(fresh);
+  return fresh;
 }
 
 }  // namespace nrd::v1

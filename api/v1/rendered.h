@@ -14,13 +14,14 @@ class Rendered {
   explicit Rendered(std::string (*render)(const NodeState&)) : render_(render) {}
 
   // Any thread. Two that come first after a change may both render: the texts are the same.
-  std::shared_ptr<const std::string> text(const std::shared_ptr<const NodeState>& state);
-
- private:
   struct Text {
     std::shared_ptr<const NodeState> of;  // held, so that its address cannot come again for another state
-    std::shared_ptr<const std::string> text;
+    std::string text;
+    std::string tag;  // of the text: an ETag
   };
+  std::shared_ptr<const Text> text(const std::shared_ptr<const NodeState>& state);
+
+ private:
   std::string (*render_)(const NodeState&);
   Published<Text> last_;
 };

@@ -20,6 +20,7 @@
 #include "api/v1/policy.h"
 #include "api/v1/problem.h"
 #include "api/v1/pstate.h"
+#include "api/v1/query.h"
 #include "api/v1/rmd.h"
 #include "api/v1/workload_json.h"
 #include "api/v1/workloads.h"
@@ -31,15 +32,16 @@ struct Route {
   std::string_view method;
   std::string_view pattern;
   void (*handler)(const Call&, http::Reply);
-  bool only_reads = false;  // although it is a POST
+  bool only_reads = false;      // although it is a POST
+  std::string_view query = {};  // the parameters it knows
 };
 
 // The whole service. Each line is also in docs/openapi.yaml and docs/api.md.
 constexpr Route kRoutes[] = {
-    {"GET", "/v1/workloads", list_workloads},
-    {"POST", "/v1/workloads", create_workload},
+    {"GET", "/v1/workloads", list_workloads, false, "uuid origin since wait"},
+    {"POST", "/v1/workloads", create_workload, false, "dry_run"},
     {"GET", "/v1/workloads/{id}", show_workload},
-    {"PATCH", "/v1/workloads/{id}", patch_workload},
+    {"PATCH", "/v1/workloads/{id}", patch_workload, false, "dry_run"},
     {"DELETE", "/v1/workloads/{id}", delete_workload},
     {"GET", "/v1/cache", show_caches},
     {"GET", "/v1/cache/{level}", show_cache_level},
@@ -48,10 +50,10 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/mba", show_mba},
     {"POST", "/v1/hospitality", show_hospitality, true},
     {"GET", "/v1/node", show_node},
-    {"GET", "/v1/pstate", list_pstates},
+    {"GET", "/v1/pstate", list_pstates, false, "view"},
     {"GET", "/v1/pstate/{id}", show_pstate},
-    {"GET", "/v1/onload", show_onload},
-    {"PUT", "/v1/onload", put_onload},
+    {"GET", "/v1/onload", show_onload, false, "since wait"},
+    {"PUT", "/v1/onload", put_onload, false, "dryRun"},
     {"DELETE", "/v1/onload", delete_onload},
     {"POST", "/v1/onload/preflight", preflight_onload, true},
     {"POST", "/v1/onload/rollback", roll_back_onload},
@@ -60,12 +62,12 @@ constexpr Route kRoutes[] = {
     {"PUT", "/v1/onload/freeze", freeze_onload},
     {"GET", "/v1/onload/modules", list_onload_modules},
     {"GET", "/v1/onload/modules/{id}", show_onload_module},
-    {"PATCH", "/v1/onload/modules/{id}/parameters", patch_onload_parameters},
+    {"PATCH", "/v1/onload/modules/{id}/parameters", patch_onload_parameters, false, "reload"},
     {"GET", "/v1/onload/controlplane", show_control_plane},
-    {"PATCH", "/v1/onload/controlplane", patch_control_plane},
+    {"PATCH", "/v1/onload/controlplane", patch_control_plane, false, "reload"},
     {"POST", "/v1/onload/controlplane/restart", restart_control_plane},
     {"GET", "/v1/onload/users", list_onload_users},
-    {"GET", "/v1/onload/stacks", list_onload_stacks},
+    {"GET", "/v1/onload/stacks", list_onload_stacks, false, "kind"},
     {"POST", "/v1/onload/stacks/orphans/kill", kill_orphans},
     {"GET", "/v1/onload/interfaces", list_onload_interfaces},
     {"POST", "/v1/onload/verify", verify_onload},
@@ -75,7 +77,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/onload/generations", list_onload_generations},
     {"GET", "/v1/onload/generations/{id}", show_onload_generation},
     {"GET", "/v1/onload/operations", list_onload_operations},
-    {"GET", "/v1/onload/operations/{id}", show_onload_operation},
+    {"GET", "/v1/onload/operations/{id}", show_onload_operation, false, "since wait"},
     {"POST", "/v1/onload/operations/{id}/cancel", cancel_onload_operation},
     {"GET", "/v1/onload/profiles", list_profiles},
     {"GET", "/v1/onload/profiles/{id}", show_profile},
@@ -171,8 +173,11 @@ void answer(const House& house, const Service& service, Bodies& bodies, const ht
                              "application/problem+json",
                              style));
   }
+  if (const Result<void> checked = check_query(request.query, found.route->query); !checked) {
+    return reply.send(render(problem_of_request(checked.error()), style));
+  }
   found.route->handler({request, found.parts.id, found.parts.level, style, house.engine, house.owners, house.onload,
-                        house.desk, service, bodies},
+                        house.desk, house.watchers, service, bodies},
                        std::move(reply));
 }
 

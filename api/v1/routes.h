@@ -9,6 +9,7 @@
 #include "engine/onload/desk.h"
 #include "engine/onload/keeper.h"
 #include "engine/owners.h"
+#include "engine/watchers.h"
 
 namespace nrd::v1 {
 
@@ -23,6 +24,7 @@ struct House {
   Owners& owners;
   onload::Keeper& onload;
   onload::Desk& desk;
+  Watchers& watchers;
 };
 
 // Whether a request changes nothing, so that users may make it and the audit passes over it. Not always what the method

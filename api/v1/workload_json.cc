@@ -12,7 +12,9 @@
 #include "api/v1/frequency_json.h"
 #include "api/v1/owner_json.h"
 #include "api/v1/rmd.h"
+#include "base/ascii.h"
 #include "base/control.h"
+#include "engine/core_ids.h"
 
 namespace nrd::v1 {
 namespace {
@@ -21,6 +23,7 @@ using json::Value;
 
 constexpr size_t kMaxCoreIds = CpuSet::kMaxCpus;
 constexpr size_t kMaxUuid = 256;
+constexpr size_t kMaxId = 128;
 constexpr size_t kMaxPolicy = 64;
 constexpr std::string_view kCacheExample = "an object such as {\"max\": 2, \"min\": 2}";
 constexpr std::string_view kCoresExample = "a list of CPUs such as [\"0\", \"1-3\"]";
@@ -41,7 +44,7 @@ struct Key {
 };
 
 constexpr std::array kKeys = {
-    Key{"id", Use::NotYet, Use::Text, "ids are given by the service; choosing one is not supported"},
+    Key{"id", Use::Read, Use::Text},
     Key{"core_ids", Use::Read, Use::Read},
     Key{"task_ids", Use::NotYet, Use::NotYet, "tasks are not supported; give core_ids"},
     Key{"policy", Use::Read, Use::Read},
@@ -109,23 +112,20 @@ Result<Cores> parse_cores(const Value& value) {
     const std::string field = json::pointer(kField, i);
     const std::string* text = item.as_string();
     if (!text) return wrong_type(field, item, "a CPU list as a string such as \"4\" or \"0-3,8\"");
-    const Result<CpuSet> cpus = CpuSet::parse(*text);
-    if (!cpus) {
-      Error error = cpus.error();
-      error.field = field;
-      return Failure(std::move(error));
-    }
-    cores.cpus |= *cpus;
     cores.ids.push_back(*text);
   }
-  return cores;
+  return parse_core_ids(cores.ids).map([&cores](CpuSet cpus) {
+    cores.cpus = std::move(cpus);
+    return std::move(cores);
+  });
 }
 
 // What one `cache` object names.
 struct Cache {
   std::optional<uint32_t> max;
   std::optional<uint32_t> min;
-  bool empty() const { return !max && !min; }
+  bool is_taken_away = false;
+  bool empty() const { return !max && !min && !is_taken_away; }
   friend bool operator==(const Cache&, const Cache&) = default;
 };
 
@@ -140,35 +140,37 @@ Result<std::optional<uint32_t>> parse_ways(const Value& cache, std::string_view 
   return std::optional(static_cast<uint32_t>(*ways));
 }
 
-Result<Cache> parse_cache(const Value& value, const std::string& field) {
+Result<Cache> parse_cache(const Value& value, const std::string& field, Null null) {
+  if (value.is_null()) return Cache{.max = {}, .min = {}, .is_taken_away = null == Null::TakesAway};
   if (const auto object = require_object(field, value, kCacheExample); !object) return Failure(object.error());
   if (const auto known = check_keys(value, field, {"max", "min"}); !known) return Failure(known.error());
   const auto max = parse_ways(value, field, "max");
   if (!max) return Failure(max.error());
   const auto min = parse_ways(value, field, "min");
   if (!min) return Failure(min.error());
-  return Cache{*max, *min};
+  return Cache{.max = *max, .min = *min};
 }
 
 // `cache` of `rdt`; the bandwidth there must say nothing.
-Result<Cache> parse_rdt(const Value& value) {
+Result<Cache> parse_rdt(const Value& value, Null null) {
   constexpr std::string_view kExample = "an object such as {\"cache\": {\"max\": 2, \"min\": 2}}";
+  if (value.is_null()) return parse_cache(value, "/rdt", null);
   if (const auto object = require_object("/rdt", value, kExample); !object) return Failure(object.error());
   if (const auto known = check_keys(value, "/rdt", {"cache", "mba"}); !known) return Failure(known.error());
   if (const Value* mba = value.find("mba"); mba && !says_nothing(*mba)) {
     return fail_at(ErrorCode::Unsupported, "/rdt/mba", "memory bandwidth is not supported");
   }
   const Value* cache = value.find("cache");
-  return cache ? parse_cache(*cache, "/rdt/cache") : Cache{};
+  return cache ? parse_cache(*cache, "/rdt/cache", null) : Cache{};
 }
 
 // From either shape, or from both if they say the same.
-Result<Cache> parse_caches(const Value& body) {
+Result<Cache> parse_caches(const Value& body, Null null) {
   const Value* rdt = body.find("rdt");
-  const Result<Cache> nested = rdt ? parse_rdt(*rdt) : Cache{};
+  const Result<Cache> nested = rdt ? parse_rdt(*rdt, null) : Cache{};
   if (!nested) return nested;
   const Value* cache = body.find("cache");
-  const Result<Cache> top = cache ? parse_cache(*cache, "/cache") : Cache{};
+  const Result<Cache> top = cache ? parse_cache(*cache, "/cache", null) : Cache{};
   if (!top || nested->empty()) return top;
   if (!top->empty() && *top != *nested) {
     return fail_at(ErrorCode::BadRequest, "/rdt/cache", "differs from /cache", "one of both, or both the same");
@@ -188,6 +190,21 @@ Result<std::string> parse_uuid(const Value& value) {
   return *text;
 }
 
+// What can stand in a path as it is. Empty: none is given.
+Result<std::string> parse_given_id(const Value& body) {
+  constexpr std::string_view kAllowed = "a string of at most 128 letters, digits and -_.~:@+";
+  constexpr std::string_view kMarks = "-_.~:@+";
+  const Value* value = body.find("id");
+  if (!value || value->is_null()) return std::string();
+  const std::string* text = value->as_string();
+  if (!text) return wrong_type("/id", *value, kAllowed);
+  const bool is_plain = std::ranges::all_of(*text, [&](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || kMarks.find(c) != kMarks.npos;
+  });
+  if (is_plain && text->size() <= kMaxId && *text != "." && *text != "..") return *text;
+  return fail_at(ErrorCode::BadRequest, "/id", "is too long or has other characters", std::string(kAllowed));
+}
+
 // Empty: none is named.
 Result<std::string> parse_policy(const Value& body) {
   const Value* value = body.find("policy");
@@ -205,10 +222,10 @@ Result<Spec> parse_spec(const Value& body) {
   if (!core_ids) return rmd::no_cores();
   Result<Cores> cores = parse_cores(*core_ids);
   if (!cores) return Failure(cores.error());
-  const Result<Cache> cache = parse_caches(body);
+  const Result<Cache> cache = parse_caches(body, Null::SaysNothing);
   if (!cache) return Failure(cache.error());
   if (cache->max.has_value() != cache->min.has_value()) return rmd::half_a_cache();
-  Result<FrequencyWish> frequency = parse_frequency(body);
+  Result<FrequencyWish> frequency = parse_frequency(body, Null::SaysNothing);
   if (!frequency) return Failure(frequency.error());
   Result<std::string> policy = parse_policy(body);
   if (!policy) return Failure(policy.error());
@@ -216,12 +233,15 @@ Result<Spec> parse_spec(const Value& body) {
   const Value* given = body.find("uuid");
   Result<std::string> uuid = given ? parse_uuid(*given) : std::string();
   if (!uuid) return Failure(uuid.error());
+  Result<std::string> id = parse_given_id(body);
+  if (!id) return Failure(id.error());
   return Spec{.uuid = std::move(*uuid),
               .core_ids = std::move(cores->ids),
               .cpus = std::move(cores->cpus),
               .policy = *std::move(policy),
               .cache = cache->max ? std::optional(CacheRequest{.max = *cache->max, .min = *cache->min}) : std::nullopt,
-              .frequency = std::move(frequency->request)};
+              .frequency = std::move(frequency->request),
+              .given_id = *std::move(id)};
 }
 
 Result<SpecPatch> parse_patch(const Value& body) {
@@ -236,11 +256,12 @@ Result<SpecPatch> parse_patch(const Value& body) {
   Result<std::string> policy = parse_policy(body);
   if (!policy) return Failure(policy.error());
   patch.policy = *std::move(policy);
-  const Result<Cache> cache = parse_caches(body);
+  const Result<Cache> cache = parse_caches(body, Null::TakesAway);
   if (!cache) return Failure(cache.error());
   patch.max = cache->max;
   patch.min = cache->min;
-  Result<FrequencyWish> frequency = parse_frequency(body);
+  patch.without_cache = cache->is_taken_away;
+  Result<FrequencyWish> frequency = parse_frequency(body, Null::TakesAway);
   if (!frequency) return Failure(frequency.error());
   if (frequency->is_named) patch.frequency = std::move(frequency->request);
   return patch;
@@ -281,7 +302,7 @@ std::string render(Time time) {
   return text;
 }
 
-void render(json::Writer& w, const NodeState& state, const Workload& workload) {
+void render(json::Writer& w, const NodeState& state, const Workload& workload, const Manner& manner) {
   const auto cache = [&] {
     w.key("cache").begin_object();
     if (workload.spec.cache) {
@@ -292,24 +313,25 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload) {
   };
   w.begin_object();
   // RMD's keys in RMD's order.
-  w.key("id").string(std::to_string(workload.id.value));
+  w.key("id").string(manner.is_foretold && !state.workloads.contains(workload.id) ? workload.spec.given_id
+                                                                                  : id_text(workload));
   w.key("core_ids").begin_array();
   for (const std::string& item : workload.spec.core_ids) w.string(item);
   w.end_array();
   if (!workload.spec.policy.empty()) w.key("policy").string(workload.spec.policy);
   // "Failed" is rare and true: somebody changed the hardware behind our back, or it did not take its setting at start.
-  w.key("status").string(is_applied(state, workload) ? "Successful" : "Failed");
+  w.key("status").string(manner.is_foretold ? "None" : is_applied(state, workload) ? "Successful" : "Failed");
   w.key("cos_name").string(workload.grant.has_class() ? cos_name(workload.grant.clos) : "");
   w.key("rdt").begin_object();
   cache();
   w.key("mba").begin_object().end_object();
   w.end_object();
   if (!workload.spec.uuid.empty()) w.key("uuid").string(workload.spec.uuid);
-  w.key("origin").string("REST");
-  render_plugins(w, workload);
+  w.key("origin").string(workload.origin);
+  render_plugins(w, workload, manner.ratio);
   // The older shape, then our own.
   cache();
-  render_frequency(w, workload);
+  render_frequency(w, workload, manner.ratio);
   w.key("pool").string(to_string(workload.grant.pool));
   w.key("granted_ways").begin_object();
   for (const auto& [id, ways] : workload.grant.ways) {
@@ -327,16 +349,22 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload) {
   w.end_object();
 }
 
-std::string render_workload(const NodeState& state, const Workload& workload) {
+std::string render_workload(const NodeState& state, const Workload& workload, const Manner& manner) {
   json::Writer w;
-  render(w, state, workload);
+  render(w, state, workload, manner);
   return w.take();
 }
 
-std::string render_workloads(const NodeState& state) {
+std::string render_workloads(const NodeState& state) { return render_chosen(state, std::nullopt, std::nullopt); }
+
+std::string render_chosen(const NodeState& state, const std::optional<std::string>& uuid,
+                          const std::optional<std::string>& origin) {
   json::Writer w;
   w.begin_array();
-  for (const auto& [id, workload] : state.workloads) render(w, state, workload);
+  for (const auto& [id, workload] : state.workloads) {
+    const bool is_wanted = (!uuid || workload.spec.uuid == *uuid) && (!origin || workload.origin == *origin);
+    if (is_wanted) render(w, state, workload);
+  }
   w.end_array();
   return w.take();
 }

@@ -7,6 +7,7 @@
 // honour is accepted while it says nothing ("", {}, [], 0, null) and refused otherwise. Answers carry both shapes.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "api/json/value.h"
@@ -33,8 +34,15 @@ Shape shape_of(const json::Value& body);
 // The engine names fields as at top level; the client reads the pointer into what it sent.
 Error pointing_into(Shape shape, Error error);
 
-void render(json::Writer& w, const NodeState& state, const Workload& workload);
-std::string render_workload(const NodeState& state, const Workload& workload);
+struct Manner {
+  std::string ratio{};       // the threshold of branch misses as the client wrote it; empty: as the number it is
+  bool is_foretold = false;  // by a dry run: nothing of it is there, and a new one has no number yet
+};
+void render(json::Writer& w, const NodeState& state, const Workload& workload, const Manner& manner = {});
+std::string render_workload(const NodeState& state, const Workload& workload, const Manner& manner = {});
+// The list, without those of another uuid or origin; nullopt: of any.
+std::string render_chosen(const NodeState& state, const std::optional<std::string>& uuid,
+                          const std::optional<std::string>& origin);
 std::string render_workloads(const NodeState& state);  // an array, in the order of ids
 
 // "COS2": the directory of the class.

@@ -1,32 +1,50 @@
 #include "api/v1/workloads.h"
 
-#include <charconv>
+#include <algorithm>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tl/expected.hpp>
 #include <utility>
 
 #include "api/json/reader.h"
 #include "api/v1/answer.h"
+#include "api/v1/conditions.h"
+#include "api/v1/dry_run_json.h"
+#include "api/v1/frequency_json.h"
+#include "api/v1/key_case.h"
 #include "api/v1/owner_json.h"
 #include "api/v1/problem.h"
+#include "api/v1/query.h"
+#include "api/v1/rmd.h"
 #include "api/v1/workload_json.h"
+#include "base/fingerprint.h"
 #include "engine/owned_workloads.h"
+#include "engine/plan/dry_run.h"
 
 namespace nrd::v1 {
 namespace {
 
-// Ids are decimal counters, one spelling each. Any other text is the id of no workload, as in RMD: 404 and not 400.
-std::optional<WorkloadId> parse_id(std::string_view text) {
-  uint64_t id = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (error != std::errc() || end != text.data() + text.size() || text != std::to_string(id)) return std::nullopt;
-  return WorkloadId{id};
-}
+http::Response refused(const Error& error, ErrorStyle style) { return render(problem_of_workload(error), style); }
 
 http::Response no_such_workload(ErrorStyle style) {
-  return render(problem_of_workload({ErrorCode::NotFound, {}, "there is no such workload", {}, {}, {}}), style);
+  return refused({ErrorCode::NotFound, {}, "there is no such workload", {}, {}, {}}, style);
+}
+
+// RMD's clients get RMD's answer, who asks for JSON a refusal that is one.
+http::Response not_ours_to_change(const Workload& workload, std::string_view line, ErrorStyle style) {
+  if (style == ErrorStyle::Text) {
+    return {.status = 200, .content_type = "text/plain", .body = std::string(line) + "\n", .headers = {}};
+  }
+  return render({.status = 403,
+                 .code = "Forbidden",
+                 .line = std::string(line),
+                 .detail = "the workload is of origin " + workload.origin + "; only those of origin REST change here",
+                 .field = {},
+                 .allowed = {}},
+                style);
 }
 
 // What is needed to answer a write when the request is long gone.
@@ -61,61 +79,143 @@ Result<Spec> with_owner(const Call& call, const json::Value& body, Spec spec) {
   return spec;
 }
 
-http::Response created(const Done& done) {
-  http::Response response = json_answer(201, render_workload(*done.state, done.workload));
-  response.headers.emplace_back("Location", "/v1/workloads/" + std::to_string(done.workload.id.value));
+constexpr int kOk = 200;
+
+http::Response with_workload(int status, const NodeState& state, const Workload& workload, const Manner& manner = {}) {
+  return with_etag(json_answer(status, render_workload(state, workload, manner)), etag_of(state, workload),
+                   state.revision, {});
+}
+
+http::Response created(const Done& done, const std::string& ratio) {
+  http::Response response = with_workload(201, *done.state, done.workload, {.ratio = ratio});
+  response.headers.emplace_back("Location", "/v1/workloads/" + id_text(done.workload));
   return response;
 }
 
-http::Response patched(const Done& done) { return json_answer(200, render_workload(*done.state, done.workload)); }
+http::Response patched(const Done& done) { return with_workload(kOk, *done.state, done.workload); }
 
 // 200 and not 204: clients of RMD take any other status for a failure and try again for ever.
-http::Response deleted(const Done&) { return {.status = 200, .content_type = {}, .body = {}, .headers = {}}; }
+http::Response deleted(const Done&) { return {.status = kOk, .content_type = {}, .body = {}, .headers = {}}; }
+
+template <typename Command>
+http::Response foretold(const Call& call, const Command& command, Shape shape, const std::string& uuid = {}) {
+  const auto state = call.engine.state();
+  const Time now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  const Result<plan::Foretold> foretold = plan::foretell(*state, command, now);
+  if (foretold) return json_answer(kOk, render_foretold(*state, *foretold));
+  return render(problem_of_workload(pointing_into(shape, foretold.error()), uuid), call.error_style);
+}
+
+http::Response listed(Bodies& bodies, const std::shared_ptr<const NodeState>& state, const ListQuery& query,
+                      std::string_view if_none_match) {
+  if (query.is_whole()) {
+    const auto whole = bodies.workloads.text(state);
+    return with_etag(json_answer(kOk, whole->text), whole->tag, state->revision, if_none_match);
+  }
+  std::string text = render_chosen(*state, query.uuid, query.origin);
+  const std::string tag = "\"" + fingerprint(text) + "\"";
+  return with_etag(json_answer(kOk, std::move(text)), tag, state->revision, if_none_match);
+}
+
+Result<std::optional<IdempotencyKey>> parse_key(const http::Request& request) {
+  constexpr size_t kLongest = 255;
+  const std::string& key = request.idempotency_key;
+  if (key.empty()) return std::optional<IdempotencyKey>();
+  const bool is_plain = std::ranges::all_of(key, [](char c) { return c > ' ' && c <= '~'; });
+  if (is_plain && key.size() <= kLongest) {
+    return std::optional(IdempotencyKey{.key = key, .fingerprint = fingerprint(request.body)});
+  }
+  return fail_at(ErrorCode::BadRequest, "Idempotency-Key", "is too long or has other characters",
+                 "1 to 255 visible characters of ASCII");
+}
+
+// The body of a request, its keys folded; or the answer that it cannot be read.
+tl::expected<json::Value, http::Response> body_of(const Call& call) {
+  const Result<json::Value> body = json::parse(call.request.body);
+  if (!body) return tl::unexpected(render(problem_of_body(body.error()), call.error_style));
+  Result<json::Value> folded = with_folded_keys(*body);
+  if (!folded) return tl::unexpected(refused(folded.error(), call.error_style));
+  return *std::move(folded);
+}
 
 }  // namespace
 
 void list_workloads(const Call& call, http::Reply reply) {
-  reply.send(json_answer(200, *call.bodies.workloads.text(call.engine.state())));
+  const Result<ListQuery> query = parse_list_query(call.request.query);
+  if (!query) return reply.send(render(problem_of_request(query.error()), call.error_style));
+  const auto state = call.engine.state();
+  const std::string& known = call.request.if_none_match;
+  if (query->wait.count() == 0 || query->since != state->revision) {
+    return reply.send(listed(call.bodies, state, *query, known));
+  }
+  // A std::function must be copyable, a Reply is not.
+  const auto waiting = std::make_shared<http::Reply>(std::move(reply));
+  const Result<void> waits = call.watchers.wait(
+      call.engine, state, query->wait,
+      [waiting, &bodies = call.bodies, query = *query, known](const std::shared_ptr<const NodeState>& now) {
+        waiting->send(listed(bodies, now, query, known));
+      });
+  if (!waits) waiting->send(render(problem_of_request(waits.error()), call.error_style));
 }
 
 void show_workload(const Call& call, http::Reply reply) {
   const auto state = call.engine.state();
-  const auto id = parse_id(call.id);
-  const auto found = id ? state->workloads.find(*id) : state->workloads.end();
-  if (found == state->workloads.end()) return reply.send(no_such_workload(call.error_style));
-  reply.send(json_answer(200, render_workload(*state, found->second)));
+  const Workload* found = workload_with_id(*state, call.id);
+  if (!found) return reply.send(no_such_workload(call.error_style));
+  const std::string etag = etag_of(*state, *found);
+  reply.send(
+      with_etag(json_answer(kOk, render_workload(*state, *found)), etag, state->revision, call.request.if_none_match));
 }
 
 void create_workload(const Call& call, http::Reply reply) {
-  const Result<json::Value> body = json::parse(call.request.body);
-  if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
+  const Result<bool> is_dry = flag_in_query(call.request.query, "dry_run");
+  if (!is_dry) return reply.send(refused(is_dry.error(), call.error_style));
+  const Result<std::optional<IdempotencyKey>> key = parse_key(call.request);
+  if (!key) return reply.send(refused(key.error(), call.error_style));
+  const auto body = body_of(call);
+  if (!body) return reply.send(body.error());
   Result<Spec> spec =
       parse_spec(*body).and_then([&](Spec parsed) { return with_owner(call, *body, std::move(parsed)); });
-  if (!spec) return reply.send(render(problem_of_workload(spec.error()), call.error_style));
+  if (!spec) return reply.send(refused(spec.error(), call.error_style));
   Pending pending{std::move(reply), call.error_style, shape_of(*body), spec->uuid};
-  submit(call.engine, CreateWorkload{std::move(*spec)}, std::move(pending),
-         [&engine = call.engine, &owners = call.owners](const Done& done) {
+  CreateWorkload command{.spec = *std::move(spec), .key = *key};
+  if (*is_dry) return pending.reply.send(foretold(call, command, pending.shape, pending.uuid));
+  submit(call.engine, std::move(command), std::move(pending),
+         [&engine = call.engine, &owners = call.owners, ratio = ratio_literal(*body)](const Done& done) {
            end_with_owner(engine, owners, done.workload);
-           return created(done);
+           return created(done, ratio);
          });
 }
 
 void patch_workload(const Call& call, http::Reply reply) {
   // 404 comes before any fault of the body, as in RMD. An id that is deleted meanwhile gets its 404 from the engine.
-  const auto id = parse_id(call.id);
-  if (!id || !call.engine.state()->workloads.contains(*id)) return reply.send(no_such_workload(call.error_style));
-  const Result<json::Value> body = json::parse(call.request.body);
-  if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
+  const auto state = call.engine.state();
+  const Workload* found = workload_with_id(*state, call.id);
+  if (!found) return reply.send(no_such_workload(call.error_style));
+  if (found->origin != rmd::kOwnOrigin) {
+    return reply.send(not_ours_to_change(*found, rmd::kMayNotModify, call.error_style));
+  }
+  const Result<bool> is_dry = flag_in_query(call.request.query, "dry_run");
+  if (!is_dry) return reply.send(refused(is_dry.error(), call.error_style));
+  const auto body = body_of(call);
+  if (!body) return reply.send(body.error());
   Result<SpecPatch> patch = parse_patch(*body);
-  if (!patch) return reply.send(render(problem_of_workload(patch.error()), call.error_style));
-  submit(call.engine, PatchWorkload{*id, std::move(*patch)}, {std::move(reply), call.error_style, shape_of(*body)},
-         patched);
+  if (!patch) return reply.send(refused(patch.error(), call.error_style));
+  PatchWorkload command{
+      .id = found->id, .patch = *std::move(patch), .if_revision = revisions_of(call.request.if_match, found->id)};
+  if (*is_dry) return reply.send(foretold(call, command, shape_of(*body)));
+  submit(call.engine, std::move(command), {std::move(reply), call.error_style, shape_of(*body)}, patched);
 }
 
 void delete_workload(const Call& call, http::Reply reply) {
-  const auto id = parse_id(call.id);
-  if (!id) return reply.send(no_such_workload(call.error_style));
-  submit(call.engine, DeleteWorkload{*id}, {std::move(reply), call.error_style}, deleted);
+  const auto state = call.engine.state();
+  const Workload* found = workload_with_id(*state, call.id);
+  if (!found) return reply.send(no_such_workload(call.error_style));
+  if (found->origin != rmd::kOwnOrigin) {
+    return reply.send(not_ours_to_change(*found, rmd::kMayNotDelete, call.error_style));
+  }
+  submit(call.engine, DeleteWorkload{.id = found->id, .if_revision = revisions_of(call.request.if_match, found->id)},
+         {std::move(reply), call.error_style}, deleted);
 }
 
 }  // namespace nrd::v1

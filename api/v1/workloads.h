@@ -1,6 +1,7 @@
 // /v1/workloads: what clients ask for, and what they were granted.
 //
-// Reads take the published state and never wait. Writes are submitted; the answer is sent from the engine's thread.
+// Reads take the published state and never wait; a long poll is handed to the watchers. Writes are submitted; the
+// answer is sent from the engine's thread.
 #pragma once
 
 #include "api/http/message.h"

@@ -15,7 +15,7 @@ HOMES = {
     "toml++/": ("daemon/config.cc", "api/tree/toml.cc"), "yaml-cpp/": "api/tree/yaml.cc",
     "curl/": "cli/", "CLI/": ("daemon/options.cc", "cli/main.cc"),
     "openssl/": ("api/http/", "cli/certificates.cc", "cli/certificate_facts.cc", "hw/onload/sha256.cc"),
-    "libkmod.h": "hw/onload/modules.cc", "archive": "hw/onload/tar.cc",
+    "zlib.h": "api/http/inflate.cc", "libkmod.h": "hw/onload/modules.cc", "archive": "hw/onload/tar.cc",
     "systemd/": ("base/log.cc", "daemon/notify.cc"),
 }
 

@@ -6,6 +6,7 @@
 #include "api/v1/routes.h"
 #include "engine/onload/desk.h"
 #include "engine/owners.h"
+#include "engine/watchers.h"
 #include "tests/unit/hw_onload_modules/folder.h"
 
 namespace nrd::testing {
@@ -21,16 +22,20 @@ struct Surroundings {
                                    .most_allocations = most_allocations})) {
     folder.folder("state");
   }
-  ~Surroundings() { owners->stop(); }
+  ~Surroundings() {
+    owners->stop();
+    watchers->stop();
+  }
   Surroundings(const Surroundings&) = delete;
   Surroundings& operator=(const Surroundings&) = delete;
 
-  v1::House house(Engine& engine, onload::Keeper& keeper) { return {engine, *owners, keeper, *desk}; }
+  v1::House house(Engine& engine, onload::Keeper& keeper) { return {engine, *owners, keeper, *desk, *watchers}; }
 
   Folder folder;
   SystemClock clock;
   std::unique_ptr<Owners> owners{*Owners::start()};
   std::unique_ptr<onload::Desk> desk;
+  std::unique_ptr<Watchers> watchers = Watchers::start();
 };
 
 }  // namespace nrd::testing

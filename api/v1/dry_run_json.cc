@@ -1,0 +1,26 @@
+#include "api/v1/dry_run_json.h"
+
+#include "api/json/writer.h"
+#include "api/v1/workload_json.h"
+
+namespace nrd::v1 {
+
+std::string render_foretold(const NodeState& state, const plan::Foretold& foretold) {
+  json::Writer w;
+  w.begin_object();
+  w.key("workload");
+  render(w, state, foretold.workload, {.is_foretold = true});
+  w.key("changes").begin_array();
+  for (const KnobChange& change : foretold.changes) {
+    w.begin_object();
+    w.key("knob").string(change.knob);
+    w.key("from").string(change.from);
+    w.key("to").string(change.to);
+    w.end_object();
+  }
+  w.end_array();
+  w.end_object();
+  return w.take();
+}
+
+}  // namespace nrd::v1

@@ -1,0 +1,14 @@
+// The answer to ?dry_run=true: what would be granted, and which knobs would change.
+//
+//   {"workload": {...}, "changes": [{"knob": "COS2 ways on cache 0", "from": "7ff", "to": "30"}, ...]}
+#pragma once
+
+#include <string>
+
+#include "engine/plan/dry_run.h"
+
+namespace nrd::v1 {
+
+std::string render_foretold(const NodeState& state, const plan::Foretold& foretold);
+
+}  // namespace nrd::v1
