@@ -49,7 +49,7 @@ REFUSED = {
     "null for a list": (body(core_ids=None), 400, "/core_ids", "found null"),
     "null in a list": (body(core_ids=["4", None]), 400, "/core_ids/1", "found null"),
     "null for a number": (body(cache={"max": None, "min": 1}), 400, "/cache/max", "found null"),
-    "null for an object": (body(cache=None), 400, "/cache", "found null"),
+    "null for all that is asked": (body(cache=None), 400, "/cache", "No RDT/Plugins params in workload"),
     "null for all": ("null", 400, None, "found null"),
     "a list for all": ("[]", 400, None, "found an array"),
     "a list for an object": (body(cache=[]), 400, "/cache", "found an array"),

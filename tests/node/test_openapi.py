@@ -29,7 +29,7 @@ CALLS = [
     ("patch", "/v1/workloads/{id}", "1", {"cache": {"max": 3, "min": 3}}, 200),
     ("patch", "/v1/workloads/{id}", "1", {"cache": {"max": 1, "min": 3}}, 400),
     ("patch", "/v1/workloads/{id}", "77", {}, 404),
-    ("post", "/v1/workloads?dry_run=true", None, {"core_ids": ["13"], "cache": {"max": 2, "min": 1}}, 200),
+    ("post", "/v1/workloads?dry_run=true", None, {"core_ids": ["13"], "cache": {"max": 0, "min": 0}}, 200),
     ("post", "/v1/workloads?dry_run=maybe", None, GOOD, 400),
     ("patch", "/v1/workloads/{id}?dry_run=true", "1", {"cache": {"max": 2, "min": 2}}, 200),
     ("get", "/v1/workloads?uuid=a&origin=REST&since=0&wait=1", None, None, 200),
