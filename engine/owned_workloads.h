@@ -9,8 +9,10 @@
 
 namespace nrd {
 
-// Of a workload that has just been created, or all there are at the start. Both must outlive the thread of `owners`.
-void end_with_owner(Engine& engine, Owners& owners, const Workload& workload);
+// All workloads of `owner`. Called after each attempt to create one for it, also one that failed: of a commit whose
+// outcome is unknown it may turn out later that it was done. Both must outlive the thread of `owners`.
+void end_with_owner(Engine& engine, Owners& owners, const store::Owner& owner);
+// Of all the workloads there are, at the start.
 void end_with_owners(Engine& engine, Owners& owners);
 
 }  // namespace nrd

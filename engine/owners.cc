@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <mutex>
@@ -25,6 +26,7 @@ constexpr std::chrono::milliseconds kAgain{1000};
 
 struct Watched {
   store::Owner owner;
+  const void* house;
   std::function<bool()> ended;
   UniqueFd process{};      // none: there is no descriptor to be had, or it has ended
   bool has_ended = false;  // and `ended` could not do its work yet
@@ -47,10 +49,10 @@ class ThreadedOwners final : public Owners {
     return store::Owner{.pid = pid, .start = (*process)->start, .boot_id = boot_id_};
   }
 
-  void watch(const store::Owner& owner, std::function<bool()> ended) override {
+  void watch(const store::Owner& owner, const void* house, std::function<bool()> ended) override {
     {
       const std::lock_guard hold(lock_);
-      new_.push_back({.owner = owner, .ended = std::move(ended)});
+      new_.push_back({.owner = owner, .house = house, .ended = std::move(ended)});
     }
     wake();
   }
@@ -82,7 +84,12 @@ class ThreadedOwners final : public Owners {
   // False: stopping.
   bool take_new() {
     const std::lock_guard hold(lock_);
-    for (Watched& watched : new_) watched_.push_back(std::move(watched));
+    for (Watched& added : new_) {
+      const bool is_known = std::ranges::any_of(watched_, [&added](const Watched& watched) {
+        return watched.owner == added.owner && watched.house == added.house;
+      });
+      if (!is_known) watched_.push_back(std::move(added));
+    }
     new_.clear();
     return !stopping_;
   }

@@ -23,8 +23,10 @@ class Owners {
   // A process that runs now. BadRequest: there is none of that number.
   virtual Result<store::Owner> identify(pid_t pid) const = 0;
   // Calls `ended` on the thread of this once that process has ended, also if it had before. It must not block. False
-  // from it: it could not be done, and is to be tried again in a second.
-  virtual void watch(const store::Owner& owner, std::function<bool()> ended) = 0;
+  // from it: it could not be done, and is to be tried again in a second. `house` is whose it is to know what that
+  // process has: it watches an owner once, and a second watch of one that goes on is dropped. So a process that takes
+  // and gives back all day costs one descriptor.
+  virtual void watch(const store::Owner& owner, const void* house, std::function<bool()> ended) = 0;
   // Ends the thread: nothing is called from then on.
   virtual void stop() = 0;
 };

@@ -53,6 +53,7 @@ struct Pending {
   ErrorStyle style;
   Shape shape{};
   std::string uuid = {};
+  std::function<void()> settled = [] {};  // before the answer, whatever that is
 };
 
 // `answer` turns what was done into the response.
@@ -60,6 +61,7 @@ void submit(Engine& engine, Command command, Pending pending, std::function<http
   // A std::function must be copyable, a Reply is not.
   const auto waiting = std::make_shared<Pending>(std::move(pending));
   engine.submit(std::move(command), [waiting, answer = std::move(answer)](const Outcome& outcome) {
+    waiting->settled();
     if (outcome) {
       waiting->reply.send(answer(*outcome));
       return;
@@ -180,11 +182,13 @@ void create_workload(const Call& call, http::Reply reply) {
   Pending pending{std::move(reply), call.error_style, shape_of(*body), spec->uuid};
   CreateWorkload command{.spec = *std::move(spec), .key = *key};
   if (*is_dry) return pending.reply.send(foretold(call, command, pending.shape, pending.uuid));
+  if (command.spec.owner) {
+    pending.settled = [&engine = call.engine, &owners = call.owners, owner = *command.spec.owner] {
+      end_with_owner(engine, owners, owner);
+    };
+  }
   submit(call.engine, std::move(command), std::move(pending),
-         [&engine = call.engine, &owners = call.owners, ratio = ratio_literal(*body)](const Done& done) {
-           end_with_owner(engine, owners, done.workload);
-           return created(done, ratio);
-         });
+         [ratio = ratio_literal(*body)](const Done& done) { return created(done, ratio); });
 }
 
 void patch_workload(const Call& call, http::Reply reply) {

@@ -80,7 +80,7 @@ class ThreadedDesk final : public Desk {
     }
     publish();
     thread_ = std::thread([this] { run(); });
-    for (const Allocation& allocation : *published_.get()) end_with_owner(allocation);
+    for (const Allocation& allocation : *published_.get()) end_with_owner(allocation.owner);
   }
 
   void list_profiles(std::function<void(Result<std::vector<ProfileEntry>>)> done) override {
@@ -186,7 +186,7 @@ class ThreadedDesk final : public Desk {
     ++next_id_;
     allocations_.push_back(allocation);
     publish();
-    end_with_owner(allocation);
+    end_with_owner(allocation.owner);
     return {};
   }
 
@@ -199,13 +199,17 @@ class ThreadedDesk final : public Desk {
     return {};
   }
 
-  // Asked for once a second until it is released; a second request for it finds nothing to do.
-  void end_with_owner(const Allocation& allocation) {
-    owners_.watch(allocation.owner, [this, id = allocation.id] {
+  // Asked for once a second until all of its are released; a second request for one finds nothing to do.
+  void end_with_owner(const store::Owner& owner) {
+    owners_.watch(owner, this, [this, owner] {
+      bool is_done = true;
       const auto known = allocations();
-      if (std::ranges::find(*known, id, &Allocation::id) == known->end()) return true;
-      release(id, [](const Result<void>&) {});
-      return false;
+      for (const Allocation& allocation : *known) {
+        if (allocation.owner != owner) continue;
+        release(allocation.id, [](const Result<void>&) {});
+        is_done = false;
+      }
+      return is_done;
     });
   }
 

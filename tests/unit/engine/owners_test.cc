@@ -75,7 +75,7 @@ TEST_CASE("what belongs to a process is released when that is killed, and not be
   REQUIRE(owner);
   std::promise<void> ended;
   std::atomic<int> calls{0};
-  owners->watch(*owner, [&] {
+  owners->watch(*owner, &owners, [&] {
     if (++calls == 1) ended.set_value();
     return true;
   });
@@ -97,7 +97,7 @@ TEST_CASE("a process that runs under the number of an owner is not taken for it"
   other_boot.boot_id = "another";
   for (const store::Owner& owner : {older, other_boot}) {
     std::promise<void> ended;
-    owners->watch(owner, [&] {
+    owners->watch(owner, &owners, [&] {
       ended.set_value();
       return true;
     });
@@ -109,12 +109,35 @@ TEST_CASE("what could not be released is tried again") {
   const auto owners = *Owners::start();
   std::atomic<int> calls{0};
   std::promise<void> done;
-  owners->watch({.pid = ::getpid(), .start = 0, .boot_id = "another"}, [&] {
+  owners->watch({.pid = ::getpid(), .start = 0, .boot_id = "another"}, &owners, [&] {
     if (++calls < 2) return false;
     done.set_value();
     return true;
   });
   CHECK(done.get_future().wait_for(kDeadline) == std::future_status::ready);
+}
+
+TEST_CASE("a process that takes and gives back all day costs one descriptor") {
+  const auto owners = *Owners::start();
+  Child child;
+  const auto owner = owners->identify(child.pid());
+  REQUIRE(owner);
+  std::atomic<int> calls{0};
+  std::promise<void> ended;
+  for (int time = 0; time < 100; ++time) {
+    owners->watch(*owner, &owners, [&] {
+      ++calls;
+      return true;
+    });
+  }
+  owners->watch(*owner, &calls, [&] {
+    ended.set_value();
+    return true;
+  });
+  child.end();
+  CHECK(ended.get_future().wait_for(kDeadline) == std::future_status::ready);
+  owners->stop();
+  CHECK(calls == 1);
 }
 
 TEST_CASE("a process that is not there owns nothing") {
@@ -143,8 +166,7 @@ TEST_CASE("a workload ends with its process, and its neighbours stay") {
   REQUIRE(created);
   const Outcome neighbour = submit(*engine, CreateWorkload{a_spec("4").ways(1, 1)});
   REQUIRE(neighbour);
-  end_with_owner(*engine, *owners, created->workload);
-  end_with_owner(*engine, *owners, neighbour->workload);
+  end_with_owner(*engine, *owners, *created->workload.spec.owner);
   child.end();
   CHECK(wait_until([&] { return !engine->state()->workloads.contains(created->workload.id); }));
   CHECK(engine->state()->workloads.contains(neighbour->workload.id));
@@ -181,7 +203,7 @@ TEST_CASE("a store that refuses now is asked again until the workload is gone") 
   const Outcome created = submit(*engine, CreateWorkload{owned_by(*owners->identify(child.pid()), "3")});
   REQUIRE(created);
   store.next_outcomes = {store::Committed::NotDone};
-  end_with_owner(*engine, *owners, created->workload);
+  end_with_owner(*engine, *owners, *created->workload.spec.owner);
   child.end();
   CHECK(wait_until([&] { return engine->state()->workloads.empty(); }));
   owners->stop();

@@ -1,0 +1,63 @@
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#include "api/v1/routes.h"
+#include "tests/unit/api/fake_engine.h"
+#include "tests/unit/api/fake_keeper.h"
+#include "tests/unit/api/surroundings.h"
+
+using namespace nrd;
+
+namespace {
+
+constexpr std::chrono::seconds kDeadline{30};
+
+bool wait_until(const std::function<bool()>& condition) {
+  const auto until = std::chrono::steady_clock::now() + kDeadline;
+  while (!condition() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  return condition();
+}
+
+NodeState frozen(NodeState state) {
+  state.health.writes_frozen = true;
+  return state;
+}
+
+}  // namespace
+
+TEST_CASE("a workload that turns out to be stored after all ends with its process") {
+  FakeEngine engine{a_node()};
+  nrd::testing::FakeKeeper keeper;
+  nrd::testing::Surroundings around{keeper};
+  const http::Handler handler = v1::routes(around.house(engine, keeper), {.version = "1.2.3"});
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  const store::Owner owner = *around.owners->identify(child);
+
+  // The commit's outcome is unknown: the client reads 503, and his process ends.
+  const std::string body =
+      R"({"core_ids": ["0"], "cache": {"max": 2, "min": 2}, "owner": {"pid": )" + std::to_string(child) + "}}";
+  handler({.method = "POST", .path = "/v1/workloads", .content_type = "application/json", .body = body},
+          http::Reply([](const http::Response& response) { CHECK(response.status == 503); }));
+  engine.publish(frozen(a_node()));
+  engine.answer_waiting(fail(ErrorCode::Frozen, "the store does not answer clearly"));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  around.owners->watch(owner, &handler, [] { return true; });  // wakes the thread, which looks at all that have ended
+
+  Workload stored = a_workload(1);
+  stored.spec.owner = owner;
+  Workload other = a_workload(2);
+  engine.publish(with(with(a_node(), other), stored));
+  REQUIRE(wait_until([&engine] { return engine.commands().size() > 1; }));
+  CHECK(std::get<DeleteWorkload>(engine.commands().back()).id == stored.id);
+  around.owners->stop();
+  CHECK(engine.commands().size() == 2);
+}
