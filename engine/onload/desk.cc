@@ -182,7 +182,8 @@ class ThreadedDesk final : public Desk {
   Result<void> store(const Allocation& allocation) {
     const store::OnloadAllocationRecord row{allocation.id, allocation.owner, allocation.generation, allocation.version,
                                             allocation.created};
-    if (Result<void> stored = ledger_({.allocations = {row}}); !stored) return stored;
+    // An attempt whose outcome was unknown may have left a row of this number behind, of which nobody was told.
+    if (Result<void> stored = ledger_({.allocations = {row}, .removed_allocations = {row.id}}); !stored) return stored;
     ++next_id_;
     allocations_.push_back(allocation);
     publish();

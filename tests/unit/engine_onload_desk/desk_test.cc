@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <future>
+#include <set>
 #include <thread>
 
 #include "tests/unit/api/fake_keeper.h"
@@ -44,6 +45,7 @@ struct House {
     keeper.known.door_open = true;
     desk = *Desk::start(keeper, *owners,
                         [this](const store::OnloadChange& change) {
+                          if (ledger) return ledger(change);
                           if (refuse_commits) return Result<void>(fail(ErrorCode::Store, "the disk is full"));
                           changes.push_back(change);
                           return Result<void>();
@@ -78,6 +80,7 @@ struct House {
   std::unique_ptr<Owners> owners{*Owners::start()};
   std::vector<store::OnloadChange> changes;
   bool refuse_commits = false;
+  Keeper::Ledger ledger;  // in place of these two
   std::unique_ptr<Desk> desk;
 };
 
@@ -216,6 +219,24 @@ TEST_CASE("what is not stored was not handed out") {
   house.refuse_commits = true;
   CHECK(house.allocate(house.myself()).error().code == ErrorCode::Store);
   CHECK(house.desk->allocations()->empty());
+}
+
+TEST_CASE("an allocation that was stored although that was not known is in nobody's way") {
+  House house;
+  std::set<uint64_t> rows;  // as the store has them: a number once
+  bool is_told = false;
+  house.ledger = [&](const store::OnloadChange& change) {
+    for (const uint64_t id : change.removed_allocations) rows.erase(id);
+    for (const auto& row : change.allocations) {
+      if (!rows.insert(row.id).second) return Result<void>(fail(ErrorCode::Store, "it is there"));
+    }
+    return is_told ? Result<void>() : Result<void>(fail(ErrorCode::Frozen, "the outcome is unknown"));
+  };
+  CHECK(house.allocate(house.myself()).error().code == ErrorCode::Frozen);
+  is_told = true;
+  CHECK(house.allocate(house.myself()));
+  CHECK(house.desk->allocations()->size() == 1);
+  CHECK(rows.size() == 1);
 }
 
 TEST_CASE("an allocation ends with its process") {
