@@ -249,7 +249,7 @@ Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& aske
       .and_then([&] {
         return grant(state, {.id = id, .spec = *spec, .grant = {}, .created = now, .updated = now}, {}, shrink);
       })
-      .map_error([&](Error error) { return blaming_policy(spec->policy, std::move(error)); });
+      .map_error([&](Error error) { return blaming_policy(state, *spec, std::move(error)); });
 }
 
 Result<Workloads> create_on(const NodeState& state, const Workloads& workloads, WorkloadId id,
@@ -276,7 +276,7 @@ Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& 
   workload.updated = now;
   return check(state, workload.spec, id)
       .and_then([&] { return grant(state, workload, found->second.grant, shrink); })
-      .map_error([&](Error error) { return blaming_policy(workload.spec.policy, std::move(error)); });
+      .map_error([&](Error error) { return blaming_policy(state, workload.spec, std::move(error)); });
 }
 
 Result<Workloads> remove(const NodeState& state, WorkloadId id, Shrink shrink) {

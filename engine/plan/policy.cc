@@ -45,10 +45,13 @@ Result<Spec> filled(const NodeState& state, Spec spec) {
   return spec;
 }
 
-Error blaming_policy(const std::string& name, Error error) {
-  const bool is_of_policy = error.field.starts_with("/cache") || error.field.starts_with("/pstate");
-  if (name.empty() || !is_of_policy) return error;
-  error.message = "policy " + name + ", " + error.field.substr(1) + ": " + error.message;
+Error blaming_policy(const NodeState& state, const Spec& spec, Error error) {
+  const Result<Policy> policy = policy_named(state, spec.policy);
+  if (!policy) return error;
+  const bool is_of_policy =
+      (policy->cache && error.field.starts_with("/cache")) || (policy->frequency && error.field.starts_with("/pstate"));
+  if (!is_of_policy) return error;
+  error.message = "policy " + spec.policy + ", " + error.field.substr(1) + ": " + error.message;
   error.field = kField;
   return error;
 }

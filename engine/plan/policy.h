@@ -18,7 +18,8 @@ Failure no_bandwidth(const std::string& policy);
 // `spec` with what its policy asks for; where the policy is silent the spec's own stays. Without a policy as it is.
 Result<Spec> filled(const NodeState& state, Spec spec);
 
-// A refusal of what came from a policy: the client wrote a name, so that is the field at fault.
-Error blaming_policy(const std::string& name, Error error);
+// A refusal of what came from the policy of `spec`: the client wrote a name, so that is the field at fault. What he
+// asked for himself, where the policy is silent, keeps its own.
+Error blaming_policy(const NodeState& state, const Spec& spec, Error error);
 
 }  // namespace nrd::plan

@@ -104,6 +104,14 @@ TEST_CASE("what cannot be had is blamed on the policy") {
   CHECK(house.create("99", "gold").error().field == "/core_ids/0");
 }
 
+TEST_CASE("what was asked for beside a policy is not blamed on it") {
+  House house;
+  const auto refused = house.create("4", "slow", CacheRequest{9, 9});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().field == "/cache/max");
+  CHECK(refused.error().message == "9 ways, but the guarantee pool has 5");
+}
+
 TEST_CASE("the policy a workload has is no change, whatever stands beside it") {
   House house;
   const auto workload = house.create("4", "gold");
