@@ -1,5 +1,6 @@
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -62,9 +63,22 @@ class Converter {
   size_t values_ = 0;
 };
 
+// toml++ has a limit for brackets within each other but none for keys with dots, each of which is a table within the
+// one before: a line of a hundred thousand of them ends the stack.
+Result<void> check_lines(std::string_view text, const std::string& name) {
+  constexpr size_t kLineBytes = 4096;
+  for (size_t line = 1; !text.empty(); ++line) {
+    const size_t length = std::min(text.find('\n'), text.size());
+    if (length > kLineBytes) return at_line(name, line, "more than " + std::to_string(kLineBytes) + " bytes");
+    text.remove_prefix(std::min(length + 1, text.size()));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Value> of_toml(const std::string& text, const std::string& name) {
+  if (const Result<void> checked = check_lines(text, name); !checked) return Failure(checked.error());
   try {
     return Converter(name).convert(toml::parse(text, name), 0);
   } catch (const toml::parse_error& error) {

@@ -187,6 +187,9 @@ TEST_CASE("a file that names itself or would grow without end is refused") {
   CHECK(complaint("p.yaml", bomb).find("too many values") != std::string::npos);
   CHECK_FALSE(complaint("p.yaml", std::string(100'000, '[')).empty());
   CHECK_FALSE(complaint("p.toml", "a = " + std::string(100'000, '[')).empty());
+  std::string dotted = "# keys\na";
+  for (int level = 0; level < 100'000; ++level) dotted += ".a";
+  CHECK(complaint("p.toml", dotted + " = 1\n") == ":2: more than 4096 bytes");
   CHECK(complaint("p.toml", std::string(300'000, '#')).starts_with(" cannot be read"));
   std::string many;
   for (int n = 0; n < 65; ++n) many += "[a.p" + std::to_string(n) + ".cache]\nmax = 0\nmin = 0\n";
