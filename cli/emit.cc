@@ -1,12 +1,11 @@
 #include "cli/emit.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <vector>
 
 #include "api/json/reader.h"
 #include "api/json/writer.h"
+#include "cli/owner.h"
 #include "hw/onload/profiles/render.h"
 #include "hw/onload/profiles/variable.h"
 
@@ -110,10 +109,10 @@ std::string cdi(const Parts& parts) {
   return w.take() + "\n";
 }
 
-Result<std::string> request_of(const OnloadStart& wish, bool is_local) {
+Result<std::string> request_of(const OnloadStart& wish, const std::string& owner) {
   json::Writer w;
   w.begin_object();
-  w.key("owner").raw(is_local ? "{\"caller\":true}" : "{\"pid\":" + std::to_string(::getpid()) + "}");
+  w.key("owner").raw(owner);
   w.key("profiles").begin_array();
   for (const std::string& name : wish.profiles) w.string(name);
   w.end_array();
@@ -151,7 +150,9 @@ Result<std::string> emit(Kind kind, const json::Value& allocation) {
 }
 
 int emit(const Client& client, Kind kind, const OnloadStart& wish) {
-  const Result<std::string> request = request_of(wish, client.is_local());
+  const Result<std::string> owner = this_process(client);
+  if (!owner) return give_up(kRefused, owner.error().message);
+  const Result<std::string> request = request_of(wish, *owner);
   if (!request) return give_up(kUsage, request.error().message);
   const Result<Answer> answer = client.post("/v1/onload/allocations", *request);
   if (!answer) return give_up(kUnreachable, answer.error().message);

@@ -16,6 +16,7 @@
 #include "base/cpu_set.h"
 #include "cli/environment.h"
 #include "cli/launch_profiles.h"
+#include "cli/owner.h"
 #include "hw/onload/profiles/preload.h"
 #include "hw/onload/profiles/variable.h"
 
@@ -54,8 +55,8 @@ class Launcher {
   // Each step answers with an exit code, or nothing if it went well.
   int run() {
     using Step = std::optional<int> (Launcher::*)();
-    for (const Step step : {&Launcher::set_variables, &Launcher::find_command, &Launcher::create_workload,
-                            &Launcher::take_onload, &Launcher::pin}) {
+    for (const Step step : {&Launcher::set_variables, &Launcher::find_command, &Launcher::find_owner,
+                            &Launcher::create_workload, &Launcher::take_onload, &Launcher::pin}) {
       if (const std::optional<int> exit = (this->*step)()) return *exit;
     }
     return execute();
@@ -101,15 +102,17 @@ class Launcher {
                     : give_up(kNoSuchCommand, name + ": there is no such command");
   }
 
-  std::string owner() const {
-    // The kernel tells nrd who calls over the socket, also from within a container.
-    return client_.is_local() ? "{\"caller\":true}" : "{\"pid\":" + std::to_string(::getpid()) + "}";
+  std::optional<int> find_owner() {
+    Result<std::string> owner = this_process(client_);
+    if (!owner) return give_up(kRefused, owner.error().message);
+    owner_ = *std::move(owner);
+    return std::nullopt;
   }
 
   std::optional<int> create_workload() {
     if (!asks_something(wanted_.workload)) return std::nullopt;
     if (wanted_.workload.cpus.empty()) return give_up(kUsage, "cache ways and frequencies are of CPUs: say --cpus");
-    const Result<Answer> answer = client_.post("/v1/workloads", workload_request(wanted_.workload, owner()));
+    const Result<Answer> answer = client_.post("/v1/workloads", workload_request(wanted_.workload, owner_));
     if (!answer) return unreachable(answer.error(), "without cache ways and frequencies of its own");
     if (answer->status == kCreated) return std::nullopt;
     const bool may_pass = answer->status == kConflict || answer->status == kUnavailable;
@@ -143,7 +146,7 @@ class Launcher {
   std::optional<int> allocate() {
     json::Writer w;
     w.begin_object();
-    w.key("owner").raw(owner());
+    w.key("owner").raw(owner_);
     w.key("preload").boolean(wanted_.onload->preload);
     w.key("env").begin_object();
     if (const std::string before = value_in(environment_, kPreload); !before.empty()) w.key(kPreload).string(before);
@@ -253,6 +256,7 @@ class Launcher {
   const Client& client_;
   const Launch& wanted_;
   Environment environment_;
+  std::string owner_;  // this process, as JSON
   std::string program_;
   bool is_privileged_ = false;
   bool is_allocated_ = false;

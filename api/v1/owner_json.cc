@@ -14,11 +14,15 @@ constexpr uint64_t kLargestPid = uint64_t{1} << 22;  // PID_MAX_LIMIT of the ker
 Result<OwnerWish> parse_wish(const Value& value) {
   constexpr std::string_view kExample = "an object such as {\"pid\": 4711} or {\"caller\": true}";
   if (const auto object = require_object("/owner", value, kExample); !object) return Failure(object.error());
-  if (const auto known = check_keys(value, "/owner", {"pid", "caller"}); !known) return Failure(known.error());
+  if (const auto known = check_keys(value, "/owner", {"pid", "start", "caller"}); !known) return Failure(known.error());
   const Value* pid = value.find("pid");
   const Value* caller = value.find("caller");
   if ((pid == nullptr) == (caller == nullptr)) {
     return fail_at(ErrorCode::BadRequest, "/owner", "expected one of pid and caller", std::string(kExample));
+  }
+  const Value* start = value.find("start");
+  if (caller != nullptr && start != nullptr) {
+    return fail_at(ErrorCode::BadRequest, "/owner/start", "goes with pid", "{\"caller\": true}");
   }
   if (caller != nullptr) {
     if (caller->as_bool() == true) return OwnerWish{};
@@ -29,7 +33,11 @@ Result<OwnerWish> parse_wish(const Value& value) {
     return fail_at(ErrorCode::BadRequest, "/owner/pid", "expected the number of a process, found " + shown(*pid),
                    "1 to " + std::to_string(kLargestPid));
   }
-  return OwnerWish{.pid = static_cast<pid_t>(*number)};
+  OwnerWish wish{.pid = static_cast<pid_t>(*number)};
+  if (start == nullptr) return wish;
+  wish.start = start->as_unsigned();
+  if (wish.start) return wish;
+  return wrong_type("/owner/start", *start, "a whole number: field 22 of /proc/PID/stat");
 }
 
 }  // namespace
@@ -41,7 +49,13 @@ Result<std::optional<OwnerWish>> parse_owner(const Value& body) {
 }
 
 Result<store::Owner> find_owner(const Owners& owners, const OwnerWish& wish, const http::Request& request) {
-  if (wish.pid) return owners.identify(*wish.pid);
+  if (wish.pid) {
+    Result<store::Owner> owner = owners.identify(*wish.pid);
+    if (!owner || !wish.start || *wish.start == owner->start) return owner;
+    return fail_at(ErrorCode::BadRequest, "/owner/start",
+                   "process " + std::to_string(*wish.pid) +
+                       " of this node started at another time; who asks runs elsewhere, or under another number here");
+  }
   const auto& credentials = request.peer->credentials;
   if (credentials && credentials->pid > 0) return owners.identify(credentials->pid);
   return fail_at(ErrorCode::BadRequest, "/owner/caller", "who calls is known over the Unix socket only",

@@ -1,5 +1,6 @@
 // The process that something belongs to, on the wire: {"pid": 4711}, or {"caller": true} for whoever asks over the Unix
-// socket, whose number the kernel says, also from within a container.
+// socket, whose number the kernel says, also from within a container. {"pid": 4711, "start": 8150} is for those who
+// know themselves only: on another host, or under another number, they are not found.
 #pragma once
 
 #include <sys/types.h>
@@ -16,13 +17,14 @@ namespace nrd::v1 {
 
 struct OwnerWish {
   std::optional<pid_t> pid;  // nullopt: the caller
+  std::optional<uint64_t> start{};
   friend bool operator==(const OwnerWish&, const OwnerWish&) = default;
 };
 
 // The member "owner" of a body; nullopt: there is none.
 Result<std::optional<OwnerWish>> parse_owner(const json::Value& body);
 
-// BadRequest at /owner: there is no such process, or the transport does not say who calls.
+// BadRequest at /owner: there is no such process, it started at another time, or the transport does not say who calls.
 Result<store::Owner> find_owner(const Owners& owners, const OwnerWish& wish, const http::Request& request);
 
 void render(json::Writer& w, const store::Owner& owner);

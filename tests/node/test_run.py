@@ -148,3 +148,18 @@ def test_an_owner_must_run_now_and_the_caller_is_known_on_the_socket_only(node):
             node.call("POST", "/v1/workloads", {**body, "owner": owner})
         assert refused.value.status == 400 and field in refused.value.text, owner
     assert node.list() == []
+
+
+def by_url(node, *before):
+    """nrdctl run where nrd is not told by the kernel who calls."""
+    words = [*before, NRDCTL, "--url", f"http://127.0.0.1:{node.port}", "run", "--cpus", "0", "--ways", "2", "--", "echo", "hello"]
+    return subprocess.run(words, capture_output=True, text=True, timeout=DEADLINE, env=CLEAN)
+
+
+def test_who_has_another_number_here_is_nobody_elses_owner(node):
+    """In a container this process has a number that on the node is somebody else's, who may run for ever."""
+    assert by_url(node).stdout == "hello\n"
+    wait_until_free(node)
+    done = by_url(node, "unshare", "--pid", "--fork", "--mount-proc")
+    assert (done.returncode, done.stdout) == (1, "") and "/owner/start" in done.stderr, done
+    assert node.list() == []

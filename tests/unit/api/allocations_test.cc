@@ -65,13 +65,15 @@ TEST_CASE("what is wrong with a request for an allocation is said with its field
     const char* body;
     const char* field;
   };
-  for (const Row& row :
-       {Row{"{}", "/owner"}, Row{R"({"owner": {"pid": 4194305}})", "/owner/pid"},
-        Row{R"({"owner": {"pid": "1"}})", "/owner/pid"}, Row{R"({"owner": {"pid": 1, "start": 2}})", "/owner/start"},
-        Row{R"({"owner": {"pid": 1}, "preload": 1})", "/preload"}, Row{R"({"profiles": "a"})", "/profiles"},
-        Row{R"({"profiles": [1]})", "/profiles/0"}, Row{R"({"env": {"A=B": "1"}})", "/env/A=B"},
-        Row{R"({"env": {"A": 1}})", "/env/A"}, Row{R"({"force": 1})", "/force"},
-        Row{R"({"profile": []})", "/profile"}}) {
+  for (const Row& row : {Row{"{}", "/owner"}, Row{R"({"owner": {"pid": 4194305}})", "/owner/pid"},
+                         Row{R"({"owner": {"pid": "1"}})", "/owner/pid"},
+                         Row{R"({"owner": {"pid": 1, "start": 999999999}})", "/owner/start"},
+                         Row{R"({"owner": {"pid": 1, "start": "2"}})", "/owner/start"},
+                         Row{R"({"owner": {"caller": true, "start": 2}})", "/owner/start"},
+                         Row{R"({"owner": {"pid": 1}, "preload": 1})", "/preload"},
+                         Row{R"({"profiles": "a"})", "/profiles"}, Row{R"({"profiles": [1]})", "/profiles/0"},
+                         Row{R"({"env": {"A=B": "1"}})", "/env/A=B"}, Row{R"({"env": {"A": 1}})", "/env/A"},
+                         Row{R"({"force": 1})", "/force"}, Row{R"({"profile": []})", "/profile"}}) {
     CAPTURE(row.body);
     const auto refused = service.ask("POST", "/v1/onload/allocations", row.body);
     CHECK(refused.status == 400);
