@@ -124,12 +124,16 @@ void declare_onload_wish(CLI::App& app, Arguments& a) {
 void declare_run(CLI::App& app, Arguments& a) {
   CLI::App* run = app.add_subcommand("run", "start a command with CPUs, ways and Onload of its own; all ends with it");
   declare_wanted(*run, a);
-  run->add_option("--onload", a.profiles, "with Onload, and these profiles: --onload or --onload=latency,mine")
-      ->expected(0, 1)
-      ->default_str("");
+  CLI::Option* onload =
+      run->add_option("--onload", a.profiles, "with Onload, and these profiles: --onload or --onload=latency,mine")
+          ->expected(0, 1)
+          ->default_str("");
   declare_onload_wish(*run, a);
-  run->add_flag("--require-accel", a.launch.require_accel, "not unless an interface is accelerated; never fall back");
-  run->add_flag("--allow-unaccelerated", a.launch.allow_unaccelerated, "start it without Onload if that is not loaded");
+  CLI::Option* require = run->add_flag("--require-accel", a.launch.require_accel,
+                                       "not unless an interface is accelerated; never fall back")
+                             ->needs(onload);
+  run->add_flag("--allow-unaccelerated", a.launch.allow_unaccelerated, "start it without Onload if that is not loaded")
+      ->excludes(require);
   run->add_flag("--offline", a.launch.offline, "start it even if nrd cannot be reached");
   run->add_option("COMMAND", a.launch.command, "the command and its arguments, after --")->required();
   run->positionals_at_end();

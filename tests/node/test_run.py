@@ -111,6 +111,8 @@ def test_what_cannot_be_granted_now_is_75_and_nothing_is_left(node):
     (["--ways", "2", "--", "true"], 2, "--cpus"),
     (["--cpus", "x", "--", "true"], 2, "--cpus"),
     (["-e", "EF_A", "--", "true"], 2, "NAME=VALUE"),
+    (["--require-accel", "--", "true"], 2, "--onload"),
+    (["--onload", "--require-accel", "--allow-unaccelerated", "--", "true"], 2, "--require-accel"),
     (["--cpus", "0", "--ways", "99", "--", "true"], 1, "ways"),
 ])
 def test_codes_say_what_was_wrong_and_nothing_is_left(node, arguments, code, says):
