@@ -148,9 +148,6 @@ class Launcher {
     w.begin_object();
     w.key("owner").raw(owner_);
     w.key("preload").boolean(wanted_.onload->preload);
-    w.key("env").begin_object();
-    if (const std::string before = value_in(environment_, kPreload); !before.empty()) w.key(kPreload).string(before);
-    w.end_object();
     w.end_object();
     const Result<Answer> answer = client_.post("/v1/onload/allocations", w.take());
     if (!answer) return give_up(kUnreachable, answer.error().message);
@@ -165,11 +162,15 @@ class Launcher {
     const Result<json::Value> body = json::parse(answer->body);
     const json::Value* variables = body ? body->find("env") : nullptr;
     if (variables == nullptr) return give_up(kRefused, "the answer is not JSON; is this nrd?");
-    for (const json::Member& variable : variables->members()) {
-      if (const std::string* value = variable.value.as_string()) environment_[variable.key] = *value;
-    }
+    const json::Value* library = variables->find(kPreload);
+    if (library != nullptr && library->as_string()) set_preload(*library->as_string());
     is_allocated_ = true;
     return std::nullopt;
+  }
+
+  // Merged here: what the caller preloads is any bytes, and his business.
+  void set_preload(const std::string& library) {
+    preload_ = profiles::merge_preload(value_in(environment_, kPreload), library);
   }
 
   std::optional<int> check_acceleration() {
@@ -212,7 +213,7 @@ class Launcher {
     if (wanted_.onload->preload) {
       const std::string library = library_offline();
       if (library.empty()) return give_up(kRefused, std::string(kCurrent) + " has no libonload.so");
-      environment_[kPreload] = profiles::merge_preload(value_in(environment_, kPreload), library);
+      set_preload(library);
     }
     return set_profiles(
         {.client = nullptr, .folders = {kConfiguredProfiles, std::string(kCurrent) + "/usr/libexec/onload/profiles"}});
@@ -241,6 +242,7 @@ class Launcher {
   }
 
   int execute() {
+    if (!preload_.empty()) environment_[kPreload] = preload_;
     std::vector<std::string> words = wanted_.command;
     std::vector<std::string> lines = lines_of(environment_);
     const auto pointers = [](std::vector<std::string>& texts) {
@@ -258,6 +260,7 @@ class Launcher {
   Environment environment_;
   std::string owner_;  // this process, as JSON
   std::string program_;
+  std::string preload_;  // of the command alone: a profile's shell does not run with Onload
   bool is_privileged_ = false;
   bool is_allocated_ = false;
 };

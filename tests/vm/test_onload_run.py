@@ -64,16 +64,20 @@ def test_the_library_is_preloaded_and_what_was_there_stays(node):
     assert variables(run(node, "--onload", "-e", f"LD_PRELOAD={libm}", "--", "env"))["LD_PRELOAD"] == f"{library(OLD)}:{libm}"
     assert variables(run(node, "--onload", "-e", f"LD_PRELOAD={CURRENT}", "--", "env"))["LD_PRELOAD"] == CURRENT
     assert "LD_PRELOAD" not in variables(run(node, "--onload", "--no-preload", "--", "env"))
+    long = ":".join([libm] * 200)
+    assert variables(run(node, "--onload", "-e", f"LD_PRELOAD={long}", "--", "env"))["LD_PRELOAD"] == f"{library(OLD)}:{long}"
     wait_until_free(node)
 
 
 def test_profiles_with_and_without_a_shell_and_who_wins(node):
     put(node, "plain", "onload_set EF_A plain\nonload_set EF_B $(( 6 * 7 ))\n")
-    put(node, "shell", 'for i in 1 2; do onload_set EF_S$i "$(id -u)"; done\nonload_set EF_WORDS "$*"\nonload_import plain\n')
+    put(node, "shell", 'for i in 1 2; do onload_set EF_S$i "$(id -u)"; done\nonload_set EF_WORDS "$*"\n'
+        'onload_set EF_PRELOADED "no$LD_PRELOAD"\nonload_import plain\n')
     got = variables(run(node, "--onload=plain", "-e", "EF_A=mine", "--", "env"))
     assert (got["EF_A"], got["EF_B"]) == ("mine", "42")
     got = variables(run(node, "--onload=shell", "--force-profiles", "-e", "EF_A=mine", "--", "env"))
     assert (got["EF_A"], got["EF_B"], got["EF_S1"], got["EF_S2"], got["EF_WORDS"]) == ("plain", "42", "0", "0", "env")
+    assert (got["EF_PRELOADED"], got["LD_PRELOAD"]) == ("no", library(OLD))  # the command runs with Onload, the shell does not
     assert node.vm.run("ls -d /tmp/nrd-profiles-* 2>/dev/null", check=False).stdout == ""
     assert run(node, "--onload=nowhere", "--", "env").returncode == 1
     wait_until_free(node)
