@@ -55,7 +55,8 @@ TEST_CASE("a workload is created with what was asked for and answered with what 
   const auto response = ask(service.handler, a_post(kTwoWays));
   CHECK(response.status == 201);
   CHECK(response.content_type == "application/json");
-  CHECK(response.headers == std::vector<std::pair<std::string, std::string>>{{"Location", "/v1/workloads/5"}});
+  CHECK(response.headers == std::vector<std::pair<std::string, std::string>>{
+                                {"ETag", "\"5-1\""}, {"X-Nrd-Revision", "7"}, {"Location", "/v1/workloads/5"}});
   CHECK(*json::parse(response.body)->find("id")->as_string() == "5");
   const auto commands = service.engine.commands();
   REQUIRE(commands.size() == 1);
@@ -180,6 +181,7 @@ TEST_CASE("a patch names its workload and what changes") {
 
 TEST_CASE("a delete is a 200 with an empty body, also with a content type") {
   Service service;
+  service.engine.publish(with(a_node(), a_workload(1)));
   service.engine.answer_with(done_with(a_workload(1)));
   http::Request request = a_delete("/v1/workloads/1");
   request.content_type = "application/json";
