@@ -6,6 +6,7 @@
 
 #include "api/http/limits.h"
 #include "api/http/response_text.h"
+#include "base/secret.h"
 
 namespace nrd::http {
 namespace {
@@ -91,6 +92,7 @@ Connection::Step Connection::receive(Time now) {
   const Stream::Moved got = stream_.read(buffer);
   if (got.io == Stream::Io::Done) {
     input_.append(buffer.data(), got.bytes);
+    if (stream_.is_tls()) wipe(std::span(buffer).first(got.bytes));  // there may be a password in it
     return Step::Again;
   }
   if (got.io == Stream::Io::Again) return Step::Waits;

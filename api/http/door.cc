@@ -69,7 +69,7 @@ void describe_tcp(const SocketAddress& address, Caller& caller) {
     const auto& v4 = address.as<sockaddr_in>();
     std::array<char, INET_ADDRSTRLEN> text{};
     ::inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
-    caller.share = text.data();
+    caller.peer.host = caller.share = text.data();
     caller.peer.address = caller.share + ":" + std::to_string(ntohs(v4.sin_port));
     return;
   }
@@ -86,7 +86,7 @@ void describe_tcp(const SocketAddress& address, Caller& caller) {
   // Whoever has one address of a /64 can have all of them.
   in6_addr network = v6.sin6_addr;
   std::memset(network.s6_addr + 8, 0, 8);
-  caller.share = v6_text(network) + "/64";
+  caller.peer.host = caller.share = v6_text(network) + "/64";
 }
 
 // False if the kernel does not say who it is.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <span>
 #include <utility>
 
 #include "api/http/limits.h"
@@ -76,7 +77,9 @@ Guard::Outcome Guard::read(std::string& input) {
   std::string_view rest = input;
   while (state_ != State::Complete && state_ != State::Refused && step(rest)) {
   }
-  input.erase(0, input.size() - rest.size());
+  const size_t used = input.size() - rest.size();
+  if (std::exchange(has_secret_, false)) wipe(std::span(input).first(state_ == State::Refused ? input.size() : used));
+  input.erase(0, used);
   if (state_ == State::Complete) return Outcome::Complete;
   return state_ == State::Refused ? Outcome::Refused : Outcome::NeedsMore;
 }
@@ -202,6 +205,10 @@ bool Guard::accept_known_header(const std::string& name, std::string_view value)
     return accept_single(request_.content_encoding, "Content-Encoding", value);
   } else if (name == "idempotency-key") {
     return accept_single(request_.idempotency_key, "Idempotency-Key", value);
+  } else if (name == "authorization") {
+    has_secret_ = true;
+    if (!request_.authorization.empty()) return refuse(400, "Authorization must stand once.");
+    request_.authorization = Secret(value);
   } else if (name == "accept") {
     append(request_.accept, value);
   } else if (name == "if-match") {

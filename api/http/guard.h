@@ -14,6 +14,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/secret.h"
+
 namespace nrd::http {
 
 // A request as it was written, but for its body, which is whole and without chunks.
@@ -26,6 +28,7 @@ struct RawRequest {
   std::string accept;    // several headers are joined by ", "
   std::string if_match;  // the same
   std::string if_none_match;
+  Secret authorization;
   std::string body;
   bool closes = false;  // the client wants no further answer on this connection
 };
@@ -43,7 +46,7 @@ class Guard {
     Refused,    // refusal() says why; what follows on this connection can no longer be told apart
   };
 
-  // Takes at most one request from the front of `input`.
+  // Takes at most one request from the front of `input`. Where that has held a secret, nothing of it is left there.
   Outcome read(std::string& input);
 
   RawRequest take();
@@ -85,6 +88,7 @@ class Guard {
   bool has_length_ = false;
   bool is_chunked_ = false;
   bool expects_continue_ = false;
+  bool has_secret_ = false;
 };
 
 }  // namespace nrd::http

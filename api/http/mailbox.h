@@ -52,9 +52,10 @@ class Mailbox {
   }
 
   void close() {
+    std::vector<Letter> unread;  // outlives the lock: what a letter holds may want to post once more as it goes
     const std::lock_guard hold(lock_);
     is_closed_ = true;
-    letters_.clear();
+    letters_.swap(unread);
   }
 
  private:

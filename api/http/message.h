@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/secret.h"
+
 namespace nrd::http {
 
 // Who is at the other end of a connection, as far as the transport can vouch for it.
@@ -29,12 +31,18 @@ struct Peer {
 
   Door door = Door::Plain;
   std::string address;                       // "192.0.2.7:40112", "[2001:db8::1]:40112", "uid 1000 pid 4711"
+  std::string host{};                        // "192.0.2.7", "2001:db8::/64" (whoever has one of them can have all)
   std::optional<Credentials> credentials{};  // of the Unix socket only
   // Subject of the client's certificate, verified against our CA, in its own order: {"OU", "Admin"}, {"CN", "Alice"}.
   // Empty without a certificate.
   std::vector<std::pair<std::string, std::string>> subject{};
   std::optional<std::chrono::sys_seconds> valid_until{};  // of that certificate
+  std::string fingerprint{};                              // of that certificate, whole: SHA-256 in hexadecimal
 };
+
+// Runs an act soon, on the thread that serves this client. Any thread may call; once the server is gone, acts are
+// dropped unrun.
+using Later = std::function<void(std::function<void()>)>;
 
 struct Request {
   std::string method;                        // "GET"
@@ -45,8 +53,10 @@ struct Request {
   std::string if_match;
   std::string if_none_match{};
   std::string idempotency_key{};
-  std::string body;                  // as it was before it was compressed, if it was
-  std::shared_ptr<const Peer> peer;  // never null
+  std::string body;                               // as it was before it was compressed, if it was
+  std::shared_ptr<const Secret> authorization{};  // over TLS only; null if absent
+  std::shared_ptr<const Peer> peer;               // never null
+  Later later{};
 };
 
 struct Response {

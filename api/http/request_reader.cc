@@ -38,6 +38,12 @@ std::optional<std::map<std::string, std::string>> decoded_query(const pistache::
   return decoded;
 }
 
+// A password means something where nobody else can read it, and where the transport does not say who is calling.
+std::shared_ptr<const Secret> authorization_of(RawRequest& raw, const Peer& peer) {
+  if (peer.door != Peer::Door::Tls || raw.authorization.empty()) return nullptr;
+  return std::make_shared<const Secret>(std::move(raw.authorization));
+}
+
 }  // namespace
 
 struct RequestReader::Library {
@@ -60,6 +66,7 @@ tl::expected<Request, RefusedRequest> RequestReader::read(RawRequest raw, std::s
       auto path = percent_decoded(from.resource());
       auto query = decoded_query(from.query());
       if (path && query) {
+        auto authorization = authorization_of(raw, *peer);
         return Request{.method = std::move(raw.method),
                        .path = std::move(*path),
                        .query = std::move(*query),
@@ -69,6 +76,7 @@ tl::expected<Request, RefusedRequest> RequestReader::read(RawRequest raw, std::s
                        .if_none_match = std::move(raw.if_none_match),
                        .idempotency_key = std::move(raw.idempotency_key),
                        .body = from.body(),
+                       .authorization = std::move(authorization),
                        .peer = std::move(peer)};
       }
     }

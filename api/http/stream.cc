@@ -4,8 +4,11 @@
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <ctime>
+
+#include "base/hex.h"
 
 namespace nrd::http {
 namespace {
@@ -99,14 +102,18 @@ void Stream::describe_client(Peer& peer) const {
   tm end{};
   if (::ASN1_TIME_to_tm(::X509_get0_notAfter(certificate), &end) != 1) return;
   peer.valid_until = std::chrono::sys_seconds(std::chrono::seconds(::timegm(&end)));
+  std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
+  unsigned size = 0;
+  if (::X509_digest(certificate, ::EVP_sha256(), hash.data(), &size) != 1) return;
+  peer.fingerprint = hex_of({reinterpret_cast<const char*>(hash.data()), size});
   const X509_NAME* name = ::X509_get_subject_name(certificate);
   for (int i = 0; i < ::X509_NAME_entry_count(name); ++i) {
     const X509_NAME_ENTRY* entry = ::X509_NAME_get_entry(name, i);
     unsigned char* text = nullptr;
-    const int size = ::ASN1_STRING_to_UTF8(&text, ::X509_NAME_ENTRY_get_data(entry));
-    if (size < 0) continue;
+    const int length = ::ASN1_STRING_to_UTF8(&text, ::X509_NAME_ENTRY_get_data(entry));
+    if (length < 0) continue;
     peer.subject.emplace_back(::OBJ_nid2sn(::OBJ_obj2nid(::X509_NAME_ENTRY_get_object(entry))),
-                              std::string(reinterpret_cast<const char*>(text), static_cast<size_t>(size)));
+                              std::string(reinterpret_cast<const char*>(text), static_cast<size_t>(length)));
     ::OPENSSL_free(text);
   }
 }

@@ -28,7 +28,8 @@ using Time = Connection::Time;
 // Tags of what the reactor watches besides connections, which are numbered from kFirstConnection.
 constexpr uint64_t kBell = 0;
 constexpr uint64_t kTimer = 1;
-constexpr uint64_t kFirstDoor = 2;
+constexpr uint64_t kActs = 2;
+constexpr uint64_t kFirstDoor = 3;
 constexpr uint64_t kFirstConnection = 1024;
 
 constexpr int kCallersPerTurn = 64;
@@ -36,6 +37,8 @@ constexpr int kCallersPerTurn = 64;
 // two answers while everybody else is looked at once.
 constexpr int kTurns = 4;
 constexpr auto kDoorRest = 100ms;  // of a door that cannot let anybody in
+
+using Act = std::function<void()>;
 
 struct Answer {
   uint64_t connection = 0;
@@ -69,11 +72,13 @@ class Loop final : public Pistache::Aio::Handler {
         tls_(tls),
         handler_(std::move(handler)),
         answers_(std::make_shared<Mailbox<Answer>>()),
+        acts_(std::make_shared<Mailbox<Act>>()),
         timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {}
 
   // Before the reactor runs.
   void watch_all() {
     watch(answers_->bell(), kBell);
+    watch(acts_->bell(), kActs);
     watch(timer_.get(), kTimer);
     for (size_t i = 0; i < doors_.size(); ++i) watch(doors_[i].fd.get(), kFirstDoor + i);
   }
@@ -107,7 +112,10 @@ class Loop final : public Pistache::Aio::Handler {
   }
   void ask_for_beat() { answers_->ring(); }
   Time last_beat() const { return last_beat_; }
-  void close() { answers_->close(); }
+  void close() {
+    acts_->close();
+    answers_->close();
+  }
 
  private:
   void watch(int fd, uint64_t tag) {
@@ -123,6 +131,9 @@ class Loop final : public Pistache::Aio::Handler {
       answers_->hush();
     } else if (tag == kTimer) {
       expire();
+    } else if (tag == kActs) {
+      acts_->hush();
+      for (const Act& act : acts_->take()) survives(act);
     } else if (tag >= kFirstConnection) {
       ready_.push_back(tag);
     } else {
@@ -174,13 +185,14 @@ class Loop final : public Pistache::Aio::Handler {
     RawRequest raw = connection.take();
     const bool is_outdated = connection.stream().is_tls() && !connection.stream().began_with(tls_->get());
     const Framing framing{.has_body = raw.method != "HEAD", .closes = raw.closes || is_draining_ || is_outdated};
-    const auto request = reader_.read(std::move(raw), connection.peer());
+    auto request = reader_.read(std::move(raw), connection.peer());
     Reply reply([answers = answers_, id = connection.id(), framing, worker = thread_](const Response& response) {
       answers->post({.connection = id, .bytes = bytes_of(response, framing), .closes = framing.closes},
                     std::this_thread::get_id() != worker);
     });
     if (is_draining_) return reply.send(plain(503, "The service is stopping."));
     if (!request) return reply.send(plain(request.error().status, request.error().line));
+    request->later = [acts = acts_](Act act) { acts->post(std::move(act), true); };
     // A handler that throws has dropped its reply, and thereby answered.
     survives([this, &request, &reply] { handler_(*request, std::move(reply)); });
   }
@@ -282,6 +294,7 @@ class Loop final : public Pistache::Aio::Handler {
   const TlsContext* const tls_;
   const http::Handler handler_;
   const std::shared_ptr<Mailbox<Answer>> answers_;
+  const std::shared_ptr<Mailbox<Act>> acts_;
   const UniqueFd timer_;
 
   RequestReader reader_;

@@ -262,3 +262,16 @@ TEST_CASE("after a refusal nothing more is read") {
   CHECK(guard.read(input) == Outcome::Refused);
   CHECK(guard.read(input) == Outcome::Refused);
 }
+
+TEST_CASE("credentials stand once, and nothing of them is left where they were read") {
+  std::string bytes = head("Authorization: Basic c2VjcmV0OnNlY3JldA==\r\n") + "GET /next";
+  const char* where = bytes.data();
+  const size_t size = bytes.size();
+  Guard guard;
+  REQUIRE(guard.read(bytes) == Outcome::Complete);
+  CHECK(bytes == "GET /next");
+  CHECK(std::string_view(where, size).find("c2VjcmV0") == std::string_view::npos);
+  CHECK(guard.take().authorization.view() == "Basic c2VjcmV0OnNlY3JldA==");
+  CHECK(guard.take().authorization.empty());
+  CHECK(status_of(head("Authorization: Basic YQ==\r\nAuthorization: Basic YQ==\r\n")) == 400);
+}

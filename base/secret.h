@@ -1,0 +1,49 @@
+// A text that must not stay in memory: a password, or a header that holds one.
+//
+// It lies on the heap in one piece and is never copied; moving it moves the pointer. What it held is overwritten when
+// it goes. It cannot be logged by accident: whoever wants to read it says view().
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace nrd {
+
+// Overwritten for sure: a compiler may leave out a memset() of what nobody reads any more.
+inline void wipe(std::span<char> bytes) {
+  if (!bytes.empty()) ::explicit_bzero(bytes.data(), bytes.size());
+}
+
+class Secret {
+ public:
+  Secret() = default;
+  explicit Secret(std::string_view text) : bytes_(new char[text.size()]), size_(text.size()) {
+    text.copy(bytes_.get(), text.size());
+  }
+  // `size` zero bytes, to be written by way of bytes().
+  explicit Secret(size_t size) : bytes_(new char[size]()), size_(size) {}
+  Secret(Secret&& other) noexcept : bytes_(std::move(other.bytes_)), size_(std::exchange(other.size_, 0)) {}
+  Secret& operator=(Secret&& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~Secret() { wipe(bytes()); }
+
+  bool empty() const { return size_ == 0; }
+  std::string_view view() const { return {bytes_.get(), size_}; }
+  std::span<char> bytes() { return {bytes_.get(), size_}; }
+  void shorten(size_t size) {
+    wipe(bytes().subspan(size));
+    size_ = size;
+  }
+
+ private:
+  std::unique_ptr<char[]> bytes_;
+  size_t size_ = 0;
+};
+
+}  // namespace nrd
