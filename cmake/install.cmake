@@ -2,7 +2,10 @@
 include(GNUInstallDirs)
 install(TARGETS nrd DESTINATION ${CMAKE_INSTALL_SBINDIR})
 install(TARGETS nrdctl DESTINATION ${CMAKE_INSTALL_BINDIR})
+# Not below the prefix: nrd runs it by this path.
+install(TARGETS nrd-pam DESTINATION /usr/libexec/nrd)
 install(FILES etc/nrd.toml etc/policy.toml DESTINATION /etc/nrd)
+install(FILES etc/pam.d/nrd DESTINATION /etc/pam.d)
 install(FILES systemd/nrd.service systemd/nrd.socket DESTINATION /usr/lib/systemd/system)
 install(FILES systemd/msr.conf systemd/onload.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/nrd)
 install(FILES systemd/nrd.sysusers DESTINATION /usr/lib/sysusers.d RENAME nrd.conf)

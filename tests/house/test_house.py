@@ -16,6 +16,7 @@ HOMES = {
     "curl/": "cli/", "CLI/": ("daemon/options.cc", "cli/main.cc"),
     "openssl/": ("api/http/", "cli/certificates.cc", "cli/certificate_facts.cc", "hw/onload/sha256.cc"),
     "zlib.h": "api/http/inflate.cc", "libkmod.h": "hw/onload/modules.cc", "archive": "hw/onload/tar.cc",
+    "security/": "api/auth/pam.cc",
     "systemd/": ("base/log.cc", "daemon/notify.cc"),
 }
 

@@ -1,0 +1,204 @@
+#include "api/auth/logins.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/unique_fd.h"
+
+namespace nrd::auth {
+namespace {
+
+using Time = std::chrono::steady_clock::time_point;
+
+Failure unknown(const std::string& message, const std::string& detail = {}) {
+  return fail(ErrorCode::Busy, "the password cannot be checked now: " + message, detail);
+}
+
+Failure unknown(const std::string& message, int error) {
+  return unknown(message, std::generic_category().message(error));
+}
+
+// A group of processes, since modules start programs too. Kills and waits when it goes.
+class Child {
+ public:
+  explicit Child(pid_t pid) : pid_(pid) {}
+  Child(const Child&) = delete;
+  ~Child() {
+    ::kill(-pid_, SIGKILL);
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+
+ private:
+  const pid_t pid_;
+};
+
+// Signals as if nobody had ever touched them: nrd blocks and ignores some, and modules may not expect that.
+class Attributes {
+ public:
+  Attributes() {
+    ::posix_spawnattr_init(&attributes_);
+    sigset_t none;
+    sigset_t all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    ::posix_spawnattr_setsigmask(&attributes_, &none);
+    ::posix_spawnattr_setsigdefault(&attributes_, &all);
+    ::posix_spawnattr_setpgroup(&attributes_, 0);
+    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  }
+  Attributes(const Attributes&) = delete;
+  ~Attributes() { ::posix_spawnattr_destroy(&attributes_); }
+  const posix_spawnattr_t* get() const { return &attributes_; }
+
+ private:
+  posix_spawnattr_t attributes_{};
+};
+
+class Actions {
+ public:
+  explicit Actions(int socket) {
+    ::posix_spawn_file_actions_init(&actions_);
+    ::posix_spawn_file_actions_adddup2(&actions_, socket, STDIN_FILENO);
+  }
+  Actions(const Actions&) = delete;
+  ~Actions() { ::posix_spawn_file_actions_destroy(&actions_); }
+  const posix_spawn_file_actions_t* get() const { return &actions_; }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+};
+
+Result<pid_t> spawn(const std::string& program, int socket) {
+  std::array<char*, 2> argv{const_cast<char*>(program.c_str()), nullptr};
+  std::array<char*, 1> environment{nullptr};
+  pid_t pid = 0;
+  const int error =
+      ::posix_spawn(&pid, program.c_str(), Actions(socket).get(), Attributes().get(), argv.data(), environment.data());
+  if (error != 0) return unknown("its program does not start", error);
+  return pid;
+}
+
+int milliseconds_until(Time deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+  return static_cast<int>(std::max(left, std::chrono::milliseconds(0)).count());
+}
+
+// `stop` becomes readable when the daemon ends.
+LoginOutcome wait_for_answer(int socket, int stop, Time deadline) {
+  std::array<pollfd, 2> watched{pollfd{socket, POLLIN, 0}, pollfd{stop, POLLIN, 0}};
+  int ready = 0;
+  do {
+    ready = ::poll(watched.data(), watched.size(), milliseconds_until(deadline));
+  } while (ready < 0 && errno == EINTR);
+  if (ready < 0) return unknown("poll", errno);
+  if (ready == 0) return unknown("PAM takes too long", "killed at its deadline");
+  if (watched[1].revents != 0) return unknown("nrd is stopping");
+  std::array<char, kPacketLimit> packet{};
+  const ssize_t got = ::recv(socket, packet.data(), packet.size(), 0);
+  const auto answer = answer_in({packet.data(), static_cast<size_t>(std::max<ssize_t>(got, 0))});
+  if (!answer) return unknown("PAM ended without an answer", "the program or a module of PAM has crashed");
+  return *answer;
+}
+
+LoginOutcome ask_program(const std::string& program, const PamQuestion& question, int stop, Time deadline) {
+  std::array<int, 2> ends{-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) return unknown("socketpair", errno);
+  const UniqueFd ours(ends[0]);
+  UniqueFd theirs(ends[1]);
+  // Before the program is there: a packet of this size always fits, so this does not block.
+  const Secret packet = packet_of(question);
+  if (::send(ours.get(), packet.view().data(), packet.view().size(), MSG_NOSIGNAL) < 0) return unknown("send", errno);
+  const Result<pid_t> pid = spawn(program, theirs.get());
+  if (!pid) return Failure(pid.error());
+  const Child child(*pid);
+  theirs = UniqueFd();  // so that its end is seen here
+  return wait_for_answer(ours.get(), stop, deadline);
+}
+
+class ThreadedLogins final : public Logins {
+ public:
+  explicit ThreadedLogins(std::string program) : program_(std::move(program)), stop_(::eventfd(0, EFD_CLOEXEC)) {
+    for (size_t i = 0; i < kLoginsAtOnce; ++i) threads_.emplace_back([this] { serve(); });
+  }
+
+  ~ThreadedLogins() override {
+    {
+      const std::lock_guard hold(lock_);
+      is_stopping_ = true;
+    }
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(stop_.get(), &one, sizeof one);
+    has_job_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  void ask(PamQuestion question, std::function<void(LoginOutcome)> then) override {
+    const Time deadline = std::chrono::steady_clock::now() + kLoginDeadline;
+    {
+      const std::lock_guard hold(lock_);
+      if (jobs_.size() < kLoginsWaiting) {
+        jobs_.push_back({std::move(question), std::move(then), deadline});
+        has_job_.notify_one();
+        return;
+      }
+    }
+    then(unknown("too many others are waiting"));
+  }
+
+ private:
+  struct Job {
+    PamQuestion question;
+    std::function<void(LoginOutcome)> then;
+    Time deadline;
+  };
+
+  void serve() {
+    for (;;) {
+      std::unique_lock hold(lock_);
+      has_job_.wait(hold, [this] { return is_stopping_ || !jobs_.empty(); });
+      if (is_stopping_) return;
+      Job job = std::move(jobs_.front());
+      jobs_.pop_front();
+      hold.unlock();
+      const bool is_late = std::chrono::steady_clock::now() >= job.deadline;
+      job.then(is_late ? LoginOutcome(unknown("too many others are waiting"))
+                       : ask_program(program_, job.question, stop_.get(), job.deadline));
+    }
+  }
+
+  const std::string program_;
+  const UniqueFd stop_;
+  std::mutex lock_;
+  std::condition_variable has_job_;
+  std::deque<Job> jobs_;
+  bool is_stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Logins>> Logins::start(const std::string& program) {
+  if (::access(program.c_str(), X_OK) != 0) {
+    return fail(ErrorCode::Internal, program + " cannot be run", std::generic_category().message(errno));
+  }
+  return std::make_unique<ThreadedLogins>(program);
+}
+
+}  // namespace nrd::auth

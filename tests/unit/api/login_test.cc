@@ -1,0 +1,101 @@
+// What comes before PAM: the header, the limits, and the packets to its program.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "api/auth/basic.h"
+#include "api/auth/login_limits.h"
+#include "api/auth/pam_message.h"
+
+using namespace nrd::auth;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string read(const std::string& header) {
+  const auto found = parse_basic(header);
+  return found ? found->user + " / " + std::string(found->password.view()) : "none";
+}
+
+const LoginLimits::Time kNow{1000h};
+
+}  // namespace
+
+TEST_CASE("Basic credentials are a user, a colon and a password that may have colons") {
+  CHECK(read("Basic YWxpY2U6c2VjcmV0") == "alice / secret");
+  CHECK(read("bAsIc  YWxpY2U6c2VjcmV0") == "alice / secret");
+  CHECK(read("Basic YTo6Yjo=") == "a / :b:");
+  CHECK(read("Basic YTo=") == "a / ");
+  CHECK(read("Basic w7Y6w7w=") == "ö / ü");
+}
+
+TEST_CASE("credentials that another reader could understand otherwise are none") {
+  for (const char* header : {"", "Basic", "Basic ", "Bearer YTpi", "BasicYTpi", "Basic YTpi YTpi", "Basic YTpiY",
+                             "Basic YTp=i", "Basic ====", "Basic YTo", "Basic YTp=", "Basic YTr=", "Basic YTp_",
+                             "Basic YWxpY2U=", "Basic OnNlY3JldA==", "Basic YToA", "Basic YTpiCg=="}) {
+    CAPTURE(header);
+    CHECK(read(header) == "none");
+  }
+}
+
+TEST_CASE("users and passwords have a longest") {
+  // "x" and 'a' as often as needed: 3 letters are "YWFh" in base64.
+  std::string long_user = "Basic ";
+  for (size_t i = 0; i < kUserLimit / 3 + 1; ++i) long_user += "YWFh";
+  CHECK(read(long_user + "Ogo=") == "none");
+  std::string long_password = "Basic YTph";
+  for (size_t i = 0; i < kPasswordLimit / 3 + 1; ++i) long_password += "YWFh";
+  CHECK(read(long_password) == "none");
+}
+
+TEST_CASE("who fails too often is refused before PAM is asked, and comes back in time") {
+  LoginLimits limits;
+  for (int i = 0; i < static_cast<int>(kFailuresOfHost); ++i) CHECK(limits.admit("h", "u" + std::to_string(i), kNow));
+  CHECK_FALSE(limits.admit("h", "other", kNow));
+  CHECK(limits.admit("h2", "other", kNow));
+  CHECK_FALSE(limits.admit("h", "other", kNow + kHostRegains - 1s));
+  CHECK(limits.admit("h", "other", kNow + kHostRegains));
+  CHECK_FALSE(limits.admit("h", "other", kNow + kHostRegains));
+}
+
+TEST_CASE("a user is guessed at no faster from many hosts") {
+  LoginLimits limits;
+  int admitted = 0;
+  for (int i = 0; i < 1000; ++i) admitted += limits.admit("h" + std::to_string(i), "root", kNow) ? 1 : 0;
+  CHECK(admitted == static_cast<int>(kFailuresOfUser));
+  CHECK(limits.admit("h5", "alice", kNow));
+}
+
+TEST_CASE("who succeeds may come as often as he likes") {
+  LoginLimits limits;
+  for (int i = 0; i < 1000; ++i) {
+    REQUIRE(limits.admit("h", "u", kNow));
+    limits.succeeded("h", "u", kNow);
+  }
+}
+
+TEST_CASE("the table of failures stays small and keeps those who fail most") {
+  Buckets buckets(10, 6s);
+  for (int i = 0; i < 10; ++i) buckets.take("worst", kNow);
+  for (size_t i = 0; i < 2 * kBucketLimit; ++i) buckets.take(std::to_string(i), kNow);
+  CHECK(buckets.count() == kBucketLimit);
+  CHECK_FALSE(buckets.has_token("worst", kNow));
+  buckets.take("one more", kNow + 6s);
+  CHECK(buckets.count() < 10);  // those that were full again have gone
+}
+
+TEST_CASE("a question and an answer of PAM are read as they were written") {
+  const PamQuestion question{"nrd", "alice", "::1/64", nrd::Secret("a b: ")};
+  const auto read_back = question_in(packet_of(question).view());
+  REQUIRE(read_back);
+  CHECK(read_back->service == "nrd");
+  CHECK(read_back->user == "alice");
+  CHECK(read_back->host == "::1/64");
+  CHECK(read_back->password.view() == "a b: ");
+  using namespace std::string_view_literals;
+  CHECK_FALSE(question_in("nrd\0alice\0h"sv));
+  CHECK_FALSE(question_in("nrd\0alice\0h\0p\0more"sv));
+  const PamAnswer answer{7, "Authentication failure"};
+  CHECK(answer_in(packet_of(answer)) == answer);
+  for (const char* packet : {"", "7", "x 7", " 7 y", "-"}) CHECK_FALSE(answer_in(packet));
+}
