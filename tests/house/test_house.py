@@ -14,7 +14,7 @@ HOMES = {
     "pqos.h": "hw/rdt/pqos.cc", "sqlite3.h": "store/sqlite.cc", "pistache/": "api/http/", "rapidjson/": "api/json/",
     "toml++/": ("daemon/config.cc", "api/tree/toml.cc"), "yaml-cpp/": "api/tree/yaml.cc",
     "curl/": "cli/", "CLI/": ("daemon/options.cc", "cli/main.cc"),
-    "openssl/": ("api/http/", "cli/certificates.cc", "cli/certificate_facts.cc", "hw/onload/sha256.cc"),
+    "openssl/": ("api/http/", "api/auth/certificate_list.cc", "cli/certificates.cc", "cli/certificate_facts.cc", "hw/onload/sha256.cc"),
     "zlib.h": "api/http/inflate.cc", "libkmod.h": "hw/onload/modules.cc", "archive": "hw/onload/tar.cc",
     "security/": "api/auth/pam.cc",
     "systemd/": ("base/log.cc", "daemon/notify.cc"),
