@@ -34,19 +34,21 @@ Failure unknown(const std::string& message, int error) {
   return unknown(message, std::generic_category().message(error));
 }
 
-// A group of processes, since modules start programs too. Kills and waits when it goes.
+// The program, which ends itself and all that modules have started when our end of the socket closes.
 class Child {
  public:
-  explicit Child(pid_t pid) : pid_(pid) {}
+  Child(pid_t pid, UniqueFd socket) : pid_(pid), socket_(std::move(socket)) {}
   Child(const Child&) = delete;
   ~Child() {
-    ::kill(-pid_, SIGKILL);
+    socket_ = UniqueFd();
     while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
   }
+  int socket() const { return socket_.get(); }
 
  private:
   const pid_t pid_;
+  UniqueFd socket_;
 };
 
 // Signals as if nobody had ever touched them: nrd blocks and ignores some, and modules may not expect that.
@@ -60,8 +62,7 @@ class Attributes {
     sigfillset(&all);
     ::posix_spawnattr_setsigmask(&attributes_, &none);
     ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    ::posix_spawnattr_setpgroup(&attributes_, 0);
-    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   }
   Attributes(const Attributes&) = delete;
   ~Attributes() { ::posix_spawnattr_destroy(&attributes_); }
@@ -120,16 +121,16 @@ LoginOutcome wait_for_answer(int socket, int stop, Time deadline) {
 LoginOutcome ask_program(const std::string& program, const PamQuestion& question, int stop, Time deadline) {
   std::array<int, 2> ends{-1, -1};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) return unknown("socketpair", errno);
-  const UniqueFd ours(ends[0]);
+  UniqueFd ours(ends[0]);
   UniqueFd theirs(ends[1]);
   // Before the program is there: a packet of this size always fits, so this does not block.
   const Secret packet = packet_of(question);
   if (::send(ours.get(), packet.view().data(), packet.view().size(), MSG_NOSIGNAL) < 0) return unknown("send", errno);
   const Result<pid_t> pid = spawn(program, theirs.get());
   if (!pid) return Failure(pid.error());
-  const Child child(*pid);
+  const Child child(*pid, std::move(ours));
   theirs = UniqueFd();  // so that its end is seen here
-  return wait_for_answer(ours.get(), stop, deadline);
+  return wait_for_answer(child.socket(), stop, deadline);
 }
 
 class ThreadedLogins final : public Logins {

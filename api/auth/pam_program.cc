@@ -1,14 +1,23 @@
 // nrd-pam: asks PAM one question and ends. Started by nrd for each login (logins.h), with a socket as standard input.
 //
-// Whatever a module does happens here: a crash or a hang costs one login its answer, and what stays in memory goes with
-// the process. It leaves no core file and cannot be traced, so that no password comes out that way.
+// It is two processes. The second one asks PAM: whatever a module does happens there, a crash or a hang costs one login
+// its answer, and what stays in memory goes with the process. The first one waits until the second has ended or nrd has
+// closed the socket, and then ends all that modules have started, in whatever session that is (pam_exec makes its own).
+//
+// Neither leaves a core file or can be traced, so that no password comes out that way.
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
+#include <fstream>
+#include <string>
 
 #include "api/auth/pam.h"
 
@@ -25,22 +34,56 @@ int take_socket() {
   return socket;
 }
 
-}  // namespace
-
-int main() {
-  // The thread that has started us is gone only when nrd is.
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::prctl(PR_SET_DUMPABLE, 0);
-  const rlimit none{.rlim_cur = 0, .rlim_max = 0};
-  ::setrlimit(RLIMIT_CORE, &none);
-
-  const int socket = take_socket();
+int answer(int socket) {
   nrd::Secret packet(nrd::auth::kPacketLimit);
   const ssize_t got = ::recv(socket, packet.bytes().data(), packet.bytes().size(), MSG_TRUNC);
   if (got <= 0 || static_cast<size_t>(got) > packet.bytes().size()) return 1;
   packet.shorten(static_cast<size_t>(got));
   const auto question = nrd::auth::question_in(packet.view());
   if (!question) return 1;
-  const std::string answer = nrd::auth::packet_of(nrd::auth::ask_pam(*question));
-  return ::send(socket, answer.data(), answer.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(answer.size()) ? 0 : 1;
+  const std::string said = nrd::auth::packet_of(nrd::auth::ask_pam(*question));
+  return ::send(socket, said.data(), said.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(said.size()) ? 0 : 1;
+}
+
+void wait_for_end(int socket, pid_t asks) {
+  const int process = static_cast<int>(::syscall(SYS_pidfd_open, asks, 0));
+  std::array<pollfd, 2> watched{pollfd{socket, 0, 0}, pollfd{process, POLLIN, 0}};
+  ::poll(watched.data(), watched.size(), -1);  // POLLHUP is always told
+}
+
+// A killed process gives its children to us, so the list is looked at until it is empty. One that the kernel cannot end
+// now, as on a lost network file system, is left to it.
+void end_all() {
+  constexpr int kTries = 1000;
+  constexpr useconds_t kPause = 1000;
+  const std::string list = "/proc/self/task/" + std::to_string(::getpid()) + "/children";
+  for (int i = 0; i < kTries; ++i) {
+    std::ifstream children(list);
+    for (pid_t child = 0; children >> child;) ::kill(child, SIGKILL);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    if (::waitpid(-1, nullptr, WNOHANG) < 0) return;  // ECHILD: there is none left
+    ::usleep(kPause);
+  }
+}
+
+}  // namespace
+
+int main() {
+  ::prctl(PR_SET_DUMPABLE, 0);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const rlimit none{.rlim_cur = 0, .rlim_max = 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+
+  const int socket = take_socket();
+  const pid_t asks = ::fork();
+  if (asks < 0) return 1;
+  if (asks == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    // Not exit(): nothing of what modules have registered for the end shall run.
+    ::_exit(answer(socket));
+  }
+  wait_for_end(socket, asks);
+  end_all();
+  ::_exit(0);
 }
