@@ -29,11 +29,12 @@ constexpr std::chrono::seconds kDrainDeadline{10};
 // For the answers of changes that ended after that.
 constexpr std::chrono::seconds kLastAnswers{1};
 
-// How often the files of TLS are looked at.
+// How often the files of TLS and of access are looked at.
 constexpr std::chrono::seconds kLook{5};
 
 // Waits for the end. Under a watchdog it beats while engine and worker do; if one of them hangs, the beat stops.
-void serve(const Engine& engine, http::Server& server) {
+void serve(const Engine& engine, Front& front) {
+  http::Server& server = front.server();
   const std::optional<std::chrono::microseconds> limit = watchdog_limit();
   const bool has_tls = server.tls_port() != 0;
   std::optional<std::chrono::microseconds> period = limit ? std::optional(*limit / 3) : std::nullopt;
@@ -42,8 +43,9 @@ void serve(const Engine& engine, http::Server& server) {
     server.ask_for_beat();
     const std::optional<Signal> signal = wait_for_signal(period);
     if (signal == Signal::Stop) return;
-    if (signal == Signal::Reload) log::notice("RELOAD", "the files of TLS are read again; the rest at a restart only");
-    if (has_tls) reload_tls(server, signal == Signal::Reload ? Reload::Always : Reload::IfChanged);
+    if (signal == Signal::Reload)
+      log::notice("RELOAD", "the files of TLS and of access are read again; the rest at a restart only");
+    if (has_tls) front.reload(signal == Signal::Reload ? Front::Reload::Always : Front::Reload::IfChanged);
     const auto oldest_beat = std::min(engine.last_beat(), server.last_beat());
     if (limit && std::chrono::steady_clock::now() - oldest_beat < *limit) notify_alive();
   }
@@ -106,9 +108,9 @@ Result<void> run(const Config& config) {
   if (!onload) return Failure(onload.error());
   const StopBefore stop_owners{**owners};  // what they call is not there any more after this
   end_with_owners(**engine, **owners);
-  Result<std::unique_ptr<http::Server>> server =
-      open_front(config, {**engine, **owners, (*onload)->keeper(), (*onload)->desk(), *watchers});
-  if (!server) return Failure(server.error());
+  Result<std::unique_ptr<Front>> front =
+      Front::open(config, {**engine, **owners, (*onload)->keeper(), (*onload)->desk(), *watchers});
+  if (!front) return Failure(front.error());
 
   const auto state = (*engine)->state();
   for (const std::string& missing : state->facts.rdt.missing) log::warning("CAPABILITY_MISSING", missing);
@@ -116,18 +118,18 @@ Result<void> run(const Config& config) {
   const std::string status = std::to_string(state->workloads.size()) + " workloads";
   log::notice("READY", "ready, " + status, {{"VERSION", kVersion}});
   notify_ready(status);
-  serve(**engine, **server);
+  serve(**engine, **front);
 
   notify_stopping();
   log::notice("STOPPING", "stopping; workloads stay on the hardware");
   (*onload)->keeper().end_watches();  // those who wait for a change would hold up the drain
   watchers->stop();
-  (*server)->drain(kDrainDeadline);
+  (*front)->server().drain(kDrainDeadline);
   (*owners)->stop();
   onload->reset();  // between two stages; what it stores still needs the engine
   engine->reset();  // ends the changes it has accepted; their answers still need the server
-  (*server)->drain(kLastAnswers);
-  server->reset();
+  (*front)->server().drain(kLastAnswers);
+  front->reset();
   return {};
 }
 

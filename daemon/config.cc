@@ -114,6 +114,32 @@ SetKey subject_parts(std::vector<std::string>& target) {
   };
 }
 
+// Names of users, as they say them to PAM.
+SetKey user_names(std::vector<std::string>& target) {
+  return [&target](const toml::node& node) -> Problem {
+    constexpr const char* kExpected = "expected a list of users, such as [\"alice\"]";
+    if (!node.is_array()) return kExpected;
+    std::vector<std::string> names;
+    for (const toml::node& item : *node.as_array()) {
+      names.push_back(item.value_or(std::string()));
+      if (names.back().empty()) return kExpected;
+    }
+    target = std::move(names);
+    return {};
+  };
+}
+
+// A file of /etc/pam.d.
+SetKey service_name(std::string& target) {
+  return [&target](const toml::node& node) -> Problem {
+    const std::string name = node.value_or(std::string());
+    const bool is_plain = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") == name.npos;
+    if (name.empty() || !is_plain) return "expected a service of PAM: lower-case letters, digits, - and _";
+    target = name;
+    return {};
+  };
+}
+
 SetKey level(log::Priority& target) {
   return [&target](const toml::node& node) -> Problem {
     const std::optional<log::Priority> level = level_of(node.value_or(std::string()));
@@ -184,7 +210,17 @@ std::map<std::string, Keys> all_keys(Config& config) {
         {"key", tls_file(config.tls, &http::TlsFiles::key)},
         {"client_ca", tls_file(config.tls, &http::TlsFiles::client_ca)},
         {"client_auth", client_auth(config.tls)}}},
-      {"roles", {{"admin", subject_parts(config.admins)}, {"user", subject_parts(config.users)}}},
+      {"roles",
+       {{"admin", subject_parts(config.admins)},
+        {"user", subject_parts(config.users)},
+        {"pam_admin", user_names(config.pam_admins)},
+        {"pam_user", user_names(config.pam_users)}}},
+      {"access",
+       {{"pam", boolean(config.access.pam)},
+        {"pam_service", service_name(config.access.pam_service)},
+        {"acl", absolute_path(config.access.acl)},
+        {"admin_certificates", absolute_path(config.access.admin_certificates)},
+        {"user_certificates", absolute_path(config.access.user_certificates)}}},
       {"state", {{"directory", absolute_path(config.state_directory)}}},
       {"cache_pools",
        {{"os", ways(config.pools.os)},
@@ -225,6 +261,26 @@ Result<void> check_tls(const http::TlsFiles& tls) {
     if (!path->empty()) continue;
     return fail(ErrorCode::BadRequest, std::string(key) + " is missing: HTTPS needs certificate, key and client_ca " +
                                            "(\"nrdctl tls init\" makes all of them)");
+  }
+  return {};
+}
+
+// What would be ignored is not what was meant.
+Result<void> check_access(const Config& config) {
+  const bool lets_in_without = config.tls && config.tls->client_auth == http::ClientAuth::Optional;
+  if (config.access.pam && !lets_in_without) {
+    return fail(ErrorCode::BadRequest,
+                "access.pam is for clients without a certificate over HTTPS: it needs [tls] and "
+                "tls.client_auth = \"optional\"");
+  }
+  const bool has_roles = !config.pam_admins.empty() || !config.pam_users.empty();
+  if ((!config.access.acl.empty() || has_roles) && !config.access.pam) {
+    return fail(ErrorCode::BadRequest,
+                "access.acl, roles.pam_admin and roles.pam_user are about users of PAM: they need access.pam = true");
+  }
+  if (!config.access.acl.empty() && has_roles) {
+    return fail(ErrorCode::BadRequest,
+                "access.acl says what users of PAM may do: roles.pam_admin and roles.pam_user cannot stand beside it");
   }
   return {};
 }
@@ -283,6 +339,7 @@ Result<void> check(const Config& config) {
   if (config.tls) {
     if (const Result<void> checked = check_tls(*config.tls); !checked) return checked;
   }
+  if (const Result<void> checked = check_access(config); !checked) return checked;
   for (const auto& [key, path] : {std::pair{"state.directory", &config.state_directory},
                                   std::pair{"server.unix_socket", &config.server.unix_socket}}) {
     if (path->starts_with('/')) continue;

@@ -32,6 +32,16 @@ struct Config {
   std::optional<http::TlsFiles> tls;  // HTTPS is served if it is there
   std::vector<std::string> admins = {"OU=Admin"};
   std::vector<std::string> users = {"OU=User", "CN=Eli"};
+  std::vector<std::string> pam_admins;
+  std::vector<std::string> pam_users;
+  struct Access {
+    bool pam = false;  // passwords, from clients without a certificate
+    std::string pam_service = "nrd";
+    std::string acl;                 // what users of PAM may do; empty: what their role says
+    std::string admin_certificates;  // folders; if there is one, only certificates in them count
+    std::string user_certificates;
+    friend bool operator==(const Access&, const Access&) = default;
+  } access;
   std::string state_directory = "/var/lib/nrd";
   PoolSizes pools;
   bool shrink = false;

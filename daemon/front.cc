@@ -1,8 +1,11 @@
 #include "daemon/front.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "api/v1/gate.h"
@@ -13,6 +16,8 @@
 
 namespace nrd::daemon {
 namespace {
+
+constexpr const char* kPamProgram = "/usr/libexec/nrd/nrd-pam";
 
 std::optional<gid_t> group_of_socket(const std::string& name) {
   const Result<std::optional<gid_t>> group = find_group(name);
@@ -56,27 +61,47 @@ void announce(const Config& config, const http::Server& server) {
   }
 }
 
+// Without its own file PAM would take the one for services it does not know, which on Debian lets everybody log in.
+Result<void> check_service(const std::string& service) {
+  const std::string file = "/etc/pam.d/" + service;
+  if (::access(file.c_str(), R_OK) == 0) return {};
+  return fail(ErrorCode::BadRequest, file + " is missing, which access.pam_service names",
+              std::generic_category().message(errno));
+}
+
+Result<std::unique_ptr<auth::Logins>> start_logins(const Config::Access& access) {
+  if (!access.pam) return nullptr;
+  return check_service(access.pam_service).and_then([] { return auth::Logins::start(kPamProgram); });
+}
+
 }  // namespace
 
-Result<std::unique_ptr<http::Server>> open_front(const Config& config, v1::House house) {
+Result<std::unique_ptr<Front>> Front::open(const Config& config, v1::House house) {
   const std::optional<gid_t> group = group_of_socket(config.server.unix_group);
+  Result<std::unique_ptr<Rulebook>> rulebook = Rulebook::open(config, group);
+  if (!rulebook) return Failure(rulebook.error());
+  Result<std::unique_ptr<auth::Logins>> logins = start_logins(config.access);
+  if (!logins) return Failure(logins.error());
   make_directory_of(config.server.unix_socket);
   const v1::Service service{.version = kVersion, .debug_port_open = config.server.debug};
   auto server = http::Server::start(
       doors_of(config, group),
-      v1::gate({.admin = config.admins, .user = config.users, .group = group}, v1::routes(house, service)));
-  if (server) announce(config, **server);
-  return server;
+      v1::gate({.rules = (*rulebook)->rules(), .logins = logins->get(), .pam_service = config.access.pam_service},
+               v1::routes(house, service)));
+  if (!server) return Failure(server.error());
+  announce(config, **server);
+  return std::unique_ptr<Front>(new Front(*std::move(rulebook), *std::move(logins), *std::move(server)));
 }
 
-void reload_tls(http::Server& server, Reload when) {
-  if (when == Reload::IfChanged && !server.have_tls_files_changed()) return;
-  if (const Result<void> reloaded = server.reload_tls(); !reloaded) {
+void Front::reload(Reload when) {
+  rulebook_->look();
+  if (when == Reload::IfChanged && !server_->have_tls_files_changed()) return;
+  if (const Result<void> reloaded = server_->reload_tls(); !reloaded) {
     log::error("TLS_NOT_RELOADED", reloaded.error().message + "; the old files stay in force",
                {{"DETAIL", reloaded.error().detail}});
     return;
   }
-  if (server.tls_port() != 0) log::notice("TLS_RELOADED", "new connections use the files as they are now");
+  if (server_->tls_port() != 0) log::notice("TLS_RELOADED", "new connections use the files as they are now");
 }
 
 }  // namespace nrd::daemon

@@ -4,6 +4,7 @@
 #include "daemon/app.h"
 #include "daemon/options.h"
 #include "daemon/policy_file.h"
+#include "daemon/rulebook.h"
 
 namespace {
 
@@ -24,6 +25,7 @@ int main(int argc, char** argv) {
     const auto policies = nrd::daemon::read_part().and_then(
         [&options](const nrd::Part& part) { return nrd::daemon::load_policies(options->config.policy, part); });
     if (!policies) return fail_with(policies.error());
+    if (const auto acl = nrd::daemon::load_acl(options->config.access); !acl) return fail_with(acl.error());
     std::printf("%s: ok\n", options->config_file.empty() ? "defaults" : options->config_file.c_str());
     return 0;
   }

@@ -27,17 +27,28 @@ std::string name_in(const http::Peer& peer) {
   return common_name == peer.subject.end() ? subject_text(peer) : common_name->second;
 }
 
+tl::expected<Identity, Stranger> identify_by_list(const Listed& listed, const http::Peer& peer) {
+  const auto has = [&peer](const CertificateList& list) {
+    return !peer.fingerprint.empty() && list.fingerprints.contains(peer.fingerprint);
+  };
+  if (has(listed.admin)) return Identity{name_in(peer), Role::Admin, Proof::ListedCertificate};
+  if (has(listed.user)) return Identity{name_in(peer), Role::User, Proof::ListedCertificate};
+  return tl::unexpected(Stranger{Stranger::Kind::Unlisted, subject_text(peer), "The certificate is not listed here."});
+}
+
 tl::expected<Identity, Stranger> identify_by_certificate(const Rules& rules, const http::Peer& peer,
                                                          std::chrono::system_clock::time_point now) {
-  if (peer.subject.empty()) {
+  if (!peer.valid_until) {
+    if (rules.asks_pam) return tl::unexpected(Stranger{Stranger::Kind::NeedsPassword, "", "A password is needed."});
     return tl::unexpected(Stranger{Stranger::Kind::Unknown, "", "A client certificate is needed."});
   }
-  if (!peer.valid_until || *peer.valid_until < now) {
+  if (*peer.valid_until < now) {
     return tl::unexpected(Stranger{Stranger::Kind::Unknown, subject_text(peer), "The certificate has expired."});
   }
-  if (fits(rules.admin, peer)) return Identity{name_in(peer), Role::Admin};
-  if (fits(rules.user, peer)) return Identity{name_in(peer), Role::User};
-  return tl::unexpected(Stranger{Stranger::Kind::Unknown, subject_text(peer),
+  if (rules.listed) return identify_by_list(*rules.listed, peer);
+  if (fits(rules.admin, peer)) return Identity{name_in(peer), Role::Admin, Proof::Subject};
+  if (fits(rules.user, peer)) return Identity{name_in(peer), Role::User, Proof::Subject};
+  return tl::unexpected(Stranger{Stranger::Kind::Roleless, subject_text(peer),
                                  "The certificate's subject has no role here: see [roles] in nrd.toml."});
 }
 
@@ -48,7 +59,7 @@ tl::expected<Identity, Stranger> identify_by_credentials(const Rules& rules, con
   const std::string name = "uid " + std::to_string(peer.credentials->uid);
   const auto& groups = peer.credentials->groups;
   const bool is_member = rules.group && std::ranges::find(groups, *rules.group) != groups.end();
-  if (peer.credentials->uid == kRoot || is_member) return Identity{name, Role::Admin};
+  if (peer.credentials->uid == kRoot || is_member) return Identity{name, Role::Admin, Proof::Socket};
   return tl::unexpected(
       Stranger{Stranger::Kind::Unwelcome, name, "Only root and members of nrd's group may use this socket."});
 }
@@ -58,7 +69,7 @@ tl::expected<Identity, Stranger> identify_by_credentials(const Rules& rules, con
 tl::expected<Identity, Stranger> identify(const Rules& rules, const http::Peer& peer,
                                           std::chrono::system_clock::time_point now) {
   switch (peer.door) {
-    case http::Peer::Door::Plain: return Identity{"debug", Role::Admin};
+    case http::Peer::Door::Plain: return Identity{"debug", Role::Admin, Proof::Debug};
     case http::Peer::Door::Tls: return identify_by_certificate(rules, peer, now);
     case http::Peer::Door::Unix: return identify_by_credentials(rules, peer);
   }
@@ -67,6 +78,22 @@ tl::expected<Identity, Stranger> identify(const Rules& rules, const http::Peer& 
 
 bool is_reading(std::string_view method) { return method == "GET" || method == "HEAD" || method == "OPTIONS"; }
 
-bool may(Role role, std::string_view method) { return role == Role::Admin || is_reading(method); }
+Identity identify_by_password(const Rules& rules, const std::string& user) {
+  const auto names = [&user](const std::vector<std::string>& users) {
+    return std::ranges::find(users, user) != users.end();
+  };
+  const Role role = names(rules.pam_admin) ? Role::Admin : names(rules.pam_user) ? Role::User : Role::None;
+  return {user, role, Proof::Password};
+}
+
+bool may(const Rules& rules, const Identity& who, std::string_view method, std::string_view path, bool only_reads) {
+  if (who.proof == Proof::Password && rules.acl) return rules.acl->permits(who.name, method, path);
+  switch (who.role) {
+    case Role::Admin: return true;
+    case Role::User: return only_reads;
+    case Role::None: break;
+  }
+  return false;
+}
 
 }  // namespace nrd::auth

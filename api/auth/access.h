@@ -1,7 +1,9 @@
-// Who a client is, and what he may do. Nobody is anybody without a reason that the transport vouches for:
+// Who a client is, and what he may do. Nobody is anybody without a reason that the transport or PAM vouches for:
 //
 //   Unix socket        the kernel says who connected: root and members of the group are administrators
-//   TLS                the subject of a client certificate that our authority has signed; its role is in `Rules`
+//   TLS, certificate   one that our authority has signed. Its role follows from its subject, or, where certificates are
+//                      listed, from the folder it lies in, and then from nothing else
+//   TLS, without one   a user and his password, which PAM is asked about (logins.h), where that is switched on
 //   plain HTTP         everybody is administrator; it is for debugging, on loopback, and must be asked for
 //
 // Any thread; nothing here keeps state.
@@ -14,19 +16,32 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "api/auth/acl.h"
+#include "api/auth/certificate_list.h"
 #include "api/http/message.h"
 
 namespace nrd::auth {
 
 enum class Role {
+  None,   // is known, and may do nothing
   User,   // reads
   Admin,  // changes, too
 };
 
+// How a client was known.
+enum class Proof { Debug, Socket, Subject, ListedCertificate, Password };
+
 struct Identity {
-  std::string name;  // "uid 0", "Alice" (the CN), "debug"
+  std::string name;  // "uid 0", "Alice" (the CN, or PAM's user), "debug"
   Role role = Role::User;
+  Proof proof = Proof::Subject;
   friend bool operator==(const Identity&, const Identity&) = default;
+};
+
+struct Listed {
+  CertificateList admin;
+  CertificateList user;
+  friend bool operator==(const Listed&, const Listed&) = default;
 };
 
 struct Rules {
@@ -35,12 +50,23 @@ struct Rules {
   std::vector<std::string> user = {"OU=User", "CN=Eli"};
   // Administrators on the Unix socket, besides root; nullopt: root alone.
   std::optional<gid_t> group{};
+  // Instead of the subjects above; the same certificate in both is an administrator's.
+  std::optional<Listed> listed{};
+  // Whether PAM is asked about who has no certificate, and what its users may do: what the list says or, without one,
+  // what their role allows.
+  bool asks_pam = false;
+  std::vector<std::string> pam_admin{};
+  std::vector<std::string> pam_user{};
+  std::optional<Acl> acl{};
 };
 
 struct Stranger {
   enum class Kind {
-    Unknown,    // has shown nothing, or nothing that names a role here: another certificate may do
-    Unwelcome,  // is known for sure, and is not among those who may
+    Unknown,        // has shown nothing, or what counts no more: another certificate may do
+    Unlisted,       // has shown a certificate that is not among the listed ones
+    Roleless,       // has shown a certificate whose subject has no role
+    NeedsPassword,  // PAM is to be asked
+    Unwelcome,      // is known for sure, and is not among those who may
   };
   Kind kind = Kind::Unknown;
   std::string name;    // as far as known, for the journal: "uid 1000", "OU=Guests, CN=Mallory"
@@ -48,13 +74,17 @@ struct Stranger {
   friend bool operator==(const Stranger&, const Stranger&) = default;
 };
 
-// A certificate that was good when the connection began counts until its end only.
+// A certificate that was good when the connection began counts until its end, or its removal from the list, only.
 tl::expected<Identity, Stranger> identify(const Rules& rules, const http::Peer& peer,
                                           std::chrono::system_clock::time_point now);
+
+// Whom PAM has let in.
+Identity identify_by_password(const Rules& rules, const std::string& user);
 
 // Whether a method only reads (RFC 9110, section 9.2.1: safe methods).
 bool is_reading(std::string_view method);
 
-bool may(Role role, std::string_view method);
+// `only_reads`: the request changes nothing, whatever its method says.
+bool may(const Rules& rules, const Identity& who, std::string_view method, std::string_view path, bool only_reads);
 
 }  // namespace nrd::auth

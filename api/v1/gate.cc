@@ -1,9 +1,13 @@
 #include "api/v1/gate.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <utility>
+#include <vector>
 
+#include "api/auth/basic.h"
+#include "api/auth/login_limits.h"
 #include "api/v1/media.h"
 #include "api/v1/problem.h"
 #include "api/v1/rmd.h"
@@ -49,8 +53,11 @@ class RefusalLog {
   unsigned left_out_ = 0;
 };
 
-http::Response refuse(const http::Request& request, Problem problem, const std::string& who, RefusalLog& refusals) {
-  if (!refusals.admits()) return render(problem, error_style(request.accept).value_or(ErrorStyle::Text));
+ErrorStyle style_of(const http::Request& request) { return error_style(request.accept).value_or(ErrorStyle::Text); }
+
+http::Response refuse(const http::Request& request, const Problem& problem, const std::string& who,
+                      RefusalLog& refusals) {
+  if (!refusals.admits()) return render(problem, style_of(request));
   log::notice("AUDIT_REFUSED", audit_line(who, *request.peer, request.method, request.path, problem.status),
               {{"USER", who},
                {"FROM", request.peer->address},
@@ -58,7 +65,33 @@ http::Response refuse(const http::Request& request, Problem problem, const std::
                {"PATH", request.path},
                {"STATUS", std::to_string(problem.status)},
                {"REASON", problem.detail}});
-  return render(problem, error_style(request.accept).value_or(ErrorStyle::Text));
+  return render(problem, style_of(request));
+}
+
+std::string part_of(const http::Peer& peer, std::string_view attribute) {
+  const auto found =
+      std::ranges::find(peer.subject, attribute, [](const auto& part) { return std::string_view(part.first); });
+  return found == peer.subject.end() ? "" : found->second;
+}
+
+std::vector<std::string> units_of(const http::Peer& peer) {
+  std::vector<std::string> units;
+  for (const auto& [attribute, value] : peer.subject) {
+    if (attribute == "OU") units.push_back(value);
+  }
+  return units;
+}
+
+// Clients of RMD show the line.
+std::string line_for(const auth::Stranger& stranger, const http::Peer& peer) {
+  switch (stranger.kind) {
+    case auth::Stranger::Kind::Unlisted: return rmd::not_listed(part_of(peer, "CN"));
+    case auth::Stranger::Kind::Roleless: return rmd::no_role(units_of(peer));
+    case auth::Stranger::Kind::NeedsPassword:
+    case auth::Stranger::Kind::Unknown:
+    case auth::Stranger::Kind::Unwelcome: break;
+  }
+  return stranger.reason;
 }
 
 http::Response refuse(const http::Request& request, const auth::Stranger& stranger, RefusalLog& refusals) {
@@ -66,22 +99,25 @@ http::Response refuse(const http::Request& request, const auth::Stranger& strang
   return refuse(request,
                 {.status = is_known ? 403 : 401,
                  .code = is_known ? "Forbidden" : "Unauthorized",
-                 .line = stranger.reason,
+                 .line = line_for(stranger, *request.peer),
                  .detail = stranger.reason,
                  .field = {},
                  .allowed = {}},
                 stranger.name, refusals);
 }
 
-http::Response refuse(const http::Request& request, const auth::Identity& reader, RefusalLog& refusals) {
+http::Response refuse(const http::Request& request, const auth::Identity& who, RefusalLog& refusals) {
+  const bool is_listed = who.proof == auth::Proof::ListedCertificate;
+  const bool reads = who.role == auth::Role::User;
   return refuse(request,
                 {.status = 403,
                  .code = "Forbidden",
-                 .line = rmd::not_authorized(reader.name),
-                 .detail = "\"" + reader.name + "\" may only read; changes need the role of an administrator",
+                 .line = rmd::not_authorized(is_listed ? rmd::kListedUser : std::string_view(who.name)),
+                 .detail = "\"" + who.name + "\"" +
+                           (reads ? " may only read; changes need the role of an administrator" : " may not do this"),
                  .field = {},
-                 .allowed = "GET, HEAD, OPTIONS, POST /v1/hospitality, POST /v1/onload/preflight"},
-                reader.name, refusals);
+                 .allowed = reads ? "GET, HEAD, OPTIONS, POST /v1/hospitality, POST /v1/onload/preflight" : ""},
+                who.name, refusals);
 }
 
 // A reply that leaves its line in the audit when it is sent.
@@ -100,19 +136,115 @@ http::Reply audited(const http::Request& request, const auth::Identity& who, htt
   });
 }
 
+Problem without_field(int status, const char* code, std::string_view line, std::string detail) {
+  return {.status = status,
+          .code = code,
+          .line = std::string(line),
+          .detail = std::move(detail),
+          .field = {},
+          .allowed = {}};
+}
+
+// A request whose user PAM is asked about. Shared by what waits for the answer.
+struct Login {
+  http::Request request;
+  http::Reply reply;
+  std::string user;
+};
+
+// All of it on the worker's thread.
+class Gate : public std::enable_shared_from_this<Gate> {
+ public:
+  Gate(Entry entry, http::Handler inside) : entry_(std::move(entry)), inside_(std::move(inside)) {}
+
+  void enter(const http::Request& request, http::Reply reply) {
+    const auto rules = entry_.rules->get();
+    const auto who = auth::identify(*rules, *request.peer, std::chrono::system_clock::now());
+    if (who) return admit(*rules, *who, request, std::move(reply));
+    if (who.error().kind == auth::Stranger::Kind::NeedsPassword) return log_in(request, std::move(reply));
+    reply.send(refuse(request, who.error(), refusals_));
+  }
+
+ private:
+  void admit(const auth::Rules& rules, const auth::Identity& who, const http::Request& request, http::Reply reply) {
+    const bool reads = only_reads(request.method, request.path);
+    if (!auth::may(rules, who, request.method, request.path, reads)) return reply.send(refuse(request, who, refusals_));
+    if (reads) return inside_(request, std::move(reply));
+    inside_(request, audited(request, who, std::move(reply)));
+  }
+
+  void log_in(const http::Request& request, http::Reply reply) {
+    auto given = request.authorization ? auth::parse_basic(request.authorization->view()) : std::nullopt;
+    if (!given) return reply.send(refuse_malformed(request));
+    if (!limits_.admit(request.peer->host, given->user, std::chrono::steady_clock::now())) {
+      return reply.send(refuse_too_many(request, given->user));
+    }
+    const auto login = std::make_shared<Login>(Login{request, std::move(reply), given->user});
+    login->request.authorization.reset();
+    entry_.logins->ask({.service = entry_.pam_service,
+                        .user = given->user,
+                        .host = request.peer->host,
+                        .password = std::move(given->password)},
+                       [gate = shared_from_this(), login](const auth::LoginOutcome& outcome) {
+                         login->request.later([gate, login, outcome] { gate->go_on(*login, outcome); });
+                       });
+  }
+
+  void go_on(Login& login, const auth::LoginOutcome& outcome) {
+    if (!outcome) return login.reply.send(refuse_unchecked(login, outcome.error()));
+    if (outcome->code != 0) return login.reply.send(refuse_failed(login, outcome->text));
+    limits_.succeeded(login.request.peer->host, login.user, std::chrono::steady_clock::now());
+    const auto rules = entry_.rules->get();
+    admit(*rules, auth::identify_by_password(*rules, login.user), login.request, std::move(login.reply));
+  }
+
+  http::Response refuse_malformed(const http::Request& request) {
+    return refuse(request,
+                  without_field(400, "MalformedCredentials", rmd::kMalformedCredentials,
+                                "neither a certificate nor \"Authorization: Basic\" with a user and a password"),
+                  "", refusals_);
+  }
+
+  http::Response refuse_too_many(const http::Request& request, const std::string& user) {
+    http::Response response = refuse(request,
+                                     without_field(429, "TooManyLogins", "Too many failed logins; try again later.",
+                                                   "too many failed logins of this host or user"),
+                                     user, refusals_);
+    response.headers.emplace_back("Retry-After", std::to_string(auth::kHostRegains.count()));
+    return response;
+  }
+
+  http::Response refuse_unchecked(const Login& login, const Error& error) {
+    if (refusals_.admits()) {
+      log::warning("LOGIN_UNCHECKED", error.message,
+                   {{"USER", login.user}, {"FROM", login.request.peer->address}, {"DETAIL", error.detail}});
+    }
+    return render(without_field(503, "LoginUnchecked", error.message, error.message), style_of(login.request));
+  }
+
+  http::Response refuse_failed(const Login& login, const std::string& pams_words) {
+    if (refusals_.admits()) {
+      log::notice("LOGIN_FAILED", login.user + " from " + login.request.peer->address + ": " + pams_words,
+                  {{"USER", login.user}, {"FROM", login.request.peer->address}, {"REASON", pams_words}});
+    }
+    http::Response response =
+        render(without_field(401, "Unauthorized", pams_words, pams_words), style_of(login.request));
+    response.headers.emplace_back("WWW-Authenticate", rmd::kChallenge);
+    return response;
+  }
+
+  const Entry entry_;
+  const http::Handler inside_;
+  RefusalLog refusals_;
+  auth::LoginLimits limits_;
+};
+
 }  // namespace
 
-http::Handler gate(auth::Rules rules, http::Handler inside) {
+http::Handler gate(Entry entry, http::Handler inside) {
   // Shared by the copies of this handler, all of which run on the one worker.
-  const auto refusals = std::make_shared<RefusalLog>();
-  return [rules = std::move(rules), inside = std::move(inside), refusals](const http::Request& request,
-                                                                          http::Reply reply) {
-    const auto who = auth::identify(rules, *request.peer, std::chrono::system_clock::now());
-    if (!who) return reply.send(refuse(request, who.error(), *refusals));
-    if (only_reads(request.method, request.path)) return inside(request, std::move(reply));
-    if (!auth::may(who->role, request.method)) return reply.send(refuse(request, *who, *refusals));
-    inside(request, audited(request, *who, std::move(reply)));
-  };
+  return [gate = std::make_shared<Gate>(std::move(entry), std::move(inside))](
+             const http::Request& request, http::Reply reply) { gate->enter(request, std::move(reply)); };
 }
 
 }  // namespace nrd::v1

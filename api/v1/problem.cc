@@ -45,6 +45,7 @@ const char* title_of(int status) {
     case 415: return "The content type is not known here";
     case 422: return "This node or version cannot do that";
     case 423: return "Somebody has frozen it";
+    case 429: return "Too often";
     case 503: return "Not possible now";
     default: return "The request failed";
   }

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/joined.h"
+
 namespace nrd::v1::rmd {
 namespace {
 
@@ -92,6 +94,12 @@ std::string no_such_cache(std::string_view id, unsigned level) {
 
 std::string not_authorized(std::string_view user) {
   return "User \"" + std::string(user) + "\" is not authorized to access this resource";
+}
+
+std::string not_listed(std::string_view common_name) { return std::string(common_name) + " is not authorized"; }
+
+std::string no_role(const std::vector<std::string>& units) {
+  return "OU: " + joined(units, ", ") + " is not authorized";
 }
 
 }  // namespace nrd::v1::rmd

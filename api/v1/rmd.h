@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -45,8 +46,17 @@ inline constexpr std::string_view kOwnOrigin = "REST";
 inline constexpr std::string_view kMayNotModify = "200: You only have permission to modify REST origin workloads";
 inline constexpr std::string_view kMayNotDelete = "200: You only have permission to delete REST origin workloads";
 
-// A user who may not do this.
+// A user who may not do this. One whose certificate is listed has no name of his own here.
 std::string not_authorized(std::string_view user);
+inline constexpr std::string_view kListedUser = "Cert Client User";
+
+// A request that should have had a user and a password; one whose password was wrong is answered in PAM's own words,
+// and with this challenge.
+inline constexpr std::string_view kMalformedCredentials = "Malformed credentials";
+inline constexpr std::string_view kChallenge = "Basic realm=RMD";
+// A certificate that is not listed, and one whose organisational units are no role.
+std::string not_listed(std::string_view common_name);
+std::string no_role(const std::vector<std::string>& units);
 
 // "/cache/max: must be ... (allowed: 0 to 9)"; a sentence of RMD's stays as it is.
 std::string reason(const Error& error);

@@ -1,12 +1,15 @@
 """Who comes to the daemon's doors: certificates of all kinds, and a node that serves all three doors."""
 
+import base64
 import contextlib
 import datetime
 import http.client
 import ipaddress
 import os
+import shutil
 import socket
 import ssl
+import subprocess
 import tempfile
 
 from cryptography import x509
@@ -16,6 +19,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from harness import DEADLINE, Node, free_port
 
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+NRD_PAM = os.environ.get("NRD_PAM") or os.path.join(ROOT, "build/dev/api/nrd-pam")
 NOW = datetime.datetime.utcnow()
 DAY = datetime.timedelta(days=1)
 CLIENT, SERVER = ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH
@@ -60,10 +65,57 @@ class Authority:
         return path
 
 
+class Accounts:
+    """Users and services of PAM for one node: its own /etc/passwd, /etc/shadow and /etc/pam.d, and Debian's modules.
+
+    {"alice": shadowed("secret")}: what stands in /etc/shadow by user.
+    """
+
+    def __init__(self, users):
+        self.folder = tempfile.mkdtemp(prefix="nrd-pam-")
+        os.mkdir(os.path.join(self.folder, "pam.d"))
+        with open("/etc/passwd") as passwd, open("/etc/shadow") as shadow:
+            passwd = [line for line in passwd if line.split(":")[0] not in users]
+            shadow = [line for line in shadow if line.split(":")[0] not in users]
+        for uid, (user, line) in enumerate(users.items(), 30001):
+            passwd.append(f"{user}:x:{uid}:65534::/nonexistent:/usr/sbin/nologin\n")
+            shadow.append(f"{user}:{line}\n")
+        self._write("passwd", "".join(passwd), 0o644)
+        self._write("shadow", "".join(shadow), 0o600)
+        for name in ("common-auth", "common-account"):
+            shutil.copy(f"/etc/pam.d/{name}", os.path.join(self.folder, "pam.d"))
+        shutil.copy(os.path.join(ROOT, "etc/pam.d/nrd"), os.path.join(self.folder, "pam.d"))
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def _write(self, name, text, mode):
+        with open(self.path(name), "w") as file:
+            file.write(text)
+        os.chmod(self.path(name), mode)
+
+    def move_in(self, sim):
+        for name in ("passwd", "shadow", "pam.d"):
+            sim.run_inside(["/usr/bin/mount", "--bind", self.path(name), f"/etc/{name}"])
+        sim.run_inside(["/usr/bin/mount", "-t", "tmpfs", "-o", "mode=755", "programs", "/usr/libexec"])
+        sim.run_inside(["/usr/bin/install", "-D", NRD_PAM, "/usr/libexec/nrd/nrd-pam"])
+
+
+def basic(user, password):
+    return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
+
+
+def shadowed(password, last_change=19000, most_days=99999, ends=""):
+    """What stands in /etc/shadow after the name."""
+    hashed = subprocess.run(["/usr/bin/openssl", "passwd", "-6", password], check=True, capture_output=True, text=True)
+    return f"{hashed.stdout.strip()}:{last_change}:0:{most_days}:7::{ends}:"
+
+
 class House(Node):
     """A node whose daemon serves the Unix socket, HTTPS and, for the harness, plain HTTP."""
 
-    def __init__(self, client_auth="require", more="", group="nogroup", files=None, address="127.0.0.1"):
+    def __init__(self, client_auth="require", more="", group="nogroup", files=None, address="127.0.0.1", accounts=None,
+                 start=True):
         self.host = address
         self.files = files  # how many descriptors the daemon may have
         self.pki = tempfile.mkdtemp(prefix="nrd-pki-")
@@ -82,8 +134,19 @@ certificate = "{self.server}"
 key = "{self.server}"
 client_ca = "{self.authority.path}"
 client_auth = "{client_auth}"
-{more}""")
-        os.chmod(self.folder, 0o711)
+{more}""", start=False)
+        try:
+            os.chmod(self.folder, 0o711)
+            if accounts:
+                accounts.move_in(self.sim)
+            if start:
+                self.start()
+        except BaseException:
+            self.end()
+            raise
+
+    def daemon_pid(self):
+        return self.daemon.pid  # nsenter has become it
 
     def command(self, *flags):
         command = super().command(*flags)
@@ -97,11 +160,12 @@ client_auth = "{client_auth}"
     def plain(self):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)
 
-    def tls(self, certificate=None):
+    def tls(self, certificate=None, source="127.0.0.1"):
         context = ssl.create_default_context(cafile=self.authority.path)
         if certificate:
             context.load_cert_chain(certificate)
-        return http.client.HTTPSConnection("127.0.0.1", self.tls_port, timeout=DEADLINE, context=context)
+        return http.client.HTTPSConnection("127.0.0.1", self.tls_port, timeout=DEADLINE, context=context,
+                                           source_address=(source, 0))
 
     def unix(self):
         return UnixConnection(self.socket)

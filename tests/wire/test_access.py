@@ -12,9 +12,8 @@ import tempfile
 import pytest
 
 from harness import NRD
-from parties import CLIENT, DAY, NOW, SERVER, Authority, House, ask, name
+from parties import CLIENT, DAY, NOW, ROOT, SERVER, Accounts, Authority, House, ask, basic, name, shadowed
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 ANYBODY, SOMEGROUP = 65534, 60  # nobody, games: both exist on every Debian
 
 # What an administrator gets, by method and path: the request reaches its handler, which finds nothing to do.
@@ -58,9 +57,9 @@ def filled(path):
     return path.replace("{id}", "99").replace("{level}", "l3")
 
 
-def send(connection, method, path):
+def send(connection, method, path, more=()):
     body = json.dumps({"origin": "REST"}) if method in ("POST", "PATCH", "PUT") else None
-    headers = {"Content-Type": "application/json"} if body else {}
+    headers = dict(more) | ({"Content-Type": "application/json"} if body else {})
     try:
         return ask(connection, method, filled(path), body, headers)[0]
     except (ssl.SSLError, ConnectionError, http.client.RemoteDisconnected):
@@ -78,12 +77,16 @@ def as_process_of(user, group, groups, house):
     return request
 
 
+def freeze(house):
+    """So that what is asked for in vain cannot change what the next one is told."""
+    frozen = ask(house.unix(), "PUT", "/v1/onload/freeze", json.dumps({"frozen": True}), {"Content-Type": "application/json"})
+    assert frozen[0] == 200
+
+
 @pytest.fixture(scope="module")
 def house():
     with House(group="games") as house:
-        # So that what is asked for in vain cannot change what the next one is told.
-        frozen = ask(house.unix(), "PUT", "/v1/onload/freeze", json.dumps({"frozen": True}), {"Content-Type": "application/json"})
-        assert frozen[0] == 200
+        freeze(house)
         yield house
 
 
@@ -134,6 +137,95 @@ def test_matrix(house):
             if got != expected(method, path):
                 wrong.append((who, method, path, got, expected(method, path)))
     assert wrong == []
+
+
+# Users of PAM. Those who fail are several, and come from several hosts, so that nobody's failures reach the limit.
+
+PER_KIND = 5
+SHADOW = {"right": lambda user: shadowed(user), "wrong": lambda user: shadowed("another"),
+          "locked": lambda user: "!" + shadowed(user), "expired": lambda user: shadowed(user, ends=19001),
+          "outdated": lambda user: shadowed(user, last_change=18000, most_days=10),
+          "mustchange": lambda user: shadowed(user, last_change=0)}
+NAMED = ("alice", "bob", "carol", "root", "admin", "user")
+ACL = """# RMD's, and some users
+p, user, /cache/l*/*, GET
+p, user, /cache/l*, GET
+p, user, /cache, GET
+p, user, /policy, GET
+p, user, /workloads, GET
+p, user, /workloads/*, GET
+p, user, /hospitality, GET
+p, root, /workloads, POST
+p, root, /workloads/*, (PATCH)|(DELETE)
+p, all, /*, .*
+g, root, user
+g, admin, root
+g, alice, all
+g, bob, user
+g, carol, admin
+"""
+OF_RMDS_USER = {("GET", "/v1/cache/{level}/{id}"), ("GET", "/v1/cache/{level}"), ("GET", "/v1/cache"), ("GET", "/v1/policy"),
+                ("GET", "/v1/workloads"), ("GET", "/v1/workloads/{id}"), ("GET", "/v1/mba"), ("POST", "/v1/hospitality")}
+OF_RMDS_ROOT = OF_RMDS_USER | {("POST", "/v1/workloads"), ("PATCH", "/v1/workloads/{id}"), ("DELETE", "/v1/workloads/{id}")}
+
+
+def accounts():
+    users = {f"{kind}{i}": line(f"{kind}{i}") for kind, line in SHADOW.items() for i in range(PER_KIND)}
+    return Accounts(users | {user: shadowed(user) for user in NAMED})
+
+
+def user_of_pam(house, kind):
+    hosts = iter(range(256))
+
+    def request(method, path):
+        at = next(hosts)
+        user = kind if kind in NAMED else f"{kind}{at % PER_KIND}"
+        # The second byte keeps kinds apart, the last one requests.
+        source = f"127.{1 + sorted([*SHADOW, *NAMED, 'absent']).index(kind)}.0.{1 + at}"
+        return send(house.tls(source=source), method, path, basic(user, user).items())
+    return request
+
+
+def only(granted):
+    return lambda method, path: REACHED[method, path] if (method, path) in granted else 403
+
+
+def judge(house, callers):
+    return [(who, method, path, got, expected(method, path)) for who, (request, expected) in callers.items()
+            for method, path in REACHED if (got := request(method, path)) != expected(method, path)]
+
+
+def refused_by_pam(house, *kinds):
+    return {kind: (user_of_pam(house, kind), always(401)) for kind in kinds}
+
+
+def test_matrix_of_users_of_pam_with_roles():
+    config = '[roles]\npam_admin = ["alice"]\npam_user = ["bob"]\n[access]\npam = true\n'
+    with House("optional", config, accounts=accounts()) as house:
+        freeze(house)
+        assert judge(house, refused_by_pam(house, "wrong", "locked", "expired", "outdated", "mustchange", "absent") | {
+            "PAM admin": (user_of_pam(house, "alice"), for_admin), "PAM user": (user_of_pam(house, "bob"), for_user),
+            "PAM, no role": (user_of_pam(house, "right"), always(403)), "root": (user_of_pam(house, "root"), always(403)),
+            "nothing": (lambda method, path: send(house.tls(), method, path), always(400)),
+            "admin's certificate": (lambda method, path: send(house.tls(house.admin), method, path), for_admin),
+            "user's certificate, admin's password": (
+                lambda method, path: send(house.tls(house.user), method, path, basic("alice", "alice").items()), for_user)}) == []
+
+
+def test_matrix_of_users_of_pam_with_an_access_list():
+    with tempfile.NamedTemporaryFile("w", suffix=".csv") as acl:
+        acl.write(ACL)
+        acl.flush()
+        with House("optional", f'[access]\npam = true\nacl = "{acl.name}"\n', accounts=accounts()) as house:
+            freeze(house)
+            assert judge(house, refused_by_pam(house, "wrong") | {
+                "all": (user_of_pam(house, "alice"), for_admin), "RMD's user": (user_of_pam(house, "bob"), only(OF_RMDS_USER)),
+                "RMD's admin": (user_of_pam(house, "carol"), only(OF_RMDS_ROOT)),
+                "named like a role": (user_of_pam(house, "root"), always(403)),
+                "named like another": (user_of_pam(house, "admin"), always(403)),
+                "named like the least": (user_of_pam(house, "user"), always(403)),
+                "in no line": (user_of_pam(house, "right"), always(403)),
+                "user's certificate": (lambda method, path: send(house.tls(house.user), method, path), for_user)}) == []
 
 
 def test_where_certificates_are_optional_a_request_without_one_is_a_401(lenient):

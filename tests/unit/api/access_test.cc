@@ -5,6 +5,7 @@
 
 using namespace nrd;
 using auth::Identity;
+using auth::Proof;
 using auth::Role;
 using auth::Rules;
 using auth::Stranger;
@@ -39,9 +40,9 @@ Stranger::Kind refused(const Rules& rules, const Peer& peer) {
 
 TEST_CASE("root and members of the group are administrators on the Unix socket") {
   const Rules rules{.group = kOurGroup};
-  CHECK(identify(rules, unix_peer(0, {0})) == Identity{"uid 0", Role::Admin});
-  CHECK(identify(rules, unix_peer(1000, {kOurGroup})) == Identity{"uid 1000", Role::Admin});
-  CHECK(identify(rules, unix_peer(1000, {1000, 27, kOurGroup})) == Identity{"uid 1000", Role::Admin});
+  CHECK(identify(rules, unix_peer(0, {0})) == Identity{"uid 0", Role::Admin, Proof::Socket});
+  CHECK(identify(rules, unix_peer(1000, {kOurGroup})) == Identity{"uid 1000", Role::Admin, Proof::Socket});
+  CHECK(identify(rules, unix_peer(1000, {1000, 27, kOurGroup})) == Identity{"uid 1000", Role::Admin, Proof::Socket});
 }
 
 TEST_CASE("nobody else is anybody on the Unix socket") {
@@ -67,9 +68,9 @@ TEST_CASE("a certificate that fits no rule to the letter is a stranger's") {
                                                                      {{"CN", "OU=Admin"}},
                                                                      {{"OU", std::string("Admin\0x", 7)}},
                                                                      {{"CN", "Admin"}}}) {
-    CHECK(refused({}, tls_peer(subject)) == Stranger::Kind::Unknown);
+    CHECK(refused({}, tls_peer(subject)) == Stranger::Kind::Roleless);
   }
-  CHECK(refused({.admin = {}, .user = {}}, tls_peer({{"OU", "Admin"}})) == Stranger::Kind::Unknown);
+  CHECK(refused({.admin = {}, .user = {}}, tls_peer({{"OU", "Admin"}})) == Stranger::Kind::Roleless);
 }
 
 TEST_CASE("a certificate counts until its end, also on a connection that goes on") {
@@ -80,13 +81,51 @@ TEST_CASE("a certificate counts until its end, also on a connection that goes on
   CHECK_FALSE(identify({}, peer));
 }
 
-TEST_CASE("users read, administrators change") {
-  for (const char* method : {"GET", "HEAD", "OPTIONS"}) {
-    CHECK(auth::may(Role::User, method));
-    CHECK(auth::may(Role::Admin, method));
+TEST_CASE("a listed certificate has the role of its folder, whatever its subject says, and no other has any") {
+  const Rules rules{.listed = auth::Listed{.admin = {{"aa"}, {}}, .user = {{"aa", "bb"}, {}}}};
+  Peer peer = tls_peer({{"OU", "User"}, {"CN", "Bo"}});
+  peer.fingerprint = "aa";
+  CHECK(identify(rules, peer) == Identity{"Bo", Role::Admin, Proof::ListedCertificate});
+  peer.fingerprint = "bb";
+  CHECK(identify(rules, peer) == Identity{"Bo", Role::User, Proof::ListedCertificate});
+  peer.subject = {{"OU", "Admin"}};
+  for (const char* other : {"cc", "", "a"}) {
+    peer.fingerprint = other;
+    CHECK(refused(rules, peer) == Stranger::Kind::Unlisted);
   }
-  for (const char* method : {"POST", "PATCH", "PUT", "DELETE"}) {
-    CHECK_FALSE(auth::may(Role::User, method));
-    CHECK(auth::may(Role::Admin, method));
-  }
+}
+
+TEST_CASE("PAM is asked about who shows no certificate over TLS, and about nobody else") {
+  const Rules rules{.asks_pam = true};
+  Peer peer = tls_peer({});
+  CHECK(refused(rules, peer) == Stranger::Kind::Roleless);  // a certificate without a subject
+  peer.valid_until.reset();
+  CHECK(refused(rules, peer) == Stranger::Kind::NeedsPassword);
+  CHECK(refused(rules, tls_peer({{"OU", "Guests"}})) == Stranger::Kind::Roleless);
+  CHECK(refused(rules, unix_peer(1000, {1000})) == Stranger::Kind::Unwelcome);
+}
+
+TEST_CASE("users read, administrators change, and who has no role does neither") {
+  const auto may = [](Role role, bool only_reads) {
+    return auth::may({}, Identity{"x", role, Proof::Subject}, only_reads ? "GET" : "POST", "/v1/workloads", only_reads);
+  };
+  CHECK(may(Role::User, true));
+  CHECK(may(Role::Admin, true));
+  CHECK_FALSE(may(Role::None, true));
+  CHECK_FALSE(may(Role::User, false));
+  CHECK(may(Role::Admin, false));
+  CHECK_FALSE(may(Role::None, false));
+}
+
+TEST_CASE("a user of PAM has the role that names him, or what the access list says") {
+  Rules rules{.asks_pam = true, .pam_admin = {"alice"}, .pam_user = {"bob"}};
+  CHECK(auth::identify_by_password(rules, "alice") == Identity{"alice", Role::Admin, Proof::Password});
+  CHECK(auth::identify_by_password(rules, "bob").role == Role::User);
+  CHECK(auth::identify_by_password(rules, "Alice").role == Role::None);
+  CHECK(auth::identify_by_password(rules, "root").role == Role::None);
+  rules.acl = auth::Acl::parse("p, reader, /workloads, GET\ng, carol, reader", "acl").value();
+  const auto may = [&rules](const Identity& who) { return auth::may(rules, who, "GET", "/v1/workloads", true); };
+  CHECK(may(auth::identify_by_password(rules, "carol")));
+  CHECK_FALSE(may(auth::identify_by_password(rules, "bob")));
+  CHECK(may(Identity{"Eli", Role::User, Proof::Subject}));  // a certificate's role is not the list's matter
 }

@@ -35,6 +35,9 @@ TEST_CASE("the shipped file names every key with its default") {
   expected.tls = http::TlsFiles{.certificate = "/etc/nrd/tls/server.crt",
                                 .key = "/etc/nrd/tls/server.key",
                                 .client_ca = "/etc/nrd/tls/ca.crt"};  // as "nrdctl tls init" makes them
+  expected.access.acl = "/etc/nrd/acl.csv";
+  expected.access.admin_certificates = "/etc/nrd/access/admin";
+  expected.access.user_certificates = "/etc/nrd/access/user";
   expected.policy = {.policies = "/etc/nrd/policy.toml", .cpu_map = "/etc/nrd/cpu_map.toml"};
   CHECK(*parse_config(uncommented, "x") == expected);
 }
@@ -142,6 +145,14 @@ TEST_CASE("every key refuses a wrong type and names its line") {
                                                                       {"roles", "user", "[\"User\"]"},
                                                                       {"roles", "user", "[\"=User\"]"},
                                                                       {"roles", "user", "[\"OU=\"]"},
+                                                                      {"roles", "pam_admin", "\"alice\""},
+                                                                      {"roles", "pam_user", "[\"\"]"},
+                                                                      {"access", "pam", "\"yes\""},
+                                                                      {"access", "pam_service", "\"../login\""},
+                                                                      {"access", "pam_service", "\"\""},
+                                                                      {"access", "acl", "\"acl.csv\""},
+                                                                      {"access", "admin_certificates", "[]"},
+                                                                      {"access", "user_certificates", "1"},
                                                                       {"state", "directory", "1"},
                                                                       {"state", "directory", "\"rel\""},
                                                                       {"cache_pools", "os", "\"1\""},
@@ -240,4 +251,21 @@ TEST_CASE("folders of profiles are absolute paths, in order") {
     REQUIRE_FALSE(refused);
     CHECK(refused.error().message == "nrd.toml:2: onload.profiles: expected a list of absolute paths in quotes");
   }
+}
+
+TEST_CASE("what is said about users of PAM and would be ignored is refused") {
+  const std::string tls = "[tls]\ncertificate = \"/c\"\nkey = \"/k\"\nclient_ca = \"/a\"\nclient_auth = \"optional\"\n";
+  const auto checked = [](const std::string& text) {
+    const auto config = parse_config(text, "x");
+    REQUIRE(config);
+    const auto result = daemon::check(*config);
+    return result ? "" : result.error().message;
+  };
+  CHECK(checked(tls + "[access]\npam = true\n[roles]\npam_admin = [\"alice\"]\n").empty());
+  CHECK(checked(tls + "[access]\npam = true\nacl = \"/l\"\n").empty());
+  CHECK(checked("[access]\npam = true\n").find("tls.client_auth") != std::string::npos);
+  CHECK(checked("[roles]\npam_user = [\"bob\"]\n").find("access.pam = true") != std::string::npos);
+  CHECK(checked("[access]\nacl = \"/l\"\n").find("access.pam = true") != std::string::npos);
+  CHECK(checked(tls + "[access]\npam = true\nacl = \"/l\"\n[roles]\npam_user = [\"bob\"]\n").find("beside") !=
+        std::string::npos);
 }

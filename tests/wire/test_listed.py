@@ -1,0 +1,165 @@
+"""Files that say who may do what and may change while nrd runs: listed certificates and the access list."""
+
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+
+import pytest
+
+from harness import wait_for
+from parties import CLIENT, Accounts, House, ask, basic, name, shadowed
+from test_access import always, for_admin, for_user, freeze, judge, send
+
+
+class Lists:
+    """The two folders, in a place of root's own."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="nrd-listed-")
+        self.admin, self.user = (os.path.join(self.folder, role) for role in ("admin", "user"))
+        os.mkdir(self.admin, 0o755)
+        os.mkdir(self.user, 0o755)
+
+    def config(self):
+        return f'[access]\nadmin_certificates = "{self.admin}"\nuser_certificates = "{self.user}"\n'
+
+
+@pytest.fixture
+def lists():
+    lists = Lists()
+    yield lists
+    shutil.rmtree(lists.folder)
+
+
+def put(certificate, folder):
+    """Key and certificate in one file, as root might have it lying about."""
+    return shutil.copy(certificate, folder)
+
+
+def reload(house):
+    """Until nrd has read everything again."""
+    before = house.journal().count("TLS_RELOADED")
+    house.daemon.send_signal(signal.SIGHUP)
+    wait_for(lambda: house.journal().count("TLS_RELOADED") > before, "the reload")
+
+
+def code(house, certificate):
+    return ask(house.tls(certificate), "GET", "/v1/node")[0]
+
+
+def test_matrix_of_listed_certificates(lists):
+    with House(more=lists.config()) as house:
+        freeze(house)
+        sign = house.authority.sign
+        signed = {who: sign(f"{who}.pem", subject, CLIENT) for who, subject in
+                  {"promoted": name("Bo", "User"), "demoted": name("Cy", "Admin"), "twin": name("Bo", "User"),
+                   "removed": name("Di", "Admin")}.items()}
+        put(signed["promoted"], lists.admin)
+        put(signed["demoted"], lists.user)
+        os.remove(put(signed["removed"], lists.admin))
+        reload(house)
+
+        def by(certificate):
+            return lambda method, path: send(house.tls(certificate), method, path)
+        assert judge(house, {
+            "listed as admin": (by(signed["promoted"]), for_admin), "listed as user": (by(signed["demoted"]), for_user),
+            "same subject, not listed": (by(signed["twin"]), always(401)), "removed": (by(signed["removed"]), always(401)),
+            "OU=Admin, not listed": (by(house.admin), always(401)), "OU=User, not listed": (by(house.user), always(401))}) == []
+        assert ask(house.tls(house.admin), "GET", "/v1/node")[:2] == (401, "Alice is not authorized\n")
+        assert ask(house.tls(signed["demoted"]), "DELETE", "/v1/workloads/1")[:2] == (
+            403, 'User "Cert Client User" is not authorized to access this resource\n')
+
+
+def test_who_is_taken_off_the_list_is_off_it_also_on_an_open_connection(lists):
+    with House(more=lists.config()) as house:
+        file = put(house.admin, lists.admin)
+        wait_for(lambda: code(house, house.admin) == 200, "the look at the folder, which nobody asked for")
+        with contextlib.closing(house.tls(house.admin)) as connection:
+            def answers():
+                connection.request("GET", "/v1/node")
+                answer = connection.getresponse()
+                answer.read()
+                return answer.status
+            assert answers() == 200
+            os.remove(file)
+            wait_for(lambda: answers() == 401, "the next look")
+
+
+def test_a_file_that_grants_nothing_is_named_and_keeps_nobody_on_the_list(lists):
+    with House(more=lists.config()) as house:
+        listed = put(house.admin, lists.admin)
+        put(house.user, lists.user)
+        foreign = os.path.join(lists.user, "foreign.pem")
+        shutil.copy(house.admin, foreign)
+        os.chown(foreign, 65534, 65534)
+        writable = os.path.join(lists.user, "writable.pem")
+        shutil.copy(house.admin, writable)
+        os.chmod(writable, 0o666)
+        os.symlink(house.admin, os.path.join(lists.user, "link.pem"))
+        with open(os.path.join(lists.user, "rubbish.pem"), "w") as file:
+            file.write("-----BEGIN CERTIFICATE-----\nrubbish\n-----END CERTIFICATE-----\n")
+        os.mkfifo(os.path.join(lists.user, "pipe.pem"))
+        os.remove(listed)
+        reload(house)
+        assert code(house, house.user) == 200
+        assert code(house, house.admin) == 401
+        said = house.journal()
+        for bad, why in (("foreign", "does not belong to root"), ("writable", "others than root can write it"),
+                         ("link", "a link is not followed"), ("rubbish", "not certificates in PEM form"),
+                         ("pipe", "not a regular file")):
+            assert f"{bad}.pem: {why}" in said
+
+
+@pytest.mark.parametrize("spoil", [lambda folder: os.chmod(folder, 0o777), lambda folder: os.chown(folder, 65534, 65534),
+                                   shutil.rmtree, lambda folder: [open(f"{folder}/{i}.pem", "w").close() for i in range(257)]],
+                         ids=["writable", "foreign", "gone", "full"])
+def test_of_a_folder_that_is_not_roots_own_nothing_counts(lists, spoil):
+    with House(more=lists.config()) as house:
+        put(house.admin, lists.admin)
+        reload(house)
+        assert code(house, house.admin) == 200
+        spoil(lists.admin)
+        reload(house)
+        assert code(house, house.admin) == 401
+        assert "CERTIFICATE_NOT_LISTED" in house.journal()
+        os.makedirs(lists.admin, exist_ok=True)
+
+
+@pytest.fixture
+def acl():
+    with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+        file.write("p, reader, /node, GET\ng, alice, reader\n")
+        file.flush()
+        yield file.name
+
+
+def test_an_access_list_counts_as_it_is_now_and_the_old_one_while_it_is_wrong(acl):
+    with House("optional", f'[access]\npam = true\nacl = "{acl}"\n', accounts=Accounts({"alice": shadowed("a")})) as house:
+        def status():
+            return ask(house.tls(), "GET", "/v1/node", headers=basic("alice", "a"))[0]
+
+        def write(text):
+            with open(acl, "w") as file:
+                file.write(text)
+            reload(house)
+        assert status() == 200
+        write("p, reader, /node, GET\n")
+        assert status() == 403
+        write("p, reader, /node, G.T\ng, alice, reader\n")
+        assert status() == 403
+        assert f"{acl}:1: methods are" in house.journal() and "ACL_NOT_RELOADED" in house.journal()
+        write("p, reader, /node, GET\ng, alice, reader\n")
+        assert status() == 200
+
+
+def test_a_wrong_access_list_is_refused_at_the_start(acl):
+    os.chmod(acl, 0o666)
+    house = House("optional", f'[access]\npam = true\nacl = "{acl}"\n', accounts=Accounts({}), start=False)
+    try:
+        house.spawn()
+        assert house.wait_dead() == 1
+        assert f"{acl}: others than root can write it" in house.journal()
+    finally:
+        house.end()

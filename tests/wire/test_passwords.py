@@ -1,0 +1,180 @@
+"""Users and passwords over TLS: Debian's PAM with accounts made for the test, and modules that misbehave."""
+
+import contextlib
+import os
+import threading
+import time
+
+import pytest
+
+from harness import wait_for
+from parties import Accounts, House, ask, basic, shadowed
+
+PASSWORD = "correct horse: battery"
+USERS = {"alice": shadowed(PASSWORD), "bob": shadowed("b"), "guest": shadowed("g"), "empty": ":19000:0:99999:7:::",
+         "late": shadowed("l", ends=19001)}
+CONFIG = """
+[roles]
+pam_admin = ["alice"]
+pam_user = ["bob", "empty"]
+[access]
+pam = true
+"""
+MALFORMED = "Malformed credentials\n"
+
+
+@pytest.fixture(scope="module")
+def house():
+    with House("optional", CONFIG, accounts=Accounts(USERS)) as house:
+        yield house
+
+
+def get(house, headers, path="/v1/node", source="127.0.0.1", method="GET"):
+    return ask(house.tls(source=source), method, path, headers=headers)
+
+
+def test_a_user_with_his_password_has_his_role(house):
+    assert get(house, basic("alice", PASSWORD))[0] == 200
+    assert get(house, basic("bob", "b"))[0] == 200
+    status, text, _ = get(house, basic("bob", "b"), "/v1/workloads/1", method="DELETE")
+    assert (status, text) == (403, 'User "bob" is not authorized to access this resource\n')
+    assert get(house, basic("alice", PASSWORD), "/v1/workloads/1", method="DELETE")[0] == 404
+    assert any("AUDIT_CHANGE" in line and "USER=alice" in line for line in house.journal().splitlines())
+
+
+def test_a_user_without_a_role_is_told_so_after_his_password_only(house):
+    assert get(house, basic("guest", "g"))[:2] == (403, 'User "guest" is not authorized to access this resource\n')
+    assert get(house, basic("guest", "x"), source="127.0.0.2")[0] == 401
+
+
+def test_what_rmd_said_when_pam_says_no(house):
+    status, text, headers = get(house, basic("alice", "wrong"), source="127.0.0.3")
+    assert (status, text) == (401, "Authentication failure\n")
+    assert headers["WWW-Authenticate"] == "Basic realm=RMD"
+
+
+def test_pams_own_words_are_what_the_client_reads(misbehaving):
+    status, text, _ = get(misbehaving, basic("nobody-at-all", "x"))
+    assert (status, text) == (401, "User not known to the underlying authentication module\n")
+    status, text, _ = get(misbehaving, basic("late", "l"))
+    assert (status, text) == (401, "User account has expired\n")
+
+
+@pytest.mark.parametrize("header", [None, "Basic", "Basic !!!", "Bearer YTpi", "Basic YQ=="])
+def test_without_credentials_it_is_a_400(house, header):
+    assert get(house, {"Authorization": header} if header else {})[:2] == (400, MALFORMED)
+
+
+def test_an_empty_password_is_none_whatever_the_stack_says(house):
+    assert get(house, basic("empty", ""), source="127.0.0.4")[0] == 401
+
+
+def test_each_failure_is_a_line_with_the_user_and_where_he_is_and_never_the_password(house):
+    get(house, basic("alice", "my secret mistake"), source="127.0.0.5")
+    line, = [line for line in house.journal().splitlines() if "LOGIN_FAILED" in line and "FROM=127.0.0.5:" in line]
+    assert "USER=alice" in line and "REASON=Authentication failure" in line
+    assert "my secret mistake" not in house.journal() and PASSWORD not in house.journal()
+
+
+def test_a_password_is_nothing_on_the_unix_socket_and_on_plain_http(house):
+    wrong = basic("alice", "wrong")
+    assert ask(house.unix(), "GET", "/v1/node", headers=wrong)[0] == 200
+    assert ask(house.plain(), "GET", "/v1/node", headers=wrong)[0] == 200
+
+
+def test_who_fails_too_often_is_not_asked_about_any_more_and_others_are(house):
+    codes = [get(house, basic("bob", "wrong"), source="127.0.0.6")[0] for _ in range(12)]
+    assert codes[:10] == [401] * 10 and 429 in codes[10:]
+    status, _, headers = get(house, basic("bob", "b"), source="127.0.0.6")
+    assert status == 429 and int(headers["Retry-After"]) > 0
+    assert get(house, basic("bob", "b"), source="127.0.0.7")[0] == 200
+    wait_for(lambda: get(house, basic("bob", "b"), source="127.0.0.6")[0] == 200, "the host to be let in again")
+
+
+def test_a_password_stays_nowhere_in_the_daemons_memory(house):
+    mark = "Zx7-unlikely-41f6"
+    assert get(house, basic("alice", mark), source="127.0.0.8")[0] == 401
+    assert b"127.0.0.8" in memory_of(house.daemon_pid())  # the peer's name is found, so a password would be
+    assert mark.encode() not in memory_of(house.daemon_pid())
+
+
+def memory_of(pid):
+    """All it may write and has written, but for what a sanitizer reserves."""
+    pieces = []
+    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb") as memory:
+        for line in maps:
+            first, last = (int(part, 16) for part in line.split()[0].split("-"))
+            if line.split()[1].startswith("rw") and last - first < 1 << 28:
+                memory.seek(first)
+                pieces.append(memory.read(last - first))
+    return b"".join(pieces)
+
+
+# Modules that misbehave: pam_exec runs a script whose parent is nrd-pam.
+
+@pytest.fixture(scope="module")
+def misbehaving():
+    with House("optional", CONFIG + 'pam_service = "misbehaves"\n', accounts=Misbehaving(USERS)) as house:
+        yield house
+
+
+class Misbehaving(Accounts):
+    def __init__(self, users):
+        super().__init__(users)
+        self._write("script", "#!/bin/sh\ncase $PAM_USER in crash) kill -SEGV $PPID;; hang) sleep 1000;; esac\n", 0o755)
+        self._write("pam.d/misbehaves", f"auth required pam_exec.so quiet {self.path('script')}\n"
+                                        "auth required pam_unix.so\naccount required pam_unix.so\n", 0o644)
+
+
+def test_a_module_that_crashes_costs_its_login_an_answer_and_nothing_else(misbehaving):
+    status, text, _ = get(misbehaving, basic("crash", "x"))
+    assert status == 503 and "ended without an answer" in text
+    assert get(misbehaving, basic("alice", PASSWORD))[0] == 200
+    assert "LOGIN_UNCHECKED" in misbehaving.journal()
+
+
+def test_a_module_that_hangs_is_killed_with_what_it_has_started_and_keeps_nobody_waiting(misbehaving):
+    answers = []
+    began = time.monotonic()
+    clients = [threading.Thread(target=lambda: answers.append(get(misbehaving, basic("hang", "x"))[:2])) for _ in range(2)]
+    for client in clients:
+        client.start()
+    wait_for(lambda: hanging() >= 2, "both to hang")
+    assert get(misbehaving, basic("alice", PASSWORD))[0] == 200
+    assert ask(misbehaving.unix(), "GET", "/v1/node")[0] == 200
+    for client in clients:
+        client.join()
+    assert answers == [(503, "the password cannot be checked now: PAM takes too long\n")] * 2
+    assert 9 < time.monotonic() - began < 20
+    wait_for(lambda: hanging() == 0, "what hangs to be killed")
+
+
+def hanging():
+    """Processes "sleep 1000" of the misbehaving script."""
+    count = 0
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                count += file.read() == b"sleep\x001000\x00"
+        except OSError:
+            pass
+    return count
+
+
+def test_a_stop_does_not_wait_for_a_module_that_hangs(misbehaving):
+    with contextlib.closing(misbehaving.tls()) as client:
+        client.request("GET", "/v1/node", headers=basic("hang", "x"))
+        wait_for(lambda: hanging() >= 1, "a login that hangs")
+        assert misbehaving.terminate() == 0
+        wait_for(lambda: hanging() == 0, "what hangs to be killed")
+        misbehaving.start()
+
+
+def test_a_service_without_a_file_is_refused_at_the_start():
+    house = House("optional", CONFIG + 'pam_service = "absent"\n', accounts=Accounts(USERS), start=False)
+    try:
+        house.spawn()
+        assert house.wait_dead() == 1
+        assert "/etc/pam.d/absent is missing" in house.journal()
+    finally:
+        house.end()
