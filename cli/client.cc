@@ -46,6 +46,16 @@ void set_tls(CURL* curl, const Endpoint& to) {
   if (!to.key.empty()) ::curl_easy_setopt(curl, CURLOPT_SSLKEY, to.key.c_str());
 }
 
+// libcurl has copies of its own, which end with the handle.
+void set_user(CURL* curl, const Endpoint& to) {
+  if (to.user.empty() || !to.password) return;
+  Secret terminated(to.password->view().size() + 1);
+  to.password->view().copy(terminated.bytes().data(), to.password->view().size());
+  ::curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
+  ::curl_easy_setopt(curl, CURLOPT_USERNAME, to.user.c_str());
+  ::curl_easy_setopt(curl, CURLOPT_PASSWORD, terminated.view().data());
+}
+
 void set_endpoint(CURL* curl, const Endpoint& to, const std::string& path) {
   if (!to.url.empty()) {
     ::curl_easy_setopt(curl, CURLOPT_URL, (to.url + path).c_str());
@@ -117,6 +127,7 @@ Result<Answer> Client::call(const std::string& method, const std::string& path, 
   CURL* curl = handle.get();
   set_limits(curl);
   set_endpoint(curl, to_, path);
+  set_user(curl, to_);
   ::curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, text.data());
   ::curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method.c_str());
   ::curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());

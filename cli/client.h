@@ -1,9 +1,12 @@
 // The daemon's API, as nrdctl calls it. libcurl has its home in client.cc.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
+#include "base/secret.h"
 
 namespace nrd::cli {
 
@@ -15,6 +18,8 @@ struct Endpoint {
   std::string certificate;  // empty: none is shown
   std::string key;          // empty: it is in the file of the certificate
   std::string ca;           // who may sign nrd's certificate; empty: whom this host trusts
+  std::string user;         // with https and without a certificate, for PAM; empty: none
+  std::shared_ptr<const Secret> password{};  // the user's
 };
 
 struct Answer {

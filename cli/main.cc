@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <cstdlib>
+#include <memory>
 
 #include "cli/certificates.h"
 #include "cli/commands.h"
@@ -12,6 +14,7 @@
 #include "cli/move/genconf.h"
 #include "cli/move/import_rmd.h"
 #include "cli/onload.h"
+#include "cli/password.h"
 #include "cli/tls_init.h"
 
 namespace {
@@ -20,6 +23,7 @@ using namespace nrd::cli;
 
 struct Arguments {
   Endpoint to;
+  PasswordSource password;
   bool json = false;
   NewWorkload wanted;
   bool is_dry = false;
@@ -57,7 +61,7 @@ Endpoint endpoint_of_environment() {
   return to;
 }
 
-void declare_endpoint(CLI::App& app, Endpoint& to) {
+void declare_endpoint(CLI::App& app, Endpoint& to, PasswordSource& password) {
   CLI::Option* socket = app.add_option("--socket", to.socket, "the Unix socket nrd serves on (env NRD_SOCKET)");
   CLI::Option* url = app.add_option("--url", to.url, "where nrd serves instead, https://HOST:8443 (env NRD_URL)");
   socket->capture_default_str();
@@ -65,6 +69,14 @@ void declare_endpoint(CLI::App& app, Endpoint& to) {
   app.add_option("--cert", to.certificate, "with https: our certificate (env NRD_CERT)");
   app.add_option("--key", to.key, "with https: its private key (env NRD_KEY)");
   app.add_option("--cacert", to.ca, "with https: the CA of nrd's certificate, and no other (env NRD_CACERT)");
+  CLI::Option* user =
+      app.add_option("--user", to.user, "with https: a user whom nrd's host knows; asks for the password");
+  CLI::Option* file = app.add_option("--password-file", password.file, "instead of asking: its first line, mode 0600");
+  app.add_option("--password-fd", password.fd, "instead of asking: the first line of this descriptor")
+      ->check(CLI::NonNegativeNumber)
+      ->excludes(file)
+      ->needs(user);
+  file->needs(user);
 }
 
 // A word about TLS that would be ignored is not what was meant.
@@ -76,6 +88,12 @@ void check_endpoint(const CLI::App& app, Endpoint& to) {
   const bool is_about_tls = app.count("--cert") + app.count("--key") + app.count("--cacert") > 0;
   if (is_about_tls && !to.url.starts_with("https://")) {
     throw CLI::ValidationError("--cert, --key and --cacert", "are for --url https://HOST:PORT");
+  }
+  if (app.count("--user") > 0 && !to.url.starts_with("https://")) {
+    throw CLI::ValidationError("--user", "is for --url https://HOST:PORT: nobody else shall read the password");
+  }
+  if (app.count("--user") > 0 && !to.certificate.empty()) {
+    throw CLI::ValidationError("--user", "and a certificate: nrd would go by the certificate alone");
   }
   if (app.count("--key") > 0 && to.certificate.empty()) {
     throw CLI::ValidationError("--key", "needs the --cert it belongs to");
@@ -298,7 +316,7 @@ int main(int argc, char** argv) {
       "Exit codes: 0 done, 1 refused, 2 wrong usage, 3 the daemon cannot be reached or does not trust us.\n"
       "Example: nrdctl workload create --cpus 4-7 --ways 2 && nrdctl ways");
   Arguments arguments{.to = endpoint_of_environment()};
-  declare_endpoint(app, arguments.to);
+  declare_endpoint(app, arguments.to, arguments.password);
   app.add_flag("--json", arguments.json, "print the daemon's answer as it is");
   declare_workload(app, arguments);
   declare_onload(app, arguments);
@@ -313,6 +331,14 @@ int main(int argc, char** argv) {
     check_endpoint(app, arguments.to);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;
+  }
+  if (!arguments.to.user.empty()) {
+    nrd::Result<nrd::Secret> password = read_password(arguments.password, arguments.to.user);
+    if (!password) {
+      std::fprintf(stderr, "nrdctl: %s\n", password.error().message.c_str());
+      return kUsage;
+    }
+    arguments.to.password = std::make_shared<const nrd::Secret>(*std::move(password));
   }
   ::curl_global_init(CURL_GLOBAL_DEFAULT);
   const int exit = execute(app, arguments);

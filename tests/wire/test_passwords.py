@@ -2,12 +2,14 @@
 
 import contextlib
 import os
+import pty
+import subprocess
 import threading
 import time
 
 import pytest
 
-from harness import wait_for
+from harness import NRDCTL, wait_for
 from parties import Accounts, House, ask, basic, shadowed
 
 PASSWORD = "correct horse: battery"
@@ -108,6 +110,63 @@ def memory_of(pid):
                 memory.seek(first)
                 pieces.append(memory.read(last - first))
     return b"".join(pieces)
+
+
+# nrdctl
+
+def nrdctl(house, *flags, **options):
+    return subprocess.run([os.path.abspath(NRDCTL), "--url", f"https://127.0.0.1:{house.tls_port}", "--cacert", house.authority.path, *flags,
+                           "workload", "list"], text=True, capture_output=True, timeout=60, **options)
+
+
+@pytest.fixture
+def password_file(tmp_path):
+    path = tmp_path / "password"
+    path.write_text(PASSWORD + "\nmore\n")
+    path.chmod(0o600)
+    return path
+
+
+def test_nrdctl_reads_the_password_from_a_file_of_its_owners(house, password_file):
+    flags = ["--user", "alice", "--password-file", str(password_file)]
+    assert nrdctl(house, *flags).returncode == 0
+    for mode in (0o640, 0o604, 0o620):
+        password_file.chmod(mode)
+        done = nrdctl(house, *flags)
+        assert done.returncode == 2 and "chmod 600" in done.stderr
+
+
+def test_nrdctl_reads_the_password_from_a_descriptor(house):
+    assert nrdctl(house, "--user", "alice", "--password-fd", "0", input=PASSWORD + "\n").returncode == 0
+    assert nrdctl(house, "--user", "alice", "--password-fd", "0", input=PASSWORD).returncode == 0
+    done = nrdctl(house, "--user", "alice", "--password-fd", "0", input="wrong")
+    assert done.returncode == 1 and "Authentication failure" in done.stderr
+    assert nrdctl(house, "--user", "alice", "--password-fd", "0", input="\n").returncode == 2
+
+
+def test_nrdctl_asks_at_the_terminal_without_an_echo(house):
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(NRDCTL, [NRDCTL, "--url", f"https://127.0.0.1:{house.tls_port}", "--cacert", house.authority.path,
+                          "--user", "alice", "workload", "list"])
+    seen = b""
+    while b"Password of alice: " not in seen:
+        seen += os.read(terminal, 4096)
+    os.write(terminal, PASSWORD.encode() + b"\n")
+    with contextlib.suppress(OSError):  # EIO: nobody has the terminal any more
+        while piece := os.read(terminal, 4096):
+            seen += piece
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert PASSWORD.encode() not in seen
+
+
+def test_nrdctl_sends_no_password_where_others_could_read_it_or_nobody_would(house):
+    plain = subprocess.run([NRDCTL, "--url", f"http://127.0.0.1:{house.port}", "--user", "alice", "workload", "list"],
+                           text=True, capture_output=True)
+    assert plain.returncode != 0 and "https" in plain.stderr
+    both = nrdctl(house, "--cert", house.admin, "--user", "alice", "--password-fd", "0", input="x")
+    assert both.returncode != 0 and "certificate" in both.stderr
+    assert nrdctl(house, "--user", "alice", start_new_session=True, stdin=subprocess.DEVNULL).returncode == 2
 
 
 # Modules that misbehave: pam_exec runs a script whose parent is nrd-pam.
