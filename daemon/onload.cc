@@ -42,12 +42,14 @@ Result<std::unique_ptr<Onload>> Onload::start(const Config& all, Engine& engine,
       {.look_interval = config.look_interval, .most_forceful = config.users_policy, .at_start = config.at_start});
   if (!keeper) return Failure(keeper.error());
   house->keeper_ = *std::move(keeper);
-  Result<std::unique_ptr<onload::Desk>> desk = onload::Desk::start(*house->keeper_, owners, ledger, records, clock,
-                                                                   {.versions = config.versions,
-                                                                    .trust = {},
-                                                                    .profiles = config.profiles,
-                                                                    .state_directory = all.state_directory,
-                                                                    .most_allocations = config.max_allocations});
+  Result<std::unique_ptr<onload::Desk>> desk =
+      onload::Desk::start(*house->keeper_, owners, ledger, records, clock,
+                          {.versions = config.versions,
+                           .trust = {},
+                           .profiles = config.profiles,
+                           .state_directory = all.state_directory,
+                           .most_allocations = config.max_allocations,
+                           .count_workloads = [&engine] { return workloads_with_onload(*engine.state()); }});
   if (!desk) return Failure(desk.error());
   house->desk_ = *std::move(desk);
   return house;

@@ -84,6 +84,11 @@ const Workload* workload_with_id(const NodeState& state, std::string_view id) {
   return nullptr;
 }
 
+size_t workloads_with_onload(const NodeState& state) {
+  return static_cast<size_t>(
+      std::ranges::count_if(state.workloads, [](const auto& entry) { return entry.second.spec.onload.has_value(); }));
+}
+
 CpuSet free_cpus(const NodeState& state) {
   CpuSet claimed;
   for (const auto& [cpu, home] : state.baselines.cpus) claimed.add(cpu);

@@ -56,6 +56,8 @@ bool is_class_unused(const NodeState& state, ClosId clos);
 // Ways of `cache` that no workload, foreign group or infra reserve holds; those of the OS floor are not counted as
 // free.
 WayMask free_ways(const NodeState& state, CacheId cache);
+// How many workloads run with Onload.
+size_t workloads_with_onload(const NodeState& state);
 // CPUs that run and that neither a workload nor a group of others has: a new workload may name them.
 CpuSet free_cpus(const NodeState& state);
 // The workload whose id clients write so, if any.

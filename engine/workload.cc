@@ -89,6 +89,7 @@ store::WorkloadRecord to_record(const Workload& workload) {
           .frequency = spec.frequency ? std::optional(to_record(*spec.frequency)) : std::nullopt,
           .frequencies = to_records(workload.grant.frequencies),
           .owner = spec.owner,
+          .onload = spec.onload,
           .created = workload.created,
           .updated = workload.updated};
 }
@@ -117,7 +118,8 @@ Result<Workload> from_record(const store::WorkloadRecord& record) {
                            .cache = cache,
                            .frequency = frequency,
                            .owner = record.owner,
-                           .given_id = record.given_id},
+                           .given_id = record.given_id,
+                           .onload = record.onload},
                   .grant = {.pool = *pool,
                             .clos = record.clos,
                             .ways = record.ways,

@@ -51,7 +51,7 @@ struct FrequencyRequest {
   friend bool operator==(const FrequencyRequest&, const FrequencyRequest&) = default;
 };
 
-// At least one of cache and frequency is asked for.
+// At least one of cache, frequency and Onload is asked for.
 struct Spec {
   std::string uuid;                   // client's own name for it, unique; empty: none
   std::vector<std::string> core_ids;  // as the client wrote them
@@ -61,6 +61,9 @@ struct Spec {
   std::optional<FrequencyRequest> frequency;
   std::optional<store::Owner> owner{};  // the process with which it ends; nullopt: it stays until it is deleted
   std::string given_id{};               // that the client chose; empty: its number is its id
+  // Admitted by engine/onload/desk.h before it comes here, nothing of it is chosen or checked by the planner. What the
+  // profiles set is not kept.
+  std::optional<store::OnloadUse> onload{};
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 
@@ -74,6 +77,7 @@ struct SpecPatch {
   bool without_cache = false;  // takes it away; then neither max nor min is named
   // Set: replaces the whole request; an inner nullopt takes it away.
   std::optional<std::optional<FrequencyRequest>> frequency;
+  std::optional<std::optional<store::OnloadUse>> onload{};  // likewise
 };
 
 enum class Pool {

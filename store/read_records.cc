@@ -77,6 +77,32 @@ class Reader {
     if (rows != 1) complain("table node has " + std::to_string(rows) + " rows instead of one");
   }
 
+  // `owner` finds the workload that a row belongs to. Rows of the two other tables have one here, or SQLite would not
+  // have taken them.
+  template <typename Owner>
+  void read_onload_uses(Owner owner) {
+    each_row("SELECT workload, profiles_win, generation, version FROM workload_onload", [&](const Statement& row) {
+      if (WorkloadRecord* workload = owner(row)) {
+        workload->onload = OnloadUse{.profiles = {},
+                                     .env = {},
+                                     .profiles_win = row.integer(1) != 0,
+                                     .generation = as_u64(row.integer(2)),
+                                     .version = row.text(3)};
+      }
+    });
+    const auto use = [&](const Statement& row) -> OnloadUse* {
+      WorkloadRecord* workload = owner(row);
+      return workload && workload->onload ? &*workload->onload : nullptr;
+    };
+    each_row("SELECT workload, name FROM workload_onload_profile ORDER BY workload, position",
+             [&](const Statement& row) {
+               if (OnloadUse* of = use(row)) of->profiles.push_back(row.text(1));
+             });
+    each_row("SELECT workload, name, value FROM workload_onload_variable", [&](const Statement& row) {
+      if (OnloadUse* of = use(row)) of->env.emplace(row.text(1), row.text(2));
+    });
+  }
+
   void read_workloads() {
     each_row(
         "SELECT id, uuid, origin, max_ways, min_ways, pool, clos, created_ms, updated_ms FROM workload ORDER BY id",
@@ -96,6 +122,7 @@ class Reader {
                                         .frequency = {},
                                         .frequencies = {},
                                         .owner = {},
+                                        .onload = {},
                                         .created = from_ms(row.integer(7)),
                                         .updated = from_ms(row.integer(8))});
         });
@@ -138,6 +165,7 @@ class Reader {
             Owner{.pid = static_cast<pid_t>(row.integer(1)), .start = as_u64(row.integer(2)), .boot_id = row.text(3)};
       }
     });
+    read_onload_uses(owner);
     for (const WorkloadRecord& workload : records_.workloads) {
       if (!makes_sense(workload, records_.next_id)) complain("workload " + std::to_string(workload.id.value));
     }

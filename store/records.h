@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "base/way_mask.h"
 #include "store/onload_records.h"
+#include "store/onload_use.h"
 #include "store/owner.h"
 
 namespace nrd::store {
@@ -58,6 +59,7 @@ struct WorkloadRecord {
   std::optional<FrequencyRequestRecord> frequency;
   std::vector<FrequencyRecord> frequencies;  // granted, ordered by CPU
   std::optional<Owner> owner;                // nullopt: it stays until it is deleted
+  std::optional<OnloadUse> onload{};         // nullopt: it does not run with Onload
   Time created;
   Time updated;
   friend bool operator==(const WorkloadRecord&, const WorkloadRecord&) = default;

@@ -37,7 +37,7 @@ Result<void> sync_directory(const std::string& path) {
 struct Statements {
   Statement begin, commit, rollback, node, drop_ways, drop_cpus, ways_baseline, cpu_baseline, remove, put, core_id,
       ways, drop_frequencies, drop_frequency, frequency_baseline, frequency_request, frequency, owner, policy, given_id,
-      revision, forget_key, key;
+      revision, forget_key, key, onload, onload_profile, onload_variable;
 
   SqlError prepare(Connection& connection) {
     const std::pair<Statement*, const char*> all[] = {
@@ -70,6 +70,9 @@ struct Statements {
         {&revision, "INSERT INTO workload_revision (workload, revision) VALUES (?, ?)"},
         {&forget_key, "DELETE FROM idempotency_key WHERE key = ?"},
         {&key, "INSERT INTO idempotency_key (key, fingerprint, workload, created_ms) VALUES (?, ?, ?, ?)"},
+        {&onload, "INSERT INTO workload_onload (workload, profiles_win, generation, version) VALUES (?, ?, ?, ?)"},
+        {&onload_profile, "INSERT INTO workload_onload_profile (workload, position, name) VALUES (?, ?, ?)"},
+        {&onload_variable, "INSERT INTO workload_onload_variable (workload, name, value) VALUES (?, ?, ?)"},
         {&owner, "INSERT INTO workload_owner (workload, pid, start, boot_id) VALUES (?, ?, ?, ?)"}};
     for (const auto& [statement, sql] : all) {
       if (SqlError error = connection.prepare(sql, *statement); !error.ok()) return error;
@@ -112,6 +115,7 @@ class SqliteStore final : public Store {
   SqlError write_identity(const WorkloadRecord& workload);
   SqlError write_keys(const Change& change);
   SqlError write_request(int64_t workload, const FrequencyRequestRecord& request);
+  SqlError write_onload(int64_t workload, const OnloadUse& use);
   void fold_log();
 
   const std::string directory_;
@@ -219,6 +223,9 @@ SqlError SqliteStore::write_workload(const WorkloadRecord& workload) {
     SqlError error = bind(statements_.frequency, frequency).bind(6, id).run();
     if (!error.ok()) return error;
   }
+  if (workload.onload) {
+    if (SqlError error = write_onload(id, *workload.onload); !error.ok()) return error;
+  }
   if (!workload.owner) return {};
   Statement& owner = statements_.owner.bind(1, id).bind(2, workload.owner->pid);
   return owner.bind(3, static_cast<int64_t>(workload.owner->start)).bind(4, workload.owner->boot_id).run();
@@ -240,6 +247,20 @@ SqlError SqliteStore::write_keys(const Change& change) {
   for (const auto& [key, fingerprint, workload, created] : change.keys) {
     Statement& add = statements_.key.bind(1, key).bind(2, fingerprint).bind(3, as_i64(workload.value));
     if (SqlError error = add.bind(4, to_ms(created)).run(); !error.ok()) return error;
+  }
+  return {};
+}
+
+SqlError SqliteStore::write_onload(int64_t workload, const OnloadUse& use) {
+  Statement& onload = statements_.onload.bind(1, workload).bind(2, use.profiles_win ? 1 : 0);
+  if (SqlError error = onload.bind(3, as_i64(use.generation)).bind(4, use.version).run(); !error.ok()) return error;
+  for (size_t i = 0; i < use.profiles.size(); ++i) {
+    Statement& profile = statements_.onload_profile.bind(1, workload).bind(2, static_cast<int64_t>(i));
+    if (SqlError error = profile.bind(3, use.profiles[i]).run(); !error.ok()) return error;
+  }
+  for (const auto& [name, value] : use.env) {
+    SqlError error = statements_.onload_variable.bind(1, workload).bind(2, name).bind(3, value).run();
+    if (!error.ok()) return error;
   }
   return {};
 }

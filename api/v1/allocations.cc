@@ -10,6 +10,7 @@
 #include "api/v1/owner_json.h"
 #include "api/v1/render_json.h"
 #include "api/v1/workload_json.h"
+#include "api/v1/workload_onload.h"
 
 namespace nrd::v1 {
 namespace {
@@ -25,25 +26,21 @@ void render_members(json::Writer& w, const Allocation& allocation) {
   w.key("created").string(render(allocation.created));
 }
 
+// It ends with its workload, and has no number of its own.
+void render_of_workload(json::Writer& w, const Workload& workload) {
+  w.begin_object();
+  w.key("workload").string(id_text(workload));
+  w.key("generation").number(workload.spec.onload->generation);
+  w.key("version").string(workload.spec.onload->version);
+  w.key("created").string(render(workload.created));
+  w.end_object();
+}
+
 http::Response allocated(const Allocated& made) {
   json::Writer w;
   w.begin_object();
   render_members(w, made.allocation);
-  w.key("env");
-  render(w, made.environment);
-  w.key("devices");
-  render(w, made.devices);
-  w.key("mounts").begin_array();
-  for (const Mount& mount : made.mounts) {
-    w.begin_object();
-    w.key("source").string(mount.source);
-    w.key("target").string(mount.target);
-    w.key("read_only").boolean(true);
-    w.end_object();
-  }
-  w.end_array();
-  w.key("warnings");
-  render(w, made.warnings);
+  render_outfit(w, made.outfit, "env");
   w.end_object();
   http::Response response = json_answer(201, w.take());
   response.headers.emplace_back("Location", "/v1/onload/allocations/" + std::to_string(made.allocation.id));
@@ -77,6 +74,10 @@ void list_allocations(const Call& call, http::Reply reply) {
     w.begin_object();
     render_members(w, allocation);
     w.end_object();
+  }
+  const auto state = call.engine.state();
+  for (const auto& [id, workload] : state->workloads) {
+    if (workload.spec.onload) render_of_workload(w, workload);
   }
   w.end_array();
   reply.send(json_answer(200, w.take()));

@@ -25,7 +25,7 @@ Result<Value> folded(const Value& value, const std::string& here) {
       return fail_at(ErrorCode::BadRequest, field,
                      "the key " + json::quoted(key, kQuoted) + " occurs twice, in different case", "each key once");
     }
-    Result<Value> inner = key == "plugins" ? member.value : folded(member.value, field);
+    Result<Value> inner = key == "plugins" || key == "onload" ? member.value : folded(member.value, field);
     if (!inner) return inner;
     members.push_back({std::move(key), *std::move(inner)});
   }

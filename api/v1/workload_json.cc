@@ -12,6 +12,7 @@
 #include "api/v1/frequency_json.h"
 #include "api/v1/owner_json.h"
 #include "api/v1/rmd.h"
+#include "api/v1/workload_onload.h"
 #include "base/ascii.h"
 #include "base/control.h"
 #include "engine/core_ids.h"
@@ -57,6 +58,7 @@ constexpr std::array kKeys = {
     Key{"uuid", Use::Read, Use::Text},
     Key{"origin", Use::Text, Use::Text},
     Key{"owner", Use::Read, Use::Ignored},
+    Key{"onload", Use::Read, Use::Read},
     Key{"backend_plugin_info", Use::NotYet, Use::NotYet, "plugins are not supported"},
     Key{"pool", Use::ReadOnly, Use::Ignored, "the pool follows from max and min of cache and cannot be given"},
     Key{"granted_ways", Use::ReadOnly, Use::Ignored, "the ways are chosen by the service and cannot be given"},
@@ -229,7 +231,10 @@ Result<Spec> parse_spec(const Value& body) {
   if (!frequency) return Failure(frequency.error());
   Result<std::string> policy = parse_policy(body);
   if (!policy) return Failure(policy.error());
-  if (cache->empty() && !frequency->request && policy->empty()) return rmd::no_parameters();
+  const Result<OnloadWish> onload = parse_onload(body, Null::SaysNothing);
+  if (!onload) return Failure(onload.error());
+  const bool asks_for_nothing = cache->empty() && !frequency->request && policy->empty() && !onload->request;
+  if (asks_for_nothing) return rmd::no_parameters();
   const Value* given = body.find("uuid");
   Result<std::string> uuid = given ? parse_uuid(*given) : std::string();
   if (!uuid) return Failure(uuid.error());
@@ -343,6 +348,10 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
   if (workload.spec.owner) {
     w.key("owner");
     render(w, *workload.spec.owner);
+  }
+  if (workload.spec.onload) {
+    w.key("onload");
+    render(w, *workload.spec.onload, manner.outfit);
   }
   w.key("created").string(render(workload.created));
   w.key("updated").string(render(workload.updated));

@@ -20,6 +20,7 @@
 #include "api/v1/query.h"
 #include "api/v1/rmd.h"
 #include "api/v1/workload_json.h"
+#include "api/v1/workload_onload.h"
 #include "base/fingerprint.h"
 #include "engine/owned_workloads.h"
 #include "engine/plan/dry_run.h"
@@ -88,24 +89,63 @@ http::Response with_workload(int status, const NodeState& state, const Workload&
                    state.revision, {});
 }
 
-http::Response created(const Done& done, const std::string& ratio) {
-  http::Response response = with_workload(201, *done.state, done.workload, {.ratio = ratio});
+http::Response created(const Done& done, const Manner& manner) {
+  http::Response response = with_workload(201, *done.state, done.workload, manner);
   response.headers.emplace_back("Location", "/v1/workloads/" + id_text(done.workload));
   return response;
 }
 
-http::Response patched(const Done& done) { return with_workload(kOk, *done.state, done.workload); }
+http::Response patched(const Done& done, const Manner& manner) {
+  return with_workload(kOk, *done.state, done.workload, manner);
+}
 
 // 200 and not 204: clients of RMD take any other status for a failure and try again for ever.
 http::Response deleted(const Done&) { return {.status = kOk, .content_type = {}, .body = {}, .headers = {}}; }
 
 template <typename Command>
-http::Response foretold(const Call& call, const Command& command, Shape shape, const std::string& uuid = {}) {
-  const auto state = call.engine.state();
+http::Response foretold(const Engine& engine, const Command& command, const Pending& pending) {
+  const auto state = engine.state();
   const Time now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
   const Result<plan::Foretold> foretold = plan::foretell(*state, command, now);
   if (foretold) return json_answer(kOk, render_foretold(*state, *foretold));
-  return render(problem_of_workload(pointing_into(shape, foretold.error()), uuid), call.error_style);
+  return render(problem_of_workload(pointing_into(pending.shape, foretold.error()), pending.uuid), pending.style);
+}
+
+// A creation or a change on its way to the engine.
+template <typename Command>
+struct Errand {
+  Command command;
+  Pending pending;
+  bool is_dry = false;
+  std::string ratio = {};  // as the client wrote it
+  http::Response (*answer)(const Done&, const Manner&);
+};
+
+template <typename Command>
+void run(Engine& engine, Errand<Command> errand, std::shared_ptr<const onload::Admitted> admitted) {
+  if (errand.is_dry) return errand.pending.reply.send(foretold(engine, errand.command, errand.pending));
+  submit(engine, std::move(errand.command), std::move(errand.pending),
+         [answer = errand.answer, ratio = errand.ratio, admitted = std::move(admitted)](const Done& done) {
+           return answer(done, {.ratio = ratio, .outfit = admitted ? &admitted->outfit : nullptr});
+         });
+}
+
+void put_onload(CreateWorkload& command, store::OnloadUse use) { command.spec.onload = std::move(use); }
+void put_onload(PatchWorkload& command, store::OnloadUse use) { command.patch.onload = std::optional(std::move(use)); }
+
+// Runs it when the desk has admitted what it wants of Onload.
+template <typename Command>
+void run_admitted(const Call& call, Errand<Command> errand, const onload::RenderRequest& wish,
+                  onload::Desk::Place place) {
+  // A std::function must be copyable, a Reply is not.
+  const auto waiting = std::make_shared<Errand<Command>>(std::move(errand));
+  call.desk.admit(wish, place, [waiting, wish, &engine = call.engine](Result<onload::Admitted> admitted) {
+    if (!admitted) {
+      return waiting->pending.reply.send(refused(within_onload(std::move(admitted.error())), waiting->pending.style));
+    }
+    put_onload(waiting->command, use_of(wish, admitted->outfit));
+    run(engine, std::move(*waiting), std::make_shared<const onload::Admitted>(*std::move(admitted)));
+  });
 }
 
 http::Response listed(Bodies& bodies, const std::shared_ptr<const NodeState>& state, const ListQuery& query,
@@ -179,16 +219,21 @@ void create_workload(const Call& call, http::Reply reply) {
   Result<Spec> spec =
       parse_spec(*body).and_then([&](Spec parsed) { return with_owner(call, *body, std::move(parsed)); });
   if (!spec) return reply.send(refused(spec.error(), call.error_style));
+  const Result<OnloadWish> onload = parse_onload(*body, Null::SaysNothing);
+  if (!onload) return reply.send(refused(onload.error(), call.error_style));
   Pending pending{std::move(reply), call.error_style, shape_of(*body), spec->uuid};
-  CreateWorkload command{.spec = *std::move(spec), .key = *key};
-  if (*is_dry) return pending.reply.send(foretold(call, command, pending.shape, pending.uuid));
-  if (command.spec.owner) {
-    pending.settled = [&engine = call.engine, &owners = call.owners, owner = *command.spec.owner] {
+  if (spec->owner) {
+    pending.settled = [&engine = call.engine, &owners = call.owners, owner = *spec->owner] {
       end_with_owner(engine, owners, owner);
     };
   }
-  submit(call.engine, std::move(command), std::move(pending),
-         [ratio = ratio_literal(*body)](const Done& done) { return created(done, ratio); });
+  Errand<CreateWorkload> errand{.command = {.spec = *std::move(spec), .key = *key},
+                                .pending = std::move(pending),
+                                .is_dry = *is_dry,
+                                .ratio = ratio_literal(*body),
+                                .answer = created};
+  if (!onload->request) return run(call.engine, std::move(errand), nullptr);
+  run_admitted(call, std::move(errand), *onload->request, onload::Desk::Place::New);
 }
 
 void patch_workload(const Call& call, http::Reply reply) {
@@ -205,10 +250,20 @@ void patch_workload(const Call& call, http::Reply reply) {
   if (!body) return reply.send(body.error());
   Result<SpecPatch> patch = parse_patch(*body);
   if (!patch) return reply.send(refused(patch.error(), call.error_style));
-  PatchWorkload command{
-      .id = found->id, .patch = *std::move(patch), .if_revision = revisions_of(call.request.if_match, found->id)};
-  if (*is_dry) return reply.send(foretold(call, command, shape_of(*body)));
-  submit(call.engine, std::move(command), {std::move(reply), call.error_style, shape_of(*body)}, patched);
+  const Result<OnloadWish> onload = parse_onload(*body, Null::TakesAway);
+  if (!onload) return reply.send(refused(onload.error(), call.error_style));
+  if (onload->is_named && !onload->request) patch->onload = std::optional<store::OnloadUse>();
+  Errand<PatchWorkload> errand{.command = {.id = found->id,
+                                           .patch = *std::move(patch),
+                                           .if_revision = revisions_of(call.request.if_match, found->id)},
+                               .pending = {std::move(reply), call.error_style, shape_of(*body)},
+                               .is_dry = *is_dry,
+                               .answer = patched};
+  if (!onload->request || is_same(*onload->request, found->spec.onload)) {
+    return run(call.engine, std::move(errand), nullptr);
+  }
+  run_admitted(call, std::move(errand), *onload->request,
+               found->spec.onload ? onload::Desk::Place::Kept : onload::Desk::Place::New);
 }
 
 void delete_workload(const Call& call, http::Reply reply) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -50,12 +51,26 @@ struct Mount {
   friend bool operator==(const Mount&, const Mount&) = default;
 };
 
-struct Allocated {
-  Allocation allocation;
+// What it takes to start with Onload now.
+struct Outfit {
+  uint64_t generation = 0;
+  std::string version;
   profiles::Environment environment;  // to be set
   std::vector<std::string> devices;
   std::vector<Mount> mounts;  // the library's files, for a container
   std::vector<std::string> warnings;
+};
+
+struct Allocated {
+  Allocation allocation;
+  Outfit outfit;
+};
+
+// A workload that may run with Onload. Its place among those that are counted is held while `place` is: until the
+// workload is stored, and counts itself, or was refused.
+struct Admitted {
+  Outfit outfit;
+  std::shared_ptr<const void> place;
 };
 
 }  // namespace nrd::onload

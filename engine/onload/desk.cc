@@ -103,6 +103,9 @@ class ThreadedDesk final : public Desk {
   void allocate(AllocationRequest request, std::function<void(Result<Allocated>)> done) override {
     tasks_.submit<Allocated>(std::move(done), [this, request = std::move(request)] { return allocate_now(request); });
   }
+  void admit(RenderRequest what, Place place, std::function<void(Result<Admitted>)> done) override {
+    tasks_.submit<Admitted>(std::move(done), [this, what = std::move(what), place] { return admit_now(what, place); });
+  }
   void release(uint64_t id, std::function<void(Result<void>)> done) override {
     tasks_.submit<void>(std::move(done), [this, id] { return release_now(id); });
   }
@@ -149,32 +152,54 @@ class ThreadedDesk final : public Desk {
     return evaluated;
   }
 
-  Result<Allocated> allocate_now(const AllocationRequest& request) {
+  Result<void> check_room() const {
+    const size_t workloads = options_.count_workloads ? options_.count_workloads() : 0;
+    if (allocations_.size() + workloads + static_cast<size_t>(held_.use_count() - 1) < options_.most_allocations) {
+      return {};
+    }
+    return fail(ErrorCode::Busy, "all " + std::to_string(options_.most_allocations) +
+                                     " allocations of this node are taken (onload.max_allocations)");
+  }
+
+  Result<Outfit> outfit_now(const RenderRequest& what, Preload preload, Place place) const {
     const auto view = keeper_.view();
     const Result<uint64_t> generation = open_generation(*view);
     if (!generation) return Failure(generation.error());
-    if (allocations_.size() >= options_.most_allocations) {
-      return fail(ErrorCode::Busy, "all " + std::to_string(options_.most_allocations) +
-                                       " allocations of this node are taken (onload.max_allocations)");
-    }
-    Result<profiles::Evaluated> evaluated = evaluate(request.what, request.what.profiles);
+    const Result<void> room = place == Place::New ? check_room() : Result<void>();
+    if (!room) return Failure(room.error());
+    Result<profiles::Evaluated> evaluated = evaluate(what, what.profiles);
     if (!evaluated) return Failure(evaluated.error());
     const std::string& version = find_generation(*view, *generation)->desired.version;
     const Result<std::vector<std::string>> libraries = find_libraries(options_.trust, options_.versions, version);
     if (!libraries) return Failure(libraries.error());
     if (libraries->empty()) return fail(ErrorCode::Conflict, "version " + version + " has no libonload.so");
 
-    Allocated allocated{.allocation = {next_id_, request.owner, *generation, version, now()},
-                        .environment = std::move(evaluated->environment),
-                        .warnings = std::move(evaluated->warnings)};
-    if (request.preload == Preload::Yes) {
-      std::string& preload = allocated.environment[kPreload];
-      preload = profiles::merge_preload(preload, libraries->front());
+    Outfit outfit{.generation = *generation,
+                  .version = version,
+                  .environment = std::move(evaluated->environment),
+                  .warnings = std::move(evaluated->warnings)};
+    if (preload == Preload::Yes) {
+      std::string& own = outfit.environment[kPreload];
+      own = profiles::merge_preload(own, libraries->front());
     }
     for (const DeviceNode& device : view->seen.devices) {
-      if (device.leads_to_device()) allocated.devices.push_back("/dev/" + device.name);
+      if (device.leads_to_device()) outfit.devices.push_back("/dev/" + device.name);
     }
-    for (const std::string& library : *libraries) allocated.mounts.push_back({library, library});
+    for (const std::string& library : *libraries) outfit.mounts.push_back({library, library});
+    return outfit;
+  }
+
+  Result<Admitted> admit_now(const RenderRequest& what, Place place) const {
+    return outfit_now(what, Preload::Yes, place).map([this](Outfit outfit) {
+      return Admitted{.outfit = std::move(outfit), .place = held_};
+    });
+  }
+
+  Result<Allocated> allocate_now(const AllocationRequest& request) {
+    Result<Outfit> outfit = outfit_now(request.what, request.preload, Place::New);
+    if (!outfit) return Failure(outfit.error());
+    Allocated allocated{.allocation = {next_id_, request.owner, outfit->generation, outfit->version, now()},
+                        .outfit = *std::move(outfit)};
     if (const Result<void> stored = store(allocated.allocation); !stored) return Failure(stored.error());
     return allocated;
   }
@@ -224,6 +249,8 @@ class ThreadedDesk final : public Desk {
   const ProfileShelf shelf_;
   std::vector<Allocation> allocations_;  // of the thread
   uint64_t next_id_ = 1;                 // of the thread
+  // Each copy of it is the place of a workload that was admitted and is not stored yet.
+  const std::shared_ptr<const int> held_ = std::make_shared<const int>(0);
   Published<std::vector<Allocation>> published_;
 
   Tasks tasks_;

@@ -27,7 +27,8 @@ struct DeskOptions {
   Trust trust;                                   // of the versions and of the folders that are configured
   std::vector<std::string> profiles;             // configured folders
   std::string state_directory = "/var/lib/nrd";  // nrd's own; profiles of the API lie in it
-  size_t most_allocations = 100;
+  size_t most_allocations = 100;                 // workloads with Onload among them
+  std::function<size_t()> count_workloads{};     // those with Onload; never waits
 };
 
 class Desk {
@@ -46,6 +47,9 @@ class Desk {
 
   // Conflict: Onload is not loaded. Busy: its door is closed, or there are too many.
   virtual void allocate(AllocationRequest request, std::function<void(Result<Allocated>)> done) = 0;
+  // The same for a workload, which is stored elsewhere; one that has Onload already has its place.
+  enum class Place { New, Kept };
+  virtual void admit(RenderRequest what, Place place, std::function<void(Result<Admitted>)> done) = 0;
   virtual void release(uint64_t id, std::function<void(Result<void>)> done) = 0;
   // In order of ids. Never waits.
   virtual std::shared_ptr<const std::vector<Allocation>> allocations() const = 0;

@@ -225,6 +225,7 @@ Result<Spec> with_policy(const NodeState& state, Spec spec, const std::string& p
 Result<Spec> patched(const NodeState& state, Spec spec, const SpecPatch& patch) {
   if (patch.core_ids) spec.core_ids = *patch.core_ids;
   if (patch.cpus) spec.cpus = *patch.cpus;
+  if (patch.onload) spec.onload = *patch.onload;
   if (!patch.policy.empty()) return with_policy(state, std::move(spec), patch.policy);
   const Spec unpatched = spec;
   if (patch.max || patch.min) {
@@ -269,9 +270,10 @@ Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& 
   if (!spec) return Failure(spec.error());
   workload.spec = *std::move(spec);
   if (workload.spec == found->second.spec) return state.workloads;
-  if (!workload.spec.cache && !workload.spec.frequency) {
-    return fail_at(ErrorCode::BadRequest, patch.without_cache ? "/cache" : "/pstate",
-                   "nothing would be left that the workload asks for", "delete the workload instead");
+  if (!workload.spec.cache && !workload.spec.frequency && !workload.spec.onload) {
+    const char* field = patch.without_cache ? "/cache" : patch.frequency ? "/pstate" : "/onload";
+    return fail_at(ErrorCode::BadRequest, field, "nothing would be left that the workload asks for",
+                   "delete the workload instead");
   }
   workload.updated = now;
   return check(state, workload.spec, id)

@@ -74,6 +74,19 @@ def test_a_client_that_knows_an_older_generation_is_told(node):
     assert node.request("PUT", "/v1/onload", {"state": "unloaded"}, {**JSON, "If-Match": '"1"'})[0] == 202
 
 
+def test_a_workload_that_wants_onload_is_refused_whole(node):
+    before = node.plain()
+    body = {"core_ids": ["1"], "cache": {"max": 2, "min": 2}, "onload": {"profile": "latency", "env": {"EF_POLL_USEC": "1"}}}
+    status, text, _ = node.request("POST", "/v1/workloads", body)
+    assert (status, "Onload is not loaded on this node by nrd" in text) == (409, True), text
+    assert node.request("POST", "/v1/workloads?dry_run=true", body)[0] == 409
+    for wrong, field in (({"profile": 5}, "/onload/profile"), ({"profile": "a", "profiles": ["b"]}, "/onload/profile"),
+                         ({"env": {"A": 5}}, "/onload/env/A"), ({"profil": "a"}, "/onload/profil"), ([], "/onload")):
+        status, text, _ = node.request("POST", "/v1/workloads", {**body, "onload": wrong})
+        assert (status, f"{field}:" in text) == (400, True), text
+    assert (node.list(), node.plain()) == ([], before)
+
+
 def test_everything_else_works(node):
     id = node.create("4-7", 2, 2)["id"]
     assert node.request("PUT", "/v1/onload", {"state": "unloaded"}, JSON)[0] == 202

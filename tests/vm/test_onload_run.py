@@ -128,6 +128,28 @@ def test_offline_it_starts_with_the_current_version(node):
     node.start()
 
 
+def test_a_workload_gets_onload_with_the_rest_or_nothing(node):
+    put(node, "plain", "onload_set EF_A plain\nonload_set EF_B 2\n")
+    wish = {"core_ids": ["0"], "onload": {"profile": "plain", "env": {"EF_A": "mine"}}}
+    status, made = node.request("POST", "/v1/workloads", wish)
+    assert status == 201, made
+    assert made["onload"]["environment"] == {"EF_A": "mine", "EF_B": "2", "LD_PRELOAD": library(OLD)}
+    path = f"/v1/workloads/{made['id']}"
+    kept = node.get(path)["onload"]
+    assert kept == {"profiles": ["plain"], "env": {"EF_A": "mine"}, "force": False, "generation": 1, "version": OLD}
+    assert [a["workload"] for a in node.get("/v1/onload/allocations")] == [made["id"]]
+    node.kill9()
+    node.start()
+    assert node.get(path)["onload"] == kept
+    node.run({"state": "unloaded"})
+    assert node.request("PATCH", path, {"onload": {"profile": "plain", "env": {"EF_A": "mine"}}})[0] == 200  # as it was
+    assert node.request("PATCH", path, {"onload": {}})[0] == 409
+    assert node.request("POST", "/v1/workloads", {**wish, "core_ids": ["1"]})[0] == 409
+    assert [w["id"] for w in node.get("/v1/workloads")] == [made["id"]]
+    assert node.request("DELETE", path)[0] == 200
+    assert node.get("/v1/onload/allocations") == []
+
+
 def test_acceleration_that_is_required_is_looked_for(node):
     """The driver of the cards is not loaded here, so there is none."""
     done = run(node, "--onload", "--require-accel", "--", "env")

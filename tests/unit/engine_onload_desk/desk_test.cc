@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <future>
 #include <set>
 #include <thread>
@@ -55,7 +56,8 @@ struct House {
                          .trust = folder.trust(),
                          .profiles = {"/etc/one", "/etc/two"},
                          .state_directory = folder.path("state"),
-                         .most_allocations = 2});
+                         .most_allocations = 2,
+                         .count_workloads = [this] { return workloads.load(); }});
   }
 
   Result<Allocated> allocate(const store::Owner& owner, RenderRequest what = {}, Preload preload = Preload::Yes) {
@@ -80,6 +82,7 @@ struct House {
   std::unique_ptr<Owners> owners{*Owners::start()};
   std::vector<store::OnloadChange> changes;
   bool refuse_commits = false;
+  std::atomic<size_t> workloads{0};
   Keeper::Ledger ledger;  // in place of these two
   std::unique_ptr<Desk> desk;
 };
@@ -168,10 +171,10 @@ TEST_CASE("an allocation has the library in front, the profiles' variables and t
       house.allocate(house.myself(), {.profiles = {"p"}, .environment = {{"LD_PRELOAD", "x.so"}, {"EF_A", "caller"}}});
   REQUIRE(made);
   const std::string library = "/opt/versions/9.0/usr/lib64/libonload.so";
-  CHECK(made->environment ==
+  CHECK(made->outfit.environment ==
         profiles::Environment{{"EF_A", "caller"}, {"EF_B", "profile"}, {"LD_PRELOAD", library + ":x.so"}});
-  CHECK(made->devices == std::vector<std::string>{"/dev/onload"});
-  CHECK(made->mounts == std::vector<Mount>{{library, library}});
+  CHECK(made->outfit.devices == std::vector<std::string>{"/dev/onload"});
+  CHECK(made->outfit.mounts == std::vector<Mount>{{library, library}});
   CHECK(made->allocation.generation == 3);
   REQUIRE(house.changes.size() == 1);
   CHECK(house.changes.front().allocations.front().owner == house.myself());
@@ -179,7 +182,27 @@ TEST_CASE("an allocation has the library in front, the profiles' variables and t
 
   const auto bare = house.allocate(house.myself(), {.environment = {{"LD_PRELOAD", "x.so"}}}, Preload::No);
   REQUIRE(bare);
-  CHECK(bare->environment == profiles::Environment{{"LD_PRELOAD", "x.so"}});
+  CHECK(bare->outfit.environment == profiles::Environment{{"LD_PRELOAD", "x.so"}});
+}
+
+TEST_CASE("workloads with Onload have their places among the allocations, from the moment they are admitted") {
+  House house;
+  const auto admit = [&house](Desk::Place place = Desk::Place::New) {
+    return answer<Admitted>([&](auto done) { house.desk->admit({}, place, done); });
+  };
+  auto first = admit();
+  REQUIRE(first);
+  CHECK(first->outfit.generation == 3);
+  CHECK(first->outfit.environment.contains("LD_PRELOAD"));
+  house.workloads = 1;  // stored and counted, as it still is among those that were admitted
+  const auto refused = house.allocate(house.myself());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Busy);
+  first = fail(ErrorCode::Internal, "given back");
+  CHECK(house.allocate(house.myself()));
+  CHECK_FALSE(admit());
+  CHECK(admit(Desk::Place::Kept));
+  CHECK(house.changes.size() == 1);
 }
 
 TEST_CASE("nobody gets an allocation while Onload is not ready, and it is said why") {

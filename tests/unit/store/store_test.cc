@@ -36,6 +36,12 @@ WorkloadRecord a_workload(uint64_t id, const std::string& uuid = "") {
           .clos = ClosId{2},
           .ways = {{CacheId{0}, WayMask(0x30)}, {CacheId{7}, WayMask(0xffffffff)}},
           .owner = id == 2 ? std::nullopt : std::optional(Owner{.pid = 4711, .start = 1 + id, .boot_id = "boot-1"}),
+          .onload = id == 2 ? std::nullopt
+                            : std::optional(OnloadUse{.profiles = {"b", "a"},
+                                                      .env = {{"EF_A", std::to_string(id)}, {"EF_B", ""}},
+                                                      .profiles_win = id == 1,
+                                                      .generation = id,
+                                                      .version = "9.0"}),
           .created = Time(std::chrono::milliseconds(1700000000123)),
           .updated = Time(std::chrono::milliseconds(1700000000456))};
 }
