@@ -1,0 +1,41 @@
+#include "hw/onload/library_interface.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+
+#include "base/unique_fd.h"
+#include "tests/unit/hw_onload_modules/folder.h"
+
+using namespace nrd;
+using namespace nrd::onload;
+
+namespace {
+
+constexpr const char* kChecksum = "1ac1b5fc5ab22fb1b31feed7e4b62c6a";
+
+bool holds(const std::string& content) {
+  nrd::testing::Folder folder;
+  folder.put("lib", content);
+  const UniqueFd file(::open(folder.path("lib").c_str(), O_RDONLY | O_CLOEXEC));
+  const Result<bool> found = holds_text(file.get(), kChecksum);
+  REQUIRE(found);
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("a checksum is found wherever it stands in a library") {
+  for (const size_t before : {0U, 1U, 65535U, 65536U, 65520U, 131060U, 200000U}) {
+    CHECK(holds(std::string(before, 'x') + kChecksum + "more"));
+    CHECK(holds(std::string(before, '\0') + kChecksum));
+  }
+}
+
+TEST_CASE("another checksum, half of one and an empty library hold none") {
+  CHECK_FALSE(holds(""));
+  CHECK_FALSE(holds(std::string(kChecksum).substr(1)));
+  CHECK_FALSE(holds(std::string(65520, 'x') + std::string(kChecksum, 31)));
+  CHECK_FALSE(holds(std::string(kChecksum, 16) + std::string(65536, 'x') + (kChecksum + 16)));
+}
+
+TEST_CASE("what cannot be read is an error and no answer") { CHECK_FALSE(holds_text(-1, kChecksum)); }
