@@ -38,6 +38,11 @@ class OnloadStub:
         words = " ".join(f'{name}="{value}"' for name, value in parameters.items())
         self.vm.insert(self.file(module, release), words)
 
+    def insert_cards(self):
+        """Hardware for `sfc`: functions 0001:00:00.0 and .1, for as long as the machine runs."""
+        if not self.is_loaded("cards"):
+            self.vm.insert(f"{self.tree(RELEASES[0])}.cards.ko", "")
+
     def load(self, release, **parameters):
         """All four modules. The parameters are onload's."""
         for module in MODULES[:-1]:
