@@ -14,6 +14,7 @@
 #include "cli/move/genconf.h"
 #include "cli/move/import_rmd.h"
 #include "cli/onload.h"
+#include "cli/onload_interfaces.h"
 #include "cli/password.h"
 #include "cli/tls_init.h"
 
@@ -34,6 +35,7 @@ struct Arguments {
   Genconf genconf;
   ImportRmd import;
   OnloadWish onload;
+  InterfaceWords interfaces;
   std::string source;
   std::string module;
   std::vector<std::string> settings;
@@ -218,6 +220,10 @@ void declare_onload(CLI::App& app, Arguments& a) {
   onload->add_subcommand("thaw", "no longer");
   onload->add_subcommand("users", "who uses it");
   declare_onload_verbs(*onload, a);
+  CLI::App* interfaces = onload->add_subcommand("interfaces", "network interfaces as Onload sees them");
+  interfaces->add_option("--accelerate", a.interfaces.accelerate, "IF on|off: whether Onload may")->expected(2);
+  interfaces->add_option("--afxdp", a.interfaces.afxdp, "IF on|off: registered with Onload through AF_XDP")
+      ->expected(2);
   declare_emit(*onload->add_subcommand("emit", "print what others need to start something with Onload"), a);
 }
 
@@ -237,6 +243,7 @@ int execute_onload(const CLI::App& onload, const Client& client, Output output, 
   if (onload.got_subcommand("freeze")) return freeze_onload(client, true, a.reason);
   if (onload.got_subcommand("thaw")) return freeze_onload(client, false, {});
   if (onload.got_subcommand("users")) return show_onload_users(client, output);
+  if (onload.got_subcommand("interfaces")) return onload_interfaces(client, output, a.interfaces);
   if (onload.got_subcommand("emit")) return emit_onload(*onload.get_subcommand("emit"), client, a);
   if (onload.got_subcommand("preflight")) return preflight_onload(client, output, a.onload);
   if (onload.got_subcommand("drain")) return drain_onload(client, output, a.onload);
