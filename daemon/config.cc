@@ -190,6 +190,7 @@ Keys onload_keys(Config::Onload& onload) {
           {"device_user", text(onload.device_user)},
           {"device_group", text(onload.device_group)},
           {"device_mode", file_mode(onload.device_mode)},
+          {"protect_default_route", boolean(onload.protect_default_route)},
           {"profiles", absolute_paths(onload.profiles)},
           {"max_allocations",
            integer(0, 100000, [&onload](int64_t value) { onload.max_allocations = static_cast<size_t>(value); })}};

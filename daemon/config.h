@@ -56,6 +56,7 @@ struct Config {
     std::string device_user = "root";
     std::string device_group = "root";
     mode_t device_mode = 0666;
+    bool protect_default_route = true;
     std::vector<std::string> profiles = {"/etc/nrd/onload/profiles"};
     size_t max_allocations = 100;
     friend bool operator==(const Onload&, const Onload&) = default;

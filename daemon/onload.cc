@@ -31,7 +31,13 @@ Result<std::unique_ptr<Onload>> Onload::start(const Config& all, Engine& engine,
   const Result<onload::Access> devices = access_of(config);
   if (!devices) return Failure(devices.error());
   auto house = std::make_unique<Onload>();
-  house->node_ = open_onload_node({.versions = config.versions, .imports = config.imports, .devices = *devices}, clock);
+  using DefaultRoute = OnloadOptions::DefaultRoute;
+  house->node_ =
+      open_onload_node({.versions = config.versions,
+                        .imports = config.imports,
+                        .devices = *devices,
+                        .default_route = config.protect_default_route ? DefaultRoute::Protected : DefaultRoute::Free},
+                       clock);
   const auto ledger = [&engine](store::OnloadChange change) {
     std::promise<Result<void>> stored;
     engine.record(std::move(change), [&stored](Result<void> done) { stored.set_value(std::move(done)); });

@@ -3,19 +3,24 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "base/log.h"
 #include "daemon/known_versions.h"
 #include "daemon/onload_examine.h"
 #include "daemon/onload_target.h"
 #include "daemon/onload_verify.h"
+#include "engine/onload/stage.h"
 #include "hw/onload/control_plane.h"
 #include "hw/onload/default_routes.h"
 #include "hw/onload/devices.h"
+#include "hw/onload/interface_settings.h"
 #include "hw/onload/interfaces.h"
 #include "hw/onload/kernel_file.h"
 #include "hw/onload/kernel_log.h"
+#include "hw/onload/library_interface.h"
 #include "hw/onload/module_state.h"
 #include "hw/onload/modules.h"
 #include "hw/onload/parameter_text.h"
@@ -97,14 +102,13 @@ class OnloadNode final : public Node {
 
   Result<Seen> observe() override {
     Seen seen;
-    const auto names = list_directory(std::string(kRoot) + "/sys/module");
-    if (!names) return Failure(names.error());
-    for (const std::string& name : names->value_or(std::vector<std::string>{})) {
-      if (!is_onload_module(name)) continue;
-      Result<std::optional<Module>> module = read_module(kRoot, name);
-      if (!module) return Failure(module.error());
-      if (*module) seen.modules.emplace(name, **std::move(module));
-    }
+    Result<std::map<std::string, Module>> modules = read_modules();
+    if (!modules) return Failure(modules.error());
+    seen.modules = *std::move(modules);
+    // Addresses take netlink, which nrd may not have where it only looks (systemd/onload.conf).
+    Result<std::vector<Interface>> found = read_interfaces(kRoot, {});
+    if (!found) return Failure(found.error());
+    seen.interfaces = *std::move(found);
     Result<std::vector<DeviceNode>> devices = read_devices(kRoot);
     if (!devices) return Failure(devices.error());
     seen.devices = *std::move(devices);
@@ -114,24 +118,19 @@ class OnloadNode final : public Node {
     Result<std::optional<std::string>> current = versions_.current();
     if (!current) return Failure(current.error());
     seen.current = current->value_or("");
+    if (seen.modules.contains("onload")) seen.library_fits = library_fits(seen.current);
     return seen;
   }
 
   InUse find_users() override { return onload::find_users(kRoot, clock_, {.library = current_library()}); }
 
   Result<onload::Target> target_of(const Desired& desired) override {
-    if (desired.state != State::Loaded) {
-      onload::Target target = target_without_modules(desired);
-      if (const Result<void> checked = check_driver(target); !checked) return Failure(checked.error());
-      return target;
-    }
+    if (desired.state != State::Loaded) return with_devices(target_without_modules(desired));
     const Result<Version> version = known_.read(desired.version);
     if (!version && version.error().code == ErrorCode::NotFound) return unknown_version(desired.version);
     if (!version) return Failure(version.error());
-    Result<onload::Target> target = daemon::target_of(desired, *version, running_kernel(), tree_of(desired.version));
-    if (!target) return target;
-    if (const Result<void> checked = check_driver(*target); !checked) return Failure(checked.error());
-    return target;
+    return daemon::target_of(desired, *version, running_kernel(), tree_of(desired.version))
+        .map([this](onload::Target target) { return with_devices(std::move(target)); });
   }
 
   std::vector<Check> examine(const Desired& desired) override {
@@ -151,6 +150,8 @@ class OnloadNode final : public Node {
     }
     return checks;
   }
+
+  Result<void> may_remove_driver() override { return check_routes("sfc"); }
 
   Acted close_door() override {
     for (const char* device : kDevices) {
@@ -226,10 +227,21 @@ class OnloadNode final : public Node {
     return module == "onload" && parameter == kSpawns && says_same(value, "Y") ? start_server() : Acted();
   }
 
-  Acted verify(const onload::Target& target) override {
+  Result<void> set_interface(const std::string& interface, InterfaceSwitch what, Turned to) override {
+    switch (what) {
+      case InterfaceSwitch::Acceleration:
+        return write_acceleration(kRoot, interface, to == Turned::On ? Acceleration::On : Acceleration::Off);
+      case InterfaceSwitch::Afxdp: break;
+    }
+    constexpr uint32_t kAllQueues = 0;
+    return to == Turned::On ? register_afxdp(kRoot, interface, kAllQueues) : unregister_afxdp(kRoot, interface);
+  }
+
+  Acted verify(const onload::Target& target, const std::vector<NotedInterface>& before) override {
     const Result<Version> version = known_.read(target.version);
     if (!version) return failed("files", version.error());
-    Expected expected{.target = target, .release = {}, .kernel = {}};
+    Expected expected{.target = target, .before = before, .library_fits = {}, .release = {}, .kernel = {}};
+    expected.library_fits = library_fits(target.version);
     for (const auto& [path, file] : version->kernels.at(running_kernel())) {
       if (file.name == "onload") expected.release = file.version;
     }
@@ -303,23 +315,60 @@ class OnloadNode final : public Node {
                    known.empty() ? "none is installed: POST /v1/onload/versions" : known);
   }
 
-  // The driver would go, and with it the interface through which this node is reached.
-  Result<void> check_driver(const onload::Target& target) const {
-    if (target.sfc == Sfc::External || target.state == State::Unmanaged) return {};
-    const Result<std::optional<Module>> loaded = read_module(kRoot, "sfc");
-    if (!loaded) return Failure(loaded.error());
-    const auto wanted = std::ranges::find(target.modules, "sfc", &TargetModule::name);
-    if (!*loaded || (wanted != target.modules.end() && wanted->build_id == (*loaded)->build_id)) return {};
-    return check_routes("sfc");
+  onload::Target with_devices(onload::Target target) const {
+    target.devices = options_.devices;
+    return target;
   }
 
-  static Result<void> check_routes(const std::string& module) {
+  static Result<std::map<std::string, Module>> read_modules() {
+    const auto names = list_directory(std::string(kRoot) + "/sys/module");
+    if (!names) return Failure(names.error());
+    std::map<std::string, Module> modules;
+    for (const std::string& name : names->value_or(std::vector<std::string>{})) {
+      if (!is_onload_module(name)) continue;
+      Result<std::optional<Module>> module = read_module(kRoot, name);
+      if (!module) return Failure(module.error());
+      if (*module) modules.emplace(name, **std::move(module));
+    }
+    return modules;
+  }
+
+  // nullopt: there is no library, or nothing to compare it with. What it holds does not change with the same name.
+  std::optional<bool> library_fits(const std::string& version) {
+    const Result<std::optional<InterfaceVersion>> told = read_interface_version(kRoot);
+    if (version.empty() || !told || !*told || (*told)->user_kernel.empty()) return std::nullopt;
+    const std::pair<std::string, std::string> pair(version, (*told)->user_kernel);
+    if (fits_ && fits_->first == pair) return fits_->second;
+    const Result<Version> tree = known_.read(version);
+    if (!tree || tree->library.empty()) return std::nullopt;
+    const Result<UniqueFd> file = versions_.open(version, tree->library);
+    const Result<bool> holds = file ? holds_text(file->get(), pair.second) : Failure(file.error());
+    if (!holds) {
+      log::warning("ONLOAD_LIBRARY_UNREADABLE", holds.error().message, {{"DETAIL", holds.error().detail}});
+      return std::nullopt;
+    }
+    fits_ = {pair, *holds};
+    return *holds;
+  }
+
+  // Asked with the modules as they are now.
+  Result<void> check_driver(const onload::Target& target) const {
+    Result<std::map<std::string, Module>> modules = read_modules();
+    if (!modules) return Failure(modules.error());
+    const std::vector<std::string> removed = removals(target, {.modules = *std::move(modules)});
+    return std::ranges::any_of(removed, is_of_driver) ? check_routes("sfc") : Result<void>();
+  }
+
+  // With the driver would go the interface through which this node is reached.
+  Result<void> check_routes(const std::string& module) const {
+    if (options_.default_route == OnloadOptions::DefaultRoute::Free) return {};
     const Result<std::vector<Interface>> interfaces = read_interfaces(kRoot, {});
     if (!interfaces) return Failure(interfaces.error());
     for (const Interface& interface : *interfaces) {
       if (!interface.default_route || interface.driver_module != module) continue;
       return fail(ErrorCode::Conflict, "the driver " + module + " must go, but its interface " + interface.name +
-                                           " carries the default route of this node");
+                                           " carries the default route of this node; "
+                                           "onload.protect_default_route in nrd.toml allows it");
     }
     return {};
   }
@@ -370,6 +419,8 @@ class OnloadNode final : public Node {
   const Clock& clock_;
   const Versions versions_;
   KnownVersions known_;
+  // Whether the library of a version speaks to modules with this interface: the answer to the last question.
+  std::optional<std::pair<std::pair<std::string, std::string>, bool>> fits_;
   std::optional<KernelLog> log_;  // since the first module was inserted
 };
 

@@ -14,6 +14,8 @@ struct OnloadOptions {
   std::string versions = "/opt/nrd/onload";                  // hw/onload/versions.h has its shape
   std::string imports = "/opt/nrd/import";                   // what is imported lies below it
   onload::Access devices{.uid = 0, .gid = 0, .mode = 0666};  // of the device nodes while the door is open
+  enum class DefaultRoute { Protected, Free };
+  DefaultRoute default_route = DefaultRoute::Protected;  // the driver is not removed below it
 };
 
 // Removes what interrupted imports left. `clock` must outlive it.

@@ -6,6 +6,7 @@
 
 #include "hw/onload/control_plane.h"
 #include "hw/onload/devices.h"
+#include "hw/onload/interfaces.h"
 #include "hw/onload/kernel_file.h"
 #include "hw/onload/module_state.h"
 #include "hw/onload/parameter_text.h"
@@ -20,6 +21,7 @@ using std::chrono::seconds;
 constexpr const char* kRoot = "";
 constexpr seconds kUsualPatience{10};  // the module's own default
 constexpr seconds kMostPatience{30};
+constexpr seconds kInterfacePatience{10};
 constexpr std::chrono::milliseconds kLook{100};
 
 Acted trouble(std::string cause, std::string message, std::string detail = {}) {
@@ -95,6 +97,36 @@ Acted check_control_plane(const Target& target, const Clock& clock) {
   }
 }
 
+std::string mapping(const InterfaceChanges& changes) {
+  std::string text;
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  for (const auto& [from, to] : changes.renamed) add(from + " is called " + to + " now");
+  for (const std::string& name : changes.lost) add(name + " is gone");
+  return text;
+}
+
+// udev renames them some time after the driver is there.
+Acted check_interfaces(const std::vector<NotedInterface>& noted, const Clock& clock) {
+  std::vector<Interface> before;
+  for (const auto& [pci, mac, name] : noted) before.push_back({.name = name, .pci = pci, .mac = mac});
+  const auto until = clock.steady() + kInterfacePatience;
+  while (!before.empty()) {
+    const Result<std::vector<Interface>> after = read_interfaces(kRoot, {});
+    if (!after) return unreadable(after.error());
+    const std::string changed = mapping(changes_between(before, *after));
+    if (changed.empty()) break;
+    if (clock.steady() >= until) return trouble("interface_changed", "interfaces changed with the driver: " + changed);
+    std::this_thread::sleep_for(kLook);
+  }
+  return {};
+}
+
+Acted check_library(const Expected& expected) {
+  if (expected.library_fits.value_or(true)) return {};
+  return trouble("interface", "libonload.so of version " + expected.target.version +
+                                  " was built for another interface than that of the loaded module");
+}
+
 Acted check_log(const std::vector<std::string>& lines) {
   const auto bad =
       std::ranges::find_if(lines, [](const std::string& line) { return line.find("ERROR") != std::string::npos; });
@@ -107,6 +139,8 @@ Acted check_all(const Expected& expected, const Clock& clock) {
     if (Acted checked = check_module(module, expected.release); !checked) return checked;
   }
   if (Acted checked = check_interface(expected.release); !checked) return checked;
+  if (Acted checked = check_library(expected); !checked) return checked;
+  if (Acted checked = check_interfaces(expected.before, clock); !checked) return checked;
   if (Acted checked = check_devices(); !checked) return checked;
   if (Acted checked = check_log(expected.kernel); !checked) return checked;
   return check_control_plane(expected.target, clock);

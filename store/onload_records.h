@@ -43,6 +43,13 @@ struct OnloadStepRecord {
   friend bool operator==(const OnloadStepRecord&, const OnloadStepRecord&) = default;
 };
 
+struct OnloadNotedInterfaceRecord {
+  std::string pci;  // empty: not on PCI
+  std::string mac;
+  std::string name;
+  friend bool operator==(const OnloadNotedInterfaceRecord&, const OnloadNotedInterfaceRecord&) = default;
+};
+
 struct OnloadOperationRecord {
   using Time = OnloadGenerationRecord::Time;
   uint64_t id = 0;
@@ -57,6 +64,7 @@ struct OnloadOperationRecord {
   std::string errand = "change";  // "change", "drain", "undrain", "restart_control_plane"
   std::string users = "fail";     // of a drain, as in OnloadGenerationRecord
   std::chrono::seconds drain{0};
+  std::vector<OnloadNotedInterfaceRecord> interfaces;  // ordered by name
   friend bool operator==(const OnloadOperationRecord&, const OnloadOperationRecord&) = default;
 };
 
@@ -71,6 +79,15 @@ struct OnloadAllocationRecord {
   friend bool operator==(const OnloadAllocationRecord&, const OnloadAllocationRecord&) = default;
 };
 
+// What is wanted of a network interface; nullopt: nothing was said.
+struct OnloadInterfaceRecord {
+  std::string pci;  // empty: not on PCI
+  std::string mac;
+  std::optional<bool> accelerated;
+  std::optional<bool> registered;
+  friend bool operator==(const OnloadInterfaceRecord&, const OnloadInterfaceRecord&) = default;
+};
+
 struct OnloadRecords {
   bool frozen = false;
   std::string reason;
@@ -78,6 +95,7 @@ struct OnloadRecords {
   std::vector<OnloadGenerationRecord> generations;  // ordered by number
   std::vector<OnloadOperationRecord> operations;    // ordered by id
   std::vector<OnloadAllocationRecord> allocations;  // ordered by id
+  std::vector<OnloadInterfaceRecord> interfaces;    // ordered by pci and mac
   friend bool operator==(const OnloadRecords&, const OnloadRecords&) = default;
 };
 
@@ -91,6 +109,7 @@ struct OnloadChange {
   std::vector<uint64_t> removed_operations;
   std::vector<OnloadAllocationRecord> allocations;  // new
   std::vector<uint64_t> removed_allocations;
+  std::vector<OnloadInterfaceRecord> interfaces;  // new, or replaces the one with the same pci and mac
 };
 
 }  // namespace nrd::store

@@ -13,6 +13,14 @@ std::optional<Time> optional_time(const Statement& row, int column) {
   return row.is_null(column) ? std::nullopt : std::optional(from_ms(row.integer(column)));
 }
 
+std::optional<bool> optional_bool(const Statement& row, int column) {
+  return row.is_null(column) ? std::nullopt : std::optional(row.integer(column) != 0);
+}
+
+std::optional<int64_t> optional_number(const std::optional<bool>& value) {
+  return value ? std::optional<int64_t>(*value ? 1 : 0) : std::nullopt;
+}
+
 std::optional<int64_t> optional_ms(const std::optional<Time>& time) {
   return time ? std::optional(to_ms(*time)) : std::nullopt;
 }
@@ -30,6 +38,7 @@ class Reader {
     read_generations();
     read_operations();
     read_allocations();
+    read_interfaces();
     return std::move(records_);
   }
 
@@ -107,6 +116,10 @@ class Reader {
       operation.users = row.text(2);
       operation.drain = std::chrono::seconds(row.integer(3));
     });
+    each_row("SELECT operation, pci, mac, name FROM onload_noted_interface ORDER BY operation, name",
+             [&](const Statement& row) {
+               by_id[row.integer(0)].interfaces.push_back({row.text(1), row.text(2), row.text(3)});
+             });
     for (auto& [id, operation] : by_id) {
       if (operation.id == 0) complain("steps of operation " + std::to_string(id) + ", which there is not");
       records_.operations.push_back(std::move(operation));
@@ -123,6 +136,16 @@ class Reader {
                                                .generation = as_u64(row.integer(4)),
                                                .version = row.text(5),
                                                .created = from_ms(row.integer(6))});
+             });
+  }
+
+  void read_interfaces() {
+    each_row("SELECT pci, mac, accelerated, registered FROM onload_interface ORDER BY pci, mac",
+             [this](const Statement& row) {
+               records_.interfaces.push_back({.pci = row.text(0),
+                                              .mac = row.text(1),
+                                              .accelerated = optional_bool(row, 2),
+                                              .registered = optional_bool(row, 3)});
              });
   }
 
@@ -155,7 +178,9 @@ SqlError OnloadStatements::prepare(Connection& connection) {
       {&allocation_,
        "INSERT INTO onload_allocation (id, pid, start, boot_id, generation, version, created_ms)"
        " VALUES (?, ?, ?, ?, ?, ?, ?)"},
-      {&drop_allocation_, "DELETE FROM onload_allocation WHERE id = ?"}};
+      {&drop_allocation_, "DELETE FROM onload_allocation WHERE id = ?"},
+      {&interface_, "INSERT OR REPLACE INTO onload_interface (pci, mac, accelerated, registered) VALUES (?, ?, ?, ?)"},
+      {&noted_interface_, "INSERT INTO onload_noted_interface (operation, pci, mac, name) VALUES (?, ?, ?, ?)"}};
   for (const auto& [statement, sql] : all) {
     if (SqlError error = connection.prepare(sql, *statement); !error.ok()) return error;
   }
@@ -184,6 +209,9 @@ SqlError OnloadStatements::write(const OnloadChange& change) {
   for (const OnloadAllocationRecord& allocation : change.allocations) {
     if (error.ok()) error = write(allocation);
   }
+  for (const OnloadInterfaceRecord& interface : change.interfaces) {
+    if (error.ok()) error = write(interface);
+  }
   return error;
 }
 
@@ -191,6 +219,13 @@ SqlError OnloadStatements::write(const OnloadAllocationRecord& allocation) {
   allocation_.bind(1, as_i64(allocation.id)).bind(2, allocation.owner.pid).bind(3, as_i64(allocation.owner.start));
   allocation_.bind(4, allocation.owner.boot_id).bind(5, as_i64(allocation.generation)).bind(6, allocation.version);
   return allocation_.bind(7, to_ms(allocation.created)).run();
+}
+
+SqlError OnloadStatements::write(const OnloadInterfaceRecord& interface) {
+  interface_.bind(1, interface.pci).bind(2, interface.mac);
+  bind_optional(interface_, 3, optional_number(interface.accelerated));
+  bind_optional(interface_, 4, optional_number(interface.registered));
+  return interface_.run();
 }
 
 SqlError OnloadStatements::write(const OnloadGenerationRecord& generation) {
@@ -234,6 +269,9 @@ SqlError OnloadStatements::write(const OnloadOperationRecord& operation) {
     step_.bind(6, to_ms(step.started));
     bind_optional(step_, 7, optional_ms(step.finished));
     error = step_.bind(8, step.cause).bind(9, step.message).bind(10, step.kernel).run();
+  }
+  for (const auto& [pci, mac, name] : operation.interfaces) {
+    if (error.ok()) error = noted_interface_.bind(1, id).bind(2, pci).bind(3, mac).bind(4, name).run();
   }
   return error;
 }

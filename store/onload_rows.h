@@ -17,9 +17,10 @@ class OnloadStatements {
   SqlError write(const OnloadGenerationRecord& generation);
   SqlError write(const OnloadOperationRecord& operation);
   SqlError write(const OnloadAllocationRecord& allocation);
+  SqlError write(const OnloadInterfaceRecord& interface);
 
   Statement freeze_, drain_, undrain_, errand_, drop_generation_, drop_operation_, generation_, parameter_,
-      control_plane_, operation_, step_, allocation_, drop_allocation_;
+      control_plane_, operation_, step_, allocation_, drop_allocation_, interface_, noted_interface_;
 };
 
 // `complaint`: what went wrong, empty if nothing did.

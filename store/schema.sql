@@ -206,5 +206,21 @@ CREATE TABLE onload_allocation (
   created_ms INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE onload_interface (                       -- what is wanted of single ones
+  pci        TEXT NOT NULL,                           -- empty: not on PCI
+  mac        TEXT NOT NULL,
+  accelerated INTEGER CHECK (accelerated IN (0, 1)),  -- NULL: nothing was said
+  registered INTEGER CHECK (registered IN (0, 1)),    -- through AF_XDP
+  PRIMARY KEY (pci, mac)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE onload_noted_interface (                 -- of the driver, before an operation removed it
+  operation  INTEGER NOT NULL REFERENCES onload_operation (id) ON DELETE CASCADE,
+  name       TEXT NOT NULL,
+  pci        TEXT NOT NULL,
+  mac        TEXT NOT NULL,
+  PRIMARY KEY (operation, name)
+) STRICT, WITHOUT ROWID;
+
 INSERT INTO node (only_row, revision, next_id, boot_id) VALUES (1, 0, 1, '');
 INSERT INTO onload (only_row, frozen, reason) VALUES (1, 0, '');

@@ -12,6 +12,7 @@
 #include "api/v1/onload_json.h"
 #include "api/v1/problem.h"
 #include "api/v1/query.h"
+#include "engine/onload/interface_wish.h"
 
 namespace nrd::v1 {
 namespace {
@@ -90,6 +91,21 @@ void foretell_wish(const Call& call, http::Reply reply, Desired desired) {
   call.onload.foresee(std::move(desired), *if_match, answer_with<Foresight>(call, std::move(reply), show));
 }
 
+// {KEY: true} for the interface that is the {id}.
+void turn(const Call& call, http::Reply reply, InterfaceSwitch what, std::string_view key) {
+  const Result<json::Value> body = json::parse(call.request.body);
+  if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
+  const Result<Turned> to = parse_turned(*body, key);
+  if (!to) return reply.send(refuse(to.error(), call.error_style));
+  const auto show = [&onload = call.onload](const Interface& interface) {
+    const auto view = onload.view();
+    json::Writer w;
+    render(w, interface, find(view->interfaces, interface, view->seen.interfaces));
+    return json_answer(200, w.take());
+  };
+  call.onload.set_interface(std::string(call.id), what, *to, answer_with<Interface>(call, std::move(reply), show));
+}
+
 }  // namespace
 
 void show_onload(const Call& call, http::Reply reply) { show_when_changed(call, std::move(reply), shown); }
@@ -153,8 +169,22 @@ void list_onload_stacks(const Call& call, http::Reply reply) {
 }
 
 void list_onload_interfaces(const Call& call, http::Reply reply) {
-  call.onload.read_interfaces(
-      answer_with<std::vector<Interface>>(call, std::move(reply), listed<std::vector<Interface>>));
+  const auto show = [view = call.onload.view()](const std::vector<Interface>& interfaces) {
+    json::Writer w;
+    w.begin_array();
+    for (const Interface& interface : interfaces) render(w, interface, find(view->interfaces, interface, interfaces));
+    w.end_array();
+    return json_answer(200, w.take());
+  };
+  call.onload.read_interfaces(answer_with<std::vector<Interface>>(call, std::move(reply), show));
+}
+
+void accelerate_onload_interface(const Call& call, http::Reply reply) {
+  turn(call, std::move(reply), InterfaceSwitch::Acceleration, "enabled");
+}
+
+void register_onload_interface(const Call& call, http::Reply reply) {
+  turn(call, std::move(reply), InterfaceSwitch::Afxdp, "registered");
 }
 
 void list_onload_generations(const Call& call, http::Reply reply) {

@@ -22,5 +22,9 @@ void show_onload_operation(const Call& call, http::Reply reply);
 void verify_onload(const Call& call, http::Reply reply);
 void list_onload_stacks(const Call& call, http::Reply reply);
 void list_onload_interfaces(const Call& call, http::Reply reply);
+// {"enabled": true}
+void accelerate_onload_interface(const Call& call, http::Reply reply);
+// {"registered": true}
+void register_onload_interface(const Call& call, http::Reply reply);
 
 }  // namespace nrd::v1

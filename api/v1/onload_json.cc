@@ -227,6 +227,16 @@ Result<Freeze> parse_freeze(const Value& body) {
   return freeze;
 }
 
+Result<Turned> parse_turned(const Value& body, std::string_view key) {
+  if (auto is_object = require_object("", body, "an object"); !is_object) return Failure(is_object.error());
+  if (const auto known = check_keys(body, "", {key}); !known) return Failure(known.error());
+  const std::string at = "/" + std::string(key);
+  const Value* value = body.find(key);
+  if (value == nullptr) return fail_at(ErrorCode::BadRequest, at, "is missing", "true or false");
+  if (const std::optional<bool> on = value->as_bool()) return *on ? Turned::On : Turned::Off;
+  return wrong_type(at, *value, "true or false");
+}
+
 Result<std::optional<uint64_t>> parse_if_match(const std::string& header) {
   std::string_view tag = header;
   if (tag.empty() || tag == "*") return std::optional<uint64_t>();

@@ -17,6 +17,8 @@ Result<onload::Desired> parse_desired(const json::Value& body);
 // {"to": 3} of a rollback; empty: to the one before.
 Result<std::optional<uint64_t>> parse_rollback(const json::Value& body);
 Result<onload::Freeze> parse_freeze(const json::Value& body);
+// {KEY: true} of an interface.
+Result<onload::Turned> parse_turned(const json::Value& body, std::string_view key);
 // "3" or "*" of If-Match, with quotes or without; an inner nullopt: any.
 Result<std::optional<uint64_t>> parse_if_match(const std::string& header);
 
@@ -50,6 +52,7 @@ void render(json::Writer& w, const onload::InUse& use);
 void render(json::Writer& w, const onload::InstalledVersion& version);
 void render(json::Writer& w, const onload::Verification& found);
 void render(json::Writer& w, const onload::Stack& stack);
-void render(json::Writer& w, const onload::Interface& interface);
+// `wish`: what is wanted of it; null: nothing.
+void render(json::Writer& w, const onload::Interface& interface, const onload::InterfaceWish* wish);
 
 }  // namespace nrd::v1

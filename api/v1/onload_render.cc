@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "api/v1/onload_json.h"
 #include "api/v1/workload_json.h"
 #include "engine/onload/words.h"
@@ -38,31 +36,28 @@ void render_step(json::Writer& w, const Step& step) {
   w.end_object();
 }
 
-void render_condition(json::Writer& w, std::string_view type, bool holds, const std::string& message) {
+std::string_view word_of_status(Condition::Status status) {
+  switch (status) {
+    case Condition::Status::True: return "True";
+    case Condition::Status::False: return "False";
+    case Condition::Status::Unknown: return "Unknown";
+  }
+  return "";
+}
+
+void render_condition(json::Writer& w, const Condition& condition) {
   w.begin_object();
-  w.key("type").string(type);
-  w.key("status").string(holds ? "True" : "False");
-  w.key("message").string(message);
+  w.key("type").string(condition.type);
+  w.key("status").string(word_of_status(condition.status));
+  w.key("reason").string(condition.reason);
+  w.key("message").string(condition.message);
+  w.key("last_transition").string(render(condition.last_transition));
   w.end_object();
 }
 
-void render_conditions(json::Writer& w, const View& view) {
-  const Operation* under_way = running(view);
-  const bool is_loaded = view.seen.modules.contains("onload");
-  const bool devices_lead = std::ranges::all_of(
-      view.seen.devices, [](const DeviceNode& device) { return !device.number || device.leads_to_device(); });
-  w.key("conditions").begin_array();
-  render_condition(w, "Loaded", is_loaded, is_loaded ? "" : "the module onload is not loaded");
-  render_condition(w, "DevicesReady", is_loaded && devices_lead,
-                   devices_lead ? "" : "a device node does not lead to its device");
-  render_condition(w, "ControlPlaneReady", !view.seen.servers.empty(),
-                   view.seen.servers.empty() ? "no control plane server runs" : "");
-  render_condition(w, "Drifted", !view.drift.empty(), view.drift);
-  render_condition(w, "Frozen", view.freeze.frozen, view.freeze.reason);
-  render_condition(w, "Progressing", under_way != nullptr,
-                   under_way == nullptr ? "" : "operation " + std::to_string(under_way->id));
-  render_condition(w, "DoorOpen", view.door_open, "");
-  w.end_array();
+void optional_bool(json::Writer& w, std::string_view key, const std::optional<bool>& value) {
+  w.key(key);
+  value ? w.boolean(*value) : w.null();
 }
 
 std::string_view word_of_door(const View& view) {
@@ -120,6 +115,15 @@ void render_members(json::Writer& w, const Operation& operation) {
   w.key("message").string(operation.message);
   w.key("steps").begin_array();
   for (const Step& step : operation.steps) render_step(w, step);
+  w.end_array();
+  w.key("interfaces_before").begin_array();
+  for (const NotedInterface& noted : operation.interfaces) {
+    w.begin_object();
+    w.key("name").string(noted.name);
+    text_or_null(w, "pci", noted.pci);
+    w.key("mac").string(noted.mac);
+    w.end_object();
+  }
   w.end_array();
 }
 
@@ -263,7 +267,9 @@ void render(json::Writer& w, const View& view) {
   text_or_null(w, "current_files", view.seen.current);
   text_or_null(w, "problem", view.problem);
   w.key("door").string(word_of_door(view));
-  render_conditions(w, view);
+  w.key("conditions").begin_array();
+  for (const Condition& condition : view.conditions) render_condition(w, condition);
+  w.end_array();
   w.end_object();
 }
 
@@ -329,7 +335,7 @@ void render(json::Writer& w, const Stack& stack) {
   w.end_object();
 }
 
-void render(json::Writer& w, const Interface& interface) {
+void render(json::Writer& w, const Interface& interface, const InterfaceWish* wish) {
   w.begin_object();
   w.key("name").string(interface.name);
   text_or_null(w, "pci", interface.pci);
@@ -340,9 +346,12 @@ void render(json::Writer& w, const Interface& interface) {
   w.key("speed_mbps");
   interface.speed ? w.number(*interface.speed) : w.null();
   w.key("operstate").string(interface.operstate);
-  w.key("accelerated");
-  interface.accelerated ? w.boolean(*interface.accelerated) : w.null();
+  optional_bool(w, "accelerated", interface.accelerated);
   w.key("af_xdp").boolean(interface.afxdp);
+  w.key("wanted").begin_object();
+  optional_bool(w, "accelerated", wish == nullptr ? std::nullopt : wish->accelerated);
+  optional_bool(w, "af_xdp", wish == nullptr ? std::nullopt : wish->registered);
+  w.end_object();
   strings(w, "uppers", interface.uppers);
   strings(w, "addresses", interface.addresses);
   w.key("default_route").boolean(interface.default_route);

@@ -70,6 +70,8 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/onload/stacks", list_onload_stacks, false, "kind"},
     {"POST", "/v1/onload/stacks/orphans/kill", kill_orphans},
     {"GET", "/v1/onload/interfaces", list_onload_interfaces},
+    {"PUT", "/v1/onload/interfaces/{id}/acceleration", accelerate_onload_interface},
+    {"PUT", "/v1/onload/interfaces/{id}/afxdp", register_onload_interface},
     {"POST", "/v1/onload/verify", verify_onload},
     {"GET", "/v1/onload/versions", list_onload_versions},
     {"POST", "/v1/onload/versions", import_onload_version},

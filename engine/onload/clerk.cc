@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "engine/onload/configure.h"
 #include "engine/onload/permission.h"
 #include "engine/onload/record.h"
 #include "engine/onload/stage.h"
@@ -14,6 +15,7 @@ namespace nrd::onload {
 Result<void> Clerk::load(const store::OnloadRecords& records) {
   view_.freeze = {records.frozen, records.reason};
   view_.drained = records.drained;
+  for (const auto& row : records.interfaces) view_.interfaces.push_back(from_record(row));
   for (const auto& row : records.generations) {
     Result<Generation> generation = from_record(row);
     if (!generation) return Failure(generation.error());
@@ -53,6 +55,7 @@ void Clerk::publish() {
   const Generation* kept = effective(view_);
   view_.door_open = kept != nullptr && kept->desired.state == State::Loaded && running(view_) == nullptr &&
                     view_.drift.empty() && view_.problem.empty() && !last_failed(view_) && !view_.drained;
+  view_.conditions = conditions_of(view_, view_.conditions, now());
   const std::shared_ptr<const View> before = published_.get();
   if (before == nullptr || !shows_same(*before, view_)) ++view_.revision;
   published_.set(std::make_shared<const View>(view_));
@@ -68,7 +71,12 @@ void Clerk::see() {
 void Clerk::look() {
   see();
   const std::string before = std::move(view_.drift);
-  view_.drift = view_.problem.empty() && running(view_) == nullptr ? drift_of(node_, view_) : "";
+  std::optional<Result<Target>> target = target_in_force(node_, view_);
+  view_.drift.clear();
+  if (target && view_.problem.empty() && running(view_) == nullptr) {
+    view_.drift = *target ? drift_of(**target, view_.seen) : target->error().message;
+  }
+  view_.target = target && *target ? std::optional(**std::move(target)) : std::nullopt;
   if (!view_.drift.empty() && view_.drift != before) {
     log::warning("ONLOAD_DRIFTED", "Onload is not as its last verified generation wants it", {{"WHAT", view_.drift}});
   }
@@ -88,6 +96,32 @@ void Clerk::begin_after_start() {
   }
 }
 
+// What others have set while nrd was away is set back; later that is drift like any other.
+void Clerk::configure_after_start() {
+  const bool may = options_.at_start == AtStart::Apply && !view_.freeze.frozen && view_.problem.empty();
+  if (!may || running(view_) != nullptr) return;
+  set_interfaces(node_, view_);
+  see();
+}
+
+Result<Interface> Clerk::set_interface(const std::string& name, InterfaceSwitch what, Turned to) {
+  const Result<void> may = check_idle(view_).and_then([&] { return check_thawed(view_); });
+  if (!may) return Failure(may.error());
+  look();
+  if (!view_.problem.empty()) return fail(ErrorCode::Hardware, view_.problem);
+  const auto is_it = [&](const Interface& interface) { return interface.name == name; };
+  const auto found = std::ranges::find_if(view_.seen.interfaces, is_it);
+  if (found == view_.seen.interfaces.end()) return fail(ErrorCode::NotFound, "there is no network interface " + name);
+  const Interface before = *found;
+  const Result<void> set = onload::set_interface(node_, view_, ledger_, before, what, to);
+  look();
+  if (!set) return Failure(set.error());
+  const Result<std::vector<Interface>> now = node_.interfaces();
+  if (!now) return Failure(now.error());
+  const auto after = std::ranges::find_if(*now, is_it);
+  return after == now->end() ? before : *after;
+}
+
 Result<void> Clerk::check(const Desired& desired, std::optional<uint64_t> if_match) const {
   return check_idle(view_)
       .and_then([&] { return check_thawed(view_); })
@@ -102,7 +136,11 @@ Result<Accepted> Clerk::begin(const Desired& desired, std::optional<uint64_t> if
   look();
   if (!view_.problem.empty()) return fail(ErrorCode::Hardware, view_.problem);
   if (is_fulfilled(view_, desired, *target)) return Accepted{last_generation(view_), std::nullopt};
-  if (!removals(*target, view_.seen).empty() && desired.users == UsersPolicy::Fail) {
+  const std::vector<std::string> removed = removals(*target, view_.seen);
+  if (std::ranges::any_of(removed, is_of_driver)) {
+    if (const Result<void> driver = node_.may_remove_driver(); !driver) return Failure(driver.error());
+  }
+  if (!removed.empty() && desired.users == UsersPolicy::Fail) {
     if (const InUse use = node_.find_users(); use.in_use()) return Failure(in_the_way(use));
   }
   return accept(desired);
@@ -212,8 +250,10 @@ Result<Verification> Clerk::verify() {
   Verification found{.generation = kept->number, .trouble = std::nullopt};
   if (!view_.drift.empty()) {
     found.trouble = Trouble{"drifted", view_.drift, {}, {}};
-  } else if (const Acted verified = node_.verify(*target); !verified) {
+  } else if (const Acted verified = node_.verify(*target, {}); !verified) {
     found.trouble = verified.error();
+  } else if (const std::string wrong = wrong_device(view_); !wrong.empty()) {
+    found.trouble = Trouble{"device", wrong, {}, {}};
   }
   return found;
 }

@@ -67,6 +67,7 @@ class Clerk {
   void see();   // the node as it is, without a word about drift
   void look();  // and how far it is from where it should be
   void begin_after_start();
+  void configure_after_start();
 
   Result<Accepted> begin(const Desired& desired, std::optional<uint64_t> if_match);
   Result<Accepted> roll_back(std::optional<uint64_t> to);
@@ -77,6 +78,7 @@ class Clerk {
   Result<Accepted> cancel(uint64_t id);
   Result<Accepted> restart_control_plane();
   Result<void> set_freeze(const Freeze& freeze);
+  Result<Interface> set_interface(const std::string& name, InterfaceSwitch what, Turned to);
   Result<Verification> verify();
 
   // The last operation as it is now.

@@ -53,6 +53,27 @@ struct Desired {
   friend bool operator==(const Desired&, const Desired&) = default;
 };
 
+// What can be set on a network interface: hw/onload/interface_settings.h.
+enum class InterfaceSwitch { Acceleration, Afxdp };
+enum class Turned { Off, On };
+
+// What is wanted of one, whatever it is called and whether Onload is loaded or not; nullopt: nothing was said.
+struct InterfaceWish {
+  std::string pci;  // empty: not on PCI
+  std::string mac;
+  std::optional<bool> accelerated;
+  std::optional<bool> registered;  // through AF_XDP
+  friend bool operator==(const InterfaceWish&, const InterfaceWish&) = default;
+};
+
+// An interface of the driver as it was called before the driver was removed.
+struct NotedInterface {
+  std::string pci;
+  std::string mac;
+  std::string name;
+  friend bool operator==(const NotedInterface&, const NotedInterface&) = default;
+};
+
 enum class Verdict { Pending, Verified, Failed };
 
 struct Generation {
@@ -72,6 +93,7 @@ enum class Act {
   Switch,        // subject: version whose files are the current ones
   Insert,        // subject: module
   SetParameter,  // subject: module.parameter
+  Configure,     // subject: interface.acceleration, interface.afxdp
   Verify,
   OpenDoor,
 };
@@ -111,8 +133,9 @@ struct Operation {
   std::string message;
   std::vector<Step> steps;
   Errand errand = Errand::Change;
-  UsersPolicy users = UsersPolicy::Fail;  // of a drain
-  std::chrono::seconds drain{0};          // likewise
+  UsersPolicy users = UsersPolicy::Fail;   // of a drain
+  std::chrono::seconds drain{0};           // likewise
+  std::vector<NotedInterface> interfaces;  // of the driver before its removal; empty: it was not removed
   friend bool operator==(const Operation&, const Operation&) = default;
 };
 

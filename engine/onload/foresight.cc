@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/onload/interface_wish.h"
 #include "engine/onload/journey.h"
 #include "engine/onload/permission.h"
 #include "engine/onload/way.h"
+#include "engine/onload/words.h"
 
 namespace nrd::onload {
 namespace {
@@ -45,6 +47,23 @@ void set_parameter(Seen& seen, const Stage& stage) {
   seen.modules[stage.subject.substr(0, dot)].parameters[stage.subject.substr(dot + 1)].value = stage.value;
 }
 
+// The module knows nothing of those before it, and accelerates what it is not told to leave.
+void forget_settings(Seen& seen) {
+  for (Interface& interface : seen.interfaces) {
+    interface.afxdp = false;
+    if (interface.accelerated) interface.accelerated = true;
+  }
+}
+
+void configure(Seen& seen, const Stage& stage) {
+  const auto [name, what] = parse_subject(stage.subject);
+  const auto found = std::ranges::find(seen.interfaces, name, &Interface::name);
+  if (found == seen.interfaces.end()) return;
+  const bool is_on = stage.value == word_of(Turned::On);
+  if (what == InterfaceSwitch::Afxdp) found->afxdp = is_on;
+  if (what == InterfaceSwitch::Acceleration) found->accelerated = is_on;
+}
+
 // What the node looks like after the stage, as far as next_stage() asks.
 void apply(const Stage& stage, const Target& target, Seen& seen) {
   switch (stage.act) {
@@ -54,10 +73,12 @@ void apply(const Stage& stage, const Target& target, Seen& seen) {
     case Act::Remove:
       seen.modules.erase(stage.subject);
       if (stage.subject == kOnload) seen.devices.clear();
+      if (stage.subject == "sfc_resource") forget_settings(seen);
       return;
     case Act::Switch: seen.current = stage.subject; return;
     case Act::Insert: return insert(seen, *std::ranges::find(target.modules, stage.subject, &TargetModule::name));
     case Act::SetParameter: return set_parameter(seen, stage);
+    case Act::Configure: return configure(seen, stage);
     case Act::EndUsers:
     case Act::Verify: return;
   }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "engine/onload/interface_wish.h"
+#include "engine/onload/words.h"
+
 namespace nrd::onload {
 namespace {
 
@@ -46,7 +49,8 @@ bool has_changed(const Operation& operation) {
       case Act::Remove:
       case Act::Switch:
       case Act::Insert:
-      case Act::SetParameter: return true;
+      case Act::SetParameter:
+      case Act::Configure: return true;
     }
     return true;
   });
@@ -108,6 +112,9 @@ Result<Arrival> Journey::go(Operation& operation, const Way& way) {
       return finish(operation, Outcome::Failed);
     }
 
+    if (stage->act == Act::Remove && is_of_driver(stage->subject) && operation.interfaces.empty()) {
+      operation.interfaces = interfaces_of_driver(seen->interfaces);
+    }
     const Result<Acted> acted = take(operation, *stage, target);
     if (!acted) return Failure(acted.error());
     if (*acted) {
@@ -129,7 +136,7 @@ Result<Acted> Journey::take(Operation& operation, const Stage& stage, const Targ
   operation.steps.push_back({.act = stage.act, .subject = stage.subject, .started = now()});
   if (const Result<void> recorded = record_(operation); !recorded) return Failure(recorded.error());
   Acted acted = tl::unexpected(Trouble{kCircles, "the node changes faster than nrd can follow"});
-  if (operation.steps.size() < kMostSteps) acted = act(stage, target);
+  if (operation.steps.size() < kMostSteps) acted = act(operation, stage, target);
 
   Step& step = operation.steps.back();
   step.finished = now();
@@ -159,7 +166,15 @@ bool Journey::turns_back(Operation& operation, const Way& way, const Trouble& tr
   return true;
 }
 
-Acted Journey::act(const Stage& stage, const Target& target) {
+// One that is gone or has another name by now is looked for again.
+Acted Journey::configure(const Stage& stage) {
+  const InterfaceSubject subject = parse_subject(stage.subject);
+  const Result<void> set = node_.set_interface(subject.interface, subject.what, *parse<Turned>(stage.value));
+  if (set || set.error().code == ErrorCode::NotFound) return {};
+  return tl::unexpected(Trouble{"interface_setting", set.error().message, set.error().detail, {}});
+}
+
+Acted Journey::act(const Operation& operation, const Stage& stage, const Target& target) {
   switch (stage.act) {
     case Act::CloseDoor: return node_.close_door();
     case Act::EndUsers: return end_users(target);
@@ -174,7 +189,8 @@ Acted Journey::act(const Stage& stage, const Target& target) {
       const size_t dot = stage.subject.find('.');
       return node_.set_parameter(stage.subject.substr(0, dot), stage.subject.substr(dot + 1), stage.value);
     }
-    case Act::Verify: return node_.verify(target);
+    case Act::Configure: return configure(stage);
+    case Act::Verify: return node_.verify(target, operation.interfaces);
     case Act::OpenDoor: return node_.open_door();
   }
   return {};

@@ -56,7 +56,8 @@ class Journey {
   Result<Acted> take(Operation& operation, const Stage& stage, const Target& target);
   // False: there is no way back, or this was it.
   bool turns_back(Operation& operation, const Way& way, const Trouble& trouble);
-  Acted act(const Stage& stage, const Target& target);
+  Acted act(const Operation& operation, const Stage& stage, const Target& target);
+  Acted configure(const Stage& stage);
   Acted end_users(const Target& target);
   std::optional<InUse> wait_for_users(std::chrono::milliseconds at_most);
   Time now() const;

@@ -139,10 +139,18 @@ class ThreadedKeeper final : public Keeper {
     tasks_.submit<std::vector<Interface>>(std::move(done), [this] { return node_.interfaces(); });
   }
 
+  void set_interface(std::string name, InterfaceSwitch what, Turned to,
+                     std::function<void(Result<Interface>)> done) override {
+    if (const Operation* operation = running(*view())) return done(busy(*operation));
+    tasks_.submit<Interface>(std::move(done),
+                             [this, name = std::move(name), what, to] { return clerk_.set_interface(name, what, to); });
+  }
+
  private:
   void run() noexcept {
     ::pthread_setname_np(::pthread_self(), "nrd-onload");
     clerk_.see();
+    clerk_.configure_after_start();
     clerk_.begin_after_start();
     clerk_.publish();
     for (;;) {

@@ -74,6 +74,11 @@ class Keeper {
   virtual void remove_version(std::string name, std::function<void(Result<void>)> done) = 0;
   virtual void read_stacks(std::function<void(Result<std::vector<Stack>>)> done) = 0;
   virtual void read_interfaces(std::function<void(Result<std::vector<Interface>>)> done) = 0;
+  // Kept for the interface, whatever it is called later, and set now if Onload is loaded; answers with how it is then.
+  // NotFound: there is none of that name. Conflict: an operation runs; or the module does not let go of it before it is
+  // loaded anew, which is kept all the same.
+  virtual void set_interface(std::string name, InterfaceSwitch what, Turned to,
+                             std::function<void(Result<Interface>)> done) = 0;
 };
 
 }  // namespace nrd::onload

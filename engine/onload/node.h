@@ -61,6 +61,9 @@ class Node {
   // Whether all that `desired` needs is here: its version, for this kernel, as it was imported. Reads all its files.
   virtual std::vector<Check> examine(const Desired& desired) = 0;
 
+  // Conflict: the driver must stay, since this node is reached through one of its interfaces.
+  virtual Result<void> may_remove_driver() = 0;
+
   virtual Acted close_door() = 0;
   virtual Acted open_door() = 0;
   enum class Force { Term, Kill };
@@ -70,7 +73,10 @@ class Node {
   virtual Acted switch_to(const std::string& version) = 0;
   virtual Acted insert(const std::string& version, const TargetModule& module) = 0;
   virtual Acted set_parameter(const std::string& module, const std::string& parameter, const std::string& value) = 0;
-  virtual Acted verify(const Target& target) = 0;
+  // NotFound: it is not there (any more). Busy: the module does not let go of it, or has it already.
+  virtual Result<void> set_interface(const std::string& interface, InterfaceSwitch what, Turned to) = 0;
+  // `before`: interfaces of the driver that must be there again, under the same names.
+  virtual Acted verify(const Target& target, const std::vector<NotedInterface>& before) = 0;
 
   virtual Result<std::vector<InstalledVersion>> versions() = 0;
   // From a folder or an archive on this node. Takes seconds.

@@ -69,7 +69,16 @@ store::OnloadOperationRecord to_record(const Operation& operation) {
     row.steps.push_back({std::string(word_of(step.act)), step.subject, std::string(word_of(step.progress)),
                          step.started, step.finished, step.cause, step.message, joined(step.kernel)});
   }
+  for (const NotedInterface& noted : operation.interfaces) row.interfaces.push_back({noted.pci, noted.mac, noted.name});
   return row;
+}
+
+store::OnloadInterfaceRecord to_record(const InterfaceWish& wish) {
+  return {.pci = wish.pci, .mac = wish.mac, .accelerated = wish.accelerated, .registered = wish.registered};
+}
+
+InterfaceWish from_record(const store::OnloadInterfaceRecord& row) {
+  return {.pci = row.pci, .mac = row.mac, .accelerated = row.accelerated, .registered = row.registered};
 }
 
 Result<Generation> from_record(const store::OnloadGenerationRecord& row) {
@@ -114,6 +123,7 @@ Result<Operation> from_record(const store::OnloadOperationRecord& row) {
     if (!known) return unknown("operation", row.id);
     operation.steps.push_back(*std::move(known));
   }
+  for (const auto& [pci, mac, name] : row.interfaces) operation.interfaces.push_back({pci, mac, name});
   return operation;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/onload/interface_wish.h"
+#include "engine/onload/words.h"
 #include "hw/onload/parameter_text.h"
 
 namespace nrd::onload {
@@ -61,6 +63,9 @@ std::optional<Stage> next_insertion(const Target& target, const Seen& seen) {
     const std::string* name = wrong_parameter(module, seen.modules.at(module.name), true);
     if (name != nullptr) return Stage{Act::SetParameter, module.name + "." + *name, module.parameters.at(*name)};
   }
+  for (const InterfaceChange& change : changes_for(target.interfaces, seen.interfaces)) {
+    return Stage{Act::Configure, subject_of(change.interface, change.what), std::string(word_of(change.to))};
+  }
   return std::nullopt;
 }
 
@@ -89,7 +94,8 @@ void remember(Memory& memory, Act act) {
     case Act::StopControlPlane: memory.server_stopped = true; return;
     case Act::Remove:
     case Act::Switch:
-    case Act::SetParameter: memory.verified = false; return;
+    case Act::SetParameter:
+    case Act::Configure: memory.verified = false; return;
   }
 }
 

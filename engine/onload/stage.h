@@ -2,8 +2,8 @@
 // or somebody's rmmod the same question gets the right answer, and a rollback is a journey to another target.
 //
 //   something must be removed    close the door, end users, stop the control plane, remove from the top
-//   nothing more to remove       switch the files, insert from the bottom, set parameters, verify, open the door
-//   the door is to be shut       close it as soon as the last module is there, and do not open it
+//   nothing more to remove       switch the files, insert from the bottom, set parameters and interfaces, verify, open
+//   it the door is to be shut       close it as soon as the last module is there, and do not open it
 //
 // The top is `onload`, below it sfc_char, sfc_resource and, if it is managed, sfc. What lies below a module that must
 // go must not be touched before that: sfc would let itself be removed under a loaded onload, and take the interfaces
@@ -20,7 +20,7 @@ namespace nrd::onload {
 struct Stage {
   Act act = Act::Verify;
   std::string subject;  // as in Step
-  std::string value;    // of SetParameter
+  std::string value;    // of SetParameter; of Configure "on" or "off"
   friend bool operator==(const Stage&, const Stage&) = default;
 };
 

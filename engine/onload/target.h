@@ -2,7 +2,9 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/onload/desired.h"
@@ -11,7 +13,7 @@
 namespace nrd::onload {
 
 // sfc and what lies beneath it carry the interfaces.
-inline bool is_of_driver(const std::string& module) {
+inline bool is_of_driver(std::string_view module) {
   return module == "sfc" || module == "sfc_driverlink" || module == "virtual_bus";
 }
 
@@ -40,6 +42,8 @@ struct Target {
   Door door = Door::Open;
   bool ends_users = false;       // also if no module must go
   bool restarts_server = false;  // of the control plane
+  std::vector<InterfaceWish> interfaces;
+  Access devices{.uid = 0, .gid = 0, .mode = 0666};  // while the door is open
   friend bool operator==(const Target&, const Target&) = default;
 };
 
@@ -48,7 +52,10 @@ struct Seen {
   std::map<std::string, Module> modules;  // those of Onload that are loaded, sfc among them
   std::vector<DeviceNode> devices;
   std::vector<ControlPlaneServer> servers;
-  std::string current;  // version whose files are the current ones; empty: none
+  std::string current;                // version whose files are the current ones; empty: none
+  std::vector<Interface> interfaces;  // without their addresses
+  // The current library speaks to the loaded module. nullopt: one of them is not there.
+  std::optional<bool> library_fits;
   friend bool operator==(const Seen&, const Seen&) = default;
 };
 

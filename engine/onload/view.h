@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/onload/conditions.h"
 #include "engine/onload/desired.h"
 #include "engine/onload/target.h"
 #include "store/onload_records.h"
@@ -17,10 +18,13 @@ struct View {
   std::vector<Generation> generations;  // ordered by number
   std::vector<Operation> operations;    // ordered by id
   Freeze freeze;
-  bool drained = false;    // the door is kept shut
-  Seen seen;               // as of the last look
-  std::string problem;     // why that look failed; empty if it did not
-  std::string drift;       // what is not as the last verified generation wants it; empty: nothing
+  std::vector<InterfaceWish> interfaces;  // what is wanted of single ones
+  bool drained = false;                   // the door is kept shut
+  Seen seen;                              // as of the last look
+  std::string problem;                    // why that look failed; empty if it did not
+  std::string drift;                      // what is not as the last verified generation wants it; empty: nothing
+  std::optional<Target> target;  // of the generation in force, as of the last look; nullopt: none, or not to be had
+  std::vector<Condition> conditions;
   bool door_open = false;  // new users may come: Onload is loaded and verified, and no operation is under way
   friend bool operator==(const View&, const View&) = default;
 };

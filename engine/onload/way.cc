@@ -53,7 +53,9 @@ Result<Way> way_to_generation(Node& node, const View& view, const Generation& ge
 
 Result<Target> target_now(Node& node, const View& view, const Desired& desired) {
   Result<Target> target = node.target_of(desired);
-  if (target && view.drained && target->door == Door::Open) target->door = Door::Shut;
+  if (!target) return target;
+  if (view.drained && target->door == Door::Open) target->door = Door::Shut;
+  target->interfaces = view.interfaces;
   return target;
 }
 
@@ -72,15 +74,17 @@ Result<Way> way_of(Node& node, const View& view, const Operation& operation) {
   return way;
 }
 
-// The first stage that would be needed.
-std::string drift_of(Node& node, const View& view) {
+std::optional<Result<Target>> target_in_force(Node& node, const View& view) {
   const Generation* kept = effective(view);
-  if (kept == nullptr) return {};
-  const Result<Target> target = target_now(node, view, kept->desired);
-  if (!target) return target.error().message;
-  const std::optional<Stage> stage = next_stage(*target, view.seen, {.verified = true});
+  if (kept == nullptr) return std::nullopt;
+  return target_now(node, view, kept->desired);
+}
+
+// The first stage that would be needed.
+std::string drift_of(const Target& target, const Seen& seen) {
+  const std::optional<Stage> stage = next_stage(target, seen, {.verified = true});
   if (!stage) return {};
-  const std::vector<std::string> wrong = removals(*target, view.seen);
+  const std::vector<std::string> wrong = removals(target, seen);
   return wrong.empty() ? "needs " + text_of(*stage) : wrong.back() + " is another one";
 }
 

@@ -42,15 +42,16 @@ struct Words<Verdict> {
 };
 template <>
 struct Words<Act> {
-  static constexpr std::array<Word<Act>, 9> all = {{{Act::CloseDoor, "close_door"},
-                                                    {Act::EndUsers, "end_users"},
-                                                    {Act::StopControlPlane, "stop_control_plane"},
-                                                    {Act::Remove, "remove"},
-                                                    {Act::Switch, "switch"},
-                                                    {Act::Insert, "insert"},
-                                                    {Act::SetParameter, "set_parameter"},
-                                                    {Act::Verify, "verify"},
-                                                    {Act::OpenDoor, "open_door"}}};
+  static constexpr std::array<Word<Act>, 10> all = {{{Act::CloseDoor, "close_door"},
+                                                     {Act::EndUsers, "end_users"},
+                                                     {Act::StopControlPlane, "stop_control_plane"},
+                                                     {Act::Remove, "remove"},
+                                                     {Act::Switch, "switch"},
+                                                     {Act::Insert, "insert"},
+                                                     {Act::SetParameter, "set_parameter"},
+                                                     {Act::Configure, "configure"},
+                                                     {Act::Verify, "verify"},
+                                                     {Act::OpenDoor, "open_door"}}};
 };
 template <>
 struct Words<Progress> {
@@ -73,6 +74,15 @@ struct Words<Errand> {
                                                        {Errand::Undrain, "undrain"},
                                                        {Errand::RestartControlPlane, "restart_control_plane"}}};
 };
+template <>
+struct Words<InterfaceSwitch> {
+  static constexpr std::array<Word<InterfaceSwitch>, 2> all = {
+      {{InterfaceSwitch::Acceleration, "acceleration"}, {InterfaceSwitch::Afxdp, "afxdp"}}};
+};
+template <>
+struct Words<Turned> {
+  static constexpr std::array<Word<Turned>, 2> all = {{{Turned::Off, "off"}, {Turned::On, "on"}}};
+};
 
 template <typename Enum>
 std::string_view find(Enum value) {
@@ -93,6 +103,8 @@ std::string_view word_of(Act act) { return find(act); }
 std::string_view word_of(Progress progress) { return find(progress); }
 std::string_view word_of(Outcome outcome) { return find(outcome); }
 std::string_view word_of(Errand errand) { return find(errand); }
+std::string_view word_of(InterfaceSwitch what) { return find(what); }
+std::string_view word_of(Turned turned) { return find(turned); }
 
 template <typename Enum>
 std::optional<Enum> parse(std::string_view word) {
@@ -118,6 +130,8 @@ template std::optional<Act> parse(std::string_view);
 template std::optional<Progress> parse(std::string_view);
 template std::optional<Outcome> parse(std::string_view);
 template std::optional<Errand> parse(std::string_view);
+template std::optional<InterfaceSwitch> parse(std::string_view);
+template std::optional<Turned> parse(std::string_view);
 template std::string all_words<State>();
 template std::string all_words<Sfc>();
 template std::string all_words<UsersPolicy>();

@@ -19,6 +19,8 @@ std::string_view word_of(Act act);
 std::string_view word_of(Progress progress);
 std::string_view word_of(Outcome outcome);
 std::string_view word_of(Errand errand);
+std::string_view word_of(InterfaceSwitch what);
+std::string_view word_of(Turned turned);
 
 template <typename Enum>
 std::optional<Enum> parse(std::string_view word);

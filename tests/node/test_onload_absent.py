@@ -25,7 +25,9 @@ def test_it_says_that_there_is_none(node):
     assert onload["modules"] == [] and onload["version"] is None and onload["desired"] is None
     assert onload["generation"] == 0 and onload["problem"] is None
     assert conditions(node) == {"Loaded": "False", "DevicesReady": "False", "ControlPlaneReady": "False", "Drifted": "False",
-                                "Frozen": "False", "Progressing": "False", "DoorOpen": "False"}
+                                "Frozen": "False", "Progressing": "False", "DoorOpen": "False", "NicAvailable": "False",
+                                "RebootRequired": "False", "VersionMatch": "Unknown", "UserspaceMatch": "Unknown",
+                                "Verified": "Unknown"}
     assert node.call("GET", "/v1/onload/versions") == []
     assert node.call("GET", "/v1/onload/users")["users"] == []
     assert "lo" in [interface["name"] for interface in node.call("GET", "/v1/onload/interfaces")]

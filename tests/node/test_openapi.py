@@ -95,6 +95,8 @@ CALLS = [
     ("get", "/v1/onload/users", None, None, 200),
     ("get", "/v1/onload/stacks", None, None, 200),
     ("get", "/v1/onload/interfaces", None, None, 200),
+    ("put", "/v1/onload/interfaces/{id}/acceleration", "lo", {"enabled": True}, 409),
+    ("put", "/v1/onload/interfaces/{id}/afxdp", "nowhere", {"registered": True}, 404),
     ("get", "/v1/onload/versions", None, None, 200),
     ("post", "/v1/onload/versions", None, {"name": "9.0", "source": "/etc"}, 400),
     ("delete", "/v1/onload/versions/{id}", "9.0", None, 404),

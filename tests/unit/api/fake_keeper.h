@@ -4,6 +4,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -70,7 +71,15 @@ class FakeKeeper final : public onload::Keeper {
   void read_stacks(std::function<void(Result<std::vector<onload::Stack>>)> done) override { done(stacks); }
   void read_interfaces(std::function<void(Result<std::vector<onload::Interface>>)> done) override { done(interfaces); }
 
+  void set_interface(std::string name, onload::InterfaceSwitch what, onload::Turned to,
+                     std::function<void(Result<onload::Interface>)> done) override {
+    turned.emplace_back(name, what, to);
+    done(interface);
+  }
+
   onload::View known;
+  std::vector<std::tuple<std::string, onload::InterfaceSwitch, onload::Turned>> turned;
+  Result<onload::Interface> interface = onload::Interface{};
   onload::InUse use;
   Result<onload::Accepted> outcome = onload::Accepted{};
   std::vector<std::pair<onload::Desired, std::optional<uint64_t>>> wishes;

@@ -272,3 +272,36 @@ TEST_CASE("modules and the control plane are shown as of the last look") {
   CHECK(service.ask("PATCH", "/v1/onload/controlplane", R"({"parameters": ["-K", "-s"]})").status == 200);
   CHECK(service.keeper.amended.back().first.control_plane == std::vector<std::string>{"-K", "-s"});
 }
+
+TEST_CASE("an interface is accelerated and registered by its name, and nothing else is taken") {
+  Service service;
+  service.keeper.interface = Interface{.name = "eth0", .pci = "0000:03:00.0", .accelerated = false};
+  service.keeper.known.interfaces = {{.pci = "0000:03:00.0", .mac = "", .accelerated = false, .registered = {}}};
+  service.keeper.known.seen.interfaces = {*service.keeper.interface};
+  const auto set = service.ask("PUT", "/v1/onload/interfaces/eth0/acceleration", R"({"enabled": false})");
+  CHECK(set.status == 200);
+  const auto body = json::parse(set.body);
+  CHECK(body->find("accelerated")->as_bool() == false);
+  CHECK(body->find("wanted")->find("accelerated")->as_bool() == false);
+  CHECK(body->find("wanted")->find("af_xdp")->kind() == json::Value::Kind::Null);
+  CHECK(service.ask("PUT", "/v1/onload/interfaces/ens4/afxdp", R"({"registered": true})").status == 200);
+  CHECK(service.keeper.turned ==
+        std::vector<std::tuple<std::string, InterfaceSwitch, Turned>>{
+            {"eth0", InterfaceSwitch::Acceleration, Turned::Off}, {"ens4", InterfaceSwitch::Afxdp, Turned::On}});
+  for (const char* wrong : {"", "{}", "[]", R"({"enabled": 1})", R"({"enabled": true, "registered": true})"}) {
+    CHECK(service.ask("PUT", "/v1/onload/interfaces/eth0/acceleration", wrong).status == 400);
+  }
+  service.keeper.interface = fail(ErrorCode::Conflict, "Onload keeps it");
+  CHECK(service.ask("PUT", "/v1/onload/interfaces/eth0/afxdp", R"({"registered": false})").status == 409);
+}
+
+TEST_CASE("conditions are shown with reason and time") {
+  Service service;
+  service.keeper.known.conditions = {
+      {"NicAvailable", Condition::Status::Unknown, "NoInterface", "none", Time(std::chrono::milliseconds(0))}};
+  const auto body = json::parse(service.ask("GET", "/v1/onload").body);
+  const json::Value& condition = body->find("conditions")->items().front();
+  CHECK(*condition.find("status")->as_string() == "Unknown");
+  CHECK(*condition.find("reason")->as_string() == "NoInterface");
+  CHECK(condition.find("last_transition")->as_string()->starts_with("1970-01-01T00:00:00"));
+}

@@ -58,7 +58,8 @@ TEST_CASE("what is set is taken") {
 TEST_CASE("what is said of Onload is taken") {
   const auto config = parse_config(
       "[onload]\nversions = \"/a\"\nimports = \"/b\"\nusers_policy = \"kill\"\nlook_interval_seconds = 1\n"
-      "at_start = \"observe\"\ndevice_user = \"u\"\ndevice_group = \"g\"\ndevice_mode = \"0660\"\n",
+      "at_start = \"observe\"\ndevice_user = \"u\"\ndevice_group = \"g\"\ndevice_mode = \"0660\"\n"
+      "protect_default_route = false\n",
       "x");
   REQUIRE(config);
   CHECK(config->onload == Config::Onload{.versions = "/a",
@@ -68,7 +69,8 @@ TEST_CASE("what is said of Onload is taken") {
                                          .at_start = onload::AtStart::Observe,
                                          .device_user = "u",
                                          .device_group = "g",
-                                         .device_mode = 0660});
+                                         .device_mode = 0660,
+                                         .protect_default_route = false});
 }
 
 TEST_CASE("a wrong key, type or value is refused with file and line") {

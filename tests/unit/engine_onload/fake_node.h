@@ -1,6 +1,7 @@
 // Onload as plain values, with the kernel's rules for modules, and faults by number.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -8,7 +9,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "engine/onload/interface_wish.h"
 #include "engine/onload/journey.h"
+#include "engine/onload/words.h"
 
 namespace nrd::testing {
 
@@ -90,6 +93,9 @@ class FakeNode final : public Node {
     if (module == "sfc_resource" && seen.modules.contains("sfc_char")) return trouble("in_use");
     return act("-" + module, [&] {
       seen.modules.erase(module);
+      if (module == "sfc_resource") forget_settings();
+      if (module == "sfc")
+        std::erase_if(seen.interfaces, [](const Interface& one) { return one.driver_module == "sfc"; });
       if (module == "onload") seen.devices.clear();
     });
   }
@@ -103,6 +109,8 @@ class FakeNode final : public Node {
       Module loaded{.name = module.name, .build_id = module.build_id};
       for (const auto& [name, value] : module.parameters) loaded.parameters[name] = {value, true};
       seen.modules[module.name] = loaded;
+      if (module.name == "sfc_resource") forget_settings();
+      if (module.name == "sfc") seen.interfaces.insert(seen.interfaces.end(), ports.begin(), ports.end());
       if (module.name == "onload") {
         seen.servers = {ControlPlaneServer{}};
         set_door(true);  // the kernel makes the nodes for everybody
@@ -115,9 +123,31 @@ class FakeNode final : public Node {
       if (parameter == "cplane_spawn_server" && value == "Y") seen.servers = {ControlPlaneServer{}};
     });
   }
-  Acted verify(const Target& target) override {
-    return act("verify", [&] { verified = target.version; });
+  Result<void> set_interface(const std::string& interface, InterfaceSwitch what, Turned to) override {
+    const auto found = std::ranges::find(seen.interfaces, interface, &Interface::name);
+    if (found == seen.interfaces.end()) return fail(ErrorCode::NotFound, "there is none of that name");
+    if (what == InterfaceSwitch::Afxdp && to == Turned::Off && never_lets_go)
+      return fail(ErrorCode::Busy, "it is in use");
+    if (refuses_interfaces) return fail(ErrorCode::Hardware, "the interface does not want to");
+    done.push_back(subject_of(interface, what) + " " + std::string(word_of(to)));
+    if (what == InterfaceSwitch::Afxdp) found->afxdp = to == Turned::On;
+    if (what == InterfaceSwitch::Acceleration) found->accelerated = to == Turned::On;
+    return {};
   }
+  bool never_lets_go = true;
+  bool refuses_interfaces = false;
+  Acted verify(const Target& target, const std::vector<NotedInterface>& before) override {
+    return act("verify", [&] {
+      verified = target.version;
+      compared = before;
+    });
+  }
+  std::vector<NotedInterface> compared;
+  Result<void> may_remove_driver() override {
+    return carries_default_route ? Result<void>(fail(ErrorCode::Conflict, "carries the default route"))
+                                 : Result<void>();
+  }
+  bool carries_default_route = false;
 
   Result<std::vector<InstalledVersion>> versions() override { return std::vector<InstalledVersion>{}; }
   Result<InstalledVersion> import(const std::string& name, const std::string&) override {
@@ -128,7 +158,7 @@ class FakeNode final : public Node {
     return {};
   }
   Result<std::vector<Stack>> stacks() override { return std::vector<Stack>{}; }
-  Result<std::vector<Interface>> interfaces() override { return std::vector<Interface>{}; }
+  Result<std::vector<Interface>> interfaces() override { return seen.interfaces; }
 
   std::vector<std::string> removed_versions;
   std::string verified;
@@ -150,7 +180,16 @@ class FakeNode final : public Node {
     acts = 0;
   }
 
+  std::vector<Interface> ports;  // those that the driver brings
+
  private:
+  // The module knows nothing of those before it.
+  void forget_settings() {
+    for (Interface& interface : seen.interfaces) {
+      interface.afxdp = false;
+      if (interface.accelerated) interface.accelerated = true;
+    }
+  }
   void set_door(bool open) {
     door_is_open = open;
     seen.devices.clear();

@@ -283,3 +283,72 @@ TEST_CASE("users are named as far as one line goes") {
   use.unexplained["onload"] = 2;
   CHECK(describe(use) == "2 references to onload by nobody who can be seen");
 }
+
+namespace {
+
+Interface a_port(const std::string& name) {
+  return {.name = name, .pci = "0000:03:00.0", .mac = "00:0f:53:00:00:01", .driver_module = "sfc", .accelerated = true};
+}
+InterfaceWish not_accelerated() {
+  return {.pci = "0000:03:00.0", .mac = "00:0f:53:00:00:01", .accelerated = false, .registered = {}};
+}
+
+}  // namespace
+
+TEST_CASE("what is wanted of an interface is set after each load, before it is verified") {
+  Trip trip;
+  trip.node.seen.interfaces = {a_port("eth0")};
+  Target there = a_release("9.0");
+  there.interfaces = {not_accelerated()};
+  REQUIRE(trip.run({.there = there, .back = {}}));
+  CHECK(trip.node.done ==
+        Names{"switch 9.0", "+sfc_resource", "+sfc_char", "+onload", "eth0.acceleration off", "verify", "open"});
+  CHECK(trip.stored.steps.at(4).act == Act::Configure);
+  CHECK(trip.stored.outcome == Outcome::Succeeded);
+}
+
+TEST_CASE("an interface that does not take what is wanted turns the journey back") {
+  Trip trip;
+  trip.node.put(a_release("8.1"));
+  trip.node.seen.interfaces = {a_port("eth0")};
+  trip.node.refuses_interfaces = true;
+  Target there = a_release("9.0");
+  there.interfaces = {not_accelerated()};
+  REQUIRE(trip.run({.there = there, .back = a_release("8.1"), .back_to = 1}));
+  CHECK(trip.stored.cause == "interface_setting");
+  CHECK(trip.stored.outcome == Outcome::RolledBack);
+}
+
+TEST_CASE("interfaces of the driver are noted before it goes and compared when it is back") {
+  Trip trip;
+  trip.node.ports = {a_port("eth0")};
+  trip.node.put(a_release("8.1", Sfc::Managed));
+  const std::vector<NotedInterface> noted = {{"0000:03:00.0", "00:0f:53:00:00:01", "eth0"}};
+  trip.node.ports = {a_port("eth7")};
+  REQUIRE(trip.run({.there = a_release("9.0", Sfc::Managed), .back = {}}));
+  CHECK(trip.stored.interfaces == noted);
+  CHECK(trip.node.compared == noted);
+}
+
+TEST_CASE("what was noted outlives a daemon that dies while the driver is away") {
+  const std::vector<NotedInterface> noted = {{"0000:03:00.0", "00:0f:53:00:00:01", "eth0"}};
+  for (int death = 1;; ++death) {
+    Trip trip;
+    trip.node.ports = {a_port("eth0")};
+    trip.node.put(a_release("8.1", Sfc::Managed));
+    trip.dies_at = death;
+    const bool died = !trip.run({.there = a_release("9.0", Sfc::Managed), .back = {}});
+    trip.dies_at = 0;
+    REQUIRE(trip.run({.there = a_release("9.0", Sfc::Managed), .back = {}}));
+    CHECK(trip.node.compared == noted);
+    if (!died) break;
+  }
+}
+
+TEST_CASE("an upgrade that leaves the driver alone notes nothing") {
+  Trip trip;
+  trip.node.put(a_release("8.1"));
+  trip.node.seen.interfaces = {a_port("eth0")};
+  REQUIRE(trip.run({.there = a_release("9.0"), .back = {}}));
+  CHECK(trip.stored.interfaces.empty());
+}

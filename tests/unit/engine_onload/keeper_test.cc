@@ -31,6 +31,7 @@ class MemoryLedger {
     if (change.freeze) std::tie(rows_.frozen, rows_.reason) = *change.freeze;
     for (const auto& row : change.generations) put(rows_.generations, row, &store::OnloadGenerationRecord::number);
     for (const auto& row : change.operations) put(rows_.operations, row, &store::OnloadOperationRecord::id);
+    for (const auto& row : change.interfaces) put(rows_.interfaces, row, &store::OnloadInterfaceRecord::pci);
     for (const uint64_t number : change.removed_generations) {
       std::erase_if(rows_.generations, [number](const auto& row) { return row.number == number; });
     }
@@ -583,4 +584,113 @@ TEST_CASE("one who asks while the keeper stops is told so or answered, never for
   asker.join();
   house.keeper.reset();
   CHECK(answers == 40);
+}
+
+namespace {
+
+Interface a_port(const std::string& name, bool accelerated = true) {
+  return {.name = name,
+          .pci = "0000:03:00.0",
+          .mac = "00:0f:53:00:00:01",
+          .driver_module = "sfc",
+          .accelerated = accelerated};
+}
+
+Result<Interface> turn(House& house, const std::string& name, InterfaceSwitch what, Turned to) {
+  return house.ask<Interface>([&](auto done) { house.keeper->set_interface(name, what, to, std::move(done)); });
+}
+
+}  // namespace
+
+TEST_CASE("what is wanted of an interface is stored and set again after each load") {
+  House house;
+  house.node.seen.interfaces = {a_port("eth0")};
+  house.start();
+  house.load("8.1");
+  const auto set = turn(house, "eth0", InterfaceSwitch::Acceleration, Turned::Off);
+  REQUIRE(set);
+  CHECK(set->accelerated == false);
+  CHECK(house.ledger.rows().interfaces ==
+        std::vector<store::OnloadInterfaceRecord>{{"0000:03:00.0", "00:0f:53:00:00:01", false, {}}});
+  house.load("9.0");
+  CHECK(house.node.seen.interfaces.front().accelerated == false);
+  CHECK(house.settled()->drift.empty());
+}
+
+TEST_CASE("at the start of nrd interfaces are set as they are wanted, and others' later changes are drift") {
+  House house;
+  house.node.seen.interfaces = {a_port("eth0")};
+  house.start();
+  house.load("8.1");
+  REQUIRE(turn(house, "eth0", InterfaceSwitch::Acceleration, Turned::Off));
+  house.keeper.reset();
+  house.node.seen.interfaces = {a_port("eth5")};
+  house.start();
+  (void)house.settled();
+  CHECK(house.node.seen.interfaces.front().accelerated == false);
+  house.node.seen.interfaces.front().accelerated = true;
+  (void)house.look();
+  CHECK(house.settled()->drift == "needs configure eth5.acceleration");
+}
+
+TEST_CASE("while Onload is not loaded what is wanted of an interface is only kept") {
+  House house;
+  house.node.seen.interfaces = {{.name = "ens4", .pci = "0000:00:04.0", .mac = "02:00:00:00:00:04"}};
+  house.start();
+  REQUIRE(turn(house, "ens4", InterfaceSwitch::Afxdp, Turned::On));
+  CHECK_FALSE(house.node.seen.interfaces.front().afxdp);
+  house.load("8.1");
+  CHECK(house.node.seen.interfaces.front().afxdp);
+}
+
+TEST_CASE("an interface that the module keeps is a conflict, and is not registered at the next load") {
+  House house;
+  house.node.seen.interfaces = {{.name = "ens4", .pci = "0000:00:04.0", .mac = "02:00:00:00:00:04"}};
+  house.start();
+  house.load("8.1");
+  REQUIRE(turn(house, "ens4", InterfaceSwitch::Afxdp, Turned::On));
+  const auto kept = turn(house, "ens4", InterfaceSwitch::Afxdp, Turned::Off);
+  REQUIRE_FALSE(kept);
+  CHECK(kept.error().code == ErrorCode::Conflict);
+  CHECK(kept.error().message.find("loaded anew") != std::string::npos);
+  CHECK(house.settled()->drift.empty());
+  house.load("9.0");
+  CHECK_FALSE(house.node.seen.interfaces.front().afxdp);
+}
+
+TEST_CASE("what cannot be had of an interface changes nothing") {
+  House house;
+  Interface plain = a_port("eth0");
+  plain.accelerated = std::nullopt;
+  house.node.seen.interfaces = {plain};
+  house.start();
+  house.load("8.1");
+  CHECK(turn(house, "eth1", InterfaceSwitch::Afxdp, Turned::On).error().code == ErrorCode::NotFound);
+  CHECK(turn(house, "eth0", InterfaceSwitch::Acceleration, Turned::Off).error().code == ErrorCode::Conflict);
+  house.node.refuses_interfaces = true;
+  CHECK(turn(house, "eth0", InterfaceSwitch::Afxdp, Turned::On).error().code == ErrorCode::Hardware);
+  CHECK(house.ledger.rows().interfaces.empty());
+}
+
+TEST_CASE("a switch that cannot be stored is put back") {
+  House house;
+  house.node.seen.interfaces = {a_port("eth0")};
+  house.start();
+  house.load("8.1");
+  house.ledger.broken = true;
+  CHECK_FALSE(turn(house, "eth0", InterfaceSwitch::Acceleration, Turned::Off));
+  CHECK(house.node.seen.interfaces.front().accelerated == true);
+  CHECK(house.settled()->interfaces.empty());
+}
+
+TEST_CASE("the driver below the default route is not begun with") {
+  House house;
+  house.node.put(a_release("8.1", Sfc::Managed));
+  house.node.carries_default_route = true;
+  house.start();
+  Desired desired = a_wish("9.0");
+  desired.sfc = Sfc::Managed;
+  CHECK(house.want(desired).error().code == ErrorCode::Conflict);
+  CHECK(house.node.done.empty());
+  CHECK(house.want(a_wish("9.0")));  // without the driver
 }

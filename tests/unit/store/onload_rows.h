@@ -44,7 +44,12 @@ inline store::OnloadOperationRecord an_operation(uint64_t id) {
                     {.act = "remove", .subject = "sfc_char", .progress = "running", .started = time}},
           .errand = "drain",
           .users = "term",
-          .drain = std::chrono::seconds(7)};
+          .drain = std::chrono::seconds(7),
+          .interfaces = {{"0000:03:00.0", "00:0f:53:00:00:01", "enp3s0f0"}, {"", "00:0f:53:00:00:02", "enp3s0f1"}}};
+}
+
+inline store::OnloadInterfaceRecord an_interface(const std::string& pci, std::optional<bool> registered = {}) {
+  return {.pci = pci, .mac = "00:0f:53:00:00:01", .accelerated = false, .registered = registered};
 }
 
 inline store::OnloadAllocationRecord an_allocation(uint64_t id) {

@@ -76,9 +76,11 @@ std::vector<Change> a_day() {
   second.onload.operations = {testing::an_operation(1)};
   second.onload.allocations = {testing::an_allocation(1), testing::an_allocation(2)};
   third.forgotten_keys = {"k2", "never"};
+  second.onload.interfaces = {testing::an_interface(""), testing::an_interface("0000:03:00.0")};
   third.onload.removed_generations = {1};
   third.onload.removed_allocations = {1};
   third.onload.operations = {testing::an_operation(1)};
+  third.onload.interfaces = {testing::an_interface("", true)};
   return {first, second, third};
 }
 
@@ -134,12 +136,14 @@ TEST_CASE("what was committed is loaded again as it was") {
   CHECK(records.workloads == std::vector{a_workload(2, "b"), a_workload(3, "a")});
   CHECK(records.keys == std::vector{a_key("k1", 1), a_key("k3", 3)});
   CHECK(records.baselines == Baselines{.boot_id = "boot-2", .ways = {}, .cpus = {}});
-  CHECK(records.onload == OnloadRecords{.frozen = true,
-                                        .reason = "release night",
-                                        .drained = true,
-                                        .generations = {testing::a_generation(2)},
-                                        .operations = {testing::an_operation(1)},
-                                        .allocations = {testing::an_allocation(2)}});
+  CHECK(records.onload ==
+        OnloadRecords{.frozen = true,
+                      .reason = "release night",
+                      .drained = true,
+                      .generations = {testing::a_generation(2)},
+                      .operations = {testing::an_operation(1)},
+                      .allocations = {testing::an_allocation(2)},
+                      .interfaces = {testing::an_interface("", true), testing::an_interface("0000:03:00.0")}});
 }
 
 TEST_CASE("baselines of one boot add up and another boot replaces them") {
