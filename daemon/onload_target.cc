@@ -5,6 +5,7 @@
 
 #include "base/joined.h"
 #include "hw/onload/modules.h"
+#include "hw/onload/trusted_dir.h"
 
 namespace nrd::daemon {
 namespace {
@@ -53,6 +54,28 @@ Result<void> check_ids(const Desired& desired) {
   return {};
 }
 
+// The kernel runs, as root, the programs that these name: cplane_server_path, shrub_controller_path of onload,
+// bpf_link_helper of sfc_resource, and what a release to come may add. They are taken from the tree alone, whose files
+// root imported; a client who could name another one would be root.
+bool names_a_program(const std::string& parameter) {
+  return parameter.ends_with("path") || parameter.ends_with("helper");
+}
+
+Result<void> check_programs(const Desired& desired, const std::string& tree) {
+  for (const auto& [module, values] : desired.parameters) {
+    for (const auto& [name, value] : values) {
+      if (!names_a_program(name)) continue;
+      if (value.starts_with(tree + "/") && value.find(' ') == std::string::npos &&
+          parts_of(value.substr(tree.size() + 1))) {
+        continue;
+      }
+      return fail_at(ErrorCode::BadRequest, "/parameters/" + module + "/" + name,
+                     "names a program that the kernel would run", "a file of the version, below " + tree + "/");
+    }
+  }
+  return {};
+}
+
 // What is set for a module that is not loaded would be without effect, and nobody would notice.
 Result<void> check_modules(const Desired& desired, const Target& target) {
   for (const auto& [module, values] : desired.parameters) {
@@ -82,6 +105,7 @@ Result<Target> target_of(const Desired& desired, const Version& version, const s
                    "a version for it; this one is for: " + kernels_of(version));
   }
   if (const Result<void> ids = check_ids(desired); !ids) return Failure(ids.error());
+  if (const Result<void> programs = check_programs(desired, tree); !programs) return Failure(programs.error());
   Target target = target_without_modules(desired);
   target.version = version.name;
   for (const auto& [path, file] : modules->second) {

@@ -112,6 +112,27 @@ TEST_CASE("what a module would not take is refused before anything is touched") 
   CHECK(at_fault(target(quoted)) == "/parameters/onload");
 }
 
+TEST_CASE("a program that the kernel runs as root is of the version's own tree") {
+  Version version = a_version();
+  version.kernels.at(kKernel)[1].file.parameters = {"bpf_link_helper"};
+  version.kernels.at(kKernel).back().file.parameters.emplace_back("shrub_controller_path");
+  const auto with = [&version](const std::string& module, const std::string& name, const std::string& value) {
+    return at_fault(target(a_wish({{module, {{name, value}}}}), version));
+  };
+  const std::string tree = kTree;
+  for (const std::string& program :
+       {std::string("/bin/sh"), std::string("bin/sh"), std::string(), tree, tree + "/", tree + "/../8.1/sbin/x",
+        tree + "x/sbin/server", tree + "//bin/sh", tree + "/sbin/a -c reboot", "/." + tree + "/sbin/server"}) {
+    CAPTURE(program);
+    CHECK(with("onload", "cplane_server_path", program) == "/parameters/onload/cplane_server_path");
+    CHECK(with("onload", "shrub_controller_path", program) == "/parameters/onload/shrub_controller_path");
+    CHECK(with("sfc_resource", "bpf_link_helper", program) == "/parameters/sfc_resource/bpf_link_helper");
+  }
+  CHECK(with("onload", "cplane_server_path", tree + "/sbin/onload_cp_server") == "nothing");
+  CHECK(with("onload", "shrub_controller_path", tree + "/sbin/shrub_controller") == "nothing");
+  CHECK(with("sfc_resource", "bpf_link_helper", tree + "/usr/libexec/bpf_link_helper") == "nothing");
+}
+
 TEST_CASE("without modules only the policies count") {
   const Desired desired{.state = State::Unloaded, .users = UsersPolicy::Term, .drain = std::chrono::seconds(7)};
   CHECK(daemon::target_without_modules(desired) ==
