@@ -15,8 +15,14 @@ constexpr size_t kMostSteps = 200;
 constexpr const char* kInUse = "in_use";
 constexpr const char* kStopping = "stopping";
 constexpr const char* kCircles = "circles";
+constexpr const char* kFrozen = "frozen";
 
 Trouble cancelled() { return {kCancelled, "it was cancelled", {}, {}}; }
+Trouble frozen() { return {kFrozen, "Onload was frozen before anything was removed", {}, {}}; }
+
+bool has_closed_door(const Operation& operation) {
+  return std::ranges::find(operation.steps, Act::CloseDoor, &Step::act) != operation.steps.end();
+}
 
 // What is left to do about the door after `steps`. What was not done may have been done in part: then it is done again.
 Memory door_after(const std::vector<Step>& steps) {
@@ -98,6 +104,9 @@ Result<Arrival> Journey::go(Operation& operation, const Way& way) {
     if (pause_(std::chrono::milliseconds(0))) return Arrival::Interrupted;
     if (brakes_.cancelled() && turns_back(operation, way, cancelled())) continue;
     const bool changed = has_changed(operation);
+    // Neither on the way back nor once something was changed: the node is of no use in between.
+    may_freeze_ = !changed && !operation.fallback;
+    if (is_frozen() && has_closed_door(operation) && turns_back(operation, way, frozen())) continue;
     const bool goes_back = operation.fallback && (way.back || !changed);
     const Target target = !goes_back ? way.there : changed ? *way.back : untouched(way);
     const Result<Seen> seen = node_.observe();
@@ -105,10 +114,9 @@ Result<Arrival> Journey::go(Operation& operation, const Way& way) {
     const std::optional<Stage> stage = next_stage(target, *seen, memory_);
     if (!stage) return finish(operation, goes_back ? Outcome::RolledBack : Outcome::Succeeded);
 
-    // Neither on the way back nor once something was changed: the node is of no use in between.
-    if (stage->act == Act::CloseDoor && !changed && !goes_back && brakes_.frozen()) {
-      operation.cause = "frozen";
-      operation.message = "Onload was frozen before anything was removed";
+    if (stage->act == Act::CloseDoor && is_frozen()) {
+      operation.cause = frozen().cause;
+      operation.message = frozen().message;
       return finish(operation, Outcome::Failed);
     }
 
@@ -142,7 +150,8 @@ Result<Acted> Journey::take(Operation& operation, const Stage& stage, const Targ
   step.finished = now();
   step.progress = Progress::Done;
   if (!acted) {
-    const bool was_broken_off = acted.error().cause == kStopping || acted.error().cause == kCancelled;
+    const std::string& cause = acted.error().cause;
+    const bool was_broken_off = cause == kStopping || cause == kCancelled || cause == kFrozen;
     step.progress = was_broken_off ? Progress::Interrupted : Progress::Failed;
     step.cause = acted.error().cause;
     step.message = acted.error().message;
@@ -157,7 +166,7 @@ bool Journey::turns_back(Operation& operation, const Way& way, const Trouble& tr
     operation.cause = trouble.cause;
     operation.message = trouble.message;
   }
-  const bool may = way.on_failure == OnFailure::Rollback || trouble.cause == kCancelled;
+  const bool may = way.on_failure == OnFailure::Rollback || trouble.cause == kCancelled || trouble.cause == kFrozen;
   const bool can = way.back || !has_changed(operation);
   if (operation.fallback || !may || !can || trouble.cause == kCircles) return false;
   operation.fallback = way.back_to;
@@ -196,13 +205,15 @@ Acted Journey::act(const Operation& operation, const Stage& stage, const Target&
   return {};
 }
 
-// Nullopt: the daemon stops, or the operation was cancelled. Otherwise who is left.
+bool Journey::is_frozen() const { return may_freeze_ && brakes_.frozen(); }
+
+// Nullopt: the daemon stops, or somebody put on a brake. Otherwise who is left.
 std::optional<InUse> Journey::wait_for_users(std::chrono::milliseconds at_most) {
   const auto deadline = clock_.steady() + at_most;
   for (;;) {
     InUse use = node_.find_users();
     if (!use.in_use() || clock_.steady() >= deadline) return use;
-    if (pause_(kLookForUsers) || brakes_.cancelled()) return std::nullopt;
+    if (pause_(kLookForUsers) || brakes_.cancelled() || is_frozen()) return std::nullopt;
   }
 }
 
@@ -211,7 +222,8 @@ Acted Journey::end_users(const Target& target) {
     return tl::unexpected(Trouble{kInUse, "Onload is in use by " + describe(use)});
   };
   const auto broken_off = [this] {
-    return tl::unexpected(brakes_.cancelled() ? cancelled() : Trouble{kStopping, "the daemon stops", {}, {}});
+    if (brakes_.cancelled()) return tl::unexpected(cancelled());
+    return tl::unexpected(is_frozen() ? frozen() : Trouble{kStopping, "the daemon stops", {}, {}});
   };
   std::optional<InUse> use = wait_for_users(target.users == UsersPolicy::Fail ? std::chrono::seconds(0) : target.drain);
   if (!use) return broken_off();

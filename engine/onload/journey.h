@@ -32,7 +32,7 @@ struct Way {
 
 // What stops an operation from outside. Both are asked before each stage.
 struct Brakes {
-  std::function<bool()> frozen;     // heeded until something is changed
+  std::function<bool()> frozen;     // heeded until something is changed; then the door is opened again
   std::function<bool()> cancelled;  // it turns back, unless it does already
 };
 
@@ -61,6 +61,7 @@ class Journey {
   Acted end_users(const Target& target);
   std::optional<InUse> wait_for_users(std::chrono::milliseconds at_most);
   Time now() const;
+  bool is_frozen() const;
 
   Node& node_;
   const Clock& clock_;
@@ -68,6 +69,7 @@ class Journey {
   Pause pause_;
   Brakes brakes_;
   Memory memory_;
+  bool may_freeze_ = false;  // at the stage that is next
   unsigned tries_left_ = 0;  // of removals that somebody's use kept from being done
 };
 

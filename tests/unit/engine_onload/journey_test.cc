@@ -22,6 +22,7 @@ struct Trip {
   int dies_at = 0;  // the n-th record is the last thing that this daemon does; 0: none
   bool stops = false;
   bool frozen = false;
+  bool freezes_while_waiting = false;
   bool cancelled = false;
 
   Result<Arrival> run(const Way& way) {
@@ -35,6 +36,7 @@ struct Trip {
         },
         [this](std::chrono::milliseconds time) {
           clock.pass(time);
+          frozen = frozen || (freezes_while_waiting && time.count() > 0);
           return stops;
         },
         {.frozen = [this] { return frozen; }, .cancelled = [this] { return cancelled && !stored.fallback; }});
@@ -193,12 +195,37 @@ TEST_CASE("what is frozen before the first removal stays as it is, and a removal
   CHECK(trip.node.done.empty());
   Trip begun;
   begun.node.put(a_release("8.1"));
-  begun.dies_at = 4;
+  begun.dies_at = 6;
   CHECK_FALSE(begun.run({.there = nothing(), .back = {}}));
   begun.frozen = true;
   begun.dies_at = 0;
   REQUIRE(begun.run({.there = nothing(), .back = {}}));
   CHECK(begun.stored.outcome == Outcome::Succeeded);
+}
+
+TEST_CASE("what is frozen while it waits for users opens the door again and removes nothing") {
+  for (const OnFailure on_failure : {OnFailure::Rollback, OnFailure::Stop}) {
+    for (const int dies_at : {0, 3, 4}) {
+      CAPTURE(dies_at);
+      Trip trip;
+      trip.node.put(a_release("8.1"));
+      trip.node.users = {a_user()};
+      Target target = nothing();
+      target.users = UsersPolicy::Wait;
+      const Way way{.there = target, .back = a_release("8.1"), .back_to = 1, .on_failure = on_failure};
+      trip.freezes_while_waiting = dies_at == 0;
+      trip.dies_at = dies_at;
+      CHECK(trip.run(way).has_value() == (dies_at == 0));
+      trip.frozen = true;
+      trip.dies_at = 0;
+      if (dies_at != 0) REQUIRE(trip.run(way));
+      CHECK(trip.stored.outcome == Outcome::RolledBack);
+      CHECK(trip.stored.cause == "frozen");
+      CHECK(is_open(trip.node));
+      CHECK(trip.node.is(a_release("8.1")));
+      CHECK(std::ranges::none_of(trip.node.done, [](const std::string& act) { return act.starts_with('-'); }));
+    }
+  }
 }
 
 TEST_CASE("what is cancelled before it has changed anything opens the door again, and no more") {
