@@ -56,4 +56,15 @@ std::vector<Check> examine_version(const Versions& versions, const std::string& 
   return {{"installed", std::nullopt, name}, check_kernel(*version, kernel), check_files(versions, name)};
 }
 
+Failure source_at_fault(Error error, const std::string& source) {
+  const bool is_of_source = error.code == ErrorCode::BadRequest || error.code == ErrorCode::NotFound;
+  if (!is_of_source || !error.field.empty()) return Failure(std::move(error));
+  error.code = ErrorCode::BadRequest;
+  error.field = "/source";
+  const size_t end = std::min(error.detail.find(": "), error.detail.size());
+  const std::string path = error.detail.substr(0, end);
+  if (path.starts_with('/') && (source + "/").starts_with(path + "/")) error.message = path + ": " + error.message;
+  return Failure(std::move(error));
+}
+
 }  // namespace nrd::daemon

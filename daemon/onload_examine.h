@@ -16,4 +16,8 @@ std::vector<onload::Check> examine_version(const onload::Versions& versions, con
 // A check by another name than its refusal has.
 onload::Check checked(std::string name, const Result<void>& result);
 
+// What is wrong with a tree that was to be imported is wrong with the path that the client named. A folder on the way
+// to it he knows, so he is told which.
+Failure source_at_fault(Error error, const std::string& source);
+
 }  // namespace nrd::daemon

@@ -274,7 +274,9 @@ class OnloadNode final : public Node {
       return fail_at(ErrorCode::BadRequest, "/source", "is not below " + options_.imports,
                      "the path of a folder or a tar archive there (onload.imports in nrd.toml)");
     }
-    return versions_.import(name, source).map(installed);
+    Result<Version> version = versions_.import(name, source);
+    if (!version) return source_at_fault(version.error(), source);
+    return installed(*version);
   }
 
   Result<void> remove_version(const std::string& name) override {

@@ -38,6 +38,13 @@ Failure not_changed(const std::string& path, int error) {
               path + ": " + std::generic_category().message(error));
 }
 
+// It is the node that is at fault, not what was asked.
+Failure not_usable(Error error) {
+  error.code = ErrorCode::Store;
+  error.message = "the folder of Onload's versions: " + error.message;
+  return Failure(std::move(error));
+}
+
 Result<void> check_name(const std::string& name) {
   if (is_version_name(name)) return {};
   return fail(ErrorCode::BadRequest,
@@ -200,15 +207,16 @@ Result<Versions::Stamp> Versions::stamp(const std::string& name) const {
 Result<Version> Versions::import(const std::string& name, const std::string& source) const {
   if (Result<void> named = check_name(name); !named) return Failure(named.error());
   const Result<std::vector<std::string>> there = names();
-  if (!there) return Failure(there.error());
+  if (!there) return not_usable(there.error());
   if (std::find(there->begin(), there->end(), name) != there->end()) {
-    return fail(ErrorCode::BadRequest, "a version " + name + " is there already");
+    return fail_at(ErrorCode::BadRequest, "/name", "a version " + name + " is there already");
   }
   if (there->size() >= kVersionLimit) {
-    return fail(ErrorCode::BadRequest, "there are " + std::to_string(kVersionLimit) + " versions: remove one first");
+    return fail_at(ErrorCode::BadRequest, "/name",
+                   "there are " + std::to_string(kVersionLimit) + " versions: remove one first");
   }
   const Result<TrustedDir> versions = make_folder();
-  if (!versions) return Failure(versions.error());
+  if (!versions) return not_usable(versions.error());
   Result<Staging> staging = Staging::begin(*versions, name);
   if (!staging) return Failure(staging.error());
   if (Result<void> copied = copy_source(trust_, source, *staging); !copied) return Failure(copied.error());
