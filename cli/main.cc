@@ -16,6 +16,7 @@
 #include "cli/onload.h"
 #include "cli/onload_interfaces.h"
 #include "cli/password.h"
+#include "cli/support_bundle.h"
 #include "cli/tls_init.h"
 
 namespace {
@@ -34,6 +35,7 @@ struct Arguments {
   TlsInit tls;
   Genconf genconf;
   ImportRmd import;
+  std::string bundle;
   OnloadWish onload;
   InterfaceWords interfaces;
   std::string source;
@@ -305,6 +307,7 @@ int execute(const CLI::App& app, Arguments& a) {
   const bool colour = terminal && std::getenv("NO_COLOR") == nullptr;
   const Output output{.json = a.json, .colour = colour, .terminal = terminal};
   if (app.got_subcommand("onload")) return execute_onload(*app.get_subcommand("onload"), client, output, a);
+  if (app.got_subcommand("support-bundle")) return write_support_bundle(client, a.bundle);
   if (app.got_subcommand("node")) return show_node(client, output);
   if (app.got_subcommand("ways")) return show_ways(client, output);
   const CLI::App* workload = app.get_subcommand("workload");
@@ -331,6 +334,9 @@ int main(int argc, char** argv) {
   declare_genconf(app, arguments.genconf);
   declare_import(app, arguments.import);
   declare_run(app, arguments);
+  app.add_subcommand("support-bundle", "what nrd knows about this node, as a tar archive for whoever is to help")
+      ->add_option("FILE", arguments.bundle, "where to; must not exist")
+      ->required();
   app.add_subcommand("node", "topology, capabilities and free ways");
   app.add_subcommand("ways", "draw who owns which cache ways");
   try {
