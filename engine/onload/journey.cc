@@ -90,6 +90,15 @@ Result<Arrival> Journey::finish(Operation& operation, Outcome outcome) {
   return record_(operation).map([] { return Arrival::Arrived; });
 }
 
+Result<Arrival> Journey::give_up(Operation& operation, const Target& target) {
+  // What was inserted on the way made its nodes anew, open to all.
+  if (has_changed(operation)) {
+    const Result<Acted> shut = take(operation, {Act::CloseDoor, {}, {}}, target);
+    if (!shut) return Failure(shut.error());
+  }
+  return finish(operation, Outcome::Failed);
+}
+
 Result<Arrival> Journey::run(Operation& operation, const Way& way) {
   tries_left_ = 1;
   for (Step& step : operation.steps) {
@@ -136,7 +145,7 @@ Result<Arrival> Journey::go(Operation& operation, const Way& way) {
       memory_.users_ended = false;
       continue;
     }
-    if (!turns_back(operation, way, trouble)) return finish(operation, Outcome::Failed);
+    if (!turns_back(operation, way, trouble)) return give_up(operation, target);
   }
 }
 
@@ -144,7 +153,7 @@ Result<Acted> Journey::take(Operation& operation, const Stage& stage, const Targ
   operation.steps.push_back({.act = stage.act, .subject = stage.subject, .started = now()});
   if (const Result<void> recorded = record_(operation); !recorded) return Failure(recorded.error());
   Acted acted = tl::unexpected(Trouble{kCircles, "the node changes faster than nrd can follow"});
-  if (operation.steps.size() < kMostSteps) acted = act(operation, stage, target);
+  if (operation.steps.size() < kMostSteps || stage.act == Act::CloseDoor) acted = act(operation, stage, target);
 
   Step& step = operation.steps.back();
   step.finished = now();

@@ -51,6 +51,8 @@ class Journey {
 
  private:
   Result<Arrival> go(Operation& operation, const Way& way);
+  // Failed, with the door shut.
+  Result<Arrival> give_up(Operation& operation, const Target& target);
   Result<Arrival> finish(Operation& operation, Outcome outcome);
   // One stage with its records.
   Result<Acted> take(Operation& operation, const Stage& stage, const Target& target);

@@ -145,6 +145,20 @@ TEST_CASE("a way back that fails as well ends with the door closed") {
   CHECK_FALSE(is_open(trip.node));
 }
 
+TEST_CASE("what fails for good is shut, however far it came") {
+  for (int n = 2; n <= 10; ++n) {
+    CAPTURE(n);
+    Trip trip;
+    trip.node.put(a_release("8.1"));
+    trip.node.fails_at = n;
+    REQUIRE(
+        trip.run({.there = a_release("9.0"), .back = a_release("8.1"), .back_to = 1, .on_failure = OnFailure::Stop}));
+    CHECK(trip.stored.outcome == Outcome::Failed);
+    CHECK(trip.stored.steps.back().act == Act::CloseDoor);
+    CHECK_FALSE(is_open(trip.node));
+  }
+}
+
 TEST_CASE("wherever the daemon dies, the next one brings it to the end") {
   const Way way{.there = a_release("9.0", Sfc::Managed), .back = a_release("8.1", Sfc::Managed), .back_to = 1};
   for (int fault = 0; fault <= 13; ++fault) {
