@@ -11,7 +11,12 @@ import os
 import signal
 
 import onload_stub
+import pytest
 from onload_stub import OnloadStub
+
+OLD, NEW, NEWEST = "8.1.2.26", "9.0.1.86", "9.1.0"
+# Each change of Onload takes an emulated machine some ten seconds, so ./test runs what is typical and tests/vm/run all.
+LONG = pytest.mark.skipif(not os.environ.get("NRD_VM_LONG"), reason="takes long: tests/vm/run runs it")
 
 NRD = os.environ["NRD"]
 # What is on the share outlives the machine. The versions need a file system that can do more than 9p.
@@ -30,12 +35,14 @@ class OnloadNode:
     def __init__(self, vm, config=CONFIG):
         self.vm, self.stub, self.config = vm, OnloadStub(vm), config
         self.daemon = None
+        self.environment = {}  # of the daemon
 
     # The daemon
 
     def start(self):
         self.vm.write("/run/nrd.toml", self.config)
-        self.daemon = self.vm.spawn([NRD, "--config", "/run/nrd.toml", "--state-dir", STATE, "--unix-socket", SOCKET])
+        self.daemon = self.vm.spawn([NRD, "--config", "/run/nrd.toml", "--state-dir", STATE, "--unix-socket", SOCKET],
+                                    env=self.environment)
         self.vm.wait_until(lambda: self.daemon.poll() is not None or self.request("GET", "/v1/health")[0] == 200, timeout=60,
                            what="the daemon's first answer")
         assert self.daemon.poll() is None, self.daemon.output()
@@ -138,4 +145,4 @@ class OnloadNode:
         return [(step["act"], step["subject"]) for step in operation["steps"]]
 
 
-__all__ = ["OnloadNode", "onload_stub"]
+__all__ = ["LONG", "NEW", "NEWEST", "OLD", "OnloadNode", "onload_stub"]

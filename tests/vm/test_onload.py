@@ -4,35 +4,9 @@ import os
 
 import pytest
 
-from machine import Machine
-from onload_node import IMPORTS, OnloadNode
+from onload_node import IMPORTS, LONG, NEW, NEWEST, OLD
 
-OLD, NEW, NEWEST = "8.1.2.26", "9.0.1.86", "9.1.0"
 NRDCTL = os.environ["NRDCTL"]
-# Each change of Onload takes an emulated machine some ten seconds, so ./test runs what is typical and tests/vm/run all.
-LONG = pytest.mark.skipif(not os.environ.get("NRD_VM_LONG"), reason="takes long: tests/vm/run runs it")
-
-
-@pytest.fixture(scope="module")
-def machine(tmp_path_factory):
-    with Machine(tmp_path_factory.mktemp("share")) as machine:
-        yield machine
-
-
-@pytest.fixture
-def node(machine):
-    """No module is loaded, two releases are installed, and the daemon runs."""
-    node = OnloadNode(machine)
-    node.start()
-    node.install(OLD, NEW)
-    yield node
-    if node.daemon.poll() is not None:
-        print(node.daemon.output())
-    else:
-        said = node.daemon.output()
-        print(said)
-        assert "Sanitizer" not in said and "runtime error" not in said
-    node.forget()
 
 
 def test_load_twice_is_once(node):
@@ -82,19 +56,6 @@ def test_a_release_that_does_not_start_is_taken_back(node, module, errno, cause)
     node.assert_loaded(OLD)
     assert node.onload()["effective_generation"] == 1
     assert node.get("/v1/onload/generations/2")["verdict"] == "failed"
-
-
-@LONG
-def test_a_rollback_that_fails_leaves_the_door_shut(node):
-    node.load(OLD)
-    node.stub.arm("onload", NEW, "fail_init=12")
-    node.stub.arm("onload", OLD, "fail_init=12")
-    operation = node.run({"state": "loaded", "version": NEW})
-    assert operation["outcome"] == "failed"
-    assert not node.condition("DoorOpen")
-    node.stub.disarm()
-    node.load(OLD)
-    node.assert_loaded(OLD)
 
 
 @LONG
@@ -240,9 +201,10 @@ def test_verify_finds_a_server_that_was_killed(node):
     assert (found["verified"], found["cause"]) == (False, "control_plane")
 
 
-@pytest.mark.parametrize("step", [pytest.param(step, marks=[] if step == 6 else LONG) for step in range(1, 12)])
-def test_killed_at_any_step_it_goes_on_at_the_next_start(node, step):
-    """The daemon dies as soon as the operation has so many steps."""
+@LONG
+@pytest.mark.parametrize("step", range(1, 12))
+def test_killed_in_the_middle_of_a_step_it_goes_on_at_the_next_start(node, step):
+    """The daemon dies as soon as the operation has so many steps; test_onload_death.py kills it between them."""
     node.load(OLD)
     for module in ("sfc_resource", "sfc_char", "onload"):
         node.stub.arm(module, NEW, "slow_init_ms=300")

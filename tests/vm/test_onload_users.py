@@ -1,0 +1,173 @@
+"""Who uses Onload, seen by the real daemon on a real kernel: in other namespaces, with recycled pids, without any file."""
+
+import os
+import signal
+
+import pytest
+
+from onload_node import LONG, NEW, OLD, VERSIONS
+
+NRDCTL = os.environ["NRDCTL"]
+LIBRARY = f"{VERSIONS}/versions/{OLD}/usr/lib/x86_64-linux-gnu/libonload.so"
+# Starts argv[2:] as process argv[1]: clone3(2) with set_tid. Waits until that pid is free.
+AS_PID = """
+import ctypes, os, signal, struct, sys, time
+CLONE3 = 435
+tid = (ctypes.c_int * 1)(int(sys.argv[1]))
+arguments = struct.pack("11Q", 0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(tid), 1, 0)
+libc = ctypes.CDLL(None, use_errno=True)
+deadline = time.monotonic() + 60
+while (pid := libc.syscall(CLONE3, arguments, len(arguments))) < 0:
+    assert ctypes.get_errno() == 17 and time.monotonic() < deadline, os.strerror(ctypes.get_errno())  # EEXIST
+if pid == 0:
+    os.execvp(sys.argv[2], sys.argv[2:])
+print(pid, flush=True)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+"""
+
+
+def users(node):
+    return node.get("/v1/onload/users")["users"]
+
+
+def await_user(node):
+    return node.vm.wait_until(lambda: users(node), what="the user")[0]
+
+
+def take_pid(node, pid):
+    """An innocent program that gets a pid as soon as it is free."""
+    return node.vm.spawn(["python3", "-I", "-c", AS_PID, str(pid), "sleep", "1000"])
+
+
+def end(process):
+    process.kill(signal.SIGKILL)
+    process.wait()
+
+
+def test_a_program_that_only_has_the_library_is_a_user(node):
+    node.load(OLD)
+    holder = node.vm.spawn(["sleep", "1000"], env={"LD_PRELOAD": LIBRARY, "ONLOAD_STUB_PRELOAD_ONLY": "1"})
+    user = await_user(node)
+    assert (user["pid"], user["library"], user["uses"]) == (holder.pid, LIBRARY, ["preload_only"]), user
+    status, answer = node.request("PUT", "/v1/onload", {"state": "unloaded"})
+    assert status == 409 and f"pid {holder.pid}" in answer["detail"], answer
+    # Its files stay for as long as it has them, whatever is loaded.
+    operation = node.run({"state": "loaded", "version": NEW, "users_policy": "term", "drain_seconds": 0})
+    assert operation["outcome"] == "succeeded"
+    assert holder.wait() == -signal.SIGTERM
+    node.assert_loaded(NEW)
+
+
+@LONG
+def test_the_files_of_a_version_stay_while_a_program_has_them(node):
+    node.load(OLD)
+    node.load(NEW)
+    holder = node.vm.spawn(["sleep", "1000"], env={"LD_PRELOAD": LIBRARY, "ONLOAD_STUB_PRELOAD_ONLY": "1"})
+    assert await_user(node)["stale"] is True
+    status, answer = node.request("DELETE", f"/v1/onload/versions/{OLD}")
+    assert status == 409, answer
+    end(holder)
+
+
+@LONG
+def test_a_user_of_ef_vi_alone_is_told_as_one(node):
+    node.load(OLD)
+    holder = node.vm.spawn(["sh", "-c", "exec 3</dev/sfc_char; exec sleep 1000"])
+    user = await_user(node)
+    assert (user["pid"], user["uses"], user["library"]) == (holder.pid, ["ef_vi"], ""), user
+    end(holder)
+
+
+@LONG
+def test_a_stack_without_a_process_is_in_use_and_an_orphan_is_not(node):
+    node.load(OLD)
+    node.stub.control("create 3 4242 1000")
+    status, answer = node.request("PUT", "/v1/onload", {"state": "unloaded"})
+    assert status == 409 and "1 stacks" in answer["detail"], answer
+    node.stub.control("orphan 3")
+    assert [(s["id"], s["orphan"]) for s in node.get("/v1/onload/stacks?kind=orphan")] == [(3, True)]
+    assert node.get("/v1/onload/stacks?kind=user") == []
+    assert node.request("POST", "/v1/onload/stacks/orphans/kill", {})[0] == 422
+    assert node.run({"state": "unloaded"})["outcome"] == "succeeded"
+    node.assert_unloaded()
+
+
+@LONG
+def test_a_user_in_another_pid_namespace_is_named_by_its_pid_here_and_ended(node):
+    node.load(OLD)
+    outer = node.vm.spawn(["unshare", "--fork", "--pid", "--mount-proc", "--kill-child", "sh", "-c", "exec 3</dev/onload; exec sleep 1000"])
+    user = await_user(node)
+    assert user["pid"] != outer.pid and user["comm"] == "sleep"
+    inner = next(line for line in node.vm.read(f"/proc/{user['pid']}/status").splitlines() if line.startswith("NSpid:"))
+    assert inner.split()[1:] == [str(user["pid"]), "1"]
+    # As the first process of its namespace it does not hear SIGTERM of its own; from here it has to be killed.
+    operation = node.run({"state": "loaded", "version": NEW, "users_policy": "kill", "drain_seconds": 0})
+    assert operation["outcome"] == "succeeded", operation
+    outer.wait()
+    node.assert_loaded(NEW)
+
+
+@LONG
+def test_servers_of_other_network_namespaces_are_shown_and_ended(node):
+    node.load(OLD)
+    own = node.stub.await_server()
+    other = node.vm.spawn(["unshare", "--net", "sleep", "1000"])
+    here = node.vm.run(["readlink", "/proc/self/ns/net"]).stdout
+    node.vm.wait_until(lambda: node.vm.run(["readlink", f"/proc/{other.pid}/ns/net"]).stdout != here, what="the namespace")
+    node.stub.control(f"serve {other.pid}")
+    node.vm.wait_until(lambda: len(node.stub.servers()) == 2, what="the second server")
+    servers = node.get("/v1/onload/controlplane")["servers"]
+    assert len({server["net_namespace"] for server in servers}) == 2 and own in [server["pid"] for server in servers]
+    assert users(node) == []
+    node.load(NEW)
+    node.assert_loaded(NEW)
+    assert len(node.stub.servers()) == 1
+    end(other)
+
+
+def test_who_gets_the_pid_of_a_user_that_was_told_to_end_is_spared(node):
+    """The user ignores SIGTERM, and ends before SIGKILL would come. Its pid is somebody else's by then."""
+    node.load(OLD)
+    holder = node.vm.spawn(["sh", "-c", "exec 3</dev/sfc_char; trap 'exec 3<&-; sleep 3; exit 0' TERM; while :; do sleep 0.1; done"])
+    await_user(node)
+    id = node.want({"state": "loaded", "version": NEW, "users_policy": "kill", "drain_seconds": 0})["operation"]
+    node.vm.wait_until(lambda: ("end_users", "") in node.acts(node.get(f"/v1/onload/operations/{id}")), what="the signal")
+    innocent = take_pid(node, holder.pid)
+    end(holder)
+    node.vm.wait_until(lambda: innocent.output() == f"{holder.pid}\n", timeout=60, what="the recycled pid")
+    assert node.finished(id)["outcome"] == "succeeded"
+    assert node.vm.read(f"/proc/{holder.pid}/comm") == "sleep\n"  # and not a line about its end
+    assert innocent.output() == f"{holder.pid}\n"
+    node.assert_loaded(NEW)
+    node.vm.run(["kill", "-9", str(holder.pid)])
+
+
+@LONG
+def test_who_gets_the_pid_of_a_server_that_was_told_to_end_is_spared(node):
+    node.load(OLD, control_plane=["-K", "--stub-ignore-sigterm"])
+    server = node.stub.await_server()
+    innocent = take_pid(node, server)
+    id = node.want({"state": "loaded", "version": NEW})["operation"]
+    node.vm.wait_until(lambda: ("stop_control_plane", "") in node.acts(node.get(f"/v1/onload/operations/{id}")), what="the signal")
+    node.vm.run(["kill", "-9", str(server)])
+    node.vm.wait_until(lambda: innocent.output() == f"{server}\n", timeout=60, what="the recycled pid")
+    assert node.finished(id)["outcome"] == "succeeded"
+    assert innocent.output() == f"{server}\n" and node.vm.read(f"/proc/{server}/comm") == "sleep\n"
+    node.assert_loaded(NEW)
+    node.vm.run(["kill", "-9", str(server)])
+
+
+@LONG
+def test_an_allocation_does_not_pass_to_whom_its_pid_is_given(node):
+    node.load(OLD)
+    owner = node.vm.spawn(["sleep", "1000"])
+    status, answer = node.request("POST", "/v1/onload/allocations", {"owner": {"pid": owner.pid}})
+    assert status == 201, answer
+    node.kill9()
+    innocent = take_pid(node, owner.pid)
+    end(owner)
+    node.vm.wait_until(lambda: innocent.output() == f"{owner.pid}\n", timeout=60, what="the recycled pid")
+    node.start()
+    node.vm.wait_until(lambda: node.get("/v1/onload/allocations") == [], what="the end of the allocation")
+    assert innocent.output() == f"{owner.pid}\n"
+    node.vm.run(["kill", "-9", str(owner.pid)])
