@@ -1,5 +1,7 @@
 #include "daemon/onload_node.h"
 
+#include <linux/capability.h>
+#include <sys/prctl.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -80,7 +82,10 @@ std::string_view word_of(Cause cause) {
 }
 
 Acted failed(const LoadFailure& failure) {
-  return failed({std::string(word_of(failure.cause)), failure.message,
+  // The kernel says EPERM whether modules are switched off or this process may not; only the latter is ours to mend.
+  const bool may = failure.cause != Cause::NotAllowed || ::prctl(PR_CAPBSET_READ, CAP_SYS_MODULE) == 1;
+  const std::string why = may ? "" : "; nrd runs without CAP_SYS_MODULE, see the drop-in onload.conf";
+  return failed({std::string(word_of(failure.cause)), failure.message + why,
                  failure.error == 0 ? "" : "errno " + std::to_string(failure.error), failure.log});
 }
 

@@ -126,7 +126,9 @@ Result<TrustedDir> TrustedDir::make(std::string_view name) const {
   // Whatever umask says: 0755, so that applications find their library.
   const bool made = ::mkdirat(fd_.get(), parts->front().c_str(), 0700) == 0;
   if (!made && errno != EEXIST) {
-    return fail(ErrorCode::Store, "a folder of Onload cannot be made",
+    // The unit's sandbox: whoever has not got the drop-in cannot know why he should.
+    const char* const why = errno == EROFS ? ": it is read-only for nrd, see the drop-in onload.conf" : "";
+    return fail(ErrorCode::Store, std::string("a folder of Onload cannot be made") + why,
                 path_ + "/" + std::string(name) + ": " + std::generic_category().message(errno));
   }
   Result<TrustedDir> folder = step(parts->front());
