@@ -44,10 +44,17 @@ void hand_on(std::string_view bytes) {
   std::string input(bytes);
   Guard guard;
   while (guard.read(input) == Guard::Outcome::Complete) {
-    const auto raw = guard.take();
+    auto raw = guard.take();
     promise(raw.body.size() <= nrd::http::kBodyLimit && raw.target.size() <= nrd::http::kTargetLimit);
-    const auto request = reader.read(raw, peer);
-    promise(request ? request->body == raw.body && request->path.starts_with('/') : request.error().status == 400);
+    const std::string body = raw.body;
+    const bool is_packed = !raw.content_encoding.empty();
+    const auto request = reader.read(std::move(raw), peer);
+    if (request) {
+      promise(request->path.starts_with('/') && request->body.size() <= nrd::http::kBodyLimit);
+      promise(is_packed || request->body == body);
+    } else {
+      promise(request.error().status >= 400 && request.error().status < 500);
+    }
   }
 }
 
