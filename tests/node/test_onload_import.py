@@ -20,13 +20,15 @@ import pytest
 from harness import Node
 
 SECRET = "a secret of this node, of 4711 letters"
-KERNEL = "6.1.0-1-amd64"
+KERNEL = os.uname().release  # else a wish is refused for that, and nobody looks at the rest of it
+PROGRAMS = {"onload": ["cplane_server_path", "shrub_controller_path"], "sfc_resource": ["bpf_link_helper"]}
 EXTRA = f"lib/modules/{KERNEL}/extra"
 
 
 def ko(name):
     """An ELF file with a section .modinfo and nothing else."""
     info = f"name={name}\0vermagic={KERNEL} SMP \0".encode()
+    info += "".join(f"parmtype={parameter}:charp\0" for parameter in PROGRAMS.get(name, [])).encode()
     names = b"\0.modinfo\0.shstrtab\0"
     at = 64 + len(info)
     section = struct.Struct("<IIQQQQIIQQ")
@@ -361,3 +363,18 @@ def test_words_for_the_control_plane_are_words(house, word):
     assert take(house)[0] == 201
     status, text, _ = house.request("PUT", "/v1/onload", {"state": "loaded", "version": "9.0", "control_plane": [word]})
     assert status == 400 and (word == "\0" or "/control_plane/0" in text), text
+
+
+@pytest.mark.parametrize("module, name", [(module, name) for module, names in PROGRAMS.items() for name in names])
+@pytest.mark.parametrize("program", ["/bin/sh", "bin/sh", "", "{tree}", "{tree}/../../../../bin/sh", "{tree}//bin/sh", "{tree}/sbin/x -c id",
+                                     "{tree}x/sbin/x", "{home}/onload/current/sbin/x", "{home}/import/9/sbin/x"])
+def test_no_client_names_a_program_that_the_kernel_runs(house, module, name, program):
+    house.imports.put_release()
+    assert take(house)[0] == 201
+    value = program.format(tree=house.imports.path("onload/versions/9.0"), home=house.imports.home)
+    wish = {"state": "loaded", "version": "9.0", "parameters": {module: {name: value}}}
+    status, text, _ = house.request("PUT", "/v1/onload", wish)
+    assert status == 400 and f"/parameters/{module}/{name}" in text, text
+    foretold = house.call("POST", "/v1/onload/preflight", wish)
+    assert [check["name"] for check in foretold["checks"] if not check["ok"]] == ["parameters"], foretold
+    assert house.call("GET", "/v1/onload")["generation"] == 0
