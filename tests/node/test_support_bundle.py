@@ -23,11 +23,13 @@ def test_it_holds_what_the_api_says_and_any_tar_reads_it(tmp_path):
         with tarfile.open(file) as tar:
             texts = {member.name: tar.extractfile(member).read() for member in tar}
         assert subprocess.run(["tar", "-tf", file], capture_output=True, text=True).stdout.split() == list(texts)
+        # A refusal is told as one: there are no policies for this kind of CPU.
+        assert [name for name in texts if name.endswith(".refused")] == ["nrd-support/policy.json.refused"]
+        assert texts.pop("nrd-support/policy.json.refused").startswith(b"404\n")
         read = {name: json.loads(text) for name, text in texts.items()}
         assert [workload["id"] for workload in read["nrd-support/workloads.json"]] == [id]
         assert read["nrd-support/node.json"] == node.call("GET", "/v1/node")
         assert read["nrd-support/onload/generations.json"] == [] and read["nrd-support/onload/profiles.json"][0]["id"] == "mine"
-        assert not [name for name in texts if name.endswith(".refused")]
         assert b"a-secret-name" not in b"".join(texts.values())
 
 
