@@ -177,7 +177,9 @@ class Machine:
         return os.path.join(self._folder, "agent")
 
     def _argv(self):
-        command_line = f"console=ttyS0 panic=-1 reboot=triple random.trust_cpu=on loglevel=5 vm.modules={self.kernel}/modules"
+        # no_timer_check: on a host that is busy the timer comes late, which the kernel takes for a broken one and panics.
+        command_line = (f"console=ttyS0 panic=-1 reboot=triple no_timer_check random.trust_cpu=on loglevel=5 "
+                        f"vm.modules={self.kernel}/modules")
         # multidevs: the host's root may be made of several file systems with the same inode numbers.
         export = "security_model=none,multidevs=remap"
         # setpriv: a test runner that is killed takes its machine along. The thread that starts a machine has to live as long.
