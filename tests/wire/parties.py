@@ -117,6 +117,7 @@ class House(Node):
     def __init__(self, client_auth="require", more="", group="nogroup", files=None, address="127.0.0.1", accounts=None,
                  start=True):
         self.host = address
+        self.accounts = accounts
         self.files = files  # how many descriptors the daemon may have
         self.pki = tempfile.mkdtemp(prefix="nrd-pki-")
         self.authority = Authority(self.pki)
@@ -144,6 +145,12 @@ client_auth = "{client_auth}"
         except BaseException:
             self.end()
             raise
+
+    def end(self):
+        journal = super().end()
+        if self.accounts:
+            shutil.rmtree(self.accounts.folder)
+        return journal
 
     def daemon_pid(self):
         return self.daemon.pid  # nsenter has become it
