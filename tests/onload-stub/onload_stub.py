@@ -11,6 +11,11 @@ $NRD_ONLOAD_STUB is the folder of the trees.
 
 import os
 
+import pytest
+
+# Each change of Onload takes an emulated machine some ten seconds, so ./test runs what is typical and tests/vm/run all.
+LONG = pytest.mark.skipif(not os.environ.get("NRD_VM_LONG"), reason="takes long: tests/vm/run runs it")
+
 MODULES = ("sfc", "sfc_resource", "sfc_char", "onload")  # in the order of loading
 RELEASES = ("8.1.2.26", "9.0.1.86", "9.1.0")
 UNKNOWN_SYMBOL, OTHER_KERNEL = "9.1.0-unknown-symbol", "9.1.0-other-kernel"  # do not load

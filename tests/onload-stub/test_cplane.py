@@ -3,6 +3,9 @@
 import errno
 
 import pytest
+from onload_stub import LONG
+
+pytestmark = LONG
 
 ADDED = ["--daemonise", "--ipv6-no-source"]
 IDS = ["--uid", "65534", "--gid", "65534"]

@@ -6,7 +6,9 @@ import time
 
 import pytest
 
-from onload_stub import MODULES, OTHER_KERNEL, UNKNOWN_SYMBOL
+from onload_stub import LONG, MODULES, OTHER_KERNEL, UNKNOWN_SYMBOL
+
+pytestmark = LONG
 
 
 def refused(number):

@@ -4,7 +4,9 @@ import subprocess
 
 import pytest
 
-from onload_stub import RELEASES
+from onload_stub import LONG, RELEASES
+
+pytestmark = LONG
 
 
 @pytest.fixture

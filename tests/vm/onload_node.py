@@ -11,12 +11,9 @@ import os
 import signal
 
 import onload_stub
-import pytest
-from onload_stub import OnloadStub
+from onload_stub import LONG, OnloadStub
 
 OLD, NEW, NEWEST = "8.1.2.26", "9.0.1.86", "9.1.0"
-# Each change of Onload takes an emulated machine some ten seconds, so ./test runs what is typical and tests/vm/run all.
-LONG = pytest.mark.skipif(not os.environ.get("NRD_VM_LONG"), reason="takes long: tests/vm/run runs it")
 
 NRD = os.environ["NRD"]
 # What is on the share outlives the machine. The versions need a file system that can do more than 9p.

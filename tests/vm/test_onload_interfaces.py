@@ -62,6 +62,7 @@ def test_a_driver_of_the_kernel_that_came_first_is_replaced(node):
         assert condition(node, kind)["status"] == "True", condition(node, kind)
 
 
+@LONG
 def test_what_is_wanted_of_interfaces_stays_over_an_upgrade_of_the_driver(node):
     node.vm.run("ip link show veth-a || ip link add veth-a type veth peer name veth-b")
     node.load(OLD, **MANAGED)
@@ -92,6 +93,7 @@ def test_what_is_wanted_of_interfaces_is_set_at_the_start_and_by_nrdctl(node):
     node.vm.wait_until(lambda: interfaces(node)[FIRST]["accelerated"] is False, what="the switch")
 
 
+@LONG
 def test_interfaces_that_come_back_under_other_names_turn_the_operation_back(node):
     node.load(OLD, **MANAGED)
     operation = node.run({"state": "loaded", "version": NEW, "parameters": {"sfc": {"phys_port_names": "Y"}}, **MANAGED})

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from machine import Machine
-from onload_node import CONFIG, OnloadNode
+from onload_node import CONFIG, LONG, OnloadNode
 
 OLD, NEW = "8.1.2.26", "9.0.1.86"
 NRDCTL = [os.environ["NRDCTL"], "--socket", "/run/nrd.sock"]
@@ -69,6 +69,7 @@ def test_the_library_is_preloaded_and_what_was_there_stays(node):
     wait_until_free(node)
 
 
+@LONG
 def test_profiles_with_and_without_a_shell_and_who_wins(node):
     put(node, "plain", "onload_set EF_A plain\nonload_set EF_B $(( 6 * 7 ))\n")
     put(node, "shell", 'for i in 1 2; do onload_set EF_S$i "$(id -u)"; done\nonload_set EF_WORDS "$*"\n'
@@ -95,6 +96,7 @@ def test_an_allocation_ends_with_its_process_and_outlives_nrd(node):
     wait_until_free(node)
 
 
+@LONG
 def test_there_are_no_more_than_configured(node):
     first, second = started(node), started(node)
     done = run(node, "--onload", "--", "true")
@@ -119,6 +121,7 @@ def test_a_closed_door_is_75_and_no_onload_is_1(node):
     assert "LD_PRELOAD" not in variables(done)
 
 
+@LONG
 def test_offline_it_starts_with_the_current_version(node):
     node.kill9()
     assert run(node, "--onload", "--", "env").returncode == 3
@@ -150,6 +153,7 @@ def test_a_workload_gets_onload_with_the_rest_or_nothing(node):
     assert node.get("/v1/onload/allocations") == []
 
 
+@LONG
 def test_acceleration_that_is_required_is_looked_for(node):
     """The driver of the cards is not loaded here, so there is none."""
     done = run(node, "--onload", "--require-accel", "--", "env")
@@ -157,6 +161,7 @@ def test_acceleration_that_is_required_is_looked_for(node):
     wait_until_free(node)
 
 
+@LONG
 def test_what_is_emitted_names_the_current_version(node):
     put(node, "plain", "onload_set EF_A 1\n")
     for kind in ("systemd", "docker", "cdi"):
