@@ -13,6 +13,8 @@ namespace nrd::onload {
 namespace {
 
 Failure failed(const std::string& path, int error) {
+  const bool is_another = error == ENOENT || error == ENOTDIR || error == ELOOP || error == EINVAL;
+  if (is_another) return fail(ErrorCode::BadRequest, "a tree changes while it is read", path);
   return fail(ErrorCode::Hardware, "a folder of Onload cannot be read",
               path + ": " + std::generic_category().message(error));
 }

@@ -31,6 +31,7 @@ Failure unopened(const std::string& path, int error) {
   const std::string detail = path + ": " + std::generic_category().message(error);
   if (error == ENOENT) return fail(ErrorCode::NotFound, "a file or folder of Onload is not there", detail);
   if (error == ENOTDIR) return untrusted("a link or a file stands where a folder must be", detail);
+  if (error == ELOOP) return untrusted("a link stands where a file must be", detail);
   return fail(ErrorCode::Hardware, "a file or folder of Onload cannot be opened", detail);
 }
 
