@@ -1,4 +1,5 @@
-// The floor: what one POST and one DELETE of a guarantee workload cost with libpqos and SQLite alone.
+// The floor: what one POST and one DELETE of a guarantee workload, and a PATCH of its ways, cost with libpqos and
+// SQLite alone.
 //
 //   nrd_bench_floor DATABASE PAIRS        inside the node; prints one JSON object
 
@@ -23,6 +24,8 @@ constexpr unsigned kFirstCpu = 4;
 constexpr unsigned kCpus = 4;
 constexpr uint64_t kGranted = 0x400;  // the highest way of the guarantee pool of a cache with 20 ways
 constexpr uint64_t kBelow = 0x3ff;    // what it leaves to the operating system
+constexpr uint64_t kWider = 0x600;    // of two ways
+constexpr uint64_t kBelowWider = 0x1ff;
 constexpr uint64_t kAll = 0xfffff;
 constexpr int kRowBytes = 300;
 
@@ -55,21 +58,27 @@ class Database {
     run("DELETE FROM workload");
     require(sqlite3_prepare_v2(connection_, "INSERT INTO workload VALUES (1, ?)", -1, &insert_, nullptr) == SQLITE_OK,
             "prepare");
+    require(sqlite3_prepare_v2(connection_, "UPDATE workload SET spec = ? WHERE id = 1", -1, &change_, nullptr) ==
+                SQLITE_OK,
+            "prepare");
     require(sqlite3_prepare_v2(connection_, "DELETE FROM workload WHERE id = 1", -1, &remove_, nullptr) == SQLITE_OK,
             "prepare");
     const std::string row(kRowBytes, 'x');
     sqlite3_bind_text(insert_, 1, row.c_str(), kRowBytes, SQLITE_TRANSIENT);
+    sqlite3_bind_text(change_, 1, row.c_str(), kRowBytes, SQLITE_TRANSIENT);
   }
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
   ~Database() {
     sqlite3_finalize(insert_);
+    sqlite3_finalize(change_);
     sqlite3_finalize(remove_);
     sqlite3_close(connection_);
   }
 
   // Each is one transaction, on disk when it returns.
   void put() { step(insert_); }
+  void change() { step(change_); }
   void remove() { step(remove_); }
 
  private:
@@ -81,6 +90,7 @@ class Database {
 
   sqlite3* connection_ = nullptr;
   sqlite3_stmt* insert_ = nullptr;
+  sqlite3_stmt* change_ = nullptr;
   sqlite3_stmt* remove_ = nullptr;
 };
 
@@ -96,11 +106,29 @@ void pair(Database& database) {
   database.remove();
 }
 
+void patch(Database& database, bool to_wide) {
+  if (to_wide) set_ways(0, kBelowWider);  // first, so that no way belongs to both
+  set_ways(kClass, to_wide ? kWider : kGranted);
+  if (!to_wide) set_ways(0, kBelow);
+  database.change();
+}
+
 double micros(Clock::duration taken) { return std::chrono::duration<double, std::micro>(taken).count(); }
 
-double median(std::vector<double> values) {
+double percentile(std::vector<double> values, size_t percent) {
   std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+  return values[values.size() * percent / 100];
+}
+
+template <typename Once>
+std::vector<double> repeat(int times, Once once) {
+  std::vector<double> taken;
+  for (int i = 0; i < times; ++i) {
+    const auto begun = Clock::now();
+    once(i);
+    taken.push_back(micros(Clock::now() - begun));
+  }
+  return taken;
 }
 
 }  // namespace
@@ -119,21 +147,24 @@ int main(int argc, char** argv) {
   const double init_us = micros(Clock::now() - before_init);
 
   Database database(argv[1]);
-  std::vector<double> taken;
-  for (int i = 0; i < std::atoi(argv[2]); ++i) {
-    const auto begun = Clock::now();
-    pair(database);
-    taken.push_back(micros(Clock::now() - begun));
-  }
+  const int times = std::atoi(argv[2]);
+  const std::vector<double> pairs = repeat(times, [&](int) { pair(database); });
   // Where a pair's time goes: the same commits without the hardware.
-  std::vector<double> commits;
-  for (int i = 0; i < std::atoi(argv[2]); ++i) {
-    const auto begun = Clock::now();
+  const std::vector<double> commits = repeat(times, [&](int) {
     database.put();
     database.remove();
-    commits.push_back(micros(Clock::now() - begun));
-  }
+  });
+  set_ways(0, kBelow);
+  set_ways(kClass, kGranted);
+  set_class(kClass);
+  database.put();
+  const std::vector<double> patches = repeat(times, [&](int i) { patch(database, i % 2 == 0); });
+  set_class(0);
+  set_ways(kClass, kAll);
+  set_ways(0, kAll);
   pqos_fini();
-  std::printf("{\"pqos_init_ms\": %.2f, \"pair_us\": %.1f, \"commits_us\": %.1f}\n", init_us / 1000, median(taken),
-              median(commits));
+  std::printf(
+      "{\"pqos_init_ms\": %.2f, \"pair_us\": %.1f, \"commits_us\": %.1f, \"patch_us\": %.1f, "
+      "\"patch_p99_us\": %.1f}\n",
+      init_us / 1000, percentile(pairs, 50), percentile(commits, 50), percentile(patches, 50), percentile(patches, 99));
 }

@@ -1,9 +1,11 @@
 // HTTP load over connections that are kept open, one thread each.
 //
 //   nrd_bench_load pairs PORT CLIENTS SECONDS           POST and DELETE of a 4-CPU guarantee workload
+//   nrd_bench_load patches PORT CLIENTS SECONDS         PATCH of such a workload, to two ways and back to one
 //   nrd_bench_load get PORT CONNECTIONS SECONDS PATH    GET of one path
 //
-// Prints one JSON object: requests, seconds, rate (pairs or requests per second) and the median in microseconds.
+// Prints one JSON object: requests, seconds, rate (pairs or requests per second), median and 99th percentile in
+// microseconds.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -110,12 +112,19 @@ void repeat(Clock::time_point until, std::vector<double>& micros, Once once) {
   }
 }
 
+std::string with_body(const std::string& method_and_path, const std::string& body) {
+  return method_and_path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
+         std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
 std::string post_for(unsigned client) {
   const unsigned first = client % 2 * kCpusPerSocket + client / 2 * kCpusPerClient;
   const std::string cpus = std::to_string(first) + "-" + std::to_string(first + kCpusPerClient - 1);
-  const std::string body = R"({"core_ids":[")" + cpus + R"("],"cache":{"max":1,"min":1}})";
-  return "POST /v1/workloads HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
-         std::to_string(body.size()) + "\r\n\r\n" + body;
+  return with_body("POST /v1/workloads", R"({"core_ids":[")" + cpus + R"("],"cache":{"max":1,"min":1}})");
+}
+
+std::string delete_of(const std::string& id) {
+  return "DELETE /v1/workloads/" + id + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
 }
 
 std::string id_of(std::string_view workload) {
@@ -132,9 +141,21 @@ Taken pairs(uint16_t port, unsigned client, Clock::time_point until) {
   Taken taken;
   repeat(until, taken.micros, [&] {
     const std::string id = id_of(connection.ask(post, "201").body);
-    connection.ask("DELETE /v1/workloads/" + id + " HTTP/1.1\r\nHost: localhost\r\n\r\n", "200");
+    connection.ask(delete_of(id), "200");
     taken.requests += 2;
   });
+  return taken;
+}
+
+Taken patches(uint16_t port, unsigned client, Clock::time_point until) {
+  Connection connection(port);
+  const std::string id = id_of(connection.ask(post_for(client), "201").body);
+  const std::string path = "PATCH /v1/workloads/" + id;
+  const std::string wide = with_body(path, R"({"cache":{"max":2,"min":2}})");
+  const std::string narrow = with_body(path, R"({"cache":{"max":1,"min":1}})");
+  Taken taken;
+  repeat(until, taken.micros, [&] { connection.ask(taken.requests++ % 2 == 0 ? wide : narrow, "200"); });
+  connection.ask(delete_of(id), "200");
   return taken;
 }
 
@@ -167,8 +188,9 @@ void measure(unsigned count, double seconds, One one) {
   }
   if (micros.empty()) give_up("no answer in time");
   std::sort(micros.begin(), micros.end());
-  std::printf("{\"requests\": %zu, \"seconds\": %.3f, \"rate\": %.1f, \"median_us\": %.1f}\n", requests, lasted,
-              static_cast<double>(micros.size()) / lasted, micros[micros.size() / 2]);
+  std::printf("{\"requests\": %zu, \"seconds\": %.3f, \"rate\": %.1f, \"median_us\": %.1f, \"p99_us\": %.1f}\n",
+              requests, lasted, static_cast<double>(micros.size()) / lasted, micros[micros.size() / 2],
+              micros[micros.size() * 99 / 100]);
 }
 
 }  // namespace
@@ -176,10 +198,12 @@ void measure(unsigned count, double seconds, One one) {
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
   const bool is_pairs = mode == "pairs" && argc == 5;
+  const bool is_patches = mode == "patches" && argc == 5;
   const bool is_get = mode == "get" && argc == 6;
   const int count = argc > 3 ? std::atoi(argv[3]) : 0;
-  if ((!is_pairs && !is_get) || count < 1 || (is_pairs && count > static_cast<int>(kMostClients))) {
-    std::fputs("usage: nrd_bench_load pairs PORT CLIENTS SECONDS | get PORT CONNECTIONS SECONDS PATH\n", stderr);
+  if ((!is_pairs && !is_patches && !is_get) || count < 1 || (!is_get && count > static_cast<int>(kMostClients))) {
+    std::fputs("usage: nrd_bench_load pairs|patches PORT CLIENTS SECONDS | get PORT CONNECTIONS SECONDS PATH\n",
+               stderr);
     return 2;
   }
   const auto port = static_cast<uint16_t>(std::atoi(argv[2]));
@@ -187,6 +211,9 @@ int main(int argc, char** argv) {
   if (is_pairs) {
     measure(static_cast<unsigned>(count), seconds,
             [&](unsigned client, Clock::time_point until) { return pairs(port, client, until); });
+  } else if (is_patches) {
+    measure(static_cast<unsigned>(count), seconds,
+            [&](unsigned client, Clock::time_point until) { return patches(port, client, until); });
   } else {
     const std::string path = argv[5];
     measure(static_cast<unsigned>(count), seconds,
