@@ -12,6 +12,7 @@ namespace nrd::cli {
 namespace {
 
 constexpr char kOs = 'O';
+constexpr char kInfra = 'I';
 constexpr char kFree = '.';
 constexpr char kForeign = 'x';
 constexpr char kShared = 'S';  // several owners in one class
@@ -39,7 +40,7 @@ const std::vector<json::Value>& list_of(const json::Value& object, std::string_v
 
 // A, B, ... in the order of the workloads; after Z comes a again, and a reader has the legend.
 std::map<std::string, char> letters_of(const json::Value& workloads) {
-  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNPQRTUVWYZabcdefghijklmnpqrtuvwyz";  // without O, S, o, s, x
+  constexpr std::string_view kLetters = "ABCDEFGHJKLMNPQRTUVWYZabcdefghijklmnpqrtuvwyz";  // without O, I, S, o, s, x
   std::map<std::string, char> letters;
   size_t next = 0;
   for (const json::Value& workload : workloads.items()) {
@@ -83,6 +84,7 @@ std::string numbers(size_t ways) {
 Row owners(const json::Value& cache, size_t ways, const std::map<std::string, char>& letters) {
   Row row{std::vector<char>(ways, kFree)};
   row.paint(mask_of(cache.find("os")), kOs);
+  row.paint(mask_of(cache.find("infra")), kInfra);
   for (const json::Value& group : list_of(cache, "foreign")) row.paint(mask_of(group.find("ways")), kForeign);
   for (const json::Value& workload : list_of(cache, "workloads")) {
     const auto letter = letters.find(text_of(workload, "id"));

@@ -100,6 +100,8 @@ Result<void> run(const Config& config) {
   Result<std::unique_ptr<Engine>> engine = Engine::start(**hardware, **store, clock,
                                                          {.pools = config.pools,
                                                           .shrink = config.shrink,
+                                                          .max_shared = config.max_shared,
+                                                          .groups = config.groups,
                                                           .policies = policies->policies,
                                                           .drift_interval = config.drift_interval,
                                                           .published = [&watchers] { watchers->look(); }});

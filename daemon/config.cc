@@ -14,6 +14,7 @@
 namespace nrd::daemon {
 namespace {
 
+constexpr int64_t kMostShared = 1'000'000;
 constexpr size_t kConfigLimit = size_t{1} << 20;
 
 // What went wrong, without the place; empty: nothing.
@@ -47,6 +48,15 @@ SetKey port(uint16_t& target) {
 
 SetKey ways(std::optional<unsigned>& target) {
   return integer(0, WayMask::kMaxWays, [&target](int64_t value) { target = static_cast<unsigned>(value); });
+}
+
+SetKey cpu_list(CpuSet& target) {
+  return [&target](const toml::node& node) -> Problem {
+    const Result<CpuSet> cpus = CpuSet::parse(node.value_or(std::string("?")));
+    if (!cpus) return "expected a list of CPUs in quotes, such as \"0-1,8\"";
+    target = *cpus;
+    return {};
+  };
 }
 
 SetKey absolute_path(std::string& target) {
@@ -230,7 +240,11 @@ std::map<std::string, Keys> all_keys(Config& config) {
         {"shared", ways(config.pools.shared)},
         {"infra", integer(0, WayMask::kMaxWays,
                           [&config](int64_t value) { config.pools.infra = static_cast<unsigned>(value); })},
+        {"max_allowed_shared",
+         integer(1, kMostShared, [&config](int64_t value) { config.max_shared = static_cast<unsigned>(value); })},
         {"shrink", boolean(config.shrink)}}},
+      {"os", {{"cpus", cpu_list(config.groups.os)}}},
+      {"infra", {{"cpus", cpu_list(config.groups.infra)}}},
       {"policy", {{"file", absolute_path(config.policy.policies)}, {"cpu_map", absolute_path(config.policy.cpu_map)}}},
       {"drift",
        {{"interval_seconds",

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "daemon/policy_file.h"
+#include "engine/groups.h"
 #include "engine/onload/keeper.h"
 #include "engine/pools.h"
 
@@ -45,6 +46,8 @@ struct Config {
   std::string state_directory = "/var/lib/nrd";
   PoolSizes pools;
   bool shrink = false;
+  std::optional<unsigned> max_shared;
+  Groups groups;
   PolicyFiles policy;
   std::chrono::seconds drift_interval{30};  // 0: never look
   struct Onload {

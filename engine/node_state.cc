@@ -58,6 +58,7 @@ WayMask os_ways(const NodeState& state, CacheId cache) {
     const auto granted = workload.grant.ways.find(cache);
     if (granted != workload.grant.ways.end()) used = used | granted->second;
   }
+  used = used | infra_ways(state, cache);
   if (used.empty() || !state.layout) {
     const auto root = state.observed.rdt.classes.find(ClosId{0});
     if (root == state.observed.rdt.classes.end()) return all_ways(state);
@@ -98,6 +99,7 @@ CpuSet free_cpus(const NodeState& state) {
     if (clos != ClosId{0}) free -= group.cpus - claimed;
   }
   for (const auto& [id, workload] : state.workloads) free -= workload.spec.cpus;
+  free -= state.groups.os | state.groups.infra;
   return free;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/groups.h"
 #include "engine/hardware.h"
 #include "engine/plan/branch_control.h"
 #include "engine/plan/ways.h"
@@ -37,6 +38,8 @@ struct NodeState {
   NodeFacts facts;
   std::optional<Layout> layout;  // absent on a node without L3 CAT
   plan::Shrink shrink = plan::Shrink::No;
+  std::optional<unsigned> max_shared;  // workloads in the shared class; nullopt: as many as want to
+  Groups groups;
   std::shared_ptr<const Policies> policies;  // of this microarchitecture; null: there are none
   std::map<WorkloadId, Workload> workloads;
   Baselines baselines;
@@ -58,7 +61,7 @@ bool is_class_unused(const NodeState& state, ClosId clos);
 WayMask free_ways(const NodeState& state, CacheId cache);
 // How many workloads run with Onload.
 size_t workloads_with_onload(const NodeState& state);
-// CPUs that run and that neither a workload nor a group of others has: a new workload may name them.
+// CPUs that run and that neither a workload nor a group has: a new workload may name them.
 CpuSet free_cpus(const NodeState& state);
 // The workload whose id clients write so, if any.
 const Workload* workload_with_id(const NodeState& state, std::string_view id);

@@ -56,6 +56,20 @@ pstate::Setting frequencies_of(const NodeState& state) {
   return wanted;
 }
 
+// Before the workloads: what these were granted earlier goes before.
+void add_groups(rdt::Setting& wanted, const NodeState& state) {
+  if (!state.layout) return;
+  const rdt::Node& node = state.facts.rdt;
+  for (const CpuId cpu : (state.groups.os & node.online).members()) wanted.cpus[cpu] = kRootClass;
+  for (const auto& [cache, cpus] : node.caches) {
+    const WayMask ways = infra_ways(state, cache);
+    if (ways.empty()) continue;
+    wanted.ways[kInfraClass][cache] = ways;
+    wanted.ways[kRootClass][cache] = os_ways(state, cache);
+    for (const CpuId cpu : (state.groups.infra & cpus & node.online).members()) wanted.cpus[cpu] = kInfraClass;
+  }
+}
+
 std::string text_of(const pstate::Knobs& knobs) {
   std::string text = std::to_string(knobs.min.value) + "-" + std::to_string(knobs.max.value) + " kHz";
   if (!knobs.governor.empty()) text += " " + knobs.governor;
@@ -77,6 +91,7 @@ Setting setting_of(const NodeState& state) {
   for (const auto& [cpu, clos] : state.baselines.cpus) {
     if (node.online.contains(cpu)) wanted.cpus[cpu] = clos;
   }
+  add_groups(wanted, state);
   for (const auto& [id, workload] : state.workloads) {
     for (const auto& [cache, ways] : workload.grant.ways) {
       if (!exists(cache)) continue;

@@ -70,6 +70,8 @@ uint64_t number_of(const std::string& given_id) {
 Writer::Writer(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options)
     : hardware_(hardware), store_(store), clock_(clock), options_(options) {
   state_.shrink = options.shrink ? plan::Shrink::Yes : plan::Shrink::No;
+  state_.max_shared = options.max_shared;
+  state_.groups = options.groups;
   state_.policies = options.policies;
 }
 
@@ -80,6 +82,7 @@ Result<void> Writer::discover() {
   if (facts->rdt.l3_cat) {
     const Result<Layout> layout = plan_layout(*facts->rdt.l3_cat, options_.pools);
     if (!layout) return Failure(layout.error());
+    if (const Result<void> checked = check_groups(options_.groups, facts->rdt, *layout); !checked) return checked;
     state_.layout = *layout;
   }
   state_.facts = std::move(*facts);
@@ -464,14 +467,15 @@ void Writer::let_go_of_unused(const Setting& wanted) {
                                         return grant.ways.contains(cache) && (grant.clos == clos || clos == ClosId{0});
                                       });
       const auto group = state_.observed.rdt.classes.find(clos);
-      if (needed || group == state_.observed.rdt.classes.end()) continue;
+      const bool is_infra = (clos == kInfraClass || clos == ClosId{0}) && !infra_ways(state_, cache).empty();
+      if (needed || is_infra || group == state_.observed.rdt.classes.end()) continue;
       const auto ways = group->second.ways.find(cache);
       if (ways != group->second.ways.end() && ways->second != baseline) kept.ways[clos].erase(cache);
     }
     if (kept.ways[clos].empty()) kept.ways.erase(clos);
   }
   for (const auto& [cpu, home] : unused.rdt.cpus) {
-    if (owns_class_of(state_, cpu)) continue;
+    if (owns_class_of(state_, cpu) || (state_.groups.os | state_.groups.infra).contains(cpu)) continue;
     const auto group = state_.observed.rdt.classes.find(home);
     if (group == state_.observed.rdt.classes.end() || !group->second.cpus.contains(cpu)) kept.cpus.erase(cpu);
   }

@@ -48,14 +48,27 @@ void render_layout(json::Writer& w, const std::optional<Layout>& layout) {
   w.end_object();
 }
 
-// In use: the root class, those of workloads, and those that others made or use.
+void render_groups(json::Writer& w, const NodeState& state) {
+  w.key("groups").begin_object();
+  w.key("os_cpus").string(state.groups.os.to_string());
+  w.key("infra_cpus").string(state.groups.infra.to_string());
+  w.key("max_allowed_shared");
+  if (state.max_shared) {
+    w.number(*state.max_shared);
+  } else {
+    w.null();
+  }
+  w.end_object();
+}
+
+// In use: the root class, those of the infrastructure and of workloads, and those that others made or use.
 void render_classes(json::Writer& w, const NodeState& state) {
   std::set<ClosId> used{ClosId{0}};
   for (const auto& [id, workload] : state.workloads) {
     if (workload.grant.has_class()) used.insert(workload.grant.clos);
   }
   for (const auto& [clos, group] : state.observed.rdt.classes) {
-    if (!is_class_unused(state, clos)) used.insert(clos);
+    if (!is_class_unused(state, clos) || is_kept_for_infra(state, clos)) used.insert(clos);
   }
   const uint64_t total = state.facts.rdt.l3_cat ? state.facts.rdt.l3_cat->classes : 0;
   w.key("classes").begin_object();
@@ -125,6 +138,8 @@ void render_cache(json::Writer& w, const NodeState& state, CacheId id, const Cpu
   w.key("cpus").string(cpus.to_string());
   w.key("os");
   render(w, os_ways(state, id));
+  w.key("infra");
+  render(w, infra_ways(state, id));
   w.key("free");
   render(w, free_ways(state, id));
   render_foreign(w, state, id);
@@ -146,6 +161,7 @@ std::string render_node(const NodeState& state) {
   w.end_object();
   render_capabilities(w, node);
   render_layout(w, state.layout);
+  render_groups(w, state);
   render_classes(w, state);
   w.key("caches").begin_array();
   for (const auto& [id, cpus] : node.caches) render_cache(w, state, id, cpus);

@@ -7,10 +7,13 @@
 #include <limits>
 
 #include "base/ascii.h"
+#include "base/cpu_set.h"
 #include "cli/move/pool_fit.h"
 
 namespace nrd::cli {
 namespace {
+
+constexpr uint64_t kMostShared = 1'000'000;  // as nrd.toml takes it
 
 struct Left {
   const char* key;
@@ -21,7 +24,9 @@ constexpr const char* kJournal = "nrd logs to the journal: journalctl -u nrd";
 constexpr const char* kDatabase =
     "workloads are in SQLite below state.directory and outlive a reboot; carry RMD's over with import-rmd --workloads";
 constexpr const char* kInfra =
-    "RMD's ways for infrastructure overlapped the pools; cache_pools.infra of nrd would take them away from workloads";
+    "RMD's ways for infrastructure overlapped the pools; nrd's are its own (cache_pools.infra, infra.cpus), so the "
+    "pools have "
+    "to be smaller";
 
 constexpr std::array kLeft = {
     Left{"default.openstackEnable", "nrd does not talk to OpenStack"},
@@ -35,12 +40,9 @@ constexpr std::array kLeft = {
     Left{"database.backend", kDatabase},
     Left{"database.transport", kDatabase},
     Left{"database.dbname", kDatabase},
-    Left{"OSGroup.cpuset", "CPUs that no workload has are the OS's; clients may ask for any CPU"},
     Left{"InfraGroup.cacheways", kInfra},
     Left{"InfraGroup.cpuset", kInfra},
     Left{"InfraGroup.tasks", kInfra},
-    Left{"CachePool.max_allowed_shared", "RMD never heeded it; as many as want to may share"},
-    Left{"CachePool.maxallowedshared", "as many as want to may share"},
 };
 
 bool is_numeric(const std::string& address) {
@@ -176,6 +178,33 @@ void move_pools(Moving& moving, const std::optional<CacheWays>& cache) {
     // RMD's own, as the sizes that were written stand beside it.
     else
       moving.report().changed(key.of_rmd, became + ", RMD's default");
+  }
+}
+
+void move_groups(Moving& moving) {
+  if (moving.says("OSGroup.cpuset")) {
+    const std::string list = moving.text("OSGroup.cpuset", "");
+    if (const Result<CpuSet> cpus = CpuSet::parse(list)) {
+      moving.set("os", "cpus", literal_of(cpus->to_string()));
+      moving.report().taken("OSGroup.cpuset", "os.cpus = " + cpus->to_string() + "; no workload gets ways on them");
+    } else {
+      moving.report().left_out("OSGroup.cpuset",
+                               "is " + shown(moving.value("OSGroup.cpuset")) + ", which is no list of CPUs");
+    }
+  }
+  // The manual writes the first; RMD reads the second, and heeds neither.
+  const std::string written = "CachePool.max_allowed_shared";
+  const std::string read = "CachePool.maxallowedshared";
+  for (const std::string& key : {written, read}) {
+    if (!moving.says(key) || (key == read && moving.says(written))) continue;
+    const std::optional<uint64_t> most = moving.value(key).as_unsigned();
+    if (!most || *most == 0 || *most > kMostShared) {
+      moving.report().left_out(key,
+                               "is " + shown(moving.value(key)) + ", which is no limit; as many as want to may share");
+      continue;
+    }
+    moving.set("cache_pools", "max_allowed_shared", std::to_string(*most));
+    moving.report().taken(key, "cache_pools.max_allowed_shared = " + std::to_string(*most) + "; RMD never heeded it");
   }
 }
 

@@ -1,6 +1,7 @@
 #include "engine/plan/grant.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -44,11 +45,20 @@ Result<ClosId> choose_class(const NodeState& state, const Workloads& workloads, 
   const unsigned classes = state.facts.rdt.l3_cat->classes;
   for (unsigned i = 2; i < classes + 1; ++i) {
     const ClosId clos{i < classes ? i : 1};
-    if (clos.value < classes && !used.contains(clos) && is_class_unused(state, clos)) return clos;
+    const bool is_taken = used.contains(clos) || is_kept_for_infra(state, clos);
+    if (clos.value < classes && !is_taken && is_class_unused(state, clos)) return clos;
   }
   return fail_at(ErrorCode::NoClass, "/cache",
                  "every class of service is in use (the node has " + std::to_string(classes) + ")",
                  "delete a workload, or ask for the shared class with max and min 0");
+}
+
+// Who is in the shared class already may stay, also when the limit has been lowered.
+Result<void> check_shared(const NodeState& state) {
+  if (shared_places(state) > 0) return {};
+  const std::string limit = std::to_string(*state.max_shared);
+  return fail_at(ErrorCode::NotEnough, "/cache", "the shared class has the " + limit + " workloads that it may have",
+                 "ways of its own, or the shared class when a workload has left it");
 }
 
 Result<void> grant_guarantee(const NodeState& state, Workloads& workloads, Workload& workload, CacheId cache,
@@ -159,6 +169,9 @@ void grow_back(const NodeState& state, Workloads& workloads, const std::set<Cach
 Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Workload workload, const Grant& before,
                              Shrink shrink) {
   const Pool pool = *pool_of(*workload.spec.cache);
+  if (pool == Pool::Shared && before.pool != Pool::Shared) {
+    if (const Result<void> checked = check_shared(state); !checked) return Failure(checked.error());
+  }
   const std::set<CacheId> touched = caches_of(state.facts.rdt, workload.spec.cpus);
   workload.grant.pool = pool;
 
@@ -242,6 +255,13 @@ Result<Spec> patched(const NodeState& state, Spec spec, const SpecPatch& patch) 
 Failure not_found() { return fail(ErrorCode::NotFound, "there is no such workload"); }
 
 }  // namespace
+
+size_t shared_places(const NodeState& state) {
+  if (!state.max_shared) return std::numeric_limits<size_t>::max();
+  const auto members = static_cast<size_t>(std::ranges::count_if(
+      state.workloads, [](const auto& entry) { return entry.second.grant.pool == Pool::Shared; }));
+  return *state.max_shared - std::min<size_t>(members, *state.max_shared);
+}
 
 Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& asked, Time now, Shrink shrink) {
   const Result<Spec> spec = filled(state, asked);

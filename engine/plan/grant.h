@@ -5,6 +5,7 @@
 // a guarantee, once granted, never moves.
 #pragma once
 
+#include <cstddef>
 #include <map>
 
 #include "base/result.h"
@@ -23,6 +24,8 @@ Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& 
 // Whose CPUs those are is not looked at: this is about ways and classes.
 Result<Workloads> create_on(const NodeState& state, const Workloads& workloads, WorkloadId id,
                             const CacheRequest& request, CacheId cache, Shrink shrink);
+// How many more workloads the shared class may have.
+size_t shared_places(const NodeState& state);
 Result<Workloads> remove(const NodeState& state, WorkloadId id, Shrink shrink);
 
 }  // namespace nrd::plan

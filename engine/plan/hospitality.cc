@@ -1,5 +1,6 @@
 #include "engine/plan/hospitality.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/plan/grant.h"
@@ -56,7 +57,8 @@ unsigned how_many_fit(const NodeState& state, const CacheRequest& request, Cache
   for (unsigned count = 0; count < most; ++count) {
     Result<Workloads> granted = create_on(state, workloads, next_id(workloads), request, cache, state.shrink);
     if (!granted) return count;
-    if (request.max == 0) return most;  // whoever shares takes nothing from those who come after
+    // Whoever shares takes nothing from those who come after but one of the places.
+    if (request.max == 0) return static_cast<unsigned>(std::min<size_t>(most, shared_places(state)));
     workloads = *std::move(granted);
   }
   return most;

@@ -64,8 +64,14 @@ Result<void> check_cpus_free(const NodeState& state, const Spec& spec, std::opti
   return {};
 }
 
-// Others may have put CPUs into classes; whoever asks for no cache does not touch that.
+// Groups may have put CPUs into classes; whoever asks for no cache does not touch that.
 Result<void> check_classes_free(const NodeState& state, const Spec& spec) {
+  if (const CpuSet both = state.groups.os & spec.cpus; !both.empty()) {
+    return taken(both, "the operating system, by the configuration (os.cpus)");
+  }
+  if (const CpuSet both = state.groups.infra & spec.cpus; !both.empty()) {
+    return taken(both, "the infrastructure, by the configuration (infra.cpus)");
+  }
   for (const auto& [name, group] : state.observed.rdt.foreign) {
     if (const CpuSet both = group.cpus & spec.cpus; !both.empty()) {
       return taken(both, "resctrl group " + name + ", which nrd does not own");

@@ -1,0 +1,39 @@
+// Who stands beside the workloads, by configuration: the operating system and the node's infrastructure.
+//
+//   os      CPUs that stay in the root class
+//   infra   CPUs in a class of their own (COS1), which has the infra pool on each cache that they touch
+//
+// No workload may ask for ways on such a CPU. What a workload had before the configuration changed it keeps until it is
+// deleted, and the group has to do without meanwhile.
+#pragma once
+
+#include "base/cpu_set.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "base/way_mask.h"
+
+namespace nrd {
+
+struct Layout;
+struct NodeState;
+namespace rdt {
+struct Node;
+}
+
+struct Groups {
+  CpuSet os;
+  CpuSet infra;
+  friend bool operator==(const Groups&, const Groups&) = default;
+};
+
+inline constexpr ClosId kInfraClass{1};  // RMD's clients know COS1 as this group's
+
+// Whether the node can have `groups` with this layout of its caches. BadRequest with the numbers.
+Result<void> check_groups(const Groups& groups, const rdt::Node& node, const Layout& layout);
+
+// Ways that the infrastructure has on `cache`; none where it has no CPU, or where a workload is in the way.
+WayMask infra_ways(const NodeState& state, CacheId cache);
+// Whether COS1 is kept for the infrastructure.
+bool is_kept_for_infra(const NodeState& state, ClosId clos);
+
+}  // namespace nrd

@@ -1,0 +1,135 @@
+#include "engine/groups.h"
+
+#include <doctest/doctest.h>
+
+#include "engine/setting.h"
+#include "engine/writer.h"
+#include "tests/unit/engine/fake_node.h"
+
+using namespace nrd;
+using nrd::testing::a_spec;
+using nrd::testing::FakeHardware;
+using nrd::testing::FakeStore;
+using nrd::testing::picture;
+
+namespace {
+
+// Two caches of 11 ways: CPUs 0-7 and 8-15.
+struct House {
+  explicit House(EngineOptions configured) : options(std::move(configured)) { start(); }
+  void start() {
+    writer = std::make_unique<Writer>(hardware, store, clock, options);
+    REQUIRE(writer->recover());
+  }
+  Result<Workload> create(Spec spec) {
+    const std::vector<Command> commands{CreateWorkload{std::move(spec)}};
+    return writer->apply(commands).front();
+  }
+  Result<Workload> remove(WorkloadId id) {
+    const std::vector<Command> commands{DeleteWorkload{id}};
+    return writer->apply(commands).front();
+  }
+  std::string drawn(unsigned clos, unsigned cache) {
+    return picture(hardware.tree.rdt.classes.at(ClosId{clos}).ways.at(CacheId{cache}), 11);
+  }
+  std::string cpus(unsigned clos) { return hardware.tree.rdt.classes.at(ClosId{clos}).cpus.to_string(); }
+
+  FakeHardware hardware{nrd::testing::NodeShape{}};
+  FakeStore store;
+  SystemClock clock;
+  EngineOptions options;
+  std::unique_ptr<Writer> writer;
+};
+
+EngineOptions with_infra() { return {.pools = {.infra = 2}, .groups = {.os = {0}, .infra = {2, 3}}}; }
+
+}  // namespace
+
+TEST_CASE("the infrastructure has its ways where it has CPUs, from the start") {
+  House house(with_infra());
+  CHECK(house.cpus(1) == "2-3");
+  CHECK(house.drawn(1, 0) == ".........##");
+  CHECK(house.drawn(0, 0) == "#########..");
+  CHECK(house.drawn(1, 1) == "###########");
+  CHECK(house.drawn(0, 1) == "###########");
+}
+
+TEST_CASE("no workload gets ways on CPUs of a group, or the infrastructure's class") {
+  House house(with_infra());
+  for (const char* cpu : {"0", "2", "3"}) {
+    CAPTURE(cpu);
+    const auto refused = house.create(a_spec(cpu).ways(1, 1));
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::CpuTaken);
+    CHECK(refused.error().subject == cpu);
+  }
+  for (unsigned cpu = 4; cpu < 8; ++cpu) {
+    const auto workload = house.create(a_spec(std::to_string(cpu).c_str()).ways(1, 1));
+    if (workload) CHECK(workload->grant.clos != ClosId{1});
+  }
+}
+
+TEST_CASE("what others do to the infrastructure is put back") {
+  House house(with_infra());
+  rdt::Observed& tree = house.hardware.tree.rdt;
+  tree.classes.at(ClosId{1}).cpus = {};
+  tree.classes.at(ClosId{0}).cpus |= CpuSet{2, 3};
+  tree.classes.at(ClosId{1}).ways.at(CacheId{0}) = WayMask::run(4, 2);
+  house.writer->repair();
+  CHECK(house.cpus(1) == "2-3");
+  CHECK(house.drawn(1, 0) == ".........##");
+}
+
+TEST_CASE("a group that is configured no longer leaves no trace") {
+  House house(with_infra());
+  house.options = {};
+  house.start();
+  CHECK(house.cpus(1).empty());
+  CHECK(house.cpus(0) == "0-15");
+  CHECK(house.drawn(1, 0) == "###########");
+  CHECK(house.drawn(0, 0) == "###########");
+}
+
+TEST_CASE("a workload keeps what it had before a group was configured") {
+  House house({});
+  const auto workload = house.create(a_spec("2").ways(0, 0));  // on the ways that will be the infrastructure's
+  REQUIRE(workload);
+  house.options = with_infra();
+  house.start();
+  CHECK(house.cpus(2) == "2");
+  CHECK(house.drawn(2, 0) == ".........##");
+  CHECK(house.drawn(1, 0) == "###########");
+  REQUIRE(house.remove(workload->id));
+  house.writer->repair();
+  CHECK(house.cpus(1) == "2-3");
+  CHECK(house.drawn(1, 0) == ".........##");
+}
+
+TEST_CASE("groups that the node cannot have are refused with the numbers") {
+  const auto refusal = [](const EngineOptions& options) {
+    FakeHardware hardware(nrd::testing::NodeShape{});
+    FakeStore store;
+    const SystemClock clock;
+    const Result<void> started = Writer(hardware, store, clock, options).recover();
+    return started ? std::string() : started.error().message;
+  };
+  CHECK(refusal({.groups = {.infra = {2}}}) == "infra.cpus: there are no ways for them, cache_pools.infra is 0");
+  CHECK(refusal({.groups = {.os = {3, 16}}}) == "os.cpus: CPU 16 does not exist; this node has CPUs 0-15");
+  CHECK(refusal({.pools = {.infra = 1}, .groups = {.os = {1, 2}, .infra = {2}}}) ==
+        "infra.cpus: CPU 2 is one of os.cpus, too");
+  CHECK(refusal(with_infra()).empty());
+}
+
+TEST_CASE("the shared class has as many workloads as it may have") {
+  House house({.max_shared = 2});
+  const auto first = house.create(a_spec("0").ways(0, 0));
+  REQUIRE(first);
+  REQUIRE(house.create(a_spec("1").ways(0, 0)));
+  const auto third = house.create(a_spec("2").ways(0, 0));
+  REQUIRE_FALSE(third);
+  CHECK(third.error().code == ErrorCode::NotEnough);
+  CHECK(third.error().message == "the shared class has the 2 workloads that it may have");
+  REQUIRE(house.create(a_spec("3").ways(1, 1)));
+  REQUIRE(house.remove(first->id));
+  CHECK(house.create(a_spec("2").ways(0, 0)));
+}
