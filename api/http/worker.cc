@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -36,6 +37,8 @@ constexpr int kCallersPerTurn = 64;
 // Turns of the house before the reactor is asked for news again. A request takes two; who pipelines without end gets
 // two answers while everybody else is looked at once.
 constexpr int kTurns = 4;
+// And no longer than this, however many have asked: who comes new is let in and answered between two of them.
+constexpr auto kTurnsTime = 10ms;
 constexpr auto kDoorRest = 100ms;  // of a door that cannot let anybody in
 
 using Act = std::function<void()>;
@@ -87,7 +90,7 @@ class Loop final : public Pistache::Aio::Handler {
     now_ = std::chrono::steady_clock::now();
     thread_ = std::this_thread::get_id();
     for (const auto& event : events) note(event.getTag().value());
-    for (int turn = 0; turn < kTurns && take_turn(); ++turn) {
+    for (int turn = 0; turn < kTurns && is_in_time() && take_turn(); ++turn) {
     }
     if (has_more_to_do()) answers_->ring();  // and go on as soon as others were looked at
     set_timer();
@@ -124,6 +127,8 @@ class Loop final : public Pistache::Aio::Handler {
                           polling::Mode::Edge);
   }
 
+  bool is_in_time() const { return std::chrono::steady_clock::now() - now_ < kTurnsTime; }
+
   bool has_more_to_do() { return !ready_.empty() || !ready_doors_.empty() || !answers_->is_empty(); }
 
   void note(uint64_t tag) {
@@ -144,14 +149,16 @@ class Loop final : public Pistache::Aio::Handler {
   // Whether there was anything to do.
   bool take_turn() {
     deliver_all();
-    const std::vector<uint64_t> ready = std::exchange(ready_, {});
+    const size_t ready = ready_.size();  // who becomes ready meanwhile waits for the next turn
     const std::vector<size_t> doors = std::exchange(ready_doors_, {});
-    for (const uint64_t id : ready) {
+    for (size_t i = 0; i < ready && is_in_time(); ++i) {
+      const uint64_t id = ready_.front();
+      ready_.pop_front();
       attend(id);
       deliver_all();
     }
     for (const size_t door : doors) let_in(door);
-    return !ready.empty() || !doors.empty();
+    return ready > 0 || !doors.empty();
   }
 
   // Those that are there now, one by one onto the wire, so that answers do not pile up between handlers and clients.
@@ -302,7 +309,7 @@ class Loop final : public Pistache::Aio::Handler {
   uint64_t next_connection_ = kFirstConnection;
   Time now_{};
   std::thread::id thread_;
-  std::vector<uint64_t> ready_;      // connections to look after
+  std::deque<uint64_t> ready_;       // connections to look after
   std::vector<size_t> ready_doors_;  // doors that may have callers
   std::vector<size_t> resting_doors_;
   Time rest_ends_ = Time::max();
