@@ -52,7 +52,8 @@ SetKey ways(std::optional<unsigned>& target) {
 
 SetKey cpu_list(CpuSet& target) {
   return [&target](const toml::node& node) -> Problem {
-    const Result<CpuSet> cpus = CpuSet::parse(node.value_or(std::string("?")));
+    const std::string list = node.value_or(std::string("?"));
+    const Result<CpuSet> cpus = list.empty() ? CpuSet() : CpuSet::parse(list);
     if (!cpus) return "expected a list of CPUs in quotes, such as \"0-1,8\"";
     target = *cpus;
     return {};

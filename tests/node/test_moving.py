@@ -91,7 +91,9 @@ def test_what_rmd_left_on_the_hardware_is_not_touched_until_it_is_given_back(nod
 def test_rmds_own_configuration_starts_nrd_without_its_keys(node):
     told, config = imported(node, Layout(node.folder))
     assert files_below(node.output) == ["cpu_map.toml", "nrd.toml", "policy.toml"]
-    assert config["cache_pools"] == {"os": 1, "guarantee": 6, "besteffort": 3, "shared": 1, "shrink": False}
+    assert config["cache_pools"] == {"os": 1, "guarantee": 6, "besteffort": 3, "shared": 1, "max_allowed_shared": 10,
+                                     "shrink": False}
+    assert config["os"] == {"cpus": "0-1"}
     assert "tls" not in config
     for path in ("cert/server/rmd-cert.pem", "cert/client/ca.pem"):
         assert re.search(rf"^left out  \S+{path}: came with RMD", told, re.M), told
@@ -127,7 +129,7 @@ def test_pools_that_cannot_be_had_are_told_with_numbers_and_left_out(pools, ways
     with Node(start=False, ways=ways, min_cbm_bits=least) as node:
         node.output = os.path.join(node.folder, "nrd")
         told, config = imported(node, Layout(node.folder, pools))
-        assert config["cache_pools"] == {"shrink": False}
+        assert config["cache_pools"] == {"max_allowed_shared": 10, "shrink": False}
         for key in ("OSGroup.cacheways", "CachePool.guarantee", "CachePool.besteffort", "CachePool.shared"):
             assert f"left out  {key}: {numbers}" in told, told
         node.start()

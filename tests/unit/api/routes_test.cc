@@ -293,11 +293,12 @@ TEST_CASE("the node shows who owns which way") {
       R"("capabilities":{"l3_cat":{"classes":4,"ways":11,"min_ways":1,"shared_with_io":{"mask":"600","ways":2}},"missing":[]},)"
       R"("layout":{"os":{"mask":"1","ways":1},"guarantee":{"mask":"3e","ways":5},"besteffort":{"mask":"1c0","ways":3},)"
       R"("shared":{"mask":"600","ways":2},"infra":{"mask":"0","ways":0}},)"
+      R"("groups":{"os_cpus":"","infra_cpus":"","max_allowed_shared":null},)"
       R"("classes":{"total":4,"used":3},"caches":[)"
-      R"({"id":0,"socket":0,"cpus":"0-3","os":{"mask":"f","ways":4},"free":{"mask":"6ce","ways":7},)"
+      R"({"id":0,"socket":0,"cpus":"0-3","os":{"mask":"f","ways":4},"infra":{"mask":"0","ways":0},"free":{"mask":"6ce","ways":7},)"
       R"("foreign":[{"group":"other","ways":{"mask":"100","ways":1}}],)"
       R"("workloads":[{"id":"1","cos_name":"COS2","pool":"guarantee","ways":{"mask":"30","ways":2}}]},)"
-      R"({"id":1,"socket":1,"cpus":"4-7","os":{"mask":"7ff","ways":11},"free":{"mask":"7fe","ways":10},)"
+      R"({"id":1,"socket":1,"cpus":"4-7","os":{"mask":"7ff","ways":11},"infra":{"mask":"0","ways":0},"free":{"mask":"7fe","ways":10},)"
       R"("foreign":[],"workloads":[]}]})");
 }
 

@@ -32,6 +32,7 @@ TEST_CASE("the shipped file names every key with its default") {
   const std::string uncommented = std::regex_replace(shipped(), std::regex("\n#([a-z_]+ = )"), "\n$1");
   Config expected;
   expected.pools = {.os = 1, .guarantee = 5, .besteffort = 3, .shared = 2, .infra = 0};  // of an 11-way cache
+  expected.max_shared = 10;
   expected.tls = http::TlsFiles{.certificate = "/etc/nrd/tls/server.crt",
                                 .key = "/etc/nrd/tls/server.key",
                                 .client_ca = "/etc/nrd/tls/ca.crt"};  // as "nrdctl tls init" makes them
@@ -53,6 +54,20 @@ TEST_CASE("what is set is taken") {
   CHECK(config->pools.guarantee == 7U);
   CHECK(config->drift_interval.count() == 0);
   CHECK(config->log_level == log::Priority::Debug);
+}
+
+TEST_CASE("groups are lists of CPUs") {
+  const auto config = parse_config(
+      "[cache_pools]\nmax_allowed_shared = 3\n[os]\ncpus = \"0-1,8\"\n[infra]\ncpus = \"2\"\n", "x");
+  REQUIRE(config);
+  CHECK(config->max_shared == 3U);
+  CHECK(config->groups == Groups{.os = {0, 1, 8}, .infra = {2}});
+  for (const char* wrong : {"0", "\"0-\"", "\"all\"", "[0]"}) {
+    CAPTURE(wrong);
+    const auto refused = parse_config(std::string("[os]\ncpus = ") + wrong + "\n", "x");
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message == "x:2: os.cpus: expected a list of CPUs in quotes, such as \"0-1,8\"");
+  }
 }
 
 TEST_CASE("what is said of Onload is taken") {

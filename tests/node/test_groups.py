@@ -1,0 +1,77 @@
+"""Groups of the configuration beside workloads: the operating system's CPUs, the infrastructure, who may share."""
+
+import subprocess
+
+import pytest
+
+from harness import Node, Refused, wait_for
+
+GROUPS = """
+[cache_pools]
+infra = 2
+max_allowed_shared = 2
+[os]
+cpus = "0"
+[infra]
+cpus = "2-3"
+[drift]
+interval_seconds = 1
+"""
+
+
+def group(node, name):
+    shown = node.hardware()[name]
+    return shown["L3"], shown["cpus"]
+
+
+def test_the_kernel_and_pqos_show_the_infrastructure_in_its_class():
+    with Node(config=GROUPS) as node:
+        assert group(node, "COS1") == ({"0": "600", "1": "7ff"}, "2-3")
+        assert group(node, "/")[0] == {"0": "1ff", "1": "7ff"}
+        masks, classes = node.pqos_show()
+        assert masks[0, "COS1"] == 0x600 and {cpu for cpu, name in classes.items() if name == "COS1"} == {2, 3}
+        shown = node.call("GET", "/v1/node")
+        assert shown["groups"] == {"os_cpus": "0", "infra_cpus": "2-3", "max_allowed_shared": 2}
+        assert [cache["infra"]["mask"] for cache in shown["caches"]] == ["600", "0"]
+        cache = node.call("GET", "/v1/cache/l3/0")
+        assert cache["available_cpus"] == "1,4-7" and cache["available_ways"] == "1fe"
+        node.terminate()
+        with open(node.config, "w") as file:
+            file.write("")
+        node.start()
+        assert group(node, "COS1") == ({"0": "7ff", "1": "7ff"}, "")
+        assert group(node, "/") == ({"0": "7ff", "1": "7ff"}, "0-15")
+
+
+def test_workloads_and_others_keep_away_from_groups():
+    with Node(config=GROUPS) as node:
+        for cpu in ("0", "3"):
+            with pytest.raises(Refused, match=rf"CPU list \[{cpu}\] has been assigned"):
+                node.create(cpu, 1, 1)
+        assert node.create("1,4", 2, 2)["cos_name"] != "COS1"
+        node.sim.write("/sys/fs/resctrl/cpus_list", "0,2-3,5-15\n")
+        node.sim.write("/sys/fs/resctrl/COS1/schemata", "L3:0=c0\n")
+        wait_for(lambda: group(node, "COS1") == ({"0": "600", "1": "7ff"}, "2-3"), "the infrastructure to be put back")
+
+
+def test_the_shared_class_is_full_at_its_limit():
+    with Node(config=GROUPS) as node:
+        question = {"max_cache": 0, "min_cache": 0}
+        first, _ = (node.create(cpu, 0, 0)["id"] for cpu in ("4", "5"))
+        with pytest.raises(Refused, match="shared class has the 2 workloads"):
+            node.create("6", 0, 0)
+        assert set(node.call("POST", "/v1/hospitality", question)["score"]["l3"].values()) == {0}
+        node.delete(first)
+        assert set(node.call("POST", "/v1/hospitality", question)["score"]["l3"].values()) == {100}
+        node.create("6", 0, 0)
+
+
+@pytest.mark.parametrize("config,numbers", [
+    ("[infra]\ncpus = \"2\"\n", "cache_pools.infra is 0"),
+    ("[os]\ncpus = \"0-16\"\n", "CPU 16 does not exist; this node has CPUs 0-15"),
+    ("[cache_pools]\nguarantee = 4\ninfra = 9\n", "infra 9 = 19 ways, but each L3 cache has 11"),
+])
+def test_what_the_node_cannot_have_ends_the_start(config, numbers):
+    with Node(config=config, start=False) as node:
+        refused = subprocess.run(node.command(), capture_output=True, text=True, timeout=30, check=False)
+        assert refused.returncode == 1 and numbers in refused.stderr, refused.stderr
