@@ -69,7 +69,7 @@ def test_the_shared_class_is_full_at_its_limit():
 @pytest.mark.parametrize("config,numbers", [
     ("[infra]\ncpus = \"2\"\n", "cache_pools.infra is 0"),
     ("[os]\ncpus = \"0-16\"\n", "CPU 16 does not exist; this node has CPUs 0-15"),
-    ("[cache_pools]\nguarantee = 4\ninfra = 9\n", "infra 9 = 19 ways, but each L3 cache has 11"),
+    ("[cache_pools]\nguarantee = 4\ninfra = 9\n", "infra 9 = 14 ways, but each L3 cache has 11"),
 ])
 def test_what_the_node_cannot_have_ends_the_start(config, numbers):
     with Node(config=config, start=False) as node:
