@@ -65,6 +65,7 @@ std::string json_group(const Resctrl& resctrl, const std::string& name, const Gr
   return json_string(name.empty() ? "/" : name) + ": {\"closid\": " + std::to_string(group.closid) +
          ", \"mode\": " + json_string(group.exclusive ? "exclusive" : "shareable") +
          ", \"L3\": " + json_joined("{", group.ways, "}", ways) +
+         (group.code.empty() ? "" : ", \"code\": " + json_joined("{", group.code, "}", ways)) +
          ", \"MB\": " + json_joined("{", group.bandwidth, "}", share) +
          ", \"cpus\": " + json_string(list_of(group.cpus)) +
          ", \"tasks\": " + json_joined("[", tasks, "]", [](pid_t task) { return std::to_string(task); }) + "}";

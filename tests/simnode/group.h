@@ -15,7 +15,8 @@ using Ways = std::uint64_t;
 struct Group {
   int closid = 0;
   bool exclusive = false;
-  std::map<int, Ways> ways;           // by cache id
+  std::map<int, Ways> ways;           // by cache id; with CDP those for data
+  std::map<int, Ways> code;           // by cache id; empty without CDP
   std::map<int, unsigned> bandwidth;  // by cache id; empty without MB
   Cpus cpus;
   Tasks tasks;  // of every group but the root, which has all tasks that are nowhere else

@@ -43,6 +43,8 @@ struct Shape {
   int caches_per_socket = 1;
   std::uint32_t shareable = 0;
   std::vector<int> cache_ids;  // empty: 0, 1, 2, …
+  int level = 3;               // of the caches that are allocated; 2: there is no third level, as on small parts
+  bool cdp = false;            // mounted with it: code and data have masks of their own
   bool mb = true;
   bool rdt = true;
   Cpus offline;
@@ -61,6 +63,7 @@ class Machine {
   explicit Machine(Shape shape);  // throws std::invalid_argument when the numbers do not fit each other
 
   const Shape& shape() const { return shape_; }
+  std::string cache_name() const { return "L" + std::to_string(shape_.level); }  // as resctrl has it
   const BandwidthUnits& bandwidth() const { return bandwidth_; }
   const std::string& host_cpuinfo() const { return host_cpuinfo_; }
   int closids() const;  // of the whole node: the smallest over its resources

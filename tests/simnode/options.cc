@@ -76,6 +76,10 @@ void describe(CLI::App& app, Options& options) {
   app.add_option("--caches-per-socket", shape.caches_per_socket, "L3 caches of a socket")->capture_default_str();
   app.add_option("--cache-ids", shape.cache_ids, "Id of each L3 cache, in the order of sockets: 4,0,7,2")
       ->delimiter(',');
+  app.add_option("--level", shape.level, "Level of the caches that are allocated; 2: there is no third")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 3));
+  app.add_flag("--cdp", shape.cdp, "resctrl is mounted with masks for code and data apart");
   app.add_flag("--mb,!--no-mb", shape.mb, "Memory bandwidth allocation (default: yes)");
   app.add_flag_callback(
       "--no-rdt", [&shape] { shape.rdt = false; }, "A machine without RDT");

@@ -61,6 +61,7 @@ Ways Resctrl::taken_on(int cache, const Group& but, bool only_exclusive) const {
   for (const auto& [name, group] : groups_) {
     if (group.closid == but.closid || (only_exclusive && !group.exclusive)) continue;
     taken |= group.ways.at(cache);
+    if (group.code.contains(cache)) taken |= group.code.at(cache);
   }
   return taken;
 }
@@ -70,6 +71,7 @@ Group Resctrl::new_group(int closid) const {
   group.closid = closid;
   for (const int cache : machine_.caches()) {
     group.ways[cache] = lowest_run(full_mask(machine_) & ~taken_on(cache, group, true));
+    if (machine_.shape().cdp) group.code[cache] = group.ways[cache];
     if (machine_.shape().mb) group.bandwidth[cache] = machine_.bandwidth().highest;
   }
   return group;
@@ -83,7 +85,7 @@ int Resctrl::make_group(const std::string& name) {
   if (closid < 0) return refuse(ENOSPC, "Out of CLOSIDs\n");
   Group group = new_group(closid);
   for (const auto& [cache, ways] : group.ways) {
-    if (ways == 0) return refuse(ENOSPC, "No space on L3:" + std::to_string(cache) + "\n");
+    if (ways == 0) return refuse(ENOSPC, "No space on " + machine_.cache_name() + ":" + std::to_string(cache) + "\n");
   }
   groups_.emplace(name, std::move(group));
   return 0;
@@ -100,7 +102,9 @@ int Resctrl::remove_group(const std::string& name) {
 }
 
 bool Resctrl::clashes_with_exclusive(const Group& group, const Settings& wanted) {
-  for (const auto& [cache, ways] : wanted.ways) {
+  std::map<int, Ways> masks = wanted.ways;
+  for (const auto& [cache, ways] : wanted.code) masks[cache] |= ways;
+  for (const auto& [cache, ways] : masks) {
     if ((ways & taken_on(cache, group, true)) != 0) {
       status_ = "Overlaps with exclusive group\n";
       return true;
@@ -120,6 +124,7 @@ int Resctrl::write_schemata(const std::string& name, std::string_view text) {
   status_.clear();
   if (clashes_with_exclusive(group, parsed.settings)) return EINVAL;
   for (const auto& [cache, ways] : parsed.settings.ways) group.ways[cache] = ways;
+  for (const auto& [cache, ways] : parsed.settings.code) group.code[cache] = ways;
   for (const auto& [cache, value] : parsed.settings.bandwidth) group.bandwidth[cache] = value;
   return 0;
 }
@@ -216,6 +221,7 @@ void Resctrl::cpu_went_offline(int cpu) {
   for (auto& [name, group] : groups_) {
     group.cpus.erase(cpu);
     std::erase_if(group.ways, is_gone);
+    std::erase_if(group.code, is_gone);
     std::erase_if(group.bandwidth, is_gone);
   }
 }
@@ -226,6 +232,7 @@ void Resctrl::cpu_came_online(int cpu) {
   for (auto& [name, group] : groups_) {
     const int cache = machine_.cache_of(cpu);
     group.ways.emplace(cache, full_mask(machine_));
+    if (machine_.shape().cdp) group.code.emplace(cache, full_mask(machine_));
     if (machine_.shape().mb) group.bandwidth.emplace(cache, machine_.bandwidth().highest);
   }
 }

@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kLongestWrite = 4096;  // kernfs takes at most one page in a write
 constexpr std::array kGroupFiles = {"cpus", "cpus_list", "mode", "schemata", "size", "tasks"};
-constexpr std::array kL3Files = {"bit_usage",   "cbm_mask",       "min_cbm_bits",
-                                 "num_closids", "shareable_bits", "sparse_masks"};
+constexpr std::array kCacheFiles = {"bit_usage",   "cbm_mask",       "min_cbm_bits",
+                                    "num_closids", "shareable_bits", "sparse_masks"};
 constexpr std::array kMbFiles = {"bandwidth_gran", "delay_linear", "min_bandwidth", "num_closids"};
 
 struct Place {
@@ -51,15 +51,30 @@ std::vector<std::string> strings(const Names& names) {
 
 }  // namespace
 
+std::vector<std::string> ResctrlTree::cache_folders() const {
+  const std::string name = machine_.cache_name();
+  if (!machine_.shape().cdp) return {name};
+  return {name + "CODE", name + "DATA"};
+}
+
+bool ResctrlTree::is_cache_folder(const std::string& path) const {
+  const std::vector<std::string> folders = cache_folders();
+  return std::any_of(folders.begin(), folders.end(),
+                     [&path](const std::string& name) { return path == "info/" + name; });
+}
+
 std::optional<std::string> ResctrlTree::info(const std::string& path) const {
   const Shape& shape = machine_.shape();
   if (path == "info/last_cmd_status") return resctrl_.last_status();
-  if (path == "info/L3/num_closids") return line(shape.closids);
-  if (path == "info/L3/cbm_mask") return hex_line(full_mask(machine_));
-  if (path == "info/L3/min_cbm_bits") return line(shape.min_cbm_bits);
-  if (path == "info/L3/shareable_bits") return hex_line(shape.shareable);
-  if (path == "info/L3/sparse_masks") return line(0);
-  if (path == "info/L3/bit_usage") return resctrl_.bit_usage();
+  const Place place = place_of(path);
+  if (is_cache_folder(place.group)) {
+    if (place.file == "num_closids") return line(shape.closids);
+    if (place.file == "cbm_mask") return hex_line(full_mask(machine_));
+    if (place.file == "min_cbm_bits") return line(shape.min_cbm_bits);
+    if (place.file == "shareable_bits") return hex_line(shape.shareable);
+    if (place.file == "sparse_masks") return line(0);
+    if (place.file == "bit_usage") return resctrl_.bit_usage();
+  }
   if (!shape.mb) return std::nullopt;
   if (path == "info/MB/num_closids") return line(shape.mb_closids);
   if (path == "info/MB/bandwidth_gran") return line(machine_.bandwidth().step);
@@ -70,11 +85,12 @@ std::optional<std::string> ResctrlTree::info(const std::string& path) const {
 
 std::vector<std::string> ResctrlTree::list_info(const std::string& folder) const {
   if (folder == "info") {
-    std::vector<std::string> names = {"L3", "last_cmd_status"};
+    std::vector<std::string> names = {"last_cmd_status"};
+    for (const std::string& name : cache_folders()) names.push_back(name);
     if (machine_.shape().mb) names.push_back("MB");
     return names;
   }
-  if (folder == "info/L3") return strings(kL3Files);
+  if (is_cache_folder(folder)) return strings(kCacheFiles);
   if (folder == "info/MB" && machine_.shape().mb) return strings(kMbFiles);
   return {};
 }

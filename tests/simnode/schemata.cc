@@ -10,7 +10,7 @@ namespace {
 using Rest = std::optional<std::string_view>;
 
 // "L3CODE" sets the width on machines that could do CDP, also while it is off.
-constexpr const char* kL3Label = "    L3:";
+constexpr size_t kNameWidth = 6;
 constexpr const char* kMbLabel = "    MB:";
 
 std::string quoted(const char* before, std::string_view word, const char* after = "") {
@@ -26,7 +26,10 @@ class Parser {
     const std::string_view name = trimmed(*cut(rest, ':'));
     if (!rest) return refuse("Missing ':'\n");
     if (rest->empty()) return refuse(quoted("Missing '", name, "' value"));
-    if (name == "L3") return domains(rest, &Parser::cache_mask);
+    const std::string cache = machine_.cache_name();
+    if (!machine_.shape().cdp && name == cache) return domains(rest, &Parser::cache_mask);
+    if (machine_.shape().cdp && name == cache + "DATA") return domains(rest, &Parser::cache_mask);
+    if (machine_.shape().cdp && name == cache + "CODE") return domains(rest, &Parser::code_mask);
     if (name == "MB" && machine_.shape().mb) return domains(rest, &Parser::bandwidth);
     return refuse(quoted("Unknown or unsupported resource name '", name, "'"));
   }
@@ -48,7 +51,10 @@ class Parser {
     return true;
   }
 
-  bool cache_mask(int domain, std::string_view text) {
+  bool cache_mask(int domain, std::string_view text) { return mask_into(settings_.ways, domain, text); }
+  bool code_mask(int domain, std::string_view text) { return mask_into(settings_.code, domain, text); }
+
+  bool mask_into(std::map<int, Ways>& masks, int domain, std::string_view text) {
     const auto parsed = parse_number(text, 16);
     if (!parsed) return refuse(quoted("Non-hex character in the mask ", text));
     const auto mask = static_cast<Ways>(*parsed);
@@ -58,7 +64,7 @@ class Parser {
     const int least = machine_.shape().min_cbm_bits;
     if (std::popcount(mask) < least)
       return refuse(quoted("Need at least ", std::to_string(least), " bits in the mask"));
-    if (!settings_.ways.emplace(domain, mask).second) return duplicate(domain);
+    if (!masks.emplace(domain, mask).second) return duplicate(domain);
     return true;
   }
 
@@ -104,6 +110,19 @@ std::string row(const char* label, const Values& values, Render render) {
   return text + "\n";
 }
 
+std::string label_of(const Machine& machine, const char* kind) {
+  const std::string name = machine.cache_name() + kind;
+  return std::string(kNameWidth - name.size(), ' ') + name + ":";
+}
+
+// A row of each kind of mask there is.
+template <typename Render>
+std::string cache_rows(const Machine& machine, const Group& group, Render render) {
+  if (!machine.shape().cdp) return row(label_of(machine, "").c_str(), group.ways, render);
+  return row(label_of(machine, "DATA").c_str(), group.ways, render) +
+         row(label_of(machine, "CODE").c_str(), group.code, render);
+}
+
 std::string padded(const char* format, int width, unsigned long value) {
   char text[32];
   std::snprintf(text, sizeof text, format, width, value);
@@ -132,7 +151,7 @@ std::string show_schemata(const Machine& machine, const Group& group) {
     text += row(kMbLabel, group.bandwidth,
                 [&machine](unsigned value) { return padded("%*lu", machine.bandwidth().width, value); });
   }
-  return text + row(kL3Label, group.ways, [digits](Ways mask) { return padded("%0*lx", digits, mask); });
+  return text + cache_rows(machine, group, [digits](Ways mask) { return padded("%0*lx", digits, mask); });
 }
 
 std::string show_sizes(const Machine& machine, const Group& group) {
@@ -140,7 +159,7 @@ std::string show_sizes(const Machine& machine, const Group& group) {
   std::string text;
   if (machine.shape().mb) text += row(kMbLabel, group.bandwidth, [](unsigned value) { return std::to_string(value); });
   return text +
-         row(kL3Label, group.ways, [way_bytes](Ways mask) { return std::to_string(way_bytes * std::popcount(mask)); });
+         cache_rows(machine, group, [way_bytes](Ways mask) { return std::to_string(way_bytes * std::popcount(mask)); });
 }
 
 }  // namespace nrd::simnode

@@ -13,6 +13,7 @@ namespace nrd::simnode {
 
 struct Settings {
   std::map<int, Ways> ways;
+  std::map<int, Ways> code;
   std::map<int, unsigned> bandwidth;
 };
 

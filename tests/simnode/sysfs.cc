@@ -32,11 +32,13 @@ void add_cache(const Machine& machine, int cpu, const Cache& cache, FileMap& fil
 }
 
 void add_caches(const Machine& machine, int cpu, FileMap& files) {
-  const int l3 = machine.cache_of(cpu);
+  const int last = machine.cache_of(cpu);
   add_cache(machine, cpu, {0, 1, "Data", cpu, 8, 32L << 10, {cpu}}, files);
   add_cache(machine, cpu, {1, 1, "Instruction", cpu, 8, 32L << 10, {cpu}}, files);
-  add_cache(machine, cpu, {2, 2, "Unified", cpu, 16, 1L << 20, {cpu}}, files);
-  add_cache(machine, cpu, {3, 3, "Unified", l3, machine.shape().ways, machine.cache_bytes(), machine.cache_cpus(l3)},
+  const int level = machine.shape().level;
+  if (level > 2) add_cache(machine, cpu, {2, 2, "Unified", cpu, 16, 1L << 20, {cpu}}, files);
+  add_cache(machine, cpu,
+            {level, level, "Unified", last, machine.shape().ways, machine.cache_bytes(), machine.cache_cpus(last)},
             files);
 }
 
