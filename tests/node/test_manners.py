@@ -1,16 +1,14 @@
 """What clients of workloads may rely on beside the grant itself: ids, patches, conditions, retries, dry runs, waiting."""
 
-import contextlib
 import gzip
 import json
-import os
-import sqlite3
 import threading
 import time
 import zlib
 
 import pytest
 from harness import NRDCTL, Node, Refused, wait_for
+from rmd_table import came_from_elsewhere
 
 JSON = {"Content-Type": "application/json"}
 
@@ -135,11 +133,7 @@ def test_workloads_of_another_origin_are_not_changed_here():
         node.create("1", 1, 1, origin="OPENSTACK")
         node.create("2", 1, 1)
         assert [workload["origin"] for workload in node.list()] == ["REST", "REST"]
-        assert node.terminate() == 0
-        with contextlib.closing(sqlite3.connect(os.path.join(node.state, "nrd.db"))) as db:
-            db.execute("UPDATE workload SET origin = 'OPENSTACK' WHERE id = 1")
-            db.commit()
-        node.start()
+        came_from_elsewhere(node, 1)
         before, listed = counts(node), node.list()
         assert [workload["origin"] for workload in listed] == ["OPENSTACK", "REST"]
         for method, verb in (("PATCH", "modify"), ("DELETE", "delete")):

@@ -1,0 +1,94 @@
+"""The nodes that the cases of docs/rmd-compatibility.md ask. A module that says pytest_plugins = "rmd_nodes" may have
+
+    node       RMD's example: 20 ways as OS 1, guarantee 10, best effort 7, shared 2; policies in TOML; 40 CPUs, caches 0 and 1
+    odd        what RMD was never tried on: cache ids that do not follow the sockets, masks of two ways at least, ways that I/O
+               fills, four classes, infra ways, policies in YAML under a name that cpu_map.toml gives, best effort that gives way
+    guarded    HTTPS with certificates of clients, those that count listed in folders
+    passwords  HTTPS with PAM and RMD's access list; certificates by their subjects
+
+All modules of one run have the same ones; node and odd are empty before and after each case.
+"""
+
+import tempfile
+
+import pytest
+from harness import Node
+from rmd_layout import ACL, POLICIES
+from rmd_table import kept
+from parties import Accounts, House, shadowed
+from test_listed import Lists
+
+OF_ITS_TIME = "[cache_pools]\nos = 1\nguarantee = 10\nbesteffort = 7\nshared = 2\n"
+THRIFTY = "[skylake.thrifty.cache]\nmax = 1\nmin = 1\n[skylake.thrifty.mba]\npercentage = 50\n"
+ODD = """
+[cache_pools]
+os = 2
+guarantee = 7
+besteffort = 7
+shared = 2
+infra = 2
+shrink = true
+[drift]
+interval_seconds = 1
+"""
+ODD_POLICIES = """
+lab:
+  gold: {cache: {Max: 4, Min: 4}}
+  quick: {pstate: {max_ratio: 30}}
+default:
+  gold: {cache: {max: 2, min: 2}}
+"""
+ODD_CPUS = '[[Lab]]\nfamily = 6\nmodel = 85\n'
+
+
+@pytest.fixture(scope="session")
+def node_of_its_time():
+    with tempfile.TemporaryDirectory() as folder:
+        policies = kept(folder, file=("policy.toml", POLICIES + THRIFTY))
+        with Node(policies + OF_ITS_TIME, cpus=40, ways=20, cpufreq="intel_pstate", msr="perf") as node:
+            yield node
+
+
+@pytest.fixture(scope="session")
+def odd_node():
+    with tempfile.TemporaryDirectory() as folder:
+        policies = kept(folder, file=("policy.yaml", ODD_POLICIES), cpu_map=("cpu_map.toml", ODD_CPUS))
+        with Node(policies + ODD, ways=20, closids=4, mb_closids=8, cache_ids="4,0", min_cbm_bits=2, shareable="c0000",
+                  cpufreq="intel_pstate", msr="perf") as node:
+            yield node
+
+
+def emptied(node):
+    before = node.plain()
+    yield node
+    for workload in node.list():
+        node.delete(workload["id"])
+    assert node.plain() == before
+
+
+@pytest.fixture
+def node(node_of_its_time):
+    yield from emptied(node_of_its_time)
+
+
+@pytest.fixture
+def odd(odd_node):
+    yield from emptied(odd_node)
+
+
+@pytest.fixture(scope="session")
+def guarded():
+    lists = Lists()
+    with House(more=lists.config()) as house:
+        house.lists = lists
+        yield house
+
+
+@pytest.fixture(scope="session")
+def passwords():
+    users = {user: shadowed(user) for user in ("alice", "bob")} | {"expired": shadowed("expired", ends=19001)}
+    with tempfile.NamedTemporaryFile("w", suffix=".csv") as acl:
+        acl.write(ACL + "g, alice, admin\ng, bob, user\n")
+        acl.flush()
+        with House("optional", f'[access]\npam = true\nacl = "{acl.name}"\n', accounts=Accounts(users)) as house:
+            yield house

@@ -1,0 +1,105 @@
+"""RMD's way of asking, and what else the cases of docs/rmd-compatibility.md share. The nodes they ask are rmd_nodes.py."""
+
+import contextlib
+import os
+import sqlite3
+import sys
+
+from harness import NRD, Refused
+from rmd_layout import Layout
+from test_moving import import_rmd
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "wire"))  # for who imports this
+
+ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
+JSON = {"Content-Type": "application/json"}
+INVALID = "Failed to validate workload. Reason: "
+CONFLICT = INVALID + "Workload validation in database failed. Details: "
+
+
+def kept(folder, **files):
+    """A configuration's section about policies, whose files are put into the folder."""
+    lines = ["[policy]"]
+    for key, (name, text) in files.items():
+        with open(os.path.join(folder, name), "w") as file:
+            file.write(text)
+        lines.append(f'{key} = "{os.path.join(folder, name)}"')
+    return "\n".join(lines) + "\n"
+
+
+def wish(cores, ways=None, **more):
+    """A body as clients of RMD 0.3 send it: what is the service's own is there, and empty."""
+    cache = {"max": ways[0], "min": ways[1]} if ways else {}
+    return {"core_ids": cores, "status": "", "cos_name": "", "rdt": {"cache": cache, "mba": {}}, "origin": "", **more}
+
+
+def created(node, cores, ways=None, **more):
+    return node.call("POST", "/v1/workloads/", wish(cores, ways, **more))
+
+
+def refusal(node, method, path, body=None, headers=None):
+    """Status and text of a request that is refused, of which nothing stays."""
+    before = node.plain(), node.stored(), node.health()["revision"]
+    status, text, _ = node.request(method, path, body, headers)
+    assert 400 <= status < 600 and text, (status, text)
+    assert (node.plain(), node.stored(), node.health()["revision"]) == before
+    return status, text
+
+
+def not_created(node, cores, ways=None, **more):
+    return refusal(node, "POST", "/v1/workloads", wish(cores, ways, **more))
+
+
+def is_on_the_hardware_or_refused(node, body, is_there):
+    """Nothing is called Successful that is not so: either a 4xx that left nothing, or what is_there() finds."""
+    try:
+        workload = node.call("POST", "/v1/workloads", body)
+    except Refused as refused:
+        assert 400 <= refused.status < 500 and node.list() == []
+        return
+    assert is_there(node.hardware()[workload["cos_name"]])
+
+
+def masks(workload):
+    return {cache: granted["mask"] for cache, granted in workload["granted_ways"].items()}
+
+
+def counts(node):
+    """What a request that changes nothing leaves as it is."""
+    return node.sim.writes(), node.health()["revision"]
+
+
+def daemon(node, *flags):
+    """The daemon, started to say something and end: exit code and all that it said."""
+    ended = node.sim.run_inside([NRD, *flags], check=False, timeout=60)
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+def checked(node, config):
+    """What the daemon says of a configuration."""
+    path = os.path.join(node.folder, "checked.toml")
+    with open(path, "w") as file:
+        file.write(config)
+    return daemon(node, "--config", path, "--check-config")
+
+
+def carried_over(node, folder):
+    """What the import of a directory of RMD's tells, and the folder it makes."""
+    node.output = os.path.join(node.folder, folder)
+    made = import_rmd(node, Layout(os.path.join(node.folder, folder + "-rmd")))
+    assert made.returncode == 0, made.stderr
+    return made.stdout
+
+
+def came_from_elsewhere(node, number):
+    """The workload of that number is OpenStack's, as an import would leave it."""
+    assert node.terminate() == 0
+    with contextlib.closing(sqlite3.connect(os.path.join(node.state, "nrd.db"))) as db:
+        db.execute("UPDATE workload SET origin = 'OPENSTACK' WHERE id = ?", (number,))
+        db.commit()
+    node.start()
+
+
+def read(path):
+    with open(os.path.join(ROOT, path)) as file:
+        return file.read()

@@ -1,0 +1,202 @@
+"""What was wrong with RMD and is not here, by number of docs/rmd-compatibility.md: wrong hardware, lost workloads, outages.
+
+Wrong answers and rough edges are in test_rmd_defects_service.py.
+"""
+
+import fcntl
+import os
+
+import pytest
+from harness import Node, Refused, cpus_of, wait_for
+from rmd_table import (CONFLICT, counts, created, is_on_the_hardware_or_refused, masks, not_created, read, refusal, wish)
+from test_races import at_once
+
+pytest_plugins = "rmd_nodes"
+
+
+@pytest.mark.parametrize("fault", ["errno EIO", "lie"])
+def test_defect_01_success_is_what_the_hardware_took(node, fault):
+    node.sim.control("reset")
+    node.sim.control(f"fault write 1 {fault}")
+    status, text = not_created(node, ["4-5"], (2, 2))
+    assert status == 500 and text.startswith("COS2: "), text
+    assert node.sim.writes() > 0 and created(node, ["4-5"], (2, 2))["status"] == "Successful"
+
+
+def test_defect_02_classes_in_use_are_those_of_workloads(odd):
+    """libpqos has made all groups that there can be, and bandwidth has more classes than the cache."""
+    assert len(odd.hardware()) == 4
+    assert odd.call("GET", "/v1/cache/l3")["number"] == 2
+    assert odd.call("POST", "/v1/hospitality", {"max_cache": 2, "min_cache": 2}) == {"score": {"l3": {"0": 100, "4": 100}}}
+    odd.kill9()
+    odd.start()
+    created(odd, ["1"], (2, 2))
+
+
+def test_defect_03_caches_are_known_by_their_ids(odd):
+    first, second = created(odd, ["1"], (2, 2)), created(odd, ["9"], (3, 3))
+    assert (masks(first), masks(second)) == ({"4": "180"}, {"0": "1c0"})
+    assert odd.hardware()[first["cos_name"]]["L3"] == {"4": "180", "0": "fffff"}
+    assert odd.hardware()[second["cos_name"]]["L3"] == {"4": "fffff", "0": "1c0"}
+
+
+def test_defect_04_all_cpus_of_a_range_are_released(node):
+    workload = created(node, ["4-9", "12,14-15"], (2, 2))
+    assert cpus_of(node.hardware()[workload["cos_name"]]["cpus"]) == {4, 5, 6, 7, 8, 9, 12, 14, 15}
+    node.delete(workload["id"])
+    assert node.hardware()[workload["cos_name"]]["cpus"] == ""
+    assert cpus_of(node.hardware()["/"]["cpus"]) == set(range(40))
+
+
+def test_defect_05_no_bandwidth_comes_from_anothers_request(node):
+    mine = created(node, ["4"], (2, 2))
+    bandwidth = node.hardware()[mine["cos_name"]]["MB"]
+    node.request("POST", "/v1/workloads", wish(["5"], rdt={"cache": {"max": 1, "min": 1}, "mba": {"percentage": 50}}))
+    node.call("PATCH", "/v1/workloads/" + mine["id"], {"rdt": {"cache": {"max": 3, "min": 3}}})
+    later = created(node, ["6"], (1, 1))
+    assert node.hardware()[mine["cos_name"]]["MB"] == node.hardware()[later["cos_name"]]["MB"] == bandwidth
+
+
+def test_defect_06_a_policys_bandwidth_is_granted_or_refused(node):
+    full = node.hardware()["/"]["MB"]
+    is_on_the_hardware_or_refused(node, wish(["4"], policy="thrifty"), lambda group: group["MB"]["0"] != full["0"])
+
+
+def test_defect_07_those_who_share_do_so_after_a_start(node):
+    names = {created(node, [cpu], (0, 0))["cos_name"] for cpu in ("4", "5")}
+    node.kill9()
+    node.start()
+    assert {created(node, ["6"], (0, 0))["cos_name"]} == names
+    assert len(names) == 1 and len(node.list()) == 3 and node.health()["status"] == "ok"
+
+
+def test_defect_08_what_was_granted_is_put_back(odd):
+    workload = created(odd, ["4-5"], (2, 2))
+    before = odd.plain()
+    odd.reboot()
+    assert odd.plain() == before and odd.list() == [workload]
+    odd.sim.write(f"/sys/fs/resctrl/{workload['cos_name']}/cpus_list", "\n")
+    assert odd.plain() != before
+    wait_for(lambda: odd.plain() == before, "the repair")
+    assert "#directory = \"/var/lib/nrd\"" in read("etc/nrd.toml")  # on disk, not on what a reboot empties
+
+
+def test_defect_09_classes_and_ways_are_given_back(odd):
+    for _ in range(8):  # twice the classes
+        odd.delete(created(odd, ["4"], (7, 7))["id"])
+    path = "/v1/workloads/" + created(odd, ["4"], (7, 7))["id"]
+    odd.sim.control("reset")
+    odd.sim.control("fault write 1 errno EIO")
+    assert refusal(odd, "DELETE", path)[0] == 500
+    assert odd.request("DELETE", path)[:2] == (200, "")
+    created(odd, ["5"], (7, 7))
+
+
+def test_defect_10_who_gives_way_overlaps_nobody(odd):
+    for cpu in ("1", "2", "3"):
+        created(odd, [cpu], (7, 2))
+    granted = [int(masks(workload)["4"], 16) for workload in odd.list()]
+    assert sum(granted) == granted[0] | granted[1] | granted[2] == 0xfe00
+    assert [int(odd.hardware()[workload["cos_name"]]["L3"]["4"], 16) for workload in odd.list()] == granted
+
+
+def test_defect_11_a_patch_that_fails_leaves_all_as_it_was(node):
+    workload = created(node, ["4-5"], (2, 2), plugins={"pstate": {"max_ratio": 20}})
+    created(node, ["8"], (1, 1))
+    path, frequencies = "/v1/workloads/" + workload["id"], node.sim.freq()
+    assert refusal(node, "PATCH", path, {"core_ids": ["7-8"]}) == (400, CONFLICT + "CPU list [8] has been assigned\n")
+    change = {"core_ids": ["4-6"], "rdt": {"cache": {"max": 5, "min": 5}}}
+    for nth in range(1, 20):
+        node.sim.control("reset")
+        node.sim.control(f"fault write {nth} errno EIO")
+        if node.request("PATCH", path, change)[0] == 200:
+            break
+        assert node.call("GET", path) == workload and node.sim.freq() == frequencies
+    node.sim.control("reset")
+    assert nth > 3, "no write of the change has failed"
+    patched = node.call("GET", path)
+    assert patched["plugins"] == workload["plugins"] and node.sim.freq()["6"]["max"] == 2_000_000
+    node.assert_consistent({workload["id"], node.list()[1]["id"]})
+
+
+def test_defect_12_cpus_alone_can_be_patched(node):
+    path = "/v1/workloads/" + created(node, ["4-7"], (2, 2))["id"]
+    assert node.call("PATCH", path, {"core_ids": ["5-8"]})["core_ids"] == ["5-8"]
+    assert node.request("PATCH", path, {})[0] == 200
+
+
+def test_defect_13_of_two_who_want_a_cpu_one_gets_it(node):
+    outcomes = at_once(4, lambda _: node.create(["3-4"], 1, 1))
+    won = [outcome for outcome in outcomes if isinstance(outcome, dict)]
+    assert len(won) == 1 and {outcome.status for outcome in outcomes if outcome not in won} == {400}
+    node.assert_consistent({won[0]["id"]})
+
+
+@pytest.mark.parametrize("shape", [{"rdt": False}, {"mb": False}], ids=["no RDT", "no MBA"])
+def test_defect_14_what_a_node_does_not_have_is_refused(shape):
+    """With the next: a node without memory bandwidth starts, and one without L3 as well."""
+    with Node(sockets=1, cpus=4, **shape) as node:
+        bandwidth = wish(["1"], rdt={"cache": {}, "mba": {"percentage": 50}})
+        assert refusal(node, "POST", "/v1/workloads", bandwidth)[0] == 422
+        if "rdt" in shape:
+            status, text = not_created(node, ["1"], (1, 1))
+            assert status == 422 and "/cache: cache ways cannot be granted here: L3 CAT" in text
+        else:
+            created(node, ["1"], (1, 1))
+
+
+def test_defect_14_bandwidth_alone_brings_nothing_down(node):
+    pid = node.daemon.pid
+    body = wish(["4"], rdt={"cache": {}, "mba": {"percentage": 50}})
+    full = node.hardware()["/"]["MB"]
+    is_on_the_hardware_or_refused(node, body, lambda group: group["MB"]["0"] != full["0"])
+    assert node.daemon.pid == pid and node.daemon.poll() is None
+
+
+@pytest.mark.parametrize("name", ["COS3", "x", "."])
+def test_defect_15_a_class_cannot_be_named_by_a_client(node, name):
+    other = created(node, ["8"], (2, 2), cos_name=name)
+    assert other["cos_name"] == "COS2"
+    before = node.plain()
+    mine = created(node, ["4"], cos_name=name, plugins={"pstate": {"max_ratio": 20}})
+    assert mine["cos_name"] == "" and node.plain() == before
+    node.delete(mine["id"])
+    assert node.plain() == before and node.list() == [other]
+
+
+def test_defect_16_all_that_is_named_is_in_the_class(node):
+    name = created(node, ["4"], (0, 0))["cos_name"]
+    created(node, ["5-6"], (0, 0))
+    assert cpus_of(node.hardware()[name]["cpus"]) == {4, 5, 6}
+    for workload in node.list():
+        node.delete(workload["id"])
+    both = wish(["7"], (0, 0), task_ids=[str(os.getpid())])
+    is_on_the_hardware_or_refused(node, both, lambda group: group["cpus"] == "7" and os.getpid() in group["tasks"])
+
+
+def test_defect_17_who_asked_is_not_what_a_client_says(node):
+    """Nobody looks for processes by a pattern, and origin is what nrd knows itself."""
+    assert created(node, ["4"], (1, 1), origin="OPENSTACK", uuid="vm")["origin"] == "REST"
+
+
+def test_defect_37_an_unchanged_ratio_is_no_change(node):
+    path = "/v1/workloads/" + created(node, ["4"], (1, 1), plugins={"pstate": {"ratio": 3, "monitoring": "off"}})["id"]
+    before, workload = counts(node), node.call("GET", path)
+    for ratio in (3, 3.0, "3"):
+        patch = wish(["4"], (1, 1), plugins={"pstate": {"ratio": ratio, "monitoring": "off"}})
+        patched = node.call("PATCH", path, patch)
+        assert patched["cos_name"] == workload["cos_name"]
+        assert (counts(node), node.call("GET", path)) == (before, workload)
+
+
+def test_defect_42_others_lock_is_respected(node):
+    """libpqos's way to say that resctrl is being changed: flock(2) on its root."""
+    root = os.open(node.sim.path("/sys/fs/resctrl"), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(root, fcntl.LOCK_EX)
+        with pytest.raises(Refused) as refused:
+            node.create("4", 2, 2)
+        assert refused.value.status >= 500
+    finally:
+        os.close(root)
+    created(node, ["4"], (2, 2))

@@ -1,0 +1,227 @@
+"""What was wrong with RMD and is not here, by number of docs/rmd-compatibility.md: wrong answers, configuration, doors."""
+
+import json
+import os
+
+import pytest
+import yaml
+from harness import Node, cpus_of, wait_for
+from rmd_table import (CONFLICT, INVALID, JSON, carried_over, checked, counts, created, daemon, kept, masks, not_created, read,
+                       refusal, wish)
+from parties import CLIENT, UnixConnection, ask, basic, name
+from test_listed import code, put, reload
+from test_moving import files_below
+from test_tls import s_client
+
+pytest_plugins = "rmd_nodes"
+
+
+# Answers
+
+def test_defect_18_each_refusal_has_its_code_and_a_reason(node):
+    path = "/v1/workloads/" + created(node, ["4"], (8, 8))["id"]
+    assert not_created(node, ["5"], (8, 8))[0] == 409
+    assert refusal(node, "PATCH", path, {"rdt": {"cache": {"max": 1, "min": 3}}})[0] == 400
+    for cache in ("/v1/cache/l2", "/v1/cache/l2/0"):
+        assert refusal(node, "GET", cache) == (400, "ways are granted in the last level only, which is l3 here\n")
+    assert refusal(node, "GET", "/v1/cache/l3/99")[0] == 404
+    assert refusal(node, "POST", "/v1/hospitality", {"max_cache": 1})[0] == 400
+    assert refusal(node, "POST", "/v1/workloads", "{", {"Content-Type": "application/json"})[0] == 400
+
+
+@pytest.mark.parametrize("cores", [["abc"], [""], ["4-"], ["40"], ["63"], ["4", "99999999999999999999"], [4], None])
+def test_defect_19_no_list_of_cpus_brings_it_down(node, cores):
+    pid = node.daemon.pid
+    status, text = not_created(node, cores, (1, 1))
+    assert status == 400 and text.startswith(INVALID + "/core_ids")
+    assert refusal(node, "POST", "/v1/workloads", "null", {"Content-Type": "application/json"})[0] == 400
+    assert node.daemon.pid == pid and node.health()["status"] == "ok"
+
+
+def test_defect_20_conflicts_are_told_of_all_cpus(node):
+    created(node, ["30-38"], (1, 1))
+    assert not_created(node, ["31,33,38-39"], (1, 1)) == (400, CONFLICT + "CPU list [31 33 38] has been assigned\n")
+
+
+def test_defect_21_a_key_that_would_not_be_heeded_is_refused(node):
+    status, said = checked(node, "[cache_pools]\nmax_allowed_shared = 2\n")
+    assert status == 1 and ":2: " in said and "max_allowed_shared" in said
+
+
+def test_defect_22_yaml_and_toml_are_the_same(node, odd):
+    for one, cache in ((node, "1"), (odd, "0")):
+        assert one.call("POST", "/v1/hospitality", {"policy": "gold"})["score"]["l3"][cache] == 100
+        assert one.call("GET", f"/v1/cache/l3/{cache}")["available_policy"]["gold"] > 0
+        workload = created(one, ["4"], policy="gold")
+        assert workload["cos_name"] == "COS2" and [w["ways"] for w in workload["granted_ways"].values()] == [4]
+
+
+def test_defect_23_what_somebody_set_is_not_taken_for_a_mode(odd):
+    before, full = odd.call("GET", "/v1/mba"), odd.hardware()["/"]["MB"]
+    odd.sim.write("/sys/fs/resctrl/schemata", "MB:0=50\n")
+    try:
+        odd.kill9()
+        odd.start()
+        assert odd.call("GET", "/v1/mba") == before
+    finally:
+        odd.sim.write("/sys/fs/resctrl/schemata", f"MB:0={full['0']}\n")
+
+
+def test_defect_24_ways_of_the_infra_pool_hide_no_others(odd):
+    assert odd.call("GET", "/v1/cache/l3/0")["available_ways_pool"] == {
+        "guaranteed": "2-8", "besteffort": "9-15", "shared": "16-17", "infra": "18-19", "os": "0-1"}
+
+
+def test_defect_25_a_node_without_memory_bandwidth_starts():
+    with Node("[drift]\ninterval_seconds = 0\n", sockets=1, cpus=2, mb=False, closids=8) as node:
+        assert node.call("GET", "/v1/mba") == {"mba": False}
+        assert created(node, ["1"], (1, 1))["cos_name"] == "COS2"
+
+
+def test_defect_26_masks_are_what_the_hardware_takes(odd):
+    first = created(odd, ["1"], (7, 2))
+    assert not_created(odd, ["2"], (1, 1))[0] == 400  # masks here have two ways at least
+    second = created(odd, ["2"], (7, 2))
+    odd.delete(first["id"])
+    assert masks(odd.call("GET", "/v1/workloads/" + second["id"])) == {"4": "fe00"}  # grown
+    assert odd.call("GET", "/v1/cache/l3/4")["WayContention"] == 0xc0000
+
+
+def test_defect_27_an_unknown_cpu_has_a_section():
+    with Node(start=False, sockets=1, cpus=2) as node:
+        policies = kept(node.folder, file=("policy.toml", "[default.gold.cache]\nmax = 2\nmin = 2\n"))
+        with open(node.config, "w") as config:
+            config.write(policies)
+        node.start()
+        assert node.call("GET", "/v1/policy") == {"gold": {"cache": {"max": 2, "min": 2}}}
+
+
+# Doors
+
+def test_defect_28_each_door_opens_and_has_a_guard(node, passwords):
+    assert ask(UnixConnection(node.socket), "GET", "/v1/health")[0] == 200
+    status, said = checked(node, '[server]\ndebug = true\naddress = "0.0.0.0"\n')
+    assert status == 1 and "loopback only" in said
+    # Without lists of certificates and whatever tls.client_auth says, a certificate has a role of its own.
+    assert ask(passwords.tls(passwords.user), "DELETE", "/v1/workloads/1")[0] == 403
+    assert ask(passwords.tls(passwords.admin), "DELETE", "/v1/workloads/1")[0] == 404
+
+
+def test_defect_29_readers_may_ask_all_that_is_to_be_read(passwords):
+    assert ask(passwords.tls(), "GET", "/v1/mba", headers=basic("bob", "bob"))[0] == 200
+    assert ask(passwords.tls(), "POST", "/v1/hospitality", '{"max_cache": 1, "min_cache": 1}',
+               {**basic("bob", "bob"), **JSON})[0] == 200
+
+
+def test_defect_30_resources_stand_side_by_side(node):
+    for path in ("/v1/pstate", "/v1/onload"):
+        assert node.request("GET", path)[0] == 200
+
+
+def test_defect_31_old_tls_and_public_keys_are_refused(node, guarded):
+    assert "Cipher is (NONE)" in s_client(guarded, "-tls1_1", "-cipher", "ALL:@SECLEVEL=0").stdout
+    assert "New, TLSv1.3, Cipher is " in s_client(guarded, "-tls1_3").stdout
+    assert "rmd-cert.pem: came with RMD, so everybody has its key" in carried_over(node, "public")
+    assert not any(file.endswith((".pem", ".crt", ".key")) for file in files_below(node.output))
+    broken = os.path.join(guarded.pki, "broken.pem")
+    with open(broken, "w") as file:
+        file.write("-----BEGIN CERTIFICATE-----\n")
+    config = os.path.join(guarded.pki, "broken.toml")
+    with open(config, "w") as file:
+        file.write(f'[tls]\ncertificate = "{broken}"\nkey = "{guarded.server}"\nclient_ca = "{guarded.authority.path}"\n')
+    status, said = daemon(guarded, "--config", config, "--state-dir", guarded.folder + "/x", "--unix-socket", guarded.folder + "/y")
+    assert status == 1 and f"{broken}" in said and "is not a readable certificate" in said
+
+
+def test_defect_32_certificates_are_compared_whole_and_accounts_are_asked(guarded, passwords):
+    mine, twin = (guarded.authority.sign(f"{file}.pem", name("Bo", "Admin"), CLIENT) for file in ("mine", "twin"))
+    listed = put(mine, guarded.lists.admin)
+    reload(guarded)
+    assert (code(guarded, mine), code(guarded, twin)) == (200, 401)
+    os.remove(listed)
+    reload(guarded)
+    assert code(guarded, mine) == 401
+    assert ask(passwords.tls(source="127.0.0.3"), "GET", "/v1/node", headers=basic("expired", "expired"))[:2] == (
+        401, "User account has expired\n")
+
+
+# Operation
+
+def test_defect_33_infra_tasks_are_not_promised(node):
+    status, said = checked(node, "[infra]\ntasks = [\"ovs*\"]\n")
+    assert status == 1 and "infra" in said
+    assert "InfraGroup.tasks" in carried_over(node, "infra")
+
+
+def test_defect_34_cpus_are_looked_at_again(odd):
+    odd.sim.control("offline 7")
+    try:
+        wait_for(lambda: odd.call("GET", "/v1/cache/l3/4")["available_cpus"] == "0-6", "the daemon to see it go")
+    finally:
+        odd.sim.control("online 7")
+    wait_for(lambda: odd.call("GET", "/v1/cache/l3/4")["available_cpus"] == "0-7", "the daemon to see it return")
+
+
+def test_defect_35_it_stops_when_it_is_told_to(node):
+    workload = created(node, ["4"], (1, 1))
+    assert node.terminate() == 0
+    node.start()
+    assert node.list() == [workload]
+    assert {"Type=notify", "WatchdogSec=60"} <= set(read("systemd/nrd.service").splitlines())
+
+
+def test_defect_36_what_clients_of_today_ask_for(node):
+    workload = created(node, ["4"], (1, 1), uuid="a")
+    path, before = "/v1/workloads/" + workload["id"], counts(node)
+    assert node.call("GET", "/v1/workloads?uuid=b") == []
+    foretold = node.call("POST", "/v1/workloads?dry_run=true", wish(["5"], (2, 2)))
+    assert foretold["workload"]["cos_name"] and foretold["changes"]
+    tag = node.request("GET", path)[2]["ETag"]
+    assert node.request("GET", path, headers={"If-None-Match": tag})[0] == 304
+    assert node.request("DELETE", path, headers={"If-Match": '"0-0"'})[0] == 412
+    problem = json.loads(refusal(node, "POST", "/v1/workloads", wish(["4"], (1, 1)), {**JSON, "Accept": "application/json"})[1])
+    assert (problem["code"], problem["field"]) == ("CpuTaken", "/core_ids")
+    assert "AUDIT_REFUSED" in node.journal() and counts(node) == before
+    # On purpose not: a PATCH says the same, and a list of as many as there are classes needs no pages.
+    assert node.request("PUT", path, {})[0] == 405
+    assert refusal(node, "GET", "/v1/workloads?limit=1")[0] == 400
+
+
+def test_defect_38_lists_with_commas_go_with_plugins(node):
+    workload = created(node, ["0,3,8-39"], (0, 0), plugins={"pstate": {"max_ratio": 20}})
+    assert {int(cpu) for cpu in workload["granted_frequencies"]} == cpus_of("0,3,8-39")
+    assert node.sim.freq()["39"]["max"] == 2_000_000
+
+
+def test_defect_39_whole_numbers_of_a_yaml_policy_count(odd):
+    workload = created(odd, ["4"], policy="quick")
+    assert workload["plugins"] == {"pstate": {"max_ratio": 30}} and odd.sim.freq()["4"]["max"] == 3_000_000
+
+
+def test_defect_40_unknown_files_of_the_kernel_do_no_harm():
+    with Node(start=False, sockets=1, cpus=2, ways=13) as node:
+        info = node.sim.path("/sys/fs/resctrl/info/L3")
+        assert "sparse_masks" in os.listdir(info)
+        known = os.path.join(node.folder, "L3")
+        os.mkdir(known)
+        for file in os.listdir(info):
+            with open(os.path.join(known, file), "w") as copy, open(os.path.join(info, file)) as kernels:
+                copy.write(kernels.read())
+        with open(os.path.join(known, "a_file_of_tomorrow"), "w") as file:
+            file.write("many things\n")
+        node.sim.run_inside(["/usr/bin/mount", "--bind", known, "/sys/fs/resctrl/info/L3"])
+        node.start()
+        assert node.call("GET", "/v1/node")["capabilities"]["l3_cat"]["ways"] == 13
+        created(node, ["1"], (1, 1))
+
+
+def test_defect_41_nothing_has_to_be_said_about_bandwidth():
+    with Node(sockets=1, cpus=2, rdt=False) as node:
+        assert node.call("GET", "/v1/mba") == {"mba": False}
+
+
+def test_defect_43_what_is_documented_is_there(node):
+    assert node.request("GET", "/v1/inventory")[:2] == (404, "404: Page Not Found\n")
+    for path, methods in yaml.safe_load(read("docs/openapi.yaml"))["paths"].items():
+        if "get" in methods:
+            assert node.request("GET", path.replace("{id}", "7").replace("{level}", "l3"))[1] != "404: Page Not Found\n", path

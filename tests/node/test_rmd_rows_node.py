@@ -1,0 +1,262 @@
+"""What operators of RMD could do, row by row of docs/rmd-compatibility.md: the node, its doors and its operation.
+
+The list NOT_YET at the end has the rows that are not built: what a client is told today. A row that is built leaves it and
+becomes a case of its own.
+"""
+
+import gzip
+import json
+import os
+import socket
+import ssl
+import subprocess
+import tomllib
+
+import pytest
+from harness import cpus_of, wait_for
+from rmd_table import CONFLICT, JSON, carried_over, checked, created, daemon, masks, not_created, read, wish
+from parties import CLIENT, UnixConnection, ask, basic, name
+from test_genconf import genconf
+from test_listed import code, put, reload
+from test_operator import Operator, operators_context
+
+pytest_plugins = "rmd_nodes"
+
+
+# Classes and sockets
+
+def test_row_30_the_os_has_what_is_left(node):
+    assert node.hardware()["/"]["L3"] == {"0": "fffff", "1": "fffff"}
+    id = created(node, ["4"], (4, 4))["id"]
+    assert node.hardware()["/"]["L3"] == {"0": "7f", "1": "fffff"}
+    assert 4 not in cpus_of(node.hardware()["/"]["cpus"])
+    node.delete(id)
+    assert node.hardware()["/"]["L3"] == {"0": "fffff", "1": "fffff"} and 4 in cpus_of(node.hardware()["/"]["cpus"])
+
+
+def test_row_32_only_caches_of_its_cpus_are_constrained(node, odd):
+    there = created(node, ["25"], (2, 2))
+    assert node.hardware()[there["cos_name"]]["L3"] == {"0": "fffff", "1": "600"}
+    both = created(node, ["4,30"], (1, 1))
+    assert set(masks(both)) == {"0", "1"}
+    swapped = created(odd, ["9"], (2, 2))  # on the second socket, whose cache is 0
+    assert masks(swapped) == {"0": "180"}
+    assert odd.hardware()[swapped["cos_name"]]["L3"] == {"0": "180", "4": "fffff"}
+
+
+def test_row_33_classes_are_directories_and_counted(odd):
+    names = [created(odd, [cpu], (2, 2))["cos_name"] for cpu in ("1", "2", "9")]
+    assert sorted(names) == ["COS1", "COS2", "COS3"] and names[0] == "COS2" and set(names) <= set(odd.hardware())
+    status, text = not_created(odd, ["3"], (2, 2))
+    assert status == 409 and text.startswith("No free CLOS available")
+    odd.delete(odd.list()[1]["id"])
+    assert created(odd, ["3"], (2, 2))["cos_name"] == names[1]
+
+
+# What stays
+
+def test_row_34_workloads_are_stored(node):
+    workload = created(node, ["4-7"], (2, 2), uuid="kept")
+    node.kill9()
+    node.start()
+    assert node.list() == [workload]
+    node.assert_consistent({workload["id"]})
+
+
+def test_row_36_what_was_granted_is_put_back(odd):
+    workload = created(odd, ["4-5"], (2, 2))
+    before = odd.plain()
+    odd.reboot()
+    assert odd.plain() == before and odd.list() == [workload]
+    odd.sim.write(f"/sys/fs/resctrl/{workload['cos_name']}/schemata", "L3:4=00003\n")
+    assert odd.plain() != before
+    wait_for(lambda: odd.plain() == before, "the repair")
+
+
+# Doors
+
+def test_row_37_no_flag_forces_a_mode(node):
+    status, said = daemon(node, "--force-config")
+    assert status == 2 and "--force-config is a flag of RMD that nrd does not take: nrd neither mounts resctrl" in said
+
+
+def test_row_38_plain_http_for_debugging(node):
+    assert node.request("GET", "/v1/workloads")[0] == 200
+    assert "8081" in daemon(node, "--help")[1]
+    assert daemon(node, "-d", "--debugport", "9081", "--check-config")[0] == 0
+    status, said = daemon(node, "--debug", "--address", "0.0.0.0", "--check-config")
+    assert status == 1 and "loopback only" in said
+
+
+def test_row_39_https_as_the_operator_speaks_it(guarded):
+    put(guarded.admin, guarded.lists.admin)
+    reload(guarded)
+    connection = operators_context(guarded).wrap_socket(
+        socket.create_connection(("127.0.0.1", guarded.tls_port), timeout=30), server_hostname="rmd-nameserver")
+    with Operator(connection, f"127.0.0.1:{guarded.tls_port}") as operator:
+        assert operator.send("POST", "/v1/workloads", json.dumps(wish(["2-3"], (1, 1), uuid="tls"))).status == 201
+        assert operator.send("DELETE", "/v1/workloads/" + operator.find("tls")["id"]).status == 200
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        ask(guarded.tls(), "GET", "/v1/workloads")
+
+
+def test_row_40_who_a_certificate_is(guarded, passwords):
+    bo = guarded.authority.sign("bo.pem", name("Bo", "User"), CLIENT)
+    assert ask(guarded.tls(bo), "GET", "/v1/node")[:2] == (401, "Bo is not authorized\n")
+    listed = put(bo, guarded.lists.admin)
+    reload(guarded)
+    assert ask(guarded.tls(bo), "DELETE", "/v1/workloads/1")[0] == 404
+    os.remove(listed)
+    reload(guarded)
+    assert code(guarded, bo) == 401
+    # By organisational unit and by common name, where there are no lists.
+    assert ask(passwords.tls(passwords.admin), "DELETE", "/v1/workloads/1")[0] == 404
+    assert ask(passwords.tls(passwords.user), "DELETE", "/v1/workloads/1")[:2] == (
+        403, 'User "Eli" is not authorized to access this resource\n')
+    stranger = passwords.authority.sign("guest.pem", name("Mallory", "Guests"), CLIENT)
+    assert ask(passwords.tls(stranger), "GET", "/v1/node")[:2] == (401, "OU: Guests is not authorized\n")
+
+
+def test_row_41_passwords(passwords):
+    def get(headers, source="127.0.0.1"):
+        return ask(passwords.tls(source=source), "GET", "/v1/workloads", headers=headers)
+    assert get(basic("bob", "bob"))[:2] == (200, "[]")
+    assert get({})[:2] == get({"Authorization": "Basic !"})[:2] == (400, "Malformed credentials\n")
+    status, text, headers = get(basic("bob", "wrong"), "127.0.0.2")
+    assert (status, text, headers["WWW-Authenticate"]) == (401, "Authentication failure\n", "Basic realm=RMD")
+    assert headers.get_content_type() == "text/plain"
+
+
+def test_row_42_the_access_list(passwords):
+    def as_user(user, method, path, body=None):
+        return ask(passwords.tls(), method, path, body, {**basic(user, user), **(JSON if body else {})})[:2]
+    assert as_user("bob", "GET", "/v1/cache/l3")[0] == 200
+    assert as_user("bob", "POST", "/v1/workloads", "{}") == (
+        403, 'User "bob" is not authorized to access this resource\n')
+    assert as_user("alice", "POST", "/v1/workloads", "{}")[0] == 400
+    assert as_user("bob", "GET", "/v1/mba")[0] == as_user("bob", "GET", "/v1/cache/l3?")[0] == 200
+    assert as_user("bob", "POST", "/v1/hospitality", '{"max_cache": 1, "min_cache": 1}')[0] == 200
+
+
+def test_row_43_the_unix_socket(node):
+    assert ask(UnixConnection(node.socket), "GET", "/v1/workloads")[:2] == (200, "[]")
+
+
+# Configuration, logs, service
+
+def test_row_44_the_configuration_is_carried_over(node):
+    told = carried_over(node, "carried")
+    for key, is_now in (("default.tlsport", "server.tls_port = 8443"), ("OSGroup.cacheways", "cache_pools.os = 1"),
+                        ("CachePool.guarantee", "cache_pools.guarantee = 6")):
+        assert f"{key}: {is_now}\n" in told, told
+    flags = ["--address", "127.0.0.1", "--tlsport", "9443", "--debugport", "9081", "--unixsock", "/run/x.sock", "-d"]
+    assert daemon(node, "--conf-dir", node.output, *flags, "--check-config")[0] == 0
+    assert daemon(node, "--version")[1].startswith("nrd ")
+
+
+def test_row_45_cpus_have_names(node, odd):
+    assert set(node.call("GET", "/v1/policy")) >= {"gold", "silver", "bronze"}  # of the section skylake
+    assert odd.call("GET", "/v1/policy")["gold"] == {"cache": {"max": 4, "min": 4}}  # of a name that cpu_map gives
+
+
+def test_row_46_genconf(node):
+    made = genconf(node).stdout
+    assert tomllib.loads(made)["cache_pools"] == {"os": 1, "guarantee": 10, "besteffort": 7, "shared": 2}
+    assert checked(node, made)[0] == 0
+
+
+def test_row_47_the_journal(node):
+    created(node, ["4"], (1, 1))
+    lines = [line for line in node.journal().splitlines() if "AUDIT_CHANGE" in line]
+    assert "METHOD=POST" in lines[-1] and "STATUS=201" in lines[-1]
+    for flag in ("--logtostderr", "--log_dir=/x"):
+        status, said = daemon(node, flag)
+        assert status == 2 and "nrd logs to the journal" in said
+    assert daemon(node, "--log-level", "debug", "--check-config")[0] == 0
+
+
+def test_row_48_one_daemon_and_few_rights(node):
+    second = subprocess.run(node.command(), capture_output=True, text=True, timeout=60)
+    assert second.returncode == 1 and "another nrd uses" in second.stderr
+    unit = read("systemd/nrd.service").splitlines()
+    assert {"NoNewPrivileges=yes", "ProtectSystem=strict", "PrivateDevices=yes",
+            "CapabilityBoundingSet=CAP_SYS_ADMIN CAP_DAC_OVERRIDE CAP_CHOWN"} <= set(unit)
+
+
+def test_row_49_a_unit_and_manual_pages():
+    unit = read("systemd/nrd.service").splitlines()
+    assert {"Type=notify", "Restart=on-failure", "WatchdogSec=60"} <= set(unit)
+    installed = read("cmake/install.cmake")
+    for file in ("systemd/nrd.service", "docs/man/nrd.8", "docs/man/nrdctl.1", "docs/man/nrd.toml.5"):
+        assert file in installed and read(file)
+
+
+def test_row_50_openstack_is_left_out(node):
+    assert "default.openstackEnable: was false; nrd does not talk to OpenStack\n" in carried_over(node, "openstack")
+    status, said = checked(node, "[openstack]\namqpuri = \"amqp://x\"\n")
+    assert status == 1 and ":1: " in said and "openstack" in said
+
+
+def test_row_53_cpus_come_and_go(odd):
+    workload = created(odd, ["4-5"], (2, 2))
+    odd.sim.control("offline 5")
+    try:
+        assert not_created(odd, ["5"], (2, 2))[0] == 400
+        wait_for(lambda: 5 not in cpus_of(odd.call("GET", "/v1/node")["cpus"]["online"]), "the daemon to see it")
+    finally:
+        odd.sim.control("online 5")
+    wait_for(lambda: 5 in cpus_of(odd.hardware()[workload["cos_name"]]["cpus"]), "the CPU to be back in its class")
+    wait_for(lambda: 5 in cpus_of(odd.call("GET", "/v1/node")["cpus"]["online"]), "the daemon to see it")
+
+
+# HTTP
+
+@pytest.mark.parametrize("method, path, headers, status, text", [
+    ("POST", "/v1/workloads", {}, 415, "415: Unsupported Media Type\n"),
+    ("PATCH", "/v1/workloads/1", {"Content-Type": "text/plain"}, 415, "415: Unsupported Media Type\n"),
+    ("GET", "/v1/workloads", {"Content-Type": "text/plain"}, 415, "415: Unsupported Media Type\n"),
+    ("GET", "/v1/workloads", {"Accept": "image/png"}, 406, "406: Not Acceptable\n"),
+    ("PUT", "/v1/workloads", JSON, 405, "405: Method Not Allowed\n"),
+    ("GET", "/v1/hospitality", {}, 405, "405: Method Not Allowed\n"),
+    ("GET", "/v1/workloads/1/2", {}, 404, "404: Page Not Found\n"),
+])
+def test_row_54_types_methods_and_paths(node, method, path, headers, status, text):
+    assert node.request(method, path, "{}" if method != "GET" else None, headers)[:2] == (status, text)
+    assert node.request("POST", "/v1/workloads", json.dumps(wish(["4"], (1, 1))),
+                        {"Content-Type": "application/json; charset=utf-8", "Accept": "*/*"})[0] == 201
+
+
+def test_row_55_slashes_cases_and_gzip(node):
+    body = gzip.compress(json.dumps({"Core_IDs": ["4"], "RDT": {"Cache": {"Max": 1, "MIN": 1}}}).encode())
+    status, text, _ = node.request("POST", "/v1/workloads/", body, {**JSON, "Content-Encoding": "gzip"})
+    assert status == 201, text
+    workload = json.loads(text)
+    assert node.call("GET", "/v1/workloads/") == [workload] == [node.call("GET", f"/v1/workloads/{workload['id']}/")]
+    assert not_created(node, ["4"], (1, 1)) == (400, CONFLICT + "CPU list [4] has been assigned\n")
+    assert node.request("DELETE", f"/v1/workloads/{workload['id']}/")[:2] == (200, "")
+
+
+# Not yet
+
+def creates(**body):
+    return lambda node: not_created(node, ["4"], (1, 1), **body)
+
+
+NOT_YET = {
+    "row_02_tasks": (lambda node: not_created(node, [], (1, 1), task_ids=["1"]), 422, "/task_ids: "),
+    "row_09_a_limit_of_those_who_share": (
+        lambda node: checked(node, "[cache_pools]\nmax_allowed_shared = 2\n"), 1, "max_allowed_shared"),
+    "row_10_memory_bandwidth": (creates(rdt={"cache": {"max": 1, "min": 1}, "mba": {"percentage": 50}}), 422, "/rdt/mba: "),
+    "row_12_memory_bandwidth_by_policy": (creates(policy="thrifty"), 422, "policy thrifty asks for memory bandwidth"),
+    "row_31_an_infra_group": (lambda node: checked(node, "[infra]\ntasks = [\"ovs*\"]\n"), 1, "infra"),
+    "row_35_tasks_that_ended": (lambda node: not_created(node, [], (1, 1), task_ids=["1"]), 422, "/task_ids: "),
+    "row_51_code_and_data_and_l2": (creates(cache={"max": 1, "min": 1, "code": 1}), 400, "/cache/code: unknown key"),
+    "row_52_monitoring_and_metrics": (lambda node: node.request("GET", "/metrics")[:2], 404, "404: Page Not Found"),
+}
+
+
+@pytest.mark.parametrize("row", NOT_YET)
+def test_not_yet(node, row):
+    asked, status, words = NOT_YET[row]
+    got, said = asked(node)
+    assert got == status and words in said, said
