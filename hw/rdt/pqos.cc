@@ -24,16 +24,24 @@ const char* name_of(int retval) {
   }
 }
 
-// A thread inherits what was blocked; without SIGALRM a lock that somebody holds would hang us for ever.
-void let_sigalrm_through() {
-  thread_local const bool done = [] {
+// Without SIGALRM a lock that somebody holds would hang us for ever, and a thread inherits what was blocked. It is let
+// through for one call only: a thread that stayed open, and those that it starts, would take it from the one that
+// waits.
+class AlarmLetThrough {
+ public:
+  AlarmLetThrough() {
     sigset_t alarm;
     sigemptyset(&alarm);
     sigaddset(&alarm, SIGALRM);
-    return ::pthread_sigmask(SIG_UNBLOCK, &alarm, nullptr) == 0;
-  }();
-  static_cast<void>(done);
-}
+    ::pthread_sigmask(SIG_UNBLOCK, &alarm, &before_);
+  }
+  ~AlarmLetThrough() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  AlarmLetThrough(const AlarmLetThrough&) = delete;
+  AlarmLetThrough& operator=(const AlarmLetThrough&) = delete;
+
+ private:
+  sigset_t before_ = {};
+};
 
 }  // namespace
 
@@ -55,7 +63,7 @@ Failure Pqos::failed(const std::string& call, int retval, int error) const {
 }
 
 Result<std::unique_ptr<Pqos>> Pqos::start() {
-  let_sigalrm_through();
+  const AlarmLetThrough alarm;
   // Not make_unique: the constructor is private, so that a Pqos always is a running libpqos.
   std::unique_ptr<Pqos> pqos(new Pqos);
   pqos_config config = {};
@@ -72,11 +80,12 @@ Result<std::unique_ptr<Pqos>> Pqos::start() {
 }
 
 Pqos::~Pqos() {
+  const AlarmLetThrough alarm;
   if (is_running_) pqos_fini();
 }
 
 Result<void> Pqos::set_ways(ClosId clos, CacheId cache, WayMask ways) {
-  let_sigalrm_through();
+  const AlarmLetThrough alarm;
   chatter_.last_error.clear();
   pqos_l3ca setting = {};
   setting.class_id = clos.value;
@@ -88,7 +97,7 @@ Result<void> Pqos::set_ways(ClosId clos, CacheId cache, WayMask ways) {
 }
 
 Result<void> Pqos::set_class(CpuId cpu, ClosId clos) {
-  let_sigalrm_through();
+  const AlarmLetThrough alarm;
   chatter_.last_error.clear();
   errno = 0;
   const int retval = pqos_alloc_assoc_set(cpu.value, clos.value);
