@@ -7,7 +7,7 @@ import fcntl
 import os
 
 import pytest
-from harness import Node, Refused, cpus_of, wait_for
+from harness import Node, cpus_of, wait_for
 from rmd_table import (CONFLICT, counts, created, is_on_the_hardware_or_refused, masks, not_created, read, refusal, wish)
 from test_races import at_once
 
@@ -19,7 +19,7 @@ def test_defect_01_success_is_what_the_hardware_took(node, fault):
     node.sim.control("reset")
     node.sim.control(f"fault write 1 {fault}")
     status, text = not_created(node, ["4-5"], (2, 2))
-    assert status == 500 and text.startswith("COS2: "), text
+    assert status == 500 and "did not take ways" in text, text
     assert node.sim.writes() > 0 and created(node, ["4-5"], (2, 2))["status"] == "Successful"
 
 
@@ -189,14 +189,13 @@ def test_defect_37_an_unchanged_ratio_is_no_change(node):
         assert (counts(node), node.call("GET", path)) == (before, workload)
 
 
-def test_defect_42_others_lock_is_respected(node):
+def test_defect_42_others_lock_is_respected_and_not_waited_for_long(node):
     """libpqos's way to say that resctrl is being changed: flock(2) on its root."""
     root = os.open(node.sim.path("/sys/fs/resctrl"), os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(root, fcntl.LOCK_EX)
-        with pytest.raises(Refused) as refused:
-            node.create("4", 2, 2)
-        assert refused.value.status >= 500
+        status, text = not_created(node, ["4"], (2, 2))
+        assert status == 500 and "did not take ways" in text
     finally:
         os.close(root)
     created(node, ["4"], (2, 2))
