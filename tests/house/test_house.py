@@ -1,5 +1,6 @@
 """What a reader must be able to trust: floors, homes of libraries, and documents that name everything there is."""
 
+import glob
 import os
 import re
 
@@ -126,3 +127,26 @@ def test_every_route_is_documented():
         assert re.search(rf"{method}[^\n]*{re.escape(path)}", text), (method, path)
     in_code = {(method.lower(), path) for method, path in routes()}
     assert {(m, p) for p, methods in openapi.items() for m in methods if m in ("get", "post", "patch", "delete", "put")} == in_code
+
+
+# First words of the column "here" in docs/rmd-compatibility.md.
+VERDICTS = {"row": ("same", "better", "in part", "not yet", "not"), "defect": ("gone",)}
+
+
+def test_the_comparison_with_rmd_is_whole_and_every_case_is_there():
+    cases, not_yet = set(), set()
+    for path in sorted(glob.glob(os.path.join(ROOT, "tests/node/test_rmd_*.py"))):
+        text = read(path)
+        cases |= set(re.findall(r"^def test_((?:row|defect)_\w+)", text, re.M))
+        not_yet |= set(re.findall(r'^    "(row_\w+)": ', text, re.M))
+    told, numbers = set(), {"row": [], "defect": []}
+    for number, here, named in re.findall(r"^\| (\d+) \| .* \| (.*) \| (.*) \|$", read("docs/rmd-compatibility.md"), re.M):
+        names = re.findall(r"`(\w+)`", named)
+        kind = names[0].split("_")[0]
+        numbers[kind].append(int(number))
+        assert all(name.startswith(f"{kind}_{int(number):02}_") for name in names), named
+        verdict = next((word for word in VERDICTS[kind] if here.startswith(word)), None)
+        assert verdict and (verdict == "not yet") == (names[0] in not_yet), (number, here)
+        told |= set(names)
+    assert numbers == {"row": list(range(1, 56)), "defect": list(range(1, 44))}
+    assert told == cases | not_yet and not cases & not_yet

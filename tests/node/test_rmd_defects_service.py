@@ -182,7 +182,7 @@ def test_defect_36_what_clients_of_today_ask_for(node):
     problem = json.loads(refusal(node, "POST", "/v1/workloads", wish(["4"], (1, 1)), {**JSON, "Accept": "application/json"})[1])
     assert (problem["code"], problem["field"]) == ("CpuTaken", "/core_ids")
     assert "PATH=/v1/workloads STATUS=400" in node.journal() and counts(node) == before
-    # On purpose not: a PATCH says the same, and a list of as many as there are classes needs no pages.
+    # On purpose not: a PATCH says the same, and a list of as many as there are CPUs needs no pages.
     assert node.request("PUT", path, {})[0] == 405
     assert refusal(node, "GET", "/v1/workloads?limit=1")[0] == 400
 
