@@ -59,6 +59,7 @@ def odd_node():
 
 
 def emptied(node):
+    node.sim.control("reset")  # faults of a case that failed
     before = node.plain()
     yield node
     for workload in node.list():

@@ -5,7 +5,7 @@ import os
 import sqlite3
 import sys
 
-from harness import NRD, Refused
+from harness import NRD, Refused, wait_for
 from rmd_layout import Layout
 from test_moving import import_rmd
 
@@ -58,6 +58,16 @@ def is_on_the_hardware_or_refused(node, body, is_there):
         assert 400 <= refused.status < 500 and node.list() == []
         return
     assert is_there(node.hardware()[workload["cos_name"]])
+
+
+def assert_put_back(node, workload, file, text):
+    """After a reboot, and after somebody has written this into a file of its class."""
+    before = node.plain()
+    node.reboot()
+    assert node.plain() == before and node.list() == [workload]
+    node.sim.write(f"/sys/fs/resctrl/{workload['cos_name']}/{file}", text)
+    assert node.plain() != before
+    wait_for(lambda: node.plain() == before, "the repair")
 
 
 def masks(workload):

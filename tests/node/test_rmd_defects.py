@@ -7,8 +7,9 @@ import fcntl
 import os
 
 import pytest
-from harness import Node, cpus_of, wait_for
-from rmd_table import (CONFLICT, counts, created, is_on_the_hardware_or_refused, masks, not_created, read, refusal, wish)
+from harness import Node, cpus_of
+from rmd_table import (CONFLICT, assert_put_back, counts, created, is_on_the_hardware_or_refused, masks, not_created, read,
+                       refusal, wish)
 from test_races import at_once
 
 pytest_plugins = "rmd_nodes"
@@ -72,12 +73,7 @@ def test_defect_07_those_who_share_do_so_after_a_start(node):
 
 def test_defect_08_what_was_granted_is_put_back(odd):
     workload = created(odd, ["4-5"], (2, 2))
-    before = odd.plain()
-    odd.reboot()
-    assert odd.plain() == before and odd.list() == [workload]
-    odd.sim.write(f"/sys/fs/resctrl/{workload['cos_name']}/cpus_list", "\n")
-    assert odd.plain() != before
-    wait_for(lambda: odd.plain() == before, "the repair")
+    assert_put_back(odd, workload, "cpus_list", "\n")
     assert "#directory = \"/var/lib/nrd\"" in read("etc/nrd.toml")  # on disk, not on what a reboot empties
 
 

@@ -129,8 +129,9 @@ def test_defect_31_old_tls_and_public_keys_are_refused(node, guarded):
     config = os.path.join(guarded.pki, "broken.toml")
     with open(config, "w") as file:
         file.write(f'[tls]\ncertificate = "{broken}"\nkey = "{guarded.server}"\nclient_ca = "{guarded.authority.path}"\n')
-    status, said = daemon(guarded, "--config", config, "--state-dir", guarded.folder + "/x", "--unix-socket", guarded.folder + "/y")
-    assert status == 1 and f"{broken}" in said and "is not a readable certificate" in said
+    elsewhere = ["--state-dir", guarded.folder + "/x", "--unix-socket", guarded.folder + "/y"]
+    status, said = daemon(guarded, "--config", config, *elsewhere)
+    assert status == 1 and broken in said and "is not a readable certificate" in said
 
 
 def test_defect_32_certificates_are_compared_whole_and_accounts_are_asked(guarded, passwords):
