@@ -119,7 +119,7 @@ def test_the_view_is_of_the_published_state_and_never_waits_for_hardware():
         before = text(node, "/v1/cache/l3")
         node.sim.write("/sys/fs/resctrl/COS9/schemata", "L3:0=00f\n")
         node.sim.control("reset")
-        node.sim.control("fault write 1 delay 3000")
+        node.sim.control("fault write 1 delay 8000")
         writer = threading.Thread(target=node.create, args=("0", 1, 1))
         writer.start()
         wait_for(lambda: node.sim.writes() > 0, "the write to begin")

@@ -43,9 +43,12 @@ def test_defect_20_conflicts_are_told_of_all_cpus(node):
     assert not_created(node, ["31,33,38-39"], (1, 1)) == (400, CONFLICT + "CPU list [31 33 38] has been assigned\n")
 
 
-def test_defect_21_a_key_that_would_not_be_heeded_is_refused(node):
-    status, said = checked(node, "[cache_pools]\nmax_allowed_shared = 2\n")
-    assert status == 1 and ":2: " in said and "max_allowed_shared" in said
+def test_defect_21_the_limit_of_sharers_is_heeded(node):
+    with Node("[cache_pools]\nmax_allowed_shared = 1\n") as limited:
+        created(limited, ["4"], (0, 0))
+        assert not_created(limited, ["5"], (0, 0))[0] == 409
+    status, said = checked(node, "[cache_pools]\nmaxallowedshared = 2\n")
+    assert status == 1 and ":2: " in said and "maxallowedshared" in said
 
 
 def test_defect_22_yaml_and_toml_are_the_same(node, odd):

@@ -13,7 +13,7 @@ import subprocess
 import tomllib
 
 import pytest
-from harness import cpus_of, wait_for
+from harness import Node, cpus_of, wait_for
 from rmd_table import CONFLICT, JSON, assert_put_back, carried_over, checked, created, daemon, masks, not_created, read, wish
 from parties import CLIENT, UnixConnection, ask, basic, name
 from test_genconf import genconf
@@ -233,6 +233,48 @@ def test_row_55_slashes_cases_and_gzip(node):
     assert node.request("DELETE", f"/v1/workloads/{workload['id']}/")[:2] == (200, "")
 
 
+# Groups
+
+GROUPS = """
+[cache_pools]
+max_allowed_shared = 1
+infra = 2
+[os]
+cpus = "0"
+[infra]
+cpus = "2"
+"""
+
+
+@pytest.fixture(scope="module")
+def grouped():
+    with Node(GROUPS) as node:
+        yield node
+
+
+def test_row_09_a_limit_of_those_who_share(grouped):
+    first = created(grouped, ["4"], (0, 0))
+    assert not_created(grouped, ["5"], (0, 0))[0] == 409
+    question = {"max_cache": 0, "min_cache": 0}
+    assert set(grouped.call("POST", "/v1/hospitality", question)["score"]["l3"].values()) == {0}
+    grouped.delete(first["id"])
+    assert set(grouped.call("POST", "/v1/hospitality", question)["score"]["l3"].values()) == {100}
+
+
+def test_row_30_the_os_has_cpus_of_its_own(grouped):
+    assert not_created(grouped, ["0"], (1, 1)) == (400, CONFLICT + "CPU list [0] has been assigned\n")
+    assert "0" not in grouped.call("GET", "/v1/cache/l3/0")["available_cpus"].replace("-", ",").split(",")
+
+
+def test_row_31_an_infra_group(grouped):
+    group = grouped.hardware()["COS1"]
+    assert group["L3"] == {"0": "600", "1": "7ff"} and group["cpus"] == "2"
+    assert not_created(grouped, ["2"], (1, 1))[0] == 400
+    assert grouped.call("GET", "/v1/cache/l3/0")["available_ways_pool"]["infra"] == "9-10"
+    status, said = checked(grouped, "[infra]\ntasks = [\"ovs*\"]\n")
+    assert status == 1 and "infra.tasks" in said, said
+
+
 # Not yet
 
 def creates(**body):
@@ -241,11 +283,8 @@ def creates(**body):
 
 NOT_YET = {
     "row_02_tasks": (lambda node: not_created(node, [], (1, 1), task_ids=["1"]), 422, "/task_ids: "),
-    "row_09_a_limit_of_those_who_share": (
-        lambda node: checked(node, "[cache_pools]\nmax_allowed_shared = 2\n"), 1, "max_allowed_shared"),
     "row_10_memory_bandwidth": (creates(rdt={"cache": {"max": 1, "min": 1}, "mba": {"percentage": 50}}), 422, "/rdt/mba: "),
     "row_12_memory_bandwidth_by_policy": (creates(policy="thrifty"), 422, "policy thrifty asks for memory bandwidth"),
-    "row_31_an_infra_group": (lambda node: checked(node, "[infra]\ntasks = [\"ovs*\"]\n"), 1, "infra"),
     "row_35_tasks_that_ended": (lambda node: not_created(node, [], (1, 1), task_ids=["1"]), 422, "/task_ids: "),
     "row_51_code_and_data_and_l2": (creates(cache={"max": 1, "min": 1, "code": 1}), 400, "/cache/code: unknown key"),
     "row_52_monitoring_and_metrics": (lambda node: node.request("GET", "/metrics")[:2], 404, "404: Page Not Found"),
