@@ -149,6 +149,14 @@ std::string hotplug(Node& node, const Words& words) {
   return cpu ? done(node.set_online(static_cast<int>(*cpu), words[0] == "online")) : not_understood(words);
 }
 
+std::string use(Node& node, const Words& words) {
+  const auto cache = words.size() == 5 ? parse_number(words[2]) : std::nullopt;
+  if (!cache) return not_understood(words);
+  const std::string group = words[1] == "/" ? "" : words[1].substr(words[1].starts_with("/") ? 1 : 0);
+  const bool moved = node.monitoring().move(group, static_cast<int>(*cache), words[3], words[4]);
+  return moved ? "ok" : "error no such group, cache or counter, or no number: " + words[1] + " " + words[3];
+}
+
 std::string act_on_one(Node& node, const Words& words) {
   if (words[0] == "vanish") return done(node.vanish(words[1]));
   if (words[0] == "offline" || words[0] == "online") return hotplug(node, words);
@@ -161,6 +169,7 @@ std::string answer_control(Node& node, pid_t command, std::string_view request) 
   const Words words = words_of(request);
   if (words.empty()) return not_understood(words);
   if (words[0] == "fault") return plant_fault(node, words);
+  if (words[0] == "use") return use(node, words);
   if (words.size() == 2) return act_on_one(node, words);
   if (words.size() > 2) return not_understood(words);
   if (words[0] == "pid") return "ok pid=" + std::to_string(command);

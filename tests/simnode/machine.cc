@@ -34,6 +34,7 @@ void check(const Shape& shape) {
   require(shape.ways > 0 && shape.ways <= kMostWays, "--ways must be 1 to 32");
   require(shape.closids > 0 && shape.mb_closids > 0, "--closids and --mb-closids must be positive");
   require(shape.min_cbm_bits > 0 && shape.min_cbm_bits <= shape.ways, "--min-cbm-bits must be 1 to --ways");
+  require(shape.rmids > 0, "--rmids must be positive");
   require(!shape.offline.contains(0), "--offline: CPU 0 cannot go offline");
   const std::set<int> distinct(shape.cache_ids.begin(), shape.cache_ids.end());
   require(shape.cache_ids.size() == static_cast<size_t>(shape.sockets * shape.caches_per_socket) &&

@@ -47,6 +47,9 @@ struct Shape {
   bool cdp = false;            // mounted with it: code and data have masks of their own
   bool mb = true;
   bool rdt = true;
+  bool monitoring = true;
+  int rmids = 128;
+  std::vector<std::string> mon_features = {"llc_occupancy", "mbm_total_bytes", "mbm_local_bytes"};
   Cpus offline;
   Frequencies freq;
 };

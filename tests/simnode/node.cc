@@ -45,6 +45,7 @@ void Node::compute_files() {
 
 void Node::reboot() {
   resctrl_.wipe();
+  resctrl_tree_.monitoring().wipe();
   cpufreq_.wipe();
   msr_.wipe();
   boot_id_ = new_boot_id();

@@ -22,6 +22,7 @@ class Node : public Tree {
   const Cpufreq& cpufreq() const { return cpufreq_; }
   const Msr& msr() const { return msr_; }
   Faults& faults() { return faults_; }
+  Monitoring& monitoring() { return resctrl_tree_.monitoring(); }
 
   void reboot();                         // a new boot id, and all that can be set as fresh as after one
   int vanish(const std::string& group);  // behind the back of whoever uses it; not counted as a write

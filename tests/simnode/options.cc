@@ -81,6 +81,9 @@ void describe(CLI::App& app, Options& options) {
       ->check(CLI::Range(2, 3));
   app.add_flag("--cdp", shape.cdp, "resctrl is mounted with masks for code and data apart");
   app.add_flag("--mb,!--no-mb", shape.mb, "Memory bandwidth allocation (default: yes)");
+  app.add_flag("--monitoring,!--no-monitoring", shape.monitoring, "What classes use is counted (default: yes)");
+  app.add_option("--rmids", shape.rmids, "Groups that can be counted at a time")->capture_default_str();
+  app.add_option("--mon-features", shape.mon_features, "What is counted")->delimiter(',')->capture_default_str();
   app.add_flag_callback(
       "--no-rdt", [&shape] { shape.rdt = false; }, "A machine without RDT");
   app.add_option_function<std::string>(
@@ -105,6 +108,7 @@ std::variant<Options, int> parse_options(int argc, char** argv) {
   } catch (const CLI::ParseError& complaint) {
     return app.exit(complaint);
   }
+  if (options.shape.level < 3) options.shape.monitoring = false;  // it counts what L3 caches hold
   return options;
 }
 

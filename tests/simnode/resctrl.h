@@ -29,6 +29,7 @@ class Resctrl {
   const Group* group(const std::string& name) const;
   std::set<pid_t> tasks_of(const std::string& name) const;
   std::string bit_usage() const;
+  void note(std::string status) { status_ = std::move(status); }
   std::string last_status() const { return status_.empty() ? "ok\n" : status_; }
 
   void wipe();  // as after a boot

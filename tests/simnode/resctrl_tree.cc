@@ -88,6 +88,7 @@ std::vector<std::string> ResctrlTree::list_info(const std::string& folder) const
     std::vector<std::string> names = {"last_cmd_status"};
     for (const std::string& name : cache_folders()) names.push_back(name);
     if (machine_.shape().mb) names.push_back("MB");
+    if (machine_.shape().monitoring) names.push_back("L3_MON");
     return names;
   }
   if (is_cache_folder(folder)) return strings(kCacheFiles);
@@ -108,6 +109,7 @@ std::optional<std::string> ResctrlTree::group_file(const std::string& name, cons
 }
 
 std::optional<mode_t> ResctrlTree::mode(const std::string& path) {
+  if (monitor_.owns(path)) return monitor_.mode(path);
   if (resctrl_.group(path) != nullptr || !list_info(path).empty()) return S_IFDIR | 0755;
   if (info(path)) return S_IFREG | 0444;
   const Place place = place_of(path);
@@ -116,8 +118,10 @@ std::optional<mode_t> ResctrlTree::mode(const std::string& path) {
 }
 
 std::vector<std::string> ResctrlTree::list(const std::string& folder) {
+  if (monitor_.owns(folder)) return monitor_.list(folder);
   if (resctrl_.group(folder) == nullptr) return list_info(folder);
   std::vector<std::string> names = strings(kGroupFiles);
+  if (machine_.shape().monitoring) names.insert(names.end(), {"mon_data", "mon_groups"});
   if (!folder.empty()) return names;
   names.push_back("info");
   for (const auto& [name, group] : resctrl_.groups()) {
@@ -127,6 +131,7 @@ std::vector<std::string> ResctrlTree::list(const std::string& folder) {
 }
 
 int ResctrlTree::read(const std::string& path, std::string& content) {
+  if (monitor_.owns(path)) return monitor_.read(path, content);
   const Place place = place_of(path);
   const auto found = path.starts_with("info/") ? info(path) : group_file(place.group, place.file);
   if (!found) return ENOENT;
@@ -136,6 +141,7 @@ int ResctrlTree::read(const std::string& path, std::string& content) {
 
 int ResctrlTree::write(const std::string& path, std::string_view text, pid_t writer) {
   if (text.size() > kLongestWrite) return E2BIG;
+  if (monitor_.owns(path)) return monitor_.write(path, text, writer);
   const Place place = place_of(path);
   if (resctrl_.group(place.group) == nullptr) return ENOENT;
   if (place.file == "schemata") return resctrl_.write_schemata(place.group, text);
@@ -146,12 +152,20 @@ int ResctrlTree::write(const std::string& path, std::string_view text, pid_t wri
   return EACCES;
 }
 
-int ResctrlTree::make_folder(const std::string& path, pid_t) {
+int ResctrlTree::make_folder(const std::string& path, pid_t writer) {
+  if (monitor_.owns(path)) return monitor_.make_folder(path, writer);
   if (path.find('/') != std::string::npos) return EPERM;
-  return resctrl_.make_group(path);
+  if (machine_.shape().monitoring && !resctrl_.group(path) && !monitoring().has_rmid()) {
+    resctrl_.note("Out of RMIDs\n");
+    return ENOSPC;
+  }
+  const int error = resctrl_.make_group(path);
+  if (error == 0) monitoring().forget(path);  // of one that had this name
+  return error;
 }
 
-int ResctrlTree::remove_folder(const std::string& path, pid_t) {
+int ResctrlTree::remove_folder(const std::string& path, pid_t writer) {
+  if (monitor_.owns(path)) return monitor_.remove_folder(path, writer);
   if (resctrl_.group(path) == nullptr) return mode(path) ? EPERM : ENOENT;
   return resctrl_.remove_group(path);
 }

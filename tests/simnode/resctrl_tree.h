@@ -1,7 +1,8 @@
 // The files of /sys/fs/resctrl over the rules of resctrl.h: which files there are, what they show, and which rule a
-// write to each of them asks for. Allocation only; like a kernel on hardware without monitoring, it has no mon_data.
+// write to each of them asks for. What has to do with monitoring is in monitor_tree.h.
 #pragma once
 
+#include "monitor_tree.h"
 #include "resctrl.h"
 #include "tree.h"
 
@@ -9,7 +10,10 @@ namespace nrd::simnode {
 
 class ResctrlTree : public Tree {
  public:
-  ResctrlTree(const Machine& machine, Resctrl& resctrl) : machine_(machine), resctrl_(resctrl) {}
+  ResctrlTree(const Machine& machine, Resctrl& resctrl)
+      : machine_(machine), resctrl_(resctrl), monitor_(machine, resctrl) {}
+
+  Monitoring& monitoring() { return monitor_.monitoring(); }
 
   std::optional<mode_t> mode(const std::string& path) override;
   std::vector<std::string> list(const std::string& folder) override;
@@ -27,6 +31,7 @@ class ResctrlTree : public Tree {
 
   const Machine& machine_;
   Resctrl& resctrl_;
+  MonitorTree monitor_;
 };
 
 }  // namespace nrd::simnode

@@ -74,6 +74,10 @@ class SimNode:
         """What holds on each CPU: {"0": {"min": 800000, "max": 3500000, "governor": "powersave"}}, or "msr" and more."""
         return json.loads(self.control("freq"))
 
+    def use(self, group, cache, counter, value):
+        """What mon_data of a group says from now: a number, "+N", "Unavailable" or "Error"."""
+        self.control(f"use {group} {cache} {counter} {value}")
+
     def log(self):
         return json.loads(self.control("log"))
 

@@ -1,0 +1,176 @@
+#include "monitor_tree.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+
+namespace nrd::simnode {
+namespace {
+
+constexpr std::array kFiles = {"cpus", "cpus_list", "mon_data", "tasks"};  // of a group below mon_groups
+constexpr std::array kInfo = {"max_threshold_occupancy", "mon_features", "num_rmids"};
+constexpr const char* kInfoFolder = "info/L3_MON";
+
+// "COS1/mon_data/mon_L3_00/llc_occupancy" is {"COS1", "mon_data", "mon_L3_00/llc_occupancy"}, of the root's the group
+// is "". A group below mon_groups is part of the first.
+struct Place {
+  std::string group;
+  std::string folder;  // "mon_data", "mon_groups", or a file of a group below it; empty: the group itself
+  std::string rest;
+};
+
+// The parts of a path, at most so many; the last one has what is left.
+std::vector<std::string> parts_of(const std::string& path, size_t most) {
+  std::vector<std::string> parts;
+  std::optional<std::string_view> rest = path;
+  while (parts.size() + 1 < most) {
+    const auto part = cut(rest, '/');
+    if (!part) return parts;
+    parts.emplace_back(*part);
+  }
+  if (rest) parts.emplace_back(*rest);
+  return parts;
+}
+
+Place place_of(const std::string& path) {
+  std::string group;
+  std::string rest = path;
+  if (!rest.starts_with("mon_")) {
+    const auto parts = parts_of(path, 2);
+    group = parts.at(0);
+    rest = parts.size() > 1 ? parts[1] : "";
+  }
+  if (rest.starts_with("mon_groups/")) {
+    const auto parts = parts_of(rest, 3);
+    group += (group.empty() ? "" : "/") + parts[0] + "/" + parts[1];
+    rest = parts.size() > 2 ? parts[2] : "";
+  }
+  const auto parts = parts_of(rest, 2);
+  return {group, parts.empty() ? "" : parts[0], parts.size() > 1 ? parts[1] : ""};
+}
+
+std::string folder_of(int cache) {
+  char name[32];
+  std::snprintf(name, sizeof name, "mon_L3_%02d", cache);
+  return name;
+}
+
+template <typename Names>
+std::vector<std::string> strings(const Names& names) {
+  return {names.begin(), names.end()};
+}
+
+}  // namespace
+
+bool MonitorTree::owns(const std::string& path) const {
+  if (!machine_.shape().monitoring) return false;
+  if (path == kInfoFolder || path.starts_with(std::string(kInfoFolder) + "/")) return true;
+  const auto parts = parts_of(path, 3);
+  const auto is_ours = [](const std::string& part) { return part == "mon_data" || part == "mon_groups"; };
+  return (!parts.empty() && is_ours(parts[0])) || (parts.size() > 1 && is_ours(parts[1]));
+}
+
+std::optional<std::string> MonitorTree::info(const std::string& file) const {
+  if (file == "num_rmids") return std::to_string(machine_.shape().rmids) + "\n";
+  // As the kernel has it at the start: what each RMID would have of the cache.
+  if (file == "max_threshold_occupancy") return std::to_string(machine_.cache_bytes() / machine_.shape().rmids) + "\n";
+  if (file != "mon_features") return std::nullopt;
+  std::string text;
+  for (const std::string& feature : machine_.shape().mon_features) text += feature + "\n";
+  return text;
+}
+
+std::optional<std::string> MonitorTree::content(const std::string& path) {
+  if (path.starts_with(kInfoFolder)) return info(parts_of(path, 3).back());
+  const Place place = place_of(path);
+  const Monitoring::Group* group = monitoring_.group(place.group);
+  if (place.folder == "mon_data") {
+    if (group == nullptr && resctrl_.group(place.group) == nullptr) return std::nullopt;
+    for (const int cache : machine_.caches()) {
+      for (const std::string& counter : machine_.shape().mon_features) {
+        if (place.rest == folder_of(cache) + "/" + counter) return monitoring_.show(place.group, cache, counter);
+      }
+    }
+    return std::nullopt;
+  }
+  if (group == nullptr) return std::nullopt;
+  if (place.folder == "cpus") return mask_of(group->cpus, machine_.shape().cpus) + "\n";
+  if (place.folder == "cpus_list") return list_of(group->cpus) + "\n";
+  if (place.folder != "tasks") return std::nullopt;
+  std::string text;
+  for (const auto& [task, started] : group->tasks) text += std::to_string(task) + "\n";
+  return text;
+}
+
+std::vector<std::string> MonitorTree::groups_in(const std::string& parent) {
+  const std::string prefix = parent + (parent.empty() ? "" : "/") + "mon_groups/";
+  std::vector<std::string> names;
+  for (const auto& [name, group] : monitoring_.groups()) {
+    if (name.starts_with(prefix)) names.push_back(name.substr(prefix.size()));
+  }
+  return names;
+}
+
+std::vector<std::string> MonitorTree::list(const std::string& path) {
+  if (path == kInfoFolder) return strings(kInfo);
+  const Place place = place_of(path);
+  const bool is_class = resctrl_.group(place.group) != nullptr;
+  const bool is_group = monitoring_.group(place.group) != nullptr;
+  if (place.folder.empty()) return is_group ? strings(kFiles) : std::vector<std::string>{};
+  if (place.folder == "mon_groups" && is_class) return groups_in(place.group);
+  if (place.folder != "mon_data" || (!is_class && !is_group)) return {};
+  if (!place.rest.empty()) return machine_.shape().mon_features;
+  std::vector<std::string> names;
+  for (const int cache : machine_.caches()) names.push_back(folder_of(cache));
+  return names;
+}
+
+std::optional<mode_t> MonitorTree::mode(const std::string& path) {
+  const bool is_empty_folder = path.ends_with("mon_groups") && resctrl_.group(place_of(path).group) != nullptr;
+  if (const auto text = content(path)) {
+    const bool is_counted = path.starts_with(kInfoFolder) || place_of(path).folder == "mon_data";
+    return S_IFREG | (is_counted ? 0444 : 0644);
+  }
+  const Place place = place_of(path);
+  const std::vector<std::string> names = list(path);
+  if (place.folder == "mon_data" && !place.rest.empty()) {
+    const auto caches = machine_.caches();
+    const bool is_one = std::ranges::any_of(caches, [&place](int cache) { return place.rest == folder_of(cache); });
+    if (!is_one) return std::nullopt;
+  }
+  if (is_empty_folder || !names.empty()) return S_IFDIR | 0755;
+  return std::nullopt;
+}
+
+int MonitorTree::read(const std::string& path, std::string& text) {
+  const auto found = content(path);
+  if (!found) return ENOENT;
+  text = *found;
+  return 0;
+}
+
+int MonitorTree::write(const std::string& path, std::string_view text, pid_t writer) {
+  const Place place = place_of(path);
+  if (!mode(path)) return ENOENT;
+  if (monitoring_.group(place.group) == nullptr) return EACCES;
+  if (place.folder == "cpus") return monitoring_.write_cpus(place.group, text, CpuForm::Mask);
+  if (place.folder == "cpus_list") return monitoring_.write_cpus(place.group, text, CpuForm::List);
+  if (place.folder == "tasks") return monitoring_.write_tasks(place.group, text, writer);
+  return EACCES;
+}
+
+int MonitorTree::make_folder(const std::string& path, pid_t) {
+  const Place place = place_of(path);
+  const bool is_group = place.folder.empty() && place.group.find("mon_groups/") != std::string::npos;
+  return is_group ? monitoring_.make_group(place.group) : EPERM;
+}
+
+int MonitorTree::remove_folder(const std::string& path, pid_t) {
+  if (monitoring_.group(path) != nullptr) return monitoring_.remove_group(path);
+  return mode(path) ? EPERM : ENOENT;
+}
+
+}  // namespace nrd::simnode
