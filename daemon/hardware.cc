@@ -32,6 +32,10 @@ class Rooms final : public Hardware {
     return Observed{.rdt = *std::move(rdt), .pstate = *std::move(pstate)};
   }
 
+  rdt::Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes) override {
+    return rdt_->count_usage(classes);
+  }
+
   std::map<CpuId, pstate::BranchCounts> count_branches(const CpuSet& cpus) override {
     return pstate_.count_branches(cpus);
   }

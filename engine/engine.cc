@@ -36,7 +36,11 @@ struct Record {
 class ThreadedEngine final : public Engine {
  public:
   ThreadedEngine(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options)
-      : clock_(clock), options_(options), writer_(hardware, store, clock, options) {}
+      : hardware_(hardware),
+        clock_(clock),
+        options_(options),
+        writer_(hardware, store, clock, options),
+        sampler_(clock, options.usage_interval) {}
 
   ~ThreadedEngine() override {
     {
@@ -45,6 +49,7 @@ class ThreadedEngine final : public Engine {
     }
     wake_.notify_one();
     if (thread_.joinable()) thread_.join();
+    sampler_.end();
   }
 
   // Recovery runs on the engine thread as well: libpqos binds its signal handling to the thread that calls it.
@@ -80,6 +85,17 @@ class ThreadedEngine final : public Engine {
       }
     }
     done(fail(ErrorCode::Busy, "nrd stops"));
+  }
+
+  void sample_usage(Sampler::Done done) override {
+    if (sampler_.ask(std::move(done))) ring();
+  }
+
+  std::shared_ptr<const UsageSample> last_usage() override {
+    bool is_due = false;
+    auto last = sampler_.last(is_due);
+    if (is_due) ring();
+    return last;
   }
 
   Steady last_beat() const override {
@@ -119,8 +135,15 @@ class ThreadedEngine final : public Engine {
         next_sample = writer_.adapt() ? std::optional(clock_.steady() + plan::kSampleInterval) : std::nullopt;
         publish();
       }
+      if (sampler_.is_due()) sampler_.take(hardware_.count_usage(counted_classes(writer_.state())));
       busy_since_ = Steady{};
     }
+  }
+
+  // Something is due that was not when the thread went to sleep.
+  void ring() {
+    const std::lock_guard hold(lock_);  // so that it is not between its look and its sleep
+    wake_.notify_one();
   }
 
   bool is_stopping() {
@@ -134,13 +157,15 @@ class ThreadedEngine final : public Engine {
   }
 
   std::optional<Steady> next_turn(Steady next_look, std::optional<Steady> next_sample) const {
-    if (options_.drift_interval.count() == 0) return next_sample;
-    return next_sample ? std::min(next_look, *next_sample) : next_look;
+    std::optional<Steady> next = sampler_.next();
+    if (next_sample) next = std::min(next.value_or(*next_sample), *next_sample);
+    if (options_.drift_interval.count() == 0) return next;
+    return next ? std::min(next_look, *next) : next_look;
   }
 
   std::vector<Waiting> next_batch(std::optional<Steady> until) {
     std::unique_lock hold(lock_);
-    const auto is_due = [this] { return stopping_ || !waiting_.empty() || !records_.empty(); };
+    const auto is_due = [this] { return stopping_ || !waiting_.empty() || !records_.empty() || sampler_.is_due(); };
     if (until) {
       wake_.wait_until(hold, *until, is_due);
     } else {
@@ -193,9 +218,11 @@ class ThreadedEngine final : public Engine {
     return state;
   }
 
+  Hardware& hardware_;
   const Clock& clock_;
   const EngineOptions options_;
   Writer writer_;
+  Sampler sampler_;
   Published<NodeState> published_;
 
   std::mutex lock_;

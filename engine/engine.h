@@ -15,6 +15,7 @@
 #include "engine/hardware.h"
 #include "engine/idempotency.h"
 #include "engine/node_state.h"
+#include "engine/sampler.h"
 #include "engine/workload.h"
 #include "store/store.h"
 
@@ -54,6 +55,7 @@ struct EngineOptions {
   std::chrono::milliseconds drift_interval{30000};  // 0: never look
   std::chrono::milliseconds begin_deadline{10000};  // a command not begun by then is withdrawn (ErrorCode::Busy)
   size_t queue_limit = 1024;                        // more waiting commands are refused at once (ErrorCode::Busy)
+  std::chrono::milliseconds usage_interval{1000};   // of samples, while somebody asks; 0: never sample
   std::function<void()> published{};                // after each new state, on the engine thread; must not block
 };
 
@@ -70,6 +72,11 @@ class Engine {
   virtual void submit(Command command, std::function<void(Outcome)> done) = 0;
   // Stores what the journey of Onload has to record, in a commit of its own; `done` as above. From any thread.
   virtual void record(store::OnloadChange change, std::function<void(Result<void>)> done) = 0;
+  // What workloads use of cache and memory bandwidth, not older than one interval. From any thread; `done` is called
+  // here or on the engine thread.
+  virtual void sample_usage(Sampler::Done done) = 0;
+  // The last sample, whatever its age, null if there is none; the next one is taken soon. Never waits.
+  virtual std::shared_ptr<const UsageSample> last_usage() = 0;
   // Moves on with every turn of the engine's loop, for a watchdog: a thread that hangs in hardware no longer beats.
   virtual std::chrono::steady_clock::time_point last_beat() const = 0;
 };

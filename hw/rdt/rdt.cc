@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "hw/rdt/capabilities.h"
+#include "hw/rdt/monitor.h"
 #include "hw/rdt/pqos.h"
 #include "hw/rdt/resctrl.h"
 #include "hw/rdt/topology.h"
@@ -64,6 +65,7 @@ class ResctrlRdt final : public Rdt {
     (*cat)->classes = classes_;
     cat_ = **cat;
     node->l3_cat = cat_;
+    node->monitoring = monitoring_ = read_monitoring();
     return node;
   }
 
@@ -79,6 +81,10 @@ class ResctrlRdt final : public Rdt {
     }
     if (observed) known_ = *observed;
     return observed;
+  }
+
+  Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes) override {
+    return monitoring_ ? read_usage(*monitoring_, classes) : Usages{};
   }
 
   Result<void> converge(const Setting& wanted) override {
@@ -313,6 +319,7 @@ class ResctrlRdt final : public Rdt {
   CpuSet online_at_start_;         // the CPUs that libpqos knows
   std::optional<Observed> known_;  // nullopt after any failure: look before the next write
   L3Cat cat_;
+  std::optional<Monitoring> monitoring_;
   unsigned classes_ = 0;  // 0: this node never had L3 CAT while we ran
   std::optional<Capabilities> flags_;
   std::set<CacheId> l2_;

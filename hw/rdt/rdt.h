@@ -8,7 +8,9 @@
 // wrote, and takes nothing on faith after a failure. The engine's drift timer calls observe() to see the rest.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <set>
 
 #include "base/result.h"
 #include "hw/rdt/types.h"
@@ -26,6 +28,8 @@ class Rdt {
   // Every class and every foreign group, read from the kernel. Empty on a node without RDT. Groups of classes that
   // somebody removed are made again; a class that is not in the answer has lost its place to a foreign group.
   virtual Result<Observed> observe() = 0;
+  // Of these classes on these caches; nothing on a node that does not count (monitor.h).
+  virtual Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes) = 0;
   // Writes what differs, takes bits away before handing them out, reads back. ErrorCode::Hardware names the first knob
   // that did not take its value ("class COS3 on cache 0 did not take ways 0x00f (found 0x7ff)"); then some knobs may
   // have been written and others not: converge to the setting before. Offline CPUs must not be named.

@@ -57,6 +57,24 @@ struct Capabilities {
   friend bool operator==(const Capabilities&, const Capabilities&) = default;
 };
 
+// What the kernel counts for each class and cache (info/L3_MON).
+struct Monitoring {
+  unsigned groups = 0;     // num_rmids: so many groups can be counted at a time
+  bool occupancy = false;  // llc_occupancy
+  bool total = false;      // mbm_total_bytes
+  bool local = false;      // mbm_local_bytes
+  friend bool operator==(const Monitoring&, const Monitoring&) = default;
+};
+
+// Of one class on one cache, as the kernel told it; nullopt: it does not tell, which is not nothing.
+struct Usage {
+  std::optional<uint64_t> occupancy_bytes;  // in the cache now
+  std::optional<uint64_t> total_bytes;      // to and from memory, since the kernel made the group
+  std::optional<uint64_t> local_bytes;      // of these, from the memory of the same socket
+  friend bool operator==(const Usage&, const Usage&) = default;
+};
+using Usages = std::map<ClosId, std::map<CacheId, Usage>>;
+
 // What discover() finds. CPUs and caches are known on a node without RDT as well.
 struct Node {
   CpuSet possible;                         // all CPU numbers this boot may ever see
@@ -68,7 +86,8 @@ struct Node {
   std::set<CacheId> l2;                    // ids of the L2 caches, numbered on their own
   CpuSet isolated;                         // from the scheduler (isolcpus=)
   Capabilities capabilities;
-  std::optional<L3Cat> l3_cat;       // absent: no L3 CAT here
+  std::optional<L3Cat> l3_cat;             // absent: no L3 CAT here
+  std::optional<Monitoring> monitoring{};  // absent: nothing is counted here
   std::vector<std::string> missing;  // why, one sentence each: "L3 CAT: the CPU has none (no cat_l3 in /proc/cpuinfo)"
   friend bool operator==(const Node&, const Node&) = default;
 };

@@ -80,12 +80,15 @@ class FakeEngine final : public Engine {
     done(*outcome_);
   }
   void record(store::OnloadChange, std::function<void(Result<void>)> done) override { done({}); }
+  void sample_usage(Sampler::Done done) override { done(sample); }
+  std::shared_ptr<const UsageSample> last_usage() override { return sample ? *sample : nullptr; }
   std::chrono::steady_clock::time_point last_beat() const override { return {}; }
 
   void publish(NodeState state) {
     const std::lock_guard hold(lock_);
     state_ = std::make_shared<const NodeState>(std::move(state));
   }
+  Result<std::shared_ptr<const UsageSample>> sample;  // null: none was taken
   // From now on every command ends so, at once.
   void answer_with(Outcome outcome) { outcome_ = std::move(outcome); }
   // Ends the commands that wait.

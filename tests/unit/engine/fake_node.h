@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "engine/hardware.h"
 #include "engine/workload.h"
@@ -98,6 +99,11 @@ class FakeHardware final : public Hardware {
     return left;
   }
 
+  rdt::Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes) override {
+    usage_counted.push_back(classes);
+    return usages;
+  }
+
   std::map<CpuId, pstate::BranchCounts> count_branches(const CpuSet& cpus) override {
     counted_on = cpus;
     std::map<CpuId, pstate::BranchCounts> counts;
@@ -105,6 +111,8 @@ class FakeHardware final : public Hardware {
     return counts;
   }
 
+  rdt::Usages usages;  // whatever is asked for
+  std::vector<std::map<ClosId, std::set<CacheId>>> usage_counted;
   std::map<CpuId, pstate::BranchCounts> branches;
   CpuSet uncountable;
   CpuSet counted_on;

@@ -1,0 +1,47 @@
+#include "engine/usage_sample.h"
+
+namespace nrd {
+namespace {
+
+std::optional<double> rate(std::optional<uint64_t> before, std::optional<uint64_t> now,
+                           std::chrono::nanoseconds between) {
+  if (!before || !now || *now < *before || between.count() <= 0) return std::nullopt;
+  return static_cast<double>(*now - *before) / std::chrono::duration<double>(between).count();
+}
+
+const rdt::Usage* find(const UsageSample& sample, ClosId clos, CacheId cache) {
+  const auto group = sample.classes.find(clos);
+  if (group == sample.classes.end()) return nullptr;
+  const auto found = group->second.find(cache);
+  return found == group->second.end() ? nullptr : &found->second.counted;
+}
+
+}  // namespace
+
+std::map<ClosId, std::set<CacheId>> counted_classes(const NodeState& state) {
+  std::map<ClosId, std::set<CacheId>> classes;
+  if (!state.facts.rdt.monitoring) return classes;
+  for (const auto& [id, workload] : state.workloads) {
+    if (!workload.grant.has_class()) continue;
+    for (const auto& [cache, ways] : workload.grant.ways) classes[workload.grant.clos].insert(cache);
+  }
+  return classes;
+}
+
+UsageSample next_sample(const UsageSample* last, const rdt::Usages& counted, UsageSample::Steady taken, Time at) {
+  UsageSample sample{.taken = taken, .at = at, .since = {}, .classes = {}};
+  if (last != nullptr) sample.since = taken - last->taken;
+  for (const auto& [clos, caches] : counted) {
+    for (const auto& [cache, now] : caches) {
+      CacheUsage& usage = sample.classes[clos][cache];
+      usage.counted = now;
+      const rdt::Usage* before = last == nullptr ? nullptr : find(*last, clos, cache);
+      if (before == nullptr) continue;
+      usage.total_bytes_per_second = rate(before->total_bytes, now.total_bytes, *sample.since);
+      usage.local_bytes_per_second = rate(before->local_bytes, now.local_bytes, *sample.since);
+    }
+  }
+  return sample;
+}
+
+}  // namespace nrd

@@ -1,0 +1,31 @@
+#include "hw/rdt/monitor.h"
+
+#include <doctest/doctest.h>
+
+using namespace nrd;
+using namespace nrd::rdt;
+
+TEST_CASE("a counter is a whole line that is a number, and nothing else is one") {
+  struct Row {
+    const char* text;
+    std::optional<uint64_t> count;
+  };
+  for (const Row& row : {Row{"0\n", 0}, Row{"18446744073709551615\n", UINT64_MAX}, Row{"18446744073709551616\n", {}},
+                         Row{"Unavailable\n", {}}, Row{"Error\n", {}}, Row{"", {}}, Row{"\n", {}}, Row{"12", {}},
+                         Row{"-1\n", {}}, Row{"1 2\n", {}}}) {
+    CAPTURE(row.text);
+    CHECK(parse_count(row.text) == row.count);
+  }
+}
+
+TEST_CASE("what is counted is what mon_features names, on whole lines") {
+  CHECK(parse_monitoring("224\n", "llc_occupancy\nmbm_total_bytes\nmbm_local_bytes\n") ==
+        Monitoring{.groups = 224, .occupancy = true, .total = true, .local = true});
+  CHECK(parse_monitoring("8\n", "llc_occupancy\nmbm_total_bytes_config\nmbm_local") ==
+        Monitoring{.groups = 8, .occupancy = true, .total = false, .local = false});
+  CHECK(parse_monitoring("8\n", "something_new\n") == std::nullopt);
+  CHECK(parse_monitoring("8\n", "") == std::nullopt);
+  CHECK(parse_monitoring("many\n", "llc_occupancy\n") == std::nullopt);
+  CHECK(parse_monitoring(std::nullopt, "llc_occupancy\n") == std::nullopt);
+  CHECK(parse_monitoring("8\n", std::nullopt) == std::nullopt);
+}
