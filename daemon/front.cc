@@ -86,8 +86,10 @@ Result<std::unique_ptr<Front>> Front::open(const Config& config, v1::House house
   const v1::Service service{.version = kVersion, .debug_port_open = config.server.debug};
   auto server = http::Server::start(
       doors_of(config, group),
-      v1::gate({.rules = (*rulebook)->rules(), .logins = logins->get(), .pam_service = config.access.pam_service},
-               v1::routes(house, service)));
+      v1::counted(
+          service.tally,
+          v1::gate({.rules = (*rulebook)->rules(), .logins = logins->get(), .pam_service = config.access.pam_service},
+                   v1::routes(house, service))));
   if (!server) return Failure(server.error());
   announce(config, **server);
   return std::unique_ptr<Front>(new Front(*std::move(rulebook), *std::move(logins), *std::move(server)));

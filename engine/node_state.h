@@ -13,6 +13,7 @@
 #include "engine/plan/ways.h"
 #include "engine/policy.h"
 #include "engine/pools.h"
+#include "engine/timings.h"
 #include "engine/workload.h"
 #include "store/records.h"
 
@@ -33,6 +34,11 @@ struct Health {
   friend bool operator==(const Health&, const Health&) = default;
 };
 
+// Whether the hardware holds what was granted, as GET /v1/health says and the metrics do.
+inline bool is_hardware_ok(const Health& health) { return health.hardware_problem.empty(); }
+// And whether more can be asked for.
+inline bool is_ok(const Health& health) { return !health.writes_frozen && is_hardware_ok(health); }
+
 struct NodeState {
   uint64_t revision = 0;  // of the store
   NodeFacts facts;
@@ -48,6 +54,7 @@ struct NodeState {
   std::map<CpuId, plan::BranchControl> paces;  // of monitored CPUs
   CpuSet uncounted;                            // monitored and online, but their branches cannot be counted
   std::map<CpuId, KHz> current;                // of CPUs that are set for a workload, at the last look
+  Timings timings;
 };
 
 // Ways of `cache` that groups hold which nrd does not own. A class or group with all ways constrains nothing and holds

@@ -179,7 +179,9 @@ Result<void> Writer::converge(const NodeState& wanted, Scope scope) {
   // What could not be claimed could not be put back, so it is not touched.
   std::erase_if(setting.pstate.cpus,
                 [&](const auto& entry) { return !claimed.baselines.frequencies.contains(entry.first); });
+  const auto begun = clock_.steady();
   const Result<CpuSet> left = hardware_.converge(setting);
+  state_.timings.converge.add(clock_.steady() - begun);
   // What changed says nothing about the rest.
   settled_ = left.has_value() && (settled_ || scope == Scope::All);
   if (!left) return Failure(left.error());
@@ -381,7 +383,9 @@ Result<void> Writer::commit_workloads(const NodeState& before) {
 
 // Commits `change`, which leads from `before` to state_. Not done: state_ and the hardware are `before` again.
 Result<void> Writer::commit(store::Change change, const NodeState& before) {
+  const auto begun = clock_.steady();
   const store::CommitOutcome outcome = store_.commit(change);
+  state_.timings.commit.add(clock_.steady() - begun);
   switch (outcome.committed) {
     case store::Committed::Done: ++state_.revision; return {};
     case store::Committed::NotDone: {
@@ -431,6 +435,7 @@ Result<void> Writer::resolve_unknown() {
   settled.paces = std::move(state_.paces);
   settled.uncounted = state_.uncounted;
   settled.current = std::move(state_.current);
+  settled.timings = state_.timings;
   settled.health = state_.health;
   settled.health.writes_frozen = false;
   settled.revision = *revision;

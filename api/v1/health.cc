@@ -19,10 +19,9 @@ void render_warnings(json::Writer& w, const NodeState& state, const Service& ser
 void show_health(const Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const Health& health = state->health;
-  const bool is_ok = !health.writes_frozen && health.hardware_problem.empty();
   json::Writer w;
   w.begin_object();
-  w.key("status").string(is_ok ? "ok" : "degraded");
+  w.key("status").string(is_ok(health) ? "ok" : "degraded");
   w.key("writes_frozen").boolean(health.writes_frozen);
   w.key("hardware_problem").string(health.hardware_problem);
   render_warnings(w, *state, call.service);

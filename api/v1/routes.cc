@@ -1,5 +1,6 @@
 #include "api/v1/routes.h"
 
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "api/v1/health.h"
 #include "api/v1/hospitality.h"
 #include "api/v1/mba.h"
+#include "api/v1/metrics.h"
 #include "api/v1/node.h"
 #include "api/v1/onload.h"
 #include "api/v1/onload_profiles.h"
@@ -90,6 +92,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/onload/allocations", create_allocation},
     {"DELETE", "/v1/onload/allocations/{id}", delete_allocation},
     {"GET", "/v1/health", show_health},
+    {"GET", "/metrics", show_metrics},
 };
 
 // What stands in the path where the pattern has {id} and {level}.
@@ -188,6 +191,15 @@ void answer(const House& house, const Service& service, Bodies& bodies, const ht
 bool only_reads(std::string_view method, std::string_view path) {
   const Route* route = find(method, path).route;
   return auth::is_reading(method) || (route && route->only_reads);
+}
+
+size_t route_count() { return std::size(kRoutes); }
+
+RouteName route_name(size_t number) { return {kRoutes[number].method, kRoutes[number].pattern}; }
+
+std::optional<size_t> route_number(std::string_view method, std::string_view path) {
+  const Route* route = find(method, path).route;
+  return route ? std::optional(static_cast<size_t>(route - kRoutes)) : std::nullopt;
 }
 
 http::Handler routes(House house, Service service) {

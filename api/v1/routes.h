@@ -1,10 +1,14 @@
 // Every path and method of the service: routes.cc has the table.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "api/http/message.h"
+#include "api/v1/census.h"
+#include "api/v1/tally.h"
 #include "engine/engine.h"
 #include "engine/onload/desk.h"
 #include "engine/onload/keeper.h"
@@ -16,6 +20,8 @@ namespace nrd::v1 {
 struct Service {
   std::string version;
   bool debug_port_open = false;  // plain HTTP without authentication is being served; GET /v1/health says so
+  std::shared_ptr<Tally> tally = std::make_shared<Tally>();  // of what is answered; filled by counted()
+  std::shared_ptr<Census> census = std::make_shared<Census>();
 };
 
 // Whom it serves.
@@ -30,6 +36,16 @@ struct House {
 // Whether a request changes nothing, so that users may make it and the audit passes over it. Not always what the method
 // says.
 bool only_reads(std::string_view method, std::string_view path);
+
+// A line of the table.
+struct RouteName {
+  std::string_view method;
+  std::string_view pattern;  // "/v1/workloads/{id}"
+};
+size_t route_count();
+RouteName route_name(size_t number);  // below route_count()
+// To which line a request belongs; nullopt: to none.
+std::optional<size_t> route_number(std::string_view method, std::string_view path);
 
 // The handler of the whole service. All in `house` must outlive it.
 http::Handler routes(House house, Service service);

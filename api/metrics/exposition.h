@@ -1,0 +1,40 @@
+// Numbers as Prometheus reads them: text format 0.0.4. The home of prometheus-cpp, of which only the writer is used:
+// what is counted lies in our own types, and a scrape makes families from them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace nrd::metrics {
+
+inline constexpr const char* kContentType = "text/plain; version=0.0.4; charset=utf-8";
+
+enum class Kind { Counter, Gauge, Histogram };
+
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+struct Sample {
+  double value = 0;
+  Labels labels{};
+};
+
+// Of a histogram.
+struct Distribution {
+  std::vector<std::pair<double, uint64_t>> buckets{};  // upper bound -> all up to it
+  uint64_t count = 0;
+  double sum = 0;
+};
+
+struct Family {
+  std::string name;  // with its unit: "nrd_commit_seconds"
+  std::string help;
+  Kind kind = Kind::Gauge;
+  std::vector<Sample> samples{};  // of a counter or gauge; may be none
+  Distribution distribution{};    // of a histogram
+};
+
+std::string exposition(const std::vector<Family>& families);
+
+}  // namespace nrd::metrics

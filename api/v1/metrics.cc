@@ -1,0 +1,182 @@
+#include "api/v1/metrics.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/metrics/exposition.h"
+#include "engine/onload/words.h"
+
+namespace nrd::v1 {
+namespace {
+
+using metrics::Family;
+using metrics::Kind;
+using Families = std::vector<Family>;
+
+double seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+
+double yes_or_no(bool is_so) { return is_so ? 1 : 0; }
+
+template <typename Number>
+Family one(Kind kind, const char* name, const char* help, Number value) {
+  return {.name = name, .help = help, .kind = kind, .samples = {{.value = static_cast<double>(value)}}};
+}
+
+// What the kernel or a file says, as a label: short, and nothing in it that could not be shown.
+std::string as_label(std::string_view text) {
+  constexpr size_t kMost = 64;
+  std::string label(text.substr(0, kMost));
+  std::ranges::replace_if(
+      label, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return label;
+}
+
+void add_service(Families& families, const NodeState& state, const Service& service) {
+  families.push_back({.name = "nrd_build_info",
+                      .help = "always 1; the version of nrd",
+                      .samples = {{.value = 1, .labels = {{"version", service.version}}}}});
+  families.push_back(one(Kind::Gauge, "nrd_uptime_seconds", "since the service began",
+                         seconds(std::chrono::steady_clock::now() - service.tally->start())));
+  families.push_back(one(Kind::Gauge, "nrd_ok", "1 while GET /v1/health says ok", yes_or_no(is_ok(state.health))));
+  families.push_back(one(Kind::Gauge, "nrd_hardware_ok", "1 while GET /v1/health tells no hardware_problem",
+                         yes_or_no(is_hardware_ok(state.health))));
+  families.push_back(one(Kind::Gauge, "nrd_writes_frozen", "1 while the outcome of a commit is unknown",
+                         yes_or_no(state.health.writes_frozen)));
+  families.push_back(one(Kind::Counter, "nrd_drift_repairs_total", "knobs that others changed and nrd put back",
+                         state.health.drift_repairs));
+}
+
+void add_requests(Families& families, const Tally& tally) {
+  Family requests{.name = "nrd_http_requests_total",
+                  .help = "requests answered, by the route they belong to and the status they got",
+                  .kind = Kind::Counter};
+  for (const Tally::Count& count : tally.counts()) {
+    requests.samples.push_back({.value = static_cast<double>(count.answers),
+                                .labels = {{"method", count.method}, {"route", count.route}, {"code", count.status}}});
+  }
+  families.push_back(std::move(requests));
+}
+
+Family histogram(const char* name, const char* help, const Histogram& measured) {
+  Family family{.name = name, .help = help, .kind = Kind::Histogram};
+  uint64_t up_to = 0;
+  for (size_t i = 0; i < Histogram::kBounds.size(); ++i) {
+    up_to += measured.buckets()[i];
+    family.distribution.buckets.emplace_back(seconds(Histogram::kBounds[i]), up_to);
+  }
+  family.distribution.count = measured.count();
+  family.distribution.sum = seconds(measured.sum());
+  return family;
+}
+
+void add_timings(Families& families, const Timings& timings) {
+  families.push_back(
+      histogram("nrd_converge_seconds", "how long it took to bring the hardware to a setting", timings.converge));
+  families.push_back(histogram("nrd_commit_seconds", "how long it took to store a change", timings.commit));
+}
+
+void add_workloads(Families& families, const NodeState& state) {
+  Family workloads{.name = "nrd_workloads", .help = "workloads, by the pool of their cache ways"};
+  for (const Pool pool : {Pool::None, Pool::Guarantee, Pool::BestEffort, Pool::Shared}) {
+    const auto count =
+        std::ranges::count_if(state.workloads, [pool](const auto& entry) { return entry.second.grant.pool == pool; });
+    workloads.samples.push_back({.value = static_cast<double>(count), .labels = {{"pool", to_string(pool)}}});
+  }
+  families.push_back(std::move(workloads));
+  const auto failed =
+      std::ranges::count_if(state.workloads, [&state](const auto& entry) { return !is_applied(state, entry.second); });
+  families.push_back(
+      one(Kind::Gauge, "nrd_workloads_failed", "workloads whose grant the hardware does not hold now", failed));
+}
+
+WayMask granted_ways(const NodeState& state, CacheId cache) {
+  WayMask granted;
+  for (const auto& [id, workload] : state.workloads) {
+    const auto ways = workload.grant.ways.find(cache);
+    if (ways != workload.grant.ways.end()) granted = granted | ways->second;
+  }
+  return granted;
+}
+
+void add_ways(Families& families, const NodeState& state) {
+  Family all{.name = "nrd_cache_ways", .help = "ways of an L3 cache"};
+  Family free{.name = "nrd_cache_ways_free", .help = "ways that nobody holds"};
+  Family used{.name = "nrd_cache_ways_used", .help = "ways that workloads have"};
+  if (state.facts.rdt.l3_cat) {
+    for (const auto& [cache, cpus] : state.facts.rdt.caches) {
+      const metrics::Labels labels{{"cache", std::to_string(cache.value)}};
+      all.samples.push_back({.value = static_cast<double>(state.facts.rdt.l3_cat->ways), .labels = labels});
+      free.samples.push_back({.value = static_cast<double>(free_ways(state, cache).count()), .labels = labels});
+      used.samples.push_back({.value = static_cast<double>(granted_ways(state, cache).count()), .labels = labels});
+    }
+  }
+  families.insert(families.end(), {std::move(all), std::move(free), std::move(used)});
+}
+
+// The module onload, once it runs; null: it does not.
+const onload::Module* running_module(const onload::View& view) {
+  const auto found = view.seen.modules.find("onload");
+  const bool runs = found != view.seen.modules.end() && found->second.state == onload::ModuleState::Live;
+  return runs ? &found->second : nullptr;
+}
+
+// Nobody can use what is not loaded, and so nobody is looked for.
+void add_users(Families& families, const Call& call, bool is_loaded) {
+  Family users{.name = "nrd_onload_users", .help = "processes that use Onload, as counted last"};
+  Family stacks{.name = "nrd_onload_stacks", .help = "stacks of Onload, as counted last"};
+  const auto last = is_loaded ? call.service.census->last(call.onload) : std::make_shared<const Census::Count>();
+  if (last) {
+    users.samples.push_back({.value = static_cast<double>(last->users)});
+    stacks.samples.push_back({.value = static_cast<double>(last->stacks), .labels = {{"kind", "live"}}});
+    stacks.samples.push_back({.value = static_cast<double>(last->orphans), .labels = {{"kind", "orphan"}}});
+  }
+  families.insert(families.end(), {std::move(users), std::move(stacks)});
+}
+
+void add_operation(Families& families, const onload::View& view) {
+  using onload::Errand;
+  Family running{.name = "nrd_onload_operation_running", .help = "1 for what the operation that runs now is for"};
+  const onload::Operation* operation = onload::running(view);
+  for (const Errand errand : {Errand::Change, Errand::Drain, Errand::Undrain, Errand::RestartControlPlane}) {
+    running.samples.push_back({.value = yes_or_no(operation != nullptr && operation->errand == errand),
+                               .labels = {{"errand", std::string(onload::word_of(errand))}}});
+  }
+  families.push_back(std::move(running));
+}
+
+void add_onload(Families& families, const Call& call) {
+  const auto view = call.onload.view();
+  const onload::Module* module = running_module(*view);
+  families.push_back(
+      one(Kind::Gauge, "nrd_onload_loaded", "1 while the module onload is loaded", yes_or_no(module != nullptr)));
+  Family info{.name = "nrd_onload_info", .help = "always 1; the version of the module that is loaded"};
+  if (module != nullptr) info.samples.push_back({.value = 1, .labels = {{"version", as_label(module->version)}}});
+  families.push_back(std::move(info));
+  families.push_back(
+      one(Kind::Gauge, "nrd_onload_door_open", "1 while new users may come", yes_or_no(view->door_open)));
+  add_users(families, call, module != nullptr);
+  families.push_back(one(Kind::Gauge, "nrd_onload_allocations", "allocations and workloads that run with Onload",
+                         call.desk.allocations()->size() + workloads_with_onload(*call.engine.state())));
+  add_operation(families, *view);
+}
+
+}  // namespace
+
+void show_metrics(const Call& call, http::Reply reply) {
+  const auto state = call.engine.state();
+  Families families;
+  add_service(families, *state, call.service);
+  add_workloads(families, *state);
+  add_ways(families, *state);
+  add_timings(families, state->timings);
+  add_requests(families, *call.service.tally);
+  add_onload(families, call);
+  reply.send(
+      {.status = 200, .content_type = metrics::kContentType, .body = metrics::exposition(families), .headers = {}});
+}
+
+}  // namespace nrd::v1

@@ -1,0 +1,15 @@
+// GET /metrics: what nrd and the node do, in the text format of Prometheus.
+//
+// A scrape reads what is published already and touches neither hardware nor disk. docs/operations.md lists every name.
+// Values of labels are routes of the table, statuses, pools, caches of the node and versions of what is loaded: nothing
+// of a client's, and not more than the node has.
+#pragma once
+
+#include "api/http/message.h"
+#include "api/v1/call.h"
+
+namespace nrd::v1 {
+
+void show_metrics(const Call& call, http::Reply reply);
+
+}  // namespace nrd::v1

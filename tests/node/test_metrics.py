@@ -1,0 +1,171 @@
+"""GET /metrics of the real daemon: every number says what was done, and every name is in docs/operations.md."""
+
+import os
+import re
+
+import pytest
+from harness import Node, Refused, wait_for
+
+OPERATIONS = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "operations.md")
+# What Prometheus 2 sends.
+ACCEPT = "application/openmetrics-text;version=1.0.0;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+SAMPLE = re.compile(r'^([a-z_]+)(?:\{((?:[a-z]+="[^"]*",?)+)\})? (\S+)$')
+
+
+class Scrape:
+    def __init__(self, node):
+        status, text, headers = node.request("GET", "/metrics", headers={"Accept": ACCEPT})
+        assert status == 200, text
+        assert headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+        self.types, self.helps, self.values = {}, set(), {}
+        for line in text.splitlines():
+            if found := re.match(r"# TYPE (\w+) (\w+)$", line):
+                self.types[found[1]] = found[2]
+            elif found := re.match(r"# HELP (\w+) .+", line):
+                self.helps.add(found[1])
+            else:
+                found = SAMPLE.match(line)
+                assert found, line
+                key = (found[1], frozenset(re.findall(r'([a-z]+)="([^"]*)"', found[2] or "")))
+                assert key not in self.values, f"twice: {line}"
+                self.values[key] = float(found[3])
+
+    def __call__(self, name, **labels):
+        return self.values.get((name, frozenset(labels.items())))
+
+    def of(self, name):
+        return {labels: value for (sample, labels), value in self.values.items() if sample == name}
+
+    def requests(self):
+        return self.of("nrd_http_requests_total")
+
+
+@pytest.fixture
+def node():
+    with Node() as node:
+        yield node
+
+
+def documented():
+    with open(OPERATIONS) as file:
+        return dict(re.findall(r"^\| `(nrd_\w+)` \| (\w+) \|", file.read(), re.M))
+
+
+def test_every_name_is_documented_with_its_type_and_no_other_is():
+    with Node() as node:
+        scrape = Scrape(node)
+        assert scrape.types == documented() and scrape.helps == set(scrape.types)
+        base = {re.sub(r"_(bucket|sum|count)$", "", name) if re.sub(r"_(bucket|sum|count)$", "", name) in scrape.types else name
+                for name, _ in scrape.values}
+        assert base <= set(scrape.types)
+        assert all(name.endswith("_total") == (kind == "counter") for name, kind in scrape.types.items())
+
+
+def test_workloads_and_ways_are_counted_as_they_come_and_go(node):
+    def seen():
+        scrape = Scrape(node)
+        return ({pool: scrape("nrd_workloads", pool=pool) for pool in ("none", "guarantee", "besteffort", "shared")},
+                {cache: (scrape("nrd_cache_ways_used", cache=cache), scrape("nrd_cache_ways_free", cache=cache)) for cache in "01"})
+    assert len(Scrape(node).of("nrd_workloads")) == 4
+    nobody, (none_used, all_free) = {"none": 0, "guarantee": 0, "besteffort": 0, "shared": 0}, (0, 10)
+    assert seen() == (nobody, {"0": (none_used, all_free), "1": (none_used, all_free)})
+    id = node.create("4-5", 3, 3)["id"]
+    assert seen() == ({**nobody, "guarantee": 1}, {"0": (3, 7), "1": (0, 10)})
+    node.create("8", 2, 1)
+    node.create("9", 0, 0)
+    pools, ways = seen()
+    granted = sum(w["granted_ways"]["1"]["ways"] for w in node.list() if "1" in w["granted_ways"])
+    assert pools == {"none": 0, "guarantee": 1, "besteffort": 1, "shared": 1}
+    assert ways == {"0": (3, 7), "1": (granted, 10 - granted)}
+    node.delete(id)
+    assert seen()[1]["0"] == (0, 10)
+    assert Scrape(node)("nrd_cache_ways", cache="0") == 11 and Scrape(node)("nrd_workloads_failed") == 0
+
+
+def test_each_converge_and_each_commit_is_one_of_its_histogram(node):
+    def counts():
+        scrape = Scrape(node)
+        for name in ("nrd_converge_seconds", "nrd_commit_seconds"):
+            buckets = [value for _, value in sorted((float(dict(labels)["le"]), value)
+                                                    for labels, value in scrape.of(name + "_bucket").items())]
+            assert buckets == sorted(buckets) and buckets[-1] == scrape(name + "_count")
+            assert scrape(name + "_sum") >= 0
+        return scrape("nrd_converge_seconds_count"), scrape("nrd_commit_seconds_count")
+    id = node.create("4-5", 3, 3)["id"]  # claims what is cold
+    converges, commits = counts()
+    node.delete(id)
+    assert counts() == (converges + 1, commits + 1)
+    node.create("4-5", 3, 3)  # warm
+    assert counts() == (converges + 2, commits + 2)
+    with pytest.raises(Refused):
+        node.create("4", 2, 2)  # taken: refused by the plan
+    assert counts() == (converges + 2, commits + 2)
+    node.sim.control("fault write 1 errno EIO")
+    with pytest.raises(Refused):
+        node.create("6", 1, 1)
+    assert counts()[0] == converges + 4  # the one that failed, and back
+
+
+def test_requests_are_counted_by_route_and_code_and_never_by_what_clients_write(node):
+    before = Scrape(node).requests()
+    id = node.create("4-5", 3, 3)["id"]
+    for number in (id, "77", "88", "%22%7b", "a/b"):
+        node.request("GET", f"/v1/workloads/{number}")
+    node.request("GET", "/v1/workloads/?uuid=x")
+    node.request("DELETE", "/v1/node")
+    node.request("GET", "/nothing/" + "x" * 200)
+    assert node.request("BREW", "/v1/workloads")[0] >= 400  # refused before a route is sought
+    after = Scrape(node).requests()
+    grown = {tuple(dict(labels)[key] for key in ("method", "route", "code")): after[labels] - before.get(labels, 0)
+             for labels in after if after[labels] != before.get(labels, 0)}
+    grown.pop(("GET", "/v1/health", "200"), None)
+    assert grown == {("POST", "/v1/workloads", "201"): 1, ("GET", "/v1/workloads/{id}", "200"): 1,
+                     ("GET", "/v1/workloads/{id}", "404"): 3, ("GET", "/v1/workloads", "200"): 1,
+                     ("other", "none", "404"): 2, ("other", "none", "405"): 1, ("GET", "/metrics", "200"): 1}
+
+
+def test_health_and_metrics_say_the_same(node):
+    def agrees(is_ok):
+        scrape, health = Scrape(node), node.health()
+        assert (scrape("nrd_ok") == 1) == (health["status"] == "ok") == is_ok
+        assert (scrape("nrd_hardware_ok") == 1) == (health["hardware_problem"] == "") == is_ok
+        assert (scrape("nrd_writes_frozen") == 1) == health["writes_frozen"]
+        assert scrape("nrd_drift_repairs_total") == health["drift_repairs"]
+        assert scrape.of("nrd_build_info") == {frozenset({("version", health["version"])}): 1}
+    agrees(True)
+    node.create("4-5", 3, 3)
+    for nth in range(2, 200):  # after the first write there is something to take back
+        node.sim.control(f"fault write {nth} errno EIO")
+    with pytest.raises(Refused):
+        node.create("6-7", 2, 2)
+    agrees(False)
+
+
+def test_what_others_change_is_counted():
+    with Node("[drift]\ninterval_seconds = 1\n") as node:
+        cos = node.create("4-5", 3, 3)["cos_name"]
+        assert Scrape(node)("nrd_drift_repairs_total") == 0
+        node.sim.run_inside(["sh", "-c", f"echo 'L3:0=7' > /sys/fs/resctrl/{cos}/schemata"])
+        wait_for(lambda: Scrape(node)("nrd_drift_repairs_total") == 1, "the repair")
+        assert node.health()["drift_repairs"] == 1
+
+
+def test_it_starts_anew_with_the_daemon(node):
+    node.create("4-5", 3, 3)
+    uptime = Scrape(node)("nrd_uptime_seconds")
+    assert 0 <= uptime <= Scrape(node)("nrd_uptime_seconds")
+    node.kill9()
+    node.start()
+    scrape = Scrape(node)
+    assert scrape("nrd_workloads", pool="guarantee") == 1
+    assert scrape("nrd_http_requests_total", method="POST", route="/v1/workloads", code="201") is None
+
+
+def test_a_node_without_onload_and_without_rdt_has_metrics_too():
+    with Node(rdt=False) as node:
+        scrape = Scrape(node)
+        assert scrape.of("nrd_cache_ways") == {} and scrape("nrd_hardware_ok") == 1
+        assert scrape("nrd_onload_loaded") == 0 and scrape("nrd_onload_door_open") == 0 and scrape("nrd_onload_users") == 0
+        assert scrape.of("nrd_onload_info") == {}
+        assert set(scrape.of("nrd_onload_operation_running").values()) == {0}
+        assert scrape("nrd_onload_stacks", kind="live") == 0 and scrape("nrd_onload_allocations") == 0
