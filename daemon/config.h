@@ -50,6 +50,7 @@ struct Config {
   Groups groups;
   PolicyFiles policy;
   std::chrono::seconds drift_interval{30};  // 0: never look
+  std::chrono::seconds usage_interval{1};   // of samples of what workloads use, while somebody asks; 0: never
   struct Onload {
     std::string versions = "/opt/nrd/onload";
     std::string imports = "/opt/nrd/import";

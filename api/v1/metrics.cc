@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "api/metrics/exposition.h"
+#include "api/v1/monitoring.h"
+#include "api/v1/workload_json.h"
 #include "engine/onload/words.h"
 
 namespace nrd::v1 {
@@ -117,6 +120,48 @@ void add_ways(Families& families, const NodeState& state) {
   families.insert(families.end(), {std::move(all), std::move(free), std::move(used)});
 }
 
+// The workload that is alone in a class; empty where several share it.
+std::string owner_in(const NodeState& state, ClosId clos) {
+  std::string owner;
+  for (const auto& [id, workload] : state.workloads) {
+    if (!workload.grant.has_class() || workload.grant.clos != clos) continue;
+    if (!owner.empty()) return "";
+    owner = id_text(workload);
+  }
+  return owner;
+}
+
+void add(Family& family, const std::optional<uint64_t>& value, const metrics::Labels& labels) {
+  if (value) family.samples.push_back({.value = static_cast<double>(*value), .labels = labels});
+}
+
+// As sampled last; this scrape has another sample taken, for the next one.
+void add_usage(Families& families, const Call& call, const NodeState& state) {
+  Family occupancy{.name = "nrd_class_cache_bytes", .help = "what a class of workloads has in an L3 cache"};
+  Family total{.name = "nrd_class_memory_bytes_total",
+               .help = "what a class of workloads moved to and from memory",
+               .kind = Kind::Counter};
+  Family local{.name = "nrd_class_local_memory_bytes_total",
+               .help = "of these, with the memory of the same socket",
+               .kind = Kind::Counter};
+  Family age{.name = "nrd_usage_age_seconds", .help = "how old the sample is that the numbers of classes come from"};
+  const auto sample = state.facts.rdt.monitoring ? call.engine.last_usage() : nullptr;
+  if (sample) {
+    age.samples.push_back({.value = seconds(std::chrono::steady_clock::now() - sample->taken)});
+    for (const auto& [clos, caches] : sample->classes) {
+      if (workloads_in_class(state, clos) == 0) continue;  // since then its workloads have gone
+      for (const auto& [cache, usage] : caches) {
+        const metrics::Labels labels{
+            {"class", cos_name(clos)}, {"workload", owner_in(state, clos)}, {"cache", std::to_string(cache.value)}};
+        add(occupancy, usage.counted.occupancy_bytes, labels);
+        add(total, usage.counted.total_bytes, labels);
+        add(local, usage.counted.local_bytes, labels);
+      }
+    }
+  }
+  families.insert(families.end(), {std::move(occupancy), std::move(total), std::move(local), std::move(age)});
+}
+
 // The module onload, once it runs; null: it does not.
 const onload::Module* running_module(const onload::View& view) {
   const auto found = view.seen.modules.find("onload");
@@ -172,6 +217,7 @@ void show_metrics(const Call& call, http::Reply reply) {
   add_service(families, *state, call.service);
   add_workloads(families, *state);
   add_ways(families, *state);
+  add_usage(families, call, *state);
   add_timings(families, state->timings);
   add_requests(families, *call.service.tally);
   add_onload(families, call);

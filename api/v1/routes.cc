@@ -14,6 +14,7 @@
 #include "api/v1/hospitality.h"
 #include "api/v1/mba.h"
 #include "api/v1/metrics.h"
+#include "api/v1/monitoring.h"
 #include "api/v1/node.h"
 #include "api/v1/onload.h"
 #include "api/v1/onload_profiles.h"
@@ -45,6 +46,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/workloads/{id}", show_workload},
     {"PATCH", "/v1/workloads/{id}", patch_workload, false, "dry_run"},
     {"DELETE", "/v1/workloads/{id}", delete_workload},
+    {"GET", "/v1/workloads/{id}/monitoring", show_monitoring},
     {"GET", "/v1/cache", show_caches},
     {"GET", "/v1/cache/{level}", show_cache_level},
     {"GET", "/v1/cache/{level}/{id}", show_cache},

@@ -53,6 +53,8 @@ CALLS = [
     ("post", "/v1/hospitality", None, {"max_cache": 1, "min_cache": 2}, 400),
     ("get", "/v1/health", None, None, 200),
     ("get", "/metrics", None, None, 200),
+    ("get", "/v1/workloads/{id}/monitoring", "1", None, 200),
+    ("get", "/v1/workloads/{id}/monitoring", "77", None, 404),
     ("post", "/v1/workloads", None, {"core_ids": ["2-3"], "pstate": {"min_ratio": 12, "max_mhz": 3000}}, 400),
     ("post", "/v1/workloads", None, {"core_ids": ["2-3"], "pstate": {"min_ratio": 12, "governor": "performance"}}, 201),
     ("get", "/v1/workloads/{id}", "4", None, 200),

@@ -114,6 +114,7 @@ TEST_CASE("a wrong key, type or value is refused with file and line") {
                          Row{"[cache_pools]\nos = -1\n", "from 0 to 32"},
                          Row{"[cache_pools]\nos = 1.5\n", "from 0 to 32"},
                          Row{"[drift]\ninterval_seconds = 86401\n", "from 0 to 86400"},
+                         Row{"[monitoring]\ninterval_seconds = 61\n", "from 0 to 60"},
                          Row{"[log]\nlevel = \"loud\"\n", "f:2: log.level"},
                          Row{"[server]\ndebug = true\ndebug = true\n", "f:3:"},
                          Row{"[server\n", "f:1:"}}) {

@@ -1,0 +1,133 @@
+#include "api/v1/monitoring.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <memory>
+#include <utility>
+
+#include "api/json/writer.h"
+#include "api/v1/answer.h"
+#include "api/v1/problem.h"
+#include "api/v1/workload_json.h"
+
+namespace nrd::v1 {
+namespace {
+
+constexpr double kBytesOfMb = 1e6;
+
+// With three digits after the point.
+void render(json::Writer& w, const char* key, std::optional<double> value) {
+  w.key(key);
+  if (!value) {
+    w.null();
+    return;
+  }
+  constexpr int kDigits = 3;
+  std::array<char, 400> text;  // the largest double takes 309 digits
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), *value, std::chars_format::fixed, kDigits);
+  w.raw(std::string_view(text.data(), end.ptr));
+}
+
+void render(json::Writer& w, const char* key, std::optional<uint64_t> value) {
+  w.key(key);
+  if (value) {
+    w.number(*value);
+  } else {
+    w.null();
+  }
+}
+
+std::optional<double> in_mb(std::optional<double> bytes) {
+  return bytes ? std::optional(*bytes / kBytesOfMb) : std::nullopt;
+}
+
+// What `ways` of the cache hold; nullopt: the kernel does not tell how large it is.
+std::optional<uint64_t> bytes_of(const rdt::Node& node, CacheId cache, WayMask ways) {
+  const auto geometry = node.geometry.find(cache);
+  if (geometry == node.geometry.end() || geometry->second.bytes == 0 || !node.l3_cat) return std::nullopt;
+  return geometry->second.bytes / node.l3_cat->ways * ways.count();
+}
+
+// Why nothing is counted for it.
+Result<void> check_counted(const NodeState& state, const Workload& workload) {
+  if (!state.facts.rdt.monitoring) {
+    const auto& missing = state.facts.rdt.missing;
+    return fail(ErrorCode::Unsupported, "this node does not count what classes use: " +
+                                            (missing.empty() ? "resctrl has no info/L3_MON" : missing.front()));
+  }
+  if (workload.grant.has_class()) return {};
+  return fail(ErrorCode::Conflict,
+              "the workload has no class of its own, because it asked for no cache: what its CPUs use is counted with "
+              "all others of the root class and cannot be told apart");
+}
+
+void render_cache(json::Writer& w, const NodeState& state, CacheId cache, WayMask ways,
+                  const std::optional<CacheUsage>& usage) {
+  const CacheUsage known = usage.value_or(CacheUsage{});
+  w.begin_object();
+  w.key("id").number(cache.value);
+  w.key("ways").number(ways.count());
+  render(w, "ways_bytes", bytes_of(state.facts.rdt, cache, ways));
+  render(w, "occupancy_bytes", known.counted.occupancy_bytes);
+  render(w, "total_bytes", known.counted.total_bytes);
+  render(w, "local_bytes", known.counted.local_bytes);
+  render(w, "total_mb_per_second", in_mb(known.total_bytes_per_second));
+  render(w, "local_mb_per_second", in_mb(known.local_bytes_per_second));
+  w.end_object();
+}
+
+}  // namespace
+
+size_t workloads_in_class(const NodeState& state, ClosId clos) {
+  return static_cast<size_t>(std::ranges::count_if(state.workloads, [clos](const auto& entry) {
+    return entry.second.grant.has_class() && entry.second.grant.clos == clos;
+  }));
+}
+
+std::optional<CacheUsage> usage_of(const UsageSample& sample, const Workload& workload, CacheId cache) {
+  const auto group = sample.classes.find(workload.grant.clos);
+  if (group == sample.classes.end() || sample.at < workload.created) return std::nullopt;
+  const auto found = group->second.find(cache);
+  if (found == group->second.end()) return std::nullopt;
+  CacheUsage usage = found->second;
+  // The class may have been somebody else's at the sample before.
+  if (sample.since && sample.at - *sample.since < workload.created) {
+    usage.total_bytes_per_second = usage.local_bytes_per_second = std::nullopt;
+  }
+  return usage;
+}
+
+std::string render_usage(const NodeState& state, const Workload& workload, const UsageSample& sample) {
+  json::Writer w;
+  w.begin_object();
+  w.key("id").string(id_text(workload));
+  w.key("cos_name").string(cos_name(workload.grant.clos));
+  w.key("workloads_in_class").number(workloads_in_class(state, workload.grant.clos));
+  w.key("sampled").string(render(sample.at));
+  render(w, "interval_seconds",
+         sample.since ? std::optional(std::chrono::duration<double>(*sample.since).count()) : std::nullopt);
+  w.key("caches").begin_array();
+  for (const auto& [cache, ways] : workload.grant.ways) {
+    render_cache(w, state, cache, ways, usage_of(sample, workload, cache));
+  }
+  w.end_array().end_object();
+  return w.take();
+}
+
+void show_monitoring(const Call& call, http::Reply reply) {
+  const auto state = call.engine.state();
+  const Workload* found = workload_with_id(*state, call.id);
+  const ErrorStyle style = call.error_style;
+  const Result<void> counted = found == nullptr ? Result<void>(fail(ErrorCode::NotFound, "there is no such workload"))
+                                                : check_counted(*state, *found);
+  if (!counted) return reply.send(render(problem_of_request(counted.error()), style));
+  // A std::function must be copyable, a Reply is not.
+  const auto waiting = std::make_shared<http::Reply>(std::move(reply));
+  call.engine.sample_usage([waiting, state, found, style](const Result<std::shared_ptr<const UsageSample>>& sample) {
+    waiting->send(sample ? json_answer(200, render_usage(*state, *found, **sample))
+                         : render(problem_of_request(sample.error()), style));
+  });
+}
+
+}  // namespace nrd::v1
