@@ -18,6 +18,7 @@
 #include "cli/password.h"
 #include "cli/support_bundle.h"
 #include "cli/tls_init.h"
+#include "cli/top.h"
 
 namespace {
 
@@ -47,6 +48,7 @@ struct Arguments {
   std::string profiles;  // with commas between them
   OnloadStart start;
   Launch launch;
+  bool once = false;  // of top
 };
 
 std::string environment(const char* name, const std::string& otherwise = {}) {
@@ -310,6 +312,7 @@ int execute(const CLI::App& app, Arguments& a) {
   if (app.got_subcommand("support-bundle")) return write_support_bundle(client, a.bundle);
   if (app.got_subcommand("node")) return show_node(client, output);
   if (app.got_subcommand("ways")) return show_ways(client, output);
+  if (app.got_subcommand("top")) return show_top(client, output, a.once ? Frames::One : Frames::Live);
   const CLI::App* workload = app.get_subcommand("workload");
   if (workload->got_subcommand("list")) return list_workloads(client, output);
   if (workload->got_subcommand("show")) return show_workload(client, output, a.id);
@@ -339,6 +342,8 @@ int main(int argc, char** argv) {
       ->required();
   app.add_subcommand("node", "topology, capabilities and free ways");
   app.add_subcommand("ways", "draw who owns which cache ways");
+  app.add_subcommand("top", "what workloads have in the cache and move to and from memory, until q")
+      ->add_flag("--once", arguments.once, "one picture");
   try {
     app.parse(argc, argv);
     check_endpoint(app, arguments.to);

@@ -1,0 +1,216 @@
+#include "cli/top.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "api/json/reader.h"
+#include "cli/screen.h"
+
+namespace nrd::cli {
+namespace {
+
+constexpr size_t kBar = 20;
+constexpr double kMiB = 1024.0 * 1024.0;
+constexpr const char* kUnknown = "?";
+constexpr std::array kHeads = {"WORKLOAD", "POOL", "CLASS", "CACHE", "WAYS"};
+
+std::string fixed(double value) {
+  std::array<char, 400> text;  // the largest double takes 309 digits
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed, 1);
+  return {text.data(), end.ptr};
+}
+
+std::string number_of(const json::Value& cache, std::string_view key) {
+  const std::optional<double> value = part(cache, key).as_double();
+  return value ? fixed(*value) : kUnknown;
+}
+
+std::string padded(std::string text, size_t width) {
+  if (text.size() < width) text.append(width - text.size(), ' ');
+  return text;
+}
+
+std::string right(const std::string& text, size_t width) {
+  return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
+}
+
+// "########............  1.2 of 3.0 MiB"
+std::string bar_of(const json::Value& cache, bool in_colour) {
+  const std::optional<double> occupied = part(cache, "occupancy_bytes").as_double();
+  const std::optional<double> all = part(cache, "ways_bytes").as_double();
+  if (!occupied) return kUnknown;
+  if (!all || *all <= 0) return fixed(*occupied / kMiB) + " MiB";
+  const double share = std::clamp(*occupied / *all, 0.0, 1.0);
+  const auto filled = static_cast<size_t>(share * kBar + 0.5);
+  const std::string bar(filled, '#');
+  const std::string rest(kBar - filled, '.');
+  const std::string drawn = in_colour ? "\x1b[32m" + bar + "\x1b[0m" + rest : bar + rest;
+  return drawn + "  " + fixed(*occupied / kMiB) + " of " + fixed(*all / kMiB) + " MiB";
+}
+
+struct Line {
+  std::array<std::string, kHeads.size()> cells;
+  std::string bar;
+  size_t bar_width = 0;  // as it is seen: colours take no room
+  std::string total, local;
+};
+
+std::string name_of(const Watched& one) {
+  const uint64_t in_class = part(one.usage, "workloads_in_class").as_unsigned().value_or(1);
+  return text_of(one.workload, "id") + (in_class > 1 ? " +" + std::to_string(in_class - 1) : "");
+}
+
+std::vector<Line> lines_of(const Watched& one, bool in_colour) {
+  const std::string pool = text_of(one.workload, "pool");
+  if (!one.usage.is_object()) {
+    constexpr const char* kWhy = "has no class of its own";
+    return {{.cells = {name_of(one), pool, "-", "-", "-"}, .bar = kWhy, .bar_width = std::string(kWhy).size()}};
+  }
+  std::vector<Line> lines;
+  for (const json::Value& cache : part(one.usage, "caches").items()) {
+    lines.push_back(
+        {.cells = {name_of(one), pool, text_of(one.usage, "cos_name"), text_of(cache, "id"), text_of(cache, "ways")},
+         .bar = bar_of(cache, in_colour),
+         .bar_width = bar_of(cache, false).size(),
+         .total = number_of(cache, "total_mb_per_second"),
+         .local = number_of(cache, "local_mb_per_second")});
+  }
+  return lines;
+}
+
+std::string without_end_blanks(const std::string& line) { return line.substr(0, line.find_last_not_of(' ') + 1); }
+
+}  // namespace
+
+std::string draw_top(const std::vector<Watched>& watched, size_t rows, bool in_colour) {
+  std::vector<Line> lines;
+  for (const Watched& one : watched) std::ranges::move(lines_of(one, in_colour), std::back_inserter(lines));
+  std::array<size_t, kHeads.size()> widths;
+  for (size_t i = 0; i < kHeads.size(); ++i) {
+    widths[i] = std::string_view(kHeads[i]).size();
+    for (const Line& line : lines) widths[i] = std::max(widths[i], line.cells[i].size());
+  }
+  size_t bars = kBar;
+  for (const Line& line : lines) bars = std::max(bars, line.bar_width);
+  std::string text;
+  for (size_t i = 0; i < kHeads.size(); ++i) text += padded(kHeads[i], widths[i] + 2);
+  text += padded("OCCUPANCY", bars + 2) + "MEMORY MB/s  LOCAL MB/s\n";
+  const bool is_cut = rows > 0 && lines.size() + 1 > rows;
+  const size_t shown = is_cut ? std::max<size_t>(rows, 2) - 2 : lines.size();
+  for (size_t i = 0; i < shown; ++i) {
+    const Line& line = lines[i];
+    std::string row;
+    for (size_t cell = 0; cell < kHeads.size(); ++cell) row += padded(line.cells[cell], widths[cell] + 2);
+    row +=
+        line.bar + std::string(bars - line.bar_width + 2, ' ') + right(line.total, 11) + "  " + right(line.local, 10);
+    text += without_end_blanks(row) + "\n";
+  }
+  if (is_cut) text += "and " + std::to_string(lines.size() - shown) + " more\n";
+  return text;
+}
+
+namespace {
+
+struct Frame {
+  std::vector<Watched> watched;
+  std::vector<std::string> bodies;  // of the usages, as they were answered
+  bool has_rates = true;            // or there are none to be had
+};
+
+constexpr long kGood = 200;
+constexpr long kGone = 404;
+constexpr long kNoClass = 409;  // then it is drawn without numbers
+
+// An answer that nothing can be drawn from is passed on, for it can be told only where no picture is in the way.
+using Bad = tl::unexpected<Result<Answer>>;
+template <typename T>
+using Drawable = tl::expected<T, Result<Answer>>;
+
+Drawable<json::Value> read(const Result<Answer>& answer) {
+  if (!answer || answer->status != kGood) return Bad(answer);
+  Result<json::Value> value = json::parse(answer->body);
+  if (!value) return Bad(fail(ErrorCode::Internal, "the answer is not JSON; is this nrd?"));
+  return *std::move(value);
+}
+
+// Of one workload; nullopt: it is gone.
+Drawable<std::optional<json::Value>> usage_of(const Client& client, const std::string& id, Frame& frame) {
+  const Result<Answer> answer = client.get("/v1/workloads/" + id + "/monitoring");
+  if (answer && answer->status == kNoClass) return json::Value::null();
+  if (answer && answer->status == kGone) return std::nullopt;
+  Drawable<json::Value> usage = read(answer);
+  if (!usage) return Bad(usage.error());
+  frame.bodies.push_back(answer->body);
+  if (part(*usage, "interval_seconds").is_null()) frame.has_rates = false;
+  return *std::move(usage);
+}
+
+// Not more workloads than `most` are asked about; 0: all. The others are counted only.
+Drawable<Frame> look(const Client& client, size_t most) {
+  const Drawable<json::Value> workloads = read(client.get("/v1/workloads"));
+  if (!workloads) return Bad(workloads.error());
+  Frame frame;
+  for (const json::Value& workload : workloads->items()) {
+    if (most > 0 && frame.watched.size() >= most) {
+      frame.watched.push_back({workload, json::Value::null()});
+      continue;
+    }
+    Drawable<std::optional<json::Value>> usage = usage_of(client, text_of(workload, "id"), frame);
+    if (!usage) return Bad(usage.error());
+    if (*usage) frame.watched.push_back({workload, **std::move(usage)});
+  }
+  return frame;
+}
+
+int tell(const Result<Answer>& bad) {
+  int exit = kRefused;
+  body_of(bad, exit);
+  return exit;
+}
+
+int show_once(const Client& client, Output output) {
+  constexpr int kTries = 5;  // rates need two samples, which are seconds apart at most
+  Drawable<Frame> frame = look(client, 0);
+  for (int i = 1; i < kTries && frame && !frame->has_rates; ++i) {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    frame = look(client, 0);
+  }
+  if (!frame) return tell(frame.error());
+  if (!output.json) {
+    print(draw_top(frame->watched, 0, output.colour));
+    return kDone;
+  }
+  std::string all;
+  for (const std::string& body : frame->bodies) all += (all.empty() ? "" : ",") + body;
+  print("[" + all + "]\n");
+  return kDone;
+}
+
+int show_live(const Client& client, Output output) {
+  Screen screen;
+  for (;;) {
+    const size_t rows = screen.rows();
+    // Each workload has a line at least, so more are not asked about than there is room for.
+    const Drawable<Frame> frame = look(client, rows);
+    if (!frame) {
+      screen.leave();
+      return tell(frame.error());
+    }
+    screen.show(draw_top(frame->watched, rows - 1, output.colour) + "q quits");
+    if (screen.is_left_within(std::chrono::seconds(1))) return kDone;
+  }
+}
+
+}  // namespace
+
+int show_top(const Client& client, Output output, Frames frames) {
+  const bool is_live = frames == Frames::Live && output.terminal && !output.json;
+  return is_live ? show_live(client, output) : show_once(client, output);
+}
+
+}  // namespace nrd::cli
