@@ -116,7 +116,7 @@ def test_a_reference_that_nobody_explains_is_in_use(node):
 
 @LONG
 def test_a_control_plane_server_that_does_not_listen_is_ended(node):
-    node.load(OLD, control_plane=["-K", "--stub-ignore-sigterm"])
+    node.load(OLD, parameters={"onload": {"stub_server_params": "--stub-ignore-sigterm"}})
     node.load(NEW)
     node.assert_loaded(NEW)
 
@@ -124,8 +124,8 @@ def test_a_control_plane_server_that_does_not_listen_is_ended(node):
 @LONG
 def test_a_control_plane_server_that_never_comes_is_noticed(node):
     node.load(OLD)
-    operation = node.run({"state": "loaded", "version": NEW, "control_plane": ["--stub-crash-after=1"],
-                          "parameters": {"onload": {"cplane_init_timeout": "2"}}})
+    operation = node.run({"state": "loaded", "version": NEW, "parameters": {
+        "onload": {"cplane_init_timeout": "2", "stub_server_params": "--stub-crash-after=1"}}})
     assert (operation["outcome"], operation["cause"]) == ("rolled_back", "control_plane")
     node.assert_loaded(OLD)
 

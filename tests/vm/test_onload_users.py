@@ -144,7 +144,7 @@ def test_who_gets_the_pid_of_a_user_that_was_told_to_end_is_spared(node):
 
 @LONG
 def test_who_gets_the_pid_of_a_server_that_was_told_to_end_is_spared(node):
-    node.load(OLD, control_plane=["-K", "--stub-ignore-sigterm"])
+    node.load(OLD, parameters={"onload": {"stub_server_params": "--stub-ignore-sigterm"}})
     server = node.stub.await_server()
     innocent = take_pid(node, server)
     id = node.want({"state": "loaded", "version": NEW})["operation"]

@@ -44,6 +44,9 @@ module_param(cplane_track_xdp, bool, 0644);
 
 /* Those that make up the command line; both kinds are stored by the setters below. */
 static char server_path[TEXT_MAX] = "/sbin/onload_cp_server", server_params[TEXT_MAX];
+/* Words for the stub's server alone, after those of server_params: what can go wrong with it. */
+static char stub_server_params[TEXT_MAX];
+module_param_string(stub_server_params, stub_server_params, TEXT_MAX, 0644);
 static unsigned int cplane_server_uid = 65534, cplane_server_gid = 65534;
 
 static void restart_if_idle(void);
@@ -87,9 +90,12 @@ MODULE_PARM_DESC(cplane_server_gid, "its group");
  * argv: path, words of the parameters, then what the module adds; netns is NULL for the first namespace. */
 static int spawn(char* netns) {
   static char* no_environment[] = {NULL};
-  char *argv[WORDS_MAX], uid[12], gid[12], **words;
+  char *argv[WORDS_MAX], uid[12], gid[12], **words, *line;
   int count, i, n = 0, rc;
-  words = argv_split(GFP_KERNEL, server_params, &count);
+  line = kasprintf(GFP_KERNEL, "%s %s", server_params, stub_server_params);
+  if (!line) return -ENOMEM;
+  words = argv_split(GFP_KERNEL, line, &count);
+  kfree(line);
   if (!words) return -ENOMEM;
   argv[n++] = server_path;
   for (i = 0; i < count && n < WORDS_MAX - 9; ++i) argv[n++] = words[i];

@@ -2,7 +2,8 @@
 // Stands for the control plane server. It holds /dev/onload open and does nothing else until SIGTERM, SIGINT or
 // SIGQUIT.
 //
-// It takes the options that the module adds and, of the many that an operator may, -K (--log-to-kmsg). For tests:
+// It takes the options that the module adds and, of the many that an operator may, -K (--log-to-kmsg), -h N
+// (--hwport-max), -t N (--time-to-live) and --verify-routes. For tests:
 //   --stub-ignore-sigterm     has to be killed
 //   --stub-start-late=MS      is a process at once, and a server only then
 //   --stub-crash-after=MS     ends as if by a fault
@@ -50,7 +51,20 @@ static void pause_ms(long ms) {
 }
 
 static void read_options(int argc, char** argv) {
-  enum { kDaemonise = 256, kBootstrap, kNoIpv6, kNoSource, kUid, kGid, kNetns, kIgnore, kLate, kCrash, kVersion };
+  enum {
+    kDaemonise = 256,
+    kBootstrap,
+    kNoIpv6,
+    kNoSource,
+    kUid,
+    kGid,
+    kNetns,
+    kIgnore,
+    kLate,
+    kCrash,
+    kVersion,
+    kVerifyRoutes
+  };
   static const struct option known[] = {{"log-to-kmsg", no_argument, NULL, 'K'},
                                         {"daemonise", no_argument, NULL, kDaemonise},
                                         {"bootstrap", no_argument, NULL, kBootstrap},
@@ -63,9 +77,12 @@ static void read_options(int argc, char** argv) {
                                         {"stub-start-late", required_argument, NULL, kLate},
                                         {"stub-crash-after", required_argument, NULL, kCrash},
                                         {"version", no_argument, NULL, kVersion},
+                                        {"verify-routes", no_argument, NULL, kVerifyRoutes},
+                                        {"hwport-max", required_argument, NULL, 'h'},
+                                        {"time-to-live", required_argument, NULL, 't'},
                                         {NULL, 0, NULL, 0}};
   int option;
-  while ((option = getopt_long(argc, argv, "K", known, NULL)) != -1) {
+  while ((option = getopt_long(argc, argv, "Kh:t:", known, NULL)) != -1) {
     switch (option) {
       case 'K':
         log_to = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);  // while it is still allowed to
@@ -73,6 +90,9 @@ static void read_options(int argc, char** argv) {
         break;
       case kDaemonise: daemonise = true; break;
       case kBootstrap:
+      case 'h':
+      case 't':
+      case kVerifyRoutes:
       case kNoIpv6:
       case kNoSource: break;
       case kUid: uid = (uid_t)strtoul(optarg, NULL, 10); break;
