@@ -1,7 +1,5 @@
 #include "daemon/onload_node.h"
 
-#include <linux/capability.h>
-#include <sys/prctl.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -12,7 +10,9 @@
 #include "base/log.h"
 #include "daemon/known_versions.h"
 #include "daemon/onload_examine.h"
+#include "daemon/onload_servers.h"
 #include "daemon/onload_target.h"
+#include "daemon/onload_trouble.h"
 #include "daemon/onload_verify.h"
 #include "engine/onload/stage.h"
 #include "hw/onload/control_plane.h"
@@ -25,7 +25,6 @@
 #include "hw/onload/library_interface.h"
 #include "hw/onload/module_state.h"
 #include "hw/onload/modules.h"
-#include "hw/onload/parameter_text.h"
 #include "hw/onload/stacks.h"
 #include "hw/onload/stop_process.h"
 #include "hw/onload/users.h"
@@ -38,55 +37,10 @@ using namespace onload;
 
 constexpr const char* kRoot = "";
 constexpr Access kShut{.uid = 0, .gid = 0, .mode = 0};
-constexpr std::chrono::seconds kServerPatience{5};
-constexpr const char* kSpawns = "cplane_spawn_server";
-constexpr const char* kServerPath = "cplane_server_path";
 
 std::string running_kernel() {
   utsname names{};
   return ::uname(&names) == 0 ? names.release : "";
-}
-
-Acted failed(Trouble trouble) {
-  log::warning("ONLOAD_STAGE_FAILED", trouble.message, {{"CAUSE", trouble.cause}, {"DETAIL", trouble.detail}});
-  return tl::unexpected(std::move(trouble));
-}
-Acted failed(std::string cause, const Error& error) {
-  return failed({std::move(cause), error.message, error.detail, {}});
-}
-Acted failed(const LoadFailure& failure);
-
-std::string_view word_of(Cause cause) {
-  switch (cause) {
-    case Cause::InUse: return "in_use";
-    case Cause::InTransition: return "in_transition";
-    case Cause::NotLoaded: return "not_loaded";
-    case Cause::AlreadyLoaded: return "already_loaded";
-    case Cause::NoFile: return "no_file";
-    case Cause::NotAModule: return "not_a_module";
-    case Cause::WrongKernel: return "wrong_kernel";
-    case Cause::UnknownSymbol: return "unknown_symbol";
-    case Cause::Signature: return "signature";
-    case Cause::Lockdown: return "lockdown";
-    case Cause::NotAllowed: return "not_allowed";
-    case Cause::UnknownParameter: return "unknown_parameter";
-    case Cause::BadParameter: return "bad_parameter";
-    case Cause::OutOfMemory: return "out_of_memory";
-    case Cause::SyscallTable: return "syscall_table";
-    case Cause::Ibt: return "ibt";
-    case Cause::InstallCommand: return "install_command";
-    case Cause::InitFailed: return "init_failed";
-    case Cause::Other: return "other";
-  }
-  return "other";
-}
-
-Acted failed(const LoadFailure& failure) {
-  // The kernel says EPERM whether modules are switched off or this process may not; only the latter is ours to mend.
-  const bool may = failure.cause != Cause::NotAllowed || ::prctl(PR_CAPBSET_READ, CAP_SYS_MODULE) == 1;
-  const std::string why = may ? "" : "; nrd runs without CAP_SYS_MODULE, see the drop-in onload.conf";
-  return failed({std::string(word_of(failure.cause)), failure.message + why,
-                 failure.error == 0 ? "" : "errno " + std::to_string(failure.error), failure.log});
 }
 
 InstalledVersion installed(const Version& version) {
@@ -180,20 +134,8 @@ class OnloadNode final : public Node {
   }
 
   Acted stop_control_plane() override {
-    if (Acted set = stop_spawning(); !set) return set;
-    const Result<std::vector<ControlPlaneServer>> servers = read_servers(kRoot);
-    if (!servers) return failed("control_plane", servers.error());
-    for (const ControlPlaneServer& server : *servers) {
-      const auto stopped = stop_process(server.process, server.exe, kServerPatience, IfItStays::Kill);
-      if (!stopped) return failed("control_plane", stopped.error());
-    }
-    // The kernel has no list of these.
-    for (const User& service : find_users().services) {
-      if (name_in(service.exe) != kShrubName) continue;
-      const auto stopped = stop_process(service.process, service.exe, kServerPatience, IfItStays::Kill);
-      if (!stopped) return failed("control_plane", stopped.error());
-    }
-    return {};
+    if (Acted set = stop_spawning(kRoot); !set) return set;
+    return stop_servers(kRoot, find_users().services);
   }
 
   Acted remove(const std::string& module) override {
@@ -202,13 +144,14 @@ class OnloadNode final : public Node {
       if (const Result<void> checked = check_routes(module); !checked) return failed("default_route", checked.error());
     }
     if (module == "onload") {
-      if (Acted set = stop_spawning(); !set) return set;
+      // Else a server came back while the module is about to go.
+      if (Acted set = stop_spawning(kRoot); !set) return set;
     }
     const LoadResult removed = remove_module(module);
     if (!removed && removed.error().cause != Cause::NotLoaded) return failed(removed.error());
     const Result<std::optional<Module>> left = read_module(kRoot, module);
     if (!left) return failed("unreadable", left.error());
-    if (*left) return failed({"still_loaded", "the module " + module + " is there again", {}, {}});
+    if (*left) return failed(Trouble{"still_loaded", "the module " + module + " is there again", {}, {}});
     return {};
   }
 
@@ -227,9 +170,9 @@ class OnloadNode final : public Node {
   }
 
   Acted set_parameter(const std::string& module, const std::string& parameter, const std::string& value) override {
+    if (module == "onload") return set_onload_parameter(kRoot, parameter, value, clock_);
     const Result<void> set = write_parameter(kRoot, module, parameter, value);
-    if (!set) return failed("parameter", set.error());
-    return module == "onload" && parameter == kSpawns && says_same(value, "Y") ? start_server() : Acted();
+    return set ? Acted() : failed("parameter", set.error());
   }
 
   Result<void> set_interface(const std::string& interface, InterfaceSwitch what, Turned to) override {
@@ -384,10 +327,11 @@ class OnloadNode final : public Node {
     const Result<Version> tree = known_.read(version);
     if (!tree) return failed("files", tree.error());
     const auto modules = tree->kernels.find(running_kernel());
-    if (modules == tree->kernels.end()) return failed({"wrong_kernel", version + " is not for this kernel", {}, {}});
+    if (modules == tree->kernels.end())
+      return failed(Trouble{"wrong_kernel", version + " is not for this kernel", {}, {}});
     const auto of_module = [&](const VersionModule& one) { return one.file.name == module.name; };
     const auto found = std::ranges::find_if(modules->second, of_module);
-    if (found == modules->second.end()) return failed({"no_file", version + " has no " + module.name, {}, {}});
+    if (found == modules->second.end()) return failed(Trouble{"no_file", version + " has no " + module.name, {}, {}});
 
     for (const std::string& needed : needed_of_system(modules->second)) {
       if (std::ranges::find(found->file.depends, needed) == found->file.depends.end()) continue;
@@ -397,29 +341,6 @@ class OnloadNode final : public Node {
     if (!file) return failed("files", file.error());
     const LoadResult inserted = insert_module(file->get(), found->file, module.parameters);
     return inserted ? Acted() : failed(inserted.error());
-  }
-
-  // Else a server came back while the module is about to go.
-  static Acted stop_spawning() {
-    const Result<void> set = write_parameter(kRoot, "onload", kSpawns, "N");
-    if (!set && set.error().code != ErrorCode::NotFound) return failed("parameter", set.error());
-    return {};
-  }
-
-  // A server that was stopped comes back only when its command line changes; so it is changed to another name of the
-  // same file, and back.
-  static Acted start_server() {
-    const Result<std::vector<pid_t>> pids = read_server_pids(kRoot);
-    if (!pids) return failed("control_plane", pids.error());
-    const Result<std::optional<Module>> module = read_module(kRoot, "onload");
-    if (!module) return failed("unreadable", module.error());
-    if (!pids->empty() || !*module || !(*module)->parameters.contains(kServerPath)) return {};
-    const std::string path = (*module)->parameters.at(kServerPath).value.value_or("");
-    for (const std::string& text : {"/" + path, path}) {
-      const Result<void> set = write_parameter(kRoot, "onload", kServerPath, text);
-      if (!set) return failed("control_plane", set.error());
-    }
-    return {};
   }
 
   const OnloadOptions options_;

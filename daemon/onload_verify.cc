@@ -4,12 +4,11 @@
 #include <optional>
 #include <thread>
 
+#include "daemon/onload_servers.h"
 #include "hw/onload/control_plane.h"
 #include "hw/onload/devices.h"
 #include "hw/onload/interfaces.h"
-#include "hw/onload/kernel_file.h"
 #include "hw/onload/module_state.h"
-#include "hw/onload/parameter_text.h"
 #include "hw/onload/stacks.h"
 
 namespace nrd::daemon {
@@ -19,8 +18,6 @@ using namespace onload;
 using std::chrono::seconds;
 
 constexpr const char* kRoot = "";
-constexpr seconds kUsualPatience{10};  // the module's own default
-constexpr seconds kMostPatience{30};
 constexpr seconds kInterfacePatience{10};
 constexpr std::chrono::milliseconds kLook{100};
 
@@ -66,25 +63,17 @@ Acted check_devices() {
   return {};
 }
 
-std::string parameter(const Module& module, const std::string& name) {
-  const auto found = module.parameters.find(name);
-  return found == module.parameters.end() ? "" : found->second.value.value_or("");
-}
-
 Acted check_control_plane(const Target& target, const Clock& clock) {
   const Result<std::optional<Module>> module = read_module(kRoot, "onload");
   if (!module) return unreadable(module.error());
   if (!*module) return trouble("not_loaded", "the module onload is not loaded");
-  const std::string spawns = parameter(**module, "cplane_spawn_server");
-  const std::string grace = parameter(**module, "cplane_server_grace_timeout");
-  if (spawns.empty() || !says_same("Y", spawns) || grace == "0") return {};
+  const std::optional<seconds> patience = patience_for_server(**module);
+  if (!patience) return {};
 
-  const auto told = parse_number<int64_t>(parameter(**module, "cplane_init_timeout"));
-  const seconds patience = told && *told > 0 ? std::min(seconds(*told), kMostPatience) : kUsualPatience;
   const auto wanted = std::ranges::find(target.modules, "onload", &TargetModule::name);
   const auto path = wanted->parameters.find("cplane_server_path");
-  const auto until = clock.steady() + patience;
-  std::string found = "no control plane server came up within " + std::to_string(patience.count()) + " s";
+  const auto until = clock.steady() + *patience;
+  std::string found = "no control plane server came up within " + std::to_string(patience->count()) + " s";
   for (;;) {
     const Result<std::vector<ControlPlaneServer>> servers = read_servers(kRoot);
     if (!servers) return unreadable(servers.error());

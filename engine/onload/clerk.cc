@@ -187,6 +187,9 @@ Result<Accepted> Clerk::restart_control_plane() {
   if (!target) return Failure(target.error());
   look();
   if (const auto spawns = check_spawning(*target, view_.seen); !spawns) return Failure(spawns.error());
+  const Result<std::vector<Stack>> stacks = node_.stacks();
+  if (!stacks) return Failure(stacks.error());
+  if (const auto unserved = check_unserved(*stacks); !unserved) return Failure(unserved.error());
   return set_out({.generation = kept->number, .errand = Errand::RestartControlPlane}, {});
 }
 

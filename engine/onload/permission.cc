@@ -59,6 +59,15 @@ Result<void> check_spawning(const Target& target, const Seen& seen) {
   return fail(ErrorCode::Conflict, "this generation has the module onload start no control plane server");
 }
 
+Result<void> check_unserved(const std::vector<Stack>& stacks) {
+  if (stacks.empty()) return {};
+  const size_t count = stacks.size();
+  return fail(ErrorCode::Conflict,
+              (count == 1 ? "a stack uses" : std::to_string(count) + " stacks use") +
+                  std::string(" the control plane server: the module starts no other one until they are gone "
+                              "(GET /v1/onload/stacks)"));
+}
+
 Result<void> check_cancellable(const Operation& operation, bool has_way_back) {
   const std::string name = "operation " + std::to_string(operation.id);
   if (operation.outcome != Outcome::Running) {

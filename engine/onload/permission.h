@@ -23,6 +23,8 @@ Error in_the_way(const InUse& use);
 Result<Generation> loaded_generation(const View& view);
 // Whether a server of the control plane that is stopped would be started again, and by the modules that are loaded.
 Result<void> check_spawning(const Target& target, const Seen& seen);
+// Whether nobody would be without the control plane server, or keep the module from starting another one.
+Result<void> check_unserved(const std::vector<Stack>& stacks);
 // Whether the operation can still be turned back; `way` is its own.
 Result<void> check_cancellable(const Operation& operation, bool has_way_back);
 

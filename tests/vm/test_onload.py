@@ -342,14 +342,46 @@ def test_a_parameter_is_set_live_or_by_a_reload_that_is_asked_for(node):
     node.assert_loaded(OLD)
 
 
+def servers_as_processes(node):
+    """Also those that do not serve yet, of which the module knows nothing."""
+    return [int(pid) for pid in node.vm.run(["pgrep", "-x", "onload_cp_serve"], check=False).stdout.split()]
+
+
 @LONG
 def test_the_control_plane_is_started_anew(node):
+    # A server that takes its time: who did not wait for it would start a second one.
+    node.load(OLD, parameters={"onload": {"stub_server_params": "--stub-start-late=700"}})
+    before = node.stub.await_server()
+    done = nrdctl(node, "controlplane", "restart")
+    assert done.returncode == 0, done.stderr
+    after, = node.stub.servers()
+    assert after != before
+    node.vm.wait_until(lambda: servers_as_processes(node) == [after], what="one server and no other")
+    node.assert_loaded(OLD)
+    node.vm.wait_until(lambda: [s["pid"] for s in node.get("/v1/onload/controlplane")["servers"]] == [after], what="the new server")
+
+    # Three words of its command line at once are three changes, and one server in the end.
+    operation = node.load(OLD, control_plane=["-K", "--verify-routes"], parameters={
+        "onload": {"stub_server_params": "--stub-start-late=700", "cplane_server_uid": "1", "cplane_server_gid": "1"}})
+    assert [act for act, _ in node.acts(operation)] == ["set_parameter"] * 3 + ["verify"]
+    server, = node.stub.servers()
+    assert server != after
+    node.vm.wait_until(lambda: servers_as_processes(node) == [server], what="one server and no other")
+    command_line = node.vm.read(f"/proc/{server}/cmdline").split("\0")
+    assert {"-K", "--verify-routes", "--uid", "--gid"} <= set(command_line)
+    assert node.get("/v1/onload/controlplane")["parameters"].strip() == "-K --verify-routes"
+
+
+@LONG
+def test_the_control_plane_is_not_restarted_below_a_stack(node):
     node.load(OLD)
     before = node.stub.await_server()
-    assert nrdctl(node, "controlplane", "restart").returncode == 0
+    node.stub.control("create 3 4242 1000")
+    status, answer = node.request("POST", "/v1/onload/controlplane/restart", {})
+    assert status == 409 and "a stack uses the control plane server" in answer["detail"], answer
+    assert node.stub.servers() == [before] and node.stub.parameter("cplane_spawn_server") == "Y"
+    node.stub.control("destroy 3")
+    status, answer = node.request("POST", "/v1/onload/controlplane/restart", {})
+    assert status == 202, answer
+    assert node.finished(answer["operation"])["outcome"] == "succeeded"
     assert node.stub.await_server() != before
-    node.assert_loaded(OLD)
-    node.vm.wait_until(lambda: [s["pid"] for s in node.get("/v1/onload/controlplane")["servers"]] == [node.stub.await_server()],
-                       what="the new server")
-    assert nrdctl(node, "controlplane", "set", "-K --verify-routes").returncode == 0
-    assert node.get("/v1/onload/controlplane")["parameters"].strip() == "-K --verify-routes"

@@ -157,7 +157,8 @@ class FakeNode final : public Node {
     removed_versions.push_back(name);
     return {};
   }
-  Result<std::vector<Stack>> stacks() override { return std::vector<Stack>{}; }
+  Result<std::vector<Stack>> stacks() override { return in_use; }
+  std::vector<Stack> in_use;
   Result<std::vector<Interface>> interfaces() override { return seen.interfaces; }
 
   std::vector<std::string> removed_versions;

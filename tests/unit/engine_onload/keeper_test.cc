@@ -233,6 +233,23 @@ TEST_CASE("a version that does not start is taken back, and the one before stays
   CHECK(view->door_open);
 }
 
+TEST_CASE("the control plane is not restarted while stacks use it") {
+  House house;
+  house.start();
+  house.load("8.1");
+  house.node.in_use = {{.id = 3}, {.id = 4}};
+  const auto restart = [&] {
+    return house.ask<Accepted>([&](auto done) { house.keeper->restart_control_plane(std::move(done)); });
+  };
+  const auto refused = restart();
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Conflict);
+  CHECK(refused.error().message.starts_with("2 stacks use the control plane server"));
+  house.node.in_use.clear();
+  REQUIRE(restart());
+  CHECK(house.settled()->operations.back().outcome == Outcome::Succeeded);
+}
+
 TEST_CASE("a rollback that fails as well leaves the door shut until somebody wishes anew") {
   House house;
   house.start();

@@ -1,0 +1,16 @@
+// What went wrong with Onload on this node, as the step of an operation has it. Each is also said to the journal.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "engine/onload/node.h"
+#include "hw/onload/load_failure.h"
+
+namespace nrd::daemon {
+
+onload::Acted failed(onload::Trouble trouble);
+onload::Acted failed(std::string cause, const Error& error);
+onload::Acted failed(const onload::LoadFailure& failure);
+
+}  // namespace nrd::daemon
