@@ -169,6 +169,11 @@ class OnloadNode final : public Node {
     return inserted;
   }
 
+  Acted insert_of_system(const std::string& module) override {
+    const LoadResult loaded = SystemModules().load(module);
+    return loaded ? Acted() : failed(loaded.error());
+  }
+
   Acted set_parameter(const std::string& module, const std::string& parameter, const std::string& value) override {
     if (module == "onload") return set_onload_parameter(kRoot, parameter, value, clock_);
     const Result<void> set = write_parameter(kRoot, module, parameter, value);

@@ -39,6 +39,19 @@ Memory door_after(const std::vector<Step>& steps) {
   return {.door_closed = memory.door_closed, .door_to_open = memory.door_to_open};
 }
 
+// Where one goes back to that has changed more. If somebody else's driver was removed, or may have been, that is part
+// of it.
+Target undone(const Way& way, const Operation& operation) {
+  Target back = *way.back;
+  const auto removes = [](const Step& step) { return step.act == Act::Remove && is_of_driver(step.subject); };
+  if (!way.foreign_driver || std::ranges::none_of(operation.steps, removes)) return back;
+  back.undone_driver.emplace();
+  for (const TargetModule& module : way.there.modules) {
+    if (is_of_driver(module.name)) back.undone_driver->push_back(module.build_id);
+  }
+  return back;
+}
+
 // Where an operation goes back to that has closed the door and no more.
 Target untouched(const Way& way) { return {.state = State::Unmanaged, .door = way.door_before}; }
 
@@ -117,7 +130,7 @@ Result<Arrival> Journey::go(Operation& operation, const Way& way) {
     may_freeze_ = !changed && !operation.fallback;
     if (is_frozen() && has_closed_door(operation) && turns_back(operation, way, frozen())) continue;
     const bool goes_back = operation.fallback && (way.back || !changed);
-    const Target target = !goes_back ? way.there : changed ? *way.back : untouched(way);
+    const Target target = !goes_back ? way.there : changed ? undone(way, operation) : untouched(way);
     const Result<Seen> seen = node_.observe();
     if (!seen) return Failure(seen.error());
     const std::optional<Stage> stage = next_stage(target, *seen, memory_);
@@ -201,6 +214,7 @@ Acted Journey::act(const Operation& operation, const Stage& stage, const Target&
     case Act::Switch: return node_.switch_to(stage.subject);
     case Act::Insert: {
       const auto module = std::ranges::find(target.modules, stage.subject, &TargetModule::name);
+      if (module == target.modules.end()) return node_.insert_of_system(stage.subject);
       return node_.insert(target.version, *module);
     }
     case Act::SetParameter: {

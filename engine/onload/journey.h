@@ -24,8 +24,9 @@ using Pause = std::function<bool(std::chrono::milliseconds)>;
 
 struct Way {
   Target there;
-  std::optional<Target> back;  // nullopt: there is none once something was changed
-  uint64_t back_to = 0;        // generation of it
+  std::optional<Target> back;   // nullopt: there is none once something was changed
+  uint64_t back_to = 0;         // generation of it
+  bool foreign_driver = false;  // the driver there was before is not nrd's, and is wanted again on the way back
   OnFailure on_failure = OnFailure::Rollback;
   Door door_before = Door::Open;  // as it is to be again if nothing else was changed
 };

@@ -72,6 +72,7 @@ class Node {
   virtual Acted remove(const std::string& module) = 0;  // cause "in_use": somebody came in between
   virtual Acted switch_to(const std::string& version) = 0;
   virtual Acted insert(const std::string& version, const TargetModule& module) = 0;
+  virtual Acted insert_of_system(const std::string& module) = 0;  // the distribution's, with what it needs
   virtual Acted set_parameter(const std::string& module, const std::string& parameter, const std::string& value) = 0;
   // NotFound: it is not there (any more). Busy: the module does not let go of it, or has it already.
   virtual Result<void> set_interface(const std::string& interface, InterfaceSwitch what, Turned to) = 0;

@@ -32,7 +32,10 @@ const std::string* wrong_parameter(const TargetModule& wanted, const Module& loa
 
 // What is loaded cannot stay.
 bool is_wrong(const Target& target, const Module& loaded) {
-  if (is_of_driver(loaded.name) && target.sfc == Sfc::External) return false;
+  if (is_of_driver(loaded.name) && target.sfc == Sfc::External) {
+    return target.undone_driver &&
+           std::ranges::find(*target.undone_driver, loaded.build_id) != target.undone_driver->end();
+  }
   const TargetModule* wanted = find(target, loaded.name);
   if (wanted == nullptr) return true;
   return wanted->build_id != loaded.build_id || wrong_parameter(*wanted, loaded, false) != nullptr;
@@ -117,6 +120,7 @@ std::optional<Stage> next_stage(const Target& target, const Seen& seen, const Me
   if (const auto removal = next_removal(target, seen, memory)) return removal;
   const bool is_loaded = target.state == State::Loaded;
   if (is_loaded && target.restarts_server && !memory.server_stopped) return Stage{Act::StopControlPlane, {}, {}};
+  if (target.undone_driver && !seen.modules.contains("sfc")) return Stage{Act::Insert, "sfc", {}};
   if (is_loaded) {
     if (const auto insertion = next_insertion(target, seen)) return insertion;
   }

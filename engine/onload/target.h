@@ -42,6 +42,9 @@ struct Target {
   Door door = Door::Open;
   bool ends_users = false;       // also if no module must go
   bool restarts_server = false;  // of the control plane
+  // Set where a wish is undone that took somebody else's driver away: build ids of the modules of its own driver. They
+  // go, and the distribution's driver comes.
+  std::optional<std::vector<std::string>> undone_driver;
   std::vector<InterfaceWish> interfaces;
   Access devices{.uid = 0, .gid = 0, .mode = 0666};  // while the door is open
   friend bool operator==(const Target&, const Target&) = default;

@@ -10,8 +10,8 @@ std::string text_of(const Stage& stage) {
   return std::string(word_of(stage.act)) + (stage.subject.empty() ? "" : " " + stage.subject);
 }
 
-// Where a generation is undone to that had nothing before it. The driver stays as it is: without it the interfaces
-// would be gone as well.
+// Where a generation is undone to that had nothing before it. A driver that came where none was stays: without it the
+// interfaces would be gone as well.
 Target as_before_us(const Desired& desired) {
   return {.state = State::Unloaded, .sfc = Sfc::External, .users = desired.users, .drain = desired.drain};
 }
@@ -39,6 +39,8 @@ Result<Way> way_to_generation(Node& node, const View& view, const Generation& ge
           .on_failure = generation.desired.on_failure,
           .door_before = view.drained ? Door::Shut : usual_door(view)};
   const Generation* kept = effective(view);
+  const bool had_driver = kept != nullptr && kept->desired.state == State::Loaded && kept->desired.sfc == Sfc::Managed;
+  way.foreign_driver = generation.desired.sfc == Sfc::Managed && !had_driver;
   if (kept == nullptr) {
     way.back = as_before_us(generation.desired);
     return way;

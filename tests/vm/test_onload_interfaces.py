@@ -63,6 +63,22 @@ def test_a_driver_of_the_kernel_that_came_first_is_replaced(node):
 
 
 @LONG
+@pytest.mark.parametrize("module", ["sfc", "onload"])
+def test_a_driver_of_the_kernel_is_back_when_the_first_load_fails(node, module):
+    node.vm.run(["modprobe", "sfc"])
+    node.vm.wait_until(lambda: [m["in_tree"] for m in node.get("/v1/onload/modules") if m["name"] == "sfc"] == [True],
+                       what="nrd's next look, that sees the driver")
+    build = node.get("/v1/onload/modules/sfc")["build_id"]
+    node.stub.arm(module, NEW, "fail_init=5")
+    operation = node.run({"state": "loaded", "version": NEW, **MANAGED})
+    assert (operation["outcome"], operation["cause"], operation["fallback"]) == ("rolled_back", "init_failed", 0), operation
+    removed = ["sfc"] if module == "sfc" else ["sfc", "sfc_char", "sfc_resource", "sfc"]
+    assert [subject for act, subject in node.acts(operation) if act == "remove"] == removed
+    assert [subject for act, subject in node.acts(operation) if act == "insert"][-1] == "sfc"
+    node.vm.wait_until(lambda: [m["build_id"] for m in node.get("/v1/onload/modules")] == [build], what="the driver of the kernel")
+
+
+@LONG
 def test_what_is_wanted_of_interfaces_stays_over_an_upgrade_of_the_driver(node):
     node.vm.run("ip link show veth-a || ip link add veth-a type veth peer name veth-b")
     node.load(OLD, **MANAGED)

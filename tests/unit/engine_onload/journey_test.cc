@@ -386,6 +386,41 @@ TEST_CASE("what was noted outlives a daemon that dies while the driver is away")
   }
 }
 
+TEST_CASE("a driver of somebody else that was replaced is back when the journey turns back at any stage") {
+  for (int stage = 1; stage <= 8; ++stage) {
+    for (const bool loaded_before : {false, true}) {
+      CAPTURE(stage);
+      CAPTURE(loaded_before);
+      Trip trip;
+      if (loaded_before) trip.node.put(a_release("8.1"));
+      trip.node.seen.modules["sfc"] = {.name = "sfc", .build_id = "system"};
+      trip.node.fails_at = stage + (loaded_before ? 4 : 0);
+      trip.node.cause = "syscall_table";
+      const Way way{.there = a_release("9.0", Sfc::Managed),
+                    .back = loaded_before ? a_release("8.1") : nothing(),
+                    .back_to = 0,
+                    .foreign_driver = true};
+      const auto arrived = trip.run(way);
+      REQUIRE(arrived);
+      if (trip.stored.outcome == Outcome::Succeeded) continue;  // it has fewer stages
+      CHECK(trip.stored.outcome == Outcome::RolledBack);
+      CHECK(trip.node.is(loaded_before ? a_release("8.1") : nothing()));
+      REQUIRE(trip.node.seen.modules.contains("sfc"));
+      CHECK(trip.node.seen.modules.at("sfc").build_id == "system");
+    }
+  }
+}
+
+TEST_CASE("a driver that came where none was stays when its release is taken back") {
+  Trip trip;
+  trip.node.fails_at = 4;  // switch, sfc, sfc_resource
+  const Way way{.there = a_release("9.0", Sfc::Managed), .back = nothing(), .back_to = 0, .foreign_driver = true};
+  REQUIRE(trip.run(way));
+  CHECK(trip.stored.outcome == Outcome::RolledBack);
+  CHECK(trip.node.is(nothing()));
+  CHECK(trip.node.seen.modules.at("sfc").build_id == "9.0-s");
+}
+
 TEST_CASE("an upgrade that leaves the driver alone notes nothing") {
   Trip trip;
   trip.node.put(a_release("8.1"));

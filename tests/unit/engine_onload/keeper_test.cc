@@ -233,6 +233,20 @@ TEST_CASE("a version that does not start is taken back, and the one before stays
   CHECK(view->door_open);
 }
 
+TEST_CASE("a first wish that fails gives the distribution's driver back that it had replaced") {
+  House house;
+  house.node.seen.modules["sfc"] = {.name = "sfc", .build_id = "system"};
+  house.start();
+  house.node.fails_at = 6;  // close, remove, switch, sfc, sfc_resource
+  Desired desired = a_wish("8.1");
+  desired.sfc = Sfc::Managed;
+  REQUIRE(house.want(desired));
+  const auto view = house.settled();
+  CHECK(view->operations.back().outcome == Outcome::RolledBack);
+  REQUIRE(house.node.seen.modules.size() == 1);
+  CHECK(house.node.seen.modules.at("sfc").build_id == "system");
+}
+
 TEST_CASE("the control plane is not restarted while stacks use it") {
   House house;
   house.start();
