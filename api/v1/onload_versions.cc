@@ -6,6 +6,8 @@
 
 #include "api/json/reader.h"
 #include "api/v1/onload_answer.h"
+#include "api/v1/workload_json.h"
+#include "base/joined.h"
 
 namespace nrd::v1 {
 namespace {
@@ -17,6 +19,28 @@ http::Response imported(const InstalledVersion& version) {
   response.status = 201;
   response.headers.emplace_back("Location", "/v1/onload/versions/" + version.name);
   return response;
+}
+
+// Whoever was given files of it may open them at any time. Empty: nobody was. Nobody can be given any meanwhile: they
+// are those of the generation in force, whose version the keeper does not remove.
+std::string holders_of(const Call& call, const std::string& version) {
+  constexpr size_t kMost = 3;
+  std::vector<std::string> holders;
+  const auto allocations = call.desk.allocations();
+  for (const Allocation& allocation : *allocations) {
+    if (allocation.version != version) continue;
+    holders.push_back("allocation " + std::to_string(allocation.id) + " (pid " + std::to_string(allocation.owner.pid) +
+                      ")");
+  }
+  const auto state = call.engine.state();
+  for (const auto& [id, workload] : state->workloads) {
+    if (workload.spec.onload && workload.spec.onload->version == version) {
+      holders.push_back("workload " + id_text(workload));
+    }
+  }
+  const size_t all = holders.size();
+  if (all > kMost) holders.resize(kMost);
+  return joined(holders, ", ") + (all > kMost ? " and " + std::to_string(all - kMost) + " more" : "");
 }
 
 }  // namespace
@@ -38,6 +62,10 @@ void import_onload_version(const Call& call, http::Reply reply) {
 void delete_onload_version(const Call& call, http::Reply reply) {
   if (!is_version(call.id)) {
     return reply.send(refuse({ErrorCode::NotFound, {}, "there is no such version", {}, {}, {}}, call.error_style));
+  }
+  if (const std::string holders = holders_of(call, std::string(call.id)); !holders.empty()) {
+    const std::string message = "files of version " + std::string(call.id) + " were given to " + holders;
+    return reply.send(refuse({ErrorCode::Conflict, {}, message, {}, {}, {}}, call.error_style));
   }
   call.onload.remove_version(std::string(call.id), answer_when_done(call, std::move(reply)));
 }

@@ -97,6 +97,21 @@ def test_an_allocation_ends_with_its_process_and_outlives_nrd(node):
 
 
 @LONG
+def test_a_version_stays_whose_files_somebody_was_given(node):
+    allocation = node.request("POST", "/v1/onload/allocations", {"owner": {"pid": node.daemon.pid}})[1]["id"]
+    status, made = node.request("POST", "/v1/workloads", {"core_ids": ["0"], "onload": {}}, headers=["Idempotency-Key: once"])
+    assert status == 201, made
+    node.load(NEW)
+    status, answer = node.request("DELETE", f"/v1/onload/versions/{OLD}")
+    assert status == 409 and f"allocation {allocation} (pid {node.daemon.pid})" in answer["detail"], answer
+    assert node.request("DELETE", f"/v1/onload/allocations/{allocation}")[0] == 200
+    status, answer = node.request("DELETE", f"/v1/onload/versions/{OLD}")
+    assert status == 409 and f"workload {made['id']}" in answer["detail"], answer
+    assert node.request("DELETE", f"/v1/workloads/{made['id']}")[0] == 200
+    assert node.request("DELETE", f"/v1/onload/versions/{OLD}")[0] == 200
+
+
+@LONG
 def test_there_are_no_more_than_configured(node):
     first, second = started(node), started(node)
     done = run(node, "--onload", "--", "true")

@@ -59,6 +59,25 @@ TEST_CASE("who asks over the Unix socket may be the owner without knowing his nu
   CHECK(service.ask("POST", "/v1/onload/allocations", R"({"owner": {"caller": true}})").status == 400);
 }
 
+TEST_CASE("a version whose files somebody was given is not removed, and he is named") {
+  Service service;
+  const std::string body = R"({"owner": {"pid": )" + std::to_string(::getpid()) + "}}";
+  REQUIRE(service.ask("POST", "/v1/onload/allocations", body).status == 201);
+  auto refused = service.ask("DELETE", "/v1/onload/versions/9.0");
+  CHECK(refused.status == 409);
+  CHECK(refused.body.find("allocation 1 (pid " + std::to_string(::getpid()) + ")") != std::string::npos);
+  CHECK(service.ask("DELETE", "/v1/onload/versions/9.1").status == 200);
+  REQUIRE(service.ask("DELETE", "/v1/onload/allocations/1").status == 200);
+  CHECK(service.ask("DELETE", "/v1/onload/versions/9.0").status == 200);
+
+  Workload workload = a_workload(7);
+  workload.spec.onload = store::OnloadUse{.profiles = {}, .env = {}, .generation = 3, .version = "9.0"};
+  service.engine.publish(with(a_node(), workload));
+  refused = service.ask("DELETE", "/v1/onload/versions/9.0");
+  CHECK(refused.status == 409);
+  CHECK(refused.body.find("workload 7") != std::string::npos);
+}
+
 TEST_CASE("what is wrong with a request for an allocation is said with its field") {
   Service service;
   struct Row {
