@@ -27,6 +27,7 @@ using IfRevision = std::optional<std::vector<uint64_t>>;
 struct CreateWorkload {
   Spec spec;
   std::optional<IdempotencyKey> key{};  // a workload that was created under it is the outcome
+  bool only_asks = false;               // whether there is one; ErrorCode::NotFound: there is none, and none is created
 };
 struct PatchWorkload {
   WorkloadId id;

@@ -262,6 +262,9 @@ Result<WorkloadId> Writer::apply_one(const Command& command) {
   const Result<std::optional<WorkloadId>> created = created_before(command);
   if (!created) return Failure(created.error());
   if (*created) return **created;
+  if (const auto* create = std::get_if<CreateWorkload>(&command); create && create->only_asks) {
+    return fail(ErrorCode::NotFound, "no workload was created under this key");
+  }
   if (const Result<void> checked = check_revision(command); !checked) return Failure(checked.error());
   Result<plan::Workloads> planned = plan_on_fresh_ground(command);
   if (!planned) return Failure(planned.error());

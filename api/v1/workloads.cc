@@ -57,18 +57,19 @@ struct Pending {
   std::function<void()> settled = [] {};  // before the answer, whatever that is
 };
 
+void refuse(Pending& pending, const Error& error) {
+  pending.settled();
+  pending.reply.send(render(problem_of_workload(pointing_into(pending.shape, error), pending.uuid), pending.style));
+}
+
 // `answer` turns what was done into the response.
 void submit(Engine& engine, Command command, Pending pending, std::function<http::Response(const Done&)> answer) {
   // A std::function must be copyable, a Reply is not.
   const auto waiting = std::make_shared<Pending>(std::move(pending));
   engine.submit(std::move(command), [waiting, answer = std::move(answer)](const Outcome& outcome) {
+    if (!outcome) return refuse(*waiting, outcome.error());
     waiting->settled();
-    if (outcome) {
-      waiting->reply.send(answer(*outcome));
-      return;
-    }
-    const Error error = pointing_into(waiting->shape, outcome.error());
-    waiting->reply.send(render(problem_of_workload(error, waiting->uuid), waiting->style));
+    waiting->reply.send(answer(*outcome));
   });
 }
 
@@ -133,19 +134,46 @@ void run(Engine& engine, Errand<Command> errand, std::shared_ptr<const onload::A
 void put_onload(CreateWorkload& command, store::OnloadUse use) { command.spec.onload = std::move(use); }
 void put_onload(PatchWorkload& command, store::OnloadUse use) { command.patch.onload = std::optional(std::move(use)); }
 
+// A std::function must be copyable, a Reply is not.
+template <typename Command>
+using Waiting = std::shared_ptr<Errand<Command>>;
+
 // Runs it when the desk has admitted what it wants of Onload.
 template <typename Command>
-void run_admitted(const Call& call, Errand<Command> errand, const onload::RenderRequest& wish,
-                  onload::Desk::Place place) {
-  // A std::function must be copyable, a Reply is not.
-  const auto waiting = std::make_shared<Errand<Command>>(std::move(errand));
-  call.desk.admit(wish, place, [waiting, wish, &engine = call.engine](Result<onload::Admitted> admitted) {
+void run_admitted(Engine& engine, onload::Desk& desk, const Waiting<Command>& waiting,
+                  const onload::RenderRequest& wish, onload::Desk::Place place) {
+  desk.admit(wish, place, [waiting, wish, &engine](Result<onload::Admitted> admitted) {
     if (!admitted) {
       return waiting->pending.reply.send(refused(within_onload(std::move(admitted.error())), waiting->pending.style));
     }
     put_onload(waiting->command, use_of(wish, admitted->outfit));
     run(engine, std::move(*waiting), std::make_shared<const onload::Admitted>(*std::move(admitted)));
   });
+}
+
+// What came of it the first time is the answer, whatever Onload is by now. What it takes to start is told as long as
+// that is the same.
+void replay(onload::Desk& desk, const Waiting<CreateWorkload>& waiting, const onload::RenderRequest& wish,
+            const Done& done) {
+  desk.admit(wish, onload::Desk::Place::Kept, [waiting, wish, done](const Result<onload::Admitted>& admitted) {
+    const bool is_same = admitted && done.workload.spec.onload == use_of(wish, admitted->outfit);
+    waiting->pending.settled();
+    waiting->pending.reply.send(
+        waiting->answer(done, {.ratio = waiting->ratio, .outfit = is_same ? &admitted->outfit : nullptr}));
+  });
+}
+
+// Nothing is admitted anew for a request that was served before.
+void run_once(const Call& call, const Waiting<CreateWorkload>& waiting, const onload::RenderRequest& wish) {
+  CreateWorkload question = waiting->command;
+  question.only_asks = true;
+  call.engine.submit(std::move(question),
+                     [waiting, wish, &engine = call.engine, &desk = call.desk](const Outcome& outcome) {
+                       if (outcome) return replay(desk, waiting, wish, *outcome);
+                       if (outcome.error().code != ErrorCode::NotFound)
+                         return refuse(waiting->pending, outcome.error());
+                       run_admitted(engine, desk, waiting, wish, onload::Desk::Place::New);
+                     });
 }
 
 http::Response listed(Bodies& bodies, const std::shared_ptr<const NodeState>& state, const ListQuery& query,
@@ -233,7 +261,10 @@ void create_workload(const Call& call, http::Reply reply) {
                                 .ratio = ratio_literal(*body),
                                 .answer = created};
   if (!onload->request) return run(call.engine, std::move(errand), nullptr);
-  run_admitted(call, std::move(errand), *onload->request, onload::Desk::Place::New);
+  const bool may_be_known = errand.command.key && !errand.is_dry;
+  const auto waiting = std::make_shared<Errand<CreateWorkload>>(std::move(errand));
+  if (may_be_known) return run_once(call, waiting, *onload->request);
+  run_admitted(call.engine, call.desk, waiting, *onload->request, onload::Desk::Place::New);
 }
 
 void patch_workload(const Call& call, http::Reply reply) {
@@ -262,7 +293,7 @@ void patch_workload(const Call& call, http::Reply reply) {
   if (!onload->request || is_same(*onload->request, found->spec.onload)) {
     return run(call.engine, std::move(errand), nullptr);
   }
-  run_admitted(call, std::move(errand), *onload->request,
+  run_admitted(call.engine, call.desk, std::make_shared<Errand<PatchWorkload>>(std::move(errand)), *onload->request,
                found->spec.onload ? onload::Desk::Place::Kept : onload::Desk::Place::New);
 }
 

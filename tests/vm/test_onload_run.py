@@ -107,6 +107,10 @@ def test_a_version_stays_whose_files_somebody_was_given(node):
     assert node.request("DELETE", f"/v1/onload/allocations/{allocation}")[0] == 200
     status, answer = node.request("DELETE", f"/v1/onload/versions/{OLD}")
     assert status == 409 and f"workload {made['id']}" in answer["detail"], answer
+    # Asked for again under its key, it is what it was then.
+    status, again = node.request("POST", "/v1/workloads", {"core_ids": ["0"], "onload": {}}, headers=["Idempotency-Key: once"])
+    assert status == 201 and again["id"] == made["id"] and again["onload"]["version"] == OLD, again
+    assert "environment" not in again["onload"]
     assert node.request("DELETE", f"/v1/workloads/{made['id']}")[0] == 200
     assert node.request("DELETE", f"/v1/onload/versions/{OLD}")[0] == 200
 

@@ -23,12 +23,14 @@ struct Service {
         {.number = 3, .desired = {.state = State::Loaded, .version = "9.0"}, .verdict = Verdict::Verified}};
     keeper.known.door_open = true;
   }
-  http::Response ask(std::string method, std::string path, std::string body = {}, pid_t caller = 0) {
+  http::Response ask(std::string method, std::string path, std::string body = {}, pid_t caller = 0,
+                     std::string key = {}) {
     auto peer = std::make_shared<http::Peer>();
     if (caller != 0) peer->credentials = http::Peer::Credentials{.uid = 0, .pid = caller, .groups = {}};
     const http::Request request{.method = std::move(method),
                                 .path = std::move(path),
                                 .content_type = "application/json",
+                                .idempotency_key = std::move(key),
                                 .body = std::move(body),
                                 .peer = peer};
     std::promise<http::Response> answer;
@@ -76,6 +78,30 @@ TEST_CASE("a version whose files somebody was given is not removed, and he is na
   refused = service.ask("DELETE", "/v1/onload/versions/9.0");
   CHECK(refused.status == 409);
   CHECK(refused.body.find("workload 7") != std::string::npos);
+}
+
+TEST_CASE("a workload asked for again under its key is not admitted anew") {
+  Service service;
+  const std::string body = R"({"core_ids": ["0"], "onload": {}})";
+  const auto ask = [&] { return service.ask("POST", "/v1/workloads", body, 0, "key-1"); };
+  Workload workload = a_workload(7);
+  workload.spec.onload = store::OnloadUse{.profiles = {}, .env = {}, .generation = 3, .version = "9.0"};
+  service.engine.answer_with(Done{service.engine.state(), workload});
+  auto answer = ask();
+  CHECK(answer.status == 201);
+  CHECK(answer.body.find("LD_PRELOAD") != std::string::npos);
+  service.keeper.known.door_open = false;
+  answer = ask();
+  CHECK(answer.status == 201);
+  CHECK(json::parse(answer.body)->find("onload")->find("version") != nullptr);
+  CHECK(answer.body.find("LD_PRELOAD") == std::string::npos);
+  for (const Command& command : service.engine.commands()) CHECK(std::get<CreateWorkload>(command).only_asks);
+
+  service.engine.answer_with(fail(ErrorCode::NotFound, "none"));
+  CHECK(ask().status == 503);
+  CHECK(service.engine.commands().size() == 3);
+  service.engine.answer_with(fail(ErrorCode::KeyReused, "another body"));
+  CHECK(ask().status == 422);
 }
 
 TEST_CASE("what is wrong with a request for an allocation is said with its field") {

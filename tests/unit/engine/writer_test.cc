@@ -439,6 +439,20 @@ TEST_CASE("a creation asked for again under its key is one workload and one comm
   CHECK(house.apply(create).error().code == ErrorCode::Conflict);
 }
 
+TEST_CASE("whether a key was used can be asked without using it") {
+  House house;
+  CreateWorkload create{.spec = a_spec("4").ways(2, 2), .key = IdempotencyKey{"k", "f"}, .only_asks = true};
+  CHECK(house.apply(create).error().code == ErrorCode::NotFound);
+  CHECK(house.store.records.keys.empty());
+  create.only_asks = false;
+  const auto created = house.apply(create);
+  REQUIRE(created);
+  create.only_asks = true;
+  CHECK(house.apply(create)->id == created->id);
+  create.key->fingerprint = "g";
+  CHECK(house.apply(create).error().code == ErrorCode::KeyReused);
+}
+
 TEST_CASE("a key is stored with its workload or not at all") {
   for (const bool is_stored : {false, true}) {
     House house;
