@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <sstream>
 
 #include "api/v1/expect.h"
+#include "api/v1/server_words.h"
 #include "api/v1/workload_json.h"
 #include "engine/onload/words.h"
 
@@ -80,6 +83,21 @@ Result<std::map<std::string, std::string>> parse_values(const Value& object, con
   return values;
 }
 
+Failure no_server_word(const std::string& field) {
+  return fail_at(ErrorCode::BadRequest, field, "is no option of the control plane server that can be asked for",
+                 server_options());
+}
+
+// The same words as "control_plane" has, by their parameter's own name.
+Result<void> check_server_words(const std::string& module, const std::map<std::string, std::string>& values,
+                                const std::string& field) {
+  const auto line = values.find("cplane_server_params");
+  if (module != "onload" || line == values.end()) return {};
+  std::istringstream text(line->second);
+  const std::vector<std::string> words{std::istream_iterator<std::string>(text), {}};
+  return first_strange_word(words) ? no_server_word(field + "/" + line->first) : Result<void>();
+}
+
 Result<Parameters> parse_parameters(const Value& object) {
   Parameters parameters;
   const Value* modules = object.find("parameters");
@@ -93,6 +111,7 @@ Result<Parameters> parse_parameters(const Value& object) {
     if (!is_name(module.key)) return fail_at(ErrorCode::BadRequest, at, "is no name of a module");
     Result<std::map<std::string, std::string>> values = parse_values(module.value, at);
     if (!values) return Failure(values.error());
+    if (auto known = check_server_words(module.key, *values, at); !known) return Failure(known.error());
     count += values->size();
     parameters[module.key] = *std::move(values);
   }
@@ -114,6 +133,7 @@ Result<std::vector<std::string>> parse_words(const std::string& field, const Val
     }
     found.push_back(*text);
   }
+  if (const auto strange = first_strange_word(found)) return no_server_word(field + "/" + std::to_string(*strange));
   return found;
 }
 
@@ -200,6 +220,7 @@ Result<std::map<std::string, std::string>> parse_module_parameters(const std::st
   if (!values) return values;
   if (values->empty()) return fail_at(ErrorCode::BadRequest, "", "names no parameter", "{\"name\": \"value\"}");
   if (values->size() > kMaxParameters) return fail_at(ErrorCode::BadRequest, "", "has too many", "at most 256");
+  if (auto known = check_server_words(module, *values, ""); !known) return Failure(known.error());
   return values;
 }
 

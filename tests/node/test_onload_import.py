@@ -357,7 +357,7 @@ def test_parameters_are_words_of_the_kernel_or_refused(house, module, name, valu
     assert house.call("GET", "/v1/onload")["generation"] == 0
 
 
-@pytest.mark.parametrize("word", ["a b", "a\n", "\0", "", "\u00e9", "x" * 129])
+@pytest.mark.parametrize("word", ["a b", "a\n", "\0", "", "\u00e9", "x" * 129, "--uid=0", "--", "-t", "/bin/sh"])
 def test_words_for_the_control_plane_are_words(house, word):
     house.imports.put_release()
     assert take(house)[0] == 201

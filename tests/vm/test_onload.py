@@ -1,5 +1,6 @@
 """Onload's modules, from one state to another, by the real daemon on a real kernel with the stub's releases."""
 
+import json
 import os
 
 import pytest
@@ -385,3 +386,15 @@ def test_the_control_plane_is_not_restarted_below_a_stack(node):
     assert status == 202, answer
     assert node.finished(answer["operation"])["outcome"] == "succeeded"
     assert node.stub.await_server() != before
+
+
+@LONG
+@pytest.mark.parametrize("words", [["-K", "--uid=0"], ["--"], ["-t"], ["/etc/shadow"]])
+def test_no_client_says_more_to_the_server_than_it_may(node, words):
+    node.load(OLD)
+    before = node.stub.await_server()
+    for body, field in (({"control_plane": words}, "/control_plane/"),
+                        ({"parameters": {"onload": {"cplane_server_params": " ".join(words)}}}, "/cplane_server_params")):
+        status, answer = node.request("PUT", "/v1/onload", {"state": "loaded", "version": OLD, **body})
+        assert status == 400 and field in json.dumps(answer), answer
+    assert node.stub.servers() == [before]

@@ -106,7 +106,23 @@ TEST_CASE("whatever is wrong in one member is refused at its place") {
       {R"("control_plane": ["-K", ""])", "/control_plane/1"},
       {R"("control_plane": ["-K -s"])", "/control_plane/0"},
       {R"("control_plane": [")" + x(129) + "\"]", "/control_plane/0"},
-      {R"("control_plane": [")" + x(128) + "\"]", "nothing"},
+      {R"("control_plane": ["--log-to-kmsg", "--fwd-max=4096", "-h", "8", "--affinity", "0xff"])", "nothing"},
+      {R"("control_plane": ["-K", "--uid=0"])", "/control_plane/1"},
+      {R"("control_plane": ["--ui=0"])", "/control_plane/0"},
+      {R"("control_plane": ["--network-namespace-file=/proc/1/ns/net"])", "/control_plane/0"},
+      {R"("control_plane": ["--version"])", "/control_plane/0"},
+      {R"("control_plane": ["-K", "--"])", "/control_plane/1"},
+      {R"("control_plane": ["/etc/shadow"])", "/control_plane/0"},
+      {R"("control_plane": ["8"])", "/control_plane/0"},
+      {R"("control_plane": ["-K", "-t"])", "/control_plane/1"},
+      {R"("control_plane": ["-t", "-K"])", "/control_plane/1"},
+      {R"("control_plane": ["--fwd-max="])", "/control_plane/0"},
+      {R"("control_plane": ["--fwd-max=1k"])", "/control_plane/0"},
+      {R"("control_plane": ["-t=5"])", "/control_plane/0"},
+      {R"("control_plane": ["-K=1"])", "/control_plane/0"},
+      {R"("parameters": {"onload": {"cplane_server_params": "-K --uid=0"}})",
+       "/parameters/onload/cplane_server_params"},
+      {R"("parameters": {"onload": {"cplane_server_params": " -K  -t 5 "}})", "nothing"},
       {R"("control_plane": [])", "nothing"},
       {R"("users_policy": "murder")", "/users_policy"},
       {R"("drain_seconds": -1)", "/drain_seconds"},
@@ -120,6 +136,18 @@ TEST_CASE("whatever is wrong in one member is refused at its place") {
     CAPTURE(row.member);
     CHECK(at_fault(with(row.member)) == row.field);
   }
+}
+
+TEST_CASE("the parameter of a module has the control plane server's words as well") {
+  const auto set = [](const char* module, const char* line) {
+    const auto values =
+        v1::parse_module_parameters(module, *json::parse(R"({"cplane_server_params": ")" + std::string(line) + "\"}"));
+    return values ? "nothing" : values.error().field;
+  };
+  CHECK(set("onload", "-K --verify-routes") == "nothing");
+  CHECK(set("onload", "") == "nothing");
+  CHECK(set("onload", "-K --daemonise") == "/cplane_server_params");
+  CHECK(set("sfc", "whatever") == "nothing");
 }
 
 TEST_CASE("there are at most 256 parameters and 32 words") {

@@ -269,8 +269,8 @@ TEST_CASE("modules and the control plane are shown as of the last look") {
   CHECK(*plane->find("parameters")->as_string() == "-K");
   CHECK(plane->find("path")->kind() == json::Value::Kind::Null);
   CHECK(plane->find("servers")->items().front().find("age_seconds")->as_unsigned() == 7U);
-  CHECK(service.ask("PATCH", "/v1/onload/controlplane", R"({"parameters": ["-K", "-s"]})").status == 200);
-  CHECK(service.keeper.amended.back().first.control_plane == std::vector<std::string>{"-K", "-s"});
+  CHECK(service.ask("PATCH", "/v1/onload/controlplane", R"({"parameters": ["-K", "-s", "5"]})").status == 200);
+  CHECK(service.keeper.amended.back().first.control_plane == std::vector<std::string>{"-K", "-s", "5"});
 }
 
 TEST_CASE("an interface is accelerated and registered by its name, and nothing else is taken") {
