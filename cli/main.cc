@@ -187,6 +187,16 @@ void declare_load(CLI::App& command, OnloadWish& wish) {
   declare_policies(command, wish);
 }
 
+// They are options of another program, so none is an option here, not even -h.
+void declare_server_words(CLI::App& set, std::string& words) {
+  set.set_help_flag("--help", "Print this help message and exit");
+  set.allow_extras();
+  set.callback([&set, &words] {
+    if (set.remaining().empty()) throw CLI::RequiredError("WORDS");
+    for (const std::string& word : set.remaining()) words += (words.empty() ? "" : " ") + word;
+  });
+}
+
 void declare_onload_verbs(CLI::App& onload, Arguments& a) {
   CLI::App* preflight = onload.add_subcommand("preflight", "whether that could be done, and how it would go");
   preflight->add_option("VERSION", a.onload.version, "a version to load; without it, the last wish");
@@ -202,7 +212,7 @@ void declare_onload_verbs(CLI::App& onload, Arguments& a) {
   set->add_flag("--reload", a.reload, "even if modules must be loaded anew for it");
   CLI::App* plane = onload.add_subcommand("controlplane", "its servers");
   plane->require_subcommand(0, 1);
-  plane->add_subcommand("set", "what they are started with")->add_option("WORDS", a.onload.control_plane)->required();
+  declare_server_words(*plane->add_subcommand("set", "WORDS...: what they are started with"), a.onload.control_plane);
   plane->add_subcommand("restart", "end them and have the module start one again");
 }
 

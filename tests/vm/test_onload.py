@@ -371,6 +371,9 @@ def test_the_control_plane_is_started_anew(node):
     command_line = node.vm.read(f"/proc/{server}/cmdline").split("\0")
     assert {"-K", "--verify-routes", "--uid", "--gid"} <= set(command_line)
     assert node.get("/v1/onload/controlplane")["parameters"].strip() == "-K --verify-routes"
+    done = nrdctl(node, "controlplane", "set", "-K", "--time-to-live=7", "-h", "8")
+    assert done.returncode == 0, done.stderr
+    assert node.get("/v1/onload/controlplane")["parameters"].strip() == "-K --time-to-live=7 -h 8"
 
 
 @LONG
@@ -397,4 +400,5 @@ def test_no_client_says_more_to_the_server_than_it_may(node, words):
                         ({"parameters": {"onload": {"cplane_server_params": " ".join(words)}}}, "/cplane_server_params")):
         status, answer = node.request("PUT", "/v1/onload", {"state": "loaded", "version": OLD, **body})
         assert status == 400 and field in json.dumps(answer), answer
+    assert nrdctl(node, "controlplane", "set", *words).returncode != 0
     assert node.stub.servers() == [before]
