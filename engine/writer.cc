@@ -5,6 +5,7 @@
 
 #include "base/invariant.h"
 #include "base/log.h"
+#include "engine/claims.h"
 #include "engine/plan/spec.h"
 #include "engine/setting.h"
 
@@ -12,33 +13,6 @@ namespace nrd {
 namespace {
 
 Time now(const Clock& clock) { return std::chrono::floor<std::chrono::milliseconds>(clock.now()); }
-
-Baselines from_records(const store::Baselines& records) {
-  Baselines baselines;
-  for (const auto& [clos, cache, ways] : records.ways) baselines.ways[clos][cache] = ways;
-  for (const auto& [cpu, clos] : records.cpus) baselines.cpus[cpu] = clos;
-  baselines.frequencies = frequencies_of(records.frequencies);
-  return baselines;
-}
-
-void add_baselines(store::Change& change, const Baselines& added) {
-  for (const auto& [clos, caches] : added.ways) {
-    for (const auto& [cache, ways] : caches) change.ways_baselines.push_back({clos, cache, ways});
-  }
-  for (const auto& [cpu, clos] : added.cpus) change.cpu_baselines.push_back({cpu, clos});
-  change.frequency_baselines = to_records(added.frequencies);
-}
-
-void merge(Baselines& baselines, const Baselines& added) {
-  for (const auto& [clos, caches] : added.ways) baselines.ways[clos].insert(caches.begin(), caches.end());
-  baselines.cpus.insert(added.cpus.begin(), added.cpus.end());
-  baselines.frequencies.insert(added.frequencies.begin(), added.frequencies.end());
-}
-
-bool owns_class_of(const NodeState& state, CpuId cpu) {
-  const Workload* owner = owner_of(state, cpu);
-  return owner != nullptr && owner->grant.has_class();
-}
 
 template <typename What>
 CpuSet cpus_of(const std::map<CpuId, What>& by_cpu) {
@@ -113,7 +87,7 @@ Result<void> Writer::recover() {
   keys_.load(records->keys);
   state_.revision = records->revision;
   // Another boot's baselines tell what registers said that have been reset since.
-  if (records->baselines.boot_id == state_.facts.boot_id) state_.baselines = from_records(records->baselines);
+  if (records->baselines.boot_id == state_.facts.boot_id) state_.baselines = baselines_of(records->baselines);
 
   if (const Result<void> looked = look(cpus_of(state_.facts.pstate.cpus)); !looked) {
     note_hardware_problem(looked.error());
@@ -463,30 +437,7 @@ void Writer::note_hardware_problem(const Error& error) {
 
 // A knob that no workload needs and that somebody else has changed is no longer ours: drop the claim, leave it alone.
 void Writer::let_go_of_unused(const Setting& wanted) {
-  NodeState idle = state_;
-  idle.workloads.clear();
-  const Setting unused = setting_of(idle);
-  Baselines kept = state_.baselines;
-  for (const auto& [clos, caches] : unused.rdt.ways) {
-    for (const auto& [cache, baseline] : caches) {
-      const bool needed = std::any_of(state_.workloads.begin(), state_.workloads.end(),
-                                      [&, clos = clos, cache = cache](const auto& entry) {
-                                        const Grant& grant = entry.second.grant;
-                                        return grant.ways.contains(cache) && (grant.clos == clos || clos == ClosId{0});
-                                      });
-      const auto group = state_.observed.rdt.classes.find(clos);
-      const bool is_infra = (clos == kInfraClass || clos == ClosId{0}) && !infra_ways(state_, cache).empty();
-      if (needed || is_infra || group == state_.observed.rdt.classes.end()) continue;
-      const auto ways = group->second.ways.find(cache);
-      if (ways != group->second.ways.end() && ways->second != baseline) kept.ways[clos].erase(cache);
-    }
-    if (kept.ways[clos].empty()) kept.ways.erase(clos);
-  }
-  for (const auto& [cpu, home] : unused.rdt.cpus) {
-    if (owns_class_of(state_, cpu) || (state_.groups.os | state_.groups.infra).contains(cpu)) continue;
-    const auto group = state_.observed.rdt.classes.find(home);
-    if (group == state_.observed.rdt.classes.end() || !group->second.cpus.contains(cpu)) kept.cpus.erase(cpu);
-  }
+  const Baselines kept = still_ours(state_);
   if (kept == state_.baselines) return;
   log::notice("CLAIM_DROPPED", "others changed classes or CPUs that no workload needs; leaving them alone",
               {{"WHAT", differences(wanted, state_.observed).front()}});
