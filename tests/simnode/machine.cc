@@ -11,6 +11,8 @@ namespace {
 
 constexpr BandwidthUnits kAmd{0, 2048, 1, false, 4};
 constexpr BandwidthUnits kIntel{10, 100, 10, true, 3};
+// With mba_MBps the kernel checks no range (bw_validate()), and a group that nobody limited has MBA_MAX_MBPS.
+constexpr BandwidthUnits kMbps{0, 4294967295, 10, true, 10};
 constexpr long kBytesPerWay = 1L << 20;
 constexpr int kMostWays = 32;
 constexpr int kHighestMhz = 25'500;  // a ratio has eight bits
@@ -57,7 +59,17 @@ Machine::Machine(Shape shape) : shape_(std::move(shape)), host_cpuinfo_(first_pr
   for (int cpu = 0; cpu < shape_.cpus; ++cpu) {
     if (!shape_.offline.contains(cpu)) online_.insert(cpu);
   }
-  bandwidth_ = host_cpuinfo_.find("AuthenticAMD") != std::string::npos ? kAmd : kIntel;
+  set_mb_unit(shape_.mb_unit);
+}
+
+void Machine::set_mb_unit(MbUnit unit) {
+  shape_.mb_unit = unit;
+  switch (unit) {
+    case MbUnit::Host: bandwidth_ = host_cpuinfo_.find("AuthenticAMD") != std::string::npos ? kAmd : kIntel; break;
+    case MbUnit::Percent: bandwidth_ = kIntel; break;
+    case MbUnit::Mbps: bandwidth_ = kMbps; break;
+    case MbUnit::Amd: bandwidth_ = kAmd; break;
+  }
 }
 
 int Machine::closids() const { return shape_.mb ? std::min(shape_.closids, shape_.mb_closids) : shape_.closids; }

@@ -33,6 +33,9 @@ struct Frequencies {
   MsrPart msr = MsrPart::None;
 };
 
+// What the numbers of MB lines are: as the host's vendor has them, or percent, MB/s (mounted with mba_MBps), or AMD's.
+enum class MbUnit { Host, Percent, Mbps, Amd };
+
 struct Shape {
   int sockets = 2;
   int cpus = 16;
@@ -46,6 +49,7 @@ struct Shape {
   int level = 3;               // of the caches that are allocated; 2: there is no third level, as on small parts
   bool cdp = false;            // mounted with it: code and data have masks of their own
   bool mb = true;
+  MbUnit mb_unit = MbUnit::Host;
   bool rdt = true;
   bool monitoring = true;
   int rmids = 128;
@@ -75,6 +79,7 @@ class Machine {
   const Cpus& online() const { return online_; }
   bool is_online(int cpu) const { return online_.contains(cpu); }
   void set_online(int cpu, bool online);
+  void set_mb_unit(MbUnit unit);
 
   int socket_of(int cpu) const { return cpu / cpus_per_socket(); }
   int cache_of(int cpu) const { return shape_.cache_ids.at(static_cast<size_t>(cpu / cpus_per_cache())); }

@@ -54,6 +54,11 @@ void Node::reboot() {
 
 int Node::vanish(const std::string& group) { return resctrl_.remove_group(group); }
 
+void Node::remount(MbUnit unit) {
+  machine_.set_mb_unit(unit);
+  resctrl_.wipe();
+}
+
 int Node::set_online(int cpu, bool online) {
   if (cpu < 0 || cpu >= machine_.shape().cpus) return ENODEV;
   if (cpu == 0 && !online) return EPERM;

@@ -80,6 +80,10 @@ void describe(CLI::App& app, Options& options) {
       ->capture_default_str()
       ->check(CLI::Range(2, 3));
   app.add_flag("--cdp", shape.cdp, "resctrl is mounted with masks for code and data apart");
+  add_choice<MbUnit>(
+      app, "--mb-unit", shape.mb_unit,
+      {{"host", MbUnit::Host}, {"percent", MbUnit::Percent}, {"mbps", MbUnit::Mbps}, {"amd", MbUnit::Amd}},
+      "What the numbers of MB lines are: as on the host, percent, MB/s, or AMD's (default: host)");
   app.add_flag("--mb,!--no-mb", shape.mb, "Memory bandwidth allocation (default: yes)");
   app.add_flag("--monitoring,!--no-monitoring", shape.monitoring, "What classes use is counted (default: yes)");
   app.add_option("--rmids", shape.rmids, "Groups that can be counted at a time")->capture_default_str();

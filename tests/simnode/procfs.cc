@@ -43,6 +43,8 @@ std::string value_for(const Machine& machine, int cpu, const std::string& key, c
   if (key == "siblings" || key == "cpu cores") return " " + std::to_string(per_socket);
   if (key == "core id") return " " + std::to_string(cpu % per_socket);
   if (key == "apicid" || key == "initial apicid") return " " + std::to_string(cpu);
+  if (key == "vendor_id" && machine.shape().mb_unit == MbUnit::Amd) return " AuthenticAMD";
+  if (key == "vendor_id" && machine.shape().mb_unit != MbUnit::Host) return " GenuineIntel";
   // The registers are of that part, whatever the host is.
   if (const MsrPart part = machine.shape().freq.msr; part != MsrPart::None) {
     const bool is_amd = part == MsrPart::Amd;

@@ -32,6 +32,7 @@ Resctrl::Resctrl(const Machine& machine) : machine_(machine) { wipe(); }
 
 void Resctrl::wipe() {
   groups_.clear();
+  moved_to_root_.clear();
   status_.clear();
   groups_[""] = new_group(0);
   root().cpus = machine_.online();
@@ -147,9 +148,27 @@ int Resctrl::write_cpus(const std::string& name, std::string_view text, CpuForm 
 int Resctrl::move_task(Group& to, pid_t task) {
   const auto started = start_time(task);
   if (!started) return refuse(ESRCH, "No task " + std::to_string(task) + "\n");
+  let_inherit();
   for (auto& [name, group] : groups_) group.tasks.erase(task);
-  if (to.closid != 0) to.tasks[task] = *started;
+  moved_to_root_.erase(task);
+  (to.closid == 0 ? moved_to_root_ : to.tasks)[task] = {*started, ticks_now()};
   return 0;
+}
+
+void Resctrl::let_inherit() const {
+  forget_the_dead(moved_to_root_);
+  for (auto& [name, group] : groups_) {
+    forget_the_dead(group.tasks);
+    for (Tasks heirs = heirs_of(group.tasks); !heirs.empty(); heirs = heirs_of(group.tasks)) {
+      const size_t before = group.tasks.size();
+      for (const auto& [heir, stay] : heirs) {
+        const bool is_elsewhere = std::ranges::any_of(
+            groups_, [&heir = heir](const auto& other) { return other.second.tasks.contains(heir); });
+        if (!is_elsewhere && !moved_to_root_.contains(heir)) group.tasks[heir] = stay;
+      }
+      if (group.tasks.size() == before) break;
+    }
+  }
 }
 
 int Resctrl::write_tasks(const std::string& name, std::string_view text, pid_t writer) {
@@ -183,6 +202,7 @@ int Resctrl::write_mode(const std::string& name, std::string_view text) {
 }
 
 std::set<pid_t> Resctrl::tasks_of(const std::string& name) const {
+  let_inherit();
   std::set<pid_t> found;
   if (name.empty()) found = every_task();
   for (const auto& [other, group] : groups_) {

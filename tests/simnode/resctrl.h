@@ -42,11 +42,14 @@ class Resctrl {
   int free_closid() const;
   int refuse(int error, std::string status);
   int move_task(Group& to, pid_t task);
+  void let_inherit() const;
   bool clashes_with_exclusive(const Group& group, const Settings& wanted);
   Ways taken_on(int cache, const Group& but, bool only_exclusive) const;
 
   const Machine& machine_;
-  std::map<std::string, Group> groups_;
+  // Mutable: who has inherited a group is found out when somebody looks.
+  mutable std::map<std::string, Group> groups_;
+  mutable Tasks moved_to_root_;  // by somebody: they inherit nothing
   std::string status_;
 };
 

@@ -76,8 +76,8 @@ class Parser {
       const std::string range = "[" + std::to_string(units.lowest) + "," + std::to_string(units.highest) + "]";
       return refuse(quoted("MB value ", text, (" out of range " + range).c_str()));
     }
-    const auto value = (static_cast<unsigned>(*parsed) + units.step - 1) / units.step * units.step;
-    if (!settings_.bandwidth.emplace(domain, value).second) return duplicate(domain);
+    const unsigned long value = (static_cast<unsigned long>(*parsed) + units.step - 1) / units.step * units.step;
+    if (!settings_.bandwidth.emplace(domain, static_cast<unsigned>(value)).second) return duplicate(domain);
     return true;
   }
 

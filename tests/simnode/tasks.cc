@@ -1,5 +1,8 @@
 #include "tasks.h"
 
+#include <time.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -47,7 +50,31 @@ std::set<pid_t> every_task() {
 }
 
 void forget_the_dead(Tasks& tasks) {
-  std::erase_if(tasks, [](const auto& task) { return start_time(task.first) != task.second; });
+  std::erase_if(tasks, [](const auto& task) { return start_time(task.first) != task.second.start; });
+}
+
+std::uint64_t ticks_now() {
+  timespec now = {};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  const auto ticks = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  return static_cast<std::uint64_t>(now.tv_sec) * ticks +
+         static_cast<std::uint64_t>(now.tv_nsec) * ticks / 1'000'000'000;
+}
+
+Tasks heirs_of(const Tasks& tasks) {
+  Tasks heirs;
+  for (const auto& [task, stay] : tasks) {
+    const std::string folder = "/proc/" + std::to_string(task);
+    std::set<pid_t> candidates = numbers_in(folder + "/task");
+    if (!candidates.contains(task) || *candidates.begin() != task) candidates.clear();  // a thread: its process decides
+    std::ifstream children(folder + "/task/" + std::to_string(task) + "/children");
+    for (pid_t child = 0; children >> child;) candidates.insert(child);
+    for (const pid_t heir : candidates) {
+      const auto started = start_time(heir);
+      if (!tasks.contains(heir) && started && *started >= stay.since) heirs[heir] = {*started, *started};
+    }
+  }
+  return heirs;
 }
 
 }  // namespace nrd::simnode

@@ -11,10 +11,20 @@
 
 namespace nrd::simnode {
 
-using Tasks = std::map<pid_t, std::uint64_t>;  // id and start time in clock ticks after boot
+// Clock ticks after boot.
+struct Stay {
+  std::uint64_t start = 0;  // of the task
+  std::uint64_t since = 0;  // it has been in its group
+};
+using Tasks = std::map<pid_t, Stay>;
 
 std::optional<std::uint64_t> start_time(pid_t task);
 std::set<pid_t> every_task();
 void forget_the_dead(Tasks& tasks);
+
+std::uint64_t ticks_now();
+// Threads and children of these tasks that started after them in the group: the kernel gave them the class of their
+// parent. Which thread started another is not told by /proc, so the first one of the process stands for all.
+Tasks heirs_of(const Tasks& tasks);
 
 }  // namespace nrd::simnode
