@@ -11,14 +11,10 @@
 namespace nrd::cli {
 namespace {
 
-std::string joined_cores(const json::Value& workload) {
-  std::string cores;
-  if (const json::Value* items = workload.find("core_ids")) {
-    for (const json::Value& item : items->items()) {
-      if (const std::string* text = item.as_string()) cores += (cores.empty() ? "" : ",") + *text;
-    }
-  }
-  return cores;
+// "4-7", "tasks 4711,4712", "4-7, tasks 4711".
+std::string column_of_whom(const json::Value& workload) {
+  const std::string text = whom(workload);
+  return text.starts_with("CPUs ") ? text.substr(5) : text;
 }
 
 // "0:30 1:600": the mask on each cache.
@@ -57,7 +53,7 @@ void render_frequency(json::Writer& w, const NewWorkload& wanted) {
 void print_row(const json::Value& workload) {
   std::printf("%-5s %-11s %-6s %-8s %-16s %-16s %-7s %-11s %s\n", text_of(workload, "id").c_str(),
               text_of(workload, "pool").c_str(), text_of(workload, "cos_name").c_str(), asked(workload).c_str(),
-              joined_cores(workload).c_str(), masks(workload).c_str(), ratios_of(workload).c_str(),
+              column_of_whom(workload).c_str(), masks(workload).c_str(), ratios_of(workload).c_str(),
               text_of(workload, "status").c_str(), text_of(workload, "uuid").c_str());
 }
 
@@ -86,6 +82,11 @@ int nothing_asked() {
   return kUsage;
 }
 
+int nobody_named() {
+  complain("nobody is named: say --cpus, --task-ids, or both (nrdctl workload create --help)");
+  return kUsage;
+}
+
 }  // namespace
 
 bool asks_something(const NewWorkload& wanted) {
@@ -96,12 +97,23 @@ bool asks_something(const NewWorkload& wanted) {
 std::string workload_request(const NewWorkload& wanted, const std::string& owner) {
   json::Writer w;
   w.begin_object();
-  w.key("core_ids").begin_array().string(wanted.cpus).end_array();
+  if (!wanted.cpus.empty()) w.key("core_ids").begin_array().string(wanted.cpus).end_array();
+  if (!wanted.tasks.empty()) {
+    w.key("task_ids").begin_array();
+    for (const std::string& task : wanted.tasks) w.string(task);
+    w.end_array();
+  }
   if (wanted.max || wanted.min) {
     w.key("cache").begin_object();
     w.key("max").number(uint64_t{wanted.max.value_or(0)});
     w.key("min").number(uint64_t{wanted.min.value_or(0)});
     w.end_object();
+  }
+  if (wanted.mba_percentage || wanted.mba_mbps) {
+    w.key("rdt").begin_object().key("mba").begin_object();
+    w.key(wanted.mba_percentage ? "percentage" : "mbps");
+    w.number(uint64_t{wanted.mba_percentage ? *wanted.mba_percentage : *wanted.mba_mbps});
+    w.end_object().end_object();
   }
   render_frequency(w, wanted);
   if (!wanted.uuid.empty()) w.key("uuid").string(wanted.uuid);
@@ -111,11 +123,13 @@ std::string workload_request(const NewWorkload& wanted, const std::string& owner
 }
 
 int create_workload(const Client& client, Output output, const NewWorkload& wanted) {
+  if (wanted.cpus.empty() && wanted.tasks.empty()) return nobody_named();
   if (!asks_something(wanted)) return nothing_asked();
   return print_workload(client.post("/v1/workloads", workload_request(wanted)), output);
 }
 
 int foretell_workload(const Client& client, Output output, const NewWorkload& wanted) {
+  if (wanted.cpus.empty() && wanted.tasks.empty()) return nobody_named();
   if (!asks_something(wanted)) return nothing_asked();
   int exit = kDone;
   const auto body = body_of(client.post("/v1/workloads?dry_run=true", workload_request(wanted)), exit);

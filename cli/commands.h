@@ -18,8 +18,10 @@ struct Output {
 
 struct NewWorkload {
   std::string cpus;
-  std::optional<uint32_t> max;  // ways; neither: no cache is asked for
+  std::vector<std::string> tasks;  // processes and threads
+  std::optional<uint32_t> max;     // ways; neither: no cache is asked for
   std::optional<uint32_t> min;
+  std::optional<uint32_t> mba_percentage, mba_mbps;  // memory bandwidth
   std::string uuid;
   // Frequency; what is absent or empty is not asked for.
   std::optional<uint32_t> min_ratio, max_ratio, min_mhz, max_mhz;

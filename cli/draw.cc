@@ -104,10 +104,10 @@ Row pools(const json::Value& node, size_t ways) {
   return row;
 }
 
-std::string cores_of(const json::Value& workload) {
-  std::string cores;
-  for (const json::Value& item : list_of(workload, "core_ids")) cores += (cores.empty() ? "" : ",") + text_of(&item);
-  return cores;
+std::string joined_items(const json::Value& workload, const char* key) {
+  std::string text;
+  for (const json::Value& item : list_of(workload, key)) text += (text.empty() ? "" : ",") + text_of(&item);
+  return text;
 }
 
 std::string legend(const json::Value& workloads, const std::map<std::string, char>& letters, Colour colour) {
@@ -117,8 +117,8 @@ std::string legend(const json::Value& workloads, const std::map<std::string, cha
     const std::string id = text_of(workload, "id");
     const std::string uuid = text_of(workload, "uuid");
     text += "  " + coloured(letters.at(id), colour) + "  workload " + id + ": " + text_of(workload, "pool") + ", " +
-            (text_of(workload, "cos_name").empty() ? "" : text_of(workload, "cos_name") + ", ") + "CPUs " +
-            cores_of(workload) + (ratios_of(workload) == "-" ? "" : ", ratio " + ratios_of(workload)) +
+            (text_of(workload, "cos_name").empty() ? "" : text_of(workload, "cos_name") + ", ") + whom(workload) +
+            (ratios_of(workload) == "-" ? "" : ", ratio " + ratios_of(workload)) +
             (uuid.empty() ? "" : ", uuid " + uuid) +
             (text_of(workload, "status") == "Successful" ? "" : ", " + text_of(workload, "status")) + "\n";
   }
@@ -126,6 +126,14 @@ std::string legend(const json::Value& workloads, const std::map<std::string, cha
 }
 
 }  // namespace
+
+std::string whom(const json::Value& workload) {
+  const std::string cpus = joined_items(workload, "core_ids");
+  const std::string tasks = joined_items(workload, "task_ids");
+  std::string text = cpus.empty() ? "" : "CPUs " + cpus;
+  if (!tasks.empty()) text += (text.empty() ? "tasks " : ", tasks ") + tasks;
+  return text;
+}
 
 std::string ratios_of(const json::Value& workload) {
   const json::Value* granted = workload.find("granted_frequencies");

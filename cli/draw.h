@@ -21,6 +21,9 @@ enum class Colour { No, Yes };
 // name put into them is drawn without control characters.
 std::string draw_ways(const json::Value& node, const json::Value& workloads, Colour colour);
 
+// "CPUs 4-7", "tasks 4711,4712", "CPUs 4-7, tasks 4711": whom a workload is for.
+std::string whom(const json::Value& workload);
+
 // "12-30", "22": the frequency window that the CPUs of a workload were granted, as ratios; "-" if none.
 std::string ratios_of(const json::Value& workload);
 

@@ -106,12 +106,15 @@ void check_endpoint(const CLI::App& app, Endpoint& to) {
   }
 }
 
-// What a workload gets; the option of its CPUs.
-CLI::Option* declare_wanted(CLI::App& app, Arguments& a) {
-  CLI::Option* cpus = app.add_option("--cpus", a.wanted.cpus, "CPU list, such as 4-7,12");
+// What a workload gets, and on which CPUs.
+void declare_wanted(CLI::App& app, Arguments& a) {
+  app.add_option("--cpus", a.wanted.cpus, "CPU list, such as 4-7,12");
   CLI::Option* ways = app.add_option("--ways", a.ways, "exactly that many ways for itself (a guarantee)");
   app.add_option("--max", a.wanted.max, "at most that many ways")->excludes(ways);
   app.add_option("--min", a.wanted.min, "at least that many ways; max 0 and min 0 share one class")->excludes(ways);
+  CLI::Option* percentage = app.add_option("--mba-percentage", a.wanted.mba_percentage, "memory bandwidth in percent");
+  app.add_option("--mba-mbps", a.wanted.mba_mbps, "the same in MB/s; GET /v1/mba says which of both")
+      ->excludes(percentage);
   CLI::Option* min_ratio =
       app.add_option("--min-ratio", a.wanted.min_ratio, "lowest frequency, in multiples of 100 MHz");
   CLI::Option* max_ratio = app.add_option("--max-ratio", a.wanted.max_ratio, "highest; one of the two alone pins both");
@@ -125,13 +128,14 @@ CLI::Option* declare_wanted(CLI::App& app, Arguments& a) {
       ->check(CLI::PositiveNumber);
   app.add_flag("--allow-shared-domain", a.wanted.allow_shared_domain, "even if CPUs of others change along");
   app.add_option("--uuid", a.wanted.uuid, "your own name for it; unique");
-  return cpus;
 }
 
 void declare_workload(CLI::App& app, Arguments& a) {
   CLI::App* workload = app.add_subcommand("workload", "create, list, show and delete workloads")->require_subcommand(1);
   CLI::App* create = workload->add_subcommand("create", "give CPUs ways of their L3 cache, and frequencies");
-  declare_wanted(*create, a)->required();
+  declare_wanted(*create, a);
+  create->add_option("--task-ids", a.wanted.tasks, "processes (with all their threads) and threads: 4711,4712")
+      ->delimiter(',');
   create->add_flag("--dry-run", a.is_dry, "show what would be granted and changed, and do nothing");
   workload->add_subcommand("list", "all workloads");
   workload->add_subcommand("show", "one workload")->add_option("ID", a.id)->required();

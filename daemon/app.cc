@@ -105,6 +105,7 @@ Result<void> run(const Config& config) {
                                                           .policies = policies->policies,
                                                           .drift_interval = config.drift_interval,
                                                           .usage_interval = config.usage_interval,
+                                                          .tasks_interval = config.tasks_interval,
                                                           .published = [&watchers] { watchers->look(); }});
   if (!engine) return Failure(engine.error());
   Result<std::unique_ptr<Onload>> onload = Onload::start(config, **engine, **owners, records->onload, clock);

@@ -253,6 +253,9 @@ std::map<std::string, Keys> all_keys(Config& config) {
       {"monitoring",
        {{"interval_seconds",
          integer(0, 60, [&config](int64_t value) { config.usage_interval = std::chrono::seconds(value); })}}},
+      {"tasks",
+       {{"interval_seconds",
+         integer(0, 86400, [&config](int64_t value) { config.tasks_interval = std::chrono::seconds(value); })}}},
       {"onload", onload_keys(config.onload)},
       {"log", {{"level", level(config.log_level)}}}};
 }

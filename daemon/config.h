@@ -51,6 +51,7 @@ struct Config {
   PolicyFiles policy;
   std::chrono::seconds drift_interval{30};  // 0: never look
   std::chrono::seconds usage_interval{1};   // of samples of what workloads use, while somebody asks; 0: never
+  std::chrono::seconds tasks_interval{30};  // 0: never look for tasks that have ended
   struct Onload {
     std::string versions = "/opt/nrd/onload";
     std::string imports = "/opt/nrd/import";

@@ -24,8 +24,8 @@ class Rooms final : public Hardware {
     return NodeFacts{.boot_id = std::string(trimmed(**boot_id)), .rdt = *std::move(rdt), .pstate = *std::move(pstate)};
   }
 
-  Result<Observed> observe(const CpuSet& frequencies) override {
-    Result<rdt::Observed> rdt = rdt_->observe();
+  Result<Observed> observe(const CpuSet& frequencies, const std::set<Task>& tasks) override {
+    Result<rdt::Observed> rdt = rdt_->observe(tasks);
     if (!rdt) return Failure(rdt.error());
     Result<pstate::Observed> pstate = pstate_.observe(frequencies);
     if (!pstate) return Failure(pstate.error());

@@ -21,6 +21,22 @@ bool is_needed(const NodeState& state, ClosId clos, CacheId cache) {
   });
 }
 
+void drop_limits_of_others(Baselines& kept, const NodeState& state, const rdt::Setting& unused) {
+  for (const auto& [clos, caches] : unused.bandwidth) {
+    const auto group = state.observed.rdt.classes.find(clos);
+    if (group == state.observed.rdt.classes.end()) continue;
+    for (const auto& [cache, baseline] : caches) {
+      const bool is_needed = std::ranges::any_of(state.workloads, [clos = clos, cache = cache](const auto& entry) {
+        return entry.second.grant.clos == clos && entry.second.grant.bandwidth.contains(cache);
+      });
+      const auto limit = group->second.bandwidth.find(cache);
+      const bool has_changed = limit != group->second.bandwidth.end() && limit->second != baseline.value;
+      if (!is_needed && has_changed) kept.bandwidth[clos].erase(cache);
+    }
+    if (kept.bandwidth[clos].empty()) kept.bandwidth.erase(clos);
+  }
+}
+
 }  // namespace
 
 Baselines baselines_of(const store::Baselines& records) {
@@ -28,6 +44,8 @@ Baselines baselines_of(const store::Baselines& records) {
   for (const auto& [clos, cache, ways] : records.ways) baselines.ways[clos][cache] = ways;
   for (const auto& [cpu, clos] : records.cpus) baselines.cpus[cpu] = clos;
   baselines.frequencies = frequencies_of(records.frequencies);
+  for (const auto& [clos, limit] : records.bandwidth) baselines.bandwidth[clos].merge(bandwidth_of({limit}));
+  baselines.tasks.insert(records.tasks.begin(), records.tasks.end());
   return baselines;
 }
 
@@ -37,12 +55,18 @@ void add_baselines(store::Change& change, const Baselines& added) {
   }
   for (const auto& [cpu, clos] : added.cpus) change.cpu_baselines.push_back({cpu, clos});
   change.frequency_baselines = to_records(added.frequencies);
+  for (const auto& [clos, limits] : added.bandwidth) {
+    for (const store::BandwidthRecord& limit : to_records(limits)) change.bandwidth_baselines.push_back({clos, limit});
+  }
+  change.task_claims.assign(added.tasks.begin(), added.tasks.end());
 }
 
 void merge(Baselines& baselines, const Baselines& added) {
   for (const auto& [clos, caches] : added.ways) baselines.ways[clos].insert(caches.begin(), caches.end());
   baselines.cpus.insert(added.cpus.begin(), added.cpus.end());
   baselines.frequencies.insert(added.frequencies.begin(), added.frequencies.end());
+  for (const auto& [clos, limits] : added.bandwidth) baselines.bandwidth[clos].insert(limits.begin(), limits.end());
+  baselines.tasks.insert(added.tasks.begin(), added.tasks.end());
 }
 
 Baselines still_ours(const NodeState& state) {
@@ -59,12 +83,32 @@ Baselines still_ours(const NodeState& state) {
     }
     if (kept.ways[clos].empty()) kept.ways.erase(clos);
   }
+  drop_limits_of_others(kept, state, unused.rdt);
   for (const auto& [cpu, home] : unused.rdt.cpus) {
     if (owns_class_of(state, cpu) || (state.groups.os | state.groups.infra).contains(cpu)) continue;
     const auto group = state.observed.rdt.classes.find(home);
     if (group == state.observed.rdt.classes.end() || !group->second.cpus.contains(cpu)) kept.cpus.erase(cpu);
   }
   return kept;
+}
+
+std::vector<store::TaskClaim> settled_claims(const NodeState& state) {
+  const rdt::Setting wanted = setting_of(state).rdt;
+  const auto is_full = [&state](ClosId clos) {
+    const auto group = state.observed.rdt.classes.find(clos);
+    return group != state.observed.rdt.classes.end() && group->second.has_tasks;
+  };
+  std::vector<store::TaskClaim> settled;
+  for (const store::TaskClaim& claim : state.baselines.tasks) {
+    const auto to = wanted.tasks.find(claim.task);
+    if (to != wanted.tasks.end() && to->second == claim.clos) continue;
+    const auto places = state.observed.rdt.tasks.find(claim.task);
+    const bool is_in_it =
+        places != state.observed.rdt.tasks.end() && places->second.contains("COS" + std::to_string(claim.clos.value));
+    const bool is_full_of_others = wanted.without_tasks.contains(claim.clos) && is_full(claim.clos);
+    if (!is_in_it && !is_full_of_others) settled.push_back(claim);
+  }
+  return settled;
 }
 
 }  // namespace nrd

@@ -1,6 +1,8 @@
 // What nrd found before it touched a knob: as rows of the store, and what of it is still ours to put back.
 #pragma once
 
+#include <vector>
+
 #include "engine/node_state.h"
 #include "store/records.h"
 
@@ -14,5 +16,9 @@ void merge(Baselines& baselines, const Baselines& added);
 // The baselines of `state` without those of knobs that no workload needs and that others have changed: these are theirs
 // now.
 Baselines still_ours(const NodeState& state);
+
+// Claims of tasks that no workload names any more, and that are settled: they are out of the class, or have ended, and
+// it is empty or has others of its own.
+std::vector<store::TaskClaim> settled_claims(const NodeState& state);
 
 }  // namespace nrd

@@ -11,6 +11,7 @@
 
 #include "base/guarded.h"
 #include "base/log.h"
+#include "engine/endings.h"
 #include "engine/plan/branch_control.h"
 #include "engine/writer.h"
 
@@ -115,9 +116,10 @@ class ThreadedEngine final : public Engine {
       started_.notify_one();
     }
     Steady next_look = clock_.steady() + options_.drift_interval;
+    Steady next_ending = clock_.steady() + options_.tasks_interval;
     std::optional<Steady> next_sample = first_sample();
     for (;;) {
-      std::vector<Waiting> batch = next_batch(next_turn(next_look, next_sample));
+      std::vector<Waiting> batch = next_batch(next_turn(next_look, next_ending, next_sample));
       busy_since_ = clock_.steady();
       store_records();
       if (!batch.empty()) {
@@ -130,6 +132,11 @@ class ThreadedEngine final : public Engine {
         publish();
         next_look = clock_.steady() + options_.drift_interval;
       }
+      if (has_tasks() && clock_.steady() >= next_ending) {
+        writer_.end_tasks();
+        publish();
+      }
+      if (clock_.steady() >= next_ending) next_ending = clock_.steady() + options_.tasks_interval;
       if (!next_sample) next_sample = first_sample();
       if (next_sample && clock_.steady() >= *next_sample) {
         next_sample = writer_.adapt() ? std::optional(clock_.steady() + plan::kSampleInterval) : std::nullopt;
@@ -156,11 +163,15 @@ class ThreadedEngine final : public Engine {
     return monitored_cpus(writer_.state()).empty() ? std::nullopt : std::optional(clock_.steady());
   }
 
-  std::optional<Steady> next_turn(Steady next_look, std::optional<Steady> next_sample) const {
+  bool has_tasks() const { return options_.tasks_interval.count() > 0 && names_tasks(writer_.state()); }
+
+  std::optional<Steady> next_turn(Steady next_look, Steady next_ending, std::optional<Steady> next_sample) const {
     std::optional<Steady> next = sampler_.next();
-    if (next_sample) next = std::min(next.value_or(*next_sample), *next_sample);
-    if (options_.drift_interval.count() == 0) return next;
-    return next ? std::min(next_look, *next) : next_look;
+    const auto also = [&next](Steady turn) { next = next ? std::min(*next, turn) : turn; };
+    if (next_sample) also(*next_sample);
+    if (options_.drift_interval.count() > 0) also(next_look);
+    if (has_tasks()) also(next_ending);
+    return next;
   }
 
   std::vector<Waiting> next_batch(std::optional<Steady> until) {

@@ -54,6 +54,7 @@ struct EngineOptions {
   Groups groups{};
   std::shared_ptr<const Policies> policies{};       // of this microarchitecture; null: there are none
   std::chrono::milliseconds drift_interval{30000};  // 0: never look
+  std::chrono::milliseconds tasks_interval{30000};  // between looks for tasks that have ended; 0: never look
   std::chrono::milliseconds begin_deadline{10000};  // a command not begun by then is withdrawn (ErrorCode::Busy)
   size_t queue_limit = 1024;                        // more waiting commands are refused at once (ErrorCode::Busy)
   std::chrono::milliseconds usage_interval{1000};   // of samples, while somebody asks; 0: never sample

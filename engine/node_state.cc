@@ -47,6 +47,13 @@ bool is_class_unused(const NodeState& state, ClosId clos) {
   CpuSet strangers = group.cpus;
   for (const auto& [cpu, home] : state.baselines.cpus) strangers.remove(cpu);
   if (!strangers.empty() || group.has_tasks) return false;
+  const bool is_limited = std::ranges::any_of(group.bandwidth, [&](const auto& entry) {
+    const auto& mba = state.facts.rdt.capabilities.mba_info;
+    const auto claimed = state.baselines.bandwidth.find(clos);
+    const bool is_ours = claimed != state.baselines.bandwidth.end() && claimed->second.contains(entry.first);
+    return mba && entry.second < mba->most && !is_ours;
+  });
+  if (is_limited) return false;
   return std::all_of(group.ways.begin(), group.ways.end(), [&](const auto& entry) {
     return entry.second == all_ways(state) || is_claimed(state, clos, entry.first);
   });
@@ -103,6 +110,21 @@ CpuSet free_cpus(const NodeState& state) {
   return free;
 }
 
+std::set<Task> known_tasks(const NodeState& state) {
+  std::set<Task> tasks;
+  for (const auto& [id, workload] : state.workloads)
+    tasks.insert(workload.spec.tasks.begin(), workload.spec.tasks.end());
+  for (const auto& [task, clos] : state.baselines.tasks) tasks.insert(task);
+  std::erase_if(tasks, [&state](const Task& task) { return task.boot_id != state.facts.boot_id; });
+  return tasks;
+}
+
+bool has_ended(const NodeState& state, const Task& task) {
+  if (task.boot_id != state.facts.boot_id) return true;
+  const auto found = state.observed.rdt.tasks.find(task);
+  return found != state.observed.rdt.tasks.end() && found->second.empty();
+}
+
 const Workload* owner_of(const NodeState& state, CpuId cpu) {
   for (const auto& [id, workload] : state.workloads) {
     if (workload.spec.cpus.contains(cpu)) return &workload;
@@ -123,6 +145,27 @@ bool has_its_frequencies(const NodeState& state, const Workload& workload) {
   });
 }
 
+bool has_its_tasks(const NodeState& state, const Workload& workload) {
+  const std::set<std::string> wanted{"COS" + std::to_string(workload.grant.clos.value)};
+  return std::ranges::all_of(workload.spec.tasks, [&](const Task& task) {
+    const auto found = state.observed.rdt.tasks.find(task);
+    return has_ended(state, task) || (found != state.observed.rdt.tasks.end() && found->second == wanted);
+  });
+}
+
+bool has_its_bandwidth(const NodeState& state, const Workload& workload) {
+  if (workload.grant.bandwidth.empty()) return true;
+  const auto& mba = state.facts.rdt.capabilities.mba_info;
+  const auto group = state.observed.rdt.classes.find(workload.grant.clos);
+  return group != state.observed.rdt.classes.end() &&
+         std::ranges::all_of(workload.grant.bandwidth, [&](const auto& granted) {
+           if (!state.facts.rdt.caches.contains(granted.first)) return true;
+           const auto found = group->second.bandwidth.find(granted.first);
+           return mba && mba->unit == granted.second.unit && found != group->second.bandwidth.end() &&
+                  found->second == granted.second.value;
+         });
+}
+
 bool has_its_ways(const NodeState& state, const Workload& workload) {
   if (!workload.grant.has_class()) return true;
   const auto found = state.observed.rdt.classes.find(workload.grant.clos);
@@ -131,7 +174,8 @@ bool has_its_ways(const NodeState& state, const Workload& workload) {
     const auto ways = found->second.ways.find(granted.first);
     return ways != found->second.ways.end() && ways->second == granted.second;
   });
-  return has_ways && (workload.spec.cpus & state.facts.rdt.online).is_subset_of(found->second.cpus);
+  return has_ways && has_its_tasks(state, workload) && has_its_bandwidth(state, workload) &&
+         (workload.spec.cpus & state.facts.rdt.online).is_subset_of(found->second.cpus);
 }
 
 }  // namespace
@@ -139,6 +183,24 @@ bool has_its_ways(const NodeState& state, const Workload& workload) {
 bool is_applied(const NodeState& state, const Workload& workload) {
   return has_its_ways(state, workload) && has_its_frequencies(state, workload);
 }
+
+std::string bandwidth_problem(const NodeState& state) {
+  const auto& mba = state.facts.rdt.capabilities.mba_info;
+  for (const auto& [id, workload] : state.workloads) {
+    const auto& granted = workload.grant.bandwidth;
+    if (granted.empty() || (mba && mba->unit == granted.begin()->second.unit)) continue;
+    return "the memory bandwidth of workload " + id_text(workload) +
+           " was granted in another unit than resctrl speaks of now, and is not set; mount resctrl as it was (with or "
+           "without mba_MBps), or change the workload";
+  }
+  return {};
+}
+
+std::string problem_of(const NodeState& state) {
+  return state.health.hardware_problem.empty() ? bandwidth_problem(state) : state.health.hardware_problem;
+}
+
+bool is_ok(const NodeState& state) { return !state.health.writes_frozen && problem_of(state).empty(); }
 
 namespace {
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,8 @@ struct Baselines {
   std::map<ClosId, std::map<CacheId, WayMask>> ways;
   std::map<CpuId, ClosId> cpus;
   std::map<CpuId, pstate::Knobs> frequencies;
+  std::map<ClosId, std::map<CacheId, rdt::Bandwidth>> bandwidth{};
+  std::set<store::TaskClaim> tasks;  // moved into a class: who no workload names any more goes to the root class
   friend bool operator==(const Baselines&, const Baselines&) = default;
 };
 
@@ -33,11 +36,6 @@ struct Health {
   uint64_t drift_repairs = 0;    // knobs found changed by others and put back, since start
   friend bool operator==(const Health&, const Health&) = default;
 };
-
-// Whether the hardware holds what was granted, as GET /v1/health says and the metrics do.
-inline bool is_hardware_ok(const Health& health) { return health.hardware_problem.empty(); }
-// And whether more can be asked for.
-inline bool is_ok(const Health& health) { return !health.writes_frozen && is_hardware_ok(health); }
 
 struct NodeState {
   uint64_t revision = 0;  // of the store
@@ -72,10 +70,20 @@ size_t workloads_with_onload(const NodeState& state);
 CpuSet free_cpus(const NodeState& state);
 // The workload whose id clients write so, if any.
 const Workload* workload_with_id(const NodeState& state, std::string_view id);
+// All tasks that workloads name, and those that were moved for one.
+std::set<Task> known_tasks(const NodeState& state);
+// `task` is of another boot, or was looked for and was not there any more.
+bool has_ended(const NodeState& state, const Task& task);
 // The workload that owns `cpu`, if any.
 const Workload* owner_of(const NodeState& state, CpuId cpu);
 // The hardware, as last read, gives `workload` what was granted. Offline CPUs do not count.
 bool is_applied(const NodeState& state, const Workload& workload);
+// Workloads whose memory bandwidth cannot be set, because resctrl speaks of another unit by now; in words, empty: none.
+std::string bandwidth_problem(const NodeState& state);
+// Why the hardware does not hold what was granted, as GET /v1/health says and the metrics do; empty: it does.
+std::string problem_of(const NodeState& state);
+// And whether more can be asked for.
+bool is_ok(const NodeState& state);
 // CPUs that run fast or slow as their branches say, with the threshold of each.
 std::map<CpuId, BranchMissThreshold> monitored_cpus(const NodeState& state);
 // What the frequency of `cpu` was set to before nrd: its baseline, or what it is set to now if it is not claimed.

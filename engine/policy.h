@@ -15,14 +15,6 @@
 
 namespace nrd {
 
-// Memory bandwidth, in one of two units.
-struct MbaRequest {
-  enum class Unit { Percentage, Mbps };
-  Unit unit = Unit::Percentage;
-  uint32_t value = 0;
-  friend bool operator==(const MbaRequest&, const MbaRequest&) = default;
-};
-
 // At least one of them.
 struct Policy {
   std::optional<CacheRequest> cache;

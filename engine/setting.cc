@@ -7,6 +7,8 @@ namespace {
 
 constexpr ClosId kRootClass{0};
 
+std::string name_of(ClosId clos) { return "COS" + std::to_string(clos.value); }
+
 std::optional<ClosId> class_of(const rdt::Observed& observed, CpuId cpu) {
   for (const auto& [clos, group] : observed.classes) {
     if (group.cpus.contains(cpu)) return clos;
@@ -20,6 +22,13 @@ std::optional<WayMask> ways_of(const rdt::Observed& observed, ClosId clos, Cache
   const auto ways = group->second.ways.find(cache);
   if (ways == group->second.ways.end()) return std::nullopt;
   return ways->second;
+}
+
+std::optional<uint32_t> limit_of(const rdt::Observed& observed, ClosId clos, CacheId cache) {
+  const auto group = observed.classes.find(clos);
+  if (group == observed.classes.end()) return std::nullopt;
+  const auto limit = group->second.bandwidth.find(cache);
+  return limit == group->second.bandwidth.end() ? std::nullopt : std::optional(limit->second);
 }
 
 // What a CPU shows that was offline when the others of its domain were claimed is our own doing: it was what they were.
@@ -70,6 +79,67 @@ void add_groups(rdt::Setting& wanted, const NodeState& state) {
   }
 }
 
+// A number of another unit than that of now is not written: it would mean something else.
+void add_bandwidth(rdt::Setting& wanted, const NodeState& state) {
+  const std::optional<rdt::MbaInfo>& mba = state.facts.rdt.capabilities.mba_info;
+  if (!mba) return;
+  const auto add = [&](ClosId clos, const std::map<CacheId, rdt::Bandwidth>& limits) {
+    for (const auto& [cache, limit] : limits) {
+      if (limit.unit == mba->unit && state.facts.rdt.caches.contains(cache)) wanted.bandwidth[clos][cache] = limit;
+    }
+  };
+  for (const auto& [clos, limits] : state.baselines.bandwidth) add(clos, limits);
+  for (const auto& [id, workload] : state.workloads) add(workload.grant.clos, workload.grant.bandwidth);
+}
+
+// A class without tasks of workloads that had some is emptied: their children are still in it.
+void add_tasks(rdt::Setting& wanted, const NodeState& state) {
+  std::set<ClosId> with_tasks;
+  for (const auto& [id, workload] : state.workloads) {
+    if (!workload.grant.has_class()) continue;
+    for (const Task& task : workload.spec.tasks) {
+      if (has_ended(state, task)) continue;
+      wanted.tasks[task] = workload.grant.clos;
+      with_tasks.insert(workload.grant.clos);
+    }
+  }
+  for (const auto& [task, clos] : state.baselines.tasks) {
+    if (!has_ended(state, task)) wanted.tasks.emplace(task, kRootClass);
+    if (!with_tasks.contains(clos)) wanted.without_tasks.insert(clos);
+  }
+}
+
+// The directories of groups, as people know them.
+std::string text_of(const std::set<std::string>& places) {
+  std::string text;
+  for (const std::string& place : places) text += (text.empty() ? "" : " ") + (place.empty() ? "COS0" : place);
+  return text;
+}
+
+// Who has to be in no class of ours, but is in a group of others, is let alone.
+bool is_right(const std::set<std::string>& places, ClosId wanted) {
+  if (wanted != kRootClass) return places == std::set<std::string>{name_of(wanted)};
+  return std::ranges::none_of(places, [](const std::string& place) { return place.starts_with("COS"); });
+}
+
+void add_task_changes(std::vector<KnobChange>& found, const rdt::Setting& setting, const rdt::Observed& observed) {
+  for (const auto& [task, wanted] : setting.tasks) {
+    const auto places = observed.tasks.find(task);
+    const bool is_known = places != observed.tasks.end();
+    if (!is_known && wanted == kRootClass) continue;
+    if (is_known && (places->second.empty() || is_right(places->second, wanted))) continue;
+    found.push_back(
+        {.knob = std::string("class of ") + (task.is_process() ? "process " : "thread ") + std::to_string(task.id),
+         .from = is_known ? text_of(places->second) : "COS0",
+         .to = name_of(wanted)});
+  }
+  for (const ClosId clos : setting.without_tasks) {
+    const auto group = observed.classes.find(clos);
+    if (group == observed.classes.end() || !group->second.has_tasks) continue;
+    found.push_back({.knob = "tasks of " + name_of(clos), .from = "some", .to = "none"});
+  }
+}
+
 std::string text_of(const pstate::Knobs& knobs) {
   std::string text = std::to_string(knobs.min.value) + "-" + std::to_string(knobs.max.value) + " kHz";
   if (!knobs.governor.empty()) text += " " + knobs.governor;
@@ -101,6 +171,8 @@ Setting setting_of(const NodeState& state) {
     if (!workload.grant.has_class()) continue;
     for (const CpuId cpu : (workload.spec.cpus & node.online).members()) wanted.cpus[cpu] = workload.grant.clos;
   }
+  add_bandwidth(wanted, state);
+  add_tasks(wanted, state);
   return {.rdt = std::move(wanted), .pstate = frequencies_of(state)};
 }
 
@@ -118,6 +190,16 @@ Baselines unclaimed(const NodeState& state, const Setting& setting) {
   for (const auto& [cpu, wanted] : setting.rdt.cpus) {
     if (baselines.cpus.contains(cpu)) continue;
     if (const auto clos = class_of(observed.rdt, cpu)) added.cpus[cpu] = *clos;
+  }
+  for (const auto& [clos, limits] : setting.rdt.bandwidth) {
+    const auto claimed = baselines.bandwidth.find(clos);
+    for (const auto& [cache, limit] : limits) {
+      if (claimed != baselines.bandwidth.end() && claimed->second.contains(cache)) continue;
+      if (const auto before = limit_of(observed.rdt, clos, cache)) added.bandwidth[clos][cache] = {limit.unit, *before};
+    }
+  }
+  for (const auto& [task, clos] : setting.rdt.tasks) {
+    if (clos != kRootClass && !baselines.tasks.contains({task, clos})) added.tasks.insert({task, clos});
   }
   for (const auto& [cpu, wanted] : setting.pstate.cpus) {
     const auto found = observed.pstate.cpus.find(cpu);
@@ -148,6 +230,13 @@ Setting changes(Setting setting, const Setting& before) {
   return setting;
 }
 
+Setting tasks_of(Setting setting) {
+  Setting tasks;
+  tasks.rdt.tasks = std::move(setting.rdt.tasks);
+  tasks.rdt.without_tasks = std::move(setting.rdt.without_tasks);
+  return tasks;
+}
+
 Observed overlaid(Observed observed, const Setting& setting) {
   for (const auto& [clos, caches] : setting.rdt.ways) {
     for (const auto& [cache, ways] : caches) observed.rdt.classes[clos].ways[cache] = ways;
@@ -156,6 +245,14 @@ Observed overlaid(Observed observed, const Setting& setting) {
     for (auto& [clos, group] : observed.rdt.classes) group.cpus.remove(cpu);
     observed.rdt.classes[home].cpus.add(cpu);
   }
+  for (const auto& [clos, limits] : setting.rdt.bandwidth) {
+    for (const auto& [cache, limit] : limits) observed.rdt.classes[clos].bandwidth[cache] = limit.value;
+  }
+  for (const auto& [task, clos] : setting.rdt.tasks) {
+    observed.rdt.tasks[task] = {clos == kRootClass ? "" : name_of(clos)};
+    if (clos != kRootClass) observed.rdt.classes[clos].has_tasks = true;
+  }
+  for (const ClosId clos : setting.rdt.without_tasks) observed.rdt.classes[clos].has_tasks = false;
   for (const auto* frequencies : {&setting.pstate.put_back, &setting.pstate.cpus}) {
     for (const auto& [cpu, knobs] : *frequencies) observed.pstate.cpus[cpu] = knobs;
   }
@@ -164,7 +261,6 @@ Observed overlaid(Observed observed, const Setting& setting) {
 
 std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& observed) {
   std::vector<KnobChange> found;
-  const auto name_of = [](ClosId clos) { return "COS" + std::to_string(clos.value); };
   for (const auto& [clos, caches] : setting.rdt.ways) {
     for (const auto& [cache, wanted] : caches) {
       const std::optional<WayMask> ways = ways_of(observed.rdt, clos, cache);
@@ -181,6 +277,16 @@ std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& obs
                      .from = clos ? name_of(*clos) : "a foreign group",
                      .to = name_of(wanted)});
   }
+  for (const auto& [clos, limits] : setting.rdt.bandwidth) {
+    for (const auto& [cache, wanted] : limits) {
+      const std::optional<uint32_t> limit = limit_of(observed.rdt, clos, cache);
+      if (limit == wanted.value) continue;
+      found.push_back({.knob = name_of(clos) + " bandwidth on cache " + std::to_string(cache.value),
+                       .from = limit ? std::to_string(*limit) : "gone",
+                       .to = std::to_string(wanted.value)});
+    }
+  }
+  add_task_changes(found, setting.rdt, observed.rdt);
   for (const auto& [cpu, wanted] : setting.pstate.cpus) {
     const auto knobs = observed.pstate.cpus.find(cpu);
     const bool is_there = knobs != observed.pstate.cpus.end();

@@ -26,6 +26,9 @@ CpuSet unseen(const NodeState& state, const Setting& setting);
 // nothing that a change of others has to do with.
 Setting changes(Setting setting, const Setting& before);
 
+// Only what `setting` says about tasks.
+Setting tasks_of(Setting setting);
+
 // `observed` after `setting` was converged to.
 Observed overlaid(Observed observed, const Setting& setting);
 

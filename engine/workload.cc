@@ -1,5 +1,8 @@
 #include "engine/workload.h"
 
+#include <array>
+#include <utility>
+
 #include "engine/core_ids.h"
 
 namespace nrd {
@@ -7,6 +10,11 @@ namespace {
 
 constexpr const char* kRatio = "ratio";
 constexpr const char* kMhz = "mhz";
+constexpr const char* kPercentage = "percentage";
+constexpr const char* kMbps = "mbps";
+
+constexpr std::array kUnits{std::pair{rdt::MbaUnit::Percent, "percent"}, std::pair{rdt::MbaUnit::Mbps, "mbps"},
+                            std::pair{rdt::MbaUnit::EighthsOfGbps, "eighths_of_gbps"}};
 
 store::FrequencyRequestRecord to_record(const FrequencyRequest& request) {
   return {.unit = request.unit == FrequencyRequest::Unit::Ratio ? kRatio : kMhz,
@@ -50,6 +58,26 @@ std::map<CpuId, pstate::Knobs> frequencies_of(const std::vector<store::Frequency
   return frequencies;
 }
 
+std::vector<store::BandwidthRecord> to_records(const std::map<CacheId, rdt::Bandwidth>& bandwidth) {
+  std::vector<store::BandwidthRecord> records;
+  for (const auto& [cache, limit] : bandwidth) {
+    for (const auto& [unit, word] : kUnits) {
+      if (unit == limit.unit) records.push_back({.cache = cache, .unit = word, .value = limit.value});
+    }
+  }
+  return records;
+}
+
+std::map<CacheId, rdt::Bandwidth> bandwidth_of(const std::vector<store::BandwidthRecord>& records) {
+  std::map<CacheId, rdt::Bandwidth> bandwidth;
+  for (const store::BandwidthRecord& record : records) {
+    for (const auto& [unit, word] : kUnits) {
+      if (record.unit == word) bandwidth[record.cache] = {.unit = unit, .value = record.value};
+    }
+  }
+  return bandwidth;
+}
+
 std::string id_text(const Workload& workload) {
   return workload.spec.given_id.empty() ? std::to_string(workload.id.value) : workload.spec.given_id;
 }
@@ -90,6 +118,13 @@ store::WorkloadRecord to_record(const Workload& workload) {
           .frequencies = to_records(workload.grant.frequencies),
           .owner = spec.owner,
           .onload = spec.onload,
+          .mba_unit = !spec.mba                                        ? ""
+                      : spec.mba->unit == MbaRequest::Unit::Percentage ? kPercentage
+                                                                       : kMbps,
+          .mba_value = spec.mba ? spec.mba->value : 0,
+          .bandwidth = to_records(workload.grant.bandwidth),
+          .tasks = spec.tasks,
+          .task_cpus = spec.task_cpus.to_string(),
           .created = workload.created,
           .updated = workload.updated};
 }
@@ -103,12 +138,23 @@ Result<Workload> from_record(const store::WorkloadRecord& record) {
   if (!pool) return senseless("pool " + record.pool);
   const Result<CpuSet> cpus = parse_core_ids(record.core_ids);
   if (!cpus) return senseless(cpus.error().message);
+  const Result<CpuSet> task_cpus = record.task_cpus.empty() ? CpuSet() : CpuSet::parse(record.task_cpus);
+  if (!task_cpus) return senseless(task_cpus.error().message);
   std::optional<CacheRequest> cache;
   if (*pool != Pool::None) cache = CacheRequest{.max = record.max_ways, .min = record.min_ways};
   std::optional<FrequencyRequest> frequency;
   if (record.frequency) {
     frequency = from_record(*record.frequency);
     if (!frequency) return senseless("unit " + record.frequency->unit);
+  }
+  const std::map<CacheId, rdt::Bandwidth> bandwidth = bandwidth_of(record.bandwidth);
+  if (bandwidth.size() != record.bandwidth.size()) return senseless("unit of a granted bandwidth");
+  std::optional<MbaRequest> mba;
+  if (!record.mba_unit.empty()) {
+    if (record.mba_unit != kPercentage && record.mba_unit != kMbps) return senseless("unit " + record.mba_unit);
+    const bool is_percentage = record.mba_unit == kPercentage;
+    mba = MbaRequest{.unit = is_percentage ? MbaRequest::Unit::Percentage : MbaRequest::Unit::Mbps,
+                     .value = record.mba_value};
   }
   return Workload{.id = record.id,
                   .spec = {.uuid = record.uuid,
@@ -119,11 +165,15 @@ Result<Workload> from_record(const store::WorkloadRecord& record) {
                            .frequency = frequency,
                            .owner = record.owner,
                            .given_id = record.given_id,
-                           .onload = record.onload},
+                           .onload = record.onload,
+                           .tasks = record.tasks,
+                           .mba = mba,
+                           .task_cpus = *task_cpus},
                   .grant = {.pool = *pool,
                             .clos = record.clos,
                             .ways = record.ways,
-                            .frequencies = frequencies_of(record.frequencies)},
+                            .frequencies = frequencies_of(record.frequencies),
+                            .bandwidth = bandwidth},
                   .created = record.created,
                   .updated = record.updated,
                   .origin = record.origin,

@@ -9,8 +9,10 @@
 
 #include "base/cpu_set.h"
 #include "base/ids.h"
+#include "base/task.h"
 #include "base/way_mask.h"
 #include "hw/pstate/types.h"
+#include "hw/rdt/types.h"
 #include "store/records.h"
 
 namespace nrd {
@@ -51,6 +53,14 @@ struct FrequencyRequest {
   friend bool operator==(const FrequencyRequest&, const FrequencyRequest&) = default;
 };
 
+// Memory bandwidth of its class, in one of two units.
+struct MbaRequest {
+  enum class Unit { Percentage, Mbps };
+  Unit unit = Unit::Percentage;
+  uint32_t value = 0;
+  friend bool operator==(const MbaRequest&, const MbaRequest&) = default;
+};
+
 // At least one of cache, frequency and Onload is asked for.
 struct Spec {
   std::string uuid;                   // client's own name for it, unique; empty: none
@@ -64,6 +74,9 @@ struct Spec {
   // Admitted by engine/onload/desk.h before it comes here, nothing of it is chosen or checked by the planner. What the
   // profiles set is not kept.
   std::optional<store::OnloadUse> onload{};
+  std::vector<Task> tasks{};  // whom it is for besides its CPUs, ordered by number; of this boot, or they have ended
+  std::optional<MbaRequest> mba{};  // beside cache
+  CpuSet task_cpus{};               // where these might run when they were named: whose caches they touch
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 
@@ -78,6 +91,9 @@ struct SpecPatch {
   // Set: replaces the whole request; an inner nullopt takes it away.
   std::optional<std::optional<FrequencyRequest>> frequency;
   std::optional<std::optional<store::OnloadUse>> onload{};  // likewise
+  std::optional<std::vector<Task>> tasks{};                 // set together with `task_cpus`; empty: none any more
+  CpuSet task_cpus{};
+  std::optional<std::optional<MbaRequest>> mba{};  // an inner nullopt takes it away
 };
 
 enum class Pool {
@@ -89,9 +105,10 @@ enum class Pool {
 
 struct Grant {
   Pool pool = Pool::None;
-  ClosId clos;                                 // means nothing without a pool
-  std::map<CacheId, WayMask> ways;             // only the caches its CPUs touch
-  std::map<CpuId, pstate::Knobs> frequencies;  // of its CPUs; governor and epp are empty where they stay as they are
+  ClosId clos;                                    // means nothing without a pool
+  std::map<CacheId, WayMask> ways;                // only the caches its CPUs and tasks touch
+  std::map<CpuId, pstate::Knobs> frequencies;     // of its CPUs; governor and epp are empty where they stay as they are
+  std::map<CacheId, rdt::Bandwidth> bandwidth{};  // on the caches of `ways`; empty: not limited
   bool has_class() const { return pool != Pool::None; }
   friend bool operator==(const Grant&, const Grant&) = default;
 };
@@ -109,6 +126,10 @@ struct Workload {
 
 // As clients know it: the id they chose, or the number.
 std::string id_text(const Workload& workload);
+
+std::vector<store::BandwidthRecord> to_records(const std::map<CacheId, rdt::Bandwidth>& bandwidth);
+// Without those whose unit makes no sense.
+std::map<CacheId, rdt::Bandwidth> bandwidth_of(const std::vector<store::BandwidthRecord>& records);
 
 const char* to_string(Pool pool);  // "none", "guarantee", "besteffort", "shared"
 std::optional<Pool> parse_pool(std::string_view name);

@@ -6,6 +6,7 @@
 #include "base/invariant.h"
 #include "base/log.h"
 #include "engine/claims.h"
+#include "engine/endings.h"
 #include "engine/plan/spec.h"
 #include "engine/setting.h"
 
@@ -13,13 +14,6 @@ namespace nrd {
 namespace {
 
 Time now(const Clock& clock) { return std::chrono::floor<std::chrono::milliseconds>(clock.now()); }
-
-template <typename What>
-CpuSet cpus_of(const std::map<CpuId, What>& by_cpu) {
-  CpuSet cpus;
-  for (const auto& [cpu, what] : by_cpu) cpus.add(cpu);
-  return cpus;
-}
 
 // The one place that counts, whoever changes a workload: a patch of its own, or a newcomer to whom it gives way.
 void count_revisions(const plan::Workloads& before, plan::Workloads& after) {
@@ -63,8 +57,10 @@ Result<void> Writer::discover() {
   return {};
 }
 
-Result<void> Writer::look(const CpuSet& frequencies) {
-  Result<Observed> observed = hardware_.observe(frequencies);
+Result<void> Writer::look(const CpuSet& frequencies, const Baselines& others) {
+  std::set<Task> tasks = known_tasks(state_);
+  for (const auto& [task, clos] : others.tasks) tasks.insert(task);
+  Result<Observed> observed = hardware_.observe(frequencies, tasks);
   if (!observed) return Failure(observed.error());
   for (const auto& [cpu, knobs] : state_.observed.pstate.cpus) {
     const bool is_there = state_.facts.pstate.cpus.contains(cpu);
@@ -95,6 +91,7 @@ Result<void> Writer::recover() {
   }
   const Result<void> converged = claim(state_).and_then([&] { return converge(state_, Scope::All); });
   if (!converged) note_hardware_problem(converged.error());
+  drop_ended();
   return {};
 }
 
@@ -120,7 +117,9 @@ Result<plan::Workloads> Writer::plan_on_fresh_ground(const Command& command) {
   const CpuSet unknown = unseen(wanted, setting);
   if (cold == Baselines{} && unknown.empty()) return planned;
   const Observed before = state_.observed;
-  if (const Result<void> looked = look(cpus_of(cold.frequencies) | unknown); !looked) return Failure(looked.error());
+  if (const Result<void> looked = look(cpus_of(cold.frequencies) | unknown, cold); !looked) {
+    return Failure(looked.error());
+  }
   return state_.observed == before ? planned : plan(command);
 }
 
@@ -185,13 +184,26 @@ void Writer::note_owed(CpuId cpu) {
 }
 
 // What was put back and belongs to nobody is no longer ours: others may change it, and it is not written again.
-std::vector<CpuId> Writer::drop_settled_baselines() {
+void Writer::drop_settled_baselines(store::Change& change) {
+  change.dropped_frequency_baselines = drop_settled_frequencies();
+  change.dropped_task_claims = drop_settled_tasks();
+}
+
+std::vector<CpuId> Writer::drop_settled_frequencies() {
   std::vector<CpuId> dropped;
   if (!settled_ || state_.baselines.frequencies.empty()) return dropped;
   for (const auto& [cpu, before] : setting_of(state_).pstate.put_back) {
     if (!owed_.contains(cpu)) dropped.push_back(cpu);
   }
   for (const CpuId cpu : dropped) state_.baselines.frequencies.erase(cpu);
+  return dropped;
+}
+
+std::vector<store::TaskClaim> Writer::drop_settled_tasks() {
+  std::vector<store::TaskClaim> dropped;
+  if (!settled_ || state_.baselines.tasks.empty()) return dropped;
+  dropped = settled_claims(state_);
+  for (const store::TaskClaim& claim : dropped) state_.baselines.tasks.erase(claim);
   return dropped;
 }
 
@@ -354,7 +366,7 @@ Result<void> Writer::commit_workloads(const NodeState& before) {
   // Claims made by commands of this batch are on disk whatever becomes of the workloads.
   NodeState undone = state_;
   undone.workloads = before.workloads;
-  change.dropped_frequency_baselines = drop_settled_baselines();
+  drop_settled_baselines(change);
   return commit(std::move(change), undone);
 }
 
@@ -456,67 +468,44 @@ void Writer::forget_settled() {
   const NodeState before = state_;
   store::Change change;
   change.next_id = next_id_;
-  change.dropped_frequency_baselines = drop_settled_baselines();
-  if (change.dropped_frequency_baselines.empty()) return;
+  drop_settled_baselines(change);
+  if (change.dropped_frequency_baselines.empty() && change.dropped_task_claims.empty()) return;
   // If it is not stored they are put back once more, and the next turn tries again.
   [[maybe_unused]] const Result<void> committed = commit(std::move(change), before);
 }
 
-// A workload that is new begins anew, also on the CPUs of one that has just gone.
-void Writer::forget_paces() {
-  const std::map<CpuId, BranchMissThreshold> monitored = monitored_cpus(state_);
-  std::erase_if(state_.paces, [&monitored](const auto& entry) { return !monitored.contains(entry.first); });
+void Writer::end_tasks() {
+  if (!names_tasks(state_) || (before_unknown_ && !resolve_unknown())) return;
+  if (const Result<void> looked = look({}); !looked) return note_hardware_problem(looked.error());
+  drop_ended();
+  // Threads that came to a process and are elsewhere. What else differs is drift, and repair()'s to mend and to count.
+  const Setting wanted = tasks_of(setting_of(state_));
+  if (settled_ && !differences(wanted, state_.observed).empty()) {
+    const Result<CpuSet> moved = hardware_.converge(wanted);
+    settled_ = moved.has_value();
+    if (!moved) return note_hardware_problem(moved.error());
+    state_.observed = overlaid(std::move(state_.observed), wanted);
+  }
+  if (!before_unknown_) forget_settled();
 }
 
-bool Writer::adapt() {
-  std::map<CpuId, BranchMissThreshold> monitored = monitored_cpus(state_);
-  // What is not claimed yet must not be moved: its value would be lost.
-  std::erase_if(monitored, [this](const auto& entry) { return !state_.baselines.frequencies.contains(entry.first); });
-  const CpuSet cpus = cpus_of(monitored);
-  if (cpus.empty() && !counts_branches_) return false;
-  counts_branches_ = !cpus.empty();
-  const std::map<CpuId, pstate::BranchCounts> counted = hardware_.count_branches(cpus);
-  note_uncounted((cpus & state_.facts.rdt.online) - cpus_of(counted));
-  std::map<CpuId, plan::BranchControl> paces;
-  bool somebody_moves = false;
-  for (const auto& [cpu, threshold] : monitored) {
-    const auto before = state_.paces.find(cpu);
-    const plan::BranchControl control = before == state_.paces.end() ? plan::BranchControl{} : before->second;
-    const auto found = counted.find(cpu);
-    const auto now = found == counted.end() ? std::nullopt : std::optional(found->second);
-    paces[cpu] = plan::next(control, threshold, now, clock_.steady());
-    somebody_moves = somebody_moves || paces[cpu].pace != control.pace;
-  }
-  if (!somebody_moves) {
-    state_.paces = std::move(paces);
-    return true;
-  }
+// What cannot be done now is tried again at the next turn: who has ended stays so.
+void Writer::drop_ended() {
+  Endings endings = without_ended(state_, now(clock_));
+  if (endings.of.empty()) return;
+  const NodeState before = state_;
+  count_revisions(before.workloads, endings.workloads);
   NodeState wanted = state_;
-  wanted.paces = std::move(paces);
-  const Result<void> moved = converge(wanted, Scope::Changes);
-  state_.paces = std::move(wanted.paces);
-  if (!moved) converge_back();
-  return true;
-}
-
-void Writer::note_uncounted(CpuSet cpus) {
-  if (!(cpus - state_.uncounted).empty()) {
-    log::warning("BRANCHES_NOT_COUNTED", "the branches of monitored CPUs cannot be counted; they stay as they are",
-                 {{"CPUS", cpus.to_string()}});
+  wanted.workloads = endings.workloads;
+  const Result<void> converged = claim(wanted).and_then([&] { return converge(wanted, Scope::Changes); });
+  if (!converged) {
+    log::error("CONVERGE_FAILED", converged.error().message, {{"DETAIL", converged.error().detail}});
+    if (!before_unknown_) converge_back();
+    return;
   }
-  state_.uncounted = std::move(cpus);
-}
-
-// Whether the branches of all CPUs that `wanted` monitors in addition can be counted now.
-Result<void> Writer::check_counters(const NodeState& wanted) {
-  const CpuSet monitored = cpus_of(monitored_cpus(wanted));
-  const CpuSet added = (monitored - cpus_of(monitored_cpus(state_))) & state_.facts.rdt.online;
-  if (added.empty()) return {};
-  counts_branches_ = true;
-  const CpuSet uncounted = added - cpus_of(hardware_.count_branches(monitored));
-  if (uncounted.empty()) return {};
-  return fail_at(ErrorCode::Unsupported, "/pstate/ratio",
-                 "the branches of CPU " + uncounted.to_string() + " cannot be counted now");
+  state_.workloads = std::move(wanted.workloads);
+  forget_paces();
+  if (commit_workloads(before)) log_endings(before.workloads, endings);
 }
 
 void Writer::repair() {

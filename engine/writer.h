@@ -37,15 +37,26 @@ class Writer {
   // Drift and hotplug: puts back what others changed under our workloads, lets go of what they took while we did not
   // need it, and tries again what failed before.
   void repair();
+  // Of tasks: lets go of those that have ended, and of workloads that were for them alone, and moves threads that have
+  // come to a process since.
+  void end_tasks();
   // Looks at the branches of monitored CPUs and moves those that must go faster or slower. False if there are none.
   bool adapt();
 
   const NodeState& state() const { return state_; }
 
  private:
+  template <typename What>
+  static CpuSet cpus_of(const std::map<CpuId, What>& by_cpu) {
+    CpuSet cpus;
+    for (const auto& [cpu, what] : by_cpu) cpus.add(cpu);
+    return cpus;
+  }
   Result<void> discover();
-  // Observes anew; of frequencies those of these CPUs, the others stay as they were seen last.
-  Result<void> look(const CpuSet& frequencies);
+  // Observes anew; of frequencies those of these CPUs, the others stay as they were seen last; of tasks those of
+  // workloads, and `others`.
+  Result<void> look(const CpuSet& frequencies, const Baselines& others = {});
+  void drop_ended();
   Result<plan::Workloads> plan(const Command& command);
   Result<plan::Workloads> plan_on_fresh_ground(const Command& command);
   Result<void> claim(const NodeState& wanted);
@@ -66,7 +77,9 @@ class Writer {
   void note_absent(CpuId cpu);
   void note_absent_cpus();
   void note_owed(CpuId cpu);
-  std::vector<CpuId> drop_settled_baselines();
+  void drop_settled_baselines(store::Change& change);
+  std::vector<CpuId> drop_settled_frequencies();
+  std::vector<store::TaskClaim> drop_settled_tasks();
   void forget_settled();
   void forget_paces();
   void note_uncounted(CpuSet cpus);

@@ -54,6 +54,19 @@ class Reader {
             row.text(first + 4)};
   }
 
+  // Of the columns task, process, start, boot_id, from `first` on.
+  static Task task(const Statement& row, int first) {
+    return {.id = static_cast<pid_t>(row.integer(first)),
+            .process = static_cast<pid_t>(row.integer(first + 1)),
+            .start = as_u64(row.integer(first + 2)),
+            .boot_id = row.text(first + 3)};
+  }
+
+  // Of the columns cache, unit, value, from `first` on.
+  BandwidthRecord bandwidth(const Statement& row, int first) {
+    return {.cache = CacheId{u32(row, first)}, .unit = row.text(first + 1), .value = u32(row, first + 2)};
+  }
+
   FrequencyRequestRecord frequency_request(const Statement& row) {
     return {.unit = row.text(1),
             .min = optional_u32(row, 2),
@@ -123,6 +136,11 @@ class Reader {
                                         .frequencies = {},
                                         .owner = {},
                                         .onload = {},
+                                        .mba_unit = {},
+                                        .mba_value = 0,
+                                        .bandwidth = {},
+                                        .tasks = {},
+                                        .task_cpus = {},
                                         .created = from_ms(row.integer(7)),
                                         .updated = from_ms(row.integer(8))});
         });
@@ -165,6 +183,23 @@ class Reader {
             Owner{.pid = static_cast<pid_t>(row.integer(1)), .start = as_u64(row.integer(2)), .boot_id = row.text(3)};
       }
     });
+    each_row("SELECT workload, unit, value FROM workload_bandwidth_request", [&](const Statement& row) {
+      if (WorkloadRecord* workload = owner(row)) {
+        workload->mba_unit = row.text(1);
+        workload->mba_value = u32(row, 2);
+      }
+    });
+    each_row("SELECT workload, cache, unit, value FROM workload_bandwidth ORDER BY workload, cache",
+             [&](const Statement& row) {
+               if (WorkloadRecord* workload = owner(row)) workload->bandwidth.push_back(bandwidth(row, 1));
+             });
+    each_row("SELECT workload, task, process, start, boot_id FROM workload_task ORDER BY workload, task",
+             [&](const Statement& row) {
+               if (WorkloadRecord* workload = owner(row)) workload->tasks.push_back(task(row, 1));
+             });
+    each_row("SELECT workload, cpus FROM workload_task_cpus", [&](const Statement& row) {
+      if (WorkloadRecord* workload = owner(row)) workload->task_cpus = row.text(1);
+    });
     read_onload_uses(owner);
     for (const WorkloadRecord& workload : records_.workloads) {
       if (!makes_sense(workload, records_.next_id)) complain("workload " + std::to_string(workload.id.value));
@@ -190,6 +225,13 @@ class Reader {
     });
     each_row("SELECT cpu, min_khz, max_khz, governor, epp FROM frequency_baseline ORDER BY cpu",
              [&](const Statement& row) { records_.baselines.frequencies.push_back(frequency(row, 0)); });
+    each_row("SELECT clos, cache, unit, value FROM bandwidth_baseline ORDER BY clos, cache", [&](const Statement& row) {
+      records_.baselines.bandwidth.push_back({ClosId{u32(row, 0)}, bandwidth(row, 1)});
+    });
+    each_row("SELECT task, process, start, boot_id, clos FROM task_claim ORDER BY task, process, start, clos",
+             [&](const Statement& row) {
+               records_.baselines.tasks.push_back({task(row, 0), ClosId{u32(row, 4)}});
+             });
   }
 
   Connection& connection_;
@@ -200,7 +242,8 @@ class Reader {
 }  // namespace
 
 bool makes_sense(const WorkloadRecord& workload, uint64_t next_id) {
-  return workload.id.value >= 1 && workload.id.value < next_id && !workload.core_ids.empty();
+  return workload.id.value >= 1 && workload.id.value < next_id &&
+         (!workload.core_ids.empty() || !workload.tasks.empty());
 }
 
 Result<Records> read_records(Connection& connection, const std::string& path) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/task.h"
 #include "base/units.h"
 #include "base/way_mask.h"
 #include "store/onload_records.h"
@@ -43,6 +44,14 @@ struct FrequencyRecord {
   friend bool operator==(const FrequencyRecord&, const FrequencyRecord&) = default;
 };
 
+// A limit on one cache, in the kernel's own unit: "percent", "mbps", "eighths_of_gbps".
+struct BandwidthRecord {
+  CacheId cache;
+  std::string unit;
+  uint32_t value = 0;
+  friend bool operator==(const BandwidthRecord&, const BandwidthRecord&) = default;
+};
+
 struct WorkloadRecord {
   WorkloadId id;
   std::string uuid;                   // empty: none was given
@@ -60,6 +69,11 @@ struct WorkloadRecord {
   std::vector<FrequencyRecord> frequencies;  // granted, ordered by CPU
   std::optional<Owner> owner;                // nullopt: it stays until it is deleted
   std::optional<OnloadUse> onload{};         // nullopt: it does not run with Onload
+  std::string mba_unit{};                    // asked for: "percentage", "mbps"; empty: nothing
+  uint32_t mba_value = 0;
+  std::vector<BandwidthRecord> bandwidth{};  // granted, ordered by cache
+  std::vector<Task> tasks{};                 // whom it is for besides those CPUs, ordered by number
+  std::string task_cpus{};                   // where these might run when they were named; empty: no tasks
   Time created;
   Time updated;
   friend bool operator==(const WorkloadRecord&, const WorkloadRecord&) = default;
@@ -86,11 +100,24 @@ struct CpuBaseline {
   ClosId clos;
   friend bool operator==(const CpuBaseline&, const CpuBaseline&) = default;
 };
+struct BandwidthBaseline {
+  ClosId clos;
+  BandwidthRecord limit;
+  friend bool operator==(const BandwidthBaseline&, const BandwidthBaseline&) = default;
+};
+// A task that was moved into a class, and is to be moved back.
+struct TaskClaim {
+  Task task;
+  ClosId clos;
+  friend auto operator<=>(const TaskClaim&, const TaskClaim&) = default;
+};
 struct Baselines {
-  std::string boot_id;                       // of the boot they were read in; another boot's are worth nothing
-  std::vector<WaysBaseline> ways;            // ordered by class, cache
-  std::vector<CpuBaseline> cpus;             // ordered by CPU
-  std::vector<FrequencyRecord> frequencies;  // ordered by CPU
+  std::string boot_id;                         // of the boot they were read in; another boot's are worth nothing
+  std::vector<WaysBaseline> ways;              // ordered by class, cache
+  std::vector<CpuBaseline> cpus;               // ordered by CPU
+  std::vector<FrequencyRecord> frequencies;    // ordered by CPU
+  std::vector<TaskClaim> tasks{};              // ordered
+  std::vector<BandwidthBaseline> bandwidth{};  // ordered by class, cache
   friend bool operator==(const Baselines&, const Baselines&) = default;
 };
 
@@ -114,10 +141,13 @@ struct Change {
   std::vector<std::string> forgotten_keys;  // before those are added
   // Baselines of a new boot: all old ones are dropped first. Empty: keep those there are.
   std::string new_boot_id;
-  std::vector<WaysBaseline> ways_baselines;          // added
-  std::vector<CpuBaseline> cpu_baselines;            // added
-  std::vector<FrequencyRecord> frequency_baselines;  // added
-  std::vector<CpuId> dropped_frequency_baselines;    // before those are added
+  std::vector<WaysBaseline> ways_baselines;            // added
+  std::vector<CpuBaseline> cpu_baselines;              // added
+  std::vector<FrequencyRecord> frequency_baselines;    // added
+  std::vector<CpuId> dropped_frequency_baselines;      // before those are added
+  std::vector<BandwidthBaseline> bandwidth_baselines;  // added
+  std::vector<TaskClaim> task_claims;                  // added
+  std::vector<TaskClaim> dropped_task_claims;          // before those are added
   OnloadChange onload;
 };
 

@@ -63,6 +63,34 @@ CREATE TABLE workload_owner (                         -- no row: it stays until 
   boot_id    TEXT NOT NULL
 ) STRICT;
 
+CREATE TABLE workload_task (
+  workload   INTEGER NOT NULL REFERENCES workload (id) ON DELETE CASCADE,
+  task       INTEGER NOT NULL CHECK (task >= 1),
+  process    INTEGER NOT NULL CHECK (process >= 1),   -- whose thread it is; itself: all threads are meant
+  start      INTEGER NOT NULL CHECK (start >= 0),     -- clock ticks after boot
+  boot_id    TEXT NOT NULL,
+  PRIMARY KEY (workload, task)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE workload_task_cpus (                     -- no row: it has no tasks
+  workload   INTEGER PRIMARY KEY REFERENCES workload (id) ON DELETE CASCADE,
+  cpus       TEXT NOT NULL                            -- where they might run when they were named
+) STRICT;
+
+CREATE TABLE workload_bandwidth_request (             -- asked for; no row: nothing
+  workload   INTEGER PRIMARY KEY REFERENCES workload (id) ON DELETE CASCADE,
+  unit       TEXT NOT NULL,                           -- "percentage", "mbps"
+  value      INTEGER NOT NULL CHECK (value >= 1)
+) STRICT;
+
+CREATE TABLE workload_bandwidth (                     -- granted
+  workload   INTEGER NOT NULL REFERENCES workload (id) ON DELETE CASCADE,
+  cache      INTEGER NOT NULL CHECK (cache >= 0),
+  unit       TEXT NOT NULL,                           -- the kernel's: "percent", "mbps", "eighths_of_gbps"
+  value      INTEGER NOT NULL CHECK (value >= 0),
+  PRIMARY KEY (workload, cache)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE workload_policy (                        -- no row: none was given
   workload   INTEGER PRIMARY KEY REFERENCES workload (id) ON DELETE CASCADE,
   name       TEXT NOT NULL CHECK (name <> '')
@@ -117,6 +145,23 @@ CREATE TABLE cpu_baseline (
   cpu        INTEGER NOT NULL PRIMARY KEY CHECK (cpu >= 0),
   clos       INTEGER NOT NULL CHECK (clos >= 0)
 ) STRICT;
+
+CREATE TABLE task_claim (                             -- moved into a class, and to be moved back
+  task       INTEGER NOT NULL CHECK (task >= 1),
+  start      INTEGER NOT NULL CHECK (start >= 0),
+  clos       INTEGER NOT NULL CHECK (clos >= 1),
+  process    INTEGER NOT NULL CHECK (process >= 1),
+  boot_id    TEXT NOT NULL,
+  PRIMARY KEY (task, start, clos)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE bandwidth_baseline (
+  clos       INTEGER NOT NULL CHECK (clos >= 0),
+  cache      INTEGER NOT NULL CHECK (cache >= 0),
+  unit       TEXT NOT NULL,
+  value      INTEGER NOT NULL CHECK (value >= 0),
+  PRIMARY KEY (clos, cache)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE frequency_baseline (
   cpu        INTEGER NOT NULL PRIMARY KEY CHECK (cpu >= 0),

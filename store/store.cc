@@ -37,7 +37,8 @@ Result<void> sync_directory(const std::string& path) {
 struct Statements {
   Statement begin, commit, rollback, node, drop_ways, drop_cpus, ways_baseline, cpu_baseline, remove, put, core_id,
       ways, drop_frequencies, drop_frequency, frequency_baseline, frequency_request, frequency, owner, policy, given_id,
-      revision, forget_key, key, onload, onload_profile, onload_variable;
+      revision, forget_key, key, onload, onload_profile, onload_variable, task, task_cpus, mba, bandwidth, drop_limits,
+      limit, drop_claims, drop_claim, claim;
 
   SqlError prepare(Connection& connection) {
     const std::pair<Statement*, const char*> all[] = {
@@ -73,6 +74,15 @@ struct Statements {
         {&onload, "INSERT INTO workload_onload (workload, profiles_win, generation, version) VALUES (?, ?, ?, ?)"},
         {&onload_profile, "INSERT INTO workload_onload_profile (workload, position, name) VALUES (?, ?, ?)"},
         {&onload_variable, "INSERT INTO workload_onload_variable (workload, name, value) VALUES (?, ?, ?)"},
+        {&mba, "INSERT INTO workload_bandwidth_request (workload, unit, value) VALUES (?, ?, ?)"},
+        {&bandwidth, "INSERT INTO workload_bandwidth (cache, unit, value, workload) VALUES (?, ?, ?, ?)"},
+        {&drop_limits, "DELETE FROM bandwidth_baseline"},
+        {&limit, "INSERT INTO bandwidth_baseline (cache, unit, value, clos) VALUES (?, ?, ?, ?)"},
+        {&task, "INSERT INTO workload_task (task, process, start, boot_id, workload) VALUES (?, ?, ?, ?, ?)"},
+        {&task_cpus, "INSERT INTO workload_task_cpus (workload, cpus) VALUES (?, ?)"},
+        {&drop_claims, "DELETE FROM task_claim"},
+        {&drop_claim, "DELETE FROM task_claim WHERE task = ? AND start = ? AND clos = ?"},
+        {&claim, "INSERT INTO task_claim (task, process, start, boot_id, clos) VALUES (?, ?, ?, ?, ?)"},
         {&owner, "INSERT INTO workload_owner (workload, pid, start, boot_id) VALUES (?, ?, ?, ?)"}};
     for (const auto& [statement, sql] : all) {
       if (SqlError error = connection.prepare(sql, *statement); !error.ok()) return error;
@@ -87,6 +97,14 @@ Statement& bind(Statement& statement, const FrequencyRecord& frequency) {
       .bind(3, frequency.max.value)
       .bind(4, frequency.governor)
       .bind(5, frequency.epp);
+}
+
+Statement& bind(Statement& statement, const Task& task) {
+  return statement.bind(1, task.id).bind(2, task.process).bind(3, as_i64(task.start)).bind(4, task.boot_id);
+}
+
+Statement& bind(Statement& statement, const BandwidthRecord& limit) {
+  return statement.bind(1, limit.cache.value).bind(2, limit.unit).bind(3, limit.value);
 }
 
 class SqliteStore final : public Store {
@@ -113,6 +131,8 @@ class SqliteStore final : public Store {
   SqlError write_baselines(const Change& change);
   SqlError write_workload(const WorkloadRecord& workload);
   SqlError write_identity(const WorkloadRecord& workload);
+  SqlError write_bandwidth(const WorkloadRecord& workload);
+  SqlError write_tasks(const WorkloadRecord& workload);
   SqlError write_keys(const Change& change);
   SqlError write_request(int64_t workload, const FrequencyRequestRecord& request);
   SqlError write_onload(int64_t workload, const OnloadUse& use);
@@ -172,7 +192,8 @@ Result<Records> SqliteStore::load() { return read_records(connection_, path_); }
 
 SqlError SqliteStore::write_baselines(const Change& change) {
   if (!change.new_boot_id.empty()) {
-    for (Statement* drop : {&statements_.drop_ways, &statements_.drop_cpus, &statements_.drop_frequencies}) {
+    for (Statement* drop : {&statements_.drop_ways, &statements_.drop_cpus, &statements_.drop_frequencies,
+                            &statements_.drop_limits, &statements_.drop_claims}) {
       if (SqlError error = drop->run(); !error.ok()) return error;
     }
   }
@@ -190,6 +211,18 @@ SqlError SqliteStore::write_baselines(const Change& change) {
   }
   for (const FrequencyRecord& frequency : change.frequency_baselines) {
     SqlError error = bind(statements_.frequency_baseline, frequency).run();
+    if (!error.ok()) return error;
+  }
+  for (const auto& [clos, limit] : change.bandwidth_baselines) {
+    SqlError error = bind(statements_.limit, limit).bind(4, clos.value).run();
+    if (!error.ok()) return error;
+  }
+  for (const auto& [task, clos] : change.dropped_task_claims) {
+    Statement& drop = statements_.drop_claim.bind(1, task.id).bind(2, as_i64(task.start)).bind(3, clos.value);
+    if (SqlError error = drop.run(); !error.ok()) return error;
+  }
+  for (const auto& [task, clos] : change.task_claims) {
+    SqlError error = bind(statements_.claim, task).bind(5, clos.value).run();
     if (!error.ok()) return error;
   }
   return {};
@@ -223,6 +256,8 @@ SqlError SqliteStore::write_workload(const WorkloadRecord& workload) {
     SqlError error = bind(statements_.frequency, frequency).bind(6, id).run();
     if (!error.ok()) return error;
   }
+  if (SqlError error = write_bandwidth(workload); !error.ok()) return error;
+  if (SqlError error = write_tasks(workload); !error.ok()) return error;
   if (workload.onload) {
     if (SqlError error = write_onload(id, *workload.onload); !error.ok()) return error;
   }
@@ -238,6 +273,28 @@ SqlError SqliteStore::write_identity(const WorkloadRecord& workload) {
   }
   if (workload.revision == 1) return {};
   return statements_.revision.bind(1, id).bind(2, as_i64(workload.revision)).run();
+}
+
+SqlError SqliteStore::write_bandwidth(const WorkloadRecord& workload) {
+  const int64_t id = as_i64(workload.id.value);
+  if (!workload.mba_unit.empty()) {
+    Statement& request = statements_.mba.bind(1, id).bind(2, workload.mba_unit).bind(3, workload.mba_value);
+    if (SqlError error = request.run(); !error.ok()) return error;
+  }
+  for (const BandwidthRecord& limit : workload.bandwidth) {
+    SqlError error = bind(statements_.bandwidth, limit).bind(4, id).run();
+    if (!error.ok()) return error;
+  }
+  return {};
+}
+
+SqlError SqliteStore::write_tasks(const WorkloadRecord& workload) {
+  if (workload.tasks.empty()) return {};
+  for (const Task& task : workload.tasks) {
+    SqlError error = bind(statements_.task, task).bind(5, as_i64(workload.id.value)).run();
+    if (!error.ok()) return error;
+  }
+  return statements_.task_cpus.bind(1, as_i64(workload.id.value)).bind(2, workload.task_cpus).run();
 }
 
 SqlError SqliteStore::write_keys(const Change& change) {

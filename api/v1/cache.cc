@@ -11,6 +11,7 @@
 #include "api/v1/answer.h"
 #include "api/v1/problem.h"
 #include "api/v1/rmd.h"
+#include "engine/plan/bandwidth.h"
 #include "engine/plan/hospitality.h"
 
 namespace nrd::v1 {
@@ -109,12 +110,19 @@ void render_place(json::Writer& w, const NodeState& state, CacheId id, const Cpu
   w.key("available_isolated_cpus").string((free & node.isolated).to_string());
 }
 
+Spec asked_by(const Policy& policy) {
+  Spec spec;
+  spec.cache = policy.cache;
+  spec.mba = policy.mba;
+  return spec;
+}
+
 // How many more workloads of each policy the cache takes. Each needs a CPU there that nobody has.
 void render_policies(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
   const auto most = static_cast<unsigned>((cpus & free_cpus(state)).size());
   w.key("available_policy").begin_object();
   for (const auto& [name, policy] : state.policies ? *state.policies : Policies{}) {
-    const bool can_be_had = policy.cache && !policy.mba;
+    const bool can_be_had = policy.cache && plan::check_bandwidth(state, asked_by(policy));
     w.key(name).number(can_be_had ? plan::how_many_fit(state, *policy.cache, id, most) : 0);
   }
   w.end_object();

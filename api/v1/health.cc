@@ -21,9 +21,9 @@ void show_health(const Call& call, http::Reply reply) {
   const Health& health = state->health;
   json::Writer w;
   w.begin_object();
-  w.key("status").string(is_ok(health) ? "ok" : "degraded");
+  w.key("status").string(is_ok(*state) ? "ok" : "degraded");
   w.key("writes_frozen").boolean(health.writes_frozen);
-  w.key("hardware_problem").string(health.hardware_problem);
+  w.key("hardware_problem").string(problem_of(*state));
   render_warnings(w, *state, call.service);
   w.key("version").string(call.service.version);
   w.key("revision").number(state->revision);

@@ -61,7 +61,6 @@ Result<Question> parse_question(const Value& asked) {
 Result<CacheRequest> request_of(const NodeState& state, const Question& question) {
   if (question.policy.empty()) return question.cache;
   return plan::policy_named(state, question.policy).and_then([&](const Policy& policy) -> Result<CacheRequest> {
-    if (policy.mba) return plan::no_bandwidth(question.policy);
     if (policy.cache) return *policy.cache;
     return fail_at(ErrorCode::BadRequest, "/policy", "policy " + question.policy + " asks for no cache");
   });

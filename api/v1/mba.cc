@@ -5,6 +5,12 @@
 
 namespace nrd::v1 {
 
+void render_unit(json::Writer& w, const rdt::MbaInfo& mba) {
+  const bool is_percent = mba.unit == rdt::MbaUnit::Percent;
+  w.key("mba_request").string(is_percent ? "percentage" : "mbps");
+  w.key("mba_unit").string(is_percent ? "percent" : mba.unit == rdt::MbaUnit::Mbps ? "MB/s" : "GB/s / 8");
+}
+
 // RMD leaves out what is false or 0, all but `mba`.
 void show_mba(const Call& call, http::Reply reply) {
   const auto state = call.engine.state();
@@ -16,6 +22,7 @@ void show_mba(const Call& call, http::Reply reply) {
     w.key("mba_enable").boolean(true);
     if (has.mba_info->step != 0) w.key("mba_step").number(has.mba_info->step);
     if (has.mba_info->least != 0) w.key("mba_min").number(has.mba_info->least);
+    render_unit(w, *has.mba_info);
   }
   w.end_object();
   reply.send(json_answer(200, w.take()));

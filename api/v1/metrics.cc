@@ -44,9 +44,9 @@ void add_service(Families& families, const NodeState& state, const Service& serv
                       .samples = {{.value = 1, .labels = {{"version", service.version}}}}});
   families.push_back(one(Kind::Gauge, "nrd_uptime_seconds", "since the service began",
                          seconds(std::chrono::steady_clock::now() - service.tally->start())));
-  families.push_back(one(Kind::Gauge, "nrd_ok", "1 while GET /v1/health says ok", yes_or_no(is_ok(state.health))));
+  families.push_back(one(Kind::Gauge, "nrd_ok", "1 while GET /v1/health says ok", yes_or_no(is_ok(state))));
   families.push_back(one(Kind::Gauge, "nrd_hardware_ok", "1 while GET /v1/health tells no hardware_problem",
-                         yes_or_no(is_hardware_ok(state.health))));
+                         yes_or_no(problem_of(state).empty())));
   families.push_back(one(Kind::Gauge, "nrd_writes_frozen", "1 while the outcome of a commit is unknown",
                          yes_or_no(state.health.writes_frozen)));
   families.push_back(one(Kind::Counter, "nrd_drift_repairs_total", "knobs that others changed and nrd put back",

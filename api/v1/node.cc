@@ -4,10 +4,24 @@
 #include <set>
 
 #include "api/json/writer.h"
+#include "api/v1/mba.h"
 #include "api/v1/workload_json.h"
 
 namespace nrd::v1 {
 namespace {
+
+void render_mba(json::Writer& w, const std::optional<rdt::MbaInfo>& mba) {
+  if (!mba) {
+    w.null();
+    return;
+  }
+  w.begin_object();
+  render_unit(w, *mba);
+  w.key("step").number(mba->step);
+  w.key("least").number(mba->least);
+  w.key("most").number(uint64_t{mba->most});
+  w.end_object();
+}
 
 void render_capabilities(json::Writer& w, const rdt::Node& node) {
   w.key("capabilities").begin_object();
@@ -23,6 +37,8 @@ void render_capabilities(json::Writer& w, const rdt::Node& node) {
   } else {
     w.null();
   }
+  w.key("mba");
+  render_mba(w, node.capabilities.mba_info);
   w.key("missing").begin_array();
   for (const std::string& sentence : node.missing) w.string(sentence);
   w.end_array();

@@ -1,5 +1,8 @@
 #include "api/v1/rmd.h"
 
+#include <functional>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "base/joined.h"
@@ -13,14 +16,40 @@ constexpr std::string_view kHalfACache = "Need to provide both cache.* or none o
 
 constexpr std::string_view kNoSuchPlugin = "Trying to use module that is not loaded";
 
+const std::string kBandwidthRange = "MBA values in should range from ";
+
 bool is_rmds_own(std::string_view message) {
-  return message == kNoSuchPlugin || message == kNoCores || message == kNoParameters || message == kHalfACache;
+  return message == kNoSuchPlugin || message == kNoCores || message == kNoParameters || message == kHalfACache ||
+         message.starts_with(kBandwidthRange);
 }
 
 std::string invalid(const std::string& why) { return "Failed to validate workload. Reason: " + why; }
 
 std::string in_database(const std::string& why) {
   return invalid("Workload validation in database failed. Details: " + why);
+}
+
+// "4711" is not there, "4711 3" is workload 3's.
+std::optional<std::string> task_refused(const Error& error) {
+  if (!error.field.starts_with("/task_ids") || error.subject.empty()) return std::nullopt;
+  if (error.code == ErrorCode::BadRequest) return invalid("The task: " + error.subject + " does not exist");
+  const size_t blank = error.subject.find(' ');
+  if (error.code != ErrorCode::Conflict || blank == std::string::npos) return std::nullopt;
+  return in_database("TaskID " + error.subject.substr(0, blank) + " already exists in workload" +
+                     error.subject.substr(blank));
+}
+
+std::optional<std::string> bandwidth_refused(const Error& error) {
+  static const std::map<std::string, std::string, std::less<>> kLines{
+      {"mbps", "Please provide MBA in Mbps"},
+      {"percentage", "Please provide MBA in Percentage"},
+      {"guarantee", "MBA only supported for Guaranteed Request and not for BestEffort and Shared"},
+      {"shared", "MBA only supported for Guaranteed Request and not for BestEffort and Shared"},
+      {"cache", "Need to provide both cache and mba for better performance"},
+      {"none", "This machine supports only cache and not MBA"}};
+  if (error.field != "/rdt/mba") return std::nullopt;
+  const auto line = kLines.find(error.subject);
+  return line == kLines.end() ? std::nullopt : std::optional(invalid(line->second));
 }
 
 }  // namespace
@@ -37,6 +66,11 @@ Failure half_a_cache() {
   return fail_at(ErrorCode::BadRequest, "/cache", std::string(kHalfACache), "both max and min");
 }
 
+Failure bandwidth_out_of_range(std::string field, const std::string& found, uint64_t most) {
+  const std::string range = "1 to " + std::to_string(most);
+  return fail_at(ErrorCode::BadRequest, std::move(field), kBandwidthRange + range + ", found " + found, range);
+}
+
 Failure no_such_plugin(std::string field) {
   return fail_at(ErrorCode::BadRequest, std::move(field), std::string(kNoSuchPlugin), "pstate");
 }
@@ -50,6 +84,8 @@ std::string reason(const Error& error) {
 }
 
 std::string workload_refused(const Error& error, std::string_view uuid) {
+  if (const std::optional<std::string> line = task_refused(error)) return *line;
+  if (const std::optional<std::string> line = bandwidth_refused(error)) return *line;
   switch (error.code) {
     case ErrorCode::BadRequest:
     case ErrorCode::Unsupported: return invalid(reason(error));

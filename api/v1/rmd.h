@@ -23,6 +23,8 @@ inline constexpr std::string_view kNoSuchWorkload = "404: Could not found worklo
 Failure no_cores();
 Failure no_parameters();
 Failure half_a_cache();
+// A limit of memory bandwidth that is no whole number from 1 to `most`.
+Failure bandwidth_out_of_range(std::string field, const std::string& found, uint64_t most);
 // A plugin that there is not.
 Failure no_such_plugin(std::string field);
 

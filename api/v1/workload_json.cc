@@ -8,10 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "api/v1/bandwidth_json.h"
 #include "api/v1/expect.h"
 #include "api/v1/frequency_json.h"
 #include "api/v1/owner_json.h"
 #include "api/v1/rmd.h"
+#include "api/v1/task_json.h"
 #include "api/v1/workload_onload.h"
 #include "base/ascii.h"
 #include "base/control.h"
@@ -47,7 +49,7 @@ struct Key {
 constexpr std::array kKeys = {
     Key{"id", Use::Read, Use::Text},
     Key{"core_ids", Use::Read, Use::Read},
-    Key{"task_ids", Use::NotYet, Use::NotYet, "tasks are not supported; give core_ids"},
+    Key{"task_ids", Use::Read, Use::Read},
     Key{"policy", Use::Read, Use::Read},
     Key{"status", Use::Text, Use::Text},
     Key{"cos_name", Use::Text, Use::Text},
@@ -63,6 +65,7 @@ constexpr std::array kKeys = {
     Key{"pool", Use::ReadOnly, Use::Ignored, "the pool follows from max and min of cache and cannot be given"},
     Key{"granted_ways", Use::ReadOnly, Use::Ignored, "the ways are chosen by the service and cannot be given"},
     Key{"granted_frequencies", Use::ReadOnly, Use::Ignored, "what was granted follows from pstate and cannot be given"},
+    Key{"granted_bandwidth", Use::ReadOnly, Use::Ignored, "what was granted follows from mba and cannot be given"},
     Key{"created", Use::ReadOnly, Use::Ignored, "the time is set by the service and cannot be given"},
     Key{"updated", Use::ReadOnly, Use::Ignored, "the time is set by the service and cannot be given"},
 };
@@ -153,15 +156,12 @@ Result<Cache> parse_cache(const Value& value, const std::string& field, Null nul
   return Cache{.max = *max, .min = *min};
 }
 
-// `cache` of `rdt`; the bandwidth there must say nothing.
+// `cache` of `rdt`; the bandwidth there is parse_bandwidth()'s.
 Result<Cache> parse_rdt(const Value& value, Null null) {
   constexpr std::string_view kExample = "an object such as {\"cache\": {\"max\": 2, \"min\": 2}}";
   if (value.is_null()) return parse_cache(value, "/rdt", null);
   if (const auto object = require_object("/rdt", value, kExample); !object) return Failure(object.error());
   if (const auto known = check_keys(value, "/rdt", {"cache", "mba"}); !known) return Failure(known.error());
-  if (const Value* mba = value.find("mba"); mba && !says_nothing(*mba)) {
-    return fail_at(ErrorCode::Unsupported, "/rdt/mba", "memory bandwidth is not supported");
-  }
   const Value* cache = value.find("cache");
   return cache ? parse_cache(*cache, "/rdt/cache", null) : Cache{};
 }
@@ -220,20 +220,26 @@ Result<std::string> parse_policy(const Value& body) {
 
 Result<Spec> parse_spec(const Value& body) {
   if (const auto known = check_top_level(body, &Key::on_post); !known) return Failure(known.error());
+  const Result<TaskWish> tasks = parse_task_ids(body, Null::SaysNothing);
+  if (!tasks) return Failure(tasks.error());
   const Value* core_ids = body.find("core_ids");
-  if (!core_ids) return rmd::no_cores();
-  Result<Cores> cores = parse_cores(*core_ids);
+  const bool has_cores = core_ids && !(*tasks && says_nothing(*core_ids));
+  if (!has_cores && !*tasks) return rmd::no_cores();
+  Result<Cores> cores = has_cores ? parse_cores(*core_ids) : Cores{};
   if (!cores) return Failure(cores.error());
   const Result<Cache> cache = parse_caches(body, Null::SaysNothing);
   if (!cache) return Failure(cache.error());
   if (cache->max.has_value() != cache->min.has_value()) return rmd::half_a_cache();
   Result<FrequencyWish> frequency = parse_frequency(body, Null::SaysNothing);
   if (!frequency) return Failure(frequency.error());
+  const Result<BandwidthWish> mba = parse_bandwidth(body, Null::SaysNothing);
+  if (!mba) return Failure(mba.error());
   Result<std::string> policy = parse_policy(body);
   if (!policy) return Failure(policy.error());
   const Result<OnloadWish> onload = parse_onload(body, Null::SaysNothing);
   if (!onload) return Failure(onload.error());
-  const bool asks_for_nothing = cache->empty() && !frequency->request && policy->empty() && !onload->request;
+  const bool asks_for_nothing =
+      cache->empty() && !mba->request && !frequency->request && policy->empty() && !onload->request;
   if (asks_for_nothing) return rmd::no_parameters();
   const Value* given = body.find("uuid");
   Result<std::string> uuid = given ? parse_uuid(*given) : std::string();
@@ -246,7 +252,8 @@ Result<Spec> parse_spec(const Value& body) {
               .policy = *std::move(policy),
               .cache = cache->max ? std::optional(CacheRequest{.max = *cache->max, .min = *cache->min}) : std::nullopt,
               .frequency = std::move(frequency->request),
-              .given_id = *std::move(id)};
+              .given_id = *std::move(id),
+              .mba = mba->request};
 }
 
 Result<SpecPatch> parse_patch(const Value& body) {
@@ -269,6 +276,9 @@ Result<SpecPatch> parse_patch(const Value& body) {
   Result<FrequencyWish> frequency = parse_frequency(body, Null::TakesAway);
   if (!frequency) return Failure(frequency.error());
   if (frequency->is_named) patch.frequency = std::move(frequency->request);
+  const Result<BandwidthWish> mba = parse_bandwidth(body, Null::TakesAway);
+  if (!mba) return Failure(mba.error());
+  if (mba->is_named) patch.mba = mba->request;
   return patch;
 }
 
@@ -320,16 +330,19 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
   // RMD's keys in RMD's order.
   w.key("id").string(manner.is_foretold && !state.workloads.contains(workload.id) ? workload.spec.given_id
                                                                                   : id_text(workload));
-  w.key("core_ids").begin_array();
-  for (const std::string& item : workload.spec.core_ids) w.string(item);
-  w.end_array();
+  if (!workload.spec.core_ids.empty()) {
+    w.key("core_ids").begin_array();
+    for (const std::string& item : workload.spec.core_ids) w.string(item);
+    w.end_array();
+  }
+  if (!workload.spec.tasks.empty()) render(w.key("task_ids"), workload.spec.tasks);
   if (!workload.spec.policy.empty()) w.key("policy").string(workload.spec.policy);
   // "Failed" is rare and true: somebody changed the hardware behind our back, or it did not take its setting at start.
   w.key("status").string(manner.is_foretold ? "None" : is_applied(state, workload) ? "Successful" : "Failed");
   w.key("cos_name").string(workload.grant.has_class() ? cos_name(workload.grant.clos) : "");
   w.key("rdt").begin_object();
   cache();
-  w.key("mba").begin_object().end_object();
+  render(w.key("mba"), workload.spec.mba);
   w.end_object();
   if (!workload.spec.uuid.empty()) w.key("uuid").string(workload.spec.uuid);
   w.key("origin").string(workload.origin);
@@ -344,6 +357,7 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
     render(w, ways);
   }
   w.end_object();
+  if (!workload.grant.bandwidth.empty()) render(w.key("granted_bandwidth"), workload.grant.bandwidth);
   render_granted_frequencies(w, workload);
   if (workload.spec.owner) {
     w.key("owner");

@@ -19,6 +19,7 @@
 #include "api/v1/problem.h"
 #include "api/v1/query.h"
 #include "api/v1/rmd.h"
+#include "api/v1/task_json.h"
 #include "api/v1/workload_json.h"
 #include "api/v1/workload_onload.h"
 #include "base/fingerprint.h"
@@ -245,7 +246,9 @@ void create_workload(const Call& call, http::Reply reply) {
   const auto body = body_of(call);
   if (!body) return reply.send(body.error());
   Result<Spec> spec =
-      parse_spec(*body).and_then([&](Spec parsed) { return with_owner(call, *body, std::move(parsed)); });
+      parse_spec(*body)
+          .and_then([&](Spec parsed) { return with_tasks(*body, *call.engine.state(), std::move(parsed)); })
+          .and_then([&](Spec parsed) { return with_owner(call, *body, std::move(parsed)); });
   if (!spec) return reply.send(refused(spec.error(), call.error_style));
   const Result<OnloadWish> onload = parse_onload(*body, Null::SaysNothing);
   if (!onload) return reply.send(refused(onload.error(), call.error_style));
@@ -279,7 +282,8 @@ void patch_workload(const Call& call, http::Reply reply) {
   if (!is_dry) return reply.send(refused(is_dry.error(), call.error_style));
   const auto body = body_of(call);
   if (!body) return reply.send(body.error());
-  Result<SpecPatch> patch = parse_patch(*body);
+  Result<SpecPatch> patch =
+      parse_patch(*body).and_then([&](SpecPatch parsed) { return with_tasks(*body, *state, std::move(parsed)); });
   if (!patch) return reply.send(refused(patch.error(), call.error_style));
   const Result<OnloadWish> onload = parse_onload(*body, Null::TakesAway);
   if (!onload) return reply.send(refused(onload.error(), call.error_style));

@@ -32,7 +32,6 @@ constexpr std::array kLeft = {
     Left{"default.openstackEnable", "nrd does not talk to OpenStack"},
     Left{"default.sysresctrl", "nrd uses resctrl where the kernel documents it, /sys/fs/resctrl, and mounts it there"},
     Left{"default.plugins", "nrd has no plug-ins; frequencies (pstate) are part of it"},
-    Left{"default.dbValidatorInterval", "nrd needs no interval"},
     Left{"rdt.mbaMode", "the kernel's way of mounting resctrl decides"},
     Left{"log.path", kJournal},
     Left{"log.env", kJournal},
@@ -86,6 +85,19 @@ void move_port(Moving& moving, const std::string& key, const std::string& to) {
   moving.report().taken(key, "server." + to + " = " + std::to_string(*port));
 }
 
+// How often it is looked which tasks have ended.
+void move_interval(Moving& moving) {
+  constexpr const char* kKey = "default.dbValidatorInterval";
+  constexpr uint64_t kLongest = 86400;
+  if (!moving.says(kKey)) return;
+  const std::optional<uint64_t> seconds = moving.value(kKey).as_unsigned();
+  if (!seconds || *seconds == 0 || *seconds > kLongest) {
+    return moving.report().left_out(kKey, "is " + shown(moving.value(kKey)) + ", not 1 to " + std::to_string(kLongest));
+  }
+  moving.set("tasks", "interval_seconds", std::to_string(*seconds));
+  moving.report().taken(kKey, "tasks.interval_seconds = " + std::to_string(*seconds));
+}
+
 // RMD reads numbers in quotes as numbers, and so do we where it counts ways.
 std::optional<unsigned> ways_of(const json::Value& value) {
   const std::optional<uint64_t> ways = value.as_unsigned();
@@ -113,6 +125,7 @@ void leave_pools(Moving& moving, const std::string& why) {
 }  // namespace
 
 void move_server(Moving& moving) {
+  move_interval(moving);
   move_address(moving);
   move_port(moving, "default.tlsport", "tls_port");
   move_port(moving, "debug.debugport", "debug_port");

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/plan/bandwidth.h"
 #include "engine/plan/frequencies.h"
 #include "engine/plan/policy.h"
 #include "engine/plan/spec.h"
@@ -172,7 +173,7 @@ Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Worklo
   if (pool == Pool::Shared && before.pool != Pool::Shared) {
     if (const Result<void> checked = check_shared(state); !checked) return Failure(checked.error());
   }
-  const std::set<CacheId> touched = caches_of(state.facts.rdt, workload.spec.cpus);
+  const std::set<CacheId> touched = caches_of(state.facts.rdt, workload.spec);
   workload.grant.pool = pool;
 
   // Best effort keeps its place in the order; the others choose among what is free without it.
@@ -198,6 +199,7 @@ Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Worklo
     if (!granted) return Failure(granted.error());
   }
   workloads.insert_or_assign(workload.id, workload);
+  workloads.at(workload.id).grant.bandwidth = plan_bandwidth(state, workload.spec, workload.grant.ways);
   if (pool == Pool::BestEffort) {
     for (const CacheId cache : touched) {
       const Result<void> laid_out = layout_besteffort(state, workloads, cache, workload.id, shrink);
@@ -216,7 +218,8 @@ Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Worklo
 Result<Workloads> grant(const NodeState& state, Workload workload, const Grant& before, Shrink shrink) {
   auto frequencies = plan_frequencies(state, workload.spec, workload.id);
   if (!frequencies) return Failure(frequencies.error());
-  workload.grant = {.pool = Pool::None, .clos = {}, .ways = {}, .frequencies = *std::move(frequencies)};
+  workload.grant = {
+      .pool = Pool::None, .clos = {}, .ways = {}, .frequencies = *std::move(frequencies), .bandwidth = {}};
   if (workload.spec.cache) return grant_ways(state, state.workloads, std::move(workload), before, shrink);
   Workloads workloads = state.workloads;
   workloads.insert_or_assign(workload.id, std::move(workload));
@@ -230,6 +233,7 @@ Result<Spec> with_policy(const NodeState& state, Spec spec, const std::string& p
   if (!spec.policy.empty()) {
     spec.cache.reset();
     spec.frequency.reset();
+    spec.mba.reset();
   }
   spec.policy = policy;
   return filled(state, std::move(spec));
@@ -239,6 +243,10 @@ Result<Spec> patched(const NodeState& state, Spec spec, const SpecPatch& patch) 
   if (patch.core_ids) spec.core_ids = *patch.core_ids;
   if (patch.cpus) spec.cpus = *patch.cpus;
   if (patch.onload) spec.onload = *patch.onload;
+  if (patch.tasks && *patch.tasks != spec.tasks) {
+    spec.tasks = *patch.tasks;
+    spec.task_cpus = patch.task_cpus;
+  }
   if (!patch.policy.empty()) return with_policy(state, std::move(spec), patch.policy);
   const Spec unpatched = spec;
   if (patch.max || patch.min) {
@@ -247,8 +255,10 @@ Result<Spec> patched(const NodeState& state, Spec spec, const SpecPatch& patch) 
   }
   if (patch.without_cache) spec.cache.reset();
   if (patch.frequency) spec.frequency = *patch.frequency;
+  if (patch.mba) spec.mba = *patch.mba;
   // Who changes what a policy gave asks for something of his own.
-  if (spec.cache != unpatched.cache || spec.frequency != unpatched.frequency) spec.policy.clear();
+  if (spec.cache != unpatched.cache || spec.mba != unpatched.mba || spec.frequency != unpatched.frequency)
+    spec.policy.clear();
   return spec;
 }
 
@@ -293,6 +303,10 @@ Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& 
   if (!workload.spec.cache && !workload.spec.frequency && !workload.spec.onload) {
     const char* field = patch.without_cache ? "/cache" : patch.frequency ? "/pstate" : "/onload";
     return fail_at(ErrorCode::BadRequest, field, "nothing would be left that the workload asks for",
+                   "delete the workload instead");
+  }
+  if (workload.spec.core_ids.empty() && workload.spec.tasks.empty()) {
+    return fail_at(ErrorCode::BadRequest, "/task_ids", "nobody would be left whom the workload is for",
                    "delete the workload instead");
   }
   workload.updated = now;

@@ -28,19 +28,12 @@ Result<Policy> policy_named(const NodeState& state, const std::string& name) {
                        .subject = name});
 }
 
-Failure no_bandwidth(const std::string& policy) {
-  return fail_at(ErrorCode::Unsupported, kField,
-                 "policy " + policy + " asks for memory bandwidth, which is not supported");
-}
-
 Result<Spec> filled(const NodeState& state, Spec spec) {
   if (spec.policy.empty()) return spec;
   const Result<Policy> policy = policy_named(state, spec.policy);
   if (!policy) return Failure(policy.error());
-  if (policy->mba) {
-    return no_bandwidth(spec.policy);
-  }
   if (policy->cache) spec.cache = policy->cache;
+  if (policy->mba) spec.mba = policy->mba;
   if (policy->frequency) spec.frequency = policy->frequency;
   return spec;
 }
@@ -48,8 +41,9 @@ Result<Spec> filled(const NodeState& state, Spec spec) {
 Error blaming_policy(const NodeState& state, const Spec& spec, Error error) {
   const Result<Policy> policy = policy_named(state, spec.policy);
   if (!policy) return error;
-  const bool is_of_policy =
-      (policy->cache && error.field.starts_with("/cache")) || (policy->frequency && error.field.starts_with("/pstate"));
+  const bool is_of_policy = (policy->cache && error.field.starts_with("/cache")) ||
+                            (policy->mba && error.field.starts_with("/rdt/mba")) ||
+                            (policy->frequency && error.field.starts_with("/pstate"));
   if (!is_of_policy) return error;
   error.message = "policy " + spec.policy + ", " + error.field.substr(1) + ": " + error.message;
   error.field = kField;

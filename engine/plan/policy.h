@@ -12,9 +12,6 @@ namespace nrd::plan {
 // The policy of this name; NoSuchPolicy if there is none.
 Result<Policy> policy_named(const NodeState& state, const std::string& name);
 
-// Unsupported: bandwidth that this policy asks for and nobody can be granted.
-Failure no_bandwidth(const std::string& policy);
-
 // `spec` with what its policy asks for; where the policy is silent the spec's own stays. Without a policy as it is.
 Result<Spec> filled(const NodeState& state, Spec spec);
 

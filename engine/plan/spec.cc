@@ -4,6 +4,8 @@
 #include <string>
 
 #include "engine/core_ids.h"
+#include "engine/plan/bandwidth.h"
+#include "engine/plan/tasks.h"
 
 namespace nrd::plan {
 namespace {
@@ -33,6 +35,7 @@ Failure taken(const CpuSet& cpus, const std::string& by) {
 }
 
 Result<void> check_cpus_exist(const rdt::Node& node, const Spec& spec) {
+  if (spec.cpus.empty() && !spec.tasks.empty() && spec.core_ids.empty()) return {};
   if (spec.cpus.empty()) {
     return fail_at(ErrorCode::BadRequest, "/core_ids", "names no CPU", "CPUs of " + node.online.to_string());
   }
@@ -189,15 +192,20 @@ Result<void> check(const NodeState& state, const Spec& spec, std::optional<Workl
   return check_cpus_exist(state.facts.rdt, spec)
       .and_then([&] { return check_id(state, spec, self); })
       .and_then([&] { return check_uuid(state, spec, self); })
+      .and_then([&] { return check_tasks(state, spec, self); })
+      .and_then([&] { return check_bandwidth(state, spec); })
       .and_then([&] { return check_cpus_free(state, spec, self); })
       .and_then([&] { return spec.cache ? check_classes_free(state, spec) : Result<void>(); })
       .and_then([&] { return spec.cache ? check_sizes(state, *spec.cache) : Result<void>(); });
 }
 
-std::set<CacheId> caches_of(const rdt::Node& node, const CpuSet& cpus) {
+std::set<CacheId> caches_of(const rdt::Node& node, const Spec& spec) {
   std::set<CacheId> touched;
   for (const auto& [id, members] : node.caches) {
-    if (members.intersects(cpus)) touched.insert(id);
+    if (members.intersects(spec.cpus | spec.task_cpus)) touched.insert(id);
+  }
+  if (touched.empty() && !spec.tasks.empty()) {
+    for (const auto& [id, members] : node.caches) touched.insert(id);
   }
   return touched;
 }

@@ -27,7 +27,8 @@ Result<void> check_ways(const NodeState& state, const CacheRequest& cache);
 // The ways that `pool` has on each cache.
 WayMask ways_of(const Layout& layout, Pool pool);
 
-// The L3 caches that the CPUs touch.
-std::set<CacheId> caches_of(const rdt::Node& node, const CpuSet& cpus);
+// The L3 caches that the CPUs touch, and those on which the tasks might run when they were named; all of them if that
+// says nothing.
+std::set<CacheId> caches_of(const rdt::Node& node, const Spec& spec);
 
 }  // namespace nrd::plan

@@ -6,6 +6,7 @@
 
 #include "base/cpuinfo.h"
 #include "base/file.h"
+#include "hw/rdt/bandwidth.h"
 #include "hw/rdt/resctrl.h"
 
 namespace nrd::rdt {
@@ -34,6 +35,8 @@ Capabilities flags_in(std::string_view cpuinfo) {
   flags.l3_cdp = has_flag(cpuinfo, "cdp_l3");
   flags.monitoring = has_flag(cpuinfo, "cqm");
   flags.mba = has_flag(cpuinfo, "mba");
+  flags.is_amd =
+      cpuinfo.find("AuthenticAMD") != std::string_view::npos || cpuinfo.find("HygonGenuine") != std::string_view::npos;
   return flags;
 }
 
@@ -44,7 +47,7 @@ Result<std::optional<MbaInfo>> parse_mba_info(const std::optional<std::string>& 
   const auto least = parse_line("MB/min_bandwidth", min_bandwidth);
   if (!least) return Failure(least.error());
   if (!*step || !*least) return std::nullopt;
-  return MbaInfo{.step = **step, .least = **least};
+  return MbaInfo{.step = **step, .least = **least, .unit = MbaUnit::Percent, .most = 100};
 }
 
 Result<Capabilities> read_flags() {
@@ -63,6 +66,10 @@ Result<Capabilities> with_mount(Capabilities flags) {
   Result<std::optional<MbaInfo>> mba = parse_mba_info(*step, *least);
   if (!mba) return Failure(mba.error());
   flags.mba_info = *mba;
+  if (!flags.mba_info) return flags;
+  const Result<MbaInfo> with = with_unit(*flags.mba_info, flags.is_amd);
+  if (!with) return Failure(with.error());
+  flags.mba_info = *with;
   return flags;
 }
 

@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "base/log.h"
+#include "hw/rdt/bandwidth.h"
 #include "hw/rdt/capabilities.h"
 #include "hw/rdt/monitor.h"
 #include "hw/rdt/pqos.h"
 #include "hw/rdt/resctrl.h"
+#include "hw/rdt/tasks.h"
 #include "hw/rdt/topology.h"
 #include "hw/rdt/write_order.h"
 
@@ -69,15 +71,15 @@ class ResctrlRdt final : public Rdt {
     return node;
   }
 
-  Result<Observed> observe() override {
+  Result<Observed> observe(const std::set<Task>& tasks) override {
     known_.reset();
     if (!pqos_ && classes_ > 0) start_pqos();
     if (!pqos_ && classes_ > 0) return fail(ErrorCode::Hardware, why_not_.message, why_not_.detail);
     if (!pqos_) return Observed{};
-    Result<Observed> observed = read_all();
+    Result<Observed> observed = read_all(tasks);
     if (!observed || !has_all_classes(*observed)) {
       if (const Result<void> restored = restore_groups(); !restored) return Failure(restored.error());
-      observed = read_all();
+      observed = read_all(tasks);
     }
     if (observed) known_ = *observed;
     return observed;
@@ -156,6 +158,10 @@ class ResctrlRdt final : public Rdt {
                        [this](const auto& home) { return online_at_start_.contains(home.first); });
   }
 
+  bool knows_tasks_of(const Setting& wanted) const {
+    return std::ranges::all_of(wanted.tasks, [this](const auto& entry) { return known_->tasks.contains(entry.first); });
+  }
+
   bool has_all_classes(const Observed& observed) const {
     for (uint32_t clos = 0; clos < classes_; ++clos) {
       if (!observed.classes.contains(ClosId{clos})) return false;
@@ -204,21 +210,42 @@ class ResctrlRdt final : public Rdt {
 
   // A failure on the way leaves nothing known, so the next one looks before it writes.
   Result<void> converge_once(const Setting& wanted) {
-    if (!known_) {
-      if (const Result<Observed> observed = observe(); !observed) return Failure(observed.error());
+    if (!known_ || !knows_tasks_of(wanted)) {
+      std::set<Task> tasks;
+      for (const auto& [task, clos] : wanted.tasks) tasks.insert(task);
+      if (const Result<Observed> observed = observe(tasks); !observed) return Failure(observed.error());
     }
     if (!known_) return fail(ErrorCode::Unsupported, why_not_.message, why_not_.detail);
     Observed observed = *std::exchange(known_, std::nullopt);
     const std::vector<Write> writes = write_order(observed, wanted, cat_.min_ways);
+    const bool masks_change =
+        std::ranges::any_of(writes, [](const Write& write) { return std::holds_alternative<WaysWrite>(write); });
+    const TaskMoves moves = task_moves(observed, wanted, masks_change);
+    const Result<Limits> limits = limits_of(observed, wanted);
+    if (!limits) return Failure(limits.error());
+    if (Result<void> left = leave(moves); !left) return left;
     for (const Write& write : writes) {
       if (Result<void> written = std::visit([this](const auto& w) { return apply(w); }, write); !written) {
         return written;
       }
     }
+    if (Result<void> limited = write_limits(*limits); !limited) return limited;
+    if (Result<void> entered = enter(moves); !entered) return entered;
     if (Result<void> masks = read_back_masks(observed, wanted, writes); !masks) return masks;
     if (Result<void> cpus = read_back_cpus(observed, wanted, writes); !cpus) return cpus;
+    if (Result<void> limited = read_back(*limits, observed); !limited) return limited;
+    if (Result<void> tasks = read_back(moves); !tasks) return tasks;
+    note(observed, wanted, moves);
     known_ = std::move(observed);
     return {};
+  }
+
+  // The unit is looked at anew before each write.
+  Result<Limits> limits_of(const Observed& observed, const Setting& wanted) const {
+    if (wanted.bandwidth.empty()) return Limits();
+    const Result<Capabilities> now = with_mount(flags_.value_or(Capabilities{}));
+    if (!now) return Failure(now.error());
+    return limits_to_write(observed, wanted, now->mba_info);
   }
 
   Result<void> apply(const WaysWrite& write) {
@@ -254,23 +281,28 @@ class ResctrlRdt final : public Rdt {
     return "CPU " + std::to_string(cpu.value) + " did not move to class " + name_of(clos);
   }
 
-  static Result<Observed> read_all() {
+  static Result<Observed> read_all(const std::set<Task>& tasks) {
+    const Result<Threads> threads = threads_of_all(tasks);
+    if (!threads) return Failure(threads.error());
     const Result<std::vector<std::string>> groups = list_groups();
     if (!groups) return Failure(groups.error());
     Observed observed;
-    const Result<std::optional<Class>> root = read_class("");
+    const Result<std::optional<Group>> root = read_group("");
     if (!root) return Failure(root.error());
-    if (*root) observed.classes[ClosId{0}] = **root;
+    if (*root) observed.classes[ClosId{0}] = (*root)->group;
+    std::map<pid_t, std::string> group_of;
     for (const std::string& name : *groups) {
-      const Result<std::optional<Class>> group = read_class("/" + name);
+      const Result<std::optional<Group>> group = read_group("/" + name);
       if (!group) return Failure(group.error());
       if (!*group) continue;
+      for (const pid_t task : (*group)->tasks) group_of[task] = name;
       if (const std::optional<ClosId> clos = class_of(name)) {
-        observed.classes[*clos] = **group;
+        observed.classes[*clos] = (*group)->group;
       } else {
-        observed.foreign[name] = **group;
+        observed.foreign[name] = (*group)->group;
       }
     }
+    observed.tasks = places_of(*threads, group_of);
     return observed;
   }
 

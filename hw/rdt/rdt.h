@@ -1,8 +1,8 @@
 // The door of the RDT room: discover, observe, converge.
 //
-// Writing goes through libpqos (OS interface); reading back goes to the kernel's own files, so what is believed is what
-// the kernel says and not what the library that wrote it remembers. Only the engine thread may call: libpqos is not
-// transactional, and its resctrl lock uses SIGALRM.
+// Writing goes through libpqos (OS interface), but for tasks (tasks.h); reading back goes to the kernel's own files, so
+// what is believed is what the kernel says and not what the library that wrote it remembers. Only the engine thread may
+// call: libpqos is not transactional, and its resctrl lock uses SIGALRM.
 //
 // Untouched knobs are trusted between observations: converge() compares with what was last read, reads back what it
 // wrote, and takes nothing on faith after a failure. The engine's drift timer calls observe() to see the rest.
@@ -27,7 +27,8 @@ class Rdt {
   virtual Result<Node> discover() = 0;
   // Every class and every foreign group, read from the kernel. Empty on a node without RDT. Groups of classes that
   // somebody removed are made again; a class that is not in the answer has lost its place to a foreign group.
-  virtual Result<Observed> observe() = 0;
+  // `tasks`: those whose groups are looked for.
+  virtual Result<Observed> observe(const std::set<Task>& tasks = {}) = 0;
   // Of these classes on these caches; nothing on a node that does not count (monitor.h).
   virtual Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes) = 0;
   // Writes what differs, takes bits away before handing them out, reads back. ErrorCode::Hardware names the first knob

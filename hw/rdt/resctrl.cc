@@ -1,6 +1,7 @@
 #include "hw/rdt/resctrl.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "base/unique_fd.h"
 
 namespace nrd::rdt {
 namespace {
@@ -44,12 +46,30 @@ Result<std::optional<uint32_t>> parse_info(const char* file, const std::optional
   return value;
 }
 
-// Where the line named "L3" begins: at the start, after a line end, or after the kernel's padding.
-size_t find_l3(std::string_view schemata) {
-  for (size_t at = schemata.find("L3:"); at != std::string_view::npos; at = schemata.find("L3:", at + 1)) {
-    if (at == 0 || schemata[at - 1] == ' ' || schemata[at - 1] == '\n') return at;
+// The line of one resource, without its name and what surrounds it: at the start, after a line end, or after the
+// kernel's padding. nullopt: there is none.
+std::optional<std::string_view> find_line(std::string_view schemata, std::string_view name) {
+  for (size_t at = schemata.find(name); at != std::string_view::npos; at = schemata.find(name, at + 1)) {
+    if (at != 0 && schemata[at - 1] != ' ' && schemata[at - 1] != '\n') continue;
+    const std::string_view line = schemata.substr(at + name.size());
+    return trimmed(line.substr(0, line.find('\n')));
   }
-  return std::string_view::npos;
+  return std::nullopt;
+}
+
+// "0=7ff;1=7ff". nullopt: this is no such list.
+std::optional<std::map<CacheId, uint32_t>> parse_values(std::string_view rest, int base) {
+  std::map<CacheId, uint32_t> values;
+  for (;;) {
+    const std::string_view item = rest.substr(0, rest.find(';'));
+    const size_t equals = item.find('=');
+    if (equals == std::string_view::npos) return std::nullopt;
+    const auto cache = parse_number<uint32_t>(trimmed(item.substr(0, equals)));
+    const auto value = parse_number<uint32_t>(trimmed(item.substr(equals + 1)), base);
+    if (!cache || !value || !values.emplace(CacheId{*cache}, *value).second) return std::nullopt;
+    if (item.size() == rest.size()) return values;
+    rest.remove_prefix(item.size() + 1);
+  }
 }
 
 bool has_line_word(std::string_view text, std::string_view word) {
@@ -77,22 +97,25 @@ std::string why_no_l3() {
 }  // namespace
 
 Result<std::map<CacheId, WayMask>> parse_l3(std::string_view schemata) {
-  const size_t at = find_l3(schemata);
-  if (at == std::string_view::npos || !schemata.ends_with('\n')) return unexpected("schemata", schemata);
-  const std::string_view line = trimmed(schemata.substr(at, schemata.substr(at).find('\n')));
+  const std::optional<std::string_view> line = find_line(schemata, "L3:");
+  if (!line || !schemata.ends_with('\n')) return unexpected("schemata", schemata);
+  const auto masks = parse_values(*line, 16);
+  if (!masks) return unexpected("schemata", *line);
   std::map<CacheId, WayMask> ways;
-  for (std::string_view rest = line.substr(3);;) {
-    const std::string_view item = rest.substr(0, rest.find(';'));
-    const size_t equals = item.find('=');
-    if (equals == std::string_view::npos) return unexpected("schemata", line);
-    const auto cache = parse_number<uint32_t>(trimmed(item.substr(0, equals)));
-    const auto mask = parse_number<uint32_t>(trimmed(item.substr(equals + 1)), 16);
-    if (!cache || !mask || *mask == 0 || !ways.emplace(CacheId{*cache}, WayMask(*mask)).second) {
-      return unexpected("schemata", line);
-    }
-    if (item.size() == rest.size()) return ways;
-    rest.remove_prefix(item.size() + 1);
+  for (const auto& [cache, mask] : *masks) {
+    if (mask == 0) return unexpected("schemata", *line);
+    ways.emplace(cache, WayMask(mask));
   }
+  return ways;
+}
+
+Result<std::map<CacheId, uint32_t>> parse_mb(std::string_view schemata) {
+  const std::optional<std::string_view> line = find_line(schemata, "MB:");
+  if (!line) return std::map<CacheId, uint32_t>();
+  auto limits = schemata.ends_with('\n') ? parse_values(*line, 10) : std::nullopt;
+  if (!limits) return unexpected("schemata", *line);
+  for (auto& [cache, limit] : *limits) limit = std::min(limit, kUnlimitedMbps);
+  return *std::move(limits);
 }
 
 Result<CpuSet> parse_cpus(std::string_view cpus_list) {
@@ -102,6 +125,20 @@ Result<CpuSet> parse_cpus(std::string_view cpus_list) {
   Result<CpuSet> cpus = CpuSet::parse(list);
   if (!cpus) return unexpected("cpus_list", cpus_list);
   return cpus;
+}
+
+Result<std::vector<pid_t>> parse_tasks(std::string_view tasks) {
+  if (!tasks.empty() && !tasks.ends_with('\n')) return unexpected("tasks", tasks.substr(tasks.rfind('\n') + 1));
+  std::vector<pid_t> found;
+  while (!tasks.empty()) {
+    const size_t end = tasks.find('\n');
+    const auto number = parse_number<pid_t>(tasks.substr(0, end));
+    if (!number) return unexpected("tasks", tasks.substr(0, end));
+    found.push_back(*number);
+    tasks.remove_prefix(end + 1);
+  }
+  std::ranges::sort(found);
+  return found;
 }
 
 Result<std::optional<L3Cat>> parse_l3_info(const std::optional<std::string>& cbm_mask,
@@ -187,17 +224,60 @@ Result<std::optional<CpuSet>> read_cpus(const std::string& directory) {
   return *std::move(cpus);
 }
 
-Result<std::optional<Class>> read_class(const std::string& directory) {
-  auto ways = read_ways(directory);
-  if (!ways) return Failure(ways.error());
-  auto cpus = read_cpus(directory);
+Result<std::optional<std::vector<pid_t>>> read_tasks(const std::string& directory) {
+  constexpr size_t kLimit = size_t{64} << 20;  // of 4,194,304 tasks, which is all that a kernel has (PID_MAX_LIMIT)
+  const Result<std::optional<std::string>> text = read_file(path_of(directory, "tasks"), kLimit);
+  if (!text) return Failure(text.error());
+  if (!*text) return std::nullopt;
+  Result<std::vector<pid_t>> tasks = parse_tasks(**text);
+  if (!tasks) return Failure(within(directory, tasks.error()));
+  return *std::move(tasks);
+}
+
+Result<std::optional<std::map<CacheId, uint32_t>>> read_limits(const std::string& directory) {
+  const Result<std::optional<std::string>> text = read_file(path_of(directory, "schemata"));
+  if (!text) return Failure(text.error());
+  if (!*text) return std::nullopt;
+  Result<std::map<CacheId, uint32_t>> limits = parse_mb(**text);
+  if (!limits) return Failure(within(directory, limits.error()));
+  return *std::move(limits);
+}
+
+Result<std::optional<Group>> read_group(const std::string& directory) {
+  const Result<std::optional<std::string>> schemata = read_file(path_of(directory, "schemata"));
+  if (!schemata) return Failure(schemata.error());
+  const auto cpus = read_cpus(directory);
   if (!cpus) return Failure(cpus.error());
-  if (!*ways || !*cpus) return std::nullopt;
-  // All unbound tasks are in the root group; listing them says nothing and costs much.
-  if (directory.empty()) return Class{**ways, **cpus, true};
-  const Result<std::optional<std::string>> tasks = read_file(path_of(directory, "tasks"));
+  if (!*schemata || !*cpus) return std::nullopt;
+  const auto ways = parse_l3(**schemata);
+  if (!ways) return Failure(within(directory, ways.error()));
+  const auto limits = parse_mb(**schemata);
+  if (!limits) return Failure(within(directory, limits.error()));
+  Group group{.group = {.ways = *ways, .cpus = **cpus, .has_tasks = true, .bandwidth = *limits}, .tasks = {}};
+  if (directory.empty()) return group;
+  auto tasks = read_tasks(directory);
   if (!tasks) return Failure(tasks.error());
-  return Class{**ways, **cpus, *tasks && !trimmed(**tasks).empty()};
+  if (*tasks) group.tasks = **std::move(tasks);
+  group.group.has_tasks = !group.tasks.empty();
+  return group;
+}
+
+Result<void> write_schemata(const std::string& directory, const std::string& line) {
+  const std::string path = path_of(directory, "schemata");
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.valid() && ::write(file.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) return {};
+  return fail(ErrorCode::Hardware, "the kernel refused a change of a class of service",
+              path + " " + line.substr(0, line.size() - 1) + ": " + std::generic_category().message(errno));
+}
+
+Result<bool> write_task(const std::string& directory, pid_t thread) {
+  const std::string path = path_of(directory, "tasks");
+  const std::string line = std::to_string(thread) + "\n";
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.valid() && ::write(file.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) return true;
+  if (file.valid() && errno == ESRCH) return false;
+  return fail(ErrorCode::Hardware, "the kernel refused to move a task",
+              path + " " + std::to_string(thread) + ": " + std::generic_category().message(errno));
 }
 
 std::string last_refusal() {

@@ -21,8 +21,19 @@ inline constexpr const char* kResctrl = "/sys/fs/resctrl";
 // The L3 line of a schemata file: "    L3:0=7ff;1=7ff" -> {0: 7ff, 1: 7ff}. Other lines (MB, L2) are passed over.
 Result<std::map<CacheId, WayMask>> parse_l3(std::string_view schemata);
 
+// In MB/s a group that nobody limited has 4294967295, which no group can be given again: kernels before 6.10 round what
+// is written up to a multiple of ten, and 32 bits make 4 of that (bw_validate()). This is as good as that.
+inline constexpr uint32_t kUnlimitedMbps = 4294967290;
+
+// The MB line, likewise, in decimal, nothing above kUnlimitedMbps; empty if there is none: "    MB:0=100;1= 90" -> {0:
+// 100, 1: 90}.
+Result<std::map<CacheId, uint32_t>> parse_mb(std::string_view schemata);
+
 // A cpus_list: "0-3,8", or an empty line for a group without CPUs.
 Result<CpuSet> parse_cpus(std::string_view cpus_list);
+
+// A tasks file: one number a line, none for a group without tasks.
+Result<std::vector<pid_t>> parse_tasks(std::string_view tasks);
 
 // The files cbm_mask, min_cbm_bits and shareable_bits of info/L3, nullopt where there is none. Kernels before 4.15 have
 // no shareable_bits. Without one of the others this is no L3 CAT. `classes` is left at 0.
@@ -51,8 +62,21 @@ std::string directory_of(ClosId clos);
 
 // nullopt: the group is gone.
 Result<std::optional<std::map<CacheId, WayMask>>> read_ways(const std::string& directory);
+Result<std::optional<std::map<CacheId, uint32_t>>> read_limits(const std::string& directory);
 Result<std::optional<CpuSet>> read_cpus(const std::string& directory);
-Result<std::optional<Class>> read_class(const std::string& directory);
+Result<std::optional<std::vector<pid_t>>> read_tasks(const std::string& directory);
+
+struct Group {
+  Class group;
+  std::vector<pid_t> tasks;  // not of the root group: all unbound ones are there, and listing them costs much
+};
+Result<std::optional<Group>> read_group(const std::string& directory);
+
+// One line of the schemata file, with its line end; those of other resources stay as they are.
+Result<void> write_schemata(const std::string& directory, const std::string& line);
+
+// Moves one thread into a group. False: the kernel knows no thread of this number.
+Result<bool> write_task(const std::string& directory, pid_t thread);
 
 // Why the kernel refused the last write, in its own words; empty if it does not say.
 std::string last_refusal();

@@ -12,6 +12,7 @@
 
 #include "base/cpu_set.h"
 #include "base/ids.h"
+#include "base/task.h"
 #include "base/way_mask.h"
 
 namespace nrd::rdt {
@@ -35,11 +36,19 @@ struct Geometry {
   friend bool operator==(const Geometry&, const Geometry&) = default;
 };
 
-// Memory bandwidth allocation as the kernel offers it (info/MB), in its own units: percent or MB/s on Intel, eighths of
-// GB/s on AMD.
+// What the numbers of the MB lines mean.
+enum class MbaUnit {
+  Percent,
+  Mbps,           // on Intel, mounted with mba_MBps
+  EighthsOfGbps,  // on AMD
+};
+
+// Memory bandwidth allocation as the kernel offers it (info/MB), in its own units.
 struct MbaInfo {
   unsigned step = 0;   // bandwidth_gran
   unsigned least = 0;  // min_bandwidth
+  MbaUnit unit = MbaUnit::Percent;
+  uint32_t most = 100;  // what a group has to which nothing was written
   friend bool operator==(const MbaInfo&, const MbaInfo&) = default;
 };
 
@@ -51,6 +60,7 @@ struct Capabilities {
   bool l3_cdp = false;      // cdp_l3
   bool monitoring = false;  // cqm
   bool mba = false;         // mba
+  bool is_amd = false;      // vendor_id
   bool is_mounted = false;  // resctrl
   bool is_mounted_with_cdp = false;
   std::optional<MbaInfo> mba_info;  // absent: not mounted, or without MB
@@ -92,10 +102,18 @@ struct Node {
   friend bool operator==(const Node&, const Node&) = default;
 };
 
+// A limit of memory bandwidth, and in what.
+struct Bandwidth {
+  MbaUnit unit = MbaUnit::Percent;
+  uint32_t value = 0;
+  friend auto operator<=>(const Bandwidth&, const Bandwidth&) = default;
+};
+
 struct Class {
   std::map<CacheId, WayMask> ways;
-  CpuSet cpus;             // online CPUs only: the kernel drops offline ones
-  bool has_tasks = false;  // tasks are bound to the group
+  CpuSet cpus;                              // online CPUs only: the kernel drops offline ones
+  bool has_tasks = false;                   // tasks are bound to the group
+  std::map<CacheId, uint32_t> bandwidth{};  // in the unit of the mount; empty without MB
   friend bool operator==(const Class&, const Class&) = default;
 };
 
@@ -104,6 +122,9 @@ struct Observed {
   std::map<ClosId, Class> classes;
   // Groups made by others under other names; not ours to touch, but their ways and CPUs are taken.
   std::map<std::string, Class> foreign;
+  // Of the tasks that were asked about: the directories of the groups that their threads are in, "" for the root's.
+  // Empty: it has ended.
+  std::map<Task, std::set<std::string>> tasks;
   friend bool operator==(const Observed&, const Observed&) = default;
 };
 
@@ -111,6 +132,10 @@ struct Observed {
 struct Setting {
   std::map<ClosId, std::map<CacheId, WayMask>> ways;
   std::map<CpuId, ClosId> cpus;
+  std::map<ClosId, std::map<CacheId, Bandwidth>> bandwidth{};
+  // Those that have ended are passed over. Class 0: in no other class; where a foreign group has it, it stays.
+  std::map<Task, ClosId> tasks;
+  std::set<ClosId> without_tasks;  // whoever is in one of these goes to the root group
   friend bool operator==(const Setting&, const Setting&) = default;
 };
 

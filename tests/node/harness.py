@@ -288,7 +288,7 @@ class Node:
         groups = self.hardware()
         wanted_cpus, wanted_ways = {}, {}
         for w in workloads:
-            wanted_cpus.setdefault(w["cos_name"], set()).update(*[cpus_of(item) for item in w["core_ids"]])
+            wanted_cpus.setdefault(w["cos_name"], set()).update(*[cpus_of(item) for item in w.get("core_ids", [])])
             wanted_ways.setdefault(w["cos_name"], {}).update({c: g["mask"] for c, g in w["granted_ways"].items()})
         node = self.call("GET", "/v1/node")
         full = f"{(1 << node['capabilities']['l3_cat']['ways']) - 1:x}"

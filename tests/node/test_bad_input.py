@@ -54,7 +54,7 @@ REFUSED = {
     "a list for all": ("[]", 400, None, "found an array"),
     "a list for an object": (body(cache=[]), 400, "/cache", "found an array"),
     "a number for a uuid": (body(uuid=5), 400, "/uuid", "found a number"),
-    "what this version cannot do": (body(task_ids=["1"]), 422, "/task_ids", "tasks are not supported"),
+    "what this version cannot do": (body(backend_plugin_info={"a": "b"}), 422, "/backend_plugin_info", "plugins are not supported"),
     "a policy where there are none": (body(policy="gold"), 400, "/policy", "Can not find specified policy gold"),
     "truncated": ('{"core_ids":["4"],', 400, None, "it ends too early (byte 18)"),
     "truncated text": ('{"core_ids":["4', 400, None, "(byte 15)"),

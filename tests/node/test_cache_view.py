@@ -98,8 +98,9 @@ def test_only_the_last_level_is_told_and_other_words_are_no_path():
 def test_memory_bandwidth_is_told_as_the_kernel_does():
     amd = "AuthenticAMD" in open("/proc/cpuinfo").read()
     with Node() as node:
-        assert text(node, "/v1/mba") == ('{"mba":true,"mba_enable":true,"mba_step":1}' if amd else
-                                         '{"mba":true,"mba_enable":true,"mba_step":10,"mba_min":10}')
+        assert text(node, "/v1/mba") == (
+            '{"mba":true,"mba_enable":true,"mba_step":1,"mba_request":"mbps","mba_unit":"GB/s / 8"}' if amd else
+            '{"mba":true,"mba_enable":true,"mba_step":10,"mba_min":10,"mba_request":"percentage","mba_unit":"percent"}')
     with Node(mb=False) as node:
         assert text(node, "/v1/mba") == '{"mba":false}'
 

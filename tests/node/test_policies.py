@@ -120,8 +120,6 @@ def test_what_a_policy_asks_for_is_granted_or_refused_as_a_whole():
     with policies(cpufreq="intel_pstate") as node:
         fast = by_policy(node, "4", "fast")
         assert fast["pstate"] == {"max_ratio": 30} and node.sim.freq()["4"]["max"] == 3_000_000
-        with pytest.raises(Refused, match="422: .*policy thrifty asks for memory bandwidth, which is not supported"):
-            by_policy(node, "5", "thrifty")
         node.create("6", 4, 4)
         with pytest.raises(Refused, match="409: Not enough cache left on cache_id 0. .*policy gold"):
             by_policy(node, "7", "gold")
@@ -132,9 +130,9 @@ def test_what_a_policy_asks_for_is_granted_or_refused_as_a_whole():
 
 
 def test_the_cache_view_and_hospitality_know_policies():
-    with policies() as node:
+    with policies(mb_unit="percent") as node:
         fits = node.call("GET", "/v1/cache/l3/0")["available_policy"]
-        assert fits == {"bronze": 8, "fast": 0, "gold": 2, "silver": 1, "thrifty": 0}
+        assert fits == {"bronze": 8, "fast": 0, "gold": 2, "silver": 1, "thrifty": 5}
         for cpu, more in (("0", 1), ("1", 0)):
             assert node.call("POST", "/v1/hospitality", {"policy": "gold", "cache_id": 0}) == {"score": {"l3": {"0": 100}}}
             by_policy(node, cpu, "gold")
@@ -143,7 +141,6 @@ def test_the_cache_view_and_hospitality_know_policies():
         for question, status, line in (
                 ({"policy": "x"}, 400, "Can not find Policy. Details: Can not find specified policy x\n"),
                 ({"policy": "fast"}, 400, "/policy: policy fast asks for no cache\n"),
-                ({"policy": "thrifty"}, 422, "/policy: policy thrifty asks for memory bandwidth, which is not supported\n"),
                 ({"policy": 1}, 400, "/policy: expected a string, found a number (allowed: a string)\n")):
             assert node.request("POST", "/v1/hospitality", question)[:2] == (status, line)
 

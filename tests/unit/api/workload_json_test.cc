@@ -117,7 +117,17 @@ TEST_CASE("every fault of a POST is named with its pointer") {
        "is too long or has other characters"},
       {R"({"core_ids": ["0"], "cache": {"max": 1, "min": 1}, "id": ".."})", kBad, "/id",
        "is too long or has other characters"},
-      {R"({"task_ids": ["1"]})", kUnsupported, "/task_ids", "tasks are not supported; give core_ids"},
+      {R"({"task_ids": "1"})", kBad, "/task_ids",
+       R"(expected a list of processes and threads such as ["4711", "4712"], found a string)"},
+      {R"({"task_ids": [1]})", kBad, "/task_ids/0",
+       R"(expected the number of a process or thread as a string such as "4711", found a number)"},
+      {R"({"task_ids": ["1", "0"]})", kBad, "/task_ids/1", R"(expected the number of a process or thread, found "0")"},
+      {R"({"task_ids": ["-1"]})", kBad, "/task_ids/0", R"(expected the number of a process or thread, found "-1")"},
+      {R"({"task_ids": ["07"]})", kBad, "/task_ids/0", R"(expected the number of a process or thread, found "07")"},
+      {R"({"task_ids": ["4194305"]})", kBad, "/task_ids/0",
+       R"(expected the number of a process or thread, found "4194305")"},
+      {R"({"task_ids": []})", kBad, "/core_ids", "No task or core id specified"},
+      {R"({"task_ids": ["1"]})", kBad, "/cache", "No RDT/Plugins params in workload"},
       {R"({"core_ids": ["0"], "policy": 1})", kBad, "/policy",
        "expected the name of a policy, of at most 64 bytes, found a number"},
       {R"({"core_ids": ["0"], "pstate": {"ratio": -3}})", kBad, "/pstate/ratio",
@@ -146,8 +156,18 @@ TEST_CASE("every fault of a POST is named with its pointer") {
        "unknown key \"maxratio\"; the nearest known one is \"max_ratio\""},
       {R"({"core_ids": ["0"], "pstate": {"max_ratio": 20}, "plugins": {"pstate": {"max_ratio": 21}}})", kBad,
        "/plugins/pstate", "differs from /pstate"},
-      {R"({"core_ids": ["0"], "rdt": {"mba": {"percentage": 50}}})", kUnsupported, "/rdt/mba",
-       "memory bandwidth is not supported"},
+      {R"({"core_ids": ["0"], "rdt": {"mba": {"percentage": 101}}})", kBad, "/rdt/mba/percentage",
+       "MBA values in should range from 1 to 100, found 101"},
+      {R"({"core_ids": ["0"], "rdt": {"mba": {"mbps": 4294967291}}})", kBad, "/rdt/mba/mbps",
+       "MBA values in should range from 1 to 4294967290, found 4294967291"},
+      {R"({"core_ids": ["0"], "rdt": {"mba": {"percentage": -1}}})", kBad, "/rdt/mba/percentage",
+       "MBA values in should range from 1 to 100, found -1"},
+      {R"({"core_ids": ["0"], "rdt": {"mba": {"percentage": 50, "mbps": 7}}})", kBad, "/rdt/mba",
+       "has both percentage and mbps"},
+      {R"({"core_ids": ["0"], "rdt": {"mba": {"percent": 50}}})", kBad, "/rdt/mba/percent",
+       "unknown key \"percent\"; the nearest known one is \"percentage\""},
+      {R"({"core_ids": ["0"], "granted_bandwidth": {}})", kBad, "/granted_bandwidth",
+       "what was granted follows from mba and cannot be given"},
   };
   for (const Refusal& row : rows) {
     CAPTURE(row.body);
@@ -157,6 +177,39 @@ TEST_CASE("every fault of a POST is named with its pointer") {
     CHECK(spec.error().field == row.field);
     CHECK(spec.error().message == row.message);
   }
+}
+
+TEST_CASE("1024 task_ids are accepted and one more is not") {
+  const auto with_items = [](size_t count) {
+    std::string items = "\"1\"";
+    for (size_t i = 1; i < count; ++i) items += ",\"1\"";
+    return R"({"cache": {"max": 1, "min": 1}, "task_ids": [)" + items + "]}";
+  };
+  CHECK(spec_of(with_items(1024)));
+  CHECK(spec_of(with_items(1025)).error().allowed == "at most 1024");
+}
+
+TEST_CASE("memory bandwidth is read in either unit, and taken away by null") {
+  CHECK(spec_of(R"({"core_ids": ["0"], "rdt": {"mba": {"percentage": 50}}})")->mba == MbaRequest{.value = 50});
+  CHECK(spec_of(R"({"core_ids": ["0"], "rdt": {"mba": {"mbps": 5000, "percentage": 0}}})")->mba ==
+        MbaRequest{.unit = MbaRequest::Unit::Mbps, .value = 5000});
+  CHECK_FALSE(patch_of(R"({"rdt": {"mba": {}}})")->mba);
+  CHECK(patch_of(R"({"rdt": {"mba": null}})")->mba == std::optional(std::optional<MbaRequest>()));
+  CHECK_FALSE(patch_of(R"({"rdt": {"cache": {"max": 1}}})")->mba);
+}
+
+TEST_CASE("tasks and bandwidth are answered where RMD has them") {
+  Workload workload = a_workload(1);
+  workload.spec.core_ids = {};
+  workload.spec.cpus = {};
+  workload.spec.tasks = {{.id = 4711, .process = 4711, .start = 5, .boot_id = "boot"}};
+  workload.spec.mba = MbaRequest{.value = 45};
+  workload.grant.bandwidth = {{CacheId{0}, {rdt::MbaUnit::Percent, 50}},
+                              {CacheId{1}, {rdt::MbaUnit::EighthsOfGbps, 2}}};
+  const std::string text = v1::render_workload(a_node(), workload);
+  CHECK(text.starts_with(R"({"id":"1","task_ids":["4711"],"status":)"));
+  CHECK(text.find(R"("mba":{"percentage":45})") != std::string::npos);
+  CHECK(text.find(R"("granted_bandwidth":{"0":{"percentage":50},"1":{"mbps":250}})") != std::string::npos);
 }
 
 TEST_CASE("a number that is no way count says what is allowed") {

@@ -33,6 +33,7 @@ class FakeHardware final : public Hardware {
     facts.boot_id = boot_id;
     facts.rdt.l3_cat = rdt::L3Cat{shape_.classes, shape_.ways, shape_.min_ways, shape_.shareable};
     tree = {};
+    tasks = {};
     for (unsigned cpu = 0; cpu < shape_.sockets * shape_.cpus_per_socket; ++cpu) {
       facts.rdt.possible.add(CpuId{cpu});
       facts.rdt.online.add(CpuId{cpu});
@@ -48,9 +49,11 @@ class FakeHardware final : public Hardware {
   }
 
   Result<NodeFacts> discover() override { return facts; }
-  Result<Observed> observe(const CpuSet& frequencies) override {
+  Result<Observed> observe(const CpuSet& frequencies, const std::set<Task>& asked) override {
     frequencies_observed |= frequencies;
     Observed observed = tree;
+    for (const Task& task : asked) observed.rdt.tasks[task] = place_of(task);
+    for (auto& [clos, group] : observed.rdt.classes) group.has_tasks = clos == ClosId{0} || has_tasks(clos);
     std::erase_if(observed.pstate.cpus, [&](const auto& entry) { return !frequencies.contains(entry.first); });
     return observed;
   }
@@ -71,6 +74,14 @@ class FakeHardware final : public Hardware {
         knob = ways;
       }
     }
+    for (const auto& [clos, limits] : wanted.rdt.bandwidth) {
+      for (const auto& [cache, limit] : limits) {
+        uint32_t& knob = tree.rdt.classes.at(clos).bandwidth[cache];
+        if (knob == limit.value) continue;
+        if (fails()) return fail(ErrorCode::Hardware, "class did not take bandwidth");
+        knob = limit.value;
+      }
+    }
     CpuSet left;
     for (const auto& [cpu, knobs] : wanted.pstate.put_back) {
       const auto knob = tree.pstate.cpus.find(cpu);
@@ -89,6 +100,20 @@ class FakeHardware final : public Hardware {
       }
       if (fails()) return fail(ErrorCode::Hardware, "CPU did not take its window");
       for (const CpuId other : limits.domain.members()) tree.pstate.cpus.at(other) = knobs;
+    }
+    for (const auto& [task, home] : wanted.rdt.tasks) {
+      const auto found = tasks.find(task);
+      const std::string place = home == ClosId{0} ? "" : "COS" + std::to_string(home.value);
+      if (found == tasks.end() || found->second == place) continue;
+      if (fails()) return fail(ErrorCode::Hardware, "task did not move");
+      found->second = place;
+    }
+    for (const ClosId clos : wanted.rdt.without_tasks) {
+      for (auto& [task, place] : tasks) {
+        if (place != "COS" + std::to_string(clos.value)) continue;
+        if (fails()) return fail(ErrorCode::Hardware, "task did not move");
+        place = "";
+      }
     }
     for (const auto& [cpu, home] : wanted.rdt.cpus) {
       if (tree.rdt.classes.at(home).cpus.contains(cpu)) continue;
@@ -121,11 +146,22 @@ class FakeHardware final : public Hardware {
   CpuSet stuck;                           // CPUs that take no frequency
   NodeFacts facts;
   Observed tree;
+  std::map<Task, std::string> tasks;  // that live, and the group each is in
   uint64_t writes = 0;
   std::optional<uint64_t> fail_at_write;      // that write is refused, once
   std::optional<uint64_t> broken_from_write;  // that write and all after it are refused
 
  private:
+  std::set<std::string> place_of(const Task& task) const {
+    const auto found = tasks.find(task);
+    if (found == tasks.end()) return {};
+    return {found->second};
+  }
+  bool has_tasks(ClosId clos) const {
+    const std::string name = "COS" + std::to_string(clos.value);
+    return std::ranges::any_of(tasks, [&name](const auto& entry) { return entry.second == name; });
+  }
+
   bool fails() {
     ++writes;
     return writes == fail_at_write || (broken_from_write && writes >= *broken_from_write);
@@ -189,6 +225,12 @@ class FakeStore final : public store::Store {
     store::Baselines& baselines = records.baselines;
     if (!change.new_boot_id.empty())
       baselines = {.boot_id = change.new_boot_id, .ways = {}, .cpus = {}, .frequencies = {}};
+    std::erase_if(baselines.tasks, [&change](const store::TaskClaim& claim) {
+      return std::ranges::find(change.dropped_task_claims, claim) != change.dropped_task_claims.end();
+    });
+    baselines.bandwidth.insert(baselines.bandwidth.end(), change.bandwidth_baselines.begin(),
+                               change.bandwidth_baselines.end());
+    baselines.tasks.insert(baselines.tasks.end(), change.task_claims.begin(), change.task_claims.end());
     baselines.ways.insert(baselines.ways.end(), change.ways_baselines.begin(), change.ways_baselines.end());
     baselines.cpus.insert(baselines.cpus.end(), change.cpu_baselines.begin(), change.cpu_baselines.end());
     std::erase_if(baselines.frequencies, [&change](const store::FrequencyRecord& row) {

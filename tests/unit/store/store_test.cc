@@ -22,6 +22,8 @@ using nrd::testing::Folder;
 
 namespace {
 
+Task a_task(pid_t id) { return {.id = id, .process = 4711, .start = 99, .boot_id = "boot-1"}; }
+
 WorkloadRecord a_workload(uint64_t id, const std::string& uuid = "") {
   return {.id = WorkloadId{id},
           .uuid = uuid,
@@ -42,6 +44,13 @@ WorkloadRecord a_workload(uint64_t id, const std::string& uuid = "") {
                                                       .profiles_win = id == 1,
                                                       .generation = id,
                                                       .version = "9.0"}),
+          .mba_unit = id == 2 ? "" : "percentage",
+          .mba_value = id == 2 ? 0U : 50U,
+          .bandwidth =
+              id == 2 ? std::vector<BandwidthRecord>()
+                      : std::vector<BandwidthRecord>{{CacheId{0}, "percent", 50}, {CacheId{7}, "mbps", 4294967295}},
+          .tasks = id == 2 ? std::vector<Task>() : std::vector<Task>{a_task(4711), a_task(4712)},
+          .task_cpus = id == 2 ? "" : "0-7",
           .created = Time(std::chrono::milliseconds(1700000000123)),
           .updated = Time(std::chrono::milliseconds(1700000000456))};
 }
@@ -60,10 +69,13 @@ std::vector<Change> a_day() {
   first.new_boot_id = "boot-1";
   first.ways_baselines = {{ClosId{0}, CacheId{0}, WayMask(0x7ff)}, {ClosId{2}, CacheId{0}, WayMask(0x7ff)}};
   first.cpu_baselines = {{CpuId{4}, ClosId{0}}};
+  first.bandwidth_baselines = {{ClosId{2}, {CacheId{0}, "percent", 100}}};
+  first.task_claims = {{a_task(4711), ClosId{2}}, {a_task(4711), ClosId{3}}, {a_task(4712), ClosId{2}}};
   Change second;
   second.next_id = 4;
   second.put = {a_workload(3, "a")};
   second.removed = {WorkloadId{1}};
+  second.dropped_task_claims = {{a_task(4711), ClosId{3}}};
   first.keys = {a_key("k1", 1), a_key("k2", 2)};
   second.keys = {a_key("k3", 3)};
   Change third;

@@ -1,0 +1,71 @@
+#include "api/v1/bandwidth_json.h"
+
+#include <string>
+
+#include "api/v1/rmd.h"
+
+namespace nrd::v1 {
+namespace {
+
+using json::Value;
+
+constexpr const char* kField = "/rdt/mba";
+constexpr uint64_t kMostPercent = 100;
+constexpr uint64_t kMostMbps = 4294967290;  // RMD's
+constexpr uint64_t kMbpsOfEighth = 125;     // an eighth of a GB/s
+
+// nullopt: nothing is said; so does 0, which RMD's clients write for a field that nobody set.
+Result<std::optional<uint32_t>> parse_value(const Value& mba, const char* key, uint64_t most) {
+  const Value* value = mba.find(key);
+  if (!value || says_nothing(*value)) return std::optional<uint32_t>();
+  const std::optional<uint64_t> number = value->as_unsigned();
+  if (number && *number <= most) return std::optional(static_cast<uint32_t>(*number));
+  return rmd::bandwidth_out_of_range(json::pointer(kField, key), shown(*value), most);
+}
+
+}  // namespace
+
+Result<BandwidthWish> parse_bandwidth(const Value& body, Null null) {
+  constexpr std::string_view kExample = "an object such as {\"percentage\": 50} or {\"mbps\": 5000}";
+  const Value* rdt = body.find("rdt");
+  if (!rdt) return BandwidthWish{};
+  const Value* mba = rdt->is_object() ? rdt->find("mba") : rdt;
+  if (!mba) return BandwidthWish{};
+  if (mba->is_null()) return BandwidthWish{.is_named = null == Null::TakesAway, .request = {}};
+  if (const auto object = require_object(kField, *mba, kExample); !object) return Failure(object.error());
+  if (const auto known = check_keys(*mba, kField, {"percentage", "mbps"}); !known) return Failure(known.error());
+  const auto percentage = parse_value(*mba, "percentage", kMostPercent);
+  if (!percentage) return Failure(percentage.error());
+  const auto mbps = parse_value(*mba, "mbps", kMostMbps);
+  if (!mbps) return Failure(mbps.error());
+  if (*percentage && *mbps) {
+    return fail_at(ErrorCode::BadRequest, kField, "has both percentage and mbps", "one of both");
+  }
+  if (*percentage) {
+    return BandwidthWish{.is_named = true, .request = MbaRequest{MbaRequest::Unit::Percentage, **percentage}};
+  }
+  if (*mbps) return BandwidthWish{.is_named = true, .request = MbaRequest{MbaRequest::Unit::Mbps, **mbps}};
+  return BandwidthWish{};
+}
+
+void render(json::Writer& w, const std::optional<MbaRequest>& request) {
+  w.begin_object();
+  if (request) {
+    w.key(request->unit == MbaRequest::Unit::Percentage ? "percentage" : "mbps").number(uint64_t{request->value});
+  }
+  w.end_object();
+}
+
+void render(json::Writer& w, const std::map<CacheId, rdt::Bandwidth>& granted) {
+  w.begin_object();
+  for (const auto& [cache, limit] : granted) {
+    w.key(std::to_string(cache.value)).begin_object();
+    const bool is_percent = limit.unit == rdt::MbaUnit::Percent;
+    const uint64_t factor = limit.unit == rdt::MbaUnit::EighthsOfGbps ? kMbpsOfEighth : 1;
+    w.key(is_percent ? "percentage" : "mbps").number(factor * limit.value);
+    w.end_object();
+  }
+  w.end_object();
+}
+
+}  // namespace nrd::v1

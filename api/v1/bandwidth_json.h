@@ -1,0 +1,26 @@
+// Memory bandwidth of a workload on the wire, as RMD's clients write it: {"rdt": {"mba": {"percentage": 50}}}, or mbps.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "api/json/value.h"
+#include "api/json/writer.h"
+#include "api/v1/expect.h"
+#include "base/result.h"
+#include "engine/workload.h"
+
+namespace nrd::v1 {
+
+struct BandwidthWish {
+  bool is_named = false;  // also to say that there shall be none
+  std::optional<MbaRequest> request;
+};
+Result<BandwidthWish> parse_bandwidth(const json::Value& body, Null null);
+
+// {"percentage": 50}, {} if nothing is asked for.
+void render(json::Writer& w, const std::optional<MbaRequest>& request);
+// {"0": {"percentage": 50}}: by cache, in units that clients know.
+void render(json::Writer& w, const std::map<CacheId, rdt::Bandwidth>& granted);
+
+}  // namespace nrd::v1

@@ -1,0 +1,80 @@
+#include "api/v1/task_json.h"
+
+#include <charconv>
+#include <string>
+#include <utility>
+
+namespace nrd::v1 {
+namespace {
+
+using json::Value;
+
+constexpr size_t kMost = 1024;
+constexpr pid_t kLargest = 1 << 22;  // PID_MAX_LIMIT of the kernel
+constexpr std::string_view kExample = "a list of processes and threads such as [\"4711\", \"4712\"]";
+
+// As the kernel writes them: no sign, no blank, no zero in front.
+std::optional<pid_t> number_in(const std::string& text) {
+  pid_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_whole = error == std::errc() && end == text.data() + text.size();
+  if (!is_whole || number < 1 || number > kLargest || text.starts_with('0')) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+Result<TaskWish> parse_task_ids(const Value& body, Null null) {
+  const Value* value = body.find("task_ids");
+  if (!value) return TaskWish();
+  if (value->is_null()) return null == Null::TakesAway ? TaskWish(std::vector<pid_t>()) : TaskWish();
+  if (value->kind() != Value::Kind::Array) return wrong_type("/task_ids", *value, kExample);
+  if (value->items().empty()) return TaskWish();
+  if (value->items().size() > kMost) {
+    return fail_at(ErrorCode::BadRequest, "/task_ids", "too many items", "at most " + std::to_string(kMost));
+  }
+  std::vector<pid_t> ids;
+  for (size_t i = 0; i < value->items().size(); ++i) {
+    const Value& item = value->items()[i];
+    const std::string field = json::pointer("/task_ids", i);
+    const std::string* text = item.as_string();
+    if (!text) return wrong_type(field, item, "the number of a process or thread as a string such as \"4711\"");
+    const std::optional<pid_t> id = number_in(*text);
+    if (!id) {
+      return fail_at(ErrorCode::BadRequest, field, "expected the number of a process or thread, found " + shown(item),
+                     "\"1\" to \"" + std::to_string(kLargest) + "\"");
+    }
+    ids.push_back(*id);
+  }
+  return TaskWish(std::move(ids));
+}
+
+Result<Spec> with_tasks(const Value& body, const NodeState& state, Spec spec) {
+  const Result<TaskWish> wish = parse_task_ids(body, Null::SaysNothing);
+  if (!wish) return Failure(wish.error());
+  if (!*wish) return spec;
+  Result<NamedTasks> named = find_tasks(**wish, state.facts.boot_id);
+  if (!named) return Failure(named.error());
+  spec.tasks = std::move(named->tasks);
+  spec.task_cpus = std::move(named->cpus);
+  return spec;
+}
+
+Result<SpecPatch> with_tasks(const Value& body, const NodeState& state, SpecPatch patch) {
+  const Result<TaskWish> wish = parse_task_ids(body, Null::TakesAway);
+  if (!wish) return Failure(wish.error());
+  if (!*wish) return patch;
+  Result<NamedTasks> named = find_tasks(**wish, state.facts.boot_id);
+  if (!named) return Failure(named.error());
+  patch.tasks = std::move(named->tasks);
+  patch.task_cpus = std::move(named->cpus);
+  return patch;
+}
+
+void render(json::Writer& w, const std::vector<Task>& tasks) {
+  w.begin_array();
+  for (const Task& task : tasks) w.string(std::to_string(task.id));
+  w.end_array();
+}
+
+}  // namespace nrd::v1

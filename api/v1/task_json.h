@@ -1,0 +1,28 @@
+// The tasks of a workload on the wire, as RMD's clients write them: {"task_ids": ["4711", "4712"]}.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "api/json/value.h"
+#include "api/json/writer.h"
+#include "api/v1/expect.h"
+#include "base/result.h"
+#include "engine/named_tasks.h"
+#include "engine/node_state.h"
+#include "engine/workload.h"
+
+namespace nrd::v1 {
+
+// nullopt: nothing is said. Empty, where null takes away: none any more.
+using TaskWish = std::optional<std::vector<pid_t>>;
+Result<TaskWish> parse_task_ids(const json::Value& body, Null null);
+
+// `spec` or `patch` with those tasks, as they are on this node now.
+Result<Spec> with_tasks(const json::Value& body, const NodeState& state, Spec spec);
+Result<SpecPatch> with_tasks(const json::Value& body, const NodeState& state, SpecPatch patch);
+
+// An array.
+void render(json::Writer& w, const std::vector<Task>& tasks);
+
+}  // namespace nrd::v1

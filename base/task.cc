@@ -1,0 +1,171 @@
+#include "base/task.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <memory>
+#include <system_error>
+
+#include "base/unique_fd.h"
+
+namespace nrd {
+namespace {
+
+bool is_gone(int error) { return error == ENOENT || error == ESRCH || error == ENOTDIR; }
+
+std::string path_of(pid_t id) { return "/proc/" + std::to_string(id); }
+
+Failure unreadable(pid_t id, int error) {
+  return fail(ErrorCode::Hardware, "task " + std::to_string(id) + " could not be looked at",
+              path_of(id) + ": " + std::generic_category().message(error));
+}
+
+template <typename Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// /proc/ID, held open. Not valid: it is gone.
+Result<UniqueFd> open_directory(pid_t id) {
+  UniqueFd directory(::open(path_of(id).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.valid() && !is_gone(errno)) return unreadable(id, errno);
+  return directory;
+}
+
+// The first bytes of a file; nullopt: the task is gone.
+Result<std::optional<std::string>> read_in(const UniqueFd& directory, pid_t id, const char* file) {
+  const UniqueFd opened(::openat(directory.get(), file, O_RDONLY | O_CLOEXEC));
+  std::array<char, 4096> block;
+  const ssize_t got = opened.valid() ? ::read(opened.get(), block.data(), block.size()) : -1;
+  if (got >= 0) return std::string(block.data(), static_cast<size_t>(got));
+  if (is_gone(errno)) return std::nullopt;
+  return unreadable(id, errno);
+}
+
+// nullopt: it is gone.
+Result<std::optional<TaskStat>> stat_in(const UniqueFd& directory, pid_t id) {
+  const Result<std::optional<std::string>> text = read_in(directory, id, "stat");
+  if (!text) return Failure(text.error());
+  if (!*text) return std::nullopt;
+  const std::optional<TaskStat> stat = parse_task_stat(**text);
+  if (!stat) return fail(ErrorCode::Hardware, "a task cannot be told from others", path_of(id) + "/stat");
+  return *stat;
+}
+
+// "Tgid:\t4711" of status. 0: it is gone, or the kernel does not say.
+Result<pid_t> process_in(const UniqueFd& directory, pid_t id) {
+  constexpr std::string_view kName = "\nTgid:\t";
+  const Result<std::optional<std::string>> text = read_in(directory, id, "status");
+  if (!text) return Failure(text.error());
+  const std::string_view status = *text ? std::string_view(**text) : std::string_view();
+  const size_t at = status.find(kName);
+  if (at == std::string_view::npos) return 0;
+  const std::string_view rest = status.substr(at + kName.size());
+  return number_in<pid_t>(rest.substr(0, rest.find('\n'))).value_or(0);
+}
+
+Result<std::vector<pid_t>> threads_in(const UniqueFd& directory, pid_t id) {
+  const int opened = ::openat(directory.get(), "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (opened < 0) {
+    if (is_gone(errno)) return std::vector<pid_t>();
+    return unreadable(id, errno);
+  }
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(opened), &::closedir);  // owns it from here
+  if (!entries) {
+    ::close(opened);
+    return unreadable(id, ENOMEM);
+  }
+  std::vector<pid_t> threads;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(entries.get());
+    if (entry == nullptr && errno != 0 && !is_gone(errno)) return unreadable(id, errno);
+    if (entry == nullptr) break;
+    if (const auto thread = number_in<pid_t>(entry->d_name)) threads.push_back(*thread);
+  }
+  std::ranges::sort(threads);
+  return threads;
+}
+
+// Where it may run; empty: it is gone.
+CpuSet cpus_of(pid_t thread) {
+  constexpr size_t kBytes = CpuSet::kMaxCpus / 8;
+  std::array<cpu_set_t, kBytes / sizeof(cpu_set_t)> mask{};
+  CpuSet cpus;
+  if (::sched_getaffinity(thread, kBytes, mask.data()) != 0) return cpus;
+  for (uint32_t cpu = 0; cpu < CpuSet::kMaxCpus; ++cpu) {
+    if (CPU_ISSET_S(cpu, kBytes, mask.data())) cpus.add(CpuId{cpu});
+  }
+  return cpus;
+}
+
+}  // namespace
+
+std::optional<TaskStat> parse_task_stat(std::string_view stat) {
+  constexpr size_t kState = 0;  // counted behind the name, which may hold blanks and parentheses
+  constexpr size_t kFlags = 6;
+  constexpr size_t kStart = 19;
+  const size_t name_end = stat.rfind(") ");
+  if (name_end == std::string_view::npos) return std::nullopt;
+  std::string_view rest = stat.substr(name_end + 2);
+  std::array<std::string_view, kStart + 1> fields;
+  for (std::string_view& field : fields) {
+    const size_t blank = rest.find(' ');
+    if (blank == std::string_view::npos) return std::nullopt;  // cut off
+    field = rest.substr(0, blank);
+    rest.remove_prefix(blank + 1);
+  }
+  const auto flags = number_in<uint32_t>(fields[kFlags]);
+  const auto start = number_in<uint64_t>(fields[kStart]);
+  if (fields[kState].size() != 1 || !flags || !start) return std::nullopt;
+  return TaskStat{.state = fields[kState].front(), .flags = *flags, .start = *start};
+}
+
+Result<std::vector<pid_t>> threads_of(const Task& task) {
+  const Result<UniqueFd> directory = open_directory(task.id);
+  if (!directory) return Failure(directory.error());
+  if (!directory->valid()) return std::vector<pid_t>();
+  const Result<std::optional<TaskStat>> stat = stat_in(*directory, task.id);
+  if (!stat) return Failure(stat.error());
+  if (!*stat || (*stat)->start != task.start) return std::vector<pid_t>();
+  const bool has_ended = (*stat)->state == 'Z' || (*stat)->state == 'X';
+  if (!task.is_process()) return has_ended ? std::vector<pid_t>() : std::vector<pid_t>{task.id};
+  Result<std::vector<pid_t>> threads = threads_in(*directory, task.id);
+  // Its first thread may have ended, and others go on.
+  if (threads && has_ended && threads->size() <= 1) threads->clear();
+  return threads;
+}
+
+Result<std::optional<FoundTask>> find_task(pid_t id) {
+  const Result<UniqueFd> directory = open_directory(id);
+  if (!directory) return Failure(directory.error());
+  if (!directory->valid()) return std::nullopt;
+  const Result<std::optional<TaskStat>> stat = stat_in(*directory, id);
+  if (!stat) return Failure(stat.error());
+  const Result<pid_t> process = process_in(*directory, id);
+  if (!process) return Failure(process.error());
+  if (!*stat || *process == 0) return std::nullopt;
+  FoundTask found{.task = {.id = id, .process = *process, .start = (*stat)->start, .boot_id = {}},
+                  .is_kernels = (*stat)->is_kernels(),
+                  .cpus = {}};
+  const Result<std::vector<pid_t>> threads = threads_of(found.task);
+  if (!threads) return Failure(threads.error());
+  if (threads->empty()) return std::nullopt;
+  for (const pid_t thread : *threads) found.cpus |= cpus_of(thread);
+  return found;
+}
+
+bool is_there(pid_t process, pid_t thread) {
+  return ::access((path_of(process) + "/task/" + std::to_string(thread)).c_str(), F_OK) == 0;
+}
+
+}  // namespace nrd

@@ -1,0 +1,55 @@
+// A process, meaning all its threads, or one thread alone; told from a later one of the same number by its start and
+// boot.
+//
+// What is read belongs to one and the same process: /proc/ID is held open meanwhile, and answers ESRCH once that
+// process is gone, even if a new one has its number (Documentation/filesystems/proc.rst).
+#pragma once
+
+#include <sys/types.h>
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/cpu_set.h"
+#include "base/result.h"
+
+namespace nrd {
+
+struct Task {
+  pid_t id = 0;
+  pid_t process = 0;    // whose thread it is; its own id: the whole process is meant
+  uint64_t start = 0;   // clock ticks after boot
+  std::string boot_id;  // start and number say nothing in another boot
+  bool is_process() const { return id == process; }
+  friend auto operator<=>(const Task&, const Task&) = default;
+};
+
+// Of /proc/ID/stat (proc(5)).
+struct TaskStat {
+  char state = '?';    // field 3; Z: it has ended and waits to be asked for its status
+  uint32_t flags = 0;  // field 9
+  uint64_t start = 0;  // field 22
+  bool is_kernels() const { return (flags & 0x00200000) != 0; }  // PF_KTHREAD, include/linux/sched.h
+  friend bool operator==(const TaskStat&, const TaskStat&) = default;
+};
+std::optional<TaskStat> parse_task_stat(std::string_view stat);
+
+struct FoundTask {
+  Task task;  // without boot_id
+  bool is_kernels = false;
+  CpuSet cpus;  // where it may run now: of a process, where one of its threads may
+};
+// The process or thread of this number. nullopt: there is none, or it has ended.
+Result<std::optional<FoundTask>> find_task(pid_t id);
+
+// The threads that `task` is: one, or all of its process. In order; empty: it has ended.
+Result<std::vector<pid_t>> threads_of(const Task& task);
+
+// One of these threads is there still.
+bool is_there(pid_t process, pid_t thread);
+
+}  // namespace nrd

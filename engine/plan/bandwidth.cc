@@ -1,0 +1,91 @@
+#include "engine/plan/bandwidth.h"
+
+#include <algorithm>
+#include <string>
+
+#include "engine/plan/spec.h"
+
+namespace nrd::plan {
+namespace {
+
+constexpr const char* kField = "/rdt/mba";
+constexpr uint32_t kMostPercent = 100;
+constexpr uint32_t kMostMbps = 4294967290;  // RMD's limit; the kernel's own for "no limit" is 4294967295
+constexpr uint32_t kMbpsOfEighth = 125;     // an eighth of a GB/s
+
+using Unit = MbaRequest::Unit;
+
+bool is_everything(const MbaRequest& request) {
+  return request.value == (request.unit == Unit::Percentage ? kMostPercent : kMostMbps);
+}
+
+// `subject`: what clients of RMD are told in RMD's words.
+Failure refused(ErrorCode code, std::string message, std::string allowed, std::string subject) {
+  return Failure(Error{.code = code,
+                       .field = kField,
+                       .message = std::move(message),
+                       .detail = {},
+                       .allowed = std::move(allowed),
+                       .subject = std::move(subject)});
+}
+
+Result<void> check_unit(const rdt::MbaInfo& mba, const MbaRequest& request) {
+  const bool is_percent_here = mba.unit == rdt::MbaUnit::Percent;
+  if (is_percent_here == (request.unit == Unit::Percentage)) return {};
+  if (is_percent_here) {
+    return refused(ErrorCode::BadRequest, "this node limits memory bandwidth in percent, not in MB/s", "percentage",
+                   "percentage");
+  }
+  return refused(ErrorCode::BadRequest, "this node limits memory bandwidth in MB/s, not in percent", "mbps", "mbps");
+}
+
+}  // namespace
+
+Result<void> check_bandwidth(const NodeState& state, const Spec& spec) {
+  if (!spec.mba) return {};
+  const std::optional<rdt::MbaInfo>& mba = state.facts.rdt.capabilities.mba_info;
+  if (!mba) return refused(ErrorCode::Unsupported, "this node cannot limit memory bandwidth", "", "none");
+  if (!spec.cache) {
+    return refused(ErrorCode::BadRequest,
+                   "memory bandwidth is limited beside ways of the cache, and none are asked for", "cache beside mba",
+                   "cache");
+  }
+  if (Result<void> checked = check_unit(*mba, *spec.mba); !checked) return checked;
+  const Result<Pool> pool = pool_of(*spec.cache);
+  if (!pool) return Failure(pool.error());
+  if (*pool == Pool::Shared) {
+    return refused(ErrorCode::BadRequest, "workloads that share a class have no bandwidth of their own",
+                   "max and min of cache equal and above 0", "shared");
+  }
+  if (*pool == Pool::BestEffort && !is_everything(*spec.mba)) {
+    return refused(ErrorCode::BadRequest, "memory bandwidth is limited for a guarantee only",
+                   "max and min of cache equal and above 0", "guarantee");
+  }
+  if (mba->unit != rdt::MbaUnit::EighthsOfGbps || is_everything(*spec.mba)) return {};
+  const uint64_t most = uint64_t{mba->most} * kMbpsOfEighth;
+  if (spec.mba->value <= most) return {};
+  return refused(ErrorCode::BadRequest, std::to_string(spec.mba->value) + " MB/s is more than this node can tell apart",
+                 "1 to " + std::to_string(most), "");
+}
+
+rdt::Bandwidth limit_for(const rdt::MbaInfo& mba, const MbaRequest& request) {
+  if (is_everything(request)) return {.unit = mba.unit, .value = mba.most};
+  const bool is_amd = mba.unit == rdt::MbaUnit::EighthsOfGbps;
+  const uint64_t asked = is_amd ? (uint64_t{request.value} + kMbpsOfEighth - 1) / kMbpsOfEighth : request.value;
+  const uint64_t step = std::max(mba.step, 1U);
+  // The kernel knows no least in MB/s (bw_validate() of fs/resctrl).
+  const uint64_t least = mba.unit == rdt::MbaUnit::Mbps ? 1 : mba.least;
+  const uint64_t rounded = (std::max(asked, least) + step - 1) / step * step;
+  return {.unit = mba.unit, .value = static_cast<uint32_t>(std::min<uint64_t>(rounded, mba.most))};
+}
+
+std::map<CacheId, rdt::Bandwidth> plan_bandwidth(const NodeState& state, const Spec& spec,
+                                                 const std::map<CacheId, WayMask>& ways) {
+  std::map<CacheId, rdt::Bandwidth> limits;
+  const std::optional<rdt::MbaInfo>& mba = state.facts.rdt.capabilities.mba_info;
+  if (!spec.mba || !mba || is_everything(*spec.mba)) return limits;
+  for (const auto& [cache, its] : ways) limits[cache] = limit_for(*mba, *spec.mba);
+  return limits;
+}
+
+}  // namespace nrd::plan

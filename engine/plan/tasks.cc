@@ -1,0 +1,87 @@
+#include "engine/plan/tasks.h"
+
+#include <algorithm>
+#include <string>
+
+#include "engine/named_tasks.h"
+
+namespace nrd::plan {
+namespace {
+
+constexpr const char* kField = "/task_ids";
+
+std::string number_of(const Task& task) { return std::to_string(task.id); }
+
+// One means the other, or a part of it.
+bool overlap(const Task& a, const Task& b) {
+  if (a.boot_id != b.boot_id) return false;
+  if (a.is_process() && b.is_process()) return a.id == b.id && a.start == b.start;
+  if (a.is_process()) return a.id == b.process;
+  if (b.is_process()) return b.id == a.process;
+  return a.id == b.id && a.start == b.start;
+}
+
+Result<void> check_nobody_elses(const NodeState& state, const Task& task, std::optional<WorkloadId> self) {
+  for (const auto& [id, other] : state.workloads) {
+    if (id == self) continue;
+    const bool is_taken = std::ranges::any_of(
+        other.spec.tasks, [&](const Task& its) { return !has_ended(state, its) && overlap(its, task); });
+    if (!is_taken) continue;
+    return Failure(Error{.code = ErrorCode::Conflict,
+                         .field = kField,
+                         .message = "task " + number_of(task) + " belongs to workload " + id_text(other),
+                         .detail = {},
+                         .allowed = "tasks that no other workload has",
+                         .subject = number_of(task) + " " + id_text(other)});
+  }
+  return {};
+}
+
+// Children of a task that a workload has are in its class, too; that is no claim of theirs.
+bool is_class_of_ours(const NodeState& state, const std::string& group) {
+  return std::ranges::any_of(state.workloads, [&group](const auto& entry) {
+    const Grant& grant = entry.second.grant;
+    return grant.has_class() && group == "COS" + std::to_string(grant.clos.value);
+  });
+}
+
+Result<void> check_place(const NodeState& state, const Task& task) {
+  const auto found = state.observed.rdt.tasks.find(task);
+  if (found == state.observed.rdt.tasks.end()) return {};
+  for (const std::string& group : found->second) {
+    if (group.empty() || is_class_of_ours(state, group)) continue;
+    return fail_at(ErrorCode::Conflict, kField,
+                   "task " + number_of(task) + " is in resctrl group " + group + ", which nrd does not own",
+                   "tasks of the root group");
+  }
+  return {};
+}
+
+bool has_already(const NodeState& state, std::optional<WorkloadId> self, const Task& task) {
+  if (!self) return false;
+  const auto& its = state.workloads.at(*self).spec.tasks;
+  return std::ranges::find(its, task) != its.end();
+}
+
+}  // namespace
+
+Result<void> check_tasks(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
+  if (spec.tasks.empty()) return {};
+  if (!spec.cache) {
+    return fail_at(ErrorCode::BadRequest, kField, "tasks are given ways of the cache, and none are asked for",
+                   "cache beside task_ids");
+  }
+  if (spec.frequency && spec.cpus.empty()) {
+    return fail_at(ErrorCode::BadRequest, "/pstate", "a frequency is one of CPUs, and none are named",
+                   "core_ids beside task_ids");
+  }
+  for (const Task& task : spec.tasks) {
+    if (has_already(state, self, task)) continue;
+    if (has_ended(state, task)) return no_such_task(kField, task.id);
+    if (Result<void> free = check_nobody_elses(state, task, self); !free) return free;
+    if (Result<void> placed = check_place(state, task); !placed) return placed;
+  }
+  return {};
+}
+
+}  // namespace nrd::plan

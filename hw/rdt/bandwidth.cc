@@ -1,0 +1,110 @@
+#include "hw/rdt/bandwidth.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/file.h"
+#include "hw/rdt/resctrl.h"
+
+namespace nrd::rdt {
+namespace {
+
+constexpr uint32_t kWhole = 100;  // percent
+
+std::string limit_of(ClosId clos, CacheId cache, uint32_t value) {
+  return "class COS" + std::to_string(clos.value) + " on cache " + std::to_string(cache.value) +
+         " did not take bandwidth " + std::to_string(value);
+}
+
+// nullopt: it has none.
+std::optional<uint32_t> limit_in(const Observed& observed, ClosId clos, CacheId cache) {
+  const auto group = observed.classes.find(clos);
+  if (group == observed.classes.end()) return std::nullopt;
+  const auto found = group->second.bandwidth.find(cache);
+  return found == group->second.bandwidth.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace
+
+MbaUnit unit_of(bool is_amd, bool is_mounted_in_mbps, uint32_t largest) {
+  if (is_amd) return MbaUnit::EighthsOfGbps;
+  return is_mounted_in_mbps || largest > kWhole ? MbaUnit::Mbps : MbaUnit::Percent;
+}
+
+bool is_mounted_in_mbps(std::string_view mountinfo) {
+  while (!mountinfo.empty()) {
+    const size_t end = std::min(mountinfo.find('\n'), mountinfo.size());
+    const std::string_view line = mountinfo.substr(0, end);
+    const bool is_resctrl = line.find(std::string(" ") + kResctrl + " ") != std::string_view::npos;
+    if (is_resctrl && line.find("mba_MBps") != std::string_view::npos) return true;
+    mountinfo.remove_prefix(std::min(end + 1, mountinfo.size()));
+  }
+  return false;
+}
+
+Result<MbaInfo> with_unit(MbaInfo info, bool is_amd) {
+  const Result<std::vector<std::string>> groups = list_groups();
+  if (!groups) return Failure(groups.error());
+  std::vector<std::string> directories{""};
+  for (const std::string& group : *groups) directories.push_back("/" + group);
+  uint32_t largest = 0;
+  for (const std::string& directory : directories) {
+    const auto limits = read_limits(directory);
+    if (!limits) return Failure(limits.error());
+    if (!*limits) continue;
+    for (const auto& [cache, value] : **limits) largest = std::max(largest, value);
+  }
+  constexpr size_t kMountsLimit = size_t{4} << 20;
+  const Result<std::optional<std::string>> mounts = read_file("/proc/self/mountinfo", kMountsLimit);
+  if (!mounts) return Failure(mounts.error());
+  info.unit = unit_of(is_amd, is_mounted_in_mbps(mounts->value_or("")), largest);
+  info.most = info.unit == MbaUnit::Percent ? kWhole : largest;
+  return info;
+}
+
+Result<Limits> limits_to_write(const Observed& observed, const Setting& wanted, const std::optional<MbaInfo>& now) {
+  Limits limits;
+  for (const auto& [clos, caches] : wanted.bandwidth) {
+    for (const auto& [cache, limit] : caches) {
+      if (!now || now->unit != limit.unit) {
+        return fail(ErrorCode::Hardware,
+                    limit_of(clos, cache, limit.value) + ": resctrl speaks of bandwidth in another unit by now");
+      }
+      if (limit_in(observed, clos, cache) != limit.value) limits[clos][cache] = limit.value;
+    }
+  }
+  return limits;
+}
+
+Result<void> write_limits(const Limits& limits) {
+  for (const auto& [clos, caches] : limits) {
+    for (const auto& [cache, value] : caches) {
+      const std::string line = "MB:" + std::to_string(cache.value) + "=" + std::to_string(value) + "\n";
+      const Result<void> written = write_schemata(directory_of(clos), line);
+      if (written) continue;
+      Error error = written.error();
+      error.message = limit_of(clos, cache, value);
+      if (const std::string refusal = last_refusal(); !refusal.empty()) error.detail += "; kernel: " + refusal;
+      return Failure(std::move(error));
+    }
+  }
+  return {};
+}
+
+Result<void> read_back(const Limits& limits, Observed& observed) {
+  for (const auto& [clos, caches] : limits) {
+    const auto shown = read_limits(directory_of(clos));
+    if (!shown) return Failure(shown.error());
+    for (const auto& [cache, value] : caches) {
+      const auto found = *shown ? (*shown)->find(cache) : std::map<CacheId, uint32_t>::const_iterator();
+      const bool is_shown = *shown && found != (*shown)->end();
+      if (is_shown && found->second == value) continue;
+      return fail(ErrorCode::Hardware, limit_of(clos, cache, value) + " (found " +
+                                           (is_shown ? std::to_string(found->second) : "nothing") + ")");
+    }
+    observed.classes[clos].bandwidth = **shown;
+  }
+  return {};
+}
+
+}  // namespace nrd::rdt

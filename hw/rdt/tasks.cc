@@ -1,0 +1,203 @@
+#include "hw/rdt/tasks.h"
+
+#include <algorithm>
+
+#include "hw/rdt/resctrl.h"
+
+namespace nrd::rdt {
+namespace {
+
+constexpr ClosId kRootClass{0};
+// A process that starts threads without end is not followed for ever: from the first look on its new ones are in the
+// group anyway, or the reading back finds them.
+constexpr int kLooks = 64;
+
+std::string class_name(ClosId clos) { return "COS" + std::to_string(clos.value); }
+
+// As places_of() names them.
+std::string group_name(ClosId clos) { return clos == kRootClass ? "" : class_name(clos); }
+
+std::string not_moved(const Task& task, ClosId to) {
+  return (task.is_process() ? "process " : "thread ") + std::to_string(task.id) + " did not move to class " +
+         class_name(to);
+}
+
+Error explained(Error error, std::string message) {
+  error.message = std::move(message);
+  if (const std::string refusal = last_refusal(); !refusal.empty()) error.detail += "; kernel: " + refusal;
+  return error;
+}
+
+// All threads of `task` but those in `inside`.
+Result<void> move(const Task& task, ClosId to, std::set<pid_t> inside) {
+  for (int look = 0; look < kLooks; ++look) {
+    const Result<std::vector<pid_t>> threads = threads_of(task);
+    if (!threads) return Failure(threads.error());
+    bool is_new = false;
+    for (const pid_t thread : *threads) {
+      if (!inside.insert(thread).second) continue;
+      is_new = true;
+      const Result<bool> written = write_task(directory_of(to), thread);
+      if (!written) return Failure(explained(written.error(), not_moved(task, to)));
+    }
+    if (!is_new) break;
+  }
+  return {};
+}
+
+Result<std::set<pid_t>> members_of(ClosId clos) {
+  const Result<std::optional<std::vector<pid_t>>> tasks = read_tasks(directory_of(clos));
+  if (!tasks) return Failure(tasks.error());
+  if (!*tasks) return std::set<pid_t>();
+  return std::set<pid_t>((*tasks)->begin(), (*tasks)->end());
+}
+
+// Children of its tasks are in it as well, and may start others while they leave.
+Result<void> empty(ClosId clos) {
+  Result<std::set<pid_t>> members = members_of(clos);
+  for (int look = 0; look < kLooks && members && !members->empty(); ++look) {
+    for (const pid_t thread : *members) {
+      const Result<bool> written = write_task(directory_of(kRootClass), thread);
+      if (!written) {
+        return Failure(explained(written.error(), "task " + std::to_string(thread) + " did not move to class COS0"));
+      }
+    }
+    members = members_of(clos);
+  }
+  if (!members) return Failure(members.error());
+  if (members->empty()) return {};
+  return fail(ErrorCode::Hardware, "task " + std::to_string(*members->begin()) + " did not move to class COS0");
+}
+
+// The class among `places` that it has to leave, if it has to be in `to`.
+std::optional<ClosId> class_to_leave(const std::set<std::string>& places, ClosId to) {
+  for (const std::string& place : places) {
+    if (const std::optional<ClosId> clos = class_of(place); clos && *clos != to) return clos;
+  }
+  return std::nullopt;
+}
+
+// One of `threads` that is there still is (or is not) among `members`.
+bool has_one(const Task& task, const std::vector<pid_t>& threads, const std::set<pid_t>& members, bool among) {
+  return std::ranges::any_of(
+      threads, [&](pid_t thread) { return members.contains(thread) == among && is_there(task.process, thread); });
+}
+
+// All threads of `task` are in the class (or none of them is). They are listed before the members are, so that one that
+// starts in between is not missed.
+Result<bool> is_as_wanted(const Task& task, ClosId clos, bool belongs) {
+  const Result<std::vector<pid_t>> threads = threads_of(task);
+  if (!threads) return Failure(threads.error());
+  const Result<std::set<pid_t>> members = members_of(clos);
+  if (!members) return Failure(members.error());
+  return !has_one(task, *threads, *members, !belongs);
+}
+
+}  // namespace
+
+Result<Threads> threads_of_all(const std::set<Task>& tasks) {
+  Threads all;
+  for (const Task& task : tasks) {
+    Result<std::vector<pid_t>> threads = threads_of(task);
+    if (!threads) return Failure(threads.error());
+    all[task] = *std::move(threads);
+  }
+  return all;
+}
+
+std::map<Task, std::set<std::string>> places_of(const Threads& threads, const std::map<pid_t, std::string>& group_of) {
+  std::map<Task, std::set<std::string>> places;
+  for (const auto& [task, its] : threads) {
+    std::set<std::string>& place = places[task];
+    for (const pid_t thread : its) {
+      const auto group = group_of.find(thread);
+      if (group != group_of.end()) {
+        place.insert(group->second);
+      } else if (is_there(task.process, thread)) {
+        place.insert("");
+      }
+    }
+  }
+  return places;
+}
+
+TaskMoves task_moves(const Observed& observed, const Setting& wanted, bool masks_change) {
+  TaskMoves moves;
+  for (const auto& [task, to] : wanted.tasks) {
+    const auto found = observed.tasks.find(task);
+    if (found == observed.tasks.end() || found->second.empty()) continue;
+    const std::optional<ClosId> from = class_to_leave(found->second, to);
+    if (from && (to == kRootClass || masks_change)) moves.leaving.emplace(task, *from);
+    const bool is_there_already = found->second == std::set<std::string>{group_name(to)};
+    if (to != kRootClass && !is_there_already) moves.entering.emplace(task, to);
+  }
+  for (const ClosId clos : wanted.without_tasks) {
+    const auto group = observed.classes.find(clos);
+    if (group != observed.classes.end() && group->second.has_tasks) moves.emptied.insert(clos);
+  }
+  return moves;
+}
+
+Result<void> leave(const TaskMoves& moves) {
+  for (const auto& [task, from] : moves.leaving) {
+    if (Result<void> moved = move(task, kRootClass, {}); !moved) return moved;
+  }
+  for (const ClosId clos : moves.emptied) {
+    if (Result<void> emptied = empty(clos); !emptied) return emptied;
+  }
+  return {};
+}
+
+Result<void> enter(const TaskMoves& moves) {
+  std::map<ClosId, std::set<pid_t>> inside;
+  for (const auto& [task, to] : moves.entering) {
+    if (!inside.contains(to)) {
+      const Result<std::set<pid_t>> members = members_of(to);
+      if (!members) return Failure(members.error());
+      inside[to] = *members;
+    }
+    if (Result<void> moved = move(task, to, inside.at(to)); !moved) return moved;
+  }
+  return {};
+}
+
+// The files of many tasks of one class are one file: it is read once, and again only for who does not seem to be there.
+Result<void> read_back(const TaskMoves& moves) {
+  std::map<ClosId, std::set<pid_t>> members;
+  const auto check = [&members](const Task& task, ClosId clos, bool belongs) -> Result<void> {
+    if (!members.contains(clos)) {
+      const Result<std::set<pid_t>> found = members_of(clos);
+      if (!found) return Failure(found.error());
+      members[clos] = *found;
+    }
+    const Result<std::vector<pid_t>> threads = threads_of(task);
+    if (!threads) return Failure(threads.error());
+    if (!has_one(task, *threads, members.at(clos), !belongs)) return {};
+    const Result<bool> is_right = is_as_wanted(task, clos, belongs);
+    if (!is_right) return Failure(is_right.error());
+    if (*is_right) return {};
+    return fail(ErrorCode::Hardware, not_moved(task, belongs ? clos : kRootClass));
+  };
+  for (const auto& [task, to] : moves.entering) {
+    if (Result<void> checked = check(task, to, true); !checked) return checked;
+  }
+  for (const auto& [task, from] : moves.leaving) {
+    if (moves.entering.contains(task)) continue;
+    if (Result<void> checked = check(task, from, false); !checked) return checked;
+  }
+  return {};
+}
+
+void note(Observed& observed, const Setting& wanted, const TaskMoves& moves) {
+  for (const auto& [task, from] : moves.leaving) observed.tasks[task] = {""};
+  for (const auto& [task, to] : moves.entering) {
+    observed.tasks[task] = {group_name(to)};
+    observed.classes[to].has_tasks = true;
+  }
+  for (const ClosId clos : wanted.without_tasks) {
+    const auto group = observed.classes.find(clos);
+    if (group != observed.classes.end()) group->second.has_tasks = false;
+  }
+}
+
+}  // namespace nrd::rdt

@@ -1,0 +1,169 @@
+"""Memory bandwidth: MB lines of a kernel that speaks percent, MB/s, or AMD's eighths of GB/s."""
+
+import contextlib
+
+import pytest
+from fault_scenarios import assert_one_line
+from harness import Node, Refused, wait_for
+
+CONFIG = "[drift]\ninterval_seconds = {drift}\n"
+SMALL = {"closids": 4, "sockets": 2, "cpus": 8}
+
+
+def limited(unit="percent", drift=0, **more):
+    return Node(CONFIG.format(drift=drift), mb_unit=unit, **{**SMALL, **more})
+
+
+def create(node, cpus, mba, most=2, least=2):
+    return node.call("POST", "/v1/workloads",
+                     {"core_ids": [cpus], "rdt": {"cache": {"max": most, "min": least}, "mba": mba}})
+
+
+def limits(node, name="COS2"):
+    return {cache: int(value) for cache, value in node.hardware()[name]["MB"].items()}
+
+
+def image(node):
+    return {name: (group["L3"], group["MB"], group["cpus"]) for name, group in node.hardware().items()}
+
+
+def refused(node, cpus, mba, **more):
+    with pytest.raises(Refused) as error:
+        create(node, cpus, mba, **more)
+    assert_one_line(error.value.text)
+    assert error.value.status in (400, 422), error.value
+    return error.value.text.removeprefix("Failed to validate workload. Reason: ").rstrip("\n")
+
+
+def test_a_guarantee_is_limited_in_percent_and_no_longer_after_its_deletion():
+    with limited() as node:
+        before = image(node)
+        workload = create(node, "0-1", {"percentage": 45})
+        assert workload["rdt"]["mba"] == {"percentage": 45} and workload["granted_bandwidth"] == {"0": {"percentage": 50}}
+        assert limits(node) == {"0": 50, "1": 100}
+        assert workload["status"] == "Successful"
+        node.kill9()
+        node.start()
+        assert node.call("GET", "/v1/workloads/1") == workload and limits(node) == {"0": 50, "1": 100}
+        node.reboot()
+        assert limits(node) == {"0": 50, "1": 100}
+        patched = node.call("PATCH", "/v1/workloads/1", {"rdt": {"mba": {"percentage": 20}}})
+        assert patched["rdt"]["cache"] == {"max": 2, "min": 2} and limits(node) == {"0": 20, "1": 100}
+        assert node.call("PATCH", "/v1/workloads/1", {"rdt": {"mba": None}})["rdt"]["mba"] == {}
+        assert limits(node) == {"0": 100, "1": 100}
+        node.call("PATCH", "/v1/workloads/1", {"rdt": {"mba": {"percentage": 20}}})
+        node.delete("1")
+        assert image(node) == before
+
+
+def test_what_cannot_be_limited_is_refused_in_rmds_words():
+    with limited() as node:
+        before = image(node)
+        assert refused(node, "0", {"mbps": 5000}) == "Please provide MBA in Percentage"
+        only = "MBA only supported for Guaranteed Request and not for BestEffort and Shared"
+        assert refused(node, "0", {"percentage": 50}, most=3, least=1) == only
+        assert refused(node, "0", {"percentage": 100}, most=0, least=0) == only
+        assert refused(node, "0", {"percentage": 101}).startswith("MBA values in should range from 1 to 100")
+        assert refused(node, "0", {"percentage": 50, "mbps": 5000}).startswith("/rdt/mba: ")
+        status, text, _ = node.request("POST", "/v1/workloads", {"core_ids": ["0"], "rdt": {"mba": {"percentage": 50}}})
+        assert (status, text) == (400, "Failed to validate workload. Reason: Need to provide both cache and mba for better "
+                                       "performance\n")
+        assert image(node) == before and node.list() == []
+        assert create(node, "0", {"percentage": 100}, most=3, least=1)["pool"] == "besteffort"
+    with limited(mb=False) as node:
+        assert refused(node, "0", {"percentage": 50}) == "This machine supports only cache and not MBA"
+
+
+def test_limits_in_mbps():
+    with limited("mbps") as node:
+        assert node.call("GET", "/v1/mba")["mba_request"] == "mbps"
+        assert node.call("GET", "/v1/node")["capabilities"]["mba"]["mba_unit"] == "MB/s"
+        assert refused(node, "0", {"percentage": 50}) == "Please provide MBA in Mbps"
+        workload = create(node, "4", {"mbps": 5001})
+        assert workload["granted_bandwidth"] == {"1": {"mbps": 5010}}
+        assert limits(node)["1"] == 5010
+        node.delete("1")
+        assert limits(node) == {"0": 4294967295, "1": 4294967290}  # the kernel takes no more again
+
+
+def test_limits_on_amd_are_eighths_of_a_gigabyte():
+    with limited("amd") as node:
+        assert node.call("GET", "/v1/mba")["mba_unit"] == "GB/s / 8"
+        assert refused(node, "0", {"percentage": 50}) == "Please provide MBA in Mbps"
+        assert "1 to 256000" in refused(node, "0", {"mbps": 256001})
+        assert create(node, "0", {"mbps": 5001})["granted_bandwidth"] == {"0": {"mbps": 5125}}
+        assert limits(node)["0"] == 41
+        node.delete("1")
+        assert limits(node)["0"] == 2048
+
+
+def test_percent_is_never_written_where_numbers_are_mbps():
+    with limited(drift=1) as node:
+        create(node, "0", {"percentage": 50})
+        node.sim.control("remount mbps")
+        wait_for(lambda: node.health()["status"] == "degraded", "the report")
+        assert "another unit" in node.health()["hardware_problem"]
+        assert node.list()[0]["status"] == "Failed"
+        assert set(limits(node).values()) == {4294967295}
+        node.delete("1")
+        wait_for(lambda: node.health()["status"] == "ok", "the end of it")
+        assert set(limits(node).values()) == {4294967295}
+
+
+def test_what_others_change_is_put_back():
+    with limited(drift=1) as node:
+        create(node, "0", {"percentage": 50})
+        node.sim.run_inside(["sh", "-c", "echo MB:0=80 > /sys/fs/resctrl/COS2/schemata"])
+        wait_for(lambda: limits(node)["0"] == 50, "the repair")
+
+
+SCENARIOS = {
+    "create": (False, lambda node: create(node, "0-1", {"percentage": 50})),
+    "delete": (True, lambda node: node.delete("1")),
+    "patch": (True, lambda node: node.call("PATCH", "/v1/workloads/1", {"rdt": {"mba": {"percentage": 30}}})),
+}
+
+
+@pytest.mark.parametrize("fault", ["errno EINVAL", "lie"])
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_each_write_failing_leaves_all_as_it_was_or_as_asked_for(name, fault):
+    has_workload, request = SCENARIOS[name]
+
+    @contextlib.contextmanager
+    def node_before():
+        with limited() as node:
+            if has_workload:
+                create(node, "0-1", {"percentage": 50})
+            node.sim.control("reset")
+            yield node
+
+    with node_before() as node:
+        request(node)
+        after, writes = image(node), node.sim.writes()
+    refusals = 0
+    for nth in range(1, writes + 1):
+        with node_before() as node:
+            start = image(node)
+            node.sim.control(f"fault write {nth} {fault}")
+            try:
+                request(node)
+                assert image(node) == after, nth
+            except Refused as error:
+                refusals += 1
+                assert error.status == 500 and ("did not take" in error.text or "did not move" in error.text), error
+                assert image(node) == start, nth
+            assert node.health()["status"] == "ok"
+    assert refusals >= 1, refusals
+
+
+def test_a_policy_limits_bandwidth():
+    policy = "[default.thrifty.cache]\nmax = 1\nmin = 1\n[default.thrifty.mba]\npercentage = 50\n"
+    with Node("", start=False, mb_unit="percent", **SMALL) as node:
+        with open(node.config, "w") as config:
+            config.write(f'[policy]\nfile = "{node.folder}/policy.toml"\n')
+        with open(f"{node.folder}/policy.toml", "w") as file:
+            file.write(policy)
+        node.start()
+        workload = node.call("POST", "/v1/workloads", {"core_ids": ["0"], "policy": "thrifty"})
+        assert workload["rdt"]["mba"] == {"percentage": 50} and limits(node)["0"] == 50
+        assert node.call("GET", "/v1/cache/l3/0")["available_policy"]["thrifty"] > 0

@@ -1,0 +1,142 @@
+#include "engine/plan/bandwidth.h"
+
+#include <doctest/doctest.h>
+
+#include <ostream>
+
+#include "engine/setting.h"
+#include "engine/writer.h"
+#include "tests/unit/engine/fake_node.h"
+
+using namespace nrd;
+using nrd::testing::a_spec;
+using nrd::testing::FakeHardware;
+using nrd::testing::FakeStore;
+using rdt::MbaUnit;
+
+namespace {
+
+constexpr auto kPercentage = MbaRequest::Unit::Percentage;
+constexpr auto kMbps = MbaRequest::Unit::Mbps;
+
+struct House {
+  explicit House(rdt::MbaInfo mba = {.step = 10, .least = 10}) {
+    mount(mba);
+    start();
+  }
+  void mount(const rdt::MbaInfo& mba) {
+    hardware.facts.rdt.capabilities.mba_info = mba;
+    for (auto& [clos, group] : hardware.tree.rdt.classes) {
+      for (const auto& [cache, ways] : group.ways) group.bandwidth[cache] = mba.most;
+    }
+  }
+  void start() {
+    writer = std::make_unique<Writer>(hardware, store, clock, options);
+    REQUIRE(writer->recover());
+  }
+  Result<Workload> apply(Command command) {
+    const std::vector<Command> commands{std::move(command)};
+    return writer->apply(commands).front();
+  }
+  Result<Workload> create(uint32_t max, uint32_t min, MbaRequest mba) {
+    Spec spec = a_spec("4").ways(max, min);
+    spec.mba = mba;
+    return apply(CreateWorkload{spec});
+  }
+  uint32_t limit(uint32_t clos, uint32_t cache) {
+    return hardware.tree.rdt.classes.at(ClosId{clos}).bandwidth.at(CacheId{cache});
+  }
+
+  FakeHardware hardware{{}};
+  FakeStore store;
+  SystemClock clock;
+  EngineOptions options;
+  std::unique_ptr<Writer> writer;
+};
+
+}  // namespace
+
+TEST_CASE("a guarantee is limited where it has ways, and no longer when it is deleted") {
+  House house;
+  const Observed before = house.hardware.tree;
+  const auto workload = house.create(2, 2, {kPercentage, 45});
+  REQUIRE(workload);
+  CHECK(workload->grant.bandwidth == std::map<CacheId, rdt::Bandwidth>{{CacheId{0}, {MbaUnit::Percent, 50}}});
+  CHECK(house.limit(2, 0) == 50);
+  CHECK(house.limit(2, 1) == 100);
+  CHECK(is_applied(house.writer->state(), *workload));
+  house.start();
+  CHECK(house.writer->state().workloads.at(workload->id) == *workload);
+  REQUIRE(house.apply(DeleteWorkload{workload->id}));
+  CHECK(house.hardware.tree == before);
+}
+
+TEST_CASE("limits are rounded up as the kernel rounds them") {
+  const rdt::MbaInfo percent{.step = 10, .least = 10};
+  CHECK(plan::limit_for(percent, {kPercentage, 1}).value == 10);
+  CHECK(plan::limit_for(percent, {kPercentage, 11}).value == 20);
+  CHECK(plan::limit_for(percent, {kPercentage, 91}).value == 100);
+  const rdt::MbaInfo mbps{.step = 10, .least = 10, .unit = MbaUnit::Mbps, .most = 4294967295};
+  CHECK(plan::limit_for(mbps, {kMbps, 1}).value == 10);
+  CHECK(plan::limit_for(mbps, {kMbps, 5001}).value == 5010);
+  const rdt::MbaInfo amd{.step = 1, .least = 0, .unit = MbaUnit::EighthsOfGbps, .most = 2048};
+  CHECK(plan::limit_for(amd, {kMbps, 1}).value == 1);
+  CHECK(plan::limit_for(amd, {kMbps, 5000}).value == 40);
+  CHECK(plan::limit_for(amd, {kMbps, 5001}).value == 41);
+}
+
+TEST_CASE("what cannot be limited is refused, in words that clients know") {
+  House house;
+  struct Row {
+    uint32_t max, min;
+    MbaRequest mba;
+    const char* subject;
+  };
+  for (const Row& row : {Row{2, 2, {kMbps, 5000}, "percentage"}, Row{3, 1, {kPercentage, 50}, "guarantee"},
+                         Row{0, 0, {kPercentage, 50}, "shared"}, Row{0, 0, {kPercentage, 100}, "shared"}}) {
+    const auto refused = house.create(row.max, row.min, row.mba);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::BadRequest);
+    CHECK(refused.error().field == "/rdt/mba");
+    CHECK(refused.error().subject == row.subject);
+  }
+  const auto whole = house.create(3, 1, {kPercentage, 100});
+  REQUIRE(whole);
+  CHECK(whole->grant.bandwidth.empty());
+  House mbps({.step = 10, .least = 10, .unit = MbaUnit::Mbps, .most = 4294967295});
+  CHECK(mbps.create(2, 2, {kPercentage, 50}).error().subject == "mbps");
+  House amd({.step = 1, .least = 0, .unit = MbaUnit::EighthsOfGbps, .most = 2048});
+  CHECK(amd.create(2, 2, {kMbps, 256001}).error().allowed == "1 to 256000");
+  CHECK(amd.create(2, 2, {kMbps, 256000}));
+}
+
+TEST_CASE("a limit in percent is never written where numbers are MB/s") {
+  House house;
+  const auto workload = house.create(2, 2, {kPercentage, 50});
+  REQUIRE(workload);
+  house.mount({.step = 10, .least = 10, .unit = MbaUnit::Mbps, .most = 4294967295});
+  house.writer->repair();
+  CHECK(house.limit(2, 0) == 4294967295);
+  CHECK_FALSE(is_applied(house.writer->state(), *workload));
+  CHECK_FALSE(bandwidth_problem(house.writer->state()).empty());
+  REQUIRE(house.apply(DeleteWorkload{workload->id}));
+  CHECK(house.limit(2, 0) == 4294967295);
+  CHECK(bandwidth_problem(house.writer->state()).empty());
+}
+
+TEST_CASE("a class that others have limited is not given to a workload") {
+  House house;
+  house.hardware.tree.rdt.classes.at(ClosId{2}).bandwidth[CacheId{1}] = 30;
+  house.start();
+  CHECK(house.create(2, 2, {kPercentage, 50})->grant.clos == ClosId{3});
+  CHECK(house.limit(2, 1) == 30);
+}
+
+TEST_CASE("what others change of a limit is put back") {
+  House house;
+  REQUIRE(house.create(2, 2, {kPercentage, 50}));
+  house.hardware.tree.rdt.classes.at(ClosId{2}).bandwidth[CacheId{0}] = 80;
+  house.writer->repair();
+  CHECK(house.limit(2, 0) == 50);
+  CHECK(house.writer->state().health.drift_repairs == 1);
+}

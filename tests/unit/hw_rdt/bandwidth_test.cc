@@ -1,0 +1,55 @@
+#include "hw/rdt/bandwidth.h"
+
+#include <doctest/doctest.h>
+
+#include <ostream>
+
+#include "hw/rdt/resctrl.h"
+
+namespace nrd::rdt {
+
+using Values = std::map<CacheId, uint32_t>;
+
+TEST_CASE("the MB line is found among padding and other resources") {
+  CHECK(parse_mb("    MB:0=100;4= 90\n    L3:0=7ff;4=00f\n") == Values{{CacheId{0}, 100}, {CacheId{4}, 90}});
+  CHECK(parse_mb("    L3:0=7ff\n    MB:0=4294967295\n") == Values{{CacheId{0}, kUnlimitedMbps}});
+  CHECK(parse_mb("    L3:0=7ff\n") == Values{});
+}
+
+TEST_CASE("an MB line that was cut off or says something impossible is refused") {
+  for (const char* text : {"MB:0=100", "MB:\n", "MB:0\n", "MB:0=\n", "MB:0=1;\n", "MB:0=1;0=2\n", "MB:0=ff\n",
+                           "MB:0=4294967296\n", "MB:0=-1\n"}) {
+    INFO("schemata \"" << text << "\"");
+    CHECK_FALSE(parse_mb(text).has_value());
+  }
+}
+
+TEST_CASE("what the numbers mean is told by the part, the mount and what an unlimited group has") {
+  CHECK(unit_of(false, false, 100) == MbaUnit::Percent);
+  CHECK(unit_of(false, false, 4294967295) == MbaUnit::Mbps);
+  CHECK(unit_of(false, true, 100) == MbaUnit::Mbps);  // somebody has limited every group
+  CHECK(unit_of(true, false, 2048) == MbaUnit::EighthsOfGbps);
+}
+
+TEST_CASE("the option of the mount of resctrl counts, and of no other") {
+  constexpr const char* kOther = "31 20 0:27 / /mnt/mba_MBps rw - tmpfs mba_MBps rw\n";
+  CHECK_FALSE(is_mounted_in_mbps(""));
+  CHECK_FALSE(is_mounted_in_mbps(kOther));
+  CHECK_FALSE(is_mounted_in_mbps("30 20 0:26 / /sys/fs/resctrl rw - resctrl resctrl rw\n"));
+  CHECK(is_mounted_in_mbps(std::string(kOther) + "30 20 0:26 / /sys/fs/resctrl rw - resctrl resctrl rw,mba_MBps\n"));
+}
+
+TEST_CASE("a number is never written in another unit than the one it was meant in") {
+  Observed observed;
+  observed.classes[ClosId{2}].bandwidth = {{CacheId{0}, 100}, {CacheId{1}, 50}};
+  Setting wanted;
+  wanted.bandwidth[ClosId{2}] = {{CacheId{0}, {MbaUnit::Percent, 50}}, {CacheId{1}, {MbaUnit::Percent, 50}}};
+  const MbaInfo percent{.step = 10, .least = 10};
+  CHECK(*limits_to_write(observed, wanted, percent) == Limits{{ClosId{2}, {{CacheId{0}, 50}}}});
+  MbaInfo mbps = percent;
+  mbps.unit = MbaUnit::Mbps;
+  CHECK_FALSE(limits_to_write(observed, wanted, mbps));
+  CHECK_FALSE(limits_to_write(observed, wanted, std::nullopt));
+}
+
+}  // namespace nrd::rdt
