@@ -186,13 +186,14 @@ int show_node(const Client& client, Output output) {
   const std::optional<json::Value> node = parsed(*body, exit);
   if (!node) return exit;
   const json::Value& capabilities = part(*node, "capabilities");
-  const json::Value& cat = part(capabilities, "l3_cat");
+  const bool is_l2 = part(capabilities, "l2_cat").is_object();
+  const json::Value& cat = part(capabilities, is_l2 ? "l2_cat" : "l3_cat");
   std::printf("CPUs     %s online of %s\n", text_of(part(*node, "cpus"), "online").c_str(),
               text_of(part(*node, "cpus"), "possible").c_str());
   if (cat.is_object()) {
-    std::printf("L3 CAT   %s ways, masks of at least %s, %s of %s classes in use\n", text_of(cat, "ways").c_str(),
-                text_of(cat, "min_ways").c_str(), text_of(part(*node, "classes"), "used").c_str(),
-                text_of(part(*node, "classes"), "total").c_str());
+    std::printf("%s CAT   %s ways, masks of at least %s, %s of %s classes in use\n", is_l2 ? "L2" : "L3",
+                text_of(cat, "ways").c_str(), text_of(cat, "min_ways").c_str(),
+                text_of(part(*node, "classes"), "used").c_str(), text_of(part(*node, "classes"), "total").c_str());
   }
   for (const json::Value& missing : part(capabilities, "missing").items()) {
     if (const std::string* sentence = missing.as_string()) std::printf("missing  %s\n", sentence->c_str());

@@ -152,6 +152,7 @@ std::string ratios_of(const json::Value& workload) {
 std::string draw_ways(const json::Value& node, const json::Value& workloads, Colour colour) {
   const json::Value* capabilities = node.find("capabilities");
   const json::Value* cat = capabilities == nullptr ? nullptr : capabilities->find("l3_cat");
+  if (cat != nullptr && cat->is_null()) cat = capabilities->find("l2_cat");
   const json::Value* count = cat == nullptr ? nullptr : cat->find("ways");
   if (count == nullptr) {
     std::string text = "This node has no L3 ways to give.\n";

@@ -172,7 +172,8 @@ bool has_its_ways(const NodeState& state, const Workload& workload) {
   if (found == state.observed.rdt.classes.end()) return false;
   const bool has_ways = std::all_of(workload.grant.ways.begin(), workload.grant.ways.end(), [&](const auto& granted) {
     const auto ways = found->second.ways.find(granted.first);
-    return ways != found->second.ways.end() && ways->second == granted.second;
+    return ways != found->second.ways.end() && ways->second == granted.second &&
+           !found->second.split.contains(granted.first);
   });
   return has_ways && has_its_tasks(state, workload) && has_its_bandwidth(state, workload) &&
          (workload.spec.cpus & state.facts.rdt.online).is_subset_of(found->second.cpus);

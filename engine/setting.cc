@@ -16,6 +16,11 @@ std::optional<ClosId> class_of(const rdt::Observed& observed, CpuId cpu) {
   return std::nullopt;
 }
 
+bool is_split(const rdt::Observed& observed, ClosId clos, CacheId cache) {
+  const auto group = observed.classes.find(clos);
+  return group != observed.classes.end() && group->second.split.contains(cache);
+}
+
 std::optional<WayMask> ways_of(const rdt::Observed& observed, ClosId clos, CacheId cache) {
   const auto group = observed.classes.find(clos);
   if (group == observed.classes.end()) return std::nullopt;
@@ -239,7 +244,10 @@ Setting tasks_of(Setting setting) {
 
 Observed overlaid(Observed observed, const Setting& setting) {
   for (const auto& [clos, caches] : setting.rdt.ways) {
-    for (const auto& [cache, ways] : caches) observed.rdt.classes[clos].ways[cache] = ways;
+    for (const auto& [cache, ways] : caches) {
+      observed.rdt.classes[clos].ways[cache] = ways;
+      observed.rdt.classes[clos].split.erase(cache);
+    }
   }
   for (const auto& [cpu, home] : setting.rdt.cpus) {
     for (auto& [clos, group] : observed.rdt.classes) group.cpus.remove(cpu);
@@ -264,9 +272,10 @@ std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& obs
   for (const auto& [clos, caches] : setting.rdt.ways) {
     for (const auto& [cache, wanted] : caches) {
       const std::optional<WayMask> ways = ways_of(observed.rdt, clos, cache);
-      if (ways == wanted) continue;
+      const bool split = is_split(observed.rdt, clos, cache);
+      if (ways == wanted && !split) continue;
       found.push_back({.knob = name_of(clos) + " ways on cache " + std::to_string(cache.value),
-                       .from = ways ? ways->hex() : "gone",
+                       .from = !ways ? "gone" : ways->hex() + (split ? " (code and data apart)" : ""),
                        .to = wanted.hex()});
     }
   }

@@ -17,8 +17,6 @@
 namespace nrd::v1 {
 namespace {
 
-constexpr unsigned kLevel = 3;  // the one whose ways are granted
-
 // RMD's clients read 32 bits, and a larger number breaks the whole answer for them.
 uint64_t in_32_bits(uint64_t value) { return std::min<uint64_t>(value, std::numeric_limits<uint32_t>::max()); }
 
@@ -39,15 +37,17 @@ std::string render_summary(const rdt::Node& node) {
   w.begin_object();
   w.key("rdt").boolean(has.rdt);
   w.key("cqm").boolean(has.monitoring);
-  w.key("cdp").boolean(has.l3_cdp);
+  w.key("cdp").boolean(has.l3_cdp || has.l2_cdp);
   w.key("cdp_enable").boolean(has.is_mounted_with_cdp);
   w.key("cat").boolean(has.l3_cat || has.l2_cat);
   w.key("cat_enable").boolean(has.is_mounted && !has.is_mounted_with_cdp);
   w.key("caches").begin_object();
+  if (node.level != 2) {
+    render_ids(
+        w, "l2", node.l2, +[](const CacheId& id) { return id; });
+  }
   render_ids(
-      w, "l2", node.l2, +[](const CacheId& id) { return id; });
-  render_ids(
-      w, "l3", node.caches, +[](const std::pair<const CacheId, CpuSet>& cache) { return cache.first; });
+      w, level_name(node), node.caches, +[](const std::pair<const CacheId, CpuSet>& cache) { return cache.first; });
   w.end_object().end_object();
   return w.take();
 }
@@ -92,7 +92,7 @@ void render_geometry(json::Writer& w, const rdt::Node& node, CacheId id) {
   w.key("NumClasses").number(node.l3_cat ? node.l3_cat->classes : 0);
   // Bits of the ways that I/O fills too, as libpqos calls it.
   w.key("WayContention").number(node.l3_cat ? node.l3_cat->shareable.bits() : 0);
-  w.key("CacheLevel").number(kLevel);
+  w.key("CacheLevel").number(node.level);
 }
 
 // Where it is, and whose it is.
@@ -166,9 +166,10 @@ std::optional<http::Response> refuse_level(const Call& call, const rdt::Node& no
     return refuse(call, 404, "NoSuchPath", rmd::kPageNotFound);
   }
   if (node.caches.empty())
-    return refuse(call, 400, "BadRequest", "this node has no L3 cache, and ways are of that level");
-  if (call.level != "l2") return std::nullopt;
-  return refuse(call, 400, "BadRequest", "ways are granted in the last level only, which is l3 here");
+    return refuse(call, 400, "BadRequest", "this node has no cache of the level that ways are of");
+  if (call.level == "llc" || call.level == level_name(node)) return std::nullopt;
+  return refuse(call, 400, "BadRequest",
+                "ways are granted in the last level only, which is " + std::string(level_name(node)) + " here");
 }
 
 // From digits only; nullopt also for a number too large to be an id.
@@ -180,6 +181,8 @@ std::optional<CacheId> parse_id(std::string_view digits) {
 }
 
 }  // namespace
+
+std::string_view level_name(const rdt::Node& node) { return node.level == 2 ? "l2" : "l3"; }
 
 std::string render_cache_level(const NodeState& state) {
   const auto& caches = state.facts.rdt.caches;
@@ -218,7 +221,7 @@ void show_cache(const Call& call, http::Reply reply) {
   const std::optional<CacheId> id = parse_id(call.id);
   const auto found = id ? caches.find(*id) : caches.end();
   if (found == caches.end()) {
-    return reply.send(refuse(call, 404, "NotFound", rmd::no_such_cache(call.id, kLevel)));
+    return reply.send(refuse(call, 404, "NotFound", rmd::no_such_cache(call.id, state->facts.rdt.level)));
   }
   json::Writer w;
   render_cache(w, *state, found->first, found->second);

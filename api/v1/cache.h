@@ -5,12 +5,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "api/v1/call.h"
 
 namespace nrd::v1 {
 
 // Every cache of the level that is served.
+// "l3", or "l2" on a node whose ways are of that level.
+std::string_view level_name(const rdt::Node& node);
+
 std::string render_cache_level(const NodeState& state);
 
 void show_caches(const Call& call, http::Reply reply);

@@ -7,6 +7,7 @@
 #include "api/json/reader.h"
 #include "api/json/writer.h"
 #include "api/v1/answer.h"
+#include "api/v1/cache.h"
 #include "api/v1/expect.h"
 #include "api/v1/key_case.h"
 #include "api/v1/problem.h"
@@ -70,11 +71,12 @@ std::string line_of(const Error& error, const Question& question) {
   return error.code == ErrorCode::NoSuchPolicy ? rmd::no_such_policy(question.policy) : rmd::reason(error);
 }
 
-std::string render_scores(const std::map<CacheId, unsigned>& scores, std::optional<CacheId> only) {
+std::string render_scores(const rdt::Node& node, const std::map<CacheId, unsigned>& scores,
+                          std::optional<CacheId> only) {
   json::Writer w;
   w.begin_object();
   w.key("score").begin_object();
-  w.key("l3").begin_object();
+  w.key(level_name(node)).begin_object();
   for (const auto& [id, score] : scores) {
     if (!only || *only == id) w.key(std::to_string(id.value)).number(score);
   }
@@ -100,7 +102,7 @@ void show_hospitality(const Call& call, http::Reply reply) {
     const std::string line = rmd::no_pool(request->max, request->min);
     return reply.send(render(problem_of(scores.error(), line), call.error_style));
   }
-  reply.send(json_answer(200, render_scores(*scores, question->only)));
+  reply.send(json_answer(200, render_scores(state->facts.rdt, *scores, question->only)));
 }
 
 }  // namespace nrd::v1

@@ -23,20 +23,27 @@ void render_mba(json::Writer& w, const std::optional<rdt::MbaInfo>& mba) {
   w.end_object();
 }
 
+void render_cat(json::Writer& w, const rdt::Node& node, unsigned level) {
+  if (!node.l3_cat || node.level != level) {
+    w.null();
+    return;
+  }
+  w.begin_object();
+  w.key("classes").number(node.l3_cat->classes);
+  w.key("ways").number(node.l3_cat->ways);
+  w.key("min_ways").number(node.l3_cat->min_ways);
+  w.key("shared_with_io");
+  render(w, node.l3_cat->shareable);
+  w.key("cdp").boolean(node.l3_cat->cdp);
+  w.end_object();
+}
+
 void render_capabilities(json::Writer& w, const rdt::Node& node) {
   w.key("capabilities").begin_object();
   w.key("l3_cat");
-  if (node.l3_cat) {
-    w.begin_object();
-    w.key("classes").number(node.l3_cat->classes);
-    w.key("ways").number(node.l3_cat->ways);
-    w.key("min_ways").number(node.l3_cat->min_ways);
-    w.key("shared_with_io");
-    render(w, node.l3_cat->shareable);
-    w.end_object();
-  } else {
-    w.null();
-  }
+  render_cat(w, node, 3);
+  w.key("l2_cat");
+  render_cat(w, node, 2);
   w.key("mba");
   render_mba(w, node.capabilities.mba_info);
   w.key("missing").begin_array();

@@ -8,8 +8,8 @@
 namespace nrd::cli {
 namespace {
 
-constexpr const char* kMask = "/sys/fs/resctrl/info/L3/cbm_mask";
-constexpr const char* kLeast = "/sys/fs/resctrl/info/L3/min_cbm_bits";
+constexpr const char* kInfo = "/sys/fs/resctrl/info/";
+constexpr const char* kFolders[] = {"L3", "L3CODE", "L2", "L2CODE"};  // the first one there is, as in nrd
 constexpr const char* kIsolated = "/sys/devices/system/cpu/isolated";
 
 std::optional<uint32_t> number_in(std::string_view text, int base) {
@@ -20,7 +20,7 @@ std::optional<uint32_t> number_in(std::string_view text, int base) {
   return value;
 }
 
-std::string content_of(const char* path) {
+std::string content_of(const std::string& path) {
   const Result<std::optional<std::string>> text = read_file(path);
   return text ? text->value_or("") : std::string();
 }
@@ -36,7 +36,15 @@ std::optional<CacheWays> cache_ways_of(const std::string& cbm_mask, const std::s
   return cache;
 }
 
-std::optional<CacheWays> read_cache_ways() { return cache_ways_of(content_of(kMask), content_of(kLeast)); }
+std::optional<CacheWays> read_cache_ways() {
+  for (const char* name : kFolders) {
+    const std::string folder = std::string(kInfo) + name;
+    if (const std::string mask = content_of(folder + "/cbm_mask"); !mask.empty()) {
+      return cache_ways_of(mask, content_of(folder + "/min_cbm_bits"));
+    }
+  }
+  return std::nullopt;
+}
 
 std::string read_isolated_cpus() { return std::string(trimmed(content_of(kIsolated))); }
 

@@ -50,7 +50,7 @@ Result<void> check_cpus_exist(const rdt::Node& node, const Spec& spec) {
     return refuse(unknown, " does not exist on this node");
   }
   if (const CpuSet offline = spec.cpus - node.online; !offline.empty()) return refuse(offline, " is offline");
-  if (const CpuSet bare = spec.cpus - cached; spec.cache && !bare.empty()) return refuse(bare, " has no L3 cache");
+  if (const CpuSet bare = spec.cpus - cached; spec.cache && !bare.empty()) return refuse(bare, " has no cache of level " + std::to_string(node.level));
   return {};
 }
 
@@ -117,7 +117,7 @@ Result<void> check_id(const NodeState& state, const Spec& spec, std::optional<Wo
 Result<void> check_can_cache(const NodeState& state) {
   const rdt::Node& node = state.facts.rdt;
   if (node.l3_cat && state.layout) return {};
-  const std::string why = node.missing.empty() ? "this node has no L3 CAT" : node.missing.front();
+  const std::string why = node.missing.empty() ? "this node has no cache allocation" : node.missing.front();
   return fail_at(ErrorCode::Unsupported, "/cache", "cache ways cannot be granted here: " + why);
 }
 

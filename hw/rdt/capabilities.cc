@@ -32,6 +32,7 @@ Capabilities flags_in(std::string_view cpuinfo) {
   flags.rdt = has_flag(cpuinfo, "rdt_a");
   flags.l2_cat = has_flag(cpuinfo, "cat_l2");
   flags.l3_cat = has_flag(cpuinfo, "cat_l3");
+  flags.l2_cdp = has_flag(cpuinfo, "cdp_l2");
   flags.l3_cdp = has_flag(cpuinfo, "cdp_l3");
   flags.monitoring = has_flag(cpuinfo, "cqm");
   flags.mba = has_flag(cpuinfo, "mba");
@@ -58,7 +59,8 @@ Result<Capabilities> read_flags() {
 
 Result<Capabilities> with_mount(Capabilities flags) {
   flags.is_mounted = is_mounted();
-  flags.is_mounted_with_cdp = ::access(info_path("L3CODE").c_str(), F_OK) == 0;
+  flags.is_mounted_with_cdp =
+      ::access(info_path("L3CODE").c_str(), F_OK) == 0 || ::access(info_path("L2CODE").c_str(), F_OK) == 0;
   const Result<std::optional<std::string>> step = read_file(info_path("MB/bandwidth_gran"));
   if (!step) return Failure(step.error());
   const Result<std::optional<std::string>> least = read_file(info_path("MB/min_bandwidth"));

@@ -84,13 +84,21 @@ Pqos::~Pqos() {
   if (is_running_) pqos_fini();
 }
 
-Result<void> Pqos::set_ways(ClosId clos, CacheId cache, WayMask ways) {
+Result<void> Pqos::set_ways(unsigned level, ClosId clos, CacheId cache, WayMask ways) {
   const AlarmLetThrough alarm;
   chatter_.last_error.clear();
+  errno = 0;
+  if (level == 2) {
+    pqos_l2ca setting = {};
+    setting.class_id = clos.value;
+    setting.u.ways_mask = ways.bits();
+    const int retval = pqos_l2ca_set(cache.value, 1, &setting);
+    if (retval != PQOS_RETVAL_OK) return failed("pqos_l2ca_set", retval, errno);
+    return {};
+  }
   pqos_l3ca setting = {};
   setting.class_id = clos.value;
   setting.u.ways_mask = ways.bits();
-  errno = 0;
   const int retval = pqos_l3ca_set(cache.value, 1, &setting);
   if (retval != PQOS_RETVAL_OK) return failed("pqos_l3ca_set", retval, errno);
   return {};

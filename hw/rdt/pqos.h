@@ -29,7 +29,8 @@ class Pqos {
   Pqos(const Pqos&) = delete;
   Pqos& operator=(const Pqos&) = delete;
 
-  Result<void> set_ways(ClosId clos, CacheId cache, WayMask ways);
+  // Of level 2 or 3; with CDP both masks, that of code and that of data.
+  Result<void> set_ways(unsigned level, ClosId clos, CacheId cache, WayMask ways);
   Result<void> set_class(CpuId cpu, ClosId clos);
 
  private:

@@ -45,14 +45,16 @@ class ResctrlRdt final : public Rdt {
     }
     pqos_ = *std::move(started);
     why_not_ = {};
-    if (const Result<Node> node = read_topology()) online_at_start_ = node->online;
+    if (const Result<Node> node = read_topology("", level_)) online_at_start_ = node->online;
     // Never fewer than before: a class whose group vanished stays a class, and observe() shows that it is not there.
     const Result<std::vector<std::string>> groups = list_groups();
     if (groups) classes_ = std::max(classes_, count_classes(*groups));
   }
 
   Result<Node> discover() override {
-    Result<Node> node = read_topology();
+    if (const Result<void> read = read_flags_once(); !read) return Failure(read.error());
+    level_ = read_level(*flags_);
+    Result<Node> node = read_topology("", level_);
     if (!node) return node;
     // libpqos refuses CPUs that came online after it started. And what kept it from starting may be gone by now.
     if (pqos_ ? !node->online.is_subset_of(online_at_start_) : is_mounted()) start_pqos();
@@ -61,7 +63,7 @@ class ResctrlRdt final : public Rdt {
       node->missing.push_back(why_not_.message);
       return node;
     }
-    Result<std::optional<L3Cat>> cat = read_l3_info(node->missing);
+    Result<std::optional<L3Cat>> cat = read_cat_info(node->missing);
     if (!cat) return Failure(cat.error());
     if (!*cat) return node;
     (*cat)->classes = classes_;
@@ -115,7 +117,7 @@ class ResctrlRdt final : public Rdt {
 
   Result<void> read_cat() {
     std::vector<std::string> missing;
-    const Result<std::optional<L3Cat>> cat = read_l3_info(missing);
+    const Result<std::optional<L3Cat>> cat = read_cat_info(missing);
     if (!cat) return fail(ErrorCode::Unsupported, "L3 CAT: " + cat.error().message, cat.error().detail);
     if (!*cat) return fail(ErrorCode::Unsupported, missing.front());
     cat_ = **cat;
@@ -123,12 +125,15 @@ class ResctrlRdt final : public Rdt {
   }
 
   // What takes many files is read again only if it may have changed.
+  Result<void> read_flags_once() {
+    if (flags_) return {};
+    const Result<Capabilities> flags = read_flags();
+    if (!flags) return Failure(flags.error());
+    flags_ = *flags;
+    return {};
+  }
+
   Result<void> add_what_few_ask(Node& node) {
-    if (!flags_) {
-      const Result<Capabilities> flags = read_flags();
-      if (!flags) return Failure(flags.error());
-      flags_ = *flags;
-    }
     if (l2_of_ != node.online) {
       l2_ = read_l2_ids(node.online);
       l2_of_ = node.online;
@@ -142,7 +147,7 @@ class ResctrlRdt final : public Rdt {
 
   static std::string explain_no_start() {
     std::vector<std::string> missing;
-    const Result<std::optional<L3Cat>> cat = read_l3_info(missing);
+    const Result<std::optional<L3Cat>> cat = read_cat_info(missing);
     if (cat && !*cat) return missing.front();
     const Result<std::vector<std::string>> groups = list_groups();
     for (const std::string& group : groups.value_or(std::vector<std::string>{})) {
@@ -249,7 +254,7 @@ class ResctrlRdt final : public Rdt {
   }
 
   Result<void> apply(const WaysWrite& write) {
-    return pqos_->set_ways(write.clos, write.cache, write.ways).map_error([&](Error error) {
+    return pqos_->set_ways(level_, write.clos, write.cache, write.ways).map_error([&](Error error) {
       return explained(std::move(error), not_taken(write.clos, write.cache, write.ways));
     });
   }
@@ -313,16 +318,21 @@ class ResctrlRdt final : public Rdt {
       if (const auto* mask = std::get_if<WaysWrite>(&write)) written[mask->clos].insert(mask->cache);
     }
     for (const auto& [clos, caches] : written) {
-      const Result<std::optional<std::map<CacheId, WayMask>>> ways = read_ways(directory_of(clos));
-      if (!ways) return Failure(ways.error());
+      const Result<std::optional<Masks>> masks = read_masks(directory_of(clos));
+      if (!masks) return Failure(masks.error());
+      const Masks shown = masks->value_or(Masks{});
       for (const CacheId cache : caches) {
         const WayMask goal = wanted.ways.at(clos).at(cache);
-        const bool is_shown = *ways && (*ways)->contains(cache);
-        if (is_shown && (*ways)->at(cache) == goal) continue;
-        const std::string found = is_shown ? hex((*ways)->at(cache)) : "nothing";
-        return fail(ErrorCode::Hardware, not_taken(clos, cache, goal) + " (found " + found + ")");
+        const auto found = shown.ways.find(cache);
+        const bool is_shown = found != shown.ways.end();
+        const bool is_split = shown.split.contains(cache);
+        if (is_shown && found->second == goal && !is_split) continue;
+        const std::string what = is_shown ? hex(found->second) : "nothing";
+        return fail(ErrorCode::Hardware,
+                    not_taken(clos, cache, goal) + " (found " + what + (is_split ? ", code and data apart" : "") + ")");
       }
-      observed.classes[clos].ways = **ways;
+      observed.classes[clos].ways = shown.ways;
+      observed.classes[clos].split = shown.split;
     }
     return {};
   }
@@ -352,6 +362,7 @@ class ResctrlRdt final : public Rdt {
   std::optional<Observed> known_;  // nullopt after any failure: look before the next write
   L3Cat cat_;
   std::optional<Monitoring> monitoring_;
+  unsigned level_ = 3;    // of the caches whose ways are set
   unsigned classes_ = 0;  // 0: this node never had L3 CAT while we ran
   std::optional<Capabilities> flags_;
   std::set<CacheId> l2_;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <memory>
@@ -86,27 +87,59 @@ bool file_has_word(const std::string& path, std::string_view word) {
   return text && *text && has_line_word(**text, word);
 }
 
-std::string why_no_l3() {
+std::string why_no_cat() {
   if (!file_has_word("/proc/filesystems", "resctrl")) {
     return "L3 CAT: the kernel has no resctrl file system; it needs CONFIG_X86_CPU_RESCTRL and a CPU with RDT";
   }
-  if (!file_has_word("/proc/cpuinfo", "cat_l3")) return "L3 CAT: the CPU has none (no cat_l3 in /proc/cpuinfo)";
+  if (!file_has_word("/proc/cpuinfo", "cat_l3") && !file_has_word("/proc/cpuinfo", "cat_l2")) {
+    return "L3 CAT: the CPU has none (no cat_l3 or cat_l2 in /proc/cpuinfo)";
+  }
   return "L3 CAT: resctrl has no info/L3; is it switched off on the kernel's command line (rdt=!l3cat)?";
 }
 
 }  // namespace
 
-Result<std::map<CacheId, WayMask>> parse_l3(std::string_view schemata) {
-  const std::optional<std::string_view> line = find_line(schemata, "L3:");
-  if (!line || !schemata.ends_with('\n')) return unexpected("schemata", schemata);
-  const auto masks = parse_values(*line, 16);
-  if (!masks) return unexpected("schemata", *line);
+namespace {
+
+Result<std::map<CacheId, WayMask>> parse_line(std::string_view line) {
+  const auto masks = parse_values(line, 16);
+  if (!masks) return unexpected("schemata", line);
   std::map<CacheId, WayMask> ways;
   for (const auto& [cache, mask] : *masks) {
-    if (mask == 0) return unexpected("schemata", *line);
+    if (mask == 0) return unexpected("schemata", line);
     ways.emplace(cache, WayMask(mask));
   }
   return ways;
+}
+
+Result<Masks> parse_cdp(std::string_view code_line, std::string_view data_line) {
+  const Result<std::map<CacheId, WayMask>> code = parse_line(code_line);
+  if (!code) return Failure(code.error());
+  const Result<std::map<CacheId, WayMask>> data = parse_line(data_line);
+  if (!data) return Failure(data.error());
+  Masks masks;
+  for (const auto& [cache, ways] : *code) {
+    const auto of_data = data->find(cache);
+    if (of_data == data->end() || code->size() != data->size()) return unexpected("schemata", data_line);
+    masks.ways.emplace(cache, ways | of_data->second);
+    if (ways != of_data->second) masks.split.insert(cache);
+  }
+  return masks;
+}
+
+}  // namespace
+
+Result<Masks> parse_masks(std::string_view schemata) {
+  if (!schemata.ends_with('\n')) return unexpected("schemata", schemata);
+  for (const std::string level : {"L3", "L2"}) {
+    if (const auto line = find_line(schemata, level + ":")) {
+      return parse_line(*line).map([](std::map<CacheId, WayMask> ways) { return Masks{std::move(ways), {}}; });
+    }
+    const auto code = find_line(schemata, level + "CODE:");
+    const auto data = find_line(schemata, level + "DATA:");
+    if (code && data) return parse_cdp(*code, *data);
+  }
+  return unexpected("schemata", schemata);
 }
 
 Result<std::map<CacheId, uint32_t>> parse_mb(std::string_view schemata) {
@@ -141,9 +174,9 @@ Result<std::vector<pid_t>> parse_tasks(std::string_view tasks) {
   return found;
 }
 
-Result<std::optional<L3Cat>> parse_l3_info(const std::optional<std::string>& cbm_mask,
-                                           const std::optional<std::string>& min_cbm_bits,
-                                           const std::optional<std::string>& shareable_bits) {
+Result<std::optional<L3Cat>> parse_cat_info(const std::optional<std::string>& cbm_mask,
+                                            const std::optional<std::string>& min_cbm_bits,
+                                            const std::optional<std::string>& shareable_bits) {
   const auto cbm = parse_info<16>("cbm_mask", cbm_mask);
   const auto min_ways = parse_info<10>("min_cbm_bits", min_cbm_bits);
   const auto shareable = parse_info<16>("shareable_bits", shareable_bits);
@@ -159,19 +192,52 @@ Result<std::optional<L3Cat>> parse_l3_info(const std::optional<std::string>& cbm
 
 bool is_mounted() { return ::access(path_of("", "info").c_str(), F_OK) == 0; }
 
-Result<std::optional<L3Cat>> read_l3_info(std::vector<std::string>& missing) {
+namespace {
+
+// What the mount allocates: a folder below info.
+struct Allocated {
+  const char* folder;
+  unsigned level;
+  bool cdp;
+};
+constexpr std::array kAllocated = {Allocated{"L3", 3, false}, Allocated{"L3CODE", 3, true}, Allocated{"L2", 2, false},
+                                   Allocated{"L2CODE", 2, true}};
+
+const Allocated* find_allocated() {
+  const auto* found = std::ranges::find_if(kAllocated, [](const Allocated& allocated) {
+    return ::access(path_of("/info", allocated.folder).c_str(), F_OK) == 0;
+  });
+  return found == kAllocated.end() ? nullptr : found;
+}
+
+}  // namespace
+
+unsigned read_level(const Capabilities& flags) {
+  if (const Allocated* allocated = find_allocated()) return allocated->level;
+  return flags.l2_cat && !flags.l3_cat ? 2 : 3;
+}
+
+Result<std::optional<L3Cat>> read_cat_info(std::vector<std::string>& missing) {
+  const Allocated* allocated = find_allocated();
+  if (allocated == nullptr) {
+    missing.push_back(why_no_cat());
+    return std::nullopt;
+  }
+  const std::string folder = std::string("/info/") + allocated->folder;
   std::vector<std::optional<std::string>> texts;
   for (const char* file : {"cbm_mask", "min_cbm_bits", "shareable_bits"}) {
-    Result<std::optional<std::string>> text = read_file(path_of("/info/L3", file));
+    Result<std::optional<std::string>> text = read_file(path_of(folder, file));
     if (!text) return Failure(text.error());
     texts.push_back(*std::move(text));
   }
-  Result<std::optional<L3Cat>> cat = parse_l3_info(texts[0], texts[1], texts[2]);
-  if (!cat || *cat) return cat;
-  const Result<std::optional<std::string>> cdp = read_file(path_of("/info/L3CODE", "cbm_mask"));
-  missing.push_back(cdp && *cdp ? "L3 CAT: resctrl is mounted with cdp, which nrd does not serve yet; mount it without"
-                                : why_no_l3());
-  return std::nullopt;
+  Result<std::optional<L3Cat>> cat = parse_cat_info(texts[0], texts[1], texts[2]);
+  if (!cat) return cat;
+  if (*cat) {
+    (*cat)->cdp = allocated->cdp;
+  } else {
+    missing.push_back(why_no_cat());
+  }
+  return cat;
 }
 
 Result<bool> make_group(ClosId clos) {
@@ -206,13 +272,13 @@ std::optional<ClosId> class_of(std::string_view group) {
 
 std::string directory_of(ClosId clos) { return clos == ClosId{0} ? "" : "/COS" + std::to_string(clos.value); }
 
-Result<std::optional<std::map<CacheId, WayMask>>> read_ways(const std::string& directory) {
+Result<std::optional<Masks>> read_masks(const std::string& directory) {
   const Result<std::optional<std::string>> text = read_file(path_of(directory, "schemata"));
   if (!text) return Failure(text.error());
   if (!*text) return std::nullopt;
-  Result<std::map<CacheId, WayMask>> ways = parse_l3(**text);
-  if (!ways) return Failure(within(directory, ways.error()));
-  return *std::move(ways);
+  Result<Masks> masks = parse_masks(**text);
+  if (!masks) return Failure(within(directory, masks.error()));
+  return *std::move(masks);
 }
 
 Result<std::optional<CpuSet>> read_cpus(const std::string& directory) {
@@ -249,11 +315,13 @@ Result<std::optional<Group>> read_group(const std::string& directory) {
   const auto cpus = read_cpus(directory);
   if (!cpus) return Failure(cpus.error());
   if (!*schemata || !*cpus) return std::nullopt;
-  const auto ways = parse_l3(**schemata);
-  if (!ways) return Failure(within(directory, ways.error()));
+  const auto masks = parse_masks(**schemata);
+  if (!masks) return Failure(within(directory, masks.error()));
   const auto limits = parse_mb(**schemata);
   if (!limits) return Failure(within(directory, limits.error()));
-  Group group{.group = {.ways = *ways, .cpus = **cpus, .has_tasks = true, .bandwidth = *limits}, .tasks = {}};
+  Group group{
+      .group = {.ways = masks->ways, .cpus = **cpus, .has_tasks = true, .bandwidth = *limits, .split = masks->split},
+      .tasks = {}};
   if (directory.empty()) return group;
   auto tasks = read_tasks(directory);
   if (!tasks) return Failure(tasks.error());

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,13 @@ namespace nrd::rdt {
 
 inline constexpr const char* kResctrl = "/sys/fs/resctrl";
 
-// The L3 line of a schemata file: "    L3:0=7ff;1=7ff" -> {0: 7ff, 1: 7ff}. Other lines (MB, L2) are passed over.
-Result<std::map<CacheId, WayMask>> parse_l3(std::string_view schemata);
+// The cache lines of a schemata file: "    L3:0=7ff;1=7ff" -> {0: 7ff, 1: 7ff}, or of L2 where there is none of L3.
+// With CDP there are two, L3CODE and L3DATA. MB is passed over.
+struct Masks {
+  std::map<CacheId, WayMask> ways;  // of code and of data together
+  std::set<CacheId> split;          // where these differ
+};
+Result<Masks> parse_masks(std::string_view schemata);
 
 // In MB/s a group that nobody limited has 4294967295, which no group can be given again: kernels before 6.10 round what
 // is written up to a multiple of ten, and 32 bits make 4 of that (bw_validate()). This is as good as that.
@@ -35,18 +41,21 @@ Result<CpuSet> parse_cpus(std::string_view cpus_list);
 // A tasks file: one number a line, none for a group without tasks.
 Result<std::vector<pid_t>> parse_tasks(std::string_view tasks);
 
-// The files cbm_mask, min_cbm_bits and shareable_bits of info/L3, nullopt where there is none. Kernels before 4.15 have
-// no shareable_bits. Without one of the others this is no L3 CAT. `classes` is left at 0.
-Result<std::optional<L3Cat>> parse_l3_info(const std::optional<std::string>& cbm_mask,
-                                           const std::optional<std::string>& min_cbm_bits,
-                                           const std::optional<std::string>& shareable_bits);
+// The files cbm_mask, min_cbm_bits and shareable_bits of info/L3 (L3CODE, L2, …), nullopt where there is none. Kernels
+// before 4.15 have no shareable_bits. Without one of the others this is no CAT. `classes` is left at 0.
+Result<std::optional<L3Cat>> parse_cat_info(const std::optional<std::string>& cbm_mask,
+                                            const std::optional<std::string>& min_cbm_bits,
+                                            const std::optional<std::string>& shareable_bits);
 
 // Somebody has mounted the tree.
 bool is_mounted();
 
-// info/L3 and what stands beside it; nullopt with a sentence in `missing` if this node has no (usable) L3 CAT.
+// The level whose caches are allocated: that of the mount, or what the part says of itself. 3 where there is neither.
+unsigned read_level(const Capabilities& flags);
+
+// info/L3, or what stands in its place; nullopt with a sentence in `missing` if this node has no (usable) CAT.
 // `classes` is left at 0: how many groups there really are is known after libpqos made them.
-Result<std::optional<L3Cat>> read_l3_info(std::vector<std::string>& missing);
+Result<std::optional<L3Cat>> read_cat_info(std::vector<std::string>& missing);
 
 // Makes the group of a class. True: it is there now. False: no class is left in the kernel, because other groups hold
 // them.
@@ -61,7 +70,7 @@ std::optional<ClosId> class_of(std::string_view group);
 std::string directory_of(ClosId clos);
 
 // nullopt: the group is gone.
-Result<std::optional<std::map<CacheId, WayMask>>> read_ways(const std::string& directory);
+Result<std::optional<Masks>> read_masks(const std::string& directory);
 Result<std::optional<std::map<CacheId, uint32_t>>> read_limits(const std::string& directory);
 Result<std::optional<CpuSet>> read_cpus(const std::string& directory);
 Result<std::optional<std::vector<pid_t>>> read_tasks(const std::string& directory);

@@ -89,9 +89,9 @@ std::optional<uint32_t> read_numa_node(const std::string& root, CpuId cpu) {
   return std::nullopt;
 }
 
-// What is told of the L3 cache of `cpu`, which speaks for all that share it. The answer is those.
-CpuSet add_l3(const std::string& root, CpuId cpu, Node& node) {
-  const std::optional<std::string> folder = cache_folder(root, cpu, 3);
+// What is told of the cache of `cpu`, which speaks for all that share it. The answer is those.
+CpuSet add_cache(const std::string& root, CpuId cpu, Node& node) {
+  const std::optional<std::string> folder = cache_folder(root, cpu, node.level);
   if (!folder) return {};
   const std::optional<uint32_t> number = read_number(*folder + "id");
   const Result<CpuSet> sharing = read_list(*folder + "shared_cpu_list");
@@ -109,8 +109,9 @@ CpuSet add_l3(const std::string& root, CpuId cpu, Node& node) {
 
 }  // namespace
 
-Result<Node> read_topology(const std::string& root) {
+Result<Node> read_topology(const std::string& root, unsigned level) {
   Node node;
+  node.level = level;
   for (const auto& [name, list] : {std::pair{"/possible", &node.possible}, std::pair{"/online", &node.online},
                                    std::pair{"/isolated", &node.isolated}}) {
     Result<CpuSet> read = read_list(root + kCpus + name);
@@ -122,7 +123,7 @@ Result<Node> read_topology(const std::string& root) {
   while (!left.empty()) {
     const CpuId cpu = left.members().front();
     left.remove(cpu);
-    left -= add_l3(root, cpu, node);
+    left -= add_cache(root, cpu, node);
   }
   return node;
 }

@@ -11,8 +11,8 @@
 
 namespace nrd::rdt {
 
-// Fills possible, online, isolated and all about L3 caches; the rest of the Node is left as it is.
-Result<Node> read_topology(const std::string& root = "");
+// Fills possible, online, isolated and all about the caches of `level`; the rest of the Node is left as it is.
+Result<Node> read_topology(const std::string& root = "", unsigned level = 3);
 
 // Ids of the L2 caches of `cpus`. There may be one for each core, so it is a matter of some thousand files.
 std::set<CacheId> read_l2_ids(const CpuSet& cpus, const std::string& root = "");

@@ -1,7 +1,8 @@
 // What this room knows and wants, in plain structs: the node's caches, its classes of service, and a setting of them.
 //
 // A class of service (CLOS) is one resctrl group: ClosId 0 is the root group, ClosId n the directory COSn. A class has
-// one way mask per L3 cache id; a CPU belongs to exactly one class.
+// one way mask per cache id; a CPU belongs to exactly one class. The caches are those of level 3, or of level 2 on
+// small parts that allocate no other. Where code and data have masks of their own (CDP), nrd keeps both the same.
 #pragma once
 
 #include <map>
@@ -17,16 +18,17 @@
 
 namespace nrd::rdt {
 
-// L3 cache allocation as the kernel offers it (info/L3). The same numbers hold for every cache id.
+// Cache allocation as the kernel offers it (info/L3, info/L2). The same numbers hold for every cache id.
 struct L3Cat {
   unsigned classes = 0;   // usable ClosIds are 0 .. classes-1
   unsigned ways = 0;      // width of a mask
   unsigned min_ways = 1;  // min_cbm_bits: a mask has at least that many ways
   WayMask shareable;      // shareable_bits: ways that I/O (DDIO) also fills
+  bool cdp = false;       // mounted with masks for code and data; `classes` are half as many as without
   friend bool operator==(const L3Cat&, const L3Cat&) = default;
 };
 
-// An L3 cache as the kernel describes it (Documentation/ABI/testing/sysfs-devices-system-cpu); 0: it does not tell.
+// A cache as the kernel describes it (Documentation/ABI/testing/sysfs-devices-system-cpu); 0: it does not tell.
 struct Geometry {
   uint32_t ways = 0;  // ways_of_associativity; the masks of L3Cat may be narrower
   uint32_t sets = 0;
@@ -57,6 +59,7 @@ struct Capabilities {
   bool rdt = false;         // rdt_a
   bool l2_cat = false;      // cat_l2
   bool l3_cat = false;      // cat_l3
+  bool l2_cdp = false;      // cdp_l2
   bool l3_cdp = false;      // cdp_l3
   bool monitoring = false;  // cqm
   bool mba = false;         // mba
@@ -89,10 +92,11 @@ using Usages = std::map<ClosId, std::map<CacheId, Usage>>;
 struct Node {
   CpuSet possible;                         // all CPU numbers this boot may ever see
   CpuSet online;                           // those that run now
-  std::map<CacheId, CpuSet> caches;        // online CPUs of each L3 cache
-  std::map<CacheId, int> sockets;          // physical_package_id of each L3 cache, for people
+  unsigned level = 3;                      // of `caches`
+  std::map<CacheId, CpuSet> caches;        // online CPUs of each cache
+  std::map<CacheId, int> sockets;          // physical_package_id of each cache, for people
   std::map<CacheId, uint32_t> numa_nodes;  // of the first CPU; not there: the kernel knows no NUMA nodes
-  std::map<CacheId, Geometry> geometry;    // of each L3 cache
+  std::map<CacheId, Geometry> geometry;    // of each cache
   std::set<CacheId> l2;                    // ids of the L2 caches, numbered on their own
   CpuSet isolated;                         // from the scheduler (isolcpus=)
   Capabilities capabilities;
@@ -110,10 +114,11 @@ struct Bandwidth {
 };
 
 struct Class {
-  std::map<CacheId, WayMask> ways;
+  std::map<CacheId, WayMask> ways;          // with CDP those of code and of data together
   CpuSet cpus;                              // online CPUs only: the kernel drops offline ones
   bool has_tasks = false;                   // tasks are bound to the group
   std::map<CacheId, uint32_t> bandwidth{};  // in the unit of the mount; empty without MB
+  std::set<CacheId> split{};                // where the masks of code and of data differ
   friend bool operator==(const Class&, const Class&) = default;
 };
 

@@ -92,12 +92,17 @@ WayMask ways_now(const Observed& observed, ClosId clos, CacheId cache) {
   return ways == group->second.ways.end() ? WayMask() : ways->second;
 }
 
+bool is_split(const Observed& observed, ClosId clos, CacheId cache) {
+  const auto group = observed.classes.find(clos);
+  return group != observed.classes.end() && group->second.split.contains(cache);
+}
+
 std::vector<Write> mask_writes(const Observed& observed, const Setting& wanted, unsigned min_ways) {
   std::map<CacheId, std::vector<Move>> moves;
   for (const auto& [clos, caches] : wanted.ways) {
     for (const auto& [cache, goal] : caches) {
       const WayMask now = ways_now(observed, clos, cache);
-      if (now != goal) moves[cache].push_back({clos, now, now, goal});
+      if (now != goal || is_split(observed, clos, cache)) moves[cache].push_back({clos, now, now, goal});
     }
   }
   std::vector<Write> writes;

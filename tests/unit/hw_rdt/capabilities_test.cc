@@ -14,6 +14,8 @@ TEST_CASE("capabilities are the flags of the part") {
   CHECK(flags_in("flags : rdt_a cat_l3 cqm cqm_llc\n") == expected);
   expected.l2_cat = expected.l3_cdp = expected.mba = true;
   CHECK(flags_in("flags : mba cdp_l3 cat_l2 rdt_a cat_l3 cqm\n") == expected);
+  expected.l2_cdp = true;
+  CHECK(flags_in("flags : mba cdp_l3 cat_l2 cdp_l2 rdt_a cat_l3 cqm\n") == expected);
 }
 
 TEST_CASE("info tells step and minimum of memory bandwidth") {

@@ -438,4 +438,13 @@ TEST_CASE("the last write of a class that is new lets its CPUs in") {
   CHECK(writes.back() == Write{cpu(4, 1)});
 }
 
+TEST_CASE("where code and data differ the mask is written, though together they are the goal") {
+  Observed observed = observed_as({{ClosId{0}, drawn("####....")}, {ClosId{1}, drawn("....####")}}, {});
+  const Setting wanted = setting_to({{ClosId{0}, drawn("####....")}, {ClosId{1}, drawn("....####")}});
+  CHECK(write_order(observed, wanted, 1).empty());
+  const CacheId cache = observed.classes.at(ClosId{1}).ways.begin()->first;
+  observed.classes.at(ClosId{1}).split.insert(cache);
+  CHECK(write_order(observed, wanted, 1) == std::vector<Write>{WaysWrite{ClosId{1}, cache, drawn("....####")}});
+}
+
 }  // namespace nrd::rdt

@@ -1,0 +1,49 @@
+"""Nodes whose resctrl is mounted with CDP, and nodes whose last caches are of level 2."""
+
+import json
+
+from harness import Node, wait_for
+
+DRIFT = "[drift]\ninterval_seconds = 1\n"
+
+
+def test_code_and_data_get_the_same_ways():
+    with Node(DRIFT, cdp=True) as node:
+        cat = node.call("GET", "/v1/node")["capabilities"]
+        assert cat["l3_cat"]["cdp"] is True and cat["l3_cat"]["ways"] == 11 and cat["l2_cat"] is None
+        assert node.call("GET", "/v1/cache")["cdp_enable"] is True
+        created = node.create("4-7", 2, 2)
+        group = node.hardware()[created["cos_name"]]
+        assert group["L3"]["0"] == group["code"]["0"] == created["granted_ways"]["0"]["mask"] == "30"
+        node.assert_consistent({created["id"]})
+        # Somebody gives the code fewer ways: together they still are what was granted.
+        node.sim.write(f"/sys/fs/resctrl/{created['cos_name']}/schemata", "L3CODE:0=10\n")
+        wait_for(lambda: node.hardware()[created["cos_name"]]["code"]["0"] == "30", "code to have its ways again")
+        node.kill9()
+        node.start()
+        node.assert_consistent({created["id"]})
+        node.delete(created["id"])
+        group = node.hardware()[created["cos_name"]]
+        assert group["L3"] == group["code"] == {"0": "7ff", "1": "7ff"}
+
+
+def test_ways_of_the_second_level_where_there_is_no_third():
+    with Node(DRIFT, level=2, mb=False, caches_per_socket=2, ways=16) as node:
+        capabilities = node.call("GET", "/v1/node")["capabilities"]
+        assert capabilities["l3_cat"] is None and capabilities["l2_cat"]["ways"] == 16
+        created = node.create("4-5", 3, 3)
+        assert set(created["granted_ways"]) == {"1"}
+        assert node.hardware()[created["cos_name"]]["L3"]["1"] == created["granted_ways"]["1"]["mask"]
+        shown = node.sim.run_inside(["pqos", "-I", "-s"]).stdout
+        assert f"L2CA {created['cos_name']} => MASK 0x{created['granted_ways']['1']['mask']}" in shown, shown
+        node.reboot()
+        assert node.hardware()[created["cos_name"]]["L3"]["1"] == created["granted_ways"]["1"]["mask"]
+        summary = node.call("GET", "/v1/cache")["caches"]
+        assert summary == {"l2": {"number": 4, "caches_id": ["0", "1", "2", "3"]}}
+        assert node.call("GET", "/v1/cache/l2/1") == node.call("GET", "/v1/cache/llc/1")
+        assert node.call("GET", "/v1/cache/l2/1")["CacheLevel"] == 2
+        assert node.request("GET", "/v1/cache/l3")[0] == 400
+        status, text, _ = node.request("POST", "/v1/hospitality", {"max_cache": 2, "min_cache": 2})
+        assert status == 200 and set(json.loads(text)["score"]) == {"l2"}
+        node.delete(created["id"])
+        assert set(node.hardware()[created["cos_name"]]["L3"].values()) == {"ffff"}
