@@ -3,7 +3,9 @@
 import errno
 import os
 import subprocess
+import sys
 import threading
+import time
 
 import pytest
 
@@ -209,6 +211,43 @@ def test_threads_move_one_by_one(node):
     assert tasks == [thread.native_id]
 
 
+def ticks():
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+
+
+def test_children_and_threads_inherit_the_group_of_their_parent(node):
+    program = ("import subprocess, sys, threading\n"
+               "for line in sys.stdin:\n"
+               "    thread = threading.Thread(target=threading.Event().wait, daemon=True)\n"
+               "    thread.start()\n"
+               "    child = subprocess.Popen(['sleep', '60'])\n"
+               "    print(thread.native_id, child.pid, flush=True)\n")
+    parent = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                              start_new_session=True)
+
+    def heirs():
+        parent.stdin.write("\n")
+        parent.stdin.flush()
+        return {int(number) for number in parent.stdout.readline().split()}
+
+    try:
+        before = heirs()
+        mkdir(node, "A")
+        started = ticks()
+        while ticks() == started:  # who starts in the tick of the move is taken for an heir
+            pass
+        write(node, "A/tasks", str(parent.pid))
+        after = heirs()
+        assert set(node.dump()["A"]["tasks"]) == {parent.pid} | after
+        moved = min(after)
+        write(node, "tasks", str(moved))
+        assert set(node.dump()["A"]["tasks"]) == {parent.pid} | after - {moved}
+        assert not before & set(node.dump()["A"]["tasks"])
+    finally:
+        os.killpg(parent.pid, 9)
+        parent.wait()
+
+
 def test_task_zero_is_the_writer(node):
     mkdir(node, "A")
     write(node, "A/tasks", "0")
@@ -359,3 +398,20 @@ def test_what_only_tells_cannot_be_written(node, file):
 
 def test_more_than_a_page_in_one_write_is_refused(node):
     assert refused(write, node, "schemata", "L3:0=3;" * 1000 + "\n") == errno.E2BIG
+
+
+def test_with_mba_mbps_a_group_that_nobody_limited_has_all_there_is(start):
+    node = start(mb_unit="mbps")
+    assert top_bandwidth(node) == "4294967295"
+    write(node, "schemata", "MB:0=5001\n")
+    assert top_bandwidth(node) == "5010"
+    write(node, "schemata", "MB:0=4294967295\n")
+    assert top_bandwidth(node) == "4"  # what kernels before 6.10 make of it in 32 bits
+    node.control("remount percent")
+    assert top_bandwidth(node) == "100"
+
+
+def test_amd_has_2048_eighths_and_says_so_in_cpuinfo(start):
+    node = start(mb_unit="amd")
+    assert top_bandwidth(node) == "2048"
+    assert "AuthenticAMD" in node.read("/proc/cpuinfo")
