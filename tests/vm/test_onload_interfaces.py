@@ -47,10 +47,14 @@ def condition(node, kind):
     return next(c for c in node.onload()["conditions"] if c["type"] == kind)
 
 
-def test_a_driver_of_the_kernel_that_came_first_is_replaced(node):
+def load_driver_of_the_kernel(node):
     node.vm.run(["modprobe", "sfc"])
     node.vm.wait_until(lambda: [m["in_tree"] for m in node.get("/v1/onload/modules") if m["name"] == "sfc"] == [True],
                        what="nrd's next look, that sees the driver")
+
+
+def test_a_driver_of_the_kernel_that_came_first_is_replaced(node):
+    load_driver_of_the_kernel(node)
     operation = node.load(NEW, **MANAGED)
     assert ("remove", "sfc") in node.acts(operation) and ("insert", "sfc") in node.acts(operation)
     assert node.vm.read("/sys/module/sfc/version") == NEW + "\n"
@@ -65,9 +69,7 @@ def test_a_driver_of_the_kernel_that_came_first_is_replaced(node):
 @LONG
 @pytest.mark.parametrize("module", ["sfc", "onload"])
 def test_a_driver_of_the_kernel_is_back_when_the_first_load_fails(node, module):
-    node.vm.run(["modprobe", "sfc"])
-    node.vm.wait_until(lambda: [m["in_tree"] for m in node.get("/v1/onload/modules") if m["name"] == "sfc"] == [True],
-                       what="nrd's next look, that sees the driver")
+    load_driver_of_the_kernel(node)
     build = node.get("/v1/onload/modules/sfc")["build_id"]
     node.stub.arm(module, NEW, "fail_init=5")
     operation = node.run({"state": "loaded", "version": NEW, **MANAGED})
