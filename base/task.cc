@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -108,6 +109,24 @@ CpuSet cpus_of(pid_t thread) {
   return cpus;
 }
 
+// nullopt: it does not match, or it is gone.
+Result<std::optional<Task>> process_matching(pid_t id, const std::vector<std::string>& patterns) {
+  const Result<UniqueFd> directory = open_directory(id);
+  if (!directory) return Failure(directory.error());
+  if (!directory->valid()) return std::nullopt;
+  const Result<std::optional<std::string>> words = read_in(*directory, id, "cmdline");
+  if (!words) return Failure(words.error());
+  std::string line = words->value_or("");
+  while (line.ends_with('\0')) line.pop_back();
+  std::ranges::replace(line, '\0', ' ');
+  const auto matches = [&line](const std::string& pattern) { return ::fnmatch(pattern.c_str(), line.c_str(), 0) == 0; };
+  if (line.empty() || std::ranges::none_of(patterns, matches)) return std::nullopt;
+  const Result<std::optional<TaskStat>> stat = stat_in(*directory, id);
+  if (!stat) return Failure(stat.error());
+  if (!*stat) return std::nullopt;
+  return Task{.id = id, .process = id, .start = (*stat)->start, .boot_id = {}};
+}
+
 }  // namespace
 
 std::optional<TaskStat> parse_task_stat(std::string_view stat) {
@@ -161,6 +180,22 @@ Result<std::optional<FoundTask>> find_task(pid_t id) {
   if (!threads) return Failure(threads.error());
   if (threads->empty()) return std::nullopt;
   for (const pid_t thread : *threads) found.cpus |= cpus_of(thread);
+  return found;
+}
+
+Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir("/proc"), &::closedir);
+  if (!entries) {
+    return fail(ErrorCode::Hardware, "processes could not be looked for", std::generic_category().message(errno));
+  }
+  std::set<Task> found;
+  while (const dirent* entry = ::readdir(entries.get())) {
+    const auto id = number_in<pid_t>(entry->d_name);
+    if (!id) continue;
+    const Result<std::optional<Task>> process = process_matching(*id, patterns);
+    if (!process) return Failure(process.error());
+    if (*process) found.insert(**process);
+  }
   return found;
 }
 

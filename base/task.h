@@ -10,6 +10,7 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,10 @@ Result<std::optional<FoundTask>> find_task(pid_t id);
 
 // The threads that `task` is: one, or all of its process. In order; empty: it has ended.
 Result<std::vector<pid_t>> threads_of(const Task& task);
+
+// Processes whose command line, its words joined by blanks, matches one of the patterns of fnmatch(3): "ovs*",
+// "*/dpdk-app *". Those of the kernel have none and match nothing. Without boot_id.
+Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns);
 
 // One of these threads is there still.
 bool is_there(pid_t process, pid_t thread);

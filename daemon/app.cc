@@ -104,8 +104,8 @@ Result<void> run(const Config& config) {
                                                           .groups = config.groups,
                                                           .policies = policies->policies,
                                                           .drift_interval = config.drift_interval,
-                                                          .usage_interval = config.usage_interval,
                                                           .tasks_interval = config.tasks_interval,
+                                                          .usage_interval = config.usage_interval,
                                                           .published = [&watchers] { watchers->look(); }});
   if (!engine) return Failure(engine.error());
   Result<std::unique_ptr<Onload>> onload = Onload::start(config, **engine, **owners, records->onload, clock);

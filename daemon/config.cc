@@ -125,6 +125,23 @@ SetKey subject_parts(std::vector<std::string>& target) {
   };
 }
 
+// Of command lines, as base/task.h takes them.
+SetKey patterns(std::vector<std::string>& target) {
+  return [&target](const toml::node& node) -> Problem {
+    constexpr size_t kMost = 64;
+    constexpr size_t kLongest = 256;
+    constexpr const char* kExpected = "expected a list of at most 64 patterns of 1 to 256 bytes, such as [\"ovs*\"]";
+    if (!node.is_array() || node.as_array()->size() > kMost) return kExpected;
+    std::vector<std::string> found;
+    for (const toml::node& item : *node.as_array()) {
+      found.push_back(item.value_or(std::string()));
+      if (found.back().empty() || found.back().size() > kLongest) return kExpected;
+    }
+    target = std::move(found);
+    return {};
+  };
+}
+
 // Names of users, as they say them to PAM.
 SetKey user_names(std::vector<std::string>& target) {
   return [&target](const toml::node& node) -> Problem {
@@ -245,7 +262,7 @@ std::map<std::string, Keys> all_keys(Config& config) {
          integer(1, kMostShared, [&config](int64_t value) { config.max_shared = static_cast<unsigned>(value); })},
         {"shrink", boolean(config.shrink)}}},
       {"os", {{"cpus", cpu_list(config.groups.os)}}},
-      {"infra", {{"cpus", cpu_list(config.groups.infra)}}},
+      {"infra", {{"cpus", cpu_list(config.groups.infra)}, {"processes", patterns(config.groups.infra_processes)}}},
       {"policy", {{"file", absolute_path(config.policy.policies)}, {"cpu_map", absolute_path(config.policy.cpu_map)}}},
       {"drift",
        {{"interval_seconds",

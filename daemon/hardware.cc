@@ -32,6 +32,10 @@ class Rooms final : public Hardware {
     return Observed{.rdt = *std::move(rdt), .pstate = *std::move(pstate)};
   }
 
+  Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns) override {
+    return nrd::find_processes(patterns);
+  }
+
   rdt::Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes) override {
     return rdt_->count_usage(classes);
   }

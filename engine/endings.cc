@@ -51,7 +51,8 @@ Endings without_ended(const NodeState& state, Time now) {
 
 bool names_tasks(const NodeState& state) {
   const auto has_tasks = [](const auto& entry) { return !entry.second.spec.tasks.empty(); };
-  return !state.baselines.tasks.empty() || std::ranges::any_of(state.workloads, has_tasks);
+  return !state.baselines.tasks.empty() || !state.groups.infra_processes.empty() ||
+         std::ranges::any_of(state.workloads, has_tasks);
 }
 
 void log_endings(const plan::Workloads& before, const Endings& endings) {

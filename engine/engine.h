@@ -49,8 +49,8 @@ using Outcome = Result<Done>;
 
 struct EngineOptions {
   PoolSizes pools;
-  bool shrink = false;                              // best effort gives way to newcomers
-  std::optional<unsigned> max_shared{};             // workloads in the shared class; nullopt: as many as want to
+  bool shrink = false;                   // best effort gives way to newcomers
+  std::optional<unsigned> max_shared{};  // workloads in the shared class; nullopt: as many as want to
   Groups groups{};
   std::shared_ptr<const Policies> policies{};       // of this microarchitecture; null: there are none
   std::chrono::milliseconds drift_interval{30000};  // 0: never look

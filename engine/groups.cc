@@ -27,24 +27,23 @@ Result<void> check_groups(const Groups& groups, const rdt::Node& node, const Lay
   if (const CpuSet both = groups.os & groups.infra; !both.empty()) {
     return refused("infra.cpus", "CPU " + both.to_string() + " is one of os.cpus, too", "CPUs of one group only");
   }
-  if (groups.infra.empty()) return {};
+  if (!groups.has_infra()) return {};
+  const std::string key = groups.infra.empty() ? "infra.processes" : "infra.cpus";
   if (layout.infra.empty()) {
-    return refused("infra.cpus", "there are no ways for them, cache_pools.infra is 0",
-                   "cache_pools.infra of 1 or more");
+    return refused(key, "there are no ways for them, cache_pools.infra is 0", "cache_pools.infra of 1 or more");
   }
   if (node.l3_cat && node.l3_cat->classes < 2) {
-    return refused("infra.cpus", "they need a class of service, and the node has only the root class", "no infra.cpus");
+    return refused(key, "they need a class of service, and the node has only the root class", "no " + key);
   }
   return {};
 }
 
-bool is_kept_for_infra(const NodeState& state, ClosId clos) {
-  return clos == kInfraClass && !state.groups.infra.empty();
-}
+bool is_kept_for_infra(const NodeState& state, ClosId clos) { return clos == kInfraClass && state.groups.has_infra(); }
 
 WayMask infra_ways(const NodeState& state, CacheId cache) {
   const auto cpus = state.facts.rdt.caches.find(cache);
-  if (!state.layout || cpus == state.facts.rdt.caches.end() || !cpus->second.intersects(state.groups.infra)) return {};
+  if (!state.layout || cpus == state.facts.rdt.caches.end()) return {};
+  if (state.groups.infra_processes.empty() && !cpus->second.intersects(state.groups.infra)) return {};
   const bool is_in_the_way = std::ranges::any_of(state.workloads, [&](const auto& entry) {
     const Grant& grant = entry.second.grant;
     const auto ways = grant.ways.find(cache);

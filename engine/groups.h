@@ -1,11 +1,15 @@
 // Who stands beside the workloads, by configuration: the operating system and the node's infrastructure.
 //
 //   os      CPUs that stay in the root class
-//   infra   CPUs in a class of their own (COS1), which has the infra pool on each cache that they touch
+//   infra   CPUs and processes in a class of their own (COS1), which has the infra pool: on each cache that its CPUs
+//           touch, on all of them if it has processes, which run anywhere
 //
 // No workload may ask for ways on such a CPU. What a workload had before the configuration changed it keeps until it is
 // deleted, and the group has to do without meanwhile.
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include "base/cpu_set.h"
 #include "base/ids.h"
@@ -23,6 +27,8 @@ struct Node;
 struct Groups {
   CpuSet os;
   CpuSet infra;
+  std::vector<std::string> infra_processes;  // patterns of command lines, see base/task.h
+  bool has_infra() const { return !infra.empty() || !infra_processes.empty(); }
   friend bool operator==(const Groups&, const Groups&) = default;
 };
 
@@ -31,7 +37,7 @@ inline constexpr ClosId kInfraClass{1};  // RMD's clients know COS1 as this grou
 // Whether the node can have `groups` with this layout of its caches. BadRequest with the numbers.
 Result<void> check_groups(const Groups& groups, const rdt::Node& node, const Layout& layout);
 
-// Ways that the infrastructure has on `cache`; none where it has no CPU, or where a workload is in the way.
+// Ways that the infrastructure has on `cache`; none where nobody of it is, or where a workload is in the way.
 WayMask infra_ways(const NodeState& state, CacheId cache);
 // Whether COS1 is kept for the infrastructure.
 bool is_kept_for_infra(const NodeState& state, ClosId clos);

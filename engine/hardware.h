@@ -38,6 +38,8 @@ class Hardware {
   virtual Result<NodeFacts> discover() = 0;
   // Caches and classes whole, the frequencies of these CPUs, and where these tasks are.
   virtual Result<Observed> observe(const CpuSet& frequencies, const std::set<Task>& tasks) = 0;
+  // The processes that match one of these patterns (base/task.h); their boot_id is left empty.
+  virtual Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns) = 0;
   // The answer is the CPUs whose frequency could not be put back, or who are not there; they are tried again later.
   virtual Result<CpuSet> converge(const Setting& wanted) = 0;
   // What these CPUs run at, as far as it can be told.

@@ -44,6 +44,7 @@ struct NodeState {
   plan::Shrink shrink = plan::Shrink::No;
   std::optional<unsigned> max_shared;  // workloads in the shared class; nullopt: as many as want to
   Groups groups;
+  std::set<Task> infra_tasks;                // processes of the infrastructure, at the last look
   std::shared_ptr<const Policies> policies;  // of this microarchitecture; null: there are none
   std::map<WorkloadId, Workload> workloads;
   Baselines baselines;

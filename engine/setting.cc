@@ -75,12 +75,17 @@ void add_groups(rdt::Setting& wanted, const NodeState& state) {
   if (!state.layout) return;
   const rdt::Node& node = state.facts.rdt;
   for (const CpuId cpu : (state.groups.os & node.online).members()) wanted.cpus[cpu] = kRootClass;
+  bool has_class = false;
   for (const auto& [cache, cpus] : node.caches) {
     const WayMask ways = infra_ways(state, cache);
     if (ways.empty()) continue;
+    has_class = true;
     wanted.ways[kInfraClass][cache] = ways;
     wanted.ways[kRootClass][cache] = os_ways(state, cache);
     for (const CpuId cpu : (state.groups.infra & cpus & node.online).members()) wanted.cpus[cpu] = kInfraClass;
+  }
+  for (const Task& task : state.infra_tasks) {
+    if (has_class && !has_ended(state, task)) wanted.tasks[task] = kInfraClass;
   }
 }
 
@@ -100,6 +105,7 @@ void add_bandwidth(rdt::Setting& wanted, const NodeState& state) {
 // A class without tasks of workloads that had some is emptied: their children are still in it.
 void add_tasks(rdt::Setting& wanted, const NodeState& state) {
   std::set<ClosId> with_tasks;
+  for (const auto& [task, clos] : wanted.tasks) with_tasks.insert(clos);
   for (const auto& [id, workload] : state.workloads) {
     if (!workload.grant.has_class()) continue;
     for (const Task& task : workload.spec.tasks) {

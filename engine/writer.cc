@@ -57,7 +57,21 @@ Result<void> Writer::discover() {
   return {};
 }
 
+// Those that have come are the infrastructure's from now on, those that are called otherwise by now are not any more.
+Result<void> Writer::look_for_infra() {
+  if (state_.groups.infra_processes.empty() || !state_.layout) return {};
+  const Result<std::set<Task>> found = hardware_.find_processes(state_.groups.infra_processes);
+  if (!found) return Failure(found.error());
+  state_.infra_tasks.clear();
+  for (Task task : *found) {
+    task.boot_id = state_.facts.boot_id;
+    state_.infra_tasks.insert(std::move(task));
+  }
+  return {};
+}
+
 Result<void> Writer::look(const CpuSet& frequencies, const Baselines& others) {
+  if (const Result<void> found = look_for_infra(); !found) return found;
   std::set<Task> tasks = known_tasks(state_);
   for (const auto& [task, clos] : others.tasks) tasks.insert(task);
   Result<Observed> observed = hardware_.observe(frequencies, tasks);
@@ -478,7 +492,9 @@ void Writer::end_tasks() {
   if (!names_tasks(state_) || (before_unknown_ && !resolve_unknown())) return;
   if (const Result<void> looked = look({}); !looked) return note_hardware_problem(looked.error());
   drop_ended();
-  // Threads that came to a process and are elsewhere. What else differs is drift, and repair()'s to mend and to count.
+  if (const Result<void> claimed = claim(state_); !claimed) return note_hardware_problem(claimed.error());
+  // Processes of the infrastructure that came, and threads that came to a process and are elsewhere. What else differs
+  // is drift, and repair()'s to mend and to count.
   const Setting wanted = tasks_of(setting_of(state_));
   if (settled_ && !differences(wanted, state_.observed).empty()) {
     const Result<CpuSet> moved = hardware_.converge(wanted);

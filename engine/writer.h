@@ -55,6 +55,7 @@ class Writer {
   Result<void> discover();
   // Observes anew; of frequencies those of these CPUs, the others stay as they were seen last; of tasks those of
   // workloads, and `others`.
+  Result<void> look_for_infra();
   Result<void> look(const CpuSet& frequencies, const Baselines& others = {});
   void drop_ended();
   Result<plan::Workloads> plan(const Command& command);

@@ -75,6 +75,9 @@ void render_groups(json::Writer& w, const NodeState& state) {
   w.key("groups").begin_object();
   w.key("os_cpus").string(state.groups.os.to_string());
   w.key("infra_cpus").string(state.groups.infra.to_string());
+  w.key("infra_processes").begin_array();
+  for (const Task& task : state.infra_tasks) w.number(static_cast<uint64_t>(task.id));
+  w.end_array();
   w.key("max_allowed_shared");
   if (state.max_shared) {
     w.number(*state.max_shared);

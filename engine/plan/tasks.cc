@@ -37,6 +37,15 @@ Result<void> check_nobody_elses(const NodeState& state, const Task& task, std::o
   return {};
 }
 
+Result<void> check_not_infra(const NodeState& state, const Task& task) {
+  const bool is_infra = std::ranges::any_of(
+      state.infra_tasks, [&](const Task& its) { return !has_ended(state, its) && overlap(its, task); });
+  if (!is_infra) return {};
+  return fail_at(ErrorCode::Conflict, kField,
+                 "task " + number_of(task) + " belongs to the infrastructure, by the configuration (infra.processes)",
+                 "tasks that nobody else has");
+}
+
 // Children of a task that a workload has are in its class, too; that is no claim of theirs.
 bool is_class_of_ours(const NodeState& state, const std::string& group) {
   return std::ranges::any_of(state.workloads, [&group](const auto& entry) {
@@ -79,6 +88,7 @@ Result<void> check_tasks(const NodeState& state, const Spec& spec, std::optional
     if (has_already(state, self, task)) continue;
     if (has_ended(state, task)) return no_such_task(kField, task.id);
     if (Result<void> free = check_nobody_elses(state, task, self); !free) return free;
+    if (Result<void> free = check_not_infra(state, task); !free) return free;
     if (Result<void> placed = check_place(state, task); !placed) return placed;
   }
   return {};

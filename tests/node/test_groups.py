@@ -1,5 +1,6 @@
 """Groups of the configuration beside workloads: the operating system's CPUs, the infrastructure, who may share."""
 
+import os
 import subprocess
 
 import pytest
@@ -52,6 +53,38 @@ def test_workloads_and_others_keep_away_from_groups():
         node.sim.write("/sys/fs/resctrl/cpus_list", "0,2-3,5-15\n")
         node.sim.write("/sys/fs/resctrl/COS1/schemata", "L3:0=c0\n")
         wait_for(lambda: group(node, "COS1") == ({"0": "600", "1": "7ff"}, "2-3"), "the infrastructure to be put back")
+
+
+def test_processes_of_the_infrastructure_are_followed():
+    word = f"nrd-test-{os.getpid()}"  # of this node alone: processes are the host's
+
+    def a_process():
+        return subprocess.Popen(["sh", "-c", f": {word}; while :; do sleep 60; done"], start_new_session=True)
+
+    def infra(node):
+        return set(node.hardware()["COS1"]["tasks"])
+
+    config = f"[cache_pools]\ninfra = 2\n[infra]\nprocesses = [\"sh -c : {word};*\"]\n[tasks]\ninterval_seconds = 1\n"
+    first = a_process()
+    second = None
+    try:
+        with Node(config=config) as node:
+            assert first.pid in infra(node)
+            assert group(node, "COS1")[0] == {"0": "600", "1": "600"}
+            assert node.call("GET", "/v1/node")["groups"]["infra_processes"] == [first.pid]
+            second = a_process()
+            wait_for(lambda: second.pid in infra(node), "the newcomer to be found")
+            body = {"task_ids": [str(second.pid)], "cache": {"max": 1, "min": 1}}
+            assert node.request("POST", "/v1/workloads", body)[0] == 409
+            node.terminate()
+            with open(node.config, "w") as file:
+                file.write("")
+            node.start()
+            assert infra(node) == set() and group(node, "COS1")[0] == {"0": "7ff", "1": "7ff"}
+    finally:
+        for process in filter(None, (first, second)):
+            os.killpg(process.pid, 9)
+            process.wait()
 
 
 def test_the_shared_class_is_full_at_its_limit():

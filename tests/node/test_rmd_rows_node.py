@@ -271,8 +271,8 @@ def test_row_31_an_infra_group(grouped):
     assert group["L3"] == {"0": "600", "1": "7ff"} and group["cpus"] == "2"
     assert not_created(grouped, ["2"], (1, 1))[0] == 400
     assert grouped.call("GET", "/v1/cache/l3/0")["available_ways_pool"]["infra"] == "9-10"
-    status, said = checked(grouped, "[infra]\ntasks = [\"ovs*\"]\n")
-    assert status == 1 and "infra.tasks" in said, said
+    status, said = checked(grouped, "[cache_pools]\ninfra = 1\n[infra]\nprocesses = [\"ovs*\"]\n")
+    assert status == 0, said
 
 
 # Not yet

@@ -100,7 +100,7 @@ int Monitoring::write_tasks(const std::string& name, std::string_view text, pid_
     return EINVAL;
   }
   for (auto& [other, group] : groups_) group.tasks.erase(task);
-  groups_.at(name).tasks[task] = *started;
+  groups_.at(name).tasks[task] = {*started, ticks_now()};
   return 0;
 }
 

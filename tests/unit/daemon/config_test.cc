@@ -58,15 +58,21 @@ TEST_CASE("what is set is taken") {
 
 TEST_CASE("groups are lists of CPUs") {
   const auto config = parse_config(
-      "[cache_pools]\nmax_allowed_shared = 3\n[os]\ncpus = \"0-1,8\"\n[infra]\ncpus = \"2\"\n", "x");
+      "[cache_pools]\nmax_allowed_shared = 3\n[os]\ncpus = \"0-1,8\"\n[infra]\ncpus = \"2\"\n"
+      "processes = [\"ovs*\", \"*/dpdk *\"]\n",
+      "x");
   REQUIRE(config);
   CHECK(config->max_shared == 3U);
-  CHECK(config->groups == Groups{.os = {0, 1, 8}, .infra = {2}});
+  CHECK(config->groups == Groups{.os = {0, 1, 8}, .infra = {2}, .infra_processes = {"ovs*", "*/dpdk *"}});
   for (const char* wrong : {"0", "\"0-\"", "\"all\"", "[0]"}) {
     CAPTURE(wrong);
     const auto refused = parse_config(std::string("[os]\ncpus = ") + wrong + "\n", "x");
     REQUIRE_FALSE(refused);
     CHECK(refused.error().message == "x:2: os.cpus: expected a list of CPUs in quotes, such as \"0-1,8\"");
+  }
+  for (const std::string wrong : {"\"ovs*\"", "[\"\"]", "[1]"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(parse_config("[infra]\nprocesses = " + wrong + "\n", "x"));
   }
 }
 

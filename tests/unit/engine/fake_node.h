@@ -60,6 +60,8 @@ class FakeHardware final : public Hardware {
 
   std::map<CpuId, KHz> current_frequencies(const CpuSet&) override { return {}; }
 
+  Result<std::set<Task>> find_processes(const std::vector<std::string>&) override { return matching; }
+
   // Writes knob by knob, so that a failure leaves some written and others not.
   Result<CpuSet> converge(const Setting& wanted) override {
     converged_frequencies = wanted.pstate;
@@ -146,6 +148,7 @@ class FakeHardware final : public Hardware {
   CpuSet stuck;                           // CPUs that take no frequency
   NodeFacts facts;
   Observed tree;
+  std::set<Task> matching;            // whatever the pattern; without boot_id
   std::map<Task, std::string> tasks;  // that live, and the group each is in
   uint64_t writes = 0;
   std::optional<uint64_t> fail_at_write;      // that write is refused, once

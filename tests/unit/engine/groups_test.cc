@@ -105,6 +105,46 @@ TEST_CASE("a workload keeps what it had before a group was configured") {
   CHECK(house.drawn(1, 0) == ".........##");
 }
 
+TEST_CASE("processes of the infrastructure are found, followed and let go") {
+  const auto a_process = [](pid_t id, const char* boot_id) {
+    return Task{.id = id, .process = id, .start = 7, .boot_id = boot_id};
+  };
+  House house({.pools = {.infra = 2}, .groups = {.infra_processes = {"ovs*"}}});
+  const auto place = [&](pid_t id) { return house.hardware.tasks.at(a_process(id, "boot-1")); };
+  for (const pid_t id : {10, 20, 30}) house.hardware.tasks[a_process(id, "boot-1")] = "";
+  house.hardware.matching = {a_process(10, "")};
+  house.writer->end_tasks();
+  CHECK(place(10) == "COS1");
+  CHECK(place(20).empty());
+  CHECK(house.drawn(1, 0) == ".........##");
+  CHECK(house.drawn(1, 1) == ".........##");
+  CHECK(house.drawn(0, 1) == "#########..");
+
+  house.hardware.matching = {a_process(10, ""), a_process(20, "")};
+  house.writer->end_tasks();
+  CHECK(place(20) == "COS1");
+  Spec spec;
+  spec.tasks = {a_process(20, "boot-1")};
+  spec.cache = CacheRequest{.max = 1, .min = 1};
+  const auto refused = house.create(spec);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().field == "/task_ids");
+  CHECK(refused.error().message == "task 20 belongs to the infrastructure, by the configuration (infra.processes)");
+  spec.tasks = {a_process(30, "boot-1")};
+  CHECK(house.create(spec));
+
+  house.hardware.matching = {a_process(20, "")};  // the other one has another program by now
+  house.writer->end_tasks();
+  CHECK(place(10).empty());
+  CHECK(place(20) == "COS1");
+  CHECK(place(30) == "COS2");
+  house.options = {};
+  house.start();
+  CHECK(place(20).empty());
+  CHECK(place(30) == "COS2");
+  CHECK(house.drawn(1, 0) == "###########");
+}
+
 TEST_CASE("groups that the node cannot have are refused with the numbers") {
   const auto refusal = [](const EngineOptions& options) {
     FakeHardware hardware(nrd::testing::NodeShape{});
@@ -114,6 +154,8 @@ TEST_CASE("groups that the node cannot have are refused with the numbers") {
     return started ? std::string() : started.error().message;
   };
   CHECK(refusal({.groups = {.infra = {2}}}) == "infra.cpus: there are no ways for them, cache_pools.infra is 0");
+  CHECK(refusal({.groups = {.infra_processes = {"ovs*"}}}) ==
+        "infra.processes: there are no ways for them, cache_pools.infra is 0");
   CHECK(refusal({.groups = {.os = {3, 16}}}) == "os.cpus: CPU 16 does not exist; this node has CPUs 0-15");
   CHECK(refusal({.pools = {.infra = 1}, .groups = {.os = {1, 2}, .infra = {2}}}) ==
         "infra.cpus: CPU 2 is one of os.cpus, too");
