@@ -146,7 +146,7 @@ Result<std::map<CacheId, uint32_t>> parse_mb(std::string_view schemata) {
   const std::optional<std::string_view> line = find_line(schemata, "MB:");
   if (!line) return std::map<CacheId, uint32_t>();
   auto limits = schemata.ends_with('\n') ? parse_values(*line, 10) : std::nullopt;
-  if (!limits) return unexpected("schemata", *line);
+  if (!limits) return unexpected("schemata", "MB:" + std::string(*line));
   for (auto& [cache, limit] : *limits) limit = std::min(limit, kUnlimitedMbps);
   return *std::move(limits);
 }

@@ -70,7 +70,7 @@ WayMask pool_ways(const Layout& layout, Pool pool) {
 }
 
 void check_workload(const NodeState& state, const NodeShape& shape, const Workload& workload) {
-  const auto& [pool, clos, ways, frequencies] = workload.grant;
+  const auto& [pool, clos, ways, frequencies, bandwidth] = workload.grant;
   REQUIRE(frequencies.size() == (workload.spec.frequency ? workload.spec.cpus.size() : 0));
   for (const auto& [cpu, knobs] : frequencies) {
     const pstate::Cpu& limits = state.facts.pstate.cpus.at(cpu);
