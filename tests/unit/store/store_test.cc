@@ -283,6 +283,7 @@ TEST_CASE("what could not be loaded again is not stored") {
   const Records before = loaded(*store);
   WorkloadRecord nameless = a_workload(3);
   nameless.core_ids.clear();
+  nameless.tasks.clear();
   WorkloadRecord twin = a_workload(3, "a");
   for (const WorkloadRecord& workload : {a_workload(0), a_workload(4), nameless, twin}) {
     Change change;
