@@ -16,9 +16,9 @@
 //   vanish GROUP                 the group is removed behind its user's back
 //   remount percent, … mbps      resctrl is mounted anew, without or with mba_MBps: no groups, unlimited bandwidth
 //   offline CPU, online CPU      hotplug
-//   use GROUP CACHE FILE VALUE   what mon_data of the group says from now: use COS1 0 mbm_total_bytes +1048576 adds to it,
-//                                a number sets it, Unavailable or Error stands in its place; / is the root, and
-//                                COS1/mon_groups/x a group below mon_groups
+//   use GROUP CACHE FILE VALUE   what mon_data of the group says from now: use COS1 0 mbm_total_bytes +1048576
+//                                adds to it, a number sets it, Unavailable or Error stands in its place; / is the
+//                                root, and COS1/mon_groups/x a group below mon_groups
 //   dump                         ok {"/": {"closid": 0, "mode": "shareable", "L3": {"0": "7ff"}, "MB": {"0": "100"},
 //                                "cpus": "0-3", "tasks": [1, 2]}, "COS1": …}; the root's tasks are left out: all others
 //   freq                         ok {"0": {"min": 800000, "max": 3500000, "governor": "powersave", "epp": "power"}, …}:

@@ -166,7 +166,8 @@ g, bob, user
 g, carol, admin
 """
 OF_RMDS_USER = {("GET", "/v1/cache/{level}/{id}"), ("GET", "/v1/cache/{level}"), ("GET", "/v1/cache"), ("GET", "/v1/policy"),
-                ("GET", "/v1/workloads"), ("GET", "/v1/workloads/{id}"), ("GET", "/v1/mba"), ("POST", "/v1/hospitality")}
+                ("GET", "/v1/workloads"), ("GET", "/v1/workloads/{id}"), ("GET", "/v1/mba"), ("POST", "/v1/hospitality"),
+                ("GET", "/v1/workloads/{id}/monitoring")}  # below /workloads/*
 OF_RMDS_ROOT = OF_RMDS_USER | {("POST", "/v1/workloads"), ("PATCH", "/v1/workloads/{id}"), ("DELETE", "/v1/workloads/{id}")}
 
 
