@@ -32,7 +32,7 @@ def test_the_kernel_and_pqos_show_the_infrastructure_in_its_class():
         masks, classes = node.pqos_show()
         assert masks[0, "COS1"] == 0x600 and {cpu for cpu, name in classes.items() if name == "COS1"} == {2, 3}
         shown = node.call("GET", "/v1/node")
-        assert shown["groups"] == {"os_cpus": "0", "infra_cpus": "2-3", "max_allowed_shared": 2}
+        assert shown["groups"] == {"os_cpus": "0", "infra_cpus": "2-3", "infra_processes": [], "max_allowed_shared": 2}
         assert [cache["infra"]["mask"] for cache in shown["caches"]] == ["600", "0"]
         cache = node.call("GET", "/v1/cache/l3/0")
         assert cache["available_cpus"] == "1,4-7" and cache["available_ways"] == "1fe"

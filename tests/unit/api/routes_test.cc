@@ -290,10 +290,11 @@ TEST_CASE("the node shows who owns which way") {
   CHECK(
       ask(service.handler, a_get("/v1/node")).body ==
       R"({"revision":7,"boot_id":"boot","cpus":{"possible":"0-7","online":"0-7"},)"
-      R"("capabilities":{"l3_cat":{"classes":4,"ways":11,"min_ways":1,"shared_with_io":{"mask":"600","ways":2}},"missing":[]},)"
+      R"("capabilities":{"l3_cat":{"classes":4,"ways":11,"min_ways":1,"shared_with_io":{"mask":"600","ways":2},"cdp":false},)"
+      R"("l2_cat":null,"mba":null,"missing":[]},)"
       R"("layout":{"os":{"mask":"1","ways":1},"guarantee":{"mask":"3e","ways":5},"besteffort":{"mask":"1c0","ways":3},)"
       R"("shared":{"mask":"600","ways":2},"infra":{"mask":"0","ways":0}},)"
-      R"("groups":{"os_cpus":"","infra_cpus":"","max_allowed_shared":null},)"
+      R"("groups":{"os_cpus":"","infra_cpus":"","infra_processes":[],"max_allowed_shared":null},)"
       R"("classes":{"total":4,"used":3},"caches":[)"
       R"({"id":0,"socket":0,"cpus":"0-3","os":{"mask":"f","ways":4},"infra":{"mask":"0","ways":0},"free":{"mask":"6ce","ways":7},)"
       R"("foreign":[{"group":"other","ways":{"mask":"100","ways":1}}],)"
