@@ -53,7 +53,7 @@ class FakeHardware final : public Hardware {
     frequencies_observed |= frequencies;
     Observed observed = tree;
     for (const Task& task : asked) observed.rdt.tasks[task] = place_of(task);
-    for (auto& [clos, group] : observed.rdt.classes) group.has_tasks = clos == ClosId{0} || has_tasks(clos);
+    for (auto& [clos, group] : observed.rdt.classes) group.has_tasks = has_tasks(clos);
     std::erase_if(observed.pstate.cpus, [&](const auto& entry) { return !frequencies.contains(entry.first); });
     return observed;
   }
