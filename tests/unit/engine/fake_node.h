@@ -21,7 +21,8 @@ struct NodeShape {
   unsigned classes = 16;
   unsigned min_ways = 1;
   WayMask shareable;
-  unsigned cpus_per_domain = 1;  // of frequency
+  unsigned cpus_per_domain = 1;       // of frequency
+  std::vector<uint32_t> cache_ids{};  // of the sockets, or of what else shares a cache; empty: 0, 1, 2, …
 };
 
 class FakeHardware final : public Hardware {
@@ -37,7 +38,8 @@ class FakeHardware final : public Hardware {
     for (unsigned cpu = 0; cpu < shape_.sockets * shape_.cpus_per_socket; ++cpu) {
       facts.rdt.possible.add(CpuId{cpu});
       facts.rdt.online.add(CpuId{cpu});
-      facts.rdt.caches[CacheId{cpu / shape_.cpus_per_socket}].add(CpuId{cpu});
+      const uint32_t place = cpu / shape_.cpus_per_socket;
+      facts.rdt.caches[CacheId{shape_.cache_ids.empty() ? place : shape_.cache_ids.at(place)}].add(CpuId{cpu});
     }
     for (unsigned clos = 0; clos < shape_.classes; ++clos) {
       for (const auto& [cache, cpus] : facts.rdt.caches) {

@@ -2,29 +2,21 @@
 // says what the setting says.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <random>
+#include <vector>
 
-#include "engine/setting.h"
 #include "engine/writer.h"
 #include "tests/unit/engine/fake_node.h"
+#include "tests/unit/engine/invariants.h"
 
 using namespace nrd;
+using nrd::testing::a_random_frequency;
+using nrd::testing::check_all;
+using nrd::testing::Dice;
 using nrd::testing::FakeHardware;
 using nrd::testing::FakeStore;
 using nrd::testing::NodeShape;
 
 namespace {
-
-class Dice {
- public:
-  explicit Dice(unsigned seed) : engine_(seed) {}
-  unsigned below(unsigned end) { return static_cast<unsigned>(engine_()) % end; }
-  bool once_in(unsigned n) { return below(n) == 0; }
-
- private:
-  std::mt19937 engine_;
-};
 
 NodeShape a_shape(Dice& dice) {
   NodeShape shape;
@@ -35,18 +27,6 @@ NodeShape a_shape(Dice& dice) {
   shape.min_ways = 1 + dice.below(2);
   if (dice.once_in(2)) shape.shareable = WayMask::run(shape.ways - 2, 2);
   return shape;
-}
-
-// Within the limits or not.
-FrequencyRequest a_random_frequency(Dice& dice) {
-  FrequencyRequest request;
-  request.max = 1 + dice.below(40);
-  if (dice.once_in(2)) request.min = 1 + dice.below(*request.max);
-  if (dice.once_in(3)) request.governor = dice.once_in(2) ? "performance" : "powersave";
-  if (dice.once_in(4)) request.epp = "power";
-  if (dice.once_in(4)) request.turbo = false;
-  if (dice.once_in(2)) request.shared_domain = FrequencyRequest::SharedDomain::Allow;
-  return request;
 }
 
 Spec a_random_spec(Dice& dice, const NodeShape& shape) {
@@ -63,68 +43,6 @@ Spec a_random_spec(Dice& dice, const NodeShape& shape) {
   if (!dice.once_in(5)) spec.cache = cache;
   if (!spec.cache || dice.once_in(3)) spec.frequency = a_random_frequency(dice);
   return spec;
-}
-
-WayMask pool_ways(const Layout& layout, Pool pool) {
-  return pool == Pool::Guarantee ? layout.guarantee : pool == Pool::BestEffort ? layout.besteffort : layout.shared;
-}
-
-void check_workload(const NodeState& state, const NodeShape& shape, const Workload& workload) {
-  const auto& [pool, clos, ways, frequencies, bandwidth] = workload.grant;
-  REQUIRE(frequencies.size() == (workload.spec.frequency ? workload.spec.cpus.size() : 0));
-  for (const auto& [cpu, knobs] : frequencies) {
-    const pstate::Cpu& limits = state.facts.pstate.cpus.at(cpu);
-    REQUIRE((limits.min <= knobs.min && knobs.min <= knobs.max && knobs.max <= limits.max));
-    REQUIRE(knobs.max.value % kBusClock.value == 0);
-  }
-  REQUIRE(workload.grant.has_class() == workload.spec.cache.has_value());
-  if (!workload.grant.has_class()) {
-    REQUIRE(ways.empty());
-    return;
-  }
-  REQUIRE(ways.size() >= 1);
-  for (const auto& [cache, cpus] : state.facts.rdt.caches) {
-    REQUIRE(ways.contains(cache) == cpus.intersects(workload.spec.cpus));
-    if (!ways.contains(cache)) continue;
-    const WayMask mask = ways.at(cache);
-    REQUIRE(mask.is_contiguous());
-    REQUIRE(mask.count() >= shape.min_ways);
-    REQUIRE(pool_ways(*state.layout, pool).contains(mask));
-    if (pool == Pool::Guarantee) REQUIRE(mask.count() == workload.spec.cache->max);
-    if (pool == Pool::BestEffort) {
-      REQUIRE(mask.count() >= workload.spec.cache->min);
-      REQUIRE(mask.count() <= workload.spec.cache->max);
-    }
-    REQUIRE_FALSE(mask.intersects(os_ways(state, cache)));
-  }
-  REQUIRE(clos.value > 0);
-  REQUIRE(clos.value < shape.classes);
-}
-
-void check_pair(const Workload& a, const Workload& b) {
-  REQUIRE_FALSE(a.spec.cpus.intersects(b.spec.cpus));
-  const bool both_shared = a.grant.pool == Pool::Shared && b.grant.pool == Pool::Shared;
-  if (!a.grant.has_class() || !b.grant.has_class()) return;
-  REQUIRE((a.grant.clos == b.grant.clos) == both_shared);
-  if (both_shared) return;
-  for (const auto& [cache, ways] : a.grant.ways) {
-    const auto other = b.grant.ways.find(cache);
-    if (other != b.grant.ways.end()) REQUIRE_FALSE(ways.intersects(other->second));
-  }
-}
-
-void check_all(const NodeState& state, const NodeShape& shape, const FakeHardware& hardware, const FakeStore& store) {
-  for (auto a = state.workloads.begin(); a != state.workloads.end(); ++a) {
-    check_workload(state, shape, a->second);
-    REQUIRE(is_applied(state, a->second));
-    for (auto b = std::next(a); b != state.workloads.end(); ++b) check_pair(a->second, b->second);
-  }
-  REQUIRE(differences(setting_of(state), hardware.tree).empty());
-  REQUIRE(state.observed == hardware.tree);
-  REQUIRE(store.records.workloads.size() == state.workloads.size());
-  for (const store::WorkloadRecord& record : store.records.workloads) {
-    REQUIRE(record == to_record(state.workloads.at(record.id)));
-  }
 }
 
 Command a_random_command(Dice& dice, const NodeState& state, const NodeShape& shape) {

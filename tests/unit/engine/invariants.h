@@ -1,0 +1,152 @@
+// What holds after whatever was asked in whatever order, and dice to ask by.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "engine/setting.h"
+#include "engine/writer.h"
+#include "tests/unit/engine/fake_node.h"
+
+namespace nrd::testing {
+
+class Dice {
+ public:
+  explicit Dice(unsigned seed) : engine_(seed) {}
+  unsigned below(unsigned end) { return static_cast<unsigned>(engine_()) % end; }
+  bool once_in(unsigned n) { return below(n) == 0; }
+
+ private:
+  std::mt19937 engine_;
+};
+
+// Within the limits or not.
+inline FrequencyRequest a_random_frequency(Dice& dice) {
+  FrequencyRequest request;
+  request.max = 1 + dice.below(40);
+  if (dice.once_in(2)) request.min = 1 + dice.below(*request.max);
+  if (dice.once_in(3)) request.governor = dice.once_in(2) ? "performance" : "powersave";
+  if (dice.once_in(4)) request.epp = "power";
+  if (dice.once_in(4)) request.turbo = false;
+  if (dice.once_in(2)) request.shared_domain = FrequencyRequest::SharedDomain::Allow;
+  return request;
+}
+
+inline WayMask pool_ways(const Layout& layout, Pool pool) {
+  return pool == Pool::Guarantee ? layout.guarantee : pool == Pool::BestEffort ? layout.besteffort : layout.shared;
+}
+
+inline bool is_at_least(const rdt::Bandwidth& limit, const MbaRequest& request, uint32_t most) {
+  constexpr uint64_t kMbpsOfAnEighth = 125;
+  const uint64_t value = limit.value;
+  if (request.unit == MbaRequest::Unit::Percentage) return value * 100 >= uint64_t{request.value} * most;
+  return (limit.unit == rdt::MbaUnit::EighthsOfGbps ? value * kMbpsOfAnEighth : value) >= request.value;
+}
+
+inline void check_workload(const NodeState& state, const NodeShape& shape, const Workload& workload) {
+  const auto& [pool, clos, ways, frequencies, bandwidth] = workload.grant;
+  REQUIRE(frequencies.size() == (workload.spec.frequency ? workload.spec.cpus.size() : 0));
+  for (const auto& [cpu, knobs] : frequencies) {
+    const pstate::Cpu& limits = state.facts.pstate.cpus.at(cpu);
+    REQUIRE((limits.min <= knobs.min && knobs.min <= knobs.max && knobs.max <= limits.max));
+    REQUIRE(knobs.max.value % kBusClock.value == 0);
+  }
+  REQUIRE(workload.grant.has_class() == workload.spec.cache.has_value());
+  if (!workload.grant.has_class()) {
+    REQUIRE(ways.empty());
+    return;
+  }
+  REQUIRE(ways.size() >= 1);
+  for (const auto& [cache, cpus] : state.facts.rdt.caches) {
+    REQUIRE(ways.contains(cache) == cpus.intersects(workload.spec.cpus | workload.spec.task_cpus));
+    if (!ways.contains(cache)) continue;
+    const WayMask mask = ways.at(cache);
+    REQUIRE(mask.is_contiguous());
+    REQUIRE(mask.count() >= shape.min_ways);
+    REQUIRE(pool_ways(*state.layout, pool).contains(mask));
+    if (pool == Pool::Guarantee) REQUIRE(mask.count() == workload.spec.cache->max);
+    if (pool == Pool::BestEffort) {
+      REQUIRE(mask.count() >= workload.spec.cache->min);
+      REQUIRE(mask.count() <= workload.spec.cache->max);
+    }
+    REQUIRE_FALSE(mask.intersects(os_ways(state, cache)));
+  }
+  REQUIRE(clos.value > 0);
+  REQUIRE(clos.value < shape.classes);
+  for (const auto& [cache, limit] : bandwidth) {
+    REQUIRE(ways.contains(cache));
+    REQUIRE(workload.spec.mba);
+    REQUIRE(is_at_least(limit, *workload.spec.mba, state.facts.rdt.capabilities.mba_info->most));  // rounded up
+  }
+}
+
+inline void check_pair(const Workload& a, const Workload& b) {
+  REQUIRE_FALSE(a.spec.cpus.intersects(b.spec.cpus));
+  const bool both_shared = a.grant.pool == Pool::Shared && b.grant.pool == Pool::Shared;
+  if (!a.grant.has_class() || !b.grant.has_class()) return;
+  REQUIRE((a.grant.clos == b.grant.clos) == both_shared);
+  if (both_shared) return;
+  for (const auto& [cache, ways] : a.grant.ways) {
+    const auto other = b.grant.ways.find(cache);
+    if (other != b.grant.ways.end()) REQUIRE_FALSE(ways.intersects(other->second));
+  }
+}
+
+// Who is in no workload is in the root class, and who is in one in its class.
+inline void check_tasks(const NodeState& state, const FakeHardware& hardware) {
+  std::map<Task, std::string> homes;
+  for (const auto& [id, workload] : state.workloads) {
+    for (const Task& task : workload.spec.tasks) {
+      const bool is_new = homes.emplace(task, "COS" + std::to_string(workload.grant.clos.value)).second;
+      REQUIRE(is_new);
+    }
+  }
+  for (const auto& [task, place] : hardware.tasks) {
+    const auto home = homes.find(task);
+    REQUIRE(place == (home == homes.end() ? std::string() : home->second));
+  }
+}
+
+// A class is limited as its workload was granted, or not at all.
+inline void check_bandwidth(const NodeState& state, const FakeHardware& hardware) {
+  const auto& mba = state.facts.rdt.capabilities.mba_info;
+  if (!mba) return;
+  std::map<ClosId, std::map<CacheId, uint32_t>> limits;
+  for (const auto& [id, workload] : state.workloads) {
+    for (const auto& [cache, limit] : workload.grant.bandwidth) limits[workload.grant.clos][cache] = limit.value;
+  }
+  for (const auto& [clos, group] : hardware.tree.rdt.classes) {
+    for (const auto& [cache, value] : group.bandwidth) {
+      REQUIRE(value == (limits[clos].contains(cache) ? limits[clos].at(cache) : mba->most));
+    }
+  }
+}
+
+// Without what is told only of tasks that were asked about.
+inline Observed without_tasks(Observed observed) {
+  observed.rdt.tasks.clear();
+  for (auto& [clos, group] : observed.rdt.classes) group.has_tasks = false;
+  return observed;
+}
+
+inline void check_all(const NodeState& state, const NodeShape& shape, FakeHardware& hardware, const FakeStore& store) {
+  for (auto a = state.workloads.begin(); a != state.workloads.end(); ++a) {
+    check_workload(state, shape, a->second);
+    REQUIRE(is_applied(state, a->second));
+    for (auto b = std::next(a); b != state.workloads.end(); ++b) check_pair(a->second, b->second);
+  }
+  const Observed seen = *hardware.observe(state.facts.rdt.possible, known_tasks(state));
+  REQUIRE(differences(setting_of(state), seen).empty());
+  REQUIRE(without_tasks(state.observed) == without_tasks(hardware.tree));
+  check_tasks(state, hardware);
+  check_bandwidth(state, hardware);
+  REQUIRE(store.records.workloads.size() == state.workloads.size());
+  for (const store::WorkloadRecord& record : store.records.workloads) {
+    REQUIRE(record == to_record(state.workloads.at(record.id)));
+  }
+}
+
+}  // namespace nrd::testing

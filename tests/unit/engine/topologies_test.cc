@@ -1,0 +1,242 @@
+// Ten thousand random requests of every kind on six kinds of node: CPUs and tasks, all pools, memory bandwidth,
+// policies, frequencies. After each the invariants hold.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/writer.h"
+#include "tests/unit/engine/fake_node.h"
+#include "tests/unit/engine/invariants.h"
+
+using namespace nrd;
+using nrd::testing::check_all;
+using nrd::testing::Dice;
+using nrd::testing::FakeHardware;
+using nrd::testing::FakeStore;
+using nrd::testing::NodeShape;
+
+namespace {
+
+constexpr int kSteps = 1700;  // on each of the six
+constexpr pid_t kTasks = 40;
+
+struct Topology {
+  const char* name;
+  NodeShape shape;
+  std::optional<rdt::MbaInfo> mba = rdt::MbaInfo{.step = 10, .least = 10};
+};
+
+std::vector<Topology> topologies() {
+  return {
+      {.name = "1 socket of 12 ways", .shape = {.sockets = 1, .cpus_per_socket = 16, .ways = 12}},
+      {.name = "2 sockets of 20 ways", .shape = {.sockets = 2, .cpus_per_socket = 16, .ways = 20}},
+      {.name = "4 sockets of 15 ways, ids in no order",
+       .shape = {.sockets = 4, .cpus_per_socket = 8, .ways = 15, .cache_ids = {4, 0, 7, 2}}},
+      {.name = "8 sockets of 16 ways, two complexes each",
+       .shape = {.sockets = 16, .cpus_per_socket = 4, .ways = 16, .cpus_per_domain = 2},
+       .mba = rdt::MbaInfo{.step = 1, .least = 0, .unit = rdt::MbaUnit::EighthsOfGbps, .most = 2048}},
+      {.name = "masks of two ways at least, and ways that I/O fills",
+       .shape = {.ways = 20, .min_ways = 2, .shareable = WayMask(0xc0000)}},
+      // The kernel makes as many groups as the resource with the fewest classes has.
+      {.name = "fewer classes for bandwidth than for L3", .shape = {.classes = 4}},
+  };
+}
+
+Policies some_policies() {
+  return {{"gold", {.cache = CacheRequest{3, 3}, .mba = MbaRequest{.value = 60}, .frequency = {}}},
+          {"silver", {.cache = CacheRequest{4, 1}, .mba = {}, .frequency = {}}},
+          {"bronze", {.cache = CacheRequest{0, 0}, .mba = {}, .frequency = {}}},
+          {"quick", {.cache = {}, .mba = {}, .frequency = FrequencyRequest{.min = {}, .max = 30}}}};
+}
+
+class Session {
+ public:
+  explicit Session(const Topology& topology, unsigned seed) : dice_(seed), topology_(topology) {
+    hardware_.facts.rdt.capabilities.mba_info = topology.mba;
+    for (auto& [clos, group] : hardware_.tree.rdt.classes) {
+      if (!topology.mba) break;
+      for (const auto& [cache, ways] : group.ways) group.bandwidth[cache] = topology.mba->most;
+    }
+    for (pid_t id = 1; id <= kTasks; ++id) hardware_.tasks[task(id)] = "";
+    next_task_ = kTasks + 1;
+    fresh_ = hardware_.tree;
+    options_.shrink = true;
+    options_.policies = std::make_shared<const Policies>(some_policies());
+    start();
+  }
+
+  void step() {
+    if (dice_.once_in(12)) replace_a_task();
+    const std::vector<Command> commands{a_command()};
+    const plan::Workloads before = writer_->state().workloads;
+    const auto outcome = writer_->apply(commands).front();
+    if (outcome) {
+      ++accepted_;
+    } else {
+      REQUIRE(writer_->state().workloads == before);
+    }
+    check();
+    if (dice_.once_in(100)) {  // a restart in between changes nothing
+      const plan::Workloads kept = writer_->state().workloads;
+      start();
+      REQUIRE(writer_->state().workloads == kept);
+      check();
+    }
+  }
+
+  void end() {
+    while (!writer_->state().workloads.empty()) {
+      const std::vector<Command> commands{DeleteWorkload{writer_->state().workloads.begin()->first}};
+      REQUIRE(writer_->apply(commands).front());
+    }
+    REQUIRE(hardware_.tree == fresh_);
+    check();
+  }
+
+  int accepted() const { return accepted_; }
+  int of_tasks() const { return of_tasks_; }
+  int limited() const { return limited_; }
+
+ private:
+  static Task task(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
+
+  void start() {
+    writer_ = std::make_unique<Writer>(hardware_, store_, clock_, options_);
+    REQUIRE(writer_->recover());
+  }
+
+  void check() {
+    check_all(writer_->state(), topology_.shape, hardware_, store_);
+    for (const auto& [id, workload] : writer_->state().workloads) {
+      of_tasks_ += !workload.spec.tasks.empty();
+      limited_ += !workload.grant.bandwidth.empty();
+    }
+  }
+
+  // One ends, perhaps the last of a workload, and another begins.
+  void replace_a_task() {
+    auto victim = hardware_.tasks.begin();
+    std::advance(victim, dice_.below(static_cast<unsigned>(hardware_.tasks.size())));
+    hardware_.tasks.erase(victim);
+    hardware_.tasks[task(next_task_++)] = "";
+    writer_->end_tasks();
+    check();
+  }
+
+  CpuSet some_cpus() {
+    CpuSet cpus;
+    const unsigned all = topology_.shape.sockets * topology_.shape.cpus_per_socket;
+    for (unsigned n = 1 + dice_.below(3); n > 0; --n) cpus.add(CpuId{dice_.below(all)});
+    return cpus;
+  }
+
+  std::vector<Task> some_tasks() {
+    std::set<Task> tasks;
+    for (unsigned n = 1 + dice_.below(3); n > 0; --n) {
+      auto chosen = hardware_.tasks.begin();
+      std::advance(chosen, dice_.below(static_cast<unsigned>(hardware_.tasks.size())));
+      tasks.insert(chosen->first);
+    }
+    return {tasks.begin(), tasks.end()};
+  }
+
+  CacheRequest some_cache() {
+    const unsigned most = topology_.shape.ways / 3;
+    switch (dice_.below(4)) {
+      case 0: return {0, 0};
+      case 1: return {1 + dice_.below(most), 1};
+      default: {
+        const unsigned ways = topology_.shape.min_ways + dice_.below(3);
+        return {ways, ways};
+      }
+    }
+  }
+
+  MbaRequest some_bandwidth() {
+    const bool in_percent = dice_.once_in(2) || !topology_.mba || topology_.mba->unit == rdt::MbaUnit::Percent;
+    return in_percent ? MbaRequest{.value = 1 + dice_.below(100)}
+                      : MbaRequest{.unit = MbaRequest::Unit::Mbps, .value = 1000 * (1 + dice_.below(100))};
+  }
+
+  Spec a_spec() {
+    Spec spec;
+    if (!dice_.once_in(3)) spec.cpus = some_cpus();
+    if (spec.cpus.empty() || dice_.once_in(4)) {
+      spec.tasks = some_tasks();
+      spec.task_cpus = some_cpus();
+    }
+    if (!spec.cpus.empty()) spec.core_ids = {spec.cpus.to_string()};
+    if (dice_.once_in(6)) {
+      constexpr std::array kNames{"gold", "silver", "bronze", "quick"};
+      spec.policy = kNames.at(dice_.below(kNames.size()));
+      return spec;
+    }
+    if (!spec.tasks.empty() || !dice_.once_in(5)) spec.cache = some_cache();
+    if (spec.cache && dice_.once_in(3)) spec.mba = some_bandwidth();
+    if (!spec.cache || dice_.once_in(4)) spec.frequency = nrd::testing::a_random_frequency(dice_);
+    return spec;
+  }
+
+  Command a_command() {
+    const auto& workloads = writer_->state().workloads;
+    if (workloads.empty() || dice_.once_in(2)) return CreateWorkload{a_spec()};
+    auto victim = workloads.begin();
+    std::advance(victim, dice_.below(static_cast<unsigned>(workloads.size())));
+    if (dice_.once_in(2)) return DeleteWorkload{victim->first};
+    return PatchWorkload{victim->first, a_patch()};
+  }
+
+  SpecPatch a_patch() {
+    SpecPatch patch;
+    const Spec spec = a_spec();
+    if (!spec.policy.empty()) {
+      patch.policy = spec.policy;
+      return patch;
+    }
+    if (spec.cache) {
+      patch.max = spec.cache->max;
+      patch.min = spec.cache->min;
+    }
+    if (dice_.once_in(3)) patch.frequency = spec.frequency;
+    if (dice_.once_in(3)) patch.mba = spec.mba;
+    if (dice_.once_in(3)) {
+      patch.core_ids = spec.core_ids;
+      patch.cpus = spec.cpus;
+    }
+    if (dice_.once_in(3)) {
+      patch.tasks = spec.tasks;
+      patch.task_cpus = spec.task_cpus;
+    }
+    return patch;
+  }
+
+  Dice dice_;
+  const Topology& topology_;
+  FakeHardware hardware_{topology_.shape};
+  FakeStore store_;
+  SystemClock clock_;
+  EngineOptions options_;
+  std::unique_ptr<Writer> writer_;
+  Observed fresh_;
+  pid_t next_task_ = 0;
+  int accepted_ = 0, of_tasks_ = 0, limited_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("ten thousand requests on six kinds of node break no promise") {
+  unsigned seed = 0;
+  for (const Topology& topology : topologies()) {
+    CAPTURE(topology.name);
+    Session session(topology, ++seed);
+    for (int step = 0; step < kSteps; ++step) {
+      CAPTURE(step);
+      session.step();
+    }
+    session.end();
+    CHECK(session.accepted() > kSteps / 4);
+    CHECK(session.of_tasks() > kSteps / 4);
+    CHECK(session.limited() > kSteps / 20);
+  }
+}
