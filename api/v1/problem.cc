@@ -103,7 +103,12 @@ Problem problem_of(const Error& error, std::string line) {
 }
 
 Problem problem_of_workload(const Error& error, std::string_view uuid) {
-  return problem_of(error, rmd::workload_refused(error, uuid));
+  Problem problem = problem_of(error, rmd::workload_refused(error, uuid));
+  if (rmd::is_task_taken(error)) {
+    problem.status = 400;  // as for CPUs
+    problem.code = "TaskTaken";
+  }
+  return problem;
 }
 
 Problem problem_of_request(const Error& error) { return problem_of(error, rmd::reason(error)); }

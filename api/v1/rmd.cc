@@ -33,8 +33,8 @@ std::string in_database(const std::string& why) {
 std::optional<std::string> task_refused(const Error& error) {
   if (!error.field.starts_with("/task_ids") || error.subject.empty()) return std::nullopt;
   if (error.code == ErrorCode::BadRequest) return invalid("The task: " + error.subject + " does not exist");
+  if (!is_task_taken(error)) return std::nullopt;
   const size_t blank = error.subject.find(' ');
-  if (error.code != ErrorCode::Conflict || blank == std::string::npos) return std::nullopt;
   return in_database("TaskID " + error.subject.substr(0, blank) + " already exists in workload" +
                      error.subject.substr(blank));
 }
@@ -81,6 +81,11 @@ std::string reason(const Error& error) {
   text += error.message;
   if (!error.allowed.empty()) text += " (allowed: " + error.allowed + ")";
   return text;
+}
+
+bool is_task_taken(const Error& error) {
+  return error.code == ErrorCode::Conflict && error.field.starts_with("/task_ids") &&
+         error.subject.find(' ') != std::string::npos;
 }
 
 std::string workload_refused(const Error& error, std::string_view uuid) {

@@ -28,6 +28,8 @@ Failure bandwidth_out_of_range(std::string field, const std::string& found, uint
 // A plugin that there is not.
 Failure no_such_plugin(std::string field);
 
+// Somebody else's workload has a task that was named; a CPU or a uuid would be an ErrorCode of its own.
+bool is_task_taken(const Error& error);
 // The line for a request about a workload that failed. `uuid` is the one the request gave.
 std::string workload_refused(const Error& error, std::string_view uuid);
 // The line for a body that is not JSON.

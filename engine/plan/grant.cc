@@ -58,7 +58,7 @@ Result<ClosId> choose_class(const NodeState& state, const Workloads& workloads, 
 Result<void> check_shared(const NodeState& state) {
   if (shared_places(state) > 0) return {};
   const std::string limit = std::to_string(*state.max_shared);
-  return fail_at(ErrorCode::NotEnough, "/cache", "the shared class has the " + limit + " workloads that it may have",
+  return fail_at(ErrorCode::Conflict, "/cache", "the shared class has the " + limit + " workloads that it may have",
                  "ways of its own, or the shared class when a workload has left it");
 }
 

@@ -50,7 +50,8 @@ Result<void> check_cpus_exist(const rdt::Node& node, const Spec& spec) {
     return refuse(unknown, " does not exist on this node");
   }
   if (const CpuSet offline = spec.cpus - node.online; !offline.empty()) return refuse(offline, " is offline");
-  if (const CpuSet bare = spec.cpus - cached; spec.cache && !bare.empty()) return refuse(bare, " has no cache of level " + std::to_string(node.level));
+  if (const CpuSet bare = spec.cpus - cached; spec.cache && !bare.empty())
+    return refuse(bare, " has no cache of level " + std::to_string(node.level));
   return {};
 }
 

@@ -1,8 +1,4 @@
-"""What operators of RMD could do, row by row of docs/rmd-compatibility.md: the node, its doors and its operation.
-
-The list NOT_YET at the end has the rows that are not built: what a client is told today. A row that is built leaves it and
-becomes a case of its own.
-"""
+"""What operators of RMD could do, row by row of docs/rmd-compatibility.md: the node, its doors and its operation."""
 
 import gzip
 import json
@@ -273,26 +269,3 @@ def test_row_31_an_infra_group(grouped):
     assert grouped.call("GET", "/v1/cache/l3/0")["available_ways_pool"]["infra"] == "9-10"
     status, said = checked(grouped, "[cache_pools]\ninfra = 1\n[infra]\nprocesses = [\"ovs*\"]\n")
     assert status == 0, said
-
-
-# Not yet
-
-def creates(**body):
-    return lambda node: not_created(node, ["4"], (1, 1), **body)
-
-
-NOT_YET = {
-    "row_02_tasks": (lambda node: not_created(node, [], (1, 1), task_ids=["1"]), 422, "/task_ids: "),
-    "row_10_memory_bandwidth": (creates(rdt={"cache": {"max": 1, "min": 1}, "mba": {"percentage": 50}}), 422, "/rdt/mba: "),
-    "row_12_memory_bandwidth_by_policy": (creates(policy="thrifty"), 422, "policy thrifty asks for memory bandwidth"),
-    "row_35_tasks_that_ended": (lambda node: not_created(node, [], (1, 1), task_ids=["1"]), 422, "/task_ids: "),
-    "row_51_code_and_data_and_l2": (creates(cache={"max": 1, "min": 1, "code": 1}), 400, "/cache/code: unknown key"),
-    "row_52_monitoring_and_metrics": (lambda node: node.request("GET", "/metrics")[:2], 404, "404: Page Not Found"),
-}
-
-
-@pytest.mark.parametrize("row", NOT_YET)
-def test_not_yet(node, row):
-    asked, status, words = NOT_YET[row]
-    got, said = asked(node)
-    assert got == status and words in said, said

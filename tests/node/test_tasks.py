@@ -127,7 +127,7 @@ def test_what_is_wrong_with_tasks_is_said_and_nothing_changes():
         status, text = refused(create, node, ended.pid)
         assert (status, text) == (400, f"Failed to validate workload. Reason: The task: {ended.pid} does not exist\n")
         status, text = refused(create, node, program.id)
-        assert (status, text) == (409, "Failed to validate workload. Reason: Workload validation in database failed. Details: "
+        assert (status, text) == (400, "Failed to validate workload. Reason: Workload validation in database failed. Details: "
                                        f"TaskID {program.id} already exists in workload 1\n")
         for ids in ("1", [1], ["0"], ["-1"], ["x"], ["1.5"], [""], ["1"] * 1025):
             status, text = refused(node.call, "POST", "/v1/workloads", {"task_ids": ids, "cache": cache})

@@ -169,7 +169,7 @@ TEST_CASE("the shared class has as many workloads as it may have") {
   REQUIRE(house.create(a_spec("1").ways(0, 0)));
   const auto third = house.create(a_spec("2").ways(0, 0));
   REQUIRE_FALSE(third);
-  CHECK(third.error().code == ErrorCode::NotEnough);
+  CHECK(third.error().code == ErrorCode::Conflict);
   CHECK(third.error().message == "the shared class has the 2 workloads that it may have");
   REQUIRE(house.create(a_spec("3").ways(1, 1)));
   REQUIRE(house.remove(first->id));

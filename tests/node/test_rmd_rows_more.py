@@ -1,0 +1,106 @@
+"""What operators of RMD could do, or missed, row by row of docs/rmd-compatibility.md: tasks, bandwidth, what is measured."""
+
+import contextlib
+import subprocess
+import tempfile
+
+import pytest
+from harness import Node, wait_for
+from rmd_layout import POLICIES
+from rmd_nodes import OF_ITS_TIME, THRIFTY
+from rmd_table import CONFLICT, INVALID, created, kept, not_created, wish
+
+
+@pytest.fixture(scope="module")
+def node():
+    """In percent, and with a cleaner that does not wait."""
+    with tempfile.TemporaryDirectory() as folder:
+        policies = kept(folder, file=("policy.toml", POLICIES + THRIFTY))
+        with Node(policies + OF_ITS_TIME + "[tasks]\ninterval_seconds = 1\n", cpus=40, ways=20, mb_unit="percent",
+                  msr="perf") as node:
+            yield node
+
+
+@contextlib.contextmanager
+def process():
+    started = subprocess.Popen(["sleep", "infinity"], start_new_session=True)
+    try:
+        yield started
+    finally:
+        started.kill()
+        started.wait()
+
+
+def of_tasks(node, *ids, ways=(2, 2), **more):
+    return node.call("POST", "/v1/workloads", {**wish([], ways, **more), "task_ids": [str(id) for id in ids]})
+
+
+def group(node, workload):
+    return node.hardware()[workload["cos_name"]]
+
+
+def test_row_02_tasks(node):
+    with process() as one, process() as other:
+        workload = of_tasks(node, one.pid)
+        assert workload["task_ids"] == [str(one.pid)] and group(node, workload)["tasks"] == [one.pid]
+        path = "/v1/workloads/" + workload["id"]
+        node.call("PATCH", path, {"task_ids": [str(other.pid)]})
+        assert group(node, workload)["tasks"] == [other.pid]
+        node.delete(workload["id"])
+        assert group(node, workload)["tasks"] == []
+
+
+def test_row_18_conflicts_of_tasks_are_told_word_for_word(node):
+    with process() as one:
+        workload = of_tasks(node, one.pid)
+        said = f"TaskID {one.pid} already exists in workload {workload['id']}\n"
+        assert not_created(node, [], (1, 1), task_ids=[str(one.pid)]) == (400, CONFLICT + said)
+        node.delete(workload["id"])
+    gone = f"The task: {one.pid} does not exist\n"
+    assert not_created(node, [], (1, 1), task_ids=[str(one.pid)]) == (400, INVALID + gone)
+
+
+def test_row_10_memory_bandwidth(node):
+    workload = created(node, ["4-5"], rdt={"cache": {"max": 2, "min": 2}, "mba": {"percentage": 45}})
+    assert workload["rdt"]["mba"] == {"percentage": 45}
+    assert group(node, workload)["MB"] == {"0": "50", "1": "100"}  # as the kernel rounds it, where its CPUs are
+    node.call("PATCH", "/v1/workloads/" + workload["id"], {"rdt": {"mba": {"percentage": 20}}})
+    assert group(node, workload)["MB"] == {"0": "20", "1": "100"}
+    node.delete(workload["id"])
+    assert group(node, workload)["MB"] == {"0": "100", "1": "100"}
+    assert 400 <= not_created(node, ["4"], rdt={"cache": {"max": 2, "min": 2}, "mba": {"mbps": 1000}})[0] < 500
+
+
+def test_row_12_memory_bandwidth_by_policy(node):
+    workload = created(node, ["4"], policy="thrifty")
+    assert workload["rdt"]["mba"] == {"percentage": 50} and group(node, workload)["MB"]["0"] == "50"
+    node.delete(workload["id"])
+
+
+def test_row_35_tasks_that_ended(node):
+    before = node.plain()
+    with process() as one:
+        of_tasks(node, one.pid)
+        assert node.plain() != before
+    wait_for(lambda: node.list() == [], "the workload to go with its task")
+    assert node.plain() == before
+
+
+def test_row_51_code_and_data_and_l2():
+    with Node(cdp=True) as node:
+        workload = created(node, ["4"], (2, 2))
+        assert group(node, workload)["code"]["0"] == group(node, workload)["L3"]["0"] == "30"
+    with Node(level=2, mb=False) as node:
+        assert group(node, created(node, ["4"], (2, 2)))["L3"]["0"] == "30"
+        assert node.call("GET", "/v1/cache/l2")["number"] == 2
+
+
+def test_row_52_monitoring_and_metrics(node):
+    workload = created(node, ["4"], (2, 2))
+    path = f"/v1/workloads/{workload['id']}/monitoring"
+    node.sim.use(workload["cos_name"], 0, "llc_occupancy", 123456)
+    wait_for(lambda: node.call("GET", path)["caches"][0]["occupancy_bytes"] == 123456,
+             "the sample to be taken")
+    status, text, _ = node.request("GET", "/metrics")
+    assert status == 200 and "nrd_workloads{" in text
+    node.delete(workload["id"])
