@@ -80,7 +80,7 @@ Result<void> write_limits(const Limits& limits) {
   for (const auto& [clos, caches] : limits) {
     for (const auto& [cache, value] : caches) {
       const std::string line = "MB:" + std::to_string(cache.value) + "=" + std::to_string(value) + "\n";
-      const Result<void> written = write_schemata(directory_of(clos), line);
+      const Result<void> written = write_line(directory_of(clos), "schemata", line);
       if (written) continue;
       Error error = written.error();
       error.message = limit_of(clos, cache, value);

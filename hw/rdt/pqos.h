@@ -19,19 +19,19 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "base/way_mask.h"
+#include "hw/rdt/class_writer.h"
 
 namespace nrd::rdt {
 
-class Pqos {
+class Pqos final : public ClassWriter {
  public:
   static Result<std::unique_ptr<Pqos>> start();
-  ~Pqos();
+  ~Pqos() override;
   Pqos(const Pqos&) = delete;
   Pqos& operator=(const Pqos&) = delete;
 
-  // Of level 2 or 3; with CDP both masks, that of code and that of data.
-  Result<void> set_ways(unsigned level, ClosId clos, CacheId cache, WayMask ways);
-  Result<void> set_class(CpuId cpu, ClosId clos);
+  Result<void> set_ways(unsigned level, ClosId clos, CacheId cache, WayMask ways) override;
+  Result<void> set_class(CpuId cpu, ClosId clos) override;
 
  private:
   struct Chatter {

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "hw/rdt/bandwidth.h"
 #include "hw/rdt/capabilities.h"
+#include "hw/rdt/kernel_writer.h"
 #include "hw/rdt/monitor.h"
 #include "hw/rdt/pqos.h"
 #include "hw/rdt/resctrl.h"
@@ -33,9 +34,9 @@ unsigned count_classes(const std::vector<std::string>& groups) {
 class ResctrlRdt final : public Rdt {
  public:
   void start_pqos() {
-    pqos_.reset();
+    writer_.reset();
     known_.reset();
-    Result<std::unique_ptr<Pqos>> started = start_where_it_serves();
+    Result<std::unique_ptr<ClassWriter>> started = start_where_it_serves();
     if (!started) {
       // Tried again with every discover(), told once.
       if (started.error() != why_not_)
@@ -43,7 +44,7 @@ class ResctrlRdt final : public Rdt {
       why_not_ = started.error();
       return;
     }
-    pqos_ = *std::move(started);
+    writer_ = *std::move(started);
     why_not_ = {};
     if (const Result<Node> node = read_topology("", level_)) online_at_start_ = node->online;
     // Never fewer than before: a class whose group vanished stays a class, and observe() shows that it is not there.
@@ -57,9 +58,10 @@ class ResctrlRdt final : public Rdt {
     Result<Node> node = read_topology("", level_);
     if (!node) return node;
     // libpqos refuses CPUs that came online after it started. And what kept it from starting may be gone by now.
-    if (pqos_ ? !node->online.is_subset_of(online_at_start_) : is_mounted()) start_pqos();
+    const bool is_outdated = !node->online.is_subset_of(online_at_start_) || (is_direct_ && foreign_group().empty());
+    if (writer_ ? is_outdated : is_mounted()) start_pqos();
     if (const Result<void> added = add_what_few_ask(*node); !added) return Failure(added.error());
-    if (!pqos_) {
+    if (!writer_) {
       node->missing.push_back(why_not_.message);
       return node;
     }
@@ -75,9 +77,9 @@ class ResctrlRdt final : public Rdt {
 
   Result<Observed> observe(const std::set<Task>& tasks) override {
     known_.reset();
-    if (!pqos_ && classes_ > 0) start_pqos();
-    if (!pqos_ && classes_ > 0) return fail(ErrorCode::Hardware, why_not_.message, why_not_.detail);
-    if (!pqos_) return Observed{};
+    if (!writer_ && classes_ > 0) start_pqos();
+    if (!writer_ && classes_ > 0) return fail(ErrorCode::Hardware, why_not_.message, why_not_.detail);
+    if (!writer_) return Observed{};
     Result<Observed> observed = read_all(tasks);
     if (!observed || !has_all_classes(*observed)) {
       if (const Result<void> restored = restore_groups(); !restored) return Failure(restored.error());
@@ -93,8 +95,8 @@ class ResctrlRdt final : public Rdt {
 
   Result<void> converge(const Setting& wanted) override {
     if (wanted == Setting{}) return {};
-    if (!pqos_ && classes_ > 0) start_pqos();
-    if (!pqos_) return fail(ErrorCode::Unsupported, why_not_.message, why_not_.detail);
+    if (!writer_ && classes_ > 0) start_pqos();
+    if (!writer_) return fail(ErrorCode::Unsupported, why_not_.message, why_not_.detail);
     if (!knows_cpus_of(wanted)) start_pqos();
     Result<void> converged = converge_once(wanted);
     // Somebody removed groups since the last look. The second attempt looks first, and looking makes them again.
@@ -103,16 +105,37 @@ class ResctrlRdt final : public Rdt {
   }
 
  private:
-  Result<std::unique_ptr<Pqos>> start_where_it_serves() {
+  Result<std::unique_ptr<ClassWriter>> start_where_it_serves() {
     // Before libpqos starts, so that it does not take the classes of a node that nrd cannot serve.
     if (is_mounted()) {
       if (Result<void> read = read_cat(); !read) return Failure(read.error());
     }
     Result<std::unique_ptr<Pqos>> started = Pqos::start();
-    if (!started) return fail(ErrorCode::Unsupported, explain_no_start(), started.error().detail);
+    if (!started) return start_without_pqos(started.error().detail);
+    is_direct_ = false;
     // And after, because it may have mounted the tree.
     if (Result<void> read = read_cat(); !read) return Failure(read.error());
-    return started;
+    return std::unique_ptr<ClassWriter>(*std::move(started));
+  }
+
+  // One of those that others made; empty: there is none.
+  static std::string foreign_group() {
+    for (const std::string& group : list_groups().value_or(std::vector<std::string>{})) {
+      if (!class_of(group)) return group;
+    }
+    return {};
+  }
+
+  // libpqos wants all classes, and gives up where a group of others holds one.
+  Result<std::unique_ptr<ClassWriter>> start_without_pqos(const std::string& why) {
+    const std::string group = foreign_group();
+    if (group.empty()) return fail(ErrorCode::Unsupported, explain_no_start(), why);
+    if (!is_direct_) {
+      log::notice("RDT_DIRECT", "a resctrl group of others holds a class that libpqos wants; writing without libpqos",
+                  {{"GROUP", group}});
+    }
+    is_direct_ = true;
+    return read_cat().and_then([this] { return KernelWriter::start(cat_.cdp); });
   }
 
   Result<void> read_cat() {
@@ -149,12 +172,6 @@ class ResctrlRdt final : public Rdt {
     std::vector<std::string> missing;
     const Result<std::optional<L3Cat>> cat = read_cat_info(missing);
     if (cat && !*cat) return missing.front();
-    const Result<std::vector<std::string>> groups = list_groups();
-    for (const std::string& group : groups.value_or(std::vector<std::string>{})) {
-      if (class_of(group)) continue;
-      return "L3 CAT: resctrl group \"" + group +
-             "\" holds a class that libpqos needs; remove it, and make it again if a class is left when nrd runs";
-    }
     return "L3 CAT: libpqos did not start; the journal says why";
   }
 
@@ -186,7 +203,7 @@ class ResctrlRdt final : public Rdt {
     if (!is_mounted()) {
       log::notice("RDT_RESTARTED", "resctrl is not mounted any more; starting libpqos anew, which mounts it");
       start_pqos();
-      if (!pqos_) return fail(ErrorCode::Hardware, why_not_.message, why_not_.detail);
+      if (!writer_) return fail(ErrorCode::Hardware, why_not_.message, why_not_.detail);
     }
     const Result<std::vector<std::string>> groups = list_groups();
     if (!groups) return Failure(groups.error());
@@ -254,13 +271,13 @@ class ResctrlRdt final : public Rdt {
   }
 
   Result<void> apply(const WaysWrite& write) {
-    return pqos_->set_ways(level_, write.clos, write.cache, write.ways).map_error([&](Error error) {
+    return writer_->set_ways(level_, write.clos, write.cache, write.ways).map_error([&](Error error) {
       return explained(std::move(error), not_taken(write.clos, write.cache, write.ways));
     });
   }
 
   Result<void> apply(const CpuWrite& write) {
-    return pqos_->set_class(write.cpu, write.clos).map_error([&](Error error) {
+    return writer_->set_class(write.cpu, write.clos).map_error([&](Error error) {
       return explained(std::move(error), not_moved(write.cpu, write.clos));
     });
   }
@@ -356,8 +373,9 @@ class ResctrlRdt final : public Rdt {
     return {};
   }
 
-  std::unique_ptr<Pqos> pqos_;  // null: no L3 CAT that we can serve, and why_not_ says why
+  std::unique_ptr<ClassWriter> writer_;  // null: no L3 CAT that we can serve, and why_not_ says why
   Error why_not_;
+  bool is_direct_ = false;         // without libpqos, beside a group of others
   CpuSet online_at_start_;         // the CPUs that libpqos knows
   std::optional<Observed> known_;  // nullopt after any failure: look before the next write
   L3Cat cat_;

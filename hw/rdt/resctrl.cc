@@ -330,12 +330,13 @@ Result<std::optional<Group>> read_group(const std::string& directory) {
   return group;
 }
 
-Result<void> write_schemata(const std::string& directory, const std::string& line) {
-  const std::string path = path_of(directory, "schemata");
-  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (file.valid() && ::write(file.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) return {};
+Result<void> write_line(const std::string& directory, const char* file, const std::string& lines) {
+  const std::string path = path_of(directory, file);
+  const UniqueFd opened(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (opened.valid() && ::write(opened.get(), lines.data(), lines.size()) == static_cast<ssize_t>(lines.size()))
+    return {};
   return fail(ErrorCode::Hardware, "the kernel refused a change of a class of service",
-              path + " " + line.substr(0, line.size() - 1) + ": " + std::generic_category().message(errno));
+              path + " " + lines.substr(0, lines.size() - 1) + ": " + std::generic_category().message(errno));
 }
 
 Result<bool> write_task(const std::string& directory, pid_t thread) {

@@ -81,8 +81,8 @@ struct Group {
 };
 Result<std::optional<Group>> read_group(const std::string& directory);
 
-// One line of the schemata file, with its line end; those of other resources stay as they are.
-Result<void> write_schemata(const std::string& directory, const std::string& line);
+// Into a file of a group: lines with their ends, of schemata or cpus_list. What they do not name stays as it is.
+Result<void> write_line(const std::string& directory, const char* file, const std::string& lines);
 
 // Moves one thread into a group. False: the kernel knows no thread of this number.
 Result<bool> write_task(const std::string& directory, pid_t thread);

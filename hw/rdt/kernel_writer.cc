@@ -1,0 +1,35 @@
+#include "hw/rdt/kernel_writer.h"
+
+#include <string>
+
+#include "hw/rdt/resctrl.h"
+
+namespace nrd::rdt {
+
+Result<std::unique_ptr<ClassWriter>> KernelWriter::start(bool cdp) {
+  constexpr uint32_t kMost = 1024;  // more than any part has; so that a tree that refuses nothing is an end, too
+  for (ClosId clos{1}; clos.value < kMost; ++clos.value) {
+    const Result<bool> made = make_group(clos);
+    if (!made) return Failure(made.error());
+    if (!*made) break;
+  }
+  return std::unique_ptr<ClassWriter>(new KernelWriter(cdp));
+}
+
+Result<void> KernelWriter::set_ways(unsigned level, ClosId clos, CacheId cache, WayMask ways) {
+  const std::string name = "L" + std::to_string(level);
+  const std::string value = ":" + std::to_string(cache.value) + "=" + ways.hex() + "\n";
+  return write_line(directory_of(clos), "schemata",
+                    cdp_ ? name + "CODE" + value + name + "DATA" + value : name + value);
+}
+
+// A list names all CPUs of the group. Who is in another one leaves it for this one.
+Result<void> KernelWriter::set_class(CpuId cpu, ClosId clos) {
+  const Result<std::optional<CpuSet>> cpus = read_cpus(directory_of(clos));
+  if (!cpus) return Failure(cpus.error());
+  CpuSet members = cpus->value_or(CpuSet{});
+  members.add(cpu);
+  return write_line(directory_of(clos), "cpus_list", members.to_string() + "\n");
+}
+
+}  // namespace nrd::rdt

@@ -1,0 +1,23 @@
+// Classes of service through the files of resctrl (Documentation/filesystems/resctrl), without libpqos.
+#pragma once
+
+#include <memory>
+
+#include "hw/rdt/class_writer.h"
+
+namespace nrd::rdt {
+
+class KernelWriter final : public ClassWriter {
+ public:
+  // Makes the groups COS1, COS2, … as long as the kernel has classes for them.
+  static Result<std::unique_ptr<ClassWriter>> start(bool cdp);
+
+  Result<void> set_ways(unsigned level, ClosId clos, CacheId cache, WayMask ways) override;
+  Result<void> set_class(CpuId cpu, ClosId clos) override;
+
+ private:
+  explicit KernelWriter(bool cdp) : cdp_(cdp) {}
+  bool cdp_;
+};
+
+}  // namespace nrd::rdt
