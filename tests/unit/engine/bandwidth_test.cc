@@ -5,13 +5,10 @@
 #include <ostream>
 
 #include "engine/setting.h"
-#include "engine/writer.h"
-#include "tests/unit/engine/fake_node.h"
+#include "tests/unit/engine/writer_house.h"
 
 using namespace nrd;
 using nrd::testing::a_spec;
-using nrd::testing::FakeHardware;
-using nrd::testing::FakeStore;
 using rdt::MbaUnit;
 
 namespace {
@@ -19,7 +16,7 @@ namespace {
 constexpr auto kPercentage = MbaRequest::Unit::Percentage;
 constexpr auto kMbps = MbaRequest::Unit::Mbps;
 
-struct House {
+struct House : nrd::testing::WriterHouse {
   explicit House(rdt::MbaInfo mba = {.step = 10, .least = 10}) {
     mount(mba);
     start();
@@ -30,28 +27,14 @@ struct House {
       for (const auto& [cache, ways] : group.ways) group.bandwidth[cache] = mba.most;
     }
   }
-  void start() {
-    writer = std::make_unique<Writer>(hardware, store, clock, options);
-    REQUIRE(writer->recover());
-  }
-  Result<Workload> apply(Command command) {
-    const std::vector<Command> commands{std::move(command)};
-    return writer->apply(commands).front();
-  }
   Result<Workload> create(uint32_t max, uint32_t min, MbaRequest mba) {
     Spec spec = a_spec("4").ways(max, min);
     spec.mba = mba;
-    return apply(CreateWorkload{spec});
+    return WriterHouse::create(spec);
   }
   uint32_t limit(uint32_t clos, uint32_t cache) {
     return hardware.tree.rdt.classes.at(ClosId{clos}).bandwidth.at(CacheId{cache});
   }
-
-  FakeHardware hardware{{}};
-  FakeStore store;
-  SystemClock clock;
-  EngineOptions options;
-  std::unique_ptr<Writer> writer;
 };
 
 }  // namespace

@@ -3,42 +3,18 @@
 #include <doctest/doctest.h>
 
 #include "engine/setting.h"
-#include "engine/writer.h"
-#include "tests/unit/engine/fake_node.h"
+#include "tests/unit/engine/writer_house.h"
 
 using namespace nrd;
 using nrd::testing::a_spec;
 using nrd::testing::FakeHardware;
 using nrd::testing::FakeStore;
-using nrd::testing::picture;
 
 namespace {
 
 // Two caches of 11 ways: CPUs 0-7 and 8-15.
-struct House {
-  explicit House(EngineOptions configured) : options(std::move(configured)) { start(); }
-  void start() {
-    writer = std::make_unique<Writer>(hardware, store, clock, options);
-    REQUIRE(writer->recover());
-  }
-  Result<Workload> create(Spec spec) {
-    const std::vector<Command> commands{CreateWorkload{std::move(spec)}};
-    return writer->apply(commands).front();
-  }
-  Result<Workload> remove(WorkloadId id) {
-    const std::vector<Command> commands{DeleteWorkload{id}};
-    return writer->apply(commands).front();
-  }
-  std::string drawn(unsigned clos, unsigned cache) {
-    return picture(hardware.tree.rdt.classes.at(ClosId{clos}).ways.at(CacheId{cache}), 11);
-  }
-  std::string cpus(unsigned clos) { return hardware.tree.rdt.classes.at(ClosId{clos}).cpus.to_string(); }
-
-  FakeHardware hardware{nrd::testing::NodeShape{}};
-  FakeStore store;
-  SystemClock clock;
-  EngineOptions options;
-  std::unique_ptr<Writer> writer;
+struct House : nrd::testing::WriterHouse {
+  explicit House(EngineOptions configured) : WriterHouse({}, std::move(configured)) { start(); }
 };
 
 EngineOptions with_infra() { return {.pools = {.infra = 2}, .groups = {.os = {0}, .infra = {2, 3}}}; }

@@ -6,35 +6,23 @@
 #include <random>
 
 #include "engine/plan/grant.h"
-#include "engine/writer.h"
-#include "tests/unit/engine/fake_node.h"
+#include "tests/unit/engine/writer_house.h"
 
 using namespace nrd;
 using nrd::testing::a_spec;
-using nrd::testing::FakeHardware;
-using nrd::testing::FakeStore;
 
 namespace {
 
 // Eleven ways: OS 1, guarantee 5, best effort 3, shared 2. CPUs 0-7 on cache 0, 8-15 on cache 1.
-struct House {
-  explicit House(const nrd::testing::NodeShape& shape = {}, EngineOptions options = {}) : hardware(shape) {
-    writer = std::make_unique<Writer>(hardware, store, clock, options);
-    REQUIRE(writer->recover());
+struct House : nrd::testing::WriterHouse {
+  explicit House(const nrd::testing::NodeShape& shape = {}, EngineOptions configured = {})
+      : WriterHouse(shape, std::move(configured)) {
+    start();
   }
-  bool create(Spec spec) {
-    const std::vector<Command> commands{CreateWorkload{std::move(spec)}};
-    return writer->apply(commands).front().has_value();
-  }
-  const NodeState& state() const { return writer->state(); }
+  bool create(Spec spec) { return WriterHouse::create(std::move(spec)).has_value(); }
   std::map<CacheId, unsigned> score(uint32_t max, uint32_t min) const {
     return plan::hospitality(state(), {.max = max, .min = min}).value();
   }
-
-  FakeHardware hardware;
-  FakeStore store;
-  SystemClock clock;
-  std::unique_ptr<Writer> writer;
 };
 
 std::map<CacheId, unsigned> scores(unsigned first, unsigned second) {

@@ -4,13 +4,10 @@
 
 #include <ostream>
 
-#include "engine/writer.h"
-#include "tests/unit/engine/fake_node.h"
+#include "tests/unit/engine/writer_house.h"
 
 using namespace nrd;
 using nrd::testing::a_spec;
-using nrd::testing::FakeHardware;
-using nrd::testing::FakeStore;
 
 namespace {
 
@@ -28,32 +25,17 @@ Policies the_policies() {
           {"narrow", {.cache = CacheRequest{1, 1}, .mba = MbaRequest{.value = 50}, .frequency = {}}}};
 }
 
-struct House {
+struct House : nrd::testing::WriterHouse {
   House() {
     options.policies = std::make_shared<const Policies>(the_policies());
     start();
-  }
-  void start() {
-    writer = std::make_unique<Writer>(hardware, store, clock, options);
-    REQUIRE(writer->recover());
-  }
-  Result<Workload> apply(Command command) {
-    const std::vector<Command> commands{std::move(command)};
-    return writer->apply(commands).front();
   }
   Result<Workload> create(const std::string& cpus, const std::string& policy, std::optional<CacheRequest> cache = {}) {
     Spec spec = a_spec(cpus);
     spec.policy = policy;
     spec.cache = cache;
-    return apply(CreateWorkload{spec});
+    return WriterHouse::create(spec);
   }
-  Result<Workload> patch(WorkloadId id, SpecPatch patch) { return apply(PatchWorkload{id, std::move(patch)}); }
-
-  FakeHardware hardware{{}};
-  FakeStore store;
-  SystemClock clock;
-  EngineOptions options;
-  std::unique_ptr<Writer> writer;
 };
 
 SpecPatch to_policy(const std::string& name, std::optional<uint32_t> ways = {}) {

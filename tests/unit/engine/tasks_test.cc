@@ -4,12 +4,9 @@
 
 #include "engine/endings.h"
 #include "engine/setting.h"
-#include "engine/writer.h"
-#include "tests/unit/engine/fake_node.h"
+#include "tests/unit/engine/writer_house.h"
 
 using namespace nrd;
-using nrd::testing::FakeHardware;
-using nrd::testing::FakeStore;
 
 namespace {
 
@@ -23,33 +20,17 @@ Spec for_tasks(std::vector<Task> tasks, uint32_t max = 2, uint32_t min = 2) {
   return spec;
 }
 
-struct House {
+struct House : nrd::testing::WriterHouse {
   House() {
     for (pid_t id : {10, 20, 30}) hardware.tasks[a_process(id)] = "";
     start();
   }
-  void start() {
-    writer = std::make_unique<Writer>(hardware, store, clock, options);
-    REQUIRE(writer->recover());
-  }
-  Result<Workload> apply(Command command) {
-    const std::vector<Command> commands{std::move(command)};
-    return writer->apply(commands).front();
-  }
-  Result<Workload> create(Spec spec) { return apply(CreateWorkload{std::move(spec)}); }
   Result<Workload> patch(WorkloadId id, std::vector<Task> tasks) {
     SpecPatch patch;
     patch.tasks = std::move(tasks);
-    return apply(PatchWorkload{id, patch});
+    return WriterHouse::patch(id, patch);
   }
   std::string place(pid_t id) { return hardware.tasks.at(a_process(id)); }
-  const NodeState& state() const { return writer->state(); }
-
-  FakeHardware hardware{{}};
-  FakeStore store;
-  SystemClock clock;
-  EngineOptions options;
-  std::unique_ptr<Writer> writer;
 };
 
 }  // namespace

@@ -3,44 +3,22 @@
 #include <doctest/doctest.h>
 
 #include "engine/setting.h"
-#include "tests/unit/engine/fake_node.h"
+#include "tests/unit/engine/writer_house.h"
 
 using namespace nrd;
 using nrd::testing::a_spec;
 using nrd::testing::FakeHardware;
-using nrd::testing::FakeStore;
-using nrd::testing::picture;
 
 namespace {
 
-struct House {
-  explicit House(const nrd::testing::NodeShape& shape = {}, bool shrink = false) : hardware(shape) {
-    options.shrink = shrink;
+struct House : nrd::testing::WriterHouse {
+  explicit House(const nrd::testing::NodeShape& shape = {}, bool shrink = false)
+      : WriterHouse(shape, {.pools = {}, .shrink = shrink}) {
     start();
   }
-  void start() {
-    writer = std::make_unique<Writer>(hardware, store, clock, options);
-    REQUIRE(writer->recover());
-  }
-  Result<Workload> apply(Command command) {
-    const std::vector<Command> commands{std::move(command)};
-    return writer->apply(commands).front();
-  }
-  Result<Workload> create(Spec spec) { return apply(CreateWorkload{std::move(spec)}); }
-  Result<Workload> remove(WorkloadId id) { return apply(DeleteWorkload{id}); }
   Result<Workload> patch_ways(WorkloadId id, uint32_t max, uint32_t min) {
-    return apply(PatchWorkload{id, {.core_ids = {}, .cpus = {}, .max = max, .min = min}});
+    return patch(id, {.core_ids = {}, .cpus = {}, .max = max, .min = min});
   }
-  std::string drawn(unsigned clos, unsigned cache) {
-    return picture(hardware.tree.rdt.classes.at(ClosId{clos}).ways.at(CacheId{cache}), 11);
-  }
-  std::string cpus(unsigned clos) { return hardware.tree.rdt.classes.at(ClosId{clos}).cpus.to_string(); }
-
-  FakeHardware hardware;
-  FakeStore store;
-  SystemClock clock;
-  EngineOptions options;
-  std::unique_ptr<Writer> writer;
 };
 
 }  // namespace
