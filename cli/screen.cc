@@ -16,9 +16,9 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-// Of xterm and all that are like it: the second screen, the cursor hidden.
-constexpr const char* kEnter = "\x1b[?1049h\x1b[?25l";
-constexpr const char* kLeave = "\x1b[?25h\x1b[?1049l";
+// Of xterm and all that are like it: the second screen, the cursor hidden, long lines cut.
+constexpr const char* kEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l";
+constexpr const char* kLeave = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 constexpr const char* kHome = "\x1b[H";
 constexpr const char* kRestOfLine = "\x1b[K";
 constexpr const char* kRestOfScreen = "\x1b[J";

@@ -65,7 +65,9 @@ void merge(Baselines& baselines, const Baselines& added) {
   for (const auto& [clos, caches] : added.ways) baselines.ways[clos].insert(caches.begin(), caches.end());
   baselines.cpus.insert(added.cpus.begin(), added.cpus.end());
   baselines.frequencies.insert(added.frequencies.begin(), added.frequencies.end());
-  for (const auto& [clos, limits] : added.bandwidth) baselines.bandwidth[clos].insert(limits.begin(), limits.end());
+  for (const auto& [clos, limits] : added.bandwidth) {
+    for (const auto& [cache, limit] : limits) baselines.bandwidth[clos][cache] = limit;  // another unit counts now
+  }
   baselines.tasks.insert(added.tasks.begin(), added.tasks.end());
 }
 
@@ -79,7 +81,8 @@ Baselines still_ours(const NodeState& state) {
       const auto group = state.observed.rdt.classes.find(clos);
       if (is_needed(state, clos, cache) || group == state.observed.rdt.classes.end()) continue;
       const auto ways = group->second.ways.find(cache);
-      if (ways != group->second.ways.end() && ways->second != baseline) kept.ways[clos].erase(cache);
+      const bool is_split = group->second.split.contains(cache);
+      if (ways != group->second.ways.end() && (ways->second != baseline || is_split)) kept.ways[clos].erase(cache);
     }
     if (kept.ways[clos].empty()) kept.ways.erase(clos);
   }

@@ -37,7 +37,8 @@ inline constexpr ClosId kInfraClass{1};  // RMD's clients know COS1 as this grou
 // Whether the node can have `groups` with this layout of its caches. BadRequest with the numbers.
 Result<void> check_groups(const Groups& groups, const rdt::Node& node, const Layout& layout);
 
-// Ways that the infrastructure has on `cache`; none where nobody of it is, or where a workload is in the way.
+// Ways that the infrastructure has on `cache`; none where nobody of it is, where a workload is in
+// the way, or while others use COS1.
 WayMask infra_ways(const NodeState& state, CacheId cache);
 // Whether COS1 is kept for the infrastructure.
 bool is_kept_for_infra(const NodeState& state, ClosId clos);

@@ -1,6 +1,7 @@
 #include "engine/named_tasks.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace nrd {
@@ -16,7 +17,9 @@ Failure no_such_task(std::string field, pid_t id) {
 
 Result<NamedTasks> find_tasks(const std::vector<pid_t>& ids, const std::string& boot_id) {
   NamedTasks named;
+  std::set<pid_t> seen;
   for (size_t i = 0; i < ids.size(); ++i) {
+    if (!seen.insert(ids[i]).second) continue;
     const std::string field = "/task_ids/" + std::to_string(i);
     const Result<std::optional<FoundTask>> found = find_task(ids[i]);
     if (!found) return Failure(found.error());
@@ -31,8 +34,6 @@ Result<NamedTasks> find_tasks(const std::vector<pid_t>& ids, const std::string& 
     named.cpus |= (*found)->cpus;
   }
   std::ranges::sort(named.tasks);
-  const auto repeated = std::ranges::unique(named.tasks);
-  named.tasks.erase(repeated.begin(), repeated.end());
   return named;
 }
 

@@ -13,7 +13,8 @@ bool owns_class(const NodeState& state, ClosId clos) {
 
 WayMask constrained(const rdt::Class& group, CacheId cache, WayMask all) {
   const auto ways = group.ways.find(cache);
-  return ways == group.ways.end() || ways->second == all ? WayMask() : ways->second;
+  const bool has_all = ways != group.ways.end() && ways->second == all && !group.split.contains(cache);
+  return ways == group.ways.end() || has_all ? WayMask() : ways->second;
 }
 
 WayMask all_ways(const NodeState& state) {
@@ -50,12 +51,14 @@ bool is_class_unused(const NodeState& state, ClosId clos) {
   const bool is_limited = std::ranges::any_of(group.bandwidth, [&](const auto& entry) {
     const auto& mba = state.facts.rdt.capabilities.mba_info;
     const auto claimed = state.baselines.bandwidth.find(clos);
-    const bool is_ours = claimed != state.baselines.bandwidth.end() && claimed->second.contains(entry.first);
+    const bool is_ours = mba && claimed != state.baselines.bandwidth.end() && claimed->second.contains(entry.first) &&
+                         claimed->second.at(entry.first).unit == mba->unit;
     return mba && entry.second < mba->most && !is_ours;
   });
   if (is_limited) return false;
   return std::all_of(group.ways.begin(), group.ways.end(), [&](const auto& entry) {
-    return entry.second == all_ways(state) || is_claimed(state, clos, entry.first);
+    const bool has_all = entry.second == all_ways(state) && !group.split.contains(entry.first);
+    return has_all || is_claimed(state, clos, entry.first);
   });
 }
 

@@ -16,7 +16,7 @@ bool Sampler::ask(Done done) {
     } else if (waiting_.size() >= kMost) {
       answer = fail(ErrorCode::Busy, "too many wait for a sample; try again");
     } else {
-      until_ = now + kLinger;
+      until_ = now + linger();
       if (!last_ || now - last_->taken > interval_) {
         waiting_.push_back(std::move(done));
         return true;
@@ -56,7 +56,7 @@ void Sampler::take(const rdt::Usages& counted) {
     const std::lock_guard hold(lock_);
     const Steady now = clock_.steady();
     // A rate since a sample long ago would say nothing of now.
-    const bool is_recent = last_ && now - last_->taken <= kLinger;
+    const bool is_recent = last_ && now - last_->taken <= linger();
     sample = std::make_shared<const UsageSample>(next_sample(
         is_recent ? last_.get() : nullptr, counted, now, std::chrono::floor<std::chrono::milliseconds>(clock_.now())));
     last_ = sample;

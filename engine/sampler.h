@@ -5,6 +5,7 @@
 // questions have rates. Who asks by last() gets what there is, and one sample is taken for his next time.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -22,8 +23,8 @@ class Sampler {
  public:
   using Steady = UsageSample::Steady;
   using Done = std::function<void(Result<std::shared_ptr<const UsageSample>>)>;
-  static constexpr std::chrono::seconds kLinger{10};
-  static constexpr size_t kMost = 64;  // who wait at a time
+  static constexpr std::chrono::seconds kLinger{10};  // and as long as two samples take
+  static constexpr size_t kMost = 64;                 // who wait at a time
 
   // 0: nothing is sampled, and whoever asks is told so.
   Sampler(const Clock& clock, std::chrono::milliseconds interval) : clock_(clock), interval_(interval) {}
@@ -45,6 +46,9 @@ class Sampler {
   void end();
 
  private:
+  std::chrono::milliseconds linger() const {
+    return std::max<std::chrono::milliseconds>(kLinger, 2 * interval_ + kLinger / 10);
+  }
   std::optional<Steady> next_with_lock() const;
 
   const Clock& clock_;

@@ -70,6 +70,15 @@ pstate::Setting frequencies_of(const NodeState& state) {
   return wanted;
 }
 
+// It, or a thread of it.
+bool is_of_workload(const NodeState& state, const Task& process) {
+  return std::ranges::any_of(state.workloads, [&process](const auto& entry) {
+    return std::ranges::any_of(entry.second.spec.tasks, [&process](const Task& task) {
+      return task.process == process.id && task.boot_id == process.boot_id;
+    });
+  });
+}
+
 // Before the workloads: what these were granted earlier goes before.
 void add_groups(rdt::Setting& wanted, const NodeState& state) {
   if (!state.layout) return;
@@ -85,7 +94,7 @@ void add_groups(rdt::Setting& wanted, const NodeState& state) {
     for (const CpuId cpu : (state.groups.infra & cpus & node.online).members()) wanted.cpus[cpu] = kInfraClass;
   }
   for (const Task& task : state.infra_tasks) {
-    if (has_class && !has_ended(state, task)) wanted.tasks[task] = kInfraClass;
+    if (has_class && !has_ended(state, task) && !is_of_workload(state, task)) wanted.tasks[task] = kInfraClass;
   }
 }
 
@@ -200,12 +209,15 @@ Baselines unclaimed(const NodeState& state, const Setting& setting) {
   }
   for (const auto& [cpu, wanted] : setting.rdt.cpus) {
     if (baselines.cpus.contains(cpu)) continue;
-    if (const auto clos = class_of(observed.rdt, cpu)) added.cpus[cpu] = *clos;
+    // Who is in a group of others has no class to go back to but the root's.
+    added.cpus[cpu] = class_of(observed.rdt, cpu).value_or(kRootClass);
   }
   for (const auto& [clos, limits] : setting.rdt.bandwidth) {
     const auto claimed = baselines.bandwidth.find(clos);
     for (const auto& [cache, limit] : limits) {
-      if (claimed != baselines.bandwidth.end() && claimed->second.contains(cache)) continue;
+      const bool is_claimed = claimed != baselines.bandwidth.end() && claimed->second.contains(cache) &&
+                              claimed->second.at(cache).unit == limit.unit;
+      if (is_claimed) continue;
       if (const auto before = limit_of(observed.rdt, clos, cache)) added.bandwidth[clos][cache] = {limit.unit, *before};
     }
   }

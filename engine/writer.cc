@@ -13,6 +13,14 @@
 namespace nrd {
 namespace {
 
+// What could not be claimed could not be put back, so it is not touched. Tasks on their way back need no claim.
+void leave_out_unclaimed(Setting& setting, const Baselines& baselines) {
+  std::erase_if(setting.pstate.cpus, [&](const auto& entry) { return !baselines.frequencies.contains(entry.first); });
+  std::erase_if(setting.rdt.tasks, [&](const auto& entry) {
+    return entry.second != ClosId{0} && !baselines.tasks.contains({entry.first, entry.second});
+  });
+}
+
 Time now(const Clock& clock) { return std::chrono::floor<std::chrono::milliseconds>(clock.now()); }
 
 // The one place that counts, whoever changes a workload: a patch of its own, or a newcomer to whom it gives way.
@@ -71,7 +79,6 @@ Result<void> Writer::look_for_infra() {
 }
 
 Result<void> Writer::look(const CpuSet& frequencies, const Baselines& others) {
-  if (const Result<void> found = look_for_infra(); !found) return found;
   std::set<Task> tasks = known_tasks(state_);
   for (const auto& [task, clos] : others.tasks) tasks.insert(task);
   Result<Observed> observed = hardware_.observe(frequencies, tasks);
@@ -99,7 +106,8 @@ Result<void> Writer::recover() {
   // Another boot's baselines tell what registers said that have been reset since.
   if (records->baselines.boot_id == state_.facts.boot_id) state_.baselines = baselines_of(records->baselines);
 
-  if (const Result<void> looked = look(cpus_of(state_.facts.pstate.cpus)); !looked) {
+  const Result<void> looked = look_for_infra().and_then([this] { return look(cpus_of(state_.facts.pstate.cpus)); });
+  if (!looked) {
     note_hardware_problem(looked.error());
     return {};
   }
@@ -163,9 +171,7 @@ Result<void> Writer::converge(const NodeState& wanted, Scope scope) {
   claimed.baselines = state_.baselines;
   Setting setting = setting_of(claimed);
   if (scope == Scope::Changes) setting = changes(std::move(setting), setting_of(state_));
-  // What could not be claimed could not be put back, so it is not touched.
-  std::erase_if(setting.pstate.cpus,
-                [&](const auto& entry) { return !claimed.baselines.frequencies.contains(entry.first); });
+  leave_out_unclaimed(setting, claimed.baselines);
   const auto begun = clock_.steady();
   const Result<CpuSet> left = hardware_.converge(setting);
   state_.timings.converge.add(clock_.steady() - begun);
@@ -490,12 +496,14 @@ void Writer::forget_settled() {
 
 void Writer::end_tasks() {
   if (!names_tasks(state_) || (before_unknown_ && !resolve_unknown())) return;
-  if (const Result<void> looked = look({}); !looked) return note_hardware_problem(looked.error());
+  const Result<void> looked = look_for_infra().and_then([this] { return look({}); });
+  if (!looked) return note_hardware_problem(looked.error());
   drop_ended();
   if (const Result<void> claimed = claim(state_); !claimed) return note_hardware_problem(claimed.error());
   // Processes of the infrastructure that came, and threads that came to a process and are elsewhere. What else differs
   // is drift, and repair()'s to mend and to count.
-  const Setting wanted = tasks_of(setting_of(state_));
+  Setting wanted = tasks_of(setting_of(state_));
+  leave_out_unclaimed(wanted, state_.baselines);
   if (settled_ && !differences(wanted, state_.observed).empty()) {
     const Result<CpuSet> moved = hardware_.converge(wanted);
     settled_ = moved.has_value();
@@ -527,7 +535,9 @@ void Writer::drop_ended() {
 void Writer::repair() {
   if (before_unknown_ && !resolve_unknown()) return;
   const std::string boot_id = state_.facts.boot_id;
-  const Result<void> found = discover().and_then([this] { return look(cpus_of(state_.facts.pstate.cpus)); });
+  const Result<void> found = discover().and_then([this] { return look_for_infra(); }).and_then([this] {
+    return look(cpus_of(state_.facts.pstate.cpus));
+  });
   if (!found) return note_hardware_problem(found.error());
   if (state_.facts.boot_id != boot_id) state_.baselines = {};
   note_absent_cpus();

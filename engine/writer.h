@@ -94,7 +94,7 @@ class Writer {
   uint64_t next_id_ = 1;
   Idempotency keys_;
   // Whether the hardware took the last setting whole, so that what differs from it since is somebody else's doing.
-  bool settled_ = true;
+  bool settled_ = false;
   // CPUs whose frequency is ours to put back, and that were not there to take it.
   CpuSet owed_;
   bool counts_branches_ = false;  // counters may be open

@@ -77,7 +77,7 @@ struct Statements {
         {&mba, "INSERT INTO workload_bandwidth_request (workload, unit, value) VALUES (?, ?, ?)"},
         {&bandwidth, "INSERT INTO workload_bandwidth (cache, unit, value, workload) VALUES (?, ?, ?, ?)"},
         {&drop_limits, "DELETE FROM bandwidth_baseline"},
-        {&limit, "INSERT INTO bandwidth_baseline (cache, unit, value, clos) VALUES (?, ?, ?, ?)"},
+        {&limit, "INSERT OR REPLACE INTO bandwidth_baseline (cache, unit, value, clos) VALUES (?, ?, ?, ?)"},
         {&task, "INSERT INTO workload_task (task, process, start, boot_id, workload) VALUES (?, ?, ?, ?, ?)"},
         {&task_cpus, "INSERT INTO workload_task_cpus (workload, cpus) VALUES (?, ?)"},
         {&drop_claims, "DELETE FROM task_claim"},

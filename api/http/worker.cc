@@ -9,6 +9,7 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <unordered_set>
 #include <utility>
 
 #include "api/http/crowd.h"
@@ -140,10 +141,15 @@ class Loop final : public Pistache::Aio::Handler {
       acts_->hush();
       for (const Act& act : acts_->take()) survives(act);
     } else if (tag >= kFirstConnection) {
-      ready_.push_back(tag);
+      put_in_line(tag);
     } else {
       ready_doors_.push_back(tag - kFirstDoor);
     }
+  }
+
+  // Once, however often it is noted: a client that sends byte by byte has one place, too.
+  void put_in_line(uint64_t id) {
+    if (in_line_.insert(id).second) ready_.push_back(id);
   }
 
   // Whether there was anything to do.
@@ -154,7 +160,8 @@ class Loop final : public Pistache::Aio::Handler {
     for (size_t i = 0; i < ready && is_in_time(); ++i) {
       const uint64_t id = ready_.front();
       ready_.pop_front();
-      attend(id);
+      in_line_.erase(id);
+      attend(id, Next::Now);
       deliver_all();
     }
     for (const size_t door : doors) let_in(door);
@@ -167,17 +174,22 @@ class Loop final : public Pistache::Aio::Handler {
       Connection* connection = crowd_.find(answer.connection);
       if (connection == nullptr || connection->phase() != Connection::Phase::Working) continue;
       connection->answer(std::move(answer.bytes), answer.closes, now_);
-      attend(answer.connection);
+      attend(answer.connection, Next::InLine);
     }
   }
 
+  // When a request that has arrived is worked on: who pipelines takes his place behind the others with each.
+  enum class Next { Now, InLine };
+
   // What goes wrong here costs this client its connection and nobody else.
-  void attend(uint64_t id) noexcept {
+  void attend(uint64_t id, Next next) noexcept {
     Connection* connection = crowd_.find(id);
     if (connection == nullptr) return;
-    const bool went_well = survives([this, connection, id] {
-      if (!connection->advance(now_)) ready_.push_back(id);
-      if (connection->has_request()) dispatch(*connection);
+    const bool went_well = survives([this, connection, id, next] {
+      if (!connection->advance(now_)) put_in_line(id);
+      if (!connection->has_request()) return;
+      if (next == Next::Now) return dispatch(*connection);
+      put_in_line(id);
     });
     if (!went_well) connection->abort();
     if (connection->phase() == Connection::Phase::Closed) {
@@ -238,7 +250,9 @@ class Loop final : public Pistache::Aio::Handler {
       watch(crowd_.add(std::move(connection), kind).fd(), id);
     });
     if (!is_in) return crowd_.remove(id);
-    attend(id);  // its request may be here already, and in a crowd it should not lose its place before that is seen
+    attend(
+        id,
+        Next::Now);  // its request may be here already, and in a crowd it should not lose its place before that is seen
   }
 
   bool send_away(std::optional<uint64_t> id) {
@@ -267,7 +281,7 @@ class Loop final : public Pistache::Aio::Handler {
     crowd_.each([this](Connection& connection) {
       if (connection.deadline() <= now_) {
         connection.expire(now_);
-        ready_.push_back(connection.id());
+        put_in_line(connection.id());
       } else {
         due_ = std::min(due_, connection.deadline());
       }
@@ -287,7 +301,7 @@ class Loop final : public Pistache::Aio::Handler {
   }
 
   void tell_if_idle() {
-    bool is_idle = answers_->is_empty();
+    bool is_idle = answers_->is_empty() && ready_.empty();
     crowd_.each([&is_idle](Connection& connection) {
       const Connection::Phase phase = connection.phase();
       if (phase == Connection::Phase::Working || phase == Connection::Phase::Sending) is_idle = false;
@@ -309,8 +323,9 @@ class Loop final : public Pistache::Aio::Handler {
   uint64_t next_connection_ = kFirstConnection;
   Time now_{};
   std::thread::id thread_;
-  std::deque<uint64_t> ready_;       // connections to look after
-  std::vector<size_t> ready_doors_;  // doors that may have callers
+  std::deque<uint64_t> ready_;            // connections to look after
+  std::unordered_set<uint64_t> in_line_;  // who is in ready_
+  std::vector<size_t> ready_doors_;       // doors that may have callers
   std::vector<size_t> resting_doors_;
   Time rest_ends_ = Time::max();
   Time due_ = Time::max();           // not later than the first deadline

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -120,15 +121,15 @@ void add_ways(Families& families, const NodeState& state) {
   families.insert(families.end(), {std::move(all), std::move(free), std::move(used)});
 }
 
-// The workload that is alone in a class; empty where several share it.
-std::string owner_in(const NodeState& state, ClosId clos) {
-  std::string owner;
+// Whose classes are: the workload that is alone in one, null where several share it.
+std::map<ClosId, const Workload*> owners_of_classes(const NodeState& state) {
+  std::map<ClosId, const Workload*> owners;
   for (const auto& [id, workload] : state.workloads) {
-    if (!workload.grant.has_class() || workload.grant.clos != clos) continue;
-    if (!owner.empty()) return "";
-    owner = id_text(workload);
+    if (!workload.grant.has_class()) continue;
+    const auto [found, is_first] = owners.emplace(workload.grant.clos, &workload);
+    if (!is_first) found->second = nullptr;
   }
-  return owner;
+  return owners;
 }
 
 void add(Family& family, const std::optional<uint64_t>& value, const metrics::Labels& labels) {
@@ -148,14 +149,21 @@ void add_usage(Families& families, const Call& call, const NodeState& state) {
   const auto sample = state.facts.rdt.monitoring ? call.engine.last_usage() : nullptr;
   if (sample) {
     age.samples.push_back({.value = seconds(std::chrono::steady_clock::now() - sample->taken)});
+    const std::map<ClosId, const Workload*> owners = owners_of_classes(state);
     for (const auto& [clos, caches] : sample->classes) {
-      if (workloads_in_class(state, clos) == 0) continue;  // since then its workloads have gone
+      const auto owner = owners.find(clos);
+      if (owner == owners.end()) continue;  // since then its workloads have gone
+      const Workload* alone = owner->second;
       for (const auto& [cache, usage] : caches) {
-        const metrics::Labels labels{
-            {"class", cos_name(clos)}, {"workload", owner_in(state, clos)}, {"cache", std::to_string(cache.value)}};
-        add(occupancy, usage.counted.occupancy_bytes, labels);
-        add(total, usage.counted.total_bytes, labels);
-        add(local, usage.counted.local_bytes, labels);
+        const metrics::Labels labels{{"class", cos_name(clos)},
+                                     {"workload", alone == nullptr ? "" : id_text(*alone)},
+                                     {"cache", std::to_string(cache.value)}};
+        // What was counted for the workload before it is not told as its own.
+        const std::optional<CacheUsage> its = alone == nullptr ? usage : usage_of(*sample, *alone, cache);
+        if (!its) continue;
+        add(occupancy, its->counted.occupancy_bytes, labels);
+        add(total, its->counted.total_bytes, labels);
+        add(local, its->counted.local_bytes, labels);
       }
     }
   }

@@ -87,12 +87,12 @@ size_t workloads_in_class(const NodeState& state, ClosId clos) {
 
 std::optional<CacheUsage> usage_of(const UsageSample& sample, const Workload& workload, CacheId cache) {
   const auto group = sample.classes.find(workload.grant.clos);
-  if (group == sample.classes.end() || sample.at < workload.created) return std::nullopt;
+  if (group == sample.classes.end() || sample.at < workload.updated) return std::nullopt;
   const auto found = group->second.find(cache);
   if (found == group->second.end()) return std::nullopt;
   CacheUsage usage = found->second;
   // The class may have been somebody else's at the sample before.
-  if (sample.since && sample.at - *sample.since < workload.created) {
+  if (sample.since && sample.at - *sample.since < workload.updated) {
     usage.total_bytes_per_second = usage.local_bytes_per_second = std::nullopt;
   }
   return usage;

@@ -54,6 +54,20 @@ Result<ClosId> choose_class(const NodeState& state, const Workloads& workloads, 
                  "delete a workload, or ask for the shared class with max and min 0");
 }
 
+// Masks of code and of data that others set apart could not be put back.
+Result<void> check_root_is_whole(const NodeState& state, const std::set<CacheId>& touched) {
+  const auto root = state.observed.rdt.classes.find(ClosId{0});
+  const auto claimed = state.baselines.ways.find(ClosId{0});
+  for (const CacheId cache : touched) {
+    const bool is_ours = claimed != state.baselines.ways.end() && claimed->second.contains(cache);
+    if (is_ours || root == state.observed.rdt.classes.end() || !root->second.split.contains(cache)) continue;
+    return fail_at(ErrorCode::Conflict, "/cache",
+                   "code and data have different ways in the root class" + on_cache(cache) + ", which nrd does not own",
+                   "caches whose root class has the same ways for both");
+  }
+  return {};
+}
+
 // Who is in the shared class already may stay, also when the limit has been lowered.
 Result<void> check_shared(const NodeState& state) {
   if (shared_places(state) > 0) return {};
@@ -184,6 +198,7 @@ Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Worklo
   if (!clos) return Failure(clos.error());
   workload.grant.clos = *clos;
 
+  if (const Result<void> whole = check_root_is_whole(state, touched); !whole) return Failure(whole.error());
   for (const CacheId cache : touched) {
     Result<void> granted;
     switch (pool) {

@@ -25,7 +25,7 @@ Result<void> check_nobody_elses(const NodeState& state, const Task& task, std::o
   for (const auto& [id, other] : state.workloads) {
     if (id == self) continue;
     const bool is_taken = std::ranges::any_of(
-        other.spec.tasks, [&](const Task& its) { return !has_ended(state, its) && overlap(its, task); });
+        other.spec.tasks, [&](const Task& its) { return overlap(its, task) && !has_ended(state, its); });
     if (!is_taken) continue;
     return Failure(Error{.code = ErrorCode::Conflict,
                          .field = kField,
@@ -39,7 +39,7 @@ Result<void> check_nobody_elses(const NodeState& state, const Task& task, std::o
 
 Result<void> check_not_infra(const NodeState& state, const Task& task) {
   const bool is_infra = std::ranges::any_of(
-      state.infra_tasks, [&](const Task& its) { return !has_ended(state, its) && overlap(its, task); });
+      state.infra_tasks, [&](const Task& its) { return overlap(its, task) && !has_ended(state, its); });
   if (!is_infra) return {};
   return fail_at(ErrorCode::Conflict, kField,
                  "task " + number_of(task) + " belongs to the infrastructure, by the configuration (infra.processes)",

@@ -71,7 +71,10 @@ class ResctrlRdt final : public Rdt {
     (*cat)->classes = classes_;
     cat_ = **cat;
     node->l3_cat = cat_;
-    node->monitoring = monitoring_ = read_monitoring();
+    // Bandwidth and what is counted are the third level's, whose caches have other ids.
+    if (level_ != 3) node->capabilities.mba_info.reset();
+    monitoring_ = level_ == 3 ? read_monitoring() : std::nullopt;
+    node->monitoring = monitoring_;
     return node;
   }
 

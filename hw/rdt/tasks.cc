@@ -28,8 +28,8 @@ Error explained(Error error, std::string message) {
   return error;
 }
 
-// All threads of `task` but those in `inside`.
-Result<void> move(const Task& task, ClosId to, std::set<pid_t> inside) {
+// All threads of `task` but those in `inside`, which they are in afterwards.
+Result<void> move(const Task& task, ClosId to, std::set<pid_t>& inside) {
   for (int look = 0; look < kLooks; ++look) {
     const Result<std::vector<pid_t>> threads = threads_of(task);
     if (!threads) return Failure(threads.error());
@@ -140,7 +140,8 @@ TaskMoves task_moves(const Observed& observed, const Setting& wanted, bool masks
 
 Result<void> leave(const TaskMoves& moves) {
   for (const auto& [task, from] : moves.leaving) {
-    if (Result<void> moved = move(task, kRootClass, {}); !moved) return moved;
+    std::set<pid_t> moved_already;
+    if (Result<void> moved = move(task, kRootClass, moved_already); !moved) return moved;
   }
   for (const ClosId clos : moves.emptied) {
     if (Result<void> emptied = empty(clos); !emptied) return emptied;

@@ -123,3 +123,17 @@ TEST_CASE("what others change of a limit is put back") {
   CHECK(house.limit(2, 0) == 50);
   CHECK(house.writer->state().health.drift_repairs == 1);
 }
+
+TEST_CASE("a class that was limited in another unit is not left limited") {
+  House house({.step = 10, .least = 0, .unit = MbaUnit::Mbps, .most = 4294967295});
+  const auto first = house.create(2, 2, {.unit = kMbps, .value = 1000});
+  REQUIRE(first);
+  house.mount({.step = 10, .least = 10});
+  house.writer->repair();
+  REQUIRE(house.remove(first->id));
+  const auto second = house.create(2, 2, {.unit = kPercentage, .value = 50});
+  REQUIRE(second);
+  CHECK(house.limit(second->grant.clos.value, 0) == 50);
+  REQUIRE(house.remove(second->id));
+  CHECK(house.limit(second->grant.clos.value, 0) == 100);
+}

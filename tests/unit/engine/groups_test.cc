@@ -56,6 +56,48 @@ TEST_CASE("what others do to the infrastructure is put back") {
   CHECK(house.drawn(1, 0) == ".........##");
 }
 
+TEST_CASE("while others use COS1 the infrastructure goes without") {
+  House house(EngineOptions{});
+  rdt::Observed& tree = house.hardware.tree.rdt;
+  tree.classes.at(ClosId{0}).cpus.remove(CpuId{7});
+  tree.classes.at(ClosId{1}).cpus.add(CpuId{7});
+  tree.classes.at(ClosId{1}).ways.at(CacheId{0}) = WayMask::run(2, 3);
+  house.options = with_infra();
+  house.start();
+  CHECK(house.cpus(1) == "7");
+  CHECK(house.drawn(1, 0) == "..###......");
+  tree.classes.at(ClosId{1}).cpus = {};
+  tree.classes.at(ClosId{0}).cpus.add(CpuId{7});
+  tree.classes.at(ClosId{1}).ways.at(CacheId{0}) = WayMask::all(11);
+  house.writer->repair();
+  CHECK(house.cpus(1) == "2-3");
+}
+
+TEST_CASE("a CPU that a group of others had goes back to the root class") {
+  House house(EngineOptions{});
+  rdt::Observed& tree = house.hardware.tree.rdt;
+  tree.classes.at(ClosId{0}).cpus.remove(CpuId{3});
+  tree.foreign["theirs"].cpus.add(CpuId{3});
+  house.options = with_infra();
+  house.start();
+  CHECK(house.cpus(1) == "2-3");
+  tree.foreign.clear();
+  house.options = {};
+  house.start();
+  CHECK(house.cpus(1).empty());
+  CHECK(house.cpus(0) == "0-15");
+}
+
+TEST_CASE("ways are not granted where others have set code and data apart in the root class") {
+  House house(EngineOptions{});
+  house.hardware.tree.rdt.classes.at(ClosId{0}).split.insert(CacheId{0});
+  house.writer->repair();
+  const auto refused = house.create(a_spec("4").ways(1, 1));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Conflict);
+  CHECK(house.create(a_spec("9").ways(1, 1)));
+}
+
 TEST_CASE("a group that is configured no longer leaves no trace") {
   House house(with_infra());
   house.options = {};
