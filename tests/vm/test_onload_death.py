@@ -16,7 +16,7 @@ CONTROL = "/run/nrd-disk"
 KILL = 1
 # An upgrade has twelve steps with two records each; before them the wish is stored, and after them its outcome. The last
 # test of all knows if there are more.
-SYNCS = 27
+SYNCS = 26
 
 
 def set_disk(node, at=0):
