@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -46,7 +47,7 @@ std::string bar_of(const json::Value& cache, bool in_colour) {
   if (!occupied) return kUnknown;
   if (!all || *all <= 0) return fixed(*occupied / kMiB) + " MiB";
   const double share = std::clamp(*occupied / *all, 0.0, 1.0);
-  const auto filled = static_cast<size_t>(share * kBar + 0.5);
+  const auto filled = static_cast<size_t>(std::lround(share * kBar));
   const std::string bar(filled, '#');
   const std::string rest(kBar - filled, '.');
   const std::string drawn = in_colour ? "\x1b[32m" + bar + "\x1b[0m" + rest : bar + rest;
