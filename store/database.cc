@@ -98,16 +98,16 @@ Result<int> version_of(Connection& connection, const std::string& path) {
 }  // namespace
 
 Result<void> migrate(Connection& connection, int version) {
-  for (size_t next = static_cast<size_t>(version); next < std::size(kMigrations); ++next) {
-    const std::string sql = "BEGIN IMMEDIATE;" + std::string(kMigrations[next]) +
-                            "PRAGMA application_id=" + std::to_string(kApplicationId) +
-                            ";PRAGMA user_version=" + std::to_string(next + 1) + ";COMMIT;";
-    if (const SqlError error = connection.execute(sql); !error.ok()) {
-      if (connection.in_transaction()) connection.execute("ROLLBACK");
-      return fail(ErrorCode::Store, "the database could not be brought to this version; is the disk full?", error.text);
-    }
-  }
-  return {};
+  const auto done = static_cast<size_t>(version);
+  if (done >= std::size(kMigrations)) return {};
+  std::string sql = "BEGIN IMMEDIATE;";
+  for (size_t next = done; next < std::size(kMigrations); ++next) sql += kMigrations[next];
+  sql += "PRAGMA application_id=" + std::to_string(kApplicationId) +
+         ";PRAGMA user_version=" + std::to_string(std::size(kMigrations)) + ";COMMIT;";
+  const SqlError error = connection.execute(sql);
+  if (error.ok()) return {};
+  if (connection.in_transaction()) connection.execute("ROLLBACK");
+  return fail(ErrorCode::Store, "the database could not be brought to this version; is the disk full?", error.text);
 }
 
 Result<Connection> open_database(const std::string& path) {

@@ -14,7 +14,7 @@ constexpr int kSchemaVersion = 11;
 // An open connection in WAL mode with synchronous=FULL and the newest schema.
 Result<Connection> open_database(const std::string& path);
 
-// Runs the migrations after `version`, each in its own transaction.
+// Runs the migrations after `version`, all or none of them.
 Result<void> migrate(Connection& connection, int version);
 
 }  // namespace nrd::store
