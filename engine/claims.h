@@ -11,7 +11,7 @@ namespace nrd {
 Baselines baselines_of(const store::Baselines& records);
 // `added` as rows that `change` adds.
 void add_baselines(store::Change& change, const Baselines& added);
-// What is in both stays as it is in `baselines`.
+// What is in both stays as it is in `baselines`, but for limits of bandwidth: one of another unit replaces the old one.
 void merge(Baselines& baselines, const Baselines& added);
 // The baselines of `state` without those of knobs that no workload needs and that others have changed: these are theirs
 // now.

@@ -4,7 +4,7 @@ Each fault gets a node of its own, so that it strikes knobs that nrd has not tou
 known from a run without faults; nothing between before and after is ever accepted.
 """
 
-from harness import Node, stay_on_one_cpu
+from harness import Node, Refused, stay_on_one_cpu
 
 CPU = stay_on_one_cpu()
 # The node before, and the request.
@@ -47,3 +47,25 @@ def image_after(before, request):
 
 def assert_one_line(text):
     assert text.endswith("\n") and text.count("\n") == 1 and "/sys" not in text and "/var" not in text, text
+
+
+def refusals_of_each_write(node_before, request, image, fault):
+    """Each write of `request` fails in turn: the node is as before or as after it. How often it was refused."""
+    with node_before() as node:
+        request(node)
+        after, writes = image(node), node.sim.writes()
+    refusals = 0
+    for nth in range(1, writes + 1):
+        with node_before() as node:
+            start = image(node)
+            node.sim.control(f"fault write {nth} {fault}")
+            try:
+                request(node)
+                assert image(node) == after, nth
+            except Refused as error:
+                refusals += 1
+                assert error.status == 500 and ("did not take" in error.text or "did not move" in error.text), error
+                assert_one_line(error.text)
+                assert image(node) == start, nth
+            assert node.health()["status"] == "ok"
+    return refusals

@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from fault_scenarios import assert_one_line
+from fault_scenarios import assert_one_line, refusals_of_each_write
 from harness import Node, Refused, wait_for
 
 CONFIG = "[drift]\ninterval_seconds = {drift}\n"
@@ -137,22 +137,7 @@ def test_each_write_failing_leaves_all_as_it_was_or_as_asked_for(name, fault):
             node.sim.control("reset")
             yield node
 
-    with node_before() as node:
-        request(node)
-        after, writes = image(node), node.sim.writes()
-    refusals = 0
-    for nth in range(1, writes + 1):
-        with node_before() as node:
-            start = image(node)
-            node.sim.control(f"fault write {nth} {fault}")
-            try:
-                request(node)
-                assert image(node) == after, nth
-            except Refused as error:
-                refusals += 1
-                assert error.status == 500 and ("did not take" in error.text or "did not move" in error.text), error
-                assert image(node) == start, nth
-            assert node.health()["status"] == "ok"
+    refusals = refusals_of_each_write(node_before, request, image, fault)
     assert refusals >= 1, refusals
 
 

@@ -9,7 +9,7 @@ import sys
 import threading
 
 import pytest
-from fault_scenarios import assert_one_line, prepared
+from fault_scenarios import assert_one_line, prepared, refusals_of_each_write
 from harness import NRDCTL, Node, Refused, wait_for
 
 CONFIG = "[drift]\ninterval_seconds = 0\n[tasks]\ninterval_seconds = {tasks}\n"
@@ -270,23 +270,7 @@ def test_each_write_failing_leaves_all_as_it_was_or_as_asked_for(name, fault):
             node.sim.control("reset")
             return node
 
-        with node_before() as node:
-            request(node, first, second)
-            after, writes = image(node), node.sim.writes()
-        refusals = 0
-        for nth in range(1, writes + 1):
-            with node_before() as node:
-                start = image(node)
-                node.sim.control(f"fault write {nth} {fault}")
-                try:
-                    request(node, first, second)
-                    assert image(node) == after, nth
-                except Refused as error:
-                    refusals += 1
-                    assert error.status == 500 and ("did not take" in error.text or "did not move" in error.text), error
-                    assert_one_line(error.text)
-                    assert image(node) == start, nth
-                assert node.health()["status"] == "ok"
+        refusals = refusals_of_each_write(node_before, lambda node: request(node, first, second), image, fault)
         assert refusals >= 2 or name == "delete", refusals
 
 
