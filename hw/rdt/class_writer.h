@@ -1,6 +1,6 @@
-// Who writes classes of service: libpqos (pqos.h), or where it does not start because a group of others holds a class
-// it wants for itself, this room through the kernel's files (kernel_writer.h). Both write the same; nothing is believed
-// before it is read back.
+// Who writes the masks of classes of service: libpqos (pqos.h), or where it does not start because a group of others
+// holds a class it wants for itself, this room through the kernel's files (kernel_writer.h). Both write the same;
+// nothing is believed before it is read back.
 #pragma once
 
 #include "base/ids.h"
@@ -14,7 +14,6 @@ class ClassWriter {
   virtual ~ClassWriter() = default;
   // Of level 2 or 3; with CDP both masks, that of code and that of data.
   virtual Result<void> set_ways(unsigned level, ClosId clos, CacheId cache, WayMask ways) = 0;
-  virtual Result<void> set_class(CpuId cpu, ClosId clos) = 0;
 };
 
 }  // namespace nrd::rdt

@@ -23,13 +23,4 @@ Result<void> KernelWriter::set_ways(unsigned level, ClosId clos, CacheId cache, 
                     cdp_ ? name + "CODE" + value + name + "DATA" + value : name + value);
 }
 
-// A list names all CPUs of the group. Who is in another one leaves it for this one.
-Result<void> KernelWriter::set_class(CpuId cpu, ClosId clos) {
-  const Result<std::optional<CpuSet>> cpus = read_cpus(directory_of(clos));
-  if (!cpus) return Failure(cpus.error());
-  CpuSet members = cpus->value_or(CpuSet{});
-  members.add(cpu);
-  return write_line(directory_of(clos), "cpus_list", members.to_string() + "\n");
-}
-
 }  // namespace nrd::rdt

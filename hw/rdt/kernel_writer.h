@@ -13,7 +13,6 @@ class KernelWriter final : public ClassWriter {
   static Result<std::unique_ptr<ClassWriter>> start(bool cdp);
 
   Result<void> set_ways(unsigned level, ClosId clos, CacheId cache, WayMask ways) override;
-  Result<void> set_class(CpuId cpu, ClosId clos) override;
 
  private:
   explicit KernelWriter(bool cdp) : cdp_(cdp) {}

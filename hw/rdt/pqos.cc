@@ -104,13 +104,4 @@ Result<void> Pqos::set_ways(unsigned level, ClosId clos, CacheId cache, WayMask 
   return {};
 }
 
-Result<void> Pqos::set_class(CpuId cpu, ClosId clos) {
-  const AlarmLetThrough alarm;
-  chatter_.last_error.clear();
-  errno = 0;
-  const int retval = pqos_alloc_assoc_set(cpu.value, clos.value);
-  if (retval != PQOS_RETVAL_OK) return failed("pqos_alloc_assoc_set", retval, errno);
-  return {};
-}
-
 }  // namespace nrd::rdt

@@ -1,14 +1,14 @@
 // libpqos's home (OS interface, version 4.5). No other file includes pqos.h.
 //
 // What it does that matters here:
-// - The first start mounts resctrl if nobody has, and makes the groups COS1..COSn-1, so takes every class the node has.
-// If
+// - The first start mounts resctrl if nobody has, and makes the groups COS1..COSn-1, so takes every class there is. If
 //   somebody else's group holds one, it makes the others and fails ("busy").
 // - Each call locks /run/lock/libpqos without a limit, and /sys/fs/resctrl with one: a SIGALRM after 100 ms ends the
-// wait
-//   if it reaches the calling thread. The handler is libpqos's own and stays. The signal goes to the process, and the
-//   kernel offers it to the main thread first, so every other thread has to block it; this one lets it through.
-// - It knows the CPUs that were online when it started, and refuses others.
+//   wait if it reaches the calling thread. The handler is libpqos's own and stays. The signal goes to the process, and
+//   the kernel offers it to the main thread first, so every other thread has to block it; this one lets it through.
+// - It knows the CPUs that were online when it started, and so the caches that had some.
+// - It moves CPUs one by one, and looks for each in the groups of all classes, twice where the node counts. So CPUs are
+//   moved through the kernel's files, all of a class at once (add_cpus() of resctrl.h).
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,6 @@ class Pqos final : public ClassWriter {
   Pqos& operator=(const Pqos&) = delete;
 
   Result<void> set_ways(unsigned level, ClosId clos, CacheId cache, WayMask ways) override;
-  Result<void> set_class(CpuId cpu, ClosId clos) override;
 
  private:
   struct Chatter {

@@ -100,7 +100,6 @@ class ResctrlRdt final : public Rdt {
     if (wanted == Setting{}) return {};
     if (!writer_ && classes_ > 0) start_pqos();
     if (!writer_) return fail(ErrorCode::Unsupported, why_not_.message, why_not_.detail);
-    if (!knows_cpus_of(wanted)) start_pqos();
     Result<void> converged = converge_once(wanted);
     // Somebody removed groups since the last look. The second attempt looks first, and looking makes them again.
     if (!converged && have_groups_vanished()) converged = converge_once(wanted);
@@ -176,11 +175,6 @@ class ResctrlRdt final : public Rdt {
     const Result<std::optional<L3Cat>> cat = read_cat_info(missing);
     if (cat && !*cat) return missing.front();
     return "L3 CAT: libpqos did not start; the journal says why";
-  }
-
-  bool knows_cpus_of(const Setting& wanted) const {
-    return std::all_of(wanted.cpus.begin(), wanted.cpus.end(),
-                       [this](const auto& home) { return online_at_start_.contains(home.first); });
   }
 
   bool knows_tasks_of(const Setting& wanted) const {
@@ -279,9 +273,9 @@ class ResctrlRdt final : public Rdt {
     });
   }
 
-  Result<void> apply(const CpuWrite& write) {
-    return writer_->set_class(write.cpu, write.clos).map_error([&](Error error) {
-      return explained(std::move(error), not_moved(write.cpu, write.clos));
+  static Result<void> apply(const CpusWrite& write) {
+    return add_cpus(directory_of(write.clos), write.cpus).map_error([&](Error error) {
+      return explained(std::move(error), not_moved(write.cpus, write.clos));
     });
   }
 
@@ -302,8 +296,8 @@ class ResctrlRdt final : public Rdt {
     return "class " + name_of(clos) + " on cache " + std::to_string(cache.value) + " did not take ways " + hex(ways);
   }
 
-  static std::string not_moved(CpuId cpu, ClosId clos) {
-    return "CPU " + std::to_string(cpu.value) + " did not move to class " + name_of(clos);
+  static std::string not_moved(const CpuSet& cpus, ClosId clos) {
+    return (cpus.size() == 1 ? "CPU " : "CPUs ") + cpus.to_string() + " did not move to class " + name_of(clos);
   }
 
   static Result<Observed> read_all(const std::set<Task>& tasks) {
@@ -361,13 +355,15 @@ class ResctrlRdt final : public Rdt {
   static Result<void> read_back_cpus(Observed& observed, const Setting& wanted, const std::vector<Write>& writes) {
     std::map<ClosId, CpuSet> written;
     for (const Write& write : writes) {
-      if (const auto* cpu = std::get_if<CpuWrite>(&write)) written[wanted.cpus.at(cpu->cpu)].add(cpu->cpu);
+      const auto* moved = std::get_if<CpusWrite>(&write);
+      if (moved == nullptr) continue;
+      for (const CpuId cpu : moved->cpus.members()) written[wanted.cpus.at(cpu)].add(cpu);
     }
     for (const auto& [clos, cpus] : written) {
       const Result<std::optional<CpuSet>> shown = read_cpus(directory_of(clos));
       if (!shown) return Failure(shown.error());
       const CpuSet members = shown->value_or(CpuSet{});
-      for (const CpuId cpu : (cpus - members).members()) return fail(ErrorCode::Hardware, not_moved(cpu, clos));
+      if (!cpus.is_subset_of(members)) return fail(ErrorCode::Hardware, not_moved(cpus - members, clos));
       // A CPU is in one group only.
       for (auto& [other, group] : observed.classes) group.cpus -= members;
       for (auto& [other, group] : observed.foreign) group.cpus -= members;

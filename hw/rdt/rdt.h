@@ -1,8 +1,9 @@
 // The door of the RDT room: discover, observe, converge.
 //
-// Writing goes through libpqos (OS interface), but for tasks (tasks.h); reading back goes to the kernel's own files, so
-// what is believed is what the kernel says and not what the library that wrote it remembers. Only the engine thread may
-// call: libpqos is not transactional, and its resctrl lock uses SIGALRM.
+// Masks are written through libpqos (OS interface), CPUs (see pqos.h) and tasks (tasks.h) through the kernel's files;
+// reading back goes to the kernel's own files, so what is believed is what the kernel says and not what the library
+// that wrote it remembers. Only the engine thread may call: libpqos is not transactional, and its resctrl lock uses
+// SIGALRM.
 //
 // Untouched knobs are trusted between observations: converge() compares with what was last read, reads back what it
 // wrote, and takes nothing on faith after a failure. The engine's drift timer calls observe() to see the rest.

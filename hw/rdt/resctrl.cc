@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,8 +10,10 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <memory>
 #include <system_error>
+#include <thread>
 
 #include "base/file.h"
 #include "base/unique_fd.h"
@@ -328,6 +331,30 @@ Result<std::optional<Group>> read_group(const std::string& directory) {
   if (*tasks) group.tasks = **std::move(tasks);
   group.group.has_tasks = !group.tasks.empty();
   return group;
+}
+
+namespace {
+
+// Held as long as the file is open. As patient as libpqos, which takes the same lock for each of its writes.
+Result<UniqueFd> lock_tree() {
+  UniqueFd tree(::open(kResctrl, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (int tries = 100; tree.valid(); --tries) {
+    if (::flock(tree.get(), LOCK_EX | LOCK_NB) == 0) return tree;
+    if (errno != EWOULDBLOCK || tries == 0) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return fail(ErrorCode::Hardware, "the kernel refused a change of a class of service",
+              kResctrl + std::string(" cannot be locked: ") + std::generic_category().message(errno));
+}
+
+}  // namespace
+
+Result<void> add_cpus(const std::string& directory, const CpuSet& cpus) {
+  const Result<UniqueFd> locked = lock_tree();
+  if (!locked) return Failure(locked.error());
+  const Result<std::optional<CpuSet>> members = read_cpus(directory);
+  if (!members) return Failure(members.error());
+  return write_line(directory, "cpus_list", (members->value_or(CpuSet{}) | cpus).to_string() + "\n");
 }
 
 Result<void> write_line(const std::string& directory, const char* file, const std::string& lines) {

@@ -81,6 +81,10 @@ struct Group {
 };
 Result<std::optional<Group>> read_group(const std::string& directory);
 
+// CPUs that come to the group, from whichever they are in, in one write: all or none. The tree is locked meanwhile, as
+// Documentation/arch/x86/resctrl.rst asks of whoever reads and then writes; who holds that lock is waited for 100 ms.
+Result<void> add_cpus(const std::string& directory, const CpuSet& cpus);
+
 // Into a file of a group: lines with their ends, of schemata or cpus_list. What they do not name stays as it is.
 Result<void> write_line(const std::string& directory, const char* file, const std::string& lines);
 

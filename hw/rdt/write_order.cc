@@ -115,17 +115,19 @@ std::vector<Write> mask_writes(const Observed& observed, const Setting& wanted, 
 std::vector<Write> write_order(const Observed& observed, const Setting& wanted, unsigned min_ways) {
   const std::vector<Write> masks = mask_writes(observed, wanted, std::max(min_ways, 1U));
   const std::map<CpuId, ClosId> home = homes(observed);
-  std::vector<Write> writes;
-  std::vector<Write> entering;
+  CpuSet leaving;
+  std::map<ClosId, CpuSet> entering;
   for (const auto& [cpu, clos] : wanted.cpus) {
     const auto now = home.find(cpu);
     if (now != home.end() && now->second == clos) continue;
     const bool waits = now != home.end() && now->second != kRootClass && !masks.empty();
-    if (clos == kRootClass || waits) writes.emplace_back(CpuWrite{cpu, kRootClass});
-    if (clos != kRootClass) entering.emplace_back(CpuWrite{cpu, clos});
+    if (clos == kRootClass || waits) leaving.add(cpu);
+    if (clos != kRootClass) entering[clos].add(cpu);
   }
+  std::vector<Write> writes;
+  if (!leaving.empty()) writes.emplace_back(CpusWrite{kRootClass, leaving});
   writes.insert(writes.end(), masks.begin(), masks.end());
-  writes.insert(writes.end(), entering.begin(), entering.end());
+  for (const auto& [clos, cpus] : entering) writes.emplace_back(CpusWrite{clos, cpus});
   return writes;
 }
 

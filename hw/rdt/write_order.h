@@ -27,12 +27,13 @@ struct WaysWrite {
   WayMask ways;
   friend bool operator==(const WaysWrite&, const WaysWrite&) = default;
 };
-struct CpuWrite {
-  CpuId cpu;
+// All CPUs that come to a class at that moment, in one write; who is in it already stays.
+struct CpusWrite {
   ClosId clos;
-  friend bool operator==(const CpuWrite&, const CpuWrite&) = default;
+  CpuSet cpus;
+  friend bool operator==(const CpusWrite&, const CpusWrite&) = default;
 };
-using Write = std::variant<WaysWrite, CpuWrite>;
+using Write = std::variant<WaysWrite, CpusWrite>;
 
 // Only what differs. A mask in between is contiguous, has at least `min_ways` ways (0 counts as 1), and consists of
 // ways that the class has before or after. Where classes that change places have no room for that (each has too few

@@ -53,7 +53,7 @@ def test_it_is_left_alone_and_accounted_and_workloads_are_served_beside_it(shape
 def test_a_write_that_the_kernel_refuses_leaves_nothing():
     with with_group_of_others() as node:
         before = node.plain()
-        for number in range(1, 5):
+        for number in range(1, 4):  # two masks, and both CPUs at once
             node.sim.control("reset")
             node.sim.control(f"fault write {number} errno EIO")
             status, text, _ = node.request("POST", "/v1/workloads", {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}})
