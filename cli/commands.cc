@@ -90,8 +90,8 @@ int nobody_named() {
 }  // namespace
 
 bool asks_something(const NewWorkload& wanted) {
-  return wanted.max || wanted.min || wanted.min_ratio || wanted.max_ratio || wanted.min_mhz || wanted.max_mhz ||
-         !wanted.governor.empty() || !wanted.epp.empty() || wanted.no_turbo || wanted.adaptive;
+  return wanted.max || wanted.min || wanted.code || wanted.min_ratio || wanted.max_ratio || wanted.min_mhz ||
+         wanted.max_mhz || !wanted.governor.empty() || !wanted.epp.empty() || wanted.no_turbo || wanted.adaptive;
 }
 
 std::string workload_request(const NewWorkload& wanted, const std::string& owner) {
@@ -103,10 +103,11 @@ std::string workload_request(const NewWorkload& wanted, const std::string& owner
     for (const std::string& task : wanted.tasks) w.string(task);
     w.end_array();
   }
-  if (wanted.max || wanted.min) {
+  if (wanted.max || wanted.min || wanted.code) {
     w.key("cache").begin_object();
     w.key("max").number(uint64_t{wanted.max.value_or(0)});
     w.key("min").number(uint64_t{wanted.min.value_or(0)});
+    if (wanted.code) w.key("code").number(uint64_t{*wanted.code});
     w.end_object();
   }
   if (wanted.mba_percentage || wanted.mba_mbps) {

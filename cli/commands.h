@@ -21,6 +21,7 @@ struct NewWorkload {
   std::vector<std::string> tasks;  // processes and threads
   std::optional<uint32_t> max;     // ways; neither: no cache is asked for
   std::optional<uint32_t> min;
+  std::optional<uint32_t> code;                      // of these ways
   std::optional<uint32_t> mba_percentage, mba_mbps;  // memory bandwidth
   std::string uuid;
   // Frequency; what is absent or empty is not asked for.

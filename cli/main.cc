@@ -112,6 +112,7 @@ void declare_wanted(CLI::App& app, Arguments& a) {
   CLI::Option* ways = app.add_option("--ways", a.ways, "exactly that many ways for itself (a guarantee)");
   app.add_option("--max", a.wanted.max, "at most that many ways")->excludes(ways);
   app.add_option("--min", a.wanted.min, "at least that many ways; max 0 and min 0 share one class")->excludes(ways);
+  app.add_option("--code-ways", a.wanted.code, "so many of them for code alone, the others for data (CDP)");
   CLI::Option* percentage = app.add_option("--mba-percentage", a.wanted.mba_percentage, "memory bandwidth in percent");
   app.add_option("--mba-mbps", a.wanted.mba_mbps, "the same in MB/s; GET /v1/mba says which of both")
       ->excludes(percentage);

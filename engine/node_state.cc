@@ -177,7 +177,7 @@ bool has_its_ways(const NodeState& state, const Workload& workload) {
   const bool has_ways = std::all_of(workload.grant.ways.begin(), workload.grant.ways.end(), [&](const auto& granted) {
     const auto ways = found->second.ways.find(granted.first);
     return ways != found->second.ways.end() && ways->second == granted.second &&
-           !found->second.split.contains(granted.first);
+           state.observed.rdt.split_of(workload.grant.clos, granted.first) == split_of(workload, granted.first);
   });
   return has_ways && has_its_tasks(state, workload) && has_its_bandwidth(state, workload) &&
          (workload.spec.cpus & state.facts.rdt.online).is_subset_of(found->second.cpus);
@@ -201,8 +201,26 @@ std::string bandwidth_problem(const NodeState& state) {
   return {};
 }
 
+namespace {
+
+// Workloads whose code has ways of its own, while resctrl keeps none apart.
+std::string code_problem(const NodeState& state) {
+  if (state.facts.rdt.l3_cat && state.facts.rdt.l3_cat->cdp) return {};
+  for (const auto& [id, workload] : state.workloads) {
+    if (!workload.spec.cache || workload.spec.cache->code == 0) continue;
+    return "code and data of workload " + id_text(workload) +
+           " were granted ways apart, and share them now; mount resctrl as it was (with cdp), or change the workload";
+  }
+  return {};
+}
+
+}  // namespace
+
 std::string problem_of(const NodeState& state) {
-  return state.health.hardware_problem.empty() ? bandwidth_problem(state) : state.health.hardware_problem;
+  for (const std::string& problem : {state.health.hardware_problem, bandwidth_problem(state), code_problem(state)}) {
+    if (!problem.empty()) return problem;
+  }
+  return {};
 }
 
 bool is_ok(const NodeState& state) { return !state.health.writes_frozen && problem_of(state).empty(); }

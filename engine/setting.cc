@@ -16,11 +16,6 @@ std::optional<ClosId> class_of(const rdt::Observed& observed, CpuId cpu) {
   return std::nullopt;
 }
 
-bool is_split(const rdt::Observed& observed, ClosId clos, CacheId cache) {
-  const auto group = observed.classes.find(clos);
-  return group != observed.classes.end() && group->second.split.contains(cache);
-}
-
 std::optional<WayMask> ways_of(const rdt::Observed& observed, ClosId clos, CacheId cache) {
   const auto group = observed.classes.find(clos);
   if (group == observed.classes.end()) return std::nullopt;
@@ -160,6 +155,10 @@ void add_task_changes(std::vector<KnobChange>& found, const rdt::Setting& settin
   }
 }
 
+std::string text_of(WayMask ways, const std::optional<rdt::Split>& split) {
+  return ways.hex() + (split ? " (code " + split->code.hex() + ", data " + split->data.hex() + ")" : "");
+}
+
 std::string text_of(const pstate::Knobs& knobs) {
   std::string text = std::to_string(knobs.min.value) + "-" + std::to_string(knobs.max.value) + " kHz";
   if (!knobs.governor.empty()) text += " " + knobs.governor;
@@ -186,6 +185,9 @@ Setting setting_of(const NodeState& state) {
     for (const auto& [cache, ways] : workload.grant.ways) {
       if (!exists(cache)) continue;
       wanted.ways[workload.grant.clos][cache] = ways;
+      // Mounted without CDP since: they share, and code_problem() says so.
+      const auto split = node.l3_cat && node.l3_cat->cdp ? split_of(workload, cache) : std::nullopt;
+      if (split) wanted.split[workload.grant.clos][cache] = *split;
       wanted.ways[kRootClass][cache] = os_ways(state, cache);
     }
     if (!workload.grant.has_class()) continue;
@@ -265,6 +267,7 @@ Observed overlaid(Observed observed, const Setting& setting) {
     for (const auto& [cache, ways] : caches) {
       observed.rdt.classes[clos].ways[cache] = ways;
       observed.rdt.classes[clos].split.erase(cache);
+      if (const auto split = setting.rdt.split_of(clos, cache)) observed.rdt.classes[clos].split[cache] = *split;
     }
   }
   for (const auto& [cpu, home] : setting.rdt.cpus) {
@@ -290,11 +293,12 @@ std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& obs
   for (const auto& [clos, caches] : setting.rdt.ways) {
     for (const auto& [cache, wanted] : caches) {
       const std::optional<WayMask> ways = ways_of(observed.rdt, clos, cache);
-      const bool split = is_split(observed.rdt, clos, cache);
-      if (ways == wanted && !split) continue;
+      const std::optional<rdt::Split> is = observed.rdt.split_of(clos, cache);
+      const std::optional<rdt::Split> split = setting.rdt.split_of(clos, cache);
+      if (ways == wanted && is == split) continue;
       found.push_back({.knob = name_of(clos) + " ways on cache " + std::to_string(cache.value),
-                       .from = !ways ? "gone" : ways->hex() + (split ? " (code and data apart)" : ""),
-                       .to = wanted.hex()});
+                       .from = ways ? text_of(*ways, is) : "gone",
+                       .to = text_of(wanted, split)});
     }
   }
   for (const auto& [cpu, wanted] : setting.rdt.cpus) {

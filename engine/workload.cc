@@ -78,6 +78,15 @@ std::map<CacheId, rdt::Bandwidth> bandwidth_of(const std::vector<store::Bandwidt
   return bandwidth;
 }
 
+// Code has the lowest: where best effort grows or shrinks, it does so at its upper end.
+std::optional<rdt::Split> split_of(const Workload& workload, CacheId cache) {
+  const auto granted = workload.grant.ways.find(cache);
+  if (granted == workload.grant.ways.end() || !workload.spec.cache || workload.spec.cache->code == 0)
+    return std::nullopt;
+  const WayMask code = WayMask::run(granted->second.lowest(), workload.spec.cache->code);
+  return rdt::Split{.code = code, .data = granted->second - code};
+}
+
 std::string id_text(const Workload& workload) {
   return workload.spec.given_id.empty() ? std::to_string(workload.id.value) : workload.spec.given_id;
 }
@@ -111,6 +120,7 @@ store::WorkloadRecord to_record(const Workload& workload) {
           .policy = spec.policy,
           .max_ways = cache.max,
           .min_ways = cache.min,
+          .code_ways = cache.code,
           .pool = to_string(workload.grant.pool),
           .clos = workload.grant.clos,
           .ways = workload.grant.ways,
@@ -141,7 +151,8 @@ Result<Workload> from_record(const store::WorkloadRecord& record) {
   const Result<CpuSet> task_cpus = record.task_cpus.empty() ? CpuSet() : CpuSet::parse(record.task_cpus);
   if (!task_cpus) return senseless(task_cpus.error().message);
   std::optional<CacheRequest> cache;
-  if (*pool != Pool::None) cache = CacheRequest{.max = record.max_ways, .min = record.min_ways};
+  if (*pool != Pool::None)
+    cache = CacheRequest{.max = record.max_ways, .min = record.min_ways, .code = record.code_ways};
   std::optional<FrequencyRequest> frequency;
   if (record.frequency) {
     frequency = from_record(*record.frequency);

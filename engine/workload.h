@@ -24,6 +24,7 @@ using store::Time;
 struct CacheRequest {
   uint32_t max = 0;
   uint32_t min = 0;
+  uint32_t code = 0;  // so many of them are code's alone, and the others data's (CDP); 0: code and data share all
   friend bool operator==(const CacheRequest&, const CacheRequest&) = default;
 };
 
@@ -87,7 +88,8 @@ struct SpecPatch {
   std::optional<CpuSet> cpus;
   std::optional<uint32_t> max;
   std::optional<uint32_t> min;
-  bool without_cache = false;  // takes it away; then neither max nor min is named
+  std::optional<uint32_t> code;
+  bool without_cache = false;  // takes it away; then none of these is named
   // Set: replaces the whole request; an inner nullopt takes it away.
   std::optional<std::optional<FrequencyRequest>> frequency;
   std::optional<std::optional<store::OnloadUse>> onload{};  // likewise
@@ -123,6 +125,9 @@ struct Workload {
   uint64_t revision = 1;        // grows by one with each change
   friend bool operator==(const Workload&, const Workload&) = default;
 };
+
+// Of the ways that were granted on `cache`, code's and data's; nullopt: they share them.
+std::optional<rdt::Split> split_of(const Workload& workload, CacheId cache);
 
 // As clients know it: the id they chose, or the number.
 std::string id_text(const Workload& workload);

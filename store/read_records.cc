@@ -129,6 +129,7 @@ class Reader {
                                         .policy = {},
                                         .max_ways = u32(row, 3),
                                         .min_ways = u32(row, 4),
+                                        .code_ways = 0,
                                         .pool = row.text(5),
                                         .clos = ClosId{u32(row, 6)},
                                         .ways = {},
@@ -163,6 +164,9 @@ class Reader {
     });
     each_row("SELECT workload, name FROM workload_policy", [&](const Statement& row) {
       if (WorkloadRecord* workload = owner(row)) workload->policy = row.text(1);
+    });
+    each_row("SELECT workload, ways FROM workload_code_ways", [&](const Statement& row) {
+      if (WorkloadRecord* workload = owner(row)) workload->code_ways = u32(row, 1);
     });
     each_row("SELECT workload, cache, ways FROM workload_ways", [&](const Statement& row) {
       if (WorkloadRecord* workload = owner(row)) workload->ways[CacheId{u32(row, 1)}] = WayMask(u32(row, 2));

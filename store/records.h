@@ -62,6 +62,7 @@ struct WorkloadRecord {
   std::string policy;                 // by whose name the rest was asked for; empty: none
   uint32_t max_ways = 0;              // asked for; without a pool both are 0
   uint32_t min_ways = 0;
+  uint32_t code_ways = 0;  // of these for code alone; 0: code and data share them
   std::string pool;  // granted: "none", "guarantee", "besteffort", "shared"
   ClosId clos;
   std::map<CacheId, WayMask> ways;  // granted, only the caches its CPUs touch

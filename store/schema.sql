@@ -77,6 +77,11 @@ CREATE TABLE workload_task_cpus (                     -- no row: it has no tasks
   cpus       TEXT NOT NULL                            -- where they might run when they were named
 ) STRICT;
 
+CREATE TABLE workload_code_ways (                     -- no row: code and data share all
+  workload   INTEGER PRIMARY KEY REFERENCES workload (id) ON DELETE CASCADE,
+  ways       INTEGER NOT NULL CHECK (ways >= 1)
+) STRICT;
+
 CREATE TABLE workload_bandwidth_request (             -- asked for; no row: nothing
   workload   INTEGER PRIMARY KEY REFERENCES workload (id) ON DELETE CASCADE,
   unit       TEXT NOT NULL,                           -- "percentage", "mbps"

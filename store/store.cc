@@ -38,7 +38,7 @@ struct Statements {
   Statement begin, commit, rollback, node, drop_ways, drop_cpus, ways_baseline, cpu_baseline, remove, put, core_id,
       ways, drop_frequencies, drop_frequency, frequency_baseline, frequency_request, frequency, owner, policy, given_id,
       revision, forget_key, key, onload, onload_profile, onload_variable, task, task_cpus, mba, bandwidth, drop_limits,
-      limit, drop_claims, drop_claim, claim;
+      limit, drop_claims, drop_claim, claim, code_ways;
 
   SqlError prepare(Connection& connection) {
     const std::pair<Statement*, const char*> all[] = {
@@ -57,6 +57,7 @@ struct Statements {
          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
         {&core_id, "INSERT INTO workload_core_ids (workload, position, item) VALUES (?, ?, ?)"},
         {&ways, "INSERT INTO workload_ways (workload, cache, ways) VALUES (?, ?, ?)"},
+        {&code_ways, "INSERT INTO workload_code_ways (workload, ways) VALUES (?, ?)"},
         {&drop_frequencies, "DELETE FROM frequency_baseline"},
         {&drop_frequency, "DELETE FROM frequency_baseline WHERE cpu = ?"},
         {&frequency_baseline,
@@ -239,6 +240,10 @@ SqlError SqliteStore::write_workload(const WorkloadRecord& workload) {
   for (size_t i = 0; i < workload.core_ids.size(); ++i) {
     Statement& core_id = statements_.core_id.bind(1, id).bind(2, static_cast<int64_t>(i));
     if (SqlError error = core_id.bind(3, workload.core_ids[i]).run(); !error.ok()) return error;
+  }
+  if (workload.code_ways > 0) {
+    SqlError error = statements_.code_ways.bind(1, id).bind(2, workload.code_ways).run();
+    if (!error.ok()) return error;
   }
   for (const auto& [cache, ways] : workload.ways) {
     SqlError error = statements_.ways.bind(1, id).bind(2, cache.value).bind(3, ways.bits()).run();

@@ -129,8 +129,9 @@ Result<Cores> parse_cores(const Value& value) {
 struct Cache {
   std::optional<uint32_t> max;
   std::optional<uint32_t> min;
+  std::optional<uint32_t> code;
   bool is_taken_away = false;
-  bool empty() const { return !max && !min && !is_taken_away; }
+  bool empty() const { return !max && !min && !code && !is_taken_away; }
   friend bool operator==(const Cache&, const Cache&) = default;
 };
 
@@ -146,14 +147,17 @@ Result<std::optional<uint32_t>> parse_ways(const Value& cache, std::string_view 
 }
 
 Result<Cache> parse_cache(const Value& value, const std::string& field, Null null) {
-  if (value.is_null()) return Cache{.max = {}, .min = {}, .is_taken_away = null == Null::TakesAway};
+  if (value.is_null()) return Cache{.max = {}, .min = {}, .code = {}, .is_taken_away = null == Null::TakesAway};
   if (const auto object = require_object(field, value, kCacheExample); !object) return Failure(object.error());
-  if (const auto known = check_keys(value, field, {"max", "min"}); !known) return Failure(known.error());
+  if (const auto known = check_keys(value, field, {"max", "min", "code"}); !known) return Failure(known.error());
   const auto max = parse_ways(value, field, "max");
   if (!max) return Failure(max.error());
   const auto min = parse_ways(value, field, "min");
   if (!min) return Failure(min.error());
-  return Cache{.max = *max, .min = *min};
+  const Value* given = value.find("code");
+  const auto code = given && given->is_null() ? std::optional<uint32_t>(0) : parse_ways(value, field, "code");
+  if (!code) return Failure(code.error());
+  return Cache{.max = *max, .min = *min, .code = *code};
 }
 
 // `cache` of `rdt`; the bandwidth there is parse_bandwidth()'s.
@@ -229,7 +233,8 @@ Result<Spec> parse_spec(const Value& body) {
   if (!cores) return Failure(cores.error());
   const Result<Cache> cache = parse_caches(body, Null::SaysNothing);
   if (!cache) return Failure(cache.error());
-  if (cache->max.has_value() != cache->min.has_value()) return rmd::half_a_cache();
+  const bool is_half = cache->max.has_value() != cache->min.has_value() || (cache->code && !cache->max);
+  if (is_half) return rmd::half_a_cache();
   Result<FrequencyWish> frequency = parse_frequency(body, Null::SaysNothing);
   if (!frequency) return Failure(frequency.error());
   const Result<BandwidthWish> mba = parse_bandwidth(body, Null::SaysNothing);
@@ -250,7 +255,9 @@ Result<Spec> parse_spec(const Value& body) {
               .core_ids = std::move(cores->ids),
               .cpus = std::move(cores->cpus),
               .policy = *std::move(policy),
-              .cache = cache->max ? std::optional(CacheRequest{.max = *cache->max, .min = *cache->min}) : std::nullopt,
+              .cache = cache->max ? std::optional(CacheRequest{
+                                        .max = *cache->max, .min = *cache->min, .code = cache->code.value_or(0)})
+                                  : std::nullopt,
               .frequency = std::move(frequency->request),
               .given_id = *std::move(id),
               .mba = mba->request};
@@ -272,6 +279,7 @@ Result<SpecPatch> parse_patch(const Value& body) {
   if (!cache) return Failure(cache.error());
   patch.max = cache->max;
   patch.min = cache->min;
+  patch.code = cache->code;
   patch.without_cache = cache->is_taken_away;
   Result<FrequencyWish> frequency = parse_frequency(body, Null::TakesAway);
   if (!frequency) return Failure(frequency.error());
@@ -298,10 +306,14 @@ Error pointing_into(Shape shape, Error error) {
 
 std::string cos_name(ClosId clos) { return "COS" + std::to_string(clos.value); }
 
-void render(json::Writer& w, WayMask ways) {
+void render(json::Writer& w, WayMask ways, const std::optional<rdt::Split>& split) {
   w.begin_object();
   w.key("mask").string(ways.hex());
   w.key("ways").number(ways.count());
+  if (split) {
+    w.key("code").string(split->code.hex());
+    w.key("data").string(split->data.hex());
+  }
   w.end_object();
 }
 
@@ -323,6 +335,7 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
     if (workload.spec.cache) {
       w.key("max").number(workload.spec.cache->max);
       w.key("min").number(workload.spec.cache->min);
+      if (workload.spec.cache->code > 0) w.key("code").number(workload.spec.cache->code);
     }
     w.end_object();
   };
@@ -354,7 +367,7 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
   w.key("granted_ways").begin_object();
   for (const auto& [id, ways] : workload.grant.ways) {
     w.key(std::to_string(id.value));
-    render(w, ways);
+    render(w, ways, split_of(workload, id));
   }
   w.end_object();
   if (!workload.grant.bandwidth.empty()) render(w.key("granted_bandwidth"), workload.grant.bandwidth);

@@ -49,8 +49,9 @@ std::string render_workloads(const NodeState& state);  // an array, in the order
 
 // "COS2": the directory of the class.
 std::string cos_name(ClosId clos);
-// {"mask": "600", "ways": 2}: the mask in hexadecimal as resctrl writes it.
-void render(json::Writer& w, WayMask ways);
+// {"mask": "600", "ways": 2}: the mask in hexadecimal as resctrl writes it; of these ways "code" and "data" if they
+// have some apart.
+void render(json::Writer& w, WayMask ways, const std::optional<rdt::Split>& split = {});
 // "2026-07-01T12:00:00.000Z" (RFC 3339).
 std::string render(Time time);
 

@@ -264,9 +264,11 @@ Result<Spec> patched(const NodeState& state, Spec spec, const SpecPatch& patch) 
   }
   if (!patch.policy.empty()) return with_policy(state, std::move(spec), patch.policy);
   const Spec unpatched = spec;
-  if (patch.max || patch.min) {
+  if (patch.max || patch.min || patch.code) {
     const CacheRequest before = spec.cache.value_or(CacheRequest{});
-    spec.cache = CacheRequest{.max = patch.max.value_or(before.max), .min = patch.min.value_or(before.min)};
+    spec.cache = CacheRequest{.max = patch.max.value_or(before.max),
+                              .min = patch.min.value_or(before.min),
+                              .code = patch.code.value_or(before.code)};
   }
   if (patch.without_cache) spec.cache.reset();
   if (patch.frequency) spec.frequency = *patch.frequency;

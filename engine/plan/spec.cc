@@ -148,6 +148,28 @@ Result<void> check_sizes(const NodeState& state, const CacheRequest& cache) {
   return {};
 }
 
+// Code has its ways of the least that is granted, so that data keeps some when best effort shrinks.
+Result<void> check_code(const NodeState& state, const CacheRequest& cache) {
+  if (cache.code == 0) return {};
+  const rdt::L3Cat& cat = *state.facts.rdt.l3_cat;
+  if (!cat.cdp) {
+    return fail_at(ErrorCode::Unsupported, "/cache/code",
+                   "code and data cannot have ways apart here: resctrl is not mounted with cdp");
+  }
+  const unsigned both = 2 * cat.min_ways;
+  if (cache.min < both) {
+    return fail_at(ErrorCode::BadRequest, "/cache/code",
+                   "code and data have " + std::to_string(cat.min_ways) + " ways each at least, but min is " +
+                       std::to_string(cache.min),
+                   "0, or a min of " + std::to_string(both) + " or more");
+  }
+  if (cache.code >= cat.min_ways && cache.code <= cache.min - cat.min_ways) return {};
+  return fail_at(ErrorCode::BadRequest, "/cache/code",
+                 std::to_string(cache.code) + " ways for code, but of a min of " + std::to_string(cache.min) +
+                     " data needs some as well",
+                 "0 or " + std::to_string(cat.min_ways) + " to " + std::to_string(cache.min - cat.min_ways) + " ways");
+}
+
 }  // namespace
 
 WayMask ways_of(const Layout& layout, Pool pool) {
@@ -184,7 +206,9 @@ Result<Pool> pool_of(const CacheRequest& request) {
 }
 
 Result<void> check_ways(const NodeState& state, const CacheRequest& cache) {
-  return check_can_cache(state).and_then([&] { return check_sizes(state, cache); });
+  return check_can_cache(state).and_then([&] { return check_sizes(state, cache); }).and_then([&] {
+    return check_code(state, cache);
+  });
 }
 
 Result<void> check(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
@@ -197,7 +221,7 @@ Result<void> check(const NodeState& state, const Spec& spec, std::optional<Workl
       .and_then([&] { return check_bandwidth(state, spec); })
       .and_then([&] { return check_cpus_free(state, spec, self); })
       .and_then([&] { return spec.cache ? check_classes_free(state, spec) : Result<void>(); })
-      .and_then([&] { return spec.cache ? check_sizes(state, *spec.cache) : Result<void>(); });
+      .and_then([&] { return spec.cache ? check_ways(state, *spec.cache) : Result<void>(); });
 }
 
 std::set<CacheId> caches_of(const rdt::Node& node, const Spec& spec) {

@@ -3,9 +3,8 @@
 // nothing is believed before it is read back.
 #pragma once
 
-#include "base/ids.h"
 #include "base/result.h"
-#include "base/way_mask.h"
+#include "hw/rdt/write_order.h"
 
 namespace nrd::rdt {
 
@@ -13,7 +12,7 @@ class ClassWriter {
  public:
   virtual ~ClassWriter() = default;
   // Of level 2 or 3; with CDP both masks, that of code and that of data.
-  virtual Result<void> set_ways(unsigned level, ClosId clos, CacheId cache, WayMask ways) = 0;
+  virtual Result<void> set_ways(unsigned level, const WaysWrite& write) = 0;
 };
 
 }  // namespace nrd::rdt

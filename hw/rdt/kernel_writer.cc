@@ -16,11 +16,13 @@ Result<std::unique_ptr<ClassWriter>> KernelWriter::start(bool cdp) {
   return std::unique_ptr<ClassWriter>(new KernelWriter(cdp));
 }
 
-Result<void> KernelWriter::set_ways(unsigned level, ClosId clos, CacheId cache, WayMask ways) {
-  const std::string name = "L" + std::to_string(level);
-  const std::string value = ":" + std::to_string(cache.value) + "=" + ways.hex() + "\n";
-  return write_line(directory_of(clos), "schemata",
-                    cdp_ ? name + "CODE" + value + name + "DATA" + value : name + value);
+Result<void> KernelWriter::set_ways(unsigned level, const WaysWrite& write) {
+  const auto line = [&](const char* of, WayMask ways) {
+    return "L" + std::to_string(level) + of + ":" + std::to_string(write.cache.value) + "=" + ways.hex() + "\n";
+  };
+  const Split split = write.split.value_or(Split{.code = write.ways, .data = write.ways});
+  return write_line(directory_of(write.clos), "schemata",
+                    cdp_ ? line("CODE", split.code) + line("DATA", split.data) : line("", write.ways));
 }
 
 }  // namespace nrd::rdt

@@ -12,7 +12,7 @@ class KernelWriter final : public ClassWriter {
   // Makes the groups COS1, COS2, … as long as the kernel has classes for them.
   static Result<std::unique_ptr<ClassWriter>> start(bool cdp);
 
-  Result<void> set_ways(unsigned level, ClosId clos, CacheId cache, WayMask ways) override;
+  Result<void> set_ways(unsigned level, const WaysWrite& write) override;
 
  private:
   explicit KernelWriter(bool cdp) : cdp_(cdp) {}

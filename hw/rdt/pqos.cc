@@ -84,22 +84,30 @@ Pqos::~Pqos() {
   if (is_running_) pqos_fini();
 }
 
-Result<void> Pqos::set_ways(unsigned level, ClosId clos, CacheId cache, WayMask ways) {
+Result<void> Pqos::set_ways(unsigned level, const WaysWrite& write) {
+  const auto fill = [&write](auto& setting) {
+    setting.class_id = write.clos.value;
+    setting.cdp = write.split ? 1 : 0;
+    if (write.split) {
+      setting.u.s.code_mask = write.split->code.bits();
+      setting.u.s.data_mask = write.split->data.bits();
+    } else {
+      setting.u.ways_mask = write.ways.bits();  // with CDP of code and of data
+    }
+  };
   const AlarmLetThrough alarm;
   chatter_.last_error.clear();
   errno = 0;
   if (level == 2) {
     pqos_l2ca setting = {};
-    setting.class_id = clos.value;
-    setting.u.ways_mask = ways.bits();
-    const int retval = pqos_l2ca_set(cache.value, 1, &setting);
+    fill(setting);
+    const int retval = pqos_l2ca_set(write.cache.value, 1, &setting);
     if (retval != PQOS_RETVAL_OK) return failed("pqos_l2ca_set", retval, errno);
     return {};
   }
   pqos_l3ca setting = {};
-  setting.class_id = clos.value;
-  setting.u.ways_mask = ways.bits();
-  const int retval = pqos_l3ca_set(cache.value, 1, &setting);
+  fill(setting);
+  const int retval = pqos_l3ca_set(write.cache.value, 1, &setting);
   if (retval != PQOS_RETVAL_OK) return failed("pqos_l3ca_set", retval, errno);
   return {};
 }

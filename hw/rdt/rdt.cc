@@ -268,8 +268,8 @@ class ResctrlRdt final : public Rdt {
   }
 
   Result<void> apply(const WaysWrite& write) {
-    return writer_->set_ways(level_, write.clos, write.cache, write.ways).map_error([&](Error error) {
-      return explained(std::move(error), not_taken(write.clos, write.cache, write.ways));
+    return writer_->set_ways(level_, write).map_error([&](Error error) {
+      return explained(std::move(error), not_taken(write.clos, write.cache, write.ways, write.split));
     });
   }
 
@@ -292,8 +292,13 @@ class ResctrlRdt final : public Rdt {
     return "0x" + std::string(width > digits.size() ? width - digits.size() : 0, '0') + digits;
   }
 
-  std::string not_taken(ClosId clos, CacheId cache, WayMask ways) const {
-    return "class " + name_of(clos) + " on cache " + std::to_string(cache.value) + " did not take ways " + hex(ways);
+  std::string text_of(WayMask ways, const std::optional<Split>& split) const {
+    return hex(ways) + (split ? ", code " + hex(split->code) + ", data " + hex(split->data) : "");
+  }
+
+  std::string not_taken(ClosId clos, CacheId cache, WayMask ways, const std::optional<Split>& split) const {
+    return "class " + name_of(clos) + " on cache " + std::to_string(cache.value) + " did not take ways " +
+           text_of(ways, split);
   }
 
   static std::string not_moved(const CpuSet& cpus, ClosId clos) {
@@ -337,13 +342,14 @@ class ResctrlRdt final : public Rdt {
       const Masks shown = masks->value_or(Masks{});
       for (const CacheId cache : caches) {
         const WayMask goal = wanted.ways.at(clos).at(cache);
+        const std::optional<Split> split = wanted.split_of(clos, cache);
         const auto found = shown.ways.find(cache);
+        const auto apart = shown.split.find(cache);
         const bool is_shown = found != shown.ways.end();
-        const bool is_split = shown.split.contains(cache);
-        if (is_shown && found->second == goal && !is_split) continue;
-        const std::string what = is_shown ? hex(found->second) : "nothing";
-        return fail(ErrorCode::Hardware,
-                    not_taken(clos, cache, goal) + " (found " + what + (is_split ? ", code and data apart" : "") + ")");
+        const std::optional<Split> is = apart == shown.split.end() ? std::nullopt : std::optional(apart->second);
+        if (is_shown && found->second == goal && is == split) continue;
+        const std::string what = is_shown ? text_of(found->second, is) : "nothing";
+        return fail(ErrorCode::Hardware, not_taken(clos, cache, goal, split) + " (found " + what + ")");
       }
       observed.classes[clos].ways = shown.ways;
       observed.classes[clos].split = shown.split;

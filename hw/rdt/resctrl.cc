@@ -125,7 +125,7 @@ Result<Masks> parse_cdp(std::string_view code_line, std::string_view data_line) 
     const auto of_data = data->find(cache);
     if (of_data == data->end() || code->size() != data->size()) return unexpected("schemata", data_line);
     masks.ways.emplace(cache, ways | of_data->second);
-    if (ways != of_data->second) masks.split.insert(cache);
+    if (ways != of_data->second) masks.split.emplace(cache, Split{.code = ways, .data = of_data->second});
   }
   return masks;
 }

@@ -23,7 +23,7 @@ inline constexpr const char* kResctrl = "/sys/fs/resctrl";
 // With CDP there are two, L3CODE and L3DATA. MB is passed over.
 struct Masks {
   std::map<CacheId, WayMask> ways;  // of code and of data together
-  std::set<CacheId> split;          // where these differ
+  std::map<CacheId, Split> split;   // where these differ
 };
 Result<Masks> parse_masks(std::string_view schemata);
 

@@ -2,7 +2,8 @@
 //
 // A class of service (CLOS) is one resctrl group: ClosId 0 is the root group, ClosId n the directory COSn. A class has
 // one way mask per cache id; a CPU belongs to exactly one class. The caches are those of level 3, or of level 2 on
-// small parts that allocate no other. Where code and data have masks of their own (CDP), nrd keeps both the same.
+// small parts that allocate no other. Where code and data have masks of their own (CDP), both are the class's ways, but
+// where they are split.
 #pragma once
 
 #include <map>
@@ -113,17 +114,30 @@ struct Bandwidth {
   friend auto operator<=>(const Bandwidth&, const Bandwidth&) = default;
 };
 
+// The ways of a class on one cache, code's and data's apart (CDP).
+struct Split {
+  WayMask code;
+  WayMask data;
+  friend bool operator==(const Split&, const Split&) = default;
+};
+
 struct Class {
   std::map<CacheId, WayMask> ways;          // with CDP those of code and of data together
   CpuSet cpus;                              // online CPUs only: the kernel drops offline ones
   bool has_tasks = false;                   // tasks are bound to the group
   std::map<CacheId, uint32_t> bandwidth{};  // in the unit of the mount; empty without MB
-  std::set<CacheId> split{};                // where the masks of code and of data differ
+  std::map<CacheId, Split> split{};         // where the masks of code and of data differ
   friend bool operator==(const Class&, const Class&) = default;
 };
 
 // All of it as read from the kernel.
 struct Observed {
+  std::optional<Split> split_of(ClosId clos, CacheId cache) const {
+    const auto group = classes.find(clos);
+    if (group == classes.end() || !group->second.split.contains(cache)) return std::nullopt;
+    return group->second.split.at(cache);
+  }
+
   std::map<ClosId, Class> classes;
   // Groups made by others under other names; not ours to touch, but their ways and CPUs are taken.
   std::map<std::string, Class> foreign;
@@ -135,7 +149,14 @@ struct Observed {
 
 // What some knobs must say. A knob that is not named is left alone.
 struct Setting {
+  std::optional<Split> split_of(ClosId clos, CacheId cache) const {
+    const auto caches = split.find(clos);
+    if (caches == split.end() || !caches->second.contains(cache)) return std::nullopt;
+    return caches->second.at(cache);
+  }
+
   std::map<ClosId, std::map<CacheId, WayMask>> ways;
+  std::map<ClosId, std::map<CacheId, Split>> split{};  // of `ways`; those that are not in here, code and data share
   std::map<CpuId, ClosId> cpus;
   std::map<ClosId, std::map<CacheId, Bandwidth>> bandwidth{};
   // Those that have ended are passed over. Class 0: in no other class; where a foreign group has it, it stays.

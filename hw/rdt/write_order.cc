@@ -13,6 +13,11 @@ struct Move {
   WayMask before;
   WayMask now;
   WayMask goal;
+  std::optional<Split> split{};  // of the goal
+
+  WaysWrite to(CacheId cache, WayMask ways) const {
+    return {.clos = clos, .cache = cache, .ways = ways, .split = ways == goal ? split : std::nullopt};
+  }
 };
 
 // Ways that `move` must not take yet: somebody holds them with whom it shares them neither before nor after. Classes
@@ -57,7 +62,7 @@ void write_masks(std::vector<Write>& writes, CacheId cache, std::vector<Move> mo
   while (!moves.empty()) {
     auto next = std::find_if(moves.begin(), moves.end(), [&](const Move& move) { return step_of(move) == move.goal; });
     if (next != moves.end()) {
-      writes.emplace_back(WaysWrite{next->clos, cache, next->goal});
+      writes.emplace_back(next->to(cache, next->goal));
       moves.erase(next);
       continue;
     }
@@ -71,7 +76,7 @@ void write_masks(std::vector<Write>& writes, CacheId cache, std::vector<Move> mo
       next = moves.begin();
       mask = next->goal;
     }
-    writes.emplace_back(WaysWrite{next->clos, cache, mask});
+    writes.emplace_back(next->to(cache, mask));
     next->now = mask;
     if (next->now == next->goal) moves.erase(next);
   }
@@ -92,17 +97,14 @@ WayMask ways_now(const Observed& observed, ClosId clos, CacheId cache) {
   return ways == group->second.ways.end() ? WayMask() : ways->second;
 }
 
-bool is_split(const Observed& observed, ClosId clos, CacheId cache) {
-  const auto group = observed.classes.find(clos);
-  return group != observed.classes.end() && group->second.split.contains(cache);
-}
-
 std::vector<Write> mask_writes(const Observed& observed, const Setting& wanted, unsigned min_ways) {
   std::map<CacheId, std::vector<Move>> moves;
   for (const auto& [clos, caches] : wanted.ways) {
     for (const auto& [cache, goal] : caches) {
       const WayMask now = ways_now(observed, clos, cache);
-      if (now != goal || is_split(observed, clos, cache)) moves[cache].push_back({clos, now, now, goal});
+      const std::optional<Split> split = wanted.split_of(clos, cache);
+      if (now == goal && observed.split_of(clos, cache) == split) continue;
+      moves[cache].push_back({.clos = clos, .before = now, .now = now, .goal = goal, .split = split});
     }
   }
   std::vector<Write> writes;

@@ -14,6 +14,7 @@
 //   COS2 ....####   ....####   .###....   .###....   ####....
 #pragma once
 
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct WaysWrite {
   ClosId clos;
   CacheId cache;
   WayMask ways;
+  std::optional<Split> split{};  // of these ways, once they are the goal
   friend bool operator==(const WaysWrite&, const WaysWrite&) = default;
 };
 // All CPUs that come to a class at that moment, in one write; who is in it already stays.

@@ -35,6 +35,10 @@ def test_it_is_left_alone_and_accounted_and_workloads_are_served_beside_it(shape
         assert bits(group["L3"]["0"]) == 2 and int(group["L3"]["0"], 16) & 3 == 0
         if shape:
             assert group["code"] == group["L3"]
+            node.call("PATCH", f"/v1/workloads/{created['id']}", {"cache": {"code": 1}})
+            apart = node.hardware()[created["cos_name"]]
+            assert (bits(apart["code"]["0"]), bits(apart["L3"]["0"])) == (1, 1)
+            node.call("PATCH", f"/v1/workloads/{created['id']}", {"cache": {"code": 0}})
         with pytest.raises(Refused, match=r"CPU list \[6\] has been assigned"):
             node.create("6", 1, 1)
         node.create("0", 1, 1)

@@ -27,6 +27,47 @@ def test_code_and_data_get_the_same_ways():
         assert group["L3"] == group["code"] == {"0": "7ff", "1": "7ff"}
 
 
+def apart(node, workload):
+    group = node.hardware()[workload["cos_name"]]
+    return group["code"]["0"], group["L3"]["0"]
+
+
+def test_code_has_ways_of_its_own_where_it_is_asked_for():
+    with Node(DRIFT, cdp=True) as node:
+        before = node.hardware()
+        created = node.call("POST", "/v1/workloads", {"core_ids": ["4-7"], "cache": {"max": 4, "min": 4, "code": 1}})
+        granted = created["granted_ways"]["0"]
+        assert granted == {"mask": "3c", "ways": 4, "code": "4", "data": "38"} and created["cache"]["code"] == 1
+        assert apart(node, created) == ("4", "38")
+        shown = node.sim.run_inside(["pqos", "-I", "-s"]).stdout
+        assert f"L3CA {created['cos_name']} => DATA 0x38, CODE 0x4" in shown, shown
+        path = f"/v1/workloads/{created['id']}"
+        node.sim.write(f"/sys/fs/resctrl/{created['cos_name']}/schemata", "L3CODE:0=3c\n")
+        wait_for(lambda: apart(node, created) == ("4", "38"), "code to be where it was granted")
+        assert node.call("PATCH", path, {"rdt": {"cache": {"code": 2}}})["granted_ways"]["0"]["data"] == "30"
+        assert apart(node, created) == ("c", "30")
+        node.kill9()
+        node.sim.control("wipe")
+        node.start()
+        assert apart(node, created) == ("c", "30") and node.list()[0]["status"] == "Successful"
+        status, text, _ = node.request("PATCH", path, {"cache": {"code": 4}})
+        assert status == 400 and "/cache/code" in text and apart(node, created) == ("c", "30"), text
+        joined = node.call("PATCH", path, {"cache": {"code": None}})
+        assert "code" not in joined["cache"] and "code" not in joined["granted_ways"]["0"]
+        assert apart(node, created) == ("3c", "3c")
+        node.delete(created["id"])
+        assert node.hardware() == before
+
+
+def test_code_has_no_ways_of_its_own_without_cdp():
+    with Node() as node:
+        before = node.plain()
+        status, text, _ = node.request("POST", "/v1/workloads",
+                                       {"core_ids": ["4"], "rdt": {"cache": {"max": 2, "min": 2, "code": 1}}})
+        assert status == 422 and "/rdt/cache/code" in text and "cdp" in text, text
+        assert node.plain() == before and node.list() == []
+
+
 def test_ways_of_the_second_level_where_there_is_no_third():
     with Node(DRIFT, level=2, mb=False, caches_per_socket=2, ways=16) as node:
         capabilities = node.call("GET", "/v1/node")["capabilities"]

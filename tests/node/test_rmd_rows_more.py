@@ -90,6 +90,8 @@ def test_row_51_code_and_data_and_l2():
     with Node(cdp=True) as node:
         workload = created(node, ["4"], (2, 2))
         assert group(node, workload)["code"]["0"] == group(node, workload)["L3"]["0"] == "30"
+        node.call("PATCH", f"/v1/workloads/{workload['id']}", {"rdt": {"cache": {"code": 1}}})
+        assert (group(node, workload)["code"]["0"], group(node, workload)["L3"]["0"]) == ("10", "20")
     with Node(level=2, mb=False) as node:
         assert group(node, created(node, ["4"], (2, 2)))["L3"]["0"] == "30"
         assert node.call("GET", "/v1/cache/l2")["number"] == 2

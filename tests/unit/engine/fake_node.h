@@ -69,13 +69,17 @@ class FakeHardware final : public Hardware {
     converged_frequencies = wanted.pstate;
     for (const auto& [clos, caches] : wanted.rdt.ways) {
       for (const auto& [cache, ways] : caches) {
-        WayMask& knob = tree.rdt.classes.at(clos).ways.at(cache);
-        if (knob == ways) continue;
+        rdt::Class& group = tree.rdt.classes.at(clos);
+        WayMask& knob = group.ways.at(cache);
+        const std::optional<rdt::Split> split = wanted.rdt.split_of(clos, cache);
+        if (knob == ways && tree.rdt.split_of(clos, cache) == split) continue;
         if (!ways.is_contiguous() || ways.count() < shape_.min_ways || !WayMask::all(shape_.ways).contains(ways)) {
           return fail(ErrorCode::Hardware, "the kernel would refuse " + ways.hex());
         }
         if (fails()) return fail(ErrorCode::Hardware, "class did not take ways");
         knob = ways;
+        group.split.erase(cache);
+        if (split) group.split[cache] = *split;
       }
     }
     for (const auto& [clos, limits] : wanted.rdt.bandwidth) {

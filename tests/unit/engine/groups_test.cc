@@ -90,7 +90,7 @@ TEST_CASE("a CPU that a group of others had goes back to the root class") {
 
 TEST_CASE("ways are not granted where others have set code and data apart in the root class") {
   House house(EngineOptions{});
-  house.hardware.tree.rdt.classes.at(ClosId{0}).split.insert(CacheId{0});
+  house.hardware.tree.rdt.classes.at(ClosId{0}).split[CacheId{0}] = {WayMask(0x7fe), WayMask(0x7ff)};
   house.writer->repair();
   const auto refused = house.create(a_spec("4").ways(1, 1));
   REQUIRE_FALSE(refused);

@@ -47,7 +47,7 @@ TEST_CASE("masks of code and of data are one, and where they differ is told") {
   const Result<Masks> apart = parse_masks("L3DATA:0=003;1=00f\nL3CODE:0=00c;1=00f\n");
   REQUIRE(apart);
   CHECK(apart->ways == Ways{{CacheId{0}, WayMask(0xf)}, {CacheId{1}, WayMask(0xf)}});
-  CHECK(apart->split == std::set{CacheId{0}});
+  CHECK(apart->split == std::map<CacheId, Split>{{CacheId{0}, {.code = WayMask(0xc), .data = WayMask(0x3)}}});
 }
 
 TEST_CASE("a schemata that was cut off is refused") {

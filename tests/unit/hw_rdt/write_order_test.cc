@@ -443,9 +443,22 @@ TEST_CASE("where code and data differ the mask is written, though together they 
   Observed observed = observed_as({{ClosId{0}, drawn("####....")}, {ClosId{1}, drawn("....####")}}, {});
   const Setting wanted = setting_to({{ClosId{0}, drawn("####....")}, {ClosId{1}, drawn("....####")}});
   CHECK(write_order(observed, wanted, 1).empty());
-  const CacheId cache = observed.classes.at(ClosId{1}).ways.begin()->first;
-  observed.classes.at(ClosId{1}).split.insert(cache);
-  CHECK(write_order(observed, wanted, 1) == std::vector<Write>{WaysWrite{ClosId{1}, cache, drawn("....####")}});
+  observed.classes.at(ClosId{1}).split[kCache] = {.code = drawn("....#..."), .data = drawn(".....###")};
+  CHECK(write_order(observed, wanted, 1) == std::vector<Write>{ways(1, "....####")});
+}
+
+TEST_CASE("code and data come apart with the write that reaches the goal, and not on the way") {
+  const Split split{.code = drawn("....##.."), .data = drawn("......##")};
+  const Observed observed = observed_as({{ClosId{1}, drawn("####....")}, {ClosId{2}, drawn("....####")}});
+  Setting wanted = setting_to({{ClosId{1}, drawn("....####")}, {ClosId{2}, drawn("####....")}});
+  wanted.split[ClosId{1}][kCache] = split;
+  const WaysWrite last{.clos = ClosId{1}, .cache = kCache, .ways = drawn("....####"), .split = split};
+  CHECK(write_order(observed, wanted, 1) ==
+        std::vector<Write>{ways(1, "#......."), ways(2, ".###...."), last, ways(2, "####....")});
+  Observed reached = observed_as({{ClosId{1}, drawn("....####")}, {ClosId{2}, drawn("####....")}});
+  CHECK(write_order(reached, wanted, 1) == std::vector<Write>{last});
+  reached.classes.at(ClosId{1}).split[kCache] = split;
+  CHECK(write_order(reached, wanted, 1).empty());
 }
 
 }  // namespace nrd::rdt

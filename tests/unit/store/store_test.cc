@@ -34,6 +34,7 @@ WorkloadRecord a_workload(uint64_t id, const std::string& uuid = "") {
           .policy = uuid.empty() ? "" : "gold",
           .max_ways = 3,
           .min_ways = 1,
+          .code_ways = id == 2 ? 0U : 1U,
           .pool = "besteffort",
           .clos = ClosId{2},
           .ways = {{CacheId{0}, WayMask(0x30)}, {CacheId{7}, WayMask(0xffffffff)}},
