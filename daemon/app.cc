@@ -91,7 +91,7 @@ Result<void> run(const Config& config) {
   if (!store) return Failure(store.error());
   const Result<store::Records> records = (*store)->load();  // Onload's; from now on the store is the engine's
   if (!records) return Failure(records.error());
-  const Result<std::unique_ptr<Hardware>> hardware = open_hardware();
+  const Result<std::unique_ptr<Hardware>> hardware = open_hardware(config.mount);
   if (!hardware) return Failure(hardware.error());
   const SystemClock clock;
   const Result<std::unique_ptr<Owners>> owners = Owners::start();

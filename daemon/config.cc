@@ -177,6 +177,18 @@ SetKey level(log::Priority& target) {
   };
 }
 
+SetKey mba_mode(std::optional<rdt::MbaUnit>& target) {
+  return [&target](const toml::node& node) -> Problem {
+    const std::string value = node.value_or(std::string());
+    if (value != "as-mounted" && value != "percentage" && value != "mbps")
+      return "expected \"as-mounted\", \"percentage\" or \"mbps\"";
+    target.reset();
+    if (value == "percentage") target = rdt::MbaUnit::Percent;
+    if (value == "mbps") target = rdt::MbaUnit::Mbps;
+    return {};
+  };
+}
+
 SetKey users_policy(onload::UsersPolicy& target) {
   return [&target](const toml::node& node) -> Problem {
     const auto policy = onload::parse<onload::UsersPolicy>(node.value_or(std::string()));
@@ -251,6 +263,7 @@ std::map<std::string, Keys> all_keys(Config& config) {
         {"admin_certificates", absolute_path(config.access.admin_certificates)},
         {"user_certificates", absolute_path(config.access.user_certificates)}}},
       {"state", {{"directory", absolute_path(config.state_directory)}}},
+      {"rdt", {{"mba_mode", mba_mode(config.mount.unit)}}},
       {"cache_pools",
        {{"os", ways(config.pools.os)},
         {"guarantee", ways(config.pools.guarantee)},

@@ -17,6 +17,7 @@
 #include "engine/groups.h"
 #include "engine/onload/keeper.h"
 #include "engine/pools.h"
+#include "hw/rdt/mount.h"
 
 namespace nrd::daemon {
 
@@ -44,6 +45,7 @@ struct Config {
     friend bool operator==(const Access&, const Access&) = default;
   } access;
   std::string state_directory = "/var/lib/nrd";
+  rdt::MountWish mount;  // rdt.mba_mode; may_remount is --force-config
   PoolSizes pools;
   bool shrink = false;
   std::optional<unsigned> max_shared;

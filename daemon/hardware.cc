@@ -57,8 +57,8 @@ class Rooms final : public Hardware {
 
 }  // namespace
 
-Result<std::unique_ptr<Hardware>> open_hardware() {
-  Result<std::unique_ptr<rdt::Rdt>> rdt = rdt::Rdt::start();
+Result<std::unique_ptr<Hardware>> open_hardware(const rdt::MountWish& mount) {
+  Result<std::unique_ptr<rdt::Rdt>> rdt = rdt::Rdt::start(mount);
   if (!rdt) return Failure(rdt.error());
   return std::make_unique<Rooms>(*std::move(rdt));
 }

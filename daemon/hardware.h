@@ -4,10 +4,12 @@
 #include <memory>
 
 #include "engine/hardware.h"
+#include "hw/rdt/mount.h"
 
 namespace nrd::daemon {
 
-// Starts the rooms. A node that lacks a capability is not an error; the rooms say what is missing.
-Result<std::unique_ptr<Hardware>> open_hardware();
+// Starts the rooms. A node that lacks a capability is not an error; the rooms say what is missing. That resctrl is not
+// mounted as is wished for is one.
+Result<std::unique_ptr<Hardware>> open_hardware(const rdt::MountWish& mount);
 
 }  // namespace nrd::daemon

@@ -18,6 +18,7 @@ struct Flags {
   std::string file = kDefaultFile;
   bool debug = false;
   bool check_only = false;
+  bool force_config = false;
   std::optional<uint16_t> debug_port, tls_port;
   std::optional<std::string> address, unix_socket, state_directory, directory, log_level;
 };
@@ -35,11 +36,14 @@ void declare(CLI::App& app, Flags& flags) {
   app.add_option("--state-dir", flags.state_directory, "directory of nrd.db (/var/lib/nrd)");
   app.add_option("--log-level", flags.log_level, "error, warning, notice, info or debug (info)")
       ->check(CLI::IsMember({"error", "warning", "notice", "info", "debug"}));
+  app.add_flag("--force-config", flags.force_config,
+               "mount resctrl anew where it is not mounted as rdt.mba_mode wants it; every class is emptied first");
   app.add_flag("--check-config", flags.check_only, "read the configuration, say whether it is valid, and exit");
 }
 
 void override_with(const Flags& flags, Config& config) {
   config.server.debug = config.server.debug || flags.debug;
+  config.mount.may_remount = flags.force_config;
   config.server.debug_port = flags.debug_port.value_or(config.server.debug_port);
   config.server.tls_port = flags.tls_port.value_or(config.server.tls_port);
   config.server.address = flags.address.value_or(config.server.address);

@@ -15,7 +15,6 @@ struct Refused {
 constexpr std::string_view kJournal = "nrd logs to the journal (journalctl -u nrd); how much, says --log-level";
 constexpr std::array kRefused = {
     Refused{"--clientauth", "say tls.client_auth in nrd.toml, and access.pam for clientauth=no"},
-    Refused{"--force-config", "nrd neither mounts resctrl in another way nor forgets workloads because of it"},
     Refused{"--log-dir", kJournal},
     Refused{"--logtostderr", kJournal},
     Refused{"--alsologtostderr", kJournal},

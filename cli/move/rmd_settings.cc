@@ -32,7 +32,6 @@ constexpr std::array kLeft = {
     Left{"default.openstackEnable", "nrd does not talk to OpenStack"},
     Left{"default.sysresctrl", "nrd uses resctrl where the kernel documents it, /sys/fs/resctrl, and mounts it there"},
     Left{"default.plugins", "nrd has no plug-ins; frequencies (pstate) are part of it"},
-    Left{"rdt.mbaMode", "the kernel's way of mounting resctrl decides"},
     Left{"log.path", kJournal},
     Left{"log.env", kJournal},
     Left{"log.stdout", kJournal},
@@ -98,6 +97,17 @@ void move_interval(Moving& moving) {
   moving.report().taken(kKey, "tasks.interval_seconds = " + std::to_string(*seconds));
 }
 
+void move_mba_mode(Moving& moving) {
+  constexpr const char* kKey = "rdt.mbaMode";
+  if (!moving.says(kKey)) return;
+  const std::string was = lower_case(moving.text(kKey, ""));
+  if (was == "none") return moving.report().left_out(kKey, "was \"none\"; resctrl stays as it is mounted");
+  if (was != "percentage" && was != "mbps")
+    return moving.report().left_out(kKey, "is " + shown(moving.value(kKey)) + ", which is no mode");
+  moving.set("rdt", "mba_mode", literal_of(was));
+  moving.report().taken(kKey, "rdt.mba_mode = " + was);
+}
+
 // RMD reads numbers in quotes as numbers, and so do we where it counts ways.
 std::optional<unsigned> ways_of(const json::Value& value) {
   const std::optional<uint64_t> ways = value.as_unsigned();
@@ -126,6 +136,7 @@ void leave_pools(Moving& moving, const std::string& why) {
 
 void move_server(Moving& moving) {
   move_interval(moving);
+  move_mba_mode(moving);
   move_address(moving);
   move_port(moving, "default.tlsport", "tls_port");
   move_port(moving, "debug.debugport", "debug_port");

@@ -395,7 +395,8 @@ class ResctrlRdt final : public Rdt {
 
 }  // namespace
 
-Result<std::unique_ptr<Rdt>> Rdt::start() {
+Result<std::unique_ptr<Rdt>> Rdt::start(const MountWish& wish) {
+  if (const Result<void> mounted = ensure_mounted_as(wish); !mounted) return Failure(mounted.error());
   auto rdt = std::make_unique<ResctrlRdt>();
   rdt->start_pqos();
   return rdt;

@@ -14,6 +14,7 @@
 #include <set>
 
 #include "base/result.h"
+#include "hw/rdt/mount.h"
 #include "hw/rdt/types.h"
 
 namespace nrd::rdt {
@@ -21,7 +22,8 @@ namespace nrd::rdt {
 class Rdt {
  public:
   // Starts libpqos where the node has RDT. A node without it is not an error: discover() then says what is missing.
-  static Result<std::unique_ptr<Rdt>> start();
+  // A wish that cannot be had is one.
+  static Result<std::unique_ptr<Rdt>> start(const MountWish& wish = {});
   virtual ~Rdt() = default;
 
   // CPUs, caches and capabilities as they are now; CPUs come and go, so call it again after hotplug.

@@ -30,6 +30,7 @@ NRD = os.environ.get("NRD", "build/dev/daemon/nrd")
 NRDCTL = os.environ.get("NRDCTL", "build/dev/cli/nrdctl")
 FAULTY_DISK = os.environ.get("NRD_FAULTY_DISK")
 SCRIPTED_COUNTERS = os.environ.get("NRD_SCRIPTED_COUNTERS")
+RESCTRL_MOUNT = os.environ.get("NRD_RESCTRL_MOUNT")
 DEADLINE = 30  # seconds; a sanitized daemon on a busy machine
 # What a sanitizer or an INVARIANT writes. A test that passes over one of these has not passed.
 BUGS = re.compile(r"^.*(?:ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:|internal bookkeeping is wrong|terminate called).*$", re.M)
@@ -112,8 +113,9 @@ class Disk:
 class Node:
     host = "127.0.0.1"
 
-    def __init__(self, config="", faulty_disk=False, start=True, counters=None, **shape):
+    def __init__(self, config="", faulty_disk=False, start=True, counters=None, flags=(), mounts=False, **shape):
         self.counters = counters  # a folder of tests/perf/scripted_counters.c
+        self.flags = flags
         shape = {"sockets": 2, "cpus": 16, "ways": 11, "closids": 16, **shape}
         self.folder = tempfile.mkdtemp(prefix="nrd-node-")
         self.state = os.path.join(self.folder, "state")
@@ -122,6 +124,7 @@ class Node:
         with open(self.config, "w") as file:
             file.write(config)
         self.disk = Disk(os.path.join(self.folder, "disk")) if faulty_disk else None
+        self.mounts = os.path.join(self.folder, "mounts") if mounts else None  # of tests/mount/resctrl_mount.c
         self.daemon = None
         self.port = None
         self.sim = SimNode()
@@ -167,8 +170,11 @@ class Node:
         if self.counters:
             env.update(LD_PRELOAD=SCRIPTED_COUNTERS, NRD_COUNTERS=self.counters,
                        ASAN_OPTIONS="verify_asan_link_order=0:" + env.get("ASAN_OPTIONS", ""))
+        if self.mounts:
+            env.update(LD_PRELOAD=RESCTRL_MOUNT, NRD_RESCTRL_MOUNTS=self.mounts, NRD_SIMNODE_CONTROL=self.sim.socket_path,
+                       ASAN_OPTIONS="verify_asan_link_order=0:" + env.get("ASAN_OPTIONS", ""))
         self.log = open(os.path.join(self.folder, "log"), "a")
-        self.daemon = subprocess.Popen(self.command("--debug", "--debug-port", str(self.port)), stderr=self.log, env=env)
+        self.daemon = subprocess.Popen(self.command("--debug", "--debug-port", str(self.port), *self.flags), stderr=self.log, env=env)
 
     def start(self):
         self.spawn()

@@ -26,7 +26,7 @@ DUMP = [
 @pytest.fixture
 def node():
     """A node of Skylake's model with nrd's programs at hand; nrd is not started yet."""
-    with Node(start=False, msr="perf") as node:
+    with Node(start=False, msr="perf", mb_unit="percent") as node:
         node.output = os.path.join(node.folder, "nrd")
         yield node
 

@@ -66,9 +66,13 @@ def test_row_36_what_was_granted_is_put_back(odd):
 
 # Doors
 
-def test_row_37_no_flag_forces_a_mode(node):
-    status, said = daemon(node, "--force-config")
-    assert status == 2 and "--force-config is a flag of RMD that nrd does not take: nrd neither mounts resctrl" in said
+def test_row_37_a_flag_forces_a_mode():
+    with Node('[rdt]\nmba_mode = "mbps"\n', mounts=True, start=False, flags=["--force-config"],
+              mb_unit="percent") as node:
+        node.start()
+        assert node.call("GET", "/v1/mba")["mba_request"] == "mbps"
+        with open(node.mounts) as notes:
+            assert notes.read() == "umount \nmount mba_MBps\n"
 
 
 def test_row_38_plain_http_for_debugging(node):

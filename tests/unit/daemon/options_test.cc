@@ -114,7 +114,7 @@ TEST_CASE("a flag of RMD's that would do nothing is refused with what to say ins
         "--log_dir=/x is a flag of RMD that nrd does not take: nrd logs to the journal (journalctl -u nrd); how much, "
         "says "
         "--log-level");
-  for (const std::string flag : {"--clientauth", "--force-config", "--log-dir", "--logtostderr=true",
+  for (const std::string flag : {"--clientauth", "--log-dir", "--logtostderr=true",
                                  "--alsologtostderr", "--stderrthreshold", "--log-backtrace-at", "--vmodule", "-v"}) {
     CAPTURE(flag);
     CHECK(daemon::refused_flag_of_rmd({"--debug", flag}));

@@ -66,10 +66,10 @@ TEST_CASE("a PATCH sets code and data apart and joins them again") {
 
 TEST_CASE("code keeps its ways where best effort gives way") {
   House house(true, 1, {.shrink = true});
-  const auto workload = house.create("4", 4, 2, 1);
+  const auto workload = house.create("4", 3, 2, 1);
   REQUIRE(workload);
   const unsigned had = workload->grant.ways.at(CacheId{0}).count();
-  REQUIRE(house.create("5", 4, 3, 0));
+  REQUIRE(house.create("5", 2, 1, 0));
   const WayMask now = house.state().workloads.at(workload->id).grant.ways.at(CacheId{0});
   REQUIRE(now.count() < had);
   const auto split = house.hardware.tree.rdt.split_of(workload->grant.clos, CacheId{0});

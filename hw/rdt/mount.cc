@@ -1,0 +1,91 @@
+#include "hw/rdt/mount.h"
+
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+#include "base/log.h"
+#include "hw/rdt/capabilities.h"
+#include "hw/rdt/resctrl.h"
+
+namespace nrd::rdt {
+namespace {
+
+bool has_info(const char* folder) { return ::access((std::string(kResctrl) + "/info/" + folder).c_str(), F_OK) == 0; }
+
+// Documentation/arch/x86/resctrl.rst, "mount".
+std::string mount_options(MbaUnit unit) {
+  std::string options = unit == MbaUnit::Mbps ? "mba_MBps" : "";
+  const auto add = [&options](const char* option) { options += (options.empty() ? "" : ",") + std::string(option); };
+  if (has_info("L3CODE")) add("cdp");
+  if (has_info("L2CODE")) add("cdpl2");
+  return options;
+}
+
+Failure cannot(const std::string& what, const std::string& instead) {
+  const std::string reason = std::generic_category().message(errno);
+  return fail(ErrorCode::Unsupported, "resctrl could not be " + what + ": " + reason + "; " + instead, reason);
+}
+
+std::string word_of(MbaUnit unit) { return unit == MbaUnit::Mbps ? "mbps" : "percentage"; }
+
+Result<void> unmount() {
+  const Result<std::vector<std::string>> groups = list_groups();
+  if (!groups) return Failure(groups.error());
+  for (const std::string& group : *groups) {
+    if (class_of(group)) continue;
+    return fail(ErrorCode::Unsupported, "resctrl is not mounted anew while group " + group +
+                                            " of others is there; remove it, or leave rdt.mba_mode out");
+  }
+  if (::umount2(kResctrl, UMOUNT_NOFOLLOW) != 0) return cannot("unmounted", "end whoever uses it");
+  return {};
+}
+
+Result<void> mount_with(const std::string& options) {
+  constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RELATIME;
+  if (::mount("resctrl", kResctrl, "resctrl", kFlags, options.c_str()) == 0) return {};
+  return cannot("mounted with \"" + options + "\"",
+                errno == EBUSY ? "it is mounted outside of the service as well: mount it there as it is wanted"
+                               : "mount it yourself, or leave rdt.mba_mode out");
+}
+
+}  // namespace
+
+Result<void> ensure_mounted_as(const MountWish& wish) {
+  if (!wish.unit) return {};
+  const bool was_mounted = is_mounted();
+  if (!was_mounted && *wish.unit == MbaUnit::Percent) return {};  // libpqos will
+  const Result<Capabilities> now = read_flags().and_then(with_mount);
+  if (!now) return Failure(now.error());
+  if (now->is_amd) return {};
+  const bool has_mba = now->mba_info || (!was_mounted && now->mba);
+  if (!has_mba) {
+    if (*wish.unit == MbaUnit::Percent) return {};
+    return fail(ErrorCode::Unsupported, "rdt.mba_mode is \"mbps\", but this node allocates no memory bandwidth");
+  }
+  if (now->mba_info && now->mba_info->unit == *wish.unit) return {};
+  if (was_mounted && !wish.may_remount) {
+    return fail(ErrorCode::Unsupported, "rdt.mba_mode is \"" + word_of(*wish.unit) + "\", but resctrl is mounted for " +
+                                            "the other; start nrd once with --force-config, or mount it " +
+                                            (*wish.unit == MbaUnit::Mbps ? "with" : "without") + " mba_MBps");
+  }
+  const std::string options = mount_options(*wish.unit);
+  Result<void> mounted = was_mounted ? unmount() : Result<void>();
+  mounted = mounted.and_then([&] { return mount_with(options); });
+  if (!mounted) return mounted;
+  const Result<Capabilities> after = with_mount(*now);
+  if (!after) return Failure(after.error());
+  if (!after->mba_info || after->mba_info->unit != *wish.unit) {
+    return fail(ErrorCode::Unsupported, "resctrl was mounted with \"" + options +
+                                            "\", and bandwidth is still not in \"" + word_of(*wish.unit) +
+                                            "\"; leave rdt.mba_mode out");
+  }
+  log::notice("RDT_MOUNTED", "resctrl was mounted as rdt.mba_mode wants it; no class holds anything yet",
+              {{"OPTIONS", options}});
+  return {};
+}
+
+}  // namespace nrd::rdt

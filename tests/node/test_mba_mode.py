@@ -1,0 +1,101 @@
+"""rdt.mba_mode and --force-config: resctrl is mounted as the configuration wants it, or nrd does not start."""
+
+import subprocess
+
+import pytest
+from harness import Node, wait_for
+
+MBPS = '[rdt]\nmba_mode = "mbps"\n[drift]\ninterval_seconds = 1\n'
+LIMITED = {"core_ids": ["4"], "rdt": {"cache": {"max": 2, "min": 2}, "mba": {"percentage": 50}}}
+
+
+def intel(config="", **more):
+    return Node(config, mounts=True, mb_unit="percent", **more)
+
+
+def mounts(node):
+    try:
+        with open(node.mounts) as notes:
+            return notes.read().splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def refusal(node):
+    """Why the daemon does not start, in one line."""
+    node.spawn()
+    assert node.daemon.wait(30) == 1
+    line = node.journal().splitlines()[-1]
+    node.daemon = None
+    return line
+
+
+def configure(node, text):
+    with open(node.config, "w") as file:
+        file.write(text)
+
+
+@pytest.mark.parametrize("shape, options", [({}, "mba_MBps"), ({"cdp": True}, "mba_MBps,cdp")], ids=["plain", "cdp"])
+def test_the_other_mode_is_refused_and_forced_once(shape, options):
+    with intel(MBPS, start=False, **shape) as node:
+        said = refusal(node)
+        assert 'rdt.mba_mode is "mbps"' in said and "--force-config" in said and "with mba_MBps" in said, said
+        assert mounts(node) == []
+        node.flags = ["--force-config"]
+        node.start()
+        assert mounts(node) == ["umount ", f"mount {options}"] and "RDT_MOUNTED" in node.journal()
+        assert node.call("GET", "/v1/mba")["mba_request"] == "mbps"
+        created = node.call("POST", "/v1/workloads",
+                            {"core_ids": ["4"], "rdt": {"cache": {"max": 2, "min": 2}, "mba": {"mbps": 5000}}})
+        assert node.hardware()[created["cos_name"]]["MB"]["0"] == "5000"
+        node.kill9()
+        node.start()  # it is as it is wanted, so nothing is mounted, whatever the flag
+        assert len(mounts(node)) == 2 and node.list()[0]["status"] == "Successful"
+
+
+def test_workloads_of_the_other_mode_are_kept_and_named():
+    with intel() as node:
+        limited = node.call("POST", "/v1/workloads", LIMITED)
+        plain = node.create("5", 1, 1)
+        node.kill9()
+        configure(node, MBPS)
+        node.flags = ["--force-config"]
+        node.start()
+        assert {w["id"]: w["status"] for w in node.list()} == {limited["id"]: "Failed", plain["id"]: "Successful"}
+        assert f"workload {limited['id']} was granted in another unit" in node.health()["hardware_problem"]
+        group = node.hardware()[limited["cos_name"]]
+        assert group["L3"]["0"] == limited["granted_ways"]["0"]["mask"] and group["MB"]["0"] == "4294967295"
+        node.call("PATCH", f"/v1/workloads/{limited['id']}", {"rdt": {"mba": {"mbps": 3000}}})
+        wait_for(lambda: node.health()["status"] == "ok", "the problem to be gone")
+        assert node.hardware()[limited["cos_name"]]["MB"]["0"] == "3000"
+
+
+def test_a_group_of_others_is_not_unmounted():
+    with intel(MBPS, start=False, flags=["--force-config"]) as node:
+        node.sim.run_inside(["mkdir", "/sys/fs/resctrl/theirs"])
+        said = refusal(node)
+        assert "group theirs of others" in said and mounts(node) == [], said
+        assert "theirs" in node.hardware()
+
+
+def test_what_is_mounted_elsewhere_as_well_is_told(monkeypatch):
+    monkeypatch.setenv("NRD_RESCTRL_BUSY", "1")
+    with intel(MBPS, start=False, flags=["--force-config"]) as node:
+        said = refusal(node)
+        assert "mount it there as it is wanted" in said, said
+
+
+def test_where_there_is_no_bandwidth_only_percent_can_be_wished_for():
+    with Node('[rdt]\nmba_mode = "percentage"\n', mb=False) as node:
+        assert node.health()["status"] == "ok"
+    with intel(MBPS, start=False, mb=False) as node:
+        assert "allocates no memory bandwidth" in refusal(node)
+    with Node(MBPS, start=False, mb_unit="amd") as node:
+        node.start()
+        assert node.call("GET", "/v1/mba")["mba_unit"] == "GB/s / 8"
+
+
+def test_what_is_no_mode_is_refused_with_those_there_are():
+    with Node('[rdt]\nmba_mode = "MBps"\n', start=False) as node:
+        done = subprocess.run(node.command("--check-config"), capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 1 and 'rdt.mba_mode: expected "as-mounted", "percentage" or "mbps"' in done.stderr
