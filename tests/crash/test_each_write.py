@@ -1,4 +1,4 @@
-"""Dying at each write of a scenario, to hardware and to disk. No sampling.
+"""Dying at writes of a scenario, to hardware and to disk. At which, positions.py says; tests/long dies at each.
 
 What there is after each step is known from a run without a death; whatever is found after the restart must be one of
 the two states around the step that died, whole: workloads with their grants, the store and the hardware.
@@ -9,6 +9,7 @@ import http.client
 
 import pytest
 from harness import Disk, Node, stay_on_one_cpu, wait_for
+from positions import kinds_of_writes, struck, struck_until_past
 
 CPU = stay_on_one_cpu()
 CONFIG = "[cache_pools]\nshrink = true\n[drift]\ninterval_seconds = 0\n"
@@ -32,7 +33,7 @@ def answered(node):
 
 @functools.cache
 def known_run():
-    """Workloads before the first step and after each; writes to the hardware and calls to the disk of all steps."""
+    """Workloads before the first step and after each; the writes to the hardware and calls to the disk of all steps."""
     with Node(config=CONFIG, faulty_disk=True) as node:
         node.sim.control("reset")
         node.disk.set()
@@ -41,7 +42,7 @@ def known_run():
             step(node)
             states.append(answered(node))
         assert all(one != other for one, other in zip(states, states[1:]))
-        return states, node.sim.writes(), node.disk.calls()
+        return states, kinds_of_writes(node), node.disk.kinds()
 
 
 def run_until_death(node):
@@ -75,8 +76,8 @@ def assert_heals(node, done):
 @pytest.mark.parametrize("reboot", [False, True], ids=["", "and a power cut"])
 def test_dying_at_each_hardware_write(moment, reboot):
     _, writes, _ = known_run()
-    assert writes > 25, writes
-    for nth in range(1, writes + 1):
+    assert len(writes) > 25, writes
+    for nth in struck(writes, turn=2 * reboot + (moment == "kill-after")):
         with Node(config=CONFIG) as node:
             node.sim.control("reset")
             node.sim.control(f"fault write {nth} {moment}")
@@ -90,8 +91,8 @@ def test_dying_at_each_hardware_write(moment, reboot):
 
 def test_dying_at_each_disk_call():
     _, _, calls = known_run()
-    assert calls > 15, calls
-    for nth in range(1, calls + 1):
+    assert len(calls) > 15, calls
+    for nth in struck(calls):
         with Node(config=CONFIG, faulty_disk=True) as node:
             node.disk.set(at=nth, kind=Disk.KILL)
             done = run_until_death(node)
@@ -119,9 +120,22 @@ def with_stored_workloads(**options):
     return node
 
 
+@functools.cache
+def known_recovery(wiped):
+    """Writes to the hardware and calls to the disk of a start with stored workloads."""
+    with with_stored_workloads(faulty_disk=True) as node:
+        if wiped:
+            node.sim.control("wipe")
+        node.sim.control("reset")
+        node.disk.set()
+        node.start()
+        return kinds_of_writes(node), node.disk.kinds()
+
+
 @pytest.mark.parametrize("moment", ["kill-before", "kill-after"])
 def test_dying_at_each_hardware_write_of_a_recovery(moment):
-    for nth in range(1, 1000):
+    writes, _ = known_recovery(True)
+    for nth in struck_until_past(writes, turn=moment == "kill-after"):
         with with_stored_workloads() as node:
             node.sim.control("wipe")
             node.sim.control("reset")
@@ -139,7 +153,8 @@ def test_dying_at_each_hardware_write_of_a_recovery(moment):
 
 @pytest.mark.parametrize("wiped", [False, True], ids=["after a kill", "after a reboot"])
 def test_dying_at_each_disk_call_of_a_recovery(wiped):
-    for nth in range(1, 1000):
+    _, calls = known_recovery(wiped)
+    for nth in struck_until_past(calls, turn=wiped):
         with with_stored_workloads(faulty_disk=True) as node:
             if wiped:
                 node.sim.control("wipe")
@@ -155,7 +170,9 @@ def test_dying_at_each_disk_call_of_a_recovery(wiped):
 
 
 def test_dying_at_each_disk_call_of_the_first_start_ever():
-    for nth in range(1, 1000):
+    with Node(config=CONFIG, faulty_disk=True) as node:
+        calls = node.disk.kinds()
+    for nth in struck_until_past(calls):
         with Node(config=CONFIG, faulty_disk=True, start=False) as node:
             node.disk.set(at=nth, kind=Disk.KILL)
             lived = until_it_answers_or_dies(node)
@@ -171,14 +188,23 @@ def test_dying_at_each_disk_call_of_the_first_start_ever():
     raise AssertionError("the start never ended")
 
 
+def about_to_stop():
+    node = Node(config=CONFIG, faulty_disk=True)
+    for step in STEPS[:4]:
+        step(node)
+    node.sim.control("reset")
+    node.disk.set()
+    return node
+
+
 @pytest.mark.parametrize("file", ["hardware", "disk"])
 def test_dying_at_each_write_of_a_stop(file):
     """SIGTERM takes nothing from the hardware and folds the log into the database."""
-    for nth in range(1, 1000):
-        with Node(config=CONFIG, faulty_disk=True) as node:
-            for step in STEPS[:4]:
-                step(node)
-            node.sim.control("reset")
+    with about_to_stop() as node:
+        assert node.terminate() == 0, node.journal()
+        known = kinds_of_writes(node) if file == "hardware" else node.disk.kinds()
+    for nth in struck_until_past(known):
+        with about_to_stop() as node:
             if file == "hardware":
                 node.sim.control(f"fault write {nth} kill-before")
             else:

@@ -35,12 +35,12 @@ def image(node):
 
 
 def image_after(before, request):
-    """What the request makes of the node, and with how many writes to hardware and calls to the disk."""
+    """What the request makes of the node, with how many writes to hardware and with which calls to the disk."""
     with prepared(before, faulty_disk=True) as node:
         node.sim.control("reset")
         node.disk.set()
         request(node)
-        writes, calls = node.sim.writes(), node.disk.calls()
+        writes, calls = node.sim.writes(), node.disk.kinds()
         node.assert_consistent()
         return image(node), writes, calls
 

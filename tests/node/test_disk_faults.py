@@ -1,10 +1,16 @@
-"""Every call to the disk failing: the request fails with a clear error, and all is as before."""
+"""A call to the disk failing: the request fails with a clear error, and all is as before.
 
+Which calls, positions.py says.
+"""
+
+import contextlib
 import errno
+import functools
 
 import pytest
 from fault_scenarios import SCENARIOS, answered, assert_one_line, image, image_after, prepared
 from harness import Disk, Refused, wait_for
+from positions import struck_until_past
 
 # What happens to the disk: from the n-th call on, or once; counted in all calls, or in syncs only.
 DISK = {
@@ -13,6 +19,12 @@ DISK = {
     "broken from then on": dict(kind=Disk.FAIL_ON, errno=errno.EIO),
     "full from then on": dict(kind=Disk.FAIL_ON, errno=errno.ENOSPC),
 }
+
+
+def positions(calls, fault):
+    """For one of DISK, among calls that a run without it made."""
+    counted = [call for call in calls if call.startswith("sync ")] if DISK[fault].get("only_sync") else calls
+    return struck_until_past(counted, turn=list(DISK).index(fault))
 
 
 def assert_settled(node, start, after, refused):
@@ -38,7 +50,7 @@ def test_each_disk_call_failing_is_answered_with_the_truth(name, fault):
     before, request = SCENARIOS[name]
     after, _, calls = image_after(before, request)
     refusals = 0
-    for nth in range(1, calls + 2):
+    for nth in positions(calls, fault):
         with prepared(before, faulty_disk=True) as node:
             start = image(node)
             node.disk.set(at=nth, **DISK[fault])
@@ -97,19 +109,34 @@ def test_a_disk_that_stays_broken_freezes_writes_and_not_reads():
         node.assert_consistent()
 
 
+@contextlib.contextmanager
+def stopped(state):
+    """A node whose daemon does not run, and the workloads that it has stored."""
+    with prepared([], faulty_disk=True, start=False) as node:
+        known = set()
+        if state != "new":
+            node.start()
+            known = {node.create("4-5", 2, 2)["id"], node.create("0,9", 3, 1)["id"]}
+            node.kill9()
+        if state == "after a reboot":
+            node.sim.control("wipe")
+        yield node, known
+
+
+@functools.cache
+def calls_of_start(state):
+    with stopped(state) as (node, _):
+        node.disk.set()
+        node.start()
+        return node.disk.kinds()
+
+
 # Starting on a bad disk: the daemon serves the truth or says in one line why it does not, and spoils nothing.
 @pytest.mark.parametrize("fault", DISK)
 @pytest.mark.parametrize("state", ["new", "after a kill", "after a reboot"])
 def test_each_disk_call_of_a_start_failing_spoils_nothing(state, fault):
-    for nth in range(1, 200):
-        with prepared([], faulty_disk=True, start=False) as node:
-            known = set()
-            if state != "new":
-                node.start()
-                known = {node.create("4-5", 2, 2)["id"], node.create("0,9", 3, 1)["id"]}
-                node.kill9()
-            if state == "after a reboot":
-                node.sim.control("wipe")
+    for nth in positions(calls_of_start(state), fault):
+        with stopped(state) as (node, known):
             node.disk.set(at=nth, **DISK[fault])
             node.spawn()
             wait_for(lambda: node.answers() or node.daemon.poll() is not None, "the daemon to answer or end")

@@ -8,6 +8,8 @@
 #include <set>
 #include <string_view>
 
+#include "tests/unit/positions.h"
+
 namespace nrd::rdt {
 namespace {
 
@@ -204,7 +206,8 @@ TEST_CASE("changes of many classes with room to spare never overlap") {
     }
     return masks;
   };
-  for (int round = 0; round < 20'000; ++round) {
+  const int rounds = testing::often(20'000);
+  for (int round = 0; round < rounds; ++round) {
     const Masks before = setting();
     const Masks after = setting();
     INFO("round " << round);
@@ -390,10 +393,11 @@ std::string shared_way(const Observed& node) {
 }  // namespace
 
 TEST_CASE("from plan to plan no two classes that run CPUs ever share a way") {
+  const unsigned rounds = testing::often(5'000U);
   for (const unsigned min_ways : {1U, 2U}) {
     Planner planner(22 + min_ways, min_ways);
     unsigned changes = 0;
-    for (int round = 0; round < 5'000; ++round) {
+    for (unsigned round = 0; round < rounds; ++round) {
       const Observed before = planner.any();
       const Observed after = planner.after(before);
       REQUIRE(shared_way(before) == "");
@@ -408,7 +412,7 @@ TEST_CASE("from plan to plan no two classes that run CPUs ever share a way") {
       INFO("min_ways " << min_ways << ", round " << round);
       REQUIRE((now == after));
     }
-    CHECK(changes > 20'000);  // the planner does plan something
+    CHECK(changes > 4 * rounds);  // the planner does plan something
   }
 }
 

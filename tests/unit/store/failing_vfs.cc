@@ -20,8 +20,8 @@ sqlite3_file* real_of(sqlite3_file* file) { return reinterpret_cast<File*>(file)
 const sqlite3_io_methods& methods(sqlite3_file* file) { return *real_of(file)->pMethods; }
 
 template <typename Act>
-int struck_or(int own_error, Act act) {
-  const int error = active == nullptr ? SQLITE_OK : active->strike(own_error);
+int struck_or(char kind, int own_error, Act act) {
+  const int error = active == nullptr ? SQLITE_OK : active->strike(kind, own_error);
   if (error == SQLITE_OK) return act();
   if (active->apply) act();
   return error;
@@ -32,17 +32,17 @@ int do_read(sqlite3_file* f, void* to, int n, sqlite3_int64 at) { return methods
 int do_write(sqlite3_file* f, const void* from, int n, sqlite3_int64 at) {
   // Of a write that found no room, half is in the file.
   const bool is_torn = active != nullptr && active->error == SQLITE_FULL;
-  const int error = active == nullptr ? SQLITE_OK : active->strike(0);
+  const int error = active == nullptr ? SQLITE_OK : active->strike('w', 0);
   if (error == SQLITE_OK) return methods(f).xWrite(real_of(f), from, n, at);
   if (active->apply) methods(f).xWrite(real_of(f), from, is_torn ? n / 2 : n, at);
   return error;
 }
 int do_truncate(sqlite3_file* f, sqlite3_int64 size) {
-  return struck_or(SQLITE_IOERR_TRUNCATE, [&] { return methods(f).xTruncate(real_of(f), size); });
+  return struck_or('t', SQLITE_IOERR_TRUNCATE, [&] { return methods(f).xTruncate(real_of(f), size); });
 }
 // No power is cut here, so nothing is really synced and all faults can be tried in seconds.
 int do_sync(sqlite3_file*, int) {
-  return struck_or(SQLITE_IOERR_FSYNC, [] { return SQLITE_OK; });
+  return struck_or('s', SQLITE_IOERR_FSYNC, [] { return SQLITE_OK; });
 }
 int do_size(sqlite3_file* f, sqlite3_int64* size) { return methods(f).xFileSize(real_of(f), size); }
 int do_lock(sqlite3_file* f, int level) { return methods(f).xLock(real_of(f), level); }
@@ -74,7 +74,7 @@ int do_open(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* 
 }
 
 int do_delete(sqlite3_vfs*, const char* name, int sync) {
-  return struck_or(SQLITE_IOERR_DELETE, [&] { return real->xDelete(real, name, sync); });
+  return struck_or('d', SQLITE_IOERR_DELETE, [&] { return real->xDelete(real, name, sync); });
 }
 
 sqlite3_vfs ours;
@@ -99,8 +99,9 @@ FailingVfs::~FailingVfs() {
   sqlite3_vfs_register(real, 1);
 }
 
-int FailingVfs::strike(int own_error) {
+int FailingVfs::strike(char kind, int own_error) {
   ++calls;
+  kinds += kind;
   if (fail_at == 0 || calls < fail_at || (calls > fail_at && !for_good)) return SQLITE_OK;
   return own_error != 0 ? own_error : error;
 }
