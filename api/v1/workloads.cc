@@ -84,6 +84,13 @@ Result<Spec> with_owner(const Call& call, const json::Value& body, Spec spec) {
   return spec;
 }
 
+// As those are now. Refused if one of them has ended.
+Result<Spec> with_those_it_is_for(const Call& call, const json::Value& body, Spec spec) {
+  return with_tasks(body, *call.engine.state(), std::move(spec)).and_then([&](Spec parsed) {
+    return with_owner(call, body, std::move(parsed));
+  });
+}
+
 constexpr int kOk = 200;
 
 http::Response with_workload(int status, const NodeState& state, const Workload& workload, const Manner& manner = {}) {
@@ -154,26 +161,30 @@ void run_admitted(Engine& engine, onload::Desk& desk, const Waiting<Command>& wa
 
 // What came of it the first time is the answer, whatever Onload is by now. What it takes to start is told as long as
 // that is the same.
-void replay(onload::Desk& desk, const Waiting<CreateWorkload>& waiting, const onload::RenderRequest& wish,
-            const Done& done) {
-  desk.admit(wish, onload::Desk::Place::Kept, [waiting, wish, done](const Result<onload::Admitted>& admitted) {
-    const bool is_same = admitted && done.workload.spec.onload == use_of(wish, admitted->outfit);
+void replay(onload::Desk& desk, const Waiting<CreateWorkload>& waiting,
+            const std::optional<onload::RenderRequest>& wish, const Done& done) {
+  const auto send = [waiting, done](const onload::Outfit* outfit) {
     waiting->pending.settled();
-    waiting->pending.reply.send(
-        waiting->answer(done, {.ratio = waiting->ratio, .outfit = is_same ? &admitted->outfit : nullptr}));
+    waiting->pending.reply.send(waiting->answer(done, {.ratio = waiting->ratio, .outfit = outfit}));
+  };
+  if (!wish) return send(nullptr);
+  desk.admit(*wish, onload::Desk::Place::Kept, [wish, done, send](const Result<onload::Admitted>& admitted) {
+    const bool is_same = admitted && done.workload.spec.onload == use_of(*wish, admitted->outfit);
+    send(is_same ? &admitted->outfit : nullptr);
   });
 }
 
-// Nothing is admitted anew for a request that was served before.
-void run_once(const Call& call, const Waiting<CreateWorkload>& waiting, const onload::RenderRequest& wish) {
+// Answers a request that was served before as it was answered then; `first_time` is for one that was not.
+void run_once(const Call& call, const Waiting<CreateWorkload>& waiting,
+              const std::optional<onload::RenderRequest>& wish, std::function<void()> first_time) {
   CreateWorkload question = waiting->command;
   question.only_asks = true;
   call.engine.submit(std::move(question),
-                     [waiting, wish, &engine = call.engine, &desk = call.desk](const Outcome& outcome) {
+                     [waiting, wish, &desk = call.desk, first_time = std::move(first_time)](const Outcome& outcome) {
                        if (outcome) return replay(desk, waiting, wish, *outcome);
                        if (outcome.error().code != ErrorCode::NotFound)
                          return refuse(waiting->pending, outcome.error());
-                       run_admitted(engine, desk, waiting, wish, onload::Desk::Place::New);
+                       first_time();
                      });
 }
 
@@ -245,29 +256,38 @@ void create_workload(const Call& call, http::Reply reply) {
   if (!key) return reply.send(refused(key.error(), call.error_style));
   const auto body = body_of(call);
   if (!body) return reply.send(body.error());
-  Result<Spec> spec =
-      parse_spec(*body)
-          .and_then([&](Spec parsed) { return with_tasks(*body, *call.engine.state(), std::move(parsed)); })
-          .and_then([&](Spec parsed) { return with_owner(call, *body, std::move(parsed)); });
+  Result<Spec> spec = parse_spec(*body);
   if (!spec) return reply.send(refused(spec.error(), call.error_style));
   const Result<OnloadWish> onload = parse_onload(*body, Null::SaysNothing);
   if (!onload) return reply.send(refused(onload.error(), call.error_style));
-  Pending pending{std::move(reply), call.error_style, shape_of(*body), spec->uuid};
-  if (spec->owner) {
-    pending.settled = [&engine = call.engine, &owners = call.owners, owner = *spec->owner] {
+  const std::optional<onload::RenderRequest>& wish = onload->request;
+  const auto waiting = std::make_shared<Errand<CreateWorkload>>(
+      Errand<CreateWorkload>{.command = {.spec = *spec, .key = *key},
+                             .pending = {std::move(reply), call.error_style, shape_of(*body), spec->uuid},
+                             .is_dry = *is_dry,
+                             .ratio = ratio_literal(*body),
+                             .answer = created});
+  const bool may_be_known = *key && !*is_dry;
+  Result<Spec> whole = with_those_it_is_for(call, *body, *std::move(spec));
+  if (!whole) {
+    // A task or an owner may have ended since the request was served.
+    const auto refuse_it = [waiting, error = whole.error()] {
+      waiting->pending.reply.send(refused(error, waiting->pending.style));
+    };
+    return may_be_known ? run_once(call, waiting, wish, refuse_it) : refuse_it();
+  }
+  if (whole->owner) {
+    waiting->pending.settled = [&engine = call.engine, &owners = call.owners, owner = *whole->owner] {
       end_with_owner(engine, owners, owner);
     };
   }
-  Errand<CreateWorkload> errand{.command = {.spec = *std::move(spec), .key = *key},
-                                .pending = std::move(pending),
-                                .is_dry = *is_dry,
-                                .ratio = ratio_literal(*body),
-                                .answer = created};
-  if (!onload->request) return run(call.engine, std::move(errand), nullptr);
-  const bool may_be_known = errand.command.key && !errand.is_dry;
-  const auto waiting = std::make_shared<Errand<CreateWorkload>>(std::move(errand));
-  if (may_be_known) return run_once(call, waiting, *onload->request);
-  run_admitted(call.engine, call.desk, waiting, *onload->request, onload::Desk::Place::New);
+  waiting->command.spec = *std::move(whole);
+  if (!wish) return run(call.engine, std::move(*waiting), nullptr);
+  const auto admit = [waiting, wish, &engine = call.engine, &desk = call.desk] {
+    run_admitted(engine, desk, waiting, *wish, onload::Desk::Place::New);
+  };
+  // Nothing is admitted anew for a request that was served before.
+  return may_be_known ? run_once(call, waiting, wish, admit) : admit();
 }
 
 void patch_workload(const Call& call, http::Reply reply) {

@@ -251,6 +251,25 @@ def test_another_process_of_the_same_number_gets_nothing():
         assert node.list() == [] and image(node) == before
 
 
+def test_a_creation_asked_for_again_is_answered_also_when_its_task_has_ended():
+    with tasked() as node, Program() as program, Program() as owner:
+        def ask(key, **more):
+            body = {"task_ids": [program.id], "cache": {"max": 2, "min": 2}, **more}
+            return node.request("POST", "/v1/workloads", body, {"Content-Type": "application/json", "Idempotency-Key": key})
+
+        owned = {"task_ids": None, "core_ids": ["4"], "owner": {"pid": owner.process.pid}}
+        assert ask("task")[0] == 201 and ask("owner", **owned)[0] == 201
+        program.end()
+        owner.end()
+        status, text, headers = ask("task")
+        assert (status, headers["Location"], json.loads(text)["id"]) == (201, "/v1/workloads/1", "1")
+        assert ask("task", task_ids=[program.id, "1"])[0] == 422
+        assert ask("new")[0] == 400
+        wait_for(lambda: len(node.list()) == 1, "the workload to go with its owner")
+        status, text, _ = ask("owner", **owned)
+        assert status == 409 and "is deleted" in text
+
+
 SCENARIOS = {
     "create": (False, lambda node, a, b: create(node, a.id)),
     "delete": (True, lambda node, a, b: node.delete("1")),
