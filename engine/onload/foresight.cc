@@ -102,7 +102,7 @@ std::vector<Stage> foretell(const Target& target, Seen seen, Memory memory) {
     const std::optional<Stage> stage = next_stage(target, seen, memory);
     if (!stage) break;
     apply(*stage, target, seen);
-    remember(memory, stage->act);
+    remember(memory, *stage);
     stages.push_back(*stage);
   }
   return stages;

@@ -30,7 +30,7 @@ Memory door_after(const std::vector<Step>& steps) {
   for (const Step& step : steps) {
     const bool is_about_doors = step.act == Act::CloseDoor || step.act == Act::Insert;
     if (step.progress == Progress::Done) {
-      remember(memory, step.act);
+      remember(memory, {step.act, step.subject, {}});
     } else if (is_about_doors) {
       memory.door_closed = false;
       memory.door_to_open = true;
@@ -148,7 +148,7 @@ Result<Arrival> Journey::go(Operation& operation, const Way& way) {
     const Result<Acted> acted = take(operation, *stage, target);
     if (!acted) return Failure(acted.error());
     if (*acted) {
-      remember(memory_, stage->act);
+      remember(memory_, *stage);
       continue;
     }
     const Trouble& trouble = acted->error();
@@ -213,9 +213,8 @@ Acted Journey::act(const Operation& operation, const Stage& stage, const Target&
     case Act::Remove: return node_.remove(stage.subject);
     case Act::Switch: return node_.switch_to(stage.subject);
     case Act::Insert: {
-      const auto module = std::ranges::find(target.modules, stage.subject, &TargetModule::name);
-      if (module == target.modules.end()) return node_.insert_of_system(stage.subject);
-      return node_.insert(target.version, *module);
+      if (stage.value == kOfSystem) return node_.insert_of_system(stage.subject);
+      return node_.insert(target.version, *std::ranges::find(target.modules, stage.subject, &TargetModule::name));
     }
     case Act::SetParameter: {
       const size_t dot = stage.subject.find('.');

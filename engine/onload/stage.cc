@@ -31,9 +31,10 @@ const std::string* wrong_parameter(const TargetModule& wanted, const Module& loa
 }
 
 // What is loaded cannot stay.
-bool is_wrong(const Target& target, const Module& loaded) {
+bool is_wrong(const Target& target, const Module& loaded, const Memory& memory) {
   if (is_of_driver(loaded.name) && target.sfc == Sfc::External) {
-    return target.undone_driver &&
+    // Without a build id it cannot be told whose it is, and so it stays.
+    return target.undone_driver && !memory.has_systems_driver && !loaded.build_id.empty() &&
            std::ranges::find(*target.undone_driver, loaded.build_id) != target.undone_driver->end();
   }
   const TargetModule* wanted = find(target, loaded.name);
@@ -42,7 +43,7 @@ bool is_wrong(const Target& target, const Module& loaded) {
 }
 
 std::optional<Stage> next_removal(const Target& target, const Seen& seen, const Memory& memory) {
-  const std::vector<std::string> modules = removals(target, seen);
+  const std::vector<std::string> modules = removals(target, seen, memory);
   if (modules.empty()) return std::nullopt;
   if (!memory.door_closed) return Stage{Act::CloseDoor, {}, {}};
   if (!memory.users_ended) return Stage{Act::EndUsers, {}, {}};
@@ -74,8 +75,8 @@ std::optional<Stage> next_insertion(const Target& target, const Seen& seen) {
 
 }  // namespace
 
-void remember(Memory& memory, Act act) {
-  switch (act) {
+void remember(Memory& memory, const Stage& stage) {
+  switch (stage.act) {
     case Act::CloseDoor:
       memory.door_closed = true;
       memory.door_to_open = true;
@@ -93,6 +94,7 @@ void remember(Memory& memory, Act act) {
       memory.door_to_open = true;
       memory.users_ended = false;
       memory.verified = false;
+      if (stage.value == kOfSystem) memory.has_systems_driver = true;
       return;
     case Act::StopControlPlane: memory.server_stopped = true; return;
     case Act::Remove:
@@ -102,7 +104,7 @@ void remember(Memory& memory, Act act) {
   }
 }
 
-std::vector<std::string> removals(const Target& target, const Seen& seen) {
+std::vector<std::string> removals(const Target& target, const Seen& seen, const Memory& memory) {
   if (target.state == State::Unmanaged) return {};
   std::vector<std::string> modules;
   size_t needed = 0;  // so many of them, counted from the top
@@ -110,7 +112,7 @@ std::vector<std::string> removals(const Target& target, const Seen& seen) {
     const auto loaded = seen.modules.find(name);
     if (loaded == seen.modules.end()) continue;
     modules.emplace_back(name);
-    if (is_wrong(target, loaded->second)) needed = modules.size();
+    if (is_wrong(target, loaded->second, memory)) needed = modules.size();
   }
   modules.resize(needed);
   return modules;
@@ -120,7 +122,7 @@ std::optional<Stage> next_stage(const Target& target, const Seen& seen, const Me
   if (const auto removal = next_removal(target, seen, memory)) return removal;
   const bool is_loaded = target.state == State::Loaded;
   if (is_loaded && target.restarts_server && !memory.server_stopped) return Stage{Act::StopControlPlane, {}, {}};
-  if (target.undone_driver && !seen.modules.contains("sfc")) return Stage{Act::Insert, "sfc", {}};
+  if (target.undone_driver && !seen.modules.contains("sfc")) return Stage{Act::Insert, "sfc", std::string(kOfSystem)};
   if (is_loaded) {
     if (const auto insertion = next_insertion(target, seen)) return insertion;
   }

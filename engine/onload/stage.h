@@ -12,15 +12,19 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "engine/onload/target.h"
 
 namespace nrd::onload {
 
+// The distribution's module, and not that of the version.
+inline constexpr std::string_view kOfSystem = "system";
+
 struct Stage {
   Act act = Act::Verify;
   std::string subject;  // as in Step
-  std::string value;    // of SetParameter; of Configure "on" or "off"
+  std::string value;    // of SetParameter; of Configure "on" or "off"; of Insert kOfSystem or nothing
   friend bool operator==(const Stage&, const Stage&) = default;
 };
 
@@ -31,15 +35,16 @@ struct Memory {
   bool door_closed = false;   // for certain
   bool door_to_open = false;  // it was closed, or made anew
   bool server_stopped = false;
+  bool has_systems_driver = false;  // inserted, whatever its build id: it may be built from what ours is built from
 };
 
-// What is remembered of an act that was done.
-void remember(Memory& memory, Act act);
+// What is remembered of a stage that was done.
+void remember(Memory& memory, const Stage& stage);
 
 // nullopt: arrived.
 std::optional<Stage> next_stage(const Target& target, const Seen& seen, const Memory& memory);
 
 // Modules that must be removed to get there, in the order of removal.
-std::vector<std::string> removals(const Target& target, const Seen& seen);
+std::vector<std::string> removals(const Target& target, const Seen& seen, const Memory& memory = {});
 
 }  // namespace nrd::onload

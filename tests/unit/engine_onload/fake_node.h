@@ -118,8 +118,9 @@ class FakeNode final : public Node {
     });
   }
   Acted insert_of_system(const std::string& module) override {
-    return act("+system " + module, [&] { seen.modules[module] = {.name = module, .build_id = "system"}; });
+    return act("+system " + module, [&] { seen.modules[module] = {.name = module, .build_id = system_build_id}; });
   }
+  std::string system_build_id = "system";
   Acted set_parameter(const std::string& module, const std::string& parameter, const std::string& value) override {
     return act(module + "." + parameter + "=" + value, [&] {
       seen.modules.at(module).parameters.at(parameter).value = value;

@@ -411,6 +411,26 @@ TEST_CASE("a driver of somebody else that was replaced is back when the journey 
   }
 }
 
+TEST_CASE("a driver that is built like ours is back once, and the journey ends") {
+  for (const std::string build_id : {"9.0-s", ""}) {
+    CAPTURE(build_id);
+    Trip trip;
+    Target there = a_release("9.0", Sfc::Managed);
+    there.modules[0].build_id = build_id;
+    there.modules[0].parameters["rss_cpus"] = "4";  // which the distribution's was not loaded with
+    trip.node.system_build_id = build_id;
+    REQUIRE(trip.node.insert_of_system("sfc"));
+    trip.node.seen.modules.at("sfc").parameters["rss_cpus"] = {"1", false};
+    trip.node.fails_at = 1 + 5;  // -sfc, switch, +sfc, +sfc_resource, and not +sfc_char
+    REQUIRE(trip.run({.there = there, .back = nothing(), .back_to = 0, .foreign_driver = true}));
+    CHECK(trip.stored.outcome == Outcome::RolledBack);
+    CHECK(trip.node.is(nothing()));
+    CHECK(trip.node.seen.modules.contains("sfc"));
+    const auto& done = trip.node.done;
+    CHECK(std::count(done.begin(), done.end(), "+system sfc") == (build_id.empty() ? 1 : 2));
+  }
+}
+
 TEST_CASE("a driver that came where none was stays when its release is taken back") {
   Trip trip;
   trip.node.fails_at = 4;  // switch, sfc, sfc_resource
