@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/onload/interface_wish.h"
+#include "engine/onload/permission.h"
 #include "engine/onload/words.h"
 
 namespace nrd::onload {
@@ -145,7 +146,8 @@ Result<Arrival> Journey::go(Operation& operation, const Way& way) {
     if (stage->act == Act::Remove && is_of_driver(stage->subject) && operation.interfaces.empty()) {
       operation.interfaces = interfaces_of_driver(seen->interfaces);
     }
-    const Result<Acted> acted = take(operation, *stage, target);
+    const Acted may = check_stacks(operation, *stage, target);
+    const Result<Acted> acted = may ? take(operation, *stage, target) : Result<Acted>(may);
     if (!acted) return Failure(acted.error());
     if (*acted) {
       remember(memory_, *stage);
@@ -160,6 +162,15 @@ Result<Arrival> Journey::go(Operation& operation, const Way& way) {
     }
     if (!turns_back(operation, way, trouble)) return give_up(operation, target);
   }
+}
+
+Acted Journey::check_stacks(const Operation& operation, const Stage& stage, const Target& target) {
+  const bool ends_server = stage.act == Act::StopControlPlane && target.restarts_server;
+  if (!ends_server || has_changed(operation)) return {};  // what has begun goes on until there is a server again
+  const Result<std::vector<Stack>> stacks = node_.stacks();
+  if (!stacks) return tl::unexpected(Trouble{"unreadable", stacks.error().message, stacks.error().detail, {}});
+  const Result<void> checked = check_unserved(*stacks);
+  return checked ? Acted() : tl::unexpected(Trouble{kInUse, checked.error().message, {}, {}});
 }
 
 Result<Acted> Journey::take(Operation& operation, const Stage& stage, const Target& target) {

@@ -55,6 +55,8 @@ class Journey {
   // Failed, with the door shut.
   Result<Arrival> give_up(Operation& operation, const Target& target);
   Result<Arrival> finish(Operation& operation, Outcome outcome);
+  // Whether a restart may end the server now: somebody may have come before the door was closed, and would have none.
+  Acted check_stacks(const Operation& operation, const Stage& stage, const Target& target);
   // One stage with its records.
   Result<Acted> take(Operation& operation, const Stage& stage, const Target& target);
   // False: there is no way back, or this was it.

@@ -121,7 +121,10 @@ std::vector<std::string> removals(const Target& target, const Seen& seen, const 
 std::optional<Stage> next_stage(const Target& target, const Seen& seen, const Memory& memory) {
   if (const auto removal = next_removal(target, seen, memory)) return removal;
   const bool is_loaded = target.state == State::Loaded;
-  if (is_loaded && target.restarts_server && !memory.server_stopped) return Stage{Act::StopControlPlane, {}, {}};
+  if (is_loaded && target.restarts_server && !memory.server_stopped) {
+    // A stack that comes while there is no server gets none.
+    return Stage{memory.door_closed ? Act::StopControlPlane : Act::CloseDoor, {}, {}};
+  }
   if (target.undone_driver && !seen.modules.contains("sfc")) return Stage{Act::Insert, "sfc", std::string(kOfSystem)};
   if (is_loaded) {
     if (const auto insertion = next_insertion(target, seen)) return insertion;

@@ -72,7 +72,10 @@ Result<Way> way_of(Node& node, const View& view, const Operation& operation) {
   const Generation* generation = find_generation(view, operation.generation);
   if (generation == nullptr) return fail(ErrorCode::NotFound, "its generation is gone");
   Result<Way> way = way_to_generation(node, view, *generation);
-  if (way) way->there.restarts_server = operation.errand == Errand::RestartControlPlane;
+  if (way && operation.errand == Errand::RestartControlPlane) {
+    way->there.restarts_server = true;
+    way->on_failure = OnFailure::Rollback;  // as long as it has only closed the door
+  }
   return way;
 }
 

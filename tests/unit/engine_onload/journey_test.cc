@@ -312,8 +312,22 @@ TEST_CASE("a restart of the control plane stops the server and has it started ag
   Target target = a_release("8.1");
   target.restarts_server = true;
   REQUIRE(trip.run({.there = target, .back = {}}));
-  CHECK(trip.node.done == Names{"stop", "onload.cplane_spawn_server=Y", "verify"});
+  CHECK(trip.node.done == Names{"close", "stop", "onload.cplane_spawn_server=Y", "verify", "open"});
   CHECK(trip.node.seen.servers.size() == 1);
+}
+
+TEST_CASE("a stack that came before the door was closed keeps its control plane server") {
+  Trip trip;
+  trip.node.put(a_release("8.1"));
+  trip.node.in_use = {{.id = 3}};
+  Target target = a_release("8.1");
+  target.restarts_server = true;
+  REQUIRE(trip.run({.there = target, .back = {}}));
+  CHECK(trip.stored.outcome == Outcome::RolledBack);
+  CHECK(trip.stored.cause == "in_use");
+  CHECK(trip.node.done == Names{"close", "open"});
+  CHECK(trip.node.seen.servers.size() == 1);
+  CHECK(is_open(trip.node));
 }
 
 TEST_CASE("users are named as far as one line goes") {
