@@ -9,20 +9,6 @@
 namespace nrd {
 namespace {
 
-// `workload` goes on with `left`, or not at all.
-Result<plan::Workloads> ended(const NodeState& state, const Workload& workload, std::vector<Task> left, Time now) {
-  if (left.empty() && workload.spec.cpus.empty()) return plan::remove(state, workload.id, state.shrink);
-  if (left.empty()) {  // the caches that only they touched are given back
-    SpecPatch patch;
-    patch.tasks = std::move(left);
-    return plan::patch(state, workload.id, patch, now, state.shrink);
-  }
-  plan::Workloads workloads = state.workloads;
-  workloads.at(workload.id).spec.tasks = std::move(left);
-  workloads.at(workload.id).updated = now;
-  return workloads;
-}
-
 std::string numbers_of(const std::vector<Task>& tasks) {
   std::string text;
   for (const Task& task : tasks) text += (text.empty() ? "" : " ") + std::to_string(task.id);
@@ -32,20 +18,14 @@ std::string numbers_of(const std::vector<Task>& tasks) {
 }  // namespace
 
 Endings without_ended(const NodeState& state, Time now) {
-  NodeState left = state;
   Endings endings;
+  std::map<WorkloadId, std::vector<Task>> left;
   for (const auto& [id, workload] : state.workloads) {
     std::vector<Task> living;
     for (const Task& task : workload.spec.tasks) (has_ended(state, task) ? endings.of[id] : living).push_back(task);
-    if (!endings.of.contains(id)) continue;
-    Result<plan::Workloads> workloads = ended(left, left.workloads.at(id), std::move(living), now);
-    if (workloads) {
-      left.workloads = *std::move(workloads);
-    } else {
-      endings.of.erase(id);
-    }
+    if (endings.of.contains(id)) left.emplace(id, std::move(living));
   }
-  endings.workloads = std::move(left.workloads);
+  endings.workloads = plan::without_tasks(state, left, now, state.shrink);
   return endings;
 }
 

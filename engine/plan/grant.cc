@@ -343,4 +343,29 @@ Result<Workloads> remove(const NodeState& state, WorkloadId id, Shrink shrink) {
   return workloads;
 }
 
+Workloads without_tasks(const NodeState& state, const std::map<WorkloadId, std::vector<Task>>& left, Time now,
+                        Shrink shrink) {
+  Workloads workloads = state.workloads;
+  std::set<CacheId> freed;  // by best effort
+  for (const auto& [id, tasks] : left) {
+    Workload& workload = workloads.at(id);
+    const Grant before = workload.grant;
+    workload.spec.tasks = tasks;
+    workload.updated = now;
+    const bool is_over = tasks.empty() && workload.spec.cpus.empty();
+    if (tasks.empty()) {
+      workload.spec.task_cpus = {};
+      const std::set<CacheId> touched = is_over ? std::set<CacheId>() : caches_of(state.facts.rdt, workload.spec);
+      std::erase_if(workload.grant.ways, [&](const auto& granted) { return !touched.contains(granted.first); });
+      workload.grant.bandwidth = plan_bandwidth(state, workload.spec, workload.grant.ways);
+    }
+    for (const auto& [cache, ways] : before.ways) {
+      if (before.pool == Pool::BestEffort && !workload.grant.ways.contains(cache)) freed.insert(cache);
+    }
+    if (is_over) workloads.erase(id);
+  }
+  if (state.layout) grow_back(state, workloads, freed, shrink);
+  return workloads;
+}
+
 }  // namespace nrd::plan

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <map>
+#include <vector>
 
 #include "base/result.h"
 #include "engine/node_state.h"
@@ -27,5 +28,10 @@ Result<Workloads> create_on(const NodeState& state, const Workloads& workloads, 
 // How many more workloads the shared class may have.
 size_t shared_places(const NodeState& state);
 Result<Workloads> remove(const NodeState& state, WorkloadId id, Shrink shrink);
+// `left`: who is left of the tasks of each of these workloads. One that is for nobody any more goes, one that goes on
+// for its CPUs alone gives back the caches which only its tasks touched. All at once: after a reboot that is every
+// workload for tasks there was.
+Workloads without_tasks(const NodeState& state, const std::map<WorkloadId, std::vector<Task>>& left, Time now,
+                        Shrink shrink);
 
 }  // namespace nrd::plan
