@@ -1,7 +1,9 @@
 #include "cli/commands.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <span>
 
 #include "api/json/reader.h"
 #include "api/json/writer.h"
@@ -50,16 +52,34 @@ void render_frequency(json::Writer& w, const NewWorkload& wanted) {
   w.end_object();
 }
 
-void print_row(const json::Value& workload) {
-  std::printf("%-5s %-11s %-6s %-8s %-16s %-16s %-7s %-11s %s\n", text_of(workload, "id").c_str(),
-              text_of(workload, "pool").c_str(), text_of(workload, "cos_name").c_str(), asked(workload).c_str(),
-              column_of_whom(workload).c_str(), masks(workload).c_str(), ratios_of(workload).c_str(),
-              text_of(workload, "status").c_str(), text_of(workload, "uuid").c_str());
+// "50%", "2000 MB/s"; empty: its memory bandwidth is not limited.
+std::string bandwidth_of(const json::Value& workload) {
+  const json::Value& limit = part(part(workload, "rdt"), "mba");
+  if (limit.find("percentage") != nullptr) return text_of(limit, "percentage") + "%";
+  return limit.find("mbps") != nullptr ? text_of(limit, "mbps") + " MB/s" : "";
 }
 
-void print_head() {
-  std::printf("%-5s %-11s %-6s %-8s %-16s %-16s %-7s %-11s %s\n", "ID", "POOL", "CLASS", "MAX/MIN", "CPUS", "WAYS",
-              "RATIO", "STATUS", "UUID");
+// One line for each. There is a column of bandwidth if one of them has a limit.
+void print_table(std::span<const json::Value> workloads) {
+  const bool has_limit =
+      std::ranges::any_of(workloads, [](const json::Value& workload) { return !bandwidth_of(workload).empty(); });
+  const auto print_line = [has_limit](const std::array<std::string, 10>& cells) {
+    constexpr std::array<size_t, 10> kWidths = {5, 11, 6, 8, 16, 16, 11, 7, 11, 0};
+    constexpr size_t kBandwidth = 6;
+    std::string line;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (i != kBandwidth || has_limit) line += padded(cells[i], kWidths[i]) + " ";
+    }
+    line.back() = '\n';
+    print(line);
+  };
+  print_line({"ID", "POOL", "CLASS", "MAX/MIN", "CPUS", "WAYS", "BANDWIDTH", "RATIO", "STATUS", "UUID"});
+  for (const json::Value& workload : workloads) {
+    const std::string limit = bandwidth_of(workload);
+    print_line({text_of(workload, "id"), text_of(workload, "pool"), text_of(workload, "cos_name"), asked(workload),
+                column_of_whom(workload), masks(workload), limit.empty() ? "-" : limit, ratios_of(workload),
+                text_of(workload, "status"), text_of(workload, "uuid")});
+  }
 }
 
 int print_workload(const Result<Answer>& answer, Output output) {
@@ -71,8 +91,7 @@ int print_workload(const Result<Answer>& answer, Output output) {
     return exit;
   }
   if (const std::optional<json::Value> workload = parsed(*body, exit)) {
-    print_head();
-    print_row(*workload);
+    print_table({&*workload, 1});
   }
   return exit;
 }
@@ -141,8 +160,7 @@ int foretell_workload(const Client& client, Output output, const NewWorkload& wa
   }
   const std::optional<json::Value> foretold = parsed(*body, exit);
   if (!foretold) return exit;
-  print_head();
-  print_row(part(*foretold, "workload"));
+  print_table({&part(*foretold, "workload"), 1});
   for (const json::Value& change : part(*foretold, "changes").items()) {
     print(text_of(change, "knob") + ": " + text_of(change, "from") + " -> " + text_of(change, "to") + "\n");
   }
@@ -156,8 +174,7 @@ int list_workloads(const Client& client, Output output) {
   if (output.json) {
     print(*body + "\n");
   } else if (const std::optional<json::Value> workloads = parsed(*body, exit)) {
-    print_head();
-    for (const json::Value& workload : workloads->items()) print_row(workload);
+    print_table(workloads->items());
   }
   return exit;
 }

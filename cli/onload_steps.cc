@@ -41,11 +41,6 @@ std::string act_of(const json::Value& step) {
   return text_of(step, "act") + (subject == "-" ? "" : " " + subject);
 }
 
-std::string padded(std::string text, size_t width) {
-  if (text.size() < width) text.resize(width, ' ');
-  return text;
-}
-
 bool is_running(const json::Value& step) { return text_of(step, "progress") == "running"; }
 
 }  // namespace

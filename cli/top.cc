@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "api/json/reader.h"
+#include "cli/answer.h"
 #include "cli/screen.h"
 
 namespace nrd::cli {
@@ -29,11 +30,6 @@ std::string fixed(double value) {
 std::string number_of(const json::Value& cache, std::string_view key) {
   const std::optional<double> value = part(cache, key).as_double();
   return value ? fixed(*value) : kUnknown;
-}
-
-std::string padded(std::string text, size_t width) {
-  if (text.size() < width) text.append(width - text.size(), ' ');
-  return text;
 }
 
 std::string right(const std::string& text, size_t width) {

@@ -1,10 +1,11 @@
 """Memory bandwidth: MB lines of a kernel that speaks percent, MB/s, or AMD's eighths of GB/s."""
 
 import contextlib
+import subprocess
 
 import pytest
 from fault_scenarios import assert_one_line, refusals_of_each_write
-from harness import Node, Refused, wait_for
+from harness import NRDCTL, Node, Refused, wait_for
 
 CONFIG = "[drift]\ninterval_seconds = {drift}\n"
 SMALL = {"closids": 4, "sockets": 2, "cpus": 8}
@@ -84,6 +85,23 @@ def test_limits_in_mbps():
         assert limits(node)["1"] == 5010
         node.delete("1")
         assert limits(node) == {"0": 4294967295, "1": 4294967290}  # the kernel takes no more again
+
+
+def test_nrdctl_has_a_column_for_limits_if_there_are_any():
+    with limited() as node:
+        def listed():
+            command = [NRDCTL, "--socket", node.socket, "workload", "list"]
+            return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+        node.create("0", 1, 1)
+        assert "BANDWIDTH" not in listed()[0]
+        id = create(node, "4", {"percentage": 50})["id"]
+        head, free, held = listed()
+        at = head.index("BANDWIDTH")
+        assert [free[at:].split()[0], held[at:].split()[0]] == ["-", "50%"]
+        assert {line.index("Successful") for line in (free, held)} == {head.index("STATUS")}
+        node.delete(id)
+        assert "BANDWIDTH" not in listed()[0]
 
 
 def test_limits_on_amd_are_eighths_of_a_gigabyte():
