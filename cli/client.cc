@@ -116,6 +116,27 @@ Failure trouble(CURL* curl, CURLcode code, const Endpoint& to, const ErrorText& 
               "cannot reach " + to.url + ": " + reason + "; is nrd running with --debug? (systemctl status nrd)");
 }
 
+// As curl_easy_perform(), but ends when `fd` has something to read.
+CURLcode perform_unless_readable(CURL* curl, int fd) {
+  const std::unique_ptr<CURLM, CURLMcode (*)(CURLM*)> multi(::curl_multi_init(), &::curl_multi_cleanup);
+  if (!multi || ::curl_multi_add_handle(multi.get(), curl) != CURLM_OK) return CURLE_FAILED_INIT;
+  CURLcode code = CURLE_ABORTED_BY_CALLBACK;
+  for (int running = 1;;) {
+    if (::curl_multi_perform(multi.get(), &running) != CURLM_OK) break;
+    int left = 0;
+    if (const CURLMsg* done = ::curl_multi_info_read(multi.get(), &left); done != nullptr) {
+      code = done->data.result;
+      break;
+    }
+    curl_waitfd also{.fd = fd, .events = CURL_WAIT_POLLIN, .revents = 0};
+    constexpr int kTurnMs = 1000;  // libcurl wakes up sooner for its own deadlines
+    if (running == 0 || ::curl_multi_poll(multi.get(), &also, 1, kTurnMs, nullptr) != CURLM_OK) break;
+    if (also.revents != 0) break;
+  }
+  ::curl_multi_remove_handle(multi.get(), curl);
+  return code;
+}
+
 }  // namespace
 
 Result<Answer> Client::call(const std::string& method, const std::string& path, const std::string& body) const {
@@ -137,7 +158,8 @@ Result<Answer> Client::call(const std::string& method, const std::string& path, 
     ::curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body.data());
     ::curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, static_cast<long>(body.size()));
   }
-  if (const CURLcode code = ::curl_easy_perform(curl); code != CURLE_OK) return trouble(curl, code, to_, text);
+  const CURLcode code = breaks_off_ ? perform_unless_readable(curl, *breaks_off_) : ::curl_easy_perform(curl);
+  if (code != CURLE_OK) return trouble(curl, code, to_, text);
   ::curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer.status);
   return answer;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -31,6 +32,13 @@ class Client {
  public:
   explicit Client(Endpoint to) : to_(std::move(to)) {}
 
+  // The same for who may want to end: an answer is waited for until `fd` has something to read, then it is a refusal.
+  Client broken_off_by(int fd) const {
+    Client other = *this;
+    other.breaks_off_ = fd;
+    return other;
+  }
+
   // Over the Unix socket, where nrd is told which process calls.
   bool is_local() const { return to_.url.empty(); }
 
@@ -46,6 +54,7 @@ class Client {
   Result<Answer> call(const std::string& method, const std::string& path, const std::string& body) const;
 
   Endpoint to_;
+  std::optional<int> breaks_off_{};
 };
 
 }  // namespace nrd::cli

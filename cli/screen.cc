@@ -87,11 +87,12 @@ bool Screen::is_left_within(std::chrono::milliseconds time) {
   std::array<pollfd, 2> sources = {{{.fd = signals_.get(), .events = POLLIN, .revents = 0},
                                     {.fd = before_ ? STDIN_FILENO : -1, .events = POLLIN, .revents = 0}}};
   for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Steady::now());
-    if (left.count() <= 0) return false;
-    if (::poll(sources.data(), sources.size(), static_cast<int>(left.count())) <= 0) continue;
-    if (sources[0].revents != 0) return true;
-    if (sources[1].revents != 0 && asks_to_leave()) return true;
+    const auto left = std::max<std::chrono::milliseconds>(
+        std::chrono::ceil<std::chrono::milliseconds>(end - Steady::now()), std::chrono::milliseconds(0));
+    const bool has_news = ::poll(sources.data(), sources.size(), static_cast<int>(left.count())) > 0;
+    if (has_news && sources[0].revents != 0) return true;
+    if (has_news && sources[1].revents != 0 && asks_to_leave()) return true;
+    if (Steady::now() >= end) return false;
   }
 }
 

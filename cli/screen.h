@@ -26,7 +26,8 @@ class Screen {
   void show(const std::string& text);  // over what was shown before
   // Waits that long. True at once when somebody presses q or Ctrl-C, or the terminal has gone.
   bool is_left_within(std::chrono::milliseconds time);
-  void leave();  // before anything is written for good
+  int signals() const { return signals_.get(); }  // readable when one of them has come
+  void leave();                                   // before anything is written for good
 
  private:
   std::optional<termios> before_;  // of standard input, if that is a terminal

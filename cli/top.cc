@@ -190,11 +190,13 @@ int show_once(const Client& client, Output output) {
 
 int show_live(const Client& client, Output output) {
   Screen screen;
+  const Client impatient = client.broken_off_by(screen.signals());
   for (;;) {
     const size_t rows = screen.rows();
     // Each workload has a line at least, so more are not asked about than there is room for.
-    const Drawable<Frame> frame = look(client, rows);
+    const Drawable<Frame> frame = look(impatient, rows);
     if (!frame) {
+      if (screen.is_left_within(std::chrono::milliseconds(0))) return kDone;
       screen.leave();
       return tell(frame.error());
     }

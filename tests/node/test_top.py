@@ -6,9 +6,11 @@ import os
 import pty
 import select
 import signal
+import socket
 import subprocess
 import termios
 import time
+import types
 
 import pytest
 from harness import DEADLINE, NRDCTL, Node
@@ -118,6 +120,21 @@ def test_however_it_ends_the_terminal_is_as_before(node, terminal, end):
     else:
         terminal.process.send_signal(end)
     terminal.assert_left()
+
+
+def test_ctrl_c_does_not_wait_for_an_answer():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(DEADLINE)
+        terminal = Terminal(types.SimpleNamespace(port=silent.getsockname()[1]))
+        try:
+            asking, _ = silent.accept()
+            with asking:
+                asking.settimeout(DEADLINE)
+                assert asking.recv(4096).startswith(b"GET /v1/workloads ")
+                terminal.process.send_signal(signal.SIGINT)
+                terminal.assert_left()
+        finally:
+            terminal.close()
 
 
 def test_a_daemon_that_goes_away_is_told_on_the_usual_screen(node, terminal):
