@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from harness import NRDCTL, Node, Refused, wait_for
+from positions import kinds_of_writes, struck
 
 WINDOW = {"min_ratio": 12, "max_ratio": 30}
 BOTH = {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}, "pstate": WINDOW}
@@ -211,13 +212,14 @@ def writes_of_a_life(shape):
     with Node(**shape) as node:
         node.sim.control("reset")
         node.delete(node.call("POST", "/v1/workloads", BOTH)["id"])
-        return writes_of(node)
+        return kinds_of_writes(node)
 
 
 def test_whichever_write_it_dies_at_the_next_start_tells_the_truth():
     shape = {"cpufreq": "intel_pstate"}
-    for n in range(1, writes_of_a_life(shape) + 1):
-        for moment in ("kill-before", "kill-after"):
+    writes = writes_of_a_life(shape)
+    for turn, moment in enumerate(("kill-before", "kill-after")):
+        for n in struck(writes, turn):
             with Node(**shape) as node:
                 untouched = (node.sim.freq(), node.plain())
                 node.sim.control("reset")
