@@ -60,13 +60,16 @@ Result<bool> send_and_wait(const ProcessId& process, int pidfd, int signal, std:
   return wait_for_end(process, pidfd, until);
 }
 
+// EINVAL: a thread has the number, or a group of processes still has it whose first has ended.
+bool says_nobody(int error) { return error == ESRCH || error == EINVAL; }
+
 }  // namespace
 
 Result<Stopped> stop_process(const ProcessId& process, const std::string& exe, std::chrono::milliseconds patience,
                              IfItStays if_it_stays) {
   const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
   if (!pidfd.valid()) {
-    if (errno == ESRCH) return Stopped::WasGone;
+    if (says_nobody(errno)) return Stopped::WasGone;
     return failed(process, "pidfd_open", errno);
   }
   // Asked after the descriptor was taken: as long as the answer is yes, the descriptor is of that very process.
@@ -87,7 +90,7 @@ Result<Stopped> stop_process(const ProcessId& process, const std::string& exe, s
 
 Result<void> signal_process(const ProcessId& process, Signal signal) {
   const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
-  if (!pidfd.valid()) return errno == ESRCH ? Result<void>() : failed(process, "pidfd_open", errno);
+  if (!pidfd.valid()) return says_nobody(errno) ? Result<void>() : failed(process, "pidfd_open", errno);
   const Result<std::optional<ProcessDir>> directory = ProcessDir::open("", process.pid);
   if (!directory) return Failure(directory.error());
   const auto status = *directory ? (*directory)->status() : std::nullopt;

@@ -99,6 +99,27 @@ TEST_CASE("a process that has ended was gone") {
   CHECK(stop_process(id, exe, seconds(1), IfItStays::Kill).value() == Stopped::WasGone);
 }
 
+// The kernel then has the number still, and says EINVAL of it and not ESRCH.
+TEST_CASE("a process whose group outlives it was gone") {
+  std::array<int, 2> alive{};
+  REQUIRE(::pipe(alive.data()) == 0);
+  const pid_t first = ::fork();
+  if (first == 0) {
+    ::setpgid(0, 0);
+    if (::fork() != 0) ::_exit(0);
+    char byte = 0;
+    ::close(alive[1]);
+    ::_exit(::read(alive[0], &byte, 1) == 0 ? 0 : 1);
+  }
+  REQUIRE(::waitpid(first, nullptr, 0) == first);
+  const ProcessId gone{.pid = first, .start = 1};
+  CHECK(stop_process(gone, "/bin/true", seconds(1), IfItStays::Kill).value() == Stopped::WasGone);
+  CHECK(signal_process(gone, Signal::Kill).has_value());
+  CHECK(::kill(-first, 0) == 0);  // whoever is in the group is not meant
+  ::close(alive[0]);
+  ::close(alive[1]);
+}
+
 TEST_CASE("a signal reaches the process that was found and no later one of its number") {
   const Child child(Manner::EndsWhenAsked);
   const ProcessId later{child.id().pid, child.id().start + 1};
