@@ -128,7 +128,7 @@ Result<void> run(const Config& config) {
   log::notice("STOPPING", "stopping; workloads stay on the hardware");
   (*onload)->keeper().end_watches();  // those who wait for a change would hold up the drain
   watchers->stop();
-  (*front)->server().drain(kDrainDeadline);
+  (*front)->server().drain(kDrainDeadline);  // no request asks any of the following from here on
   (*owners)->stop();
   onload->reset();  // between two stages; what it stores still needs the engine
   engine->reset();  // ends the changes it has accepted; their answers still need the server

@@ -44,7 +44,8 @@ class Server {
   static Result<std::unique_ptr<Server>> start(ServerOptions options, Handler handler);
   virtual ~Server() = default;  // stops at once
 
-  // New requests get 503; returns when those accepted are answered, or at the deadline.
+  // New requests get 503; returns when those accepted are answered, or at the deadline. From then on no handler runs,
+  // nor what one has left for later: what they ask may be taken down. Answers are still sent.
   virtual void drain(std::chrono::milliseconds deadline) = 0;
 
   // 0 if there is no such door.

@@ -113,6 +113,8 @@ class Loop final : public Pistache::Aio::Handler {
     is_idle_ = false;  // until the worker has looked
     answers_->ring();
     became_idle_.wait_for(hold, deadline, [this] { return is_idle_; });
+    const std::lock_guard asking(asking_);  // until the handler that runs now has returned
+    is_shut_ = true;
   }
   void ask_for_beat() { answers_->ring(); }
   Time last_beat() const { return last_beat_; }
@@ -139,7 +141,7 @@ class Loop final : public Pistache::Aio::Handler {
       expire();
     } else if (tag == kActs) {
       acts_->hush();
-      for (const Act& act : acts_->take()) survives(act);
+      for (const Act& act : acts_->take()) ask_house(act);
     } else if (tag >= kFirstConnection) {
       put_in_line(tag);
     } else {
@@ -209,11 +211,22 @@ class Loop final : public Pistache::Aio::Handler {
       answers->post({.connection = id, .bytes = bytes_of(response, framing), .closes = framing.closes},
                     std::this_thread::get_id() != worker);
     });
-    if (is_draining_) return reply.send(plain(503, "The service is stopping."));
+    constexpr const char* kStopping = "The service is stopping.";
+    if (is_draining_) return reply.send(plain(503, kStopping));
     if (!request) return reply.send(plain(request.error().status, request.error().line));
     request->later = [acts = acts_](Act act) { acts->post(std::move(act), true); };
     // A handler that throws has dropped its reply, and thereby answered.
-    survives([this, &request, &reply] { handler_(*request, std::move(reply)); });
+    if (!ask_house([this, &request, &reply] { handler_(*request, std::move(reply)); }))
+      reply.send(plain(503, kStopping));
+  }
+
+  // False: what is behind the handler may be gone, and nothing was asked.
+  template <typename Act>
+  bool ask_house(Act act) {
+    const std::lock_guard asking(asking_);
+    if (is_shut_) return false;
+    survives(std::move(act));
+    return true;
   }
 
   void let_in(size_t door) noexcept {
@@ -333,6 +346,8 @@ class Loop final : public Pistache::Aio::Handler {
 
   std::atomic<bool> is_draining_ = false;
   std::atomic<Time> last_beat_ = std::chrono::steady_clock::now();
+  std::mutex asking_;     // held while the handler, or an act of its, runs
+  bool is_shut_ = false;  // guarded by asking_
   std::mutex idle_lock_;
   std::condition_variable became_idle_;
   bool is_idle_ = false;

@@ -13,6 +13,8 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstring>
+#include <future>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -362,6 +364,24 @@ TEST_CASE("draining ends at its deadline") {
   server->drain(50ms);
   CHECK(later.replies.size() == 1);
   later.answer_all();
+}
+
+TEST_CASE("what was left for later is not done once a drain is over, and answered all the same") {
+  std::promise<std::pair<Request, std::shared_ptr<Reply>>> accepted;
+  const auto server = serve([&accepted](const Request& request, Reply reply) {
+    accepted.set_value({request, std::make_shared<Reply>(std::move(reply))});
+  });
+  Client client(server->plain_port());
+  client.say(a_get("/"));
+  auto [request, reply] = accepted.get_future().get();
+  server->drain(1ms);
+  std::atomic<bool> was_done = false;
+  request.later([&was_done, reply = std::move(reply)] {
+    was_done = true;
+    reply->send({.status = 200, .content_type = {}, .body = {}, .headers = {}});
+  });
+  CHECK(client.hear()->status() == 500);
+  CHECK_FALSE(was_done);
 }
 
 TEST_CASE("an answer after the server has gone is dropped") {
