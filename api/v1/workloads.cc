@@ -174,18 +174,20 @@ void replay(onload::Desk& desk, const Waiting<CreateWorkload>& waiting,
   });
 }
 
-// Answers a request that was served before as it was answered then; `first_time` is for one that was not.
+// Answers a request that was served before as it was answered then; `first_time` is for one that was not. Both on the
+// thread of the request: that of the engine goes on when the desk is there no more.
 void run_once(const Call& call, const Waiting<CreateWorkload>& waiting,
               const std::optional<onload::RenderRequest>& wish, std::function<void()> first_time) {
   CreateWorkload question = waiting->command;
   question.only_asks = true;
-  call.engine.submit(std::move(question),
-                     [waiting, wish, &desk = call.desk, first_time = std::move(first_time)](const Outcome& outcome) {
-                       if (outcome) return replay(desk, waiting, wish, *outcome);
-                       if (outcome.error().code != ErrorCode::NotFound)
-                         return refuse(waiting->pending, outcome.error());
-                       first_time();
-                     });
+  call.engine.submit(std::move(question), [waiting, wish, later = call.request.later, &desk = call.desk,
+                                           first_time = std::move(first_time)](const Outcome& outcome) {
+    if (!outcome && outcome.error().code != ErrorCode::NotFound) return refuse(waiting->pending, outcome.error());
+    later([waiting, wish, &desk, first_time, outcome] {
+      if (!outcome) return first_time();
+      replay(desk, waiting, wish, *outcome);
+    });
+  });
 }
 
 http::Response listed(Bodies& bodies, const std::shared_ptr<const NodeState>& state, const ListQuery& query,

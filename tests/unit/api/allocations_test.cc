@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <functional>
 #include <future>
+#include <vector>
 
 #include "api/json/reader.h"
 #include "api/v1/routes.h"
@@ -23,21 +25,26 @@ struct Service {
         {.number = 3, .desired = {.state = State::Loaded, .version = "9.0"}, .verdict = Verdict::Verified}};
     keeper.known.door_open = true;
   }
-  http::Response ask(std::string method, std::string path, std::string body = {}, pid_t caller = 0,
-                     std::string key = {}) {
+  http::Request request(std::string method, std::string path, std::string body, pid_t caller, std::string key) const {
     auto peer = std::make_shared<http::Peer>();
     if (caller != 0) peer->credentials = http::Peer::Credentials{.uid = 0, .pid = caller, .groups = {}};
-    const http::Request request{.method = std::move(method),
-                                .path = std::move(path),
-                                .content_type = "application/json",
-                                .idempotency_key = std::move(key),
-                                .body = std::move(body),
-                                .peer = peer};
+    return {.method = std::move(method),
+            .path = std::move(path),
+            .content_type = "application/json",
+            .idempotency_key = std::move(key),
+            .body = std::move(body),
+            .peer = peer,
+            .later = later};
+  }
+  http::Response ask(std::string method, std::string path, std::string body = {}, pid_t caller = 0,
+                     std::string key = {}) {
     std::promise<http::Response> answer;
-    handler(request, http::Reply([&answer](http::Response response) { answer.set_value(std::move(response)); }));
+    handler(request(std::move(method), std::move(path), std::move(body), caller, std::move(key)),
+            http::Reply([&answer](http::Response response) { answer.set_value(std::move(response)); }));
     return answer.get_future().get();
   }
 
+  http::Later later = [](const std::function<void()>& act) { act(); };
   FakeEngine engine{a_node()};
   nrd::testing::FakeKeeper keeper;
   nrd::testing::Surroundings around{keeper};
@@ -102,6 +109,20 @@ TEST_CASE("a workload asked for again under its key is not admitted anew") {
   CHECK(service.engine.commands().size() == 3);
   service.engine.answer_with(fail(ErrorCode::KeyReused, "another body"));
   CHECK(ask().status == 422);
+}
+
+TEST_CASE("nothing is asked of Onload on the thread of the engine") {
+  Service service;
+  std::vector<std::function<void()>> left;
+  service.later = [&left](std::function<void()> act) { left.push_back(std::move(act)); };
+  service.engine.answer_with(done_with(a_workload(7)));
+  int status = 0;
+  service.handler(service.request("POST", "/v1/workloads", R"({"core_ids": ["0"], "onload": {}})", 0, "key-1"),
+                  http::Reply([&status](const http::Response& response) { status = response.status; }));
+  REQUIRE(left.size() == 1);
+  CHECK(status == 0);
+  left.clear();  // the service stops
+  CHECK(status == 500);
 }
 
 TEST_CASE("what is wrong with a request for an allocation is said with its field") {
