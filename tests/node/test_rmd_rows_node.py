@@ -3,6 +3,8 @@
 import gzip
 import json
 import os
+import pathlib
+import re
 import socket
 import ssl
 import subprocess
@@ -178,12 +180,20 @@ def test_row_48_one_daemon_and_few_rights(node):
             "CapabilityBoundingSet=CAP_SYS_ADMIN CAP_DAC_OVERRIDE CAP_CHOWN"} <= set(unit)
 
 
-def test_row_49_a_unit_and_manual_pages():
+def test_row_49_a_package_with_unit_and_manual_pages(tmp_path):
     unit = read("systemd/nrd.service").splitlines()
     assert {"Type=notify", "Restart=on-failure", "WatchdogSec=60"} <= set(unit)
-    installed = read("cmake/install.cmake")
-    for file in ("systemd/nrd.service", "docs/man/nrd.8", "docs/man/nrdctl.1", "docs/man/nrd.toml.5"):
-        assert file in installed and read(file)
+    build = pathlib.Path(os.environ["NRD"]).parent.parent
+    subprocess.run(["cpack", "--config", build / "CPackConfig.cmake", "-B", tmp_path, "-D", "CPACK_STRIP_FILES=OFF",
+                    "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=none"], check=True, timeout=300, capture_output=True)
+    [package] = tmp_path.glob("nrd_*.deb")
+    told = subprocess.run(["dpkg-deb", "--field", package], check=True, capture_output=True, text=True).stdout
+    assert re.search(r"^Depends: .*intel-cmt-cat \(>= .*libpistache0", told, re.M), told
+    inside = subprocess.run(["dpkg-deb", "--contents", package], check=True, capture_output=True, text=True).stdout
+    for path in ("usr/sbin/nrd", "usr/bin/nrdctl", "usr/libexec/nrd/nrd-pam", "etc/nrd/nrd.toml",
+                 "usr/lib/systemd/system/nrd.service", "usr/lib/sysusers.d/nrd.conf", "usr/share/man/man8/nrd.8",
+                 "usr/share/man/man1/nrdctl.1", "usr/share/man/man5/nrd.toml.5"):
+        assert re.search(rf"root/root .* \./{path}$", inside, re.M), path
 
 
 def test_row_50_openstack_is_left_out(node):
