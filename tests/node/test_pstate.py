@@ -195,7 +195,7 @@ def count_writes(shape):
 @pytest.mark.parametrize("shape", [{"cpufreq": "intel_pstate"}, {"msr": "hwp"}], ids=["cpufreq", "msr"])
 def test_whichever_write_fails_cache_and_frequency_are_as_before(shape, fault):
     writes = count_writes(shape)
-    assert writes >= 6
+    assert writes >= 5  # two masks, the CPUs at once, and their frequencies
     with Node(**shape) as node:
         frequencies, ways = node.sim.freq(), node.plain()
         for n in range(1, writes + 1):
