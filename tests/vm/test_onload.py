@@ -43,7 +43,7 @@ def test_unload_is_confirmed(node):
     assert node.request("POST", "/v1/onload/verify", {})[0] == 409
 
 
-@pytest.mark.parametrize("module, errno, cause", [("onload", 12, "out_of_memory"), ("sfc_resource", 2, "syscall_table"),
+@pytest.mark.parametrize("module, errno, cause", [pytest.param("onload", 12, "out_of_memory", marks=LONG), ("sfc_resource", 2, "syscall_table"),
                                                   ("sfc_char", 5, "init_failed")])
 def test_a_release_that_does_not_start_is_taken_back(node, module, errno, cause):
     node.load(OLD)
@@ -263,6 +263,7 @@ def test_nrdctl_shows_each_step_and_ends_as_the_operation_did(node):
     node.assert_unloaded()
 
 
+@LONG
 def test_a_drained_node_lets_nobody_in_until_it_is_undrained(node):
     node.load(OLD)
     holder = node.vm.spawn(["sh", "-c", "exec 3</dev/sfc_char; exec sleep 1000"])
@@ -285,6 +286,7 @@ def test_a_drained_node_lets_nobody_in_until_it_is_undrained(node):
     node.assert_loaded(NEW)
 
 
+@LONG
 def test_what_waits_for_users_is_foretold_watched_and_cancelled(node):
     node.load(OLD)
     holder = node.vm.spawn(["sh", "-c", "exec 3</dev/sfc_char; exec sleep 1000"])

@@ -127,6 +127,7 @@ def test_there_are_no_more_than_configured(node):
     wait_until_free(node)
 
 
+@LONG
 def test_a_closed_door_is_75_and_no_onload_is_1(node):
     node.stub.arm("onload", NEW, "slow_init_ms=3000")
     operation = node.want({"state": "loaded", "version": NEW})["operation"]
