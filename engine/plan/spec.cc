@@ -170,6 +170,10 @@ Result<void> check_code(const NodeState& state, const CacheRequest& cache) {
                  "0 or " + std::to_string(cat.min_ways) + " to " + std::to_string(cache.min - cat.min_ways) + " ways");
 }
 
+Result<void> check_amounts(const NodeState& state, const CacheRequest& cache) {
+  return check_sizes(state, cache).and_then([&] { return check_code(state, cache); });
+}
+
 }  // namespace
 
 WayMask ways_of(const Layout& layout, Pool pool) {
@@ -206,9 +210,7 @@ Result<Pool> pool_of(const CacheRequest& request) {
 }
 
 Result<void> check_ways(const NodeState& state, const CacheRequest& cache) {
-  return check_can_cache(state).and_then([&] { return check_sizes(state, cache); }).and_then([&] {
-    return check_code(state, cache);
-  });
+  return check_can_cache(state).and_then([&] { return check_amounts(state, cache); });
 }
 
 Result<void> check(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
@@ -221,7 +223,7 @@ Result<void> check(const NodeState& state, const Spec& spec, std::optional<Workl
       .and_then([&] { return check_bandwidth(state, spec); })
       .and_then([&] { return check_cpus_free(state, spec, self); })
       .and_then([&] { return spec.cache ? check_classes_free(state, spec) : Result<void>(); })
-      .and_then([&] { return spec.cache ? check_ways(state, *spec.cache) : Result<void>(); });
+      .and_then([&] { return spec.cache ? check_amounts(state, *spec.cache) : Result<void>(); });
 }
 
 std::set<CacheId> caches_of(const rdt::Node& node, const Spec& spec) {
