@@ -49,6 +49,19 @@ def assert_one_line(text):
     assert text.endswith("\n") and text.count("\n") == 1 and "/sys" not in text and "/var" not in text, text
 
 
+def is_refused_whole(node, request, image, start, after, nth):
+    """Asks while write `nth` fails: the node is as `after`, or as at the `start` and it is said why. Whether that is it."""
+    try:
+        request(node)
+        assert image(node) == after, nth
+        return False
+    except Refused as error:
+        assert error.status == 500 and ("did not take" in error.text or "did not move" in error.text), error
+        assert_one_line(error.text)
+        assert image(node) == start, nth
+        return True
+
+
 def refusals_of_each_write(node_before, request, image, fault):
     """Each write of `request` fails in turn: the node is as before or as after it. How often it was refused."""
     with node_before() as node:
@@ -59,13 +72,6 @@ def refusals_of_each_write(node_before, request, image, fault):
         with node_before() as node:
             start = image(node)
             node.sim.control(f"fault write {nth} {fault}")
-            try:
-                request(node)
-                assert image(node) == after, nth
-            except Refused as error:
-                refusals += 1
-                assert error.status == 500 and ("did not take" in error.text or "did not move" in error.text), error
-                assert_one_line(error.text)
-                assert image(node) == start, nth
+            refusals += is_refused_whole(node, request, image, start, after, nth)
             assert node.health()["status"] == "ok"
     return refusals

@@ -173,14 +173,13 @@ class Node:
         self.port = free_port()
         env = dict(os.environ)
         if self.disk:
-            env.update(LD_PRELOAD=FAULTY_DISK, NRD_DISK_DIR=self.state, NRD_DISK_CONTROL=os.path.join(self.folder, "disk"),
-                       ASAN_OPTIONS="verify_asan_link_order=0:" + env.get("ASAN_OPTIONS", ""))
+            env.update(LD_PRELOAD=FAULTY_DISK, NRD_DISK_DIR=self.state, NRD_DISK_CONTROL=os.path.join(self.folder, "disk"))
         if self.counters:
-            env.update(LD_PRELOAD=SCRIPTED_COUNTERS, NRD_COUNTERS=self.counters,
-                       ASAN_OPTIONS="verify_asan_link_order=0:" + env.get("ASAN_OPTIONS", ""))
+            env.update(LD_PRELOAD=SCRIPTED_COUNTERS, NRD_COUNTERS=self.counters)
         if self.mounts:
-            env.update(LD_PRELOAD=RESCTRL_MOUNT, NRD_RESCTRL_MOUNTS=self.mounts, NRD_SIMNODE_CONTROL=self.sim.socket_path,
-                       ASAN_OPTIONS="verify_asan_link_order=0:" + env.get("ASAN_OPTIONS", ""))
+            env.update(LD_PRELOAD=RESCTRL_MOUNT, NRD_RESCTRL_MOUNTS=self.mounts, NRD_SIMNODE_CONTROL=self.sim.socket_path)
+        if self.disk or self.counters or self.mounts:
+            env["ASAN_OPTIONS"] = "verify_asan_link_order=0:" + env.get("ASAN_OPTIONS", "")
         self.log = open(os.path.join(self.folder, "log"), "a")
         self.daemon = subprocess.Popen(self.command("--debug", "--debug-port", str(self.port), *self.flags), stderr=self.log, env=env)
 
