@@ -52,28 +52,38 @@ std::string json_joined(const char* open, const Items& items, const char* close,
   return open + text + close;
 }
 
-std::string json_group(const Resctrl& resctrl, const std::string& name, const Group& group) {
+// The masks of the last level are "L3" and "code" whatever its number, those of the second beside it "L2" and
+// "l2_code".
+std::string json_masks(const Machine& machine, const Group& group) {
   const auto ways = [](const auto& setting) {
     char text[48];
     std::snprintf(text, sizeof text, "\"%d\": \"%lx\"", setting.first, setting.second);
     return std::string(text);
   };
+  std::string text;
+  for (const auto& [level, masks] : group.masks) {
+    const bool is_last = level == machine.last_level().number;
+    text += json_joined(is_last ? ", \"L3\": {" : ", \"L2\": {", masks.ways, "}", ways);
+    if (!masks.code.empty()) text += json_joined(is_last ? ", \"code\": {" : ", \"l2_code\": {", masks.code, "}", ways);
+  }
+  return text;
+}
+
+std::string json_group(const Node& node, const std::string& name, const Group& group) {
   const auto share = [](const auto& setting) {
     return "\"" + std::to_string(setting.first) + "\": \"" + std::to_string(setting.second) + "\"";
   };
-  const auto tasks = name.empty() ? std::set<pid_t>{} : resctrl.tasks_of(name);
+  const auto tasks = name.empty() ? std::set<pid_t>{} : node.resctrl().tasks_of(name);
   return json_string(name.empty() ? "/" : name) + ": {\"closid\": " + std::to_string(group.closid) +
-         ", \"mode\": " + json_string(group.exclusive ? "exclusive" : "shareable") +
-         ", \"L3\": " + json_joined("{", group.ways, "}", ways) +
-         (group.code.empty() ? "" : ", \"code\": " + json_joined("{", group.code, "}", ways)) +
+         ", \"mode\": " + json_string(group.exclusive ? "exclusive" : "shareable") + json_masks(node.machine(), group) +
          ", \"MB\": " + json_joined("{", group.bandwidth, "}", share) +
          ", \"cpus\": " + json_string(list_of(group.cpus)) +
          ", \"tasks\": " + json_joined("[", tasks, "]", [](pid_t task) { return std::to_string(task); }) + "}";
 }
 
-std::string dump(const Resctrl& resctrl) {
-  return json_joined("ok {", resctrl.groups(), "}",
-                     [&resctrl](const auto& group) { return json_group(resctrl, group.first, group.second); });
+std::string dump(const Node& node) {
+  return json_joined("ok {", node.resctrl().groups(), "}",
+                     [&node](const auto& group) { return json_group(node, group.first, group.second); });
 }
 
 std::string json_policy(const Cpufreq& cpufreq, const Policy& policy) {
@@ -179,7 +189,7 @@ std::string answer_control(Node& node, pid_t command, std::string_view request) 
   if (words[0] == "pid") return "ok pid=" + std::to_string(command);
   if (words[0] == "count") return "ok writes=" + std::to_string(node.faults().writes());
   if (words[0] == "log") return json_joined("ok [", node.faults().log(), "]", json_string);
-  if (words[0] == "dump") return dump(node.resctrl());
+  if (words[0] == "dump") return dump(node);
   if (words[0] == "freq") return frequencies(node);
   if (words[0] == "reset") {
     node.faults().reset();

@@ -20,7 +20,9 @@
 //                                adds to it, a number sets it, Unavailable or Error stands in its place; / is the
 //                                root, and COS1/mon_groups/x a group below mon_groups
 //   dump                         ok {"/": {"closid": 0, "mode": "shareable", "L3": {"0": "7ff"}, "MB": {"0": "100"},
-//                                "cpus": "0-3", "tasks": [1, 2]}, "COS1": …}; the root's tasks are left out: all others
+//                                "cpus": "0-3", "tasks": [1, 2]}, "COS1": …}; the root's tasks are left out: all
+//                                others. L3 and code are of the last level, of which there may be no third; with
+//                                --l2-cat there are L2 and l2_code beside them
 //   freq                         ok {"0": {"min": 800000, "max": 3500000, "governor": "powersave", "epp": "power"}, …}:
 //                                what holds on each CPU online, in kHz; no epp where the driver has none. With MSRs
 //                                also "msr": {"0x199": 5632, …}, all that can be read, in decimal

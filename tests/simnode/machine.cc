@@ -14,6 +14,7 @@ constexpr BandwidthUnits kIntel{10, 100, 10, true, 3};
 // With mba_MBps the kernel checks no range (bw_validate()), and a group that nobody limited has MBA_MAX_MBPS.
 constexpr BandwidthUnits kMbps{0, 4294967295, 10, true, 10};
 constexpr long kBytesPerWay = 1L << 20;
+constexpr long kL2BytesPerWay = 64L << 10;
 constexpr int kMostWays = 32;
 constexpr int kHighestMhz = 25'500;  // a ratio has eight bits
 constexpr int kCpusOfCore = 2;       // as far as frequencies are concerned
@@ -27,6 +28,22 @@ std::string first_processor_of_host() {
 
 void require(bool fits, const char* rule) {
   if (!fits) throw std::invalid_argument(rule);
+}
+
+std::vector<int> ascending_ids(int count) {
+  std::vector<int> ids(static_cast<size_t>(count));
+  std::iota(ids.begin(), ids.end(), 0);
+  return ids;
+}
+
+void check_l2(const Shape& shape) {
+  if (shape.level == 2) require(!shape.l2_cat && shape.l2_cpus == 1, "--l2-cat and --l2-cpus need --level 3");
+  require(shape.rdt || !shape.l2_cat, "--l2-cat needs RDT, which --no-rdt takes away");
+  require(shape.l2_cat || !shape.l2_cdp, "--l2-cdp needs --l2-cat");
+  require(shape.l2_ways > 0 && shape.l2_ways <= kMostWays, "--l2-ways must be 1 to 32");
+  require(!shape.l2_cat || shape.min_cbm_bits <= shape.l2_ways, "--min-cbm-bits must be at most --l2-ways");
+  const int cpus_of_l3 = shape.cpus / (shape.sockets * shape.caches_per_socket);
+  require(shape.l2_cpus > 0 && cpus_of_l3 % shape.l2_cpus == 0, "--l2-cpus must divide the CPUs of an L3 cache");
 }
 
 void check(const Shape& shape) {
@@ -45,17 +62,38 @@ void check(const Shape& shape) {
   require(shape.freq.min >= 100 && shape.freq.min <= shape.freq.base && shape.freq.base <= shape.freq.max &&
               shape.freq.max <= kHighestMhz,
           "--freq-min, --freq-base and --freq-max must ascend, from 100 to 25500");
+  check_l2(shape);
+}
+
+std::vector<CacheLevel> levels_of(const Shape& shape) {
+  const int sharing = shape.cpus / static_cast<int>(shape.cache_ids.size());
+  const CacheLevel last{.number = shape.level,
+                        .ways = shape.ways,
+                        .way_bytes = kBytesPerWay,
+                        .cpus = sharing,
+                        .ids = shape.cache_ids,
+                        .allocated = true,
+                        .cdp = shape.cdp,
+                        .shareable = shape.shareable};
+  if (shape.level == 2) return {last};
+  const CacheLevel second{.number = 2,
+                          .ways = shape.l2_ways,
+                          .way_bytes = kL2BytesPerWay,
+                          .cpus = shape.l2_cpus,
+                          .ids = ascending_ids(shape.cpus / shape.l2_cpus),
+                          .allocated = shape.l2_cat,
+                          .cdp = shape.l2_cdp,
+                          .shareable = 0};
+  return {second, last};
 }
 
 }  // namespace
 
 Machine::Machine(Shape shape) : shape_(std::move(shape)), host_cpuinfo_(first_processor_of_host()) {
   if (shape_.mb_closids == 0) shape_.mb_closids = shape_.closids;
-  if (shape_.cache_ids.empty()) {
-    shape_.cache_ids.resize(static_cast<size_t>(shape_.sockets * shape_.caches_per_socket));
-    std::iota(shape_.cache_ids.begin(), shape_.cache_ids.end(), 0);
-  }
+  if (shape_.cache_ids.empty()) shape_.cache_ids = ascending_ids(shape_.sockets * shape_.caches_per_socket);
   check(shape_);
+  levels_ = levels_of(shape_);
   for (int cpu = 0; cpu < shape_.cpus; ++cpu) {
     if (!shape_.offline.contains(cpu)) online_.insert(cpu);
   }
@@ -73,8 +111,6 @@ void Machine::set_mb_unit(MbUnit unit) {
 }
 
 int Machine::closids() const { return shape_.mb ? std::min(shape_.closids, shape_.mb_closids) : shape_.closids; }
-
-long Machine::cache_bytes() const { return shape_.ways * kBytesPerWay; }
 
 Cpus Machine::all() const { return *parse_list("0-" + std::to_string(shape_.cpus - 1)); }
 
@@ -117,17 +153,17 @@ Cpus Machine::freq_domain(int cpu) const {
   return cpus;
 }
 
-Cpus Machine::cache_cpus(int cache) const {
+Cpus Machine::cache_cpus(const CacheLevel& level, int cache) const {
   Cpus cpus;
   for (const int cpu : online_) {
-    if (cache_of(cpu) == cache) cpus.insert(cpu);
+    if (level.cache_of(cpu) == cache) cpus.insert(cpu);
   }
   return cpus;
 }
 
-std::set<int> Machine::caches() const {
+std::set<int> Machine::caches(const CacheLevel& level) const {
   std::set<int> caches;
-  for (const int cpu : online_) caches.insert(cache_of(cpu));
+  for (const int cpu : online_) caches.insert(level.cache_of(cpu));
   return caches;
 }
 

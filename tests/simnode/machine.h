@@ -1,10 +1,11 @@
 // The hardware of the simulated node: how many CPUs, which socket and L3 cache each belongs to, which are online.
-// CPUs are numbered socket by socket, and within a socket cache by cache; the ids of caches are whatever the test asks
-// for, since real machines have gaps and disorder in them.
+// CPUs are numbered socket by socket, and within a socket cache by cache; the ids of L3 caches are whatever the test
+// asks for, since real machines have gaps and disorder in them.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ struct Frequencies {
 // What the numbers of MB lines are: as the host's vendor has them, or percent, MB/s (mounted with mba_MBps), or AMD's.
 enum class MbUnit { Host, Percent, Mbps, Amd };
 
+using Ways = std::uint64_t;
+
 struct Shape {
   int sockets = 2;
   int cpus = 16;
@@ -48,6 +51,10 @@ struct Shape {
   std::vector<int> cache_ids;  // empty: 0, 1, 2, …
   int level = 3;               // of the caches that are allocated; 2: there is no third level, as on small parts
   bool cdp = false;            // mounted with it: code and data have masks of their own
+  bool l2_cat = false;         // caches of the second level are allocated beside those of the third
+  int l2_ways = 16;
+  int l2_cpus = 1;  // that share a cache of the second level
+  bool l2_cdp = false;
   bool mb = true;
   MbUnit mb_unit = MbUnit::Host;
   bool rdt = true;
@@ -56,6 +63,23 @@ struct Shape {
   std::vector<std::string> mon_features = {"llc_occupancy", "mbm_total_bytes", "mbm_local_bytes"};
   Cpus offline;
   Frequencies freq;
+};
+
+// The unified caches of one level, all alike. Each level has ids of its own: there may be an L2 and an L3 cache 0.
+struct CacheLevel {
+  int number;
+  int ways;
+  long way_bytes;
+  int cpus;              // that share a cache; neighbours
+  std::vector<int> ids;  // in the order of CPUs
+  bool allocated;        // by resctrl
+  bool cdp;
+  Ways shareable;
+
+  std::string name() const { return "L" + std::to_string(number); }
+  Ways full_mask() const { return (Ways{1} << ways) - 1; }
+  long bytes() const { return ways * way_bytes; }
+  int cache_of(int cpu) const { return ids.at(static_cast<size_t>(cpu / cpus)); }
 };
 
 // libpqos learns the vendor from CPUID, which cannot be simulated, so MB speaks the units of the host's vendor.
@@ -70,11 +94,12 @@ class Machine {
   explicit Machine(Shape shape);  // throws std::invalid_argument when the numbers do not fit each other
 
   const Shape& shape() const { return shape_; }
-  std::string cache_name() const { return "L" + std::to_string(shape_.level); }  // as resctrl has it
+  const std::vector<CacheLevel>& levels() const { return levels_; }  // ascending
+  const CacheLevel& last_level() const { return levels_.back(); }    // whose caches bandwidth and counters are of
+  auto allocated_levels() const { return levels_ | std::views::filter(&CacheLevel::allocated); }
   const BandwidthUnits& bandwidth() const { return bandwidth_; }
   const std::string& host_cpuinfo() const { return host_cpuinfo_; }
   int closids() const;  // of the whole node: the smallest over its resources
-  long cache_bytes() const;
   Cpus all() const;
   const Cpus& online() const { return online_; }
   bool is_online(int cpu) const { return online_.contains(cpu); }
@@ -82,18 +107,17 @@ class Machine {
   void set_mb_unit(MbUnit unit);
 
   int socket_of(int cpu) const { return cpu / cpus_per_socket(); }
-  int cache_of(int cpu) const { return shape_.cache_ids.at(static_cast<size_t>(cpu / cpus_per_cache())); }
   int cpus_per_socket() const { return shape_.cpus / shape_.sockets; }
   Cpus socket_cpus(int socket) const;  // offline ones too
   Cpus core_cpus(int cpu) const;       // the threads of its core that are online
   Cpus freq_domain(int cpu) const;     // those whose frequency is set together; offline ones too
-  Cpus cache_cpus(int cache) const;    // online ones only
-  std::set<int> caches() const;        // those with at least one CPU online; the kernel's order is ascending
+  // Online ones only, and caches with at least one CPU online; the kernel's order is ascending.
+  Cpus cache_cpus(const CacheLevel& level, int cache) const;
+  std::set<int> caches(const CacheLevel& level) const;
 
  private:
-  int cpus_per_cache() const { return cpus_per_socket() / shape_.caches_per_socket; }
-
   Shape shape_;
+  std::vector<CacheLevel> levels_;
   Cpus online_;
   std::string host_cpuinfo_;
   BandwidthUnits bandwidth_;

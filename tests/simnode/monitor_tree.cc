@@ -76,7 +76,8 @@ bool MonitorTree::owns(const std::string& path) const {
 std::optional<std::string> MonitorTree::info(const std::string& file) const {
   if (file == "num_rmids") return std::to_string(machine_.shape().rmids) + "\n";
   // As the kernel has it at the start: what each RMID would have of the cache.
-  if (file == "max_threshold_occupancy") return std::to_string(machine_.cache_bytes() / machine_.shape().rmids) + "\n";
+  if (file == "max_threshold_occupancy")
+    return std::to_string(machine_.last_level().bytes() / machine_.shape().rmids) + "\n";
   if (file != "mon_features") return std::nullopt;
   std::string text;
   for (const std::string& feature : machine_.shape().mon_features) text += feature + "\n";
@@ -89,7 +90,7 @@ std::optional<std::string> MonitorTree::content(const std::string& path) {
   const Monitoring::Group* group = monitoring_.group(place.group);
   if (place.folder == "mon_data") {
     if (group == nullptr && resctrl_.group(place.group) == nullptr) return std::nullopt;
-    for (const int cache : machine_.caches()) {
+    for (const int cache : machine_.caches(machine_.last_level())) {
       for (const std::string& counter : machine_.shape().mon_features) {
         if (place.rest == folder_of(cache) + "/" + counter) return monitoring_.show(place.group, cache, counter);
       }
@@ -124,7 +125,7 @@ std::vector<std::string> MonitorTree::list(const std::string& path) {
   if (place.folder != "mon_data" || (!is_class && !is_group)) return {};
   if (!place.rest.empty()) return machine_.shape().mon_features;
   std::vector<std::string> names;
-  for (const int cache : machine_.caches()) names.push_back(folder_of(cache));
+  for (const int cache : machine_.caches(machine_.last_level())) names.push_back(folder_of(cache));
   return names;
 }
 
@@ -137,7 +138,7 @@ std::optional<mode_t> MonitorTree::mode(const std::string& path) {
   const Place place = place_of(path);
   const std::vector<std::string> names = list(path);
   if (place.folder == "mon_data" && !place.rest.empty()) {
-    const auto caches = machine_.caches();
+    const auto caches = machine_.caches(machine_.last_level());
     const bool is_one = std::ranges::any_of(caches, [&place](int cache) { return place.rest == folder_of(cache); });
     if (!is_one) return std::nullopt;
   }

@@ -120,7 +120,9 @@ std::string Monitoring::show(const std::string& name, int cache, const std::stri
 bool Monitoring::move(const std::string& name, int cache, const std::string& counter, const std::string& to) {
   const auto& features = machine_.shape().mon_features;
   const bool is_counted = std::ranges::find(features, counter) != features.end();
-  if (!has(name) || !machine_.caches().contains(cache) || !is_counted || !machine_.shape().monitoring) return false;
+  if (!has(name) || !machine_.caches(machine_.last_level()).contains(cache) || !is_counted ||
+      !machine_.shape().monitoring)
+    return false;
   Counter& moved = counters_[name][{cache, counter}];
   if (to == "Unavailable" || to == "Error") {
     moved.word = to;

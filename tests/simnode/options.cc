@@ -80,6 +80,10 @@ void describe(CLI::App& app, Options& options) {
       ->capture_default_str()
       ->check(CLI::Range(2, 3));
   app.add_flag("--cdp", shape.cdp, "resctrl is mounted with masks for code and data apart");
+  app.add_flag("--l2-cat", shape.l2_cat, "L2 caches are allocated beside those of L3");
+  app.add_option("--l2-ways", shape.l2_ways, "Ways of each L2 cache below an L3 cache")->capture_default_str();
+  app.add_option("--l2-cpus", shape.l2_cpus, "CPUs that share an L2 cache, neighbours")->capture_default_str();
+  app.add_flag("--l2-cdp", shape.l2_cdp, "resctrl is mounted with masks of L2 for code and data apart");
   add_choice<MbUnit>(
       app, "--mb-unit", shape.mb_unit,
       {{"host", MbUnit::Host}, {"percent", MbUnit::Percent}, {"mbps", MbUnit::Mbps}, {"amd", MbUnit::Amd}},

@@ -6,10 +6,17 @@
 namespace nrd::simnode {
 namespace {
 
-constexpr const char* kL3Flags = " rdt_a cat_l3 cdp_l3";
-constexpr const char* kL2Flags = " rdt_a cat_l2 cdp_l2";
 constexpr const char* kMonitoringFlags = " cqm cqm_llc cqm_occup_llc cqm_mbm_total cqm_mbm_local";
 constexpr const char* kRdtFlagNames[] = {"rdt_a", "mba", "cat_l2", "cat_l3", "cdp_l2", "cdp_l3", "cqm"};
+
+std::string allocation_flags(const Machine& machine) {
+  std::string flags = " rdt_a";
+  for (const CacheLevel& level : machine.allocated_levels()) {
+    const std::string number = std::to_string(level.number);
+    flags += " cat_l" + number + " cdp_l" + number;
+  }
+  return flags;
+}
 
 bool speaks_of_rdt(const std::string& flag) {
   if (flag.starts_with("cqm_")) return true;
@@ -29,7 +36,7 @@ std::string flags_of(const Machine& machine, const std::string& host_flags) {
     const bool replaced = speaks_of_rdt(flag) || (part != MsrPart::None && speaks_of_hwp(flag));
     if (!replaced) flags += " " + flag;
   }
-  if (machine.shape().rdt) flags += machine.shape().level == 3 ? kL3Flags : kL2Flags;
+  if (machine.shape().rdt) flags += allocation_flags(machine);
   if (machine.shape().rdt && machine.shape().monitoring) flags += kMonitoringFlags;
   if (machine.shape().rdt && machine.shape().mb) flags += " mba";
   if (part == MsrPart::Hwp || part == MsrPart::HwpOff) flags += " hwp hwp_epp";

@@ -57,12 +57,13 @@ int Resctrl::free_closid() const {
   return -1;
 }
 
-Ways Resctrl::taken_on(int cache, const Group& but, bool only_exclusive) const {
+Ways Resctrl::taken_on(int level, int cache, const Group& but, bool only_exclusive) const {
   Ways taken = 0;
   for (const auto& [name, group] : groups_) {
     if (group.closid == but.closid || (only_exclusive && !group.exclusive)) continue;
-    taken |= group.ways.at(cache);
-    if (group.code.contains(cache)) taken |= group.code.at(cache);
+    const Masks& masks = group.masks.at(level);
+    taken |= masks.ways.at(cache);
+    if (masks.code.contains(cache)) taken |= masks.code.at(cache);
   }
   return taken;
 }
@@ -70,10 +71,16 @@ Ways Resctrl::taken_on(int cache, const Group& but, bool only_exclusive) const {
 Group Resctrl::new_group(int closid) const {
   Group group;
   group.closid = closid;
-  for (const int cache : machine_.caches()) {
-    group.ways[cache] = lowest_run(full_mask(machine_) & ~taken_on(cache, group, true));
-    if (machine_.shape().cdp) group.code[cache] = group.ways[cache];
-    if (machine_.shape().mb) group.bandwidth[cache] = machine_.bandwidth().highest;
+  for (const CacheLevel& level : machine_.allocated_levels()) {
+    Masks& masks = group.masks[level.number];
+    for (const int cache : machine_.caches(level)) {
+      masks.ways[cache] = lowest_run(level.full_mask() & ~taken_on(level.number, cache, group, true));
+    }
+    if (level.cdp) masks.code = masks.ways;
+  }
+  if (!machine_.shape().mb) return group;
+  for (const int cache : machine_.caches(machine_.last_level())) {
+    group.bandwidth[cache] = machine_.bandwidth().highest;
   }
   return group;
 }
@@ -85,8 +92,10 @@ int Resctrl::make_group(const std::string& name) {
   const int closid = free_closid();
   if (closid < 0) return refuse(ENOSPC, "Out of CLOSIDs\n");
   Group group = new_group(closid);
-  for (const auto& [cache, ways] : group.ways) {
-    if (ways == 0) return refuse(ENOSPC, "No space on " + machine_.cache_name() + ":" + std::to_string(cache) + "\n");
+  for (const CacheLevel& level : machine_.allocated_levels()) {
+    for (const auto& [cache, ways] : group.masks.at(level.number).ways) {
+      if (ways == 0) return refuse(ENOSPC, "No space on " + level.name() + ":" + std::to_string(cache) + "\n");
+    }
   }
   groups_.emplace(name, std::move(group));
   return 0;
@@ -103,16 +112,18 @@ int Resctrl::remove_group(const std::string& name) {
 }
 
 bool Resctrl::clashes_with_exclusive(const Group& group, const Settings& wanted) {
-  std::map<int, Ways> masks = wanted.ways;
-  for (const auto& [cache, ways] : wanted.code) masks[cache] |= ways;
-  for (const auto& [cache, ways] : masks) {
-    if ((ways & taken_on(cache, group, true)) != 0) {
-      status_ = "Overlaps with exclusive group\n";
-      return true;
-    }
-    if (group.exclusive && (ways & taken_on(cache, group, false)) != 0) {
-      status_ = "Overlaps with other group\n";
-      return true;
+  for (const auto& [level, masks] : wanted.masks) {
+    std::map<int, Ways> all = masks.ways;
+    for (const auto& [cache, ways] : masks.code) all[cache] |= ways;
+    for (const auto& [cache, ways] : all) {
+      if ((ways & taken_on(level, cache, group, true)) != 0) {
+        status_ = "Overlaps with exclusive group\n";
+        return true;
+      }
+      if (group.exclusive && (ways & taken_on(level, cache, group, false)) != 0) {
+        status_ = "Overlaps with other group\n";
+        return true;
+      }
     }
   }
   return false;
@@ -124,8 +135,10 @@ int Resctrl::write_schemata(const std::string& name, std::string_view text) {
   if (!parsed.valid) return refuse(EINVAL, parsed.status);
   status_.clear();
   if (clashes_with_exclusive(group, parsed.settings)) return EINVAL;
-  for (const auto& [cache, ways] : parsed.settings.ways) group.ways[cache] = ways;
-  for (const auto& [cache, ways] : parsed.settings.code) group.code[cache] = ways;
+  for (const auto& [level, masks] : parsed.settings.masks) {
+    for (const auto& [cache, ways] : masks.ways) group.masks.at(level).ways[cache] = ways;
+    for (const auto& [cache, ways] : masks.code) group.masks.at(level).code[cache] = ways;
+  }
   for (const auto& [cache, value] : parsed.settings.bandwidth) group.bandwidth[cache] = value;
   return 0;
 }
@@ -187,16 +200,22 @@ int Resctrl::write_tasks(const std::string& name, std::string_view text, pid_t w
   return 0;
 }
 
+bool Resctrl::overlaps(const Group& group) const {
+  for (const CacheLevel& level : machine_.allocated_levels()) {
+    for (const auto& [cache, ways] : group.masks.at(level.number).ways) {
+      if ((ways & (taken_on(level.number, cache, group, false) | level.shareable)) != 0) return true;
+    }
+  }
+  return false;
+}
+
 int Resctrl::write_mode(const std::string& name, std::string_view text) {
   status_.clear();
   if (text.empty() || text.back() != '\n') return EINVAL;
   Group& group = groups_.at(name);
   const std::string_view mode = trimmed(text);
   if (mode != "shareable" && mode != "exclusive") return refuse(EINVAL, "Unknown or unsupported mode\n");
-  for (const auto& [cache, ways] : group.ways) {
-    if (mode == "exclusive" && (ways & (taken_on(cache, group, false) | machine_.shape().shareable)) != 0)
-      return refuse(EINVAL, "Schemata overlaps\n");
-  }
+  if (mode == "exclusive" && overlaps(group)) return refuse(EINVAL, "Schemata overlaps\n");
   group.exclusive = mode == "exclusive";
   return 0;
 }
@@ -220,29 +239,36 @@ std::set<pid_t> Resctrl::tasks_of(const std::string& name) const {
   return found;
 }
 
-std::string Resctrl::bit_usage() const {
+std::string Resctrl::bit_usage(const CacheLevel& level) const {
   std::string text;
-  for (const int cache : machine_.caches()) {
+  for (const int cache : machine_.caches(level)) {
     Ways shared = 0;
     Ways exclusive = 0;
-    for (const auto& [name, group] : groups_) (group.exclusive ? exclusive : shared) |= group.ways.at(cache);
+    for (const auto& [name, group] : groups_) {
+      (group.exclusive ? exclusive : shared) |= group.masks.at(level.number).ways.at(cache);
+    }
     text += (text.empty() ? "" : ";") + std::to_string(cache) + "=";
-    for (int bit = machine_.shape().ways - 1; bit >= 0; --bit) {
+    for (int bit = level.ways - 1; bit >= 0; --bit) {
       const Ways way = Ways{1} << bit;
-      text += usage_letter(machine_.shape().shareable & way, shared & way, exclusive & way);
+      text += usage_letter(level.shareable & way, shared & way, exclusive & way);
     }
   }
   return text + "\n";
 }
 
 void Resctrl::cpu_went_offline(int cpu) {
-  const std::set<int> caches = machine_.caches();
-  const auto is_gone = [&caches](const auto& setting) { return !caches.contains(setting.first); };
+  const auto is_gone = [this, cpu](const CacheLevel& level) {
+    return machine_.cache_cpus(level, level.cache_of(cpu)).empty();
+  };
+  const CacheLevel& last = machine_.last_level();
   for (auto& [name, group] : groups_) {
     group.cpus.erase(cpu);
-    std::erase_if(group.ways, is_gone);
-    std::erase_if(group.code, is_gone);
-    std::erase_if(group.bandwidth, is_gone);
+    for (const CacheLevel& level : machine_.allocated_levels()) {
+      if (!is_gone(level)) continue;
+      group.masks.at(level.number).ways.erase(level.cache_of(cpu));
+      group.masks.at(level.number).code.erase(level.cache_of(cpu));
+    }
+    if (is_gone(last)) group.bandwidth.erase(last.cache_of(cpu));
   }
 }
 
@@ -250,10 +276,14 @@ void Resctrl::cpu_came_online(int cpu) {
   root().cpus.insert(cpu);
   // A domain that comes back starts from its defaults in every group, whatever was set before.
   for (auto& [name, group] : groups_) {
-    const int cache = machine_.cache_of(cpu);
-    group.ways.emplace(cache, full_mask(machine_));
-    if (machine_.shape().cdp) group.code.emplace(cache, full_mask(machine_));
-    if (machine_.shape().mb) group.bandwidth.emplace(cache, machine_.bandwidth().highest);
+    for (const CacheLevel& level : machine_.allocated_levels()) {
+      Masks& masks = group.masks.at(level.number);
+      masks.ways.emplace(level.cache_of(cpu), level.full_mask());
+      if (level.cdp) masks.code.emplace(level.cache_of(cpu), level.full_mask());
+    }
+    if (machine_.shape().mb) {
+      group.bandwidth.emplace(machine_.last_level().cache_of(cpu), machine_.bandwidth().highest);
+    }
   }
 }
 

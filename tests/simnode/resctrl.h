@@ -28,7 +28,7 @@ class Resctrl {
   const std::map<std::string, Group>& groups() const { return groups_; }
   const Group* group(const std::string& name) const;
   std::set<pid_t> tasks_of(const std::string& name) const;
-  std::string bit_usage() const;
+  std::string bit_usage(const CacheLevel& level) const;
   void note(std::string status) { status_ = std::move(status); }
   std::string last_status() const { return status_.empty() ? "ok\n" : status_; }
 
@@ -43,8 +43,9 @@ class Resctrl {
   int refuse(int error, std::string status);
   int move_task(Group& to, pid_t task);
   void let_inherit() const;
+  bool overlaps(const Group& group) const;
   bool clashes_with_exclusive(const Group& group, const Settings& wanted);
-  Ways taken_on(int cache, const Group& but, bool only_exclusive) const;
+  Ways taken_on(int level, int cache, const Group& but, bool only_exclusive) const;
 
   const Machine& machine_;
   // Mutable: who has inherited a group is found out when somebody looks.

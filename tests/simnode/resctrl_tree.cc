@@ -51,29 +51,24 @@ std::vector<std::string> strings(const Names& names) {
 
 }  // namespace
 
-std::vector<std::string> ResctrlTree::cache_folders() const {
-  const std::string name = machine_.cache_name();
-  if (!machine_.shape().cdp) return {name};
-  return {name + "CODE", name + "DATA"};
-}
-
-bool ResctrlTree::is_cache_folder(const std::string& path) const {
-  const std::vector<std::string> folders = cache_folders();
-  return std::any_of(folders.begin(), folders.end(),
-                     [&path](const std::string& name) { return path == "info/" + name; });
+std::optional<MaskKind> ResctrlTree::mask_kind(const std::string& folder) const {
+  for (const MaskKind& kind : mask_kinds(machine_)) {
+    if (folder == "info/" + kind.name) return kind;
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> ResctrlTree::info(const std::string& path) const {
   const Shape& shape = machine_.shape();
   if (path == "info/last_cmd_status") return resctrl_.last_status();
   const Place place = place_of(path);
-  if (is_cache_folder(place.group)) {
+  if (const auto kind = mask_kind(place.group)) {
     if (place.file == "num_closids") return line(shape.closids);
-    if (place.file == "cbm_mask") return hex_line(full_mask(machine_));
+    if (place.file == "cbm_mask") return hex_line(kind->level->full_mask());
     if (place.file == "min_cbm_bits") return line(shape.min_cbm_bits);
-    if (place.file == "shareable_bits") return hex_line(shape.shareable);
+    if (place.file == "shareable_bits") return hex_line(kind->level->shareable);
     if (place.file == "sparse_masks") return line(0);
-    if (place.file == "bit_usage") return resctrl_.bit_usage();
+    if (place.file == "bit_usage") return resctrl_.bit_usage(*kind->level);
   }
   if (!shape.mb) return std::nullopt;
   if (path == "info/MB/num_closids") return line(shape.mb_closids);
@@ -86,12 +81,12 @@ std::optional<std::string> ResctrlTree::info(const std::string& path) const {
 std::vector<std::string> ResctrlTree::list_info(const std::string& folder) const {
   if (folder == "info") {
     std::vector<std::string> names = {"last_cmd_status"};
-    for (const std::string& name : cache_folders()) names.push_back(name);
+    for (const MaskKind& kind : mask_kinds(machine_)) names.push_back(kind.name);
     if (machine_.shape().mb) names.push_back("MB");
     if (machine_.shape().monitoring) names.push_back("L3_MON");
     return names;
   }
-  if (is_cache_folder(folder)) return strings(kCacheFiles);
+  if (mask_kind(folder)) return strings(kCacheFiles);
   if (folder == "info/MB" && machine_.shape().mb) return strings(kMbFiles);
   return {};
 }

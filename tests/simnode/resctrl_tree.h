@@ -23,8 +23,7 @@ class ResctrlTree : public Tree {
   int remove_folder(const std::string& path, pid_t writer) override;
 
  private:
-  std::vector<std::string> cache_folders() const;  // below info: one, or with CDP two
-  bool is_cache_folder(const std::string& path) const;
+  std::optional<MaskKind> mask_kind(const std::string& folder) const;  // whose folder below info that is
   std::optional<std::string> info(const std::string& path) const;
   std::vector<std::string> list_info(const std::string& folder) const;
   std::optional<std::string> group_file(const std::string& group, const std::string& file) const;

@@ -11,7 +11,6 @@ using Rest = std::optional<std::string_view>;
 
 // "L3CODE" sets the width on machines that could do CDP, also while it is off.
 constexpr size_t kNameWidth = 6;
-constexpr const char* kMbLabel = "    MB:";
 
 std::string quoted(const char* before, std::string_view word, const char* after = "") {
   return before + std::string(word) + after + "\n";
@@ -26,45 +25,48 @@ class Parser {
     const std::string_view name = trimmed(*cut(rest, ':'));
     if (!rest) return refuse("Missing ':'\n");
     if (rest->empty()) return refuse(quoted("Missing '", name, "' value"));
-    const std::string cache = machine_.cache_name();
-    if (!machine_.shape().cdp && name == cache) return domains(rest, &Parser::cache_mask);
-    if (machine_.shape().cdp && name == cache + "DATA") return domains(rest, &Parser::cache_mask);
-    if (machine_.shape().cdp && name == cache + "CODE") return domains(rest, &Parser::code_mask);
-    if (name == "MB" && machine_.shape().mb) return domains(rest, &Parser::bandwidth);
+    for (const MaskKind& kind : mask_kinds(machine_)) {
+      if (name != kind.name) continue;
+      const auto& known = group_.masks.at(kind.level->number).*kind.masks;
+      auto& wanted = settings_.masks[kind.level->number].*kind.masks;
+      return domains(rest, known, [this, &kind, &wanted](int domain, std::string_view value) {
+        return mask(*kind.level, wanted, domain, value);
+      });
+    }
+    if (name == "MB" && machine_.shape().mb) {
+      return domains(rest, group_.bandwidth,
+                     [this](int domain, std::string_view value) { return bandwidth(domain, value); });
+    }
     return refuse(quoted("Unknown or unsupported resource name '", name, "'"));
   }
 
   Parsed result(bool valid) { return {valid, status_, settings_}; }
 
  private:
-  using Value = bool (Parser::*)(int domain, std::string_view text);
-
-  bool domains(Rest rest, Value value) {
+  template <typename Known, typename Value>
+  bool domains(Rest rest, const Known& known, Value value) {
     while (rest && !rest->empty()) {
       Rest domain = cut(rest, ';');
       const auto id = parse_number(trimmed(*cut(domain, '=')));
       if (!domain || !id) return refuse("Missing '=' or non-numeric domain\n");
       // The kernel says nothing in last_cmd_status about a domain that is not there.
-      if (!group_.ways.contains(static_cast<int>(*id))) return false;
-      if (!(this->*value)(static_cast<int>(*id), trimmed(*domain))) return false;
+      if (!known.contains(static_cast<int>(*id))) return false;
+      if (!value(static_cast<int>(*id), trimmed(*domain))) return false;
     }
     return true;
   }
 
-  bool cache_mask(int domain, std::string_view text) { return mask_into(settings_.ways, domain, text); }
-  bool code_mask(int domain, std::string_view text) { return mask_into(settings_.code, domain, text); }
-
-  bool mask_into(std::map<int, Ways>& masks, int domain, std::string_view text) {
+  bool mask(const CacheLevel& level, std::map<int, Ways>& wanted, int domain, std::string_view text) {
     const auto parsed = parse_number(text, 16);
     if (!parsed) return refuse(quoted("Non-hex character in the mask ", text));
-    const auto mask = static_cast<Ways>(*parsed);
-    if (mask == 0 || mask > full_mask(machine_)) return refuse("Mask out of range\n");
-    const Ways run = mask >> std::countr_zero(mask);
-    if ((run & (run + 1)) != 0) return refuse(quoted("The mask ", hex(mask), " has non-consecutive 1-bits"));
+    const auto ways = static_cast<Ways>(*parsed);
+    if (ways == 0 || ways > level.full_mask()) return refuse("Mask out of range\n");
+    const Ways run = ways >> std::countr_zero(ways);
+    if ((run & (run + 1)) != 0) return refuse(quoted("The mask ", hex(ways), " has non-consecutive 1-bits"));
     const int least = machine_.shape().min_cbm_bits;
-    if (std::popcount(mask) < least)
+    if (std::popcount(ways) < least)
       return refuse(quoted("Need at least ", std::to_string(least), " bits in the mask"));
-    if (!masks.emplace(domain, mask).second) return duplicate(domain);
+    if (!wanted.emplace(domain, ways).second) return duplicate(domain);
     return true;
   }
 
@@ -81,9 +83,9 @@ class Parser {
     return true;
   }
 
-  static std::string hex(Ways mask) {
+  static std::string hex(Ways ways) {
     char text[20];
-    std::snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(mask));
+    std::snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(ways));
     return text;
   }
 
@@ -101,8 +103,8 @@ class Parser {
 };
 
 template <typename Values, typename Render>
-std::string row(const char* label, const Values& values, Render render) {
-  std::string text = label;
+std::string row(const std::string& name, const Values& values, Render render) {
+  std::string text = std::string(kNameWidth - name.size(), ' ') + name + ":";
   for (const auto& [domain, value] : values) {
     if (text.back() != ':') text += ';';
     text += std::to_string(domain) + "=" + render(value);
@@ -110,17 +112,16 @@ std::string row(const char* label, const Values& values, Render render) {
   return text + "\n";
 }
 
-std::string label_of(const Machine& machine, const char* kind) {
-  const std::string name = machine.cache_name() + kind;
-  return std::string(kNameWidth - name.size(), ' ') + name + ":";
-}
-
 // A row of each kind of mask there is.
 template <typename Render>
 std::string cache_rows(const Machine& machine, const Group& group, Render render) {
-  if (!machine.shape().cdp) return row(label_of(machine, "").c_str(), group.ways, render);
-  return row(label_of(machine, "DATA").c_str(), group.ways, render) +
-         row(label_of(machine, "CODE").c_str(), group.code, render);
+  std::string text;
+  for (const MaskKind& kind : mask_kinds(machine)) {
+    const CacheLevel& level = *kind.level;
+    text += row(kind.name, group.masks.at(level.number).*kind.masks,
+                [&level, render](Ways ways) { return render(level, ways); });
+  }
+  return text;
 }
 
 std::string padded(const char* format, int width, unsigned long value) {
@@ -131,7 +132,14 @@ std::string padded(const char* format, int width, unsigned long value) {
 
 }  // namespace
 
-Ways full_mask(const Machine& machine) { return (Ways{1} << machine.shape().ways) - 1; }
+std::vector<MaskKind> mask_kinds(const Machine& machine) {
+  std::vector<MaskKind> kinds;
+  for (const CacheLevel& level : machine.allocated_levels()) {
+    kinds.push_back({level.name() + (level.cdp ? "DATA" : ""), &level, &Masks::ways});
+    if (level.cdp) kinds.push_back({level.name() + "CODE", &level, &Masks::code});
+  }
+  return kinds;
+}
 
 Parsed parse_schemata(std::string_view text, const Machine& machine, const Group& group) {
   if (text.empty() || text.back() != '\n') return {};
@@ -145,21 +153,22 @@ Parsed parse_schemata(std::string_view text, const Machine& machine, const Group
 }
 
 std::string show_schemata(const Machine& machine, const Group& group) {
-  const int digits = (machine.shape().ways + 3) / 4;
   std::string text;
   if (machine.shape().mb) {
-    text += row(kMbLabel, group.bandwidth,
+    text += row("MB", group.bandwidth,
                 [&machine](unsigned value) { return padded("%*lu", machine.bandwidth().width, value); });
   }
-  return text + cache_rows(machine, group, [digits](Ways mask) { return padded("%0*lx", digits, mask); });
+  return text + cache_rows(machine, group, [](const CacheLevel& level, Ways ways) {
+           return padded("%0*lx", (level.ways + 3) / 4, ways);
+         });
 }
 
 std::string show_sizes(const Machine& machine, const Group& group) {
-  const long way_bytes = machine.cache_bytes() / machine.shape().ways;
   std::string text;
-  if (machine.shape().mb) text += row(kMbLabel, group.bandwidth, [](unsigned value) { return std::to_string(value); });
-  return text +
-         cache_rows(machine, group, [way_bytes](Ways mask) { return std::to_string(way_bytes * std::popcount(mask)); });
+  if (machine.shape().mb) text += row("MB", group.bandwidth, [](unsigned value) { return std::to_string(value); });
+  return text + cache_rows(machine, group, [](const CacheLevel& level, Ways ways) {
+           return std::to_string(level.way_bytes * std::popcount(ways));
+         });
 }
 
 }  // namespace nrd::simnode

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "group.h"
 #include "machine.h"
@@ -12,8 +13,7 @@
 namespace nrd::simnode {
 
 struct Settings {
-  std::map<int, Ways> ways;
-  std::map<int, Ways> code;
+  std::map<int, Masks> masks;
   std::map<int, unsigned> bandwidth;
 };
 
@@ -23,9 +23,17 @@ struct Parsed {
   Settings settings;   // only what the text names
 };
 
+// One kind of mask that a group has: "L3", or with CDP "L3DATA" and "L3CODE". Each has a line and a folder in info.
+struct MaskKind {
+  std::string name;
+  const CacheLevel* level;  // the machine's
+  std::map<int, Ways> Masks::*masks;
+};
+
+std::vector<MaskKind> mask_kinds(const Machine& machine);  // in the order of their lines
+
 Parsed parse_schemata(std::string_view text, const Machine& machine, const Group& group);
 std::string show_schemata(const Machine& machine, const Group& group);
 std::string show_sizes(const Machine& machine, const Group& group);
-Ways full_mask(const Machine& machine);
 
 }  // namespace nrd::simnode

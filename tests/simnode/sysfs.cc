@@ -32,14 +32,14 @@ void add_cache(const Machine& machine, int cpu, const Cache& cache, FileMap& fil
 }
 
 void add_caches(const Machine& machine, int cpu, FileMap& files) {
-  const int last = machine.cache_of(cpu);
   add_cache(machine, cpu, {0, 1, "Data", cpu, 8, 32L << 10, {cpu}}, files);
   add_cache(machine, cpu, {1, 1, "Instruction", cpu, 8, 32L << 10, {cpu}}, files);
-  const int level = machine.shape().level;
-  if (level > 2) add_cache(machine, cpu, {2, 2, "Unified", cpu, 16, 1L << 20, {cpu}}, files);
-  add_cache(machine, cpu,
-            {level, level, "Unified", last, machine.shape().ways, machine.cache_bytes(), machine.cache_cpus(last)},
-            files);
+  for (const CacheLevel& level : machine.levels()) {
+    const int id = level.cache_of(cpu);
+    add_cache(machine, cpu,
+              {level.number, level.number, "Unified", id, level.ways, level.bytes(), machine.cache_cpus(level, id)},
+              files);
+  }
 }
 
 Cpus online_in_socket(const Machine& machine, int socket) {
