@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <string>
 
 namespace nrd {
 
@@ -11,10 +12,17 @@ struct CpuId {  // logical CPU, as in /sys/devices/system/cpu/cpuN
   friend auto operator<=>(const CpuId&, const CpuId&) = default;
 };
 
-struct CacheId {  // id of an L3 cache as the kernel numbers it: neither dense nor in socket order
+struct CacheId {  // id of an L3 cache (L2 on parts without L3) as the kernel numbers it: neither dense nor in socket
+                  // order
   uint32_t value = 0;
+  bool is_l2_beside = false;  // an L2 cache beside those of L3; each level is numbered on its own
   friend auto operator<=>(const CacheId&, const CacheId&) = default;
 };
+
+// For people: "cache 0", "L2 cache 0".
+inline std::string text_of(CacheId cache) {
+  return (cache.is_l2_beside ? "L2 cache " : "cache ") + std::to_string(cache.value);
+}
 
 struct ClosId {  // class of service; 0 is the root group of resctrl, n is the directory COSn
   uint32_t value = 0;

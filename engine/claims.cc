@@ -12,15 +12,6 @@ bool owns_class_of(const NodeState& state, CpuId cpu) {
   return owner != nullptr && owner->grant.has_class();
 }
 
-// A workload or the infrastructure has it there, or it is what the OS is left with beside them.
-bool is_needed(const NodeState& state, ClosId clos, CacheId cache) {
-  if ((clos == kInfraClass || clos == ClosId{0}) && !infra_ways(state, cache).empty()) return true;
-  return std::ranges::any_of(state.workloads, [clos, cache](const auto& entry) {
-    const Grant& grant = entry.second.grant;
-    return grant.ways.contains(cache) && (grant.clos == clos || clos == ClosId{0});
-  });
-}
-
 void drop_limits_of_others(Baselines& kept, const NodeState& state, const rdt::Setting& unused) {
   for (const auto& [clos, caches] : unused.bandwidth) {
     const auto group = state.observed.rdt.classes.find(clos);
@@ -75,11 +66,16 @@ Baselines still_ours(const NodeState& state) {
   NodeState idle = state;
   idle.workloads.clear();
   const Setting unused = setting_of(idle);
+  const auto used = ways_in_use(state);
+  const auto is_needed = [&used](ClosId clos, CacheId cache) {
+    const auto group = used.find(clos);
+    return group != used.end() && group->second.contains(cache);
+  };
   Baselines kept = state.baselines;
   for (const auto& [clos, caches] : unused.rdt.ways) {
     for (const auto& [cache, baseline] : caches) {
       const auto group = state.observed.rdt.classes.find(clos);
-      if (is_needed(state, clos, cache) || group == state.observed.rdt.classes.end()) continue;
+      if (is_needed(clos, cache) || group == state.observed.rdt.classes.end()) continue;
       const auto ways = group->second.ways.find(cache);
       const bool is_split = group->second.split.contains(cache);
       if (ways != group->second.ways.end() && (ways->second != baseline || is_split)) kept.ways[clos].erase(cache);

@@ -32,7 +32,7 @@ Result<void> check_groups(const Groups& groups, const rdt::Node& node, const Lay
   if (layout.infra.empty()) {
     return refused(key, "there are no ways for them, cache_pools.infra is 0", "cache_pools.infra of 1 or more");
   }
-  if (node.l3_cat && node.l3_cat->classes < 2) {
+  if (node.cat && node.cat->classes < 2) {
     return refused(key, "they need a class of service, and the node has only the root class", "no " + key);
   }
   return {};

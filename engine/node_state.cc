@@ -17,8 +17,9 @@ WayMask constrained(const rdt::Class& group, CacheId cache, WayMask all) {
   return ways == group.ways.end() || has_all ? WayMask() : ways->second;
 }
 
-WayMask all_ways(const NodeState& state) {
-  return state.facts.rdt.l3_cat ? WayMask::all(state.facts.rdt.l3_cat->ways) : WayMask();
+WayMask all_ways(const NodeState& state, CacheId cache) {
+  const std::optional<rdt::Cat>& cat = state.facts.rdt.cat_of(cache);
+  return cat ? WayMask::all(cat->ways) : WayMask();
 }
 
 // The value that nrd found and will put back says nothing about others.
@@ -29,14 +30,18 @@ bool is_claimed(const NodeState& state, ClosId clos, CacheId cache) {
 
 }  // namespace
 
+const std::optional<Layout>& layout_of(const NodeState& state, CacheId cache) {
+  return cache.is_l2_beside ? state.l2_layout : state.layout;
+}
+
 WayMask foreign_ways(const NodeState& state, CacheId cache) {
   WayMask held;
   for (const auto& [name, group] : state.observed.rdt.foreign) {
-    held = held | constrained(group, cache, all_ways(state));
+    held = held | constrained(group, cache, all_ways(state, cache));
   }
   for (const auto& [clos, group] : state.observed.rdt.classes) {
     if (clos == ClosId{0} || owns_class(state, clos) || is_claimed(state, clos, cache)) continue;
-    held = held | constrained(group, cache, all_ways(state));
+    held = held | constrained(group, cache, all_ways(state, cache));
   }
   return held;
 }
@@ -57,7 +62,7 @@ bool is_class_unused(const NodeState& state, ClosId clos) {
   });
   if (is_limited) return false;
   return std::all_of(group.ways.begin(), group.ways.end(), [&](const auto& entry) {
-    const bool has_all = entry.second == all_ways(state) && !group.split.contains(entry.first);
+    const bool has_all = entry.second == all_ways(state, entry.first) && !group.split.contains(entry.first);
     return has_all || is_claimed(state, clos, entry.first);
   });
 }
@@ -69,23 +74,25 @@ WayMask os_ways(const NodeState& state, CacheId cache) {
     if (granted != workload.grant.ways.end()) used = used | granted->second;
   }
   used = used | infra_ways(state, cache);
-  if (used.empty() || !state.layout) {
+  const std::optional<Layout>& layout = layout_of(state, cache);
+  if (used.empty() || !layout) {
     const auto root = state.observed.rdt.classes.find(ClosId{0});
-    if (root == state.observed.rdt.classes.end()) return all_ways(state);
+    if (root == state.observed.rdt.classes.end()) return all_ways(state, cache);
     const auto ways = root->second.ways.find(cache);
-    return ways == root->second.ways.end() ? all_ways(state) : ways->second;
+    return ways == root->second.ways.end() ? all_ways(state, cache) : ways->second;
   }
-  return state.layout->os | WayMask::run(0, used.lowest());
+  return layout->os | WayMask::run(0, used.lowest());
 }
 
 WayMask free_ways(const NodeState& state, CacheId cache) {
-  if (!state.layout) return {};
-  WayMask used = state.layout->os | state.layout->infra | foreign_ways(state, cache);
+  const std::optional<Layout>& layout = layout_of(state, cache);
+  if (!layout) return {};
+  WayMask used = layout->os | layout->infra | foreign_ways(state, cache);
   for (const auto& [id, workload] : state.workloads) {
     const auto granted = workload.grant.ways.find(cache);
     if (granted != workload.grant.ways.end()) used = used | granted->second;
   }
-  return all_ways(state) - used;
+  return all_ways(state, cache) - used;
 }
 
 const Workload* workload_with_id(const NodeState& state, std::string_view id) {
@@ -205,11 +212,27 @@ namespace {
 
 // Workloads whose code has ways of its own, while resctrl keeps none apart.
 std::string code_problem(const NodeState& state) {
-  if (state.facts.rdt.l3_cat && state.facts.rdt.l3_cat->cdp) return {};
+  const auto is_apart = [](const std::optional<rdt::Cat>& cat) { return cat && cat->cdp; };
   for (const auto& [id, workload] : state.workloads) {
-    if (!workload.spec.cache || workload.spec.cache->code == 0) continue;
+    const Spec& spec = workload.spec;
+    const bool is_joined = spec.cache && spec.cache->code > 0 && !is_apart(state.facts.rdt.cat);
+    const bool is_joined_in_l2 =
+        spec.l2 && spec.l2->code > 0 && state.facts.rdt.l2_cat && !is_apart(state.facts.rdt.l2_cat);
+    if (!is_joined && !is_joined_in_l2) continue;
     return "code and data of workload " + id_text(workload) +
-           " were granted ways apart, and share them now; mount resctrl as it was (with cdp), or change the workload";
+           " were granted ways apart, and share them now; mount resctrl as it was (with cdp or cdpl2), or change the "
+           "workload";
+  }
+  return {};
+}
+
+// Workloads that have ways of L2, while the kernel allocates none beside L3.
+std::string l2_problem(const NodeState& state) {
+  for (const auto& [id, workload] : state.workloads) {
+    if (!workload.spec.l2 || state.facts.rdt.l2_cat) continue;
+    return "workload " + id_text(workload) +
+           " was granted ways of L2, which the kernel does not allocate now; boot as before (without rdt=!l2cat), or "
+           "change the workload";
   }
   return {};
 }
@@ -217,7 +240,8 @@ std::string code_problem(const NodeState& state) {
 }  // namespace
 
 std::string problem_of(const NodeState& state) {
-  for (const std::string& problem : {state.health.hardware_problem, bandwidth_problem(state), code_problem(state)}) {
+  for (const std::string& problem :
+       {state.health.hardware_problem, bandwidth_problem(state), code_problem(state), l2_problem(state)}) {
     if (!problem.empty()) return problem;
   }
   return {};

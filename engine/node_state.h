@@ -40,7 +40,8 @@ struct Health {
 struct NodeState {
   uint64_t revision = 0;  // of the store
   NodeFacts facts;
-  std::optional<Layout> layout;  // absent on a node without L3 CAT
+  std::optional<Layout> layout;       // absent on a node without L3 CAT
+  std::optional<Layout> l2_layout{};  // of L2 caches beside those of L3
   plan::Shrink shrink = plan::Shrink::No;
   std::optional<unsigned> max_shared;  // workloads in the shared class; nullopt: as many as want to
   Groups groups;
@@ -56,6 +57,8 @@ struct NodeState {
   Timings timings;
 };
 
+// Of the level of `cache`.
+const std::optional<Layout>& layout_of(const NodeState& state, CacheId cache);
 // Ways of `cache` that groups hold which nrd does not own. A class or group with all ways constrains nothing and holds
 // none.
 WayMask foreign_ways(const NodeState& state, CacheId cache);

@@ -30,7 +30,7 @@ std::string described(const Sizes& s) {
          std::to_string(s.besteffort) + " + shared " + std::to_string(s.shared) + " + infra " + std::to_string(s.infra);
 }
 
-Failure does_not_fit(const Sizes& sizes, const rdt::L3Cat& cat, const std::string& why) {
+Failure does_not_fit(const Sizes& sizes, const rdt::Cat& cat, const std::string& why) {
   return fail_at(
       ErrorCode::BadRequest, "cache_pools",
       "cache_pools: " + described(sizes) + " = " + std::to_string(sizes.sum()) + " ways, " + why,
@@ -39,7 +39,7 @@ Failure does_not_fit(const Sizes& sizes, const rdt::L3Cat& cat, const std::strin
 
 }  // namespace
 
-Result<Layout> plan_layout(const rdt::L3Cat& cat, const PoolSizes& configured) {
+Result<Layout> plan_layout(const rdt::Cat& cat, const PoolSizes& configured) {
   Sizes sizes = default_sizes(cat.ways, cat.min_ways, configured.infra);
   sizes.os = configured.os.value_or(sizes.os);
   sizes.besteffort = configured.besteffort.value_or(sizes.besteffort);
@@ -62,6 +62,13 @@ Result<Layout> plan_layout(const rdt::L3Cat& cat, const PoolSizes& configured) {
   layout.besteffort = WayMask::run(sizes.os + sizes.guarantee, sizes.besteffort);
   layout.shared = WayMask::run(sizes.os + sizes.guarantee + sizes.besteffort, sizes.shared);
   layout.infra = WayMask::run(cat.ways - sizes.infra, sizes.infra);
+  return layout;
+}
+
+Layout plan_l2_layout(const rdt::Cat& cat) {
+  Layout layout;
+  layout.os = WayMask::run(0, cat.min_ways);
+  layout.guarantee = WayMask::all(cat.ways) - layout.os;
   return layout;
 }
 

@@ -36,6 +36,9 @@ struct Layout {  // the same on every cache id
 // Defaults: OS min_ways, shared about a sixth, best effort about a third, guarantee the rest, none below min_ways; a
 // cache too small for all four goes without best effort, then without shared. BadRequest with the numbers if they do
 // not fit.
-Result<Layout> plan_layout(const rdt::L3Cat& cat, const PoolSizes& sizes);
+Result<Layout> plan_layout(const rdt::Cat& cat, const PoolSizes& sizes);
+
+// Of L2 caches beside those of L3: the OS keeps min_ways, all others are for guarantees.
+Layout plan_l2_layout(const rdt::Cat& cat);
 
 }  // namespace nrd

@@ -81,15 +81,51 @@ void add_groups(rdt::Setting& wanted, const NodeState& state) {
   for (const CpuId cpu : (state.groups.os & node.online).members()) wanted.cpus[cpu] = kRootClass;
   bool has_class = false;
   for (const auto& [cache, cpus] : node.caches) {
-    const WayMask ways = infra_ways(state, cache);
-    if (ways.empty()) continue;
+    if (infra_ways(state, cache).empty()) continue;
     has_class = true;
-    wanted.ways[kInfraClass][cache] = ways;
-    wanted.ways[kRootClass][cache] = os_ways(state, cache);
     for (const CpuId cpu : (state.groups.infra & cpus & node.online).members()) wanted.cpus[cpu] = kInfraClass;
   }
   for (const Task& task : state.infra_tasks) {
     if (has_class && !has_ended(state, task) && !is_of_workload(state, task)) wanted.tasks[task] = kInfraClass;
+  }
+}
+
+// Who is in a class; tasks run anywhere.
+struct Members {
+  CpuSet cpus;
+  bool has_tasks = false;
+};
+
+using ClassWays = std::map<ClosId, std::map<CacheId, WayMask>>;
+
+std::map<ClosId, Members> members_of_classes(const NodeState& state, const ClassWays& classes) {
+  std::map<ClosId, Members> members;
+  if (classes.contains(kInfraClass) && is_kept_for_infra(state, kInfraClass)) {
+    members[kInfraClass] = {.cpus = state.groups.infra, .has_tasks = !state.groups.infra_processes.empty()};
+  }
+  for (const auto& [id, workload] : state.workloads) {
+    if (!workload.grant.has_class()) continue;
+    members[workload.grant.clos].cpus |= workload.spec.cpus;
+    members[workload.grant.clos].has_tasks |= !workload.spec.tasks.empty();
+  }
+  return members;
+}
+
+// Whoever else may run on a cache where somebody has ways must keep off these.
+void add_bystanders(ClassWays& classes, const NodeState& state) {
+  const rdt::Node& node = state.facts.rdt;
+  std::set<CacheId> used;
+  for (const auto& [clos, caches] : classes) {
+    for (const auto& [cache, ways] : caches) used.insert(cache);
+  }
+  const std::map<ClosId, Members> members = members_of_classes(state, classes);
+  for (const CacheId cache : used) {
+    const WayMask left = os_ways(state, cache);
+    const CpuSet& cpus = (cache.is_l2_beside ? node.l2 : node.caches).at(cache);
+    classes[kRootClass][cache] = left;
+    for (const auto& [clos, its] : members) {
+      if (its.has_tasks || its.cpus.intersects(cpus)) classes[clos].emplace(cache, left);
+    }
   }
 }
 
@@ -168,13 +204,29 @@ std::string text_of(const pstate::Knobs& knobs) {
 
 }  // namespace
 
+ClassWays ways_in_use(const NodeState& state) {
+  const rdt::Node& node = state.facts.rdt;
+  ClassWays classes;
+  for (const auto& [id, workload] : state.workloads) {
+    for (const auto& [cache, ways] : workload.grant.ways) {
+      if (node.has(cache)) classes[workload.grant.clos][cache] = ways;
+    }
+  }
+  for (const auto& [cache, cpus] : node.caches) {
+    const WayMask ways = infra_ways(state, cache);
+    if (!ways.empty()) classes[kInfraClass].emplace(cache, ways);
+  }
+  add_bystanders(classes, state);
+  return classes;
+}
+
 Setting setting_of(const NodeState& state) {
   const rdt::Node& node = state.facts.rdt;
   rdt::Setting wanted;
-  const auto exists = [&](CacheId cache) { return node.caches.contains(cache); };
+  wanted.ways = ways_in_use(state);
   for (const auto& [clos, caches] : state.baselines.ways) {
     for (const auto& [cache, ways] : caches) {
-      if (exists(cache)) wanted.ways[clos][cache] = ways;
+      if (node.has(cache)) wanted.ways[clos].emplace(cache, ways);
     }
   }
   for (const auto& [cpu, clos] : state.baselines.cpus) {
@@ -183,12 +235,10 @@ Setting setting_of(const NodeState& state) {
   add_groups(wanted, state);
   for (const auto& [id, workload] : state.workloads) {
     for (const auto& [cache, ways] : workload.grant.ways) {
-      if (!exists(cache)) continue;
-      wanted.ways[workload.grant.clos][cache] = ways;
       // Mounted without CDP since: they share, and code_problem() says so.
-      const auto split = node.l3_cat && node.l3_cat->cdp ? split_of(workload, cache) : std::nullopt;
+      const bool can_split = node.has(cache) && node.cat_of(cache) && node.cat_of(cache)->cdp;
+      const auto split = can_split ? split_of(workload, cache) : std::nullopt;
       if (split) wanted.split[workload.grant.clos][cache] = *split;
-      wanted.ways[kRootClass][cache] = os_ways(state, cache);
     }
     if (!workload.grant.has_class()) continue;
     for (const CpuId cpu : (workload.spec.cpus & node.online).members()) wanted.cpus[cpu] = workload.grant.clos;
@@ -296,7 +346,7 @@ std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& obs
       const std::optional<rdt::Split> is = observed.rdt.split_of(clos, cache);
       const std::optional<rdt::Split> split = setting.rdt.split_of(clos, cache);
       if (ways == wanted && is == split) continue;
-      found.push_back({.knob = name_of(clos) + " ways on cache " + std::to_string(cache.value),
+      found.push_back({.knob = name_of(clos) + " ways on " + text_of(cache),
                        .from = ways ? text_of(*ways, is) : "gone",
                        .to = text_of(wanted, split)});
     }
@@ -312,7 +362,7 @@ std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& obs
     for (const auto& [cache, wanted] : limits) {
       const std::optional<uint32_t> limit = limit_of(observed.rdt, clos, cache);
       if (limit == wanted.value) continue;
-      found.push_back({.knob = name_of(clos) + " bandwidth on cache " + std::to_string(cache.value),
+      found.push_back({.knob = name_of(clos) + " bandwidth on " + text_of(cache),
                        .from = limit ? std::to_string(*limit) : "gone",
                        .to = std::to_string(wanted.value)});
     }

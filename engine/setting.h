@@ -10,10 +10,14 @@
 
 namespace nrd {
 
-// The setting of `state`: every knob that nrd owns says its baseline, and on top of that each workload's class has its
-// ways, its online CPUs are in that class, and on each cache with a workload the root class (the OS) has all ways below
-// the first one in use, at least the OS floor. CPUs with a frequency of their own have its window.
+// The setting of `state`: every knob that nrd owns says its baseline, and on top of that each class has the ways of
+// ways_in_use(), and each workload's online CPUs are in its class. CPUs with a frequency of their own have its window.
 Setting setting_of(const NodeState& state);
+
+// The ways of workloads and of the infrastructure, and on each cache where somebody has some what is left to the
+// others: the root class (the OS) has all ways below the first one in use, at least the OS floor, and so has every
+// class that has no ways there but somebody who may run there, a task or a CPU.
+std::map<ClosId, std::map<CacheId, WayMask>> ways_in_use(const NodeState& state);
 
 // The knobs of `setting` that have no baseline yet, with the value `state` has observed for them. A knob that was not
 // observed has none either: see unseen().

@@ -18,12 +18,24 @@ const rdt::Usage* find(const UsageSample& sample, ClosId clos, CacheId cache) {
 
 }  // namespace
 
+std::set<CacheId> counted_caches(const NodeState& state, const Workload& workload) {
+  std::set<CacheId> caches;
+  for (const auto& [cache, ways] : workload.grant.ways) {
+    if (!cache.is_l2_beside) caches.insert(cache);
+  }
+  if (!caches.empty() || !workload.grant.has_class()) return caches;
+  for (const auto& [cache, cpus] : state.facts.rdt.caches) {
+    if (cpus.intersects(workload.spec.cpus | workload.spec.task_cpus)) caches.insert(cache);
+  }
+  return caches;
+}
+
 std::map<ClosId, std::set<CacheId>> counted_classes(const NodeState& state) {
   std::map<ClosId, std::set<CacheId>> classes;
   if (!state.facts.rdt.monitoring) return classes;
   for (const auto& [id, workload] : state.workloads) {
     if (!workload.grant.has_class()) continue;
-    for (const auto& [cache, ways] : workload.grant.ways) classes[workload.grant.clos].insert(cache);
+    classes[workload.grant.clos].merge(counted_caches(state, workload));
   }
   return classes;
 }

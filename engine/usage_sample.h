@@ -30,7 +30,11 @@ struct UsageSample {
   std::map<ClosId, std::map<CacheId, CacheUsage>> classes;
 };
 
-// What is counted for the workloads of `state`: the classes they have, on the caches where they have ways.
+// Where is counted what the class of `workload` uses: the L3 caches where it has ways, or that it touches if it asked
+// for ways of L2 alone.
+std::set<CacheId> counted_caches(const NodeState& state, const Workload& workload);
+
+// What is counted for the workloads of `state`: the classes they have.
 std::map<ClosId, std::set<CacheId>> counted_classes(const NodeState& state);
 
 // `last`: null if there was none, or it is so old that a rate would say nothing of now.

@@ -81,9 +81,10 @@ std::map<CacheId, rdt::Bandwidth> bandwidth_of(const std::vector<store::Bandwidt
 // Code has the lowest: where best effort grows or shrinks, it does so at its upper end.
 std::optional<rdt::Split> split_of(const Workload& workload, CacheId cache) {
   const auto granted = workload.grant.ways.find(cache);
-  if (granted == workload.grant.ways.end() || !workload.spec.cache || workload.spec.cache->code == 0)
-    return std::nullopt;
-  const WayMask code = WayMask::run(granted->second.lowest(), workload.spec.cache->code);
+  const uint32_t ways = cache.is_l2_beside ? workload.spec.l2.value_or(L2Request{}).code
+                                           : workload.spec.cache.value_or(CacheRequest{}).code;
+  if (granted == workload.grant.ways.end() || ways == 0) return std::nullopt;
+  const WayMask code = WayMask::run(granted->second.lowest(), ways);
   return rdt::Split{.code = code, .data = granted->second - code};
 }
 
@@ -111,6 +112,7 @@ std::optional<Pool> parse_pool(std::string_view name) {
 store::WorkloadRecord to_record(const Workload& workload) {
   const Spec& spec = workload.spec;
   const CacheRequest cache = spec.cache.value_or(CacheRequest{});
+  const L2Request l2 = spec.l2.value_or(L2Request{});
   return {.id = workload.id,
           .uuid = spec.uuid,
           .given_id = spec.given_id,
@@ -121,6 +123,8 @@ store::WorkloadRecord to_record(const Workload& workload) {
           .max_ways = cache.max,
           .min_ways = cache.min,
           .code_ways = cache.code,
+          .l2_ways = l2.ways,
+          .l2_code_ways = l2.code,
           .pool = to_string(workload.grant.pool),
           .clos = workload.grant.clos,
           .ways = workload.grant.ways,
@@ -151,7 +155,7 @@ Result<Workload> from_record(const store::WorkloadRecord& record) {
   const Result<CpuSet> task_cpus = record.task_cpus.empty() ? CpuSet() : CpuSet::parse(record.task_cpus);
   if (!task_cpus) return senseless(task_cpus.error().message);
   std::optional<CacheRequest> cache;
-  if (*pool != Pool::None)
+  if (record.max_ways > 0 || *pool == Pool::Shared)
     cache = CacheRequest{.max = record.max_ways, .min = record.min_ways, .code = record.code_ways};
   std::optional<FrequencyRequest> frequency;
   if (record.frequency) {
@@ -167,28 +171,31 @@ Result<Workload> from_record(const store::WorkloadRecord& record) {
     mba = MbaRequest{.unit = is_percentage ? MbaRequest::Unit::Percentage : MbaRequest::Unit::Mbps,
                      .value = record.mba_value};
   }
-  return Workload{.id = record.id,
-                  .spec = {.uuid = record.uuid,
-                           .core_ids = record.core_ids,
-                           .cpus = *cpus,
-                           .policy = record.policy,
-                           .cache = cache,
-                           .frequency = frequency,
-                           .owner = record.owner,
-                           .given_id = record.given_id,
-                           .onload = record.onload,
-                           .tasks = record.tasks,
-                           .mba = mba,
-                           .task_cpus = *task_cpus},
-                  .grant = {.pool = *pool,
-                            .clos = record.clos,
-                            .ways = record.ways,
-                            .frequencies = frequencies_of(record.frequencies),
-                            .bandwidth = bandwidth},
-                  .created = record.created,
-                  .updated = record.updated,
-                  .origin = record.origin,
-                  .revision = record.revision};
+  return Workload{
+      .id = record.id,
+      .spec = {.uuid = record.uuid,
+               .core_ids = record.core_ids,
+               .cpus = *cpus,
+               .policy = record.policy,
+               .cache = cache,
+               .frequency = frequency,
+               .owner = record.owner,
+               .given_id = record.given_id,
+               .onload = record.onload,
+               .tasks = record.tasks,
+               .mba = mba,
+               .task_cpus = *task_cpus,
+               .l2 = record.l2_ways > 0 ? std::optional(L2Request{.ways = record.l2_ways, .code = record.l2_code_ways})
+                                        : std::nullopt},
+      .grant = {.pool = *pool,
+                .clos = record.clos,
+                .ways = record.ways,
+                .frequencies = frequencies_of(record.frequencies),
+                .bandwidth = bandwidth},
+      .created = record.created,
+      .updated = record.updated,
+      .origin = record.origin,
+      .revision = record.revision};
 }
 
 }  // namespace nrd

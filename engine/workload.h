@@ -28,6 +28,14 @@ struct CacheRequest {
   friend bool operator==(const CacheRequest&, const CacheRequest&) = default;
 };
 
+// Ways of each L2 cache the CPUs touch, on a node that allocates these beside L3. A guarantee: an L2 cache has so few
+// CPUs that pools of it would be of no use.
+struct L2Request {
+  uint32_t ways = 0;
+  uint32_t code = 0;  // as with CacheRequest
+  friend bool operator==(const L2Request&, const L2Request&) = default;
+};
+
 // Branch misses in percent of branch hits; more than 0. RMD's clients call it "ratio".
 struct BranchMissThreshold {
   double percent = 0;
@@ -62,7 +70,7 @@ struct MbaRequest {
   friend bool operator==(const MbaRequest&, const MbaRequest&) = default;
 };
 
-// At least one of cache, frequency and Onload is asked for.
+// At least one of cache, l2, frequency and Onload is asked for.
 struct Spec {
   std::string uuid;                   // client's own name for it, unique; empty: none
   std::vector<std::string> core_ids;  // as the client wrote them
@@ -78,6 +86,8 @@ struct Spec {
   std::vector<Task> tasks{};  // whom it is for besides its CPUs, ordered by number; of this boot, or they have ended
   std::optional<MbaRequest> mba{};  // beside cache
   CpuSet task_cpus{};               // where these might run when they were named: whose caches they touch
+  std::optional<L2Request> l2{};
+  bool asks_for_ways() const { return cache || l2; }  // and so for a class of service
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 
@@ -96,11 +106,12 @@ struct SpecPatch {
   std::optional<std::vector<Task>> tasks{};                 // set together with `task_cpus`; empty: none any more
   CpuSet task_cpus{};
   std::optional<std::optional<MbaRequest>> mba{};  // an inner nullopt takes it away
+  std::optional<std::optional<L2Request>> l2{};    // likewise
 };
 
 enum class Pool {
-  None,  // no cache was asked for: no class, no ways
-  Guarantee,
+  None,       // no ways were asked for: no class
+  Guarantee,  // also who asks for L2 alone
   BestEffort,
   Shared,
 };
@@ -108,9 +119,9 @@ enum class Pool {
 struct Grant {
   Pool pool = Pool::None;
   ClosId clos;                                    // means nothing without a pool
-  std::map<CacheId, WayMask> ways;                // only the caches its CPUs and tasks touch
+  std::map<CacheId, WayMask> ways;                // only the caches its CPUs and tasks touch, of each level asked for
   std::map<CpuId, pstate::Knobs> frequencies;     // of its CPUs; governor and epp are empty where they stay as they are
-  std::map<CacheId, rdt::Bandwidth> bandwidth{};  // on the caches of `ways`; empty: not limited
+  std::map<CacheId, rdt::Bandwidth> bandwidth{};  // on those of `ways` that are not L2 beside; empty: not limited
   bool has_class() const { return pool != Pool::None; }
   friend bool operator==(const Grant&, const Grant&) = default;
 };

@@ -55,11 +55,13 @@ Result<void> Writer::discover() {
   Result<NodeFacts> facts = hardware_.discover();
   if (!facts) return Failure(facts.error());
   state_.layout.reset();
-  if (facts->rdt.l3_cat) {
-    const Result<Layout> layout = plan_layout(*facts->rdt.l3_cat, options_.pools);
+  state_.l2_layout.reset();
+  if (facts->rdt.cat) {
+    const Result<Layout> layout = plan_layout(*facts->rdt.cat, options_.pools);
     if (!layout) return Failure(layout.error());
     if (const Result<void> checked = check_groups(options_.groups, facts->rdt, *layout); !checked) return checked;
     state_.layout = *layout;
+    if (facts->rdt.l2_cat) state_.l2_layout = plan_l2_layout(*facts->rdt.l2_cat);
   }
   state_.facts = std::move(*facts);
   return {};
@@ -441,6 +443,7 @@ Result<void> Writer::resolve_unknown() {
   settled.observed = state_.observed;
   settled.facts = state_.facts;
   settled.layout = state_.layout;
+  settled.l2_layout = state_.l2_layout;
   settled.paces = std::move(state_.paces);
   settled.uncounted = state_.uncounted;
   settled.current = std::move(state_.current);

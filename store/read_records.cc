@@ -130,6 +130,8 @@ class Reader {
                                         .max_ways = u32(row, 3),
                                         .min_ways = u32(row, 4),
                                         .code_ways = 0,
+                                        .l2_ways = 0,
+                                        .l2_code_ways = 0,
                                         .pool = row.text(5),
                                         .clos = ClosId{u32(row, 6)},
                                         .ways = {},
@@ -170,6 +172,15 @@ class Reader {
     });
     each_row("SELECT workload, cache, ways FROM workload_ways", [&](const Statement& row) {
       if (WorkloadRecord* workload = owner(row)) workload->ways[CacheId{u32(row, 1)}] = WayMask(u32(row, 2));
+    });
+    each_row("SELECT workload, ways, code_ways FROM workload_l2", [&](const Statement& row) {
+      if (WorkloadRecord* workload = owner(row)) {
+        workload->l2_ways = u32(row, 1);
+        workload->l2_code_ways = u32(row, 2);
+      }
+    });
+    each_row("SELECT workload, cache, ways FROM workload_l2_ways", [&](const Statement& row) {
+      if (WorkloadRecord* workload = owner(row)) workload->ways[{u32(row, 1), true}] = WayMask(u32(row, 2));
     });
     each_row(
         "SELECT workload, unit, min, max, governor, epp, turbo, allows_shared_domain, threshold,"
@@ -223,6 +234,9 @@ class Reader {
   void read_baselines() {
     each_row("SELECT clos, cache, ways FROM ways_baseline ORDER BY clos, cache", [&](const Statement& row) {
       records_.baselines.ways.push_back({ClosId{u32(row, 0)}, CacheId{u32(row, 1)}, WayMask(u32(row, 2))});
+    });
+    each_row("SELECT clos, cache, ways FROM l2_ways_baseline ORDER BY clos, cache", [&](const Statement& row) {
+      records_.baselines.ways.push_back({ClosId{u32(row, 0)}, CacheId{u32(row, 1), true}, WayMask(u32(row, 2))});
     });
     each_row("SELECT cpu, clos FROM cpu_baseline ORDER BY cpu", [&](const Statement& row) {
       records_.baselines.cpus.push_back({CpuId{u32(row, 0)}, ClosId{u32(row, 1)}});

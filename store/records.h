@@ -62,8 +62,10 @@ struct WorkloadRecord {
   std::string policy;                 // by whose name the rest was asked for; empty: none
   uint32_t max_ways = 0;              // asked for; without a pool both are 0
   uint32_t min_ways = 0;
-  uint32_t code_ways = 0;  // of these for code alone; 0: code and data share them
-  std::string pool;  // granted: "none", "guarantee", "besteffort", "shared"
+  uint32_t code_ways = 0;     // of these for code alone; 0: code and data share them
+  uint32_t l2_ways = 0;       // asked for of L2 caches beside L3; 0: nothing
+  uint32_t l2_code_ways = 0;  // of these for code alone
+  std::string pool;           // granted: "none", "guarantee", "besteffort", "shared"
   ClosId clos;
   std::map<CacheId, WayMask> ways;  // granted, only the caches its CPUs touch
   std::optional<FrequencyRequestRecord> frequency;
@@ -114,7 +116,7 @@ struct TaskClaim {
 };
 struct Baselines {
   std::string boot_id;                         // of the boot they were read in; another boot's are worth nothing
-  std::vector<WaysBaseline> ways;              // ordered by class, cache
+  std::vector<WaysBaseline> ways;              // ordered by class, cache; those of L2 beside L3 last
   std::vector<CpuBaseline> cpus;               // ordered by CPU
   std::vector<FrequencyRecord> frequencies;    // ordered by CPU
   std::vector<TaskClaim> tasks{};              // ordered

@@ -38,7 +38,7 @@ struct Statements {
   Statement begin, commit, rollback, node, drop_ways, drop_cpus, ways_baseline, cpu_baseline, remove, put, core_id,
       ways, drop_frequencies, drop_frequency, frequency_baseline, frequency_request, frequency, owner, policy, given_id,
       revision, forget_key, key, onload, onload_profile, onload_variable, task, task_cpus, mba, bandwidth, drop_limits,
-      limit, drop_claims, drop_claim, claim, code_ways;
+      limit, drop_claims, drop_claim, claim, code_ways, l2, l2_ways, l2_ways_baseline, drop_l2_ways;
 
   SqlError prepare(Connection& connection) {
     const std::pair<Statement*, const char*> all[] = {
@@ -58,6 +58,10 @@ struct Statements {
         {&core_id, "INSERT INTO workload_core_ids (workload, position, item) VALUES (?, ?, ?)"},
         {&ways, "INSERT INTO workload_ways (workload, cache, ways) VALUES (?, ?, ?)"},
         {&code_ways, "INSERT INTO workload_code_ways (workload, ways) VALUES (?, ?)"},
+        {&l2, "INSERT INTO workload_l2 (workload, ways, code_ways) VALUES (?, ?, ?)"},
+        {&l2_ways, "INSERT INTO workload_l2_ways (workload, cache, ways) VALUES (?, ?, ?)"},
+        {&l2_ways_baseline, "INSERT INTO l2_ways_baseline (clos, cache, ways) VALUES (?, ?, ?)"},
+        {&drop_l2_ways, "DELETE FROM l2_ways_baseline"},
         {&drop_frequencies, "DELETE FROM frequency_baseline"},
         {&drop_frequency, "DELETE FROM frequency_baseline WHERE cpu = ?"},
         {&frequency_baseline,
@@ -194,12 +198,13 @@ Result<Records> SqliteStore::load() { return read_records(connection_, path_); }
 SqlError SqliteStore::write_baselines(const Change& change) {
   if (!change.new_boot_id.empty()) {
     for (Statement* drop : {&statements_.drop_ways, &statements_.drop_cpus, &statements_.drop_frequencies,
-                            &statements_.drop_limits, &statements_.drop_claims}) {
+                            &statements_.drop_limits, &statements_.drop_claims, &statements_.drop_l2_ways}) {
       if (SqlError error = drop->run(); !error.ok()) return error;
     }
   }
   for (const auto& [clos, cache, ways] : change.ways_baselines) {
-    SqlError error = statements_.ways_baseline.bind(1, clos.value).bind(2, cache.value).bind(3, ways.bits()).run();
+    Statement& put = cache.is_l2_beside ? statements_.l2_ways_baseline : statements_.ways_baseline;
+    SqlError error = put.bind(1, clos.value).bind(2, cache.value).bind(3, ways.bits()).run();
     if (!error.ok()) return error;
   }
   for (const auto& [cpu, clos] : change.cpu_baselines) {
@@ -245,8 +250,13 @@ SqlError SqliteStore::write_workload(const WorkloadRecord& workload) {
     SqlError error = statements_.code_ways.bind(1, id).bind(2, workload.code_ways).run();
     if (!error.ok()) return error;
   }
+  if (workload.l2_ways > 0) {
+    SqlError error = statements_.l2.bind(1, id).bind(2, workload.l2_ways).bind(3, workload.l2_code_ways).run();
+    if (!error.ok()) return error;
+  }
   for (const auto& [cache, ways] : workload.ways) {
-    SqlError error = statements_.ways.bind(1, id).bind(2, cache.value).bind(3, ways.bits()).run();
+    Statement& granted = cache.is_l2_beside ? statements_.l2_ways : statements_.ways;
+    SqlError error = granted.bind(1, id).bind(2, cache.value).bind(3, ways.bits()).run();
     if (!error.ok()) return error;
   }
   if (!workload.policy.empty()) {

@@ -20,14 +20,12 @@ namespace {
 // RMD's clients read 32 bits, and a larger number breaks the whole answer for them.
 uint64_t in_32_bits(uint64_t value) { return std::min<uint64_t>(value, std::numeric_limits<uint32_t>::max()); }
 
-template <typename Ids>
-void render_ids(json::Writer& w, std::string_view level, const Ids& ids,
-                CacheId (*id_of)(const typename Ids::value_type&)) {
-  if (ids.empty()) return;
+void render_ids(json::Writer& w, std::string_view level, const std::map<CacheId, CpuSet>& caches) {
+  if (caches.empty()) return;
   w.key(level).begin_object();
-  w.key("number").number(ids.size());
+  w.key("number").number(caches.size());
   w.key("caches_id").begin_array();
-  for (const auto& item : ids) w.string(std::to_string(id_of(item).value));
+  for (const auto& [id, cpus] : caches) w.string(std::to_string(id.value));
   w.end_array().end_object();
 }
 
@@ -43,11 +41,9 @@ std::string render_summary(const rdt::Node& node) {
   w.key("cat_enable").boolean(has.is_mounted && !has.is_mounted_with_cdp);
   w.key("caches").begin_object();
   if (node.level != 2) {
-    render_ids(
-        w, "l2", node.l2, +[](const CacheId& id) { return id; });
+    render_ids(w, "l2", node.l2);
   }
-  render_ids(
-      w, level_name(node), node.caches, +[](const std::pair<const CacheId, CpuSet>& cache) { return cache.first; });
+  render_ids(w, level_name(node), node.caches);
   w.end_object().end_object();
   return w.take();
 }
@@ -60,8 +56,8 @@ struct PoolView {
 
 // The pools that have ways here.
 std::vector<PoolView> pools_of(const NodeState& state, CacheId cache) {
-  if (!state.layout) return {};
-  const Layout& layout = *state.layout;
+  if (!layout_of(state, cache)) return {};
+  const Layout& layout = *layout_of(state, cache);
   WayMask held = foreign_ways(state, cache);
   for (const auto& [id, workload] : state.workloads) {
     const auto granted = workload.grant.ways.find(cache);
@@ -89,10 +85,11 @@ void render_geometry(json::Writer& w, const rdt::Node& node, CacheId id) {
   w.key("LineSize").number(geometry.line_bytes);
   w.key("total_size").number(in_32_bits(geometry.bytes));
   w.key("WaySize").number(in_32_bits(partitions * geometry.line_bytes * geometry.sets));
-  w.key("NumClasses").number(node.l3_cat ? node.l3_cat->classes : 0);
+  const rdt::Cat cat = node.cat_of(id).value_or(rdt::Cat{});
+  w.key("NumClasses").number(cat.classes);
   // Bits of the ways that I/O fills too, as libpqos calls it.
-  w.key("WayContention").number(node.l3_cat ? node.l3_cat->shareable.bits() : 0);
-  w.key("CacheLevel").number(node.level);
+  w.key("WayContention").number(cat.shareable.bits());
+  w.key("CacheLevel").number(id.is_l2_beside ? 2 : node.level);
 }
 
 // Where it is, and whose it is.
@@ -117,12 +114,13 @@ Spec asked_by(const Policy& policy) {
   return spec;
 }
 
-// How many more workloads of each policy the cache takes. Each needs a CPU there that nobody has.
+// How many more workloads of each policy the cache takes; none ask for ways of L2 beside L3. Each needs a CPU there
+// that nobody has.
 void render_policies(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
   const auto most = static_cast<unsigned>((cpus & free_cpus(state)).size());
   w.key("available_policy").begin_object();
   for (const auto& [name, policy] : state.policies ? *state.policies : Policies{}) {
-    const bool can_be_had = policy.cache && plan::check_bandwidth(state, asked_by(policy));
+    const bool can_be_had = policy.cache && !id.is_l2_beside && plan::check_bandwidth(state, asked_by(policy));
     w.key(name).number(can_be_had ? plan::how_many_fit(state, *policy.cache, id, most) : 0);
   }
   w.end_object();
@@ -159,7 +157,10 @@ http::Response refuse(const Call& call, int status, const char* code, std::strin
                 call.error_style);
 }
 
-// Why nothing can be told of the level that the path names; nullopt if it is the one that is served.
+// The path names the L2 caches, and they are allocated beside those of L3.
+bool is_l2_beside(const Call& call, const rdt::Node& node) { return call.level == "l2" && node.l2_cat; }
+
+// Why nothing can be told of the level that the path names; nullopt if it is one that is served.
 std::optional<http::Response> refuse_level(const Call& call, const rdt::Node& node) {
   constexpr std::array kLevels{"l2", "l3", "llc"};
   if (std::ranges::find(kLevels, call.level) == kLevels.end()) {
@@ -167,25 +168,26 @@ std::optional<http::Response> refuse_level(const Call& call, const rdt::Node& no
   }
   if (node.caches.empty())
     return refuse(call, 400, "BadRequest", "this node has no cache of the level that ways are of");
-  if (call.level == "llc" || call.level == level_name(node)) return std::nullopt;
+  if (call.level == "llc" || call.level == level_name(node) || is_l2_beside(call, node)) return std::nullopt;
   return refuse(call, 400, "BadRequest",
                 "ways are granted in the last level only, which is " + std::string(level_name(node)) + " here");
 }
 
 // From digits only; nullopt also for a number too large to be an id.
-std::optional<CacheId> parse_id(std::string_view digits) {
+std::optional<uint32_t> parse_id(std::string_view digits) {
   uint32_t id = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
   if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return CacheId{id};
+  return id;
 }
 
 }  // namespace
 
 std::string_view level_name(const rdt::Node& node) { return node.level == 2 ? "l2" : "l3"; }
 
-std::string render_cache_level(const NodeState& state) {
-  const auto& caches = state.facts.rdt.caches;
+namespace {
+
+std::string render_level(const NodeState& state, const std::map<CacheId, CpuSet>& caches) {
   json::Writer w;
   w.begin_object();
   w.key("number").number(caches.size());
@@ -198,6 +200,10 @@ std::string render_cache_level(const NodeState& state) {
   return w.take();
 }
 
+}  // namespace
+
+std::string render_cache_level(const NodeState& state) { return render_level(state, state.facts.rdt.caches); }
+
 void show_caches(const Call& call, http::Reply reply) {
   reply.send(json_answer(200, render_summary(call.engine.state()->facts.rdt)));
 }
@@ -205,23 +211,27 @@ void show_caches(const Call& call, http::Reply reply) {
 void show_cache_level(const Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   if (auto refused = refuse_level(call, state->facts.rdt)) return reply.send(*std::move(refused));
-  reply.send(json_answer(200, call.bodies.caches.text(state)->text));
+  const rdt::Node& node = state->facts.rdt;
+  reply.send(json_answer(
+      200, is_l2_beside(call, node) ? render_level(*state, node.l2) : call.bodies.caches.text(state)->text));
 }
 
 void show_cache(const Call& call, http::Reply reply) {
   const auto state = call.engine.state();
-  const auto& caches = state->facts.rdt.caches;
-  if (auto refused = refuse_level(call, state->facts.rdt)) return reply.send(*std::move(refused));
+  const rdt::Node& node = state->facts.rdt;
+  if (auto refused = refuse_level(call, node)) return reply.send(*std::move(refused));
   // RMD's path wants digits at the front: what begins otherwise is no path, what goes on otherwise is no number.
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   if (!is_digit(call.id.front())) return reply.send(refuse(call, 404, "NoSuchPath", rmd::kPageNotFound));
   if (!std::ranges::all_of(call.id, is_digit)) {
     return reply.send(refuse(call, 400, "BadRequest", rmd::kCacheIdNotDigits));
   }
-  const std::optional<CacheId> id = parse_id(call.id);
-  const auto found = id ? caches.find(*id) : caches.end();
+  const bool of_l2 = is_l2_beside(call, node);
+  const auto& caches = of_l2 ? node.l2 : node.caches;
+  const std::optional<uint32_t> id = parse_id(call.id);
+  const auto found = id ? caches.find({*id, of_l2}) : caches.end();
   if (found == caches.end()) {
-    return reply.send(refuse(call, 404, "NotFound", rmd::no_such_cache(call.id, state->facts.rdt.level)));
+    return reply.send(refuse(call, 404, "NotFound", rmd::no_such_cache(call.id, of_l2 ? 2 : node.level)));
   }
   json::Writer w;
   render_cache(w, *state, found->first, found->second);

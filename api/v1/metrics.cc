@@ -107,17 +107,22 @@ WayMask granted_ways(const NodeState& state, CacheId cache) {
 }
 
 void add_ways(Families& families, const NodeState& state) {
-  Family all{.name = "nrd_cache_ways", .help = "ways of an L3 cache"};
+  Family all{.name = "nrd_cache_ways", .help = "ways of a cache"};
   Family free{.name = "nrd_cache_ways_free", .help = "ways that nobody holds"};
   Family used{.name = "nrd_cache_ways_used", .help = "ways that workloads have"};
-  if (state.facts.rdt.l3_cat) {
-    for (const auto& [cache, cpus] : state.facts.rdt.caches) {
-      const metrics::Labels labels{{"cache", std::to_string(cache.value)}};
-      all.samples.push_back({.value = static_cast<double>(state.facts.rdt.l3_cat->ways), .labels = labels});
+  const auto add_level = [&](const std::optional<rdt::Cat>& cat, unsigned level,
+                             const std::map<CacheId, CpuSet>& caches) {
+    if (!cat) return;
+    for (const auto& [cache, cpus] : caches) {
+      const metrics::Labels labels{{"level", std::to_string(level)}, {"cache", std::to_string(cache.value)}};
+      all.samples.push_back({.value = static_cast<double>(cat->ways), .labels = labels});
       free.samples.push_back({.value = static_cast<double>(free_ways(state, cache).count()), .labels = labels});
       used.samples.push_back({.value = static_cast<double>(granted_ways(state, cache).count()), .labels = labels});
     }
-  }
+  };
+  const rdt::Node& node = state.facts.rdt;
+  add_level(node.cat, node.level, node.caches);
+  add_level(node.l2_cat, 2, node.l2);
   families.insert(families.end(), {std::move(all), std::move(free), std::move(used)});
 }
 

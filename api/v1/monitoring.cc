@@ -45,8 +45,8 @@ std::optional<double> in_mb(std::optional<double> bytes) {
 // What `ways` of the cache hold; nullopt: the kernel does not tell how large it is.
 std::optional<uint64_t> bytes_of(const rdt::Node& node, CacheId cache, WayMask ways) {
   const auto geometry = node.geometry.find(cache);
-  if (geometry == node.geometry.end() || geometry->second.bytes == 0 || !node.l3_cat) return std::nullopt;
-  return geometry->second.bytes / node.l3_cat->ways * ways.count();
+  if (geometry == node.geometry.end() || geometry->second.bytes == 0 || !node.cat) return std::nullopt;
+  return geometry->second.bytes / node.cat->ways * ways.count();
 }
 
 // Why nothing is counted for it.
@@ -108,8 +108,10 @@ std::string render_usage(const NodeState& state, const Workload& workload, const
   render(w, "interval_seconds",
          sample.since ? std::optional(std::chrono::duration<double>(*sample.since).count()) : std::nullopt);
   w.key("caches").begin_array();
-  for (const auto& [cache, ways] : workload.grant.ways) {
-    render_cache(w, state, cache, ways, usage_of(sample, workload, cache));
+  for (const CacheId cache : counted_caches(state, workload)) {
+    const auto ways = workload.grant.ways.find(cache);
+    render_cache(w, state, cache, ways == workload.grant.ways.end() ? WayMask() : ways->second,
+                 usage_of(sample, workload, cache));
   }
   w.end_array().end_object();
   return w.take();

@@ -24,17 +24,18 @@ void render_mba(json::Writer& w, const std::optional<rdt::MbaInfo>& mba) {
 }
 
 void render_cat(json::Writer& w, const rdt::Node& node, unsigned level) {
-  if (!node.l3_cat || node.level != level) {
+  const std::optional<rdt::Cat>& cat = node.level == level ? node.cat : node.l2_cat;
+  if (!cat || level > node.level) {
     w.null();
     return;
   }
   w.begin_object();
-  w.key("classes").number(node.l3_cat->classes);
-  w.key("ways").number(node.l3_cat->ways);
-  w.key("min_ways").number(node.l3_cat->min_ways);
+  w.key("classes").number(cat->classes);
+  w.key("ways").number(cat->ways);
+  w.key("min_ways").number(cat->min_ways);
   w.key("shared_with_io");
-  render(w, node.l3_cat->shareable);
-  w.key("cdp").boolean(node.l3_cat->cdp);
+  render(w, cat->shareable);
+  w.key("cdp").boolean(cat->cdp);
   w.end_object();
 }
 
@@ -53,7 +54,6 @@ void render_capabilities(json::Writer& w, const rdt::Node& node) {
 }
 
 void render_layout(json::Writer& w, const std::optional<Layout>& layout) {
-  w.key("layout");
   if (!layout) {
     w.null();
     return;
@@ -96,7 +96,7 @@ void render_classes(json::Writer& w, const NodeState& state) {
   for (const auto& [clos, group] : state.observed.rdt.classes) {
     if (!is_class_unused(state, clos) || is_kept_for_infra(state, clos)) used.insert(clos);
   }
-  const uint64_t total = state.facts.rdt.l3_cat ? state.facts.rdt.l3_cat->classes : 0;
+  const uint64_t total = state.facts.rdt.cat ? state.facts.rdt.cat->classes : 0;
   w.key("classes").begin_object();
   w.key("total").number(total);
   w.key("used").number(total == 0 ? 0 : std::min<uint64_t>(total, used.size() + state.observed.rdt.foreign.size()));
@@ -105,7 +105,8 @@ void render_classes(json::Writer& w, const NodeState& state) {
 
 // Groups that nrd does not own and that hold ways of `cache`: those with all ways constrain nothing.
 void render_foreign(json::Writer& w, const NodeState& state, CacheId cache) {
-  const WayMask all = state.facts.rdt.l3_cat ? WayMask::all(state.facts.rdt.l3_cat->ways) : WayMask();
+  const std::optional<rdt::Cat>& cat = state.facts.rdt.cat_of(cache);
+  const WayMask all = cat ? WayMask::all(cat->ways) : WayMask();
   WayMask named;
   const auto group = [&](const std::string& name, WayMask ways) {
     w.begin_object();
@@ -143,7 +144,7 @@ void render_owners(json::Writer& w, const NodeState& state, CacheId cache) {
     w.key("id").string(id_text(workload));
     if (!workload.spec.uuid.empty()) w.key("uuid").string(workload.spec.uuid);
     w.key("cos_name").string(cos_name(workload.grant.clos));
-    w.key("pool").string(to_string(workload.grant.pool));
+    w.key("pool").string(to_string(cache.is_l2_beside ? Pool::Guarantee : workload.grant.pool));
     w.key("ways");
     render(w, ways->second);
     w.end_object();
@@ -186,12 +187,18 @@ std::string render_node(const NodeState& state) {
   w.key("online").string(node.online.to_string());
   w.end_object();
   render_capabilities(w, node);
-  render_layout(w, state.layout);
+  render_layout(w.key("layout"), state.layout);
   render_groups(w, state);
   render_classes(w, state);
   w.key("caches").begin_array();
   for (const auto& [id, cpus] : node.caches) render_cache(w, state, id, cpus);
   w.end_array();
+  if (state.l2_layout) {
+    render_layout(w.key("l2_layout"), state.l2_layout);
+    w.key("l2_caches").begin_array();
+    for (const auto& [id, cpus] : node.l2) render_cache(w, state, id, cpus);
+    w.end_array();
+  }
   w.end_object();
   return w.take();
 }

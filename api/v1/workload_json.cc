@@ -11,6 +11,7 @@
 #include "api/v1/bandwidth_json.h"
 #include "api/v1/expect.h"
 #include "api/v1/frequency_json.h"
+#include "api/v1/l2_json.h"
 #include "api/v1/owner_json.h"
 #include "api/v1/rmd.h"
 #include "api/v1/task_json.h"
@@ -55,6 +56,7 @@ constexpr std::array kKeys = {
     Key{"cos_name", Use::Text, Use::Text},
     Key{"rdt", Use::Read, Use::Read},
     Key{"cache", Use::Read, Use::Read},
+    Key{"l2", Use::Read, Use::Read},
     Key{"pstate", Use::Read, Use::Read},
     Key{"plugins", Use::Read, Use::Read},
     Key{"uuid", Use::Read, Use::Text},
@@ -64,6 +66,7 @@ constexpr std::array kKeys = {
     Key{"backend_plugin_info", Use::NotYet, Use::NotYet, "plugins are not supported"},
     Key{"pool", Use::ReadOnly, Use::Ignored, "the pool follows from max and min of cache and cannot be given"},
     Key{"granted_ways", Use::ReadOnly, Use::Ignored, "the ways are chosen by the service and cannot be given"},
+    Key{"granted_l2_ways", Use::ReadOnly, Use::Ignored, "the ways are chosen by the service and cannot be given"},
     Key{"granted_frequencies", Use::ReadOnly, Use::Ignored, "what was granted follows from pstate and cannot be given"},
     Key{"granted_bandwidth", Use::ReadOnly, Use::Ignored, "what was granted follows from mba and cannot be given"},
     Key{"created", Use::ReadOnly, Use::Ignored, "the time is set by the service and cannot be given"},
@@ -239,12 +242,14 @@ Result<Spec> parse_spec(const Value& body) {
   if (!frequency) return Failure(frequency.error());
   const Result<BandwidthWish> mba = parse_bandwidth(body, Null::SaysNothing);
   if (!mba) return Failure(mba.error());
+  const Result<L2Wish> l2 = parse_l2(body, Null::SaysNothing);
+  if (!l2) return Failure(l2.error());
   Result<std::string> policy = parse_policy(body);
   if (!policy) return Failure(policy.error());
   const Result<OnloadWish> onload = parse_onload(body, Null::SaysNothing);
   if (!onload) return Failure(onload.error());
   const bool asks_for_nothing =
-      cache->empty() && !mba->request && !frequency->request && policy->empty() && !onload->request;
+      cache->empty() && !l2->request && !mba->request && !frequency->request && policy->empty() && !onload->request;
   if (asks_for_nothing) return rmd::no_parameters();
   const Value* given = body.find("uuid");
   Result<std::string> uuid = given ? parse_uuid(*given) : std::string();
@@ -260,7 +265,8 @@ Result<Spec> parse_spec(const Value& body) {
                                   : std::nullopt,
               .frequency = std::move(frequency->request),
               .given_id = *std::move(id),
-              .mba = mba->request};
+              .mba = mba->request,
+              .l2 = l2->request};
 }
 
 Result<SpecPatch> parse_patch(const Value& body) {
@@ -287,6 +293,9 @@ Result<SpecPatch> parse_patch(const Value& body) {
   const Result<BandwidthWish> mba = parse_bandwidth(body, Null::TakesAway);
   if (!mba) return Failure(mba.error());
   if (mba->is_named) patch.mba = mba->request;
+  const Result<L2Wish> l2 = parse_l2(body, Null::TakesAway);
+  if (!l2) return Failure(l2.error());
+  if (l2->is_named) patch.l2 = l2->request;
   return patch;
 }
 
@@ -329,6 +338,20 @@ std::string render(Time time) {
   return text;
 }
 
+namespace {
+
+void render_granted_ways(json::Writer& w, const Workload& workload, bool of_l2_beside) {
+  w.begin_object();
+  for (const auto& [id, ways] : workload.grant.ways) {
+    if (id.is_l2_beside != of_l2_beside) continue;
+    w.key(std::to_string(id.value));
+    render(w, ways, split_of(workload, id));
+  }
+  w.end_object();
+}
+
+}  // namespace
+
 void render(json::Writer& w, const NodeState& state, const Workload& workload, const Manner& manner) {
   const auto cache = [&] {
     w.key("cache").begin_object();
@@ -364,12 +387,11 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
   cache();
   render_frequency(w, workload, manner.ratio);
   w.key("pool").string(to_string(workload.grant.pool));
-  w.key("granted_ways").begin_object();
-  for (const auto& [id, ways] : workload.grant.ways) {
-    w.key(std::to_string(id.value));
-    render(w, ways, split_of(workload, id));
+  render_granted_ways(w.key("granted_ways"), workload, false);
+  if (workload.spec.l2) {
+    render(w.key("l2"), *workload.spec.l2);
+    render_granted_ways(w.key("granted_l2_ways"), workload, true);
   }
-  w.end_object();
   if (!workload.grant.bandwidth.empty()) render(w.key("granted_bandwidth"), workload.grant.bandwidth);
   render_granted_frequencies(w, workload);
   if (workload.spec.owner) {

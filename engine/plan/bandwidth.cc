@@ -84,7 +84,9 @@ std::map<CacheId, rdt::Bandwidth> plan_bandwidth(const NodeState& state, const S
   std::map<CacheId, rdt::Bandwidth> limits;
   const std::optional<rdt::MbaInfo>& mba = state.facts.rdt.capabilities.mba_info;
   if (!spec.mba || !mba || is_everything(*spec.mba)) return limits;
-  for (const auto& [cache, its] : ways) limits[cache] = limit_for(*mba, *spec.mba);
+  for (const auto& [cache, its] : ways) {
+    if (!cache.is_l2_beside) limits[cache] = limit_for(*mba, *spec.mba);
+  }
   return limits;
 }
 

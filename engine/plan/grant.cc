@@ -24,7 +24,7 @@ WayMask held(const NodeState& state, const Workloads& workloads, CacheId cache, 
   return ways;
 }
 
-std::string on_cache(CacheId cache) { return " on cache " + std::to_string(cache.value); }
+std::string on_cache(CacheId cache) { return " on " + text_of(cache); }
 
 Failure not_enough(CacheId cache, const std::string& field, const std::string& message, const std::string& allowed) {
   return Failure(Error{.code = ErrorCode::NotEnough,
@@ -43,7 +43,7 @@ Result<ClosId> choose_class(const NodeState& state, const Workloads& workloads, 
     if (pool == Pool::Shared && workload.grant.pool == Pool::Shared) return workload.grant.clos;
     if (workload.grant.has_class()) used.insert(workload.grant.clos);
   }
-  const unsigned classes = state.facts.rdt.l3_cat->classes;
+  const unsigned classes = state.facts.rdt.cat->classes;
   for (unsigned i = 2; i < classes + 1; ++i) {
     const ClosId clos{i < classes ? i : 1};
     const bool is_taken = used.contains(clos) || is_kept_for_infra(state, clos);
@@ -78,17 +78,18 @@ Result<void> check_shared(const NodeState& state) {
 
 Result<void> grant_guarantee(const NodeState& state, Workloads& workloads, Workload& workload, CacheId cache,
                              const Grant& before) {
-  const unsigned count = workload.spec.cache->max;
-  const WayMask free = state.layout->guarantee - held(state, workloads, cache, {workload.id});
+  const unsigned count = cache.is_l2_beside ? workload.spec.l2->ways : workload.spec.cache->max;
+  const WayMask free = layout_of(state, cache)->guarantee - held(state, workloads, cache, {workload.id});
   const auto old = before.ways.find(cache);
-  if (before.pool == Pool::Guarantee && old != before.ways.end() && old->second.count() == count) {
+  const bool was_guarantee = cache.is_l2_beside || before.pool == Pool::Guarantee;
+  if (was_guarantee && old != before.ways.end() && old->second.count() == count) {
     workload.grant.ways[cache] = old->second;
     return {};
   }
-  const std::optional<WayMask> run = place_run(free, count, state.facts.rdt.l3_cat->shareable);
+  const std::optional<WayMask> run = place_run(free, count, state.facts.rdt.cat_of(cache)->shareable);
   if (!run) {
     const std::string longest = std::to_string(free.longest_run().count());
-    return not_enough(cache, "/cache/max",
+    return not_enough(cache, cache.is_l2_beside ? "/l2/ways" : "/cache/max",
                       "needs " + std::to_string(count) + " contiguous ways" + on_cache(cache) +
                           "; the longest free run has " + longest,
                       "at most " + longest);
@@ -108,7 +109,7 @@ Result<void> grant_shared(const NodeState& state, const Workloads& workloads, Wo
     return {};
   }
   const WayMask ways = (state.layout->shared - held(state, workloads, cache, members)).longest_run();
-  if (ways.count() < state.facts.rdt.l3_cat->min_ways) {
+  if (ways.count() < state.facts.rdt.cat->min_ways) {
     return not_enough(cache, "/cache", "the shared pool" + on_cache(cache) + " is held by others", "");
   }
   workload.grant.ways[cache] = ways;
@@ -180,10 +181,36 @@ void grow_back(const NodeState& state, Workloads& workloads, const std::set<Cach
   }
 }
 
+// On one cache. Best effort keeps what it has for the time being: its pool is laid out when all others have theirs.
+Result<void> grant_on(const NodeState& state, Workloads& without, Workload& workload, CacheId cache,
+                      const Grant& before) {
+  if (cache.is_l2_beside) return grant_guarantee(state, without, workload, cache, before);
+  switch (workload.grant.pool) {
+    case Pool::None: break;
+    case Pool::Guarantee: return grant_guarantee(state, without, workload, cache, before);
+    case Pool::Shared: return grant_shared(state, without, workload, cache);
+    case Pool::BestEffort: {
+      const auto old = before.ways.find(cache);
+      if (before.pool == Pool::BestEffort && old != before.ways.end()) workload.grant.ways[cache] = old->second;
+      break;
+    }
+  }
+  return {};
+}
+
+// Where it has ways of the best-effort pool.
+std::set<CacheId> besteffort_caches(const Grant& grant) {
+  std::set<CacheId> caches;
+  for (const auto& [cache, ways] : grant.ways) {
+    if (grant.pool == Pool::BestEffort && !cache.is_l2_beside) caches.insert(cache);
+  }
+  return caches;
+}
+
 // Gives `workload` its ways on every cache it touches; `before` is what it had.
 Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Workload workload, const Grant& before,
                              Shrink shrink) {
-  const Pool pool = *pool_of(*workload.spec.cache);
+  const Pool pool = workload.spec.cache ? *pool_of(*workload.spec.cache) : Pool::Guarantee;
   if (pool == Pool::Shared && before.pool != Pool::Shared) {
     if (const Result<void> checked = check_shared(state); !checked) return Failure(checked.error());
   }
@@ -200,32 +227,19 @@ Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Worklo
 
   if (const Result<void> whole = check_root_is_whole(state, touched); !whole) return Failure(whole.error());
   for (const CacheId cache : touched) {
-    Result<void> granted;
-    switch (pool) {
-      case Pool::Guarantee: granted = grant_guarantee(state, without, workload, cache, before); break;
-      case Pool::Shared: granted = grant_shared(state, without, workload, cache); break;
-      case Pool::None: break;
-      case Pool::BestEffort: {
-        const auto old = before.ways.find(cache);
-        if (before.pool == Pool::BestEffort && old != before.ways.end()) workload.grant.ways[cache] = old->second;
-        break;
-      }
-    }
-    if (!granted) return Failure(granted.error());
+    if (const Result<void> granted = grant_on(state, without, workload, cache, before); !granted)
+      return Failure(granted.error());
   }
   workloads.insert_or_assign(workload.id, workload);
   workloads.at(workload.id).grant.bandwidth = plan_bandwidth(state, workload.spec, workload.grant.ways);
-  if (pool == Pool::BestEffort) {
-    for (const CacheId cache : touched) {
-      const Result<void> laid_out = layout_besteffort(state, workloads, cache, workload.id, shrink);
-      if (!laid_out) return Failure(laid_out.error());
-    }
+  std::set<CacheId> left = besteffort_caches(before);
+  for (const CacheId cache : touched) {
+    if (pool != Pool::BestEffort || cache.is_l2_beside) continue;
+    const Result<void> laid_out = layout_besteffort(state, workloads, cache, workload.id, shrink);
+    if (!laid_out) return Failure(laid_out.error());
+    left.erase(cache);
   }
-  std::set<CacheId> left;
-  for (const auto& [cache, ways] : before.ways) {
-    if (pool != Pool::BestEffort || !touched.contains(cache)) left.insert(cache);
-  }
-  if (before.pool == Pool::BestEffort) grow_back(state, workloads, left, shrink);
+  grow_back(state, workloads, left, shrink);
   return workloads;
 }
 
@@ -235,9 +249,10 @@ Result<Workloads> grant(const NodeState& state, Workload workload, const Grant& 
   if (!frequencies) return Failure(frequencies.error());
   workload.grant = {
       .pool = Pool::None, .clos = {}, .ways = {}, .frequencies = *std::move(frequencies), .bandwidth = {}};
-  if (workload.spec.cache) return grant_ways(state, state.workloads, std::move(workload), before, shrink);
+  if (workload.spec.asks_for_ways()) return grant_ways(state, state.workloads, std::move(workload), before, shrink);
   Workloads workloads = state.workloads;
   workloads.insert_or_assign(workload.id, std::move(workload));
+  if (state.layout) grow_back(state, workloads, besteffort_caches(before), shrink);
   return workloads;
 }
 
@@ -258,6 +273,7 @@ Result<Spec> patched(const NodeState& state, Spec spec, const SpecPatch& patch) 
   if (patch.core_ids) spec.core_ids = *patch.core_ids;
   if (patch.cpus) spec.cpus = *patch.cpus;
   if (patch.onload) spec.onload = *patch.onload;
+  if (patch.l2) spec.l2 = *patch.l2;
   if (patch.tasks && *patch.tasks != spec.tasks) {
     spec.tasks = *patch.tasks;
     spec.task_cpus = patch.task_cpus;
@@ -317,8 +333,8 @@ Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& 
   if (!spec) return Failure(spec.error());
   workload.spec = *std::move(spec);
   if (workload.spec == found->second.spec) return state.workloads;
-  if (!workload.spec.cache && !workload.spec.frequency && !workload.spec.onload) {
-    const char* field = patch.without_cache ? "/cache" : patch.frequency ? "/pstate" : "/onload";
+  if (!workload.spec.asks_for_ways() && !workload.spec.frequency && !workload.spec.onload) {
+    const char* field = patch.without_cache ? "/cache" : patch.l2 ? "/l2" : patch.frequency ? "/pstate" : "/onload";
     return fail_at(ErrorCode::BadRequest, field, "nothing would be left that the workload asks for",
                    "delete the workload instead");
   }
@@ -337,9 +353,7 @@ Result<Workloads> remove(const NodeState& state, WorkloadId id, Shrink shrink) {
   if (found == state.workloads.end()) return not_found();
   Workloads workloads = state.workloads;
   workloads.erase(id);
-  std::set<CacheId> left;
-  for (const auto& [cache, ways] : found->second.grant.ways) left.insert(cache);
-  if (state.layout && found->second.grant.pool == Pool::BestEffort) grow_back(state, workloads, left, shrink);
+  if (state.layout) grow_back(state, workloads, besteffort_caches(found->second.grant), shrink);
   return workloads;
 }
 
@@ -359,8 +373,8 @@ Workloads without_tasks(const NodeState& state, const std::map<WorkloadId, std::
       std::erase_if(workload.grant.ways, [&](const auto& granted) { return !touched.contains(granted.first); });
       workload.grant.bandwidth = plan_bandwidth(state, workload.spec, workload.grant.ways);
     }
-    for (const auto& [cache, ways] : before.ways) {
-      if (before.pool == Pool::BestEffort && !workload.grant.ways.contains(cache)) freed.insert(cache);
+    for (const CacheId cache : besteffort_caches(before)) {
+      if (!workload.grant.ways.contains(cache)) freed.insert(cache);
     }
     if (is_over) workloads.erase(id);
   }

@@ -34,14 +34,20 @@ Failure taken(const CpuSet& cpus, const std::string& by) {
                        .subject = spaced(cpus)});
 }
 
+CpuSet cpus_of(const std::map<CacheId, CpuSet>& caches) {
+  CpuSet all;
+  for (const auto& [id, cpus] : caches) all |= cpus;
+  return all;
+}
+
 Result<void> check_cpus_exist(const rdt::Node& node, const Spec& spec) {
   if (spec.cpus.empty() && !spec.tasks.empty() && spec.core_ids.empty()) return {};
   if (spec.cpus.empty()) {
     return fail_at(ErrorCode::BadRequest, "/core_ids", "names no CPU", "CPUs of " + node.online.to_string());
   }
-  CpuSet cached;
-  for (const auto& [id, cpus] : node.caches) cached |= cpus;
-  const CpuSet usable = spec.cache ? node.online & cached : node.online;
+  const CpuSet cached = spec.cache ? cpus_of(node.caches) : node.online;
+  const CpuSet l2_cached = spec.l2 ? cpus_of(node.l2) : node.online;
+  const CpuSet usable = node.online & cached & l2_cached;
   const auto refuse = [&](const CpuSet& wrong, const std::string& what) {
     return fail_at(ErrorCode::BadRequest, item_of(spec, wrong.members().front()), "CPU " + wrong.to_string() + what,
                    "CPUs of " + usable.to_string());
@@ -50,8 +56,9 @@ Result<void> check_cpus_exist(const rdt::Node& node, const Spec& spec) {
     return refuse(unknown, " does not exist on this node");
   }
   if (const CpuSet offline = spec.cpus - node.online; !offline.empty()) return refuse(offline, " is offline");
-  if (const CpuSet bare = spec.cpus - cached; spec.cache && !bare.empty())
+  if (const CpuSet bare = spec.cpus - cached; !bare.empty())
     return refuse(bare, " has no cache of level " + std::to_string(node.level));
+  if (const CpuSet bare = spec.cpus - l2_cached; !bare.empty()) return refuse(bare, " has no cache of level 2");
   return {};
 }
 
@@ -68,7 +75,7 @@ Result<void> check_cpus_free(const NodeState& state, const Spec& spec, std::opti
   return {};
 }
 
-// Groups may have put CPUs into classes; whoever asks for no cache does not touch that.
+// Groups may have put CPUs into classes; whoever asks for no ways does not touch that.
 Result<void> check_classes_free(const NodeState& state, const Spec& spec) {
   if (const CpuSet both = state.groups.os & spec.cpus; !both.empty()) {
     return taken(both, "the operating system, by the configuration (os.cpus)");
@@ -117,7 +124,7 @@ Result<void> check_id(const NodeState& state, const Spec& spec, std::optional<Wo
 
 Result<void> check_can_cache(const NodeState& state) {
   const rdt::Node& node = state.facts.rdt;
-  if (node.l3_cat && state.layout) return {};
+  if (node.cat && state.layout) return {};
   const std::string why = node.missing.empty() ? "this node has no cache allocation" : node.missing.front();
   return fail_at(ErrorCode::Unsupported, "/cache", "cache ways cannot be granted here: " + why);
 }
@@ -126,7 +133,7 @@ Result<void> check_sizes(const NodeState& state, const CacheRequest& cache) {
   const Result<Pool> pool = pool_of(cache);
   if (!pool) return Failure(pool.error());
   const unsigned room = ways_of(*state.layout, *pool).count();
-  const unsigned smallest = state.facts.rdt.l3_cat->min_ways;
+  const unsigned smallest = state.facts.rdt.cat->min_ways;
   if (room == 0) {
     return fail_at(ErrorCode::Unsupported, "/cache",
                    std::string("the ") + to_string(*pool) + " pool has no ways on this node");
@@ -148,30 +155,65 @@ Result<void> check_sizes(const NodeState& state, const CacheRequest& cache) {
   return {};
 }
 
-// Code has its ways of the least that is granted, so that data keeps some when best effort shrinks.
-Result<void> check_code(const NodeState& state, const CacheRequest& cache) {
-  if (cache.code == 0) return {};
-  const rdt::L3Cat& cat = *state.facts.rdt.l3_cat;
+// Code has its ways of `least`, the fewest that are granted, so that data keeps some when best effort shrinks.
+// `least_is` is what clients call it, "min".
+Result<void> check_code(const rdt::Cat& cat, const std::string& field, uint32_t code, uint32_t least,
+                        const std::string& least_is) {
+  if (code == 0) return {};
   if (!cat.cdp) {
-    return fail_at(ErrorCode::Unsupported, "/cache/code",
-                   "code and data cannot have ways apart here: resctrl is not mounted with cdp");
+    return fail_at(ErrorCode::Unsupported, field,
+                   "code and data cannot have ways apart here: resctrl is not mounted with " +
+                       std::string(field.starts_with("/l2") ? "cdpl2" : "cdp"));
   }
   const unsigned both = 2 * cat.min_ways;
-  if (cache.min < both) {
-    return fail_at(ErrorCode::BadRequest, "/cache/code",
-                   "code and data have " + std::to_string(cat.min_ways) + " ways each at least, but min is " +
-                       std::to_string(cache.min),
-                   "0, or a min of " + std::to_string(both) + " or more");
+  if (least < both) {
+    return fail_at(ErrorCode::BadRequest, field,
+                   "code and data have " + std::to_string(cat.min_ways) + " ways each at least, but " + least_is +
+                       " is " + std::to_string(least),
+                   "0, or " + std::to_string(both) + " or more for " + least_is);
   }
-  if (cache.code >= cat.min_ways && cache.code <= cache.min - cat.min_ways) return {};
-  return fail_at(ErrorCode::BadRequest, "/cache/code",
-                 std::to_string(cache.code) + " ways for code, but of a min of " + std::to_string(cache.min) +
-                     " data needs some as well",
-                 "0 or " + std::to_string(cat.min_ways) + " to " + std::to_string(cache.min - cat.min_ways) + " ways");
+  if (code >= cat.min_ways && code <= least - cat.min_ways) return {};
+  return fail_at(ErrorCode::BadRequest, field,
+                 std::to_string(code) + " ways for code, but of " + std::to_string(least) + " (" + least_is +
+                     ") data needs some as well",
+                 "0 or " + std::to_string(cat.min_ways) + " to " + std::to_string(least - cat.min_ways) + " ways");
 }
 
 Result<void> check_amounts(const NodeState& state, const CacheRequest& cache) {
-  return check_sizes(state, cache).and_then([&] { return check_code(state, cache); });
+  return check_sizes(state, cache).and_then([&] {
+    return check_code(*state.facts.rdt.cat, "/cache/code", cache.code, cache.min, "min");
+  });
+}
+
+Result<void> check_can_l2(const NodeState& state) {
+  const rdt::Node& node = state.facts.rdt;
+  if (node.l2_cat && state.l2_layout) return {};
+  if (node.cat && node.level == 2) {
+    return fail_at(ErrorCode::Unsupported, "/l2", "this node allocates its L2 caches only, not beside those of L3",
+                   "cache, which is of L2 here");
+  }
+  const std::string why = node.cat               ? "resctrl has no info/L2 here"
+                          : node.missing.empty() ? "this node has no cache allocation"
+                                                 : node.missing.front();
+  return fail_at(ErrorCode::Unsupported, "/l2", "ways of L2 cannot be granted here: " + why);
+}
+
+Result<void> check_l2(const NodeState& state, const Spec& spec) {
+  if (!spec.l2) return {};
+  const rdt::Cat& cat = *state.facts.rdt.l2_cat;
+  const unsigned room = state.l2_layout->guarantee.count();
+  const std::string allowed = std::to_string(cat.min_ways) + " to " + std::to_string(room) + " ways";
+  if (spec.l2->ways < cat.min_ways || spec.l2->ways > room) {
+    return fail_at(ErrorCode::BadRequest, "/l2/ways",
+                   std::to_string(spec.l2->ways) + " ways, but a mask has at least " + std::to_string(cat.min_ways) +
+                       ", and beside the operating system there are " + std::to_string(room),
+                   allowed);
+  }
+  if (spec.cache && spec.cache->max == 0) {
+    return fail_at(ErrorCode::BadRequest, "/l2", "workloads that share a class have no ways of L2 of their own",
+                   "max and min of cache above 0, or no cache");
+  }
+  return check_code(cat, "/l2/code", spec.l2->code, spec.l2->ways, "ways");
 }
 
 }  // namespace
@@ -214,26 +256,33 @@ Result<void> check_ways(const NodeState& state, const CacheRequest& cache) {
 }
 
 Result<void> check(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
-  const Result<void> can = spec.cache ? check_can_cache(state) : Result<void>();
-  if (!can) return can;
+  if (const Result<void> can = spec.cache ? check_can_cache(state) : Result<void>(); !can) return can;
+  if (const Result<void> can = spec.l2 ? check_can_l2(state) : Result<void>(); !can) return can;
   return check_cpus_exist(state.facts.rdt, spec)
       .and_then([&] { return check_id(state, spec, self); })
       .and_then([&] { return check_uuid(state, spec, self); })
       .and_then([&] { return check_tasks(state, spec, self); })
       .and_then([&] { return check_bandwidth(state, spec); })
       .and_then([&] { return check_cpus_free(state, spec, self); })
-      .and_then([&] { return spec.cache ? check_classes_free(state, spec) : Result<void>(); })
-      .and_then([&] { return spec.cache ? check_amounts(state, *spec.cache) : Result<void>(); });
+      .and_then([&] { return spec.asks_for_ways() ? check_classes_free(state, spec) : Result<void>(); })
+      .and_then([&] { return spec.cache ? check_amounts(state, *spec.cache) : Result<void>(); })
+      .and_then([&] { return check_l2(state, spec); });
 }
 
 std::set<CacheId> caches_of(const rdt::Node& node, const Spec& spec) {
   std::set<CacheId> touched;
-  for (const auto& [id, members] : node.caches) {
-    if (members.intersects(spec.cpus | spec.task_cpus)) touched.insert(id);
-  }
-  if (touched.empty() && !spec.tasks.empty()) {
-    for (const auto& [id, members] : node.caches) touched.insert(id);
-  }
+  const auto add_touched = [&](const std::map<CacheId, CpuSet>& caches) {
+    std::set<CacheId> of_level;
+    for (const auto& [id, members] : caches) {
+      if (members.intersects(spec.cpus | spec.task_cpus)) of_level.insert(id);
+    }
+    if (of_level.empty() && !spec.tasks.empty()) {
+      for (const auto& [id, members] : caches) of_level.insert(id);
+    }
+    touched.merge(of_level);
+  };
+  if (spec.cache) add_touched(node.caches);
+  if (spec.l2) add_touched(node.l2);
   return touched;
 }
 

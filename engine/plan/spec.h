@@ -21,14 +21,14 @@ Result<Pool> pool_of(const CacheRequest& request);
 // min_cbm_bits. `self` is the workload being patched, which does not conflict with itself.
 Result<void> check(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self);
 
-// The part of check() that is about ways alone: capability, and sizes against pool and min_cbm_bits.
+// The part of check() that is about ways of `cache` alone: capability, and sizes against pool and min_cbm_bits.
 Result<void> check_ways(const NodeState& state, const CacheRequest& cache);
 
 // The ways that `pool` has on each cache.
 WayMask ways_of(const Layout& layout, Pool pool);
 
-// The L3 caches that the CPUs touch, and those on which the tasks might run when they were named; all of them if that
-// says nothing.
+// The caches that the CPUs touch, and those on which the tasks might run when they were named; all of them if that says
+// nothing. Of each level that ways are asked for of: cache, l2.
 std::set<CacheId> caches_of(const rdt::Node& node, const Spec& spec);
 
 }  // namespace nrd::plan

@@ -76,7 +76,7 @@ bool has_already(const NodeState& state, std::optional<WorkloadId> self, const T
 
 Result<void> check_tasks(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
   if (spec.tasks.empty()) return {};
-  if (!spec.cache) {
+  if (!spec.asks_for_ways()) {
     return fail_at(ErrorCode::BadRequest, kField, "tasks are given ways of the cache, and none are asked for",
                    "cache beside task_ids");
   }

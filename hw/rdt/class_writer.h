@@ -8,11 +8,16 @@
 
 namespace nrd::rdt {
 
+// Of caches.
+struct Level {
+  unsigned number = 3;  // 2 or 3
+  bool cdp = false;     // both masks are written, that of code and that of data
+};
+
 class ClassWriter {
  public:
   virtual ~ClassWriter() = default;
-  // Of level 2 or 3; with CDP both masks, that of code and that of data.
-  virtual Result<void> set_ways(unsigned level, const WaysWrite& write) = 0;
+  virtual Result<void> set_ways(const Level& level, const WaysWrite& write) = 0;
 };
 
 }  // namespace nrd::rdt

@@ -10,13 +10,12 @@ namespace nrd::rdt {
 class KernelWriter final : public ClassWriter {
  public:
   // Makes the groups COS1, COS2, … as long as the kernel has classes for them.
-  static Result<std::unique_ptr<ClassWriter>> start(bool cdp);
+  static Result<std::unique_ptr<ClassWriter>> start();
 
-  Result<void> set_ways(unsigned level, const WaysWrite& write) override;
+  Result<void> set_ways(const Level& level, const WaysWrite& write) override;
 
  private:
-  explicit KernelWriter(bool cdp) : cdp_(cdp) {}
-  bool cdp_;
+  KernelWriter() = default;
 };
 
 }  // namespace nrd::rdt

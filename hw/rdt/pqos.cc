@@ -84,7 +84,7 @@ Pqos::~Pqos() {
   if (is_running_) pqos_fini();
 }
 
-Result<void> Pqos::set_ways(unsigned level, const WaysWrite& write) {
+Result<void> Pqos::set_ways(const Level& level, const WaysWrite& write) {
   const auto fill = [&write](auto& setting) {
     setting.class_id = write.clos.value;
     setting.cdp = write.split ? 1 : 0;
@@ -98,7 +98,7 @@ Result<void> Pqos::set_ways(unsigned level, const WaysWrite& write) {
   const AlarmLetThrough alarm;
   chatter_.last_error.clear();
   errno = 0;
-  if (level == 2) {
+  if (level.number == 2) {
     pqos_l2ca setting = {};
     fill(setting);
     const int retval = pqos_l2ca_set(write.cache.value, 1, &setting);

@@ -30,7 +30,7 @@ class Pqos final : public ClassWriter {
   Pqos(const Pqos&) = delete;
   Pqos& operator=(const Pqos&) = delete;
 
-  Result<void> set_ways(unsigned level, const WaysWrite& write) override;
+  Result<void> set_ways(const Level& level, const WaysWrite& write) override;
 
  private:
   struct Chatter {

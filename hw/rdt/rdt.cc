@@ -60,17 +60,9 @@ class ResctrlRdt final : public Rdt {
     // libpqos refuses CPUs that came online after it started. And what kept it from starting may be gone by now.
     const bool is_outdated = !node->online.is_subset_of(online_at_start_) || (is_direct_ && foreign_group().empty());
     if (writer_ ? is_outdated : is_mounted()) start_pqos();
+    if (const Result<void> read = read_cat_if_served(*node); !read) return Failure(read.error());
     if (const Result<void> added = add_what_few_ask(*node); !added) return Failure(added.error());
-    if (!writer_) {
-      node->missing.push_back(why_not_.message);
-      return node;
-    }
-    Result<std::optional<L3Cat>> cat = read_cat_info(node->missing);
-    if (!cat) return Failure(cat.error());
-    if (!*cat) return node;
-    (*cat)->classes = classes_;
-    cat_ = **cat;
-    node->l3_cat = cat_;
+    if (!node->cat) return node;
     // Bandwidth and what is counted are the third level's, whose caches have other ids.
     if (level_ != 3) node->capabilities.mba_info.reset();
     monitoring_ = level_ == 3 ? read_monitoring() : std::nullopt;
@@ -137,15 +129,39 @@ class ResctrlRdt final : public Rdt {
                   {{"GROUP", group}});
     }
     is_direct_ = true;
-    return read_cat().and_then([this] { return KernelWriter::start(cat_.cdp); });
+    return read_cat().and_then([] { return KernelWriter::start(); });
   }
 
   Result<void> read_cat() {
     std::vector<std::string> missing;
-    const Result<std::optional<L3Cat>> cat = read_cat_info(missing);
+    const Result<std::optional<Cat>> cat = read_cat_info(missing);
     if (!cat) return fail(ErrorCode::Unsupported, "L3 CAT: " + cat.error().message, cat.error().detail);
     if (!*cat) return fail(ErrorCode::Unsupported, missing.front());
     cat_ = **cat;
+    return read_l2_cat();
+  }
+
+  Result<void> read_cat_if_served(Node& node) {
+    if (!writer_) {
+      node.missing.push_back(why_not_.message);
+      return {};
+    }
+    Result<std::optional<Cat>> cat = read_cat_info(node.missing);
+    if (!cat) return Failure(cat.error());
+    if (!*cat) return {};
+    (*cat)->classes = classes_;
+    cat_ = **cat;
+    node.cat = cat_;
+    const Result<void> read = read_l2_cat();
+    node.l2_cat = l2_cat_;
+    return read;
+  }
+
+  Result<void> read_l2_cat() {
+    const Result<std::optional<Cat>> cat = read_l2_cat_info();
+    if (!cat) return fail(ErrorCode::Unsupported, "L2 CAT: " + cat.error().message, cat.error().detail);
+    l2_cat_ = *cat;
+    if (l2_cat_) l2_cat_->classes = classes_;
     return {};
   }
 
@@ -159,20 +175,28 @@ class ResctrlRdt final : public Rdt {
   }
 
   Result<void> add_what_few_ask(Node& node) {
-    if (l2_of_ != node.online) {
-      l2_ = read_l2_ids(node.online);
-      l2_of_ = node.online;
-    }
-    node.l2 = l2_;
+    if (level_ == 3) add_l2(node);
     const Result<Capabilities> capabilities = with_mount(*flags_);
     if (!capabilities) return Failure(capabilities.error());
     node.capabilities = *capabilities;
     return {};
   }
 
+  void add_l2(Node& node) {
+    const bool all = l2_cat_.has_value();
+    if (l2_.online != node.online || (all && !has_all_of_l2_)) {
+      l2_ = read_l2(node.online, all);
+      has_all_of_l2_ = all;
+    }
+    node.l2 = l2_.l2;
+    node.sockets.insert(l2_.sockets.begin(), l2_.sockets.end());
+    node.numa_nodes.insert(l2_.numa_nodes.begin(), l2_.numa_nodes.end());
+    node.geometry.insert(l2_.geometry.begin(), l2_.geometry.end());
+  }
+
   static std::string explain_no_start() {
     std::vector<std::string> missing;
-    const Result<std::optional<L3Cat>> cat = read_cat_info(missing);
+    const Result<std::optional<Cat>> cat = read_cat_info(missing);
     if (cat && !*cat) return missing.front();
     return "L3 CAT: libpqos did not start; the journal says why";
   }
@@ -236,7 +260,7 @@ class ResctrlRdt final : public Rdt {
     }
     if (!known_) return fail(ErrorCode::Unsupported, why_not_.message, why_not_.detail);
     Observed observed = *std::exchange(known_, std::nullopt);
-    const std::vector<Write> writes = write_order(observed, wanted, cat_.min_ways);
+    const std::vector<Write> writes = write_order(observed, wanted, cat_.min_ways, l2_cat_ ? l2_cat_->min_ways : 1);
     const bool masks_change =
         std::ranges::any_of(writes, [](const Write& write) { return std::holds_alternative<WaysWrite>(write); });
     const TaskMoves moves = task_moves(observed, wanted, masks_change);
@@ -268,7 +292,8 @@ class ResctrlRdt final : public Rdt {
   }
 
   Result<void> apply(const WaysWrite& write) {
-    return writer_->set_ways(level_, write).map_error([&](Error error) {
+    const Level level{.number = write.cache.is_l2_beside ? 2 : level_, .cdp = cat_of(write.cache).cdp};
+    return writer_->set_ways(level, write).map_error([&](Error error) {
       return explained(std::move(error), not_taken(write.clos, write.cache, write.ways, write.split));
     });
   }
@@ -285,20 +310,22 @@ class ResctrlRdt final : public Rdt {
     return error;
   }
 
+  const Cat& cat_of(CacheId cache) const { return cache.is_l2_beside && l2_cat_ ? *l2_cat_ : cat_; }
+
   // As wide as the cache: 0x00f of eleven ways.
-  std::string hex(WayMask ways) const {
+  std::string hex(CacheId cache, WayMask ways) const {
     const std::string digits = ways.hex();
-    const size_t width = WayMask::all(cat_.ways).hex().size();
+    const size_t width = WayMask::all(cat_of(cache).ways).hex().size();
     return "0x" + std::string(width > digits.size() ? width - digits.size() : 0, '0') + digits;
   }
 
-  std::string text_of(WayMask ways, const std::optional<Split>& split) const {
-    return hex(ways) + (split ? ", code " + hex(split->code) + ", data " + hex(split->data) : "");
+  std::string text_of(CacheId cache, WayMask ways, const std::optional<Split>& split) const {
+    return hex(cache, ways) + (split ? ", code " + hex(cache, split->code) + ", data " + hex(cache, split->data) : "");
   }
 
   std::string not_taken(ClosId clos, CacheId cache, WayMask ways, const std::optional<Split>& split) const {
-    return "class " + name_of(clos) + " on cache " + std::to_string(cache.value) + " did not take ways " +
-           text_of(ways, split);
+    return "class " + name_of(clos) + " on " + nrd::text_of(cache) + " did not take ways " +
+           text_of(cache, ways, split);
   }
 
   static std::string not_moved(const CpuSet& cpus, ClosId clos) {
@@ -348,7 +375,7 @@ class ResctrlRdt final : public Rdt {
         const bool is_shown = found != shown.ways.end();
         const std::optional<Split> is = apart == shown.split.end() ? std::nullopt : std::optional(apart->second);
         if (is_shown && found->second == goal && is == split) continue;
-        const std::string what = is_shown ? text_of(found->second, is) : "nothing";
+        const std::string what = is_shown ? text_of(cache, found->second, is) : "nothing";
         return fail(ErrorCode::Hardware, not_taken(clos, cache, goal, split) + " (found " + what + ")");
       }
       observed.classes[clos].ways = shown.ways;
@@ -383,14 +410,15 @@ class ResctrlRdt final : public Rdt {
   bool is_direct_ = false;         // without libpqos, beside a group of others
   CpuSet online_at_start_;         // the CPUs that libpqos knows
   std::optional<Observed> known_;  // nullopt after any failure: look before the next write
-  L3Cat cat_;
+  Cat cat_;
+  std::optional<Cat> l2_cat_;  // beside cat_
   std::optional<Monitoring> monitoring_;
   unsigned level_ = 3;    // of the caches whose ways are set
   unsigned classes_ = 0;  // 0: this node never had L3 CAT while we ran
   std::optional<Capabilities> flags_;
-  std::set<CacheId> l2_;
-  CpuSet l2_of_;           // online when l2_ was read
-  std::set<ClosId> lost_;  // classes whose place a foreign group has
+  Node l2_;                     // the L2 caches beside those of L3, of the CPUs that are `online`
+  bool has_all_of_l2_ = false;  // in l2_, and not their ids and CPUs only
+  std::set<ClosId> lost_;       // classes whose place a foreign group has
 };
 
 }  // namespace

@@ -100,49 +100,50 @@ std::string why_no_cat() {
   return "L3 CAT: resctrl has no info/L3; is it switched off on the kernel's command line (rdt=!l3cat)?";
 }
 
-}  // namespace
-
-namespace {
-
-Result<std::map<CacheId, WayMask>> parse_line(std::string_view line) {
+Result<std::map<CacheId, WayMask>> parse_line(std::string_view line, bool is_l2_beside) {
   const auto masks = parse_values(line, 16);
   if (!masks) return unexpected("schemata", line);
   std::map<CacheId, WayMask> ways;
   for (const auto& [cache, mask] : *masks) {
     if (mask == 0) return unexpected("schemata", line);
-    ways.emplace(cache, WayMask(mask));
+    ways.emplace(CacheId{cache.value, is_l2_beside}, WayMask(mask));
   }
   return ways;
 }
 
-Result<Masks> parse_cdp(std::string_view code_line, std::string_view data_line) {
-  const Result<std::map<CacheId, WayMask>> code = parse_line(code_line);
+Result<void> add_cdp(std::string_view code_line, std::string_view data_line, bool is_l2_beside, Masks& masks) {
+  const Result<std::map<CacheId, WayMask>> code = parse_line(code_line, is_l2_beside);
   if (!code) return Failure(code.error());
-  const Result<std::map<CacheId, WayMask>> data = parse_line(data_line);
+  const Result<std::map<CacheId, WayMask>> data = parse_line(data_line, is_l2_beside);
   if (!data) return Failure(data.error());
-  Masks masks;
   for (const auto& [cache, ways] : *code) {
     const auto of_data = data->find(cache);
     if (of_data == data->end() || code->size() != data->size()) return unexpected("schemata", data_line);
     masks.ways.emplace(cache, ways | of_data->second);
     if (ways != of_data->second) masks.split.emplace(cache, Split{.code = ways, .data = of_data->second});
   }
-  return masks;
+  return {};
 }
 
 }  // namespace
 
 Result<Masks> parse_masks(std::string_view schemata) {
   if (!schemata.ends_with('\n')) return unexpected("schemata", schemata);
+  Masks masks;
   for (const std::string level : {"L3", "L2"}) {
-    if (const auto line = find_line(schemata, level + ":")) {
-      return parse_line(*line).map([](std::map<CacheId, WayMask> ways) { return Masks{std::move(ways), {}}; });
-    }
+    const bool is_l2_beside = level == "L2" && !masks.ways.empty();
     const auto code = find_line(schemata, level + "CODE:");
     const auto data = find_line(schemata, level + "DATA:");
-    if (code && data) return parse_cdp(*code, *data);
+    if (const auto line = find_line(schemata, level + ":")) {
+      Result<std::map<CacheId, WayMask>> ways = parse_line(*line, is_l2_beside);
+      if (!ways) return Failure(ways.error());
+      masks.ways.merge(*ways);
+    } else if (code && data) {
+      if (const Result<void> added = add_cdp(*code, *data, is_l2_beside, masks); !added) return Failure(added.error());
+    }
   }
-  return unexpected("schemata", schemata);
+  if (masks.ways.empty()) return unexpected("schemata", schemata);
+  return masks;
 }
 
 Result<std::map<CacheId, uint32_t>> parse_mb(std::string_view schemata) {
@@ -177,9 +178,9 @@ Result<std::vector<pid_t>> parse_tasks(std::string_view tasks) {
   return found;
 }
 
-Result<std::optional<L3Cat>> parse_cat_info(const std::optional<std::string>& cbm_mask,
-                                            const std::optional<std::string>& min_cbm_bits,
-                                            const std::optional<std::string>& shareable_bits) {
+Result<std::optional<Cat>> parse_cat_info(const std::optional<std::string>& cbm_mask,
+                                          const std::optional<std::string>& min_cbm_bits,
+                                          const std::optional<std::string>& shareable_bits) {
   const auto cbm = parse_info<16>("cbm_mask", cbm_mask);
   const auto min_ways = parse_info<10>("min_cbm_bits", min_cbm_bits);
   const auto shareable = parse_info<16>("shareable_bits", shareable_bits);
@@ -187,10 +188,10 @@ Result<std::optional<L3Cat>> parse_cat_info(const std::optional<std::string>& cb
     if (!*answer) return Failure(answer->error());
   }
   if (!*cbm || !*min_ways) return std::nullopt;
-  return L3Cat{.classes = 0,
-               .ways = WayMask(**cbm).count(),
-               .min_ways = **min_ways,
-               .shareable = WayMask(shareable->value_or(0))};
+  return Cat{.classes = 0,
+             .ways = WayMask(**cbm).count(),
+             .min_ways = **min_ways,
+             .shareable = WayMask(shareable->value_or(0))};
 }
 
 bool is_mounted() { return ::access(path_of("", "info").c_str(), F_OK) == 0; }
@@ -206,41 +207,48 @@ struct Allocated {
 constexpr std::array kAllocated = {Allocated{"L3", 3, false}, Allocated{"L3CODE", 3, true}, Allocated{"L2", 2, false},
                                    Allocated{"L2CODE", 2, true}};
 
-const Allocated* find_allocated() {
-  const auto* found = std::ranges::find_if(kAllocated, [](const Allocated& allocated) {
-    return ::access(path_of("/info", allocated.folder).c_str(), F_OK) == 0;
-  });
-  return found == kAllocated.end() ? nullptr : found;
-}
-
-}  // namespace
-
-unsigned read_level(const Capabilities& flags) {
-  if (const Allocated* allocated = find_allocated()) return allocated->level;
-  return flags.l2_cat && !flags.l3_cat ? 2 : 3;
-}
-
-Result<std::optional<L3Cat>> read_cat_info(std::vector<std::string>& missing) {
-  const Allocated* allocated = find_allocated();
-  if (allocated == nullptr) {
-    missing.push_back(why_no_cat());
-    return std::nullopt;
+// The first of these levels.
+const Allocated* find_allocated(std::initializer_list<unsigned> levels) {
+  for (const unsigned level : levels) {
+    for (const Allocated& allocated : kAllocated) {
+      if (allocated.level == level && ::access(path_of("/info", allocated.folder).c_str(), F_OK) == 0)
+        return &allocated;
+    }
   }
-  const std::string folder = std::string("/info/") + allocated->folder;
+  return nullptr;
+}
+
+Result<std::optional<Cat>> read_cat_info(const Allocated& allocated) {
+  const std::string folder = std::string("/info/") + allocated.folder;
   std::vector<std::optional<std::string>> texts;
   for (const char* file : {"cbm_mask", "min_cbm_bits", "shareable_bits"}) {
     Result<std::optional<std::string>> text = read_file(path_of(folder, file));
     if (!text) return Failure(text.error());
     texts.push_back(*std::move(text));
   }
-  Result<std::optional<L3Cat>> cat = parse_cat_info(texts[0], texts[1], texts[2]);
-  if (!cat) return cat;
-  if (*cat) {
-    (*cat)->cdp = allocated->cdp;
-  } else {
-    missing.push_back(why_no_cat());
-  }
+  Result<std::optional<Cat>> cat = parse_cat_info(texts[0], texts[1], texts[2]);
+  if (cat && *cat) (*cat)->cdp = allocated.cdp;
   return cat;
+}
+
+}  // namespace
+
+unsigned read_level(const Capabilities& flags) {
+  if (const Allocated* allocated = find_allocated({3, 2})) return allocated->level;
+  return flags.l2_cat && !flags.l3_cat ? 2 : 3;
+}
+
+Result<std::optional<Cat>> read_cat_info(std::vector<std::string>& missing) {
+  const Allocated* allocated = find_allocated({3, 2});
+  Result<std::optional<Cat>> cat = allocated == nullptr ? std::optional<Cat>() : read_cat_info(*allocated);
+  if (cat && !*cat) missing.push_back(why_no_cat());
+  return cat;
+}
+
+Result<std::optional<Cat>> read_l2_cat_info() {
+  const Allocated* l2 = find_allocated({2});
+  if (l2 == nullptr || find_allocated({3}) == nullptr) return std::nullopt;
+  return read_cat_info(*l2);
 }
 
 Result<bool> make_group(ClosId clos) {

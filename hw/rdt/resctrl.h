@@ -19,8 +19,8 @@ namespace nrd::rdt {
 
 inline constexpr const char* kResctrl = "/sys/fs/resctrl";
 
-// The cache lines of a schemata file: "    L3:0=7ff;1=7ff" -> {0: 7ff, 1: 7ff}, or of L2 where there is none of L3.
-// With CDP there are two, L3CODE and L3DATA. MB is passed over.
+// The cache lines of a schemata file: "    L3:0=7ff;1=7ff" -> {0: 7ff, 1: 7ff}, and of L2 beside it, or alone where
+// there is none of L3. With CDP a level has two, L3CODE and L3DATA. MB is passed over.
 struct Masks {
   std::map<CacheId, WayMask> ways;  // of code and of data together
   std::map<CacheId, Split> split;   // where these differ
@@ -43,9 +43,9 @@ Result<std::vector<pid_t>> parse_tasks(std::string_view tasks);
 
 // The files cbm_mask, min_cbm_bits and shareable_bits of info/L3 (L3CODE, L2, …), nullopt where there is none. Kernels
 // before 4.15 have no shareable_bits. Without one of the others this is no CAT. `classes` is left at 0.
-Result<std::optional<L3Cat>> parse_cat_info(const std::optional<std::string>& cbm_mask,
-                                            const std::optional<std::string>& min_cbm_bits,
-                                            const std::optional<std::string>& shareable_bits);
+Result<std::optional<Cat>> parse_cat_info(const std::optional<std::string>& cbm_mask,
+                                          const std::optional<std::string>& min_cbm_bits,
+                                          const std::optional<std::string>& shareable_bits);
 
 // Somebody has mounted the tree.
 bool is_mounted();
@@ -55,7 +55,9 @@ unsigned read_level(const Capabilities& flags);
 
 // info/L3, or what stands in its place; nullopt with a sentence in `missing` if this node has no (usable) CAT.
 // `classes` is left at 0: how many groups there really are is known after libpqos made them.
-Result<std::optional<L3Cat>> read_cat_info(std::vector<std::string>& missing);
+Result<std::optional<Cat>> read_cat_info(std::vector<std::string>& missing);
+// The same of the L2 caches beside those of L3; nullopt where these are not allocated as well.
+Result<std::optional<Cat>> read_l2_cat_info();
 
 // Makes the group of a class. True: it is there now. False: no class is left in the kernel, because other groups hold
 // them.

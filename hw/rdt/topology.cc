@@ -89,22 +89,38 @@ std::optional<uint32_t> read_numa_node(const std::string& root, CpuId cpu) {
   return std::nullopt;
 }
 
+// A level of caches that is to be read.
+struct Wanted {
+  uint32_t level = 3;
+  bool is_l2_beside = false;
+  bool all = true;  // and not their ids and CPUs only
+};
+
 // What is told of the cache of `cpu`, which speaks for all that share it. The answer is those.
-CpuSet add_cache(const std::string& root, CpuId cpu, Node& node) {
-  const std::optional<std::string> folder = cache_folder(root, cpu, node.level);
+CpuSet add_cache(const std::string& root, CpuId cpu, const Wanted& wanted, Node& node) {
+  const std::optional<std::string> folder = cache_folder(root, cpu, wanted.level);
   if (!folder) return {};
   const std::optional<uint32_t> number = read_number(*folder + "id");
   const Result<CpuSet> sharing = read_list(*folder + "shared_cpu_list");
   if (!number || !sharing) return {};
-  const CacheId id{*number};
-  CpuSet& cpus = node.caches[id];
+  const CacheId id{*number, wanted.is_l2_beside};
+  CpuSet& cpus = (wanted.is_l2_beside ? node.l2 : node.caches)[id];
   cpus |= *sharing & node.online;
   cpus.add(cpu);
+  if (!wanted.all) return cpus;
   const std::optional<uint32_t> socket = read_number(cpu_path(root, cpu) + "topology/physical_package_id");
   node.sockets[id] = static_cast<int>(socket.value_or(0));
   if (const std::optional<uint32_t> numa_node = read_numa_node(root, cpu)) node.numa_nodes[id] = *numa_node;
   node.geometry[id] = read_geometry(*folder);
   return cpus;
+}
+
+// One CPU speaks for all that share its cache: on 1,024 CPUs that is a few files and not some thousand.
+void add_caches(const std::string& root, const Wanted& wanted, Node& node) {
+  CpuSet left = node.online;
+  for (const CpuId cpu : node.online.members()) {
+    if (left.contains(cpu)) left -= add_cache(root, cpu, wanted, node);
+  }
 }
 
 }  // namespace
@@ -118,27 +134,15 @@ Result<Node> read_topology(const std::string& root, unsigned level) {
     if (!read) return Failure(read.error());
     *list = *std::move(read);
   }
-  // One CPU speaks for all that share its cache: on 1,024 CPUs that is a few files and not some thousand.
-  CpuSet left = node.online;
-  while (!left.empty()) {
-    const CpuId cpu = left.members().front();
-    left.remove(cpu);
-    left -= add_cache(root, cpu, node);
-  }
+  add_caches(root, {.level = level}, node);
   return node;
 }
 
-std::set<CacheId> read_l2_ids(const CpuSet& cpus, const std::string& root) {
-  std::set<CacheId> ids;
-  CpuSet left = cpus;
-  for (const CpuId cpu : cpus.members()) {
-    if (!left.contains(cpu)) continue;
-    const std::optional<std::string> folder = cache_folder(root, cpu, 2);
-    if (!folder) continue;
-    if (const std::optional<uint32_t> id = read_number(*folder + "id")) ids.insert(CacheId{*id});
-    if (const Result<CpuSet> sharing = read_list(*folder + "shared_cpu_list")) left -= *sharing;
-  }
-  return ids;
+Node read_l2(const CpuSet& online, bool all, const std::string& root) {
+  Node node;
+  node.online = online;
+  add_caches(root, {.level = 2, .is_l2_beside = true, .all = all}, node);
+  return node;
 }
 
 }  // namespace nrd::rdt

@@ -3,7 +3,6 @@
 // The kernel ends every line, so a text without a line end was cut off and says nothing: half of "12" is another id.
 #pragma once
 
-#include <set>
 #include <string>
 
 #include "base/result.h"
@@ -14,7 +13,8 @@ namespace nrd::rdt {
 // Fills possible, online, isolated and all about the caches of `level`; the rest of the Node is left as it is.
 Result<Node> read_topology(const std::string& root = "", unsigned level = 3);
 
-// Ids of the L2 caches of `cpus`. There may be one for each core, so it is a matter of some thousand files.
-std::set<CacheId> read_l2_ids(const CpuSet& cpus, const std::string& root = "");
+// The L2 caches of `online`, beside those of L3, and with `all` what read_topology() tells of those. There may be one
+// for each core, so it is a matter of some thousand files.
+Node read_l2(const CpuSet& online, bool all, const std::string& root = "");
 
 }  // namespace nrd::rdt

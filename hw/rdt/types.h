@@ -2,8 +2,8 @@
 //
 // A class of service (CLOS) is one resctrl group: ClosId 0 is the root group, ClosId n the directory COSn. A class has
 // one way mask per cache id; a CPU belongs to exactly one class. The caches are those of level 3, or of level 2 on
-// small parts that allocate no other. Where code and data have masks of their own (CDP), both are the class's ways, but
-// where they are split.
+// small parts that allocate no other; where both are allocated, the L2 caches stand beside (CacheId::is_l2_beside).
+// Where code and data have masks of their own (CDP), both are the class's ways, but where they are split.
 #pragma once
 
 #include <map>
@@ -19,19 +19,20 @@
 
 namespace nrd::rdt {
 
-// Cache allocation as the kernel offers it (info/L3, info/L2). The same numbers hold for every cache id.
-struct L3Cat {
+// Allocation of the caches of one level as the kernel offers it (info/L3, info/L2). The same numbers hold for every
+// cache id.
+struct Cat {
   unsigned classes = 0;   // usable ClosIds are 0 .. classes-1
   unsigned ways = 0;      // width of a mask
   unsigned min_ways = 1;  // min_cbm_bits: a mask has at least that many ways
   WayMask shareable;      // shareable_bits: ways that I/O (DDIO) also fills
   bool cdp = false;       // mounted with masks for code and data; `classes` are half as many as without
-  friend bool operator==(const L3Cat&, const L3Cat&) = default;
+  friend bool operator==(const Cat&, const Cat&) = default;
 };
 
 // A cache as the kernel describes it (Documentation/ABI/testing/sysfs-devices-system-cpu); 0: it does not tell.
 struct Geometry {
-  uint32_t ways = 0;  // ways_of_associativity; the masks of L3Cat may be narrower
+  uint32_t ways = 0;  // ways_of_associativity; the masks of Cat may be narrower
   uint32_t sets = 0;
   uint32_t partitions = 0;  // physical_line_partition: lines that share a tag
   uint32_t line_bytes = 0;
@@ -91,6 +92,11 @@ using Usages = std::map<ClosId, std::map<CacheId, Usage>>;
 
 // What discover() finds. CPUs and caches are known on a node without RDT as well.
 struct Node {
+  // Of the level of `cache`.
+  const std::optional<Cat>& cat_of(CacheId cache) const { return cache.is_l2_beside ? l2_cat : cat; }
+  // It is there, and one of those that are allocated.
+  bool has(CacheId cache) const { return cache.is_l2_beside ? l2_cat && l2.contains(cache) : caches.contains(cache); }
+
   CpuSet possible;                         // all CPU numbers this boot may ever see
   CpuSet online;                           // those that run now
   unsigned level = 3;                      // of `caches`
@@ -98,10 +104,11 @@ struct Node {
   std::map<CacheId, int> sockets;          // physical_package_id of each cache, for people
   std::map<CacheId, uint32_t> numa_nodes;  // of the first CPU; not there: the kernel knows no NUMA nodes
   std::map<CacheId, Geometry> geometry;    // of each cache
-  std::set<CacheId> l2;                    // ids of the L2 caches, numbered on their own
+  std::map<CacheId, CpuSet> l2;            // likewise of each L2 cache, where `caches` are of L3
   CpuSet isolated;                         // from the scheduler (isolcpus=)
   Capabilities capabilities;
-  std::optional<L3Cat> l3_cat;             // absent: no L3 CAT here
+  std::optional<Cat> cat;                  // of `caches`; absent: their ways cannot be set here
+  std::optional<Cat> l2_cat{};             // of `l2`, likewise
   std::optional<Monitoring> monitoring{};  // absent: nothing is counted here
   std::vector<std::string> missing;  // why, one sentence each: "L3 CAT: the CPU has none (no cat_l3 in /proc/cpuinfo)"
   friend bool operator==(const Node&, const Node&) = default;

@@ -97,7 +97,8 @@ WayMask ways_now(const Observed& observed, ClosId clos, CacheId cache) {
   return ways == group->second.ways.end() ? WayMask() : ways->second;
 }
 
-std::vector<Write> mask_writes(const Observed& observed, const Setting& wanted, unsigned min_ways) {
+std::vector<Write> mask_writes(const Observed& observed, const Setting& wanted, unsigned min_ways,
+                               unsigned l2_min_ways) {
   std::map<CacheId, std::vector<Move>> moves;
   for (const auto& [clos, caches] : wanted.ways) {
     for (const auto& [cache, goal] : caches) {
@@ -108,14 +109,17 @@ std::vector<Write> mask_writes(const Observed& observed, const Setting& wanted, 
     }
   }
   std::vector<Write> writes;
-  for (const auto& [cache, of_cache] : moves) write_masks(writes, cache, of_cache, min_ways);
+  for (const auto& [cache, of_cache] : moves) {
+    write_masks(writes, cache, of_cache, std::max(cache.is_l2_beside ? l2_min_ways : min_ways, 1U));
+  }
   return writes;
 }
 
 }  // namespace
 
-std::vector<Write> write_order(const Observed& observed, const Setting& wanted, unsigned min_ways) {
-  const std::vector<Write> masks = mask_writes(observed, wanted, std::max(min_ways, 1U));
+std::vector<Write> write_order(const Observed& observed, const Setting& wanted, unsigned min_ways,
+                               unsigned l2_min_ways) {
+  const std::vector<Write> masks = mask_writes(observed, wanted, min_ways, l2_min_ways);
   const std::map<CpuId, ClosId> home = homes(observed);
   CpuSet leaving;
   std::map<ClosId, CpuSet> entering;

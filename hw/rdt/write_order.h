@@ -37,9 +37,11 @@ struct CpusWrite {
 };
 using Write = std::variant<WaysWrite, CpusWrite>;
 
-// Only what differs. A mask in between is contiguous, has at least `min_ways` ways (0 counts as 1), and consists of
-// ways that the class has before or after. Where classes that change places have no room for that (each has too few
-// ways to give one up), one of them takes its ways while another still holds them: the setting wins over the way there.
-std::vector<Write> write_order(const Observed& observed, const Setting& wanted, unsigned min_ways);
+// Only what differs. A mask in between is contiguous, has at least `min_ways` ways (on L2 beside L3 `l2_min_ways`; 0
+// counts as 1), and consists of ways that the class has before or after. Where classes that change places have no room
+// for that (each has too few ways to give one up), one of them takes its ways while another still holds them: the
+// setting wins over the way there.
+std::vector<Write> write_order(const Observed& observed, const Setting& wanted, unsigned min_ways,
+                               unsigned l2_min_ways = 1);
 
 }  // namespace nrd::rdt

@@ -22,7 +22,7 @@ inline NodeState a_node() {
   state.facts.rdt.online = CpuSet::first(8);
   state.facts.rdt.caches = {{CacheId{0}, CpuSet{0, 1, 2, 3}}, {CacheId{1}, CpuSet{4, 5, 6, 7}}};
   state.facts.rdt.sockets = {{CacheId{0}, 0}, {CacheId{1}, 1}};
-  state.facts.rdt.l3_cat = rdt::L3Cat{.classes = 4, .ways = 11, .min_ways = 1, .shareable = WayMask(0x600)};
+  state.facts.rdt.cat = rdt::Cat{.classes = 4, .ways = 11, .min_ways = 1, .shareable = WayMask(0x600)};
   state.layout = Layout{.os = WayMask(0x001),
                         .guarantee = WayMask(0x03e),
                         .besteffort = WayMask(0x1c0),

@@ -306,7 +306,7 @@ TEST_CASE("the node shows who owns which way") {
 TEST_CASE("a node without cache allocation says what is missing") {
   Service service;
   NodeState state = a_node();
-  state.facts.rdt.l3_cat.reset();
+  state.facts.rdt.cat.reset();
   state.layout.reset();
   state.observed = {};
   state.facts.rdt.missing = {"L3 CAT: the CPU has none"};

@@ -10,7 +10,7 @@ using testing::a_spec;
 struct House : testing::WriterHouse {
   explicit House(bool cdp = true, unsigned min_ways = 1, EngineOptions configured = {})
       : WriterHouse({.min_ways = min_ways}, std::move(configured)) {
-    hardware.facts.rdt.l3_cat->cdp = cdp;
+    hardware.facts.rdt.cat->cdp = cdp;
     start();
   }
   Result<Workload> create(const std::string& cpus, uint32_t max, uint32_t min, uint32_t code) {
@@ -90,9 +90,9 @@ TEST_CASE("what cannot be set apart is refused with what can be") {
   for (const Row& row : {Row{false, 1, 4, 4, 1, ErrorCode::Unsupported, ""},
                          Row{true, 1, 4, 4, 4, ErrorCode::BadRequest, "0 or 1 to 3 ways"},
                          Row{true, 2, 4, 4, 1, ErrorCode::BadRequest, "0 or 2 to 2 ways"},
-                         Row{true, 2, 4, 3, 2, ErrorCode::BadRequest, "0, or a min of 4 or more"},
-                         Row{true, 1, 1, 1, 1, ErrorCode::BadRequest, "0, or a min of 2 or more"},
-                         Row{true, 1, 0, 0, 1, ErrorCode::BadRequest, "0, or a min of 2 or more"}}) {
+                         Row{true, 2, 4, 3, 2, ErrorCode::BadRequest, "0, or 4 or more for min"},
+                         Row{true, 1, 1, 1, 1, ErrorCode::BadRequest, "0, or 2 or more for min"},
+                         Row{true, 1, 0, 0, 1, ErrorCode::BadRequest, "0, or 2 or more for min"}}) {
     INFO(row.cdp << " " << row.max << "/" << row.min << " code " << row.code);
     House house(row.cdp, row.min_ways);
     const Observed before = house.hardware.tree;
@@ -129,7 +129,7 @@ TEST_CASE("mounted without CDP since, code and data share and the problem is tol
   CHECK(house.drawn_apart(2).empty());
   CHECK_FALSE(is_applied(house.state(), *workload));
   CHECK(problem_of(house.state()).starts_with("code and data of workload 1 were granted ways apart"));
-  house.hardware.facts.rdt.l3_cat->cdp = true;
+  house.hardware.facts.rdt.cat->cdp = true;
   house.writer->repair();
   CHECK(problem_of(house.state()).empty());
   CHECK(is_applied(house.state(), *workload));

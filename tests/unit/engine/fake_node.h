@@ -23,6 +23,8 @@ struct NodeShape {
   WayMask shareable;
   unsigned cpus_per_domain = 1;       // of frequency
   std::vector<uint32_t> cache_ids{};  // of the sockets, or of what else shares a cache; empty: 0, 1, 2, …
+  unsigned cpus_per_l2 = 0;           // 0: L2 caches are not allocated
+  unsigned l2_ways = 16;
 };
 
 class FakeHardware final : public Hardware {
@@ -32,7 +34,7 @@ class FakeHardware final : public Hardware {
   void reboot(const std::string& boot_id) {
     facts = {};
     facts.boot_id = boot_id;
-    facts.rdt.l3_cat = rdt::L3Cat{shape_.classes, shape_.ways, shape_.min_ways, shape_.shareable};
+    facts.rdt.cat = rdt::Cat{shape_.classes, shape_.ways, shape_.min_ways, shape_.shareable};
     tree = {};
     tasks = {};
     for (unsigned cpu = 0; cpu < shape_.sockets * shape_.cpus_per_socket; ++cpu) {
@@ -40,14 +42,24 @@ class FakeHardware final : public Hardware {
       facts.rdt.online.add(CpuId{cpu});
       const uint32_t place = cpu / shape_.cpus_per_socket;
       facts.rdt.caches[CacheId{shape_.cache_ids.empty() ? place : shape_.cache_ids.at(place)}].add(CpuId{cpu});
+      if (shape_.cpus_per_l2 > 0) facts.rdt.l2[{cpu / shape_.cpus_per_l2, true}].add(CpuId{cpu});
     }
+    if (shape_.cpus_per_l2 > 0) facts.rdt.l2_cat = rdt::Cat{shape_.classes, shape_.l2_ways, 1, {}};
     for (unsigned clos = 0; clos < shape_.classes; ++clos) {
       for (const auto& [cache, cpus] : facts.rdt.caches) {
         tree.rdt.classes[ClosId{clos}].ways[cache] = WayMask::all(shape_.ways);
       }
+      for (const auto& [cache, cpus] : facts.rdt.l2) {
+        tree.rdt.classes[ClosId{clos}].ways[cache] = WayMask::all(shape_.l2_ways);
+      }
     }
     tree.rdt.classes[ClosId{0}].cpus = facts.rdt.online;
     for (const CpuId cpu : facts.rdt.online.members()) add_frequency(cpu);
+  }
+
+  bool has_tasks(ClosId clos) const {
+    const std::string name = "COS" + std::to_string(clos.value);
+    return std::ranges::any_of(tasks, [&name](const auto& entry) { return entry.second == name; });
   }
 
   Result<NodeFacts> discover() override { return facts; }
@@ -73,7 +85,8 @@ class FakeHardware final : public Hardware {
         WayMask& knob = group.ways.at(cache);
         const std::optional<rdt::Split> split = wanted.rdt.split_of(clos, cache);
         if (knob == ways && tree.rdt.split_of(clos, cache) == split) continue;
-        if (!ways.is_contiguous() || ways.count() < shape_.min_ways || !WayMask::all(shape_.ways).contains(ways)) {
+        const rdt::Cat& cat = *facts.rdt.cat_of(cache);
+        if (!ways.is_contiguous() || ways.count() < cat.min_ways || !WayMask::all(cat.ways).contains(ways)) {
           return fail(ErrorCode::Hardware, "the kernel would refuse " + ways.hex());
         }
         if (fails()) return fail(ErrorCode::Hardware, "class did not take ways");
@@ -165,10 +178,6 @@ class FakeHardware final : public Hardware {
     const auto found = tasks.find(task);
     if (found == tasks.end()) return {};
     return {found->second};
-  }
-  bool has_tasks(ClosId clos) const {
-    const std::string name = "COS" + std::to_string(clos.value);
-    return std::ranges::any_of(tasks, [&name](const auto& entry) { return entry.second == name; });
   }
 
   bool fails() {

@@ -54,14 +54,22 @@ inline void check_workload(const NodeState& state, const NodeShape& shape, const
     REQUIRE((limits.min <= knobs.min && knobs.min <= knobs.max && knobs.max <= limits.max));
     REQUIRE(knobs.max.value % kBusClock.value == 0);
   }
-  REQUIRE(workload.grant.has_class() == workload.spec.cache.has_value());
+  REQUIRE(workload.grant.has_class() == workload.spec.asks_for_ways());
   if (!workload.grant.has_class()) {
     REQUIRE(ways.empty());
     return;
   }
   REQUIRE(ways.size() >= 1);
+  const CpuSet places = workload.spec.cpus | workload.spec.task_cpus;
+  for (const auto& [cache, cpus] : state.facts.rdt.l2) {
+    REQUIRE(ways.contains(cache) == (workload.spec.l2 && cpus.intersects(places)));
+    if (!ways.contains(cache)) continue;
+    REQUIRE(ways.at(cache).is_contiguous());
+    REQUIRE(ways.at(cache).count() == workload.spec.l2->ways);
+    REQUIRE_FALSE(ways.at(cache).intersects(os_ways(state, cache)));
+  }
   for (const auto& [cache, cpus] : state.facts.rdt.caches) {
-    REQUIRE(ways.contains(cache) == cpus.intersects(workload.spec.cpus | workload.spec.task_cpus));
+    REQUIRE(ways.contains(cache) == (workload.spec.cache && cpus.intersects(places)));
     if (!ways.contains(cache)) continue;
     const WayMask mask = ways.at(cache);
     REQUIRE(mask.is_contiguous());
@@ -92,6 +100,18 @@ inline void check_pair(const Workload& a, const Workload& b) {
   for (const auto& [cache, ways] : a.grant.ways) {
     const auto other = b.grant.ways.find(cache);
     if (other != b.grant.ways.end()) REQUIRE_FALSE(ways.intersects(other->second));
+  }
+}
+
+// Ways that a workload was granted are in the mask of no other class whose members may run there.
+inline void check_exclusive(const NodeState& state, const FakeHardware& hardware, const Workload& workload) {
+  for (const auto& [cache, ways] : workload.grant.ways) {
+    const CpuSet& cpus = (cache.is_l2_beside ? state.facts.rdt.l2 : state.facts.rdt.caches).at(cache);
+    for (const auto& [clos, group] : hardware.tree.rdt.classes) {
+      const bool may_run_there = clos == ClosId{0} || group.cpus.intersects(cpus) || hardware.has_tasks(clos);
+      if (clos == workload.grant.clos || !may_run_there) continue;
+      REQUIRE_FALSE(group.ways.at(cache).intersects(ways));
+    }
   }
 }
 
@@ -136,6 +156,7 @@ inline void check_all(const NodeState& state, const NodeShape& shape, FakeHardwa
   for (auto a = state.workloads.begin(); a != state.workloads.end(); ++a) {
     check_workload(state, shape, a->second);
     REQUIRE(is_applied(state, a->second));
+    check_exclusive(state, hardware, a->second);
     for (auto b = std::next(a); b != state.workloads.end(); ++b) check_pair(a->second, b->second);
   }
   const Observed seen = *hardware.observe(state.facts.rdt.possible, known_tasks(state));

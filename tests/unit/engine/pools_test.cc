@@ -43,7 +43,7 @@ TEST_CASE("pools follow the number of ways when nothing is configured") {
 }
 
 TEST_CASE("configured sizes win and the guarantee pool gets the rest") {
-  const rdt::L3Cat cat{.classes = 16, .ways = 20, .min_ways = 1, .shareable = {}};
+  const rdt::Cat cat{.classes = 16, .ways = 20, .min_ways = 1, .shareable = {}};
   CHECK(drawn(*plan_layout(cat, {.os = 1, .guarantee = 10, .besteffort = 7, .shared = 2}), 20) ==
         "OGGGGGGGGGGBBBBBBBSS");
   CHECK(drawn(*plan_layout(cat, {.os = 2, .guarantee = {}, .besteffort = 0, .shared = 4, .infra = 3}), 20) ==
@@ -51,7 +51,7 @@ TEST_CASE("configured sizes win and the guarantee pool gets the rest") {
 }
 
 TEST_CASE("sizes that do not fit are refused with the numbers") {
-  const rdt::L3Cat cat{.classes = 16, .ways = 11, .min_ways = 2, .shareable = {}};
+  const rdt::Cat cat{.classes = 16, .ways = 11, .min_ways = 2, .shareable = {}};
   const Result<Layout> too_much = plan_layout(cat, {.os = 2, .guarantee = 10, .besteffort = 7, .shared = 2});
   REQUIRE_FALSE(too_much);
   CHECK(too_much.error().message ==

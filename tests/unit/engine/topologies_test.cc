@@ -1,5 +1,5 @@
-// Ten thousand random requests of every kind on six kinds of node: CPUs and tasks, all pools, memory bandwidth,
-// policies, frequencies. After each the invariants hold.
+// Ten thousand random requests of every kind on seven kinds of node: CPUs and tasks, all pools, memory bandwidth,
+// policies, frequencies, L2. After each the invariants hold.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -18,7 +18,7 @@ using nrd::testing::NodeShape;
 
 namespace {
 
-constexpr int kSteps = 1700;  // on each of the six
+constexpr int kSteps = 1700;  // on each of the seven
 constexpr pid_t kTasks = 40;
 
 struct Topology {
@@ -40,6 +40,8 @@ std::vector<Topology> topologies() {
        .shape = {.ways = 20, .min_ways = 2, .shareable = WayMask(0xc0000)}},
       // The kernel makes as many groups as the resource with the fewest classes has.
       {.name = "fewer classes for bandwidth than for L3", .shape = {.classes = 4}},
+      {.name = "L2 caches of two CPUs beside L3",
+       .shape = {.sockets = 2, .cpus_per_socket = 8, .ways = 15, .cpus_per_l2 = 2}},
   };
 }
 
@@ -97,6 +99,7 @@ class Session {
   int accepted() const { return accepted_; }
   int of_tasks() const { return of_tasks_; }
   int limited() const { return limited_; }
+  int in_l2() const { return in_l2_; }
 
  private:
   static Task task(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
@@ -111,6 +114,7 @@ class Session {
     for (const auto& [id, workload] : writer_->state().workloads) {
       of_tasks_ += !workload.spec.tasks.empty();
       limited_ += !workload.grant.bandwidth.empty();
+      in_l2_ += workload.spec.l2.has_value();
     }
   }
 
@@ -174,7 +178,8 @@ class Session {
     }
     if (!spec.tasks.empty() || !dice_.once_in(5)) spec.cache = some_cache();
     if (spec.cache && dice_.once_in(3)) spec.mba = some_bandwidth();
-    if (!spec.cache || dice_.once_in(4)) spec.frequency = nrd::testing::a_random_frequency(dice_);
+    if (topology_.shape.cpus_per_l2 > 0 && !dice_.once_in(3)) spec.l2 = L2Request{.ways = 1 + dice_.below(7)};
+    if (!spec.asks_for_ways() || dice_.once_in(4)) spec.frequency = nrd::testing::a_random_frequency(dice_);
     return spec;
   }
 
@@ -200,6 +205,7 @@ class Session {
     }
     if (dice_.once_in(3)) patch.frequency = spec.frequency;
     if (dice_.once_in(3)) patch.mba = spec.mba;
+    if (topology_.shape.cpus_per_l2 > 0 && dice_.once_in(2)) patch.l2 = spec.l2;
     if (dice_.once_in(3)) {
       patch.core_ids = spec.core_ids;
       patch.cpus = spec.cpus;
@@ -220,12 +226,12 @@ class Session {
   std::unique_ptr<Writer> writer_;
   Observed fresh_;
   pid_t next_task_ = 0;
-  int accepted_ = 0, of_tasks_ = 0, limited_ = 0;
+  int accepted_ = 0, of_tasks_ = 0, limited_ = 0, in_l2_ = 0;
 };
 
 }  // namespace
 
-TEST_CASE("ten thousand requests on six kinds of node break no promise") {
+TEST_CASE("ten thousand requests on seven kinds of node break no promise") {
   unsigned seed = 0;
   for (const Topology& topology : topologies()) {
     CAPTURE(topology.name);
@@ -238,5 +244,6 @@ TEST_CASE("ten thousand requests on six kinds of node break no promise") {
     CHECK(session.accepted() > kSteps / 4);
     CHECK(session.of_tasks() > kSteps / 4);
     CHECK(session.limited() > kSteps / 20);
+    if (topology.shape.cpus_per_l2 > 0) CHECK(session.in_l2() > kSteps / 4);
   }
 }

@@ -390,7 +390,7 @@ TEST_CASE("an unplugged CPU is left out and joins its class when it comes back")
 
 TEST_CASE("a node without L3 CAT refuses cache and says what is missing") {
   House house;
-  house.hardware.facts.rdt.l3_cat.reset();
+  house.hardware.facts.rdt.cat.reset();
   house.hardware.facts.rdt.missing = {"L3 CAT: the CPU has none"};
   house.hardware.tree = {};
   house.start();

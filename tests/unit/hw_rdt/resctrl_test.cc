@@ -23,7 +23,6 @@ TEST_CASE("the L3 line is found among padding and other resources") {
   const Ways expected{{CacheId{0}, WayMask(0x7ff)}, {CacheId{4}, WayMask(0xf)}};
   CHECK(ways_in("L3:0=7ff;4=00f\n") == expected);
   CHECK(ways_in("    MB:0=100;4= 90\n    L3:0=7ff;4=00f\n") == expected);
-  CHECK(ways_in("    L3:0=7ff;4=f\n    L2:0=3\n") == expected);
 }
 
 TEST_CASE("the caches of an L3 line stand in any order and may be one") {
@@ -37,8 +36,21 @@ TEST_CASE("the caches of an L3 line stand in any order and may be one") {
 
 TEST_CASE("level 2 counts where there is no level 3") {
   CHECK(ways_in("    L2:0=ff;1=0f\n") == Ways{{CacheId{0}, WayMask(0xff)}, {CacheId{1}, WayMask(0xf)}});
-  CHECK(ways_in("    L2:0=ff\n    L3:0=7ff\n") == Ways{{CacheId{0}, WayMask(0x7ff)}});
   CHECK(ways_in("L2DATA:0=ff\nL2CODE:0=ff\n") == Ways{{CacheId{0}, WayMask(0xff)}});
+}
+
+TEST_CASE("beside level 3 the L2 caches are numbered on their own") {
+  const CacheId l2{.value = 0, .is_l2_beside = true};
+  const Ways both{{CacheId{0}, WayMask(0x7ff)}, {l2, WayMask(0xff)}};
+  CHECK(ways_in("    L2:0=ff\n    L3:0=7ff\n") == both);
+  CHECK(ways_in("    MB:0=100\n    L3:0=7ff\n    L2:0=ff\n") == both);
+  CHECK(ways_in("L3:0=7ff\nL2DATA:0=ff\nL2CODE:0=ff\n") == both);
+  CHECK(ways_in("L3DATA:0=7ff\nL3CODE:0=7ff\nL2:0=ff\n") == both);
+  const Result<Masks> apart = parse_masks("L3:0=7ff\nL2DATA:0=f0\nL2CODE:0=0f\n");
+  REQUIRE(apart);
+  CHECK(apart->ways == both);
+  CHECK(apart->split == std::map<CacheId, Split>{{l2, {.code = WayMask(0xf), .data = WayMask(0xf0)}}});
+  CHECK_FALSE(parse_masks("L3:0=7ff\nL2:0=zz\n"));
 }
 
 TEST_CASE("masks of code and of data are one, and where they differ is told") {
@@ -87,13 +99,13 @@ TEST_CASE("a CPU list is read whole or not at all") {
 TEST_CASE("info tells ways, the least mask and what I/O shares") {
   const auto cat = parse_cat_info("7ff\n", "2\n", "600\n");
   REQUIRE(cat.has_value());
-  CHECK(*cat == L3Cat{.classes = 0, .ways = 11, .min_ways = 2, .shareable = WayMask(0x600)});
+  CHECK(*cat == Cat{.classes = 0, .ways = 11, .min_ways = 2, .shareable = WayMask(0x600)});
 }
 
 TEST_CASE("a kernel without shareable_bits shares nothing") {
   const auto cat = parse_cat_info("fffff\n", "1\n", std::nullopt);
   REQUIRE(cat.has_value());
-  CHECK(*cat == L3Cat{.classes = 0, .ways = 20, .min_ways = 1, .shareable = {}});
+  CHECK(*cat == Cat{.classes = 0, .ways = 20, .min_ways = 1, .shareable = {}});
 }
 
 TEST_CASE("vanished info is no L3 CAT and no failure") {

@@ -104,19 +104,41 @@ TEST_CASE("a list of CPUs that was cut off is a failure and a vanished one is em
   }
 }
 
+std::set<CacheId> l2_ids(const TwoCpus& tree, const CpuSet& online) {
+  std::set<CacheId> ids;
+  for (const auto& [id, cpus] : read_l2(online, false, tree.root()).l2) ids.insert(id);
+  return ids;
+}
+
+CacheId l2(uint32_t id) { return {.value = id, .is_l2_beside = true}; }
+
 TEST_CASE("L2 caches are told by their ids, wherever the part lists them") {
   TwoCpus tree;
-  CHECK(read_l2_ids(CpuSet{0, 1}, tree.root()) == std::set<CacheId>{CacheId{8}, CacheId{9}});
+  CHECK(l2_ids(tree, {0, 1}) == std::set{l2(8), l2(9)});
   tree.put(TwoCpus::cache(0, 2, "shared_cpu_list"), "0-1\n");
-  CHECK(read_l2_ids(CpuSet{0, 1}, tree.root()) == std::set<CacheId>{CacheId{8}});
+  CHECK(l2_ids(tree, {0, 1}) == std::set{l2(8)});
   tree.put(TwoCpus::cache(0, 1, "level"), "2\n");
   tree.put(TwoCpus::cache(0, 1, "id"), "5\n");
   tree.put(TwoCpus::cache(0, 1, "shared_cpu_list"), "0\n");
   tree.put(TwoCpus::cache(0, 2, "level"), "4\n");
-  CHECK(read_l2_ids(CpuSet{0, 1}, tree.root()) == std::set<CacheId>{CacheId{5}, CacheId{9}});
+  CHECK(l2_ids(tree, {0, 1}) == std::set{l2(5), l2(9)});
   tree.put(TwoCpus::cache(1, 2, "id"), "9");
-  CHECK(read_l2_ids(CpuSet{1}, tree.root()).empty());
-  CHECK(read_l2_ids(CpuSet{2}, tree.root()).empty());
+  CHECK(l2_ids(tree, {1}).empty());
+  CHECK(l2_ids(tree, {2}).empty());
+}
+
+TEST_CASE("all of an L2 cache is read where its ways can be set") {
+  TwoCpus tree;
+  tree.put(TwoCpus::cache(0, 2, "shared_cpu_list"), "0-1\n");
+  tree.put(TwoCpus::cache(0, 2, "ways_of_associativity"), "16\n");
+  const Node few = read_l2({0, 1}, false, tree.root());
+  CHECK(few.l2 == std::map<CacheId, CpuSet>{{l2(8), CpuSet{0, 1}}});
+  CHECK(few.geometry.empty());
+  const Node all = read_l2({0, 1}, true, tree.root());
+  CHECK(all.l2 == few.l2);
+  CHECK(all.caches.empty());
+  CHECK(all.geometry.at(l2(8)).ways == 16);
+  CHECK(all.sockets.contains(l2(8)));
 }
 
 }  // namespace nrd::rdt
