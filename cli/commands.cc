@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <set>
 #include <span>
 
 #include "api/json/reader.h"
@@ -59,26 +60,43 @@ std::string bandwidth_of(const json::Value& workload) {
   return limit.find("mbps") != nullptr ? text_of(limit, "mbps") + " MB/s" : "";
 }
 
-// One line for each. There is a column of bandwidth if one of them has a limit.
+// "4", of which code has one alone: "4 (code 1)"; empty: it has no ways of L2 beside those of L3.
+std::string l2_of(const json::Value& workload) {
+  const json::Value& l2 = part(workload, "l2");
+  if (!l2.is_object()) return "";
+  return text_of(l2, "ways") + (l2.find("code") == nullptr ? "" : " (code " + text_of(l2, "code") + ")");
+}
+
+// What few workloads have. There is a column of it if one of them has.
+struct RareColumn {
+  size_t place;
+  std::string (*cell_of)(const json::Value& workload);
+};
+constexpr std::array kRare = {RareColumn{6, l2_of}, RareColumn{7, bandwidth_of}};
+
+// One line for each.
 void print_table(std::span<const json::Value> workloads) {
-  const bool has_limit =
-      std::ranges::any_of(workloads, [](const json::Value& workload) { return !bandwidth_of(workload).empty(); });
-  const auto print_line = [has_limit](const std::array<std::string, 10>& cells) {
-    constexpr std::array<size_t, 10> kWidths = {5, 11, 6, 8, 16, 16, 11, 7, 11, 0};
-    constexpr size_t kBandwidth = 6;
+  std::set<size_t> left_out;
+  for (const RareColumn& rare : kRare) {
+    const bool is_had =
+        std::ranges::any_of(workloads, [&](const json::Value& workload) { return !rare.cell_of(workload).empty(); });
+    if (!is_had) left_out.insert(rare.place);
+  }
+  const auto print_line = [&left_out](const std::array<std::string, 11>& cells) {
+    constexpr std::array<size_t, 11> kWidths = {5, 11, 6, 8, 16, 16, 10, 11, 7, 11, 0};
     std::string line;
     for (size_t i = 0; i < cells.size(); ++i) {
-      if (i != kBandwidth || has_limit) line += padded(cells[i], kWidths[i]) + " ";
+      if (!left_out.contains(i)) line += padded(cells[i], kWidths[i]) + " ";
     }
     line.back() = '\n';
     print(line);
   };
-  print_line({"ID", "POOL", "CLASS", "MAX/MIN", "CPUS", "WAYS", "BANDWIDTH", "RATIO", "STATUS", "UUID"});
+  const auto or_dash = [](const std::string& cell) { return cell.empty() ? "-" : cell; };
+  print_line({"ID", "POOL", "CLASS", "MAX/MIN", "CPUS", "WAYS", "L2", "BANDWIDTH", "RATIO", "STATUS", "UUID"});
   for (const json::Value& workload : workloads) {
-    const std::string limit = bandwidth_of(workload);
     print_line({text_of(workload, "id"), text_of(workload, "pool"), text_of(workload, "cos_name"), asked(workload),
-                column_of_whom(workload), masks(workload), limit.empty() ? "-" : limit, ratios_of(workload),
-                text_of(workload, "status"), text_of(workload, "uuid")});
+                column_of_whom(workload), masks(workload), or_dash(l2_of(workload)), or_dash(bandwidth_of(workload)),
+                ratios_of(workload), text_of(workload, "status"), text_of(workload, "uuid")});
   }
 }
 
@@ -97,7 +115,8 @@ int print_workload(const Result<Answer>& answer, Output output) {
 }
 
 int nothing_asked() {
-  complain("nothing is asked for: say --ways, --max and --min, or a frequency (nrdctl workload create --help)");
+  complain(
+      "nothing is asked for: say --ways, --max and --min, --l2-ways, or a frequency (nrdctl workload create --help)");
   return kUsage;
 }
 
@@ -109,8 +128,9 @@ int nobody_named() {
 }  // namespace
 
 bool asks_something(const NewWorkload& wanted) {
-  return wanted.max || wanted.min || wanted.code || wanted.min_ratio || wanted.max_ratio || wanted.min_mhz ||
-         wanted.max_mhz || !wanted.governor.empty() || !wanted.epp.empty() || wanted.no_turbo || wanted.adaptive;
+  return wanted.max || wanted.min || wanted.code || wanted.l2_ways || wanted.min_ratio || wanted.max_ratio ||
+         wanted.min_mhz || wanted.max_mhz || !wanted.governor.empty() || !wanted.epp.empty() || wanted.no_turbo ||
+         wanted.adaptive;
 }
 
 std::string workload_request(const NewWorkload& wanted, const std::string& owner) {
@@ -127,6 +147,12 @@ std::string workload_request(const NewWorkload& wanted, const std::string& owner
     w.key("max").number(uint64_t{wanted.max.value_or(0)});
     w.key("min").number(uint64_t{wanted.min.value_or(0)});
     if (wanted.code) w.key("code").number(uint64_t{*wanted.code});
+    w.end_object();
+  }
+  if (wanted.l2_ways) {
+    w.key("l2").begin_object();
+    w.key("ways").number(uint64_t{*wanted.l2_ways});
+    if (wanted.l2_code) w.key("code").number(uint64_t{*wanted.l2_code});
     w.end_object();
   }
   if (wanted.mba_percentage || wanted.mba_mbps) {
@@ -204,14 +230,14 @@ int show_node(const Client& client, Output output) {
   const std::optional<json::Value> node = parsed(*body, exit);
   if (!node) return exit;
   const json::Value& capabilities = part(*node, "capabilities");
-  const bool is_l2 = part(capabilities, "l2_cat").is_object();
-  const json::Value& cat = part(capabilities, is_l2 ? "l2_cat" : "l3_cat");
   std::printf("CPUs     %s online of %s\n", text_of(part(*node, "cpus"), "online").c_str(),
               text_of(part(*node, "cpus"), "possible").c_str());
-  if (cat.is_object()) {
-    std::printf("%s CAT   %s ways, masks of at least %s, %s of %s classes in use\n", is_l2 ? "L2" : "L3",
-                text_of(cat, "ways").c_str(), text_of(cat, "min_ways").c_str(),
-                text_of(part(*node, "classes"), "used").c_str(), text_of(part(*node, "classes"), "total").c_str());
+  for (const auto& [name, key] : {std::pair{"L3", "l3_cat"}, std::pair{"L2", "l2_cat"}}) {
+    const json::Value& cat = part(capabilities, key);
+    if (!cat.is_object()) continue;
+    std::printf("%s CAT   %s ways, masks of at least %s, %s of %s classes in use\n", name, text_of(cat, "ways").c_str(),
+                text_of(cat, "min_ways").c_str(), text_of(part(*node, "classes"), "used").c_str(),
+                text_of(part(*node, "classes"), "total").c_str());
   }
   for (const json::Value& missing : part(capabilities, "missing").items()) {
     if (const std::string* sentence = missing.as_string()) std::printf("missing  %s\n", sentence->c_str());

@@ -22,6 +22,7 @@ struct NewWorkload {
   std::optional<uint32_t> max;     // ways; neither: no cache is asked for
   std::optional<uint32_t> min;
   std::optional<uint32_t> code;                      // of these ways
+  std::optional<uint32_t> l2_ways, l2_code;          // of L2 caches beside L3
   std::optional<uint32_t> mba_percentage, mba_mbps;  // memory bandwidth
   std::string uuid;
   // Frequency; what is absent or empty is not asked for.

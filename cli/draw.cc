@@ -93,9 +93,8 @@ Row owners(const json::Value& cache, size_t ways, const std::map<std::string, ch
   return row;
 }
 
-Row pools(const json::Value& node, size_t ways) {
+Row pools(const json::Value* layout, size_t ways) {
   Row row{std::vector<char>(ways, '-')};
-  const json::Value* layout = node.find("layout");
   if (layout == nullptr) return row;
   for (const auto& [pool, glyph] : {std::pair{"os", 'o'}, std::pair{"guarantee", 'g'}, std::pair{"besteffort", 'b'},
                                     std::pair{"shared", 's'}, std::pair{"infra", 'i'}}) {
@@ -149,26 +148,47 @@ std::string ratios_of(const json::Value& workload) {
   return min == max ? min : min + "-" + max;
 }
 
+namespace {
+
+// One of `caches` or of `l2_caches`.
+std::string draw_cache(const json::Value& cache, const char* name, const Row& owner, const Row& pool, Colour colour) {
+  std::string text = std::string(name) + " " + text_of(cache, "id") + "   socket " + text_of(cache, "socket") +
+                     "   CPUs " + text_of(cache, "cpus") + "\n";
+  text += "   way " + numbers(owner.cells.size()) + "\n";
+  text += " owner " + owner.drawn(colour) + "\n";
+  return text + "  pool " + pool.drawn(Colour::No) + "\n\n";
+}
+
+// Of "l3_cat" or "l2_cat"; 0: these caches are not allocated.
+size_t ways_of(const json::Value* capabilities, const char* level) {
+  const json::Value* cat = capabilities == nullptr ? nullptr : capabilities->find(level);
+  const json::Value* count = cat == nullptr ? nullptr : cat->find("ways");
+  return count == nullptr ? 0 : count->as_unsigned().value_or(0);
+}
+
+}  // namespace
+
 std::string draw_ways(const json::Value& node, const json::Value& workloads, Colour colour) {
   const json::Value* capabilities = node.find("capabilities");
-  const json::Value* cat = capabilities == nullptr ? nullptr : capabilities->find("l3_cat");
-  if (cat != nullptr && cat->is_null()) cat = capabilities->find("l2_cat");
-  const json::Value* count = cat == nullptr ? nullptr : cat->find("ways");
-  if (count == nullptr) {
+  const size_t l2_ways = ways_of(capabilities, "l2_cat");
+  const size_t l3_ways = ways_of(capabilities, "l3_cat");
+  const size_t ways = l3_ways > 0 ? l3_ways : l2_ways;
+  if (ways == 0) {
     std::string text = "This node has no L3 ways to give.\n";
     if (capabilities == nullptr) return text;
     for (const json::Value& missing : list_of(*capabilities, "missing")) text += "  " + text_of(&missing) + "\n";
     return text;
   }
-  const size_t ways = count->as_unsigned().value_or(0);
   const std::map<std::string, char> letters = letters_of(workloads);
   std::string text;
   for (const json::Value& cache : list_of(node, "caches")) {
-    text += "cache " + text_of(cache, "id") + "   socket " + text_of(cache, "socket") + "   CPUs " +
-            text_of(cache, "cpus") + "\n";
-    text += "   way " + numbers(ways) + "\n";
-    text += " owner " + owners(cache, ways, letters).drawn(colour) + "\n";
-    text += "  pool " + pools(node, ways).drawn(Colour::No) + "\n\n";
+    text += draw_cache(cache, "cache", owners(cache, ways, letters), pools(node.find("layout"), ways), colour);
+  }
+  // There is one for each core; those that nobody has ways of would hide the others.
+  for (const json::Value& cache : list_of(node, "l2_caches")) {
+    if (list_of(cache, "workloads").empty() && list_of(cache, "foreign").empty()) continue;
+    text +=
+        draw_cache(cache, "L2 cache", owners(cache, l2_ways, letters), pools(node.find("l2_layout"), l2_ways), colour);
   }
   return text + legend(workloads, letters, colour);
 }

@@ -113,6 +113,9 @@ void declare_wanted(CLI::App& app, Arguments& a) {
   app.add_option("--max", a.wanted.max, "at most that many ways")->excludes(ways);
   app.add_option("--min", a.wanted.min, "at least that many ways; max 0 and min 0 share one class")->excludes(ways);
   app.add_option("--code-ways", a.wanted.code, "so many of them for code alone, the others for data (CDP)");
+  CLI::Option* l2_ways = app.add_option("--l2-ways", a.wanted.l2_ways,
+                                        "exactly that many ways of each L2 cache, where these are allocated beside L3");
+  app.add_option("--l2-code-ways", a.wanted.l2_code, "so many of these for code alone (CDP)")->needs(l2_ways);
   CLI::Option* percentage = app.add_option("--mba-percentage", a.wanted.mba_percentage, "memory bandwidth in percent");
   app.add_option("--mba-mbps", a.wanted.mba_mbps, "the same in MB/s; GET /v1/mba says which of both")
       ->excludes(percentage);
