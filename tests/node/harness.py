@@ -299,23 +299,38 @@ class Node:
         assert self.stored() == answered
         self.assert_asked_for(workloads)
         groups = self.hardware()
-        wanted_cpus, wanted_ways = {}, {}
+        node = self.call("GET", "/v1/node")
+        wanted_cpus, with_tasks = {}, set()
         for w in workloads:
             wanted_cpus.setdefault(w["cos_name"], set()).update(*[cpus_of(item) for item in w.get("core_ids", [])])
-            wanted_ways.setdefault(w["cos_name"], {}).update({c: g["mask"] for c, g in w["granted_ways"].items()})
-        node = self.call("GET", "/v1/node")
-        full = f"{(1 << node['capabilities']['l3_cat']['ways']) - 1:x}"
+            if w.get("task_ids"):
+                with_tasks.add(w["cos_name"])
         for name, group in groups.items():
-            if name == "/":
-                continue
-            assert cpus_of(group["cpus"]) == wanted_cpus.get(name, set()), (name, groups)
-            for cache, mask in group["L3"].items():
-                assert mask == wanted_ways.get(name, {}).get(cache, full), (name, groups)
-        for cache, mask in groups["/"]["L3"].items():
-            used = [int(ways[cache], 16) for ways in wanted_ways.values() if cache in ways]
-            lowest = min([(m & -m) for m in used], default=int(full, 16) + 1)
-            assert int(mask, 16) == lowest - 1, (cache, groups)
+            if name != "/":
+                assert cpus_of(group["cpus"]) == wanted_cpus.get(name, set()), (name, groups)
         assert cpus_of(groups["/"]["cpus"]) == cpus_of(node["cpus"]["online"]) - set().union(*wanted_cpus.values()), groups
+        self.assert_masks(workloads, groups, wanted_cpus, with_tasks, "L3", node["caches"], "granted_ways",
+                          node["capabilities"]["l3_cat"])
+        if "l2_caches" in node:
+            self.assert_masks(workloads, groups, wanted_cpus, with_tasks, "L2", node["l2_caches"], "granted_l2_ways",
+                              node["capabilities"]["l2_cat"])
+
+    @staticmethod
+    def assert_masks(workloads, groups, class_cpus, with_tasks, level, caches, granted_key, cat):
+        """Each class has what was granted. On caches where somebody has ways, the OS has all below the lowest, and so
+        has each class without ways there that may run there."""
+        granted = {}
+        for w in workloads:
+            granted.setdefault(w["cos_name"], {}).update({c: g["mask"] for c, g in w.get(granted_key, {}).items()})
+        full = (1 << cat["ways"]) - 1
+        for cache in caches:
+            id, cpus = str(cache["id"]), cpus_of(cache["cpus"])
+            used = [int(ways[id], 16) for ways in granted.values() if id in ways]
+            left = min([(m & -m) for m in used], default=full + 1) - 1
+            for name, group in groups.items():
+                may_run_there = name == "/" or name in with_tasks or cpus & class_cpus.get(name, set())
+                wanted = int(granted.get(name, {}).get(id, f"{left if may_run_there else full:x}"), 16)
+                assert int(group[level][id], 16) == wanted, (name, level, id, groups)
 
     def assert_asked_for(self, workloads):
         """What is granted is what was asked for: so many ways in one run, on the CPUs' caches, and nobody else's."""

@@ -1,8 +1,9 @@
 """Nodes whose resctrl is mounted with CDP, and nodes whose last caches are of level 2."""
 
 import json
+import subprocess
 
-from harness import Node, wait_for
+from harness import NRDCTL, Node, wait_for
 
 DRIFT = "[drift]\ninterval_seconds = 1\n"
 
@@ -88,3 +89,95 @@ def test_ways_of_the_second_level_where_there_is_no_third():
         assert status == 200 and set(json.loads(text)["score"]) == {"l2"}
         node.delete(created["id"])
         assert set(node.hardware()[created["cos_name"]]["L3"].values()) == {"ffff"}
+
+
+def nrdctl(node, *arguments):
+    return subprocess.run([NRDCTL, "--socket", node.socket, *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def l2_masks(node, clos):
+    return {cache: mask for cache, mask in node.hardware()[clos]["L2"].items() if mask != "ffff"}
+
+
+def test_ways_of_both_levels():
+    with Node(DRIFT, l2_cat=True, l2_cpus=2) as node:
+        before = node.hardware()
+        capabilities = node.call("GET", "/v1/node")["capabilities"]
+        assert capabilities["l3_cat"]["ways"] == 11 and capabilities["l2_cat"]["ways"] == 16
+        created = node.call("POST", "/v1/workloads",
+                            {"core_ids": ["4-5", "7"], "cache": {"max": 2, "min": 2}, "l2": {"ways": 4}})
+        clos, path = created["cos_name"], f"/v1/workloads/{created['id']}"
+        assert created["l2"] == {"ways": 4} and created["granted_ways"] == {"0": {"mask": "30", "ways": 2}}
+        assert created["granted_l2_ways"] == {"2": {"mask": "f000", "ways": 4}, "3": {"mask": "f000", "ways": 4}}
+        assert l2_masks(node, clos) == {"2": "f000", "3": "f000"} and node.hardware()[clos]["L3"]["0"] == "30"
+        assert l2_masks(node, "/") == {"2": "fff", "3": "fff"}
+        shown = node.sim.run_inside(["pqos", "-I", "-s"]).stdout
+        assert f"L2CA {clos} => MASK 0xf000" in shown and f"L3CA {clos} => MASK 0x30" in shown, shown
+        node.assert_consistent({created["id"]})
+
+        # The view: RMD's keys, of the level that the path names.
+        assert node.call("GET", "/v1/cache")["caches"]["l2"]["number"] == 8
+        level = node.call("GET", "/v1/cache/l2")
+        assert level["number"] == 8 and level["Caches"]["2"] == node.call("GET", "/v1/cache/l2/2")
+        cache = level["Caches"]["2"]
+        assert (cache["CacheLevel"], cache["NumWays"], cache["share_cpu_list"]) == (2, 16, "4-5")
+        assert (cache["available_ways"], cache["available_ways_count"]) == ("ffe", 11)
+        assert node.call("GET", "/v1/cache/llc") == node.call("GET", "/v1/cache/l3")
+        assert node.call("GET", "/v1/cache/l3/0")["CacheLevel"] == 3
+        assert node.request("GET", "/v1/cache/l2/8")[0] == 404
+        drawn = nrdctl(node, "ways")
+        assert "L2 cache 2 " in drawn and "L2 cache 4 " not in drawn, drawn
+        assert "L2 CAT   16 ways" in nrdctl(node, "node")
+        status, text, _ = node.request("GET", "/metrics")
+        assert status == 200 and 'nrd_cache_ways_used{level="2",cache="2"} 4' in text, text
+
+        # Others change it, nrd dies, the machine boots: it is there again.
+        node.sim.write(f"/sys/fs/resctrl/{clos}/schemata", "L2:2=ff\n")
+        wait_for(lambda: l2_masks(node, clos) == {"2": "f000", "3": "f000"}, "the ways of L2 to be put back")
+        node.kill9()
+        node.sim.control("wipe")
+        node.start()
+        assert l2_masks(node, clos) == {"2": "f000", "3": "f000"} and node.list()[0]["status"] == "Successful"
+        node.reboot()
+        assert l2_masks(node, clos) == {"2": "f000", "3": "f000"}
+
+        # A neighbour on the same L2 cache keeps off.
+        neighbour = node.call("POST", "/v1/workloads", {"core_ids": ["6"], "l2": {"ways": 11}})
+        assert neighbour["pool"] == "guarantee" and neighbour["granted_ways"] == {} and neighbour["cache"] == {}
+        assert l2_masks(node, neighbour["cos_name"]) == {"3": "ffe"}
+        assert node.hardware()[neighbour["cos_name"]]["L3"]["0"] == node.hardware()["/"]["L3"]["0"] == "f"
+        status, text, _ = node.request("PATCH", path, {"l2": {"ways": 6}})
+        assert status == 409 and "L2 cache 3" in text and "/l2/ways" in text, text
+        assert l2_masks(node, clos) == {"2": "f000", "3": "f000"}
+        node.delete(neighbour["id"])
+        assert node.call("PATCH", path, {"l2": {"ways": 6}})["granted_l2_ways"]["3"]["mask"] == "fc00"
+        gone = node.call("PATCH", path, {"l2": None})
+        assert "l2" not in gone and "granted_l2_ways" not in gone and l2_masks(node, clos) == {}
+        node.delete(created["id"])
+        assert node.hardware() == before
+
+
+def test_code_and_data_apart_in_l2():
+    with Node(l2_cat=True, l2_cdp=True) as node:
+        before = node.hardware()
+        printed = nrdctl(node, "workload", "create", "--cpus", "4", "--ways", "2", "--l2-ways", "4",
+                         "--l2-code-ways", "1")
+        assert "4 (code 1)" in printed, printed
+        created = node.list()[0]
+        assert created["granted_l2_ways"] == {"4": {"mask": "f000", "ways": 4, "code": "1000", "data": "e000"}}
+        group = node.hardware()[created["cos_name"]]
+        assert (group["l2_code"]["4"], group["L2"]["4"], group["L3"]["0"]) == ("1000", "e000", "30")
+        status, text, _ = node.request("POST", "/v1/workloads",
+                                       {"core_ids": ["5"], "cache": {"max": 2, "min": 2, "code": 1}})
+        assert status == 422 and "/cache/code" in text, text
+        node.delete(created["id"])
+        assert node.hardware() == before
+
+
+def test_ways_of_l2_where_they_cannot_be_had():
+    for shape, why in [({}, "info/L2"), ({"level": 2, "mb": False}, "not beside")]:
+        with Node(**shape) as node:
+            before = node.plain()
+            status, text, _ = node.request("POST", "/v1/workloads", {"core_ids": ["4"], "l2": {"ways": 2}})
+            assert status == 422 and "/l2" in text and why in text, text
+            assert node.plain() == before and node.list() == []

@@ -56,7 +56,7 @@ struct Booted {
   }
   Rdt& start() {
     rdt = *Rdt::start();
-    REQUIRE(rdt->discover()->l3_cat.has_value());
+    REQUIRE(rdt->discover()->cat.has_value());
     control.ask("reset");
     return *rdt;
   }
@@ -115,9 +115,9 @@ TEST_CASE("discovery names caches by the kernel's ids and tells which classes th
   CHECK(found->caches ==
         std::map<CacheId, CpuSet>{{kFirst, CpuSet::first(8)}, {kSecond, CpuSet::first(16) - CpuSet::first(8)}});
   CHECK(found->sockets == std::map<CacheId, int>{{kFirst, 0}, {kSecond, 1}});
-  REQUIRE(found->l3_cat.has_value());
-  CHECK(found->l3_cat->classes == 16);
-  CHECK(found->l3_cat->ways == 11);
+  REQUIRE(found->cat.has_value());
+  CHECK(found->cat->classes == 16);
+  CHECK(found->cat->ways == 11);
   CHECK(found->missing.empty());
 }
 
@@ -237,12 +237,12 @@ TEST_CASE("beside a foreign group at the start the classes that are left serve, 
   Booted node;
   REQUIRE(::mkdir((kTree + "theirs").c_str(), 0755) == 0);
   const std::unique_ptr<Rdt> rdt = *Rdt::start();
-  CHECK(rdt->discover()->l3_cat->classes == 15);
+  CHECK(rdt->discover()->cat->classes == 15);
   CHECK(rdt->converge(one_workload()).has_value());
   CHECK(holds(*rdt->observe(), one_workload()));
   CHECK(rdt->observe()->foreign.contains("theirs"));
   REQUIRE(::rmdir((kTree + "theirs").c_str()) == 0);
-  CHECK(rdt->discover()->l3_cat->classes == 16);
+  CHECK(rdt->discover()->cat->classes == 16);
   CHECK(holds(*rdt->observe(), one_workload()));
 }
 
@@ -286,7 +286,7 @@ TEST_CASE("a node without RDT starts and says what is missing") {
   REQUIRE(rdt.has_value());
   const Result<Node> found = (*rdt)->discover();
   REQUIRE(found.has_value());
-  CHECK_FALSE(found->l3_cat.has_value());
+  CHECK_FALSE(found->cat.has_value());
   CHECK(found->online == CpuSet::first(16));
   CHECK(found->caches.size() == 2);
   REQUIRE(found->missing.size() == 1);
