@@ -53,6 +53,7 @@ CALLS = [
     ("post", "/v1/hospitality", None, {"policy": "gold"}, 200),
     ("post", "/v1/hospitality", None, {"max_cache": 2, "min_cache": 1, "cache_id": 0}, 200),
     ("post", "/v1/hospitality", None, {"max_cache": 1, "min_cache": 2}, 400),
+    ("post", "/v1/workloads", None, {"core_ids": ["2"], "l2": {"code": 1}}, 400),
     ("get", "/v1/health", None, None, 200),
     ("get", "/metrics", None, None, 200),
     ("get", "/v1/workloads/{id}/monitoring", "1", None, 200),
@@ -156,6 +157,20 @@ def test_every_answer_is_as_specified(shape):
             got, text, headers = node.request(method.upper(), url, body, JSON if body is not None else {"Accept": "application/json"})
             assert got == status, (method, url, text)
             assert_specified(method, path.partition("?")[0], got, headers.get_content_type() if text else None, text)
+
+
+def test_answers_about_both_levels_are_as_specified():
+    with Node(l2_cat=True, l2_cdp=True) as node:
+        for method, path, url, body, status in [
+                ("post", "/v1/workloads", "/v1/workloads", {"core_ids": ["4"], "l2": {"ways": 4, "code": 1}}, 201),
+                ("get", "/v1/workloads/{id}", "/v1/workloads/1", None, 200),
+                ("get", "/v1/node", "/v1/node", None, 200),
+                ("get", "/v1/cache/{level}", "/v1/cache/l2", None, 200),
+                ("get", "/v1/cache/{level}/{id}", "/v1/cache/l2/4", None, 200),
+                ("patch", "/v1/workloads/{id}", "/v1/workloads/1", {"l2": {"ways": 16}}, 400)]:
+            got, text, headers = node.request(method.upper(), url, body, JSON if body is not None else {"Accept": "application/json"})
+            assert got == status, (method, url, text)
+            assert_specified(method, path, got, headers.get_content_type(), text)
 
 
 def answered(node, path, status):

@@ -95,6 +95,9 @@ def test_row_51_code_and_data_and_l2():
     with Node(level=2, mb=False) as node:
         assert group(node, created(node, ["4"], (2, 2)))["L3"]["0"] == "30"
         assert node.call("GET", "/v1/cache/l2")["number"] == 2
+    with Node(l2_cat=True, l2_cpus=2) as node:
+        workload = node.call("POST", "/v1/workloads", {"core_ids": ["4"], "cache": {"max": 2, "min": 2}, "l2": {"ways": 4}})
+        assert (group(node, workload)["L3"]["0"], group(node, workload)["L2"]["2"]) == ("30", "f000")
 
 
 def test_row_52_monitoring_and_metrics(node):

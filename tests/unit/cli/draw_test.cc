@@ -40,6 +40,30 @@ TEST_CASE("the drawing shows the owner of every way and the pools beneath") {
         "  pools: o OS floor, g guarantee, b best effort, s shared, i infra\n");
 }
 
+TEST_CASE("of L2 caches beside those of L3 the ones are drawn that somebody has ways of") {
+  const std::string text = drawn(R"({
+    "capabilities": {"l3_cat": {"ways": 3}, "l2_cat": {"ways": 4}, "missing": []},
+    "layout": {"os": {"mask": "1"}, "guarantee": {"mask": "6"}},
+    "caches": [{"id": 0, "socket": 0, "cpus": "0-1", "os": {"mask": "7"}, "foreign": [], "workloads": []}],
+    "l2_layout": {"os": {"mask": "1"}, "guarantee": {"mask": "e"}},
+    "l2_caches": [
+      {"id": 0, "socket": 0, "cpus": "0", "os": {"mask": "f"}, "foreign": [], "workloads": []},
+      {"id": 1, "socket": 0, "cpus": "1", "os": {"mask": "3"}, "foreign": [],
+       "workloads": [{"id": "1", "ways": {"mask": "c"}}]}]})",
+                                 kWorkloads);
+  CHECK(
+      text.starts_with("cache 0   socket 0   CPUs 0-1\n"
+                       "   way  0 1 2\n"
+                       " owner  O O O\n"
+                       "  pool  o g g\n"
+                       "\n"
+                       "L2 cache 1   socket 0   CPUs 1\n"
+                       "   way  0 1 2 3\n"
+                       " owner  O O A A\n"
+                       "  pool  o g g g\n"
+                       "\n"));
+}
+
 TEST_CASE("colour is for terminals only") {
   CHECK(drawn(kNode, kWorkloads).find('\x1b') == std::string::npos);
   CHECK(drawn(kNode, kWorkloads, Colour::Yes).find("\x1b[") != std::string::npos);

@@ -115,6 +115,23 @@ TEST_CASE("a class takes a way only after the other gave it up") {
   CHECK(write_order(observed, wanted, 1) == std::vector<Write>{ways(2, "....##.."), ways(1, "####....")});
 }
 
+TEST_CASE("caches of two levels are written each by its own least mask") {
+  const CacheId l2{.value = 0, .is_l2_beside = true};
+  Observed observed;
+  Setting wanted;
+  for (const CacheId cache : {kCache, l2}) {
+    observed.classes[ClosId{1}].ways[cache] = wanted.ways[ClosId{2}][cache] = drawn("####....");
+    observed.classes[ClosId{2}].ways[cache] = wanted.ways[ClosId{1}][cache] = drawn("....####");
+  }
+  std::map<CacheId, unsigned> narrowest;
+  for (const Write& write : write_order(observed, wanted, 1, 2)) {
+    const auto& mask = std::get<WaysWrite>(write);
+    const auto [found, is_first] = narrowest.emplace(mask.cache, mask.ways.count());
+    found->second = std::min(found->second, mask.ways.count());
+  }
+  CHECK(narrowest == std::map<CacheId, unsigned>{{kCache, 1}, {l2, 2}});
+}
+
 TEST_CASE("classes fresh from boot need one write each") {
   const Masks boot{{ClosId{0}, drawn("########")}, {ClosId{1}, drawn("########")}, {ClosId{2}, drawn("########")}};
   const Masks goal{{ClosId{0}, drawn("##......")}, {ClosId{1}, drawn("..###...")}, {ClosId{2}, drawn(".....###")}};

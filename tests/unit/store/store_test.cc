@@ -37,9 +37,11 @@ WorkloadRecord a_workload(uint64_t id, const std::string& uuid = "") {
           .max_ways = 3,
           .min_ways = 1,
           .code_ways = id == 2 ? 0U : 1U,
+          .l2_ways = id == 2 ? 0U : 4U,
+          .l2_code_ways = id == 3 ? 1U : 0U,
           .pool = "besteffort",
           .clos = ClosId{2},
-          .ways = {{CacheId{0}, WayMask(0x30)}, {CacheId{7}, WayMask(0xffffffff)}},
+          .ways = {{CacheId{0}, WayMask(0x30)}, {CacheId{0, true}, WayMask(0xf)}, {CacheId{7}, WayMask(0xffffffff)}},
           .owner = id == 2 ? std::nullopt : std::optional(Owner{.pid = 4711, .start = 1 + id, .boot_id = "boot-1"}),
           .onload = id == 2 ? std::nullopt
                             : std::optional(OnloadUse{.profiles = {"b", "a"},
@@ -70,7 +72,9 @@ std::vector<Change> a_day() {
   first.next_id = 3;
   first.put = {a_workload(1, "a"), a_workload(2)};
   first.new_boot_id = "boot-1";
-  first.ways_baselines = {{ClosId{0}, CacheId{0}, WayMask(0x7ff)}, {ClosId{2}, CacheId{0}, WayMask(0x7ff)}};
+  first.ways_baselines = {{ClosId{0}, CacheId{0}, WayMask(0x7ff)},
+                          {ClosId{2}, CacheId{0}, WayMask(0x7ff)},
+                          {ClosId{2}, CacheId{0, true}, WayMask(0xffff)}};
   first.cpu_baselines = {{CpuId{4}, ClosId{0}}};
   first.bandwidth_baselines = {{ClosId{2}, {CacheId{0}, "percent", 100}}};
   first.task_claims = {{a_task(4711), ClosId{2}}, {a_task(4711), ClosId{3}}, {a_task(4712), ClosId{2}}};
@@ -170,7 +174,7 @@ TEST_CASE("baselines of one boot add up and another boot replaces them") {
   more.cpu_baselines = {{CpuId{1}, ClosId{0}}};
   REQUIRE(store->commit(more).committed == Committed::Done);
   CHECK(loaded(*store).baselines.boot_id == "boot-1");
-  CHECK(loaded(*store).baselines.ways.size() == 2);
+  CHECK(loaded(*store).baselines.ways.size() == 3);
   CHECK(loaded(*store).baselines.cpus ==
         std::vector{CpuBaseline{CpuId{1}, ClosId{0}}, CpuBaseline{CpuId{4}, ClosId{0}}});
 }
