@@ -65,7 +65,8 @@ def test_workloads_and_ways_are_counted_as_they_come_and_go(node):
     def seen():
         scrape = Scrape(node)
         return ({pool: scrape("nrd_workloads", pool=pool) for pool in ("none", "guarantee", "besteffort", "shared")},
-                {cache: (scrape("nrd_cache_ways_used", cache=cache), scrape("nrd_cache_ways_free", cache=cache)) for cache in "01"})
+                {cache: tuple(scrape(f"nrd_cache_ways_{what}", level="3", cache=cache) for what in ("used", "free"))
+                 for cache in "01"})
     assert len(Scrape(node).of("nrd_workloads")) == 4
     nobody, (none_used, all_free) = {"none": 0, "guarantee": 0, "besteffort": 0, "shared": 0}, (0, 10)
     assert seen() == (nobody, {"0": (none_used, all_free), "1": (none_used, all_free)})
@@ -79,7 +80,7 @@ def test_workloads_and_ways_are_counted_as_they_come_and_go(node):
     assert ways == {"0": (3, 7), "1": (granted, 10 - granted)}
     node.delete(id)
     assert seen()[1]["0"] == (0, 10)
-    assert Scrape(node)("nrd_cache_ways", cache="0") == 11 and Scrape(node)("nrd_workloads_failed") == 0
+    assert Scrape(node)("nrd_cache_ways", level="3", cache="0") == 11 and Scrape(node)("nrd_workloads_failed") == 0
 
 
 def test_each_converge_and_each_commit_is_one_of_its_histogram(node):
