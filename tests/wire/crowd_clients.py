@@ -1,5 +1,6 @@
 """Clients that mean no good, in numbers, and the honest one beside them."""
 
+import concurrent.futures
 import contextlib
 import os
 import resource
@@ -8,8 +9,10 @@ import ssl
 import struct
 import time
 
-from harness import DEADLINE
+from harness import DEADLINE, wait_for
 
+DOORS = ["plain", "tls", "unix"]
+LIST = b"GET /v1/workloads HTTP/1.1\r\nHost: a\r\n\r\n"
 RST_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
@@ -24,19 +27,27 @@ class Door:
     def __init__(self, house, kind):
         self.house, self.kind = house, kind
 
-    def socket(self, source=None):
-        """Connected, without TLS."""
+    def socket(self, source=None, is_narrow=False):
+        """Connected, without TLS. A narrow one is soon full: the kernels keep kilobytes for it and not megabytes."""
         if self.kind == "unix":
             raw = socket.socket(socket.AF_UNIX)
             raw.connect(self.house.socket)  # blocking: with a time it would fail at once where the queue is full
             raw.settimeout(DEADLINE)
             return raw
         port = self.house.tls_port if self.kind == "tls" else self.house.port
-        return socket.create_connection(("127.0.0.1", port), DEADLINE, (source, 0) if source else None)
+        raw = socket.socket()
+        raw.settimeout(DEADLINE)
+        if is_narrow:
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2304)
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1460)
+        if source:
+            raw.bind((source, 0))
+        raw.connect(("127.0.0.1", port))
+        return raw
 
-    def client(self, source=None):
+    def client(self, source=None, is_narrow=False):
         """Ready for a request."""
-        raw = self.socket(source)
+        raw = self.socket(source, is_narrow)
         if self.kind != "tls":
             return raw
         context = ssl.create_default_context(cafile=self.house.authority.path)
@@ -73,11 +84,39 @@ def reset(client):
         client.close()
 
 
-def cpu_seconds(pid):
-    with open(f"/proc/{pid}/stat") as file:
-        fields = file.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def make_its_list_long(house):
+    for cpu in range(14):
+        house.create(str(cpu), 0, 0, uuid=f"{cpu}-" + "x" * 90)
+
+
+def readers_that_never_read(house):
+    """30 by each door, who have asked for so much that no more is taken from them. All at once: the first is not cut
+    before the last is full."""
+    def ask_until_full(reader):
+        reader.settimeout(0.5)
+        with contextlib.suppress(OSError):
+            for _ in range(2000):
+                reader.sendall(LIST)
+
+    readers = [Door(house, kind).client(is_narrow=True) for kind in DOORS for _ in range(30)]
+    with concurrent.futures.ThreadPoolExecutor(len(readers)) as threads:
+        list(threads.map(ask_until_full, readers))
+    return readers
+
+
+def cpu_used(pid, during):
+    """Seconds of CPU in the next so many seconds."""
+    clock = ~pid << 3 | 2  # the process's, as clock_getcpuclockid() makes it: finer than the ticks of /proc
+    before = time.clock_gettime(clock)
+    time.sleep(during)
+    return time.clock_gettime(clock) - before
 
 
 def open_files(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def assert_at_rest(house):
+    pid = house.daemon.pid
+    wait_for(lambda: open_files(pid) < 60, "the connections to be given up")
+    assert cpu_used(pid, during=0.2) <= 0.05, "CPU although nobody is there"

@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from crowd_clients import Door, allow_many_files, cpu_seconds, open_files, reset
+from crowd_clients import (DOORS, LIST, Door, allow_many_files, assert_at_rest, cpu_used, make_its_list_long, open_files,
+                           readers_that_never_read, reset)
 from harness import wait_for
 from parties import House
 
@@ -18,9 +19,10 @@ KEY_UPDATES = os.environ.get("NRD_KEY_UPDATES", "build/dev/tests/wire/nrd-key-up
 CROWD = 2000
 LIMIT = 1024 + 64  # connections that the daemon keeps, docs/security.md
 PROMPT = 0.1  # seconds
-DOORS = ["plain", "tls", "unix"]
 HALVES = {"nothing": b"", "half a request line": b"GET /v1/no", "half a head": b"GET /v1/node HTTP/1.1\r\nHost: a\r\n",
           "half a body": b"POST /v1/workloads HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{"}
+HALVES_OF_TLS = {"nothing": b"", "half a hello": b"\x16\x03\x01\x02\x00\x01\x00"}
+SILENT = [(kind, half) for kind in DOORS for half in (HALVES_OF_TLS if kind == "tls" else HALVES)]
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +30,8 @@ def house():
     allow_many_files()
     with House(more="[log]\nlevel = \"warning\"") as house:
         yield house
+        # Longer than after each of them, to see also what comes now and then.
+        assert cpu_used(house.daemon.pid, during=1) <= 0.05, "CPU although nobody is there"
 
 
 def assert_honest_clients_are_served(house):
@@ -41,22 +45,10 @@ def assert_honest_clients_are_served(house):
         assert statistics.median(tries[-1]) < PROMPT and max(max(times) for times in tries) < 3, (kind, tries)
 
 
-def assert_at_rest(house):
-    pid = house.daemon.pid
-    wait_for(lambda: open_files(pid) < 60, "the connections to be given up")
-    before = cpu_seconds(pid)
-    time.sleep(1)
-    assert cpu_seconds(pid) - before <= 0.05, "CPU although nobody is there"
-
-
-@pytest.mark.parametrize("half", HALVES)
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind, half", SILENT)
 def test_silent_clients_do_not_keep_others_out(house, kind, half):
-    if kind == "tls" and half != "nothing":
-        half_hello = b"\x16\x03\x01\x02\x00\x01\x00"  # of a handshake
-        crowd = Door(house, kind).silent(CROWD, first=half_hello)
-    else:
-        crowd = Door(house, kind).silent(CROWD, first=HALVES[half])
+    first = (HALVES_OF_TLS if kind == "tls" else HALVES)[half]
+    crowd = Door(house, kind).silent(CROWD, first=first)
     assert len(crowd) > CROWD * 0.9
     assert_honest_clients_are_served(house)
     assert open_files(house.daemon.pid) < LIMIT + 60
@@ -75,54 +67,18 @@ def test_a_crowd_from_many_addresses_does_not_keep_others_out(house):
     assert_at_rest(house)
 
 
-def test_clients_that_drip_are_cut_at_the_deadline_of_a_head(house):
-    crowd = Door(house, "plain").silent(50, first=b"GET /")
-    begun, ended = time.monotonic(), {}
-    while len(ended) < len(crowd) and time.monotonic() - begun < 20:
-        for client in crowd:
-            if client in ended:
-                continue
-            try:
-                client.sendall(b"a")
-                client.setblocking(False)
-                with contextlib.suppress(BlockingIOError):
-                    ended[client] = client.recv(4096)
-                client.setblocking(True)
-            except OSError:
-                ended[client] = b""
-        time.sleep(0.2)
-    assert len(ended) == len(crowd) and 9 < time.monotonic() - begun < 14
-    assert any(answer.startswith(b"HTTP/1.1 408 ") for answer in ended.values())
-    assert_at_rest(house)
-
-
 @pytest.fixture(scope="module")
 def loaded(house):
     """With workloads, so that a list of them is long."""
-    for cpu in range(14):
-        house.create(str(cpu), 0, 0, uuid=f"{cpu}-" + "x" * 90)
-    yield house
+    make_its_list_long(house)
+    return house
 
 
-@pytest.mark.parametrize("kind", DOORS)
-def test_readers_that_never_read_hold_nobody_up_and_are_cut(loaded, kind):
-    request = b"GET /v1/workloads HTTP/1.1\r\nHost: a\r\n\r\n"
-    readers = [Door(loaded, kind).client() for _ in range(30)]
-    for reader in readers:
-        reader.settimeout(0.2)
-        with contextlib.suppress(OSError):  # full at last
-            for _ in range(2000):
-                reader.sendall(request)
+def test_readers_that_never_read_hold_nobody_up(loaded):
+    readers = readers_that_never_read(loaded)
     assert_honest_clients_are_served(loaded)
-    # All are cut, though none of them has ever read: the kernel tells at a write.
-    def is_cut(reader):
-        with contextlib.suppress(TimeoutError):
-            try:
-                reader.sendall(b" ")
-            except OSError as error:
-                return not isinstance(error, TimeoutError)
-        return False
-    wait_for(lambda: all(is_cut(reader) for reader in readers), "the readers to be cut")
+    for reader in readers:
+        reset(reader)
     assert_at_rest(loaded)
 
 
@@ -130,7 +86,7 @@ def test_readers_that_never_read_hold_nobody_up_and_are_cut(loaded, kind):
 def test_clients_that_die_in_the_midst_of_an_answer_harm_nobody(loaded, kind):
     for _ in range(300):
         client = Door(loaded, kind).client()
-        client.sendall(b"GET /v1/workloads HTTP/1.1\r\nHost: a\r\n\r\n" * 3)
+        client.sendall(LIST * 3)
         reset(client)
     assert_honest_clients_are_served(loaded)
     assert_at_rest(loaded)
@@ -164,9 +120,7 @@ def test_where_descriptors_run_out_others_make_room():
         wait_for(lambda: "DEBUG_PORT_OPEN" in house.journal(), "the daemon to have started")
         crowd = Door(house, "plain").silent(200) + Door(house, "tls").silent(200) + Door(house, "unix").silent(60)
         assert_honest_clients_are_served(house)
-        before = cpu_seconds(house.daemon.pid)
-        time.sleep(1)
-        assert cpu_seconds(house.daemon.pid) - before <= 0.1
+        assert cpu_used(house.daemon.pid, during=1) <= 0.1
         for client in crowd:
             reset(client)
         assert_honest_clients_are_served(house)
@@ -175,7 +129,7 @@ def test_where_descriptors_run_out_others_make_room():
 class SlowReader:
     """Asks without end and takes a little now and then, so that an answer is always on its way."""
 
-    ASKED = b"GET /v1/workloads HTTP/1.1\r\nHost: a\r\n\r\n" * 100
+    ASKED = LIST * 100
 
     def __init__(self, house, source):
         self.socket = socket.socket()
