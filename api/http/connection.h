@@ -33,6 +33,7 @@ class Connection {
 
   bool has_request() const { return phase_ == Phase::Working && !is_taken_; }
   RawRequest take();  // the request, once
+  bool is_worked_on() const { return phase_ == Phase::Working && is_taken_; }
   // In Working: hands over the whole answer. The connection ends with it if `closes`.
   void answer(std::string bytes, bool closes, Time now);
 

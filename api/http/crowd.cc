@@ -15,7 +15,7 @@ using Phase = Connection::Phase;
 constexpr std::string_view kRootsShare = "uid 0";
 
 bool can_be_sent_away(const Connection& connection) {
-  return connection.phase() != Phase::Working && connection.phase() != Phase::Closed;
+  return !connection.is_worked_on() && connection.phase() != Phase::Closed;
 }
 
 }  // namespace
@@ -23,8 +23,8 @@ bool can_be_sent_away(const Connection& connection) {
 // The smaller, the sooner it goes.
 auto Crowd::standing(const Connection& connection) const {
   const size_t crowding = of_share_.at(connection.share());
-  return std::tuple(std::numeric_limits<size_t>::max() - crowding, connection.phase() == Phase::Sending,
-                    connection.has_asked(), connection.since(), connection.id());
+  return std::tuple(std::numeric_limits<size_t>::max() - crowding, connection.has_request(),
+                    connection.phase() == Phase::Sending, connection.has_asked(), connection.since(), connection.id());
 }
 
 template <typename Belongs>

@@ -2,8 +2,9 @@
 //
 // A limit does not turn the newcomer away, but one of the client with the most connections: of those first the ones
 // that have not asked anything yet, then those which rest between two requests, then those which do not take their
-// answer, the oldest first each time. So a crowd cannot keep an honest client out, whatever it does, and a client with
-// few connections does not pay for one with many. Nobody is sent away while a request of his is worked on.
+// answer, then those whose request waits for its turn, the oldest first each time. So a crowd cannot keep an honest
+// client out, whatever it does, and a client with few connections does not pay for one with many. Nobody is sent away
+// while a request of his is worked on.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,68 @@
+#include "api/http/crowd.h"
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+
+#include <string>
+#include <vector>
+
+#include "api/http/limits.h"
+
+using namespace nrd::http;
+using nrd::UniqueFd;
+
+namespace {
+
+constexpr Crowd::Time kNow{};
+constexpr const char* kShare = "192.0.2.7";
+
+// As many of one address as may be, all of whose requests have come whole.
+struct FullShare {
+  FullShare() {
+    for (uint64_t id = 1; id <= kConnectionsPerAddress; ++id) {
+      int ends[2];
+      REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+      clients.emplace_back(ends[0]);
+      Connection& connection =
+          crowd.add(Connection(id, Stream(UniqueFd(ends[1])), Peer{}, kShare, kNow), Peer::Door::Plain);
+      ask(id);
+      REQUIRE(connection.has_request());
+    }
+  }
+  void ask(uint64_t id) {
+    const std::string request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    REQUIRE(::send(clients.at(id - 1).get(), request.data(), request.size(), 0) == std::ssize(request));
+    while (!crowd.find(id)->advance(kNow)) {
+    }
+  }
+  Crowd::Place place() const { return crowd.place_for(Peer::Door::Plain, kShare); }
+
+  std::vector<UniqueFd> clients;
+  Crowd crowd;
+};
+
+}  // namespace
+
+TEST_CASE("requests that wait for their turn keep no newcomer out") {
+  FullShare full;
+  CHECK_FALSE(full.place().is_refused);
+  CHECK(full.place().leaves == 1);
+}
+
+TEST_CASE("nobody goes while his request is worked on") {
+  FullShare full;
+  for (uint64_t id = 1; id < kConnectionsPerAddress; ++id) full.crowd.find(id)->take();
+  CHECK(full.place().leaves == kConnectionsPerAddress);
+  full.crowd.find(kConnectionsPerAddress)->take();
+  CHECK(full.place().is_refused);
+}
+
+TEST_CASE("who rests goes before whose request waits") {
+  FullShare full;
+  Connection& resting = *full.crowd.find(7);
+  resting.take();
+  resting.answer("HTTP/1.1 204 No Content\r\n\r\n", false, kNow);
+  while (!resting.advance(kNow)) {
+  }
+  CHECK(full.place().leaves == 7);
+}
