@@ -3,33 +3,13 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/invariant.h"
 #include "base/log.h"
 #include "engine/claims.h"
-#include "engine/endings.h"
 #include "engine/plan/spec.h"
 #include "engine/setting.h"
 
 namespace nrd {
 namespace {
-
-// What could not be claimed could not be put back, so it is not touched. Tasks on their way back need no claim.
-void leave_out_unclaimed(Setting& setting, const Baselines& baselines) {
-  std::erase_if(setting.pstate.cpus, [&](const auto& entry) { return !baselines.frequencies.contains(entry.first); });
-  std::erase_if(setting.rdt.tasks, [&](const auto& entry) {
-    return entry.second != ClosId{0} && !baselines.tasks.contains({entry.first, entry.second});
-  });
-}
-
-Time now(const Clock& clock) { return std::chrono::floor<std::chrono::milliseconds>(clock.now()); }
-
-// The one place that counts, whoever changes a workload: a patch of its own, or a newcomer to whom it gives way.
-void count_revisions(const plan::Workloads& before, plan::Workloads& after) {
-  for (auto& [id, workload] : after) {
-    const auto old = before.find(id);
-    if (old != before.end() && old->second != workload) workload.revision = old->second.revision + 1;
-  }
-}
 
 // The number that an id which a client chose reads as; 0: none.
 uint64_t number_of(const std::string& given_id) {
@@ -49,6 +29,22 @@ Writer::Writer(Hardware& hardware, store::Store& store, const Clock& clock, cons
   state_.max_shared = options.max_shared;
   state_.groups = options.groups;
   state_.policies = options.policies;
+}
+
+// What could not be claimed could not be put back, so it is not touched. Tasks on their way back need no claim.
+void Writer::leave_out_unclaimed(Setting& setting, const Baselines& baselines) {
+  std::erase_if(setting.pstate.cpus, [&](const auto& entry) { return !baselines.frequencies.contains(entry.first); });
+  std::erase_if(setting.rdt.tasks, [&](const auto& entry) {
+    return entry.second != ClosId{0} && !baselines.tasks.contains({entry.first, entry.second});
+  });
+}
+
+// The one place that counts, whoever changes a workload: a patch of its own, or a newcomer to whom it gives way.
+void Writer::count_revisions(const plan::Workloads& before, plan::Workloads& after) {
+  for (auto& [id, workload] : after) {
+    const auto old = before.find(id);
+    if (old != before.end() && old->second != workload) workload.revision = old->second.revision + 1;
+  }
 }
 
 Result<void> Writer::discover() {
@@ -120,7 +116,7 @@ Result<void> Writer::recover() {
 }
 
 Result<plan::Workloads> Writer::plan(const Command& command) {
-  const Time time = now(clock_);
+  const Time time = now();
   if (const auto* create = std::get_if<CreateWorkload>(&command)) {
     return plan::create(state_, WorkloadId{next_id_}, create->spec, time, state_.shrink);
   }
@@ -246,7 +242,7 @@ void Writer::note_absent_cpus() {
 Result<std::optional<WorkloadId>> Writer::created_before(const Command& command) const {
   const auto* create = std::get_if<CreateWorkload>(&command);
   if (!create || !create->key) return std::optional<WorkloadId>();
-  Result<std::optional<WorkloadId>> found = keys_.find(*create->key, now(clock_));
+  Result<std::optional<WorkloadId>> found = keys_.find(*create->key, now());
   if (!found || !*found || state_.workloads.contains(**found)) return found;
   return fail_at(ErrorCode::Conflict, "Idempotency-Key", "the workload that was created under this key is deleted",
                  "a new key for a new workload");
@@ -262,7 +258,7 @@ Result<void> Writer::check_revision(const Command& command) const {
 
 // Numbers are given once, and not to others when a client has chosen one.
 void Writer::note_created(const CreateWorkload& create) {
-  if (create.key) keys_.add(*create.key, WorkloadId{next_id_}, now(clock_));
+  if (create.key) keys_.add(*create.key, WorkloadId{next_id_}, now());
   next_id_ = std::max(next_id_, number_of(create.spec.given_id)) + 1;
 }
 
@@ -328,7 +324,7 @@ std::vector<Result<Workload>> Writer::apply(std::span<const Command> commands) {
   if (before_unknown_) return all_frozen(std::move(outcomes), before);
   const Result<void> committed = commit_workloads(before);
   if (committed) {
-    keys_.keep_added(now(clock_));
+    keys_.keep_added(now());
   } else {
     keys_.drop_added();
   }
@@ -349,224 +345,11 @@ std::vector<Result<Workload>> Writer::apply(std::span<const Command> commands) {
   return outcomes;
 }
 
-Result<void> Writer::record(store::OnloadChange change) {
-  if (before_unknown_) {
-    if (Result<void> resolved = resolve_unknown(); !resolved) return resolved;
-  }
-  store::Change whole;
-  whole.next_id = next_id_;
-  whole.onload = std::move(change);
-  return commit(std::move(whole), state_);
-}
-
-// A claim's outcome is unknown, so nothing of this batch was committed: all of it is taken back.
-std::vector<Result<Workload>> Writer::all_frozen(std::vector<Result<Workload>> outcomes, const NodeState& before) {
-  keys_.drop_added();
-  before_unknown_->workloads = before.workloads;
-  after_unknown_->workloads = before.workloads;
-  state_.workloads = before.workloads;
-  converge_back();
-  for (Result<Workload>& outcome : outcomes) {
-    if (outcome) outcome = fail(ErrorCode::Frozen, "the store does not answer clearly; nothing was changed");
-  }
-  return outcomes;
-}
-
-Result<void> Writer::commit_workloads(const NodeState& before) {
-  store::Change change;
-  change.next_id = next_id_;
-  for (const auto& [id, workload] : state_.workloads) {
-    const auto old = before.workloads.find(id);
-    if (old == before.workloads.end() || old->second != workload) change.put.push_back(to_record(workload));
-  }
-  for (const auto& [id, workload] : before.workloads) {
-    if (!state_.workloads.contains(id)) change.removed.push_back(id);
-  }
-  // A key is stored even if its workload was deleted by the next command already.
-  if (change.put.empty() && change.removed.empty() && !keys_.has_added()) return {};
-  keys_.write_to(change, now(clock_));
-  // Claims made by commands of this batch are on disk whatever becomes of the workloads.
-  NodeState undone = state_;
-  undone.workloads = before.workloads;
-  drop_settled_baselines(change);
-  return commit(std::move(change), undone);
-}
-
-// Commits `change`, which leads from `before` to state_. Not done: state_ and the hardware are `before` again.
-Result<void> Writer::commit(store::Change change, const NodeState& before) {
-  const auto begun = clock_.steady();
-  const store::CommitOutcome outcome = store_.commit(change);
-  state_.timings.commit.add(clock_.steady() - begun);
-  switch (outcome.committed) {
-    case store::Committed::Done: ++state_.revision; return {};
-    case store::Committed::NotDone: {
-      log::error("COMMIT_NOT_DONE", "the store did not take a change; nothing was changed",
-                 {{"DETAIL", outcome.detail}});
-      const bool hardware_moved = before.workloads != state_.workloads;
-      state_.workloads = before.workloads;
-      state_.baselines = before.baselines;
-      if (hardware_moved) converge_back();
-      return fail(ErrorCode::Store, "the change could not be stored, so nothing was changed; is the disk full?",
-                  outcome.detail);
-    }
-    case store::Committed::Unknown: break;
-  }
-  log::error("COMMIT_UNKNOWN", "the disk failed while a change was being stored; opening the store anew to see",
-             {{"DETAIL", outcome.detail}});
-  before_unknown_ = before;
-  after_unknown_ = state_;
-  return resolve_unknown();
-}
-
-// Asks the store, opened anew, which of the two states it holds, and converges the hardware to that one. Success means
-// the change is stored.
-Result<void> Writer::resolve_unknown() {
-  INVARIANT(before_unknown_ && after_unknown_);
-  const Result<uint64_t> revision = store_.reopen();
-  if (!revision) {
-    state_.health.writes_frozen = true;
-    // Readers keep seeing what was acknowledged, and the hardware keeps saying it.
-    const bool hardware_moved = before_unknown_->workloads != state_.workloads;
-    state_.workloads = before_unknown_->workloads;
-    if (hardware_moved) converge_back();
-    log::error("WRITES_FROZEN", "the store cannot be opened again; no change is accepted until it can",
-               {{"DETAIL", revision.error().detail}});
-    return fail(ErrorCode::Frozen,
-                "the disk failed while a change was being stored; its outcome is unknown until the store can be read",
-                revision.error().detail);
-  }
-  const bool was_frozen = state_.health.writes_frozen;
-  const bool done = *revision == after_unknown_->revision + 1;
-  NodeState settled = done ? *std::move(after_unknown_) : *std::move(before_unknown_);
-  before_unknown_.reset();
-  after_unknown_.reset();
-  settled.observed = state_.observed;
-  settled.facts = state_.facts;
-  settled.layout = state_.layout;
-  settled.l2_layout = state_.l2_layout;
-  settled.paces = std::move(state_.paces);
-  settled.uncounted = state_.uncounted;
-  settled.current = std::move(state_.current);
-  settled.timings = state_.timings;
-  settled.health = state_.health;
-  settled.health.writes_frozen = false;
-  settled.revision = *revision;
-  state_ = std::move(settled);
-  // The id of a create that was stored is used up, that of one that was not may be given again.
-  if (const Result<store::Records> records = store_.load()) {
-    next_id_ = records->next_id;
-    keys_.load(records->keys);
-  }
-  converge_back();
-  log::notice("COMMIT_RESOLVED", done ? "the store holds the change" : "the store does not hold the change");
-  if (done || was_frozen) return {};
-  return fail(ErrorCode::Store, "the change could not be stored, so nothing was changed; is the disk failing?");
-}
-
 void Writer::note_hardware_problem(const Error& error) {
   if (state_.health.hardware_problem != error.message) {
     log::error("HARDWARE_PROBLEM", error.message, {{"DETAIL", error.detail}});
   }
   state_.health.hardware_problem = error.message;
-}
-
-// A knob that no workload needs and that somebody else has changed is no longer ours: drop the claim, leave it alone.
-void Writer::let_go_of_unused(const Setting& wanted) {
-  const Baselines kept = still_ours(state_);
-  if (kept == state_.baselines) return;
-  log::notice("CLAIM_DROPPED", "others changed classes or CPUs that no workload needs; leaving them alone",
-              {{"WHAT", differences(wanted, state_.observed).front()}});
-  const NodeState before = state_;
-  state_.baselines = kept;
-  store::Change change;
-  change.next_id = next_id_;
-  change.new_boot_id = state_.facts.boot_id;
-  add_baselines(change, kept);
-  // If it is not stored the claim stays, and the next turn tries again.
-  [[maybe_unused]] const Result<void> committed = commit(std::move(change), before);
-}
-
-// Those that were owed and have taken what they had.
-void Writer::forget_settled() {
-  const NodeState before = state_;
-  store::Change change;
-  change.next_id = next_id_;
-  drop_settled_baselines(change);
-  if (change.dropped_frequency_baselines.empty() && change.dropped_task_claims.empty()) return;
-  // If it is not stored they are put back once more, and the next turn tries again.
-  [[maybe_unused]] const Result<void> committed = commit(std::move(change), before);
-}
-
-void Writer::end_tasks() {
-  if (!names_tasks(state_) || (before_unknown_ && !resolve_unknown())) return;
-  const Result<void> looked = look_for_infra().and_then([this] { return look({}); });
-  if (!looked) return note_hardware_problem(looked.error());
-  drop_ended();
-  if (const Result<void> claimed = claim(state_); !claimed) return note_hardware_problem(claimed.error());
-  // Processes of the infrastructure that came, and threads that came to a process and are elsewhere. What else differs
-  // is drift, and repair()'s to mend and to count.
-  Setting wanted = tasks_of(setting_of(state_));
-  leave_out_unclaimed(wanted, state_.baselines);
-  if (settled_ && !differences(wanted, state_.observed).empty()) {
-    const Result<CpuSet> moved = hardware_.converge(wanted);
-    settled_ = moved.has_value();
-    if (!moved) return note_hardware_problem(moved.error());
-    state_.observed = overlaid(std::move(state_.observed), wanted);
-  }
-  if (!before_unknown_) forget_settled();
-}
-
-// What cannot be done now is tried again at the next turn: who has ended stays so.
-void Writer::drop_ended() {
-  Endings endings = without_ended(state_, now(clock_));
-  if (endings.of.empty()) return;
-  const NodeState before = state_;
-  count_revisions(before.workloads, endings.workloads);
-  NodeState wanted = state_;
-  wanted.workloads = endings.workloads;
-  const Result<void> converged = claim(wanted).and_then([&] { return converge(wanted, Scope::Changes); });
-  if (!converged) {
-    log::error("CONVERGE_FAILED", converged.error().message, {{"DETAIL", converged.error().detail}});
-    if (!before_unknown_) converge_back();
-    return;
-  }
-  state_.workloads = std::move(wanted.workloads);
-  forget_paces();
-  if (commit_workloads(before)) log_endings(before.workloads, endings);
-}
-
-void Writer::repair() {
-  if (before_unknown_ && !resolve_unknown()) return;
-  const std::string boot_id = state_.facts.boot_id;
-  const Result<void> found = discover().and_then([this] { return look_for_infra(); }).and_then([this] {
-    return look(cpus_of(state_.facts.pstate.cpus));
-  });
-  if (!found) return note_hardware_problem(found.error());
-  if (state_.facts.boot_id != boot_id) state_.baselines = {};
-  note_absent_cpus();
-  Setting wanted = setting_of(state_);
-  state_.current = hardware_.current_frequencies(cpus_of(wanted.pstate.cpus));
-  // What a failed write of ours left behind looks like somebody's change, but is ours to mend.
-  if (settled_ && !differences(wanted, state_.observed).empty()) {
-    let_go_of_unused(wanted);
-    wanted = setting_of(state_);
-  }
-  const std::vector<std::string> drifted = differences(wanted, state_.observed);
-  const bool is_cold = unclaimed(state_, wanted) != Baselines{};
-  const bool was_settled = settled_;
-  if (drifted.empty() && !is_cold && owed_.empty()) {
-    settled_ = true;
-    state_.health.hardware_problem.clear();
-    return forget_settled();
-  }
-  const Result<void> converged = claim(state_).and_then([&] { return converge(state_, Scope::All); });
-  if (!converged) return note_hardware_problem(converged.error());
-  forget_settled();
-  // What a failed write of ours left behind is not others' doing.
-  if (drifted.empty() || !was_settled) return;
-  state_.health.drift_repairs += drifted.size();
-  log::warning("DRIFT_REPAIRED", "others changed what workloads were granted; it was put back",
-               {{"WHAT", drifted.front()}, {"COUNT", std::to_string(drifted.size())}});
 }
 
 }  // namespace nrd

@@ -52,6 +52,9 @@ class Writer {
     for (const auto& [cpu, what] : by_cpu) cpus.add(cpu);
     return cpus;
   }
+  static void count_revisions(const plan::Workloads& before, plan::Workloads& after);
+  static void leave_out_unclaimed(Setting& setting, const Baselines& baselines);
+  Time now() const { return std::chrono::floor<std::chrono::milliseconds>(clock_.now()); }
   Result<void> discover();
   // Observes anew; of frequencies those of these CPUs, the others stay as they were seen last; of tasks those of
   // workloads, and `others`.

@@ -1,0 +1,109 @@
+// Of the writer: what it does by itself from time to time, against drift and for tasks that come and go.
+#include "base/log.h"
+#include "engine/claims.h"
+#include "engine/endings.h"
+#include "engine/setting.h"
+#include "engine/writer.h"
+
+namespace nrd {
+
+// A knob that no workload needs and that somebody else has changed is no longer ours: drop the claim, leave it alone.
+void Writer::let_go_of_unused(const Setting& wanted) {
+  const Baselines kept = still_ours(state_);
+  if (kept == state_.baselines) return;
+  log::notice("CLAIM_DROPPED", "others changed classes or CPUs that no workload needs; leaving them alone",
+              {{"WHAT", differences(wanted, state_.observed).front()}});
+  const NodeState before = state_;
+  state_.baselines = kept;
+  store::Change change;
+  change.next_id = next_id_;
+  change.new_boot_id = state_.facts.boot_id;
+  add_baselines(change, kept);
+  // If it is not stored the claim stays, and the next turn tries again.
+  [[maybe_unused]] const Result<void> committed = commit(std::move(change), before);
+}
+
+// Those that were owed and have taken what they had.
+void Writer::forget_settled() {
+  const NodeState before = state_;
+  store::Change change;
+  change.next_id = next_id_;
+  drop_settled_baselines(change);
+  if (change.dropped_frequency_baselines.empty() && change.dropped_task_claims.empty()) return;
+  // If it is not stored they are put back once more, and the next turn tries again.
+  [[maybe_unused]] const Result<void> committed = commit(std::move(change), before);
+}
+
+void Writer::end_tasks() {
+  if (!names_tasks(state_) || (before_unknown_ && !resolve_unknown())) return;
+  const Result<void> looked = look_for_infra().and_then([this] { return look({}); });
+  if (!looked) return note_hardware_problem(looked.error());
+  drop_ended();
+  if (const Result<void> claimed = claim(state_); !claimed) return note_hardware_problem(claimed.error());
+  // Processes of the infrastructure that came, and threads that came to a process and are elsewhere. What else differs
+  // is drift, and repair()'s to mend and to count.
+  Setting wanted = tasks_of(setting_of(state_));
+  leave_out_unclaimed(wanted, state_.baselines);
+  if (settled_ && !differences(wanted, state_.observed).empty()) {
+    const Result<CpuSet> moved = hardware_.converge(wanted);
+    settled_ = moved.has_value();
+    if (!moved) return note_hardware_problem(moved.error());
+    state_.observed = overlaid(std::move(state_.observed), wanted);
+  }
+  if (!before_unknown_) forget_settled();
+}
+
+// What cannot be done now is tried again at the next turn: who has ended stays so.
+void Writer::drop_ended() {
+  Endings endings = without_ended(state_, now());
+  if (endings.of.empty()) return;
+  const NodeState before = state_;
+  count_revisions(before.workloads, endings.workloads);
+  NodeState wanted = state_;
+  wanted.workloads = endings.workloads;
+  const Result<void> converged = claim(wanted).and_then([&] { return converge(wanted, Scope::Changes); });
+  if (!converged) {
+    log::error("CONVERGE_FAILED", converged.error().message, {{"DETAIL", converged.error().detail}});
+    if (!before_unknown_) converge_back();
+    return;
+  }
+  state_.workloads = std::move(wanted.workloads);
+  forget_paces();
+  if (commit_workloads(before)) log_endings(before.workloads, endings);
+}
+
+void Writer::repair() {
+  if (before_unknown_ && !resolve_unknown()) return;
+  const std::string boot_id = state_.facts.boot_id;
+  const Result<void> found = discover().and_then([this] { return look_for_infra(); }).and_then([this] {
+    return look(cpus_of(state_.facts.pstate.cpus));
+  });
+  if (!found) return note_hardware_problem(found.error());
+  if (state_.facts.boot_id != boot_id) state_.baselines = {};
+  note_absent_cpus();
+  Setting wanted = setting_of(state_);
+  state_.current = hardware_.current_frequencies(cpus_of(wanted.pstate.cpus));
+  // What a failed write of ours left behind looks like somebody's change, but is ours to mend.
+  if (settled_ && !differences(wanted, state_.observed).empty()) {
+    let_go_of_unused(wanted);
+    wanted = setting_of(state_);
+  }
+  const std::vector<std::string> drifted = differences(wanted, state_.observed);
+  const bool is_cold = unclaimed(state_, wanted) != Baselines{};
+  const bool was_settled = settled_;
+  if (drifted.empty() && !is_cold && owed_.empty()) {
+    settled_ = true;
+    state_.health.hardware_problem.clear();
+    return forget_settled();
+  }
+  const Result<void> converged = claim(state_).and_then([&] { return converge(state_, Scope::All); });
+  if (!converged) return note_hardware_problem(converged.error());
+  forget_settled();
+  // What a failed write of ours left behind is not others' doing.
+  if (drifted.empty() || !was_settled) return;
+  state_.health.drift_repairs += drifted.size();
+  log::warning("DRIFT_REPAIRED", "others changed what workloads were granted; it was put back",
+               {{"WHAT", drifted.front()}, {"COUNT", std::to_string(drifted.size())}});
+}
+
+}  // namespace nrd
