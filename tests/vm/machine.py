@@ -144,6 +144,10 @@ class Machine:
         """One write(2). Raises the OSError that the machine's kernel gave."""
         self.ask("write", path=path, content=content)
 
+    def exchange(self, path, content, timeout=60):
+        """What a Unix socket says to this until it ends. Raises the OSError that the machine's kernel gave."""
+        return self.ask("exchange", answer_in=timeout + ANSWER_MARGIN, path=path, content=content, timeout=timeout)["content"]
+
     def insert(self, path, parameters=""):
         """Loads one module, as insmod does. Raises the OSError that the machine's kernel gave."""
         self.ask("insert", answer_in=60, path=path, parameters=parameters)

@@ -85,6 +85,24 @@ def test_errors_of_files_arrive_as_they_are(vm):
         vm.ask("read", nonsense=1)
 
 
+def test_a_unix_socket_is_asked_without_a_program(vm):
+    server = vm.spawn(["python3", "-I", "-S", "-c", """
+import socket
+with socket.socket(socket.AF_UNIX) as server:
+    server.bind("/run/answers")
+    server.listen()
+    print("listens", flush=True)
+    peer, _ = server.accept()
+    peer.sendall(b"said " + peer.recv(100))"""])
+    vm.wait_until(lambda: server.output() == "listens\n")
+    assert vm.exchange("/run/answers", "this\udcff") == "said this\udcff"
+    assert server.wait() == 0
+    with pytest.raises(ConnectionRefusedError):
+        vm.exchange("/run/answers", "this")
+    with pytest.raises(FileNotFoundError):
+        vm.exchange("/run/nobody", "this")
+
+
 def test_processes_run_beside_each_other(vm):
     sleeper = vm.spawn(["sleep", "60"])
     talker = vm.spawn("echo said; exit 3")
