@@ -182,6 +182,8 @@ bool has_its_ways(const NodeState& state, const Workload& workload) {
   const auto found = state.observed.rdt.classes.find(workload.grant.clos);
   if (found == state.observed.rdt.classes.end()) return false;
   const bool has_ways = std::all_of(workload.grant.ways.begin(), workload.grant.ways.end(), [&](const auto& granted) {
+    const rdt::Node& node = state.facts.rdt;
+    if (node.cat_of(granted.first) && !node.has(granted.first)) return true;  // all its CPUs are offline
     const auto ways = found->second.ways.find(granted.first);
     return ways != found->second.ways.end() && ways->second == granted.second &&
            state.observed.rdt.split_of(workload.grant.clos, granted.first) == split_of(workload, granted.first);

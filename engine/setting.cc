@@ -121,7 +121,7 @@ void add_bystanders(ClassWays& classes, const NodeState& state) {
   const std::map<ClosId, Members> members = members_of_classes(state, classes);
   for (const CacheId cache : used) {
     const WayMask left = os_ways(state, cache);
-    const CpuSet& cpus = (cache.is_l2_beside ? node.l2 : node.caches).at(cache);
+    const CpuSet& cpus = node.cpus_of(cache);
     classes[kRootClass][cache] = left;
     for (const auto& [clos, its] : members) {
       if (its.has_tasks || its.cpus.intersects(cpus)) classes[clos].emplace(cache, left);

@@ -106,7 +106,9 @@ struct SpecPatch {
   std::optional<std::vector<Task>> tasks{};                 // set together with `task_cpus`; empty: none any more
   CpuSet task_cpus{};
   std::optional<std::optional<MbaRequest>> mba{};  // an inner nullopt takes it away
-  std::optional<std::optional<L2Request>> l2{};    // likewise
+  std::optional<uint32_t> l2_ways{};
+  std::optional<uint32_t> l2_code{};
+  bool without_l2 = false;  // takes it away; then neither of these is named
 };
 
 enum class Pool {

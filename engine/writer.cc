@@ -226,6 +226,8 @@ std::vector<store::TaskClaim> Writer::drop_settled_tasks() {
 }
 
 void Writer::converge_back() {
+  // The write may have failed for CPUs that came or went since the last look.
+  [[maybe_unused]] const Result<void> found = discover();
   const Result<void> converged = converge(state_, Scope::All);
   if (converged) return;
   note_hardware_problem(converged.error());
@@ -262,7 +264,15 @@ void Writer::note_created(const CreateWorkload& create) {
   next_id_ = std::max(next_id_, number_of(create.spec.given_id)) + 1;
 }
 
+// Once more, if CPUs came or went since the last look: the plan may have been for others than there are.
 Result<WorkloadId> Writer::apply_one(const Command& command) {
+  const CpuSet online = state_.facts.rdt.online;
+  Result<WorkloadId> applied = try_one(command);
+  const bool is_hotplug = !applied && applied.error().code == ErrorCode::Hardware && state_.facts.rdt.online != online;
+  return is_hotplug && !before_unknown_ ? try_one(command) : applied;
+}
+
+Result<WorkloadId> Writer::try_one(const Command& command) {
   const Result<std::optional<WorkloadId>> created = created_before(command);
   if (!created) return Failure(created.error());
   if (*created) return **created;

@@ -72,6 +72,7 @@ class Writer {
   Result<void> check_revision(const Command& command) const;
   void note_created(const CreateWorkload& create);
   Result<WorkloadId> apply_one(const Command& command);
+  Result<WorkloadId> try_one(const Command& command);
   std::vector<Result<Workload>> all_frozen(std::vector<Result<Workload>> outcomes, const NodeState& before);
   Result<void> commit_workloads(const NodeState& before);
   Result<void> commit(store::Change change, const NodeState& before);

@@ -75,6 +75,7 @@ void Writer::drop_ended() {
 void Writer::repair() {
   if (before_unknown_ && !resolve_unknown()) return;
   const std::string boot_id = state_.facts.boot_id;
+  const CpuSet online = state_.facts.rdt.online;
   const Result<void> found = discover().and_then([this] { return look_for_infra(); }).and_then([this] {
     return look(cpus_of(state_.facts.pstate.cpus));
   });
@@ -101,6 +102,11 @@ void Writer::repair() {
   forget_settled();
   // What a failed write of ours left behind is not others' doing.
   if (drifted.empty() || !was_settled) return;
+  if (state_.facts.rdt.online != online) {
+    log::notice("CPUS_CHANGED", "CPUs came or went; those that there are were set for their workloads",
+                {{"CPUS", state_.facts.rdt.online.to_string()}});
+    return;
+  }
   state_.health.drift_repairs += drifted.size();
   log::warning("DRIFT_REPAIRED", "others changed what workloads were granted; it was put back",
                {{"WHAT", drifted.front()}, {"COUNT", std::to_string(drifted.size())}});

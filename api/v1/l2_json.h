@@ -11,11 +11,16 @@
 
 namespace nrd::v1 {
 
+// What one `l2` object names.
 struct L2Wish {
-  bool is_named = false;  // also to say that there shall be none
-  std::optional<L2Request> request;
+  std::optional<uint32_t> ways;
+  std::optional<uint32_t> code;
+  bool is_taken_away = false;
 };
 Result<L2Wish> parse_l2(const json::Value& body, Null null);
+
+// Of a POST; nullopt: nothing is asked for.
+Result<std::optional<L2Request>> l2_request(const L2Wish& wish);
 
 // {"ways": 4}
 void render(json::Writer& w, const L2Request& request);

@@ -58,17 +58,18 @@ Result<void> check_counted(const NodeState& state, const Workload& workload) {
   }
   if (workload.grant.has_class()) return {};
   return fail(ErrorCode::Conflict,
-              "the workload has no class of its own, because it asked for no cache: what its CPUs use is counted with "
+              "the workload has no class of its own, because it asked for no ways: what its CPUs use is counted with "
               "all others of the root class and cannot be told apart");
 }
 
+// `ways`: that it has there; empty: it asked for ways of L2 alone.
 void render_cache(json::Writer& w, const NodeState& state, CacheId cache, WayMask ways,
                   const std::optional<CacheUsage>& usage) {
   const CacheUsage known = usage.value_or(CacheUsage{});
   w.begin_object();
   w.key("id").number(cache.value);
-  w.key("ways").number(ways.count());
-  render(w, "ways_bytes", bytes_of(state.facts.rdt, cache, ways));
+  render(w, "ways", ways.empty() ? std::nullopt : std::optional<uint64_t>(ways.count()));
+  render(w, "ways_bytes", ways.empty() ? std::nullopt : bytes_of(state.facts.rdt, cache, ways));
   render(w, "occupancy_bytes", known.counted.occupancy_bytes);
   render(w, "total_bytes", known.counted.total_bytes);
   render(w, "local_bytes", known.counted.local_bytes);

@@ -24,8 +24,9 @@ void render_mba(json::Writer& w, const std::optional<rdt::MbaInfo>& mba) {
 }
 
 void render_cat(json::Writer& w, const rdt::Node& node, unsigned level) {
-  const std::optional<rdt::Cat>& cat = node.level == level ? node.cat : node.l2_cat;
-  if (!cat || level > node.level) {
+  const bool is_beside = level == 2 && node.level == 3;
+  const std::optional<rdt::Cat>& cat = is_beside ? node.l2_cat : node.cat;
+  if (!cat || (level != node.level && !is_beside)) {
     w.null();
     return;
   }

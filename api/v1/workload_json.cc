@@ -242,14 +242,14 @@ Result<Spec> parse_spec(const Value& body) {
   if (!frequency) return Failure(frequency.error());
   const Result<BandwidthWish> mba = parse_bandwidth(body, Null::SaysNothing);
   if (!mba) return Failure(mba.error());
-  const Result<L2Wish> l2 = parse_l2(body, Null::SaysNothing);
+  const auto l2 = parse_l2(body, Null::SaysNothing).and_then(l2_request);
   if (!l2) return Failure(l2.error());
   Result<std::string> policy = parse_policy(body);
   if (!policy) return Failure(policy.error());
   const Result<OnloadWish> onload = parse_onload(body, Null::SaysNothing);
   if (!onload) return Failure(onload.error());
   const bool asks_for_nothing =
-      cache->empty() && !l2->request && !mba->request && !frequency->request && policy->empty() && !onload->request;
+      cache->empty() && !*l2 && !mba->request && !frequency->request && policy->empty() && !onload->request;
   if (asks_for_nothing) return rmd::no_parameters();
   const Value* given = body.find("uuid");
   Result<std::string> uuid = given ? parse_uuid(*given) : std::string();
@@ -266,7 +266,7 @@ Result<Spec> parse_spec(const Value& body) {
               .frequency = std::move(frequency->request),
               .given_id = *std::move(id),
               .mba = mba->request,
-              .l2 = l2->request};
+              .l2 = *l2};
 }
 
 Result<SpecPatch> parse_patch(const Value& body) {
@@ -295,7 +295,9 @@ Result<SpecPatch> parse_patch(const Value& body) {
   if (mba->is_named) patch.mba = mba->request;
   const Result<L2Wish> l2 = parse_l2(body, Null::TakesAway);
   if (!l2) return Failure(l2.error());
-  if (l2->is_named) patch.l2 = l2->request;
+  patch.l2_ways = l2->ways;
+  patch.l2_code = l2->code;
+  patch.without_l2 = l2->is_taken_away;
   return patch;
 }
 

@@ -37,7 +37,7 @@ Failure not_enough(CacheId cache, const std::string& field, const std::string& m
 
 // The class of the shared workloads if there is one, else the lowest free class. COS1 comes last: clients of RMD know
 // it as the infrastructure group's, and expect workloads from COS2 on.
-Result<ClosId> choose_class(const NodeState& state, const Workloads& workloads, Pool pool) {
+Result<ClosId> choose_class(const NodeState& state, const Workloads& workloads, Pool pool, const Spec& spec) {
   std::set<ClosId> used;
   for (const auto& [id, workload] : workloads) {
     if (pool == Pool::Shared && workload.grant.pool == Pool::Shared) return workload.grant.clos;
@@ -49,9 +49,9 @@ Result<ClosId> choose_class(const NodeState& state, const Workloads& workloads, 
     const bool is_taken = used.contains(clos) || is_kept_for_infra(state, clos);
     if (clos.value < classes && !is_taken && is_class_unused(state, clos)) return clos;
   }
-  return fail_at(ErrorCode::NoClass, "/cache",
+  return fail_at(ErrorCode::NoClass, spec.cache ? "/cache" : "/l2",
                  "every class of service is in use (the node has " + std::to_string(classes) + ")",
-                 "delete a workload, or ask for the shared class with max and min 0");
+                 spec.l2 ? "delete a workload" : "delete a workload, or ask for the shared class with max and min 0");
 }
 
 // Masks of code and of data that others set apart could not be put back.
@@ -61,7 +61,7 @@ Result<void> check_root_is_whole(const NodeState& state, const std::set<CacheId>
   for (const CacheId cache : touched) {
     const bool is_ours = claimed != state.baselines.ways.end() && claimed->second.contains(cache);
     if (is_ours || root == state.observed.rdt.classes.end() || !root->second.split.contains(cache)) continue;
-    return fail_at(ErrorCode::Conflict, "/cache",
+    return fail_at(ErrorCode::Conflict, cache.is_l2_beside ? "/l2" : "/cache",
                    "code and data have different ways in the root class" + on_cache(cache) + ", which nrd does not own",
                    "caches whose root class has the same ways for both");
   }
@@ -221,7 +221,8 @@ Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Worklo
   Workloads without = workloads;
   without.erase(workload.id);
   const bool keeps_class = before.has_class() && before.pool != Pool::Shared && pool != Pool::Shared;
-  const Result<ClosId> clos = keeps_class ? Result<ClosId>(before.clos) : choose_class(state, without, pool);
+  const Result<ClosId> clos =
+      keeps_class ? Result<ClosId>(before.clos) : choose_class(state, without, pool, workload.spec);
   if (!clos) return Failure(clos.error());
   workload.grant.clos = *clos;
 
@@ -273,7 +274,11 @@ Result<Spec> patched(const NodeState& state, Spec spec, const SpecPatch& patch) 
   if (patch.core_ids) spec.core_ids = *patch.core_ids;
   if (patch.cpus) spec.cpus = *patch.cpus;
   if (patch.onload) spec.onload = *patch.onload;
-  if (patch.l2) spec.l2 = *patch.l2;
+  if (patch.l2_ways || patch.l2_code) {
+    const L2Request before = spec.l2.value_or(L2Request{});
+    spec.l2 = L2Request{.ways = patch.l2_ways.value_or(before.ways), .code = patch.l2_code.value_or(before.code)};
+  }
+  if (patch.without_l2 || spec.l2 == L2Request{}) spec.l2.reset();
   if (patch.tasks && *patch.tasks != spec.tasks) {
     spec.tasks = *patch.tasks;
     spec.task_cpus = patch.task_cpus;
@@ -334,7 +339,10 @@ Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& 
   workload.spec = *std::move(spec);
   if (workload.spec == found->second.spec) return state.workloads;
   if (!workload.spec.asks_for_ways() && !workload.spec.frequency && !workload.spec.onload) {
-    const char* field = patch.without_cache ? "/cache" : patch.l2 ? "/l2" : patch.frequency ? "/pstate" : "/onload";
+    const char* field = patch.without_cache ? "/cache"
+                        : patch.without_l2  ? "/l2"
+                        : patch.frequency   ? "/pstate"
+                                            : "/onload";
     return fail_at(ErrorCode::BadRequest, field, "nothing would be left that the workload asks for",
                    "delete the workload instead");
   }
@@ -370,7 +378,10 @@ Workloads without_tasks(const NodeState& state, const std::map<WorkloadId, std::
     if (tasks.empty()) {
       workload.spec.task_cpus = {};
       const std::set<CacheId> touched = is_over ? std::set<CacheId>() : caches_of(state.facts.rdt, workload.spec);
-      std::erase_if(workload.grant.ways, [&](const auto& granted) { return !touched.contains(granted.first); });
+      // Of a cache whose CPUs are all offline nobody can tell; its own may be among them.
+      std::erase_if(workload.grant.ways, [&](const auto& granted) {
+        return !touched.contains(granted.first) && (is_over || state.facts.rdt.has(granted.first));
+      });
       workload.grant.bandwidth = plan_bandwidth(state, workload.spec, workload.grant.ways);
     }
     for (const CacheId cache : besteffort_caches(before)) {

@@ -6,7 +6,9 @@
 // - Each call locks /run/lock/libpqos without a limit, and /sys/fs/resctrl with one: a SIGALRM after 100 ms ends the
 //   wait if it reaches the calling thread. The handler is libpqos's own and stays. The signal goes to the process, and
 //   the kernel offers it to the main thread first, so every other thread has to block it; this one lets it through.
-// - It knows the CPUs that were online when it started, and so the caches that had some.
+// - It knows the CPUs that were online when it started, and so the caches that had some. A line that it writes names
+// all
+//   of these, and the kernel refuses it if one has no CPU online any more.
 // - It moves CPUs one by one, and looks for each in the groups of all classes, twice where the node counts. So CPUs are
 //   moved through the kernel's files, all of a class at once (add_cpus() of resctrl.h).
 #pragma once

@@ -57,8 +57,9 @@ class ResctrlRdt final : public Rdt {
     level_ = read_level(*flags_);
     Result<Node> node = read_topology("", level_);
     if (!node) return node;
-    // libpqos refuses CPUs that came online after it started. And what kept it from starting may be gone by now.
-    const bool is_outdated = !node->online.is_subset_of(online_at_start_) || (is_direct_ && foreign_group().empty());
+    // libpqos writes all caches that had CPUs when it started, and the kernel refuses the whole line where one of them
+    // has gone or is not known to it. And what kept it from starting may be gone by now.
+    const bool is_outdated = node->online != online_at_start_ || (is_direct_ && foreign_group().empty());
     if (writer_ ? is_outdated : is_mounted()) start_pqos();
     if (const Result<void> read = read_cat_if_served(*node); !read) return Failure(read.error());
     if (const Result<void> added = add_what_few_ask(*node); !added) return Failure(added.error());
@@ -184,7 +185,10 @@ class ResctrlRdt final : public Rdt {
 
   void add_l2(Node& node) {
     const bool all = l2_cat_.has_value();
-    if (l2_.online != node.online || (all && !has_all_of_l2_)) {
+    // The cache of a CPU that just came may be shown a moment later than the CPU.
+    CpuSet cached;
+    for (const auto& [cache, cpus] : l2_.l2) cached |= cpus;
+    if (cached != node.online || (all && !has_all_of_l2_)) {
       l2_ = read_l2(node.online, all);
       has_all_of_l2_ = all;
     }

@@ -96,6 +96,7 @@ struct Node {
   const std::optional<Cat>& cat_of(CacheId cache) const { return cache.is_l2_beside ? l2_cat : cat; }
   // It is there, and one of those that are allocated.
   bool has(CacheId cache) const { return cache.is_l2_beside ? l2_cat && l2.contains(cache) : caches.contains(cache); }
+  const CpuSet& cpus_of(CacheId cache) const { return (cache.is_l2_beside ? l2 : caches).at(cache); }  // if it has it
 
   CpuSet possible;                         // all CPU numbers this boot may ever see
   CpuSet online;                           // those that run now

@@ -337,9 +337,9 @@ class Node:
         caches = {str(cache["id"]): cpus_of(cache["cpus"]) for cache in self.call("GET", "/v1/node")["caches"]}
         owned, shared = {}, {}  # by cache: ways of one workload each, and those of the class that some share
         for w in workloads:
-            most, least = w["cache"]["max"], w["cache"]["min"]
+            most, least = w["cache"].get("max"), w["cache"].get("min")
             cpus = set().union(*[cpus_of(item) for item in w["core_ids"]])
-            assert set(w["granted_ways"]) == {cache for cache, its in caches.items() if its & cpus}, w
+            assert set(w["granted_ways"]) == {cache for cache, its in caches.items() if w["cache"] and its & cpus}, w
             for cache, granted in w["granted_ways"].items():
                 mask = granted["mask"]
                 assert is_one_run(mask) and bits(mask) == granted["ways"] > 0, w

@@ -174,6 +174,37 @@ def test_code_and_data_apart_in_l2():
         assert node.hardware() == before
 
 
+def test_l2_caches_come_and_go_with_their_cpus():
+    with Node(DRIFT, l2_cat=True) as node:
+        before = node.hardware()
+        both = node.call("POST", "/v1/workloads", {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}, "l2": {"ways": 4}})
+        path = f"/v1/workloads/{both['id']}"
+        other = node.call("POST", "/v1/workloads", {"core_ids": ["8"], "l2": {"ways": 4}})
+        # Another's cache goes. What is asked next does not wait until nrd has seen it.
+        node.sim.control("offline 9")
+        assert node.call("PATCH", path, {"l2": {"ways": 6}})["granted_l2_ways"]["4"]["ways"] == 6
+        node.sim.control("offline 5")
+        created = node.call("POST", "/v1/workloads", {"core_ids": ["6"], "l2": {"ways": 2}})
+        assert l2_masks(node, created["cos_name"]) == {"6": "c000"}
+        assert node.request("POST", "/v1/workloads", {"core_ids": ["9"], "l2": {"ways": 2}})[0] == 400
+        wait_for(lambda: node.call("GET", "/v1/cache/l2")["number"] == 14, "the caches to be gone")
+        assert {w["status"] for w in node.list()} == {"Successful"} and node.health()["status"] == "ok"
+        # They come back with what they had.
+        node.sim.control("online 5")
+        wait_for(lambda: l2_masks(node, both["cos_name"]) == {"4": "fc00", "5": "fc00"}, "the ways of the cache that came")
+        node.sim.control("online 9")
+        wait_for(lambda: node.call("GET", "/v1/cache/l2")["number"] == 16, "all caches to be seen")
+        assert node.health()["drift_repairs"] == 0
+        # Its own goes, and at once the workload.
+        node.sim.control("offline 8")
+        node.delete(other["id"])
+        node.sim.control("online 8")
+        wait_for(lambda: "8" in node.hardware()["/"]["L2"], "the cache of CPU 8 to come")
+        node.delete(both["id"])
+        node.delete(created["id"])
+        wait_for(lambda: node.hardware() == before, "everything to be as before")
+
+
 def test_ways_of_l2_where_they_cannot_be_had():
     for shape, why in [({}, "info/L2"), ({"level": 2, "mb": False}, "not beside")]:
         with Node(**shape) as node:

@@ -106,7 +106,7 @@ inline void check_pair(const Workload& a, const Workload& b) {
 // Ways that a workload was granted are in the mask of no other class whose members may run there.
 inline void check_exclusive(const NodeState& state, const FakeHardware& hardware, const Workload& workload) {
   for (const auto& [cache, ways] : workload.grant.ways) {
-    const CpuSet& cpus = (cache.is_l2_beside ? state.facts.rdt.l2 : state.facts.rdt.caches).at(cache);
+    const CpuSet& cpus = state.facts.rdt.cpus_of(cache);
     for (const auto& [clos, group] : hardware.tree.rdt.classes) {
       const bool may_run_there = clos == ClosId{0} || group.cpus.intersects(cpus) || hardware.has_tasks(clos);
       if (clos == workload.grant.clos || !may_run_there) continue;

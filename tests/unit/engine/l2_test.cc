@@ -26,9 +26,15 @@ struct House : testing::WriterHouse {
   }
 };
 
-SpecPatch only_l2(std::optional<L2Request> request) {
+SpecPatch l2_ways(uint32_t ways) {
   SpecPatch patch;
-  patch.l2 = request;
+  patch.l2_ways = ways;
+  return patch;
+}
+
+SpecPatch without_l2() {
+  SpecPatch patch;
+  patch.without_l2 = true;
   return patch;
 }
 
@@ -106,21 +112,21 @@ TEST_CASE("a PATCH gives ways of L2, changes and takes them") {
   const auto workload = house.create(a_spec("4").ways(3, 1));
   REQUIRE(workload);
   const WayMask l3 = workload->grant.ways.at(CacheId{0});
-  REQUIRE(house.patch(workload->id, only_l2(L2Request{.ways = 3})));
+  REQUIRE(house.patch(workload->id, l2_ways(3)));
   CHECK(house.drawn_l2(2, 2) == ".............###");
-  REQUIRE(house.patch(workload->id, only_l2(L2Request{.ways = 5})));
+  REQUIRE(house.patch(workload->id, l2_ways(5)));
   CHECK(house.drawn_l2(2, 2) == "...........#####");
   CHECK(house.state().workloads.at(workload->id).grant.ways.at(CacheId{0}) == l3);
-  REQUIRE(house.patch(workload->id, only_l2(std::nullopt)));
+  REQUIRE(house.patch(workload->id, without_l2()));
   CHECK(house.drawn_l2(2, 2) == "################");
   SpecPatch without_cache;
   without_cache.without_cache = true;
-  without_cache.l2 = L2Request{.ways = 2};
+  without_cache.l2_ways = 2;
   const auto l2_only = house.patch(workload->id, without_cache);
   REQUIRE(l2_only);
   CHECK(l2_only->grant.pool == Pool::Guarantee);
   CHECK(l2_only->grant.ways.size() == 1);
-  CHECK(house.patch(workload->id, only_l2(std::nullopt)).error().field == "/l2");
+  CHECK(house.patch(workload->id, without_l2()).error().field == "/l2");
 }
 
 TEST_CASE("best effort grows and shrinks on L3 and leaves L2 as it was granted") {
@@ -151,6 +157,14 @@ TEST_CASE("of ways of L2 code has some alone where the level is split") {
   CHECK(testing::picture(split->code, 16) == "...........##...");
   CHECK(testing::picture(split->data, 16) == ".............###");
   CHECK(house.create(House::asking("8", 5, 5)).error().field == "/l2/code");
+  REQUIRE(house.patch(workload->id, l2_ways(6)));
+  CHECK(house.state().workloads.at(workload->id).spec.l2 == L2Request{.ways = 6, .code = 2});
+  SpecPatch joined;
+  joined.l2_code = 0;
+  REQUIRE(house.patch(workload->id, joined));
+  CHECK_FALSE(house.hardware.tree.rdt.split_of(ClosId{2}, l2(2)));
+  joined.l2_code = 2;
+  REQUIRE(house.patch(workload->id, joined));
   house.hardware.facts.rdt.l2_cat->cdp = false;
   house.start();
   CHECK(problem_of(house.state()).find("cdpl2") != std::string::npos);
@@ -186,8 +200,49 @@ TEST_CASE("a boot without L2 allocation is told, and harms nothing else") {
   CHECK(house.drawn(2, 0) == "....##.....");
   CHECK(problem_of(house.state()).find("does not allocate") != std::string::npos);
   CHECK_FALSE(is_applied(house.state(), *workload));
-  REQUIRE(house.patch(workload->id, only_l2(std::nullopt)));
+  REQUIRE(house.patch(workload->id, without_l2()));
   CHECK(problem_of(house.state()).empty());
+}
+
+TEST_CASE("an L2 cache whose CPUs are offline keeps its grant") {
+  House house;
+  const Task task{.id = 7, .process = 7, .start = 7, .boot_id = "boot-1"};
+  house.hardware.tasks[task] = "";
+  Spec spec = House::asking("4,6", 4);
+  spec.tasks = {task};
+  spec.task_cpus = {4};
+  const auto workload = house.create(spec);
+  REQUIRE(workload);
+  const NodeFacts all = house.hardware.facts;
+  rdt::Node& node = house.hardware.facts.rdt;
+  node.online -= CpuSet{6, 7};
+  node.caches.at(CacheId{0}) -= CpuSet{6, 7};
+  node.l2.erase(l2(3));
+  house.writer->repair();
+  CHECK(is_applied(house.state(), house.state().workloads.at(workload->id)));
+  house.hardware.tasks.clear();
+  house.writer->end_tasks();
+  CHECK(house.state().workloads.at(workload->id).spec.tasks.empty());
+  house.hardware.facts = all;
+  house.writer->repair();
+  CHECK(house.drawn_l2(2, 3) == "............####");
+  CHECK(is_applied(house.state(), house.state().workloads.at(workload->id)));
+  CHECK(house.state().health.drift_repairs == 0);
+}
+
+TEST_CASE("a request after a CPU went is planned for those that there are") {
+  House house;
+  const auto workload = house.create(House::asking("4,6", 4));
+  REQUIRE(workload);
+  house.hardware.facts.rdt.online -= CpuSet{6, 7};
+  house.hardware.facts.rdt.l2.erase(l2(3));
+  house.hardware.fail_at_write = house.hardware.writes + 1;
+  REQUIRE(house.remove(workload->id));
+  CHECK(house.state().health.hardware_problem.empty());
+  house.hardware.facts.rdt.online.remove(CpuId{5});
+  house.hardware.fail_at_write = house.hardware.writes + 1;
+  CHECK(house.create(House::asking("5", 4)).error().message.find("offline") != std::string::npos);
+  CHECK(house.state().workloads.empty());
 }
 
 TEST_CASE("a task without ways on a cache keeps off those of others there") {

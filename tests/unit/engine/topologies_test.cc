@@ -205,7 +205,10 @@ class Session {
     }
     if (dice_.once_in(3)) patch.frequency = spec.frequency;
     if (dice_.once_in(3)) patch.mba = spec.mba;
-    if (topology_.shape.cpus_per_l2 > 0 && dice_.once_in(2)) patch.l2 = spec.l2;
+    if (topology_.shape.cpus_per_l2 > 0 && dice_.once_in(2)) {
+      patch.without_l2 = !spec.l2;
+      if (spec.l2) patch.l2_ways = spec.l2->ways;
+    }
     if (dice_.once_in(3)) {
       patch.core_ids = spec.core_ids;
       patch.cpus = spec.cpus;
