@@ -36,6 +36,8 @@ class ResctrlRdt final : public Rdt {
   void start_pqos() {
     writer_.reset();
     known_.reset();
+    // Before libpqos looks: a CPU that comes or goes meanwhile is one that it may not know.
+    const Result<Node> node = read_topology("", level_);
     Result<std::unique_ptr<ClassWriter>> started = start_where_it_serves();
     if (!started) {
       // Tried again with every discover(), told once.
@@ -46,7 +48,7 @@ class ResctrlRdt final : public Rdt {
     }
     writer_ = *std::move(started);
     why_not_ = {};
-    if (const Result<Node> node = read_topology("", level_)) online_at_start_ = node->online;
+    if (node) online_at_start_ = node->online;
     // Never fewer than before: a class whose group vanished stays a class, and observe() shows that it is not there.
     const Result<std::vector<std::string>> groups = list_groups();
     if (groups) classes_ = std::max(classes_, count_classes(*groups));
