@@ -274,7 +274,7 @@ class ResctrlRdt final : public Rdt {
     if (!limits) return Failure(limits.error());
     if (Result<void> left = leave(moves); !left) return left;
     for (const Write& write : writes) {
-      if (Result<void> written = std::visit([this](const auto& w) { return apply(w); }, write); !written) {
+      if (Result<void> written = std::visit([&](const auto& w) { return apply(w); }, write); !written) {
         return written;
       }
     }
