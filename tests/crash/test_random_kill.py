@@ -9,7 +9,11 @@ import time
 from harness import Node, Refused
 
 CLIENTS = 8
-ASKS = [(1, 1), (0, 0), (3, 1), (2, 2)]  # max, min
+ASKS = [(1, 1, 4), (0, 0, None), (3, 1, None), (2, 2, 2)]  # max, min, ways of L2
+
+
+def wish_of_l2(ask):
+    return {"ways": ask[2]} if ask[2] else None
 
 
 class Client(threading.Thread):
@@ -41,9 +45,9 @@ class Client(threading.Thread):
 
     def do(self, doing, id, ask):
         if doing == "create":
-            self.owned[self.node.create(str(self.index), *ask)["id"]] = ask
+            self.owned[self.node.create(str(self.index), ask[0], ask[1], l2=wish_of_l2(ask))["id"]] = ask
         elif doing == "patch":
-            self.node.call("PATCH", f"/v1/workloads/{id}", {"cache": {"max": ask[0], "min": ask[1]}})
+            self.node.call("PATCH", f"/v1/workloads/{id}", {"cache": {"max": ask[0], "min": ask[1]}, "l2": wish_of_l2(ask)})
             self.owned[id] = ask
         else:
             self.node.delete(id)
@@ -67,7 +71,8 @@ class Client(threading.Thread):
 def found_by_client(node):
     found = [{} for _ in range(CLIENTS)]
     for workload in node.list():
-        found[int(workload["core_ids"][0])][workload["id"]] = (workload["cache"]["max"], workload["cache"]["min"])
+        found[int(workload["core_ids"][0])][workload["id"]] = (workload["cache"]["max"], workload["cache"]["min"],
+                                                                workload.get("l2", {}).get("ways"))
     return found
 
 
@@ -77,7 +82,7 @@ def test_whatever_was_acknowledged_is_there_after_every_kill():
     print(f"NRD_KILL_SEED={seed}")
     dice = random.Random(seed)
     answers = 0
-    with Node(config="[cache_pools]\nshrink = true\n", start=False) as node:
+    with Node(config="[cache_pools]\nshrink = true\n", start=False, l2_cat=True, l2_cpus=2) as node:
         owned = [{} for _ in range(CLIENTS)]
         node.start()
         for turn in range(rounds):

@@ -334,12 +334,21 @@ class Node:
 
     def assert_asked_for(self, workloads):
         """What is granted is what was asked for: so many ways in one run, on the CPUs' caches, and nobody else's."""
-        caches = {str(cache["id"]): cpus_of(cache["cpus"]) for cache in self.call("GET", "/v1/node")["caches"]}
+        node = self.call("GET", "/v1/node")
+        caches = {str(cache["id"]): cpus_of(cache["cpus"]) for cache in node["caches"]}
+        l2_caches = {str(cache["id"]): cpus_of(cache["cpus"]) for cache in node.get("l2_caches", [])}
         owned, shared = {}, {}  # by cache: ways of one workload each, and those of the class that some share
+        l2_owned = {}
         for w in workloads:
             most, least = w["cache"].get("max"), w["cache"].get("min")
             cpus = set().union(*[cpus_of(item) for item in w["core_ids"]])
             assert set(w["granted_ways"]) == {cache for cache, its in caches.items() if w["cache"] and its & cpus}, w
+            l2_touched = {cache for cache, its in l2_caches.items() if "l2" in w and its & cpus}
+            assert set(w.get("granted_l2_ways", {})) == l2_touched, w
+            for cache, granted in w.get("granted_l2_ways", {}).items():
+                assert is_one_run(granted["mask"]) and bits(granted["mask"]) == granted["ways"] == w["l2"]["ways"], w
+                assert l2_owned.get(cache, 0) & int(granted["mask"], 16) == 0, workloads
+                l2_owned[cache] = l2_owned.get(cache, 0) | int(granted["mask"], 16)
             for cache, granted in w["granted_ways"].items():
                 mask = granted["mask"]
                 assert is_one_run(mask) and bits(mask) == granted["ways"] > 0, w
