@@ -338,10 +338,10 @@ TEST_CASE("a claim whose outcome is unknown takes the whole batch back") {
 TEST_CASE("commands that wait together share one commit") {
   House house;
   std::vector<Command> commands;
-  for (unsigned cpu = 0; cpu < 4; ++cpu) commands.push_back(CreateWorkload{a_spec(std::to_string(cpu)).ways(1, 1)});
+  for (unsigned cpu = 0; cpu < 4; ++cpu) commands.emplace_back(CreateWorkload{a_spec(std::to_string(cpu)).ways(1, 1)});
   for (const auto& outcome : house.writer->apply(commands)) REQUIRE(outcome);
   commands.clear();
-  for (unsigned id = 1; id <= 4; ++id) commands.push_back(DeleteWorkload{WorkloadId{id}});
+  for (unsigned id = 1; id <= 4; ++id) commands.emplace_back(DeleteWorkload{WorkloadId{id}});
   const uint64_t commits = house.store.commits;
   for (const auto& outcome : house.writer->apply(commands)) REQUIRE(outcome);
   CHECK(house.store.commits == commits + 1);
