@@ -1,6 +1,7 @@
 #include "api/v1/expect.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "api/json/writer.h"
 #include "api/v1/nearest.h"
@@ -50,6 +51,22 @@ Result<void> check_keys(const Value& object, std::string_view parent, const std:
     if (std::find(known.begin(), known.end(), member.key) == known.end()) return unknown_key(parent, member.key, known);
   }
   return {};
+}
+
+Result<std::optional<uint32_t>> parse_ways(const Value& object, std::string_view parent, std::string_view key,
+                                           uint32_t least) {
+  const Value* value = object.find(key);
+  if (!value) return std::optional<uint32_t>();
+  const std::optional<uint64_t> ways = value->as_unsigned();
+  if (ways && *ways >= least && *ways <= std::numeric_limits<uint32_t>::max()) return static_cast<uint32_t>(*ways);
+  return fail_at(ErrorCode::BadRequest, json::pointer(parent, key),
+                 "expected a whole number of ways, found " + shown(*value), std::to_string(least) + " to 4294967295");
+}
+
+Result<std::optional<uint32_t>> parse_code_ways(const Value& object, std::string_view parent) {
+  constexpr std::string_view kCode = "code";
+  const Value* value = object.find(kCode);
+  return value && value->is_null() ? std::optional<uint32_t>(0) : parse_ways(object, parent, kCode);
 }
 
 }  // namespace nrd::v1

@@ -1,6 +1,5 @@
 #include "api/v1/l2_json.h"
 
-#include <limits>
 #include <string>
 
 namespace nrd::v1 {
@@ -11,15 +10,6 @@ using json::Value;
 constexpr const char* kField = "/l2";
 constexpr std::string_view kExample = "an object such as {\"ways\": 4}";
 
-Result<std::optional<uint32_t>> parse_ways(const Value& l2, std::string_view key, uint32_t least) {
-  const Value* value = l2.find(key);
-  if (!value) return std::optional<uint32_t>();
-  const std::optional<uint64_t> ways = value->as_unsigned();
-  if (ways && *ways >= least && *ways <= std::numeric_limits<uint32_t>::max()) return static_cast<uint32_t>(*ways);
-  return fail_at(ErrorCode::BadRequest, json::pointer(kField, key),
-                 "expected a whole number of ways, found " + shown(*value), std::to_string(least) + " to 4294967295");
-}
-
 }  // namespace
 
 Result<L2Wish> parse_l2(const Value& body, Null null) {
@@ -28,10 +18,9 @@ Result<L2Wish> parse_l2(const Value& body, Null null) {
   if (l2->is_null()) return L2Wish{.ways = {}, .code = {}, .is_taken_away = null == Null::TakesAway};
   if (const auto object = require_object(kField, *l2, kExample); !object) return Failure(object.error());
   if (const auto known = check_keys(*l2, kField, {"ways", "code"}); !known) return Failure(known.error());
-  const auto ways = parse_ways(*l2, "ways", 1);
+  const auto ways = parse_ways(*l2, kField, "ways", 1);
   if (!ways) return Failure(ways.error());
-  const Value* given = l2->find("code");
-  const auto code = given && given->is_null() ? std::optional<uint32_t>(0) : parse_ways(*l2, "code", 0);
+  const auto code = parse_code_ways(*l2, kField);
   if (!code) return Failure(code.error());
   return L2Wish{.ways = *ways, .code = *code};
 }

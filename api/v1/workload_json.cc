@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -138,17 +137,6 @@ struct Cache {
   friend bool operator==(const Cache&, const Cache&) = default;
 };
 
-Result<std::optional<uint32_t>> parse_ways(const Value& cache, std::string_view parent, std::string_view key) {
-  const Value* value = cache.find(key);
-  if (!value) return std::optional<uint32_t>();
-  const std::optional<uint64_t> ways = value->as_unsigned();
-  if (!ways || *ways > std::numeric_limits<uint32_t>::max()) {
-    return fail_at(ErrorCode::BadRequest, json::pointer(parent, key),
-                   "expected a whole number of ways, found " + shown(*value), "0 to 4294967295");
-  }
-  return std::optional(static_cast<uint32_t>(*ways));
-}
-
 Result<Cache> parse_cache(const Value& value, const std::string& field, Null null) {
   if (value.is_null()) return Cache{.max = {}, .min = {}, .code = {}, .is_taken_away = null == Null::TakesAway};
   if (const auto object = require_object(field, value, kCacheExample); !object) return Failure(object.error());
@@ -157,8 +145,7 @@ Result<Cache> parse_cache(const Value& value, const std::string& field, Null nul
   if (!max) return Failure(max.error());
   const auto min = parse_ways(value, field, "min");
   if (!min) return Failure(min.error());
-  const Value* given = value.find("code");
-  const auto code = given && given->is_null() ? std::optional<uint32_t>(0) : parse_ways(value, field, "code");
+  const auto code = parse_code_ways(value, field);
   if (!code) return Failure(code.error());
   return Cache{.max = *max, .min = *min, .code = *code};
 }
@@ -221,6 +208,16 @@ Result<std::string> parse_policy(const Value& body) {
   const std::string* name = value->as_string();
   if (name && name->size() <= kMaxPolicy) return *name;
   return wrong_type("/policy", *value, "the name of a policy, of at most 64 bytes");
+}
+
+void render_granted_ways(json::Writer& w, const Workload& workload, bool of_l2_beside) {
+  w.begin_object();
+  for (const auto& [id, ways] : workload.grant.ways) {
+    if (id.is_l2_beside != of_l2_beside) continue;
+    w.key(std::to_string(id.value));
+    render(w, ways, split_of(workload, id));
+  }
+  w.end_object();
 }
 
 }  // namespace
@@ -339,20 +336,6 @@ std::string render(Time time) {
                 static_cast<int>(clock.seconds().count()), static_cast<int>(clock.subseconds().count()));
   return text;
 }
-
-namespace {
-
-void render_granted_ways(json::Writer& w, const Workload& workload, bool of_l2_beside) {
-  w.begin_object();
-  for (const auto& [id, ways] : workload.grant.ways) {
-    if (id.is_l2_beside != of_l2_beside) continue;
-    w.key(std::to_string(id.value));
-    render(w, ways, split_of(workload, id));
-  }
-  w.end_object();
-}
-
-}  // namespace
 
 void render(json::Writer& w, const NodeState& state, const Workload& workload, const Manner& manner) {
   const auto cache = [&] {
