@@ -62,6 +62,11 @@ class Reader {
             .boot_id = row.text(first + 3)};
   }
 
+  // Of the columns with its number, and whether it is an L2 cache beside those of L3.
+  CacheId cache(const Statement& row, int number, int is_l2_beside) {
+    return {.value = u32(row, number), .is_l2_beside = row.integer(is_l2_beside) != 0};
+  }
+
   // Of the columns cache, unit, value, from `first` on.
   BandwidthRecord bandwidth(const Statement& row, int first) {
     return {.cache = CacheId{u32(row, first)}, .unit = row.text(first + 1), .value = u32(row, first + 2)};
@@ -170,17 +175,17 @@ class Reader {
     each_row("SELECT workload, ways FROM workload_code_ways", [&](const Statement& row) {
       if (WorkloadRecord* workload = owner(row)) workload->code_ways = u32(row, 1);
     });
-    each_row("SELECT workload, cache, ways FROM workload_ways", [&](const Statement& row) {
-      if (WorkloadRecord* workload = owner(row)) workload->ways[CacheId{u32(row, 1)}] = WayMask(u32(row, 2));
-    });
+    each_row(
+        "SELECT workload, cache, ways, 0 FROM workload_ways UNION ALL"
+        " SELECT workload, cache, ways, 1 FROM workload_l2_ways",
+        [&](const Statement& row) {
+          if (WorkloadRecord* workload = owner(row)) workload->ways[cache(row, 1, 3)] = WayMask(u32(row, 2));
+        });
     each_row("SELECT workload, ways, code_ways FROM workload_l2", [&](const Statement& row) {
       if (WorkloadRecord* workload = owner(row)) {
         workload->l2_ways = u32(row, 1);
         workload->l2_code_ways = u32(row, 2);
       }
-    });
-    each_row("SELECT workload, cache, ways FROM workload_l2_ways", [&](const Statement& row) {
-      if (WorkloadRecord* workload = owner(row)) workload->ways[{u32(row, 1), true}] = WayMask(u32(row, 2));
     });
     each_row(
         "SELECT workload, unit, min, max, governor, epp, turbo, allows_shared_domain, threshold,"
@@ -232,12 +237,12 @@ class Reader {
   }
 
   void read_baselines() {
-    each_row("SELECT clos, cache, ways FROM ways_baseline ORDER BY clos, cache", [&](const Statement& row) {
-      records_.baselines.ways.push_back({ClosId{u32(row, 0)}, CacheId{u32(row, 1)}, WayMask(u32(row, 2))});
-    });
-    each_row("SELECT clos, cache, ways FROM l2_ways_baseline ORDER BY clos, cache", [&](const Statement& row) {
-      records_.baselines.ways.push_back({ClosId{u32(row, 0)}, CacheId{u32(row, 1), true}, WayMask(u32(row, 2))});
-    });
+    each_row(
+        "SELECT clos, cache, ways, 0 FROM ways_baseline UNION ALL SELECT clos, cache, ways, 1 FROM l2_ways_baseline"
+        " ORDER BY 4, 1, 2",
+        [&](const Statement& row) {
+          records_.baselines.ways.push_back({ClosId{u32(row, 0)}, cache(row, 1, 3), WayMask(u32(row, 2))});
+        });
     each_row("SELECT cpu, clos FROM cpu_baseline ORDER BY cpu", [&](const Statement& row) {
       records_.baselines.cpus.push_back({CpuId{u32(row, 0)}, ClosId{u32(row, 1)}});
     });
