@@ -34,19 +34,13 @@ Failure taken(const CpuSet& cpus, const std::string& by) {
                        .subject = spaced(cpus)});
 }
 
-CpuSet cpus_of(const std::map<CacheId, CpuSet>& caches) {
-  CpuSet all;
-  for (const auto& [id, cpus] : caches) all |= cpus;
-  return all;
-}
-
 Result<void> check_cpus_exist(const rdt::Node& node, const Spec& spec) {
   if (spec.cpus.empty() && !spec.tasks.empty() && spec.core_ids.empty()) return {};
   if (spec.cpus.empty()) {
     return fail_at(ErrorCode::BadRequest, "/core_ids", "names no CPU", "CPUs of " + node.online.to_string());
   }
-  const CpuSet cached = spec.cache ? cpus_of(node.caches) : node.online;
-  const CpuSet l2_cached = spec.l2 ? cpus_of(node.l2) : node.online;
+  const CpuSet cached = spec.cache ? rdt::cpus_of(node.caches) : node.online;
+  const CpuSet l2_cached = spec.l2 ? rdt::cpus_of(node.l2) : node.online;
   const CpuSet usable = node.online & cached & l2_cached;
   const auto refuse = [&](const CpuSet& wrong, const std::string& what) {
     return fail_at(ErrorCode::BadRequest, item_of(spec, wrong.members().front()), "CPU " + wrong.to_string() + what,

@@ -152,19 +152,20 @@ class ResctrlRdt final : public Rdt {
     Result<std::optional<Cat>> cat = read_cat_info(node.missing);
     if (!cat) return Failure(cat.error());
     if (!*cat) return {};
-    (*cat)->classes = classes_;
     cat_ = **cat;
+    if (const Result<void> read = read_l2_cat(); !read) return read;
     node.cat = cat_;
-    const Result<void> read = read_l2_cat();
     node.l2_cat = l2_cat_;
-    return read;
+    for (std::optional<Cat>* its : {&node.cat, &node.l2_cat}) {
+      if (*its) (*its)->classes = classes_;
+    }
+    return {};
   }
 
   Result<void> read_l2_cat() {
     const Result<std::optional<Cat>> cat = read_l2_cat_info();
     if (!cat) return fail(ErrorCode::Unsupported, "L2 CAT: " + cat.error().message, cat.error().detail);
     l2_cat_ = *cat;
-    if (l2_cat_) l2_cat_->classes = classes_;
     return {};
   }
 
@@ -188,12 +189,8 @@ class ResctrlRdt final : public Rdt {
   void add_l2(Node& node) {
     const bool all = l2_cat_.has_value();
     // The cache of a CPU that just came may be shown a moment later than the CPU.
-    CpuSet cached;
-    for (const auto& [cache, cpus] : l2_.l2) cached |= cpus;
-    if (cached != node.online || (all && !has_all_of_l2_)) {
-      l2_ = read_l2(node.online, all);
-      has_all_of_l2_ = all;
-    }
+    const bool has_all = l2_.geometry.size() == l2_.l2.size() && cpus_of(l2_.l2) == node.online;
+    if (l2_.online != node.online || (all && !has_all)) l2_ = read_l2(node.online, all);
     node.l2 = l2_.l2;
     node.sockets.insert(l2_.sockets.begin(), l2_.sockets.end());
     node.numa_nodes.insert(l2_.numa_nodes.begin(), l2_.numa_nodes.end());
@@ -422,9 +419,8 @@ class ResctrlRdt final : public Rdt {
   unsigned level_ = 3;    // of the caches whose ways are set
   unsigned classes_ = 0;  // 0: this node never had L3 CAT while we ran
   std::optional<Capabilities> flags_;
-  Node l2_;                     // the L2 caches beside those of L3, of the CPUs that are `online`
-  bool has_all_of_l2_ = false;  // in l2_, and not their ids and CPUs only
-  std::set<ClosId> lost_;       // classes whose place a foreign group has
+  Node l2_;                // the L2 caches beside those of L3, of the CPUs that are `online`
+  std::set<ClosId> lost_;  // classes whose place a foreign group has
 };
 
 }  // namespace

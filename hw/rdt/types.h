@@ -90,6 +90,12 @@ struct Usage {
 };
 using Usages = std::map<ClosId, std::map<CacheId, Usage>>;
 
+inline CpuSet cpus_of(const std::map<CacheId, CpuSet>& caches) {
+  CpuSet all;
+  for (const auto& [id, cpus] : caches) all |= cpus;
+  return all;
+}
+
 // What discover() finds. CPUs and caches are known on a node without RDT as well.
 struct Node {
   // Of the level of `cache`.
