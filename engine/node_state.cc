@@ -67,13 +67,17 @@ bool is_class_unused(const NodeState& state, ClosId clos) {
   });
 }
 
-WayMask os_ways(const NodeState& state, CacheId cache) {
-  WayMask used;
+WayMask granted_ways(const NodeState& state, CacheId cache) {
+  WayMask granted;
   for (const auto& [id, workload] : state.workloads) {
-    const auto granted = workload.grant.ways.find(cache);
-    if (granted != workload.grant.ways.end()) used = used | granted->second;
+    const auto ways = workload.grant.ways.find(cache);
+    if (ways != workload.grant.ways.end()) granted = granted | ways->second;
   }
-  used = used | infra_ways(state, cache);
+  return granted;
+}
+
+WayMask os_ways(const NodeState& state, CacheId cache) {
+  const WayMask used = granted_ways(state, cache) | infra_ways(state, cache);
   const std::optional<Layout>& layout = layout_of(state, cache);
   if (used.empty() || !layout) {
     const auto root = state.observed.rdt.classes.find(ClosId{0});
@@ -87,12 +91,7 @@ WayMask os_ways(const NodeState& state, CacheId cache) {
 WayMask free_ways(const NodeState& state, CacheId cache) {
   const std::optional<Layout>& layout = layout_of(state, cache);
   if (!layout) return {};
-  WayMask used = layout->os | layout->infra | foreign_ways(state, cache);
-  for (const auto& [id, workload] : state.workloads) {
-    const auto granted = workload.grant.ways.find(cache);
-    if (granted != workload.grant.ways.end()) used = used | granted->second;
-  }
-  return all_ways(state, cache) - used;
+  return all_ways(state, cache) - layout->os - layout->infra - foreign_ways(state, cache) - granted_ways(state, cache);
 }
 
 const Workload* workload_with_id(const NodeState& state, std::string_view id) {
@@ -214,12 +213,11 @@ namespace {
 
 // Workloads whose code has ways of its own, while resctrl keeps none apart.
 std::string code_problem(const NodeState& state) {
-  const auto is_apart = [](const std::optional<rdt::Cat>& cat) { return cat && cat->cdp; };
+  const rdt::Node& node = state.facts.rdt;
   for (const auto& [id, workload] : state.workloads) {
     const Spec& spec = workload.spec;
-    const bool is_joined = spec.cache && spec.cache->code > 0 && !is_apart(state.facts.rdt.cat);
-    const bool is_joined_in_l2 =
-        spec.l2 && spec.l2->code > 0 && state.facts.rdt.l2_cat && !is_apart(state.facts.rdt.l2_cat);
+    const bool is_joined = spec.cache && spec.cache->code > 0 && !(node.cat && node.cat->cdp);
+    const bool is_joined_in_l2 = spec.l2 && spec.l2->code > 0 && node.l2_cat && !node.l2_cat->cdp;
     if (!is_joined && !is_joined_in_l2) continue;
     return "code and data of workload " + id_text(workload) +
            " were granted ways apart, and share them now; mount resctrl as it was (with cdp or cdpl2), or change the "

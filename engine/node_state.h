@@ -65,6 +65,8 @@ WayMask foreign_ways(const NodeState& state, CacheId cache);
 // Class n is free for a workload: no CPUs, no tasks, all ways on every cache. libpqos creates COS1..COSn-1 at start and
 // so takes every CLOSID; a COSn that nobody uses counts as free.
 bool is_class_unused(const NodeState& state, ClosId clos);
+// Ways of `cache` that workloads have.
+WayMask granted_ways(const NodeState& state, CacheId cache);
 // Ways of `cache` that no workload, foreign group or infra reserve holds; those of the OS floor are not counted as
 // free.
 WayMask free_ways(const NodeState& state, CacheId cache);

@@ -40,9 +40,7 @@ std::string render_summary(const rdt::Node& node) {
   w.key("cat").boolean(has.l3_cat || has.l2_cat);
   w.key("cat_enable").boolean(has.is_mounted && !has.is_mounted_with_cdp);
   w.key("caches").begin_object();
-  if (node.level != 2) {
-    render_ids(w, "l2", node.l2);
-  }
+  render_ids(w, "l2", node.l2);
   render_ids(w, level_name(node), node.caches);
   w.end_object().end_object();
   return w.take();
@@ -56,19 +54,15 @@ struct PoolView {
 
 // The pools that have ways here.
 std::vector<PoolView> pools_of(const NodeState& state, CacheId cache) {
-  if (!layout_of(state, cache)) return {};
-  const Layout& layout = *layout_of(state, cache);
-  WayMask held = foreign_ways(state, cache);
-  for (const auto& [id, workload] : state.workloads) {
-    const auto granted = workload.grant.ways.find(cache);
-    if (granted != workload.grant.ways.end()) held = held | granted->second;
-  }
+  const std::optional<Layout>& layout = layout_of(state, cache);
+  if (!layout) return {};
+  const WayMask held = foreign_ways(state, cache) | granted_ways(state, cache);
   std::vector<PoolView> pools;
-  for (const auto& [name, ways] : {std::pair<std::string_view, WayMask>{"guaranteed", layout.guarantee},
-                                   {"besteffort", layout.besteffort},
-                                   {"shared", layout.shared},
-                                   {"infra", layout.infra},
-                                   {"os", layout.os}}) {
+  for (const auto& [name, ways] : {std::pair<std::string_view, WayMask>{"guaranteed", layout->guarantee},
+                                   {"besteffort", layout->besteffort},
+                                   {"shared", layout->shared},
+                                   {"infra", layout->infra},
+                                   {"os", layout->os}}) {
     if (!ways.empty()) pools.push_back({name, ways, ways - held});
   }
   return pools;
@@ -147,6 +141,19 @@ void render_cache(json::Writer& w, const NodeState& state, CacheId id, const Cpu
   w.end_object().end_object();
 }
 
+std::string render_level(const NodeState& state, const std::map<CacheId, CpuSet>& caches) {
+  json::Writer w;
+  w.begin_object();
+  w.key("number").number(caches.size());
+  w.key("Caches").begin_object();
+  for (const auto& [id, cpus] : caches) {
+    w.key(std::to_string(id.value));
+    render_cache(w, state, id, cpus);
+  }
+  w.end_object().end_object();
+  return w.take();
+}
+
 http::Response refuse(const Call& call, int status, const char* code, std::string_view line) {
   return render({.status = status,
                  .code = code,
@@ -184,23 +191,6 @@ std::optional<uint32_t> parse_id(std::string_view digits) {
 }  // namespace
 
 std::string_view level_name(const rdt::Node& node) { return node.level == 2 ? "l2" : "l3"; }
-
-namespace {
-
-std::string render_level(const NodeState& state, const std::map<CacheId, CpuSet>& caches) {
-  json::Writer w;
-  w.begin_object();
-  w.key("number").number(caches.size());
-  w.key("Caches").begin_object();
-  for (const auto& [id, cpus] : caches) {
-    w.key(std::to_string(id.value));
-    render_cache(w, state, id, cpus);
-  }
-  w.end_object().end_object();
-  return w.take();
-}
-
-}  // namespace
 
 std::string render_cache_level(const NodeState& state) { return render_level(state, state.facts.rdt.caches); }
 

@@ -97,15 +97,6 @@ void add_workloads(Families& families, const NodeState& state) {
       one(Kind::Gauge, "nrd_workloads_failed", "workloads whose grant the hardware does not hold now", failed));
 }
 
-WayMask granted_ways(const NodeState& state, CacheId cache) {
-  WayMask granted;
-  for (const auto& [id, workload] : state.workloads) {
-    const auto ways = workload.grant.ways.find(cache);
-    if (ways != workload.grant.ways.end()) granted = granted | ways->second;
-  }
-  return granted;
-}
-
 void add_ways(Families& families, const NodeState& state) {
   Family all{.name = "nrd_cache_ways", .help = "ways of a cache"};
   Family free{.name = "nrd_cache_ways_free", .help = "ways that nobody holds"};
