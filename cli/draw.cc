@@ -85,7 +85,10 @@ Row owners(const json::Value& cache, size_t ways, const std::map<std::string, ch
   Row row{std::vector<char>(ways, kFree)};
   row.paint(mask_of(cache.find("os")), kOs);
   row.paint(mask_of(cache.find("infra")), kInfra);
-  for (const json::Value& group : list_of(cache, "foreign")) row.paint(mask_of(group.find("ways")), kForeign);
+  for (const json::Value& group : list_of(cache, "foreign")) {
+    const json::Value* const holds = group.find("holds_ways");
+    if (holds != nullptr && holds->as_bool() == true) row.paint(mask_of(group.find("ways")), kForeign);
+  }
   for (const json::Value& workload : list_of(cache, "workloads")) {
     const auto letter = letters.find(text_of(workload, "id"));
     row.paint(mask_of(workload.find("ways")), letter == letters.end() ? '?' : letter->second);

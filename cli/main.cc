@@ -16,6 +16,7 @@
 #include "cli/onload.h"
 #include "cli/onload_interfaces.h"
 #include "cli/password.h"
+#include "cli/reset.h"
 #include "cli/support_bundle.h"
 #include "cli/tls_init.h"
 #include "cli/top.h"
@@ -25,6 +26,7 @@ namespace {
 using namespace nrd::cli;
 
 struct Arguments {
+  Reset reset;
   Endpoint to;
   PasswordSource password;
   bool json = false;
@@ -328,6 +330,7 @@ int execute(const CLI::App& app, Arguments& a) {
   const Output output{.json = a.json, .colour = colour, .terminal = terminal};
   if (app.got_subcommand("onload")) return execute_onload(*app.get_subcommand("onload"), client, output, a);
   if (app.got_subcommand("support-bundle")) return write_support_bundle(client, a.bundle);
+  if (app.got_subcommand("reset")) return reset(client, a.reset);
   if (app.got_subcommand("node")) return show_node(client, output);
   if (app.got_subcommand("ways")) return show_ways(client, output);
   if (app.got_subcommand("top")) return show_top(client, output, a.once ? Frames::One : Frames::Live);
@@ -358,6 +361,10 @@ int main(int argc, char** argv) {
   app.add_subcommand("support-bundle", "what nrd knows about this node, as a tar archive for whoever is to help")
       ->add_option("FILE", arguments.bundle, "where to; must not exist")
       ->required();
+  CLI::App* reset = app.add_subcommand("reset", "delete all workloads and give everything back");
+  reset->add_flag("--yes", arguments.reset.is_confirmed, "ask nothing");
+  reset->add_option("--foreign", arguments.reset.foreign,
+                    "remove resctrl groups of others whose names match this pattern, such as 'COS*'");
   app.add_subcommand("node", "topology, capabilities and free ways");
   app.add_subcommand("ways", "draw who owns which cache ways");
   app.add_subcommand("top", "what workloads have in the cache and move to and from memory, until q")

@@ -102,6 +102,8 @@ Result<void> run(const Config& config) {
                                                           .shrink = config.shrink,
                                                           .max_shared = config.max_shared,
                                                           .groups = config.groups,
+                                                          .reserved_classes = config.reserved_classes,
+                                                          .foreign_groups = config.foreign_groups,
                                                           .policies = policies->policies,
                                                           .drift_interval = config.drift_interval,
                                                           .tasks_interval = config.tasks_interval,

@@ -15,6 +15,7 @@ namespace nrd::daemon {
 namespace {
 
 constexpr int64_t kMostShared = 1'000'000;
+constexpr int64_t kMostReserved = 1024;  // more classes than any part has
 constexpr size_t kConfigLimit = size_t{1} << 20;
 
 // What went wrong, without the place; empty: nothing.
@@ -189,6 +190,15 @@ SetKey mba_mode(std::optional<rdt::MbaUnit>& target) {
   };
 }
 
+SetKey foreign_groups(ForeignGroups& target) {
+  return [&target](const toml::node& node) -> Problem {
+    const std::string value = node.value_or(std::string());
+    if (value != "report" && value != "refuse") return "expected \"report\" or \"refuse\"";
+    target = value == "report" ? ForeignGroups::Report : ForeignGroups::Refuse;
+    return {};
+  };
+}
+
 SetKey users_policy(onload::UsersPolicy& target) {
   return [&target](const toml::node& node) -> Problem {
     const auto policy = onload::parse<onload::UsersPolicy>(node.value_or(std::string()));
@@ -273,7 +283,11 @@ std::map<std::string, Keys> all_keys(Config& config) {
                           [&config](int64_t value) { config.pools.infra = static_cast<unsigned>(value); })},
         {"max_allowed_shared",
          integer(1, kMostShared, [&config](int64_t value) { config.max_shared = static_cast<unsigned>(value); })},
+        {"foreign_groups", foreign_groups(config.foreign_groups)},
         {"shrink", boolean(config.shrink)}}},
+      {"classes",
+       {{"reserve", integer(0, kMostReserved,
+                            [&config](int64_t value) { config.reserved_classes = static_cast<unsigned>(value); })}}},
       {"os", {{"cpus", cpu_list(config.groups.os)}}},
       {"infra", {{"cpus", cpu_list(config.groups.infra)}, {"processes", patterns(config.groups.infra_processes)}}},
       {"policy", {{"file", absolute_path(config.policy.policies)}, {"cpu_map", absolute_path(config.policy.cpu_map)}}},

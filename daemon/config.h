@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "daemon/policy_file.h"
+#include "engine/foreign_groups.h"
 #include "engine/groups.h"
 #include "engine/onload/keeper.h"
 #include "engine/pools.h"
@@ -49,6 +50,8 @@ struct Config {
   PoolSizes pools;
   bool shrink = false;
   std::optional<unsigned> max_shared;
+  ForeignGroups foreign_groups = ForeignGroups::Report;
+  unsigned reserved_classes = 0;
   Groups groups;
   PolicyFiles policy;
   std::chrono::seconds drift_interval{30};  // 0: never look

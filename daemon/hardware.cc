@@ -32,6 +32,8 @@ class Rooms final : public Hardware {
     return Observed{.rdt = *std::move(rdt), .pstate = *std::move(pstate)};
   }
 
+  Result<std::set<std::string>> group_names() override { return rdt_->group_names(); }
+
   Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns) override {
     return nrd::find_processes(patterns);
   }

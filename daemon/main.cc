@@ -4,6 +4,7 @@
 #include "daemon/app.h"
 #include "daemon/options.h"
 #include "daemon/policy_file.h"
+#include "daemon/reset.h"
 #include "daemon/rulebook.h"
 
 namespace {
@@ -27,6 +28,12 @@ int main(int argc, char** argv) {
     if (!policies) return fail_with(policies.error());
     if (const auto acl = nrd::daemon::load_acl(options->config.access); !acl) return fail_with(acl.error());
     std::printf("%s: ok\n", options->config_file.empty() ? "defaults" : options->config_file.c_str());
+    return 0;
+  }
+  if (options->resets) {
+    const nrd::Result<size_t> workloads = nrd::daemon::reset(options->config);
+    if (!workloads) return fail_with(workloads.error());
+    std::printf("%zu workloads deleted; all that nrd held is given back\n", *workloads);
     return 0;
   }
   const nrd::Result<void> ran = nrd::daemon::run(options->config);

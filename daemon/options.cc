@@ -18,6 +18,7 @@ struct Flags {
   std::string file = kDefaultFile;
   bool debug = false;
   bool check_only = false;
+  bool resets = false;
   bool force_config = false;
   std::optional<uint16_t> debug_port, tls_port;
   std::optional<std::string> address, unix_socket, state_directory, directory, log_level;
@@ -38,6 +39,7 @@ void declare(CLI::App& app, Flags& flags) {
       ->check(CLI::IsMember({"error", "warning", "notice", "info", "debug"}));
   app.add_flag("--force-config", flags.force_config,
                "mount resctrl anew where it is not mounted as rdt.mba_mode wants it; every class is emptied first");
+  app.add_flag("--reset", flags.resets, "delete all stored workloads, give everything back, and exit");
   app.add_flag("--check-config", flags.check_only, "read the configuration, say whether it is valid, and exit");
 }
 
@@ -71,6 +73,7 @@ Result<Options> parse_options(int argc, char** argv, std::optional<Exit>& exit) 
   }
   Options options;
   options.check_only = flags.check_only;
+  options.resets = flags.resets;
   // Without a word on the command line the default file may be absent: every key has a default.
   if (flags.directory) flags.file = *flags.directory + "/nrd.toml";
   const bool is_named = app.count("--config") > 0 || flags.directory;

@@ -12,6 +12,7 @@ namespace nrd::daemon {
 struct Options {
   Config config;
   bool check_only = false;  // --check-config
+  bool resets = false;      // --reset
   std::string config_file;  // the one that was read; empty: the default file is absent
 };
 

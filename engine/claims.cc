@@ -37,6 +37,7 @@ Baselines baselines_of(const store::Baselines& records) {
   baselines.frequencies = frequencies_of(records.frequencies);
   for (const auto& [clos, limit] : records.bandwidth) baselines.bandwidth[clos].merge(bandwidth_of({limit}));
   baselines.tasks.insert(records.tasks.begin(), records.tasks.end());
+  baselines.groups.insert(records.groups.begin(), records.groups.end());
   return baselines;
 }
 
@@ -50,6 +51,7 @@ void add_baselines(store::Change& change, const Baselines& added) {
     for (const store::BandwidthRecord& limit : to_records(limits)) change.bandwidth_baselines.push_back({clos, limit});
   }
   change.task_claims.assign(added.tasks.begin(), added.tasks.end());
+  change.group_claims.assign(added.groups.begin(), added.groups.end());
 }
 
 void merge(Baselines& baselines, const Baselines& added) {
@@ -60,6 +62,7 @@ void merge(Baselines& baselines, const Baselines& added) {
     for (const auto& [cache, limit] : limits) baselines.bandwidth[clos][cache] = limit;  // another unit counts now
   }
   baselines.tasks.insert(added.tasks.begin(), added.tasks.end());
+  baselines.groups.insert(added.groups.begin(), added.groups.end());
 }
 
 Baselines still_ours(const NodeState& state) {
@@ -95,7 +98,7 @@ std::vector<store::TaskClaim> settled_claims(const NodeState& state) {
   const rdt::Setting wanted = setting_of(state).rdt;
   const auto is_full = [&state](ClosId clos) {
     const auto group = state.observed.rdt.classes.find(clos);
-    return group != state.observed.rdt.classes.end() && group->second.has_tasks;
+    return group != state.observed.rdt.classes.end() && group->second.has_tasks();
   };
   std::vector<store::TaskClaim> settled;
   for (const store::TaskClaim& claim : state.baselines.tasks) {

@@ -52,6 +52,8 @@ struct EngineOptions {
   bool shrink = false;                   // best effort gives way to newcomers
   std::optional<unsigned> max_shared{};  // workloads in the shared class; nullopt: as many as want to
   Groups groups{};
+  unsigned reserved_classes = 0;  // kept for groups of others
+  ForeignGroups foreign_groups = ForeignGroups::Report;
   std::shared_ptr<const Policies> policies{};       // of this microarchitecture; null: there are none
   std::chrono::milliseconds drift_interval{30000};  // 0: never look
   std::chrono::milliseconds tasks_interval{30000};  // between looks for tasks that have ended; 0: never look

@@ -45,7 +45,7 @@ WayMask infra_ways(const NodeState& state, CacheId cache) {
   if (!state.layout || cpus == state.facts.rdt.caches.end()) return {};
   if (state.groups.infra_processes.empty() && !cpus->second.intersects(state.groups.infra)) return {};
   // Others have it: neither claimed nor free.
-  if (!state.baselines.ways.contains(kInfraClass) && !is_class_unused(state, kInfraClass)) return {};
+  if (!state.made_groups.contains(kInfraClass) && !is_class_available(state, kInfraClass)) return {};
   const bool is_in_the_way = std::ranges::any_of(state.workloads, [&](const auto& entry) {
     const Grant& grant = entry.second.grant;
     const auto ways = grant.ways.find(cache);

@@ -5,66 +5,15 @@
 namespace nrd {
 namespace {
 
-bool owns_class(const NodeState& state, ClosId clos) {
-  return std::any_of(state.workloads.begin(), state.workloads.end(), [clos](const auto& entry) {
-    return entry.second.grant.has_class() && entry.second.grant.clos == clos;
-  });
-}
-
-WayMask constrained(const rdt::Class& group, CacheId cache, WayMask all) {
-  const auto ways = group.ways.find(cache);
-  const bool has_all = ways != group.ways.end() && ways->second == all && !group.split.contains(cache);
-  return ways == group.ways.end() || has_all ? WayMask() : ways->second;
-}
-
 WayMask all_ways(const NodeState& state, CacheId cache) {
   const std::optional<rdt::Cat>& cat = state.facts.rdt.cat_of(cache);
   return cat ? WayMask::all(cat->ways) : WayMask();
-}
-
-// The value that nrd found and will put back says nothing about others.
-bool is_claimed(const NodeState& state, ClosId clos, CacheId cache) {
-  const auto claimed = state.baselines.ways.find(clos);
-  return claimed != state.baselines.ways.end() && claimed->second.contains(cache);
 }
 
 }  // namespace
 
 const std::optional<Layout>& layout_of(const NodeState& state, CacheId cache) {
   return cache.is_l2_beside ? state.l2_layout : state.layout;
-}
-
-WayMask foreign_ways(const NodeState& state, CacheId cache) {
-  WayMask held;
-  for (const auto& [name, group] : state.observed.rdt.foreign) {
-    held = held | constrained(group, cache, all_ways(state, cache));
-  }
-  for (const auto& [clos, group] : state.observed.rdt.classes) {
-    if (clos == ClosId{0} || owns_class(state, clos) || is_claimed(state, clos, cache)) continue;
-    held = held | constrained(group, cache, all_ways(state, cache));
-  }
-  return held;
-}
-
-bool is_class_unused(const NodeState& state, ClosId clos) {
-  const auto found = state.observed.rdt.classes.find(clos);
-  if (found == state.observed.rdt.classes.end()) return false;
-  const rdt::Class& group = found->second;
-  CpuSet strangers = group.cpus;
-  for (const auto& [cpu, home] : state.baselines.cpus) strangers.remove(cpu);
-  if (!strangers.empty() || group.has_tasks) return false;
-  const bool is_limited = std::ranges::any_of(group.bandwidth, [&](const auto& entry) {
-    const auto& mba = state.facts.rdt.capabilities.mba_info;
-    const auto claimed = state.baselines.bandwidth.find(clos);
-    const bool is_ours = mba && claimed != state.baselines.bandwidth.end() && claimed->second.contains(entry.first) &&
-                         claimed->second.at(entry.first).unit == mba->unit;
-    return mba && entry.second < mba->most && !is_ours;
-  });
-  if (is_limited) return false;
-  return std::all_of(group.ways.begin(), group.ways.end(), [&](const auto& entry) {
-    const bool has_all = entry.second == all_ways(state, entry.first) && !group.split.contains(entry.first);
-    return has_all || is_claimed(state, clos, entry.first);
-  });
 }
 
 WayMask granted_ways(const NodeState& state, CacheId cache) {

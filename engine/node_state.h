@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/foreign_groups.h"
 #include "engine/groups.h"
 #include "engine/hardware.h"
 #include "engine/plan/branch_control.h"
@@ -22,10 +23,11 @@ namespace nrd {
 
 // What the owned knobs said before nrd touched them, in this boot.
 struct Baselines {
-  std::map<ClosId, std::map<CacheId, WayMask>> ways;
+  std::map<ClosId, std::map<CacheId, WayMask>> ways;  // of the root class; the others' groups are removed
   std::map<CpuId, ClosId> cpus;
   std::map<CpuId, pstate::Knobs> frequencies;
-  std::map<ClosId, std::map<CacheId, rdt::Bandwidth>> bandwidth{};
+  std::map<ClosId, std::map<CacheId, rdt::Bandwidth>> bandwidth{};  // likewise
+  std::set<ClosId> groups{};         // of classes: nrd may make and remove these in this boot
   std::set<store::TaskClaim> tasks;  // moved into a class: who no workload names any more goes to the root class
   friend bool operator==(const Baselines&, const Baselines&) = default;
 };
@@ -45,6 +47,11 @@ struct NodeState {
   plan::Shrink shrink = plan::Shrink::No;
   std::optional<unsigned> max_shared;  // workloads in the shared class; nullopt: as many as want to
   Groups groups;
+  unsigned reserved_classes = 0;  // kept for groups of others, those that exist included
+  ForeignGroups foreign_policy = ForeignGroups::Report;
+  std::set<ClosId>
+      made_groups{};  // those of baselines.groups that exist, as far as nrd knows; unneeded ones are removed
+  std::set<ClosId> stale_groups{};           // leftovers of libpqos that are to be removed
   std::set<Task> infra_tasks;                // processes of the infrastructure, at the last look
   std::shared_ptr<const Policies> policies;  // of this microarchitecture; null: there are none
   std::map<WorkloadId, Workload> workloads;
@@ -59,12 +66,6 @@ struct NodeState {
 
 // Of the level of `cache`.
 const std::optional<Layout>& layout_of(const NodeState& state, CacheId cache);
-// Ways of `cache` that groups hold which nrd does not own. A class or group with all ways constrains nothing and holds
-// none.
-WayMask foreign_ways(const NodeState& state, CacheId cache);
-// Class n is free for a workload: no CPUs, no tasks, all ways on every cache. libpqos creates COS1..COSn-1 at start and
-// so takes every CLOSID; a COSn that nobody uses counts as free.
-bool is_class_unused(const NodeState& state, ClosId clos);
 // Ways of `cache` that workloads have.
 WayMask granted_ways(const NodeState& state, CacheId cache);
 // Ways of `cache` that no workload, foreign group or infra reserve holds; those of the OS floor are not counted as

@@ -129,6 +129,35 @@ void add_bystanders(ClassWays& classes, const NodeState& state) {
   }
 }
 
+// Where a class of ours had ways or a limit that it does not need any more, it has what a new group has.
+void add_unneeded(rdt::Setting& wanted, const NodeState& state) {
+  const std::optional<rdt::MbaInfo>& mba = state.facts.rdt.capabilities.mba_info;
+  for (const ClosId clos : wanted.made) {
+    const auto group = state.observed.rdt.classes.find(clos);
+    if (group == state.observed.rdt.classes.end()) continue;
+    for (const auto& [cache, ways] : group->second.ways) {
+      const WayMask unused = new_group_ways(state, cache);
+      const bool is_as_new = ways == unused && !group->second.split.contains(cache);
+      if (!is_as_new && !unused.empty() && state.facts.rdt.has(cache)) wanted.ways[clos].emplace(cache, unused);
+    }
+    for (const auto& [cache, value] : group->second.bandwidth) {
+      if (mba && value < mba->most) wanted.bandwidth[clos].emplace(cache, rdt::Bandwidth{mba->unit, mba->most});
+    }
+  }
+}
+
+// The group of each class in which something is, and no other of ours.
+void add_group_changes(rdt::Setting& wanted, const NodeState& state) {
+  for (const auto& [clos, ways] : wanted.ways) wanted.made.insert(clos);
+  for (const auto& [id, workload] : state.workloads) {
+    if (workload.grant.has_class()) wanted.made.insert(workload.grant.clos);
+  }
+  wanted.made.erase(kRootClass);
+  wanted.removed = state.made_groups;
+  wanted.removed.insert(state.stale_groups.begin(), state.stale_groups.end());
+  for (const ClosId clos : wanted.made) wanted.removed.erase(clos);
+}
+
 // A number of another unit than that of now is not written: it would mean something else.
 void add_bandwidth(rdt::Setting& wanted, const NodeState& state) {
   const std::optional<rdt::MbaInfo>& mba = state.facts.rdt.capabilities.mba_info;
@@ -186,7 +215,7 @@ void add_task_changes(std::vector<KnobChange>& found, const rdt::Setting& settin
   }
   for (const ClosId clos : setting.without_tasks) {
     const auto group = observed.classes.find(clos);
-    if (group == observed.classes.end() || !group->second.has_tasks) continue;
+    if (group == observed.classes.end() || !group->second.has_tasks()) continue;
     found.push_back({.knob = "tasks of " + name_of(clos), .from = "some", .to = "none"});
   }
 }
@@ -226,7 +255,10 @@ Setting setting_of(const NodeState& state) {
   wanted.ways = ways_in_use(state);
   for (const auto& [clos, caches] : state.baselines.ways) {
     for (const auto& [cache, ways] : caches) {
-      if (node.has(cache)) wanted.ways[clos].emplace(cache, ways);
+      if (!node.has(cache)) continue;
+      // The kernel refuses a mask with ways that a group locked since.
+      const WayMask locked = locked_ways(state, cache);
+      wanted.ways[clos].emplace(cache, ways.intersects(locked) ? (ways - locked).longest_run() : ways);
     }
   }
   for (const auto& [cpu, clos] : state.baselines.cpus) {
@@ -245,6 +277,8 @@ Setting setting_of(const NodeState& state) {
   }
   add_bandwidth(wanted, state);
   add_tasks(wanted, state);
+  add_group_changes(wanted, state);
+  add_unneeded(wanted, state);
   return {.rdt = std::move(wanted), .pstate = frequencies_of(state)};
 }
 
@@ -253,6 +287,7 @@ Baselines unclaimed(const NodeState& state, const Setting& setting) {
   const Observed& observed = state.observed;
   Baselines added;
   for (const auto& [clos, caches] : setting.rdt.ways) {
+    if (clos != kRootClass) continue;
     const auto claimed = baselines.ways.find(clos);
     for (const auto& [cache, wanted] : caches) {
       if (claimed != baselines.ways.end() && claimed->second.contains(cache)) continue;
@@ -264,7 +299,11 @@ Baselines unclaimed(const NodeState& state, const Setting& setting) {
     // Who is in a group of others has no class to go back to but the root's.
     added.cpus[cpu] = class_of(observed.rdt, cpu).value_or(kRootClass);
   }
+  for (const ClosId clos : setting.rdt.made) {
+    if (!baselines.groups.contains(clos)) added.groups.insert(clos);
+  }
   for (const auto& [clos, limits] : setting.rdt.bandwidth) {
+    if (clos != kRootClass) continue;
     const auto claimed = baselines.bandwidth.find(clos);
     for (const auto& [cache, limit] : limits) {
       const bool is_claimed = claimed != baselines.bandwidth.end() && claimed->second.contains(cache) &&
@@ -313,6 +352,7 @@ Setting tasks_of(Setting setting) {
 }
 
 Observed overlaid(Observed observed, const Setting& setting) {
+  for (const ClosId clos : setting.rdt.made) observed.rdt.classes[clos];
   for (const auto& [clos, caches] : setting.rdt.ways) {
     for (const auto& [cache, ways] : caches) {
       observed.rdt.classes[clos].ways[cache] = ways;
@@ -329,9 +369,18 @@ Observed overlaid(Observed observed, const Setting& setting) {
   }
   for (const auto& [task, clos] : setting.rdt.tasks) {
     observed.rdt.tasks[task] = {clos == kRootClass ? "" : name_of(clos)};
-    if (clos != kRootClass) observed.rdt.classes[clos].has_tasks = true;
+    if (clos != kRootClass) observed.rdt.classes[clos].tasks = std::max<size_t>(observed.rdt.classes[clos].tasks, 1);
   }
-  for (const ClosId clos : setting.rdt.without_tasks) observed.rdt.classes[clos].has_tasks = false;
+  for (const ClosId clos : setting.rdt.without_tasks) {
+    const auto group = observed.rdt.classes.find(clos);
+    if (group != observed.rdt.classes.end()) group->second.tasks = 0;
+  }
+  for (const ClosId clos : setting.rdt.removed) {
+    const auto group = observed.rdt.classes.find(clos);
+    if (group == observed.rdt.classes.end()) continue;
+    observed.rdt.classes[kRootClass].cpus |= group->second.cpus;
+    observed.rdt.classes.erase(clos);
+  }
   for (const auto* frequencies : {&setting.pstate.put_back, &setting.pstate.cpus}) {
     for (const auto& [cpu, knobs] : *frequencies) observed.pstate.cpus[cpu] = knobs;
   }
@@ -340,6 +389,14 @@ Observed overlaid(Observed observed, const Setting& setting) {
 
 std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& observed) {
   std::vector<KnobChange> found;
+  for (const ClosId clos : setting.rdt.made) {
+    if (!observed.rdt.classes.contains(clos))
+      found.push_back({.knob = "group " + name_of(clos), .from = "absent", .to = "present"});
+  }
+  for (const ClosId clos : setting.rdt.removed) {
+    if (observed.rdt.classes.contains(clos))
+      found.push_back({.knob = "group " + name_of(clos), .from = "present", .to = "absent"});
+  }
   for (const auto& [clos, caches] : setting.rdt.ways) {
     for (const auto& [cache, wanted] : caches) {
       const std::optional<WayMask> ways = ways_of(observed.rdt, clos, cache);

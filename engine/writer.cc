@@ -28,6 +28,8 @@ Writer::Writer(Hardware& hardware, store::Store& store, const Clock& clock, cons
   state_.shrink = options.shrink ? plan::Shrink::Yes : plan::Shrink::No;
   state_.max_shared = options.max_shared;
   state_.groups = options.groups;
+  state_.reserved_classes = options.reserved_classes;
+  state_.foreign_policy = options.foreign_groups;
   state_.policies = options.policies;
 }
 
@@ -103,15 +105,18 @@ Result<void> Writer::recover() {
   state_.revision = records->revision;
   // Another boot's baselines tell what registers said that have been reset since.
   if (records->baselines.boot_id == state_.facts.boot_id) state_.baselines = baselines_of(records->baselines);
+  state_.made_groups = state_.baselines.groups;
 
   const Result<void> looked = look_for_infra().and_then([this] { return look(cpus_of(state_.facts.pstate.cpus)); });
   if (!looked) {
     note_hardware_problem(looked.error());
     return {};
   }
+  state_.stale_groups = leftover_groups(state_);
   const Result<void> converged = claim(state_).and_then([&] { return converge(state_, Scope::All); });
   if (!converged) note_hardware_problem(converged.error());
   drop_ended();
+  note_sharing();
   return {};
 }
 
@@ -128,6 +133,7 @@ Result<plan::Workloads> Writer::plan(const Command& command) {
 
 // A plan that touches cold knobs is made on a fresh observation: others may have taken them since the last one.
 Result<plan::Workloads> Writer::plan_on_fresh_ground(const Command& command) {
+  if (const Result<void> looked = look_at_neighbours(); !looked) return Failure(looked.error());
   Result<plan::Workloads> planned = plan(command);
   if (!planned) return planned;
   NodeState wanted = state_;
@@ -141,6 +147,25 @@ Result<plan::Workloads> Writer::plan_on_fresh_ground(const Command& command) {
     return Failure(looked.error());
   }
   return state_.observed == before ? planned : plan(command);
+}
+
+// Foreign groups come and go, and those that exist change, without a word to nrd. Where there is none a look at the
+// names is enough.
+Result<void> Writer::look_at_neighbours() {
+  if (!state_.layout) return {};
+  const Result<std::set<std::string>> names = hardware_.group_names();
+  if (!names) return Failure(names.error());
+  if (*names == group_names(state_.observed.rdt) && foreign_groups(state_).empty()) return {};
+  return look({});
+}
+
+// The claim stays, so that the next workload in that class needs no commit before its group is made. A group that
+// appears there meanwhile was made by others.
+void Writer::note_removed_groups(const rdt::Setting& setting) {
+  for (const ClosId clos : setting.removed) {
+    state_.stale_groups.erase(clos);
+    state_.made_groups.erase(clos);
+  }
 }
 
 Result<void> Writer::claim(const NodeState& wanted) {
@@ -167,15 +192,18 @@ Result<void> Writer::claim(const NodeState& wanted) {
 Result<void> Writer::converge(const NodeState& wanted, Scope scope) {
   NodeState claimed = wanted;
   claimed.baselines = state_.baselines;
+  claimed.made_groups = state_.made_groups;
   Setting setting = setting_of(claimed);
   if (scope == Scope::Changes) setting = changes(std::move(setting), setting_of(state_));
   leave_out_unclaimed(setting, claimed.baselines);
+  state_.made_groups.insert(setting.rdt.made.begin(), setting.rdt.made.end());
   const auto begun = clock_.steady();
   const Result<CpuSet> left = hardware_.converge(setting);
   state_.timings.converge.add(clock_.steady() - begun);
   // What changed says nothing about the rest.
   settled_ = left.has_value() && (settled_ || scope == Scope::All);
   if (!left) return Failure(left.error());
+  note_removed_groups(setting.rdt);
   for (const CpuId cpu : left->members()) {
     if (setting.pstate.cpus.erase(cpu) > 0) note_absent(cpu);
     if (setting.pstate.put_back.erase(cpu) > 0) note_owed(cpu);
@@ -264,12 +292,17 @@ void Writer::note_created(const CreateWorkload& create) {
   next_id_ = std::max(next_id_, number_of(create.spec.given_id)) + 1;
 }
 
-// Once more, if CPUs came or went since the last look: the plan may have been for others than there are.
+// Once more, if the plan was for CPUs or groups that are others by now.
 Result<WorkloadId> Writer::apply_one(const Command& command) {
   const CpuSet online = state_.facts.rdt.online;
+  const std::set<std::string> groups = group_names(state_.observed.rdt);
   Result<WorkloadId> applied = try_one(command);
-  const bool is_hotplug = !applied && applied.error().code == ErrorCode::Hardware && state_.facts.rdt.online != online;
-  return is_hotplug && !before_unknown_ ? try_one(command) : applied;
+  if (applied || before_unknown_) return applied;
+  const ErrorCode code = applied.error().code;
+  if (code != ErrorCode::Hardware && code != ErrorCode::NoClass) return applied;
+  const Result<void> looked = look({});
+  const bool has_changed = state_.facts.rdt.online != online || (looked && group_names(state_.observed.rdt) != groups);
+  return has_changed ? try_one(command) : applied;
 }
 
 Result<WorkloadId> Writer::try_one(const Command& command) {
@@ -352,6 +385,7 @@ std::vector<Result<Workload>> Writer::apply(std::span<const Command> commands) {
     const auto found = state_.workloads.find(outcome->id);
     if (found != state_.workloads.end()) outcome = found->second;
   }
+  note_sharing();
   return outcomes;
 }
 

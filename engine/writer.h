@@ -63,6 +63,11 @@ class Writer {
   void drop_ended();
   Result<plan::Workloads> plan(const Command& command);
   Result<plan::Workloads> plan_on_fresh_ground(const Command& command);
+  Result<void> look_at_neighbours();
+  void note_removed_groups(const rdt::Setting& setting);
+  void drop_taken_claims();
+  void note_leftovers();
+  void note_sharing();
   Result<void> claim(const NodeState& wanted);
   // Changes: of frequencies only what differs from those of now.
   enum class Scope { All, Changes };
@@ -99,6 +104,8 @@ class Writer {
   Idempotency keys_;
   // Whether the hardware took the last setting whole, so that what differs from it since is somebody else's doing.
   bool settled_ = false;
+  std::set<ClosId> leftovers_;                           // at the last look
+  std::map<WorkloadId, std::set<std::string>> sharing_;  // reported
   // CPUs whose frequency is ours to put back, and that were not there to take it.
   CpuSet owed_;
   bool counts_branches_ = false;  // counters may be open

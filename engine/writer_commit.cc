@@ -97,6 +97,7 @@ Result<void> Writer::resolve_unknown() {
   before_unknown_.reset();
   after_unknown_.reset();
   settled.observed = state_.observed;
+  settled.made_groups = state_.made_groups;
   settled.facts = state_.facts;
   settled.layout = state_.layout;
   settled.l2_layout = state_.l2_layout;

@@ -1,4 +1,7 @@
 // Of the writer: what it does by itself from time to time, against drift and for tasks that come and go.
+#include <algorithm>
+#include <iterator>
+
 #include "base/log.h"
 #include "engine/claims.h"
 #include "engine/endings.h"
@@ -21,6 +24,54 @@ void Writer::let_go_of_unused(const Setting& wanted) {
   add_baselines(change, kept);
   // If it is not stored the claim stays, and the next turn tries again.
   [[maybe_unused]] const Result<void> committed = commit(std::move(change), before);
+}
+
+// A group that exists although nrd removed it was made by others.
+void Writer::drop_taken_claims() {
+  const NodeState before = state_;
+  store::Change change;
+  change.next_id = next_id_;
+  for (const ClosId clos : before.baselines.groups) {
+    if (state_.made_groups.contains(clos) || !state_.observed.rdt.classes.contains(clos)) continue;
+    change.dropped_group_claims.push_back(clos);
+    state_.baselines.groups.erase(clos);
+  }
+  if (change.dropped_group_claims.empty()) return;
+  // If it is not stored the claim stays, and the next turn tries again.
+  [[maybe_unused]] const Result<void> committed = commit(std::move(change), before);
+}
+
+// One that is there at two looks is not just being set up by the program that made it.
+void Writer::note_leftovers() {
+  const std::set<ClosId> found = leftover_groups(state_);
+  state_.stale_groups.clear();
+  std::ranges::set_intersection(found, leftovers_, std::inserter(state_.stale_groups, state_.stale_groups.end()));
+  leftovers_ = found;
+}
+
+// Reports what changed since the last time.
+void Writer::note_sharing() {
+  if (sharing_.empty() && foreign_groups(state_).empty()) return;
+  std::map<WorkloadId, std::set<std::string>> sharing;
+  for (const auto& [id, workload] : state_.workloads) {
+    std::set<std::string> names = sharing_groups(state_, workload);
+    if (!names.empty()) sharing.emplace(id, std::move(names));
+  }
+  for (const auto& [id, names] : sharing) {
+    const auto before = sharing_.find(id);
+    if (before != sharing_.end() && before->second == names) continue;
+    std::string groups;
+    for (const std::string& name : names) groups += (groups.empty() ? "" : " ") + name;
+    log::warning("WAYS_SHARED", "resctrl groups of others may fill the ways of a workload",
+                 {{"WORKLOAD", id_text(state_.workloads.at(id))}, {"GROUPS", groups}});
+  }
+  for (const auto& [id, names] : sharing_) {
+    const auto workload = state_.workloads.find(id);
+    if (workload == state_.workloads.end() || sharing.contains(id)) continue;
+    log::notice("WAYS_EXCLUSIVE", "the ways of a workload are its own alone again",
+                {{"WORKLOAD", id_text(workload->second)}});
+  }
+  sharing_ = std::move(sharing);
 }
 
 // Those that were owed and have taken what they had.
@@ -80,8 +131,14 @@ void Writer::repair() {
     return look(cpus_of(state_.facts.pstate.cpus));
   });
   if (!found) return note_hardware_problem(found.error());
-  if (state_.facts.boot_id != boot_id) state_.baselines = {};
+  if (state_.facts.boot_id != boot_id) {
+    state_.baselines = {};
+    state_.made_groups.clear();
+  }
   note_absent_cpus();
+  drop_taken_claims();
+  note_leftovers();
+  note_sharing();
   Setting wanted = setting_of(state_);
   state_.current = hardware_.current_frequencies(cpus_of(wanted.pstate.cpus));
   // What a failed write of ours left behind looks like somebody's change, but is ours to mend.

@@ -251,6 +251,8 @@ class Reader {
     each_row("SELECT clos, cache, unit, value FROM bandwidth_baseline ORDER BY clos, cache", [&](const Statement& row) {
       records_.baselines.bandwidth.push_back({ClosId{u32(row, 0)}, bandwidth(row, 1)});
     });
+    each_row("SELECT clos FROM group_claim ORDER BY clos",
+             [&](const Statement& row) { records_.baselines.groups.push_back(ClosId{u32(row, 0)}); });
     each_row("SELECT task, process, start, boot_id, clos FROM task_claim ORDER BY task, process, start, clos",
              [&](const Statement& row) {
                records_.baselines.tasks.push_back({task(row, 0), ClosId{u32(row, 4)}});

@@ -121,6 +121,7 @@ struct Baselines {
   std::vector<FrequencyRecord> frequencies;    // ordered by CPU
   std::vector<TaskClaim> tasks{};              // ordered
   std::vector<BandwidthBaseline> bandwidth{};  // ordered by class, cache
+  std::vector<ClosId> groups{};                // made by nrd; ordered
   friend bool operator==(const Baselines&, const Baselines&) = default;
 };
 
@@ -151,6 +152,8 @@ struct Change {
   std::vector<BandwidthBaseline> bandwidth_baselines;  // added
   std::vector<TaskClaim> task_claims;                  // added
   std::vector<TaskClaim> dropped_task_claims;          // before those are added
+  std::vector<ClosId> group_claims;                    // added
+  std::vector<ClosId> dropped_group_claims;            // before those are added
   OnloadChange onload;
 };
 

@@ -171,6 +171,10 @@ CREATE TABLE cpu_baseline (
   clos       INTEGER NOT NULL CHECK (clos >= 0)
 ) STRICT;
 
+CREATE TABLE group_claim (                            -- made by nrd in this boot, or taken over from libpqos
+  clos       INTEGER NOT NULL PRIMARY KEY CHECK (clos >= 1)
+) STRICT;
+
 CREATE TABLE task_claim (                             -- moved into a class, and to be moved back
   task       INTEGER NOT NULL CHECK (task >= 1),
   start      INTEGER NOT NULL CHECK (start >= 0),

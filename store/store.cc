@@ -38,7 +38,8 @@ struct Statements {
   Statement begin, commit, rollback, node, drop_ways, drop_cpus, ways_baseline, cpu_baseline, remove, put, core_id,
       ways, drop_frequencies, drop_frequency, frequency_baseline, frequency_request, frequency, owner, policy, given_id,
       revision, forget_key, key, onload, onload_profile, onload_variable, task, task_cpus, mba, bandwidth, drop_limits,
-      limit, drop_claims, drop_claim, claim, code_ways, l2, l2_ways, l2_ways_baseline, drop_l2_ways;
+      limit, drop_claims, drop_claim, claim, drop_groups, drop_group, group, code_ways, l2, l2_ways, l2_ways_baseline,
+      drop_l2_ways;
 
   SqlError prepare(Connection& connection) {
     const std::pair<Statement*, const char*> all[] = {
@@ -86,6 +87,9 @@ struct Statements {
         {&task, "INSERT INTO workload_task (task, process, start, boot_id, workload) VALUES (?, ?, ?, ?, ?)"},
         {&task_cpus, "INSERT INTO workload_task_cpus (workload, cpus) VALUES (?, ?)"},
         {&drop_claims, "DELETE FROM task_claim"},
+        {&drop_groups, "DELETE FROM group_claim"},
+        {&drop_group, "DELETE FROM group_claim WHERE clos = ?"},
+        {&group, "INSERT OR IGNORE INTO group_claim (clos) VALUES (?)"},
         {&drop_claim, "DELETE FROM task_claim WHERE task = ? AND start = ? AND clos = ?"},
         {&claim, "INSERT INTO task_claim (task, process, start, boot_id, clos) VALUES (?, ?, ?, ?, ?)"},
         {&owner, "INSERT INTO workload_owner (workload, pid, start, boot_id) VALUES (?, ?, ?, ?)"}};
@@ -197,8 +201,9 @@ Result<Records> SqliteStore::load() { return read_records(connection_, path_); }
 
 SqlError SqliteStore::write_baselines(const Change& change) {
   if (!change.new_boot_id.empty()) {
-    for (Statement* drop : {&statements_.drop_ways, &statements_.drop_cpus, &statements_.drop_frequencies,
-                            &statements_.drop_limits, &statements_.drop_claims, &statements_.drop_l2_ways}) {
+    for (Statement* drop :
+         {&statements_.drop_ways, &statements_.drop_cpus, &statements_.drop_frequencies, &statements_.drop_limits,
+          &statements_.drop_claims, &statements_.drop_l2_ways, &statements_.drop_groups}) {
       if (SqlError error = drop->run(); !error.ok()) return error;
     }
   }
@@ -230,6 +235,12 @@ SqlError SqliteStore::write_baselines(const Change& change) {
   for (const auto& [task, clos] : change.task_claims) {
     SqlError error = bind(statements_.claim, task).bind(5, clos.value).run();
     if (!error.ok()) return error;
+  }
+  for (const ClosId clos : change.dropped_group_claims) {
+    if (SqlError error = statements_.drop_group.bind(1, clos.value).run(); !error.ok()) return error;
+  }
+  for (const ClosId clos : change.group_claims) {
+    if (SqlError error = statements_.group.bind(1, clos.value).run(); !error.ok()) return error;
   }
   return {};
 }

@@ -11,6 +11,11 @@ void render_warnings(json::Writer& w, const NodeState& state, const Service& ser
     w.string("plain HTTP without authentication is open: every local user can change workloads (--debug)");
   }
   for (const std::string& sentence : state.facts.rdt.missing) w.string(sentence);
+  for (const auto& [id, workload] : state.workloads) {
+    std::string groups;
+    for (const std::string& group : sharing_groups(state, workload)) groups += (groups.empty() ? "" : ", ") + group;
+    if (!groups.empty()) w.string("resctrl group " + groups + " may fill the ways of workload " + id_text(workload));
+  }
   w.end_array();
 }
 

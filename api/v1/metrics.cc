@@ -52,6 +52,10 @@ void add_service(Families& families, const NodeState& state, const Service& serv
                          yes_or_no(state.health.writes_frozen)));
   families.push_back(one(Kind::Counter, "nrd_drift_repairs_total", "knobs that others changed and nrd put back",
                          state.health.drift_repairs));
+  const auto shared = std::ranges::count_if(
+      state.workloads, [&state](const auto& entry) { return !sharing_groups(state, entry.second).empty(); });
+  families.push_back(one(Kind::Gauge, "nrd_workloads_with_shared_ways",
+                         "workloads whose ways resctrl groups of others may fill", static_cast<uint64_t>(shared)));
 }
 
 void add_requests(Families& families, const Tally& tally) {

@@ -88,51 +88,54 @@ void render_groups(json::Writer& w, const NodeState& state) {
   w.end_object();
 }
 
-// In use: the root class, those of the infrastructure and of workloads, and those that others made or use.
+// In use: the root class, those of the infrastructure and of workloads, and those that foreign groups hold.
 void render_classes(json::Writer& w, const NodeState& state) {
-  std::set<ClosId> used{ClosId{0}};
-  for (const auto& [id, workload] : state.workloads) {
-    if (workload.grant.has_class()) used.insert(workload.grant.clos);
-  }
-  for (const auto& [clos, group] : state.observed.rdt.classes) {
-    if (!is_class_unused(state, clos) || is_kept_for_infra(state, clos)) used.insert(clos);
-  }
-  const uint64_t total = state.facts.rdt.cat ? state.facts.rdt.cat->classes : 0;
   w.key("classes").begin_object();
-  w.key("total").number(total);
-  w.key("used").number(total == 0 ? 0 : std::min<uint64_t>(total, used.size() + state.observed.rdt.foreign.size()));
+  w.key("total").number(state.facts.rdt.cat ? state.facts.rdt.cat->classes : 0);
+  w.key("used").number(used_classes(state));
+  w.key("reserved").number(state.reserved_classes);
   w.end_object();
 }
 
-// Groups that nrd does not own and that hold ways of `cache`: those with all ways constrain nothing.
-void render_foreign(json::Writer& w, const NodeState& state, CacheId cache) {
-  const std::optional<rdt::Cat>& cat = state.facts.rdt.cat_of(cache);
-  const WayMask all = cat ? WayMask::all(cat->ways) : WayMask();
-  WayMask named;
-  const auto group = [&](const std::string& name, WayMask ways) {
+void render_writer(json::Writer& w, const rdt::Node& node) {
+  w.key("writer");
+  if (!node.writer) {
+    w.null();
+    return;
+  }
+  w.begin_object();
+  w.key("by").string(node.writer->is_libpqos ? "libpqos" : "resctrl");
+  w.key("reason").string(node.writer->reason);
+  w.end_object();
+}
+
+std::string_view text_of(rdt::GroupMode mode) {
+  switch (mode) {
+    case rdt::GroupMode::Shareable: return "shareable";
+    case rdt::GroupMode::Exclusive: return "exclusive";
+    case rdt::GroupMode::PseudoLockSetup: return "pseudo-locksetup";
+    case rdt::GroupMode::PseudoLocked: return "pseudo-locked";
+  }
+  return {};
+}
+
+// Groups that nrd did not make: their masks of this cache, and what of them may fill it.
+void render_foreign(json::Writer& w, const NodeState& state, CacheId cache, const CpuSet& cpus) {
+  w.key("foreign").begin_array();
+  for (const auto& [name, group] : foreign_groups(state)) {
+    const auto ways = group->ways.find(cache);
+    const WayMask mask = ways == group->ways.end() ? WayMask() : ways->second;
     w.begin_object();
     w.key("group").string(name);
     w.key("ways");
-    render(w, ways);
+    render(w, mask);
+    w.key("cpus").string((group->cpus & cpus).to_string());
+    w.key("tasks").number(uint64_t{group->tasks});
+    w.key("mode").string(text_of(group->mode));
+    w.key("holds_ways").boolean(!mask.empty() && foreign_ways(state, cache).contains(mask));
+    w.key("readable").boolean(group->is_readable);
     w.end_object();
-    named = named | ways;
-  };
-  w.key("foreign").begin_array();
-  for (const auto& [name, observed] : state.observed.rdt.foreign) {
-    const auto ways = observed.ways.find(cache);
-    if (ways != observed.ways.end() && ways->second != all) group(name, ways->second);
   }
-  const WayMask held = foreign_ways(state, cache);
-  for (const auto& [clos, observed] : state.observed.rdt.classes) {
-    const auto ways = observed.ways.find(cache);
-    if (clos == ClosId{0} || ways == observed.ways.end() || ways->second == all || !held.contains(ways->second))
-      continue;
-    const bool is_ours = std::any_of(state.workloads.begin(), state.workloads.end(),
-                                     [clos = clos](const auto& entry) { return entry.second.grant.clos == clos; });
-    if (!is_ours && !is_class_unused(state, clos)) group(cos_name(clos), ways->second);
-  }
-  // A COSn without CPUs or tasks that somebody else gave a mask.
-  if (!(held - named).empty()) group("other classes", held - named);
   w.end_array();
 }
 
@@ -170,7 +173,7 @@ void render_cache(json::Writer& w, const NodeState& state, CacheId id, const Cpu
   render(w, infra_ways(state, id));
   w.key("free");
   render(w, free_ways(state, id));
-  render_foreign(w, state, id);
+  render_foreign(w, state, id, cpus);
   render_owners(w, state, id);
   w.end_object();
 }
@@ -188,6 +191,7 @@ std::string render_node(const NodeState& state) {
   w.key("online").string(node.online.to_string());
   w.end_object();
   render_capabilities(w, node);
+  render_writer(w, node);
   render_layout(w.key("layout"), state.layout);
   render_groups(w, state);
   render_classes(w, state);

@@ -64,6 +64,8 @@ constexpr std::array kKeys = {
     Key{"onload", Use::Read, Use::Read},
     Key{"backend_plugin_info", Use::NotYet, Use::NotYet, "plugins are not supported"},
     Key{"pool", Use::ReadOnly, Use::Ignored, "the pool follows from max and min of cache and cannot be given"},
+    Key{"exclusive", Use::ReadOnly, Use::Ignored, "whether others may fill the ways is observed and cannot be given"},
+    Key{"shared_with", Use::ReadOnly, Use::Ignored, "whether others may fill the ways is observed and cannot be given"},
     Key{"granted_ways", Use::ReadOnly, Use::Ignored, "the ways are chosen by the service and cannot be given"},
     Key{"granted_l2_ways", Use::ReadOnly, Use::Ignored, "the ways are chosen by the service and cannot be given"},
     Key{"granted_frequencies", Use::ReadOnly, Use::Ignored, "what was granted follows from pstate and cannot be given"},
@@ -337,6 +339,19 @@ std::string render(Time time) {
   return text;
 }
 
+namespace {
+
+// Only of workloads that have ways.
+void render_exclusive(json::Writer& w, const NodeState& state, const Workload& workload) {
+  if (!workload.grant.has_class()) return;
+  w.key("exclusive").boolean(is_exclusive(state, workload));
+  w.key("shared_with").begin_array();
+  for (const std::string& group : sharing_groups(state, workload)) w.string(group);
+  w.end_array();
+}
+
+}  // namespace
+
 void render(json::Writer& w, const NodeState& state, const Workload& workload, const Manner& manner) {
   const auto cache = [&] {
     w.key("cache").begin_object();
@@ -372,6 +387,7 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
   cache();
   render_frequency(w, workload, manner.ratio);
   w.key("pool").string(to_string(workload.grant.pool));
+  render_exclusive(w, state, workload);
   render_granted_ways(w.key("granted_ways"), workload, false);
   if (workload.spec.l2) {
     render(w.key("l2"), *workload.spec.l2);

@@ -35,23 +35,17 @@ Failure not_enough(CacheId cache, const std::string& field, const std::string& m
                        .subject = std::to_string(cache.value)});
 }
 
-// The class of the shared workloads if there is one, else the lowest free class. COS1 comes last: clients of RMD know
-// it as the infrastructure group's, and expect workloads from COS2 on.
-Result<ClosId> choose_class(const NodeState& state, const Workloads& workloads, Pool pool, const Spec& spec) {
-  std::set<ClosId> used;
+// The class of the shared workloads if there is one, else a free one.
+Result<ClosId> class_for(const NodeState& state, const Workloads& workloads, Pool pool, const Spec& spec) {
   for (const auto& [id, workload] : workloads) {
     if (pool == Pool::Shared && workload.grant.pool == Pool::Shared) return workload.grant.clos;
-    if (workload.grant.has_class()) used.insert(workload.grant.clos);
   }
-  const unsigned classes = state.facts.rdt.cat->classes;
-  for (unsigned i = 2; i < classes + 1; ++i) {
-    const ClosId clos{i < classes ? i : 1};
-    const bool is_taken = used.contains(clos) || is_kept_for_infra(state, clos);
-    if (clos.value < classes && !is_taken && is_class_unused(state, clos)) return clos;
-  }
-  return fail_at(ErrorCode::NoClass, spec.cache ? "/cache" : "/l2",
-                 "every class of service is in use (the node has " + std::to_string(classes) + ")",
-                 spec.l2 ? "delete a workload" : "delete a workload, or ask for the shared class with max and min 0");
+  return choose_class(state, workloads).map_error([&spec](Error error) {
+    if (!spec.cache) error.field = "/l2";
+    if (!spec.l2 && spec.cache && pool_of(*spec.cache) != Pool::Shared)
+      error.allowed += ", or ask for the shared class with max and min 0";
+    return error;
+  });
 }
 
 // Masks of code and of data that others set apart could not be put back.
@@ -76,6 +70,19 @@ Result<void> check_shared(const NodeState& state) {
                  "ways of its own, or the shared class when a workload has left it");
 }
 
+// With cache_pools.foreign_groups = "refuse": others would fill the ways of a guarantee.
+Result<void> check_alone(const NodeState& state, CacheId cache, WayMask ways) {
+  if (state.foreign_policy == ForeignGroups::Report) return {};
+  const std::set<std::string> sharing = sharing_groups(state, cache, ways, Unreadable::LeftOut);
+  if (sharing.empty()) return {};
+  std::string names;
+  for (const std::string& name : sharing) names += (names.empty() ? "" : ", ") + name;
+  return fail_at(ErrorCode::Conflict, cache.is_l2_beside ? "/l2" : "/cache",
+                 "resctrl group " + names + " has CPUs or tasks" + on_cache(cache) + " and may fill ways " +
+                     ways.list() + ", and cache_pools.foreign_groups is \"refuse\"",
+                 "a guarantee when the masks of these groups leave its ways out, or best effort");
+}
+
 Result<void> grant_guarantee(const NodeState& state, Workloads& workloads, Workload& workload, CacheId cache,
                              const Grant& before) {
   const unsigned count = cache.is_l2_beside ? workload.spec.l2->ways : workload.spec.cache->max;
@@ -94,6 +101,7 @@ Result<void> grant_guarantee(const NodeState& state, Workloads& workloads, Workl
                           "; the longest free run has " + longest,
                       "at most " + longest);
   }
+  if (const Result<void> checked = check_alone(state, cache, *run); !checked) return checked;
   workload.grant.ways[cache] = *run;
   return {};
 }
@@ -222,7 +230,7 @@ Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Worklo
   without.erase(workload.id);
   const bool keeps_class = before.has_class() && before.pool != Pool::Shared && pool != Pool::Shared;
   const Result<ClosId> clos =
-      keeps_class ? Result<ClosId>(before.clos) : choose_class(state, without, pool, workload.spec);
+      keeps_class ? Result<ClosId>(before.clos) : class_for(state, without, pool, workload.spec);
   if (!clos) return Failure(clos.error());
   workload.grant.clos = *clos;
 

@@ -86,7 +86,7 @@ Result<void> check_classes_free(const NodeState& state, const Spec& spec) {
     CpuSet both = group.cpus & spec.cpus;
     for (const auto& [cpu, home] : state.baselines.cpus) both.remove(cpu);  // ours: claimed before
     if (clos != ClosId{0} && !both.empty()) {
-      return taken(both, "class COS" + std::to_string(clos.value) + ", which nrd does not own");
+      return taken(both, "resctrl group COS" + std::to_string(clos.value) + ", which nrd does not own");
     }
   }
   return {};

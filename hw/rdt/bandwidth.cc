@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "hw/rdt/groups.h"
 #include "hw/rdt/resctrl.h"
 
 namespace nrd::rdt {
@@ -50,8 +51,7 @@ Result<MbaInfo> with_unit(MbaInfo info, bool is_amd) {
   uint32_t largest = 0;
   for (const std::string& directory : directories) {
     const auto limits = read_limits(directory);
-    if (!limits) return Failure(limits.error());
-    if (!*limits) continue;
+    if (!limits || !*limits) continue;  // one group that cannot be read says nothing about the unit
     for (const auto& [cache, value] : **limits) largest = std::max(largest, value);
   }
   constexpr size_t kMountsLimit = size_t{4} << 20;

@@ -2,19 +2,10 @@
 
 #include <string>
 
+#include "hw/rdt/groups.h"
 #include "hw/rdt/resctrl.h"
 
 namespace nrd::rdt {
-
-Result<std::unique_ptr<ClassWriter>> KernelWriter::start() {
-  constexpr uint32_t kMost = 1024;  // more than any part has; so that a tree that refuses nothing is an end, too
-  for (ClosId clos{1}; clos.value < kMost; ++clos.value) {
-    const Result<bool> made = make_group(clos);
-    if (!made) return Failure(made.error());
-    if (!*made) break;
-  }
-  return std::unique_ptr<ClassWriter>(new KernelWriter);
-}
 
 Result<void> KernelWriter::set_ways(const Level& level, const WaysWrite& write) {
   const auto line = [&](const char* of, WayMask ways) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/file.h"
+#include "hw/rdt/groups.h"
 #include "hw/rdt/resctrl.h"
 
 namespace nrd::rdt {

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "hw/rdt/capabilities.h"
+#include "hw/rdt/groups.h"
 #include "hw/rdt/resctrl.h"
 
 namespace nrd::rdt {

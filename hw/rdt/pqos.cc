@@ -4,11 +4,17 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <set>
 #include <system_error>
+#include <vector>
 
 #include "base/file.h"
 #include "base/log.h"
+#include "hw/rdt/groups.h"
+#include "hw/rdt/resctrl.h"
 
 namespace nrd::rdt {
 namespace {
@@ -43,6 +49,57 @@ class AlarmLetThrough {
   sigset_t before_ = {};
 };
 
+// An array that libpqos allocated.
+std::set<uint32_t> taken(unsigned* ids, unsigned count) {
+  std::set<uint32_t> all;
+  if (ids != nullptr) all.insert(ids, ids + count);
+  std::free(ids);
+  return all;
+}
+
+CacheView view_of(const pqos_cap& cap, const pqos_cpuinfo& cpus) {
+  CacheView view;
+  const auto note_classes = [&view](unsigned classes) {
+    view.classes = view.classes == 0 ? classes : std::min(view.classes, classes);
+  };
+  for (unsigned i = 0; i < cap.num_cap; ++i) {
+    const pqos_capability& one = cap.capabilities[i];
+    unsigned count = 0;
+    if (one.type == PQOS_CAP_TYPE_L3CA) {
+      view.l3_ways = one.u.l3ca->num_ways;
+      view.l3_cdp = one.u.l3ca->cdp_on != 0;
+      note_classes(one.u.l3ca->num_classes);
+      unsigned* const ids = pqos_cpu_get_l3cat_ids(&cpus, &count);
+      view.l3 = taken(ids, count);
+    } else if (one.type == PQOS_CAP_TYPE_L2CA) {
+      view.l2_ways = one.u.l2ca->num_ways;
+      view.l2_cdp = one.u.l2ca->cdp_on != 0;
+      note_classes(one.u.l2ca->num_classes);
+      unsigned* const ids = pqos_cpu_get_l2ids(&cpus, &count);
+      view.l2 = taken(ids, count);
+    } else if (one.type == PQOS_CAP_TYPE_MBA) {
+      note_classes(one.u.mba->num_classes);
+    }
+  }
+  return view;
+}
+
+std::set<std::string> existing_groups() {
+  if (!is_mounted()) return {};
+  const std::vector<std::string> names = list_groups().value_or(std::vector<std::string>());
+  return {names.begin(), names.end()};
+}
+
+// Those of classes that are there and were not `before`. One that others put something into meanwhile keeps it: rmdir
+// follows the start by less than a millisecond, and libpqos's lock keeps its other users out.
+void remove_new_groups(const std::set<std::string>& before) {
+  for (const std::string& name : existing_groups()) {
+    if (before.contains(name) || !class_of(name)) continue;
+    if (const Result<void> removed = remove_group(name); !removed)
+      log::warning("RDT_PQOS", removed.error().message, {{"DETAIL", removed.error().detail}});
+  }
+}
+
 }  // namespace
 
 void Pqos::hear(void* chatter, const size_t size, const char* message) {
@@ -63,20 +120,32 @@ Failure Pqos::failed(const std::string& call, int retval, int error) const {
 }
 
 Result<std::unique_ptr<Pqos>> Pqos::start() {
-  const AlarmLetThrough alarm;
   // Not make_unique: the constructor is private, so that a Pqos always is a running libpqos.
   std::unique_ptr<Pqos> pqos(new Pqos);
+  const std::set<std::string> before = existing_groups();
+  const Result<void> started = pqos->init();
+  remove_new_groups(before);
+  if (!started) return Failure(started.error());
+  return pqos;
+}
+
+Result<void> Pqos::init() {
+  const AlarmLetThrough alarm;
   pqos_config config = {};
   config.fd_log = -1;
   config.callback_log = &Pqos::hear;
-  config.context_log = &pqos->chatter_;
+  config.context_log = &chatter_;
   config.verbose = 0;  // warnings and errors (LOG_VER_DEFAULT, which the package's headers do not define)
   config.interface = PQOS_INTER_OS;
   const int retval = pqos_init(&config);
-  if (retval != PQOS_RETVAL_OK) return pqos->failed("pqos_init", retval, 0);
-  pqos->is_running_ = true;
-  pqos->chatter_.error_priority = log::Priority::Warning;
-  return pqos;
+  if (retval != PQOS_RETVAL_OK) return failed("pqos_init", retval, 0);
+  is_running_ = true;
+  chatter_.error_priority = log::Priority::Warning;
+  const pqos_cap* cap = nullptr;
+  const pqos_cpuinfo* cpus = nullptr;
+  if (const int got = pqos_cap_get(&cap, &cpus); got != PQOS_RETVAL_OK) return failed("pqos_cap_get", got, 0);
+  view_ = view_of(*cap, *cpus);
+  return {};
 }
 
 Pqos::~Pqos() {

@@ -1,14 +1,16 @@
 // libpqos's home (OS interface, version 4.5). No other file includes pqos.h.
 //
 // What it does that matters here:
-// - The first start mounts resctrl if nobody has, and makes the groups COS1..COSn-1, so takes every class there is. If
-//   somebody else's group holds one, it makes the others and fails ("busy").
+// - A start mounts resctrl if it is not mounted, and makes the groups COS1..COSn-1, so takes every class there is. If
+//   another group holds one, it makes the others and fails ("busy"). Once it runs it needs the group it writes to, and
+//   no other, so start() removes those that libpqos made.
 // - Each call locks /run/lock/libpqos without a limit, and /sys/fs/resctrl with one: a SIGALRM after 100 ms ends the
 //   wait if it reaches the calling thread. The handler is libpqos's own and stays. The signal goes to the process, and
 //   the kernel offers it to the main thread first, so every other thread has to block it; this one lets it through.
-// - It knows the CPUs that were online when it started, and so the caches that had some. A line that it writes names
-// all
-//   of these, and the kernel refuses it if one has no CPU online any more.
+// - It knows the CPUs that were online when it started, and so the caches that had some. On Intel it takes the id of
+// the
+//   socket for that of its L3 cache. A line that it writes names all caches it knows, and the kernel refuses it if one
+//   of them does not exist or has no CPU online any more; hence view().
 // - It moves CPUs one by one, and looks for each in the groups of all classes, twice where the node counts. So CPUs are
 //   moved through the kernel's files, all of a class at once (add_cpus() of resctrl.h).
 #pragma once
@@ -27,12 +29,15 @@ namespace nrd::rdt {
 
 class Pqos final : public ClassWriter {
  public:
+  // Failed or not, no group is left that was not there before.
   static Result<std::unique_ptr<Pqos>> start();
   ~Pqos() override;
   Pqos(const Pqos&) = delete;
   Pqos& operator=(const Pqos&) = delete;
 
   Result<void> set_ways(const Level& level, const WaysWrite& write) override;
+  // As it was when libpqos started.
+  const CacheView& view() const { return view_; }
 
  private:
   struct Chatter {
@@ -43,10 +48,12 @@ class Pqos final : public ClassWriter {
 
   Pqos() = default;
   static void hear(void* chatter, size_t size, const char* message);
+  Result<void> init();
   Failure failed(const std::string& call, int retval, int error) const;
 
   Chatter chatter_;
   bool is_running_ = false;
+  CacheView view_;
 };
 
 }  // namespace nrd::rdt

@@ -7,9 +7,9 @@
 #include "base/log.h"
 #include "hw/rdt/bandwidth.h"
 #include "hw/rdt/capabilities.h"
-#include "hw/rdt/kernel_writer.h"
+#include "hw/rdt/groups.h"
+#include "hw/rdt/mask_writers.h"
 #include "hw/rdt/monitor.h"
-#include "hw/rdt/pqos.h"
 #include "hw/rdt/resctrl.h"
 #include "hw/rdt/tasks.h"
 #include "hw/rdt/topology.h"
@@ -18,40 +18,12 @@
 namespace nrd::rdt {
 namespace {
 
-std::string name_of(ClosId clos) { return "COS" + std::to_string(clos.value); }
-
-// The number of classes: COS1, COS2, ... as far as they go, and the root.
-unsigned count_classes(const std::vector<std::string>& groups) {
-  std::map<ClosId, bool> made;
-  for (const std::string& group : groups) {
-    if (const std::optional<ClosId> clos = class_of(group)) made[*clos] = true;
-  }
-  unsigned classes = 1;
-  while (made.contains(ClosId{classes})) ++classes;
-  return classes;
-}
-
 class ResctrlRdt final : public Rdt {
  public:
-  void start_pqos() {
-    writer_.reset();
+  void start() {
     known_.reset();
-    // Before libpqos looks: a CPU that comes or goes meanwhile is one that it may not know.
-    const Result<Node> node = read_topology("", level_);
-    Result<std::unique_ptr<ClassWriter>> started = start_where_it_serves();
-    if (!started) {
-      // Tried again with every discover(), told once.
-      if (started.error() != why_not_)
-        log::notice("RDT_OFF", started.error().message, {{"DETAIL", started.error().detail}});
-      why_not_ = started.error();
-      return;
-    }
-    writer_ = *std::move(started);
-    why_not_ = {};
-    if (node) online_at_start_ = node->online;
-    // Never fewer than before: a class whose group vanished stays a class, and observe() shows that it is not there.
-    const Result<std::vector<std::string>> groups = list_groups();
-    if (groups) classes_ = std::max(classes_, count_classes(*groups));
+    writers_.start();
+    choose_writer();
   }
 
   Result<Node> discover() override {
@@ -59,32 +31,41 @@ class ResctrlRdt final : public Rdt {
     level_ = read_level(*flags_);
     Result<Node> node = read_topology("", level_);
     if (!node) return node;
-    // libpqos writes all caches that had CPUs when it started, and the kernel refuses the whole line where one of them
-    // has gone or is not known to it. And what kept it from starting may be gone by now.
-    const bool is_outdated = node->online != online_at_start_ || (is_direct_ && foreign_group().empty());
-    if (writer_ ? is_outdated : is_mounted()) start_pqos();
-    if (const Result<void> read = read_cat_if_served(*node); !read) return Failure(read.error());
+    if (is_mounted() && writers_.needs_start()) {
+      start();
+    } else {
+      choose_writer();
+    }
+    add_cat(*node);
     if (const Result<void> added = add_what_few_ask(*node); !added) return Failure(added.error());
     if (!node->cat) return node;
     // Bandwidth and what is counted are the third level's, whose caches have other ids.
     if (level_ != 3) node->capabilities.mba_info.reset();
     monitoring_ = level_ == 3 ? read_monitoring() : std::nullopt;
     node->monitoring = monitoring_;
+    node->writer = writers_.choice();
     return node;
   }
 
   Result<Observed> observe(const std::set<Task>& tasks) override {
     known_.reset();
-    if (!writer_ && classes_ > 0) start_pqos();
-    if (!writer_ && classes_ > 0) return fail(ErrorCode::Hardware, why_not_.message, why_not_.detail);
-    if (!writer_) return Observed{};
-    Result<Observed> observed = read_all(tasks);
-    if (!observed || !has_all_classes(*observed)) {
-      if (const Result<void> restored = restore_groups(); !restored) return Failure(restored.error());
-      observed = read_all(tasks);
+    if (has_served_ && !is_mounted()) {
+      log::notice("RDT_RESTARTED", "resctrl is not mounted any more; starting libpqos, which mounts it");
+      writers_.reset();
+      start();
     }
+    if (!is_served_ && has_served_) return fail(ErrorCode::Hardware, why_not_.message, why_not_.detail);
+    if (!is_served_) return Observed{};
+    Result<Observed> observed = read_all(tasks);
     if (observed) known_ = *observed;
     return observed;
+  }
+
+  Result<std::set<std::string>> group_names() override {
+    if (!is_served_) return std::set<std::string>();
+    const Result<std::vector<std::string>> names = list_groups();
+    if (!names) return Failure(names.error());
+    return std::set<std::string>(names->begin(), names->end());
   }
 
   Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes) override {
@@ -93,46 +74,29 @@ class ResctrlRdt final : public Rdt {
 
   Result<void> converge(const Setting& wanted) override {
     if (wanted == Setting{}) return {};
-    if (!writer_ && classes_ > 0) start_pqos();
-    if (!writer_) return fail(ErrorCode::Unsupported, why_not_.message, why_not_.detail);
+    if (!is_served_) return fail(ErrorCode::Unsupported, why_not_.message, why_not_.detail);
     Result<void> converged = converge_once(wanted);
-    // Somebody removed groups since the last look. The second attempt looks first, and looking makes them again.
-    if (!converged && have_groups_vanished()) converged = converge_once(wanted);
+    // Others removed groups since the last observation. The second attempt observes first.
+    const bool is_refused = !converged && converged.error().code == ErrorCode::Hardware;
+    if (is_refused && has_lost_group(wanted)) converged = converge_once(wanted);
     return converged;
   }
 
  private:
-  Result<std::unique_ptr<ClassWriter>> start_where_it_serves() {
-    // Before libpqos starts, so that it does not take the classes of a node that nrd cannot serve.
-    if (is_mounted()) {
-      if (Result<void> read = read_cat(); !read) return Failure(read.error());
+  // What resctrl has now decides; without it there is nothing to write.
+  void choose_writer() {
+    const Result<void> served = read_cat();
+    is_served_ = served.has_value();
+    if (!served) {
+      // Tried again with every discovery, reported once.
+      if (served.error() != why_not_)
+        log::notice("RDT_OFF", served.error().message, {{"DETAIL", served.error().detail}});
+      why_not_ = served.error();
+      return;
     }
-    Result<std::unique_ptr<Pqos>> started = Pqos::start();
-    if (!started) return start_without_pqos(started.error().detail);
-    is_direct_ = false;
-    // And after, because it may have mounted the tree.
-    if (Result<void> read = read_cat(); !read) return Failure(read.error());
-    return std::unique_ptr<ClassWriter>(*std::move(started));
-  }
-
-  // One of those that others made; empty: there is none.
-  static std::string foreign_group() {
-    for (const std::string& group : list_groups().value_or(std::vector<std::string>{})) {
-      if (!class_of(group)) return group;
-    }
-    return {};
-  }
-
-  // libpqos wants all classes, and gives up where a group of others holds one.
-  Result<std::unique_ptr<ClassWriter>> start_without_pqos(const std::string& why) {
-    const std::string group = foreign_group();
-    if (group.empty()) return fail(ErrorCode::Unsupported, explain_no_start(), why);
-    if (!is_direct_) {
-      log::notice("RDT_DIRECT", "a resctrl group of others holds a class that libpqos wants; writing without libpqos",
-                  {{"GROUP", group}});
-    }
-    is_direct_ = true;
-    return read_cat().and_then([] { return KernelWriter::start(); });
+    why_not_ = {};
+    has_served_ = true;
+    if (const Result<CacheView> view = read_cache_view()) writers_.choose(*view);
   }
 
   Result<void> read_cat() {
@@ -140,33 +104,21 @@ class ResctrlRdt final : public Rdt {
     const Result<std::optional<Cat>> cat = read_cat_info(missing);
     if (!cat) return fail(ErrorCode::Unsupported, "L3 CAT: " + cat.error().message, cat.error().detail);
     if (!*cat) return fail(ErrorCode::Unsupported, missing.front());
+    const Result<std::optional<Cat>> l2_cat = read_l2_cat_info();
+    if (!l2_cat) return fail(ErrorCode::Unsupported, "L2 CAT: " + l2_cat.error().message, l2_cat.error().detail);
+    const Result<unsigned> classes = read_classes();
+    if (!classes) return fail(ErrorCode::Unsupported, "L3 CAT: " + classes.error().message, classes.error().detail);
     cat_ = **cat;
-    return read_l2_cat();
+    l2_cat_ = *l2_cat;
+    cat_.classes = *classes;
+    if (l2_cat_) l2_cat_->classes = *classes;
+    return {};
   }
 
-  Result<void> read_cat_if_served(Node& node) {
-    if (!writer_) {
-      node.missing.push_back(why_not_.message);
-      return {};
-    }
-    Result<std::optional<Cat>> cat = read_cat_info(node.missing);
-    if (!cat) return Failure(cat.error());
-    if (!*cat) return {};
-    cat_ = **cat;
-    if (const Result<void> read = read_l2_cat(); !read) return read;
+  void add_cat(Node& node) const {
+    if (!is_served_) return node.missing.push_back(why_not_.message);
     node.cat = cat_;
     node.l2_cat = l2_cat_;
-    for (std::optional<Cat>* its : {&node.cat, &node.l2_cat}) {
-      if (*its) (*its)->classes = classes_;
-    }
-    return {};
-  }
-
-  Result<void> read_l2_cat() {
-    const Result<std::optional<Cat>> cat = read_l2_cat_info();
-    if (!cat) return fail(ErrorCode::Unsupported, "L2 CAT: " + cat.error().message, cat.error().detail);
-    l2_cat_ = *cat;
-    return {};
   }
 
   // What takes many files is read again only if it may have changed.
@@ -197,60 +149,38 @@ class ResctrlRdt final : public Rdt {
     node.geometry.insert(l2_.geometry.begin(), l2_.geometry.end());
   }
 
-  static std::string explain_no_start() {
-    std::vector<std::string> missing;
-    const Result<std::optional<Cat>> cat = read_cat_info(missing);
-    if (cat && !*cat) return missing.front();
-    return "L3 CAT: libpqos did not start; the journal says why";
-  }
-
   bool knows_tasks_of(const Setting& wanted) const {
     return std::ranges::all_of(wanted.tasks, [this](const auto& entry) { return known_->tasks.contains(entry.first); });
   }
 
-  bool has_all_classes(const Observed& observed) const {
-    for (uint32_t clos = 0; clos < classes_; ++clos) {
-      if (!observed.classes.contains(ClosId{clos})) return false;
-    }
-    return true;
+  bool has_lost_group(const Setting& wanted) {
+    const Result<std::set<std::string>> names = group_names();
+    return names && std::ranges::any_of(wanted.made, [&](ClosId clos) { return !names->contains(name_of(clos)); });
   }
 
-  bool have_groups_vanished() const {
-    const Result<std::vector<std::string>> groups = list_groups();
-    return !groups || count_classes(*groups) < classes_;
+  // A new group has no CPUs and no tasks, so the ways that the kernel gives it are used by none: to the order of writes
+  // it has none yet.
+  static Result<void> make_groups(Observed& observed, const Setting& wanted) {
+    for (const ClosId clos : wanted.made) {
+      if (observed.classes.contains(clos)) continue;
+      if (Result<void> made = make_group(clos); !made) return made;
+      observed.classes[clos] = {};
+    }
+    return {};
   }
 
-  // Makes again what others removed. Not by starting libpqos anew: that fails as a whole, and takes all classes with
-  // it, where a foreign group has got one of them meanwhile. It finds groups by name, so those made here serve it as
-  // well.
-  Result<void> restore_groups() {
-    if (!is_mounted()) {
-      log::notice("RDT_RESTARTED", "resctrl is not mounted any more; starting libpqos anew, which mounts it");
-      start_pqos();
-      if (!writer_) return fail(ErrorCode::Hardware, why_not_.message, why_not_.detail);
+  // Last, when its ways, CPUs and tasks are with others: a failure before leaves it to be used again.
+  static Result<void> remove_groups(Observed& observed, const Setting& wanted) {
+    for (const ClosId clos : wanted.removed) {
+      const auto group = observed.classes.find(clos);
+      if (group == observed.classes.end()) continue;
+      if (Result<void> removed = remove_group(name_of(clos)); !removed) return removed;
+      observed.classes[ClosId{0}].cpus |= group->second.cpus;
+      for (auto& [task, places] : observed.tasks) {
+        if (places.erase(name_of(clos)) > 0) places.insert("");
+      }
+      observed.classes.erase(clos);
     }
-    const Result<std::vector<std::string>> groups = list_groups();
-    if (!groups) return Failure(groups.error());
-    const std::set<std::string> existing(groups->begin(), groups->end());
-    std::set<ClosId> lost;
-    std::string restored;
-    for (ClosId clos{1}; clos.value < classes_; ++clos.value) {
-      if (existing.contains(name_of(clos))) continue;
-      const Result<bool> made = make_group(clos);
-      if (!made) return Failure(made.error());
-      if (!*made) lost.insert(clos);
-      if (*made) restored += (restored.empty() ? "" : " ") + name_of(clos);
-    }
-    if (!restored.empty()) {
-      log::notice("RDT_RESTARTED", "groups of classes of service vanished; made them again", {{"CLASSES", restored}});
-    }
-    // Told once and not with every look.
-    for (const ClosId clos : lost) {
-      if (lost_.contains(clos)) continue;
-      log::warning("RDT_CLASS_LOST", "the group of a class vanished, and another group holds its place in the kernel",
-                   {{"CLASS", name_of(clos)}});
-    }
-    lost_ = std::move(lost);
     return {};
   }
 
@@ -263,6 +193,7 @@ class ResctrlRdt final : public Rdt {
     }
     if (!known_) return fail(ErrorCode::Unsupported, why_not_.message, why_not_.detail);
     Observed observed = *std::exchange(known_, std::nullopt);
+    if (Result<void> made = make_groups(observed, wanted); !made) return made;
     const std::vector<Write> writes = write_order(observed, wanted, cat_.min_ways, l2_cat_ ? l2_cat_->min_ways : 1);
     const bool masks_change =
         std::ranges::any_of(writes, [](const Write& write) { return std::holds_alternative<WaysWrite>(write); });
@@ -282,6 +213,7 @@ class ResctrlRdt final : public Rdt {
     if (Result<void> limited = read_back(*limits, observed); !limited) return limited;
     if (Result<void> tasks = read_back(moves); !tasks) return tasks;
     note(observed, wanted, moves);
+    if (Result<void> removed = remove_groups(observed, wanted); !removed) return removed;
     known_ = std::move(observed);
     return {};
   }
@@ -296,7 +228,7 @@ class ResctrlRdt final : public Rdt {
 
   Result<void> apply(const WaysWrite& write) {
     const Level level{.number = write.cache.is_l2_beside ? 2 : level_, .cdp = cat_of(write.cache).cdp};
-    return writer_->set_ways(level, write).map_error([&](Error error) {
+    return writers_.chosen().set_ways(level, write).map_error([&](Error error) {
       return explained(std::move(error), not_taken(write.clos, write.cache, write.ways, write.split));
     });
   }
@@ -408,19 +340,17 @@ class ResctrlRdt final : public Rdt {
     return {};
   }
 
-  std::unique_ptr<ClassWriter> writer_;  // null: no L3 CAT that we can serve, and why_not_ says why
+  MaskWriters writers_;
+  bool is_served_ = false;   // the tree is mounted and allocates a cache; else why_not_ says why
+  bool has_served_ = false;  // it was once
   Error why_not_;
-  bool is_direct_ = false;         // without libpqos, beside a group of others
-  CpuSet online_at_start_;         // the CPUs that libpqos knows
   std::optional<Observed> known_;  // nullopt after any failure: look before the next write
   Cat cat_;
   std::optional<Cat> l2_cat_;  // beside cat_
   std::optional<Monitoring> monitoring_;
-  unsigned level_ = 3;    // of the caches whose ways are set
-  unsigned classes_ = 0;  // 0: this node never had L3 CAT while we ran
+  unsigned level_ = 3;  // of the caches whose ways are set
   std::optional<Capabilities> flags_;
-  Node l2_;                // the L2 caches beside those of L3, of the CPUs that are `online`
-  std::set<ClosId> lost_;  // classes whose place a foreign group has
+  Node l2_;  // the L2 caches beside those of L3, of the CPUs that are `online`
 };
 
 }  // namespace
@@ -428,7 +358,7 @@ class ResctrlRdt final : public Rdt {
 Result<std::unique_ptr<Rdt>> Rdt::start(const MountWish& wish) {
   if (const Result<void> mounted = ensure_mounted_as(wish); !mounted) return Failure(mounted.error());
   auto rdt = std::make_unique<ResctrlRdt>();
-  rdt->start_pqos();
+  rdt->start();
   return rdt;
 }
 

@@ -105,7 +105,6 @@ Result<std::map<CacheId, WayMask>> parse_line(std::string_view line, bool is_l2_
   if (!masks) return unexpected("schemata", line);
   std::map<CacheId, WayMask> ways;
   for (const auto& [cache, mask] : *masks) {
-    if (mask == 0) return unexpected("schemata", line);
     ways.emplace(CacheId{cache.value, is_l2_beside}, WayMask(mask));
   }
   return ways;
@@ -190,7 +189,7 @@ Result<std::optional<Cat>> parse_cat_info(const std::optional<std::string>& cbm_
   if (!*cbm || !*min_ways) return std::nullopt;
   return Cat{.classes = 0,
              .ways = WayMask(**cbm).count(),
-             .min_ways = **min_ways,
+             .min_ways = std::max(**min_ways, 1U),
              .shareable = WayMask(shareable->value_or(0))};
 }
 
@@ -251,37 +250,19 @@ Result<std::optional<Cat>> read_l2_cat_info() {
   return read_cat_info(*l2);
 }
 
-Result<bool> make_group(ClosId clos) {
-  const std::string path = kResctrl + directory_of(clos);
-  if (::mkdir(path.c_str(), 0755) == 0 || errno == EEXIST) return true;
-  if (errno == ENOSPC) return false;
-  return fail(ErrorCode::Hardware, "a class of service vanished and could not be made again",
-              path + ": " + std::generic_category().message(errno));
-}
-
-Result<std::vector<std::string>> list_groups() {
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(kResctrl), &::closedir);
-  if (!directory) {
-    return fail(ErrorCode::Hardware, "the resctrl tree is gone", std::generic_category().message(errno));
+Result<unsigned> read_classes() {
+  std::optional<uint32_t> least;
+  for (const char* folder : {"L3", "L3CODE", "L3DATA", "L2", "L2CODE", "L2DATA", "MB"}) {
+    const std::string name = folder + std::string("/num_closids");
+    const Result<std::optional<std::string>> text = read_file(path_of("/info", name.c_str()));
+    if (!text) return Failure(text.error());
+    const Result<std::optional<uint32_t>> classes = parse_info<10>("num_closids", *text);
+    if (!classes) return Failure(classes.error());
+    if (*classes) least = std::min(least.value_or(**classes), **classes);
   }
-  std::vector<std::string> groups;
-  while (const dirent* entry = ::readdir(directory.get())) {
-    const std::string_view name = entry->d_name;
-    if (entry->d_type != DT_DIR || name.starts_with('.')) continue;
-    if (name != "info" && name != "mon_groups" && name != "mon_data") groups.emplace_back(name);
-  }
-  std::sort(groups.begin(), groups.end());
-  return groups;
+  if (!least) return fail(ErrorCode::Hardware, "resctrl does not say how many classes of service there are");
+  return *least;
 }
-
-std::optional<ClosId> class_of(std::string_view group) {
-  if (!group.starts_with("COS")) return std::nullopt;
-  const std::optional<uint32_t> number = parse_number<uint32_t>(group.substr(3));
-  if (!number || *number == 0 || group != "COS" + std::to_string(*number)) return std::nullopt;
-  return ClosId{*number};
-}
-
-std::string directory_of(ClosId clos) { return clos == ClosId{0} ? "" : "/COS" + std::to_string(clos.value); }
 
 Result<std::optional<Masks>> read_masks(const std::string& directory) {
   const Result<std::optional<std::string>> text = read_file(path_of(directory, "schemata"));
@@ -318,27 +299,6 @@ Result<std::optional<std::map<CacheId, uint32_t>>> read_limits(const std::string
   Result<std::map<CacheId, uint32_t>> limits = parse_mb(**text);
   if (!limits) return Failure(within(directory, limits.error()));
   return *std::move(limits);
-}
-
-Result<std::optional<Group>> read_group(const std::string& directory) {
-  const Result<std::optional<std::string>> schemata = read_file(path_of(directory, "schemata"));
-  if (!schemata) return Failure(schemata.error());
-  const auto cpus = read_cpus(directory);
-  if (!cpus) return Failure(cpus.error());
-  if (!*schemata || !*cpus) return std::nullopt;
-  const auto masks = parse_masks(**schemata);
-  if (!masks) return Failure(within(directory, masks.error()));
-  const auto limits = parse_mb(**schemata);
-  if (!limits) return Failure(within(directory, limits.error()));
-  Group group{
-      .group = {.ways = masks->ways, .cpus = **cpus, .has_tasks = true, .bandwidth = *limits, .split = masks->split},
-      .tasks = {}};
-  if (directory.empty()) return group;
-  auto tasks = read_tasks(directory);
-  if (!tasks) return Failure(tasks.error());
-  if (*tasks) group.tasks = **std::move(tasks);
-  group.group.has_tasks = !group.tasks.empty();
-  return group;
 }
 
 namespace {

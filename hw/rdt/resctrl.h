@@ -1,5 +1,5 @@
-// Reading the kernel's resctrl tree (Documentation/filesystems/resctrl). Values are written by libpqos and read back
-// here, so what is believed is what the kernel says, and groups that libpqos cannot see are seen too.
+// The files of the kernel's resctrl tree (Documentation/filesystems/resctrl). Masks that libpqos wrote are read back
+// here, so that nrd reports what the kernel says.
 //
 // parse_...() take a file's text and are pure. The kernel ends every line, so a text that does not end with a line end
 // was cut off and is refused: half of "0-15" would be another list of CPUs.
@@ -54,34 +54,19 @@ bool is_mounted();
 unsigned read_level(const Capabilities& flags);
 
 // info/L3, or what stands in its place; nullopt with a sentence in `missing` if this node has no (usable) CAT.
-// `classes` is left at 0: how many groups there really are is known after libpqos made them.
 Result<std::optional<Cat>> read_cat_info(std::vector<std::string>& missing);
 // The same of the L2 caches beside those of L3; nullopt where these are not allocated as well.
 Result<std::optional<Cat>> read_l2_cat_info();
 
-// Makes the group of a class. True: it is there now. False: no class is left in the kernel, because other groups hold
-// them.
-Result<bool> make_group(ClosId clos);
-
-// Names of all groups but the root: "COS1", "COS2", "theirs".
-Result<std::vector<std::string>> list_groups();
-
-// The class whose directory has this name; nullopt for names that libpqos does not give.
-std::optional<ClosId> class_of(std::string_view group);
-// Directory of a class below kResctrl: "" for the root class, "/COS2".
-std::string directory_of(ClosId clos);
+// How many groups there can be, the root's included: the least num_closids of all resources, because a group has a
+// class of each. Others may hold some, and the kernel may keep some for itself.
+Result<unsigned> read_classes();
 
 // nullopt: the group is gone.
 Result<std::optional<Masks>> read_masks(const std::string& directory);
 Result<std::optional<std::map<CacheId, uint32_t>>> read_limits(const std::string& directory);
 Result<std::optional<CpuSet>> read_cpus(const std::string& directory);
 Result<std::optional<std::vector<pid_t>>> read_tasks(const std::string& directory);
-
-struct Group {
-  Class group;
-  std::vector<pid_t> tasks;  // not of the root group: all unbound ones are there, and listing them costs much
-};
-Result<std::optional<Group>> read_group(const std::string& directory);
 
 // CPUs that come to the group, from whichever they are in, in one write: all or none. The tree is locked meanwhile, as
 // Documentation/arch/x86/resctrl.rst asks of whoever reads and then writes; who holds that lock is waited for 100 ms.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hw/rdt/groups.h"
 #include "hw/rdt/resctrl.h"
 
 namespace nrd::rdt {
@@ -133,7 +134,7 @@ TaskMoves task_moves(const Observed& observed, const Setting& wanted, bool masks
   }
   for (const ClosId clos : wanted.without_tasks) {
     const auto group = observed.classes.find(clos);
-    if (group != observed.classes.end() && group->second.has_tasks) moves.emptied.insert(clos);
+    if (group != observed.classes.end() && group->second.has_tasks()) moves.emptied.insert(clos);
   }
   return moves;
 }
@@ -193,11 +194,11 @@ void note(Observed& observed, const Setting& wanted, const TaskMoves& moves) {
   for (const auto& [task, from] : moves.leaving) observed.tasks[task] = {""};
   for (const auto& [task, to] : moves.entering) {
     observed.tasks[task] = {group_name(to)};
-    observed.classes[to].has_tasks = true;
+    observed.classes[to].tasks = std::max<size_t>(observed.classes[to].tasks, 1);
   }
   for (const ClosId clos : wanted.without_tasks) {
     const auto group = observed.classes.find(clos);
-    if (group != observed.classes.end()) group->second.has_tasks = false;
+    if (group != observed.classes.end()) group->second.tasks = 0;
   }
 }
 

@@ -22,9 +22,9 @@ namespace nrd::rdt {
 // Allocation of the caches of one level as the kernel offers it (info/L3, info/L2). The same numbers hold for every
 // cache id.
 struct Cat {
-  unsigned classes = 0;   // usable ClosIds are 0 .. classes-1
+  unsigned classes = 0;   // num_closids, the least of all resources: so many groups there can be, the root's included
   unsigned ways = 0;      // width of a mask
-  unsigned min_ways = 1;  // min_cbm_bits: a mask has at least that many ways
+  unsigned min_ways = 1;  // min_cbm_bits, at least 1: AMD's kernels say 0, but a class of ours is never without ways
   WayMask shareable;      // shareable_bits: ways that I/O (DDIO) also fills
   bool cdp = false;       // mounted with masks for code and data; `classes` are half as many as without
   friend bool operator==(const Cat&, const Cat&) = default;
@@ -90,6 +90,13 @@ struct Usage {
 };
 using Usages = std::map<ClosId, std::map<CacheId, Usage>>;
 
+// Which code writes masks. libpqos is used where it sees the same caches and classes as resctrl does.
+struct MaskWriterChoice {
+  bool is_libpqos = false;
+  std::string reason;  // one clause, for people: "libpqos sees caches 0-1 where resctrl has 0-3"
+  friend bool operator==(const MaskWriterChoice&, const MaskWriterChoice&) = default;
+};
+
 inline CpuSet cpus_of(const std::map<CacheId, CpuSet>& caches) {
   CpuSet all;
   for (const auto& [id, cpus] : caches) all |= cpus;
@@ -114,9 +121,10 @@ struct Node {
   std::map<CacheId, CpuSet> l2;            // likewise of each L2 cache, where `caches` are of L3
   CpuSet isolated;                         // from the scheduler (isolcpus=)
   Capabilities capabilities;
-  std::optional<Cat> cat;                  // of `caches`; absent: their ways cannot be set here
-  std::optional<Cat> l2_cat{};             // of `l2`, likewise
-  std::optional<Monitoring> monitoring{};  // absent: nothing is counted here
+  std::optional<Cat> cat;                    // of `caches`; absent: their ways cannot be set here
+  std::optional<Cat> l2_cat{};               // of `l2`, likewise
+  std::optional<Monitoring> monitoring{};    // absent: nothing is counted here
+  std::optional<MaskWriterChoice> writer{};  // absent where `cat` is
   std::vector<std::string> missing;  // why, one sentence each: "L3 CAT: the CPU has none (no cat_l3 in /proc/cpuinfo)"
   friend bool operator==(const Node&, const Node&) = default;
 };
@@ -135,12 +143,25 @@ struct Split {
   friend bool operator==(const Split&, const Split&) = default;
 };
 
+// The file `mode` of a group (Documentation/arch/x86/resctrl.rst).
+enum class GroupMode {
+  Shareable,
+  Exclusive,        // no other group may have its ways
+  PseudoLockSetup,  // a region is being set up; it has no masks
+  PseudoLocked,     // its ways hold locked data; it has given its class back
+};
+
 struct Class {
+  bool has_tasks() const { return tasks > 0; }
+
   std::map<CacheId, WayMask> ways;          // with CDP those of code and of data together
   CpuSet cpus;                              // online CPUs only: the kernel drops offline ones
-  bool has_tasks = false;                   // tasks are bound to the group
+  size_t tasks = 0;                         // threads bound to the group; those of the root group are not counted
   std::map<CacheId, uint32_t> bandwidth{};  // in the unit of the mount; empty without MB
   std::map<CacheId, Split> split{};         // where the masks of code and of data differ
+  GroupMode mode = GroupMode::Shareable;
+  bool has_monitoring_groups = false;  // below mon_groups
+  bool is_readable = true;             // false: a file of the group cannot be read, so what it holds is unknown
   friend bool operator==(const Class&, const Class&) = default;
 };
 
@@ -161,7 +182,8 @@ struct Observed {
   friend bool operator==(const Observed&, const Observed&) = default;
 };
 
-// What some knobs must say. A knob that is not named is left alone.
+// What some knobs must say. A knob that is not named is left alone. A class that is named in `ways` or `cpus` must
+// exist or stand in `made`.
 struct Setting {
   std::optional<Split> split_of(ClosId clos, CacheId cache) const {
     const auto caches = split.find(clos);
@@ -175,7 +197,9 @@ struct Setting {
   std::map<ClosId, std::map<CacheId, Bandwidth>> bandwidth{};
   // Those that have ended are passed over. Class 0: in no other class; where a foreign group has it, it stays.
   std::map<Task, ClosId> tasks;
-  std::set<ClosId> without_tasks;  // whoever is in one of these goes to the root group
+  std::set<ClosId> without_tasks;  // the tasks of these go to the root group
+  std::set<ClosId> made{};         // groups that must exist
+  std::set<ClosId> removed{};      // groups that must not; their CPUs and tasks go to the root group
   friend bool operator==(const Setting&, const Setting&) = default;
 };
 

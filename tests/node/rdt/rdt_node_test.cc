@@ -77,13 +77,14 @@ Setting one_workload() {
   wanted.ways[ClosId{0}][kFirst] = WayMask(0x07f);
   wanted.ways[ClosId{3}][kFirst] = WayMask(0x780);
   for (const uint32_t cpu : {2U, 3U, 4U, 5U}) wanted.cpus[CpuId{cpu}] = ClosId{3};
+  wanted.made = {ClosId{3}};
   return wanted;
 }
 
 Setting nothing_granted() {
   Setting wanted;
   wanted.ways[ClosId{0}][kFirst] = WayMask(0x7ff);
-  wanted.ways[ClosId{3}][kFirst] = WayMask(0x7ff);
+  wanted.removed = {ClosId{3}};
   for (const uint32_t cpu : {2U, 3U, 4U, 5U}) wanted.cpus[CpuId{cpu}] = ClosId{0};
   return wanted;
 }
@@ -96,6 +97,9 @@ bool holds(const Observed& observed, const Setting& setting) {
   }
   for (const auto& [cpu, clos] : setting.cpus) {
     if (!observed.classes.at(clos).cpus.contains(cpu)) return false;
+  }
+  for (const ClosId clos : setting.removed) {
+    if (observed.classes.contains(clos)) return false;
   }
   return true;
 }
@@ -162,6 +166,7 @@ TEST_CASE("a mask that reads back differently is refused with what was found") {
   Booted node;
   Rdt& rdt = node.start();
   Setting wanted;
+  wanted.made = {ClosId{3}};
   wanted.ways[ClosId{3}][kFirst] = WayMask(0x00f);
   node.control.ask("fault write 1 lie");
   CHECK(rdt.converge(wanted).error().message == "class COS3 on cache 4 did not take ways 0x00f (found 0x7ff)");
@@ -192,8 +197,7 @@ TEST_CASE("a wiped tree is served again without a restart") {
   node.control.ask("wipe");
   const Result<Observed> observed = rdt.observe();
   REQUIRE(observed.has_value());
-  CHECK(observed->classes.size() == 16);
-  CHECK_FALSE(holds(*observed, one_workload()));
+  CHECK(observed->classes.size() == 1);
   REQUIRE(rdt.converge(one_workload()).has_value());
   CHECK(holds(*rdt.observe(), one_workload()));
 }
@@ -207,43 +211,59 @@ TEST_CASE("a converge finds out by itself that the tree was wiped") {
   CHECK(holds(*rdt.observe(), one_workload()));
 }
 
-TEST_CASE("a group that vanished comes back") {
+TEST_CASE("a group that others removed is made again") {
   Booted node;
   Rdt& rdt = node.start();
+  REQUIRE(rdt.converge(one_workload()).has_value());
   node.control.ask("vanish COS3");
   REQUIRE(rdt.converge(one_workload()).has_value());
-  CHECK(rdt.observe()->classes.size() == 16);
+  CHECK(holds(*rdt.observe(), one_workload()));
 }
 
-TEST_CASE("a foreign group in the place of a class costs that class and no other") {
+TEST_CASE("after the start no group exists, and groups are made and removed as they are needed") {
   Booted node;
   Rdt& rdt = node.start();
-  node.control.ask("vanish COS5");
-  REQUIRE(::mkdir((kTree + "theirs").c_str(), 0755) == 0);
-  const Result<Observed> observed = rdt.observe();
-  REQUIRE(observed.has_value());
-  CHECK(observed->foreign.contains("theirs"));
-  CHECK_FALSE(observed->classes.contains(ClosId{5}));
+  CHECK(rdt.discover()->writer->is_libpqos);
+  CHECK(rdt.group_names()->empty());
   REQUIRE(rdt.converge(one_workload()).has_value());
-  CHECK(holds(*rdt.observe(), one_workload()));
-  Setting lost;
-  lost.ways[ClosId{5}][kFirst] = WayMask(0x00f);
-  CHECK(rdt.converge(lost).error().message == "class COS5 on cache 4 did not take ways 0x00f");
-  REQUIRE(::rmdir((kTree + "theirs").c_str()) == 0);
-  REQUIRE(rdt.converge(lost).has_value());
+  CHECK(*rdt.group_names() == std::set<std::string>{"COS3"});
+  REQUIRE(rdt.converge(nothing_granted()).has_value());
+  CHECK(rdt.group_names()->empty());
+  CHECK(content("cpus_list") == "0-15\n");
 }
 
-TEST_CASE("beside a foreign group at the start the classes that are left serve, and all once it is gone") {
+TEST_CASE("a group beyond the last class is refused with the kernel's words") {
+  Booted node;
+  Rdt& rdt = node.start();
+  for (int group = 1; group < 16; ++group) REQUIRE(::mkdir((kTree + "g" + std::to_string(group)).c_str(), 0755) == 0);
+  const Result<void> refused = rdt.converge(one_workload());
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::NoClass);
+  REQUIRE(::rmdir((kTree + "g7").c_str()) == 0);
+  CHECK(rdt.converge(one_workload()).has_value());
+}
+
+TEST_CASE("a group that others made under a name of ours is not taken over unseen") {
+  Booted node;
+  Rdt& rdt = node.start();
+  REQUIRE(rdt.observe().has_value());
+  REQUIRE(::mkdir((kTree + "COS3").c_str(), 0755) == 0);
+  const Result<void> refused = rdt.converge(one_workload());
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().message == "the group of a class of service could not be made");
+}
+
+TEST_CASE("beside a foreign group masks are written to resctrl, and the group is seen") {
   Booted node;
   REQUIRE(::mkdir((kTree + "theirs").c_str(), 0755) == 0);
   const std::unique_ptr<Rdt> rdt = *Rdt::start();
-  CHECK(rdt->discover()->cat->classes == 15);
+  const Result<Node> found = rdt->discover();
+  CHECK(found->cat->classes == 16);
+  CHECK_FALSE(found->writer->is_libpqos);
+  CHECK(found->writer->reason == "group theirs holds a class of service, and libpqos wants every class");
   CHECK(rdt->converge(one_workload()).has_value());
   CHECK(holds(*rdt->observe(), one_workload()));
   CHECK(rdt->observe()->foreign.contains("theirs"));
-  REQUIRE(::rmdir((kTree + "theirs").c_str()) == 0);
-  CHECK(rdt->discover()->cat->classes == 16);
-  CHECK(holds(*rdt->observe(), one_workload()));
 }
 
 TEST_CASE("a CPU that came online after the start can be moved") {
@@ -268,6 +288,7 @@ TEST_CASE("a tree that somebody keeps locked is a failure after a moment and not
     REQUIRE_FALSE(refused.has_value());
     CHECK(refused.error().detail.find("timeout") != std::string::npos);
     Setting cpus_alone;
+    cpus_alone.made = {ClosId{3}};
     cpus_alone.cpus = {{CpuId{2}, ClosId{3}}, {CpuId{3}, ClosId{3}}};
     const Result<void> unmoved = rdt.converge(cpus_alone);
     REQUIRE_FALSE(unmoved.has_value());

@@ -103,12 +103,13 @@ TEST_CASE("a limit in percent is never written where numbers are MB/s") {
   CHECK_FALSE(is_applied(house.writer->state(), *workload));
   CHECK_FALSE(bandwidth_problem(house.writer->state()).empty());
   REQUIRE(house.apply(DeleteWorkload{workload->id}));
-  CHECK(house.limit(2, 0) == 4294967295);
+  CHECK_FALSE(house.hardware.tree.rdt.classes.contains(ClosId{2}));
   CHECK(bandwidth_problem(house.writer->state()).empty());
 }
 
 TEST_CASE("a class that others have limited is not given to a workload") {
   House house;
+  house.hardware.tree.rdt.classes[ClosId{2}] = house.hardware.new_group();
   house.hardware.tree.rdt.classes.at(ClosId{2}).bandwidth[CacheId{1}] = 30;
   house.start();
   CHECK(house.create(2, 2, {kPercentage, 50})->grant.clos == ClosId{3});
@@ -134,6 +135,8 @@ TEST_CASE("a class that was limited in another unit is not left limited") {
   const auto second = house.create(2, 2, {.unit = kPercentage, .value = 50});
   REQUIRE(second);
   CHECK(house.limit(second->grant.clos.value, 0) == 50);
-  REQUIRE(house.remove(second->id));
+  SpecPatch without_mba;
+  without_mba.mba.emplace();
+  REQUIRE(house.patch(second->id, without_mba));
   CHECK(house.limit(second->grant.clos.value, 0) == 100);
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/foreign_groups.h"
 #include "engine/hardware.h"
 #include "engine/workload.h"
 #include "store/store.h"
@@ -45,21 +46,26 @@ class FakeHardware final : public Hardware {
       if (shape_.cpus_per_l2 > 0) facts.rdt.l2[{cpu / shape_.cpus_per_l2, true}].add(CpuId{cpu});
     }
     if (shape_.cpus_per_l2 > 0) facts.rdt.l2_cat = rdt::Cat{shape_.classes, shape_.l2_ways, 1, {}};
-    for (unsigned clos = 0; clos < shape_.classes; ++clos) {
-      for (const auto& [cache, cpus] : facts.rdt.caches) {
-        tree.rdt.classes[ClosId{clos}].ways[cache] = WayMask::all(shape_.ways);
-      }
-      for (const auto& [cache, cpus] : facts.rdt.l2) {
-        tree.rdt.classes[ClosId{clos}].ways[cache] = WayMask::all(shape_.l2_ways);
-      }
-    }
+    tree.rdt.classes[ClosId{0}] = new_group();
     tree.rdt.classes[ClosId{0}].cpus = facts.rdt.online;
     for (const CpuId cpu : facts.rdt.online.members()) add_frequency(cpu);
   }
 
-  bool has_tasks(ClosId clos) const {
+  // As mkdir makes it.
+  rdt::Class new_group() const {
+    rdt::Class group;
+    for (const auto& [cache, cpus] : facts.rdt.caches) group.ways[cache] = WayMask::all(shape_.ways);
+    for (const auto& [cache, cpus] : facts.rdt.l2) group.ways[cache] = WayMask::all(shape_.l2_ways);
+    if (const auto& mba = facts.rdt.capabilities.mba_info) {
+      for (const auto& [cache, cpus] : facts.rdt.caches) group.bandwidth[cache] = mba->most;
+    }
+    return group;
+  }
+
+  size_t tasks_in(ClosId clos) const {
     const std::string name = "COS" + std::to_string(clos.value);
-    return std::ranges::any_of(tasks, [&name](const auto& entry) { return entry.second == name; });
+    return static_cast<size_t>(
+        std::ranges::count_if(tasks, [&name](const auto& entry) { return entry.second == name; }));
   }
 
   Result<NodeFacts> discover() override { return facts; }
@@ -67,10 +73,12 @@ class FakeHardware final : public Hardware {
     frequencies_observed |= frequencies;
     Observed observed = tree;
     for (const Task& task : asked) observed.rdt.tasks[task] = place_of(task);
-    for (auto& [clos, group] : observed.rdt.classes) group.has_tasks = has_tasks(clos);
+    for (auto& [clos, group] : observed.rdt.classes) group.tasks = tasks_in(clos);
     std::erase_if(observed.pstate.cpus, [&](const auto& entry) { return !frequencies.contains(entry.first); });
     return observed;
   }
+
+  Result<std::set<std::string>> group_names() override { return nrd::group_names(tree.rdt); }
 
   std::map<CpuId, KHz> current_frequencies(const CpuSet&) override { return {}; }
 
@@ -79,6 +87,13 @@ class FakeHardware final : public Hardware {
   // Writes knob by knob, so that a failure leaves some written and others not.
   Result<CpuSet> converge(const Setting& wanted) override {
     converged_frequencies = wanted.pstate;
+    for (const ClosId clos : wanted.rdt.made) {
+      if (tree.rdt.classes.contains(clos)) continue;
+      if (tree.rdt.classes.size() + tree.rdt.foreign.size() >= facts.rdt.cat->classes)
+        return fail(ErrorCode::NoClass, "the kernel makes no further resctrl group");
+      if (fails()) return fail(ErrorCode::Hardware, "group was not made");
+      tree.rdt.classes[clos] = new_group();
+    }
     for (const auto& [clos, caches] : wanted.rdt.ways) {
       for (const auto& [cache, ways] : caches) {
         rdt::Class& group = tree.rdt.classes.at(clos);
@@ -141,6 +156,16 @@ class FakeHardware final : public Hardware {
       if (fails()) return fail(ErrorCode::Hardware, "CPU did not move");
       for (auto& [clos, group] : tree.rdt.classes) group.cpus.remove(cpu);
       tree.rdt.classes.at(home).cpus.add(cpu);
+    }
+    for (const ClosId clos : wanted.rdt.removed) {
+      const auto group = tree.rdt.classes.find(clos);
+      if (group == tree.rdt.classes.end()) continue;
+      if (fails()) return fail(ErrorCode::Hardware, "group was not removed");
+      tree.rdt.classes.at(ClosId{0}).cpus |= group->second.cpus;
+      for (auto& [task, place] : tasks) {
+        if (place == "COS" + std::to_string(clos.value)) place = "";
+      }
+      tree.rdt.classes.erase(group);
     }
     return left;
   }
@@ -248,6 +273,10 @@ class FakeStore final : public store::Store {
     });
     baselines.bandwidth.insert(baselines.bandwidth.end(), change.bandwidth_baselines.begin(),
                                change.bandwidth_baselines.end());
+    std::erase_if(baselines.groups, [&change](ClosId clos) {
+      return std::ranges::find(change.dropped_group_claims, clos) != change.dropped_group_claims.end();
+    });
+    baselines.groups.insert(baselines.groups.end(), change.group_claims.begin(), change.group_claims.end());
     baselines.tasks.insert(baselines.tasks.end(), change.task_claims.begin(), change.task_claims.end());
     baselines.ways.insert(baselines.ways.end(), change.ways_baselines.begin(), change.ways_baselines.end());
     baselines.cpus.insert(baselines.cpus.end(), change.cpu_baselines.begin(), change.cpu_baselines.end());

@@ -32,9 +32,13 @@ struct WriterHouse {
   Result<Workload> remove(WorkloadId id) { return apply(DeleteWorkload{id}); }
   // Ways of a cache that has 11.
   std::string drawn(unsigned clos, unsigned cache) const {
-    return picture(hardware.tree.rdt.classes.at(ClosId{clos}).ways.at(CacheId{cache}), 11);
+    const auto group = hardware.tree.rdt.classes.find(ClosId{clos});
+    return group == hardware.tree.rdt.classes.end() ? "absent" : picture(group->second.ways.at(CacheId{cache}), 11);
   }
-  std::string cpus(unsigned clos) const { return hardware.tree.rdt.classes.at(ClosId{clos}).cpus.to_string(); }
+  std::string cpus(unsigned clos) const {
+    const auto group = hardware.tree.rdt.classes.find(ClosId{clos});
+    return group == hardware.tree.rdt.classes.end() ? "" : group->second.cpus.to_string();
+  }
 
   FakeHardware hardware;
   FakeStore store;

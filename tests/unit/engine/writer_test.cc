@@ -191,6 +191,7 @@ TEST_CASE("classes run out with a clear answer and COS1 is given last") {
 
 TEST_CASE("classes and groups of others are left alone and their ways count as taken") {
   House house;
+  house.hardware.tree.rdt.classes[ClosId{2}] = house.hardware.new_group();
   house.hardware.tree.rdt.classes[ClosId{2}].ways[CacheId{0}] = WayMask::run(4, 2);
   house.hardware.tree.rdt.classes[ClosId{0}].cpus.remove(CpuId{3});
   house.hardware.tree.rdt.foreign["theirs"] = {.ways = {{CacheId{0}, WayMask::run(3, 1)}}, .cpus = {3}};
@@ -239,7 +240,7 @@ TEST_CASE("every hardware write failing once leaves everything as it was") {
     CHECK(house.writer->state().health.hardware_problem.empty());
     CHECK(house.create(a_spec("1,8").ways(3, 1)));
   }
-  CHECK(failures == 6);  // three masks (COS2 gives way), the OS on cache 1, two CPUs
+  CHECK(failures == 7);  // a group, three masks (COS2 gives way), the OS on cache 1, two CPUs
 }
 
 TEST_CASE("what hardware that stays broken was left with is mended once it works again") {
@@ -363,6 +364,7 @@ TEST_CASE("what others change where no workload is stays theirs") {
   House house;
   const auto workload = house.create(a_spec("4").ways(2, 2));
   REQUIRE(house.remove(workload->id));
+  house.hardware.tree.rdt.classes[ClosId{2}] = house.hardware.new_group();
   house.hardware.tree.rdt.classes[ClosId{2}].ways[CacheId{0}] = WayMask::run(4, 2);
   const Observed theirs = house.hardware.tree;
   house.writer->repair();

@@ -4,6 +4,8 @@
 
 #include <ostream>
 
+#include "hw/rdt/groups.h"
+
 namespace nrd::rdt {
 
 using Ways = std::map<CacheId, WayMask>;
@@ -70,10 +72,14 @@ TEST_CASE("a schemata that was cut off is refused") {
   }
 }
 
+TEST_CASE("a mask may be empty, which AMD's kernels allow") {
+  CHECK(parse_masks("L3:0=0;1=f\n")->ways == std::map<CacheId, WayMask>{{CacheId{0}, {}}, {CacheId{1}, WayMask(0xf)}});
+}
+
 TEST_CASE("a schemata that says something impossible is refused") {
-  for (const char* text : {"L3:0=0\n", "L3:0=zz\n", "L3:a=f\n", "L3:0=f;0=f0\n", "L3:0=1ffffffff\n", "L3CODE:0=f\n",
-                           "L3CODE:0=7ff\nL3DATA:1=7ff\n", "L3CODE:0=f\nL3DATA:0=f;1=f\n", "L3:0=-1\n", "L3:-1=f\n",
-                           "L3:0=0xf\n", "L3:0=f f\n"}) {
+  for (const char* text :
+       {"L3:0=zz\n", "L3:a=f\n", "L3:0=f;0=f0\n", "L3:0=1ffffffff\n", "L3CODE:0=f\n", "L3CODE:0=7ff\nL3DATA:1=7ff\n",
+        "L3CODE:0=f\nL3DATA:0=f;1=f\n", "L3:0=-1\n", "L3:-1=f\n", "L3:0=0xf\n", "L3:0=f f\n"}) {
     INFO("schemata \"" << text << "\"");
     CHECK_FALSE(parse_masks(text).has_value());
   }

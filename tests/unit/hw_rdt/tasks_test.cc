@@ -52,7 +52,7 @@ TEST_CASE("tasks enter the class they are wanted in, and only what differs moves
   CHECK(moves.leaving.empty());
   note(observed, wanted, moves);
   CHECK(task_moves(observed, wanted, true).empty());
-  CHECK(observed.classes.at(ClosId{2}).has_tasks);
+  CHECK(observed.classes.at(ClosId{2}).has_tasks());
 }
 
 TEST_CASE("who changes between classes waits in the root group while masks change") {
@@ -77,7 +77,7 @@ TEST_CASE("who belongs to no workload leaves its class, but not a group of other
 
 TEST_CASE("a class is emptied if it has tasks") {
   Observed observed = with_classes();
-  observed.classes[ClosId{2}].has_tasks = true;
+  observed.classes[ClosId{2}].tasks = 1;
   Setting wanted;
   wanted.without_tasks = {ClosId{2}, ClosId{3}};
   const TaskMoves moves = task_moves(observed, wanted, false);

@@ -1,0 +1,113 @@
+#include "cli/reset.h"
+
+#include <fnmatch.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <system_error>
+#include <vector>
+
+#include "cli/answer.h"
+#include "cli/commands.h"
+
+namespace nrd::cli {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr const char* kResctrl = "/sys/fs/resctrl";
+
+bool confirm(const Reset& wanted, const std::string& question) {
+  if (wanted.is_confirmed) return true;
+  if (::isatty(STDIN_FILENO) != 1) {
+    complain("confirmation needed: " + question + "; use --yes");
+    return false;
+  }
+  std::printf("%s [y/N] ", question.c_str());
+  std::fflush(stdout);
+  std::array<char, 8> line{};
+  return std::fgets(line.data(), line.size(), stdin) != nullptr && (line[0] == 'y' || line[0] == 'Y');
+}
+
+// Name of each, with what it has: "CPUs 4-7, 12 tasks".
+std::map<std::string, std::string> foreign_groups(const json::Value& node) {
+  std::map<std::string, std::string> groups;
+  const json::Value& caches = part(node, "caches");
+  for (const json::Value& cache : caches.items()) {
+    for (const json::Value& group : part(cache, "foreign").items()) {
+      const std::string cpus = text_of(group, "cpus");
+      groups[text_of(group, "group")] =
+          (cpus.empty() || cpus == "-" ? "no CPUs" : "CPUs " + cpus) + ", " + text_of(group, "tasks") + " tasks";
+    }
+  }
+  return groups;
+}
+
+// Without a daemon every group is one of others.
+std::map<std::string, std::string> all_groups() {
+  std::map<std::string, std::string> groups;
+  std::error_code ignored;  // no tree: no groups
+  for (const fs::directory_entry& entry : fs::directory_iterator(kResctrl, ignored)) {
+    const std::string name = entry.path().filename();
+    const bool is_of_kernel = name == "info" || name == "mon_groups" || name == "mon_data";
+    if (entry.is_directory(ignored) && !is_of_kernel) groups[name] = "its CPUs and tasks go to the root group";
+  }
+  return groups;
+}
+
+int remove_groups(const Reset& wanted, const std::map<std::string, std::string>& groups) {
+  int exit = kDone;
+  for (const auto& [name, content] : groups) {
+    if (::fnmatch(wanted.foreign.c_str(), name.c_str(), FNM_PERIOD) != 0) continue;
+    if (!confirm(wanted, "remove resctrl group " + name + " (" + content + ")?")) {
+      exit = kRefused;
+      continue;
+    }
+    if (::rmdir((fs::path(kResctrl) / name).c_str()) != 0) {
+      exit = complain("group " + name + " could not be removed: " + std::generic_category().message(errno));
+      continue;
+    }
+    std::printf("group %s removed\n", name.c_str());
+  }
+  return exit;
+}
+
+int delete_all(const Client& client, const Reset& wanted, const json::Value& workloads) {
+  std::vector<std::string> ids;
+  for (const json::Value& workload : workloads.items()) ids.push_back(text_of(workload, "id"));
+  if (ids.empty()) return kDone;
+  if (!confirm(wanted, "delete " + std::to_string(ids.size()) + " workloads?")) return kRefused;
+  return delete_workloads(client, ids);
+}
+
+// Beside nrdctl in /usr/bin there is /usr/sbin/nrd.
+int reset_without_daemon(const Reset& wanted) {
+  int exit = wanted.foreign.empty() ? kDone : remove_groups(wanted, all_groups());
+  if (!confirm(wanted, "nrd does not run; delete all workloads that it has stored?")) return kRefused;
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  const std::string daemon = self.parent_path().parent_path() / "sbin/nrd";
+  std::fflush(stdout);
+  if (exit == kDone) ::execl(daemon.c_str(), "nrd", "--reset", nullptr);
+  return exit == kDone ? complain("cannot run " + daemon + ": " + std::generic_category().message(errno)) : exit;
+}
+
+}  // namespace
+
+int reset(const Client& client, const Reset& wanted) {
+  const Result<Answer> answer = client.get("/v1/workloads");
+  if (!answer && client.is_local()) return reset_without_daemon(wanted);
+  int exit = kDone;
+  const std::optional<json::Value> workloads = value_of(answer, exit);
+  if (!workloads) return exit;
+  exit = delete_all(client, wanted, *workloads);
+  if (exit != kDone || wanted.foreign.empty()) return exit;
+  if (!client.is_local()) return complain("--foreign works on the node itself, over the Unix socket");
+  const std::optional<json::Value> node = value_of(client.get("/v1/node"), exit);
+  return node ? remove_groups(wanted, foreign_groups(*node)) : exit;
+}
+
+}  // namespace nrd::cli

@@ -1,0 +1,47 @@
+#include "daemon/reset.h"
+
+#include <unistd.h>
+
+#include <future>
+
+#include "daemon/hardware.h"
+#include "daemon/signals.h"
+#include "engine/engine.h"
+#include "store/store.h"
+
+namespace nrd::daemon {
+namespace {
+
+Result<void> remove(Engine& engine, WorkloadId id) {
+  std::promise<Outcome> answer;
+  engine.submit(DeleteWorkload{.id = id}, [&answer](Outcome outcome) { answer.set_value(std::move(outcome)); });
+  const Outcome outcome = answer.get_future().get();
+  return outcome ? Result<void>() : Failure(outcome.error());
+}
+
+}  // namespace
+
+Result<size_t> reset(const Config& config) {
+  if (::geteuid() != 0) return fail(ErrorCode::Unsupported, "classes of service belong to root; run it as root");
+  log::set_lowest(config.log_level);
+  block_signals();
+  const Result<std::unique_ptr<store::Store>> store = store::Store::open(config.state_directory);
+  if (!store) return Failure(store.error());
+  const Result<std::unique_ptr<Hardware>> hardware = open_hardware(config.mount);
+  if (!hardware) return Failure(hardware.error());
+  const SystemClock clock;
+  // Without the configured CPUs of OS and infrastructure: their class goes as well.
+  Result<std::unique_ptr<Engine>> engine =
+      Engine::start(**hardware, **store, clock, {.pools = config.pools, .shrink = config.shrink});
+  if (!engine) return Failure(engine.error());
+  const auto workloads = (*engine)->state()->workloads;
+  for (const auto& [id, workload] : workloads) {
+    if (const Result<void> removed = remove(**engine, id); !removed) return Failure(removed.error());
+  }
+  const auto state = (*engine)->state();
+  if (!state->health.hardware_problem.empty())
+    return fail(ErrorCode::Hardware, "not everything could be given back: " + state->health.hardware_problem);
+  return workloads.size();
+}
+
+}  // namespace nrd::daemon

@@ -1,0 +1,174 @@
+#include "hw/rdt/groups.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <memory>
+#include <system_error>
+#include <thread>
+
+#include "base/file.h"
+#include "hw/rdt/resctrl.h"
+
+namespace nrd::rdt {
+namespace {
+
+// The kernel looks for RMIDs that can be used again once a second (CQM_LIMBOCHECK_INTERVAL).
+constexpr std::chrono::milliseconds kRmidPatience{2500};
+constexpr std::chrono::milliseconds kRmidPoll{20};
+
+std::string path_of(const std::string& directory) { return kResctrl + directory; }
+
+using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
+Directory open_directory(const std::string& path) { return {::opendir(path.c_str()), &::closedir}; }
+
+// Some file systems do not say in the entry what it is.
+bool is_directory(DIR* parent, const dirent& entry) {
+  if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
+  struct stat status = {};
+  return ::fstatat(::dirfd(parent), entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+}
+
+std::vector<std::string> subdirectories(DIR* directory) {
+  std::vector<std::string> names;
+  while (const dirent* entry = ::readdir(directory)) {
+    if (entry->d_name[0] != '.' && is_directory(directory, *entry)) names.emplace_back(entry->d_name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+bool has_monitoring_groups(const std::string& directory) {
+  const Directory groups = open_directory(path_of(directory) + "/mon_groups");
+  return groups && !subdirectories(groups.get()).empty();
+}
+
+// Kernels before 4.19 have no modes.
+Result<GroupMode> read_mode(const std::string& directory) {
+  const Result<std::optional<std::string>> text = read_file(path_of(directory) + "/mode");
+  if (!text) return Failure(text.error());
+  const std::string_view mode = *text ? trimmed(**text) : "shareable";
+  if (mode == "shareable") return GroupMode::Shareable;
+  if (mode == "exclusive") return GroupMode::Exclusive;
+  if (mode == "pseudo-locksetup") return GroupMode::PseudoLockSetup;
+  if (mode == "pseudo-locked") return GroupMode::PseudoLocked;
+  return fail(ErrorCode::Hardware, "a resctrl group has an unknown mode", directory + "/mode: " + std::string(mode));
+}
+
+Result<void> read_schemata(const std::string& directory, Class& group) {
+  const Result<std::optional<std::string>> schemata = read_file(path_of(directory) + "/schemata");
+  if (!schemata) return Failure(schemata.error());
+  if (!*schemata) return fail(ErrorCode::NotFound, "the group is gone");
+  Result<Masks> masks = parse_masks(**schemata);
+  if (!masks) return Failure(masks.error());
+  Result<std::map<CacheId, uint32_t>> limits = parse_mb(**schemata);
+  if (!limits) return Failure(limits.error());
+  group.ways = std::move(masks->ways);
+  group.split = std::move(masks->split);
+  group.bandwidth = *std::move(limits);
+  return {};
+}
+
+// Up to the first file that cannot be read.
+Result<void> read_files(const std::string& directory, Group& read) {
+  if (!directory.empty()) {
+    const Result<GroupMode> mode = read_mode(directory);
+    if (!mode) return Failure(mode.error());
+    read.group.mode = *mode;
+  }
+  if (read.group.mode == GroupMode::PseudoLockSetup) return {};
+  if (Result<void> schemata = read_schemata(directory, read.group); !schemata) return schemata;
+  // cpus_list of a locked region names the CPUs of the cache, which are not members; it has neither CPUs nor tasks.
+  if (read.group.mode == GroupMode::PseudoLocked) return {};
+  Result<std::optional<CpuSet>> cpus = read_cpus(directory);
+  if (!cpus) return Failure(cpus.error());
+  if (!*cpus) return fail(ErrorCode::NotFound, "the group is gone");
+  read.group.cpus = **std::move(cpus);
+  if (directory.empty()) return {};
+  Result<std::optional<std::vector<pid_t>>> tasks = read_tasks(directory);
+  if (!tasks) return Failure(tasks.error());
+  read.tasks = (*std::move(tasks)).value_or(std::vector<pid_t>());
+  read.group.tasks = read.tasks.size();
+  read.group.has_monitoring_groups = has_monitoring_groups(directory);
+  return {};
+}
+
+Failure cannot_make(const std::string& path, int error) {
+  const std::string kernel = last_refusal();
+  const std::string detail =
+      path + ": " + std::generic_category().message(error) + (kernel.empty() ? "" : "; kernel: " + kernel);
+  if (error == ENOSPC) {
+    return fail(ErrorCode::NoClass, "the kernel makes no further resctrl group" + (kernel.empty() ? "" : ": " + kernel),
+                detail);
+  }
+  if (error == EBUSY) {
+    return fail(ErrorCode::Busy,
+                "the kernel has no monitoring id (RMID) free yet for a new class of service, because groups were "
+                "removed a moment ago; try again in a second",
+                detail);
+  }
+  return fail(ErrorCode::Hardware, "the group of a class of service could not be made", detail);
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> list_groups() {
+  const Directory directory = open_directory(kResctrl);
+  if (!directory) {
+    return fail(ErrorCode::Hardware, "the resctrl tree is gone", std::generic_category().message(errno));
+  }
+  std::vector<std::string> groups = subdirectories(directory.get());
+  std::erase_if(groups,
+                [](const std::string& name) { return name == "info" || name == "mon_groups" || name == "mon_data"; });
+  return groups;
+}
+
+std::optional<ClosId> class_of(std::string_view group) {
+  if (!group.starts_with("COS")) return std::nullopt;
+  const std::string_view digits = group.substr(3);
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || number == 0 || group != name_of(ClosId{number})) return std::nullopt;
+  return ClosId{number};
+}
+
+std::string name_of(ClosId clos) { return "COS" + std::to_string(clos.value); }
+
+std::string directory_of(ClosId clos) { return clos == ClosId{0} ? "" : "/" + name_of(clos); }
+
+Result<void> make_group(ClosId clos) {
+  const std::string path = path_of(directory_of(clos));
+  const auto deadline = std::chrono::steady_clock::now() + kRmidPatience;
+  while (::mkdir(path.c_str(), 0755) != 0) {
+    const int error = errno;
+    if (error != EBUSY || std::chrono::steady_clock::now() >= deadline) return cannot_make(path, error);
+    std::this_thread::sleep_for(kRmidPoll);
+  }
+  return {};
+}
+
+Result<void> remove_group(const std::string& name) {
+  const std::string path = path_of("/" + name);
+  if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return {};
+  const std::string reason = std::generic_category().message(errno);
+  return fail(ErrorCode::Hardware, "group " + name + " could not be removed", path + ": " + reason);
+}
+
+Result<std::optional<Group>> read_group(const std::string& directory) {
+  if (!directory.empty() && ::access(path_of(directory).c_str(), F_OK) != 0) return std::nullopt;
+  Group group;
+  Result<void> read = read_files(directory, group);
+  if (read) return group;
+  if (read.error().code == ErrorCode::NotFound || ::access(path_of(directory).c_str(), F_OK) != 0) return std::nullopt;
+  if (directory.empty()) return Failure(read.error());
+  group.group.is_readable = false;
+  return group;
+}
+
+}  // namespace nrd::rdt

@@ -1,0 +1,115 @@
+#include "hw/rdt/mask_writers.h"
+
+#include <algorithm>
+
+#include "base/cpu_set.h"
+#include "base/log.h"
+#include "hw/rdt/groups.h"
+#include "hw/rdt/monitor.h"
+#include "hw/rdt/resctrl.h"
+
+namespace nrd::rdt {
+namespace {
+
+// "0-3,8"
+std::string list_of(const std::set<uint32_t>& ids) {
+  CpuSet numbers;
+  for (const uint32_t id : ids) numbers.add(CpuId{id});
+  return ids.empty() ? "none" : numbers.to_string();
+}
+
+std::string text_of(const CacheView& view) {
+  std::string text;
+  const auto add = [&text](const std::string& level, const std::set<uint32_t>& ids, unsigned ways, bool cdp) {
+    if (ids.empty() && ways == 0) return;
+    text += (text.empty() ? "" : ", ") + level + " caches " + list_of(ids) + " of " + std::to_string(ways) + " ways" +
+            (cdp ? " with CDP" : "");
+  };
+  add("L3", view.l3, view.l3_ways, view.l3_cdp);
+  add("L2", view.l2, view.l2_ways, view.l2_cdp);
+  return text + (text.empty() ? "" : ", ") + std::to_string(view.classes) + " classes";
+}
+
+// Why libpqos must not even try, because it would take what others need; empty: it may.
+std::string obstacle() {
+  if (!is_mounted()) return {};
+  for (const std::string& group : list_groups().value_or(std::vector<std::string>())) {
+    if (!class_of(group)) return "group " + group + " holds a class of service, and libpqos wants every class";
+  }
+  // The RMIDs of the groups that libpqos made cannot be used again at once.
+  const std::optional<Monitoring> monitoring = read_monitoring();
+  const Result<unsigned> classes = read_classes();
+  if (!monitoring || !classes || monitoring->groups >= 2 * *classes) return {};
+  return "libpqos makes a group of every class when it starts, and there are only " +
+         std::to_string(monitoring->groups) + " RMIDs for " + std::to_string(*classes) + " classes";
+}
+
+}  // namespace
+
+void MaskWriters::start() {
+  pqos_.reset();
+  why_no_pqos_ = obstacle();
+  if (why_no_pqos_.empty()) {
+    Result<std::unique_ptr<Pqos>> started = Pqos::start();
+    if (started) {
+      pqos_ = *std::move(started);
+    } else {
+      why_no_pqos_ = "libpqos does not start on this node";
+      log::notice("RDT_PQOS", why_no_pqos_, {{"DETAIL", started.error().detail}});
+    }
+  }
+  has_started_ = is_mounted();
+}
+
+void MaskWriters::reset() {
+  pqos_.reset();
+  has_started_ = false;
+}
+
+void MaskWriters::choose(const CacheView& resctrl) {
+  const MaskWriterChoice before = choice_;
+  if (!pqos_) {
+    choice_ = {.is_libpqos = false, .reason = why_no_pqos_};
+  } else if (pqos_->view() != resctrl) {
+    choice_ = {.is_libpqos = false,
+               .reason = "libpqos sees " + text_of(pqos_->view()) + "; resctrl has " + text_of(resctrl)};
+  } else {
+    choice_ = {.is_libpqos = true, .reason = "it sees the caches and classes that resctrl has"};
+  }
+  if (choice_ == before) return;
+  log::notice("RDT_WRITER", choice_.is_libpqos ? "masks are written through libpqos" : "masks are written to resctrl",
+              {{"REASON", choice_.reason}});
+}
+
+ClassWriter& MaskWriters::chosen() {
+  if (choice_.is_libpqos) return *pqos_;
+  return resctrl_;
+}
+
+Result<CacheView> read_cache_view() {
+  std::vector<std::string> missing;
+  const Result<std::optional<Cat>> cat = read_cat_info(missing);
+  if (!cat) return Failure(cat.error());
+  if (!*cat) return fail(ErrorCode::Unsupported, missing.front());
+  const Result<std::optional<Cat>> l2_cat = read_l2_cat_info();
+  if (!l2_cat) return Failure(l2_cat.error());
+  const Result<std::optional<Masks>> root = read_masks("");
+  if (!root) return Failure(root.error());
+  const Result<unsigned> classes = read_classes();
+  if (!classes) return Failure(classes.error());
+  CacheView view;
+  view.classes = *classes;
+  const bool is_l2_alone = read_level({}) == 2;
+  (is_l2_alone ? view.l2_ways : view.l3_ways) = (*cat)->ways;
+  (is_l2_alone ? view.l2_cdp : view.l3_cdp) = (*cat)->cdp;
+  if (*l2_cat) {
+    view.l2_ways = (*l2_cat)->ways;
+    view.l2_cdp = (*l2_cat)->cdp;
+  }
+  for (const auto& [cache, ways] : root->value_or(Masks{}).ways) {
+    (is_l2_alone || cache.is_l2_beside ? view.l2 : view.l3).insert(cache.value);
+  }
+  return view;
+}
+
+}  // namespace nrd::rdt

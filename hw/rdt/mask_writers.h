@@ -1,0 +1,43 @@
+// Chooses who writes masks: libpqos where its idea of caches and classes equals what resctrl has, else the files of
+// resctrl. libpqos takes the number of caches and their ids from CPUID, which is wrong wherever an L3 cache is not a
+// socket on Intel, and it wants every class for itself.
+//
+// libpqos is started once for a mounted tree, because each start makes and removes the groups of all classes. Later
+// the two views are compared again at each discovery, since caches come and go with their CPUs.
+#pragma once
+
+#include <memory>
+
+#include "hw/rdt/class_writer.h"
+#include "hw/rdt/kernel_writer.h"
+#include "hw/rdt/pqos.h"
+#include "hw/rdt/types.h"
+
+namespace nrd::rdt {
+
+class MaskWriters {
+ public:
+  // Starts libpqos, which may mount the tree. It is not an error if it does not start.
+  void start();
+  // True: start() was not called yet with the tree mounted.
+  bool needs_start() const { return !has_started_; }
+  // The tree is gone, and so is what libpqos knows of it.
+  void reset();
+
+  // For a tree that has this.
+  void choose(const CacheView& resctrl);
+  const MaskWriterChoice& choice() const { return choice_; }
+  ClassWriter& chosen();
+
+ private:
+  std::unique_ptr<Pqos> pqos_;  // null: not started
+  KernelWriter resctrl_;
+  MaskWriterChoice choice_;
+  std::string why_no_pqos_;
+  bool has_started_ = false;
+};
+
+// From the files of the mounted tree.
+Result<CacheView> read_cache_view();
+
+}  // namespace nrd::rdt
