@@ -51,7 +51,6 @@ struct NodeState {
   ForeignGroups foreign_policy = ForeignGroups::Report;
   std::set<ClosId>
       made_groups{};  // those of baselines.groups that exist, as far as nrd knows; unneeded ones are removed
-  std::set<ClosId> stale_groups{};           // leftovers of libpqos that are to be removed
   std::set<Task> infra_tasks;                // processes of the infrastructure, at the last look
   std::shared_ptr<const Policies> policies;  // of this microarchitecture; null: there are none
   std::map<WorkloadId, Workload> workloads;

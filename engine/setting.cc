@@ -154,7 +154,6 @@ void add_group_changes(rdt::Setting& wanted, const NodeState& state) {
   }
   wanted.made.erase(kRootClass);
   wanted.removed = state.made_groups;
-  wanted.removed.insert(state.stale_groups.begin(), state.stale_groups.end());
   for (const ClosId clos : wanted.made) wanted.removed.erase(clos);
 }
 

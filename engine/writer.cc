@@ -112,7 +112,7 @@ Result<void> Writer::recover() {
     note_hardware_problem(looked.error());
     return {};
   }
-  state_.stale_groups = leftover_groups(state_);
+  remove_leftovers(leftover_groups(state_));
   const Result<void> converged = claim(state_).and_then([&] { return converge(state_, Scope::All); });
   if (!converged) note_hardware_problem(converged.error());
   drop_ended();
@@ -162,10 +162,7 @@ Result<void> Writer::look_at_neighbours() {
 // The claim stays, so that the next workload in that class needs no commit before its group is made. A group that
 // appears there meanwhile was made by others.
 void Writer::note_removed_groups(const rdt::Setting& setting) {
-  for (const ClosId clos : setting.removed) {
-    state_.stale_groups.erase(clos);
-    state_.made_groups.erase(clos);
-  }
+  for (const ClosId clos : setting.removed) state_.made_groups.erase(clos);
 }
 
 Result<void> Writer::claim(const NodeState& wanted) {

@@ -66,7 +66,8 @@ class Writer {
   Result<void> look_at_neighbours();
   void note_removed_groups(const rdt::Setting& setting);
   void drop_taken_claims();
-  void note_leftovers();
+  void remove_leftovers(std::set<ClosId> leftovers);
+  std::set<ClosId> seen_twice(const std::set<ClosId>& leftovers);
   void note_sharing();
   Result<void> claim(const NodeState& wanted);
   // Changes: of frequencies only what differs from those of now.

@@ -42,11 +42,22 @@ void Writer::drop_taken_claims() {
 }
 
 // One that is there at two looks is not just being set up by the program that made it.
-void Writer::note_leftovers() {
-  const std::set<ClosId> found = leftover_groups(state_);
-  state_.stale_groups.clear();
-  std::ranges::set_intersection(found, leftovers_, std::inserter(state_.stale_groups, state_.stale_groups.end()));
-  leftovers_ = found;
+std::set<ClosId> Writer::seen_twice(const std::set<ClosId>& leftovers) {
+  std::set<ClosId> twice;
+  std::ranges::set_intersection(leftovers, leftovers_, std::inserter(twice, twice.end()));
+  leftovers_ = leftovers;
+  return twice;
+}
+
+// Other software needs their classes. They hold nothing, so there is nothing to give back and no claim to make.
+void Writer::remove_leftovers(std::set<ClosId> leftovers) {
+  if (leftovers.empty()) return;
+  Setting wanted;
+  wanted.rdt.removed = std::move(leftovers);
+  if (const Result<CpuSet> removed = hardware_.converge(wanted); !removed) return note_hardware_problem(removed.error());
+  log::notice("GROUPS_REMOVED", "removed empty groups that libpqos or pqos had made",
+              {{"COUNT", std::to_string(wanted.rdt.removed.size())}});
+  state_.observed = overlaid(std::move(state_.observed), wanted);
 }
 
 // Reports what changed since the last time.
@@ -137,7 +148,7 @@ void Writer::repair() {
   }
   note_absent_cpus();
   drop_taken_claims();
-  note_leftovers();
+  remove_leftovers(seen_twice(leftover_groups(state_)));
   note_sharing();
   Setting wanted = setting_of(state_);
   state_.current = hardware_.current_frequencies(cpus_of(wanted.pstate.cpus));
