@@ -18,8 +18,9 @@ def body(**changes):
 # name: (body, status, JSON pointer or None, words of the answer that no other fault would get)
 REFUSED = {
     "unknown CPU": (body(core_ids=["99"]), 400, "/core_ids/0", "CPU 99 does not exist on this node"),
-    "CPU out of range": (body(core_ids=["100000"]), 400, "/core_ids/0", '"100000" is not a CPU list'),
-    "CPU beyond 64 bits": (body(core_ids=["4", "18446744073709551616"]), 400, "/core_ids/1", '"18446744073709551616"'),
+    "CPU out of range": (body(core_ids=["100000"]), 400, "/core_ids/0", "CPU 100000 does not exist"),
+    "CPU beyond 64 bits": (body(core_ids=["4", "18446744073709551616"]), 400, "/core_ids/1",
+                           "CPU 18446744073709551616 does not exist"),
     "offline CPU": (body(core_ids=["3"]), 400, "/core_ids/0", "CPU 3 is offline"),
     "offline CPU in a range": (body(core_ids=["4", "2-5"]), 400, "/core_ids/1", "CPU 3 is offline"),
     "taken CPU": (body(core_ids=["0-1"]), 400, "/core_ids", "CPU list [0] has been assigned"),

@@ -38,6 +38,14 @@ def test_defect_19_no_list_of_cpus_brings_it_down(node, cores):
     assert node.daemon.pid == pid and node.health()["status"] == "ok"
 
 
+@pytest.mark.parametrize("cores, cpu", [
+    (["40"], "40"), (["8192"], "8192"), (["9999"], "9999"), (["4", "0-9999"], "9999"), (["4294967296"], "4294967296"),
+])
+def test_defect_19_a_number_that_is_too_large_is_a_cpu_that_does_not_exist(node, cores, cpu):
+    status, text = not_created(node, cores, (1, 1))
+    assert status == 400 and text.startswith(f"{INVALID}/core_ids/{len(cores) - 1}: CPU {cpu} does not exist"), text
+
+
 def test_defect_20_conflicts_are_told_of_all_cpus(node):
     created(node, ["30-38"], (1, 1))
     assert not_created(node, ["31,33,38-39"], (1, 1)) == (400, CONFLICT + "CPU list [31 33 38] has been assigned\n")

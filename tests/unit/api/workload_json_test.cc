@@ -82,7 +82,7 @@ TEST_CASE("every fault of a POST is named with its pointer") {
       {R"({"core_ids": [""]})", kBad, "/core_ids/0",
        R"("" is not a CPU list; expected numbers and upward ranges such as "0-3,8")"},
       {R"({"core_ids": ["99999"]})", kBad, "/core_ids/0",
-       R"("99999" is not a CPU list; expected numbers and upward ranges such as "0-3,8")"},
+       "CPU 99999 does not exist; Linux numbers CPUs from 0 to 8191"},
       {R"({"core_ids": ["0"]})", kBad, "/cache", "No RDT/Plugins params in workload"},
       {R"({"core_ids": ["0"], "cache": {}})", kBad, "/cache", "No RDT/Plugins params in workload"},
       {R"({"core_ids": ["0"], "rdt": {}})", kBad, "/cache", "No RDT/Plugins params in workload"},
