@@ -29,12 +29,13 @@ def test_defect_18_each_refusal_has_its_code_and_a_reason(node):
     assert refusal(node, "POST", "/v1/workloads", "{", {"Content-Type": "application/json"})[0] == 400
 
 
-@pytest.mark.parametrize("cores", [["abc"], [""], ["4-"], ["40"], ["63"], ["4", "99999999999999999999"], [4], None])
+@pytest.mark.parametrize("cores", [["abc"], [""], ["4-"], ["40"], ["63"], ["4", "99999999999999999999"], [4]])
 def test_defect_19_no_list_of_cpus_brings_it_down(node, cores):
     pid = node.daemon.pid
     status, text = not_created(node, cores, (1, 1))
     assert status == 400 and text.startswith(INVALID + "/core_ids")
     assert refusal(node, "POST", "/v1/workloads", "null", {"Content-Type": "application/json"})[0] == 400
+    assert not_created(node, None, (1, 1)) == (400, INVALID + "No task or core id specified\n")
     assert node.daemon.pid == pid and node.health()["status"] == "ok"
 
 

@@ -38,6 +38,26 @@ def test_row_03_the_pool_follows_from_max_and_min(node, ways, pool):
         assert status == 400 and text.startswith(INVALID + "/rdt/cache/min: ")
 
 
+def test_row_01_what_is_null_is_absent(node):
+    """As encoders of other languages write what was not set, and as RMD's decoder took it."""
+    unset = dict.fromkeys(["id", "task_ids", "policy", "status", "cos_name", "uuid", "origin", "plugins", "pstate", "cache",
+                           "backend_plugin_info"])
+    rdt = {"cache": {"max": 2, "min": 2}, "mba": {"percentage": None, "mbps": None}}
+    workload = node.call("POST", "/v1/workloads", {**unset, "core_ids": ["4"], "rdt": rdt})
+    assert (workload["cache"], workload.get("uuid")) == ({"max": 2, "min": 2}, None)
+    path = "/v1/workloads/" + workload["id"]
+    wider = node.call("PATCH", path, {"core_ids": None, "uuid": None, "cache": {"max": 3, "min": 3}})
+    assert (wider["core_ids"], wider["cache"]) == (["4"], {"max": 3, "min": 3})
+    wider = node.call("PATCH", path, {"cache": {"max": 4, "min": None}})
+    assert wider["cache"] == {"max": 4, "min": 3}
+    for body, words in (({**unset, "core_ids": None, "rdt": rdt}, "No task or core id specified\n"),
+                        (wish(["5"], (None, 2)), "Need to provide both cache.* or none of them\n"),
+                        (wish(["5"], (None, None)), "No RDT/Plugins params in workload\n")):
+        assert refusal(node, "POST", "/v1/workloads", body) == (400, INVALID + words)
+    pstate = {"pstate": {"ratio": None, "monitoring": None}}
+    assert "plugins" not in created(node, ["5"], (1, 1), plugins=pstate)
+
+
 def test_row_04_guarantees_are_runs_from_the_top(node):
     first, second = created(node, ["4-5"], (4, 4)), created(node, ["6"], (3, 3))
     assert (masks(first), masks(second)) == ({"0": "780"}, {"0": "70"})
@@ -106,7 +126,7 @@ def test_row_14_other_plugins_are_refused(node):
 def test_row_15_uuids(node):
     workload = created(node, ["4"], (1, 1), uuid="vm-1")
     assert workload["uuid"] == "vm-1" and node.call("GET", "/v1/workloads?uuid=vm-1") == [workload]
-    assert "uuid" not in created(node, ["5"], (1, 1))
+    assert "uuid" not in created(node, ["5"], (1, 1)) and "uuid" not in created(node, ["7"], (1, 1), uuid=None)
     assert not_created(node, ["6"], (1, 1), uuid="vm-1") == (
         400, CONFLICT + f"UUID vm-1 already exists in workload {workload['id']}\n")
 

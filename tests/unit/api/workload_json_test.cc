@@ -71,7 +71,7 @@ TEST_CASE("every fault of a POST is named with its pointer") {
       {"[]", kBad, "", "expected an object that describes a workload, found an array"},
       {"{}", kBad, "/core_ids", "No task or core id specified"},
       {R"({"core_ids": []})", kBad, "/core_ids", "No task or core id specified"},
-      {R"({"core_ids": null})", kBad, "/core_ids", R"(expected a list of CPUs such as ["0", "1-3"], found null)"},
+      {R"({"core_ids": null})", kBad, "/core_ids", "No task or core id specified"},
       {R"({"core_ids": "0-3"})", kBad, "/core_ids", R"(expected a list of CPUs such as ["0", "1-3"], found a string)"},
       {R"({"core_ids": ["0", 1]})", kBad, "/core_ids/1",
        R"(expected a CPU list as a string such as "4" or "0-3,8", found a number)"},
@@ -102,8 +102,8 @@ TEST_CASE("every fault of a POST is named with its pointer") {
       {R"({"core_ids": ["0"], "l2": {"ways": 1}, "granted_l2_ways": {}})", kBad, "/granted_l2_ways",
        "the ways are chosen by the service and cannot be given"},
       {R"({"core_ids": ["0"], "cache": null, "rdt": null})", kBad, "/cache", "No RDT/Plugins params in workload"},
-      {R"({"core_ids": ["0"], "cache": {"max": null, "min": 2}})", kBad, "/cache/max",
-       "expected a whole number of ways, found null"},
+      {R"({"core_ids": ["0"], "cache": {"max": null, "min": 2}})", kBad, "/cache",
+       "Need to provide both cache.* or none of them"},
       {R"({"core_ids": ["0"], "cache": {"max": -1, "min": 2}})", kBad, "/cache/max",
        "expected a whole number of ways, found -1"},
       {R"({"core_ids": ["0"], "rdt": {"cache": {"max": 2, "min": 1.5}}})", kBad, "/rdt/cache/min",
@@ -283,7 +283,6 @@ TEST_CASE("an answer may be sent back as a patch") {
 TEST_CASE("every fault of a PATCH is named with its pointer") {
   const Refusal rows[] = {
       {"null", kBad, "", "expected an object that describes a workload, found null"},
-      {R"({"core_ids": null})", kBad, "/core_ids", R"(expected a list of CPUs such as ["0", "1-3"], found null)"},
       {R"({"core_ids": []})", kBad, "/core_ids", "No task or core id specified"},
       {R"({"id": 1})", kBad, "/id", "expected a string, found a number"},
       {R"({"policy": ["gold"]})", kBad, "/policy",
