@@ -323,7 +323,7 @@ Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& aske
 
 Result<Workloads> create_on(const NodeState& state, const Workloads& workloads, WorkloadId id,
                             const CacheRequest& request, CacheId cache, Shrink shrink) {
-  if (const Result<void> checked = check_ways(state, request); !checked) return Failure(checked.error());
+  if (const Result<void> checked = check_ways(state, request, cache); !checked) return Failure(checked.error());
   Workload workload{.id = id, .spec = {}, .grant = {}, .created = {}, .updated = {}};
   workload.spec.cpus = state.facts.rdt.caches.at(cache);
   workload.spec.cache = request;

@@ -33,9 +33,10 @@ def test_row_01_lists_of_cpus(node):
 @pytest.mark.parametrize("ways, pool", [((0, 0), "shared"), ((3, 1), "besteffort"), ((3, 3), "guarantee")])
 def test_row_03_the_pool_follows_from_max_and_min(node, ways, pool):
     assert created(node, ["4"], ways)["pool"] == pool
-    for none in ((3, 0), (1, 3)):
+    for none, words in (((3, 0), "Bad cache ways request. Details: max_cache=3, min_cache=0, doesn't support"),
+                        ((1, 3), "Min cache value cannot be greater than max cache value")):
         status, text = not_created(node, ["5"], none)
-        assert status == 400 and text.startswith(INVALID + "/rdt/cache/min: ")
+        assert status == 400 and text.startswith(words + ". Details: /rdt/cache/min: "), text
 
 
 def test_row_01_what_is_null_is_absent(node):
@@ -69,6 +70,13 @@ def test_row_05_best_effort_gets_what_there_is(node):
     assert masks(created(node, ["5"], (4, 1))) == {"0": "1800"}
     status, text = not_created(node, ["6"], (3, 1))
     assert status == 409 and text.startswith("Not enough cache left on cache_id 0. Details: ")
+    for cpu, ways, cache, pool in (("6", (11, 11), 0, "guarantee"), ("26", (9, 8), 1, "besteffort")):
+        status, text = not_created(node, [cpu], ways)
+        assert status == 400 and text.startswith(f"Not enough cache left on cache_id {cache}. Details: ") and pool in text
+    with Node("[cache_pools]\nshared = 0\n", sockets=1, cpus=4) as without:
+        status, text = not_created(without, ["1"], (0, 0))
+        assert status == 422 and text.startswith(
+            "Unable to read cache schemata; error doesn't support pool shared. Details: ")
 
 
 def test_row_06_best_effort_gives_way(odd):
