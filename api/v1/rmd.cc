@@ -75,6 +75,14 @@ std::optional<std::string> ways_refused(const Error& error) {
   return text + ". Details: " + reason(error);
 }
 
+// "0 1" are a workload's, "0 1; the operating system" are not: RMD's clients do not know why, so they are told.
+std::string cpus_taken(const Error& error) {
+  const size_t end = std::min(error.subject.find("; "), error.subject.size());
+  const std::string line = "CPU list [" + error.subject.substr(0, end) + "] has been assigned";
+  if (end == error.subject.size()) return line;
+  return line + " to " + error.subject.substr(end + 2) + " (allowed: " + error.allowed + ")";
+}
+
 }  // namespace
 
 Failure no_cores() {
@@ -119,7 +127,7 @@ std::string workload_refused(const Error& error, std::string_view uuid) {
     case ErrorCode::BadRequest:
     case ErrorCode::Unsupported: return invalid(reason(error));
     case ErrorCode::NotFound: return std::string(kNoSuchWorkload);
-    case ErrorCode::CpuTaken: return in_database("CPU list [" + error.subject + "] has been assigned");
+    case ErrorCode::CpuTaken: return in_database(cpus_taken(error));
     case ErrorCode::NoSuchPolicy:
       return invalid("Could not find the Policy. Can not find specified policy " + error.subject);
     case ErrorCode::IdTaken: return in_database("Workload with id " + error.subject + " already exists");

@@ -8,6 +8,7 @@
 
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/frequencies.h"
+#include "engine/plan/leftovers.h"
 #include "engine/plan/policy.h"
 #include "engine/plan/spec.h"
 
@@ -91,7 +92,8 @@ Result<void> grant_guarantee(const NodeState& state, Workloads& workloads, Workl
     const std::string longest = std::to_string(free.longest_run().count());
     return not_enough(cache, cache.is_l2_beside ? "/l2/ways" : "/cache/max",
                       "needs " + std::to_string(count) + " contiguous ways" + on_cache(cache) +
-                          "; the longest free run has " + longest,
+                          "; the longest free run has " + longest +
+                          held_by_others(state, cache, layout_of(state, cache)->guarantee),
                       "at most " + longest);
   }
   workload.grant.ways[cache] = *run;
@@ -110,7 +112,10 @@ Result<void> grant_shared(const NodeState& state, const Workloads& workloads, Wo
   }
   const WayMask ways = (state.layout->shared - held(state, workloads, cache, members)).longest_run();
   if (ways.count() < state.facts.rdt.cat->min_ways) {
-    return not_enough(cache, "/cache", "the shared pool" + on_cache(cache) + " is held by others", "");
+    return not_enough(
+        cache, "/cache",
+        "the shared pool" + on_cache(cache) + " is held by others" + held_by_others(state, cache, state.layout->shared),
+        "");
   }
   workload.grant.ways[cache] = ways;
   return {};
@@ -161,7 +166,8 @@ Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, Cac
     const unsigned left = others < room.count() ? room.count() - others : 0;
     return not_enough(cache, "/cache/min",
                       "needs at least " + std::to_string(newcomer ? workloads.at(*newcomer).spec.cache->min : 0) +
-                          " ways" + on_cache(cache) + "; the best-effort workloads there leave " + std::to_string(left),
+                          " ways" + on_cache(cache) + "; the best-effort workloads there leave " +
+                          std::to_string(left) + held_by_others(state, cache, state.layout->besteffort),
                       "at most " + std::to_string(left));
   }
   unsigned end = room.end();

@@ -5,6 +5,7 @@
 
 #include "engine/core_ids.h"
 #include "engine/plan/bandwidth.h"
+#include "engine/plan/leftovers.h"
 #include "engine/plan/tasks.h"
 
 namespace nrd::plan {
@@ -32,6 +33,20 @@ Failure taken(const CpuSet& cpus, const std::string& by) {
                        .detail = {},
                        .allowed = "CPUs that no other workload or group has",
                        .subject = spaced(cpus)});
+}
+
+// By what is no workload: the subject names it behind the CPUs.
+Failure taken_by_group(const CpuSet& cpus, const std::string& group, const std::string& allowed) {
+  Failure failure = taken(cpus, group);
+  failure.value().allowed = allowed;
+  failure.value().subject += "; " + group;
+  return failure;
+}
+
+// Likewise, by a resctrl group that nrd has not made.
+Failure taken_by_others(const CpuSet& cpus, const std::string& group) {
+  return taken_by_group(cpus, "resctrl group " + group + ", which nrd does not own",
+                        "CPUs that no other workload or group has; " + how_to_free(group));
 }
 
 Result<void> check_cpus_exist(const rdt::Node& node, const Spec& spec) {
@@ -72,21 +87,21 @@ Result<void> check_cpus_free(const NodeState& state, const Spec& spec, std::opti
 // Groups may have put CPUs into classes; whoever asks for no ways does not touch that.
 Result<void> check_classes_free(const NodeState& state, const Spec& spec) {
   if (const CpuSet both = state.groups.os & spec.cpus; !both.empty()) {
-    return taken(both, "the operating system, by the configuration (os.cpus)");
+    return taken_by_group(both, "the operating system, by the configuration (os.cpus)", "CPUs outside of os.cpus");
   }
   if (const CpuSet both = state.groups.infra & spec.cpus; !both.empty()) {
-    return taken(both, "the infrastructure, by the configuration (infra.cpus)");
+    return taken_by_group(both, "the infrastructure, by the configuration (infra.cpus)", "CPUs outside of infra.cpus");
   }
   for (const auto& [name, group] : state.observed.rdt.foreign) {
     if (const CpuSet both = group.cpus & spec.cpus; !both.empty()) {
-      return taken(both, "resctrl group " + name + ", which nrd does not own");
+      return taken_by_others(both, name);
     }
   }
   for (const auto& [clos, group] : state.observed.rdt.classes) {
     CpuSet both = group.cpus & spec.cpus;
     for (const auto& [cpu, home] : state.baselines.cpus) both.remove(cpu);  // ours: claimed before
     if (clos != ClosId{0} && !both.empty()) {
-      return taken(both, "class COS" + std::to_string(clos.value) + ", which nrd does not own");
+      return taken_by_others(both, "COS" + std::to_string(clos.value));
     }
   }
   return {};

@@ -1,11 +1,9 @@
 """What operators of RMD could do, or missed, row by row of docs/rmd-compatibility.md: tasks, bandwidth, what is measured."""
 
-import contextlib
-import subprocess
 import tempfile
 
 import pytest
-from harness import Node, wait_for
+from harness import Node, process, wait_for
 from rmd_layout import POLICIES
 from rmd_nodes import OF_ITS_TIME, THRIFTY
 from rmd_table import CONFLICT, INVALID, created, kept, not_created, wish
@@ -19,16 +17,6 @@ def node():
         with Node(policies + OF_ITS_TIME + "[tasks]\ninterval_seconds = 1\n", cpus=40, ways=20, mb_unit="percent",
                   msr="perf") as node:
             yield node
-
-
-@contextlib.contextmanager
-def process():
-    started = subprocess.Popen(["sleep", "infinity"], start_new_session=True)
-    try:
-        yield started
-    finally:
-        started.kill()
-        started.wait()
 
 
 def of_tasks(node, *ids, ways=(2, 2), **more):
