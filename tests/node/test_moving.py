@@ -114,12 +114,12 @@ def test_rmds_own_configuration_starts_nrd_without_its_keys(node):
     assert files_below(node.output) == ["cpu_map.toml", "nrd.toml", "policy.toml"]
     assert config["cache_pools"] == {"os": 1, "guarantee": 6, "besteffort": 3, "shared": 1, "max_allowed_shared": 10,
                                      "shrink": False}
-    assert config["os"] == {"cpus": "0-1"}
-    assert "tls" not in config
+    assert "os" not in config and "tls" not in config
     for path in ("cert/server/rmd-cert.pem", "cert/client/ca.pem"):
         assert re.search(rf"^left out  \S+{path}: came with RMD", told, re.M), told
     node.start()
     assert node.call("GET", "/v1/policy")["gold"] == {"cache": {"max": 4, "min": 4}}
+    assert node.create("0-3", 1, 1)["core_ids"] == ["0-3"]  # CPUs of RMD's OSGroup, as in the operator's samples
     assert node.call("GET", "/v1/cache/l3/1")["available_ways_pool"] == {
         **node.call("GET", "/v1/cache/l3/1")["available_ways_pool"], "guaranteed": "1-6", "besteffort": "7-9", "shared": "10"}
 
