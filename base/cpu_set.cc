@@ -10,15 +10,24 @@ namespace {
 
 constexpr uint32_t kBits = 64;
 
+constexpr size_t kQuoted = 40;  // enough to recognise the item, too little to fill a log with
+
+// kMaxCpus: that much, or more.
 std::optional<uint32_t> parse_cpu(std::string_view text) {
   uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value >= CpuSet::kMaxCpus) return std::nullopt;
-  return value;
+  if (error == std::errc::invalid_argument || end != text.data() + text.size()) return std::nullopt;
+  return error == std::errc::result_out_of_range ? CpuSet::kMaxCpus : std::min(value, CpuSet::kMaxCpus);
+}
+
+// Too large for a CpuSet, and so for any node.
+Failure not_a_cpu(std::string_view number) {
+  return fail(ErrorCode::BadRequest, "CPU " + std::string(number.substr(0, kQuoted)) +
+                                         " does not exist; Linux numbers CPUs from 0 to " +
+                                         std::to_string(CpuSet::kMaxCpus - 1));
 }
 
 Failure not_a_list(std::string_view item) {
-  constexpr size_t kQuoted = 40;  // enough to recognise the item, too little to fill a log with
   std::string quoted;
   for (const char c : item.substr(0, kQuoted)) quoted += (c >= ' ' && c <= '~') ? c : '?';
   return fail(ErrorCode::BadRequest,
@@ -37,9 +46,11 @@ Result<CpuSet> CpuSet::parse(std::string_view list) {
     const size_t comma = rest.find(',');
     const std::string_view item = rest.substr(0, comma);
     const size_t dash = item.find('-');
+    const std::string_view end = dash == std::string_view::npos ? item : item.substr(dash + 1);
     const auto first = parse_cpu(item.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : parse_cpu(item.substr(dash + 1));
+    const auto last = parse_cpu(end);
     if (!first || !last || *first > *last) return not_a_list(item);
+    if (*last >= CpuSet::kMaxCpus) return not_a_cpu(end);
     for (uint32_t cpu = *first; cpu <= *last; ++cpu) set.add(CpuId{cpu});
     if (comma == std::string_view::npos) return set;
     rest.remove_prefix(comma + 1);

@@ -9,7 +9,9 @@
 //
 // Where RMD had gaps: POST /hospitality and GET /mba, which RMD's own file forgot, belong to the role `user` in every
 // file. The query is not matched. A role is what stands second in a p line or third in a g line, and a user of PAM
-// whose name is that of a role gets nothing by it: only a g line whose name is no role gives roles to a user.
+// whose name is that of a role gets nothing by it, until a line says that it is meant so:
+//
+//   g, user, user                               the user of PAM `user` has the role `user`
 #pragma once
 
 #include <cstddef>

@@ -13,6 +13,7 @@ constexpr const char* kField = "/rdt/mba";
 constexpr uint64_t kMostPercent = 100;
 constexpr uint64_t kMostMbps = 4294967290;  // RMD's
 constexpr uint64_t kMbpsOfEighth = 125;     // an eighth of a GB/s
+constexpr const char* kBothUnits = "both units";
 
 // nullopt: nothing is said; so does 0, which RMD's clients write for a field that nobody set.
 Result<std::optional<uint32_t>> parse_value(const Value& mba, const char* key, uint64_t most) {
@@ -39,13 +40,26 @@ Result<BandwidthWish> parse_bandwidth(const Value& body, Null null) {
   const auto mbps = parse_value(*mba, "mbps", kMostMbps);
   if (!mbps) return Failure(mbps.error());
   if (*percentage && *mbps) {
-    return fail_at(ErrorCode::BadRequest, kField, "has both percentage and mbps", "one of both");
+    return Failure(Error{.code = ErrorCode::BadRequest,
+                         .field = kField,
+                         .message = "has both percentage and mbps",
+                         .detail = {},
+                         .allowed = "one of both",
+                         .subject = kBothUnits});
   }
   if (*percentage) {
     return BandwidthWish{.is_named = true, .request = MbaRequest{MbaRequest::Unit::Percentage, **percentage}};
   }
   if (*mbps) return BandwidthWish{.is_named = true, .request = MbaRequest{MbaRequest::Unit::Mbps, **mbps}};
   return BandwidthWish{};
+}
+
+Error naming_the_unit(const NodeState& state, Error error) {
+  if (error.subject != kBothUnits) return error;
+  const std::optional<rdt::MbaInfo>& mba = state.facts.rdt.capabilities.mba_info;
+  error.subject = !mba ? "none" : mba->unit == rdt::MbaUnit::Percent ? "percentage" : "mbps";
+  if (mba) error.allowed = error.subject;
+  return error;
 }
 
 void render(json::Writer& w, const std::optional<MbaRequest>& request) {

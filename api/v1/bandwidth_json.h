@@ -8,6 +8,7 @@
 #include "api/json/writer.h"
 #include "api/v1/expect.h"
 #include "base/result.h"
+#include "engine/node_state.h"
 #include "engine/workload.h"
 
 namespace nrd::v1 {
@@ -17,6 +18,8 @@ struct BandwidthWish {
   std::optional<MbaRequest> request;
 };
 Result<BandwidthWish> parse_bandwidth(const json::Value& body, Null null);
+// A refusal of bandwidth in both units, as RMD has it: it asks for the one that the node limits in.
+Error naming_the_unit(const NodeState& state, Error error);
 
 // {"percentage": 50}, {} if nothing is asked for.
 void render(json::Writer& w, const std::optional<MbaRequest>& request);

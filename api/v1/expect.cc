@@ -56,7 +56,7 @@ Result<void> check_keys(const Value& object, std::string_view parent, const std:
 Result<std::optional<uint32_t>> parse_ways(const Value& object, std::string_view parent, std::string_view key,
                                            uint32_t least) {
   const Value* value = object.find(key);
-  if (!value) return std::optional<uint32_t>();
+  if (!value || value->is_null()) return std::optional<uint32_t>();
   const std::optional<uint64_t> ways = value->as_unsigned();
   if (ways && *ways >= least && *ways <= std::numeric_limits<uint32_t>::max()) return static_cast<uint32_t>(*ways);
   return fail_at(ErrorCode::BadRequest, json::pointer(parent, key),

@@ -24,7 +24,8 @@ Failure wrong_type(std::string field, const json::Value& value, std::string_view
 Result<void> require_object(const std::string& field, const json::Value& value, std::string_view expected);
 Failure unknown_key(std::string_view parent, const std::string& key, const std::vector<std::string_view>& known);
 Result<void> check_keys(const json::Value& object, std::string_view parent, const std::vector<std::string_view>& known);
-// A number of cache ways, from `least` on; nullopt: the object has no such key.
+// A number of cache ways, from `least` on; nullopt: the object has no such key, or null, which RMD's decoder took for
+// an absent one.
 Result<std::optional<uint32_t>> parse_ways(const json::Value& object, std::string_view parent, std::string_view key,
                                            uint32_t least = 0);
 // `code` of the object, likewise; null says 0, that code has none alone.

@@ -32,7 +32,7 @@ Result<std::optional<uint32_t>> parse_number(const Value& object, const std::str
 
 Result<std::string> parse_name(const Value& object, const std::string& parent, std::string_view key) {
   const Value* value = object.find(key);
-  if (!value) return std::string();
+  if (!value || value->is_null()) return std::string();
   const std::string* text = value->as_string();
   if (text && text->size() <= kMaxName) return *text;
   return wrong_type(json::pointer(parent, key), *value, "a string of at most 64 bytes");

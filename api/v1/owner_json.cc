@@ -44,7 +44,7 @@ Result<OwnerWish> parse_wish(const Value& value) {
 
 Result<std::optional<OwnerWish>> parse_owner(const Value& body) {
   const Value* owner = body.find("owner");
-  if (owner == nullptr) return std::optional<OwnerWish>();
+  if (owner == nullptr || owner->is_null()) return std::optional<OwnerWish>();
   return parse_wish(*owner).map([](const OwnerWish& wish) { return std::optional(wish); });
 }
 

@@ -1,5 +1,7 @@
 #include "api/v1/rmd.h"
 
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -44,12 +46,41 @@ std::optional<std::string> bandwidth_refused(const Error& error) {
       {"mbps", "Please provide MBA in Mbps"},
       {"percentage", "Please provide MBA in Percentage"},
       {"guarantee", "MBA only supported for Guaranteed Request and not for BestEffort and Shared"},
-      {"shared", "MBA only supported for Guaranteed Request and not for BestEffort and Shared"},
       {"cache", "Need to provide both cache and mba for better performance"},
       {"none", "This machine supports only cache and not MBA"}};
   if (error.field != "/rdt/mba") return std::nullopt;
+  if (error.subject == "shared") return "MBA forbidden for shared group";
   const auto line = kLines.find(error.subject);
   return line == kLines.end() ? std::nullopt : std::optional(invalid(line->second));
+}
+
+// Wrong numbers of ways, which RMD's planner refused where ours does, by what the subject begins with.
+std::optional<std::string> ways_refused(const Error& error) {
+  struct Line {
+    std::string_view subject;
+    std::string_view text;
+  };
+  constexpr std::array kLines = {
+      Line{"min above max", "Min cache value cannot be greater than max cache value"},
+      Line{"no min beside ", "Bad cache ways request. Details: max_cache=%, min_cache=0, doesn't support"},
+      Line{"pool too small on ", "Not enough cache left on cache_id %"},
+      Line{"no pool ", "Unable to read cache schemata; error doesn't support pool %"}};
+  if (error.code != ErrorCode::BadRequest && error.code != ErrorCode::Unsupported) return std::nullopt;
+  const auto* line = std::ranges::find_if(kLines, [&](const Line& l) { return error.subject.starts_with(l.subject); });
+  if (line == kLines.end()) return std::nullopt;
+  std::string text(line->text);
+  if (const size_t place = text.find('%'); place != text.npos) {
+    text.replace(place, 1, error.subject, line->subject.size());
+  }
+  return text + ". Details: " + reason(error);
+}
+
+// "0 1" are a workload's, "0 1; the operating system" are not: RMD's clients do not know why, so they are told.
+std::string cpus_taken(const Error& error) {
+  const size_t end = std::min(error.subject.find("; "), error.subject.size());
+  const std::string line = "CPU list [" + error.subject.substr(0, end) + "] has been assigned";
+  if (end == error.subject.size()) return line;
+  return line + " to " + error.subject.substr(end + 2) + " (allowed: " + error.allowed + ")";
 }
 
 }  // namespace
@@ -91,11 +122,12 @@ bool is_task_taken(const Error& error) {
 std::string workload_refused(const Error& error, std::string_view uuid) {
   if (const std::optional<std::string> line = task_refused(error)) return *line;
   if (const std::optional<std::string> line = bandwidth_refused(error)) return *line;
+  if (const std::optional<std::string> line = ways_refused(error)) return *line;
   switch (error.code) {
     case ErrorCode::BadRequest:
     case ErrorCode::Unsupported: return invalid(reason(error));
     case ErrorCode::NotFound: return std::string(kNoSuchWorkload);
-    case ErrorCode::CpuTaken: return in_database("CPU list [" + error.subject + "] has been assigned");
+    case ErrorCode::CpuTaken: return in_database(cpus_taken(error));
     case ErrorCode::NoSuchPolicy:
       return invalid("Could not find the Policy. Can not find specified policy " + error.subject);
     case ErrorCode::IdTaken: return in_database("Workload with id " + error.subject + " already exists");

@@ -176,10 +176,13 @@ Result<Cache> parse_caches(const Value& body, Null null) {
   return nested;
 }
 
-Result<std::string> parse_uuid(const Value& value) {
+// Empty: none is given.
+Result<std::string> parse_uuid(const Value& body) {
   constexpr std::string_view kAllowed = "a string of at most 256 bytes without control characters";
-  const std::string* text = value.as_string();
-  if (!text) return wrong_type("/uuid", value, kAllowed);
+  const Value* value = body.find("uuid");
+  if (!value || value->is_null()) return std::string();
+  const std::string* text = value->as_string();
+  if (!text) return wrong_type("/uuid", *value, kAllowed);
   bool has_control = false;
   for (size_t i = 0; i < text->size(); ++i) has_control |= control_length(std::string_view(*text).substr(i)) > 0;
   if (text->size() > kMaxUuid || has_control) {
@@ -229,7 +232,7 @@ Result<Spec> parse_spec(const Value& body) {
   const Result<TaskWish> tasks = parse_task_ids(body, Null::SaysNothing);
   if (!tasks) return Failure(tasks.error());
   const Value* core_ids = body.find("core_ids");
-  const bool has_cores = core_ids && !(*tasks && says_nothing(*core_ids));
+  const bool has_cores = core_ids && !core_ids->is_null() && !(*tasks && says_nothing(*core_ids));
   if (!has_cores && !*tasks) return rmd::no_cores();
   Result<Cores> cores = has_cores ? parse_cores(*core_ids) : Cores{};
   if (!cores) return Failure(cores.error());
@@ -250,8 +253,7 @@ Result<Spec> parse_spec(const Value& body) {
   const bool asks_for_nothing =
       cache->empty() && !*l2 && !mba->request && !frequency->request && policy->empty() && !onload->request;
   if (asks_for_nothing) return rmd::no_parameters();
-  const Value* given = body.find("uuid");
-  Result<std::string> uuid = given ? parse_uuid(*given) : std::string();
+  Result<std::string> uuid = parse_uuid(body);
   if (!uuid) return Failure(uuid.error());
   Result<std::string> id = parse_given_id(body);
   if (!id) return Failure(id.error());
@@ -271,7 +273,8 @@ Result<Spec> parse_spec(const Value& body) {
 Result<SpecPatch> parse_patch(const Value& body) {
   if (const auto known = check_top_level(body, &Key::on_patch); !known) return Failure(known.error());
   SpecPatch patch;
-  if (const Value* core_ids = body.find("core_ids")) {
+  // Null is RMD's "absent" here, too: CPUs cannot be taken away, a workload can be deleted.
+  if (const Value* core_ids = body.find("core_ids"); core_ids && !core_ids->is_null()) {
     Result<Cores> cores = parse_cores(*core_ids);
     if (!cores) return Failure(cores.error());
     patch.core_ids = std::move(cores->ids);

@@ -11,6 +11,7 @@
 
 #include "api/json/reader.h"
 #include "api/v1/answer.h"
+#include "api/v1/bandwidth_json.h"
 #include "api/v1/conditions.h"
 #include "api/v1/dry_run_json.h"
 #include "api/v1/frequency_json.h"
@@ -259,7 +260,9 @@ void create_workload(const Call& call, http::Reply reply) {
   const auto body = body_of(call);
   if (!body) return reply.send(body.error());
   Result<Spec> spec = parse_spec(*body);
-  if (!spec) return reply.send(refused(spec.error(), call.error_style));
+  if (!spec) {
+    return reply.send(refused(naming_the_unit(*call.engine.state(), spec.error()), call.error_style));
+  }
   const Result<OnloadWish> onload = parse_onload(*body, Null::SaysNothing);
   if (!onload) return reply.send(refused(onload.error(), call.error_style));
   const std::optional<onload::RenderRequest>& wish = onload->request;
@@ -306,7 +309,7 @@ void patch_workload(const Call& call, http::Reply reply) {
   if (!body) return reply.send(body.error());
   Result<SpecPatch> patch =
       parse_patch(*body).and_then([&](SpecPatch parsed) { return with_tasks(*body, *state, std::move(parsed)); });
-  if (!patch) return reply.send(refused(patch.error(), call.error_style));
+  if (!patch) return reply.send(refused(naming_the_unit(*state, patch.error()), call.error_style));
   const Result<OnloadWish> onload = parse_onload(*body, Null::TakesAway);
   if (!onload) return reply.send(refused(onload.error(), call.error_style));
   if (onload->is_named && !onload->request) patch->onload = std::optional<store::OnloadUse>();

@@ -85,7 +85,7 @@ Result<Moving> moved_configuration(const RmdDirectory& rmd, const std::string& o
   move_server(moving);
   if (const Result<void> moved = move_access(moving, rmd); !moved) return Failure(moved.error());
   move_pools(moving, cache);
-  move_groups(moving);
+  move_shared_limit(moving);
   if (const Result<void> moved = move_policies(moving, rmd); !moved) return Failure(moved.error());
   if (const Result<void> moved = move_cpu_map(moving, rmd); !moved) return Failure(moved.error());
   move_log(moving);

@@ -14,8 +14,8 @@ constexpr const char* kHead =
     "# Configuration of nrd(8), carried over from RMD's by nrdctl import-rmd. What is not here has its default:\n"
     "# nrd.toml(5).\n";
 // In the order of etc/nrd.toml.
-constexpr const char* kSections[] = {"server",      "tls", "roles",  "access", "rdt",
-                                     "cache_pools", "os",  "policy", "tasks",  "log"};
+constexpr const char* kSections[] = {"server",      "tls",    "roles", "access", "rdt",
+                                     "cache_pools", "policy", "tasks", "log"};
 
 const json::Value& nothing() {
   static const json::Value kNothing = json::Value::null();

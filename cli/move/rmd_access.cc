@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/joined.h"
 #include "cli/certificate_facts.h"
+#include "cli/move/rmd_pam.h"
 
 namespace nrd::cli {
 namespace {
@@ -156,21 +157,39 @@ Result<void> move_roles(Moving& moving, const RmdDirectory& rmd, const std::stri
   return {};
 }
 
-// Passwords, and the access list, which is about those who have one.
-void move_pam(Moving& moving, const std::string& path, const std::string& access_list) {
-  moving.set("access", "pam", "true");
-  if (moving.says("pam.service")) {
-    moving.report().left_out("pam.service",
-                             "nrd asks PAM as nrd; put RMD's lines into /etc/pam.d/nrd to keep its users");
+// How RMD's users log in. What PAM reads is below /etc/pam.d and the operator's to change.
+Result<void> move_pam_stack(Moving& moving, const RmdDirectory& rmd) {
+  const std::string named = "pam/rmd";
+  const Result<std::optional<std::string>> stack = rmd.read(named);
+  if (!stack) return Failure(stack.error());
+  if (moving.says("pam.service")) moving.report().left_out("pam.service", "nrd asks PAM as nrd (access.pam_service)");
+  if (!*stack) {
+    moving.report().left_out(rmd.place_of(named),
+                             "is not there; put RMD's lines into /etc/pam.d/nrd to keep its users, with account lines");
+    return {};
   }
-  if (access_list.empty()) return;
+  moving.add_file("pam", {"nrd", with_account_lines(**stack), kPublic});
+  moving.report().changed(rmd.place_of(named), moving.path_of("pam/nrd") +
+                                                   ", with account lines, which nrd asks about as well; copy it to "
+                                                   "/etc/pam.d/nrd to keep RMD's users");
+  return {};
+}
+
+// Passwords, and the access list, which is about those who have one.
+Result<void> move_pam(Moving& moving, const RmdDirectory& rmd, const std::string& path,
+                      const std::string& access_list) {
+  moving.set("access", "pam", "true");
+  if (Result<void> moved = move_pam_stack(moving, rmd); !moved) return moved;
+  if (access_list.empty()) return {};
   moving.add_file("", {"acl.csv", access_list, kPublic});
   moving.set("access", "acl", literal_of(moving.path_of("acl.csv")));
   moving.report().taken(path, "access.acl = " + moving.path_of("acl.csv"));
   const NamedRoles named = named_roles_of(access_list);
-  if (!named.admins.empty() || !named.users.empty()) return;
+  if (!named.admins.empty() || !named.users.empty()) return {};
   moving.report().changed(path,
-                          "RMD took the name of a user for his role; nrd wants a line \"g, NAME, user\" for each");
+                          "RMD took the name of a user for a role; nrd wants a line \"g, NAME, user\" for each user, "
+                          "also \"g, user, user\" for one that is called like a role");
+  return {};
 }
 
 }  // namespace
@@ -211,8 +230,7 @@ Result<void> move_access(Moving& moving, const RmdDirectory& rmd) {
     if (moving.says("default.clientauth")) moving.report().left_out("default.clientauth", "HTTPS is not served");
     if (moving.says("pam.service")) moving.report().left_out("pam.service", "HTTPS is not served");
   } else if (moving.text("default.clientauth", "challenge") == "no") {
-    move_pam(moving, path, access_list->value_or(""));
-    return {};
+    return move_pam(moving, rmd, path, access_list->value_or(""));
   } else if (moving.says("pam.service")) {
     moving.report().left_out("pam.service", "clients have certificates: default.clientauth");
   }

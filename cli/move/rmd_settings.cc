@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "base/ascii.h"
-#include "base/cpu_set.h"
 #include "cli/move/pool_fit.h"
 
 namespace nrd::cli {
@@ -38,6 +37,9 @@ constexpr std::array kLeft = {
     Left{"database.backend", kDatabase},
     Left{"database.transport", kDatabase},
     Left{"database.dbname", kDatabase},
+    Left{"OSGroup.cpuset",
+         "RMD granted workloads on these CPUs all the same, and gen_conf writes it on every node; os.cpus would refuse "
+         "them"},
     Left{"InfraGroup.cacheways", kInfra},
     Left{"InfraGroup.cpuset", kInfra},
     Left{"InfraGroup.tasks", kInfra},
@@ -205,17 +207,7 @@ void move_pools(Moving& moving, const std::optional<CacheWays>& cache) {
   }
 }
 
-void move_groups(Moving& moving) {
-  if (moving.says("OSGroup.cpuset")) {
-    const std::string list = moving.text("OSGroup.cpuset", "");
-    if (const Result<CpuSet> cpus = CpuSet::parse(list)) {
-      moving.set("os", "cpus", literal_of(cpus->to_string()));
-      moving.report().taken("OSGroup.cpuset", "os.cpus = " + cpus->to_string() + "; no workload gets ways on them");
-    } else {
-      moving.report().left_out("OSGroup.cpuset",
-                               "is " + shown(moving.value("OSGroup.cpuset")) + ", which is no list of CPUs");
-    }
-  }
+void move_shared_limit(Moving& moving) {
   // The manual writes the first; RMD reads the second, and heeds neither.
   const std::string written = "CachePool.max_allowed_shared";
   const std::string read = "CachePool.maxallowedshared";

@@ -11,8 +11,8 @@ namespace nrd::cli {
 
 void move_server(Moving& moving);
 void move_log(Moving& moving);
-// The CPUs of the OS, and how many may share.
-void move_groups(Moving& moving);
+// How many may share.
+void move_shared_limit(Moving& moving);
 // Pools that the cache cannot have are left out whole; nullopt: it is not known what it can have.
 void move_pools(Moving& moving, const std::optional<CacheWays>& cache);
 // All that has no counterpart. The last of all: what was not asked for until now is unknown.

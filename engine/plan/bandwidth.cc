@@ -55,7 +55,7 @@ Result<void> check_bandwidth(const NodeState& state, const Spec& spec) {
   if (!pool) return Failure(pool.error());
   if (*pool == Pool::Shared) {
     return refused(ErrorCode::BadRequest, "workloads that share a class have no bandwidth of their own",
-                   "max and min of cache equal and above 0", "shared");
+                   "max and min of cache equal and above 0", is_everything(*spec.mba) ? "shared" : "guarantee");
   }
   if (*pool == Pool::BestEffort && !is_everything(*spec.mba)) {
     return refused(ErrorCode::BadRequest, "memory bandwidth is limited for a guarantee only",

@@ -8,6 +8,7 @@
 
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/frequencies.h"
+#include "engine/plan/leftovers.h"
 #include "engine/plan/policy.h"
 #include "engine/plan/spec.h"
 
@@ -98,7 +99,8 @@ Result<void> grant_guarantee(const NodeState& state, Workloads& workloads, Workl
     const std::string longest = std::to_string(free.longest_run().count());
     return not_enough(cache, cache.is_l2_beside ? "/l2/ways" : "/cache/max",
                       "needs " + std::to_string(count) + " contiguous ways" + on_cache(cache) +
-                          "; the longest free run has " + longest,
+                          "; the longest free run has " + longest +
+                          held_by_others(state, cache, layout_of(state, cache)->guarantee),
                       "at most " + longest);
   }
   if (const Result<void> checked = check_alone(state, cache, *run); !checked) return checked;
@@ -118,7 +120,10 @@ Result<void> grant_shared(const NodeState& state, const Workloads& workloads, Wo
   }
   const WayMask ways = (state.layout->shared - held(state, workloads, cache, members)).longest_run();
   if (ways.count() < state.facts.rdt.cat->min_ways) {
-    return not_enough(cache, "/cache", "the shared pool" + on_cache(cache) + " is held by others", "");
+    return not_enough(
+        cache, "/cache",
+        "the shared pool" + on_cache(cache) + " is held by others" + held_by_others(state, cache, state.layout->shared),
+        "");
   }
   workload.grant.ways[cache] = ways;
   return {};
@@ -169,7 +174,8 @@ Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, Cac
     const unsigned left = others < room.count() ? room.count() - others : 0;
     return not_enough(cache, "/cache/min",
                       "needs at least " + std::to_string(newcomer ? workloads.at(*newcomer).spec.cache->min : 0) +
-                          " ways" + on_cache(cache) + "; the best-effort workloads there leave " + std::to_string(left),
+                          " ways" + on_cache(cache) + "; the best-effort workloads there leave " +
+                          std::to_string(left) + held_by_others(state, cache, state.layout->besteffort),
                       "at most " + std::to_string(left));
   }
   unsigned end = room.end();
@@ -331,7 +337,7 @@ Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& aske
 
 Result<Workloads> create_on(const NodeState& state, const Workloads& workloads, WorkloadId id,
                             const CacheRequest& request, CacheId cache, Shrink shrink) {
-  if (const Result<void> checked = check_ways(state, request); !checked) return Failure(checked.error());
+  if (const Result<void> checked = check_ways(state, request, cache); !checked) return Failure(checked.error());
   Workload workload{.id = id, .spec = {}, .grant = {}, .created = {}, .updated = {}};
   workload.spec.cpus = state.facts.rdt.caches.at(cache);
   workload.spec.cache = request;

@@ -5,6 +5,7 @@
 
 #include "engine/core_ids.h"
 #include "engine/plan/bandwidth.h"
+#include "engine/plan/leftovers.h"
 #include "engine/plan/tasks.h"
 
 namespace nrd::plan {
@@ -32,6 +33,20 @@ Failure taken(const CpuSet& cpus, const std::string& by) {
                        .detail = {},
                        .allowed = "CPUs that no other workload or group has",
                        .subject = spaced(cpus)});
+}
+
+// By what is no workload: the subject names it behind the CPUs.
+Failure taken_by_group(const CpuSet& cpus, const std::string& group, const std::string& allowed) {
+  Failure failure = taken(cpus, group);
+  failure.value().allowed = allowed;
+  failure.value().subject += "; " + group;
+  return failure;
+}
+
+// Likewise, by a resctrl group that nrd has not made.
+Failure taken_by_others(const CpuSet& cpus, const std::string& group) {
+  return taken_by_group(cpus, "resctrl group " + group + ", which nrd does not own",
+                        "CPUs that no other workload or group has; " + how_to_free(group));
 }
 
 Result<void> check_cpus_exist(const rdt::Node& node, const Spec& spec) {
@@ -72,21 +87,21 @@ Result<void> check_cpus_free(const NodeState& state, const Spec& spec, std::opti
 // Groups may have put CPUs into classes; whoever asks for no ways does not touch that.
 Result<void> check_classes_free(const NodeState& state, const Spec& spec) {
   if (const CpuSet both = state.groups.os & spec.cpus; !both.empty()) {
-    return taken(both, "the operating system, by the configuration (os.cpus)");
+    return taken_by_group(both, "the operating system, by the configuration (os.cpus)", "CPUs outside of os.cpus");
   }
   if (const CpuSet both = state.groups.infra & spec.cpus; !both.empty()) {
-    return taken(both, "the infrastructure, by the configuration (infra.cpus)");
+    return taken_by_group(both, "the infrastructure, by the configuration (infra.cpus)", "CPUs outside of infra.cpus");
   }
   for (const auto& [name, group] : state.observed.rdt.foreign) {
     if (const CpuSet both = group.cpus & spec.cpus; !both.empty()) {
-      return taken(both, "resctrl group " + name + ", which nrd does not own");
+      return taken_by_others(both, name);
     }
   }
   for (const auto& [clos, group] : state.observed.rdt.classes) {
     CpuSet both = group.cpus & spec.cpus;
     for (const auto& [cpu, home] : state.baselines.cpus) both.remove(cpu);  // ours: claimed before
     if (clos != ClosId{0} && !both.empty()) {
-      return taken(both, "resctrl group COS" + std::to_string(clos.value) + ", which nrd does not own");
+      return taken_by_others(both, "COS" + std::to_string(clos.value));
     }
   }
   return {};
@@ -123,23 +138,35 @@ Result<void> check_can_cache(const NodeState& state) {
   return fail_at(ErrorCode::Unsupported, "/cache", "cache ways cannot be granted here: " + why);
 }
 
-Result<void> check_sizes(const NodeState& state, const CacheRequest& cache) {
+// `subject`: what clients of RMD are told in RMD's words.
+Failure refused(ErrorCode code, std::string field, std::string message, std::string allowed, std::string subject) {
+  return Failure(Error{.code = code,
+                       .field = std::move(field),
+                       .message = std::move(message),
+                       .detail = {},
+                       .allowed = std::move(allowed),
+                       .subject = std::move(subject)});
+}
+
+// Pools are the same on every cache; `touched` is the one that the refusal names.
+Result<void> check_sizes(const NodeState& state, const CacheRequest& cache, CacheId touched) {
   const Result<Pool> pool = pool_of(cache);
   if (!pool) return Failure(pool.error());
   const unsigned room = ways_of(*state.layout, *pool).count();
   const unsigned smallest = state.facts.rdt.cat->min_ways;
   if (room == 0) {
-    return fail_at(ErrorCode::Unsupported, "/cache",
-                   std::string("the ") + to_string(*pool) + " pool has no ways on this node");
+    const std::string name = to_string(*pool);
+    return refused(ErrorCode::Unsupported, "/cache", "the " + name + " pool has no ways on this node", "",
+                   "no pool " + name);
   }
   if (*pool == Pool::Shared) return {};
   const std::string allowed = std::to_string(smallest) + " to " + std::to_string(room) + " ways";
   const char* field = *pool == Pool::Guarantee ? "/cache/max" : "/cache/min";
   if (cache.min > room) {
-    return fail_at(
+    return refused(
         ErrorCode::BadRequest, field,
-        std::to_string(cache.min) + " ways, but the " + to_string(*pool) + " pool has " + std::to_string(room),
-        allowed);
+        std::to_string(cache.min) + " ways, but the " + to_string(*pool) + " pool has " + std::to_string(room), allowed,
+        "pool too small on " + std::to_string(touched.value));
   }
   if (cache.min < smallest) {
     return fail_at(
@@ -173,8 +200,14 @@ Result<void> check_code(const rdt::Cat& cat, const std::string& field, uint32_t 
                  "0 or " + std::to_string(cat.min_ways) + " to " + std::to_string(least - cat.min_ways) + " ways");
 }
 
-Result<void> check_amounts(const NodeState& state, const CacheRequest& cache) {
-  return check_sizes(state, cache).and_then([&] {
+// Of those that ways of `cache` are asked for on. Meant for a request whose CPUs have caches.
+CacheId first_cache(const NodeState& state, const Spec& spec) {
+  const std::set<CacheId> touched = caches_of(state.facts.rdt, spec);
+  return *std::ranges::find_if(touched, [](CacheId cache) { return !cache.is_l2_beside; });
+}
+
+Result<void> check_amounts(const NodeState& state, const CacheRequest& cache, CacheId touched) {
+  return check_sizes(state, cache, touched).and_then([&] {
     return check_code(*state.facts.rdt.cat, "/cache/code", cache.code, cache.min, "min");
   });
 }
@@ -232,21 +265,21 @@ Result<void> check_revision(const NodeState& state, WorkloadId id, const std::op
 
 Result<Pool> pool_of(const CacheRequest& request) {
   if (request.min > request.max) {
-    return fail_at(ErrorCode::BadRequest, "/cache/min",
+    return refused(ErrorCode::BadRequest, "/cache/min",
                    "min is " + std::to_string(request.min) + ", but max is only " + std::to_string(request.max),
-                   "0 to max");
+                   "0 to max", "min above max");
   }
   if (request.max == 0) return Pool::Shared;
   if (request.min == 0) {
-    return fail_at(ErrorCode::BadRequest, "/cache/min",
+    return refused(ErrorCode::BadRequest, "/cache/min",
                    "min is 0, but max is " + std::to_string(request.max) + "; only 0/0 (the shared class) has no min",
-                   "1 to max");
+                   "1 to max", "no min beside " + std::to_string(request.max));
   }
   return request.max == request.min ? Pool::Guarantee : Pool::BestEffort;
 }
 
-Result<void> check_ways(const NodeState& state, const CacheRequest& cache) {
-  return check_can_cache(state).and_then([&] { return check_amounts(state, cache); });
+Result<void> check_ways(const NodeState& state, const CacheRequest& cache, CacheId touched) {
+  return check_can_cache(state).and_then([&] { return check_amounts(state, cache, touched); });
 }
 
 Result<void> check(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
@@ -259,7 +292,8 @@ Result<void> check(const NodeState& state, const Spec& spec, std::optional<Workl
       .and_then([&] { return check_bandwidth(state, spec); })
       .and_then([&] { return check_cpus_free(state, spec, self); })
       .and_then([&] { return spec.asks_for_ways() ? check_classes_free(state, spec) : Result<void>(); })
-      .and_then([&] { return spec.cache ? check_amounts(state, *spec.cache) : Result<void>(); })
+      .and_then(
+          [&] { return spec.cache ? check_amounts(state, *spec.cache, first_cache(state, spec)) : Result<void>(); })
       .and_then([&] { return check_l2(state, spec); });
 }
 

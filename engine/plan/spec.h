@@ -22,7 +22,8 @@ Result<Pool> pool_of(const CacheRequest& request);
 Result<void> check(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self);
 
 // The part of check() that is about ways of `cache` alone: capability, and sizes against pool and min_cbm_bits.
-Result<void> check_ways(const NodeState& state, const CacheRequest& cache);
+// `touched` is where they are asked for.
+Result<void> check_ways(const NodeState& state, const CacheRequest& cache, CacheId touched);
 
 // The ways that `pool` has on each cache.
 WayMask ways_of(const Layout& layout, Pool pool);

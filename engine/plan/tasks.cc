@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/named_tasks.h"
+#include "engine/plan/leftovers.h"
 
 namespace nrd::plan {
 namespace {
@@ -61,7 +62,7 @@ Result<void> check_place(const NodeState& state, const Task& task) {
     if (group.empty() || is_class_of_ours(state, group)) continue;
     return fail_at(ErrorCode::Conflict, kField,
                    "task " + number_of(task) + " is in resctrl group " + group + ", which nrd does not own",
-                   "tasks of the root group");
+                   "tasks of the root group; " + how_to_free(group));
   }
   return {};
 }

@@ -359,3 +359,14 @@ class Node:
                 assert owned.get(cache, 0) & int(mask, 16) == 0, workloads
                 owned[cache] = owned.get(cache, 0) | int(mask, 16)
         assert all(owned.get(cache, 0) & mask == 0 for cache, mask in shared.items()), workloads
+
+
+@contextlib.contextmanager
+def process():
+    """One that does nothing and ends with the block."""
+    started = subprocess.Popen(["sleep", "infinity"], start_new_session=True)
+    try:
+        yield started
+    finally:
+        started.kill()
+        started.wait()

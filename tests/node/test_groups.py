@@ -46,8 +46,8 @@ def test_the_kernel_and_pqos_show_the_infrastructure_in_its_class():
 
 def test_workloads_and_others_keep_away_from_groups():
     with Node(config=GROUPS) as node:
-        for cpu in ("0", "3"):
-            with pytest.raises(Refused, match=rf"CPU list \[{cpu}\] has been assigned"):
+        for cpu, key in (("0", "os.cpus"), ("3", "infra.cpus")):
+            with pytest.raises(Refused, match=rf"CPU list \[{cpu}\] has been assigned to .*\({key}\)"):
                 node.create(cpu, 1, 1)
         assert node.create("1,4", 2, 2)["cos_name"] != "COS1"
         node.sim.write("/sys/fs/resctrl/cpus_list", "0,2-3,5-15\n")

@@ -63,9 +63,10 @@ def test_what_cannot_be_limited_is_refused_in_rmds_words():
         assert refused(node, "0", {"mbps": 5000}) == "Please provide MBA in Percentage"
         only = "MBA only supported for Guaranteed Request and not for BestEffort and Shared"
         assert refused(node, "0", {"percentage": 50}, most=3, least=1) == only
-        assert refused(node, "0", {"percentage": 100}, most=0, least=0) == only
+        assert refused(node, "0", {"percentage": 50}, most=0, least=0) == only
+        assert refused(node, "0", {"percentage": 100}, most=0, least=0) == "MBA forbidden for shared group"
         assert refused(node, "0", {"percentage": 101}).startswith("MBA values in should range from 1 to 100")
-        assert refused(node, "0", {"percentage": 50, "mbps": 5000}).startswith("/rdt/mba: ")
+        assert refused(node, "0", {"percentage": 50, "mbps": 5000}) == "Please provide MBA in Percentage"
         status, text, _ = node.request("POST", "/v1/workloads", {"core_ids": ["0"], "rdt": {"mba": {"percentage": 50}}})
         assert (status, text) == (400, "Failed to validate workload. Reason: Need to provide both cache and mba for better "
                                        "performance\n")

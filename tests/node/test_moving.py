@@ -9,7 +9,7 @@ import tomllib
 import urllib.request
 
 import pytest
-from harness import NRDCTL, Node, Refused, free_port
+from harness import NRDCTL, Node, Refused, free_port, process
 from rmd_layout import Authority, Layout, mode_of
 
 GUIDE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "moving-from-rmd.md")
@@ -80,8 +80,11 @@ def test_what_rmd_left_on_the_hardware_is_not_touched_until_it_is_given_back():
         pqos("-e", "llc@0:2=0x60")
         pqos("-a", "core:2=4-5")
         node.start()
-        with pytest.raises(Refused):
+        with pytest.raises(Refused, match=r"CPU list \[4\] has been assigned to resctrl group COS2, .*"
+                                          r"nrdctl reset --foreign 'COS\*'"):
             node.create("4", 2, 2)
+        with pytest.raises(Refused, match=r"hold 1 way of the pool .*nrdctl reset --foreign 'COS\*'"):
+            node.create("6", 5, 5)  # on the same cache
         node.terminate()
         pqos("-R")
         node.start()
@@ -89,17 +92,34 @@ def test_what_rmd_left_on_the_hardware_is_not_touched_until_it_is_given_back():
         node.assert_consistent()
 
 
+def test_a_group_that_rmd_left_is_named_with_what_removes_it():
+    left = {"COS2": "COS\\*", "4_5-guarantee": "4_5-guarantee"}  # of RMD 0.3 and of RMD 0.2
+    for group, pattern in left.items():
+        with Node(start=False) as node, process() as task:
+            path = "/sys/fs/resctrl/" + group
+            node.sim.run_inside(["mkdir", path])
+            node.sim.write(path + "/cpus_list", "4-5\n")
+            node.sim.write(path + "/tasks", f"{task.pid}\n")
+            node.start()
+            refused = rf"resctrl group {group}, which nrd does not own .*nrdctl reset --foreign '{pattern}'"
+            with pytest.raises(Refused, match=r"CPU list \[4 5\] has been assigned to " + refused):
+                node.create("3-6", 1, 1)
+            body = {"task_ids": [str(task.pid)], "cache": {"max": 1, "min": 1}}
+            with pytest.raises(Refused, match=f"task {task.pid} is in " + refused):
+                node.call("POST", "/v1/workloads", body)
+
+
 def test_rmds_own_configuration_starts_nrd_without_its_keys(node):
     told, config = imported(node, Layout(node.folder))
     assert files_below(node.output) == ["cpu_map.toml", "nrd.toml", "policy.toml"]
     assert config["cache_pools"] == {"os": 1, "guarantee": 6, "besteffort": 3, "shared": 1, "max_allowed_shared": 10,
                                      "shrink": False}
-    assert config["os"] == {"cpus": "0-1"}
-    assert "tls" not in config
+    assert "os" not in config and "tls" not in config
     for path in ("cert/server/rmd-cert.pem", "cert/client/ca.pem"):
         assert re.search(rf"^left out  \S+{path}: came with RMD", told, re.M), told
     node.start()
     assert node.call("GET", "/v1/policy")["gold"] == {"cache": {"max": 4, "min": 4}}
+    assert node.create("0-3", 1, 1)["core_ids"] == ["0-3"]  # CPUs of RMD's OSGroup, as in the operator's samples
     assert node.call("GET", "/v1/cache/l3/1")["available_ways_pool"] == {
         **node.call("GET", "/v1/cache/l3/1")["available_ways_pool"], "guaranteed": "1-6", "besteffort": "7-9", "shared": "10"}
 

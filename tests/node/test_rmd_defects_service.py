@@ -29,13 +29,22 @@ def test_defect_18_each_refusal_has_its_code_and_a_reason(node):
     assert refusal(node, "POST", "/v1/workloads", "{", {"Content-Type": "application/json"})[0] == 400
 
 
-@pytest.mark.parametrize("cores", [["abc"], [""], ["4-"], ["40"], ["63"], ["4", "99999999999999999999"], [4], None])
+@pytest.mark.parametrize("cores", [["abc"], [""], ["4-"], ["40"], ["63"], ["4", "99999999999999999999"], [4]])
 def test_defect_19_no_list_of_cpus_brings_it_down(node, cores):
     pid = node.daemon.pid
     status, text = not_created(node, cores, (1, 1))
     assert status == 400 and text.startswith(INVALID + "/core_ids")
     assert refusal(node, "POST", "/v1/workloads", "null", {"Content-Type": "application/json"})[0] == 400
+    assert not_created(node, None, (1, 1)) == (400, INVALID + "No task or core id specified\n")
     assert node.daemon.pid == pid and node.health()["status"] == "ok"
+
+
+@pytest.mark.parametrize("cores, cpu", [
+    (["40"], "40"), (["8192"], "8192"), (["9999"], "9999"), (["4", "0-9999"], "9999"), (["4294967296"], "4294967296"),
+])
+def test_defect_19_a_number_that_is_too_large_is_a_cpu_that_does_not_exist(node, cores, cpu):
+    status, text = not_created(node, cores, (1, 1))
+    assert status == 400 and text.startswith(f"{INVALID}/core_ids/{len(cores) - 1}: CPU {cpu} does not exist"), text
 
 
 def test_defect_20_conflicts_are_told_of_all_cpus(node):

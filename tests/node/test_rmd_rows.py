@@ -33,9 +33,30 @@ def test_row_01_lists_of_cpus(node):
 @pytest.mark.parametrize("ways, pool", [((0, 0), "shared"), ((3, 1), "besteffort"), ((3, 3), "guarantee")])
 def test_row_03_the_pool_follows_from_max_and_min(node, ways, pool):
     assert created(node, ["4"], ways)["pool"] == pool
-    for none in ((3, 0), (1, 3)):
+    for none, words in (((3, 0), "Bad cache ways request. Details: max_cache=3, min_cache=0, doesn't support"),
+                        ((1, 3), "Min cache value cannot be greater than max cache value")):
         status, text = not_created(node, ["5"], none)
-        assert status == 400 and text.startswith(INVALID + "/rdt/cache/min: ")
+        assert status == 400 and text.startswith(words + ". Details: /rdt/cache/min: "), text
+
+
+def test_row_01_what_is_null_is_absent(node):
+    """As encoders of other languages write what was not set, and as RMD's decoder took it."""
+    unset = dict.fromkeys(["id", "task_ids", "policy", "status", "cos_name", "uuid", "origin", "plugins", "pstate", "cache",
+                           "backend_plugin_info"])
+    rdt = {"cache": {"max": 2, "min": 2}, "mba": {"percentage": None, "mbps": None}}
+    workload = node.call("POST", "/v1/workloads", {**unset, "core_ids": ["4"], "rdt": rdt})
+    assert (workload["cache"], workload.get("uuid")) == ({"max": 2, "min": 2}, None)
+    path = "/v1/workloads/" + workload["id"]
+    wider = node.call("PATCH", path, {"core_ids": None, "uuid": None, "cache": {"max": 3, "min": 3}})
+    assert (wider["core_ids"], wider["cache"]) == (["4"], {"max": 3, "min": 3})
+    wider = node.call("PATCH", path, {"cache": {"max": 4, "min": None}})
+    assert wider["cache"] == {"max": 4, "min": 3}
+    for body, words in (({**unset, "core_ids": None, "rdt": rdt}, "No task or core id specified\n"),
+                        (wish(["5"], (None, 2)), "Need to provide both cache.* or none of them\n"),
+                        (wish(["5"], (None, None)), "No RDT/Plugins params in workload\n")):
+        assert refusal(node, "POST", "/v1/workloads", body) == (400, INVALID + words)
+    pstate = {"pstate": {"ratio": None, "monitoring": None}}
+    assert "plugins" not in created(node, ["5"], (1, 1), plugins=pstate)
 
 
 def test_row_04_guarantees_are_runs_from_the_top(node):
@@ -49,6 +70,13 @@ def test_row_05_best_effort_gets_what_there_is(node):
     assert masks(created(node, ["5"], (4, 1))) == {"0": "1800"}
     status, text = not_created(node, ["6"], (3, 1))
     assert status == 409 and text.startswith("Not enough cache left on cache_id 0. Details: ")
+    for cpu, ways, cache, pool in (("6", (11, 11), 0, "guarantee"), ("26", (9, 8), 1, "besteffort")):
+        status, text = not_created(node, [cpu], ways)
+        assert status == 400 and text.startswith(f"Not enough cache left on cache_id {cache}. Details: ") and pool in text
+    with Node("[cache_pools]\nshared = 0\n", sockets=1, cpus=4) as without:
+        status, text = not_created(without, ["1"], (0, 0))
+        assert status == 422 and text.startswith(
+            "Unable to read cache schemata; error doesn't support pool shared. Details: ")
 
 
 def test_row_06_best_effort_gives_way(odd):
@@ -106,7 +134,7 @@ def test_row_14_other_plugins_are_refused(node):
 def test_row_15_uuids(node):
     workload = created(node, ["4"], (1, 1), uuid="vm-1")
     assert workload["uuid"] == "vm-1" and node.call("GET", "/v1/workloads?uuid=vm-1") == [workload]
-    assert "uuid" not in created(node, ["5"], (1, 1))
+    assert "uuid" not in created(node, ["5"], (1, 1)) and "uuid" not in created(node, ["7"], (1, 1), uuid=None)
     assert not_created(node, ["6"], (1, 1), uuid="vm-1") == (
         400, CONFLICT + f"UUID vm-1 already exists in workload {workload['id']}\n")
 

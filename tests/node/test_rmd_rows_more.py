@@ -1,11 +1,9 @@
 """What operators of RMD could do, or missed, row by row of docs/rmd-compatibility.md: tasks, bandwidth, what is measured."""
 
-import contextlib
-import subprocess
 import tempfile
 
 import pytest
-from harness import Node, wait_for
+from harness import Node, process, wait_for
 from rmd_layout import POLICIES
 from rmd_nodes import OF_ITS_TIME, THRIFTY
 from rmd_table import CONFLICT, INVALID, created, kept, not_created, wish
@@ -19,16 +17,6 @@ def node():
         with Node(policies + OF_ITS_TIME + "[tasks]\ninterval_seconds = 1\n", cpus=40, ways=20, mb_unit="percent",
                   msr="perf") as node:
             yield node
-
-
-@contextlib.contextmanager
-def process():
-    started = subprocess.Popen(["sleep", "infinity"], start_new_session=True)
-    try:
-        yield started
-    finally:
-        started.kill()
-        started.wait()
 
 
 def of_tasks(node, *ids, ways=(2, 2), **more):
@@ -68,7 +56,17 @@ def test_row_10_memory_bandwidth(node):
     assert group(node, workload)["MB"] == {"0": "20", "1": "100"}
     node.delete(workload["id"])
     assert group(node, workload)["MB"] == {"0": "100", "1": "100"}
-    assert 400 <= not_created(node, ["4"], rdt={"cache": {"max": 2, "min": 2}, "mba": {"mbps": 1000}})[0] < 500
+    asked = {"percentage": 50, "mbps": 1000}
+    for mba in ({"mbps": 1000}, asked):
+        assert not_created(node, ["4"], rdt={"cache": {"max": 2, "min": 2}, "mba": mba}) == (
+            400, INVALID + "Please provide MBA in Percentage\n")
+    with Node(mb_unit="mbps", sockets=1, cpus=4) as other:
+        assert not_created(other, ["1"], rdt={"cache": {"max": 2, "min": 2}, "mba": asked}) == (
+            400, INVALID + "Please provide MBA in Mbps\n")
+    for percentage, words in ((100, "MBA forbidden for shared group\n"),
+                              (50, INVALID + "MBA only supported for Guaranteed Request and not for BestEffort and Shared\n")):
+        shared = {"cache": {"max": 0, "min": 0}, "mba": {"percentage": percentage}}
+        assert not_created(node, ["4"], rdt=shared) == (400, words)
 
 
 def test_row_12_memory_bandwidth_by_policy(node):

@@ -272,7 +272,10 @@ def test_row_09_a_limit_of_those_who_share(grouped):
 
 
 def test_row_30_the_os_has_cpus_of_its_own(grouped):
-    assert not_created(grouped, ["0"], (1, 1)) == (400, CONFLICT + "CPU list [0] has been assigned\n")
+    for cpu, owner in (("0", "the operating system, by the configuration (os.cpus)"),
+                       ("2", "the infrastructure, by the configuration (infra.cpus)")):
+        status, text = not_created(grouped, [cpu], (1, 1))
+        assert status == 400 and text.startswith(f"{CONFLICT}CPU list [{cpu}] has been assigned to {owner}"), text
     assert "0" not in grouped.call("GET", "/v1/cache/l3/0")["available_cpus"].replace("-", ",").split(",")
 
 

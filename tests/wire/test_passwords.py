@@ -1,8 +1,10 @@
 """Users and passwords over TLS: Debian's PAM with accounts made for the test, and modules that misbehave."""
 
 import contextlib
+import dbm.ndbm
 import os
 import pty
+import shutil
 import subprocess
 import threading
 import time
@@ -10,6 +12,7 @@ import time
 import pytest
 
 from harness import NRDCTL, wait_for
+from rmd_layout import Layout
 from parties import Accounts, House, ask, basic, shadowed
 
 PASSWORD = "correct horse: battery"
@@ -110,6 +113,37 @@ def memory_of(pid):
                 memory.seek(first)
                 pieces.append(memory.read(last - first))
     return b"".join(pieces)
+
+
+# Users of RMD: its stack of PAM, access list and database of users, carried over.
+
+class OfRmd(Accounts):
+    """Its own user `user`, who is in RMD's database alone, and users of the node."""
+
+    def __init__(self):
+        super().__init__({"bob": shadowed("b"), "late": shadowed("l", ends=19001)})
+        with dbm.ndbm.open(self.path("rmd_users"), "n") as users:
+            users["user"] = shadowed("user1").split(":")[0]
+        layout = Layout(self.folder, clientauth="no", authority="Mine", server="mine")
+        layout.write("pam/rmd", "auth sufficient pam_unix.so\n"
+                                f"auth requisite pam_userdb.so db={self.path('rmd_users')} crypt=crypt\n")
+        self.output = self.path("nrd")
+        subprocess.run([NRDCTL, "import-rmd", layout.path, "--output", self.output], check=True, capture_output=True,
+                       timeout=60)
+        with open(os.path.join(self.output, "acl.csv"), "a") as acl:
+            acl.write("g, user, user\ng, bob, admin\ng, late, user\n")
+        shutil.copy(os.path.join(self.output, "pam/nrd"), self.path("pam.d/nrd"))
+
+
+def test_users_of_rmd_log_in_by_what_was_imported():
+    accounts = OfRmd()
+    with House("optional", f'[access]\npam = true\nacl = "{accounts.output}/acl.csv"\n', accounts=accounts) as house:
+        assert get(house, basic("user", "user1"), "/v1/workloads")[0] == 200
+        assert get(house, basic("user", "user1"), "/v1/workloads/1", method="DELETE")[:2] == (
+            403, 'User "user" is not authorized to access this resource\n')
+        assert get(house, basic("bob", "b"), "/v1/workloads/1", method="DELETE")[0] == 404
+        for user, password in (("user", "user2"), ("late", "l"), ("mallory", "x")):
+            assert get(house, basic(user, password), "/v1/workloads", source="127.0.0.9")[0] == 401
 
 
 # nrdctl

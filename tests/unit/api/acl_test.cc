@@ -69,6 +69,15 @@ TEST_CASE("a user of PAM whose name is that of a role has nothing by it") {
   CHECK_FALSE(acl("p, alice, /cache, GET").permits("alice", "GET", "/v1/cache"));
 }
 
+TEST_CASE("a user of PAM who is called like a role has that role if a line says so") {
+  const Acl list = acl(std::string(kRmds) + "g, user, user\ng, admin, admin\n");
+  CHECK(list.permits("user", "GET", "/v1/cache"));
+  CHECK_FALSE(list.permits("user", "POST", "/v1/workloads"));
+  CHECK(list.permits("admin", "POST", "/v1/workloads"));
+  CHECK_FALSE(list.permits("root", "GET", "/v1/cache"));
+  CHECK_FALSE(list.permits("bob", "POST", "/v1/workloads"));
+}
+
 TEST_CASE("roles that inherit each other in a circle end") {
   const Acl list = acl("g, a, b\ng, b, c\ng, c, b\np, c, /x, GET");
   CHECK(list.permits("a", "GET", "/v1/x"));

@@ -31,6 +31,16 @@ TEST_CASE("what is not a CPU list is refused and quoted without control characte
   }
 }
 
+TEST_CASE("a number that no CPU has is refused by its number") {
+  for (const auto& [text, cpu] : {std::pair{"8192", "8192"}, std::pair{"0-9999", "9999"},
+                                  std::pair{"18446744073709551616", "18446744073709551616"}}) {
+    CAPTURE(text);
+    const auto set = CpuSet::parse(text);
+    REQUIRE_FALSE(set);
+    CHECK(set.error().message == "CPU " + std::string(cpu) + " does not exist; Linux numbers CPUs from 0 to 8191");
+  }
+}
+
 TEST_CASE("sets that hold the same CPUs are equal however they came about") {
   CpuSet set{1, 200};
   set.remove(CpuId{200});

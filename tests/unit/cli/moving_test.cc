@@ -10,6 +10,7 @@
 #include "cli/move/import_rmd.h"
 #include "cli/move/import_workloads.h"
 #include "cli/move/rmd_access.h"
+#include "cli/move/rmd_pam.h"
 
 using namespace nrd;
 using namespace nrd::cli;
@@ -90,9 +91,28 @@ TEST_CASE("users who log in by PAM keep doing so, with RMD's access list") {
   CHECK(has_line(moving, "acl = \"/etc/nrd/acl.csv\""));
   CHECK(names_in(moving, "").contains("acl.csv"));
   CHECK(told(moving, Note::Kind::LeftOut, "pam.service") == 1);
+  CHECK(told(moving, Note::Kind::LeftOut, "pam/rmd") == 1);
   CHECK(told(moving, Note::Kind::Changed, "policy.csv") == 0);
   rmd.put("acl/url/policy.csv", "p, user, /workloads, GET\ng, root, user\n");
   CHECK(told(rmd.moved(), Note::Kind::Changed, "policy.csv") == 1);
+}
+
+TEST_CASE("RMD's stack of PAM gets account lines unless it has some") {
+  const std::string auth = "# RMD\nauth sufficient pam_unix.so\n-auth\trequisite pam_userdb.so db=/x crypt=crypt";
+  CHECK(with_account_lines(auth) ==
+        auth + "\naccount sufficient pam_unix.so\n-account\trequisite pam_userdb.so db=/x crypt=crypt\n");
+  CHECK(with_account_lines("@include common-auth\n") == "@include common-auth\n@include common-account\n");
+  for (const std::string whole : {"auth required a.so\naccount required b.so", "auth required a.so\n@include other\n",
+                                  "auth required a.so\n-account required b.so\n", "", "session required a.so\n"}) {
+    CAPTURE(whole);
+    CHECK(with_account_lines(whole) == whole);
+  }
+  const Rmd rmd("[default]\nclientauth = \"no\"\n");
+  rmd.put("pam/rmd", auth);
+  const Moving moving = rmd.moved();
+  CHECK(names_in(moving, "pam") == std::set<std::string>{"nrd"});
+  CHECK(moving.files().at("pam").front().content == with_account_lines(auth));
+  CHECK(told(moving, Note::Kind::Changed, "pam/rmd") == 1);
 }
 
 TEST_CASE("modes in which RMD made everybody administrator become one in which nobody is without a certificate") {

@@ -76,7 +76,7 @@ TEST_CASE("what cannot be limited is refused, in words that clients know") {
     const char* subject;
   };
   for (const Row& row : {Row{2, 2, {kMbps, 5000}, "percentage"}, Row{3, 1, {kPercentage, 50}, "guarantee"},
-                         Row{0, 0, {kPercentage, 50}, "shared"}, Row{0, 0, {kPercentage, 100}, "shared"}}) {
+                         Row{0, 0, {kPercentage, 50}, "guarantee"}, Row{0, 0, {kPercentage, 100}, "shared"}}) {
     const auto refused = house.create(row.max, row.min, row.mba);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::BadRequest);
