@@ -6,20 +6,14 @@
     node.back_up(); vm.power_cut(); node.restore(); node.start()     # the state survives anyhow
 """
 
-import contextlib
-import json
-import os
-import signal
-
 import onload_stub
+from daemon_node import STATE, DaemonNode
 from onload_stub import LONG, OnloadStub
 
 OLD, NEW, NEWEST = "8.1.2.26", "9.0.1.86", "9.1.0"
 
-NRD = os.environ["NRD"]
-# What is on the share outlives the machine. The versions need a file system that can do more than 9p.
-STATE, VERSIONS, IMPORTS, BACKUP = "/share/state", "/opt/nrd/onload", "/opt/nrd/import", "/share/versions"
-SOCKET = "/run/nrd.sock"
+# The versions need a file system that can do more than the share's 9p.
+VERSIONS, IMPORTS, BACKUP = "/opt/nrd/onload", "/opt/nrd/import", "/share/versions"
 CONFIG = f"""[onload]
 versions = "{VERSIONS}"
 imports = "{IMPORTS}"
@@ -29,29 +23,12 @@ look_interval_seconds = 1
 OURS = ("onload", "sfc_char", "sfc_resource")
 
 
-class OnloadNode:
+class OnloadNode(DaemonNode):
     def __init__(self, vm, config=CONFIG):
-        self.vm, self.stub, self.config = vm, OnloadStub(vm), config
-        self.daemon = None
-        self.environment = {}  # of the daemon
+        super().__init__(vm, config)
+        self.stub = OnloadStub(vm)
 
     # The daemon
-
-    def start(self):
-        self.vm.write("/run/nrd.toml", self.config)
-        self.daemon = self.vm.spawn([NRD, "--config", "/run/nrd.toml", "--state-dir", STATE, "--unix-socket", SOCKET],
-                                    env=self.environment)
-        self.vm.wait_until(lambda: self.daemon.poll() is not None or self.request("GET", "/v1/health")[0] == 200, timeout=60,
-                           what="the daemon's first answer")
-        assert self.daemon.poll() is None, self.daemon.output()
-
-    def kill9(self):
-        self.daemon.kill(signal.SIGKILL)
-        self.daemon.wait()
-
-    def terminate(self):
-        self.daemon.kill(signal.SIGTERM)
-        assert self.daemon.wait(60) == 0, self.daemon.output()
 
     def forget(self):
         """Everything that it knows, and the modules."""
@@ -67,23 +44,6 @@ class OnloadNode:
     def restore(self):
         """After the power came back: the versions as they were backed up."""
         self.vm.run(f"mkdir -p /opt/nrd && cp -a {BACKUP} {VERSIONS}")
-
-    def request(self, method, path, body=None, headers=()):
-        """Status and answer; 0 if nobody is there or dies before he has answered."""
-        text = "" if body is None else json.dumps(body)
-        head = [f"{method} {path} HTTP/1.1", "Host: localhost", "Accept: application/json", "Connection: close", *headers]
-        if body is not None:
-            head += ["Content-Type: application/json", f"Content-Length: {len(text)}"]
-        said = ""
-        with contextlib.suppress(FileNotFoundError, ConnectionError):
-            said = self.vm.exchange(SOCKET, "\r\n".join([*head, "", text]))
-        head, _, text = said.partition("\r\n\r\n")
-        return int(head.split()[1]) if head else 0, json.loads(text) if text else None
-
-    def get(self, path):
-        status, answer = self.request("GET", path)
-        assert status == 200, (path, answer)
-        return answer
 
     # What it is told
 
