@@ -22,11 +22,12 @@ namespace nrd::rdt {
 // Allocation of the caches of one level as the kernel offers it (info/L3, info/L2). The same numbers hold for every
 // cache id.
 struct Cat {
-  unsigned classes = 0;   // usable ClosIds are 0 .. classes-1
-  unsigned ways = 0;      // width of a mask
-  unsigned min_ways = 1;  // min_cbm_bits: a mask has at least that many ways
-  WayMask shareable;      // shareable_bits: ways that I/O (DDIO) also fills
-  bool cdp = false;       // mounted with masks for code and data; `classes` are half as many as without
+  unsigned classes = 0;       // usable ClosIds are 0 .. classes-1
+  unsigned ways = 0;          // width of a mask
+  unsigned min_ways = 1;      // min_cbm_bits: a mask has at least that many ways
+  WayMask shareable;          // shareable_bits: ways that I/O (DDIO) also fills
+  bool cdp = false;           // mounted with masks for code and data; `classes` are half as many as without
+  bool sparse_masks = false;  // a mask may have holes (Linux 6.7, on AMD and on Intel's newer parts)
   friend bool operator==(const Cat&, const Cat&) = default;
 };
 
