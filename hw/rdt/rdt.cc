@@ -112,6 +112,8 @@ class ResctrlRdt final : public Rdt {
     is_direct_ = false;
     // And after, because it may have mounted the tree.
     if (Result<void> read = read_cat(); !read) return Failure(read.error());
+    // libpqos refuses a mask with holes ("bit mask is not contiguous").
+    if (cat_.sparse_masks) return KernelWriter::start();
     return std::unique_ptr<ClassWriter>(*std::move(started));
   }
 
