@@ -219,6 +219,22 @@ int delete_workloads(const Client& client, const std::vector<std::string>& ids) 
   return worst;
 }
 
+namespace {
+
+void print_cache(const json::Value& cache) {
+  std::printf("cache %-2s socket %s, CPUs %s, free ways %s (mask %s), idle %s (mask %s)\n",
+              text_of(cache, "id").c_str(), text_of(cache, "socket").c_str(), text_of(cache, "cpus").c_str(),
+              text_of(part(cache, "free"), "ways").c_str(), text_of(part(cache, "free"), "mask").c_str(),
+              text_of(part(cache, "idle"), "ways").c_str(), text_of(part(cache, "idle"), "mask").c_str());
+  for (const json::Member& pool : part(cache, "pools").members()) {
+    std::printf("         %-10s %s of %s ways free, longest run %s, idle %s\n", pool.key.c_str(),
+                text_of(pool.value, "free").c_str(), text_of(pool.value, "ways").c_str(),
+                text_of(pool.value, "longest_run").c_str(), text_of(pool.value, "idle").c_str());
+  }
+}
+
+}  // namespace
+
 int show_node(const Client& client, Output output) {
   int exit = kDone;
   const std::optional<std::string> body = body_of(client.get("/v1/node"), exit);
@@ -243,9 +259,7 @@ int show_node(const Client& client, Output output) {
     if (const std::string* sentence = missing.as_string()) std::printf("missing  %s\n", sentence->c_str());
   }
   for (const json::Value& cache : part(*node, "caches").items()) {
-    std::printf("cache %-2s socket %s, CPUs %s, free ways %s (mask %s)\n", text_of(cache, "id").c_str(),
-                text_of(cache, "socket").c_str(), text_of(cache, "cpus").c_str(),
-                text_of(part(cache, "free"), "ways").c_str(), text_of(part(cache, "free"), "mask").c_str());
+    print_cache(cache);
   }
   return exit;
 }

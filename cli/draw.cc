@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kOs = 'O';
 constexpr char kInfra = 'I';
-constexpr char kFree = '.';
+constexpr char kIdle = '.';  // neither granted nor filled by the OS
 constexpr char kForeign = 'x';
 constexpr char kShared = 'S';  // several owners in one class
 
@@ -52,7 +52,7 @@ std::map<std::string, char> letters_of(const json::Value& workloads) {
 
 std::string coloured(char glyph, Colour colour) {
   const std::string text(1, glyph);
-  if (colour == Colour::No || glyph == kFree) return text;
+  if (colour == Colour::No || glyph == kIdle) return text;
   // Six colours of the terminal's palette, chosen by the letter, so that neighbours differ.
   const int number = glyph == kOs ? 37 : 31 + glyph % 6;
   return "\x1b[" + std::to_string(number) + "m" + text + "\x1b[0m";
@@ -82,7 +82,7 @@ std::string numbers(size_t ways) {
 }
 
 Row owners(const json::Value& cache, size_t ways, const std::map<std::string, char>& letters) {
-  Row row{std::vector<char>(ways, kFree)};
+  Row row{std::vector<char>(ways, kIdle)};
   row.paint(mask_of(cache.find("os")), kOs);
   row.paint(mask_of(cache.find("infra")), kInfra);
   for (const json::Value& group : list_of(cache, "foreign")) {
@@ -113,8 +113,8 @@ std::string joined_items(const json::Value& workload, const char* key) {
 }
 
 std::string legend(const json::Value& workloads, const std::map<std::string, char>& letters, Colour colour) {
-  std::string text = "  " + coloured(kOs, colour) + "  OS: all ways below the first one in use (COS0)      .  free";
-  text += "      x  others'\n";
+  std::string text =
+      "  " + coloured(kOs, colour) + "  OS: the longest run of free ways (COS0)      .  idle      x  others'\n";
   for (const json::Value& workload : workloads.items()) {
     const std::string id = text_of(workload, "id");
     const std::string uuid = text_of(workload, "uuid");

@@ -2,10 +2,10 @@
 //
 //   cache 0   socket 0   CPUs 0-7
 //      way  0 1 2 3 4 5 6 7 8 9 10
-//           O O O O A A . . . . .
+//           . A A O O O O O O O O
 //     pool  o g g g g g b b b s s
 //
-//   O  OS (COS0)   .  free
+//   O  OS (COS0)   .  idle
 //   A  workload 1  guarantee  COS2  CPUs 4-7
 #pragma once
 

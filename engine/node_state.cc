@@ -28,13 +28,25 @@ WayMask granted_ways(const NodeState& state, CacheId cache) {
 WayMask os_ways(const NodeState& state, CacheId cache) {
   const WayMask used = granted_ways(state, cache) | infra_ways(state, cache);
   const std::optional<Layout>& layout = layout_of(state, cache);
-  if (used.empty() || !layout) {
+  const std::optional<rdt::Cat>& cat = state.facts.rdt.cat_of(cache);
+  if (used.empty() || !layout || !cat) {
     const auto root = state.observed.rdt.classes.find(ClosId{0});
     if (root == state.observed.rdt.classes.end()) return all_ways(state, cache);
     const auto ways = root->second.ways.find(cache);
     return ways == root->second.ways.end() ? all_ways(state, cache) : ways->second;
   }
-  return layout->os | WayMask::run(0, used.lowest());
+  const WayMask unassigned = unassigned_ways(state, cache);
+  const WayMask ways = cat->sparse_masks ? unassigned : plan::os_run(unassigned, layout->os, cat->shareable);
+  // Foreign groups may hold the floor. It is granted to no workload, so the OS shares it with these groups only.
+  return ways.count() < layout->os.count() ? layout->os : ways;
+}
+
+WayMask unassigned_ways(const NodeState& state, CacheId cache) {
+  return all_ways(state, cache) - granted_ways(state, cache) - infra_ways(state, cache) - foreign_ways(state, cache);
+}
+
+WayMask idle_ways(const NodeState& state, CacheId cache) {
+  return unassigned_ways(state, cache) - os_ways(state, cache);
 }
 
 WayMask free_ways(const NodeState& state, CacheId cache) {

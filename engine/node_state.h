@@ -67,8 +67,11 @@ struct NodeState {
 const std::optional<Layout>& layout_of(const NodeState& state, CacheId cache);
 // Ways of `cache` that workloads have.
 WayMask granted_ways(const NodeState& state, CacheId cache);
-// Ways of `cache` that no workload, foreign group or infra reserve holds; those of the OS floor are not counted as
-// free.
+// Ways of `cache` that neither workloads nor the infrastructure nor foreign groups have; the OS floor is among them.
+WayMask unassigned_ways(const NodeState& state, CacheId cache);
+// Of these the ones that are outside the mask of the root class, so that nothing fills them.
+WayMask idle_ways(const NodeState& state, CacheId cache);
+// Ways of `cache` that can be granted: unassigned ones without the OS floor and the infra pool.
 WayMask free_ways(const NodeState& state, CacheId cache);
 // How many workloads run with Onload.
 size_t workloads_with_onload(const NodeState& state);
@@ -102,7 +105,9 @@ pstate::Knobs wanted_knobs(const NodeState& state, const Workload& workload, Cpu
 KHz reach(const pstate::Node& node, const pstate::Cpu& cpu);
 // The pace at which `cpu` is kept: that of its domain, which is fast if one of its CPUs asks for it.
 plan::Pace pace_of(const NodeState& state, CpuId cpu);
-// Ways the root class (the OS) has on `cache` under the current setting.
+// Ways the root class (the OS) has on `cache` under the current setting: where ways are in use the longest run of
+// unassigned ways, wherever it lies (all of these where masks may have holes), and as many ways as the OS floor has at
+// least. Where none are in use the mask is left as it is.
 WayMask os_ways(const NodeState& state, CacheId cache);
 
 }  // namespace nrd

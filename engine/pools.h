@@ -2,10 +2,13 @@
 //
 //   11 ways, nothing configured:   bit 0  O GGGGG BBB SS  bit 10      (OS 1, guarantee 5, best effort 3, shared 2)
 //
-// The OS ways are a floor: the root class owns all ways below the first one in use (setting.h). Infra ways are given to
-// no workload.
+// A pool is a limit and a place: its workloads have ways of it and no others, so that workloads of one pool never split
+// the room of another. What is granted to none is not idle for that: the root class has the longest run of such ways,
+// in whichever pools it lies (os_ways() of node_state.h). The OS ways are its floor and given to no workload, and so
+// are the infra ways.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "base/result.h"
@@ -32,6 +35,14 @@ struct Layout {  // the same on every cache id
   WayMask infra;
   friend bool operator==(const Layout&, const Layout&) = default;
 };
+
+struct NamedPool {
+  const char* name;
+  WayMask Layout::*ways;
+};
+inline constexpr std::array kNamedPools{NamedPool{"os", &Layout::os}, NamedPool{"guarantee", &Layout::guarantee},
+                                        NamedPool{"besteffort", &Layout::besteffort},
+                                        NamedPool{"shared", &Layout::shared}, NamedPool{"infra", &Layout::infra}};
 
 // Defaults: OS min_ways, shared about a sixth, best effort about a third, guarantee the rest, none below min_ways; a
 // cache too small for all four goes without best effort, then without shared. BadRequest with the numbers if they do

@@ -435,10 +435,12 @@ std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& obs
   return found;
 }
 
+std::string text_of(const KnobChange& change) { return change.knob + ": " + change.from + ", not " + change.to; }
+
 std::vector<std::string> differences(const Setting& setting, const Observed& observed) {
   std::vector<std::string> found;
   for (const KnobChange& change : knob_changes(setting, observed)) {
-    found.push_back(change.knob + ": " + change.from + ", not " + change.to);
+    found.push_back(text_of(change));
   }
   return found;
 }

@@ -14,9 +14,8 @@ namespace nrd {
 // ways_in_use(), and each workload's online CPUs are in its class. CPUs with a frequency of their own have its window.
 Setting setting_of(const NodeState& state);
 
-// The ways of workloads and of the infrastructure, and on each cache where somebody has some what is left to the
-// others: the root class (the OS) has all ways below the first one in use, at least the OS floor, and so has every
-// class that has no ways there but somebody who may run there, a task or a CPU.
+// The ways of workloads and of the infrastructure, and on each cache where they have some what is left for the others:
+// os_ways() for the root class, and for every class that has no ways there but a task or a CPU that may run there.
 std::map<ClosId, std::map<CacheId, WayMask>> ways_in_use(const NodeState& state);
 
 // The knobs of `setting` that have no baseline yet, with the value `state` has observed for them. A knob that was not
@@ -44,7 +43,9 @@ struct KnobChange {
 };
 // The knobs of which `observed` says something else.
 std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& observed);
-// The same in words, for the journal: "COS3 ways on cache 0: 7ff, not 600".
+// In words, for the journal: "COS3 ways on cache 0: 7ff, not 600".
+std::string text_of(const KnobChange& change);
+// All of knob_changes() in words.
 std::vector<std::string> differences(const Setting& setting, const Observed& observed);
 
 }  // namespace nrd

@@ -1,6 +1,9 @@
 // Of the writer: what it does by itself from time to time, against drift and for tasks that come and go.
 #include <algorithm>
 #include <iterator>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "base/log.h"
 #include "engine/claims.h"
@@ -9,6 +12,21 @@
 #include "engine/writer.h"
 
 namespace nrd {
+namespace {
+
+// The differences between `wanted` and what was observed that others made. A knob that still says what `before` asked
+// for differs only because something else is asked for now: the root class gives way to a foreign group that came.
+std::vector<std::string> drift(const Setting& before, const Setting& wanted, const Observed& observed) {
+  std::set<std::string> changed;
+  for (const KnobChange& change : knob_changes(before, observed)) changed.insert(change.knob);
+  std::vector<std::string> found;
+  for (const KnobChange& change : knob_changes(wanted, observed)) {
+    if (changed.contains(change.knob)) found.push_back(text_of(change));
+  }
+  return found;
+}
+
+}  // namespace
 
 // A knob that no workload needs and that somebody else has changed is no longer ours: drop the claim, leave it alone.
 void Writer::let_go_of_unused(const Setting& wanted) {
@@ -138,6 +156,7 @@ void Writer::repair() {
   if (before_unknown_ && !resolve_unknown()) return;
   const std::string boot_id = state_.facts.boot_id;
   const CpuSet online = state_.facts.rdt.online;
+  const Setting before = setting_of(state_);
   const Result<void> found = discover().and_then([this] { return look_for_infra(); }).and_then([this] {
     return look(cpus_of(state_.facts.pstate.cpus));
   });
@@ -157,10 +176,11 @@ void Writer::repair() {
     let_go_of_unused(wanted);
     wanted = setting_of(state_);
   }
-  const std::vector<std::string> drifted = differences(wanted, state_.observed);
+  const bool is_different = !differences(wanted, state_.observed).empty();
+  const std::vector<std::string> drifted = drift(before, wanted, state_.observed);
   const bool is_cold = unclaimed(state_, wanted) != Baselines{};
   const bool was_settled = settled_;
-  if (drifted.empty() && !is_cold && owed_.empty()) {
+  if (!is_different && !is_cold && owed_.empty()) {
     settled_ = true;
     state_.health.hardware_problem.clear();
     return forget_settled();
@@ -169,12 +189,13 @@ void Writer::repair() {
   if (!converged) return note_hardware_problem(converged.error());
   forget_settled();
   // What a failed write of ours left behind is not others' doing.
-  if (drifted.empty() || !was_settled) return;
+  if (!is_different || !was_settled) return;
   if (state_.facts.rdt.online != online) {
     log::notice("CPUS_CHANGED", "CPUs came or went; those that there are were set for their workloads",
                 {{"CPUS", state_.facts.rdt.online.to_string()}});
     return;
   }
+  if (drifted.empty()) return;
   state_.health.drift_repairs += drifted.size();
   log::warning("DRIFT_REPAIRED", "others changed what workloads were granted; it was put back",
                {{"WHAT", drifted.front()}, {"COUNT", std::to_string(drifted.size())}});

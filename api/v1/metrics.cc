@@ -105,6 +105,8 @@ void add_ways(Families& families, const NodeState& state) {
   Family all{.name = "nrd_cache_ways", .help = "ways of a cache"};
   Family free{.name = "nrd_cache_ways_free", .help = "ways that nobody holds"};
   Family used{.name = "nrd_cache_ways_used", .help = "ways that workloads have"};
+  Family idle{.name = "nrd_cache_ways_idle",
+              .help = "ways that neither workloads, the OS, infra nor foreign groups fill"};
   const auto add_level = [&](const std::optional<rdt::Cat>& cat, unsigned level,
                              const std::map<CacheId, CpuSet>& caches) {
     if (!cat) return;
@@ -113,12 +115,13 @@ void add_ways(Families& families, const NodeState& state) {
       all.samples.push_back({.value = static_cast<double>(cat->ways), .labels = labels});
       free.samples.push_back({.value = static_cast<double>(free_ways(state, cache).count()), .labels = labels});
       used.samples.push_back({.value = static_cast<double>(granted_ways(state, cache).count()), .labels = labels});
+      idle.samples.push_back({.value = static_cast<double>(idle_ways(state, cache).count()), .labels = labels});
     }
   };
   const rdt::Node& node = state.facts.rdt;
   add_level(node.cat, node.level, node.caches);
   add_level(node.l2_cat, 2, node.l2);
-  families.insert(families.end(), {std::move(all), std::move(free), std::move(used)});
+  families.insert(families.end(), {std::move(all), std::move(free), std::move(used), std::move(idle)});
 }
 
 // Whose classes are: the workload that is alone in one, null where several share it.

@@ -37,6 +37,7 @@ void render_cat(json::Writer& w, const rdt::Node& node, unsigned level) {
   w.key("shared_with_io");
   render(w, cat->shareable);
   w.key("cdp").boolean(cat->cdp);
+  w.key("sparse_masks").boolean(cat->sparse_masks);
   w.end_object();
 }
 
@@ -60,15 +61,10 @@ void render_layout(json::Writer& w, const std::optional<Layout>& layout) {
     return;
   }
   w.begin_object();
-  const auto pool = [&](std::string_view name, WayMask ways) {
-    w.key(name);
-    render(w, ways);
-  };
-  pool("os", layout->os);
-  pool("guarantee", layout->guarantee);
-  pool("besteffort", layout->besteffort);
-  pool("shared", layout->shared);
-  pool("infra", layout->infra);
+  for (const NamedPool& pool : kNamedPools) {
+    w.key(pool.name);
+    render(w, (*layout).*pool.ways);
+  }
   w.end_object();
 }
 
@@ -139,6 +135,25 @@ void render_foreign(json::Writer& w, const NodeState& state, CacheId cache, cons
   w.end_array();
 }
 
+// What is left of each pool that has ways here.
+void render_pools(json::Writer& w, const NodeState& state, CacheId cache) {
+  const std::optional<Layout>& layout = layout_of(state, cache);
+  const WayMask unassigned = unassigned_ways(state, cache);
+  const WayMask idle = idle_ways(state, cache);
+  w.key("pools").begin_object();
+  for (const NamedPool& pool : kNamedPools) {
+    const WayMask ways = layout ? (*layout).*pool.ways : WayMask();
+    if (ways.empty()) continue;
+    w.key(pool.name).begin_object();
+    w.key("ways").number(ways.count());
+    w.key("free").number((ways & unassigned).count());
+    w.key("longest_run").number((ways & unassigned).longest_run().count());
+    w.key("idle").number((ways & idle).count());
+    w.end_object();
+  }
+  w.end_object();
+}
+
 void render_owners(json::Writer& w, const NodeState& state, CacheId cache) {
   w.key("workloads").begin_array();
   for (const auto& [id, workload] : state.workloads) {
@@ -173,6 +188,10 @@ void render_cache(json::Writer& w, const NodeState& state, CacheId id, const Cpu
   render(w, infra_ways(state, id));
   w.key("free");
   render(w, free_ways(state, id));
+  w.key("longest_run").number(unassigned_ways(state, id).longest_run().count());
+  w.key("idle");
+  render(w, idle_ways(state, id));
+  render_pools(w, state, id);
   render_foreign(w, state, id, cpus);
   render_owners(w, state, id);
   w.end_object();

@@ -25,7 +25,39 @@ WayMask held(const NodeState& state, const Workloads& workloads, CacheId cache, 
   return ways;
 }
 
+// What a newcomer to the pool `pool` of `cache` may choose from when `held` ways are taken.
+Room room_in(const NodeState& state, CacheId cache, WayMask pool, WayMask held) {
+  const rdt::Cat& cat = *state.facts.rdt.cat_of(cache);
+  return {.free = pool - held,
+          .unassigned = WayMask::all(cat.ways) - held - infra_ways(state, cache),
+          .shareable = cat.shareable};
+}
+
 std::string on_cache(CacheId cache) { return " on " + text_of(cache); }
+
+// "; 5 free ways belong to besteffort and shared", so that a refusal beside free ways explains itself; empty if other
+// pools have none.
+std::string free_in_others(const Layout& layout, Pool pool, WayMask held) {
+  std::string names;
+  unsigned count = 0;
+  for (const Pool other : {Pool::Guarantee, Pool::BestEffort, Pool::Shared}) {
+    const unsigned free = other == pool ? 0 : (ways_of(layout, other) - held).count();
+    if (free == 0) continue;
+    count += free;
+    names += (names.empty() ? "" : " and ") + std::string(to_string(other));
+  }
+  if (count == 0) return {};
+  return "; " + std::to_string(count) + (count == 1 ? " free way belongs to " : " free ways belong to ") + names;
+}
+
+// "the guarantee pool has 4 of 10 ways left, the longest run has 3"
+std::string left_in(const Layout& layout, Pool pool, WayMask held) {
+  const WayMask free = ways_of(layout, pool) - held;
+  const unsigned longest = free.longest_run().count();
+  return std::string("the ") + to_string(pool) + " pool has " + std::to_string(free.count()) + " of " +
+         std::to_string(ways_of(layout, pool).count()) + " ways left" +
+         (longest < free.count() ? ", the longest run has " + std::to_string(longest) : "");
+}
 
 Failure not_enough(CacheId cache, const std::string& field, const std::string& message, const std::string& allowed) {
   return Failure(Error{.code = ErrorCode::NotEnough,
@@ -87,21 +119,22 @@ Result<void> check_alone(const NodeState& state, CacheId cache, WayMask ways) {
 Result<void> grant_guarantee(const NodeState& state, Workloads& workloads, Workload& workload, CacheId cache,
                              const Grant& before) {
   const unsigned count = cache.is_l2_beside ? workload.spec.l2->ways : workload.spec.cache->max;
-  const WayMask free = layout_of(state, cache)->guarantee - held(state, workloads, cache, {workload.id});
   const auto old = before.ways.find(cache);
   const bool was_guarantee = cache.is_l2_beside || before.pool == Pool::Guarantee;
   if (was_guarantee && old != before.ways.end() && old->second.count() == count) {
     workload.grant.ways[cache] = old->second;
     return {};
   }
-  const std::optional<WayMask> run = place_run(free, count, state.facts.rdt.cat_of(cache)->shareable);
+  const Layout& layout = *layout_of(state, cache);
+  const WayMask taken = held(state, workloads, cache, {workload.id});
+  const Room room = room_in(state, cache, layout.guarantee, taken);
+  const std::optional<WayMask> run = place_run(room, count);
   if (!run) {
-    const std::string longest = std::to_string(free.longest_run().count());
     return not_enough(cache, cache.is_l2_beside ? "/l2/ways" : "/cache/max",
-                      "needs " + std::to_string(count) + " contiguous ways" + on_cache(cache) +
-                          "; the longest free run has " + longest +
-                          held_by_others(state, cache, layout_of(state, cache)->guarantee),
-                      "at most " + longest);
+                      "needs " + std::to_string(count) + " contiguous ways" + on_cache(cache) + "; " +
+                          left_in(layout, Pool::Guarantee, taken) + free_in_others(layout, Pool::Guarantee, taken) +
+                           held_by_others(state, cache, layout.guarantee),
+                      "at most " + std::to_string(room.free.longest_run().count()));
   }
   if (const Result<void> checked = check_alone(state, cache, *run); !checked) return checked;
   workload.grant.ways[cache] = *run;
@@ -118,12 +151,15 @@ Result<void> grant_shared(const NodeState& state, const Workloads& workloads, Wo
     workload.grant.ways[cache] = granted->second;  // one class has one mask
     return {};
   }
-  const WayMask ways = (state.layout->shared - held(state, workloads, cache, members)).longest_run();
+  const WayMask taken = held(state, workloads, cache, members);
+  const WayMask ways = (state.layout->shared - taken).longest_run();
   if (ways.count() < state.facts.rdt.cat->min_ways) {
-    return not_enough(
-        cache, "/cache",
-        "the shared pool" + on_cache(cache) + " is held by others" + held_by_others(state, cache, state.layout->shared),
-        "");
+    return not_enough(cache, "/cache",
+                      "foreign groups hold ways of the shared pool" + on_cache(cache) + "; " +
+                          left_in(*state.layout, Pool::Shared, taken) +
+                          free_in_others(*state.layout, Pool::Shared, taken) +
+                           held_by_others(state, cache, state.layout->shared),
+                      "");
   }
   workload.grant.ways[cache] = ways;
   return {};
@@ -147,15 +183,16 @@ std::vector<WorkloadId> besteffort_on(const Workloads& workloads, CacheId cache,
   return ids;
 }
 
-// Lays out the best-effort pool of `cache` anew: packed from the top, in the order the members lie in now, so nobody
-// moves unless somebody above it left or changed its width. `newcomer` need not have ways there yet.
+// Lays out the best-effort pool of `cache`: its members side by side from one end of what is free, in the order they
+// lie in now. `newcomer` need not have ways there yet.
 Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, CacheId cache,
                                std::optional<WorkloadId> newcomer, Shrink shrink) {
   std::set<WorkloadId> touching;
   if (newcomer) touching.insert(*newcomer);
   const std::vector<WorkloadId> members = besteffort_on(workloads, cache, touching);
   const std::set<WorkloadId> pool(members.begin(), members.end());
-  const WayMask room = (state.layout->besteffort - held(state, workloads, cache, pool)).longest_run();
+  Room room = room_in(state, cache, state.layout->besteffort, held(state, workloads, cache, pool));
+  room.free = room.free.longest_run();
   std::vector<Demand> demands;
   for (const WorkloadId id : members) {
     const Workload& member = workloads.at(id);
@@ -164,25 +201,30 @@ Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, Cac
                        .max = member.spec.cache->max,
                        .now = granted == member.grant.ways.end() ? 0 : granted->second.count()});
   }
-  const auto ways = share_ways(room.count(), demands, shrink);
+  const auto ways = share_ways(room.free.count(), demands, shrink);
   if (!ways) {
     unsigned others = 0;
     for (size_t i = 0; i < members.size(); ++i) {
       const unsigned kept = shrink == Shrink::Yes ? demands[i].min : std::max(demands[i].now, demands[i].min);
       if (members[i] != newcomer) others += kept;
     }
-    const unsigned left = others < room.count() ? room.count() - others : 0;
+    const unsigned in_all = room.free.count();
+    const unsigned left = others < in_all ? in_all - others : 0;
     return not_enough(cache, "/cache/min",
                       "needs at least " + std::to_string(newcomer ? workloads.at(*newcomer).spec.cache->min : 0) +
                           " ways" + on_cache(cache) + "; the best-effort workloads there leave " +
-                          std::to_string(left) + held_by_others(state, cache, state.layout->besteffort),
+                          std::to_string(left) + " of " + std::to_string(in_all) + " ways" +
+                          free_in_others(*state.layout, Pool::BestEffort, held(state, workloads, cache, {})) +
+                          held_by_others(state, cache, state.layout->besteffort),
                       "at most " + std::to_string(left));
   }
-  unsigned end = room.end();
+  std::vector<Slot> slots;
   for (size_t i = 0; i < members.size(); ++i) {
-    end -= (*ways)[i];
-    workloads.at(members[i]).grant.ways[cache] = WayMask::run(end, (*ways)[i]);
+    const auto& before = workloads.at(members[i]).grant.ways;
+    slots.push_back({.before = before.contains(cache) ? before.at(cache) : WayMask(), .count = (*ways)[i]});
   }
+  const std::vector<WayMask> runs = pack_runs(room, slots);
+  for (size_t i = 0; i < members.size(); ++i) workloads.at(members[i]).grant.ways[cache] = runs[i];
   return {};
 }
 

@@ -2,16 +2,72 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 namespace nrd::plan {
+namespace {
 
-std::optional<WayMask> place_run(WayMask free, unsigned count, WayMask avoid) {
-  if (count == 0 || count > free.end()) return std::nullopt;
+enum class End { Low, High };
+
+std::vector<WayMask> pack_from(End end, WayMask room, const std::vector<Slot>& slots) {
+  // Upwards in the order that the workloads lie in, which is that of the slots from the last one that has ways.
+  const auto newcomers = std::ranges::find_if(slots, [](const Slot& slot) { return slot.before.empty(); });
+  std::vector<size_t> order(slots.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (end == End::Low) std::reverse(order.begin(), order.begin() + (newcomers - slots.begin()));
+  std::vector<WayMask> runs(slots.size());
+  WayMask left = room;
+  for (const size_t i : order) {
+    const unsigned lowest = end == End::Low ? left.lowest() : left.end() - slots[i].count;
+    runs[i] = WayMask::run(lowest, slots[i].count);
+    left = left - runs[i];
+  }
+  return runs;
+}
+
+bool moves(const Slot& slot, WayMask run) {
+  return !slot.before.empty() && !run.contains(slot.before) && !slot.before.contains(run);
+}
+
+}  // namespace
+
+std::optional<WayMask> place_run(const Room& room, unsigned count) {
+  if (count == 0 || count > room.free.end()) return std::nullopt;
+  const auto rank = [&room](WayMask run) {
+    const unsigned exclusive = (run - room.shareable).count();
+    return std::tuple(exclusive, (room.unassigned - run).longest_run().count(),
+                      (room.free - run).longest_run().count());
+  };
   std::optional<WayMask> best;
-  for (unsigned lowest = free.end() - count + 1; lowest-- > 0;) {
+  for (unsigned lowest = room.free.end() - count + 1; lowest-- > 0;) {
     const WayMask run = WayMask::run(lowest, count);
-    if (!free.contains(run)) continue;
-    if (!best || (run & avoid).count() < (*best & avoid).count()) best = run;
+    if (room.free.contains(run) && (!best || rank(run) > rank(*best))) best = run;
+  }
+  return best;
+}
+
+std::vector<WayMask> pack_runs(const Room& room, const std::vector<Slot>& slots) {
+  const auto rank = [&](const std::vector<WayMask>& runs) {
+    int moved = 0;
+    WayMask taken;
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (moves(slots[i], runs[i])) ++moved;
+      taken = taken | runs[i];
+    }
+    return std::tuple(-moved, (taken - room.shareable).count(), (room.unassigned - taken).longest_run().count());
+  };
+  std::vector<WayMask> high = pack_from(End::High, room.free, slots);
+  std::vector<WayMask> low = pack_from(End::Low, room.free, slots);
+  return rank(low) > rank(high) ? low : high;
+}
+
+WayMask os_run(WayMask unassigned, WayMask floor, WayMask shareable) {
+  const auto rank = [&](WayMask run) {
+    return std::tuple(run.count(), run.contains(floor), (run - shareable).count());
+  };
+  WayMask best;
+  for (WayMask rest = unassigned; !rest.empty(); rest = rest - rest.lowest_run()) {
+    if (rank(rest.lowest_run()) > rank(best)) best = rest.lowest_run();
   }
   return best;
 }

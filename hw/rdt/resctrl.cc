@@ -226,7 +226,11 @@ Result<std::optional<Cat>> read_cat_info(const Allocated& allocated) {
     texts.push_back(*std::move(text));
   }
   Result<std::optional<Cat>> cat = parse_cat_info(texts[0], texts[1], texts[2]);
-  if (cat && *cat) (*cat)->cdp = allocated.cdp;
+  if (!cat || !*cat) return cat;
+  (*cat)->cdp = allocated.cdp;
+  const Result<std::optional<std::string>> sparse_masks = read_file(path_of(folder, "sparse_masks"));
+  if (!sparse_masks) return Failure(sparse_masks.error());
+  (*cat)->sparse_masks = *sparse_masks && trimmed(**sparse_masks) == "1";
   return cat;
 }
 

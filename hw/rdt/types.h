@@ -27,6 +27,7 @@ struct Cat {
   unsigned min_ways = 1;  // min_cbm_bits, at least 1: AMD's kernels say 0, but a class of ours is never without ways
   WayMask shareable;      // shareable_bits: ways that I/O (DDIO) also fills
   bool cdp = false;       // mounted with masks for code and data; `classes` are half as many as without
+  bool sparse_masks = false;  // a mask may have holes (Linux 6.7, on AMD and on Intel's newer parts)
   friend bool operator==(const Cat&, const Cat&) = default;
 };
 

@@ -84,6 +84,11 @@ def is_one_run(mask):
     return "0" not in bin(int(mask, 16)).removeprefix("0b").rstrip("0")
 
 
+def longest_run(mask):
+    """The number of ways in the longest run."""
+    return max(map(len, bin(mask).removeprefix("0b").split("0")))
+
+
 def cpus_of(text):
     cpus = set()
     for item in filter(None, text.split(",")):
@@ -317,16 +322,22 @@ class Node:
 
     @staticmethod
     def assert_masks(workloads, groups, class_cpus, with_tasks, level, caches, granted_key, cat):
-        """Each class has what was granted. On caches where somebody has ways, the OS has all below the lowest, and so
-        has each class without ways there that may run there."""
+        """Each class has what was granted. On caches with ways in use, the OS has the longest run of the others, or all of
+        them where masks may have holes, and so has each class without ways there that may run there."""
         granted = {}
         for w in workloads:
             granted.setdefault(w["cos_name"], {}).update({c: g["mask"] for c, g in w.get(granted_key, {}).items()})
         full = (1 << cat["ways"]) - 1
         for cache in caches:
             id, cpus = str(cache["id"]), cpus_of(cache["cpus"])
-            used = [int(ways[id], 16) for ways in granted.values() if id in ways]
-            left = min([(m & -m) for m in used], default=full + 1) - 1
+            free = full & ~int(cache["infra"]["mask"], 16)
+            for ways in granted.values():
+                free &= ~int(ways.get(id, "0"), 16)
+            left = int(groups["/"][level][id], 16)
+            if free != full:
+                assert left & ~free == 0 and (cat["sparse_masks"] or is_one_run(f"{left:x}")), (level, id, groups)
+                assert left.bit_count() == (free.bit_count() if cat["sparse_masks"] else longest_run(free)), (id, groups)
+                assert int(cache["idle"]["mask"], 16) == free & ~left, cache
             for name, group in groups.items():
                 may_run_there = name == "/" or name in with_tasks or cpus & class_cpus.get(name, set())
                 wanted = int(granted.get(name, {}).get(id, f"{left if may_run_there else full:x}"), 16)

@@ -56,12 +56,12 @@ def test_a_level_is_told_in_rmds_names_and_types():
 def test_what_is_granted_is_available_no_longer():
     with Node(cache_ids="4,0") as node:
         before = text(node, "/v1/cache/l3")
-        node.create("4-5", 2, 2)  # the highest of the guarantee pool
+        node.create("4-5", 2, 2)  # the lowest of the guarantee pool, so that all above stay in one run
         node.create("6", 0, 0)
         cache = json.loads(text(node, "/v1/cache/l3/4"))
-        assert (cache["available_ways"], cache["available_ways_count"]) == ("1ce", 6)
+        assert (cache["available_ways"], cache["available_ways_count"]) == ("1f8", 6)
         assert cache["available_cpus"] == "0-3,7"
-        assert cache["available_ways_pool"] == {"guaranteed": "1-3", "besteffort": "6-8", "shared": "", "os": "0"}
+        assert cache["available_ways_pool"] == {"guaranteed": "3-5", "besteffort": "6-8", "shared": "", "os": "0"}
         assert {name: pool["free"] for name, pool in cache["pool_counts"].items()} == {
             "guaranteed": 3, "besteffort": 3, "shared": 0, "os": 1}
         assert json.loads(text(node, "/v1/cache/l3"))["Caches"]["0"] == json.loads(before)["Caches"]["0"]
@@ -77,9 +77,9 @@ def test_ways_and_cpus_of_others_are_not_available():
         node.create("7", 1, 1)  # looks anew, since nothing was claimed before
         cache = json.loads(text(node, "/v1/cache/l3/0"))
         assert cache["available_cpus"] == "0,3-6"
-        # OS 0, guarantee 1-5, best effort 6-8, infra 9-10; the workload has way 5.
-        assert cache["available_ways_pool"] == {"guaranteed": "4", "besteffort": "6-8", "infra": "9-10", "os": "0"}
-        assert cache["available_ways"] == "1d0"
+        # OS 0, guarantee 1-5, best effort 6-8, infra 9-10; the workload has way 4.
+        assert cache["available_ways_pool"] == {"guaranteed": "5", "besteffort": "6-8", "infra": "9-10", "os": "0"}
+        assert cache["available_ways"] == "1e0"
 
 
 def test_only_the_last_level_is_told_and_other_words_are_no_path():

@@ -15,11 +15,11 @@ def test_code_and_data_get_the_same_ways():
         assert node.call("GET", "/v1/cache")["cdp_enable"] is True
         created = node.create("4-7", 2, 2)
         group = node.hardware()[created["cos_name"]]
-        assert group["L3"]["0"] == group["code"]["0"] == created["granted_ways"]["0"]["mask"] == "30"
+        assert group["L3"]["0"] == group["code"]["0"] == created["granted_ways"]["0"]["mask"] == "6"
         node.assert_consistent({created["id"]})
         # Somebody gives the code fewer ways: together they still are what was granted.
         node.sim.write(f"/sys/fs/resctrl/{created['cos_name']}/schemata", "L3CODE:0=10\n")
-        wait_for(lambda: node.hardware()[created["cos_name"]]["code"]["0"] == "30", "code to have its ways again")
+        wait_for(lambda: node.hardware()[created["cos_name"]]["code"]["0"] == "6", "code to have its ways again")
         node.kill9()
         node.start()
         node.assert_consistent({created["id"]})
@@ -38,21 +38,21 @@ def test_code_has_ways_of_its_own_where_it_is_asked_for():
         before = node.hardware()
         created = node.call("POST", "/v1/workloads", {"core_ids": ["4-7"], "cache": {"max": 4, "min": 4, "code": 1}})
         granted = created["granted_ways"]["0"]
-        assert granted == {"mask": "3c", "ways": 4, "code": "4", "data": "38"} and created["cache"]["code"] == 1
+        assert granted == {"mask": "1e", "ways": 4, "code": "2", "data": "1c"} and created["cache"]["code"] == 1
         assert apart(node, created) == ("4", "38")
         shown = node.sim.run_inside(["pqos", "-I", "-s"]).stdout
         assert f"L3CA {created['cos_name']} => DATA 0x38, CODE 0x4" in shown, shown
         path = f"/v1/workloads/{created['id']}"
         node.sim.write(f"/sys/fs/resctrl/{created['cos_name']}/schemata", "L3CODE:0=3c\n")
         wait_for(lambda: apart(node, created) == ("4", "38"), "code to be where it was granted")
-        assert node.call("PATCH", path, {"rdt": {"cache": {"code": 2}}})["granted_ways"]["0"]["data"] == "30"
-        assert apart(node, created) == ("c", "30")
+        assert node.call("PATCH", path, {"rdt": {"cache": {"code": 2}}})["granted_ways"]["0"]["data"] == "18"
+        assert apart(node, created) == ("6", "18")
         node.kill9()
         node.sim.control("wipe")
         node.start()
-        assert apart(node, created) == ("c", "30") and node.list()[0]["status"] == "Successful"
+        assert apart(node, created) == ("6", "18") and node.list()[0]["status"] == "Successful"
         status, text, _ = node.request("PATCH", path, {"cache": {"code": 4}})
-        assert status == 400 and "/cache/code" in text and apart(node, created) == ("c", "30"), text
+        assert status == 400 and "/cache/code" in text and apart(node, created) == ("6", "18"), text
         joined = node.call("PATCH", path, {"cache": {"code": None}})
         assert "code" not in joined["cache"] and "code" not in joined["granted_ways"]["0"]
         assert apart(node, created) == ("3c", "3c")
@@ -107,12 +107,12 @@ def test_ways_of_both_levels():
         created = node.call("POST", "/v1/workloads",
                             {"core_ids": ["4-5", "7"], "cache": {"max": 2, "min": 2}, "l2": {"ways": 4}})
         clos, path = created["cos_name"], f"/v1/workloads/{created['id']}"
-        assert created["l2"] == {"ways": 4} and created["granted_ways"] == {"0": {"mask": "30", "ways": 2}}
+        assert created["l2"] == {"ways": 4} and created["granted_ways"] == {"0": {"mask": "6", "ways": 2}}
         assert created["granted_l2_ways"] == {"2": {"mask": "f000", "ways": 4}, "3": {"mask": "f000", "ways": 4}}
-        assert l2_masks(node, clos) == {"2": "f000", "3": "f000"} and node.hardware()[clos]["L3"]["0"] == "30"
+        assert l2_masks(node, clos) == {"2": "f000", "3": "f000"} and node.hardware()[clos]["L3"]["0"] == "6"
         assert l2_masks(node, "/") == {"2": "fff", "3": "fff"}
         shown = node.sim.run_inside(["pqos", "-I", "-s"]).stdout
-        assert f"L2CA {clos} => MASK 0xf000" in shown and f"L3CA {clos} => MASK 0x30" in shown, shown
+        assert f"L2CA {clos} => MASK 0xf000" in shown and f"L3CA {clos} => MASK 0x6" in shown, shown
         node.assert_consistent({created["id"]})
 
         # The view: RMD's keys, of the level that the path names.
@@ -145,7 +145,7 @@ def test_ways_of_both_levels():
         neighbour = node.call("POST", "/v1/workloads", {"core_ids": ["6"], "l2": {"ways": 11}})
         assert neighbour["pool"] == "guarantee" and neighbour["granted_ways"] == {} and neighbour["cache"] == {}
         assert l2_masks(node, neighbour["cos_name"]) == {"3": "ffe"}
-        assert node.hardware()[neighbour["cos_name"]]["L3"]["0"] == node.hardware()["/"]["L3"]["0"] == "f"
+        assert node.hardware()[neighbour["cos_name"]]["L3"]["0"] == node.hardware()["/"]["L3"]["0"] == "7f8"
         status, text, _ = node.request("PATCH", path, {"l2": {"ways": 6}})
         assert status == 409 and "L2 cache 3" in text and "/l2/ways" in text, text
         assert l2_masks(node, clos) == {"2": "f000", "3": "f000"}
@@ -166,7 +166,7 @@ def test_code_and_data_apart_in_l2():
         created = node.list()[0]
         assert created["granted_l2_ways"] == {"4": {"mask": "f000", "ways": 4, "code": "1000", "data": "e000"}}
         group = node.hardware()[created["cos_name"]]
-        assert (group["l2_code"]["4"], group["L2"]["4"], group["L3"]["0"]) == ("1000", "e000", "30")
+        assert (group["l2_code"]["4"], group["L2"]["4"], group["L3"]["0"]) == ("1000", "e000", "6")
         status, text, _ = node.request("POST", "/v1/workloads",
                                        {"core_ids": ["5"], "cache": {"max": 2, "min": 2, "code": 1}})
         assert status == 422 and "/cache/code" in text, text

@@ -319,8 +319,10 @@ def test_nrdctl_creates_lists_draws_and_deletes():
         assert nrdctl("workload", "create", "--cpus", "4-7", "--ways", "2", "--uuid", "mine").returncode == 0
         assert "guarantee" in nrdctl("workload", "list").stdout
         assert "mine" in nrdctl("workload", "show", "1").stdout
-        assert " O O O O A A . . . . .\n" in nrdctl("ways").stdout
-        assert "11 ways" in nrdctl("node").stdout
+        assert " . A A O O O O O O O O\n" in nrdctl("ways").stdout
+        shown = nrdctl("node").stdout
+        assert "11 ways" in shown and "free ways 8 (mask 7f8), idle 1 (mask 1)" in shown, shown
+        assert "guarantee  3 of 5 ways free, longest run 3, idle 0\n" in shown, shown
         assert json.loads(nrdctl("--json", "workload", "list").stdout) == node.list()
         refused = nrdctl("workload", "create", "--cpus", "5", "--ways", "2")
         assert refused.returncode == 1 and "has been assigned" in refused.stderr

@@ -36,9 +36,9 @@ def test_defect_02_classes_in_use_are_those_of_workloads(odd):
 
 def test_defect_03_caches_are_known_by_their_ids(odd):
     first, second = created(odd, ["1"], (2, 2)), created(odd, ["9"], (3, 3))
-    assert (masks(first), masks(second)) == ({"4": "180"}, {"0": "1c0"})
-    assert odd.hardware()[first["cos_name"]]["L3"] == {"4": "180", "0": "fffff"}
-    assert odd.hardware()[second["cos_name"]]["L3"] == {"4": "fffff", "0": "1c0"}
+    assert (masks(first), masks(second)) == ({"4": "c"}, {"0": "1c"})
+    assert odd.hardware()[first["cos_name"]]["L3"] == {"4": "c", "0": "fffff"}
+    assert odd.hardware()[second["cos_name"]]["L3"] == {"4": "fffff", "0": "1c"}
 
 
 def test_defect_04_all_cpus_of_a_range_are_released(node):

@@ -59,10 +59,10 @@ def test_row_01_what_is_null_is_absent(node):
     assert "plugins" not in created(node, ["5"], (1, 1), plugins=pstate)
 
 
-def test_row_04_guarantees_are_runs_from_the_top(node):
+def test_row_04_guarantees_are_runs_that_leave_a_long_one(node):
     first, second = created(node, ["4-5"], (4, 4)), created(node, ["6"], (3, 3))
-    assert (masks(first), masks(second)) == ({"0": "780"}, {"0": "70"})
-    assert node.hardware()[first["cos_name"]]["L3"] == {"0": "780", "1": "fffff"}
+    assert (masks(first), masks(second)) == ({"0": "1e"}, {"0": "e0"})
+    assert node.hardware()[first["cos_name"]]["L3"] == {"0": "1e", "1": "fffff"}
 
 
 def test_row_05_best_effort_gets_what_there_is(node):
@@ -105,7 +105,7 @@ def test_row_08_those_who_share_have_one_class(node):
 
 def test_row_11_a_policy_is_what_its_file_says(node, odd):
     gold = created(node, ["4"], (0, 0), policy="gold")  # as the operator sends it
-    assert (gold["policy"], gold["rdt"]["cache"], masks(gold)) == ("gold", {"max": 4, "min": 4}, {"0": "780"})
+    assert (gold["policy"], gold["rdt"]["cache"], masks(gold)) == ("gold", {"max": 4, "min": 4}, {"0": "1e"})
     assert created(node, ["5"], policy="silver")["pool"] == "besteffort"
     assert created(node, ["6"], policy="bronze")["pool"] == "shared"
     assert not_created(node, ["7"], policy="lead") == (
@@ -186,9 +186,9 @@ def test_row_20_the_same_patch_again_changes_nothing(node):
 def test_row_21_a_patch_of_cache_policy_and_plugins(node):
     path = "/v1/workloads/" + created(node, ["4-5"], (2, 2), plugins={"pstate": {"max_ratio": 20}})["id"]
     wider = node.call("PATCH", path, {"rdt": {"cache": {"max": 5, "min": 5}}})
-    assert masks(wider) == {"0": "7c0"} and wider["plugins"] == {"pstate": {"max_ratio": 20}}
+    assert masks(wider) == {"0": "3e"} and wider["plugins"] == {"pstate": {"max_ratio": 20}}
     faster = node.call("PATCH", path, {"plugins": {"pstate": {"max_ratio": 30}}})
-    assert node.sim.freq()["4"]["max"] == 3_000_000 and masks(faster) == {"0": "7c0"}
+    assert node.sim.freq()["4"]["max"] == 3_000_000 and masks(faster) == {"0": "3e"}
     gold = node.call("PATCH", path, {"policy": "gold"})
     assert (gold["policy"], gold["cache"]) == ("gold", {"max": 4, "min": 4})
     own = node.call("PATCH", path, {"rdt": {"cache": {"max": 1, "min": 1}}})
@@ -234,8 +234,8 @@ def test_row_26_what_is_available(node):
     untouched = node.call("GET", "/v1/cache/l3/1")
     created(node, ["4-5"], (4, 4))
     cache = node.call("GET", "/v1/cache/l3/0")
-    assert cache["available_ways"] == "ff87e" and cache["available_cpus"] == "0-3,6-19"
-    assert cache["available_ways_pool"] == {"guaranteed": "1-6", "besteffort": "11-17", "shared": "18-19", "os": "0"}
+    assert cache["available_ways"] == "fffe0" and cache["available_cpus"] == "0-3,6-19"
+    assert cache["available_ways_pool"] == {"guaranteed": "5-10", "besteffort": "11-17", "shared": "18-19", "os": "0"}
     assert cache["available_isolated_cpus"] == "" and cache["available_policy"]["gold"] == 1
     created(node, ["6"], policy="gold")
     assert node.call("GET", "/v1/cache/l3/0")["available_policy"]["gold"] == 0

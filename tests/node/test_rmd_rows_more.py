@@ -87,15 +87,15 @@ def test_row_35_tasks_that_ended(node):
 def test_row_51_code_and_data_and_l2():
     with Node(cdp=True) as node:
         workload = created(node, ["4"], (2, 2))
-        assert group(node, workload)["code"]["0"] == group(node, workload)["L3"]["0"] == "30"
+        assert group(node, workload)["code"]["0"] == group(node, workload)["L3"]["0"] == "6"
         node.call("PATCH", f"/v1/workloads/{workload['id']}", {"rdt": {"cache": {"code": 1}}})
-        assert (group(node, workload)["code"]["0"], group(node, workload)["L3"]["0"]) == ("10", "20")
+        assert (group(node, workload)["code"]["0"], group(node, workload)["L3"]["0"]) == ("2", "4")
     with Node(level=2, mb=False) as node:
-        assert group(node, created(node, ["4"], (2, 2)))["L3"]["0"] == "30"
+        assert group(node, created(node, ["4"], (2, 2)))["L3"]["0"] == "6"
         assert node.call("GET", "/v1/cache/l2")["number"] == 2
     with Node(l2_cat=True, l2_cpus=2) as node:
         workload = node.call("POST", "/v1/workloads", {"core_ids": ["4"], "cache": {"max": 2, "min": 2}, "l2": {"ways": 4}})
-        assert (group(node, workload)["L3"]["0"], group(node, workload)["L2"]["2"]) == ("30", "f000")
+        assert (group(node, workload)["L3"]["0"], group(node, workload)["L2"]["2"]) == ("6", "f000")
 
 
 def test_row_52_monitoring_and_metrics(node):

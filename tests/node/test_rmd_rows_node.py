@@ -26,7 +26,7 @@ pytest_plugins = "rmd_nodes"
 def test_row_30_the_os_has_what_is_left(node):
     assert node.hardware()["/"]["L3"] == {"0": "fffff", "1": "fffff"}
     id = created(node, ["4"], (4, 4))["id"]
-    assert node.hardware()["/"]["L3"] == {"0": "7f", "1": "fffff"}
+    assert node.hardware()["/"]["L3"] == {"0": "fffe0", "1": "fffff"}
     assert 4 not in cpus_of(node.hardware()["/"]["cpus"])
     node.delete(id)
     assert node.hardware()["/"]["L3"] == {"0": "fffff", "1": "fffff"} and 4 in cpus_of(node.hardware()["/"]["cpus"])
@@ -34,12 +34,12 @@ def test_row_30_the_os_has_what_is_left(node):
 
 def test_row_32_only_caches_of_its_cpus_are_constrained(node, odd):
     there = created(node, ["25"], (2, 2))
-    assert node.hardware()[there["cos_name"]]["L3"] == {"0": "fffff", "1": "600"}
+    assert node.hardware()[there["cos_name"]]["L3"] == {"0": "fffff", "1": "6"}
     both = created(node, ["4,30"], (1, 1))
     assert set(masks(both)) == {"0", "1"}
     swapped = created(odd, ["9"], (2, 2))  # on the second socket, whose cache is 0
-    assert masks(swapped) == {"0": "180"}
-    assert odd.hardware()[swapped["cos_name"]]["L3"] == {"0": "180", "4": "fffff"}
+    assert masks(swapped) == {"0": "c"}
+    assert odd.hardware()[swapped["cos_name"]]["L3"] == {"0": "c", "4": "fffff"}
 
 
 def test_row_33_classes_are_directories_and_counted(odd):

@@ -34,7 +34,7 @@ TEST_CASE("the drawing shows the owner of every way and the pools beneath") {
         " owner  O O . x A A . . . S S\n"
         "  pool  o g g g g g b b b s s\n"
         "\n"
-        "  O  OS: all ways below the first one in use (COS0)      .  free      x  others'\n"
+        "  O  OS: the longest run of free ways (COS0)      .  idle      x  others'\n"
         "  A  workload 1: guarantee, COS2, CPUs 4-5,7, uuid a?b\n"
         "  S  workload 2: shared, COS3, CPUs 6, Failed\n"
         "  pools: o OS floor, g guarantee, b best effort, s shared, i infra\n");
@@ -101,7 +101,7 @@ TEST_CASE("one guarantee is drawn from all that the daemon says") {
         " owner  O O O O O O O O O O O\n"
         "  pool  o g g g g g b b b s i\n"
         "\n"
-        "  O  OS: all ways below the first one in use (COS0)      .  free      x  others'\n"
+        "  O  OS: the longest run of free ways (COS0)      .  idle      x  others'\n"
         "  A  workload 7: guarantee, COS1, CPUs 2,3\n"
         "  pools: o OS floor, g guarantee, b best effort, s shared, i infra\n");
 }

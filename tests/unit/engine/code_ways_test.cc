@@ -35,12 +35,12 @@ TEST_CASE("code has the lowest of the ways, data the others, and both go back") 
   const Observed before = house.hardware.tree;
   const auto workload = house.create("4", 4, 4, 1);
   REQUIRE(workload);
-  CHECK(house.drawn(2, 0) == "..####.....");
-  CHECK(house.drawn_apart(2) == Masks{"..#........", "...###....."});
+  CHECK(house.drawn(2, 0) == ".####......");
+  CHECK(house.drawn_apart(2) == Masks{".#.........", "..###......"});
   CHECK(is_applied(house.state(), *workload));
   house.start();
   CHECK(house.state().workloads.at(workload->id) == *workload);
-  CHECK(house.drawn_apart(2) == Masks{"..#........", "...###....."});
+  CHECK(house.drawn_apart(2) == Masks{".#.........", "..###......"});
   REQUIRE(house.remove(workload->id));
   CHECK(house.hardware.tree == before);
 }
@@ -53,7 +53,7 @@ TEST_CASE("a PATCH sets code and data apart and joins them again") {
   SpecPatch apart;
   apart.code = 3;
   REQUIRE(house.patch(workload->id, apart));
-  CHECK(house.drawn_apart(2) == Masks{"..###......", ".....#....."});
+  CHECK(house.drawn_apart(2) == Masks{".###.......", "....#......"});
   SpecPatch smaller;
   smaller.max = smaller.min = 3;
   CHECK(house.patch(workload->id, smaller).error().field == "/cache/code");
@@ -61,7 +61,7 @@ TEST_CASE("a PATCH sets code and data apart and joins them again") {
   joined.code = 0;
   REQUIRE(house.patch(workload->id, joined));
   CHECK(house.drawn_apart(2).empty());
-  CHECK(house.drawn(2, 0) == "..####.....");
+  CHECK(house.drawn(2, 0) == ".####......");
 }
 
 TEST_CASE("code keeps its ways where best effort gives way") {
@@ -110,12 +110,12 @@ TEST_CASE("what others join or move is drift, and is set apart again") {
   REQUIRE(house.create("4", 4, 4, 1));
   auto& group = house.hardware.tree.rdt.classes.at(ClosId{2});
   for (const std::map<CacheId, rdt::Split>& others :
-       {std::map<CacheId, rdt::Split>{}, {{CacheId{0}, {.code = WayMask(0x38), .data = WayMask(0x4)}}}}) {
+       {std::map<CacheId, rdt::Split>{}, {{CacheId{0}, {.code = WayMask(0x1c), .data = WayMask(0x2)}}}}) {
     group.split = others;
     const uint64_t repairs = house.state().health.drift_repairs;
     house.writer->repair();
     CHECK(house.state().health.drift_repairs == repairs + 1);
-    CHECK(house.drawn_apart(2) == Masks{"..#........", "...###....."});
+    CHECK(house.drawn_apart(2) == Masks{".#.........", "..###......"});
   }
 }
 
@@ -125,7 +125,7 @@ TEST_CASE("mounted without CDP since, code and data share and the problem is tol
   REQUIRE(workload);
   house.hardware.reboot("boot-2");
   house.start();
-  CHECK(house.drawn(2, 0) == "..####.....");
+  CHECK(house.drawn(2, 0) == ".####......");
   CHECK(house.drawn_apart(2).empty());
   CHECK_FALSE(is_applied(house.state(), *workload));
   CHECK(problem_of(house.state()).starts_with("code and data of workload 1 were granted ways apart"));

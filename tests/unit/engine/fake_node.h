@@ -26,6 +26,7 @@ struct NodeShape {
   std::vector<uint32_t> cache_ids{};  // of the sockets, or of what else shares a cache; empty: 0, 1, 2, …
   unsigned cpus_per_l2 = 0;           // 0: L2 caches are not allocated
   unsigned l2_ways = 16;
+  bool sparse_masks = false;
 };
 
 class FakeHardware final : public Hardware {
@@ -35,7 +36,11 @@ class FakeHardware final : public Hardware {
   void reboot(const std::string& boot_id) {
     facts = {};
     facts.boot_id = boot_id;
-    facts.rdt.cat = rdt::Cat{shape_.classes, shape_.ways, shape_.min_ways, shape_.shareable};
+    facts.rdt.cat = rdt::Cat{.classes = shape_.classes,
+                             .ways = shape_.ways,
+                             .min_ways = shape_.min_ways,
+                             .shareable = shape_.shareable,
+                             .sparse_masks = shape_.sparse_masks};
     tree = {};
     tasks = {};
     for (unsigned cpu = 0; cpu < shape_.sockets * shape_.cpus_per_socket; ++cpu) {
@@ -101,7 +106,8 @@ class FakeHardware final : public Hardware {
         const std::optional<rdt::Split> split = wanted.rdt.split_of(clos, cache);
         if (knob == ways && tree.rdt.split_of(clos, cache) == split) continue;
         const rdt::Cat& cat = *facts.rdt.cat_of(cache);
-        if (!ways.is_contiguous() || ways.count() < cat.min_ways || !WayMask::all(cat.ways).contains(ways)) {
+        const bool is_legal = ways.is_contiguous() || cat.sparse_masks;
+        if (!is_legal || ways.count() < cat.min_ways || !WayMask::all(cat.ways).contains(ways)) {
           return fail(ErrorCode::Hardware, "the kernel would refuse " + ways.hex());
         }
         if (fails()) return fail(ErrorCode::Hardware, "class did not take ways");

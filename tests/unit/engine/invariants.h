@@ -115,6 +115,42 @@ inline void check_exclusive(const NodeState& state, const FakeHardware& hardware
   }
 }
 
+// The OS fills the longest run of ways that neither workloads nor foreign groups have, or all of them where masks may
+// have holes: counted from the groups themselves, way by way.
+inline void check_idle(const NodeState& state, const FakeHardware& hardware, CacheId cache) {
+  const rdt::Cat& cat = *state.facts.rdt.cat_of(cache);
+  const WayMask all = WayMask::all(cat.ways);
+  const WayMask os = hardware.tree.rdt.classes.at(ClosId{0}).ways.at(cache);
+  WayMask granted, taken;
+  for (const auto& [id, workload] : state.workloads) {
+    if (workload.grant.ways.contains(cache)) granted = granted | workload.grant.ways.at(cache);
+  }
+  for (const auto& [name, group] : hardware.tree.rdt.foreign) {
+    if (group.ways.contains(cache) && group.ways.at(cache) != all) taken = taken | group.ways.at(cache);
+  }
+  if (granted.empty()) {
+    REQUIRE(os == all);
+    return;
+  }
+  unsigned free = 0, run = 0, longest = 0;
+  for (unsigned way = 0; way < cat.ways; ++way) {
+    const bool is_free = !(granted | taken).contains(WayMask::run(way, 1));
+    free += is_free;
+    run = is_free ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  const unsigned most = cat.sparse_masks ? free : longest;
+  REQUIRE_FALSE(os.intersects(granted));
+  if (most < cat.min_ways) {  // foreign groups hold the floor
+    REQUIRE(os.count() == cat.min_ways);
+    return;
+  }
+  REQUIRE_FALSE(os.intersects(taken));
+  REQUIRE(os.count() == most);
+  REQUIRE((os.is_contiguous() || cat.sparse_masks));
+  REQUIRE(idle_ways(state, cache).count() == free - most);
+}
+
 // Who is in no workload is in the root class, and who is in one in its class.
 inline void check_tasks(const NodeState& state, const FakeHardware& hardware) {
   std::map<Task, std::string> homes;
@@ -175,6 +211,10 @@ inline void check_all(const NodeState& state, const NodeShape& shape, FakeHardwa
   REQUIRE(without_tasks(state.observed) == without_tasks(as_seen(hardware.tree, state.observed)));
   check_tasks(state, hardware);
   check_bandwidth(state, hardware);
+  for (const auto& [cache, cpus] : state.facts.rdt.caches) check_idle(state, hardware, cache);
+  for (const auto& [cache, cpus] : state.facts.rdt.l2) {
+    if (state.facts.rdt.l2_cat) check_idle(state, hardware, cache);
+  }
   REQUIRE(store.records.workloads.size() == state.workloads.size());
   for (const store::WorkloadRecord& record : store.records.workloads) {
     REQUIRE(record == to_record(state.workloads.at(record.id)));

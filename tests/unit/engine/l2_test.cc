@@ -49,7 +49,7 @@ TEST_CASE("ways of L2 are had beside those of L3, are kept, and go back") {
   REQUIRE(workload);
   CHECK(workload->grant.pool == Pool::Guarantee);
   CHECK(workload->grant.ways.size() == 3);
-  CHECK(house.drawn(2, 0) == "....##.....");
+  CHECK(house.drawn(2, 0) == ".##........");
   CHECK(house.drawn_l2(2, 2) == "............####");
   CHECK(house.drawn_l2(2, 3) == "............####");
   CHECK(house.drawn_l2(2, 1) == "################");
@@ -73,7 +73,7 @@ TEST_CASE("who asks for L2 alone has a class, and keeps off the L3 ways of other
   CHECK(house.cpus(3) == "6");
   CHECK(house.drawn_l2(3, 3) == "............####");
   CHECK(house.drawn(3, 0) == house.drawn(0, 0));
-  CHECK(house.drawn(3, 0) == "####.......");
+  CHECK(house.drawn(3, 0) == "...########");
   house.start();
   CHECK(house.state().workloads.at(workload->id) == *workload);
 }
@@ -197,7 +197,7 @@ TEST_CASE("a boot without L2 allocation is told, and harms nothing else") {
     std::erase_if(group.ways, [](const auto& entry) { return entry.first.is_l2_beside; });
   }
   house.start();
-  CHECK(house.drawn(2, 0) == "....##.....");
+  CHECK(house.drawn(2, 0) == ".##........");
   CHECK(problem_of(house.state()).find("does not allocate") != std::string::npos);
   CHECK_FALSE(is_applied(house.state(), *workload));
   REQUIRE(house.patch(workload->id, without_l2()));
@@ -259,7 +259,7 @@ TEST_CASE("a task without ways on a cache keeps off those of others there") {
   const auto workload = house.create(a_spec("12").ways(3, 3));
   REQUIRE(workload);
   CHECK(house.drawn(2, 1) == house.drawn(0, 1));
-  CHECK(house.drawn(2, 1) == "###........");
+  CHECK(house.drawn(2, 1) == "....#######");
   REQUIRE(house.remove(workload->id));
   CHECK(house.drawn(2, 1) == "###########");
 }

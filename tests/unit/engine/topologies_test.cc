@@ -1,5 +1,5 @@
-// Ten thousand random requests of every kind on seven kinds of node: CPUs and tasks, all pools, memory bandwidth,
-// policies, frequencies, L2. After each the invariants hold.
+// Ten thousand random requests of every kind on eight kinds of node: CPUs and tasks, all pools, memory bandwidth,
+// policies, frequencies, L2, while foreign groups come and go. After each the invariants hold.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -18,7 +18,7 @@ using nrd::testing::NodeShape;
 
 namespace {
 
-constexpr int kSteps = 1700;  // on each of the seven
+constexpr int kSteps = 1500;  // on each of the eight
 constexpr pid_t kTasks = 40;
 
 struct Topology {
@@ -40,6 +40,7 @@ std::vector<Topology> topologies() {
        .shape = {.ways = 20, .min_ways = 2, .shareable = WayMask(0xc0000)}},
       // The kernel makes as many groups as the resource with the fewest classes has.
       {.name = "fewer classes for bandwidth than for L3", .shape = {.classes = 4}},
+      {.name = "masks with holes", .shape = {.ways = 15, .sparse_masks = true}},
       {.name = "L2 caches of two CPUs beside L3",
        .shape = {.sockets = 2, .cpus_per_socket = 8, .ways = 15, .cpus_per_l2 = 2}},
   };
@@ -70,6 +71,7 @@ class Session {
 
   void step() {
     if (dice_.once_in(12)) replace_a_task();
+    if (dice_.once_in(20)) change_foreign_group();
     const std::vector<Command> commands{a_command()};
     const plan::Workloads before = writer_->state().workloads;
     const auto outcome = writer_->apply(commands).front();
@@ -88,6 +90,8 @@ class Session {
   }
 
   void end() {
+    hardware_.tree.rdt.foreign.clear();
+    writer_->repair();
     while (!writer_->state().workloads.empty()) {
       const std::vector<Command> commands{DeleteWorkload{writer_->state().workloads.begin()->first}};
       REQUIRE(writer_->apply(commands).front());
@@ -125,6 +129,19 @@ class Session {
     hardware_.tasks.erase(victim);
     hardware_.tasks[task(next_task_++)] = "";
     writer_->end_tasks();
+    check();
+  }
+
+  // It comes with a few ways of each cache, or goes, and the next turn of the writer sees that.
+  void change_foreign_group() {
+    auto& foreign = hardware_.tree.rdt.foreign;
+    if (foreign.erase("theirs") == 0) {
+      for (const auto& [cache, cpus] : hardware_.facts.rdt.caches) {
+        const unsigned count = topology_.shape.min_ways + dice_.below(3);
+        foreign["theirs"].ways[cache] = WayMask::run(dice_.below(topology_.shape.ways - count + 1), count);
+      }
+    }
+    writer_->repair();
     check();
   }
 
@@ -234,7 +251,7 @@ class Session {
 
 }  // namespace
 
-TEST_CASE("ten thousand requests on seven kinds of node break no promise") {
+TEST_CASE("ten thousand requests on eight kinds of node break no promise") {
   unsigned seed = 0;
   for (const Topology& topology : topologies()) {
     CAPTURE(topology.name);

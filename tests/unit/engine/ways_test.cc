@@ -21,26 +21,71 @@ WayMask drawn(const std::string& picture) {
 
 }  // namespace
 
-TEST_CASE("a run is placed high, and on ways shared with I/O only when nothing else fits") {
+TEST_CASE("a newcomer leaves the longest run, and shares ways with I/O only when nothing else fits") {
   struct Row {
-    const char *free, *avoid;
+    const char *free, *unassigned, *shareable;
     unsigned count;
     const char* placed;
   };
-  for (const Row& row : {Row{".######....", "...........", 2, ".....##...."},   //
-                         Row{".######....", ".....##....", 2, "...##......"},   //
-                         Row{".####......", "...##......", 3, ".###......."},   //
-                         Row{".##.###....", "...........", 3, "....###...."},   //
-                         Row{"###########", "...........", 11, "###########"},  //
-                         Row{"#..........", "...........", 1, "#.........."}}) {
+  for (const Row& row : {
+           Row{".#####.....", "###########", "...........", 2, ".##........"},  // 8 above stay, of 9
+           Row{".#####.....", "######.....", "...........", 2, "....##....."},  // what is above is granted
+           Row{".#####.....", "######...##", "...........", 2, "....##....."},  //
+           Row{".#####.....", "###########", ".##........", 2, "...##......"},  // no I/O
+           Row{".#####.....", "###########", ".#####.....", 2, ".##........"},  //
+           Row{"#######....", "#######....", "...........", 2, ".....##...."},  // of equal ones the highest
+           Row{"..##..####.", "..##..####.", "...........", 2, "..##......."},  // the long run stays whole
+           Row{".##.####...", ".##.#######", "...........", 2, ".##........"},  //
+           Row{"####...####", "###########", "...........", 2, ".........##"},  // 9 stay, wherever it goes
+           Row{".##.####........", ".##.####.#######", "................", 2,
+               ".##............."},  // 4 stay to the pool
+           Row{"###########", "###########", "...........", 11, "###########"},
+           Row{"#..........", "#..........", "...........", 1, "#.........."},
+       }) {
     CAPTURE(row.free);
-    const auto placed = plan::place_run(drawn(row.free), row.count, drawn(row.avoid));
+    CAPTURE(row.unassigned);
+    const auto placed = plan::place_run(
+        {.free = drawn(row.free), .unassigned = drawn(row.unassigned), .shareable = drawn(row.shareable)}, row.count);
     REQUIRE(placed);
     CHECK(*placed == drawn(row.placed));
   }
-  CHECK_FALSE(plan::place_run(drawn(".##.##....."), 3, {}));
-  CHECK_FALSE(plan::place_run({}, 1, {}));
-  CHECK(plan::place_run(WayMask::all(32), 32, {}) == WayMask::all(32));
+  CHECK_FALSE(plan::place_run({.free = drawn(".##.##....."), .unassigned = {}, .shareable = {}}, 3));
+  CHECK_FALSE(plan::place_run({}, 1));
+  CHECK(plan::place_run({.free = WayMask::all(32), .unassigned = WayMask::all(32), .shareable = {}}, 32) ==
+        WayMask::all(32));
+}
+
+TEST_CASE("the OS fills the longest run, of equal ones that with its floor, then that with the least I/O") {
+  struct Row {
+    const char *unassigned, *floor, *shareable, *run;
+  };
+  for (const Row& row : {Row{"##...######", "#..........", ".........##", ".....######"},
+                         Row{"###.###.###", "#..........", "##.........", "###........"},
+                         Row{".##.##.##..", "#..........", ".##........", "....##....."},
+                         Row{".##.##.##..", "#..........", "...........", ".##........"},
+                         Row{"...........", "#..........", "...........", "..........."}}) {
+    CAPTURE(row.unassigned);
+    CHECK(plan::os_run(drawn(row.unassigned), drawn(row.floor), drawn(row.shareable)) == drawn(row.run));
+  }
+  CHECK(plan::os_run(WayMask::all(32), {}, {}) == WayMask::all(32));
+}
+
+TEST_CASE("best effort is packed at the end that leaves the longest run, unless workloads would move") {
+  const auto packed = [](const char* free, const char* unassigned, const std::vector<plan::Slot>& slots) {
+    return plan::pack_runs({.free = drawn(free), .unassigned = drawn(unassigned), .shareable = {}}, slots);
+  };
+  using Runs = std::vector<WayMask>;
+  CHECK(packed("....####", "########", {{{}, 2}}) == Runs{drawn("......##")});
+  CHECK(packed("..####..", "..######", {{{}, 2}}) == Runs{drawn("..##....")});
+  // The others stay at their end, whatever that leaves.
+  CHECK(packed("..####..", "..######", {{drawn("....##.."), 2}, {{}, 1}}) ==
+        Runs{drawn("....##.."), drawn("...#....")});
+  CHECK(packed("..####..", "######..", {{drawn("..##...."), 2}, {{}, 1}}) ==
+        Runs{drawn("..##...."), drawn("....#...")});
+  CHECK(packed("..####..", "..######", {{drawn("...##..."), 1}, {drawn("..#....."), 2}}) ==
+        Runs{drawn("....#..."), drawn("..##....")});
+  CHECK(packed("..####..", "..####..", {{drawn("..####.."), 3}, {{}, 1}}) ==
+        Runs{drawn("...###.."), drawn("..#.....")});
 }
 
 TEST_CASE("best effort gets between min and max, the narrowest first") {

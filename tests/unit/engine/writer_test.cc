@@ -28,9 +28,9 @@ TEST_CASE("a guarantee gets its ways on the cache its CPUs touch and on no other
   const auto workload = house.create(a_spec("4-7").ways(2, 2));
   REQUIRE(workload);
   CHECK(workload->grant.clos == ClosId{2});
-  CHECK(house.drawn(2, 0) == "....##.....");
+  CHECK(house.drawn(2, 0) == ".##........");
   CHECK(house.drawn(2, 1) == "###########");
-  CHECK(house.drawn(0, 0) == "####.......");
+  CHECK(house.drawn(0, 0) == "...########");
   CHECK(house.drawn(0, 1) == "###########");
   CHECK(house.cpus(2) == "4-7");
   CHECK(house.cpus(0) == "0-3,8-15");
@@ -51,12 +51,15 @@ TEST_CASE("a second guarantee never shares a way with the first") {
   House house;
   REQUIRE(house.create(a_spec("0").ways(3, 3)));
   REQUIRE(house.create(a_spec("1").ways(2, 2)));
-  CHECK(house.drawn(2, 0) == "...###.....");
-  CHECK(house.drawn(3, 0) == ".##........");
+  CHECK(house.drawn(2, 0) == ".###.......");
+  CHECK(house.drawn(3, 0) == "....##.....");
+  CHECK(house.drawn(0, 0) == "......#####");
   const auto third = house.create(a_spec("2").ways(1, 1));
   REQUIRE_FALSE(third);
   CHECK(third.error().code == ErrorCode::NotEnough);
-  CHECK(third.error().message == "needs 1 contiguous ways on cache 0; the longest free run has 0");
+  CHECK(third.error().message ==
+        "needs 1 contiguous ways on cache 0; the guarantee pool has 0 of 5 ways left; 5 free ways belong to besteffort "
+        "and shared");
   CHECK(house.create(a_spec("8").ways(5, 5)));
 }
 
@@ -93,7 +96,7 @@ TEST_CASE("best effort gives way to newcomers and grows back") {
   CHECK(house.drawn(3, 0) == "......#....");
   const auto third = house.create(a_spec("2").ways(2, 1));
   REQUIRE(third);
-  CHECK(house.drawn(2, 0) == "........#..");
+  CHECK(house.drawn(2, 0) == ".......#...");
   const auto fourth = house.create(a_spec("3").ways(2, 1));
   REQUIRE_FALSE(fourth);
   CHECK(fourth.error().code == ErrorCode::NotEnough);
@@ -115,7 +118,71 @@ TEST_CASE("without shrink a best-effort workload keeps what it has") {
 TEST_CASE("ways that I/O fills too are the last a guarantee gets") {
   House house({.shareable = WayMask::run(4, 2)});
   REQUIRE(house.create(a_spec("0").ways(2, 2)));
-  CHECK(house.drawn(2, 0) == "..##.......");
+  CHECK(house.drawn(2, 0) == ".##........");
+  REQUIRE(house.create(a_spec("1").ways(1, 1)));
+  CHECK(house.drawn(3, 0) == "...#.......");
+}
+
+TEST_CASE("the root class moves to the longest run, wherever it lies, and leaves few ways idle") {
+  House house({.ways = 15});  // OS 1, guarantee 6, best effort 5, shared 3
+  const auto os = [&house] {
+    return nrd::testing::picture(house.hardware.tree.rdt.classes.at(ClosId{0}).ways.at(CacheId{0}), 15);
+  };
+  const auto first = house.create(a_spec("0").ways(4, 4));
+  REQUIRE(house.create(a_spec("1").ways(2, 2)));
+  CHECK(os() == ".......########");
+  CHECK(idle_ways(house.writer->state(), CacheId{0}).count() == 1);
+  REQUIRE(house.create(a_spec("2").ways(5, 1)));
+  REQUIRE(house.create(a_spec("3").ways(0, 0)));
+  CHECK(os() == "#..............");
+  CHECK(idle_ways(house.writer->state(), CacheId{0}).empty());
+  REQUIRE(house.remove(first->id));
+  CHECK(os() == "#####..........");
+}
+
+TEST_CASE("where masks may have holes the root class has every free way") {
+  House house({.sparse_masks = true});
+  REQUIRE(house.create(a_spec("0").ways(4, 4)));
+  CHECK(house.drawn(0, 0) == "#....######");
+  CHECK(idle_ways(house.writer->state(), CacheId{0}).empty());
+}
+
+TEST_CASE("a foreign group that narrows the run of the root class is no drift") {
+  House house;
+  REQUIRE(house.create(a_spec("0").ways(2, 2)));
+  house.hardware.tree.rdt.foreign["theirs"] = {.ways = {{CacheId{0}, WayMask::run(8, 3)}}};
+  house.writer->repair();
+  CHECK(house.drawn(0, 0) == "...#####...");
+  CHECK(house.writer->state().health.drift_repairs == 0);
+  house.hardware.tree.rdt.foreign["theirs"].ways[CacheId{0}] = WayMask::run(0, 11 - 2);
+  house.writer->repair();
+  CHECK(house.drawn(0, 0) == ".........##");
+  house.hardware.tree.rdt.foreign["theirs"].ways[CacheId{0}] = WayMask::run(0, 1) | WayMask::run(3, 8);
+  house.writer->repair();
+  CHECK(house.drawn(0, 0) == "#..........");  // the floor is never granted, so it is shared with this group only
+  house.hardware.tree.rdt.classes[ClosId{0}].ways[CacheId{0}] = WayMask::all(11);
+  house.hardware.tree.rdt.foreign.clear();
+  house.writer->repair();
+  CHECK(house.drawn(0, 0) == "...########");
+  CHECK(house.writer->state().health.drift_repairs == 1);
+}
+
+TEST_CASE("a refusal tells what is left in the pool and where ways are free") {
+  House house({.ways = 20});  // OS 1, guarantee 10, best effort 6, shared 3
+  const auto fill = [&](const char* cpu, unsigned ways) { return house.create(a_spec(cpu).ways(ways, ways)); };
+  REQUIRE(fill("0", 4));
+  const auto middle = fill("1", 3);
+  REQUIRE(fill("2", 3));
+  CHECK(fill("3", 4).error().message ==
+        "needs 4 contiguous ways on cache 0; the guarantee pool has 0 of 10 ways left; 9 free ways belong to "
+        "besteffort and shared");
+  REQUIRE(house.remove(middle->id));
+  REQUIRE(house.create(a_spec("4").ways(6, 6 - 1)));
+  REQUIRE(house.create(a_spec("5").ways(0, 0)));
+  CHECK(fill("3", 4).error().message == "needs 4 contiguous ways on cache 0; the guarantee pool has 3 of 10 ways left");
+  CHECK(house.create(a_spec("6").ways(2, 1)).error().message ==
+        "needs at least 1 ways on cache 0; the best-effort workloads there leave 0 of 6 ways; 3 free ways belong to "
+        "guarantee");
 }
 
 TEST_CASE("an unchanged patch writes nothing") {
@@ -141,7 +208,7 @@ TEST_CASE("a patch moves a workload between pools and CPUs") {
       PatchWorkload{workload->id, {.core_ids = std::vector<std::string>{"9"}, .cpus = CpuSet{9}, .max = 1, .min = 1}});
   REQUIRE(moved);
   CHECK(house.drawn(2, 0) == "###########");
-  CHECK(house.drawn(2, 1) == ".....#.....");
+  CHECK(house.drawn(2, 1) == ".#.........");
   CHECK(house.cpus(2) == "9");
 }
 
@@ -318,7 +385,7 @@ TEST_CASE("while the store cannot be reopened no change is accepted, then the tr
     CHECK_FALSE(house.writer->state().health.writes_frozen);
     CHECK(house.writer->state().workloads.empty() == stored);
     CHECK(house.create(a_spec("1").ways(1, 1)));
-    CHECK(house.drawn(2, 0) == (stored ? ".....#....." : "....##....."));
+    CHECK(house.drawn(2, 0) == (stored ? ".#........." : ".##........"));
   }
 }
 

@@ -202,6 +202,42 @@ TEST_CASE("of every change of two classes on four ways none overlaps that could 
   }
 }
 
+TEST_CASE("the root class moves to the other end of the cache and never shares a way on its way") {
+  using Rows = std::vector<std::string_view>;
+  const auto masks = [](const Rows& rows) {
+    Masks drawn_masks;
+    for (uint32_t clos = 0; clos < rows.size(); ++clos) drawn_masks[ClosId{clos}] = drawn(rows[clos]);
+    return drawn_masks;
+  };
+  struct Change {
+    Rows before, after;
+  };
+  for (const auto& [before, after] :
+       {Change{{"...########", ".##........"}, {"#..........", ".##########"}},  // another one takes its ways
+        Change{{"#..........", ".##########"}, {"...########", ".##........"}},  // and gives them back
+        Change{{"####.......", "....##.....", "......#####"}, {"......#####", "####.......", "....##....."}},
+        Change{{"..#####....", "##.........", ".......####"}, {".......####", "##.........", "..#####...."}}}) {
+    CAPTURE(before.front());
+    CHECK(follow(masks(before), masks(after), 1) == Outcome::Safe);
+  }
+  CHECK(follow(masks({"..#####....", "##.........", ".......####"}),
+               masks({".......####", "##.........", "..#####...."}), 2) == Outcome::Safe);
+}
+
+TEST_CASE("a root class with holes in its mask gives way like any other") {
+  const Masks before{
+      {ClosId{0}, drawn("#..####..##")}, {ClosId{1}, drawn(".##........")}, {ClosId{2}, drawn(".......##..")}};
+  const Masks after{
+      {ClosId{0}, drawn("###....##..")}, {ClosId{1}, drawn("...####....")}, {ClosId{2}, drawn(".........##")}};
+  Masks now = before;
+  for (const Write& write : write_order(observed_as(before), setting_to(after), 1)) {
+    const auto& mask = std::get<WaysWrite>(write);
+    now[mask.clos] = mask.ways;
+    CHECK(is_safe(now, before, after));
+  }
+  CHECK(now == after);
+}
+
 TEST_CASE("changes of many classes with room to spare never overlap") {
   std::mt19937 random(20);
   const auto up_to = [&](unsigned last) { return std::uniform_int_distribution<unsigned>(0, last)(random); };
@@ -249,7 +285,7 @@ TEST_CASE("any change of three classes ends at what is wanted through legal mask
 namespace {
 
 // What a planner asks for on a node of two caches with eight CPUs each: a class with CPUs on a cache has a run there
-// that it shares with nobody, every other class has all ways, and the root class has what is below the lowest run.
+// that it shares with nobody, every other class has all ways, and the root class has the longest run that is left.
 constexpr unsigned kWays = 11;
 constexpr uint32_t kCaches = 2;
 constexpr uint32_t kClasses = 5;
@@ -318,17 +354,17 @@ class Planner {
     for (uint32_t number = 0; number < kClasses; ++number)
       node.classes[ClosId{number}].ways[cache] = WayMask::all(kWays);
     unsigned way = min_ways_ + up_to(3);
-    unsigned lowest = kWays;
+    WayMask left = WayMask::all(kWays);
     std::vector<ClosId> homes;
     for (const ClosId clos : used) {
       const unsigned count = min_ways_ + up_to(3);
       if (way + count > kWays) break;
       node.classes[clos].ways[cache] = WayMask::run(way, count);
-      lowest = std::min(lowest, way);
+      left = left - WayMask::run(way, count);
       way += count + up_to(1);
       homes.push_back(clos);
     }
-    node.classes[kRoot].ways[cache] = WayMask::all(lowest);
+    node.classes[kRoot].ways[cache] = left.longest_run();
     const size_t busy = homes.size();
     homes.push_back(kRoot);
     std::vector<uint32_t> cpus(kCpusOfCache);

@@ -1,0 +1,112 @@
+"""The OS has the longest run of free ways, wherever it lies. The tree is the witness, the arithmetic is this test's own."""
+
+import json
+import random
+
+import pytest
+from harness import Node, Refused, longest_run
+
+ALL = 0x7FFF  # 15 ways: OS 1, guarantee 6, best effort 5, shared 3
+
+
+def os_mask(node):
+    return int(node.hardware()["/"]["L3"]["0"], 16)
+
+
+def taken(node, foreign=0):
+    ways = foreign
+    for workload in node.list():
+        ways |= int(workload["granted_ways"].get("0", {"mask": "0"})["mask"], 16)
+    return ways
+
+
+def assert_idle(node, foreign=0):
+    """Idle are the free ways outside the longest run of these; without a workload the OS has all ways."""
+    mask, [cache] = os_mask(node), node.call("GET", "/v1/node")["caches"]
+    assert int(cache["os"]["mask"], 16) == mask
+    free = ALL & ~taken(node, foreign)
+    if taken(node) == 0:
+        assert mask == ALL and cache["idle"]["ways"] == 0, cache
+        return
+    longest = longest_run(free)
+    assert mask & ~free == 0 and mask.bit_count() == longest_run(mask) == longest == cache["longest_run"], (hex(mask), cache)
+    assert cache["idle"]["ways"] == free.bit_count() - longest, cache
+    pools = cache["pools"].values()
+    assert sum(pool["ways"] for pool in pools) == 15 and sum(pool["free"] for pool in pools) == free.bit_count(), cache
+    assert sum(pool["idle"] for pool in pools) == cache["idle"]["ways"], cache
+
+
+def refusal(node, cpu, ways):
+    status, text, _ = node.request("POST", "/v1/workloads", {"core_ids": [cpu], "cache": {"max": ways, "min": ways}})
+    assert status == 409, text
+    return text
+
+
+def test_guarantees_of_four_and_two_leave_one_way_idle_of_fifteen():
+    with Node(sockets=1, ways=15) as node:
+        node.create("0", 4, 4)
+        node.create("1", 2, 2)
+        assert os_mask(node) == 0x7F80
+        [cache] = node.call("GET", "/v1/node")["caches"]
+        assert (cache["longest_run"], cache["idle"]) == (8, {"mask": "1", "ways": 1})
+        assert cache["pools"] == {
+            "os": {"ways": 1, "free": 1, "longest_run": 1, "idle": 1},
+            "guarantee": {"ways": 6, "free": 0, "longest_run": 0, "idle": 0},
+            "besteffort": {"ways": 5, "free": 5, "longest_run": 5, "idle": 0},
+            "shared": {"ways": 3, "free": 3, "longest_run": 3, "idle": 0}}
+        assert "the guarantee pool has 0 of 6 ways left; 8 free ways belong to besteffort and shared" in refusal(node, "2", 1)
+        assert_idle(node)
+        _, text, _ = node.request("GET", "/metrics")
+        assert 'nrd_cache_ways_idle{level="3",cache="0"} 1\n' in text, text
+
+
+def test_the_run_moves_to_the_other_end_and_back():
+    with Node(sockets=1, ways=15) as node:
+        first = node.create("0", 6, 6)["id"]
+        assert os_mask(node) == 0x7F80
+        node.create("1", 5, 1)
+        node.create("2", 0, 0)
+        assert os_mask(node) == 0x1
+        node.delete(first)
+        assert os_mask(node) == 0x7F
+        assert_idle(node)
+        node.kill9()
+        node.start()
+        assert os_mask(node) == 0x7F
+        for workload in node.list():
+            node.delete(workload["id"])
+        assert os_mask(node) == ALL
+
+
+def test_ways_of_a_foreign_group_are_not_the_os():
+    with Node(start=False, sockets=1, ways=15, closids=4) as node:
+        node.sim.run_inside(["mkdir", "/sys/fs/resctrl/theirs"])
+        node.sim.write("/sys/fs/resctrl/theirs/schemata", "L3:0=700\n")
+        node.start()
+        assert_idle(node, foreign=0x700)
+        node.create("0", 2, 2)
+        assert os_mask(node) == 0x1F  # the longest of three runs: ways 0-4, 7 and 11-14
+        assert_idle(node, foreign=0x700)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_after_any_request_only_what_no_run_can_hold_is_idle(seed):
+    dice = random.Random(seed)
+    with Node(f"[cache_pools]\nshrink = {'true' if seed else 'false'}\n", sockets=1, ways=15, shareable="6000") as node:
+        accepted = 0
+        for _ in range(40):
+            ids = [workload["id"] for workload in node.list()]
+            least = dice.randrange(4)
+            cache = {"max": dice.choice([least, least + 2]) if least else 0, "min": least}
+            try:
+                if ids and dice.random() < 0.4:
+                    node.delete(dice.choice(ids))
+                elif ids and dice.random() < 0.4:
+                    node.call("PATCH", f"/v1/workloads/{dice.choice(ids)}", {"cache": cache})
+                else:
+                    node.call("POST", "/v1/workloads", {"core_ids": [str(dice.randrange(16))], "cache": cache})
+                accepted += 1
+            except Refused as refused:
+                assert refused.status in (400, 409), (refused, json.dumps(cache))
+            assert_idle(node)
+        assert accepted > 15
