@@ -105,6 +105,30 @@ def write(path, content):
     return {}
 
 
+def msrs(places):
+    """Registers of CPUs, from the devices of the module msr."""
+    values = []
+    for cpu, number in places:
+        descriptor = os.open(f"/dev/cpu/{cpu}/msr", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            values.append(int.from_bytes(os.pread(descriptor, 8, number), "little"))
+        finally:
+            os.close(descriptor)
+    return {"values": values}
+
+
+def tree(path, without):
+    files = {}
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(set(folders) - set(without))
+        files[os.path.join(os.path.relpath(folder, path), "")] = None
+        for name in sorted(set(names) - set(without)):
+            where = os.path.join(folder, name)
+            if os.access(where, os.R_OK) and os.stat(where).st_mode & 0o444:
+                files[os.path.relpath(where, path)] = read(where)["content"]
+    return {"files": files}
+
+
 def exchange(path, content, timeout):
     """All that the Unix socket says to this until it ends. No program is started for it, which takes an emulated machine
     much longer."""
@@ -166,7 +190,7 @@ def _others():
     return found
 
 
-ACTS = {act.__name__: act for act in (run, spawn, wait, output, kill, read, write, exchange, insert, remove, reboot)}
+ACTS = {act.__name__: act for act in (run, spawn, wait, output, kill, read, write, msrs, tree, exchange, insert, remove, reboot)}
 
 
 def serve(port, line):

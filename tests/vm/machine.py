@@ -9,7 +9,14 @@
 All that is installed on the host is there, and the sources at the same paths as here; changes go to memory and are
 lost with the machine. Everything has a deadline; what misses it raises, with the end of the console's log.
 
-The kernel and the first root file system are $NRD_VM_KERNEL and $NRD_VM_INITRAMFS (see CMakeLists.txt).
+A machine has two plain CPUs, or those that a Shape (shape.py) describes, with cache allocation and frequencies:
+
+    with Machine(share, cpu=Shape(l3=11, clos=16), kernel="6.12") as vm:
+        vm.run("mount -t resctrl resctrl /sys/fs/resctrl && mkdir /sys/fs/resctrl/a")
+        vm.msr(4, 0xC8F)
+
+The kernel and the first root file system are $NRD_VM_KERNEL and $NRD_VM_INITRAMFS (see CMakeLists.txt); of another
+series, the files beside them that have its number in their names.
 """
 
 import json
@@ -64,11 +71,13 @@ class Background:
 
 
 class Machine:
-    def __init__(self, share, memory=2048, cpus=2, kernel=None, initramfs=None):
+    def __init__(self, share, memory=2048, cpu=None, kernel="6.1", arguments=""):
         self.share = os.path.abspath(share)
-        self.kernel = os.path.abspath(kernel or os.environ["NRD_VM_KERNEL"])
-        self.initramfs = os.path.abspath(initramfs or os.environ["NRD_VM_INITRAMFS"])
-        self.memory, self.cpus = memory, cpus
+        suffix = "" if kernel == "6.1" else f"-{kernel}"
+        root, extension = os.path.splitext(os.environ["NRD_VM_INITRAMFS"])
+        self.kernel = os.path.realpath(os.environ["NRD_VM_KERNEL"] + suffix)
+        self.initramfs = os.path.abspath(root + suffix + extension)
+        self.memory, self.cpu, self.arguments = memory, cpu, arguments
         with open(os.path.join(os.path.dirname(self.initramfs), "accel")) as file:
             self.accel = os.environ.get("NRD_VM_ACCEL") or file.read().strip()
         self._folder = tempfile.mkdtemp(prefix="vm-")  # sockets and logs
@@ -83,7 +92,8 @@ class Machine:
         self._answers, self._arrived = {}, threading.Condition()
         self._next, self._lost, self.release = 0, None, None
         with open(self._console_path, "wb") as console:
-            self._qemu = subprocess.Popen(self._argv(), stdin=subprocess.DEVNULL, stdout=console, stderr=console)
+            environment = {**os.environ, **(self.cpu.environment() if self.cpu else {})}
+            self._qemu = subprocess.Popen(self._argv(), stdin=subprocess.DEVNULL, stdout=console, stderr=console, env=environment)
         try:
             self._connect()
             self._listener = threading.Thread(target=self._listen, args=(self._socket,), daemon=True)
@@ -148,6 +158,19 @@ class Machine:
         """What a Unix socket says to this until it ends. Raises the OSError that the machine's kernel gave."""
         return self.ask("exchange", answer_in=timeout + ANSWER_MARGIN, path=path, content=content, timeout=timeout)["content"]
 
+    def msr(self, cpu, number):
+        """A register of a CPU. Needs the module msr."""
+        return self.msrs([(cpu, number)])[0]
+
+    def msrs(self, places):
+        """Registers, each a pair of a CPU and a number."""
+        return self.ask("msrs", places=places)["values"]
+
+    def tree(self, path, without=()):
+        """The content of all files below, by their path; folders, which end in a slash, have none. Names of files and
+        folders that are left out are in `without`."""
+        return self.ask("tree", path=path, without=list(without))["files"]
+
     def insert(self, path, parameters=""):
         """Loads one module, as insmod does. Raises the OSError that the machine's kernel gave."""
         self.ask("insert", answer_in=60, path=path, parameters=parameters)
@@ -183,18 +206,23 @@ class Machine:
     def _argv(self):
         # no_timer_check: on a host that is busy the timer comes late, which the kernel takes for a broken one and panics.
         command_line = (f"console=ttyS0 panic=-1 reboot=triple no_timer_check random.trust_cpu=on loglevel=5 "
-                        f"vm.modules={self.kernel}/modules")
+                        f"vm.modules={self.kernel}/modules {self.arguments}")
         # multidevs: the host's root may be made of several file systems with the same inode numbers.
         export = "security_model=none,multidevs=remap"
         # setpriv: a test runner that is killed takes its machine along. The thread that starts a machine has to live as long.
-        return ["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", "-accel", self.accel, "-m", str(self.memory), "-smp", str(self.cpus),
-                "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+        return ["setpriv", "--pdeathsig", "KILL", *self._processors(), "-m", str(self.memory), "-nodefaults", "-no-user-config",
+                "-display", "none", "-no-reboot",
                 "-kernel", f"{self.kernel}/vmlinuz", "-initrd", self.initramfs, "-append", command_line,
                 "-chardev", "stdio,id=console", "-serial", "chardev:console",
                 "-fsdev", f"local,id=host,path=/,readonly=on,{export}", "-device", "virtio-9p-pci,fsdev=host,mount_tag=host",
                 "-fsdev", f"local,id=share,path={self.share},{export}", "-device", "virtio-9p-pci,fsdev=share,mount_tag=share",
                 "-device", "virtio-serial-pci", "-chardev", f"socket,id=agent,path={self._socket_path},server=on,wait=off",
                 "-device", "virtserialport,chardev=agent,name=nrd.vm.agent"]
+
+    def _processors(self):
+        if not self.cpu:
+            return ["qemu-system-x86_64", "-accel", self.accel, "-smp", "2"]
+        return [self.cpu.program(), "-L", "/usr/share/qemu", "-L", "/usr/share/seabios", "-accel", "tcg", *self.cpu.arguments()]
 
     def _connect(self):
         self._socket = socket.socket(socket.AF_UNIX)
