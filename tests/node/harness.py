@@ -129,7 +129,9 @@ class Node:
     def __init__(self, config="", faulty_disk=False, start=True, counters=None, flags=(), mounts=False, **shape):
         self.counters = counters  # a folder of tests/perf/scripted_counters.c
         self.flags = flags
-        shape = {"sockets": 2, "cpus": 16, "ways": 11, "closids": 16, **shape}
+        # Masks by the same rules on every host; whose MB it is follows CPUID, as libpqos does. A machine has its own.
+        plain = {"sockets": 2, "cpus": 16, "ways": 11, "closids": 16, "min_cbm_bits": 1, "sparse_masks": False}
+        shape = shape if "machine" in shape else {**plain, **shape}
         self.folder = tempfile.mkdtemp(prefix="nrd-node-")
         self.state = os.path.join(self.folder, "state")
         self.socket = os.path.join(self.folder, "nrd.sock")

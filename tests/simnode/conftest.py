@@ -9,6 +9,9 @@ def start():
     nodes = []
 
     def start_one(command=("sleep", "infinity"), **options):
+        # Of one vendor's part whatever the host is, for what does not call libpqos, which asks CPUID.
+        if "mb_unit" not in options and "machine" not in options:
+            options = {"vendor": "intel", **options}
         nodes.append(SimNode().start(command, **options))
         return nodes[-1]
 

@@ -55,6 +55,11 @@ std::string json_joined(const char* open, const Items& items, const char* close,
 // The masks of the last level are "L3" and "code" whatever its number, those of the second beside it "L2" and
 // "l2_code".
 std::string json_masks(const Machine& machine, const Group& group) {
+  if (const auto& region = group.region) {
+    char text[64];
+    std::snprintf(text, sizeof text, ", \"L%d\": {\"%d\": \"%lx\"}", region->level, region->cache, region->ways);
+    return text;
+  }
   const auto ways = [](const auto& setting) {
     char text[48];
     std::snprintf(text, sizeof text, "\"%d\": \"%lx\"", setting.first, setting.second);
@@ -75,7 +80,7 @@ std::string json_group(const Node& node, const std::string& name, const Group& g
   };
   const auto tasks = name.empty() ? std::set<pid_t>{} : node.resctrl().tasks_of(name);
   return json_string(name.empty() ? "/" : name) + ": {\"closid\": " + std::to_string(group.closid) +
-         ", \"mode\": " + json_string(group.exclusive ? "exclusive" : "shareable") + json_masks(node.machine(), group) +
+         ", \"mode\": " + json_string(mode_name(group.mode)) + json_masks(node.machine(), group) +
          ", \"MB\": " + json_joined("{", group.bandwidth, "}", share) +
          ", \"cpus\": " + json_string(list_of(group.cpus)) +
          ", \"tasks\": " + json_joined("[", tasks, "]", [](pid_t task) { return std::to_string(task); }) + "}";

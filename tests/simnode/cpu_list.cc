@@ -1,6 +1,7 @@
 #include "cpu_list.h"
 
 #include <cctype>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <vector>
@@ -10,17 +11,39 @@ namespace {
 
 constexpr int kBitsPerChunk = 32;
 constexpr size_t kDigitsPerChunk = 8;
-constexpr long kHighestCpu = 8191;
 
 bool separates(char c) { return c == ',' || std::isspace(static_cast<unsigned char>(c)) != 0; }
 
-bool add_range(std::string_view text, Cpus& cpus) {
-  const size_t dash = text.find('-');
-  const auto first = parse_number(text.substr(0, dash));
-  const auto last = dash == std::string_view::npos ? first : parse_number(text.substr(dash + 1));
-  if (!first || !last || *first < 0 || *first > *last || *last > kHighestCpu) return false;
-  for (long cpu = *first; cpu <= *last; ++cpu) cpus.insert(cpus.end(), static_cast<int>(cpu));
-  return true;
+// A CPU of a region; "N" is the last one.
+std::optional<long> parse_cpu(std::string_view text, int cpu_count) {
+  if (text == "N") return cpu_count - 1;
+  const auto number = parse_number(text);
+  return number && *number >= 0 ? number : std::nullopt;
+}
+
+// "3", "0-7", "all", and of these so many of each group: "0-7:2/4".
+int add_region(std::string_view text, int cpu_count, Cpus& cpus) {
+  const size_t colon = text.find(':');
+  const std::string_view range = text.substr(0, colon);
+  const size_t dash = range.find('-');
+  const bool is_all = range == "all";
+  const auto first = is_all ? 0 : parse_cpu(range.substr(0, dash), cpu_count);
+  const auto last = is_all ? cpu_count - 1 : dash == range.npos ? first : parse_cpu(range.substr(dash + 1), cpu_count);
+  if (!first || !last || *first > *last || (colon != text.npos && dash == range.npos && !is_all)) return EINVAL;
+  if (*last >= cpu_count) return ERANGE;
+  std::optional<long> used = 1;
+  std::optional<long> group = 1;
+  if (colon != text.npos) {
+    const std::string_view pattern = text.substr(colon + 1);
+    const size_t slash = pattern.find('/');
+    used = parse_number(pattern.substr(0, slash));
+    group = slash == pattern.npos ? std::nullopt : parse_number(pattern.substr(slash + 1));
+    if (!used || !group || *used < 0 || *group <= 0 || *used > *group) return EINVAL;
+  }
+  for (long cpu = *first; cpu <= *last; ++cpu) {
+    if ((cpu - *first) % *group < *used) cpus.insert(static_cast<int>(cpu));
+  }
+  return 0;
 }
 
 // From the right, as the kernel reads: a chunk ends at a separator or after eight digits.
@@ -64,27 +87,42 @@ std::optional<long> parse_number(std::string_view digits, int base) {
   return value;
 }
 
-std::optional<Cpus> parse_list(std::string_view text) {
-  Cpus cpus;
-  std::optional<std::string_view> rest = trimmed(text);
-  while (const auto range = cut(rest, ',')) {
-    if (!trimmed(*range).empty() && !add_range(trimmed(*range), cpus)) return std::nullopt;
-  }
-  return cpus;
+std::optional<unsigned long> parse_unsigned(std::string_view text, int base) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  if (text.starts_with('+')) text.remove_prefix(1);
+  if (base == 16 && (text.starts_with("0x") || text.starts_with("0X"))) text.remove_prefix(2);
+  unsigned long value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
 }
 
-std::optional<Cpus> parse_mask(std::string_view text) {
-  Cpus cpus;
+int parse_list(std::string_view text, int cpu_count, Cpus& cpus) {
+  while (true) {
+    while (!text.empty() && separates(text.front())) text.remove_prefix(1);
+    if (text.empty()) return 0;
+    size_t length = 0;
+    while (length < text.size() && !separates(text[length])) ++length;
+    if (const int error = add_region(text.substr(0, length), cpu_count, cpus)) return error;
+    text.remove_prefix(length);
+  }
+}
+
+int parse_mask(std::string_view text, int cpu_count, Cpus& cpus) {
   int base = 0;
   for (const std::string_view chunk : chunks_from_right(text)) {
-    const auto bits = parse_number(chunk, 16);
-    if (!bits || *bits < 0) return std::nullopt;
+    if (base >= cpu_count) return EOVERFLOW;
+    const auto bits =
+        chunk.find_first_not_of("0123456789abcdefABCDEF") == chunk.npos ? parse_number(chunk, 16) : std::nullopt;
+    if (!bits) return EINVAL;
     for (int bit = 0; bit < kBitsPerChunk; ++bit) {
-      if ((*bits >> bit) & 1) cpus.insert(base + bit);
+      if (((*bits >> bit) & 1) == 0) continue;
+      if (base + bit >= cpu_count) return EOVERFLOW;
+      cpus.insert(base + bit);
     }
     base += kBitsPerChunk;
   }
-  return cpus;
+  return 0;
 }
 
 std::string list_of(const Cpus& cpus) {

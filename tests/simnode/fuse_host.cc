@@ -52,9 +52,11 @@ int read_folder(const char* path, void* entries, fuse_fill_dir_t fill, off_t, fu
   fill(entries, "..", nullptr, 0, fuse_fill_dir_flags{});
   const std::string folder = relative(path);
   for (const std::string& name : tree().list(folder)) {
-    // The kind of each entry, because readers such as scandir and fts trust it.
+    // The kind of each entry, because readers such as scandir and fts trust it where it is told.
     struct stat attributes = {};
-    attributes.st_mode = tree().mode(folder.empty() ? name : folder + "/" + name).value_or(S_IFREG);
+    if (tree().tells_types()) {
+      attributes.st_mode = tree().mode(folder.empty() ? name : folder + "/" + name).value_or(S_IFREG);
+    }
     fill(entries, name.c_str(), &attributes, 0, fuse_fill_dir_flags{});
   }
   return 0;
@@ -74,6 +76,7 @@ int open_path(const char* path, fuse_file_info* info) {
   if (!mode) return -ENOENT;
   // kernfs refuses this to root as well, whom the permission bits alone would not stop.
   if ((info->flags & O_ACCMODE) != O_RDONLY && (*mode & 0222) == 0) return -EACCES;
+  if ((info->flags & O_ACCMODE) != O_WRONLY && (*mode & 0444) == 0) return -EACCES;
   if (const int error = tree().open(relative(path))) return -error;
   info->fh = reinterpret_cast<std::uint64_t>(new OpenFile);
   return 0;
@@ -141,6 +144,12 @@ int make_folder(const char* path, mode_t) { return -tree().make_folder(relative(
 
 int remove_folder(const char* path) { return -tree().remove_folder(relative(path), writer()); }
 
+// kernfs takes neither new files and links nor new names.
+int no_rename(const char*, const char*, unsigned) { return -EPERM; }
+int no_unlink(const char*) { return -EPERM; }
+int no_create(const char*, mode_t, fuse_file_info*) { return -EACCES; }
+int no_symlink(const char*, const char*) { return -EPERM; }
+
 fuse_operations operations() {
   fuse_operations table = {};
   table.init = start;
@@ -154,6 +163,10 @@ fuse_operations operations() {
   table.truncate = truncate_file;
   table.mkdir = make_folder;
   table.rmdir = remove_folder;
+  table.rename = no_rename;
+  table.unlink = no_unlink;
+  table.create = no_create;
+  table.symlink = no_symlink;
   return table;
 }
 

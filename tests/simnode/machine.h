@@ -3,8 +3,10 @@
 // asks for, since real machines have gaps and disorder in them.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <ranges>
 #include <string>
 #include <vector>
@@ -34,8 +36,22 @@ struct Frequencies {
   MsrPart msr = MsrPart::None;
 };
 
-// What the numbers of MB lines are: as the host's vendor has them, or percent, MB/s (mounted with mba_MBps), or AMD's.
-enum class MbUnit { Host, Percent, Mbps, Amd };
+// What the numbers of MB lines are: as the vendor has them, or percent, MB/s (mounted with mba_MBps), or AMD's.
+enum class MbUnit { Vendor, Percent, Mbps, Amd };
+
+// Of the CPU. libpqos asks CPUID, which cannot be simulated, so by default it is that of the host.
+enum class Vendor { Host, Intel, Amd, Hygon, Arm };
+
+// MBA of two threads of a core: each has its own, or both get what the more limited one has.
+enum class Throttle { Vendor, Absent, PerThread, Max };
+
+// Whether the cache takes what devices write (io_alloc), and whether it does so from the start.
+enum class IoAlloc { Absent, Off, On };
+
+struct Kernel {
+  int major = 6, minor = 12;
+  friend auto operator<=>(const Kernel&, const Kernel&) = default;
+};
 
 using Ways = std::uint64_t;
 
@@ -44,22 +60,38 @@ struct Shape {
   int cpus = 16;
   int ways = 11;
   int closids = 16;
-  int mb_closids = 0;  // 0: as many as closids
-  int min_cbm_bits = 1;
+  int mb_closids = 0;                // 0: as many as closids
+  std::optional<int> min_cbm_bits;   // nullopt: AMD's have 0, all others 1
+  std::optional<bool> sparse_masks;  // nullopt: AMD's and ARM's take masks with holes, Intel's do not
   int caches_per_socket = 1;
+  int nodes_per_socket = 1;  // NUMA nodes
+  int memory_nodes = 0;      // NUMA nodes without CPUs, after all others
+  bool snc = false;          // counters are of a NUMA node, caches of a socket
+  int cpus_without_l3 = 0;   // the last ones
+  Vendor vendor = Vendor::Host;
+  Kernel kernel;
   std::uint32_t shareable = 0;
   std::vector<int> cache_ids;  // empty: 0, 1, 2, …
   int level = 3;               // of the caches that are allocated; 2: there is no third level, as on small parts
   bool cdp = false;            // mounted with it: code and data have masks of their own
+  bool cdp_support = true;     // it could be; the kernel leaves room for the longer names
   bool l2_cat = false;         // caches of the second level are allocated beside those of the third
+  long l3_kib = 0;             // of a cache; 0: a MiB for each way
+  long l2_kib = 0;             // of a cache; 0: 64 for each way
   int l2_ways = 16;
   int l2_cpus = 1;  // that share a cache of the second level
   bool l2_cdp = false;
   bool mb = true;
-  MbUnit mb_unit = MbUnit::Host;
+  MbUnit mb_unit = MbUnit::Vendor;
+  Throttle throttle = Throttle::Vendor;  // Intel's have Max, all others none
+  IoAlloc io_alloc = IoAlloc::Absent;
+  bool pseudo_lock = false;  // the part has what the kernel needs for it
   bool rdt = true;
   bool monitoring = true;
   int rmids = 128;
+  int limbo_ms = 0;      // before the counter of a removed group serves another one
+  int mbm_counters = 0;  // of each cache, to be assigned to groups; 0: each group has its own
+  bool d_types = true;   // readdir says what an entry is
   std::vector<std::string> mon_features = {"llc_occupancy", "mbm_total_bytes", "mbm_local_bytes"};
   Cpus offline;
   Frequencies freq;
@@ -69,8 +101,8 @@ struct Shape {
 struct CacheLevel {
   int number;
   int ways;
-  long way_bytes;
-  int cpus;              // that share a cache; neighbours
+  long total_bytes;
+  int cpus;              // that share a cache; neighbours. Those after the last cache have none
   std::vector<int> ids;  // in the order of CPUs
   bool allocated;        // by resctrl
   bool cdp;
@@ -78,11 +110,14 @@ struct CacheLevel {
 
   std::string name() const { return "L" + std::to_string(number); }
   Ways full_mask() const { return (Ways{1} << ways) - 1; }
-  long bytes() const { return ways * way_bytes; }
-  int cache_of(int cpu) const { return ids.at(static_cast<size_t>(cpu / cpus)); }
+  // Of so many ways, as the kernel tells them (rdtgroup_cbm_to_size()).
+  long bytes_of(int some_ways) const { return total_bytes / ways * some_ways; }
+  std::optional<int> cache_of(int cpu) const {
+    const auto nth = static_cast<size_t>(cpu / cpus);
+    return nth < ids.size() ? std::optional(ids[nth]) : std::nullopt;
+  }
 };
 
-// libpqos learns the vendor from CPUID, which cannot be simulated, so MB speaks the units of the host's vendor.
 struct BandwidthUnits {
   unsigned lowest, highest, step;
   bool linear;
@@ -106,6 +141,13 @@ class Machine {
   void set_online(int cpu, bool online);
   void set_mb_unit(MbUnit unit);
 
+  Vendor vendor() const { return shape_.vendor; }  // never Host
+  int min_cbm_bits() const { return *shape_.min_cbm_bits; }
+  bool is_sparse() const { return *shape_.sparse_masks; }
+
+  int nodes() const { return shape_.sockets * shape_.nodes_per_socket + shape_.memory_nodes; }
+  int node_of(int cpu) const { return cpu / (cpus_per_socket() / shape_.nodes_per_socket); }
+  Cpus node_cpus(int node) const;  // online
   int socket_of(int cpu) const { return cpu / cpus_per_socket(); }
   int cpus_per_socket() const { return shape_.cpus / shape_.sockets; }
   Cpus socket_cpus(int socket) const;  // offline ones too
@@ -114,6 +156,9 @@ class Machine {
   // Online ones only, and caches with at least one CPU online; the kernel's order is ascending.
   Cpus cache_cpus(const CacheLevel& level, int cache) const;
   std::set<int> caches(const CacheLevel& level) const;
+  // What counters are of: L3 caches, or NUMA nodes with --snc.
+  std::set<int> counted() const;
+  std::set<int> counted_on(int cache) const;
 
  private:
   Shape shape_;

@@ -12,7 +12,10 @@ namespace {
 
 constexpr std::array kFiles = {"cpus", "cpus_list", "mon_data", "tasks"};  // of a group below mon_groups
 constexpr std::array kInfo = {"max_threshold_occupancy", "mon_features", "num_rmids"};
+constexpr std::array kAssignInfo = {"available_mbm_cntrs", "mbm_assign_mode", "mbm_assign_on_mkdir", "num_mbm_cntrs"};
+constexpr const char* kAssignments = "mbm_L3_assignments";
 constexpr const char* kInfoFolder = "info/L3_MON";
+constexpr const char* kThreshold = "max_threshold_occupancy";
 
 // "COS1/mon_data/mon_L3_00/llc_occupancy" is {"COS1", "mon_data", "mon_L3_00/llc_occupancy"}, of the root's the group
 // is "". A group below mon_groups is part of the first.
@@ -38,7 +41,7 @@ std::vector<std::string> parts_of(const std::string& path, size_t most) {
 Place place_of(const std::string& path) {
   std::string group;
   std::string rest = path;
-  if (!rest.starts_with("mon_")) {
+  if (!rest.starts_with("mon_") && rest != kAssignments) {
     const auto parts = parts_of(path, 2);
     group = parts.at(0);
     rest = parts.size() > 1 ? parts[1] : "";
@@ -52,9 +55,9 @@ Place place_of(const std::string& path) {
   return {group, parts.empty() ? "" : parts[0], parts.size() > 1 ? parts[1] : ""};
 }
 
-std::string folder_of(int cache) {
+std::string folder_of(const char* kind, int domain) {
   char name[32];
-  std::snprintf(name, sizeof name, "mon_L3_%02d", cache);
+  std::snprintf(name, sizeof name, "%s%02d", kind, domain);
   return name;
 }
 
@@ -69,19 +72,57 @@ bool MonitorTree::owns(const std::string& path) const {
   if (!machine_.shape().monitoring) return false;
   if (path == kInfoFolder || path.starts_with(std::string(kInfoFolder) + "/")) return true;
   const auto parts = parts_of(path, 3);
-  const auto is_ours = [](const std::string& part) { return part == "mon_data" || part == "mon_groups"; };
+  const auto is_ours = [](const std::string& part) {
+    return part == "mon_data" || part == "mon_groups" || part == kAssignments;
+  };
   return (!parts.empty() && is_ours(parts[0])) || (parts.size() > 1 && is_ours(parts[1]));
 }
 
 std::optional<std::string> MonitorTree::info(const std::string& file) const {
+  if (machine_.shape().mbm_counters > 0) {
+    if (file == "mbm_assign_mode") return "[mbm_event]\ndefault\n";
+    if (file == "mbm_assign_on_mkdir") return "1\n";
+    if (file == "available_mbm_cntrs") return monitoring_.show_available();
+    if (file == "num_mbm_cntrs") return all_counters();
+  }
   if (file == "num_rmids") return std::to_string(machine_.shape().rmids) + "\n";
   // As the kernel has it at the start: what each RMID would have of the cache.
-  if (file == "max_threshold_occupancy")
-    return std::to_string(machine_.last_level().bytes() / machine_.shape().rmids) + "\n";
+  if (file == kThreshold)
+    return std::to_string(threshold_.value_or(machine_.last_level().total_bytes / machine_.shape().rmids)) + "\n";
   if (file != "mon_features") return std::nullopt;
   std::string text;
   for (const std::string& feature : machine_.shape().mon_features) text += feature + "\n";
   return text;
+}
+
+std::string MonitorTree::all_counters() const {
+  std::string text;
+  for (const int domain : machine_.counted())
+    text += (text.empty() ? "" : ";") + std::to_string(domain) + "=" + std::to_string(machine_.shape().mbm_counters);
+  return text + "\n";
+}
+
+// "mon_L3_00", and with --snc "mon_L3_00/mon_sub_L3_01", without a counter behind it.
+std::map<std::string, std::set<int>> MonitorTree::counted_folders() const {
+  std::map<std::string, std::set<int>> folders;
+  for (const int cache : machine_.caches(machine_.last_level())) {
+    const std::string name = folder_of("mon_L3_", cache);
+    folders[name] = machine_.counted_on(cache);
+    if (!machine_.shape().snc) continue;
+    for (const int node : machine_.counted_on(cache)) folders[name + "/" + folder_of("mon_sub_L3_", node)] = {node};
+  }
+  return folders;
+}
+
+std::string MonitorTree::sum(const std::string& group, const std::set<int>& domains, const std::string& counter) {
+  unsigned long total = 0;
+  for (const int domain : domains) {
+    const std::string one = monitoring_.show(group, domain, counter);
+    const auto number = parse_number(trimmed(one));
+    if (!number) return one;
+    total += static_cast<unsigned long>(*number);
+  }
+  return std::to_string(total) + "\n";
 }
 
 std::optional<std::string> MonitorTree::content(const std::string& path) {
@@ -90,13 +131,16 @@ std::optional<std::string> MonitorTree::content(const std::string& path) {
   const Monitoring::Group* group = monitoring_.group(place.group);
   if (place.folder == "mon_data") {
     if (group == nullptr && resctrl_.group(place.group) == nullptr) return std::nullopt;
-    for (const int cache : machine_.caches(machine_.last_level())) {
+    for (const auto& [folder, domains] : counted_folders()) {
       for (const std::string& counter : machine_.shape().mon_features) {
-        if (place.rest == folder_of(cache) + "/" + counter) return monitoring_.show(place.group, cache, counter);
+        if (place.rest == folder + "/" + counter) return sum(place.group, domains, counter);
       }
     }
     return std::nullopt;
   }
+  if (place.folder == kAssignments && place.rest.empty() && machine_.shape().mbm_counters > 0 &&
+      (group != nullptr || resctrl_.group(place.group) != nullptr))
+    return monitoring_.show_assignments(place.group);
   if (group == nullptr) return std::nullopt;
   if (place.folder == "cpus") return mask_of(group->cpus, machine_.shape().cpus) + "\n";
   if (place.folder == "cpus_list") return list_of(group->cpus) + "\n";
@@ -116,16 +160,29 @@ std::vector<std::string> MonitorTree::groups_in(const std::string& parent) {
 }
 
 std::vector<std::string> MonitorTree::list(const std::string& path) {
-  if (path == kInfoFolder) return strings(kInfo);
+  if (path == kInfoFolder) {
+    std::vector<std::string> names = strings(kInfo);
+    if (machine_.shape().mbm_counters > 0) names.insert(names.end(), kAssignInfo.begin(), kAssignInfo.end());
+    return names;
+  }
   const Place place = place_of(path);
   const bool is_class = resctrl_.group(place.group) != nullptr;
   const bool is_group = monitoring_.group(place.group) != nullptr;
-  if (place.folder.empty()) return is_group ? strings(kFiles) : std::vector<std::string>{};
+  if (place.folder.empty() && is_group) {
+    std::vector<std::string> names = strings(kFiles);
+    if (machine_.shape().mbm_counters > 0) names.push_back(kAssignments);
+    return names;
+  }
   if (place.folder == "mon_groups" && is_class) return groups_in(place.group);
   if (place.folder != "mon_data" || (!is_class && !is_group)) return {};
-  if (!place.rest.empty()) return machine_.shape().mon_features;
+  const auto folders = counted_folders();
   std::vector<std::string> names;
-  for (const int cache : machine_.caches(machine_.last_level())) names.push_back(folder_of(cache));
+  if (folders.contains(place.rest)) names = machine_.shape().mon_features;
+  const std::string prefix = place.rest.empty() ? "" : place.rest + "/";
+  for (const auto& [folder, domains] : folders) {
+    const bool is_in = folder.starts_with(prefix) && folder.find('/', prefix.size()) == std::string::npos;
+    if (is_in && folder != place.rest) names.push_back(folder.substr(prefix.size()));
+  }
   return names;
 }
 
@@ -133,16 +190,14 @@ std::optional<mode_t> MonitorTree::mode(const std::string& path) {
   const bool is_empty_folder = path.ends_with("mon_groups") && resctrl_.group(place_of(path).group) != nullptr;
   if (const auto text = content(path)) {
     const bool is_counted = path.starts_with(kInfoFolder) || place_of(path).folder == "mon_data";
-    return S_IFREG | (is_counted ? 0444 : 0644);
+    return S_IFREG | (is_counted && !path.ends_with(kThreshold) ? 0444 : 0644);
   }
   const Place place = place_of(path);
   const std::vector<std::string> names = list(path);
-  if (place.folder == "mon_data" && !place.rest.empty()) {
-    const auto caches = machine_.caches(machine_.last_level());
-    const bool is_one = std::ranges::any_of(caches, [&place](int cache) { return place.rest == folder_of(cache); });
-    if (!is_one) return std::nullopt;
-  }
-  if (is_empty_folder || !names.empty()) return S_IFDIR | 0755;
+  if (place.folder == "mon_data" && !place.rest.empty() && !counted_folders().contains(place.rest)) return std::nullopt;
+  // The root's and info's are the kernel's, those of a group are as it was made.
+  const bool is_kernels = path.starts_with(kInfoFolder) || path.starts_with("mon_data") || path == "mon_groups";
+  if (is_empty_folder || !names.empty()) return S_IFDIR | (is_kernels ? 0555 : 0755);
   return std::nullopt;
 }
 
@@ -156,6 +211,13 @@ int MonitorTree::read(const std::string& path, std::string& text) {
 int MonitorTree::write(const std::string& path, std::string_view text, pid_t writer) {
   const Place place = place_of(path);
   if (!mode(path)) return ENOENT;
+  if (path.ends_with(kThreshold)) {
+    const auto bytes = parse_unsigned(text);
+    if (!bytes || *bytes > static_cast<unsigned long>(machine_.last_level().total_bytes)) return EINVAL;
+    threshold_ = static_cast<long>(*bytes);
+    return 0;
+  }
+  if (place.folder == kAssignments) return monitoring_.write_assignments(place.group, text);
   if (monitoring_.group(place.group) == nullptr) return EACCES;
   if (place.folder == "cpus") return monitoring_.write_cpus(place.group, text, CpuForm::Mask);
   if (place.folder == "cpus_list") return monitoring_.write_cpus(place.group, text, CpuForm::List);

@@ -26,12 +26,16 @@ class MonitorTree : public Tree {
 
  private:
   std::optional<std::string> content(const std::string& path);
+  std::string all_counters() const;
+  std::map<std::string, std::set<int>> counted_folders() const;  // and the domains that each is the sum of
+  std::string sum(const std::string& group, const std::set<int>& domains, const std::string& counter);
   std::optional<std::string> info(const std::string& file) const;
   std::vector<std::string> groups_in(const std::string& folder);
 
   const Machine& machine_;
   Resctrl& resctrl_;
   Monitoring monitoring_;
+  std::optional<long> threshold_;  // max_threshold_occupancy, once it was written
 };
 
 }  // namespace nrd::simnode

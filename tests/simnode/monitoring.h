@@ -6,11 +6,14 @@
 // `status`.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "machine.h"
 #include "resctrl.h"
@@ -19,20 +22,26 @@ namespace nrd::simnode {
 
 class Monitoring {
  public:
-  Monitoring(const Machine& machine, Resctrl& resctrl) : machine_(machine), resctrl_(resctrl) {}
+  Monitoring(const Machine& machine, Resctrl& resctrl) : machine_(machine), resctrl_(resctrl) { begin(""); }
 
   struct Group {
     Cpus cpus;
     Tasks tasks;
   };
 
-  bool has_rmid() const;  // for one more group of any kind
+  // RMIDs. A group of any kind has one. That of a removed group stays in limbo for a while, as long as lines with it
+  // may be in the cache.
+  int lack_of_rmids();  // for one more group: 0, EBUSY while some are in limbo, ENOSPC
+  size_t rmids_used() const;
+  void free_rmids(size_t used_before);
   int make_group(const std::string& name);
   int remove_group(const std::string& name);
   int write_cpus(const std::string& name, std::string_view text, CpuForm form);
+  void class_got_cpus(const std::string& name);  // those of the groups below go back to it
   int write_tasks(const std::string& name, std::string_view text, pid_t writer);
   const std::map<std::string, Group>& groups();
   const Group* group(const std::string& name);
+  bool has_groups_below(const std::string& parent);
 
   // One file of mon_data: of a class the sum with its groups below mon_groups.
   std::string show(const std::string& name, int cache, const std::string& counter);
@@ -40,7 +49,12 @@ class Monitoring {
   // or there is no such group, cache or counter.
   bool move(const std::string& name, int cache, const std::string& counter, const std::string& to);
 
-  void forget(const std::string& name);  // the class begins anew, and so does what is below it
+  // Counters that are assigned to groups (mbm_assign_mode mbm_event), as info/L3_MON and mbm_L3_assignments show them.
+  std::string show_assignments(const std::string& name) const;
+  std::string show_available() const;
+  int write_assignments(const std::string& name, std::string_view text);
+
+  void begin(const std::string& name);  // a group of this name was made; what one before it had is gone
   void wipe();
 
  private:
@@ -49,13 +63,20 @@ class Monitoring {
     std::string word;  // instead
   };
 
+  using Assigned = std::set<std::pair<std::string, int>>;  // counter and domain
+
   void settle();  // CPUs, tasks and groups that the class has no more
+  bool assign(const std::string& name, const std::string& counter, int domain);
+  int available(int domain) const;
+  std::vector<std::string> assignable() const;
   bool has(const std::string& name) { return resctrl_.group(name) != nullptr || group(name) != nullptr; }
 
   const Machine& machine_;
   Resctrl& resctrl_;
   std::map<std::string, Group> groups_;  // those below mon_groups
   std::map<std::string, std::map<std::pair<int, std::string>, Counter>> counters_;
+  std::vector<std::chrono::steady_clock::time_point> limbo_;  // when each is free again
+  std::map<std::string, Assigned> assigned_;
 };
 
 // "COS1" of "COS1/mon_groups/x", "" of "mon_groups/x".

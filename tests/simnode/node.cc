@@ -52,7 +52,7 @@ void Node::reboot() {
   compute_files();
 }
 
-int Node::vanish(const std::string& group) { return resctrl_.remove_group(group); }
+int Node::vanish(const std::string& group) { return resctrl_tree_.remove_folder(group, 0); }
 
 void Node::remount(MbUnit unit) {
   machine_.set_mb_unit(unit);
@@ -61,7 +61,7 @@ void Node::remount(MbUnit unit) {
 
 int Node::set_online(int cpu, bool online) {
   if (cpu < 0 || cpu >= machine_.shape().cpus) return ENODEV;
-  if (cpu == 0 && !online) return EPERM;
+  if (cpu == 0 && !online && !machine_.shape().offline.contains(0)) return EPERM;
   if (machine_.is_online(cpu) == online) return 0;
   machine_.set_online(cpu, online);
   if (online) {

@@ -34,6 +34,7 @@ class Node : public Tree {
   std::optional<mode_t> mode(const std::string& path) override;
   int open(const std::string& path) override;
   bool has_registers(const std::string& path) override;
+  bool tells_types() override { return machine_.shape().d_types; }
   std::vector<std::string> list(const std::string& folder) override;
   int read(const std::string& path, std::string& content) override;
   int write(const std::string& path, std::string_view text, pid_t writer) override;

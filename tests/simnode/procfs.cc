@@ -43,6 +43,17 @@ std::string flags_of(const Machine& machine, const std::string& host_flags) {
   return flags;
 }
 
+const char* vendor_name(Vendor vendor) {
+  switch (vendor) {
+    case Vendor::Amd: return "AuthenticAMD";
+    case Vendor::Hygon: return "HygonGenuine";
+    case Vendor::Intel:
+    case Vendor::Host:
+    case Vendor::Arm: break;
+  }
+  return "GenuineIntel";
+}
+
 std::string value_for(const Machine& machine, int cpu, const std::string& key, const std::string& host_value) {
   const int per_socket = machine.cpus_per_socket();
   if (key == "processor") return " " + std::to_string(cpu);
@@ -50,8 +61,6 @@ std::string value_for(const Machine& machine, int cpu, const std::string& key, c
   if (key == "siblings" || key == "cpu cores") return " " + std::to_string(per_socket);
   if (key == "core id") return " " + std::to_string(cpu % per_socket);
   if (key == "apicid" || key == "initial apicid") return " " + std::to_string(cpu);
-  if (key == "vendor_id" && machine.shape().mb_unit == MbUnit::Amd) return " AuthenticAMD";
-  if (key == "vendor_id" && machine.shape().mb_unit != MbUnit::Host) return " GenuineIntel";
   // The registers are of that part, whatever the host is.
   if (const MsrPart part = machine.shape().freq.msr; part != MsrPart::None) {
     const bool is_amd = part == MsrPart::Amd;
@@ -59,11 +68,26 @@ std::string value_for(const Machine& machine, int cpu, const std::string& key, c
     if (key == "cpu family") return is_amd ? " 25" : " 6";
     if (key == "model") return is_amd ? " 17" : " 85";
   }
+  if (key == "vendor_id") return std::string(" ") + vendor_name(machine.vendor());
+  // Ice Lake, Milan, Dhyana: where the host is by another vendor.
+  const bool is_hosts = machine.host_cpuinfo().find(vendor_name(machine.vendor())) != std::string::npos;
+  if (!is_hosts && key == "cpu family")
+    return machine.vendor() == Vendor::Intel ? " 6" : machine.vendor() == Vendor::Amd ? " 25" : " 24";
+  if (!is_hosts && key == "model") return machine.vendor() == Vendor::Intel ? " 106" : " 1";
   if (key == "flags") return flags_of(machine, host_value);
   return host_value;
 }
 
+// As arch/arm64/kernel/cpuinfo.c writes it: a Neoverse V2. Nothing in it speaks of MPAM.
+std::string arm_processor(int cpu) {
+  return "processor\t: " + std::to_string(cpu) +
+         "\nBogoMIPS\t: 2000.00\nFeatures\t: fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics\n"
+         "CPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x0\nCPU part\t: 0xd4f\n"
+         "CPU revision\t: 0\n\n";
+}
+
 std::string processor(const Machine& machine, int cpu) {
+  if (machine.vendor() == Vendor::Arm) return arm_processor(cpu);
   std::ostringstream block;
   std::istringstream host(machine.host_cpuinfo());
   for (std::string line; std::getline(host, line);) {

@@ -7,6 +7,8 @@
 namespace nrd::simnode {
 namespace {
 
+constexpr Kernel kClearsAlways{6, 13};
+
 Cpus without(const Cpus& from, const Cpus& taken) {
   Cpus rest;
   std::set_difference(from.begin(), from.end(), taken.begin(), taken.end(), std::inserter(rest, rest.end()));
@@ -20,12 +22,6 @@ Ways lowest_run(Ways mask) {
   return ((Ways{1} << length) - 1) << start;
 }
 
-char usage_letter(bool hardware, bool shared, bool exclusive) {
-  if (hardware) return shared ? 'X' : 'H';
-  if (shared) return 'S';
-  return exclusive ? 'E' : '0';
-}
-
 }  // namespace
 
 Resctrl::Resctrl(const Machine& machine) : machine_(machine) { wipe(); }
@@ -34,8 +30,10 @@ void Resctrl::wipe() {
   groups_.clear();
   moved_to_root_.clear();
   status_.clear();
+  io_alloc_.reset();
   groups_[""] = new_group(0);
   root().cpus = machine_.online();
+  if (machine_.shape().io_alloc == IoAlloc::On) write_io_alloc(machine_.last_level(), "1\n");
 }
 
 const Group* Resctrl::group(const std::string& name) const {
@@ -43,29 +41,26 @@ const Group* Resctrl::group(const std::string& name) const {
   return found == groups_.end() ? nullptr : &found->second;
 }
 
+// Old kernels clear what an earlier act left only in some acts.
+void Resctrl::begin_act() {
+  if (machine_.shape().kernel >= kClearsAlways) status_.clear();
+}
+
 int Resctrl::refuse(int error, std::string status) {
-  status_ = std::move(status);
+  status_ += status;
   return error;
 }
 
 int Resctrl::free_closid() const {
   std::set<int> used;
-  for (const auto& [name, group] : groups_) used.insert(group.closid);
+  for (const auto& [name, group] : groups_) {
+    if (group.mode != Mode::Locked) used.insert(group.closid);
+  }
+  if (io_alloc_) used.insert(io_alloc_->closid);
   for (int closid = 0; closid < machine_.closids(); ++closid) {
     if (!used.contains(closid)) return closid;
   }
   return -1;
-}
-
-Ways Resctrl::taken_on(int level, int cache, const Group& but, bool only_exclusive) const {
-  Ways taken = 0;
-  for (const auto& [name, group] : groups_) {
-    if (group.closid == but.closid || (only_exclusive && !group.exclusive)) continue;
-    const Masks& masks = group.masks.at(level);
-    taken |= masks.ways.at(cache);
-    if (masks.code.contains(cache)) taken |= masks.code.at(cache);
-  }
-  return taken;
 }
 
 Group Resctrl::new_group(int closid) const {
@@ -74,7 +69,8 @@ Group Resctrl::new_group(int closid) const {
   for (const CacheLevel& level : machine_.allocated_levels()) {
     Masks& masks = group.masks[level.number];
     for (const int cache : machine_.caches(level)) {
-      masks.ways[cache] = lowest_run(level.full_mask() & ~taken_on(level.number, cache, group, true));
+      const Ways kept = taken_on(level.number, cache, group, true) | locked_on(level.number, cache);
+      masks.ways[cache] = lowest_run(level.full_mask() & ~kept);
     }
     if (level.cdp) masks.code = masks.ways;
   }
@@ -86,23 +82,24 @@ Group Resctrl::new_group(int closid) const {
 }
 
 int Resctrl::make_group(const std::string& name) {
-  status_.clear();
   if (name.find('\n') != std::string::npos) return EINVAL;
   if (groups_.contains(name) || name == "info") return EEXIST;
+  begin_act();
   const int closid = free_closid();
   if (closid < 0) return refuse(ENOSPC, "Out of CLOSIDs\n");
   Group group = new_group(closid);
   for (const CacheLevel& level : machine_.allocated_levels()) {
     for (const auto& [cache, ways] : group.masks.at(level.number).ways) {
-      if (ways == 0) return refuse(ENOSPC, "No space on " + level.name() + ":" + std::to_string(cache) + "\n");
+      if (std::popcount(ways) < machine_.min_cbm_bits())
+        return refuse(ENOSPC, "No space on " + level.name() + ":" + std::to_string(cache) + "\n");
     }
   }
   groups_.emplace(name, std::move(group));
   return 0;
 }
 
+// The kernel leaves last_cmd_status as it is.
 int Resctrl::remove_group(const std::string& name) {
-  status_.clear();
   if (name.empty()) return EPERM;
   const auto found = groups_.find(name);
   if (found == groups_.end()) return ENOENT;
@@ -111,50 +108,40 @@ int Resctrl::remove_group(const std::string& name) {
   return 0;
 }
 
-bool Resctrl::clashes_with_exclusive(const Group& group, const Settings& wanted) {
-  for (const auto& [level, masks] : wanted.masks) {
-    std::map<int, Ways> all = masks.ways;
-    for (const auto& [cache, ways] : masks.code) all[cache] |= ways;
-    for (const auto& [cache, ways] : all) {
-      if ((ways & taken_on(level, cache, group, true)) != 0) {
-        status_ = "Overlaps with exclusive group\n";
-        return true;
-      }
-      if (group.exclusive && (ways & taken_on(level, cache, group, false)) != 0) {
-        status_ = "Overlaps with other group\n";
-        return true;
-      }
-    }
-  }
-  return false;
+int Resctrl::parse_cpus(std::string_view text, CpuForm form, Cpus& cpus) const {
+  const int count = machine_.shape().cpus;
+  return form == CpuForm::List ? parse_list(text, count, cpus) : parse_mask(text, count, cpus);
 }
 
 int Resctrl::write_schemata(const std::string& name, std::string_view text) {
-  Group& group = groups_.at(name);
-  const Parsed parsed = parse_schemata(text, machine_, group);
-  if (!parsed.valid) return refuse(EINVAL, parsed.status);
+  if (text.empty() || text.back() != '\n') return EINVAL;
   status_.clear();
-  if (clashes_with_exclusive(group, parsed.settings)) return EINVAL;
-  for (const auto& [level, masks] : parsed.settings.masks) {
-    for (const auto& [cache, ways] : masks.ways) group.masks.at(level).ways[cache] = ways;
-    for (const auto& [cache, ways] : masks.code) group.masks.at(level).code[cache] = ways;
+  Group& group = groups_.at(name);
+  if (group.mode == Mode::Locked) return refuse(EINVAL, "Resource group is pseudo-locked\n");
+  const Parsed parsed = parse_schemata(
+      text, machine_, group,
+      [this, &group](const CacheLevel& level, int cache, Ways ways) { return clash(group, level, cache, ways); });
+  if (!parsed.valid) return refuse(EINVAL, parsed.status);
+  if (group.mode == Mode::LockSetup) {
+    lock(group, parsed.settings);
+  } else {
+    apply(parsed.settings, group);
   }
-  for (const auto& [cache, value] : parsed.settings.bandwidth) group.bandwidth[cache] = value;
   return 0;
 }
 
 int Resctrl::write_cpus(const std::string& name, std::string_view text, CpuForm form) {
-  status_.clear();
-  const auto wanted = form == CpuForm::List ? parse_list(text) : parse_mask(text);
-  const bool beyond = wanted && !wanted->empty() && *wanted->rbegin() >= machine_.shape().cpus;
-  if (!wanted || beyond) return refuse(EINVAL, "Bad CPU list/mask\n");
-  if (!without(*wanted, machine_.online()).empty()) return refuse(EINVAL, "Can only assign online CPUs\n");
+  begin_act();
   Group& group = groups_.at(name);
-  const Cpus dropped = without(group.cpus, *wanted);
+  if (group.is_lock()) return refuse(EINVAL, "Pseudo-locking in progress\n");
+  Cpus wanted;
+  if (const int error = parse_cpus(text, form, wanted)) return refuse(error, "Bad CPU list/mask\n");
+  if (!without(wanted, machine_.online()).empty()) return refuse(EINVAL, "Can only assign online CPUs\n");
+  const Cpus dropped = without(group.cpus, wanted);
   if (name.empty() && !dropped.empty()) return refuse(EINVAL, "Can't drop CPUs from default group\n");
   root().cpus.insert(dropped.begin(), dropped.end());
-  for (auto& [other, elsewhere] : groups_) elsewhere.cpus = without(elsewhere.cpus, *wanted);
-  group.cpus = *wanted;
+  for (auto& [other, elsewhere] : groups_) elsewhere.cpus = without(elsewhere.cpus, wanted);
+  group.cpus = wanted;
   return 0;
 }
 
@@ -185,8 +172,11 @@ void Resctrl::let_inherit() const {
 }
 
 int Resctrl::write_tasks(const std::string& name, std::string_view text, pid_t writer) {
-  status_.clear();
   Group& group = groups_.at(name);
+  const bool takes_lists = machine_.shape().kernel >= Kernel{6, 7};
+  if (!takes_lists && parse_number(trimmed(text)).value_or(-1) < 0) return EINVAL;  // before the status is cleared
+  status_.clear();
+  if (group.is_lock()) return refuse(EINVAL, "Pseudo-locking in progress\n");
   std::optional<std::string_view> rest = trimmed(text);
   while (rest && !rest->empty()) {
     const std::string_view word = trimmed(*cut(rest, ','));
@@ -195,28 +185,11 @@ int Resctrl::write_tasks(const std::string& name, std::string_view text, pid_t w
     if (*number < 0) return refuse(EINVAL, "Invalid pid " + std::to_string(*number) + "\n");
     const pid_t task = *number == 0 ? writer : static_cast<pid_t>(*number);
     // As in the kernel, tasks before the one that failed have moved.
-    if (const int error = move_task(group, task)) return error;
-  }
-  return 0;
-}
-
-bool Resctrl::overlaps(const Group& group) const {
-  for (const CacheLevel& level : machine_.allocated_levels()) {
-    for (const auto& [cache, ways] : group.masks.at(level.number).ways) {
-      if ((ways & (taken_on(level.number, cache, group, false) | level.shareable)) != 0) return true;
+    if (const int error = move_task(group, task)) {
+      if (takes_lists) status_ += "Error while processing task " + std::to_string(*number) + "\n";
+      return error;
     }
   }
-  return false;
-}
-
-int Resctrl::write_mode(const std::string& name, std::string_view text) {
-  status_.clear();
-  if (text.empty() || text.back() != '\n') return EINVAL;
-  Group& group = groups_.at(name);
-  const std::string_view mode = trimmed(text);
-  if (mode != "shareable" && mode != "exclusive") return refuse(EINVAL, "Unknown or unsupported mode\n");
-  if (mode == "exclusive" && overlaps(group)) return refuse(EINVAL, "Schemata overlaps\n");
-  group.exclusive = mode == "exclusive";
   return 0;
 }
 
@@ -239,52 +212,41 @@ std::set<pid_t> Resctrl::tasks_of(const std::string& name) const {
   return found;
 }
 
-std::string Resctrl::bit_usage(const CacheLevel& level) const {
-  std::string text;
-  for (const int cache : machine_.caches(level)) {
-    Ways shared = 0;
-    Ways exclusive = 0;
-    for (const auto& [name, group] : groups_) {
-      (group.exclusive ? exclusive : shared) |= group.masks.at(level.number).ways.at(cache);
-    }
-    text += (text.empty() ? "" : ";") + std::to_string(cache) + "=";
-    for (int bit = level.ways - 1; bit >= 0; --bit) {
-      const Ways way = Ways{1} << bit;
-      text += usage_letter(level.shareable & way, shared & way, exclusive & way);
-    }
-  }
-  return text + "\n";
-}
-
 void Resctrl::cpu_went_offline(int cpu) {
-  const auto is_gone = [this, cpu](const CacheLevel& level) {
-    return machine_.cache_cpus(level, level.cache_of(cpu)).empty();
+  const auto take_away = [this, cpu](Group& group) {
+    for (auto& [number, masks] : group.masks) {
+      const CacheLevel& level = *std::ranges::find(machine_.levels(), number, &CacheLevel::number);
+      const auto cache = level.cache_of(cpu);
+      if (!cache || !machine_.cache_cpus(level, *cache).empty()) continue;
+      masks.ways.erase(*cache);
+      masks.code.erase(*cache);
+    }
+    const auto last = machine_.last_level().cache_of(cpu);
+    if (last && machine_.cache_cpus(machine_.last_level(), *last).empty()) group.bandwidth.erase(*last);
   };
-  const CacheLevel& last = machine_.last_level();
+  if (io_alloc_) take_away(*io_alloc_);
   for (auto& [name, group] : groups_) {
     group.cpus.erase(cpu);
-    for (const CacheLevel& level : machine_.allocated_levels()) {
-      if (!is_gone(level)) continue;
-      group.masks.at(level.number).ways.erase(level.cache_of(cpu));
-      group.masks.at(level.number).code.erase(level.cache_of(cpu));
-    }
-    if (is_gone(last)) group.bandwidth.erase(last.cache_of(cpu));
+    take_away(group);
   }
 }
 
 void Resctrl::cpu_came_online(int cpu) {
   root().cpus.insert(cpu);
   // A domain that comes back starts from its defaults in every group, whatever was set before.
-  for (auto& [name, group] : groups_) {
-    for (const CacheLevel& level : machine_.allocated_levels()) {
-      Masks& masks = group.masks.at(level.number);
-      masks.ways.emplace(level.cache_of(cpu), level.full_mask());
-      if (level.cdp) masks.code.emplace(level.cache_of(cpu), level.full_mask());
+  const auto give_back = [this, cpu](Group& group) {
+    for (auto& [number, masks] : group.masks) {
+      const CacheLevel& level = *std::ranges::find(machine_.levels(), number, &CacheLevel::number);
+      const auto cache = level.cache_of(cpu);
+      if (!cache) continue;
+      masks.ways.emplace(*cache, level.full_mask());
+      if (level.cdp) masks.code.emplace(*cache, level.full_mask());
     }
-    if (machine_.shape().mb) {
-      group.bandwidth.emplace(machine_.last_level().cache_of(cpu), machine_.bandwidth().highest);
-    }
-  }
+    const auto last = machine_.last_level().cache_of(cpu);
+    if (machine_.shape().mb && last && !group.region) group.bandwidth.emplace(*last, machine_.bandwidth().highest);
+  };
+  if (io_alloc_) give_back(*io_alloc_);
+  for (auto& [name, group] : groups_) give_back(group);
 }
 
 }  // namespace nrd::simnode

@@ -4,6 +4,7 @@
 
 #include "monitor_tree.h"
 #include "resctrl.h"
+#include "resctrl_info.h"
 #include "tree.h"
 
 namespace nrd::simnode {
@@ -11,7 +12,7 @@ namespace nrd::simnode {
 class ResctrlTree : public Tree {
  public:
   ResctrlTree(const Machine& machine, Resctrl& resctrl)
-      : machine_(machine), resctrl_(resctrl), monitor_(machine, resctrl) {}
+      : machine_(machine), resctrl_(resctrl), info_(machine, resctrl), monitor_(machine, resctrl) {}
 
   Monitoring& monitoring() { return monitor_.monitoring(); }
 
@@ -23,13 +24,15 @@ class ResctrlTree : public Tree {
   int remove_folder(const std::string& path, pid_t writer) override;
 
  private:
-  std::optional<MaskKind> mask_kind(const std::string& folder) const;  // whose folder below info that is
-  std::optional<std::string> info(const std::string& path) const;
-  std::vector<std::string> list_info(const std::string& folder) const;
+  static bool is_info(const std::string& path) { return path == "info" || path.starts_with("info/"); }
+  Cpus cpus_of(const Group& group) const;
+  int write_cpus(const std::string& group, std::string_view text, CpuForm form);
+  int write_mode(const std::string& group, std::string_view text);
   std::optional<std::string> group_file(const std::string& group, const std::string& file) const;
 
   const Machine& machine_;
   Resctrl& resctrl_;
+  ResctrlInfo info_;
   MonitorTree monitor_;
 };
 

@@ -2,6 +2,7 @@
 // parsed whole before any of it counts. The texts of failures are the kernel's, for info/last_cmd_status.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -32,8 +33,14 @@ struct MaskKind {
 
 std::vector<MaskKind> mask_kinds(const Machine& machine);  // in the order of their lines
 
-Parsed parse_schemata(std::string_view text, const Machine& machine, const Group& group);
+// Why a group may not have these ways of a cache, as the kernel says it; empty: it may.
+using Clash = std::function<std::string(const CacheLevel& level, int cache, Ways ways)>;
+
+Parsed parse_schemata(std::string_view text, const Machine& machine, const Group& group, const Clash& clash);
+void apply(const Settings& settings, Group& group);
 std::string show_schemata(const Machine& machine, const Group& group);
 std::string show_sizes(const Machine& machine, const Group& group);
+std::string show_masks(const std::map<int, Ways>& masks);  // "0=fff;1=fff"
+std::string mode_name(Mode mode);
 
 }  // namespace nrd::simnode

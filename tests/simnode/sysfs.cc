@@ -35,10 +35,12 @@ void add_caches(const Machine& machine, int cpu, FileMap& files) {
   add_cache(machine, cpu, {0, 1, "Data", cpu, 8, 32L << 10, {cpu}}, files);
   add_cache(machine, cpu, {1, 1, "Instruction", cpu, 8, 32L << 10, {cpu}}, files);
   for (const CacheLevel& level : machine.levels()) {
-    const int id = level.cache_of(cpu);
-    add_cache(machine, cpu,
-              {level.number, level.number, "Unified", id, level.ways, level.bytes(), machine.cache_cpus(level, id)},
-              files);
+    const auto id = level.cache_of(cpu);
+    if (!id) continue;
+    add_cache(
+        machine, cpu,
+        {level.number, level.number, "Unified", *id, level.ways, level.total_bytes, machine.cache_cpus(level, *id)},
+        files);
   }
 }
 
@@ -67,9 +69,10 @@ void add_topology(const Machine& machine, int cpu, FileMap& files) {
 
 void add_cpu(const Machine& machine, int cpu, const Hotplug& hotplug, FileMap& files) {
   const std::string at = "cpu/cpu" + std::to_string(cpu);
-  const std::string node = "node" + std::to_string(machine.socket_of(cpu));
+  const std::string node = "node" + std::to_string(machine.node_of(cpu));
   files.add_link(at + "/" + node, "../../node/" + node);
-  if (cpu != 0) {
+  // Most kernels keep CPU 0 online; one that is not has a file as all others.
+  if (cpu != 0 || machine.shape().offline.contains(0)) {
     files.add_writable(at + "/online", machine.is_online(cpu) ? "1\n" : "0\n", [cpu, hotplug](std::string_view text) {
       const auto wanted = parse_number(trimmed(text));
       return wanted && (*wanted == 0 || *wanted == 1) ? hotplug(cpu, *wanted == 1) : EINVAL;
@@ -86,19 +89,22 @@ void add_cpu(const Machine& machine, int cpu, const Hotplug& hotplug, FileMap& f
 
 void add_node(const Machine& machine, int node, FileMap& files) {
   const std::string at = "node/node" + std::to_string(node);
-  const Cpus cpus = online_in_socket(machine, node);
+  const Cpus cpus = machine.node_cpus(node);
   add_line(files, at + "/cpulist", list_of(cpus));
   add_line(files, at + "/cpumap", mask_of(cpus, machine.shape().cpus));
   std::string distance;
-  for (int other = 0; other < machine.shape().sockets; ++other) {
+  for (int other = 0; other < machine.nodes(); ++other) {
     distance += (other == 0 ? "" : " ") + std::string(other == node ? "10" : "21");
   }
   add_line(files, at + "/distance", distance);
-  for (const int cpu : machine.socket_cpus(node)) {
+  for (const int cpu : machine.all()) {
+    if (machine.node_of(cpu) != node) continue;
     const std::string name = "cpu" + std::to_string(cpu);
     files.add_link(at + "/" + name, "../../cpu/" + name);
   }
 }
+
+std::string first_to(int last) { return last == 0 ? "0" : "0-" + std::to_string(last); }
 
 }  // namespace
 
@@ -116,11 +122,11 @@ void add_sysfs(const Machine& machine, const Hotplug& hotplug, FileMap& files) {
   add_line(files, "cpu/smt/control", "notsupported");
   for (const int cpu : machine.all()) add_cpu(machine, cpu, hotplug, files);
 
-  const int sockets = machine.shape().sockets;
-  const std::string nodes = sockets == 1 ? "0" : "0-" + std::to_string(sockets - 1);
-  for (const char* name : {"possible", "online", "has_cpu", "has_memory", "has_normal_memory"})
-    add_line(files, std::string("node/") + name, nodes);
-  for (int node = 0; node < sockets; ++node) add_node(machine, node, files);
+  const int nodes = machine.nodes();
+  for (const char* name : {"possible", "online", "has_memory", "has_normal_memory"})
+    add_line(files, std::string("node/") + name, first_to(nodes - 1));
+  add_line(files, "node/has_cpu", first_to(nodes - machine.shape().memory_nodes - 1));
+  for (int node = 0; node < nodes; ++node) add_node(machine, node, files);
 }
 
 }  // namespace nrd::simnode

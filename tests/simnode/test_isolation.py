@@ -113,7 +113,9 @@ def test_a_command_that_cannot_start_is_an_error_with_its_reason():
         (["--cpus", "7"], "multiple"),
         (["--ways", "33"], "--ways"),
         (["--cache-ids", "0,0"], "--cache-ids"),
-        (["--offline", "0"], "CPU 0"),
+        (["--offline", "16"], "--offline"),
+        (["--kernel", "6"], "--kernel"),
+        (["--machine", "nothing"], "nothing"),
         (["--shareable", "xyz"], "hex"),
     ],
 )

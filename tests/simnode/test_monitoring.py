@@ -96,8 +96,8 @@ def test_its_cpus_are_its_classes_and_leave_with_it(node):
     write(node, "A/mon_groups/y/cpus_list", "6\n")
     assert (read(node, "A/mon_groups/x/cpus_list"), read(node, "A/mon_groups/y/cpus_list")) == ("4-5\n", "6\n")
     assert read(node, "A/cpus_list") == "4-7\n"
-    write(node, "A/cpus_list", "5-7\n")
-    assert read(node, "A/mon_groups/x/cpus_list") == "5\n"
+    write(node, "A/cpus_list", "5-7\n")  # all of them are the class's own again
+    assert read(node, "A/mon_groups/x/cpus_list") == read(node, "A/mon_groups/y/cpus_list") == "\n"
 
 
 def test_its_tasks_are_its_classes(node):

@@ -4,6 +4,15 @@ import re
 
 import pytest
 
+with open("/proc/cpuinfo") as cpuinfo:
+    HOST_IS_INTEL = "GenuineIntel" in cpuinfo.read()
+
+
+@pytest.fixture
+def start(start):
+    """Of the host's vendor, since libpqos asks CPUID."""
+    return lambda **options: start(vendor="host", **options)
+
 
 def pqos(node, *arguments):
     return node.run_inside(["pqos", "-I", *arguments]).stdout
@@ -57,7 +66,6 @@ def test_pqos_resets_everything(node):
         {"sockets": 1, "cpus": 4},
         {"ways": 20, "closids": 12, "mb_closids": 8},
         {"mb": False},
-        {"caches_per_socket": 2},
         {"offline": "3,8-9"},
         {"min_cbm_bits": 2, "shareable": "600"},
     ],
@@ -68,6 +76,17 @@ def test_pqos_works_on_every_shape(start, shape):
     pqos(node, "-e", "llc@0:1=0x3")
     assert node.dump()["COS1"]["L3"]["0"] == "3"
     assert "L3CA COS1 => MASK 0x3" in pqos(node, "-s")
+
+
+def test_pqos_works_with_several_caches_a_socket_where_it_knows_them(start):
+    """libpqos 4.5 asks CPUID for the vendor (cpuinfo_init()), and on Intel takes a socket's number for its cache's."""
+    node = start(caches_per_socket=2)
+    masks = {name: group["L3"] for name, group in node.dump().items()}
+    refused = node.run_inside(["pqos", "-I", "-e", "llc@1:0=0x3"], check=False)
+    if HOST_IS_INTEL:
+        assert refused.returncode != 0 and node.dump()["/"]["L3"] == masks["/"], refused.stdout
+    else:
+        assert refused.returncode == 0 and node.dump()["/"]["L3"] == {**masks["/"], "1": "3"}, refused.stdout
 
 
 def test_pqos_finds_no_rdt_on_a_node_without(start):

@@ -20,6 +20,7 @@ class Tree {
   // Whether the file is one of 8-byte registers, whose position is the number of one, as /dev/cpu/N/msr. Then each of
   // them is read and written as a file below it, its number and value in hex: "0x1600" is in "…/msr/0x199".
   virtual bool has_registers(const std::string&) { return false; }
+  virtual bool tells_types() { return true; }  // to readdir; else DT_UNKNOWN
   virtual std::vector<std::string> list(const std::string& folder) = 0;
   virtual int read(const std::string& path, std::string& content) = 0;
   virtual int write(const std::string& path, std::string_view text, pid_t writer) = 0;
