@@ -78,10 +78,6 @@ std::string joined(const std::vector<std::string>& names) {
   return names.size() > kShown ? text + " and " + std::to_string(names.size() - kShown) + " more" : text;
 }
 
-std::string counted(size_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 // Of `workloads` and of the infrastructure.
 size_t classes_needed(const NodeState& state, const Workloads& workloads) {
   std::set<ClosId> classes = classes_of(workloads);
@@ -99,7 +95,7 @@ Failure no_class(const NodeState& state, const Workloads& workloads) {
     remedy += ", or remove groups that are not needed (nrdctl reset --foreign PATTERN)";
   }
   if (state.reserved_classes > foreign.size())
-    text += "; " + counted(state.reserved_classes - foreign.size(), "class") + " kept free (classes.reserve)";
+    text += "; " + std::to_string(state.reserved_classes - foreign.size()) + " are kept free (classes.reserve)";
   return fail_at(ErrorCode::NoClass, "/cache", text, remedy);
 }
 

@@ -36,9 +36,6 @@ std::string obstacle() {
   for (const std::string& group : list_groups().value_or(std::vector<std::string>())) {
     if (!class_of(group)) return "group " + group + " holds a class of service, and libpqos wants every class";
   }
-  std::vector<std::string> missing;
-  const Result<std::optional<Cat>> cat = read_cat_info(missing);
-  if (cat && *cat && (*cat)->sparse_masks) return "masks may have holes, which libpqos refuses";
   // The RMIDs of the groups that libpqos made cannot be used again at once.
   const std::optional<Monitoring> monitoring = read_monitoring();
   const Result<unsigned> classes = read_classes();
@@ -84,8 +81,10 @@ void MaskWriters::choose(const CacheView& resctrl) {
               {{"REASON", choice_.reason}});
 }
 
-ClassWriter& MaskWriters::chosen() {
-  if (choice_.is_libpqos) return *pqos_;
+ClassWriter& MaskWriters::writer_for(const WaysWrite& write) {
+  const bool has_holes = !write.ways.is_contiguous() ||
+                         (write.split && !(write.split->code.is_contiguous() && write.split->data.is_contiguous()));
+  if (choice_.is_libpqos && !has_holes) return *pqos_;
   return resctrl_;
 }
 

@@ -27,7 +27,8 @@ class MaskWriters {
   // For a tree that has this.
   void choose(const CacheView& resctrl);
   const MaskWriterChoice& choice() const { return choice_; }
-  ClassWriter& chosen();
+  // A mask with holes goes to resctrl in any case: libpqos refuses it.
+  ClassWriter& writer_for(const WaysWrite& write);
 
  private:
   std::unique_ptr<Pqos> pqos_;  // null: not started

@@ -75,10 +75,11 @@ class ResctrlRdt final : public Rdt {
   Result<void> converge(const Setting& wanted) override {
     if (wanted == Setting{}) return {};
     if (!is_served_) return fail(ErrorCode::Unsupported, why_not_.message, why_not_.detail);
+    const std::map<ClosId, Class> seen = known_ ? known_->classes : std::map<ClosId, Class>();
     Result<void> converged = converge_once(wanted);
     // Others removed groups since the last observation. The second attempt observes first.
     const bool is_refused = !converged && converged.error().code == ErrorCode::Hardware;
-    if (is_refused && has_lost_group(wanted)) converged = converge_once(wanted);
+    if (is_refused && has_lost_group(seen)) converged = converge_once(wanted);
     return converged;
   }
 
@@ -153,9 +154,11 @@ class ResctrlRdt final : public Rdt {
     return std::ranges::all_of(wanted.tasks, [this](const auto& entry) { return known_->tasks.contains(entry.first); });
   }
 
-  bool has_lost_group(const Setting& wanted) {
+  bool has_lost_group(const std::map<ClosId, Class>& seen) {
     const Result<std::set<std::string>> names = group_names();
-    return names && std::ranges::any_of(wanted.made, [&](ClosId clos) { return !names->contains(name_of(clos)); });
+    return names && std::ranges::any_of(seen, [&names](const auto& entry) {
+             return entry.first != ClosId{0} && !names->contains(name_of(entry.first));
+           });
   }
 
   // A new group has no CPUs and no tasks, so the ways that the kernel gives it are used by none: to the order of writes
@@ -228,7 +231,7 @@ class ResctrlRdt final : public Rdt {
 
   Result<void> apply(const WaysWrite& write) {
     const Level level{.number = write.cache.is_l2_beside ? 2 : level_, .cdp = cat_of(write.cache).cdp};
-    return writers_.chosen().set_ways(level, write).map_error([&](Error error) {
+    return writers_.writer_for(write).set_ways(level, write).map_error([&](Error error) {
       return explained(std::move(error), not_taken(write.clos, write.cache, write.ways, write.split));
     });
   }

@@ -1,9 +1,10 @@
-"""A group of others that is there before nrd is: it holds a class, and libpqos, which wants all of them, does not start."""
+"""Groups that nrd did not make: they hold classes of service and may fill the ways of workloads."""
 
 import json
+import subprocess
 
 import pytest
-from harness import Node, Refused, bits, wait_for
+from harness import NRDCTL, Node, Refused, bits, wait_for
 
 MINE = "/sys/fs/resctrl/theirs"
 
@@ -24,11 +25,13 @@ def with_group_of_others(**shape):
 @pytest.mark.parametrize("shape", [{}, {"cdp": True}], ids=["plain", "cdp"])
 def test_it_is_left_alone_and_accounted_and_workloads_are_served_beside_it(shape):
     with with_group_of_others(**shape) as node:
-        assert "RDT_DIRECT" in node.journal()
+        writer = node.call("GET", "/v1/node")["writer"]
+        assert writer == {"by": "resctrl", "reason": "group theirs holds a class of service, and libpqos wants every class"}
         theirs = node.hardware()["theirs"]
         caches = node.call("GET", "/v1/node")["caches"]
-        assert caches[0]["foreign"] == [{"group": "theirs", "ways": {"mask": "3", "ways": 2}}]
-        assert node.call("GET", "/v1/node")["classes"] == {"total": 3, "used": 2}
+        assert caches[0]["foreign"] == [{"group": "theirs", "ways": {"mask": "3", "ways": 2}, "cpus": "6-7", "tasks": 0,
+                                         "mode": "shareable", "holds_ways": True, "readable": True}]
+        assert node.call("GET", "/v1/node")["classes"] == {"total": 4, "used": 2, "reserved": 0}
         created = node.create("4-5", 2, 2)
         group = node.hardware()[created["cos_name"]]
         assert group["cpus"] == "4-5" and group["L3"]["0"] == created["granted_ways"]["0"]["mask"]
@@ -42,7 +45,7 @@ def test_it_is_left_alone_and_accounted_and_workloads_are_served_beside_it(shape
         with pytest.raises(Refused, match=r"CPU list \[6\] has been assigned"):
             node.create("6", 1, 1)
         node.create("0", 1, 1)
-        with pytest.raises(Refused):  # three classes: the root's and two of workloads
+        with pytest.raises(Refused, match="other groups hold 1: theirs"):  # four classes: two are of workloads
             node.create("1", 1, 1)
         node.kill9()
         node.start()
@@ -57,7 +60,7 @@ def test_it_is_left_alone_and_accounted_and_workloads_are_served_beside_it(shape
 def test_a_write_that_the_kernel_refuses_leaves_nothing():
     with with_group_of_others() as node:
         before = node.plain()
-        for number in range(1, 4):  # two masks, and both CPUs at once
+        for number in range(1, 5):  # the group, two masks, and both CPUs at once
             node.sim.control("reset")
             node.sim.control(f"fault write {number} errno EIO")
             status, text, _ = node.request("POST", "/v1/workloads", {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}})
@@ -65,12 +68,144 @@ def test_a_write_that_the_kernel_refuses_leaves_nothing():
             assert node.plain() == before and json.loads(node.request("GET", "/v1/workloads")[1]) == []
 
 
-def test_when_it_has_gone_libpqos_serves():
-    with with_group_of_others() as node:
-        created = node.create("4-5", 2, 2)
-        node.sim.run_inside(["rmdir", MINE])
-        wait_for(lambda: node.call("GET", "/v1/node")["classes"]["total"] == 4, "the class to be found")
-        assert node.list()[0]["status"] == "Successful"
-        node.delete(created["id"])
-        masks, classes = node.pqos_show()
-        assert set(masks.values()) == {0x7ff} and set(classes.values()) == {"COS0"}
+def make_groups(node, names):
+    for name in names:
+        node.sim.run_inside(["mkdir", f"/sys/fs/resctrl/{name}"])
+
+
+def groups_of(node):
+    return {name for name in node.hardware() if name != "/"}
+
+
+def test_classes_are_left_to_others_and_taken_when_they_are_free():
+    with Node(closids=8) as node:
+        make_groups(node, [f"g{i}" for i in range(7)])  # all classes but the root's
+        with pytest.raises(Refused, match="409.*other groups hold 7: g0, g1"):
+            node.create("4", 1, 1)
+        node.terminate()
+        node.start()
+        for i in range(3):
+            node.sim.run_inside(["rmdir", f"/sys/fs/resctrl/g{i}"])
+        for cpu in range(3):
+            node.create(str(cpu), 1, 1)
+        with pytest.raises(Refused, match="409.*nrd uses 3.*other groups hold 4"):
+            node.create("4", 1, 1)
+        node.sim.run_inside(["rmdir", "/sys/fs/resctrl/g3"])
+        node.create("4", 1, 1)
+
+
+def test_with_nrd_stopped_and_no_workloads_every_class_is_free():
+    with Node(closids=4) as node:
+        node.delete(node.create("4", 1, 1)["id"])
+        assert groups_of(node) == set()
+        node.terminate()
+        make_groups(node, ["a", "b", "c"])
+
+
+def test_what_pqos_leaves_behind_counts_as_free():
+    with Node(closids=4) as node:
+        node.pqos_show()
+        assert groups_of(node) == {"COS1", "COS2", "COS3"}
+        assert [node.create(str(cpu), 1, 1)["cos_name"] for cpu in range(3)] == ["COS2", "COS3", "COS1"]
+        with pytest.raises(Refused, match="nrd uses 3"):
+            node.create("4", 1, 1)
+
+
+def test_reserved_classes_are_kept_for_others():
+    with Node("[classes]\nreserve = 2\n", closids=4) as node:
+        node.create("0", 1, 1)
+        with pytest.raises(Refused, match=r"2 are kept free \(classes.reserve\)"):
+            node.create("1", 1, 1)
+        make_groups(node, ["a", "b"])
+
+
+def share(node, name, cpus):
+    make_groups(node, [name])
+    node.sim.write(f"/sys/fs/resctrl/{name}/cpus_list", cpus + "\n")
+
+
+def told(node, id):
+    workload = node.call("GET", f"/v1/workloads/{id}")
+    return workload["exclusive"], workload["shared_with"]
+
+
+@pytest.mark.parametrize("when", ["before the start", "after the start", "after the grant"])
+def test_a_group_that_fills_the_ways_of_a_guarantee_is_reported(when):
+    node = Node("[drift]\ninterval_seconds = 1\n", start=False)
+    try:
+        if when == "before the start":
+            share(node, "k8s", "6-7")
+        node.start()
+        if when == "after the start":
+            share(node, "k8s", "6-7")
+        id = node.create("4", 2, 2)["id"]
+        if when == "after the grant":
+            assert told(node, id) == (True, [])
+            share(node, "k8s", "6-7")
+        wait_for(lambda: told(node, id) == (False, ["k8s"]), "the group to be seen")
+        assert any("k8s may fill the ways of workload" in text for text in node.health()["warnings"])
+        assert "WAYS_SHARED" in node.journal()
+        assert "nrd_workloads_with_shared_ways 1" in node.request("GET", "/metrics")[1]
+        (group,) = node.call("GET", "/v1/node")["caches"][0]["foreign"]
+        assert (group["group"], group["cpus"], group["tasks"], group["holds_ways"]) == ("k8s", "6-7", 0, False)
+        node.sim.write("/sys/fs/resctrl/k8s/schemata", "L3:0=1\n")
+        wait_for(lambda: told(node, id) == (True, []), "the narrower mask to be seen")
+    finally:
+        node.end()
+
+
+def test_with_refuse_no_guarantee_is_granted_beside_such_a_group():
+    with Node('[cache_pools]\nforeign_groups = "refuse"\n') as node:
+        share(node, "k8s", "6-7")
+        with pytest.raises(Refused, match="409.*k8s"):
+            node.create("4", 2, 2)
+        assert node.create("4", 3, 1)["exclusive"] is False
+        assert node.create("8", 2, 2)["exclusive"] is True
+
+
+def test_an_exclusive_group_keeps_its_ways_and_the_rest_is_granted():
+    with Node() as node:
+        before = node.hardware()["/"]["L3"]
+        node.sim.write("/sys/fs/resctrl/schemata", "L3:0=7f;1=7ff\n")
+        make_groups(node, ["locked"])
+        node.sim.write("/sys/fs/resctrl/locked/schemata", "L3:0=780;1=7ff\n")
+        node.sim.write("/sys/fs/resctrl/schemata", "L3:1=7fe\n")
+        node.sim.write("/sys/fs/resctrl/locked/schemata", "L3:1=1\n")
+        node.sim.write("/sys/fs/resctrl/locked/mode", "exclusive\n")
+        node.terminate()
+        node.start()
+        id = node.create("4", 2, 2)["id"]
+        assert int(node.hardware()["COS2"]["L3"]["0"], 16) & 0x780 == 0
+        assert told(node, id) == (True, [])
+        node.delete(id)
+        assert node.hardware()["/"]["L3"]["0"] == "7f" and before["0"] == "7ff"
+
+
+def test_a_group_that_is_being_locked_costs_only_its_class():
+    node = Node(start=False, closids=4, pseudo_lock=True, mb=False)
+    try:
+        make_groups(node, ["locking"])
+        node.sim.write("/sys/fs/resctrl/locking/mode", "pseudo-locksetup\n")
+        node.start()
+        node.delete(node.create("4", 2, 2)["id"])
+        assert node.call("GET", "/v1/node")["classes"]["used"] == 2
+    finally:
+        node.end()
+
+
+def test_reset_gives_everything_back_running_or_stopped():
+    with Node() as node:
+        tree = node.hardware()
+        share(node, "theirs", "9")  # removed with the first reset
+        for stop in (False, True):
+            node.create("4", 2, 2)
+            node.create("5", 0, 0)
+            if stop:
+                node.terminate()
+                result = subprocess.run(node.command("--reset"), capture_output=True, text=True)
+                assert "2 workloads deleted" in result.stdout, result
+            else:
+                result = node.sim.run_inside([NRDCTL, "--socket", node.socket, "reset", "--yes", "--foreign", "th*"], check=False)
+                assert result.returncode == 0 and "group theirs removed" in result.stdout, result
+                assert node.list() == []
+            assert node.hardware() == tree

@@ -292,21 +292,23 @@ TEST_CASE("the node shows who owns which way") {
       R"({"revision":7,"boot_id":"boot","cpus":{"possible":"0-7","online":"0-7"},)"
       R"("capabilities":{"l3_cat":{"classes":4,"ways":11,"min_ways":1,"shared_with_io":{"mask":"600","ways":2},"cdp":false,"sparse_masks":false},)"
       R"("l2_cat":null,"mba":null,"missing":[]},)"
-      R"("layout":{"os":{"mask":"1","ways":1},"guarantee":{"mask":"3e","ways":5},"besteffort":{"mask":"1c0","ways":3},)"
+      R"("writer":null,"layout":{"os":{"mask":"1","ways":1},"guarantee":{"mask":"3e","ways":5},"besteffort":{"mask":"1c0","ways":3},)"
       R"("shared":{"mask":"600","ways":2},"infra":{"mask":"0","ways":0}},)"
       R"("groups":{"os_cpus":"","infra_cpus":"","infra_processes":[],"max_allowed_shared":null},)"
-      R"("classes":{"total":4,"used":3},"caches":[)"
+      R"("classes":{"total":4,"used":3,"reserved":0},"caches":[)"
       R"({"id":0,"socket":0,"cpus":"0-3","os":{"mask":"f","ways":4},"infra":{"mask":"0","ways":0},"free":{"mask":"6ce","ways":7},)"
       R"("longest_run":4,"idle":{"mask":"6c0","ways":4},)"
       R"("pools":{"os":{"ways":1,"free":1,"longest_run":1,"idle":0},"guarantee":{"ways":5,"free":3,"longest_run":3,"idle":0},)"
       R"("besteffort":{"ways":3,"free":2,"longest_run":2,"idle":2},"shared":{"ways":2,"free":2,"longest_run":2,"idle":2}},)"
-      R"("foreign":[{"group":"other","ways":{"mask":"100","ways":1}}],)"
+      R"("foreign":[{"group":"other","ways":{"mask":"100","ways":1},"cpus":"","tasks":0,"mode":"shareable",)"
+      R"("holds_ways":true,"readable":true}],)"
       R"("workloads":[{"id":"1","cos_name":"COS2","pool":"guarantee","ways":{"mask":"30","ways":2}}]},)"
       R"({"id":1,"socket":1,"cpus":"4-7","os":{"mask":"7ff","ways":11},"infra":{"mask":"0","ways":0},"free":{"mask":"7fe","ways":10},)"
       R"("longest_run":11,"idle":{"mask":"0","ways":0},)"
       R"("pools":{"os":{"ways":1,"free":1,"longest_run":1,"idle":0},"guarantee":{"ways":5,"free":5,"longest_run":5,"idle":0},)"
       R"("besteffort":{"ways":3,"free":3,"longest_run":3,"idle":0},"shared":{"ways":2,"free":2,"longest_run":2,"idle":0}},)"
-      R"("foreign":[],"workloads":[]}]})");
+      R"("foreign":[{"group":"other","ways":{"mask":"7ff","ways":11},"cpus":"","tasks":0,"mode":"shareable",)"
+      R"("holds_ways":false,"readable":true}],"workloads":[]}]})");
 }
 
 TEST_CASE("a node without cache allocation says what is missing") {

@@ -304,6 +304,7 @@ TEST_CASE("an answer has RMD's keys in RMD's order and then ours") {
   CHECK(v1::render_workload(with(a_node(), workload), workload) ==
         R"({"id":"12","core_ids":["0","1"],"status":"Successful","cos_name":"COS2",)"
         R"("rdt":{"cache":{"max":2,"min":2},"mba":{}},"origin":"REST","cache":{"max":2,"min":2},"pool":"guarantee",)"
+        R"("exclusive":true,"shared_with":[],)"
         R"("granted_ways":{"0":{"mask":"30","ways":2}},)"
         R"("created":"2023-11-14T22:13:20.123Z","updated":"2023-11-14T22:13:20.123Z"})");
   workload.spec.uuid = "u-1";

@@ -18,7 +18,7 @@ constexpr const char* kNode = R"({
   "layout": {"os": {"mask": "1"}, "guarantee": {"mask": "3e"}, "besteffort": {"mask": "1c0"}, "shared": {"mask": "600"},
              "infra": {"mask": "0"}},
   "caches": [{"id": 4, "socket": 1, "cpus": "0-7", "os": {"mask": "3"}, "free": {"mask": "4"},
-              "foreign": [{"group": "theirs", "ways": {"mask": "8"}}],
+              "foreign": [{"group": "theirs", "ways": {"mask": "8"}, "holds_ways": true}],
               "workloads": [{"id": "1", "ways": {"mask": "30"}}, {"id": "2", "ways": {"mask": "600"}}]}]})";
 
 constexpr const char* kWorkloads = R"([
