@@ -43,8 +43,8 @@ std::string pools_of(const CacheWays& cache) {
 }
 
 constexpr const char* kNoPools =
-    "# Nothing is known of this node's L3 ways: it has no cache allocation, or resctrl is not mounted (nrd mounts "
-    "it).\n"
+    "# Nothing is known of this node's L3 ways: it has no cache allocation, or resctrl is not mounted "
+    "(systemctl start sys-fs-resctrl.mount).\n"
     "# Without these keys the pools follow the cache.\n"
     "#[cache_pools]\n"
     "#os = 1\n"

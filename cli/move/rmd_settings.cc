@@ -29,7 +29,8 @@ constexpr const char* kInfra =
 
 constexpr std::array kLeft = {
     Left{"default.openstackEnable", "nrd does not talk to OpenStack"},
-    Left{"default.sysresctrl", "nrd uses resctrl where the kernel documents it, /sys/fs/resctrl, and mounts it there"},
+    Left{"default.sysresctrl",
+         "nrd uses resctrl where the kernel documents it and sys-fs-resctrl.mount mounts it, /sys/fs/resctrl"},
     Left{"default.plugins", "nrd has no plug-ins; frequencies (pstate) are part of it"},
     Left{"log.path", kJournal},
     Left{"log.env", kJournal},

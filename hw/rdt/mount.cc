@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "hw/rdt/capabilities.h"
 #include "hw/rdt/groups.h"
+#include "hw/rdt/mount_namespace.h"
 #include "hw/rdt/resctrl.h"
 
 namespace nrd::rdt {
@@ -46,14 +47,34 @@ Result<void> unmount() {
 }
 
 Result<void> mount_with(const std::string& options) {
-  constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RELATIME;
+  constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RELATIME;  // of the mount unit as well
   if (::mount("resctrl", kResctrl, "resctrl", kFlags, options.c_str()) == 0) return {};
   return cannot("mounted with \"" + options + "\"",
                 errno == EBUSY ? "it is mounted outside of the service as well: mount it there as it is wanted"
                                : "mount it yourself, or leave rdt.mba_mode out");
 }
 
+// Only the host's mount unit can do it: a drop-in, so that it is mounted the same way after a reboot.
+Failure refer_to_unit(MbaUnit unit, const std::string& is) {
+  const std::string options = mount_options(unit);
+  return fail(
+      ErrorCode::Unsupported,
+      "rdt.mba_mode is \"" + word_of(unit) + "\", but resctrl is " + is +
+          ", and from its own mount namespace nrd cannot mount it for the host; write the lines \"[Mount]\" and "
+          "\"Options=nosuid,nodev,noexec,relatime" +
+          (options.empty() ? "" : "," + options) +
+          "\" to /etc/systemd/system/sys-fs-resctrl.mount.d/options.conf, then run: systemctl stop nrd; systemctl "
+          "daemon-reload; systemctl restart sys-fs-resctrl.mount; systemctl start nrd");
+}
+
 }  // namespace
+
+Result<void> check_mount() {
+  // The kernel makes the mount point where the CPU has something to allocate or to count.
+  if (is_mounted() || ::access(kResctrl, F_OK) != 0 || is_mount_visible_to_host()) return {};
+  return fail(ErrorCode::Unsupported, "L3 CAT: resctrl is not mounted; run: systemctl start sys-fs-resctrl.mount",
+              "nrd runs in its own mount namespace, and what it mounts there would end with it");
+}
 
 Result<void> ensure_mounted_as(const MountWish& wish) {
   if (!wish.unit) return {};
@@ -68,6 +89,8 @@ Result<void> ensure_mounted_as(const MountWish& wish) {
     return fail(ErrorCode::Unsupported, "rdt.mba_mode is \"mbps\", but this node allocates no memory bandwidth");
   }
   if (now->mba_info && now->mba_info->unit == *wish.unit) return {};
+  if (!is_mount_visible_to_host())
+    return refer_to_unit(*wish.unit, was_mounted ? "mounted for the other" : "not mounted");
   if (was_mounted && !wish.may_remount) {
     return fail(ErrorCode::Unsupported, "rdt.mba_mode is \"" + word_of(*wish.unit) + "\", but resctrl is mounted for " +
                                             "the other; start nrd once with --force-config, or mount it " +

@@ -14,8 +14,13 @@ struct MountWish {
   friend bool operator==(const MountWish&, const MountWish&) = default;
 };
 
-// Before libpqos starts, which mounts the tree in percent if nobody has. What else it was mounted with (cdp) stays. A
-// group of others is never unmounted. On AMD's parts, which have one unit of their own, there is nothing to wish.
+// Before libpqos starts, which mounts the tree in percent if it is not mounted. Other options of the mount (cdp) stay.
+// A tree with foreign groups is never unmounted. AMD's parts have one unit of their own, so there the wish is ignored.
+// Where the host would not see the mount (mount_namespace.h) nothing is mounted or unmounted; the error says how to
+// change the options of the mount unit.
 Result<void> ensure_mounted_as(const MountWish& wish);
+
+// Before each start of libpqos, which would mount an unmounted tree: an error where the host would not see that mount.
+Result<void> check_mount();
 
 }  // namespace nrd::rdt

@@ -22,7 +22,7 @@ class ResctrlRdt final : public Rdt {
  public:
   void start() {
     known_.reset();
-    writers_.start();
+    if (check_mount()) writers_.start();
     choose_writer();
   }
 
@@ -50,9 +50,9 @@ class ResctrlRdt final : public Rdt {
   Result<Observed> observe(const std::set<Task>& tasks) override {
     known_.reset();
     if (has_served_ && !is_mounted()) {
-      log::notice("RDT_RESTARTED", "resctrl is not mounted any more; starting libpqos, which mounts it");
       writers_.reset();
       start();
+      if (is_mounted()) log::notice("RDT_RESTARTED", "resctrl was not mounted any more; libpqos has mounted it");
     }
     if (!is_served_ && has_served_) return fail(ErrorCode::Hardware, why_not_.message, why_not_.detail);
     if (!is_served_) return Observed{};
@@ -101,6 +101,7 @@ class ResctrlRdt final : public Rdt {
   }
 
   Result<void> read_cat() {
+    if (Result<void> mount = check_mount(); !mount) return mount;
     std::vector<std::string> missing;
     const Result<std::optional<Cat>> cat = read_cat_info(missing);
     if (!cat) return fail(ErrorCode::Unsupported, "L3 CAT: " + cat.error().message, cat.error().detail);

@@ -49,11 +49,12 @@ int mount(const char* source, const char* target, const char* type, unsigned lon
     return ((int (*)(const char*, const char*, const char*, unsigned long, const void*))dlsym(RTLD_NEXT, "mount"))(
         source, target, type, flags, data);
   }
-  note("mount", data);
+  const char* options = data == NULL ? "" : data;
+  note("mount", options);
   if (getenv("NRD_RESCTRL_BUSY") != NULL) {
     errno = EBUSY;
     return -1;
   }
-  tell_node(strstr(data, "mba_MBps") != NULL ? "remount mbps\n" : "remount percent\n");
+  tell_node(strstr(options, "mba_MBps") != NULL ? "remount mbps\n" : "remount percent\n");
   return 0;
 }

@@ -117,6 +117,7 @@ void bind_parts(const Shape& shape) {
   bind(whole + "/proc/cpuinfo", "/proc/cpuinfo");
   bind(whole + "/proc/filesystems", "/proc/filesystems");
   bind(whole + "/proc/boot_id", "/proc/sys/kernel/random/boot_id");
+  bind("/proc/" + std::to_string(getpid()) + "/mountinfo", "/proc/1/mountinfo");  // its init is in its mount namespace
 }
 
 // libpqos locks /run/lock/libpqos: nodes that run side by side must not wait for each other, nor leave it on the host.

@@ -1,0 +1,78 @@
+#include "hw/rdt/mount_namespace.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "base/file.h"
+#include "hw/rdt/resctrl.h"
+
+namespace nrd::rdt {
+namespace {
+
+// The mount that a path lies on.
+struct Mount {
+  std::string_view id;     // the same in no two namespaces
+  std::string_view peers;  // "shared:7", the peer group that mounts on it propagate to; empty: to none
+};
+
+std::string_view next(std::string_view& text, char separator) {
+  const size_t end = std::min(text.find(separator), text.size());
+  const std::string_view part = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return part;
+}
+
+bool is_above(std::string_view mount_point, std::string_view path) {
+  if (mount_point == "/") return true;
+  return path.size() > mount_point.size() && path.starts_with(mount_point) && path[mount_point.size()] == '/';
+}
+
+struct Line {
+  std::string_view mount_point;
+  Mount mount;
+};
+
+// nullopt: the line was cut off, since "-" ends the optional fields of each.
+std::optional<Line> parse_line(std::string_view text) {
+  Line line;
+  line.mount.id = next(text, ' ');
+  for (int skipped = 0; skipped < 3; ++skipped) next(text, ' ');  // parent, device, root
+  line.mount_point = next(text, ' ');
+  next(text, ' ');  // options
+  while (!text.empty()) {
+    const std::string_view field = next(text, ' ');
+    if (field == "-") return line;
+    if (field.starts_with("shared:")) line.mount.peers = field;
+  }
+  return std::nullopt;
+}
+
+// Of several on one mount point the last line is the topmost.
+Mount mount_above(std::string_view mountinfo, std::string_view path) {
+  Line found;
+  while (!mountinfo.empty()) {
+    const std::optional<Line> line = parse_line(next(mountinfo, '\n'));
+    if (!line || !is_above(line->mount_point, path)) continue;
+    if (line->mount_point.size() >= found.mount_point.size()) found = *line;
+  }
+  return found.mount;
+}
+
+}  // namespace
+
+bool propagates(std::string_view own, std::string_view init, std::string_view path) {
+  const Mount here = mount_above(own, path);
+  const Mount there = mount_above(init, path);
+  if (here.id.empty()) return false;
+  return here.id == there.id || (!here.peers.empty() && here.peers == there.peers);
+}
+
+bool is_mount_visible_to_host() {
+  constexpr size_t kLimit = size_t{4} << 20;
+  const auto own = read_file("/proc/self/mountinfo", kLimit);
+  const auto init = read_file("/proc/1/mountinfo", kLimit);  // absent with hidepid=, which is not for full root
+  return own && *own && init && *init && propagates(**own, **init, kResctrl);
+}
+
+}  // namespace nrd::rdt

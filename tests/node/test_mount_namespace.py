@@ -1,0 +1,122 @@
+"""resctrl belongs to the host: in a mount namespace of its own, as nrd.service has one, nrd neither mounts nor unmounts it."""
+
+import json
+
+import pytest
+from harness import Node, Refused, wait_for
+
+TREE = "/sys/fs/resctrl"
+KEPT = "/run/lock/tree"  # where the simulated kernel's tree is while it is "not mounted"
+CURE = "systemctl start sys-fs-resctrl.mount"
+OFTEN = "[drift]\ninterval_seconds = 1\n"
+
+
+class HostNode(Node):
+    """A node as it boots: resctrl is there and not mounted. mount() is what the mount unit does."""
+
+    def __init__(self, config=OFTEN, **more):
+        super().__init__(config, mounts=True, mb_unit="percent", start=False, **more)
+        self.sim.run_inside(["mount", "--make-shared", "/sys/fs"])
+        self.sim.run_inside(["mkdir", KEPT])
+        self.sim.run_inside(["mount", "--bind", TREE, KEPT])
+        self.unmount()
+
+    def mount(self):
+        self.sim.run_inside(["mount", "--bind", KEPT, TREE])
+
+    def unmount(self):
+        self.sim.run_inside(["umount", TREE])
+
+    def calls(self):
+        try:
+            with open(self.mounts) as notes:
+                return notes.read().splitlines()
+        except FileNotFoundError:
+            return []
+
+
+class ServiceNode(HostNode):
+    """nrd in a namespace that receives the host's mounts and sends none."""
+
+    def command(self, *flags):
+        argv = super().command(*flags)
+        program = argv.index("--") + 1
+        return argv[:program] + ["unshare", "--mount", "--propagation", "slave", "--", *argv[program:]]
+
+
+def is_asked_to_mount(node):
+    return any(CURE in warning for warning in node.health()["warnings"])
+
+
+def refusal(node):
+    node.spawn()
+    assert node.daemon.wait(30) == 1
+    line = node.journal().splitlines()[-1]
+    node.daemon = None
+    return line
+
+
+def test_an_unmounted_tree_is_reported_and_not_mounted():
+    with ServiceNode() as node:
+        node.start()
+        assert node.calls() == []
+        assert is_asked_to_mount(node), node.health()
+        assert any(CURE in sentence for sentence in node.call("GET", "/v1/node")["capabilities"]["missing"])
+        assert CURE in node.journal()
+        with pytest.raises(Refused) as refused:
+            node.create("4", 2, 2)
+        assert CURE in refused.value.text
+        assert node.calls() == []
+
+
+def test_a_tree_that_the_host_mounts_later_is_used_without_a_restart():
+    with ServiceNode() as node:
+        node.start()
+        node.mount()
+        wait_for(lambda: not is_asked_to_mount(node), "the tree to be found")
+        created = node.create("4", 2, 2)
+        assert created["status"] == "Successful" and node.calls() == []
+
+
+def test_workloads_survive_a_restart_of_the_mount_unit():
+    with ServiceNode() as node:
+        node.mount()
+        node.start()
+        id = node.create("4", 2, 2)["id"]
+        node.unmount()
+        wait_for(lambda: CURE in node.health()["hardware_problem"], "the missing tree to be noticed")
+        assert node.health()["status"] == "degraded" and node.calls() == []
+        node.mount()
+        wait_for(lambda: node.health()["status"] == "ok", "the tree to be found again")
+        node.assert_consistent({id})
+
+
+@pytest.mark.parametrize("flags", [[], ["--force-config"]], ids=["plain", "forced"])
+def test_another_mode_takes_a_drop_in_for_the_mount_unit(flags):
+    with ServiceNode('[rdt]\nmba_mode = "mbps"\n', flags=flags) as node:
+        node.mount()
+        said = refusal(node)
+        assert "resctrl is mounted for the other" in said and node.calls() == [], said
+        for needed in ("/etc/systemd/system/sys-fs-resctrl.mount.d/", '"[Mount]"',
+                       '"Options=nosuid,nodev,noexec,relatime,mba_MBps"', "systemctl restart sys-fs-resctrl.mount"):
+            assert needed in said, said
+        node.unmount()
+        said = refusal(node)
+        assert "resctrl is not mounted" in said and ",mba_MBps" in said and node.calls() == [], said
+
+
+def test_started_by_hand_in_the_namespace_of_the_host_libpqos_mounts():
+    with HostNode() as node:
+        node.start()
+        assert [call.split()[0] for call in node.calls()][:1] == ["mount"]
+
+
+def test_a_node_without_rdt_does_not_ask_for_a_mount():
+    with Node(OFTEN, rdt=False) as node:
+        assert CURE not in json.dumps(node.health()) + node.journal()
+
+
+def test_the_simulated_node_is_its_own_host():
+    with HostNode() as node:
+        own, init = (node.sim.run_inside(["cat", f"/proc/{pid}/mountinfo"]).stdout for pid in ("self", "1"))
+        assert own == init
