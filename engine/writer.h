@@ -36,7 +36,9 @@ class Writer {
   Result<void> record(store::OnloadChange change);
   // Drift and hotplug: puts back what others changed under our workloads, lets go of what they took while we did not
   // need it, and tries again what failed before.
-  void repair();
+  void repair() { repair({}); }
+  // The same after these CPUs came or went. False: some of what was granted is not there yet.
+  bool serve_hotplug(const CpuSet& changed);
   // Of tasks: lets go of those that have ended, and of workloads that were for them alone, and moves threads that have
   // come to a process since.
   void end_tasks();
@@ -55,6 +57,7 @@ class Writer {
   static void count_revisions(const plan::Workloads& before, plan::Workloads& after);
   static void leave_out_unclaimed(Setting& setting, const Baselines& baselines);
   Time now() const { return std::chrono::floor<std::chrono::milliseconds>(clock_.now()); }
+  void repair(const CpuSet& changed);
   Result<void> discover();
   // Observes anew; of frequencies those of these CPUs, the others stay as they were seen last; of tasks those of
   // workloads, and `others`.

@@ -152,7 +152,13 @@ void Writer::drop_ended() {
   if (commit_workloads(before)) log_endings(before.workloads, endings);
 }
 
-void Writer::repair() {
+bool Writer::serve_hotplug(const CpuSet& changed) {
+  repair(changed);
+  return settled_ &&
+         std::ranges::all_of(state_.workloads, [this](const auto& entry) { return is_applied(state_, entry.second); });
+}
+
+void Writer::repair(const CpuSet& changed) {
   if (before_unknown_ && !resolve_unknown()) return;
   const std::string boot_id = state_.facts.boot_id;
   const CpuSet online = state_.facts.rdt.online;
@@ -167,7 +173,8 @@ void Writer::repair() {
   }
   note_absent_cpus();
   drop_taken_claims();
-  remove_leftovers(seen_twice(leftover_groups(state_)));
+  // Looks after events are too close to each other to tell what is left over from what is being made.
+  if (changed.empty()) remove_leftovers(seen_twice(leftover_groups(state_)));
   note_sharing();
   Setting wanted = setting_of(state_);
   state_.current = hardware_.current_frequencies(cpus_of(wanted.pstate.cpus));
@@ -190,7 +197,8 @@ void Writer::repair() {
   forget_settled();
   // What a failed write of ours left behind is not others' doing.
   if (!is_different || !was_settled) return;
-  if (state_.facts.rdt.online != online) {
+  // A CPU that went and came back is in the default class: nobody moved it.
+  if (state_.facts.rdt.online != online || !changed.empty()) {
     log::notice("CPUS_CHANGED", "CPUs came or went; those that there are were set for their workloads",
                 {{"CPUS", state_.facts.rdt.online.to_string()}});
     return;

@@ -231,8 +231,11 @@ class Node:
 
     # HTTP
 
+    def connect(self, timeout):
+        return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
+
     def request(self, method, path, body=None, headers=None, timeout=DEADLINE):
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
+        connection = self.connect(timeout)
         try:
             if headers is None:
                 headers = {"Content-Type": "application/json"} if body is not None else {}
