@@ -72,6 +72,12 @@ class Writer {
   void remove_leftovers(std::set<ClosId> leftovers);
   std::set<ClosId> seen_twice(const std::set<ClosId>& leftovers);
   void note_sharing();
+  using Frequencies = std::map<CpuId, pstate::Knobs>;
+  Result<void> remember_others(const Setting& wanted, const CpuSet& except);
+  void forget_untaken(const Frequencies& before, const Setting& ours);
+  void store_of_others(Frequencies of_others);
+  Result<void> put_right(const NodeState& wanted);
+  void note_repaired(const std::vector<std::string>& drifted);
   Result<void> claim(const NodeState& wanted);
   // Changes: of frequencies only what differs from those of now.
   enum class Scope { All, Changes };

@@ -72,7 +72,8 @@ void Writer::remove_leftovers(std::set<ClosId> leftovers) {
   if (leftovers.empty()) return;
   Setting wanted;
   wanted.rdt.removed = std::move(leftovers);
-  if (const Result<CpuSet> removed = hardware_.converge(wanted); !removed) return note_hardware_problem(removed.error());
+  if (const Result<CpuSet> removed = hardware_.converge(wanted); !removed)
+    return note_hardware_problem(removed.error());
   log::notice("GROUPS_REMOVED", "removed empty groups that libpqos or pqos had made",
               {{"COUNT", std::to_string(wanted.rdt.removed.size())}});
   state_.observed = overlaid(std::move(state_.observed), wanted);
@@ -177,7 +178,8 @@ void Writer::repair(const CpuSet& changed) {
   if (changed.empty()) remove_leftovers(seen_twice(leftover_groups(state_)));
   note_sharing();
   Setting wanted = setting_of(state_);
-  state_.current = hardware_.current_frequencies(cpus_of(wanted.pstate.cpus));
+  // Not while a CPU waits for its class: the kernel may have to wake each of them.
+  if (changed.empty()) state_.current = hardware_.current_frequencies(cpus_of(wanted.pstate.cpus));
   // What a failed write of ours left behind looks like somebody's change, but is ours to mend.
   if (settled_ && !differences(wanted, state_.observed).empty()) {
     let_go_of_unused(wanted);
@@ -192,7 +194,11 @@ void Writer::repair(const CpuSet& changed) {
     state_.health.hardware_problem.clear();
     return forget_settled();
   }
-  const Result<void> converged = claim(state_).and_then([&] { return converge(state_, Scope::All); });
+  const CpuSet came = changed | (state_.facts.rdt.online - online);
+  const Result<void> converged =
+      remember_others(wanted, came).and_then([this] { return claim(state_); }).and_then([this] {
+        return converge(state_, Scope::All);
+      });
   if (!converged) return note_hardware_problem(converged.error());
   forget_settled();
   // What a failed write of ours left behind is not others' doing.
@@ -203,10 +209,7 @@ void Writer::repair(const CpuSet& changed) {
                 {{"CPUS", state_.facts.rdt.online.to_string()}});
     return;
   }
-  if (drifted.empty()) return;
-  state_.health.drift_repairs += drifted.size();
-  log::warning("DRIFT_REPAIRED", "others changed what workloads were granted; it was put back",
-               {{"WHAT", drifted.front()}, {"COUNT", std::to_string(drifted.size())}});
+  if (!drifted.empty()) note_repaired(drifted);
 }
 
 }  // namespace nrd
