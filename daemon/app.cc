@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "daemon/cpu_events.h"
 #include "daemon/front.h"
 #include "daemon/hardware.h"
 #include "daemon/notify.h"
@@ -63,8 +64,20 @@ void allow_many_files() {
 // However the start ends.
 struct StopBefore {
   Owners& owners;
-  ~StopBefore() { owners.stop(); }
+  CpuEvents* cpu_events;
+  ~StopBefore() {
+    owners.stop();
+    if (cpu_events) cpu_events->stop();
+  }
 };
+
+// Null: CPUs that come and go are found at the drift interval.
+std::unique_ptr<CpuEvents> listen_for_cpus() {
+  Result<std::unique_ptr<CpuEvents>> events = CpuEvents::open();
+  if (events) return *std::move(events);
+  log::notice("CPU_EVENTS_OFF", events.error().message, {{"DETAIL", events.error().detail}});
+  return nullptr;
+}
 
 void log_policies(const FoundPolicies& found) {
   if (!found.policies) return log::notice("NO_POLICIES", "there are no policies for this kind of CPU");
@@ -97,6 +110,8 @@ Result<void> run(const Config& config) {
   const Result<std::unique_ptr<Owners>> owners = Owners::start();
   if (!owners) return Failure(owners.error());
   const std::unique_ptr<Watchers> watchers = Watchers::start();
+  const std::unique_ptr<CpuEvents> cpu_events = listen_for_cpus();  // before the first look, so that none is missed
+  const auto changed_cpus = [&cpu_events] { return cpu_events ? cpu_events->take() : CpuSet{}; };
   Result<std::unique_ptr<Engine>> engine = Engine::start(**hardware, **store, clock,
                                                          {.pools = config.pools,
                                                           .shrink = config.shrink,
@@ -108,11 +123,13 @@ Result<void> run(const Config& config) {
                                                           .drift_interval = config.drift_interval,
                                                           .tasks_interval = config.tasks_interval,
                                                           .usage_interval = config.usage_interval,
+                                                          .changed_cpus = changed_cpus,
                                                           .published = [&watchers] { watchers->look(); }});
   if (!engine) return Failure(engine.error());
   Result<std::unique_ptr<Onload>> onload = Onload::start(config, **engine, **owners, records->onload, clock);
   if (!onload) return Failure(onload.error());
-  const StopBefore stop_owners{**owners};  // what they call is not there any more after this
+  const StopBefore stop_before{**owners, cpu_events.get()};  // what they call is not there any more after this
+  if (cpu_events) cpu_events->watch([&engine] { (*engine)->look_for_cpus(); });
   end_with_owners(**engine, **owners);
   Result<std::unique_ptr<Front>> front =
       Front::open(config, {**engine, **owners, (*onload)->keeper(), (*onload)->desk(), *watchers});
@@ -132,6 +149,7 @@ Result<void> run(const Config& config) {
   watchers->stop();
   (*front)->server().drain(kDrainDeadline);  // no request asks any of the following from here on
   (*owners)->stop();
+  if (cpu_events) cpu_events->stop();
   onload->reset();  // between two stages; what it stores still needs the engine
   engine->reset();  // ends the changes it has accepted; their answers still need the server
   (*front)->server().drain(kLastAnswers);

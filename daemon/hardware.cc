@@ -32,6 +32,8 @@ class Rooms final : public Hardware {
     return Observed{.rdt = *std::move(rdt), .pstate = *std::move(pstate)};
   }
 
+  Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) override { return pstate_.observe(cpus); }
+
   Result<std::set<std::string>> group_names() override { return rdt_->group_names(); }
 
   Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns) override {

@@ -28,13 +28,44 @@ void drop_limits_of_others(Baselines& kept, const NodeState& state, const rdt::S
   }
 }
 
+// `before`, with the knobs of which `found` says something else than `wanted`.
+pstate::Knobs with_written(pstate::Knobs before, const pstate::Knobs& found, const pstate::Knobs& wanted) {
+  // Below the minimum a maximum takes it along (cpufreq_verify_within_limits()), so the minimum was written by nobody.
+  const bool is_taken_along = found.max < wanted.min && found.min == found.max;
+  const bool has_min = found.min != wanted.min && !is_taken_along;
+  const bool has_max = found.max != wanted.max;
+  if (has_min) before.min = found.min;
+  if (has_max) before.max = found.max;
+  if (has_min) before.max = std::max(before.min, before.max);
+  if (has_max) before.min = std::min(before.min, before.max);
+  if (found.governor != wanted.governor && !found.governor.empty()) before.governor = found.governor;
+  if (found.epp != wanted.epp && !found.epp.empty()) before.epp = found.epp;
+  return before;
+}
+
 }  // namespace
+
+std::map<CpuId, pstate::Knobs> written_by_others(const NodeState& state, const pstate::Setting& wanted,
+                                                 const CpuSet& except) {
+  std::map<CpuId, pstate::Knobs> written;
+  for (const auto& [cpu, knobs] : wanted.cpus) {
+    const auto facts = state.facts.pstate.cpus.find(cpu);
+    const auto found = state.observed.pstate.cpus.find(cpu);
+    if (!state.baselines.frequencies.contains(cpu) || facts == state.facts.pstate.cpus.end()) continue;
+    if (found == state.observed.pstate.cpus.end() || facts->second.domain.intersects(except)) continue;
+    const pstate::Knobs& before = given_back(state.baselines, cpu);
+    const pstate::Knobs after = with_written(before, found->second, knobs);
+    if (after != before) written.emplace(cpu, after);
+  }
+  return written;
+}
 
 Baselines baselines_of(const store::Baselines& records) {
   Baselines baselines;
   for (const auto& [clos, cache, ways] : records.ways) baselines.ways[clos][cache] = ways;
   for (const auto& [cpu, clos] : records.cpus) baselines.cpus[cpu] = clos;
   baselines.frequencies = frequencies_of(records.frequencies);
+  baselines.frequencies_of_others = frequencies_of(records.frequencies_of_others);
   for (const auto& [clos, limit] : records.bandwidth) baselines.bandwidth[clos].merge(bandwidth_of({limit}));
   baselines.tasks.insert(records.tasks.begin(), records.tasks.end());
   baselines.groups.insert(records.groups.begin(), records.groups.end());
@@ -47,6 +78,7 @@ void add_baselines(store::Change& change, const Baselines& added) {
   }
   for (const auto& [cpu, clos] : added.cpus) change.cpu_baselines.push_back({cpu, clos});
   change.frequency_baselines = to_records(added.frequencies);
+  change.frequencies_of_others = to_records(added.frequencies_of_others);
   for (const auto& [clos, limits] : added.bandwidth) {
     for (const store::BandwidthRecord& limit : to_records(limits)) change.bandwidth_baselines.push_back({clos, limit});
   }
@@ -58,6 +90,7 @@ void merge(Baselines& baselines, const Baselines& added) {
   for (const auto& [clos, caches] : added.ways) baselines.ways[clos].insert(caches.begin(), caches.end());
   baselines.cpus.insert(added.cpus.begin(), added.cpus.end());
   baselines.frequencies.insert(added.frequencies.begin(), added.frequencies.end());
+  baselines.frequencies_of_others.insert(added.frequencies_of_others.begin(), added.frequencies_of_others.end());
   for (const auto& [clos, limits] : added.bandwidth) {
     for (const auto& [cache, limit] : limits) baselines.bandwidth[clos][cache] = limit;  // another unit counts now
   }

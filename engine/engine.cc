@@ -12,6 +12,7 @@
 #include "base/guarded.h"
 #include "base/log.h"
 #include "engine/endings.h"
+#include "engine/hotplug_looks.h"
 #include "engine/plan/branch_control.h"
 #include "engine/writer.h"
 
@@ -88,6 +89,12 @@ class ThreadedEngine final : public Engine {
     done(fail(ErrorCode::Busy, "nrd stops"));
   }
 
+  void look_for_cpus() override {
+    const std::lock_guard hold(lock_);
+    cpus_changed_ = true;
+    wake_.notify_one();
+  }
+
   void sample_usage(Sampler::Done done) override {
     if (sampler_.ask(std::move(done))) ring();
   }
@@ -121,6 +128,8 @@ class ThreadedEngine final : public Engine {
     for (;;) {
       std::vector<Waiting> batch = next_batch(next_turn(next_look, next_ending, next_sample));
       busy_since_ = clock_.steady();
+      if (options_.changed_cpus) hotplug_.note(options_.changed_cpus(), clock_.steady());
+      if (hotplug_.is_due(clock_.steady()) || (hotplug_.has_news() && !batch.empty())) serve_hotplug();
       store_records();
       if (!batch.empty()) {
         serve(std::move(batch));
@@ -171,23 +180,33 @@ class ThreadedEngine final : public Engine {
     if (next_sample) also(*next_sample);
     if (options_.drift_interval.count() > 0) also(next_look);
     if (has_tasks()) also(next_ending);
+    if (const auto look = hotplug_.next()) also(*look);
     return next;
   }
 
   std::vector<Waiting> next_batch(std::optional<Steady> until) {
     std::unique_lock hold(lock_);
-    const auto is_due = [this] { return stopping_ || !waiting_.empty() || !records_.empty() || sampler_.is_due(); };
+    const auto is_due = [this] {
+      return stopping_ || cpus_changed_ || !waiting_.empty() || !records_.empty() || sampler_.is_due();
+    };
     if (until) {
       wake_.wait_until(hold, *until, is_due);
     } else {
       wake_.wait(hold, is_due);
     }
+    cpus_changed_ = false;
     std::vector<Waiting> batch;
     while (!waiting_.empty() && batch.size() < kBatchLimit) {
       batch.push_back(std::move(waiting_.front()));
       waiting_.pop_front();
     }
     return batch;
+  }
+
+  void serve_hotplug() {
+    const bool is_right = writer_.serve_hotplug(hotplug_.changed());
+    publish();
+    hotplug_.looked(is_right, clock_.steady());
   }
 
   void store_records() {
@@ -234,6 +253,7 @@ class ThreadedEngine final : public Engine {
   const EngineOptions options_;
   Writer writer_;
   Sampler sampler_;
+  HotplugLooks hotplug_;  // of the engine thread
   Published<NodeState> published_;
 
   std::mutex lock_;
@@ -241,6 +261,7 @@ class ThreadedEngine final : public Engine {
   std::condition_variable started_;
   std::deque<Waiting> waiting_;               // guarded by lock_
   std::deque<Record> records_;                // guarded by lock_
+  bool cpus_changed_ = false;                 // guarded by lock_
   bool stopping_ = false;                     // guarded by lock_
   std::atomic<Steady> busy_since_{Steady{}};  // zero: idle, and an idle thread is well
   std::thread thread_;

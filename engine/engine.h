@@ -60,6 +60,7 @@ struct EngineOptions {
   std::chrono::milliseconds begin_deadline{10000};  // a command not begun by then is withdrawn (ErrorCode::Busy)
   size_t queue_limit = 1024;                        // more waiting commands are refused at once (ErrorCode::Busy)
   std::chrono::milliseconds usage_interval{1000};   // of samples, while somebody asks; 0: never sample
+  std::function<CpuSet()> changed_cpus{};           // that came or went since it was last asked; must not block
   std::function<void()> published{};                // after each new state, on the engine thread; must not block
 };
 
@@ -76,6 +77,8 @@ class Engine {
   virtual void submit(Command command, std::function<void(Outcome)> done) = 0;
   // Stores what the journey of Onload has to record, in a commit of its own; `done` as above. From any thread.
   virtual void record(store::OnloadChange change, std::function<void(Result<void>)> done) = 0;
+  // `changed_cpus` has something to give: their classes, ways and frequencies are set at once. From any thread.
+  virtual void look_for_cpus() = 0;
   // What workloads use of cache and memory bandwidth, not older than one interval. From any thread; `done` is called
   // here or on the engine thread.
   virtual void sample_usage(Sampler::Done done) = 0;

@@ -38,6 +38,8 @@ class Hardware {
   virtual Result<NodeFacts> discover() = 0;
   // Caches and classes whole, the frequencies of these CPUs, and where these tasks are.
   virtual Result<Observed> observe(const CpuSet& frequencies, const std::set<Task>& tasks) = 0;
+  // The frequencies alone: few files, where observe() reads all groups.
+  virtual Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) = 0;
   // The names of all groups of resctrl but the root; cheaper than observe().
   virtual Result<std::set<std::string>> group_names() = 0;
   // The processes that match one of these patterns (base/task.h); their boot_id is left empty.

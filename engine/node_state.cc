@@ -254,6 +254,11 @@ std::optional<pstate::Knobs> before_us(const NodeState& state, CpuId cpu) {
   return observed->second;
 }
 
+const pstate::Knobs& given_back(const Baselines& baselines, CpuId cpu) {
+  const auto of_others = baselines.frequencies_of_others.find(cpu);
+  return of_others == baselines.frequencies_of_others.end() ? baselines.frequencies.at(cpu) : of_others->second;
+}
+
 pstate::Knobs wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu, pstate::Knobs before) {
   const pstate::Knobs& granted = workload.grant.frequencies.at(cpu);
   pstate::Knobs knobs = std::move(before);

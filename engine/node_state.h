@@ -26,6 +26,8 @@ struct Baselines {
   std::map<ClosId, std::map<CacheId, WayMask>> ways;  // of the root class; the others' groups are removed
   std::map<CpuId, ClosId> cpus;
   std::map<CpuId, pstate::Knobs> frequencies;
+  // Of some of these: what others wrote while the CPU was set for a workload. At the end it is given back instead.
+  std::map<CpuId, pstate::Knobs> frequencies_of_others{};
   std::map<ClosId, std::map<CacheId, rdt::Bandwidth>> bandwidth{};  // likewise
   std::set<ClosId> groups{};         // of classes: nrd may make and remove these in this boot
   std::set<store::TaskClaim> tasks;  // moved into a class: who no workload names any more goes to the root class
@@ -50,8 +52,8 @@ struct NodeState {
   unsigned reserved_classes = 0;  // kept for groups of others, those that exist included
   ForeignGroups foreign_policy = ForeignGroups::Report;
   std::set<ClosId>
-      made_groups{};  // those of baselines.groups that exist, as far as nrd knows; unneeded ones are removed
-  std::set<Task> infra_tasks;                // processes of the infrastructure, at the last look
+      made_groups{};           // those of baselines.groups that exist, as far as nrd knows; unneeded ones are removed
+  std::set<Task> infra_tasks;  // processes of the infrastructure, at the last look
   std::shared_ptr<const Policies> policies;  // of this microarchitecture; null: there are none
   std::map<WorkloadId, Workload> workloads;
   Baselines baselines;
@@ -98,6 +100,8 @@ std::map<CpuId, BranchMissThreshold> monitored_cpus(const NodeState& state);
 // What the frequency of `cpu` was set to before nrd: its baseline, or what it is set to now if it is not claimed.
 // Nullopt if neither is known.
 std::optional<pstate::Knobs> before_us(const NodeState& state, CpuId cpu);
+// What a claimed `cpu` gets back once no workload sets it.
+const pstate::Knobs& given_back(const Baselines& baselines, CpuId cpu);
 // What `cpu` must be set to now for `workload`, which was granted a frequency there, on top of what it was set to
 // before.
 pstate::Knobs wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu, pstate::Knobs before);

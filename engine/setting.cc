@@ -32,12 +32,19 @@ std::optional<uint32_t> limit_of(const rdt::Observed& observed, ClosId clos, Cac
 }
 
 // What a CPU shows that was offline when the others of its domain were claimed is our own doing: it was what they were.
-std::optional<pstate::Knobs> before_of_domain(const NodeState& state, CpuId cpu) {
+void claim_frequency(Baselines& added, const NodeState& state, CpuId cpu, const pstate::Knobs& found,
+                     const pstate::Knobs& wanted) {
+  added.frequencies[cpu] = found;
+  if (found != wanted) return;
+  const Baselines& baselines = state.baselines;
   for (const CpuId other : state.facts.pstate.cpus.at(cpu).domain.members()) {
-    const auto claimed = state.baselines.frequencies.find(other);
-    if (claimed != state.baselines.frequencies.end()) return claimed->second;
+    const auto claimed = baselines.frequencies.find(other);
+    if (claimed == baselines.frequencies.end()) continue;
+    added.frequencies[cpu] = claimed->second;
+    if (given_back(baselines, other) != claimed->second)
+      added.frequencies_of_others[cpu] = given_back(baselines, other);
+    return;
   }
-  return std::nullopt;
 }
 
 // Whoever shares a domain with a CPU of a workload changes along, and is ours to put back as well.
@@ -59,7 +66,7 @@ pstate::Setting frequencies_of(const NodeState& state) {
       const pstate::Knobs before = before_us(state, cpu).value_or(pstate::Knobs{});
       wanted.cpus[cpu] = wanted_knobs(state, *owners.at(leader), leader, before);
     } else if (claimed != state.baselines.frequencies.end()) {
-      wanted.put_back[cpu] = claimed->second;
+      wanted.put_back[cpu] = given_back(state.baselines, cpu);
     }
   }
   return wanted;
@@ -317,8 +324,7 @@ Baselines unclaimed(const NodeState& state, const Setting& setting) {
   for (const auto& [cpu, wanted] : setting.pstate.cpus) {
     const auto found = observed.pstate.cpus.find(cpu);
     if (baselines.frequencies.contains(cpu) || found == observed.pstate.cpus.end()) continue;
-    added.frequencies[cpu] =
-        found->second == wanted ? before_of_domain(state, cpu).value_or(found->second) : found->second;
+    claim_frequency(added, state, cpu, found->second, wanted);
   }
   return added;
 }
@@ -341,6 +347,14 @@ Setting changes(Setting setting, const Setting& before) {
   leave_out_same(setting.pstate.cpus, before.pstate.cpus);
   leave_out_same(setting.pstate.put_back, before.pstate.put_back);
   return setting;
+}
+
+Setting only_frequencies(const Setting& setting, const CpuSet& cpus) {
+  Setting frequencies;
+  for (const auto& [cpu, knobs] : setting.pstate.cpus) {
+    if (cpus.contains(cpu)) frequencies.pstate.cpus.emplace(cpu, knobs);
+  }
+  return frequencies;
 }
 
 Setting tasks_of(Setting setting) {

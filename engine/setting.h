@@ -29,6 +29,9 @@ CpuSet unseen(const NodeState& state, const Setting& setting);
 // nothing that a change of others has to do with.
 Setting changes(Setting setting, const Setting& before);
 
+// Only the frequencies of workloads on these CPUs.
+Setting only_frequencies(const Setting& setting, const CpuSet& cpus);
+
 // Only what `setting` says about tasks.
 Setting tasks_of(Setting setting);
 

@@ -238,7 +238,10 @@ std::vector<CpuId> Writer::drop_settled_frequencies() {
   for (const auto& [cpu, before] : setting_of(state_).pstate.put_back) {
     if (!owed_.contains(cpu)) dropped.push_back(cpu);
   }
-  for (const CpuId cpu : dropped) state_.baselines.frequencies.erase(cpu);
+  for (const CpuId cpu : dropped) {
+    state_.baselines.frequencies.erase(cpu);
+    state_.baselines.frequencies_of_others.erase(cpu);
+  }
   return dropped;
 }
 
@@ -320,7 +323,8 @@ Result<WorkloadId> Writer::try_one(const Command& command) {
 
   NodeState wanted = state_;
   wanted.workloads = std::move(*planned);
-  const Result<void> ready = check_counters(wanted).and_then([&] { return claim(wanted); });
+  const Result<void> ready =
+      check_counters(wanted).and_then([&] { return put_right(wanted); }).and_then([&] { return claim(wanted); });
   if (!ready) return Failure(ready.error());
   if (const Result<void> converged = converge(wanted, Scope::Changes); !converged) {
     log::error("CONVERGE_FAILED", converged.error().message, {{"DETAIL", converged.error().detail}});

@@ -36,7 +36,9 @@ class Writer {
   Result<void> record(store::OnloadChange change);
   // Drift and hotplug: puts back what others changed under our workloads, lets go of what they took while we did not
   // need it, and tries again what failed before.
-  void repair();
+  void repair() { repair({}); }
+  // The same after these CPUs came or went. False: some of what was granted is not there yet.
+  bool serve_hotplug(const CpuSet& changed);
   // Of tasks: lets go of those that have ended, and of workloads that were for them alone, and moves threads that have
   // come to a process since.
   void end_tasks();
@@ -55,6 +57,7 @@ class Writer {
   static void count_revisions(const plan::Workloads& before, plan::Workloads& after);
   static void leave_out_unclaimed(Setting& setting, const Baselines& baselines);
   Time now() const { return std::chrono::floor<std::chrono::milliseconds>(clock_.now()); }
+  void repair(const CpuSet& changed);
   Result<void> discover();
   // Observes anew; of frequencies those of these CPUs, the others stay as they were seen last; of tasks those of
   // workloads, and `others`.
@@ -69,6 +72,12 @@ class Writer {
   void remove_leftovers(std::set<ClosId> leftovers);
   std::set<ClosId> seen_twice(const std::set<ClosId>& leftovers);
   void note_sharing();
+  using Frequencies = std::map<CpuId, pstate::Knobs>;
+  Result<void> remember_others(const Setting& wanted, const CpuSet& except);
+  void forget_untaken(const Frequencies& before, const Setting& ours);
+  void store_of_others(Frequencies of_others);
+  Result<void> put_right(const NodeState& wanted);
+  void note_repaired(const std::vector<std::string>& drifted);
   Result<void> claim(const NodeState& wanted);
   // Changes: of frequencies only what differs from those of now.
   enum class Scope { All, Changes };

@@ -35,7 +35,7 @@ bool Writer::adapt() {
   }
   NodeState wanted = state_;
   wanted.paces = std::move(paces);
-  const Result<void> moved = converge(wanted, Scope::Changes);
+  const Result<void> moved = put_right(wanted).and_then([&] { return converge(wanted, Scope::Changes); });
   state_.paces = std::move(wanted.paces);
   if (!moved) converge_back();
   return true;

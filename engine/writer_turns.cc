@@ -72,7 +72,8 @@ void Writer::remove_leftovers(std::set<ClosId> leftovers) {
   if (leftovers.empty()) return;
   Setting wanted;
   wanted.rdt.removed = std::move(leftovers);
-  if (const Result<CpuSet> removed = hardware_.converge(wanted); !removed) return note_hardware_problem(removed.error());
+  if (const Result<CpuSet> removed = hardware_.converge(wanted); !removed)
+    return note_hardware_problem(removed.error());
   log::notice("GROUPS_REMOVED", "removed empty groups that libpqos or pqos had made",
               {{"COUNT", std::to_string(wanted.rdt.removed.size())}});
   state_.observed = overlaid(std::move(state_.observed), wanted);
@@ -152,7 +153,13 @@ void Writer::drop_ended() {
   if (commit_workloads(before)) log_endings(before.workloads, endings);
 }
 
-void Writer::repair() {
+bool Writer::serve_hotplug(const CpuSet& changed) {
+  repair(changed);
+  return settled_ &&
+         std::ranges::all_of(state_.workloads, [this](const auto& entry) { return is_applied(state_, entry.second); });
+}
+
+void Writer::repair(const CpuSet& changed) {
   if (before_unknown_ && !resolve_unknown()) return;
   const std::string boot_id = state_.facts.boot_id;
   const CpuSet online = state_.facts.rdt.online;
@@ -167,10 +174,12 @@ void Writer::repair() {
   }
   note_absent_cpus();
   drop_taken_claims();
-  remove_leftovers(seen_twice(leftover_groups(state_)));
+  // Looks after events are too close to each other to tell what is left over from what is being made.
+  if (changed.empty()) remove_leftovers(seen_twice(leftover_groups(state_)));
   note_sharing();
   Setting wanted = setting_of(state_);
-  state_.current = hardware_.current_frequencies(cpus_of(wanted.pstate.cpus));
+  // Not while a CPU waits for its class: the kernel may have to wake each of them.
+  if (changed.empty()) state_.current = hardware_.current_frequencies(cpus_of(wanted.pstate.cpus));
   // What a failed write of ours left behind looks like somebody's change, but is ours to mend.
   if (settled_ && !differences(wanted, state_.observed).empty()) {
     let_go_of_unused(wanted);
@@ -185,20 +194,22 @@ void Writer::repair() {
     state_.health.hardware_problem.clear();
     return forget_settled();
   }
-  const Result<void> converged = claim(state_).and_then([&] { return converge(state_, Scope::All); });
+  const CpuSet came = changed | (state_.facts.rdt.online - online);
+  const Result<void> converged =
+      remember_others(wanted, came).and_then([this] { return claim(state_); }).and_then([this] {
+        return converge(state_, Scope::All);
+      });
   if (!converged) return note_hardware_problem(converged.error());
   forget_settled();
   // What a failed write of ours left behind is not others' doing.
   if (!is_different || !was_settled) return;
-  if (state_.facts.rdt.online != online) {
+  // A CPU that went and came back is in the default class: nobody moved it.
+  if (state_.facts.rdt.online != online || !changed.empty()) {
     log::notice("CPUS_CHANGED", "CPUs came or went; those that there are were set for their workloads",
                 {{"CPUS", state_.facts.rdt.online.to_string()}});
     return;
   }
-  if (drifted.empty()) return;
-  state_.health.drift_repairs += drifted.size();
-  log::warning("DRIFT_REPAIRED", "others changed what workloads were granted; it was put back",
-               {{"WHAT", drifted.front()}, {"COUNT", std::to_string(drifted.size())}});
+  if (!drifted.empty()) note_repaired(drifted);
 }
 
 }  // namespace nrd

@@ -9,7 +9,7 @@
 
 namespace nrd::store {
 
-constexpr int kSchemaVersion = 14;
+constexpr int kSchemaVersion = 15;
 
 // An open connection in WAL mode with synchronous=FULL and the newest schema.
 Result<Connection> open_database(const std::string& path);

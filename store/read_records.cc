@@ -248,6 +248,8 @@ class Reader {
     });
     each_row("SELECT cpu, min_khz, max_khz, governor, epp FROM frequency_baseline ORDER BY cpu",
              [&](const Statement& row) { records_.baselines.frequencies.push_back(frequency(row, 0)); });
+    each_row("SELECT cpu, min_khz, max_khz, governor, epp FROM frequency_of_others ORDER BY cpu",
+             [&](const Statement& row) { records_.baselines.frequencies_of_others.push_back(frequency(row, 0)); });
     each_row("SELECT clos, cache, unit, value FROM bandwidth_baseline ORDER BY clos, cache", [&](const Statement& row) {
       records_.baselines.bandwidth.push_back({ClosId{u32(row, 0)}, bandwidth(row, 1)});
     });

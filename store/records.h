@@ -115,10 +115,12 @@ struct TaskClaim {
   friend auto operator<=>(const TaskClaim&, const TaskClaim&) = default;
 };
 struct Baselines {
-  std::string boot_id;                         // of the boot they were read in; another boot's are worth nothing
-  std::vector<WaysBaseline> ways;              // ordered by class, cache; those of L2 beside L3 last
-  std::vector<CpuBaseline> cpus;               // ordered by CPU
-  std::vector<FrequencyRecord> frequencies;    // ordered by CPU
+  std::string boot_id;                       // of the boot they were read in; another boot's are worth nothing
+  std::vector<WaysBaseline> ways;            // ordered by class, cache; those of L2 beside L3 last
+  std::vector<CpuBaseline> cpus;             // ordered by CPU
+  std::vector<FrequencyRecord> frequencies;  // ordered by CPU
+  // Of some of these: what others wrote since, which is given back instead. Ordered by CPU.
+  std::vector<FrequencyRecord> frequencies_of_others{};
   std::vector<TaskClaim> tasks{};              // ordered
   std::vector<BandwidthBaseline> bandwidth{};  // ordered by class, cache
   std::vector<ClosId> groups{};                // made by nrd; ordered
@@ -148,7 +150,9 @@ struct Change {
   std::vector<WaysBaseline> ways_baselines;            // added
   std::vector<CpuBaseline> cpu_baselines;              // added
   std::vector<FrequencyRecord> frequency_baselines;    // added
-  std::vector<CpuId> dropped_frequency_baselines;      // before those are added
+  std::vector<CpuId> dropped_frequency_baselines;      // before those are added; what others wrote goes along
+  std::vector<FrequencyRecord> frequencies_of_others;  // added, or replaces the one of the same CPU
+  std::vector<CpuId> dropped_frequencies_of_others;
   std::vector<BandwidthBaseline> bandwidth_baselines;  // added
   std::vector<TaskClaim> task_claims;                  // added
   std::vector<TaskClaim> dropped_task_claims;          // before those are added

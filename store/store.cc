@@ -39,7 +39,7 @@ struct Statements {
       ways, drop_frequencies, drop_frequency, frequency_baseline, frequency_request, frequency, owner, policy, given_id,
       revision, forget_key, key, onload, onload_profile, onload_variable, task, task_cpus, mba, bandwidth, drop_limits,
       limit, drop_claims, drop_claim, claim, drop_groups, drop_group, group, code_ways, l2, l2_ways, l2_ways_baseline,
-      drop_l2_ways;
+      drop_l2_ways, frequency_of_others, drop_frequency_of_others;
 
   SqlError prepare(Connection& connection) {
     const std::pair<Statement*, const char*> all[] = {
@@ -67,6 +67,9 @@ struct Statements {
         {&drop_frequency, "DELETE FROM frequency_baseline WHERE cpu = ?"},
         {&frequency_baseline,
          "INSERT INTO frequency_baseline (cpu, min_khz, max_khz, governor, epp) VALUES (?, ?, ?, ?, ?)"},
+        {&frequency_of_others,
+         "INSERT OR REPLACE INTO frequency_of_others (cpu, min_khz, max_khz, governor, epp) VALUES (?, ?, ?, ?, ?)"},
+        {&drop_frequency_of_others, "DELETE FROM frequency_of_others WHERE cpu = ?"},
         {&frequency_request,
          "INSERT INTO workload_frequency_request (workload, unit, min, max, governor, epp, turbo, allows_shared_domain,"
          " threshold, is_monitored) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
@@ -222,6 +225,14 @@ SqlError SqliteStore::write_baselines(const Change& change) {
   }
   for (const FrequencyRecord& frequency : change.frequency_baselines) {
     SqlError error = bind(statements_.frequency_baseline, frequency).run();
+    if (!error.ok()) return error;
+  }
+  for (const FrequencyRecord& frequency : change.frequencies_of_others) {
+    SqlError error = bind(statements_.frequency_of_others, frequency).run();
+    if (!error.ok()) return error;
+  }
+  for (const CpuId cpu : change.dropped_frequencies_of_others) {
+    SqlError error = statements_.drop_frequency_of_others.bind(1, cpu.value).run();
     if (!error.ok()) return error;
   }
   for (const auto& [clos, limit] : change.bandwidth_baselines) {

@@ -231,8 +231,11 @@ class Node:
 
     # HTTP
 
+    def connect(self, timeout):
+        return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
+
     def request(self, method, path, body=None, headers=None, timeout=DEADLINE):
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
+        connection = self.connect(timeout)
         try:
             if headers is None:
                 headers = {"Content-Type": "application/json"} if body is not None else {}
@@ -284,17 +287,21 @@ class Node:
         return {name: (group["L3"], group["cpus"]) for name, group in self.hardware().items()}
 
     def stored(self):
-        """Workloads in the database, as another program reads them from a copy."""
+        """Workloads in the database."""
+        rows, ways = self.rows("SELECT id, clos FROM workload ORDER BY id"), self.rows("SELECT workload, cache, ways FROM workload_ways")
+        return {str(id): (f"COS{clos}", {str(cache): f"{mask:x}" for owner, cache, mask in ways if owner == id})
+                for id, clos in rows}
+
+    def rows(self, query):
+        """What the database holds, as another program reads it from a copy."""
         copy = tempfile.mkdtemp(dir=self.folder)
         for name in ("nrd.db", "nrd.db-wal"):
             with contextlib.suppress(FileNotFoundError):
                 shutil.copy(os.path.join(self.state, name), copy)
         with contextlib.closing(sqlite3.connect(os.path.join(copy, "nrd.db"))) as db:
-            rows = db.execute("SELECT id, clos FROM workload ORDER BY id").fetchall()
-            ways = db.execute("SELECT workload, cache, ways FROM workload_ways").fetchall()
+            found = db.execute(query).fetchall()
         shutil.rmtree(copy)
-        return {str(id): (f"COS{clos}", {str(cache): f"{mask:x}" for owner, cache, mask in ways if owner == id})
-                for id, clos in rows}
+        return found
 
     def assert_consistent(self, acknowledged=None):
         """Acknowledged = answered = stored = hardware, and nothing more anywhere."""

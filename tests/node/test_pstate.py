@@ -12,6 +12,7 @@ from positions import kinds_of_writes, struck
 WINDOW = {"min_ratio": 12, "max_ratio": 30}
 BOTH = {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}, "pstate": WINDOW}
 DEFAULT = {"min": 800_000, "max": 3_500_000}
+LOOKS = "[drift]\ninterval_seconds = 1\n"
 
 
 def window(node, cpu):
@@ -251,6 +252,87 @@ def test_what_others_change_is_put_back():
         assert window(node, 9)["max"] == 2_000_000 and node.health()["drift_repairs"] == 1
 
 
+OF_CPU_4 = "/sys/devices/system/cpu/cpu4/cpufreq"
+
+
+def others_write(node, low, high):
+    """As tuned and cpupower do."""
+    node.sim.write(f"{OF_CPU_4}/scaling_min_freq", f"{low}\n")
+    node.sim.write(f"{OF_CPU_4}/scaling_max_freq", f"{high}\n")
+
+
+def stored_of_others(node):
+    """What is to be given back instead of the baseline."""
+    return node.rows("SELECT cpu, min_khz, max_khz, governor FROM frequency_of_others")
+
+
+def test_what_others_write_is_put_back_and_given_back_at_the_end():
+    with Node(LOOKS, cpufreq="intel_pstate") as node:
+        id = post(node, WINDOW)["id"]
+        others_write(node, 1_000_000, 2_000_000)
+        wait_for(lambda: window(node, 4) == {"min": 1_200_000, "max": 3_000_000}, "the repair")
+        node.sim.write(f"{OF_CPU_4}/scaling_governor", "performance\n")
+        wait_for(lambda: node.sim.freq()["4"]["governor"] == "powersave", "the repair")
+        wait_for(lambda: node.health()["drift_repairs"] >= 2, "its end")
+        assert node.list()[0]["status"] == "Successful"
+        node.delete(id)
+        assert window(node, 4) == {"min": 1_000_000, "max": 2_000_000} and window(node, 5) == DEFAULT
+        assert node.sim.freq()["4"]["governor"] == "performance" and stored_of_others(node) == []
+
+
+def test_what_others_write_before_a_delete_needs_no_look():
+    with Node("[drift]\ninterval_seconds = 3600\n", cpufreq="intel_pstate") as node:
+        id = post(node, WINDOW)["id"]
+        others_write(node, 1_000_000, 2_000_000)
+        node.delete(id)
+        assert window(node, 4) == {"min": 1_000_000, "max": 2_000_000} and window(node, 5) == DEFAULT
+
+
+@pytest.mark.parametrize("moment", ["kill-before", "kill-after"])
+def test_what_others_wrote_is_known_after_a_kill_while_it_is_put_back(moment):
+    with Node(LOOKS, cpufreq="intel_pstate") as node:
+        id = post(node, WINDOW)["id"]
+        node.sim.control("reset")
+        node.sim.control(f"fault write 2 {moment}")  # the first is others'
+        node.sim.write(f"{OF_CPU_4}/scaling_max_freq", "2000000\n")
+        assert node.wait_dead() == -9
+        assert stored_of_others(node) == [(4, 800_000, 2_000_000, "powersave")]
+        node.start()
+        assert window(node, 4) == {"min": 1_200_000, "max": 3_000_000}
+        node.delete(id)
+        assert window(node, 4) == {"min": 800_000, "max": 2_000_000}
+
+
+def test_a_write_of_ours_that_failed_is_not_remembered():
+    with Node(LOOKS, cpufreq="intel_pstate") as node:
+        id = post(node, WINDOW)["id"]
+        node.sim.control("reset")
+        for nth in range(2, 8):  # the first write of the patch is taken, and what would take it back is not
+            node.sim.control(f"fault write {nth} errno EIO")
+        with pytest.raises(Refused):
+            node.call("PATCH", f"/v1/workloads/{id}", {"pstate": {"min_ratio": 10, "max_ratio": 20}})
+        assert window(node, 4) == {"min": 1_000_000, "max": 3_000_000}
+        wait_for(lambda: window(node, 4) == {"min": 1_200_000, "max": 3_000_000}, "the repair")
+        wait_for(lambda: node.health()["status"] == "ok", "the end of the problem")
+        assert stored_of_others(node) == [] and "FREQUENCY_REMEMBERED" not in node.journal()
+        node.delete(id)
+        assert window(node, 4) == DEFAULT
+
+
+def test_a_limit_of_the_kernel_is_not_remembered():
+    with Node(LOOKS, cpufreq="intel_pstate") as node:
+        id = post(node, WINDOW)["id"]
+        node.sim.control("reset")
+        node.sim.control("fault write 2 lie")  # taken, but not so: as under a limit of thermal
+        node.sim.write(f"{OF_CPU_4}/scaling_max_freq", "2000000\n")
+        wait_for(lambda: "HARDWARE_PROBLEM" in node.journal(), "the refusal")
+        wait_for(lambda: window(node, 4) == {"min": 1_200_000, "max": 3_000_000}, "the end of the limit")
+        wait_for(lambda: node.health()["status"] == "ok", "the end of the problem")
+        assert stored_of_others(node) == []
+        node.delete(id)
+        assert window(node, 4) == DEFAULT
+
+
 @pytest.mark.parametrize("offline", ["gone", "busy"])
 def test_cpus_that_go_and_come_back(offline):
     with Node("[drift]\ninterval_seconds = 1\n", cpufreq="intel_pstate", cpufreq_offline=offline, min_over_max="clamp") as node:
@@ -334,7 +416,6 @@ def test_a_node_without_any_way_says_so():
 
 # The world changes around it
 
-LOOKS = "[drift]\ninterval_seconds = 1\n"
 NO_TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
 
 

@@ -83,6 +83,12 @@ class FakeHardware final : public Hardware {
     return observed;
   }
 
+  Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) override {
+    pstate::Observed observed = tree.pstate;
+    std::erase_if(observed.cpus, [&cpus](const auto& entry) { return !cpus.contains(entry.first); });
+    return observed;
+  }
+
   Result<std::set<std::string>> group_names() override { return nrd::group_names(tree.rdt); }
 
   std::map<CpuId, KHz> current_frequencies(const CpuSet&) override { return {}; }
@@ -291,6 +297,15 @@ class FakeStore final : public store::Store {
     });
     baselines.frequencies.insert(baselines.frequencies.end(), change.frequency_baselines.begin(),
                                  change.frequency_baselines.end());
+    const auto drop_of_others = [&baselines](CpuId cpu) {
+      std::erase_if(baselines.frequencies_of_others, [cpu](const auto& row) { return row.cpu == cpu; });
+    };
+    for (const CpuId cpu : change.dropped_frequency_baselines) drop_of_others(cpu);
+    for (const CpuId cpu : change.dropped_frequencies_of_others) drop_of_others(cpu);
+    for (const store::FrequencyRecord& row : change.frequencies_of_others) {
+      drop_of_others(row.cpu);
+      baselines.frequencies_of_others.push_back(row);
+    }
   }
 };
 

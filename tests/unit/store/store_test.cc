@@ -179,6 +179,35 @@ TEST_CASE("baselines of one boot add up and another boot replaces them") {
         std::vector{CpuBaseline{CpuId{1}, ClosId{0}}, CpuBaseline{CpuId{4}, ClosId{0}}});
 }
 
+TEST_CASE("what others wrote on a frequency stays as long as its baseline") {
+  const Folder folder;
+  const auto store = *Store::open(folder.state());
+  const auto frequency = [](uint32_t cpu, uint32_t max) {
+    return FrequencyRecord{CpuId{cpu}, KHz{800'000}, KHz{max}, "powersave", "power"};
+  };
+  Change first;
+  first.new_boot_id = "boot-1";
+  first.frequency_baselines = {frequency(4, 3'500'000), frequency(5, 3'500'000), frequency(6, 3'500'000)};
+  first.frequencies_of_others = {frequency(4, 1'000'000), frequency(5, 1'000'000), frequency(6, 1'000'000)};
+  REQUIRE(store->commit(first).committed == Committed::Done);
+  CHECK(loaded(*store).baselines.frequencies == first.frequency_baselines);
+  CHECK(loaded(*store).baselines.frequencies_of_others == first.frequencies_of_others);
+  Change second;
+  second.frequencies_of_others = {frequency(4, 2'000'000)};
+  second.dropped_frequencies_of_others = {CpuId{5}};
+  second.dropped_frequency_baselines = {CpuId{6}};
+  REQUIRE(store->commit(second).committed == Committed::Done);
+  CHECK(loaded(*store).baselines.frequencies == std::vector{frequency(4, 3'500'000), frequency(5, 3'500'000)});
+  CHECK(loaded(*store).baselines.frequencies_of_others == second.frequencies_of_others);
+  Change third;
+  third.new_boot_id = "boot-2";
+  REQUIRE(store->commit(third).committed == Committed::Done);
+  CHECK(loaded(*store).baselines.frequencies_of_others.empty());
+  Change fourth;  // none without its baseline
+  fourth.frequencies_of_others = {frequency(4, 2'000'000)};
+  CHECK(store->commit(fourth).committed == Committed::NotDone);
+}
+
 TEST_CASE("only root reads the database") {
   const Folder folder;
   const auto store = *Store::open(folder.state());

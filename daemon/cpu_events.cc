@@ -1,0 +1,153 @@
+#include "daemon/cpu_events.h"
+
+#include <linux/netlink.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <system_error>
+#include <utility>
+
+#include "base/log.h"
+
+namespace nrd::daemon {
+namespace {
+
+// Multicast group of the kernel's own messages; those that udev sends on are group 2.
+constexpr uint32_t kKernelGroup = 1;
+// The kernel's variables take 2 KiB at most (UEVENT_BUFFER_SIZE), with the path in front of them once more.
+constexpr size_t kLongest = 8192;
+
+// More than a receive buffer of the usual size holds.
+constexpr unsigned kAtOnce = 1024;
+
+constexpr std::array<std::string_view, 4> kActions{"online", "offline", "add", "remove"};
+
+// The value of `key` among the variables of a message; empty: it has none.
+std::string_view value_of(std::string_view message, std::string_view key) {
+  while (!message.empty()) {
+    const std::string_view line = message.substr(0, message.find('\0'));
+    if (line.size() > key.size() && line.starts_with(key) && line[key.size()] == '=')
+      return line.substr(key.size() + 1);
+    message.remove_prefix(std::min(line.size() + 1, message.size()));
+  }
+  return {};
+}
+
+CpuSet every_cpu() { return CpuSet::first(CpuSet::kMaxCpus); }
+
+Failure no_socket() {
+  return fail(ErrorCode::Unsupported, "the kernel's events about CPUs cannot be received here",
+              "netlink: " + std::generic_category().message(errno));
+}
+
+}  // namespace
+
+std::optional<CpuId> cpu_of_uevent(std::string_view message) {
+  if (value_of(message, "SUBSYSTEM") != "cpu") return std::nullopt;
+  if (std::ranges::find(kActions, value_of(message, "ACTION")) == kActions.end()) return std::nullopt;
+  constexpr std::string_view kName = "/cpu";
+  std::string_view path = value_of(message, "DEVPATH");
+  const size_t name = path.rfind(kName);
+  if (name == std::string_view::npos) return std::nullopt;
+  path.remove_prefix(name + kName.size());
+  CpuId cpu;
+  const auto [end, error] = std::from_chars(path.data(), path.data() + path.size(), cpu.value);
+  const bool is_number = error == std::errc() && end == path.data() + path.size();
+  return is_number && cpu.value < CpuSet::kMaxCpus ? std::optional(cpu) : std::nullopt;
+}
+
+Result<std::unique_ptr<CpuEvents>> CpuEvents::open() {
+  UniqueFd socket(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT));
+  if (!socket.valid()) return no_socket();
+  sockaddr_nl address{};
+  address.nl_family = AF_NETLINK;
+  address.nl_groups = kKernelGroup;
+  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return no_socket();
+  UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.valid()) return no_socket();
+  return std::make_unique<CpuEvents>(std::move(socket), std::move(wake));
+}
+
+void CpuEvents::watch(std::function<void()> changed) {
+  changed_ = std::move(changed);
+  thread_ = std::thread([this] { run(); });
+}
+
+void CpuEvents::stop() {
+  if (!thread_.joinable()) return;
+  const uint64_t one = 1;
+  // It fails only when the counter is full, and then the thread is about to wake up anyway.
+  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+  thread_.join();
+}
+
+CpuSet CpuEvents::take() {
+  const std::lock_guard hold(lock_);
+  receive();
+  return std::exchange(pending_, {});
+}
+
+void CpuEvents::run() noexcept {
+  ::pthread_setname_np(::pthread_self(), "nrd-cpus");
+  std::array<pollfd, 2> events{pollfd{.fd = socket_.get(), .events = POLLIN, .revents = 0},
+                               pollfd{.fd = wake_.get(), .events = POLLIN, .revents = 0}};
+  for (;;) {
+    ::poll(events.data(), events.size(), -1);
+    if (events[1].revents != 0) return;
+    bool has_changed = false;
+    {
+      const std::lock_guard hold(lock_);
+      receive();
+      if (!is_open_) return;
+      has_changed = !pending_.empty();
+    }
+    if (has_changed) changed_();
+  }
+}
+
+// With lock_ held. What is more than fits into one call counts as dropped.
+void CpuEvents::receive() {
+  for (unsigned i = 0; i < kAtOnce; ++i) {
+    if (!is_open_ || !note_message()) return;
+  }
+  pending_ = every_cpu();
+}
+
+// False: there is none, or no more will come.
+bool CpuEvents::note_message() {
+  std::array<char, kLongest> text;
+  iovec part{.iov_base = text.data(), .iov_len = text.size()};
+  sockaddr_nl sender{};
+  msghdr message{};
+  message.msg_name = &sender;
+  message.msg_namelen = sizeof sender;
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  const ssize_t size = ::recvmsg(socket_.get(), &message, 0);
+  if (size < 0 && errno == EAGAIN) return false;
+  if (size < 0 && errno == EINTR) return true;
+  if (size < 0 && errno == ENOBUFS) {  // messages were dropped: any CPU may have come or gone
+    pending_ = every_cpu();
+    return true;
+  }
+  if (size < 0) {
+    log::warning("CPU_EVENTS_OFF", "the kernel's events about CPUs cannot be received any more",
+                 {{"DETAIL", "recvmsg: " + std::generic_category().message(errno)}});
+    is_open_ = false;
+    return false;
+  }
+  const bool is_of_kernel = sender.nl_pid == 0 && sender.nl_groups == kKernelGroup;
+  if (!is_of_kernel) return true;
+  if (const auto cpu = cpu_of_uevent({text.data(), static_cast<size_t>(size)})) pending_.add(*cpu);
+  return true;
+}
+
+}  // namespace nrd::daemon
