@@ -11,8 +11,9 @@ namespace {
 
 constexpr BandwidthUnits kAmd{0, 2048, 1, false, 4};
 constexpr BandwidthUnits kIntel{10, 100, 10, true, 3};
-// With mba_MBps the kernel checks no range (bw_validate()), and a group that nobody limited has MBA_MAX_MBPS.
-constexpr BandwidthUnits kMbps{0, 4294967295, 10, true, 3};
+// With mba_MBps info/MB is as without, but no range is checked (bw_validate()); a group that nobody limited has
+// MBA_MAX_MBPS.
+constexpr BandwidthUnits kMbps{10, 4294967295, 10, true, 3};
 constexpr long kKibPerWay = 1024;
 constexpr long kL2KibPerWay = 64;
 constexpr int kMostWays = 32;

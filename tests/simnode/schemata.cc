@@ -95,11 +95,11 @@ class Parser {
     const auto parsed = parse_unsigned(text);
     constexpr unsigned long kMost = 0xffffffff;
     if (!parsed || *parsed > kMost) return refuse(quoted("Invalid MB value ", text));
-    if (*parsed < units.lowest || *parsed > units.highest) {
+    const bool is_mbps = units.highest == kMost;
+    if (!is_mbps && (*parsed < units.lowest || *parsed > units.highest)) {
       const std::string range = "[" + std::to_string(units.lowest) + "," + std::to_string(units.highest) + "]";
       return refuse(quoted("MB value ", text, (" out of range " + range).c_str()));
     }
-    const bool is_mbps = units.highest == kMost;
     const unsigned long value = is_mbps ? *parsed : (*parsed + units.step - 1) / units.step * units.step;
     settings_.bandwidth[domain] = static_cast<unsigned>(value);
     return true;
