@@ -37,8 +37,10 @@ WayMask os_ways(const NodeState& state, CacheId cache) {
   }
   const WayMask unassigned = unassigned_ways(state, cache);
   const WayMask ways = cat->sparse_masks ? unassigned : plan::os_run(unassigned, layout->os, cat->shareable);
-  // Foreign groups may hold the floor. It is granted to no workload, so the OS shares it with these groups only.
-  return ways.count() < layout->os.count() ? layout->os : ways;
+  // Foreign groups may hold the floor. It is granted to no workload, so the OS shares it with these groups only. Where
+  // the kernel does not allow that, the OS has less.
+  const bool is_locked = layout->os.intersects(locked_ways(state, cache));
+  return ways.count() >= (is_locked ? cat->min_ways : layout->os.count()) ? ways : layout->os;
 }
 
 WayMask unassigned_ways(const NodeState& state, CacheId cache) {

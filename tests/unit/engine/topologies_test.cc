@@ -135,7 +135,8 @@ class Session {
   // It comes with a few ways of each cache, or goes, and the next turn of the writer sees that.
   void change_foreign_group() {
     auto& foreign = hardware_.tree.rdt.foreign;
-    if (foreign.erase("theirs") == 0) {
+    const bool has_class = hardware_.tree.rdt.classes.size() < topology_.shape.classes;
+    if (foreign.erase("theirs") == 0 && has_class) {
       for (const auto& [cache, cpus] : hardware_.facts.rdt.caches) {
         const unsigned count = topology_.shape.min_ways + dice_.below(3);
         foreign["theirs"].ways[cache] = WayMask::run(dice_.below(topology_.shape.ways - count + 1), count);

@@ -167,6 +167,20 @@ TEST_CASE("a foreign group that narrows the run of the root class is no drift") 
   CHECK(house.writer->state().health.drift_repairs == 1);
 }
 
+TEST_CASE("where the floor of the OS is locked the root class has what is left") {
+  nrd::testing::WriterHouse house({}, {.pools = {.os = 2}});
+  house.start();
+  REQUIRE(house.create(a_spec("0").ways(2, 2)));
+  CHECK(house.drawn(2, 0) == "..##.......");
+  rdt::Class& theirs = house.hardware.tree.rdt.foreign["theirs"];
+  theirs.ways[CacheId{0}] = WayMask::run(0, 2) | WayMask::run(4, 6);
+  house.writer->repair();
+  CHECK(house.drawn(0, 0) == "##.........");
+  theirs.mode = rdt::GroupMode::Exclusive;
+  house.writer->repair();
+  CHECK(house.drawn(0, 0) == "..........#");
+}
+
 TEST_CASE("a refusal tells what is left in the pool and where ways are free") {
   House house({.ways = 20});  // OS 1, guarantee 10, best effort 6, shared 3
   const auto fill = [&](const char* cpu, unsigned ways) { return house.create(a_spec(cpu).ways(ways, ways)); };
