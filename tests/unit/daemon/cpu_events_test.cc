@@ -31,7 +31,7 @@ TEST_CASE("a CPU that comes or goes is named by the last part of its path") {
 
 TEST_CASE("other messages are no reason to look") {
   const std::string path = "|DEVPATH=/devices/system/cpu/cpu3";
-  for (const std::string message : {
+  for (const std::string& message : {
            std::string(),
            std::string("|"),
            std::string("online@/devices/system/cpu/cpu3"),
