@@ -13,6 +13,12 @@ def os_mask(node):
     return int(node.hardware()["/"]["L3"]["0"], 16)
 
 
+def shows_os(node, mask):
+    """In the kernel's file and, a moment later, in the answer."""
+    [cache] = node.call("GET", "/v1/node")["caches"]
+    return os_mask(node) == mask == int(cache["os"]["mask"], 16)
+
+
 def taken(node, foreign=0):
     ways = foreign
     for workload in node.list():
@@ -96,10 +102,10 @@ def test_ways_of_a_foreign_group_are_not_the_os(when):
         node.create("0", 2, 2)  # beside the group on ways 5-6, without it on ways 1-2
         comes("after the grant")
         beside, alone = (0xF8, 0x7FF8) if when == "after the grant" else (0x1F, 0x7F80)
-        wait_for(lambda: os_mask(node) == beside, "the OS to leave the ways of the group")
+        wait_for(lambda: shows_os(node, beside), "the OS to leave the ways of the group")
         assert_idle(node, foreign=0x700)
         node.sim.run_inside(["rmdir", "/sys/fs/resctrl/theirs"])
-        wait_for(lambda: os_mask(node) == alone, "the OS to have the ways of the group")
+        wait_for(lambda: shows_os(node, alone), "the OS to have the ways of the group")
         assert_idle(node)
         assert node.health()["drift_repairs"] == 0
 

@@ -39,12 +39,12 @@ def test_code_has_ways_of_its_own_where_it_is_asked_for():
         created = node.call("POST", "/v1/workloads", {"core_ids": ["4-7"], "cache": {"max": 4, "min": 4, "code": 1}})
         granted = created["granted_ways"]["0"]
         assert granted == {"mask": "1e", "ways": 4, "code": "2", "data": "1c"} and created["cache"]["code"] == 1
-        assert apart(node, created) == ("4", "38")
+        assert apart(node, created) == ("2", "1c")
         shown = node.sim.run_inside(["pqos", "-I", "-s"]).stdout
-        assert f"L3CA {created['cos_name']} => DATA 0x38, CODE 0x4" in shown, shown
+        assert f"L3CA {created['cos_name']} => DATA 0x1c, CODE 0x2" in shown, shown
         path = f"/v1/workloads/{created['id']}"
         node.sim.write(f"/sys/fs/resctrl/{created['cos_name']}/schemata", "L3CODE:0=3c\n")
-        wait_for(lambda: apart(node, created) == ("4", "38"), "code to be where it was granted")
+        wait_for(lambda: apart(node, created) == ("2", "1c"), "code to be where it was granted")
         assert node.call("PATCH", path, {"rdt": {"cache": {"code": 2}}})["granted_ways"]["0"]["data"] == "18"
         assert apart(node, created) == ("6", "18")
         node.kill9()
@@ -55,7 +55,7 @@ def test_code_has_ways_of_its_own_where_it_is_asked_for():
         assert status == 400 and "/cache/code" in text and apart(node, created) == ("6", "18"), text
         joined = node.call("PATCH", path, {"cache": {"code": None}})
         assert "code" not in joined["cache"] and "code" not in joined["granted_ways"]["0"]
-        assert apart(node, created) == ("3c", "3c")
+        assert apart(node, created) == ("1e", "1e")
         node.delete(created["id"])
         assert node.hardware() == before
 
