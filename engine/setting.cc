@@ -417,7 +417,7 @@ std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& obs
       const std::optional<rdt::Split> split = setting.rdt.split_of(clos, cache);
       if (ways == wanted && is == split) continue;
       found.push_back({.knob = name_of(clos) + " ways on " + text_of(cache),
-                       .from = ways ? text_of(*ways, is) : "gone",
+                       .from = ways ? text_of(*ways, is) : "absent",
                        .to = text_of(wanted, split)});
     }
   }

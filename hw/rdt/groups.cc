@@ -155,8 +155,9 @@ Result<void> make_group(ClosId clos) {
 
 Result<void> remove_group(const std::string& name) {
   const std::string path = path_of("/" + name);
-  if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return {};
-  const std::string reason = std::generic_category().message(errno);
+  const bool is_removed = ::rmdir(path.c_str()) == 0 || errno == ENOENT;
+  if (is_removed && ::access(path.c_str(), F_OK) != 0) return {};
+  const std::string reason = is_removed ? "it is still there" : std::generic_category().message(errno);
   return fail(ErrorCode::Hardware, "group " + name + " could not be removed", path + ": " + reason);
 }
 

@@ -72,6 +72,7 @@ def test_what_is_granted_is_available_no_longer():
 
 def test_ways_and_cpus_of_others_are_not_available():
     with Node("[drift]\ninterval_seconds = 1\n[cache_pools]\ninfra = 2\nshared = 0\n") as node:
+        node.sim.run_inside(["mkdir", "/sys/fs/resctrl/COS5"])
         node.sim.write("/sys/fs/resctrl/COS5/schemata", "L3:0=00e\n")
         node.sim.write("/sys/fs/resctrl/COS5/cpus_list", "1-2\n")
         node.create("7", 1, 1)  # looks anew, since nothing was claimed before
@@ -118,6 +119,7 @@ def test_a_node_without_rdt_still_tells_its_caches():
 def test_the_view_is_of_the_published_state_and_never_waits_for_hardware():
     with Node("[drift]\ninterval_seconds = 0\n") as node:
         before = text(node, "/v1/cache/l3")
+        node.sim.run_inside(["mkdir", "/sys/fs/resctrl/COS9"])
         node.sim.write("/sys/fs/resctrl/COS9/schemata", "L3:0=00f\n")
         node.sim.control("reset")
         node.sim.control("fault write 1 delay 8000")

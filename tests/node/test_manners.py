@@ -249,9 +249,10 @@ def test_a_dry_run_says_what_would_be_and_does_nothing():
         assert {key: foretold["workload"][key] for key in same} == {key: created[key] for key in same}
         assert (foretold["workload"]["id"], foretold["workload"]["status"]) == ("", "None")
         changes = {change["knob"]: (change["from"], change["to"]) for change in foretold["changes"]}
-        assert changes["COS2 ways on cache 0"] == ("7ff", created["granted_ways"]["0"]["mask"])
+        assert changes["COS2 ways on cache 0"] == ("absent", created["granted_ways"]["0"]["mask"])
         assert changes["class of CPU 4"] == ("COS0", "COS2") and "frequency of CPU 5" in changes
-        assert set(changes) == {"COS2 ways on cache 0", "COS0 ways on cache 0", "class of CPU 4", "class of CPU 5",
+        assert changes["group COS2"] == ("absent", "present")
+        assert set(changes) == {"group COS2", "COS2 ways on cache 0", "COS0 ways on cache 0", "class of CPU 4", "class of CPU 5",
                                 "frequency of CPU 4", "frequency of CPU 5"}
 
         before, listed = counts(node), node.list()
@@ -271,7 +272,7 @@ def test_nrdctl_shows_what_it_would_do(node):
     shown = subprocess.run([NRDCTL, "--url", f"http://127.0.0.1:{node.port}", "workload", "create", "--cpus", "4-5",
                             "--ways", "2", "--dry-run"], capture_output=True, text=True, timeout=60)
     assert shown.returncode == 0, shown.stderr
-    assert "guarantee" in shown.stdout and "COS2 ways on cache 0: 7ff -> " in shown.stdout
+    assert "guarantee" in shown.stdout and "COS2 ways on cache 0: absent -> " in shown.stdout
     assert node.list() == []
 
 

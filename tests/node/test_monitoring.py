@@ -105,8 +105,8 @@ def test_workloads_of_the_shared_pool_are_counted_together_and_it_is_said(node):
 def test_a_new_workload_is_not_told_what_the_one_before_it_did(node):
     old = node.create("4-5", 3, 3)
     next_sample(node, old["id"])
-    node.delete(old["id"])
     node.sim.use(old["cos_name"], 0, "mbm_total_bytes", "+5000000000")
+    node.delete(old["id"])
     new = node.create("6", 2, 2)
     assert new["cos_name"] == old["cos_name"]
     answer = usage(node, new["id"])

@@ -85,9 +85,7 @@ def test_what_rmd_left_on_the_hardware_is_not_touched_until_it_is_given_back():
             node.create("4", 2, 2)
         with pytest.raises(Refused, match=r"hold 1 way of the pool .*nrdctl reset --foreign 'COS\*'"):
             node.create("6", 5, 5)  # on the same cache
-        node.terminate()
-        pqos("-R")
-        node.start()
+        node.sim.run_inside([NRDCTL, "--socket", node.socket, "reset", "--yes", "--foreign", "COS*"])
         node.create("4", 2, 2)
         node.assert_consistent()
 

@@ -509,6 +509,7 @@ def test_a_workload_without_cache_leaves_classes_alone():
     with Node(LOOKS, cpufreq="intel_pstate") as node:
         node.delete(node.create("4", 2, 2)["id"])
         post(node, WINDOW, ["4"])
+        node.sim.run_inside(["mkdir", "/sys/fs/resctrl/COS7"])
         node.sim.write("/sys/fs/resctrl/COS7/cpus_list", "4\n")
         after_a_look(node)
         after_a_look(node)

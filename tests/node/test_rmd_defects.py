@@ -20,12 +20,13 @@ def test_defect_01_success_is_what_the_hardware_took(node, fault):
     node.sim.control("reset")
     node.sim.control(f"fault write 1 {fault}")
     status, text = not_created(node, ["4-5"], (2, 2))
-    assert status == 500 and "did not take ways" in text, text
+    assert status == 500 and ("could not be made" in text or "did not take ways" in text), text
     assert node.sim.writes() > 0 and created(node, ["4-5"], (2, 2))["status"] == "Successful"
 
 
 def test_defect_02_classes_in_use_are_those_of_workloads(odd):
-    """libpqos has made all groups that there can be, and bandwidth has more classes than the cache."""
+    """pqos has made all groups that there can be, and bandwidth has more classes than the cache."""
+    odd.pqos_show()
     assert len(odd.hardware()) == 4
     assert odd.call("GET", "/v1/cache/l3")["number"] == 2
     assert odd.call("POST", "/v1/hospitality", {"max_cache": 2, "min_cache": 2}) == {"score": {"l3": {"0": 100, "4": 100}}}
@@ -45,7 +46,7 @@ def test_defect_04_all_cpus_of_a_range_are_released(node):
     workload = created(node, ["4-9", "12,14-15"], (2, 2))
     assert cpus_of(node.hardware()[workload["cos_name"]]["cpus"]) == {4, 5, 6, 7, 8, 9, 12, 14, 15}
     node.delete(workload["id"])
-    assert node.hardware()[workload["cos_name"]]["cpus"] == ""
+    assert workload["cos_name"] not in node.hardware()
     assert cpus_of(node.hardware()["/"]["cpus"]) == set(range(40))
 
 

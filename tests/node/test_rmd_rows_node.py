@@ -177,7 +177,7 @@ def test_row_48_one_daemon_and_few_rights(node):
     assert second.returncode == 1 and "another nrd uses" in second.stderr
     unit = read("systemd/nrd.service").splitlines()
     assert {"NoNewPrivileges=yes", "ProtectSystem=strict", "PrivateDevices=yes",
-            "CapabilityBoundingSet=CAP_SYS_ADMIN CAP_DAC_OVERRIDE CAP_CHOWN"} <= set(unit)
+            "CapabilityBoundingSet=CAP_PERFMON CAP_DAC_OVERRIDE CAP_CHOWN"} <= set(unit)
 
 
 def test_row_49_a_package_with_unit_and_manual_pages(tmp_path):
