@@ -115,6 +115,19 @@ inline void check_exclusive(const NodeState& state, const FakeHardware& hardware
   }
 }
 
+// A workload is called exclusive if no foreign group that has CPUs on one of its caches, or tasks, has a way of it.
+inline void check_called_exclusive(const NodeState& state, const FakeHardware& hardware, const Workload& workload) {
+  bool is_filled = false;
+  for (const auto& [cache, ways] : workload.grant.ways) {
+    for (const auto& [name, group] : hardware.tree.rdt.foreign) {
+      const bool runs_there = group.tasks > 0 || group.cpus.intersects(state.facts.rdt.cpus_of(cache));
+      is_filled |= runs_there && group.ways.at(cache).intersects(ways);
+    }
+  }
+  const bool is_alone = workload.grant.has_class() && workload.grant.pool != Pool::Shared && !is_filled;
+  REQUIRE(is_exclusive(state, workload) == is_alone);
+}
+
 // The OS fills the longest run of ways that neither workloads nor foreign groups have, or all of them where masks may
 // have holes: counted from the groups themselves, way by way.
 inline void check_idle(const NodeState& state, const FakeHardware& hardware, CacheId cache) {
@@ -204,6 +217,7 @@ inline void check_all(const NodeState& state, const NodeShape& shape, FakeHardwa
     check_workload(state, shape, a->second);
     REQUIRE(is_applied(state, a->second));
     check_exclusive(state, hardware, a->second);
+    check_called_exclusive(state, hardware, a->second);
     for (auto b = std::next(a); b != state.workloads.end(); ++b) check_pair(a->second, b->second);
   }
   const Observed seen = *hardware.observe(state.facts.rdt.possible, known_tasks(state));

@@ -90,7 +90,7 @@ class Session {
   }
 
   void end() {
-    hardware_.tree.rdt.foreign.clear();
+    remove_foreign_group();
     writer_->repair();
     while (!writer_->state().workloads.empty()) {
       const std::vector<Command> commands{DeleteWorkload{writer_->state().workloads.begin()->first}};
@@ -104,6 +104,7 @@ class Session {
   int of_tasks() const { return of_tasks_; }
   int limited() const { return limited_; }
   int in_l2() const { return in_l2_; }
+  int filled() const { return filled_; }
 
  private:
   static Task task(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
@@ -119,6 +120,7 @@ class Session {
       of_tasks_ += !workload.spec.tasks.empty();
       limited_ += !workload.grant.bandwidth.empty();
       in_l2_ += workload.spec.l2.has_value();
+      filled_ += !sharing_groups(writer_->state(), workload).empty();
     }
   }
 
@@ -132,18 +134,36 @@ class Session {
     check();
   }
 
-  // It comes with a few ways of each cache, or goes, and the next turn of the writer sees that.
+  // It comes with all ways, as mkdir makes it, or with a few of each cache, perhaps with tasks or a CPU; or it goes.
+  // The next turn of the writer sees that.
   void change_foreign_group() {
-    auto& foreign = hardware_.tree.rdt.foreign;
     const bool has_class = hardware_.tree.rdt.classes.size() < topology_.shape.classes;
-    if (foreign.erase("theirs") == 0 && has_class) {
-      for (const auto& [cache, cpus] : hardware_.facts.rdt.caches) {
-        const unsigned count = topology_.shape.min_ways + dice_.below(3);
-        foreign["theirs"].ways[cache] = WayMask::run(dice_.below(topology_.shape.ways - count + 1), count);
-      }
-    }
+    if (!remove_foreign_group() && has_class) add_foreign_group();
     writer_->repair();
     check();
+  }
+
+  bool remove_foreign_group() {
+    const auto theirs = hardware_.tree.rdt.foreign.find("theirs");
+    if (theirs == hardware_.tree.rdt.foreign.end()) return false;
+    hardware_.tree.rdt.classes[ClosId{0}].cpus |= theirs->second.cpus;
+    hardware_.tree.rdt.foreign.erase(theirs);
+    return true;
+  }
+
+  void add_foreign_group() {
+    rdt::Class& theirs = hardware_.tree.rdt.foreign["theirs"] = hardware_.new_group();
+    const bool is_narrow = !dice_.once_in(3);
+    for (const auto& [cache, cpus] : hardware_.facts.rdt.caches) {
+      const unsigned count = topology_.shape.min_ways + dice_.below(3);
+      if (is_narrow) theirs.ways[cache] = WayMask::run(dice_.below(topology_.shape.ways - count + 1), count);
+    }
+    if (dice_.once_in(2)) theirs.tasks = 3;
+    const std::vector<CpuId> free = free_cpus(writer_->state()).members();
+    if (free.empty() || dice_.once_in(2)) return;
+    const CpuId cpu = free.at(dice_.below(static_cast<unsigned>(free.size())));
+    hardware_.tree.rdt.classes[ClosId{0}].cpus.remove(cpu);
+    theirs.cpus.add(cpu);
   }
 
   CpuSet some_cpus() {
@@ -247,7 +267,7 @@ class Session {
   std::unique_ptr<Writer> writer_;
   Observed fresh_;
   pid_t next_task_ = 0;
-  int accepted_ = 0, of_tasks_ = 0, limited_ = 0, in_l2_ = 0;
+  int accepted_ = 0, of_tasks_ = 0, limited_ = 0, in_l2_ = 0, filled_ = 0;
 };
 
 }  // namespace
@@ -265,6 +285,7 @@ TEST_CASE("ten thousand requests on eight kinds of node break no promise") {
     CHECK(session.accepted() > kSteps / 4);
     CHECK(session.of_tasks() > kSteps / 4);
     CHECK(session.limited() > kSteps / 20);
+    CHECK(session.filled() > 0);
     if (topology.shape.cpus_per_l2 > 0) CHECK(session.in_l2() > kSteps / 4);
   }
 }
