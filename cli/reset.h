@@ -1,4 +1,4 @@
-// nrdctl reset: gives everything back that nrd holds, and removes groups of others that nobody needs any more.
+// nrdctl reset: gives everything back that nrd holds, and removes leftover groups of others.
 #pragma once
 
 #include <string>

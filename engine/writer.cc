@@ -154,9 +154,8 @@ Result<plan::Workloads> Writer::plan_on_fresh_ground(const Command& command) {
 Result<void> Writer::look_at_neighbours() {
   if (!state_.layout) return {};
   const Result<std::set<std::string>> names = hardware_.group_names();
-  if (!names) return Failure(names.error());
-  if (*names == group_names(state_.observed.rdt) && foreign_groups(state_).empty()) return {};
-  return look({});
+  if (names && *names == group_names(state_.observed.rdt) && foreign_groups(state_).empty()) return {};
+  return look({});  // which also mounts a tree that has gone, where nrd may
 }
 
 // The claim stays, so that the next workload in that class needs no commit before its group is made. A group that
