@@ -16,6 +16,13 @@ const std::optional<Layout>& layout_of(const NodeState& state, CacheId cache) {
   return cache.is_l2_beside ? state.l2_layout : state.layout;
 }
 
+WayMask io_ways(const NodeState& state, CacheId cache) {
+  const std::optional<rdt::Cat>& cat = state.facts.rdt.cat_of(cache);
+  const auto io = state.facts.rdt.io_ways.find(cache);
+  const WayMask of_class = io == state.facts.rdt.io_ways.end() ? WayMask() : io->second;
+  return cat ? cat->shareable | of_class : of_class;
+}
+
 WayMask granted_ways(const NodeState& state, CacheId cache) {
   WayMask granted;
   for (const auto& [id, workload] : state.workloads) {
@@ -36,7 +43,7 @@ WayMask os_ways(const NodeState& state, CacheId cache) {
     return ways == root->second.ways.end() ? all_ways(state, cache) : ways->second;
   }
   const WayMask unassigned = unassigned_ways(state, cache);
-  const WayMask ways = cat->sparse_masks ? unassigned : plan::os_run(unassigned, layout->os, cat->shareable);
+  const WayMask ways = cat->sparse_masks ? unassigned : plan::os_run(unassigned, layout->os, io_ways(state, cache));
   // Foreign groups may hold the floor. It is granted to no workload, so the OS shares it with these groups only. Where
   // the kernel does not allow that, the OS has less.
   const bool is_locked = layout->os.intersects(locked_ways(state, cache));

@@ -109,6 +109,8 @@ pstate::Knobs wanted_knobs(const NodeState& state, const Workload& workload, Cpu
 KHz reach(const pstate::Node& node, const pstate::Cpu& cpu);
 // The pace at which `cpu` is kept: that of its domain, which is fast if one of its CPUs asks for it.
 plan::Pace pace_of(const NodeState& state, CpuId cpu);
+// Ways of `cache` that devices fill too, so that nothing else has them alone.
+WayMask io_ways(const NodeState& state, CacheId cache);
 // Ways the root class (the OS) has on `cache` under the current setting: where ways are in use the longest run of
 // unassigned ways, wherever it lies (all of these where masks may have holes), and as many ways as the OS floor has at
 // least. Where none are in use the mask is left as it is.

@@ -186,6 +186,8 @@ void render_cache(json::Writer& w, const NodeState& state, CacheId id, const Cpu
   render(w, os_ways(state, id));
   w.key("infra");
   render(w, infra_ways(state, id));
+  w.key("io");
+  render(w, io_ways(state, id));
   w.key("free");
   render(w, free_ways(state, id));
   w.key("longest_run").number(unassigned_ways(state, id).longest_run().count());

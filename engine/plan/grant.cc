@@ -30,7 +30,7 @@ Room room_in(const NodeState& state, CacheId cache, WayMask pool, WayMask held) 
   const rdt::Cat& cat = *state.facts.rdt.cat_of(cache);
   return {.free = pool - held,
           .unassigned = WayMask::all(cat.ways) - held - infra_ways(state, cache),
-          .shareable = cat.shareable};
+          .shareable = io_ways(state, cache)};
 }
 
 std::string on_cache(CacheId cache) { return " on " + text_of(cache); }

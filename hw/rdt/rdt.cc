@@ -112,7 +112,10 @@ class ResctrlRdt final : public Rdt {
     if (!classes) return fail(ErrorCode::Unsupported, "L3 CAT: " + classes.error().message, classes.error().detail);
     cat_ = **cat;
     l2_cat_ = *l2_cat;
-    cat_.classes = *classes;
+    const Result<std::map<CacheId, WayMask>> io_ways = read_io_ways();
+    if (!io_ways) return fail(ErrorCode::Unsupported, "L3 CAT: " + io_ways.error().message, io_ways.error().detail);
+    io_ways_ = *io_ways;
+    cat_.classes = *classes - (io_ways_.empty() || *classes < 2 ? 0 : 1);  // the highest is the devices'
     if (l2_cat_) l2_cat_->classes = *classes;
     return {};
   }
@@ -121,6 +124,7 @@ class ResctrlRdt final : public Rdt {
     if (!is_served_) return node.missing.push_back(why_not_.message);
     node.cat = cat_;
     node.l2_cat = l2_cat_;
+    node.io_ways = io_ways_;
   }
 
   // What takes many files is read again only if it may have changed.
@@ -351,6 +355,7 @@ class ResctrlRdt final : public Rdt {
   std::optional<Observed> known_;  // nullopt after any failure: look before the next write
   Cat cat_;
   std::optional<Cat> l2_cat_;  // beside cat_
+  std::map<CacheId, WayMask> io_ways_;
   std::optional<Monitoring> monitoring_;
   unsigned level_ = 3;  // of the caches whose ways are set
   std::optional<Capabilities> flags_;

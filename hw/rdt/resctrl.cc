@@ -254,6 +254,23 @@ Result<std::optional<Cat>> read_l2_cat_info() {
   return read_cat_info(*l2);
 }
 
+Result<std::map<CacheId, WayMask>> parse_io_alloc(const std::optional<std::string>& io_alloc,
+                                                  const std::optional<std::string>& io_alloc_cbm) {
+  if (!io_alloc || trimmed(*io_alloc) != "enabled" || !io_alloc_cbm) return std::map<CacheId, WayMask>();
+  if (!io_alloc_cbm->ends_with('\n')) return unexpected("io_alloc_cbm", *io_alloc_cbm);
+  return parse_line(trimmed(*io_alloc_cbm), false);
+}
+
+Result<std::map<CacheId, WayMask>> read_io_ways() {
+  const Allocated* l3 = find_allocated({3});
+  if (l3 == nullptr) return std::map<CacheId, WayMask>();
+  const std::string folder = std::string("/info/") + l3->folder;
+  const Result<std::optional<std::string>> state = read_file(path_of(folder, "io_alloc"));
+  if (!state) return Failure(state.error());
+  const Result<std::optional<std::string>> masks = read_file(path_of(folder, "io_alloc_cbm"));
+  return parse_io_alloc(*state, masks.value_or(std::nullopt));
+}
+
 Result<unsigned> read_classes() {
   std::optional<uint32_t> least;
   for (const char* folder : {"L3", "L3CODE", "L3DATA", "L2", "L2CODE", "L2DATA", "MB"}) {

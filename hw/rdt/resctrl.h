@@ -62,6 +62,12 @@ Result<std::optional<Cat>> read_l2_cat_info();
 // class of each. Others may hold some, and the kernel may keep some for itself.
 Result<unsigned> read_classes();
 
+// The ways that devices fill with a class of their own, by L3 cache: io_alloc_cbm, "0=600;1=600". Empty where io_alloc
+// is not there or not enabled; where it is, the kernel keeps the highest class for it.
+Result<std::map<CacheId, WayMask>> parse_io_alloc(const std::optional<std::string>& io_alloc,
+                                                  const std::optional<std::string>& io_alloc_cbm);
+Result<std::map<CacheId, WayMask>> read_io_ways();
+
 // nullopt: the group is gone.
 Result<std::optional<Masks>> read_masks(const std::string& directory);
 Result<std::optional<std::map<CacheId, uint32_t>>> read_limits(const std::string& directory);

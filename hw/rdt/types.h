@@ -120,6 +120,7 @@ struct Node {
   std::map<CacheId, uint32_t> numa_nodes;  // of the first CPU; not there: the kernel knows no NUMA nodes
   std::map<CacheId, Geometry> geometry;    // of each cache
   std::map<CacheId, CpuSet> l2;            // likewise of each L2 cache, where `caches` are of L3
+  std::map<CacheId, WayMask> io_ways{};    // that devices fill with a class of their own (io_alloc), of `caches`
   CpuSet isolated;                         // from the scheduler (isolcpus=)
   Capabilities capabilities;
   std::optional<Cat> cat;                    // of `caches`; absent: their ways cannot be set here

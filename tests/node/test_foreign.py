@@ -209,3 +209,17 @@ def test_reset_gives_everything_back_running_or_stopped():
                 assert result.returncode == 0 and "group theirs removed" in result.stdout, result
                 assert node.list() == []
             assert node.hardware() == tree
+
+
+def test_ways_of_devices_are_shown_and_granted_last_and_their_class_is_not_counted():
+    with Node(closids=4, io_alloc="on", kernel="6.19") as node:
+        node.sim.write("/sys/fs/resctrl/info/L3/io_alloc_cbm", "0=1e;1=600\n")
+        node.kill9()
+        node.start()
+        shown = node.call("GET", "/v1/node")
+        assert [cache["io"]["mask"] for cache in shown["caches"]] == ["1e", "600"]
+        assert shown["classes"]["total"] == 3 and shown["writer"]["by"] == "resctrl"
+        assert node.create("4", 1, 1)["granted_ways"]["0"]["mask"] == "20"
+        node.create("5", 1, 1)
+        with pytest.raises(Refused, match="409.*the node has 3"):
+            node.create("6", 1, 1)

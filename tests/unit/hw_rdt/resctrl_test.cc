@@ -76,6 +76,16 @@ TEST_CASE("a mask may be empty, which AMD's kernels allow") {
   CHECK(parse_masks("L3:0=0;1=f\n")->ways == std::map<CacheId, WayMask>{{CacheId{0}, {}}, {CacheId{1}, WayMask(0xf)}});
 }
 
+TEST_CASE("the ways of devices are those of io_alloc while it is enabled") {
+  CHECK(parse_io_alloc("enabled\n", "0=600;1=ff\n") ==
+        std::map<CacheId, WayMask>{{CacheId{0}, WayMask(0x600)}, {CacheId{1}, WayMask(0xff)}});
+  CHECK(parse_io_alloc("disabled\n", "0=600\n")->empty());
+  CHECK(parse_io_alloc("not supported\n", std::nullopt)->empty());
+  CHECK(parse_io_alloc(std::nullopt, std::nullopt)->empty());
+  CHECK_FALSE(parse_io_alloc("enabled\n", "0=60"));
+  CHECK_FALSE(parse_io_alloc("enabled\n", "0=x\n"));
+}
+
 TEST_CASE("a schemata that says something impossible is refused") {
   for (const char* text :
        {"L3:0=zz\n", "L3:a=f\n", "L3:0=f;0=f0\n", "L3:0=1ffffffff\n", "L3CODE:0=f\n", "L3CODE:0=7ff\nL3DATA:1=7ff\n",
