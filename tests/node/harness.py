@@ -197,8 +197,16 @@ class Node:
 
     def answers(self):
         with contextlib.suppress(OSError, http.client.HTTPException):
-            return self.request("GET", "/v1/health")[0] == 200
+            return self.request("GET", "/v1/health")[0] == 200 and self.listens()
         return False
+
+    def listens(self):
+        """Whether the port is this daemon's: one of another node may have taken it first."""
+        with open(f"/proc/{self.daemon.pid}/net/tcp") as table:
+            listening = [line.split() for line in table if f":{self.port:04X} 00000000:0000 0A" in line]
+        sockets = {f"socket:[{fields[9]}]" for fields in listening}
+        descriptors = f"/proc/{self.daemon.pid}/fd"
+        return any(os.readlink(os.path.join(descriptors, name)) in sockets for name in os.listdir(descriptors))
 
     def journal(self):
         with contextlib.suppress(FileNotFoundError), open(os.path.join(self.folder, "log")) as file:
