@@ -88,13 +88,7 @@ ClassWriter& MaskWriters::writer_for(const WaysWrite& write) {
   return resctrl_;
 }
 
-Result<CacheView> read_cache_view() {
-  std::vector<std::string> missing;
-  const Result<std::optional<Cat>> cat = read_cat_info(missing);
-  if (!cat) return Failure(cat.error());
-  if (!*cat) return fail(ErrorCode::Unsupported, missing.front());
-  const Result<std::optional<Cat>> l2_cat = read_l2_cat_info();
-  if (!l2_cat) return Failure(l2_cat.error());
+Result<CacheView> read_cache_view(const Cat& cat, const std::optional<Cat>& l2_cat) {
   const Result<std::optional<Masks>> root = read_masks("");
   if (!root) return Failure(root.error());
   const Result<unsigned> classes = read_classes();
@@ -102,11 +96,11 @@ Result<CacheView> read_cache_view() {
   CacheView view;
   view.classes = *classes;
   const bool is_l2_alone = read_level({}) == 2;
-  (is_l2_alone ? view.l2_ways : view.l3_ways) = (*cat)->ways;
-  (is_l2_alone ? view.l2_cdp : view.l3_cdp) = (*cat)->cdp;
-  if (*l2_cat) {
-    view.l2_ways = (*l2_cat)->ways;
-    view.l2_cdp = (*l2_cat)->cdp;
+  (is_l2_alone ? view.l2_ways : view.l3_ways) = cat.ways;
+  (is_l2_alone ? view.l2_cdp : view.l3_cdp) = cat.cdp;
+  if (l2_cat) {
+    view.l2_ways = l2_cat->ways;
+    view.l2_cdp = l2_cat->cdp;
   }
   for (const auto& [cache, ways] : root->value_or(Masks{}).ways) {
     (is_l2_alone || cache.is_l2_beside ? view.l2 : view.l3).insert(cache.value);

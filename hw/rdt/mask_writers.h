@@ -38,7 +38,7 @@ class MaskWriters {
   bool has_started_ = false;
 };
 
-// From the files of the mounted tree.
-Result<CacheView> read_cache_view();
+// Of the mounted tree, whose caches are allocated as `cat` and, of L2 beside L3, as `l2_cat` says.
+Result<CacheView> read_cache_view(const Cat& cat, const std::optional<Cat>& l2_cat);
 
 }  // namespace nrd::rdt

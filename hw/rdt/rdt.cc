@@ -97,7 +97,7 @@ class ResctrlRdt final : public Rdt {
     }
     why_not_ = {};
     has_served_ = true;
-    if (const Result<CacheView> view = read_cache_view()) writers_.choose(*view);
+    if (const Result<CacheView> view = read_cache_view(cat_, l2_cat_)) writers_.choose(*view);
   }
 
   Result<void> read_cat() {

@@ -13,14 +13,12 @@ constexpr ClosId kRootClass{0};
 // group anyway, or the reading back finds them.
 constexpr int kLooks = 64;
 
-std::string class_name(ClosId clos) { return "COS" + std::to_string(clos.value); }
-
 // As places_of() names them.
-std::string group_name(ClosId clos) { return clos == kRootClass ? "" : class_name(clos); }
+std::string group_name(ClosId clos) { return clos == kRootClass ? "" : name_of(clos); }
 
 std::string not_moved(const Task& task, ClosId to) {
   return (task.is_process() ? "process " : "thread ") + std::to_string(task.id) + " did not move to class " +
-         class_name(to);
+         name_of(to);
 }
 
 Error explained(Error error, std::string message) {

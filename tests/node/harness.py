@@ -171,6 +171,12 @@ class Node:
         shutil.rmtree(self.folder)
         return journal
 
+    def mount_calls(self):
+        """What the preloaded tests/mount was asked to mount and unmount, one line a call."""
+        with contextlib.suppress(FileNotFoundError), open(self.mounts) as notes:
+            return notes.read().splitlines()
+        return []
+
     # The daemon
 
     def command(self, *flags):

@@ -13,14 +13,6 @@ def intel(config="", **more):
     return Node(config, mounts=True, mb_unit="percent", **more)
 
 
-def mounts(node):
-    try:
-        with open(node.mounts) as notes:
-            return notes.read().splitlines()
-    except FileNotFoundError:
-        return []
-
-
 def refusal(node):
     """Why the daemon does not start, in one line."""
     node.spawn()
@@ -40,17 +32,17 @@ def test_the_other_mode_is_refused_and_forced_once(shape, options):
     with intel(MBPS, start=False, **shape) as node:
         said = refusal(node)
         assert 'rdt.mba_mode is "mbps"' in said and "--force-config" in said and "with mba_MBps" in said, said
-        assert mounts(node) == []
+        assert node.mount_calls() == []
         node.flags = ["--force-config"]
         node.start()
-        assert mounts(node) == ["umount ", f"mount {options}"] and "RDT_MOUNTED" in node.journal()
+        assert node.mount_calls() == ["umount ", f"mount {options}"] and "RDT_MOUNTED" in node.journal()
         assert node.call("GET", "/v1/mba")["mba_request"] == "mbps"
         created = node.call("POST", "/v1/workloads",
                             {"core_ids": ["4"], "rdt": {"cache": {"max": 2, "min": 2}, "mba": {"mbps": 5000}}})
         assert node.hardware()[created["cos_name"]]["MB"]["0"] == "5000"
         node.kill9()
         node.start()  # it is as it is wanted, so nothing is mounted, whatever the flag
-        assert len(mounts(node)) == 2 and node.list()[0]["status"] == "Successful"
+        assert len(node.mount_calls()) == 2 and node.list()[0]["status"] == "Successful"
 
 
 def test_workloads_of_the_other_mode_are_kept_and_named():
@@ -74,7 +66,7 @@ def test_a_group_of_others_is_not_unmounted():
     with intel(MBPS, start=False, flags=["--force-config"]) as node:
         node.sim.run_inside(["mkdir", "/sys/fs/resctrl/theirs"])
         said = refusal(node)
-        assert "group theirs of others" in said and mounts(node) == [], said
+        assert "group theirs of others" in said and node.mount_calls() == [], said
         assert "theirs" in node.hardware()
 
 

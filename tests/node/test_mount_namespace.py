@@ -27,13 +27,6 @@ class HostNode(Node):
     def unmount(self):
         self.sim.run_inside(["umount", TREE])
 
-    def calls(self):
-        try:
-            with open(self.mounts) as notes:
-                return notes.read().splitlines()
-        except FileNotFoundError:
-            return []
-
 
 class ServiceNode(HostNode):
     """nrd in a namespace that receives the host's mounts and sends none."""
@@ -59,14 +52,14 @@ def refusal(node):
 def test_an_unmounted_tree_is_reported_and_not_mounted():
     with ServiceNode() as node:
         node.start()
-        assert node.calls() == []
+        assert node.mount_calls() == []
         assert is_asked_to_mount(node), node.health()
         assert any(CURE in sentence for sentence in node.call("GET", "/v1/node")["capabilities"]["missing"])
         assert CURE in node.journal()
         with pytest.raises(Refused) as refused:
             node.create("4", 2, 2)
         assert CURE in refused.value.text
-        assert node.calls() == []
+        assert node.mount_calls() == []
 
 
 def test_a_tree_that_the_host_mounts_later_is_used_without_a_restart():
@@ -75,7 +68,7 @@ def test_a_tree_that_the_host_mounts_later_is_used_without_a_restart():
         node.mount()
         wait_for(lambda: not is_asked_to_mount(node), "the tree to be found")
         created = node.create("4", 2, 2)
-        assert created["status"] == "Successful" and node.calls() == []
+        assert created["status"] == "Successful" and node.mount_calls() == []
 
 
 def test_workloads_survive_a_restart_of_the_mount_unit():
@@ -85,7 +78,7 @@ def test_workloads_survive_a_restart_of_the_mount_unit():
         id = node.create("4", 2, 2)["id"]
         node.unmount()
         wait_for(lambda: CURE in node.health()["hardware_problem"], "the missing tree to be noticed")
-        assert node.health()["status"] == "degraded" and node.calls() == []
+        assert node.health()["status"] == "degraded" and node.mount_calls() == []
         node.mount()
         wait_for(lambda: node.health()["status"] == "ok", "the tree to be found again")
         node.assert_consistent({id})
@@ -96,19 +89,19 @@ def test_another_mode_takes_a_drop_in_for_the_mount_unit(flags):
     with ServiceNode('[rdt]\nmba_mode = "mbps"\n', flags=flags) as node:
         node.mount()
         said = refusal(node)
-        assert "resctrl is mounted for the other" in said and node.calls() == [], said
+        assert "resctrl is mounted for the other" in said and node.mount_calls() == [], said
         for needed in ("/etc/systemd/system/sys-fs-resctrl.mount.d/", '"[Mount]"',
                        '"Options=nosuid,nodev,noexec,relatime,mba_MBps"', "systemctl restart sys-fs-resctrl.mount"):
             assert needed in said, said
         node.unmount()
         said = refusal(node)
-        assert "resctrl is not mounted" in said and ",mba_MBps" in said and node.calls() == [], said
+        assert "resctrl is not mounted" in said and ",mba_MBps" in said and node.mount_calls() == [], said
 
 
 def test_started_by_hand_in_the_namespace_of_the_host_libpqos_mounts():
     with HostNode() as node:
         node.start()
-        assert [call.split()[0] for call in node.calls()][:1] == ["mount"]
+        assert [call.split()[0] for call in node.mount_calls()][:1] == ["mount"]
 
 
 def test_a_node_without_rdt_does_not_ask_for_a_mount():
