@@ -30,7 +30,7 @@ void drop_limits_of_others(Baselines& kept, const NodeState& state, const rdt::S
 
 // `before`, with the knobs of which `found` says something else than `wanted`.
 pstate::Knobs with_written(pstate::Knobs before, const pstate::Knobs& found, const pstate::Knobs& wanted) {
-  // Below the minimum a maximum takes it along (cpufreq_verify_within_limits()), so the minimum was written by nobody.
+  // Below the minimum a maximum takes it along (cpufreq_verify_within_limits()), so nothing wrote the minimum.
   const bool is_taken_along = found.max < wanted.min && found.min == found.max;
   const bool has_min = found.min != wanted.min && !is_taken_along;
   const bool has_max = found.max != wanted.max;

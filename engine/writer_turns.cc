@@ -203,7 +203,7 @@ void Writer::repair(const CpuSet& changed) {
   forget_settled();
   // What a failed write of ours left behind is not others' doing.
   if (!is_different || !was_settled) return;
-  // A CPU that went and came back is in the default class: nobody moved it.
+  // A CPU that went and came back is in the default class without having been moved.
   if (state_.facts.rdt.online != online || !changed.empty()) {
     log::notice("CPUS_CHANGED", "CPUs came or went; those that there are were set for their workloads",
                 {{"CPUS", state_.facts.rdt.online.to_string()}});

@@ -38,7 +38,7 @@ struct Group {
   std::vector<pid_t> tasks;  // not of the root group: all unbound ones are there, and listing them costs much
 };
 // nullopt: the group is gone. A group other than the root whose files cannot be read is an answer with `is_readable`
-// false, so that it stands in nobody's way but its own.
+// false, so that it costs only itself.
 Result<std::optional<Group>> read_group(const std::string& directory);
 
 }  // namespace nrd::rdt
