@@ -208,11 +208,14 @@ class Node:
 
     def listens(self):
         """Whether the port is this daemon's: one of another node may have taken it first."""
-        with open(f"/proc/{self.daemon.pid}/net/tcp") as table:
-            listening = [line.split() for line in table if f":{self.port:04X} 00000000:0000 0A" in line]
-        sockets = {f"socket:[{fields[9]}]" for fields in listening}
-        descriptors = f"/proc/{self.daemon.pid}/fd"
-        return any(os.readlink(os.path.join(descriptors, name)) in sockets for name in os.listdir(descriptors))
+        process = f"/proc/{self.daemon.pid}"
+        sockets = set()
+        for table in ("tcp", "tcp6"):
+            with open(f"{process}/net/{table}") as lines:
+                for _, local, _, state, *_, inode in (line.split()[:10] for line in lines):
+                    if local.endswith(f":{self.port:04X}") and state == "0A":  # TCP_LISTEN
+                        sockets.add(f"socket:[{inode}]")
+        return any(os.readlink(f"{process}/fd/{name}") in sockets for name in os.listdir(f"{process}/fd"))
 
     def journal(self):
         with contextlib.suppress(FileNotFoundError), open(os.path.join(self.folder, "log")) as file:

@@ -26,9 +26,15 @@ def run(node, *arguments, **more):
     return subprocess.run(words(node, *arguments), capture_output=True, text=True, timeout=DEADLINE, env=CLEAN, **more)
 
 
+def comm_of(process):
+    with open(f"/proc/{process.pid}/comm") as file:
+        return file.read().rstrip()
+
+
 def started(node, *arguments):
     process = subprocess.Popen(words(node, "--cpus", "0", "--ways", "2", "--", *arguments), env=CLEAN, stdout=subprocess.PIPE, text=True)
-    wait_for(lambda: node.list(), "the workload")
+    # The workload is listed before nrdctl has its answer, without which it would not run the command.
+    wait_for(lambda: comm_of(process) == os.path.basename(arguments[0]), "the command to run")
     return process
 
 
