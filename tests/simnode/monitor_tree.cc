@@ -13,6 +13,7 @@ namespace {
 constexpr std::array kFiles = {"cpus", "cpus_list", "mon_data", "tasks"};  // of a group below mon_groups
 constexpr std::array kInfo = {"max_threshold_occupancy", "mon_features", "num_rmids"};
 constexpr std::array kAssignInfo = {"available_mbm_cntrs", "mbm_assign_mode", "mbm_assign_on_mkdir", "num_mbm_cntrs"};
+constexpr const char* kAvailable = "available_mbm_cntrs";
 constexpr const char* kAssignments = "mbm_L3_assignments";
 constexpr const char* kInfoFolder = "info/L3_MON";
 constexpr const char* kThreshold = "max_threshold_occupancy";
@@ -61,6 +62,11 @@ std::string folder_of(const char* kind, int domain) {
   return name;
 }
 
+// Of info/L3_MON, what can be written.
+bool is_setting(const std::string& path) {
+  return path.ends_with(kThreshold) || path.ends_with("mbm_assign_mode") || path.ends_with("mbm_assign_on_mkdir");
+}
+
 template <typename Names>
 std::vector<std::string> strings(const Names& names) {
   return {names.begin(), names.end()};
@@ -80,9 +86,9 @@ bool MonitorTree::owns(const std::string& path) const {
 
 std::optional<std::string> MonitorTree::info(const std::string& file) const {
   if (machine_.shape().mbm_counters > 0) {
-    if (file == "mbm_assign_mode") return "[mbm_event]\ndefault\n";
-    if (file == "mbm_assign_on_mkdir") return "1\n";
-    if (file == "available_mbm_cntrs") return monitoring_.show_available();
+    if (file == "mbm_assign_mode") return monitoring_.show_assign_mode();
+    if (file == "mbm_assign_on_mkdir") return monitoring_.show_assign_on_mkdir();
+    if (file == kAvailable) return "";  // read() knows
     if (file == "num_mbm_cntrs") return all_counters();
   }
   if (file == "num_rmids") return std::to_string(machine_.shape().rmids) + "\n";
@@ -140,7 +146,7 @@ std::optional<std::string> MonitorTree::content(const std::string& path) {
   }
   if (place.folder == kAssignments && place.rest.empty() && machine_.shape().mbm_counters > 0 &&
       (group != nullptr || resctrl_.group(place.group) != nullptr))
-    return monitoring_.show_assignments(place.group);
+    return "";  // read() knows
   if (group == nullptr) return std::nullopt;
   if (place.folder == "cpus") return mask_of(group->cpus, machine_.shape().cpus) + "\n";
   if (place.folder == "cpus_list") return list_of(group->cpus) + "\n";
@@ -190,7 +196,7 @@ std::optional<mode_t> MonitorTree::mode(const std::string& path) {
   const bool is_empty_folder = path.ends_with("mon_groups") && resctrl_.group(place_of(path).group) != nullptr;
   if (const auto text = content(path)) {
     const bool is_counted = path.starts_with(kInfoFolder) || place_of(path).folder == "mon_data";
-    return S_IFREG | (is_counted && !path.ends_with(kThreshold) ? 0444 : 0644);
+    return S_IFREG | (is_counted && !is_setting(path) ? 0444 : 0644);
   }
   const Place place = place_of(path);
   const std::vector<std::string> names = list(path);
@@ -204,6 +210,8 @@ std::optional<mode_t> MonitorTree::mode(const std::string& path) {
 int MonitorTree::read(const std::string& path, std::string& text) {
   const auto found = content(path);
   if (!found) return ENOENT;
+  if (path.ends_with(kAvailable)) return monitoring_.show_available(text);
+  if (place_of(path).folder == kAssignments) return monitoring_.show_assignments(place_of(path).group, text);
   text = *found;
   return 0;
 }
@@ -217,6 +225,8 @@ int MonitorTree::write(const std::string& path, std::string_view text, pid_t wri
     threshold_ = static_cast<long>(*bytes);
     return 0;
   }
+  if (path.ends_with("mbm_assign_mode")) return monitoring_.write_assign_mode(text);
+  if (path.ends_with("mbm_assign_on_mkdir")) return monitoring_.write_assign_on_mkdir(text);
   if (place.folder == kAssignments) return monitoring_.write_assignments(place.group, text);
   if (monitoring_.group(place.group) == nullptr) return EACCES;
   if (place.folder == "cpus") return monitoring_.write_cpus(place.group, text, CpuForm::Mask);

@@ -134,16 +134,24 @@ int Monitoring::write_tasks(const std::string& name, std::string_view text, pid_
   return takes_lists ? resctrl_.refuse(error, "Error while processing task " + id + "\n") : error;
 }
 
+bool Monitoring::is_counted(const std::string& name, int domain, const std::string& counter) const {
+  if (!assigns_ || counter == "llc_occupancy") return true;
+  const auto found = assigned_.find(name);
+  return found != assigned_.end() && found->second.contains({counter, domain});
+}
+
 std::string Monitoring::show(const std::string& name, int cache, const std::string& counter) {
   settle();
-  const auto assignments = assigned_.find(name);
-  const bool is_assigned = assignments != assigned_.end() && assignments->second.contains({counter, cache});
-  if (machine_.shape().mbm_counters > 0 && counter != "llc_occupancy" && !is_assigned) return "Unassigned\n";
   std::uint64_t sum = 0;
+  bool is_any = is_counted(name, cache, counter);
+  for (const auto& [group, assigned] : groups_) {
+    is_any = is_any || (is_below(group, name) && is_counted(group, cache, counter));
+  }
+  if (!is_any) return "Unassigned\n";
   for (const auto& [group, counters] : counters_) {
     if (group != name && !(is_below(group, name) && groups_.contains(group))) continue;
     const auto found = counters.find({cache, counter});
-    if (found == counters.end()) continue;
+    if (found == counters.end() || !is_counted(group, cache, counter)) continue;
     if (!found->second.word.empty()) return found->second.word + "\n";
     sum += found->second.value;
   }
@@ -172,10 +180,9 @@ void Monitoring::begin(const std::string& name) {
   std::erase_if(counters_, is_its);
   std::erase_if(assigned_, is_its);
   std::erase_if(groups_, [&name](const auto& entry) { return is_below(entry.first, name); });
-  // mbm_assign_on_mkdir is 1, and a group for which none is left has none.
-  for (const std::string& counter : assignable()) {
-    for (const int domain : machine_.counted()) assign(name, counter, domain);
-  }
+  // A group for which no counter is left is made all the same; last_cmd_status says that it has none.
+  if (!assigns_ || !assigns_on_mkdir_) return;
+  for (const std::string& counter : assignable()) assign(name, counter, machine_.counted());
 }
 
 void Monitoring::wipe() {
@@ -183,6 +190,8 @@ void Monitoring::wipe() {
   counters_.clear();
   assigned_.clear();
   limbo_.clear();
+  assigns_ = machine_.shape().mbm_counters > 0;
+  assigns_on_mkdir_ = true;
   begin("");
 }
 
@@ -203,61 +212,115 @@ int Monitoring::available(int domain) const {
   return left;
 }
 
-bool Monitoring::assign(const std::string& name, const std::string& counter, int domain) {
-  if (assigned_[name].contains({counter, domain})) return true;
-  if (available(domain) == 0) return false;
-  assigned_[name].emplace(counter, domain);
-  return true;
+// Up to the first domain that has none left. What was counted before is forgotten.
+int Monitoring::assign(const std::string& name, const std::string& counter, const std::set<int>& domains) {
+  for (const int domain : domains) {
+    if (assigned_[name].contains({counter, domain})) continue;
+    if (available(domain) == 0) {
+      return resctrl_.refuse(
+          ENOSPC, "Failed to allocate counter for " + counter + " in domain " + std::to_string(domain) + "\n");
+    }
+    assigned_[name].emplace(counter, domain);
+    counters_[name].erase({domain, counter});
+  }
+  return 0;
 }
 
-std::string Monitoring::show_available() const {
-  std::string text;
+int Monitoring::check_assigns() {
+  return assigns_ ? 0 : resctrl_.refuse(EINVAL, "mbm_event counter assignment mode is not enabled\n");
+}
+
+std::string Monitoring::show_assign_mode() const {
+  return assigns_ ? "[mbm_event]\ndefault\n" : "mbm_event\n[default]\n";
+}
+
+int Monitoring::show_available(std::string& text) {
+  resctrl_.clear_status();
+  if (const int error = check_assigns()) return error;
+  text.clear();
   for (const int domain : machine_.counted())
     text += (text.empty() ? "" : ";") + std::to_string(domain) + "=" + std::to_string(available(domain));
-  return text + "\n";
+  text += "\n";
+  return 0;
 }
 
-std::string Monitoring::show_assignments(const std::string& name) const {
-  const auto found = assigned_.find(name);
-  std::string text;
+int Monitoring::show_assignments(const std::string& name, std::string& text) {
+  resctrl_.clear_status();
+  if (const int error = check_assigns()) return error;
+  text.clear();
   for (const std::string& counter : assignable()) {
     std::string domains;
     for (const int domain : machine_.counted()) {
-      const bool is_assigned = found != assigned_.end() && found->second.contains({counter, domain});
-      domains += (domains.empty() ? "" : ";") + std::to_string(domain) + "=" + (is_assigned ? "e" : "_");
+      domains +=
+          (domains.empty() ? "" : ";") + std::to_string(domain) + "=" + (is_counted(name, domain, counter) ? "e" : "_");
     }
     text += counter + ":" + domains + "\n";
   }
-  return text;
+  return 0;
 }
 
-// "mbm_total_bytes:0=e;1=_", a domain * stands for all.
+// The other mode begins without any counter assigned, and assigns to new groups.
+int Monitoring::write_assign_mode(std::string_view text) {
+  resctrl_.clear_status();
+  if (text != "mbm_event\n" && text != "default\n")
+    return text.ends_with('\n') ? resctrl_.refuse(EINVAL, "Unsupported assign mode\n") : EINVAL;
+  const bool assigns = text == "mbm_event\n";
+  if (assigns == assigns_) return 0;
+  assigns_ = assigns;
+  if (assigns) assigns_on_mkdir_ = true;
+  assigned_.clear();
+  counters_.clear();
+  return 0;
+}
+
+int Monitoring::write_assign_on_mkdir(std::string_view text) {
+  const auto number = parse_number(trimmed(text));
+  if (!number || *number < 0 || *number > 1) return EINVAL;
+  resctrl_.clear_status();
+  if (const int error = check_assigns()) return error;
+  assigns_on_mkdir_ = *number == 1;
+  return 0;
+}
+
+// One line: "mbm_total_bytes:0=e;1=_", a domain * stands for all.
+int Monitoring::modify(const std::string& name, const std::string& counter, std::string_view domains) {
+  const std::set<int> all = machine_.counted();
+  std::optional<std::string_view> rest = domains;
+  while (const auto item = cut(rest, ';')) {
+    if (item->empty()) return 0;
+    std::optional<std::string_view> state = *item;
+    const std::string domain(*cut(state, '='));
+    const auto number = parse_number(domain);
+    if (domain != "*" && !number) return resctrl_.refuse(EINVAL, "Missing domain id\n");
+    if (domain != "*" && !all.contains(static_cast<int>(*number)))
+      return resctrl_.refuse(EINVAL, "Invalid domain id " + domain + "\n");
+    const std::set<int> meant = domain == "*" ? all : std::set{static_cast<int>(*number)};
+    int error = state == "e" || state == "_" ? 0 : EINVAL;
+    if (state == "e") error = assign(name, counter, meant);
+    if (state == "_")
+      std::erase_if(assigned_[name],
+                    [&](const auto& entry) { return entry.first == counter && meant.contains(entry.second); });
+    if (error != 0) {
+      const std::string what = counter + ":" + domain + "=" + std::string(state.value_or(""));
+      return resctrl_.refuse(error, "Assign operation '" + what + "' failed\n");
+    }
+  }
+  return 0;
+}
+
 int Monitoring::write_assignments(const std::string& name, std::string_view text) {
   if (text.empty() || text.back() != '\n') return EINVAL;
   text.remove_suffix(1);
   resctrl_.clear_status();
+  if (!assigns_) return resctrl_.refuse(EINVAL, "mbm_event mode is not enabled\n");
   std::optional<std::string_view> lines = text;
   while (const auto line = cut(lines, '\n')) {
-    std::optional<std::string_view> rest = *line;
-    const std::string counter(*cut(rest, ':'));
-    if (const auto known = assignable(); std::ranges::find(known, counter) == known.end() || !rest)
-      return resctrl_.refuse(EINVAL, "Unknown event\n");
-    while (const auto item = cut(rest, ';')) {
-      std::optional<std::string_view> state = *item;
-      const std::string_view domain = *cut(state, '=');
-      const auto number = parse_number(domain);
-      const std::set<int> all = machine_.counted();
-      const bool is_known = domain == "*" || (number && all.contains(static_cast<int>(*number)));
-      if (!is_known || !state || (*state != "e" && *state != "_")) return EINVAL;
-      for (const int each : domain == "*" ? all : std::set{static_cast<int>(*number)}) {
-        if (*state == "_") {
-          assigned_[name].erase({counter, each});
-        } else if (!assign(name, counter, each)) {
-          return resctrl_.refuse(
-              ENOSPC, "Failed to allocate counter for " + counter + " in domain " + std::to_string(each) + "\n");
-        }
-      }
-    }
+    std::optional<std::string_view> domains = *line;
+    const std::string counter(*cut(domains, ':'));
+    const auto known = assignable();
+    if (std::ranges::find(known, counter) == known.end())
+      return resctrl_.refuse(ENOENT, "Invalid event " + counter + "\n");
+    if (const int error = modify(name, counter, domains.value_or(""))) return error;
   }
   return 0;
 }

@@ -22,7 +22,10 @@ namespace nrd::simnode {
 
 class Monitoring {
  public:
-  Monitoring(const Machine& machine, Resctrl& resctrl) : machine_(machine), resctrl_(resctrl) { begin(""); }
+  Monitoring(const Machine& machine, Resctrl& resctrl)
+      : machine_(machine), resctrl_(resctrl), assigns_(machine.shape().mbm_counters > 0) {
+    begin("");
+  }
 
   struct Group {
     Cpus cpus;
@@ -50,8 +53,13 @@ class Monitoring {
   bool move(const std::string& name, int cache, const std::string& counter, const std::string& to);
 
   // Counters that are assigned to groups (mbm_assign_mode mbm_event), as info/L3_MON and mbm_L3_assignments show them.
-  std::string show_assignments(const std::string& name) const;
-  std::string show_available() const;
+  // Nothing is shown of them in the mode default, in which each group has its own.
+  std::string show_assign_mode() const;
+  std::string show_assign_on_mkdir() const { return assigns_on_mkdir_ ? "1\n" : "0\n"; }
+  int show_assignments(const std::string& name, std::string& text);
+  int show_available(std::string& text);
+  int write_assign_mode(std::string_view text);
+  int write_assign_on_mkdir(std::string_view text);
   int write_assignments(const std::string& name, std::string_view text);
 
   void begin(const std::string& name);  // a group of this name was made; what one before it had is gone
@@ -66,7 +74,10 @@ class Monitoring {
   using Assigned = std::set<std::pair<std::string, int>>;  // counter and domain
 
   void settle();  // CPUs, tasks and groups that the class has no more
-  bool assign(const std::string& name, const std::string& counter, int domain);
+  bool is_counted(const std::string& name, int domain, const std::string& counter) const;
+  int assign(const std::string& name, const std::string& counter, const std::set<int>& domains);
+  int modify(const std::string& name, const std::string& counter, std::string_view domains);
+  int check_assigns();
   int available(int domain) const;
   std::vector<std::string> assignable() const;
   bool has(const std::string& name) { return resctrl_.group(name) != nullptr || group(name) != nullptr; }
@@ -77,6 +88,8 @@ class Monitoring {
   std::map<std::string, std::map<std::pair<int, std::string>, Counter>> counters_;
   std::vector<std::chrono::steady_clock::time_point> limbo_;  // when each is free again
   std::map<std::string, Assigned> assigned_;
+  bool assigns_;  // mbm_assign_mode is mbm_event
+  bool assigns_on_mkdir_ = true;
 };
 
 // "COS1" of "COS1/mon_groups/x", "" of "mon_groups/x".

@@ -175,6 +175,58 @@ def test_counters_are_assigned_while_there_are_some(start):
     assert read(node, "info/L3_MON/available_mbm_cntrs") == "0=2;1=3\n"
 
 
+def test_refusals_of_assignments_are_the_kernels(start):
+    node = start(kernel="6.18", mbm_counters=2)
+    mkdir(node, "a")  # the root group has all
+    failed = "Failed to allocate counter for mbm_%s_bytes in domain %d\n"
+    assert status(node) == failed % ("total", 0) + failed % ("local", 0)
+    for text, error, said in [
+            ("mbm_total_bytes:1=e\n", errno.ENOSPC, failed % ("total", 1) + "Assign operation 'mbm_total_bytes:1=e' failed\n"),
+            ("mbm_total_bytes:*=e\n", errno.ENOSPC, failed % ("total", 0) + "Assign operation 'mbm_total_bytes:*=e' failed\n"),
+            ("mbm_total_bytes:0=x\n", errno.EINVAL, "Assign operation 'mbm_total_bytes:0=x' failed\n"),
+            ("mbm_total_bytes:7=e\n", errno.EINVAL, "Invalid domain id 7\n"),
+            ("mbm_total_bytes:e\n", errno.EINVAL, "Missing domain id\n"),
+            ("llc_occupancy:0=e\n", errno.ENOENT, "Invalid event llc_occupancy\n")]:
+        assert (refused(write, node, "a/mbm_L3_assignments", text), status(node)) == (error, said)
+
+
+def test_an_event_is_unassigned_only_if_no_group_below_has_a_counter(start):
+    node = start(kernel="6.18", mbm_counters=8)
+    mkdir(node, "a")
+    mkdir(node, "a/mon_groups/m")
+    node.use("a", 0, "mbm_total_bytes", 5)
+    node.use("a/mon_groups/m", 0, "mbm_total_bytes", 7)
+    assert read(node, "a/mon_data/mon_L3_00/mbm_total_bytes") == "12\n"
+    write(node, "a/mbm_L3_assignments", "mbm_total_bytes:*=_\n")
+    assert read(node, "a/mon_data/mon_L3_00/mbm_total_bytes") == "7\n"
+    write(node, "a/mon_groups/m/mbm_L3_assignments", "mbm_total_bytes:0=_\n")
+    assert read(node, "a/mon_data/mon_L3_00/mbm_total_bytes") == "Unassigned\n"
+    write(node, "a/mbm_L3_assignments", "mbm_total_bytes:0=e\n")
+    assert read(node, "a/mon_data/mon_L3_00/mbm_total_bytes") == "0\n"
+
+
+def test_in_the_default_mode_each_group_has_its_counters(start):
+    node = start(kernel="6.18", mbm_counters=2)
+    mkdir(node, "a")
+    write(node, "info/L3_MON/mbm_assign_mode", "default\n")
+    assert read(node, "info/L3_MON/mbm_assign_mode") == "mbm_event\n[default]\n"
+    assert read(node, "a/mon_data/mon_L3_00/mbm_total_bytes") == "0\n"
+    assert refused(read, node, "info/L3_MON/available_mbm_cntrs") == errno.EINVAL
+    assert refused(read, node, "a/mbm_L3_assignments") == errno.EINVAL
+    assert refused(write, node, "a/mbm_L3_assignments", "mbm_total_bytes:0=_\n") == errno.EINVAL
+    write(node, "info/L3_MON/mbm_assign_mode", "mbm_event\n")
+    assert read(node, "info/L3_MON/available_mbm_cntrs") == "0=2;1=2\n"
+    assert read(node, "a/mon_data/mon_L3_00/mbm_total_bytes") == "Unassigned\n"
+
+
+def test_new_groups_have_no_counters_where_they_are_not_assigned_on_mkdir(start):
+    node = start(kernel="6.18", mbm_counters=8)
+    write(node, "info/L3_MON/mbm_assign_on_mkdir", "0\n")
+    mkdir(node, "a")
+    assert read(node, "info/L3_MON/mbm_assign_on_mkdir") == "0\n"
+    assert read(node, "a/mbm_L3_assignments") == "mbm_total_bytes:0=_;1=_\nmbm_local_bytes:0=_;1=_\n"
+
+
 def test_sub_numa_clusters_are_counted_apart(start):
     node = start(nodes_per_socket=2, snc=True)
     assert sorted(os.listdir(node.path(f"{RESCTRL}/mon_data/mon_L3_01"))) == [
