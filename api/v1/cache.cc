@@ -90,10 +90,10 @@ void render_geometry(json::Writer& w, const rdt::Node& node, CacheId id) {
 void render_place(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
   const rdt::Node& node = state.facts.rdt;
   const auto socket = node.sockets.find(id);
-  const auto numa_node = node.numa_nodes.find(id);
   w.key("location_on_socket").string(socket == node.sockets.end() ? "" : std::to_string(socket->second));
   // A kernel without NUMA has no numbers for them; to it the machine is one node, and clients read a number here.
-  w.key("location_on_node").string(numa_node == node.numa_nodes.end() ? "0" : std::to_string(numa_node->second));
+  const std::string numa_nodes = numa_nodes_of(node, id);
+  w.key("location_on_node").string(numa_nodes.empty() ? "0" : numa_nodes);
   w.key("share_cpu_list").string(cpus.to_string());
   w.key("available_ways").string(free_ways(state, id).hex());
   const CpuSet free = cpus & free_cpus(state);
@@ -191,6 +191,14 @@ std::optional<uint32_t> parse_id(std::string_view digits) {
 }  // namespace
 
 std::string_view level_name(const rdt::Node& node) { return node.level == 2 ? "l2" : "l3"; }
+
+std::string numa_nodes_of(const rdt::Node& node, CacheId cache) {
+  const auto found = node.numa_nodes.find(cache);
+  if (found == node.numa_nodes.end()) return {};
+  CpuSet numbers;  // a list as the kernel writes one of CPUs
+  for (const uint32_t number : found->second) numbers.add(CpuId{number});
+  return numbers.to_string();
+}
 
 std::string render_cache_level(const NodeState& state) { return render_level(state, state.facts.rdt.caches); }
 

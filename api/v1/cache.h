@@ -17,6 +17,9 @@ std::string_view level_name(const rdt::Node& node);
 
 std::string render_cache_level(const NodeState& state);
 
+// "0-1"; empty: the kernel knows no NUMA nodes.
+std::string numa_nodes_of(const rdt::Node& node, CacheId cache);
+
 void show_caches(const Call& call, http::Reply reply);
 void show_cache_level(const Call& call, http::Reply reply);
 void show_cache(const Call& call, http::Reply reply);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "api/json/writer.h"
+#include "api/v1/cache.h"
 #include "api/v1/mba.h"
 #include "api/v1/workload_json.h"
 
@@ -181,6 +182,7 @@ void render_cache(json::Writer& w, const NodeState& state, CacheId id, const Cpu
   } else {
     w.null();
   }
+  w.key("numa_nodes").string(numa_nodes_of(state.facts.rdt, id));
   w.key("cpus").string(cpus.to_string());
   w.key("os");
   render(w, os_ways(state, id));

@@ -78,7 +78,7 @@ Geometry read_geometry(const std::string& folder) {
 }
 
 // A CPU's folder has a link "node3" to its NUMA node.
-std::optional<uint32_t> read_numa_node(const std::string& root, CpuId cpu) {
+std::optional<uint32_t> find_numa_node(const std::string& root, CpuId cpu) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(cpu_path(root, cpu).c_str()), &::closedir);
   if (!folder) return std::nullopt;
   while (const dirent* entry = ::readdir(folder.get())) {
@@ -87,6 +87,22 @@ std::optional<uint32_t> read_numa_node(const std::string& root, CpuId cpu) {
     if (const auto number = parse_whole<uint32_t>(name.substr(4))) return number;
   }
   return std::nullopt;
+}
+
+// Those of `cpus`. One CPU speaks for all of its node.
+std::set<uint32_t> read_numa_nodes(const std::string& root, const CpuSet& cpus) {
+  std::set<uint32_t> nodes;
+  CpuSet left = cpus;
+  for (const CpuId cpu : cpus.members()) {
+    if (!left.contains(cpu)) continue;
+    left -= CpuSet{cpu.value};
+    const std::optional<uint32_t> node = find_numa_node(root, cpu);
+    if (!node) continue;
+    nodes.insert(*node);
+    const auto all = read_list(cpu_path(root, cpu) + "node" + std::to_string(*node) + "/cpulist");
+    if (all) left -= *all;
+  }
+  return nodes;
 }
 
 // A level of caches that is to be read.
@@ -110,7 +126,7 @@ CpuSet add_cache(const std::string& root, CpuId cpu, const Wanted& wanted, Node&
   if (!wanted.all) return cpus;
   const std::optional<uint32_t> socket = read_number(cpu_path(root, cpu) + "topology/physical_package_id");
   node.sockets[id] = static_cast<int>(socket.value_or(0));
-  if (const std::optional<uint32_t> numa_node = read_numa_node(root, cpu)) node.numa_nodes[id] = *numa_node;
+  if (auto nodes = read_numa_nodes(root, cpus); !nodes.empty()) node.numa_nodes[id] = std::move(nodes);
   node.geometry[id] = read_geometry(*folder);
   return cpus;
 }

@@ -112,16 +112,16 @@ struct Node {
   bool has(CacheId cache) const { return cache.is_l2_beside ? l2_cat && l2.contains(cache) : caches.contains(cache); }
   const CpuSet& cpus_of(CacheId cache) const { return (cache.is_l2_beside ? l2 : caches).at(cache); }  // if it has it
 
-  CpuSet possible;                         // all CPU numbers this boot may ever see
-  CpuSet online;                           // those that run now
-  unsigned level = 3;                      // of `caches`
-  std::map<CacheId, CpuSet> caches;        // online CPUs of each cache
-  std::map<CacheId, int> sockets;          // physical_package_id of each cache, for people
-  std::map<CacheId, uint32_t> numa_nodes;  // of the first CPU; not there: the kernel knows no NUMA nodes
-  std::map<CacheId, Geometry> geometry;    // of each cache
-  std::map<CacheId, CpuSet> l2;            // likewise of each L2 cache, where `caches` are of L3
-  std::map<CacheId, WayMask> io_ways{};    // that devices fill with a class of their own (io_alloc), of `caches`
-  CpuSet isolated;                         // from the scheduler (isolcpus=)
+  CpuSet possible;                                   // all CPU numbers this boot may ever see
+  CpuSet online;                                     // those that run now
+  unsigned level = 3;                                // of `caches`
+  std::map<CacheId, CpuSet> caches;                  // online CPUs of each cache
+  std::map<CacheId, int> sockets;                    // physical_package_id of each cache, for people
+  std::map<CacheId, std::set<uint32_t>> numa_nodes;  // of its CPUs; not there: the kernel knows no NUMA nodes
+  std::map<CacheId, Geometry> geometry;              // of each cache
+  std::map<CacheId, CpuSet> l2;                      // likewise of each L2 cache, where `caches` are of L3
+  std::map<CacheId, WayMask> io_ways{};  // that devices fill with a class of their own (io_alloc), of `caches`
+  CpuSet isolated;                       // from the scheduler (isolcpus=)
   Capabilities capabilities;
   std::optional<Cat> cat;                    // of `caches`; absent: their ways cannot be set here
   std::optional<Cat> l2_cat{};               // of `l2`, likewise

@@ -3,6 +3,7 @@
 import json
 import threading
 
+import pytest
 from harness import Node, wait_for
 
 # RMD's names in RMD's order, and what its clients decode them into.
@@ -130,3 +131,23 @@ def test_the_view_is_of_the_published_state_and_never_waits_for_hardware():
         assert writer.is_alive()
         writer.join()
         assert text(node, "/v1/cache/l3") != before
+
+
+# A cache of several nodes, one node of several caches, and each with its own.
+@pytest.mark.parametrize("shape, nodes", [
+    ({"sockets": 2, "nodes_per_socket": 2}, ["0-1", "2-3"]),
+    ({"sockets": 2, "nodes_per_socket": 4, "cpus": 16}, ["0-3", "4-7"]),
+    ({"sockets": 1, "caches_per_socket": 4}, ["0"] * 4),
+    ({"sockets": 2, "caches_per_socket": 2, "nodes_per_socket": 2}, ["0", "1", "2", "3"])])
+def test_a_cache_is_located_on_all_nodes_of_its_cpus(shape, nodes):
+    with Node(**shape) as node:
+        caches = node.call("GET", "/v1/cache/l3")["Caches"]
+        assert [caches[id]["location_on_node"] for id in sorted(caches)] == nodes
+        assert [cache["numa_nodes"] for cache in node.call("GET", "/v1/node")["caches"]] == nodes
+
+
+def test_nobody_can_ask_for_a_place():
+    with Node() as node:
+        status, text, _ = node.request("POST", "/v1/workloads", {
+            "core_ids": ["2"], "rdt": {"cache": {"max": 1, "min": 1}}, "location_on_node": "0"})
+        assert status == 400 and "location_on_node" in text

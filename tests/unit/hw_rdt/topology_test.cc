@@ -54,7 +54,7 @@ TEST_CASE("an L3 cache is told with its CPUs, its place and its geometry") {
   expected.isolated = CpuSet{1};
   expected.caches = {{kL3, CpuSet{0, 1}}};
   expected.sockets = {{kL3, 2}};
-  expected.numa_nodes = {{kL3, 7}};
+  expected.numa_nodes = {{kL3, {7}}};
   expected.geometry = {
       {kL3, {.ways = 11, .sets = 16384, .partitions = 1, .line_bytes = 64, .bytes = uint64_t{11} << 20}}};
   CHECK(*node == expected);
@@ -74,7 +74,7 @@ TEST_CASE("what a file does not tell whole is not told") {
   }
   tree.remove(TwoCpus::cache(0, 3, "size"));
   tree.remove(TwoCpus::cache(0, 3, "physical_line_partition"));
-  tree.remove(TwoCpus::cpu(0, "node7"));
+  for (const uint32_t cpu : {0U, 1U}) tree.remove(TwoCpus::cpu(cpu, "node7"));
   const Result<Node> node = read_topology(tree.root());
   CHECK(node->geometry.at(kL3) == Geometry{.ways = 0, .sets = 16384, .partitions = 0, .line_bytes = 64, .bytes = 0});
   CHECK(node->numa_nodes.empty());
@@ -139,6 +139,14 @@ TEST_CASE("all of an L2 cache is read where its ways can be set") {
   CHECK(all.caches.empty());
   CHECK(all.geometry.at(l2(8)).ways == 16);
   CHECK(all.sockets.contains(l2(8)));
+}
+
+TEST_CASE("a cache is on all NUMA nodes of its CPUs") {
+  TwoCpus tree;
+  tree.put(TwoCpus::cpu(0, "node7/cpulist"), "0,2\n");
+  tree.remove(TwoCpus::cpu(1, "node7"));
+  tree.put(TwoCpus::cpu(1, "node9/cpulist"), "1\n");
+  CHECK(read_topology(tree.root())->numa_nodes.at(kL3) == std::set<uint32_t>{7, 9});
 }
 
 }  // namespace nrd::rdt
