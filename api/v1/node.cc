@@ -21,6 +21,18 @@ void render_mba(json::Writer& w, const std::optional<rdt::MbaInfo>& mba) {
   w.key("step").number(mba->step);
   w.key("least").number(mba->least);
   w.key("most").number(uint64_t{mba->most});
+  w.key("thread_throttle_mode");
+  if (mba->throttle_mode.empty()) {
+    w.null();
+  } else {
+    w.string(mba->throttle_mode);
+  }
+  w.key("note");
+  if (mba->throttle_mode == "max") {
+    w.string("the limit of a CPU also slows the other threads of its core");
+  } else {
+    w.null();
+  }
   w.end_object();
 }
 

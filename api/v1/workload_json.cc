@@ -18,6 +18,7 @@
 #include "base/ascii.h"
 #include "base/control.h"
 #include "engine/core_ids.h"
+#include "engine/plan/bandwidth.h"
 
 namespace nrd::v1 {
 namespace {
@@ -70,6 +71,7 @@ constexpr std::array kKeys = {
     Key{"granted_l2_ways", Use::ReadOnly, Use::Ignored, "the ways are chosen by the service and cannot be given"},
     Key{"granted_frequencies", Use::ReadOnly, Use::Ignored, "what was granted follows from pstate and cannot be given"},
     Key{"granted_bandwidth", Use::ReadOnly, Use::Ignored, "what was granted follows from mba and cannot be given"},
+    Key{"throttled_siblings", Use::ReadOnly, Use::Ignored, "which CPUs share a limit is observed and cannot be given"},
     Key{"created", Use::ReadOnly, Use::Ignored, "the time is set by the service and cannot be given"},
     Key{"updated", Use::ReadOnly, Use::Ignored, "the time is set by the service and cannot be given"},
 };
@@ -397,6 +399,8 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
     render_granted_ways(w.key("granted_l2_ways"), workload, true);
   }
   if (!workload.grant.bandwidth.empty()) render(w.key("granted_bandwidth"), workload.grant.bandwidth);
+  if (const CpuSet siblings = plan::throttled_siblings(state, workload); !siblings.empty())
+    w.key("throttled_siblings").string(siblings.to_string());
   render_granted_frequencies(w, workload);
   if (workload.spec.owner) {
     w.key("owner");

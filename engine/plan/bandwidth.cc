@@ -90,4 +90,18 @@ std::map<CacheId, rdt::Bandwidth> plan_bandwidth(const NodeState& state, const S
   return limits;
 }
 
+CpuSet throttled_siblings(const NodeState& state, const Workload& workload) {
+  const rdt::Node& node = state.facts.rdt;
+  CpuSet limited;
+  for (const auto& [cache, limit] : workload.grant.bandwidth) {
+    const bool is_less = node.capabilities.mba_info && limit.value < node.capabilities.mba_info->most;
+    if (is_less && node.has(cache)) limited |= workload.spec.cpus & node.cpus_of(cache);
+  }
+  CpuSet siblings;
+  for (const CpuSet& threads : node.throttled_together) {
+    if (threads.intersects(limited)) siblings |= threads - workload.spec.cpus;
+  }
+  return siblings;
+}
+
 }  // namespace nrd::plan

@@ -23,4 +23,8 @@ rdt::Bandwidth limit_for(const rdt::MbaInfo& mba, const MbaRequest& request);
 std::map<CacheId, rdt::Bandwidth> plan_bandwidth(const NodeState& state, const Spec& spec,
                                                  const std::map<CacheId, WayMask>& ways);
 
+// CPUs of others that the limit of a workload's CPUs slows as well: threads of the same cores, where the kernel says
+// that a core has one limit.
+CpuSet throttled_siblings(const NodeState& state, const Workload& workload);
+
 }  // namespace nrd::plan

@@ -75,4 +75,9 @@ Result<Capabilities> with_mount(Capabilities flags) {
   return flags;
 }
 
+std::string read_throttle_mode() {
+  const Result<std::optional<std::string>> mode = read_file(info_path("MB/thread_throttle_mode"));
+  return mode && *mode && (*mode)->ends_with('\n') ? std::string(trimmed(**mode)) : "";
+}
+
 }  // namespace nrd::rdt

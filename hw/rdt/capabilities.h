@@ -22,4 +22,7 @@ Result<Capabilities> read_flags();
 // `flags` with what holds of the mount now.
 Result<Capabilities> with_mount(Capabilities flags);
 
+// MbaInfo::throttle_mode.
+std::string read_throttle_mode();
+
 }  // namespace nrd::rdt

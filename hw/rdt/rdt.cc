@@ -41,6 +41,7 @@ class ResctrlRdt final : public Rdt {
     if (!node->cat) return node;
     // Bandwidth and what is counted are the third level's, whose caches have other ids.
     if (level_ != 3) node->capabilities.mba_info.reset();
+    add_cores(*node);
     monitoring_ = level_ == 3 ? read_monitoring() : std::nullopt;
     node->monitoring = monitoring_;
     node->writer = writers_.choice();
@@ -153,6 +154,16 @@ class ResctrlRdt final : public Rdt {
     node.sockets.insert(l2_.sockets.begin(), l2_.sockets.end());
     node.numa_nodes.insert(l2_.numa_nodes.begin(), l2_.numa_nodes.end());
     node.geometry.insert(l2_.geometry.begin(), l2_.geometry.end());
+  }
+
+  // Where a limit of memory bandwidth is a core's. Not read again while the same CPUs are online.
+  void add_cores(Node& node) {
+    auto& mba = node.capabilities.mba_info;
+    if (mba) mba->throttle_mode = read_throttle_mode();
+    if (!mba || mba->throttle_mode != "max") return;
+    if (cores_of_ != node.online) cores_ = read_cores(node.online);
+    cores_of_ = node.online;
+    node.throttled_together = cores_;
   }
 
   bool knows_tasks_of(const Setting& wanted) const {
@@ -359,6 +370,8 @@ class ResctrlRdt final : public Rdt {
   std::optional<Monitoring> monitoring_;
   unsigned level_ = 3;  // of the caches whose ways are set
   std::optional<Capabilities> flags_;
+  std::vector<CpuSet> cores_;  // with several threads, of the CPUs that are online, which were `cores_of_`
+  CpuSet cores_of_;
   Node l2_;  // the L2 caches beside those of L3, of the CPUs that are `online`
 };
 

@@ -161,4 +161,17 @@ Node read_l2(const CpuSet& online, bool all, const std::string& root) {
   return node;
 }
 
+std::vector<CpuSet> read_cores(const CpuSet& online, const std::string& root) {
+  std::vector<CpuSet> cores;
+  CpuSet left = online;
+  for (const CpuId cpu : online.members()) {
+    if (!left.contains(cpu)) continue;
+    const Result<CpuSet> listed = read_list(cpu_path(root, cpu) + "topology/thread_siblings_list");
+    const CpuSet threads = listed ? *listed & online : CpuSet();
+    left -= threads;
+    if (threads.size() > 1) cores.push_back(threads);
+  }
+  return cores;
+}
+
 }  // namespace nrd::rdt

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "hw/rdt/types.h"
@@ -16,5 +17,8 @@ Result<Node> read_topology(const std::string& root = "", unsigned level = 3);
 // The L2 caches of `online`, beside those of L3, and with `all` what read_topology() tells of those. There may be one
 // for each core, so it is a matter of some thousand files.
 Node read_l2(const CpuSet& online, bool all, const std::string& root = "");
+
+// The threads of each core that has several among `online`.
+std::vector<CpuSet> read_cores(const CpuSet& online, const std::string& root = "");
 
 }  // namespace nrd::rdt

@@ -54,6 +54,9 @@ struct MbaInfo {
   unsigned least = 0;  // min_bandwidth
   MbaUnit unit = MbaUnit::Percent;
   uint32_t most = 100;  // what a group has to which nothing was written
+  // thread_throttle_mode: "max", all threads of a core get the smallest limit among them; "per-thread"; empty: the
+  // kernel does not tell.
+  std::string throttle_mode{};
   friend bool operator==(const MbaInfo&, const MbaInfo&) = default;
 };
 
@@ -120,8 +123,9 @@ struct Node {
   std::map<CacheId, std::set<uint32_t>> numa_nodes;  // of its CPUs; not there: the kernel knows no NUMA nodes
   std::map<CacheId, Geometry> geometry;              // of each cache
   std::map<CacheId, CpuSet> l2;                      // likewise of each L2 cache, where `caches` are of L3
-  std::map<CacheId, WayMask> io_ways{};  // that devices fill with a class of their own (io_alloc), of `caches`
-  CpuSet isolated;                       // from the scheduler (isolcpus=)
+  std::map<CacheId, WayMask> io_ways{};      // that devices fill with a class of their own (io_alloc), of `caches`
+  CpuSet isolated;                           // from the scheduler (isolcpus=)
+  std::vector<CpuSet> throttled_together{};  // threads of a core, online, where a limit of one slows all (MbaInfo)
   Capabilities capabilities;
   std::optional<Cat> cat;                    // of `caches`; absent: their ways cannot be set here
   std::optional<Cat> l2_cat{};               // of `l2`, likewise

@@ -171,3 +171,28 @@ def test_a_policy_limits_bandwidth():
         workload = node.call("POST", "/v1/workloads", {"core_ids": ["0"], "policy": "thrifty"})
         assert workload["rdt"]["mba"] == {"percentage": 50} and limits(node)["0"] == 50
         assert node.call("GET", "/v1/cache/l3/0")["available_policy"]["thrifty"] > 0
+
+
+# CPUs 0 and 1, 2 and 3, … are threads of one core.
+@pytest.mark.parametrize("mode, cpus, mba, siblings", [
+    ("max", "1-2", {"percentage": 50}, "0,3"),
+    ("max", "2-3", {"percentage": 50}, None),
+    ("max", "2-4", {"percentage": 50}, "5"),
+    ("max", "1-2", {"percentage": 100}, None),
+    ("per-thread", "1-2", {"percentage": 50}, None),
+    ("none", "1-2", {"percentage": 50}, None)])
+def test_a_limit_that_slows_others_threads_is_said(mode, cpus, mba, siblings):
+    with limited(thread_throttle=mode, threads=2, cpus=16) as node:
+        has = node.call("GET", "/v1/node")["capabilities"]["mba"]
+        assert has["thread_throttle_mode"] == (None if mode == "none" else mode)
+        assert ("other threads of its core" in (has["note"] or "")) == (mode == "max")
+        workload = create(node, cpus, mba)
+        assert workload.get("throttled_siblings") == siblings
+        assert node.call("GET", "/v1/workloads/1").get("throttled_siblings") == siblings
+
+
+def test_threads_that_go_offline_are_slowed_no_longer():
+    with limited(thread_throttle="max", threads=2, cpus=16, drift=1) as node:
+        create(node, "1-2", {"percentage": 50})
+        node.sim.write("/sys/devices/system/cpu/cpu3/online", "0\n")
+        wait_for(lambda: node.call("GET", "/v1/workloads/1").get("throttled_siblings") == "0", "the next look")

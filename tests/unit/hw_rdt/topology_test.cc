@@ -149,4 +149,12 @@ TEST_CASE("a cache is on all NUMA nodes of its CPUs") {
   CHECK(read_topology(tree.root())->numa_nodes.at(kL3) == std::set<uint32_t>{7, 9});
 }
 
+TEST_CASE("cores are those with several threads online") {
+  TwoCpus tree;
+  CHECK(read_cores(CpuSet{0, 1}, tree.root()).empty());
+  for (const uint32_t cpu : {0U, 1U}) tree.put(TwoCpus::cpu(cpu, "topology/thread_siblings_list"), "0-1\n");
+  CHECK(read_cores(CpuSet{0, 1}, tree.root()) == std::vector{CpuSet{0, 1}});
+  CHECK(read_cores(CpuSet{0}, tree.root()).empty());
+}
+
 }  // namespace nrd::rdt
