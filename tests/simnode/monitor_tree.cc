@@ -121,14 +121,16 @@ std::map<std::string, std::set<int>> MonitorTree::counted_folders() const {
 }
 
 std::string MonitorTree::sum(const std::string& group, const std::set<int>& domains, const std::string& counter) {
-  unsigned long total = 0;
+  // Of those that can be read, if one can.
+  std::optional<unsigned long> total;
+  std::string word;
   for (const int domain : domains) {
     const std::string one = monitoring_.show(group, domain, counter);
     const auto number = parse_number(trimmed(one));
-    if (!number) return one;
-    total += static_cast<unsigned long>(*number);
+    if (number) total = total.value_or(0) + static_cast<unsigned long>(*number);
+    if (!number) word = one;
   }
-  return std::to_string(total) + "\n";
+  return total ? std::to_string(*total) + "\n" : word;
 }
 
 std::optional<std::string> MonitorTree::content(const std::string& path) {
