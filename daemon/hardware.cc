@@ -40,8 +40,8 @@ class Rooms final : public Hardware {
     return nrd::find_processes(patterns);
   }
 
-  rdt::Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes) override {
-    return rdt_->count_usage(classes);
+  rdt::Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes, const std::set<ClosId>& asked) override {
+    return rdt_->count_usage(classes, asked);
   }
 
   std::map<CpuId, pstate::BranchCounts> count_branches(const CpuSet& cpus) override {

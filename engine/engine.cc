@@ -95,8 +95,8 @@ class ThreadedEngine final : public Engine {
     wake_.notify_one();
   }
 
-  void sample_usage(Sampler::Done done) override {
-    if (sampler_.ask(std::move(done))) ring();
+  void sample_usage(ClosId clos, Sampler::Done done) override {
+    if (sampler_.ask(clos, std::move(done))) ring();
   }
 
   std::shared_ptr<const UsageSample> last_usage() override {
@@ -151,9 +151,15 @@ class ThreadedEngine final : public Engine {
         next_sample = writer_.adapt() ? std::optional(clock_.steady() + plan::kSampleInterval) : std::nullopt;
         publish();
       }
-      if (sampler_.is_due()) sampler_.take(hardware_.count_usage(counted_classes(writer_.state())));
+      if (sampler_.is_due()) take_sample();
       busy_since_ = Steady{};
     }
+  }
+
+  void take_sample() {
+    const auto classes = counted_classes(writer_.state());
+    const std::set<ClosId> asked = sampler_.asked(classes);
+    sampler_.take(hardware_.count_usage(classes, asked));
   }
 
   // Something is due that was not when the thread went to sleep.

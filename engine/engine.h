@@ -79,9 +79,9 @@ class Engine {
   virtual void record(store::OnloadChange change, std::function<void(Result<void>)> done) = 0;
   // `changed_cpus` has something to give: their classes, ways and frequencies are set at once. From any thread.
   virtual void look_for_cpus() = 0;
-  // What workloads use of cache and memory bandwidth, not older than one interval. From any thread; `done` is called
-  // here or on the engine thread.
-  virtual void sample_usage(Sampler::Done done) = 0;
+  // What workloads use of cache and memory bandwidth, not older than one interval; `clos` is the class that the request
+  // is about. From any thread; `done` is called here or on the engine thread.
+  virtual void sample_usage(ClosId clos, Sampler::Done done) = 0;
   // The last sample, whatever its age, null if there is none; the next one is taken soon. Never waits.
   virtual std::shared_ptr<const UsageSample> last_usage() = 0;
   // Moves on with every turn of the engine's loop, for a watchdog: a thread that hangs in hardware no longer beats.

@@ -48,8 +48,10 @@ class Hardware {
   virtual Result<CpuSet> converge(const Setting& wanted) = 0;
   // What these CPUs run at, as far as it can be told.
   virtual std::map<CpuId, KHz> current_frequencies(const CpuSet& cpus) = 0;
-  // What the kernel counts for these classes on these caches. A group that is not there is left out.
-  virtual rdt::Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes) = 0;
+  // What the kernel counts for these classes on these caches. A group that is not there is left out. `asked`: those
+  // of them whose monitoring was requested.
+  virtual rdt::Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes,
+                                  const std::set<ClosId>& asked) = 0;
   // Since each of them was first asked for; counting goes on until one is not asked for. Who cannot be read is left
   // out.
   virtual std::map<CpuId, pstate::BranchCounts> count_branches(const CpuSet& cpus) = 0;

@@ -1,10 +1,11 @@
 #include "engine/sampler.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace nrd {
 
-bool Sampler::ask(Done done) {
+bool Sampler::ask(ClosId clos, Done done) {
   Result<std::shared_ptr<const UsageSample>> answer;
   {
     const std::lock_guard hold(lock_);
@@ -17,7 +18,8 @@ bool Sampler::ask(Done done) {
       answer = fail(ErrorCode::Busy, "too many wait for a sample; try again");
     } else {
       until_ = now + linger();
-      if (!last_ || now - last_->taken > interval_) {
+      asked_.insert(clos);
+      if (!last_ || now - last_->taken > interval_ || is_unasked(*last_, clos)) {
         waiting_.push_back(std::move(done));
         return true;
       }
@@ -30,7 +32,9 @@ bool Sampler::ask(Done done) {
 
 std::shared_ptr<const UsageSample> Sampler::last(bool& is_due) {
   const std::lock_guard hold(lock_);
-  const bool is_old = !last_ || clock_.steady() - last_->taken > interval_;
+  const bool is_old =
+      !last_ || clock_.steady() - last_->taken > interval_ ||
+      std::ranges::any_of(last_->classes, [this](const auto& entry) { return is_unasked(*last_, entry.first); });
   is_due = is_old && interval_.count() > 0 && !ended_;
   wants_one_ = wants_one_ || is_due;
   return last_;
@@ -49,7 +53,17 @@ std::optional<Sampler::Steady> Sampler::next_with_lock() const {
   return next <= *until_ ? std::optional(next) : std::nullopt;
 }
 
-void Sampler::take(const rdt::Usages& counted) {
+std::set<ClosId> Sampler::asked(const std::map<ClosId, std::set<CacheId>>& counted) {
+  const std::lock_guard hold(lock_);
+  std::set<ClosId> asked;
+  for (const auto& [clos, caches] : counted) {
+    if (wants_one_ || asked_.contains(clos)) asked.insert(clos);
+  }
+  asked_.clear();
+  return asked;
+}
+
+void Sampler::take(const rdt::Usages& usages) {
   std::vector<Done> waiting;
   std::shared_ptr<const UsageSample> sample;
   {
@@ -58,7 +72,7 @@ void Sampler::take(const rdt::Usages& counted) {
     // A rate since a sample long ago would say nothing of now.
     const bool is_recent = last_ && now - last_->taken <= linger();
     sample = std::make_shared<const UsageSample>(next_sample(
-        is_recent ? last_.get() : nullptr, counted, now, std::chrono::floor<std::chrono::milliseconds>(clock_.now())));
+        is_recent ? last_.get() : nullptr, usages, now, std::chrono::floor<std::chrono::milliseconds>(clock_.now())));
     last_ = sample;
     wants_one_ = false;
     waiting.swap(waiting_);

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/clock.h"
@@ -30,8 +31,8 @@ class Sampler {
   Sampler(const Clock& clock, std::chrono::milliseconds interval) : clock_(clock), interval_(interval) {}
 
   // Any thread. True if a sample is due now, which the engine thread must be told. `done` is called exactly once: here,
-  // or by take() or end(); it must not block.
-  bool ask(Done done);
+  // or by take() or end(); it must not block. `clos`: the class of the workload that is asked about.
+  bool ask(ClosId clos, Done done);
   // Any thread. Null: none was taken yet. `is_due`: as above.
   std::shared_ptr<const UsageSample> last(bool& is_due);
 
@@ -41,7 +42,9 @@ class Sampler {
     const std::optional<Steady> at = next();
     return at && *at <= clock_.steady();
   }
-  void take(const rdt::Usages& counted);
+  // Of `counted` classes those that were asked about since the last sample; by last(), all of them.
+  std::set<ClosId> asked(const std::map<ClosId, std::set<CacheId>>& counted);
+  void take(const rdt::Usages& usages);
   // There will be no more samples.
   void end();
 
@@ -56,6 +59,7 @@ class Sampler {
   mutable std::mutex lock_;
   std::shared_ptr<const UsageSample> last_;  // guarded by lock_, as all that follows
   std::vector<Done> waiting_;
+  std::set<ClosId> asked_;       // since asked()
   std::optional<Steady> until_;  // sampling goes on
   bool wants_one_ = false;       // for last()
   bool ended_ = false;

@@ -1,5 +1,7 @@
 #include "engine/usage_sample.h"
 
+#include <algorithm>
+
 namespace nrd {
 namespace {
 
@@ -9,10 +11,10 @@ std::optional<double> rate(std::optional<uint64_t> before, std::optional<uint64_
   return static_cast<double>(*now - *before) / std::chrono::duration<double>(between).count();
 }
 
-const rdt::Usage* find(const UsageSample& sample, ClosId clos, CacheId cache) {
+const rdt::Usage* find(const UsageSample& sample, ClosId clos, const rdt::MonitoringDomain& domain) {
   const auto group = sample.classes.find(clos);
   if (group == sample.classes.end()) return nullptr;
-  const auto found = group->second.find(cache);
+  const auto found = group->second.find(domain);
   return found == group->second.end() ? nullptr : &found->second.counted;
 }
 
@@ -40,14 +42,20 @@ std::map<ClosId, std::set<CacheId>> counted_classes(const NodeState& state) {
   return classes;
 }
 
+bool is_unasked(const UsageSample& sample, ClosId clos) {
+  const auto group = sample.classes.find(clos);
+  return group != sample.classes.end() &&
+         std::ranges::any_of(group->second, [](const auto& usage) { return usage.second.counted.is_unasked; });
+}
+
 UsageSample next_sample(const UsageSample* last, const rdt::Usages& counted, UsageSample::Steady taken, Time at) {
   UsageSample sample{.taken = taken, .at = at, .since = {}, .classes = {}};
   if (last != nullptr) sample.since = taken - last->taken;
-  for (const auto& [clos, caches] : counted) {
-    for (const auto& [cache, now] : caches) {
-      CacheUsage& usage = sample.classes[clos][cache];
+  for (const auto& [clos, domains] : counted) {
+    for (const auto& [domain, now] : domains) {
+      CacheUsage& usage = sample.classes[clos][domain];
       usage.counted = now;
-      const rdt::Usage* before = last == nullptr ? nullptr : find(*last, clos, cache);
+      const rdt::Usage* before = last == nullptr ? nullptr : find(*last, clos, domain);
       if (before == nullptr) continue;
       usage.total_bytes_per_second = rate(before->total_bytes, now.total_bytes, *sample.since);
       usage.local_bytes_per_second = rate(before->local_bytes, now.local_bytes, *sample.since);

@@ -27,12 +27,15 @@ struct UsageSample {
   Time at;  // the same, for people
   std::optional<std::chrono::nanoseconds>
       since;  // the sample before; nullopt: there was none that rates can be told by
-  std::map<ClosId, std::map<CacheId, CacheUsage>> classes;
+  std::map<ClosId, std::map<rdt::MonitoringDomain, CacheUsage>> classes;
 };
 
 // Where is counted what the class of `workload` uses: the L3 caches where it has ways, or that it touches if it asked
 // for ways of L2 alone.
 std::set<CacheId> counted_caches(const NodeState& state, const Workload& workload);
+
+// The class has no bandwidth counters somewhere, because its monitoring was not requested before the sample.
+bool is_unasked(const UsageSample& sample, ClosId clos);
 
 // What is counted for the workloads of `state`: the classes they have.
 std::map<ClosId, std::set<CacheId>> counted_classes(const NodeState& state);

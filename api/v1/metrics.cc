@@ -139,38 +139,71 @@ void add(Family& family, const std::optional<uint64_t>& value, const metrics::La
   if (value) family.samples.push_back({.value = static_cast<double>(*value), .labels = labels});
 }
 
+// What classes use of caches, or of the NUMA nodes of a cache that are counted apart.
+struct UsageFamilies {
+  Family occupancy;
+  Family total;
+  Family local;
+};
+
+UsageFamilies families_of_caches() {
+  return {.occupancy = {.name = "nrd_class_cache_bytes", .help = "what a class of workloads has in an L3 cache"},
+          .total = {.name = "nrd_class_memory_bytes_total",
+                    .help = "what a class of workloads moved to and from memory",
+                    .kind = Kind::Counter},
+          .local = {.name = "nrd_class_local_memory_bytes_total",
+                    .help = "of these, with the memory of the same socket",
+                    .kind = Kind::Counter}};
+}
+
+UsageFamilies families_of_numa_nodes() {
+  return {.occupancy = {.name = "nrd_class_numa_cache_bytes",
+                        .help = "nrd_class_cache_bytes by NUMA node, where these are counted apart"},
+          .total = {.name = "nrd_class_numa_memory_bytes_total",
+                    .help = "nrd_class_memory_bytes_total by NUMA node, likewise",
+                    .kind = Kind::Counter},
+          .local = {.name = "nrd_class_numa_local_memory_bytes_total",
+                    .help = "nrd_class_local_memory_bytes_total by NUMA node, likewise",
+                    .kind = Kind::Counter}};
+}
+
+void add(UsageFamilies& families, const rdt::Usage& counted, const metrics::Labels& labels) {
+  add(families.occupancy, counted.occupancy_bytes, labels);
+  add(families.total, counted.total_bytes, labels);
+  add(families.local, counted.local_bytes, labels);
+}
+
+void add_classes(UsageFamilies& caches, UsageFamilies& nodes, const NodeState& state, const UsageSample& sample) {
+  const std::map<ClosId, const Workload*> owners = owners_of_classes(state);
+  for (const auto& [clos, domains] : sample.classes) {
+    const auto owner = owners.find(clos);
+    if (owner == owners.end()) continue;  // since then its workloads have gone
+    const Workload* alone = owner->second;
+    for (const auto& [domain, usage] : domains) {
+      metrics::Labels labels{{"class", cos_name(clos)},
+                             {"workload", alone == nullptr ? "" : id_text(*alone)},
+                             {"cache", std::to_string(domain.cache.value)}};
+      if (domain.numa_node) labels.emplace_back("numa_node", std::to_string(*domain.numa_node));
+      // What was counted for the workload before it is not told as its own.
+      const std::optional<CacheUsage> its = alone == nullptr ? usage : usage_of(sample, *alone, domain);
+      if (its) add(domain.numa_node ? nodes : caches, its->counted, labels);
+    }
+  }
+}
+
 // As sampled last; this scrape has another sample taken, for the next one.
 void add_usage(Families& families, const Call& call, const NodeState& state) {
-  Family occupancy{.name = "nrd_class_cache_bytes", .help = "what a class of workloads has in an L3 cache"};
-  Family total{.name = "nrd_class_memory_bytes_total",
-               .help = "what a class of workloads moved to and from memory",
-               .kind = Kind::Counter};
-  Family local{.name = "nrd_class_local_memory_bytes_total",
-               .help = "of these, with the memory of the same socket",
-               .kind = Kind::Counter};
+  UsageFamilies caches = families_of_caches();
+  UsageFamilies nodes = families_of_numa_nodes();
   Family age{.name = "nrd_usage_age_seconds", .help = "how old the sample is that the numbers of classes come from"};
   const auto sample = state.facts.rdt.monitoring ? call.engine.last_usage() : nullptr;
   if (sample) {
     age.samples.push_back({.value = seconds(std::chrono::steady_clock::now() - sample->taken)});
-    const std::map<ClosId, const Workload*> owners = owners_of_classes(state);
-    for (const auto& [clos, caches] : sample->classes) {
-      const auto owner = owners.find(clos);
-      if (owner == owners.end()) continue;  // since then its workloads have gone
-      const Workload* alone = owner->second;
-      for (const auto& [cache, usage] : caches) {
-        const metrics::Labels labels{{"class", cos_name(clos)},
-                                     {"workload", alone == nullptr ? "" : id_text(*alone)},
-                                     {"cache", std::to_string(cache.value)}};
-        // What was counted for the workload before it is not told as its own.
-        const std::optional<CacheUsage> its = alone == nullptr ? usage : usage_of(*sample, *alone, cache);
-        if (!its) continue;
-        add(occupancy, its->counted.occupancy_bytes, labels);
-        add(total, its->counted.total_bytes, labels);
-        add(local, its->counted.local_bytes, labels);
-      }
-    }
+    add_classes(caches, nodes, state, *sample);
   }
-  families.insert(families.end(), {std::move(occupancy), std::move(total), std::move(local), std::move(age)});
+  for (UsageFamilies* its : {&caches, &nodes})
+    families.insert(families.end(), {std::move(its->occupancy), std::move(its->total), std::move(its->local)});
+  families.push_back(std::move(age));
 }
 
 // The module onload, once it runs; null: it does not.

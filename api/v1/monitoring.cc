@@ -62,19 +62,50 @@ Result<void> check_counted(const NodeState& state, const Workload& workload) {
               "all others of the root class and cannot be told apart");
 }
 
-// `ways`: that it has there; empty: it asked for ways of L2 alone.
-void render_cache(json::Writer& w, const NodeState& state, CacheId cache, WayMask ways,
-                  const std::optional<CacheUsage>& usage) {
+void render_usage_of(json::Writer& w, const std::optional<CacheUsage>& usage) {
   const CacheUsage known = usage.value_or(CacheUsage{});
-  w.begin_object();
-  w.key("id").number(cache.value);
-  render(w, "ways", ways.empty() ? std::nullopt : std::optional<uint64_t>(ways.count()));
-  render(w, "ways_bytes", ways.empty() ? std::nullopt : bytes_of(state.facts.rdt, cache, ways));
   render(w, "occupancy_bytes", known.counted.occupancy_bytes);
   render(w, "total_bytes", known.counted.total_bytes);
   render(w, "local_bytes", known.counted.local_bytes);
   render(w, "total_mb_per_second", in_mb(known.total_bytes_per_second));
   render(w, "local_mb_per_second", in_mb(known.local_bytes_per_second));
+  w.key("not_counted");
+  if (known.counted.not_counted.empty()) {
+    w.null();
+  } else {
+    w.string(known.counted.not_counted);
+  }
+}
+
+// Those that are counted apart.
+std::set<uint32_t> numa_nodes_of(const UsageSample& sample, ClosId clos, CacheId cache) {
+  std::set<uint32_t> nodes;
+  const auto group = sample.classes.find(clos);
+  if (group == sample.classes.end()) return nodes;
+  for (const auto& [domain, usage] : group->second) {
+    if (domain.cache == cache && domain.numa_node) nodes.insert(*domain.numa_node);
+  }
+  return nodes;
+}
+
+void render_cache(json::Writer& w, const NodeState& state, const Workload& workload, CacheId cache,
+                  const UsageSample& sample) {
+  // It may have asked for ways of L2 alone.
+  const auto found = workload.grant.ways.find(cache);
+  const WayMask ways = found == workload.grant.ways.end() ? WayMask() : found->second;
+  w.begin_object();
+  w.key("id").number(cache.value);
+  render(w, "ways", ways.empty() ? std::nullopt : std::optional<uint64_t>(ways.count()));
+  render(w, "ways_bytes", ways.empty() ? std::nullopt : bytes_of(state.facts.rdt, cache, ways));
+  render_usage_of(w, usage_of(sample, workload, {cache}));
+  w.key("numa_nodes").begin_array();
+  for (const uint32_t node : numa_nodes_of(sample, workload.grant.clos, cache)) {
+    w.begin_object();
+    w.key("id").number(node);
+    render_usage_of(w, usage_of(sample, workload, {cache, node}));
+    w.end_object();
+  }
+  w.end_array();
   w.end_object();
 }
 
@@ -86,10 +117,11 @@ size_t workloads_in_class(const NodeState& state, ClosId clos) {
   }));
 }
 
-std::optional<CacheUsage> usage_of(const UsageSample& sample, const Workload& workload, CacheId cache) {
+std::optional<CacheUsage> usage_of(const UsageSample& sample, const Workload& workload,
+                                   const rdt::MonitoringDomain& domain) {
   const auto group = sample.classes.find(workload.grant.clos);
   if (group == sample.classes.end() || sample.at < workload.updated) return std::nullopt;
-  const auto found = group->second.find(cache);
+  const auto found = group->second.find(domain);
   if (found == group->second.end()) return std::nullopt;
   CacheUsage usage = found->second;
   // The class may have been somebody else's at the sample before.
@@ -110,9 +142,7 @@ std::string render_usage(const NodeState& state, const Workload& workload, const
          sample.since ? std::optional(std::chrono::duration<double>(*sample.since).count()) : std::nullopt);
   w.key("caches").begin_array();
   for (const CacheId cache : counted_caches(state, workload)) {
-    const auto ways = workload.grant.ways.find(cache);
-    render_cache(w, state, cache, ways == workload.grant.ways.end() ? WayMask() : ways->second,
-                 usage_of(sample, workload, cache));
+    render_cache(w, state, workload, cache, sample);
   }
   w.end_array().end_object();
   return w.take();
@@ -127,10 +157,12 @@ void show_monitoring(const Call& call, http::Reply reply) {
   if (!counted) return reply.send(render(problem_of_request(counted.error()), style));
   // A std::function must be copyable, a Reply is not.
   const auto waiting = std::make_shared<http::Reply>(std::move(reply));
-  call.engine.sample_usage([waiting, state, found, style](const Result<std::shared_ptr<const UsageSample>>& sample) {
-    waiting->send(sample ? json_answer(200, render_usage(*state, *found, **sample))
-                         : render(problem_of_request(sample.error()), style));
-  });
+  const ClosId clos = found->grant.clos;
+  call.engine.sample_usage(clos,
+                           [waiting, state, found, style](const Result<std::shared_ptr<const UsageSample>>& sample) {
+                             waiting->send(sample ? json_answer(200, render_usage(*state, *found, **sample))
+                                                  : render(problem_of_request(sample.error()), style));
+                           });
 }
 
 }  // namespace nrd::v1

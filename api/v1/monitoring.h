@@ -15,7 +15,8 @@ namespace nrd::v1 {
 
 // Of the class of `workload` on one cache; nullopt: not sampled since the workload has it. Rates only if both samples
 // they are told by are the workload's.
-std::optional<CacheUsage> usage_of(const UsageSample& sample, const Workload& workload, CacheId cache);
+std::optional<CacheUsage> usage_of(const UsageSample& sample, const Workload& workload,
+                                   const rdt::MonitoringDomain& domain);
 size_t workloads_in_class(const NodeState& state, ClosId clos);
 
 // {"id": "1", "cos_name": "COS2", "workloads_in_class": 1, "sampled": "…", "interval_seconds": 1.000, "caches": […]}

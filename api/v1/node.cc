@@ -54,6 +54,25 @@ void render_cat(json::Writer& w, const rdt::Node& node, unsigned level) {
   w.end_object();
 }
 
+void render_monitoring(json::Writer& w, const std::optional<rdt::Monitoring>& monitoring) {
+  if (!monitoring) {
+    w.null();
+    return;
+  }
+  w.begin_object();
+  w.key("groups").number(monitoring->groups);
+  w.key("occupancy").boolean(monitoring->occupancy);
+  w.key("total").boolean(monitoring->total);
+  w.key("local").boolean(monitoring->local);
+  w.key("assigned_counters");
+  if (monitoring->assigned_counters) {
+    w.number(*monitoring->assigned_counters);
+  } else {
+    w.null();
+  }
+  w.end_object();
+}
+
 void render_capabilities(json::Writer& w, const rdt::Node& node) {
   w.key("capabilities").begin_object();
   w.key("l3_cat");
@@ -62,6 +81,8 @@ void render_capabilities(json::Writer& w, const rdt::Node& node) {
   render_cat(w, node, 2);
   w.key("mba");
   render_mba(w, node.capabilities.mba_info);
+  w.key("monitoring");
+  render_monitoring(w, node.monitoring);
   w.key("missing").begin_array();
   for (const std::string& sentence : node.missing) w.string(sentence);
   w.end_array();

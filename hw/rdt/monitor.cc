@@ -1,9 +1,12 @@
 #include "hw/rdt/monitor.h"
 
-#include <unistd.h>
+#include <dirent.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "base/file.h"
 #include "hw/rdt/groups.h"
@@ -15,6 +18,8 @@ namespace {
 constexpr const char* kOccupancy = "llc_occupancy";
 constexpr const char* kTotal = "mbm_total_bytes";
 constexpr const char* kLocal = "mbm_local_bytes";
+constexpr const char* kAssignments = "mbm_L3_assignments";  // of a group
+constexpr std::string_view kSubFolder = "mon_sub_L3_";
 
 bool has_line(std::string_view text, std::string_view line) {
   while (!text.empty()) {
@@ -26,23 +31,129 @@ bool has_line(std::string_view text, std::string_view line) {
   return false;
 }
 
-std::optional<uint64_t> whole_number(std::string_view digits) {
-  uint64_t value = 0;
+template <typename Number>
+std::optional<Number> whole_number(std::string_view digits) {
+  Number value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
   return value;
 }
 
+// What stands before the next `end`, which is cut off with it.
+std::string_view cut(std::string_view& text, char end) {
+  const size_t at = std::min(text.find(end), text.size());
+  const std::string_view part = text.substr(0, at);
+  text.remove_prefix(std::min(at + 1, text.size()));
+  return part;
+}
+
 // "/sys/fs/resctrl/COS2/mon_data/mon_L3_00": at least two digits, as the kernel writes it.
-std::string counters_of(ClosId clos, CacheId cache) {
+std::string folder_of(ClosId clos, CacheId cache) {
   std::string id = std::to_string(cache.value);
   if (id.size() < 2) id.insert(0, 1, '0');
   return kResctrl + directory_of(clos) + "/mon_data/mon_L3_" + id;
 }
 
-std::optional<uint64_t> read_count(const std::string& directory, const char* file) {
-  const Result<std::optional<std::string>> text = read_file(directory + "/" + file);
+// The NUMA nodes that are counted apart, each with its folder. nullopt: there is no such cache or group.
+std::optional<std::map<uint32_t, std::string>> numa_nodes_in(const std::string& folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(folder.c_str()), &::closedir);
+  if (!directory) return std::nullopt;
+  std::map<uint32_t, std::string> nodes;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with(kSubFolder)) continue;
+    if (const auto node = whole_number<uint32_t>(name.substr(kSubFolder.size())))
+      nodes[*node] = folder + "/" + entry->d_name;
+  }
+  return nodes;
+}
+
+std::optional<uint64_t> read_count(const std::string& folder, const char* file) {
+  const Result<std::optional<std::string>> text = read_file(folder + "/" + file);
   return text && *text ? parse_count(**text) : std::nullopt;
+}
+
+std::vector<const char*> bandwidth_events(const Monitoring& monitoring) {
+  std::vector<const char*> events;
+  if (monitoring.total) events.push_back(kTotal);
+  if (monitoring.local) events.push_back(kLocal);
+  return events;
+}
+
+// Which of its counters one class has, and those that it gets while it is read.
+class Counters {
+ public:
+  Counters(const Monitoring& monitoring, ClosId clos, bool is_asked)
+      : monitoring_(monitoring), clos_(clos), is_asked_(is_asked) {
+    if (!monitoring.assigned_counters) return;
+    const auto text = read_file(kResctrl + directory_of(clos) + "/" + kAssignments);
+    if (text && *text) assigned_ = parse_assignments(**text);
+  }
+
+  // The file says what groups below mon_groups have where the class itself has no counter.
+  bool has(const char* event, uint32_t domain) const {
+    if (!assigned_) return true;
+    const auto found = assigned_->find(event);
+    return found != assigned_->end() && found->second.contains(domain);
+  }
+
+  // Makes that the events of `domain` are counted, and tells which are not.
+  void complete(uint32_t domain, Usage& usage) {
+    for (const char* event : bandwidth_events(monitoring_)) {
+      if (has(event, domain)) continue;
+      const std::string why =
+          is_asked_ ? assign(event, domain) : "no counter is assigned before a request for monitoring";
+      if (why.empty()) continue;
+      usage.not_counted += (usage.not_counted.empty() ? "" : "; ") + std::string(event) + ": " + why;
+      usage.is_unasked = !is_asked_;
+    }
+  }
+
+ private:
+  // Why it cannot be; empty: it is.
+  std::string assign(const char* event, uint32_t domain) {
+    const std::string id = std::to_string(domain);
+    if (write_line(directory_of(clos_), kAssignments, std::string(event) + ":" + id + "=e\n")) {
+      (*assigned_)[event].insert(domain);
+      return {};
+    }
+    const std::string kernel = last_refusal();
+    if (kernel.starts_with("Failed to allocate counter"))
+      return "all " + std::to_string(*monitoring_.assigned_counters) + " counters of domain " + id +
+             " are assigned to groups (mbm_L3_assignments)";
+    return "the kernel assigns no counter" + (kernel.empty() ? "" : ": " + kernel.substr(0, kernel.find('\n')));
+  }
+
+  const Monitoring& monitoring_;
+  ClosId clos_;
+  bool is_asked_;
+  std::optional<Assignments> assigned_;  // nullopt: each event is counted
+};
+
+Usage read_domain(const Monitoring& monitoring, const std::string& folder, uint32_t domain, Counters& counters) {
+  Usage usage;
+  counters.complete(domain, usage);
+  if (monitoring.occupancy) usage.occupancy_bytes = read_count(folder, kOccupancy);
+  if (monitoring.total && counters.has(kTotal, domain)) usage.total_bytes = read_count(folder, kTotal);
+  if (monitoring.local && counters.has(kLocal, domain)) usage.local_bytes = read_count(folder, kLocal);
+  return usage;
+}
+
+// The kernel's sum over NUMA nodes leaves out those without a counter.
+Usage read_sum(const Monitoring& monitoring, const std::string& folder, const std::map<uint32_t, Usage>& nodes,
+               const Counters& counters) {
+  Usage usage;
+  const auto is_whole = [&](const char* event) {
+    return std::ranges::all_of(nodes, [&](const auto& node) { return counters.has(event, node.first); });
+  };
+  if (monitoring.occupancy) usage.occupancy_bytes = read_count(folder, kOccupancy);
+  if (monitoring.total && is_whole(kTotal)) usage.total_bytes = read_count(folder, kTotal);
+  if (monitoring.local && is_whole(kLocal)) usage.local_bytes = read_count(folder, kLocal);
+  for (const auto& [node, its] : nodes) {
+    if (usage.not_counted.empty()) usage.not_counted = its.not_counted;
+    usage.is_unasked = usage.is_unasked || its.is_unasked;
+  }
+  return usage;
 }
 
 }  // namespace
@@ -64,26 +175,66 @@ std::optional<Monitoring> read_monitoring() {
   const auto read = [](const char* file) {
     return read_file(std::string(kResctrl) + "/info/L3_MON/" + file).value_or(std::nullopt);
   };
-  return parse_monitoring(read("num_rmids"), read("mon_features"));
+  std::optional<Monitoring> monitoring = parse_monitoring(read("num_rmids"), read("mon_features"));
+  if (monitoring)
+    monitoring->assigned_counters = parse_assigned_counters(read("mbm_assign_mode"), read("num_mbm_cntrs"));
+  return monitoring;
 }
 
 std::optional<uint64_t> parse_count(std::string_view text) {
   // The kernel ends the line: half of a number is another one.
-  return text.ends_with('\n') ? whole_number(text.substr(0, text.size() - 1)) : std::nullopt;
+  return text.ends_with('\n') ? whole_number<uint64_t>(text.substr(0, text.size() - 1)) : std::nullopt;
 }
 
-Usages read_usage(const Monitoring& monitoring, const std::map<ClosId, std::set<CacheId>>& classes) {
+std::optional<unsigned> parse_assigned_counters(const std::optional<std::string>& mode,
+                                                const std::optional<std::string>& counters) {
+  if (!mode || !has_line(*mode, "[mbm_event]")) return std::nullopt;
+  // All domains have as many.
+  std::string_view first = counters ? std::string_view(*counters) : std::string_view();
+  cut(first, '=');
+  return whole_number<unsigned>(first.substr(0, first.find_first_of(";\n"))).value_or(0);
+}
+
+std::optional<Assignments> parse_assignments(std::string_view text) {
+  if (!text.ends_with('\n')) return std::nullopt;  // cut off
+  Assignments assignments;
+  while (!text.empty()) {
+    std::string_view domains = cut(text, '\n');
+    std::set<uint32_t>& assigned = assignments[std::string(cut(domains, ':'))];
+    while (!domains.empty()) {
+      std::string_view state = cut(domains, ';');
+      const std::optional<uint32_t> domain = whole_number<uint32_t>(cut(state, '='));
+      if (!domain) return std::nullopt;
+      if (state != "_") assigned.insert(*domain);
+    }
+  }
+  return assignments;
+}
+
+Usages read_usage(const Monitoring& monitoring, const std::map<ClosId, std::set<CacheId>>& classes,
+                  const std::set<ClosId>& asked) {
   Usages usages;
   for (const auto& [clos, caches] : classes) {
+    Counters counters(monitoring, clos, asked.contains(clos));
     for (const CacheId cache : caches) {
-      const std::string directory = counters_of(clos, cache);
-      if (::access(directory.c_str(), F_OK) != 0) continue;
-      usages[clos][cache] = {.occupancy_bytes = monitoring.occupancy ? read_count(directory, kOccupancy) : std::nullopt,
-                             .total_bytes = monitoring.total ? read_count(directory, kTotal) : std::nullopt,
-                             .local_bytes = monitoring.local ? read_count(directory, kLocal) : std::nullopt};
+      const std::string folder = folder_of(clos, cache);
+      const auto folders = numa_nodes_in(folder);
+      if (!folders) continue;
+      std::map<uint32_t, Usage> nodes;
+      for (const auto& [node, path] : *folders) nodes[node] = read_domain(monitoring, path, node, counters);
+      usages[clos][{cache}] = nodes.empty() ? read_domain(monitoring, folder, cache.value, counters)
+                                            : read_sum(monitoring, folder, nodes, counters);
+      for (auto& [node, usage] : nodes) usages[clos][{cache, node}] = std::move(usage);
     }
   }
   return usages;
+}
+
+Result<void> free_counters(const Monitoring& monitoring, ClosId clos) {
+  if (!monitoring.assigned_counters) return {};
+  std::string lines;
+  for (const char* event : bandwidth_events(monitoring)) lines += std::string(event) + ":*=_\n";
+  return lines.empty() ? Result<void>() : write_line(directory_of(clos), kAssignments, lines);
 }
 
 }  // namespace nrd::rdt

@@ -9,8 +9,16 @@
 //                                           mbm_total_bytes    a counter that only grows
 //                                           mbm_local_bytes
 //
-// A file may say "Unavailable" (no value at this moment) or "Error" (the hardware has none) instead of a number. Only
-// the engine thread may call.
+// With sub-NUMA clusters mon_L3_00 has a folder mon_sub_L3_01 for each NUMA node, and is itself their sum.
+//
+// A file may say "Unavailable" (no value at this moment) or "Error" (the hardware has none) instead of a number.
+//
+// Where bandwidth counters are assigned to groups (Monitoring::assigned_counters) the kernel gives each new group one
+// for each event and domain, as long as it has some. nrd frees those of its classes again, and assigns one only where
+// a workload is monitored: other groups and workloads need them, too. They stay until the group is removed, because a
+// counter that is assigned again begins at 0.
+//
+// Only the engine thread may call.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +28,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "hw/rdt/types.h"
 
 namespace nrd::rdt {
@@ -28,13 +37,26 @@ namespace nrd::rdt {
 // feature that is known, nothing is counted.
 std::optional<Monitoring> parse_monitoring(const std::optional<std::string>& num_rmids,
                                            const std::optional<std::string>& mon_features);
-// The same of this host; nullopt also while resctrl is not mounted.
+// Monitoring::assigned_counters from mbm_assign_mode ("[mbm_event]\ndefault") and num_mbm_cntrs ("0=32;1=32").
+std::optional<unsigned> parse_assigned_counters(const std::optional<std::string>& mode,
+                                                const std::optional<std::string>& counters);
+// All of it, of this host; nullopt also while resctrl is not mounted.
 std::optional<Monitoring> read_monitoring();
 
 // One file of mon_data; nullopt: it says no number.
 std::optional<uint64_t> parse_count(std::string_view text);
 
-// Of these classes on these caches. A group that is gone is left out.
-Usages read_usage(const Monitoring& monitoring, const std::map<ClosId, std::set<CacheId>>& classes);
+// Which counters a group has, by event and domain, from "mbm_total_bytes:0=e;1=_": {mbm_total_bytes: {0}}. nullopt: it
+// is not understood.
+using Assignments = std::map<std::string, std::set<uint32_t>, std::less<>>;
+std::optional<Assignments> parse_assignments(std::string_view text);
+
+// Of these classes on these caches. A group that is gone is left out. `asked`: of these the classes that get counters
+// where they have none.
+Usages read_usage(const Monitoring& monitoring, const std::map<ClosId, std::set<CacheId>>& classes,
+                  const std::set<ClosId>& asked);
+
+// Of a group that was just made.
+Result<void> free_counters(const Monitoring& monitoring, ClosId clos);
 
 }  // namespace nrd::rdt

@@ -69,8 +69,9 @@ class ResctrlRdt final : public Rdt {
     return std::set<std::string>(names->begin(), names->end());
   }
 
-  Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes) override {
-    return monitoring_ ? read_usage(*monitoring_, classes) : Usages{};
+  Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes, const std::set<ClosId>& asked) override {
+    asked_.insert(asked.begin(), asked.end());
+    return monitoring_ ? read_usage(*monitoring_, classes, asked_) : Usages{};
   }
 
   Result<void> converge(const Setting& wanted) override {
@@ -179,11 +180,15 @@ class ResctrlRdt final : public Rdt {
 
   // A new group has no CPUs and no tasks, so the ways that the kernel gives it are used by none: to the order of writes
   // it has none yet.
-  static Result<void> make_groups(Observed& observed, const Setting& wanted) {
+  Result<void> make_groups(Observed& observed, const Setting& wanted) {
     for (const ClosId clos : wanted.made) {
       if (observed.classes.contains(clos)) continue;
       if (Result<void> made = make_group(clos); !made) return made;
       observed.classes[clos] = {};
+      asked_.erase(clos);
+      // A group that keeps its counters does its work all the same.
+      const Result<void> freed = monitoring_ ? free_counters(*monitoring_, clos) : Result<void>();
+      if (!freed) log::notice("COUNTERS_NOT_FREED", freed.error().message, {{"DETAIL", freed.error().detail}});
     }
     return {};
   }
@@ -368,7 +373,8 @@ class ResctrlRdt final : public Rdt {
   std::optional<Cat> l2_cat_;  // beside cat_
   std::map<CacheId, WayMask> io_ways_;
   std::optional<Monitoring> monitoring_;
-  unsigned level_ = 3;  // of the caches whose ways are set
+  std::set<ClosId> asked_;  // whose monitoring was requested, since their groups were made
+  unsigned level_ = 3;      // of the caches whose ways are set
   std::optional<Capabilities> flags_;
   std::vector<CpuSet> cores_;  // with several threads, of the CPUs that are online, which were `cores_of_`
   CpuSet cores_of_;

@@ -82,17 +82,29 @@ struct Monitoring {
   bool occupancy = false;  // llc_occupancy
   bool total = false;      // mbm_total_bytes
   bool local = false;      // mbm_local_bytes
+  // So many bandwidth counters each L3 cache has, to be assigned to groups: an event of a group is counted only with
+  // one (mbm_assign_mode mbm_event, Linux 6.18). nullopt: every group has its own.
+  std::optional<unsigned> assigned_counters{};
   friend bool operator==(const Monitoring&, const Monitoring&) = default;
 };
 
-// Of one class on one cache, as the kernel told it; nullopt: it does not tell, which is not nothing.
+// What the kernel counts apart: an L3 cache, and with sub-NUMA clusters also each NUMA node of its CPUs.
+struct MonitoringDomain {
+  CacheId cache;
+  std::optional<uint32_t> numa_node{};  // nullopt: the whole cache
+  friend auto operator<=>(const MonitoringDomain&, const MonitoringDomain&) = default;
+};
+
+// Of one class in one domain, as the kernel told it; nullopt: it does not tell, which is not nothing.
 struct Usage {
   std::optional<uint64_t> occupancy_bytes;  // in the cache now
-  std::optional<uint64_t> total_bytes;      // to and from memory, since the kernel made the group
+  std::optional<uint64_t> total_bytes;      // to and from memory, since it has been counted
   std::optional<uint64_t> local_bytes;      // of these, from the memory of the same socket
+  std::string not_counted{};                // why an event has no counter, for people; empty: each has one
+  bool is_unasked = false;                  // it has none because monitoring was not requested
   friend bool operator==(const Usage&, const Usage&) = default;
 };
-using Usages = std::map<ClosId, std::map<CacheId, Usage>>;
+using Usages = std::map<ClosId, std::map<MonitoringDomain, Usage>>;
 
 // Which code writes masks. libpqos is used where it sees the same caches and classes as resctrl does.
 struct MaskWriterChoice {

@@ -9,7 +9,7 @@ from harness import Node, Refused, wait_for
 OPERATIONS = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "operations.md")
 # What Prometheus 2 sends.
 ACCEPT = "application/openmetrics-text;version=1.0.0;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
-SAMPLE = re.compile(r'^([a-z_]+)(?:\{((?:[a-z]+="[^"]*",?)+)\})? (\S+)$')
+SAMPLE = re.compile(r'^([a-z_]+)(?:\{((?:[a-z_]+="[^"]*",?)+)\})? (\S+)$')
 
 
 class Scrape:
@@ -26,7 +26,7 @@ class Scrape:
             else:
                 found = SAMPLE.match(line)
                 assert found, line
-                key = (found[1], frozenset(re.findall(r'([a-z]+)="([^"]*)"', found[2] or "")))
+                key = (found[1], frozenset(re.findall(r'([a-z_]+)="([^"]*)"', found[2] or "")))
                 assert key not in self.values, f"twice: {line}"
                 self.values[key] = float(found[3])
 

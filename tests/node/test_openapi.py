@@ -173,6 +173,22 @@ def test_answers_about_both_levels_are_as_specified():
             assert_specified(method, path, got, headers.get_content_type(), text)
 
 
+def test_answers_of_newer_kernels_are_as_specified():
+    with Node(kernel="6.18", mbm_counters=3, nodes_per_socket=2, snc=True, threads=2, mb_unit="percent",
+              thread_throttle="max") as node:
+        workload = {"core_ids": ["1-2"], "rdt": {"cache": {"max": 2, "min": 2}, "mba": {"percentage": 50}}}
+        status, text, headers = node.request("POST", "/v1/workloads", workload)
+        assert status == 201 and "throttled_siblings" in text
+        assert_specified("post", "/v1/workloads", status, headers.get_content_type(), text)
+        for method, path, url, has in [
+                ("get", "/v1/workloads/{id}/monitoring", "/v1/workloads/1/monitoring", "all 3 counters of domain 0"),
+                ("get", "/v1/node", "/v1/node", '"assigned_counters":3'),
+                ("get", "/v1/cache/{level}", "/v1/cache/l3", '"location_on_node":"0-1"')]:
+            status, content_type, text = answered(node, url, 200)
+            assert has in text
+            assert_specified(method, path, status, content_type, text)
+
+
 def answered(node, path, status):
     got, text, headers = node.request("GET", path)
     assert got == status, text

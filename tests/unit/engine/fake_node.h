@@ -182,7 +182,7 @@ class FakeHardware final : public Hardware {
     return left;
   }
 
-  rdt::Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes) override {
+  rdt::Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes, const std::set<ClosId>&) override {
     usage_counted.push_back(classes);
     return usages;
   }

@@ -20,10 +20,10 @@ class TurnedClock final : public Clock {
 };
 
 rdt::Usages used(uint64_t total) {
-  return {{ClosId{1}, {{CacheId{0}, {.occupancy_bytes = 64, .total_bytes = total, .local_bytes = std::nullopt}}}}};
+  return {{ClosId{1}, {{{CacheId{0}}, {.occupancy_bytes = 64, .total_bytes = total, .local_bytes = std::nullopt}}}}};
 }
 
-const CacheUsage& of(const UsageSample& sample) { return sample.classes.at(ClosId{1}).at(CacheId{0}); }
+const CacheUsage& of(const UsageSample& sample) { return sample.classes.at(ClosId{1}).at({CacheId{0}}); }
 
 // Who asks, and all that he was told.
 struct Asker {
@@ -40,14 +40,14 @@ TEST_CASE("who asks first waits for a sample, who asks within the interval gets 
   Sampler sampler(clock, 1s);
   Asker asker;
   CHECK(!sampler.is_due());
-  CHECK(sampler.ask(asker.done()));
+  CHECK(sampler.ask(ClosId{1}, asker.done()));
   CHECK(asker.told.empty());
   CHECK(sampler.is_due());
   sampler.take(used(5));
   REQUIRE(asker.told.size() == 1);
   CHECK(!sampler.is_due());
   clock.passed += 1s;
-  CHECK(!sampler.ask(asker.done()));
+  CHECK(!sampler.ask(ClosId{1}, asker.done()));
   REQUIRE(asker.told.size() == 2);
   CHECK(*asker.told[0] == *asker.told[1]);
 }
@@ -56,7 +56,7 @@ TEST_CASE("sampling goes on for a while after the last question and then ends") 
   TurnedClock clock;
   Sampler sampler(clock, 1s);
   Asker asker;
-  sampler.ask(asker.done());
+  sampler.ask(ClosId{1}, asker.done());
   int samples = 0;
   for (; sampler.next() && samples < 100; ++samples) {
     clock.passed = std::max(clock.passed, (*sampler.next()).time_since_epoch());
@@ -69,7 +69,7 @@ TEST_CASE("a rate is told from the second sample on, and not over a long pause")
   TurnedClock clock;
   Sampler sampler(clock, 1s);
   Asker asker;
-  sampler.ask(asker.done());
+  sampler.ask(ClosId{1}, asker.done());
   sampler.take(used(1000));
   clock.passed += 2s;
   sampler.take(used(5000));
@@ -100,7 +100,7 @@ TEST_CASE("without an interval nothing is sampled, and who asks is told why") {
   TurnedClock clock;
   Sampler sampler(clock, 0s);
   Asker asker;
-  CHECK(!sampler.ask(asker.done()));
+  CHECK(!sampler.ask(ClosId{1}, asker.done()));
   CHECK(asker.told.at(0).error().code == ErrorCode::Unsupported);
   bool is_due = true;
   CHECK(sampler.last(is_due) == nullptr);
@@ -112,12 +112,12 @@ TEST_CASE("everybody who waits is answered once, also those who are too many and
   TurnedClock clock;
   Sampler sampler(clock, 1s);
   Asker asker;
-  for (size_t i = 0; i <= Sampler::kMost; ++i) sampler.ask(asker.done());
+  for (size_t i = 0; i <= Sampler::kMost; ++i) sampler.ask(ClosId{1}, asker.done());
   REQUIRE(asker.told.size() == 1);
   CHECK(asker.told[0].error().code == ErrorCode::Busy);
   sampler.end();
   CHECK(asker.told.size() == Sampler::kMost + 1);
-  CHECK(!sampler.ask(asker.done()));
+  CHECK(!sampler.ask(ClosId{1}, asker.done()));
   CHECK(asker.told.size() == Sampler::kMost + 2);
   CHECK(sampler.next() == std::nullopt);
 }
@@ -127,4 +127,37 @@ TEST_CASE("a counter that is lower than before has no rate, one that stays has t
   CHECK(of(next_sample(&first, used(8), UsageSample::Steady(2s), {})).total_bytes_per_second == std::nullopt);
   CHECK(of(next_sample(&first, used(9), UsageSample::Steady(2s), {})).total_bytes_per_second == 0.0);
   CHECK(of(next_sample(&first, used(9), UsageSample::Steady(1s), {})).total_bytes_per_second == std::nullopt);
+}
+
+TEST_CASE("a request about a class without counters takes a new sample") {
+  TurnedClock clock;
+  Sampler sampler(clock, 1s);
+  Asker asker;
+  const std::map<ClosId, std::set<CacheId>> counted{{ClosId{1}, {}}, {ClosId{2}, {}}};
+  sampler.ask(ClosId{2}, asker.done());
+  CHECK(sampler.asked(counted) == std::set{ClosId{2}});
+  CHECK(sampler.asked(counted).empty());
+  rdt::Usages usages = used(5);
+  usages[ClosId{1}][{CacheId{0}}].is_unasked = true;
+  sampler.take(usages);
+  CHECK(!sampler.ask(ClosId{2}, asker.done()));
+  CHECK(sampler.ask(ClosId{1}, asker.done()));
+  CHECK(sampler.asked(counted) == std::set{ClosId{1}, ClosId{2}});
+  sampler.take(used(5));
+  CHECK(asker.told.size() == 3);
+}
+
+TEST_CASE("a scrape requests monitoring of all classes") {
+  TurnedClock clock;
+  Sampler sampler(clock, 1s);
+  bool is_due = false;
+  const std::map<ClosId, std::set<CacheId>> counted{{ClosId{1}, {}}, {ClosId{2}, {}}};
+  sampler.last(is_due);
+  CHECK(sampler.asked(counted) == std::set{ClosId{1}, ClosId{2}});
+  rdt::Usages usages = used(5);
+  usages[ClosId{1}][{CacheId{0}}].is_unasked = true;
+  sampler.take(usages);
+  sampler.last(is_due);
+  CHECK(is_due);
+  CHECK(sampler.asked(counted) == std::set{ClosId{1}, ClosId{2}});
 }

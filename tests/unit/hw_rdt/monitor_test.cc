@@ -29,3 +29,21 @@ TEST_CASE("what is counted is what mon_features names, on whole lines") {
   CHECK(parse_monitoring(std::nullopt, "llc_occupancy\n") == std::nullopt);
   CHECK(parse_monitoring("8\n", std::nullopt) == std::nullopt);
 }
+
+TEST_CASE("counters are assigned in the mode mbm_event only") {
+  CHECK(parse_assigned_counters("[mbm_event]\ndefault\n", "0=32;1=32\n") == 32);
+  CHECK(parse_assigned_counters("[mbm_event]\ndefault\n", "0=32\n") == 32);
+  CHECK(parse_assigned_counters("[mbm_event]\ndefault\n", std::nullopt) == 0);
+  CHECK(parse_assigned_counters("mbm_event\n[default]\n", "0=32;1=32\n") == std::nullopt);
+  CHECK(parse_assigned_counters("[default]\n", std::nullopt) == std::nullopt);
+  CHECK(parse_assigned_counters(std::nullopt, std::nullopt) == std::nullopt);
+}
+
+TEST_CASE("a group has the counters that its assignments name") {
+  CHECK(parse_assignments("mbm_total_bytes:0=e;1=_;12=e\nmbm_local_bytes:0=_;1=_;12=_\n") ==
+        Assignments{{"mbm_total_bytes", {0, 12}}, {"mbm_local_bytes", {}}});
+  for (const char* text : {"", "mbm_total_bytes:0=e", "mbm_total_bytes:x=e\n", "mbm_total_bytes:=e\n"}) {
+    CAPTURE(text);
+    CHECK(parse_assignments(text) == std::nullopt);
+  }
+}
