@@ -23,7 +23,8 @@ Connection::Connection(uint64_t id, Stream stream, Peer peer, std::string share,
       peer_(std::make_shared<const Peer>(std::move(peer))),
       share_(std::move(share)),
       since_(now),
-      deadline_(now + kHeadDeadline) {}
+      deadline_(now + kHeadDeadline),
+      guard_(peer_->door == Peer::Door::Plain ? Guard::MeantFor::Loopback : Guard::MeantFor::Anyone) {}
 
 void Connection::become(Phase phase, Time now, Time deadline) {
   phase_ = phase;

@@ -1,5 +1,7 @@
 #include "api/http/guard.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -33,6 +35,16 @@ bool is_token(std::string_view text) { return !text.empty() && is_made_of(text, 
 bool is_target(std::string_view text) { return is_made_of(text, "/?%-._~!$&'()*+,;=:@"); }
 
 bool is_host(std::string_view text) { return is_made_of(text, "-._~:[]%"); }
+
+// "localhost", "127.0.0.1:8081", "[::1]". The name that RFC 6761 keeps for loopback and numeric addresses are all that no
+// DNS server answers for.
+bool is_loopback(std::string_view host) {
+  const size_t bracket = host.starts_with('[') ? host.find(']') : 0;
+  const std::string name = lower_case(host.substr(0, host.find(':', bracket == host.npos ? 0 : bracket)));
+  in_addr v4{};
+  if (inet_pton(AF_INET, name.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+  return name == "localhost" || name == "[::1]";
+}
 
 bool has_control(std::string_view text) {
   return std::ranges::any_of(text, [](char c) {
@@ -181,6 +193,14 @@ bool Guard::accept_header(std::string_view line) {
   return accept_known_header(lower_case(line.substr(0, colon)), trimmed(line.substr(colon + 1)));
 }
 
+bool Guard::accept_host(std::string_view value) {
+  if (std::exchange(has_host_, true) || !is_host(value)) return refuse(400, "Host must be one name.");
+  if (meant_for_ == MeantFor::Loopback && !is_loopback(value)) {
+    return refuse(421, "Host must be localhost or a loopback address here.");
+  }
+  return true;
+}
+
 bool Guard::accept_single(std::string& header, const std::string& name, std::string_view value) {
   if (!header.empty()) return refuse(400, name + " must stand once.");
   header = value;
@@ -189,7 +209,9 @@ bool Guard::accept_single(std::string& header, const std::string& name, std::str
 
 bool Guard::accept_known_header(const std::string& name, std::string_view value) {
   if (name == "host") {
-    if (std::exchange(has_host_, true) || !is_host(value)) return refuse(400, "Host must be one name.");
+    return accept_host(value);
+  } else if (name == "origin" && meant_for_ == MeantFor::Loopback) {
+    return refuse(403, "Web pages may not ask here; Origin must be absent.");
   } else if (name == "content-length") {
     return accept_length(value);
   } else if (name == "transfer-encoding") {

@@ -40,6 +40,15 @@ struct RefusedRequest {
 
 class Guard {
  public:
+  // Whom requests may be meant for. Where nobody logs in, a web page that the node's own browser shows could ask as well,
+  // under a name of its own that resolves to 127.0.0.1 (DNS rebinding) or across origins. A browser tells both.
+  enum class MeantFor {
+    Anyone,
+    Loopback,  // Host is localhost or a loopback address; Origin, which only browsers send, is refused
+  };
+
+  explicit Guard(MeantFor whom = MeantFor::Anyone) : meant_for_(whom) {}
+
   enum class Outcome {
     NeedsMore,  // all of `input` is used, or it is the beginning of a head
     Complete,   // take() it before the next read()
@@ -69,6 +78,7 @@ class Guard {
   bool accept_head(std::string_view head);
   bool accept_request_line(std::string_view line);
   bool accept_header(std::string_view line);
+  bool accept_host(std::string_view value);
   bool accept_single(std::string& header, const std::string& name, std::string_view value);
   bool accept_known_header(const std::string& name, std::string_view value);
   bool accept_length(std::string_view value);
@@ -76,6 +86,7 @@ class Guard {
   bool accept_framing();
   bool refuse(int status, std::string line);
 
+  MeantFor meant_for_;
   State state_ = State::Head;
   RawRequest request_;
   RefusedRequest refusal_;

@@ -191,7 +191,7 @@ def exchanged(node, sent):
         return answer
 
 
-HEAD = b"POST /v1/workloads HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+HEAD = b"POST /v1/workloads HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
 @pytest.mark.parametrize("sent", [
@@ -205,3 +205,18 @@ HEAD = b"POST /v1/workloads HTTP/1.1\r\nHost: x\r\nContent-Type: application/jso
 def test_half_a_request_has_no_effect_and_hurts_nobody(node, unchanged, sent):
     assert b"HTTP/1.1 2" not in exchanged(node, sent)
     assert node.health()["status"] == "ok"
+
+
+@pytest.mark.parametrize("headers, status", [
+    ({"Host": "rebound.example:8081"}, 421), ({"Host": "127.0.0.1.rebound.example"}, 421),
+    ({"Host": "localhost", "Origin": "http://localhost"}, 403), ({"Host": "localhost:8081", "Origin": "null"}, 403),
+    ({"Host": "localhost:8081"}, 200)])
+def test_the_debug_port_is_not_for_web_pages(node, headers, status):
+    """DNS rebinding shows as a name that is not the node's own, a request across origins as Origin."""
+    before = node.list()
+    made = node.create("15", 1, 1)
+    assert node.request("DELETE", f"/v1/workloads/{made['id']}", headers=headers)[0] == status
+    if status != 200:
+        assert node.list() == [*before, made]
+        node.delete(made["id"])
+    assert node.list() == before

@@ -246,7 +246,7 @@ def sockets_of(target):
 
 
 def head(method, path, *more):
-    lines = [f"{method} {path} HTTP/1.1", "Host: node", "Connection: keep-alive", *more]
+    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", "Connection: keep-alive", *more]
     return "\r\n".join([*lines, "", ""]).encode()
 
 

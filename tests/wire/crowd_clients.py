@@ -12,7 +12,7 @@ import time
 from harness import DEADLINE, wait_for
 
 DOORS = ["plain", "tls", "unix"]
-LIST = b"GET /v1/workloads HTTP/1.1\r\nHost: a\r\n\r\n"
+LIST = b"GET /v1/workloads HTTP/1.1\r\nHost: localhost\r\n\r\n"
 RST_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
@@ -69,7 +69,7 @@ class Door:
     def seconds_of_honest_request(self):
         begun = time.monotonic()
         with contextlib.closing(self.client()) as client:
-            client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: honest\r\nConnection: close\r\n\r\n")
+            client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             answer = b""
             while piece := client.recv(65536):
                 answer += piece

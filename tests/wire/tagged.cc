@@ -98,7 +98,7 @@ void visit(uint16_t port, int who, int connections, Tally& tally) {
     const std::string tag = "/" + std::to_string(who) + "/" + std::to_string(i);
     const bool is_late = random() % 2 == 0;
     TcpClient client(port);
-    client.say("GET " + (is_late ? "/late" + tag : tag) + " HTTP/1.1\r\nHost: a\r\n\r\n");
+    client.say("GET " + (is_late ? "/late" + tag : tag) + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
     if (random() % 2 == 0) {
       client.reset();
       ++tally.vanished;

@@ -19,8 +19,8 @@ KEY_UPDATES = os.environ.get("NRD_KEY_UPDATES", "build/dev/tests/wire/nrd-key-up
 CROWD = 2000
 LIMIT = 1024 + 64  # connections that the daemon keeps, docs/security.md
 PROMPT = 0.1  # seconds
-HALVES = {"nothing": b"", "half a request line": b"GET /v1/no", "half a head": b"GET /v1/node HTTP/1.1\r\nHost: a\r\n",
-          "half a body": b"POST /v1/workloads HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{"}
+HALVES = {"nothing": b"", "half a request line": b"GET /v1/no", "half a head": b"GET /v1/node HTTP/1.1\r\nHost: localhost\r\n",
+          "half a body": b"POST /v1/workloads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"}
 HALVES_OF_TLS = {"nothing": b"", "half a hello": b"\x16\x03\x01\x02\x00\x01\x00"}
 SILENT = [(kind, half) for kind in DOORS for half in (HALVES_OF_TLS if kind == "tls" else HALVES)]
 
@@ -101,7 +101,7 @@ def test_pipelined_requests_are_answered_in_order(loaded):
             answer = reference.getresponse()
             expected[path] = (answer.status, len(answer.read()))
     with contextlib.closing(Door(loaded, "plain").client()) as client:
-        client.sendall(b"".join(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode() for path in paths))
+        client.sendall(b"".join(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() for path in paths))
         stream, begun = client.makefile("rb"), time.monotonic()
         for path in paths:
             status = int(stream.readline().split()[1])
@@ -157,7 +157,7 @@ def test_slow_readers_in_all_places_keep_nobody_out(loaded):
             reader.go_on()
         for source in ("127.0.0.2", "127.0.0.9"):  # one of theirs, and another
             with contextlib.closing(Door(loaded, "plain").client(source)) as client:
-                client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: honest\r\nConnection: close\r\n\r\n")
+                client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                 served += client.recv(4096).startswith(b"HTTP/1.1 200 ")
     assert served == 40
     for reader in readers:
@@ -170,7 +170,7 @@ def test_a_storm_from_one_address_does_not_cost_another_its_connection(house):
     held = []
     for i in range(1024):
         client = Door(house, "plain").client(f"127.0.0.{2 + i % 4}")
-        client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: a\r\n\r\n")
+        client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         client.recv(4096)
         held.append(client)
     storm = []
@@ -179,7 +179,7 @@ def test_a_storm_from_one_address_does_not_cost_another_its_connection(house):
         for _ in range(30):
             storm.append(Door(house, "plain").socket("127.0.0.7"))
             time.sleep(0.002)
-        honest.sendall(b"GET /v1/health HTTP/1.1\r\nHost: honest\r\n\r\n")
+        honest.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert honest.recv(4096).startswith(b"HTTP/1.1 200 ")
         honest.close()
     for client in held + storm:

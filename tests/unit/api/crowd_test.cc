@@ -30,7 +30,7 @@ struct FullShare {
     }
   }
   void ask(uint64_t id) {
-    const std::string request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    const std::string request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
     REQUIRE(::send(clients.at(id - 1).get(), request.data(), request.size(), 0) == std::ssize(request));
     while (!crowd.find(id)->advance(kNow)) {
     }

@@ -275,3 +275,23 @@ TEST_CASE("credentials stand once, and nothing of them is left where they were r
   CHECK(guard.take().authorization.empty());
   CHECK(status_of(head("Authorization: Basic YQ==\r\nAuthorization: Basic YQ==\r\n")) == 400);
 }
+
+TEST_CASE("where nobody logs in, only what is meant for loopback is taken, and nothing from web pages") {
+  const auto status = [](const std::string& headers) {
+    Guard guard(Guard::MeantFor::Loopback);
+    std::string bytes = "POST / HTTP/1.1\r\n" + headers + "\r\n";
+    return guard.read(bytes) == Outcome::Complete ? 0 : guard.refusal().status;
+  };
+  for (const char* host : {"localhost", "LocalHost:8081", "127.0.0.1", "127.0.0.1:8081", "127.8.0.1", "[::1]", "[::1]:8081"}) {
+    CAPTURE(host);
+    CHECK(status("Host: " + std::string(host) + "\r\n") == 0);
+  }
+  for (const char* host : {"", "rebound.example", "rebound.example:8081", "localhost.rebound.example", "127.0.0.1.rebound.example",
+                           "128.0.0.1", "0.0.0.0", "127.1", "[::2]", "[::1", "::1", "[::1].rebound.example"}) {
+    CAPTURE(host);
+    CHECK(status("Host: " + std::string(host) + "\r\n") == 421);
+  }
+  CHECK(status("Host: localhost\r\nOrigin: http://localhost:8081\r\n") == 403);
+  CHECK(status("Origin: null\r\nHost: localhost\r\n") == 403);
+  CHECK(status_of(head("Origin: https://node\r\n")) == 0);
+}
