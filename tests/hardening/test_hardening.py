@@ -1,0 +1,50 @@
+"""What the release preset builds is hardened: the flags of every product file, and a program made with them."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+CHECK = os.path.join(os.path.dirname(__file__), "check")
+WANTED = ["-fstack-protector-strong", "-fstack-clash-protection", "-fcf-protection", "-D_GLIBCXX_ASSERTIONS"]
+
+
+@pytest.fixture(scope="module")
+def release():
+    """Configured as by the preset, in a folder that is kept between runs."""
+    folder = os.path.join(ROOT, "build", "hardening")
+    done = subprocess.run(["cmake", "--preset", "release", "-B", folder], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_every_file_of_the_product_is_compiled_hardened(release):
+    with open(os.path.join(release, "compile_commands.json")) as file:
+        commands = [entry for entry in json.load(file) if "/tests/" not in entry["file"] and "/bench/" not in entry["file"]]
+    assert len(commands) > 100
+    for entry in commands:
+        words = entry["command"].split()
+        assert not [flag for flag in WANTED if flag not in words], entry
+        assert [word for word in words if word.startswith("-fPI")], entry
+        assert re.search(r"-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=[23]\b", entry["command"]) and " -O2 " in entry["command"], entry
+
+
+def test_what_is_made_of_it_is_hardened(release):
+    subprocess.run(["cmake", "--build", release, "--target", "nrd-pam"], check=True, capture_output=True)
+    done = subprocess.run([CHECK, os.path.join(release, "api", "nrd-pam")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_is_not_is_found(tmp_path):
+    """The check itself can fail."""
+    bare = tmp_path / "bare"
+    flags = ["-no-pie", "-fno-stack-protector", "-fcf-protection=none", "-Wl,-z,norelro,-z,lazy,-z,execstack", "-Wl,-rpath,/tmp"]
+    source = b"int main() { return 0; }\n"
+    subprocess.run([shutil.which("c++"), "-x", "c++", *flags, "-o", bare, "-"], input=source, check=True)
+    done = subprocess.run([CHECK, bare], capture_output=True, text=True)
+    # What C++ runs before main() is marked by whoever built the system's libraries.
+    assert done.returncode == 1 and len(done.stderr.splitlines()) >= 8, done.stderr
