@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <charconv>
 #include <functional>
 #include <map>
@@ -230,6 +231,56 @@ SetKey file_mode(mode_t& target) {
   };
 }
 
+// ["root", "@nrd"]: names of users, and of groups with @.
+SetKey accounts(std::vector<std::string>& target) {
+  return [&target](const toml::node& node) -> Problem {
+    constexpr size_t kMost = 64;
+    constexpr const char* kExpected = "expected a list of at most 64 users and @groups, such as [\"root\", \"@nrd\"]";
+    if (!node.is_array() || node.as_array()->size() > kMost) return kExpected;
+    std::vector<std::string> found;
+    for (const toml::node& item : *node.as_array()) {
+      found.push_back(item.value_or(std::string()));
+      if (found.back().empty() || found.back() == "@") return kExpected;
+    }
+    target = std::move(found);
+    return {};
+  };
+}
+
+Problem read_local_socket(const toml::table& table, LocalSocket& socket) {
+  socket = {.path = {}, .name = {}, .admin = {}, .user = {}, .run = {}};
+  const Keys keys = {{"path", absolute_path(socket.path)},
+                     {"name", text(socket.name)},
+                     {"admin", accounts(socket.admin)},
+                     {"user", accounts(socket.user)},
+                     {"run", accounts(socket.run)}};
+  for (const auto& [key, node] : table) {
+    const auto known = keys.find(std::string(key.str()));
+    if (known == keys.end()) return "unknown key " + std::string(key.str()) + "; there are path, name, admin, user, run";
+    if (const Problem problem = known->second(node); !problem.empty()) return known->first + ": " + problem;
+  }
+  if (socket.path.empty()) return "path is missing";
+  return {};
+}
+
+SetKey local_sockets(std::vector<LocalSocket>& target) {
+  return [&target](const toml::node& node) -> Problem {
+    constexpr size_t kMost = 16;
+    constexpr const char* kExpected = "expected 1 to 16 sections [[server.sockets]]";
+    if (!node.is_array() || node.as_array()->empty() || node.as_array()->size() > kMost) return kExpected;
+    std::vector<LocalSocket> found;
+    for (const toml::node& item : *node.as_array()) {
+      if (!item.is_table()) return kExpected;
+      const Problem problem = read_local_socket(*item.as_table(), found.emplace_back());
+      if (!problem.empty()) return problem;
+      const std::string& path = found.back().path;
+      if (std::ranges::count_if(found, [&path](const LocalSocket& other) { return other.path == path; }) > 1) return "path: " + path + " stands twice";
+    }
+    target = std::move(found);
+    return {};
+  };
+}
+
 Keys onload_keys(Config::Onload& onload) {
   return {{"versions", absolute_path(onload.versions)},
           {"imports", absolute_path(onload.imports)},
@@ -254,8 +305,7 @@ std::map<std::string, Keys> all_keys(Config& config) {
         {"debug_port", port(config.server.debug_port)},
         {"address", text(config.server.address)},
         {"tls_port", port(config.server.tls_port)},
-        {"unix_socket", absolute_path(config.server.unix_socket)},
-        {"unix_group", text(config.server.unix_group)}}},
+        {"sockets", local_sockets(config.server.sockets)}}},
       {"tls",
        {{"certificate", tls_file(config.tls, &http::TlsFiles::certificate)},
         {"key", tls_file(config.tls, &http::TlsFiles::key)},
@@ -407,7 +457,7 @@ Result<void> check(const Config& config) {
   }
   if (const Result<void> checked = check_access(config); !checked) return checked;
   for (const auto& [key, path] : {std::pair{"state.directory", &config.state_directory},
-                                  std::pair{"server.unix_socket", &config.server.unix_socket}}) {
+                                  std::pair{"the local socket", &config.server.sockets.front().path}}) {
     if (path->starts_with('/')) continue;
     return fail(ErrorCode::BadRequest, std::string(key) + " is " + *path + ", expected an absolute path");
   }

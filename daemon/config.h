@@ -22,14 +22,24 @@
 
 namespace nrd::daemon {
 
+// A Unix socket and whom it is for: users by name, groups as "@name". Root is administrator on each. In a file a socket
+// that names nobody is root's alone; the one below is what there is without any.
+struct LocalSocket {
+  std::string path = "/run/nrd/nrd.sock";
+  std::string name;  // FileDescriptorName= of the systemd socket unit that holds it; empty: its path says
+  std::vector<std::string> admin = {"root", "@nrd"};
+  std::vector<std::string> user;
+  std::vector<std::string> run;
+  friend bool operator==(const LocalSocket&, const LocalSocket&) = default;
+};
+
 struct Config {
   struct Server {
     bool debug = false;  // plain HTTP without authentication, on loopback only
     uint16_t debug_port = 8081;
     std::string address = "127.0.0.1";
     uint16_t tls_port = 8443;
-    std::string unix_socket = "/run/nrd/nrd.sock";
-    std::string unix_group = "nrd";  // members are administrators on the socket; root alone if there is no such group
+    std::vector<LocalSocket> sockets = std::vector<LocalSocket>(1);
     friend bool operator==(const Server&, const Server&) = default;
   } server;
   std::optional<http::TlsFiles> tls;  // HTTPS is served if it is there

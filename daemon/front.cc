@@ -10,7 +10,7 @@
 
 #include "api/v1/gate.h"
 #include "base/log.h"
-#include "daemon/accounts.h"
+#include "daemon/local_sockets.h"
 #include "daemon/notify.h"
 #include "daemon/version.h"
 
@@ -19,19 +19,6 @@ namespace {
 
 constexpr const char* kPamProgram = "/usr/libexec/nrd/nrd-pam";
 
-std::optional<gid_t> group_of_socket(const std::string& name) {
-  const Result<std::optional<gid_t>> group = find_group(name);
-  if (!group) {
-    log::error("GROUP_UNKNOWN", "the group cannot be looked up; only root may use the local socket",
-               {{"GROUP", name}, {"DETAIL", group.error().detail}});
-    return std::nullopt;
-  }
-  if (!*group) {
-    log::notice("NO_GROUP", "there is no such group; only root may use the local socket", {{"GROUP", name}});
-  }
-  return *group;
-}
-
 // systemd makes it (RuntimeDirectory=); a daemon started by hand does so itself.
 void make_directory_of(const std::string& socket) {
   constexpr mode_t kMode = 0755;
@@ -39,10 +26,11 @@ void make_directory_of(const std::string& socket) {
   ::mkdir(directory.c_str(), kMode);  // what goes wrong here, bind() will tell
 }
 
-http::ServerOptions doors_of(const Config& config, std::optional<gid_t> group) {
+http::ServerOptions doors_of(const Config& config, std::vector<http::UnixPlace> places) {
   http::ServerOptions options;
   options.adopted = passed_sockets();
-  options.unix_at = http::UnixPlace{.path = config.server.unix_socket, .group = group};
+  for (const http::UnixPlace& place : places) make_directory_of(place.path);
+  options.unix_at = std::move(places);
   options.tls = config.tls;
   if (config.tls) options.tls_at = http::TcpPlace{config.server.address, config.server.tls_port};
   if (config.server.debug) options.plain = http::TcpPlace{config.server.address, config.server.debug_port};
@@ -50,7 +38,9 @@ http::ServerOptions doors_of(const Config& config, std::optional<gid_t> group) {
 }
 
 void announce(const Config& config, const http::Server& server) {
-  log::notice("SERVING", "serving on the local socket", {{"SOCKET", config.server.unix_socket}});
+  for (const LocalSocket& socket : config.server.sockets) {
+    log::notice("SERVING", "serving on a local socket", {{"SOCKET", socket.path}});
+  }
   if (server.tls_port() != 0) {
     log::notice("SERVING", "serving HTTPS",
                 {{"ADDRESS", config.server.address}, {"PORT", std::to_string(server.tls_port())}});
@@ -77,15 +67,14 @@ Result<std::unique_ptr<auth::Logins>> start_logins(const Config::Access& access)
 }  // namespace
 
 Result<std::unique_ptr<Front>> Front::open(const Config& config, v1::House house) {
-  const std::optional<gid_t> group = group_of_socket(config.server.unix_group);
-  Result<std::unique_ptr<Rulebook>> rulebook = Rulebook::open(config, group);
+  LocalDoors local = local_doors(config.server.sockets);
+  Result<std::unique_ptr<Rulebook>> rulebook = Rulebook::open(config, std::move(local.rules));
   if (!rulebook) return Failure(rulebook.error());
   Result<std::unique_ptr<auth::Logins>> logins = start_logins(config.access);
   if (!logins) return Failure(logins.error());
-  make_directory_of(config.server.unix_socket);
   const v1::Service service{.version = kVersion, .debug_port_open = config.server.debug};
   auto server = http::Server::start(
-      doors_of(config, group),
+      doors_of(config, std::move(local.places)),
       v1::counted(
           service.tally,
           v1::gate({.rules = (*rulebook)->rules(), .logins = logins->get(), .pam_service = config.access.pam_service},

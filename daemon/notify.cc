@@ -2,6 +2,8 @@
 
 #include <systemd/sd-daemon.h>
 
+#include <cstdlib>
+
 namespace nrd::daemon {
 
 void notify_ready(const std::string& status) { ::sd_notify(0, ("READY=1\nSTATUS=" + status).c_str()); }
@@ -16,10 +18,15 @@ std::optional<std::chrono::microseconds> watchdog_limit() {
   return std::chrono::microseconds(microseconds);
 }
 
-std::vector<UniqueFd> passed_sockets() {
-  std::vector<UniqueFd> sockets;
-  const int count = ::sd_listen_fds(1);  // sets close-on-exec; children are told nothing
-  for (int i = 0; i < count; ++i) sockets.emplace_back(SD_LISTEN_FDS_START + i);
+std::vector<http::PassedSocket> passed_sockets() {
+  std::vector<http::PassedSocket> sockets;
+  char** names = nullptr;
+  const int count = ::sd_listen_fds_with_names(1, &names);  // sets close-on-exec; children are told nothing
+  for (int i = 0; i < count; ++i) {
+    sockets.push_back({.fd = UniqueFd(SD_LISTEN_FDS_START + i), .name = names[i]});
+    std::free(names[i]);
+  }
+  std::free(static_cast<void*>(names));
   return sockets;
 }
 

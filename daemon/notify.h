@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "api/http/places.h"
 
 namespace nrd::daemon {
 
@@ -17,7 +17,7 @@ void notify_alive();
 // WatchdogSec= of the unit; nullopt without a watchdog.
 std::optional<std::chrono::microseconds> watchdog_limit();
 
-// Listening sockets of nrd.socket (LISTEN_FDS); empty without it.
-std::vector<UniqueFd> passed_sockets();
+// Listening sockets of nrd.socket and others like it (LISTEN_FDS, LISTEN_FDNAMES); empty without any.
+std::vector<http::PassedSocket> passed_sockets();
 
 }  // namespace nrd::daemon

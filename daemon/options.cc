@@ -49,7 +49,7 @@ void override_with(const Flags& flags, Config& config) {
   config.server.debug_port = flags.debug_port.value_or(config.server.debug_port);
   config.server.tls_port = flags.tls_port.value_or(config.server.tls_port);
   config.server.address = flags.address.value_or(config.server.address);
-  config.server.unix_socket = flags.unix_socket.value_or(config.server.unix_socket);
+  if (flags.unix_socket) config.server.sockets.front().path = *flags.unix_socket;
   if (flags.log_level) config.log_level = level_of(*flags.log_level).value_or(config.log_level);
   config.state_directory = flags.state_directory.value_or(config.state_directory);
 }

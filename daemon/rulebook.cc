@@ -38,12 +38,12 @@ Result<std::optional<auth::Acl>> load_acl(const Config::Access& access) {
   });
 }
 
-Result<std::unique_ptr<Rulebook>> Rulebook::open(const Config& config, std::optional<gid_t> group) {
+Result<std::unique_ptr<Rulebook>> Rulebook::open(const Config& config, std::vector<auth::SocketRules> sockets) {
   Result<std::optional<auth::Acl>> acl = load_acl(config.access);
   if (!acl) return Failure(acl.error());
   auth::Rules rules{.admin = config.admins,
                     .user = config.users,
-                    .group = group,
+                    .sockets = std::move(sockets),
                     .listed = read_listed(config.access),
                     .asks_pam = config.access.pam,
                     .pam_admin = config.pam_admins,

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/auth/access.h"
 #include "base/guarded.h"
@@ -21,8 +22,7 @@ Result<std::optional<auth::Acl>> load_acl(const Config::Access& access);
 
 class Rulebook {
  public:
-  // `group`: of administrators on the Unix socket.
-  static Result<std::unique_ptr<Rulebook>> open(const Config& config, std::optional<gid_t> group);
+  static Result<std::unique_ptr<Rulebook>> open(const Config& config, std::vector<auth::SocketRules> sockets);
 
   // For any thread, and for the life of whoever holds it.
   std::shared_ptr<const Published<auth::Rules>> rules() const { return rules_; }

@@ -52,16 +52,32 @@ tl::expected<Identity, Stranger> identify_by_certificate(const Rules& rules, con
                                  "The certificate's subject has no role here: see [roles] in nrd.toml."});
 }
 
+bool names(const Locals& locals, const http::Peer::Credentials& who) {
+  return std::ranges::find(locals.users, who.uid) != locals.users.end() ||
+         std::ranges::find_first_of(locals.groups, who.groups) != locals.groups.end();
+}
+
 tl::expected<Identity, Stranger> identify_by_credentials(const Rules& rules, const http::Peer& peer) {
   if (!peer.credentials) {
     return tl::unexpected(Stranger{Stranger::Kind::Unwelcome, "", "The kernel does not say who is calling."});
   }
   const std::string name = "uid " + std::to_string(peer.credentials->uid);
-  const auto& groups = peer.credentials->groups;
-  const bool is_member = rules.group && std::ranges::find(groups, *rules.group) != groups.end();
-  if (peer.credentials->uid == kRoot || is_member) return Identity{name, Role::Admin, Proof::Socket};
-  return tl::unexpected(
-      Stranger{Stranger::Kind::Unwelcome, name, "Only root and members of nrd's group may use this socket."});
+  const SocketRules lists = peer.socket < rules.sockets.size() ? rules.sockets[peer.socket] : SocketRules{};
+  const auto is_in = [&peer](const Locals& locals) { return names(locals, *peer.credentials); };
+  const bool runs = is_in(lists.run);
+  if (peer.credentials->uid == kRoot || is_in(lists.admin)) return Identity{name, Role::Admin, Proof::Socket, runs};
+  if (is_in(lists.user)) return Identity{name, Role::User, Proof::Socket, runs};
+  if (runs) return Identity{name, Role::None, Proof::Socket, runs};
+  return tl::unexpected(Stranger{Stranger::Kind::Unwelcome, name,
+                                 "Only root and who is named for this socket ([[server.sockets]] in nrd.toml) may use it."});
+}
+
+// What an ordinary request about workloads may be: to make one, and to see, change and delete what was made.
+bool may_be_about_own(std::string_view method, std::string_view path) {
+  constexpr std::string_view kWorkloads = "/v1/workloads";
+  if (path == kWorkloads) return method == "POST";
+  const bool is_one = path.starts_with("/v1/workloads/") && path.find('/', kWorkloads.size() + 1) == path.npos;
+  return is_one && (is_reading(method) || method == "PATCH" || method == "DELETE");
 }
 
 }  // namespace
@@ -86,14 +102,12 @@ Identity identify_by_password(const Rules& rules, const std::string& user) {
   return {user, role, Proof::Password};
 }
 
-bool may(const Rules& rules, const Identity& who, std::string_view method, std::string_view path, bool only_reads) {
-  if (who.proof == Proof::Password && rules.acl) return rules.acl->permits(who.name, method, path);
-  switch (who.role) {
-    case Role::Admin: return true;
-    case Role::User: return only_reads;
-    case Role::None: break;
+Grant granted(const Rules& rules, const Identity& who, std::string_view method, std::string_view path, bool only_reads) {
+  if (who.proof == Proof::Password && rules.acl) {
+    return rules.acl->permits(who.name, method, path) ? Grant::Whole : Grant::No;
   }
-  return false;
+  if (who.role == Role::Admin || (who.role == Role::User && only_reads)) return Grant::Whole;
+  return who.runs && may_be_about_own(method, path) ? Grant::Own : Grant::No;
 }
 
 }  // namespace nrd::auth

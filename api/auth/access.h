@@ -1,6 +1,6 @@
 // Who a client is, and what he may do. Nobody is anybody without a reason that the transport or PAM vouches for:
 //
-//   Unix socket        the kernel says who connected: root and members of the group are administrators
+//   Unix socket        the kernel says who connected: root is administrator, others are what the socket's lists say
 //   TLS, certificate   one that our authority has signed. Its role follows from its subject, or, where certificates are
 //                      listed, from the folder it lies in, and then from nothing else
 //   TLS, without one   a user and his password, which PAM is asked about (logins.h), where that is switched on
@@ -28,6 +28,13 @@ enum class Role {
   Admin,  // changes, too
 };
 
+// What may become of a request.
+enum class Grant {
+  No,
+  Own,    // it is served as far as it is about the process that asks, and what belongs to that
+  Whole,
+};
+
 // How a client was known.
 enum class Proof { Debug, Socket, Subject, ListedCertificate, Password };
 
@@ -35,6 +42,7 @@ struct Identity {
   std::string name;  // "uid 0", "Alice" (the CN, or PAM's user), "debug"
   Role role = Role::User;
   Proof proof = Proof::Subject;
+  bool runs = false;  // may have workloads for the process that asks, whatever the role says
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
@@ -44,12 +52,25 @@ struct Listed {
   friend bool operator==(const Listed&, const Listed&) = default;
 };
 
+// Users and groups of this node.
+struct Locals {
+  std::vector<uid_t> users{};
+  std::vector<gid_t> groups{};
+  friend bool operator==(const Locals&, const Locals&) = default;
+};
+
+// Whom a Unix socket is for besides root. Who is in several lists may do what each says.
+struct SocketRules {
+  Locals admin{};
+  Locals user{};
+  Locals run{};
+};
+
 struct Rules {
   // One part of a subject each, "OU=Admin"; a certificate that fits both is an administrator's.
   std::vector<std::string> admin = {"OU=Admin"};
   std::vector<std::string> user = {"OU=User", "CN=Eli"};
-  // Administrators on the Unix socket, besides root; nullopt: root alone.
-  std::optional<gid_t> group{};
+  std::vector<SocketRules> sockets{};  // by Peer::socket; one without rules is root's alone
   // Instead of the subjects above; the same certificate in both is an administrator's.
   std::optional<Listed> listed{};
   // Whether PAM is asked about who has no certificate, and what its users may do: what the list says or, without one,
@@ -85,6 +106,6 @@ Identity identify_by_password(const Rules& rules, const std::string& user);
 bool is_reading(std::string_view method);
 
 // `only_reads`: the request changes nothing, whatever its method says.
-bool may(const Rules& rules, const Identity& who, std::string_view method, std::string_view path, bool only_reads);
+Grant granted(const Rules& rules, const Identity& who, std::string_view method, std::string_view path, bool only_reads);
 
 }  // namespace nrd::auth

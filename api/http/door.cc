@@ -131,6 +131,16 @@ bool somebody_listens(const sockaddr_un& address) {
   return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 || errno == EAGAIN;
 }
 
+bool let_in(const UnixPlace& place) {
+  switch (place.connects) {
+    case UnixPlace::Connects::Root: return true;
+    case UnixPlace::Connects::Group:
+      return ::lchown(place.path.c_str(), 0, place.group) == 0 && ::chmod(place.path.c_str(), 0660) == 0;
+    case UnixPlace::Connects::Everybody: return ::chmod(place.path.c_str(), 0666) == 0;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<Door> open_tcp_door(Peer::Door kind, const std::string& address, uint16_t port) {
@@ -147,7 +157,8 @@ Result<Door> open_tcp_door(Peer::Door kind, const std::string& address, uint16_t
   return Door{.kind = kind, .fd = std::move(fd)};
 }
 
-Result<Door> open_unix_door(const std::string& path, std::optional<gid_t> group) {
+Result<Door> open_unix_door(const UnixPlace& place) {
+  const std::string& path = place.path;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
@@ -163,15 +174,14 @@ Result<Door> open_unix_door(const std::string& path, std::optional<gid_t> group)
   }
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return cannot_listen(path, errno);
-  // Closed to everybody until the group is set; nobody can connect before listen() anyway.
+  // Closed to everybody until its mode is set; nobody can connect before listen() anyway.
   const mode_t before = ::umask(0177);
   const int bound = ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   const int error = errno;
   ::umask(before);
   if (bound != 0) return cannot_listen(path, error);
-  if (group && (::lchown(path.c_str(), 0, *group) != 0 || ::chmod(path.c_str(), 0660) != 0)) {
-    return cannot_listen(path, errno);
-  }
+  const bool is_open = let_in(place);
+  if (!is_open) return cannot_listen(path, errno);
   if (::listen(fd.get(), kBacklog) != 0) return cannot_listen(path, errno);
   return Door{.kind = Peer::Door::Unix, .fd = std::move(fd)};
 }
@@ -204,6 +214,13 @@ uint16_t port_of(const Door& door) {
   return 0;
 }
 
+std::string path_of(const Door& door) {
+  SocketAddress address;
+  if (::getsockname(door.fd.get(), address.get(), &address.size) != 0 || address.storage.ss_family != AF_UNIX) return {};
+  const auto& path = address.as<sockaddr_un>().sun_path;
+  return {path, ::strnlen(path, sizeof path)};
+}
+
 tl::expected<Caller, NoCaller> next_caller(const Door& door) {
   SocketAddress address;
   Caller caller;
@@ -213,6 +230,7 @@ tl::expected<Caller, NoCaller> next_caller(const Door& door) {
     return tl::unexpected(reason_of(errno));
   }
   caller.peer.door = door.kind;
+  caller.peer.socket = door.socket;
   if (door.kind == Peer::Door::Unix) {
     if (!describe_unix(caller.fd.get(), caller)) return tl::unexpected(NoCaller::LeftAlready);
     return caller;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "api/http/message.h"
+#include "api/http/places.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 
@@ -15,18 +16,21 @@ namespace nrd::http {
 struct Door {
   Peer::Door kind = Peer::Door::Plain;
   UniqueFd fd;
+  size_t socket = 0;  // as Peer::socket
 };
 
 // `address`: numeric IPv4 or IPv6 ("127.0.0.1", "::1"; "::" is IPv6 only). Port 0: any free one.
 Result<Door> open_tcp_door(Peer::Door kind, const std::string& address, uint16_t port);
 
-// Replaces what a dead daemon left at `path`, but nothing else. `group` may connect besides root.
-Result<Door> open_unix_door(const std::string& path, std::optional<gid_t> group);
+// Replaces what a dead daemon left there, but nothing else.
+Result<Door> open_unix_door(const UnixPlace& place);
 
 // A listening socket that somebody else made. A Unix socket is a Unix door; a TCP socket is one for TLS.
 Result<Door> adopt_door(UniqueFd fd);
 
 uint16_t port_of(const Door& door);
+// Of a Unix socket; empty without one.
+std::string path_of(const Door& door);
 
 // A client that has come in.
 struct Caller {

@@ -22,7 +22,7 @@ namespace nrd::http {
 // Who is at the other end of a connection, as far as the transport can vouch for it.
 struct Peer {
   enum class Door { Plain, Tls, Unix };
-  // Of the process that connected to the Unix socket (SO_PEERCRED, SO_PEERGROUPS).
+  // Of the process that connected to a Unix socket (SO_PEERCRED, SO_PEERGROUPS).
   struct Credentials {
     uid_t uid = 0;
     pid_t pid = 0;
@@ -32,7 +32,8 @@ struct Peer {
   Door door = Door::Plain;
   std::string address;                       // "192.0.2.7:40112", "[2001:db8::1]:40112", "uid 1000 pid 4711"
   std::string host{};                        // "192.0.2.7", "2001:db8::/64" (whoever has one of them can have all)
-  std::optional<Credentials> credentials{};  // of the Unix socket only
+  std::optional<Credentials> credentials{};  // of a Unix socket only
+  size_t socket = 0;                         // which of ServerOptions::unix_at
   // Subject of the client's certificate, verified against our CA, in its own order: {"OU", "Admin"}, {"CN", "Alice"}.
   // Empty without a certificate.
   std::vector<std::pair<std::string, std::string>> subject{};
@@ -56,6 +57,7 @@ struct Request {
   std::string body;                               // as it was before it was compressed, if it was
   std::shared_ptr<const Secret> authorization{};  // over TLS only; null if absent
   std::shared_ptr<const Peer> peer;               // never null
+  bool is_limited_to_own = false;                 // to what is about the process that asks (auth::Grant::Own)
   Later later{};
 };
 

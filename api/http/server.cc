@@ -1,5 +1,6 @@
 #include "api/http/server.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -16,6 +17,34 @@ bool has_kind(const std::vector<Door>& doors, Peer::Door kind) {
   return false;
 }
 
+bool has_socket(const std::vector<Door>& doors, size_t socket) {
+  return std::ranges::any_of(
+      doors, [socket](const Door& door) { return door.kind == Peer::Door::Unix && door.socket == socket; });
+}
+
+// Which of the places a passed Unix socket is for: by the name of its descriptor, or by its path. A single one needs
+// neither, since there is no other right that it could lend.
+Result<size_t> place_of(const Door& door, const std::string& name, const std::vector<UnixPlace>& places) {
+  const auto index = [&places](const auto& found) { return static_cast<size_t>(found - places.begin()); };
+  const auto named = std::ranges::find_if(places, [&](const auto& place) { return !place.name.empty() && place.name == name; });
+  if (named != places.end()) return index(named);
+  const std::string path = path_of(door);
+  const auto at_path = std::ranges::find(places, path, &UnixPlace::path);
+  if (at_path != places.end()) return index(at_path);
+  if (places.size() == 1) return size_t{0};
+  return fail(ErrorCode::Internal, "a socket was passed at " + path + " with the name \"" + name +
+                                       "\", but no [[server.sockets]] has that path or name");
+}
+
+Result<Door> adopt(PassedSocket passed, const std::vector<UnixPlace>& places) {
+  Result<Door> door = adopt_door(std::move(passed.fd));
+  if (!door || door->kind != Peer::Door::Unix) return door;
+  const Result<size_t> place = place_of(*door, passed.name, places);
+  if (!place) return Failure(place.error());
+  door->socket = *place;
+  return door;
+}
+
 Result<std::vector<Door>> open_doors(ServerOptions& options) {
   std::vector<Door> doors;
   const auto keep = [&doors](Result<Door> door) -> Result<void> {
@@ -23,15 +52,16 @@ Result<std::vector<Door>> open_doors(ServerOptions& options) {
     doors.push_back(std::move(*door));
     return {};
   };
-  for (UniqueFd& fd : options.adopted) {
-    if (const auto kept = keep(adopt_door(std::move(fd))); !kept) return Failure(kept.error());
+  for (PassedSocket& passed : options.adopted) {
+    if (const auto kept = keep(adopt(std::move(passed), options.unix_at)); !kept) return Failure(kept.error());
   }
   if (has_kind(doors, Peer::Door::Tls) && !options.tls) {
     return fail(ErrorCode::Internal, "a TCP socket was passed, but the configuration names no certificate: see [tls]");
   }
-  if (options.unix_at && !has_kind(doors, Peer::Door::Unix)) {
-    const auto kept = keep(open_unix_door(options.unix_at->path, options.unix_at->group));
-    if (!kept) return Failure(kept.error());
+  for (size_t i = 0; i < options.unix_at.size(); ++i) {
+    if (has_socket(doors, i)) continue;
+    if (const auto kept = keep(open_unix_door(options.unix_at[i])); !kept) return Failure(kept.error());
+    doors.back().socket = i;
   }
   if (options.tls_at && !has_kind(doors, Peer::Door::Tls)) {
     const auto kept = keep(open_tcp_door(Peer::Door::Tls, options.tls_at->address, options.tls_at->port));

@@ -9,33 +9,22 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "api/http/message.h"
+#include "api/http/places.h"
 #include "api/http/tls.h"
 #include "base/result.h"
-#include "base/unique_fd.h"
 
 namespace nrd::http {
-
-struct TcpPlace {
-  std::string address;  // numeric
-  uint16_t port = 0;    // 0: any free one
-};
-
-struct UnixPlace {
-  std::string path;
-  std::optional<gid_t> group;  // may connect besides root
-};
 
 struct ServerOptions {
   std::optional<TcpPlace> plain{};  // without any authentication
   std::optional<TcpPlace> tls_at{};
   std::optional<TlsFiles> tls{};  // needed for tls_at
-  std::optional<UnixPlace> unix_at{};
-  // Listening sockets from systemd: they take the place of tls_at and unix_at if there is one of the kind.
-  std::vector<UniqueFd> adopted{};
+  std::vector<UnixPlace> unix_at{};
+  // They take the place of tls_at and of those of unix_at that they are.
+  std::vector<PassedSocket> adopted{};
 };
 
 class Server {

@@ -106,17 +106,33 @@ http::Response refuse(const http::Request& request, const auth::Stranger& strang
                 stranger.name, refusals);
 }
 
+struct Limit {
+  const char* detail;
+  const char* allowed;
+};
+
+Limit limit_of(const auth::Identity& who) {
+  if (who.role == auth::Role::User) {
+    return {" may only read; changes need the role of an administrator",
+            "GET, HEAD, OPTIONS, POST /v1/hospitality, POST /v1/onload/preflight"};
+  }
+  if (who.runs) {
+    return {" may only have workloads for the process that asks",
+            "POST /v1/workloads with the owner {\"caller\": true}; GET, PATCH and DELETE of such a workload"};
+  }
+  return {" may not do this", ""};
+}
+
 http::Response refuse(const http::Request& request, const auth::Identity& who, RefusalLog& refusals) {
   const bool is_listed = who.proof == auth::Proof::ListedCertificate;
-  const bool reads = who.role == auth::Role::User;
+  const Limit limit = limit_of(who);
   return refuse(request,
                 {.status = 403,
                  .code = "Forbidden",
                  .line = rmd::not_authorized(is_listed ? rmd::kListedUser : std::string_view(who.name)),
-                 .detail = "\"" + who.name + "\"" +
-                           (reads ? " may only read; changes need the role of an administrator" : " may not do this"),
+                 .detail = "\"" + who.name + "\"" + limit.detail,
                  .field = {},
-                 .allowed = reads ? "GET, HEAD, OPTIONS, POST /v1/hospitality, POST /v1/onload/preflight" : ""},
+                 .allowed = limit.allowed},
                 who.name, refusals);
 }
 
@@ -168,9 +184,13 @@ class Gate : public std::enable_shared_from_this<Gate> {
  private:
   void admit(const auth::Rules& rules, const auth::Identity& who, const http::Request& request, http::Reply reply) {
     const bool reads = only_reads(request.method, request.path);
-    if (!auth::may(rules, who, request.method, request.path, reads)) return reply.send(refuse(request, who, refusals_));
-    if (reads) return inside_(request, std::move(reply));
-    inside_(request, audited(request, who, std::move(reply)));
+    const auth::Grant grant = auth::granted(rules, who, request.method, request.path, reads);
+    if (grant == auth::Grant::No) return reply.send(refuse(request, who, refusals_));
+    http::Reply answer = reads ? std::move(reply) : audited(request, who, std::move(reply));
+    if (grant == auth::Grant::Whole) return inside_(request, std::move(answer));
+    http::Request limited = request;
+    limited.is_limited_to_own = true;
+    inside_(limited, std::move(answer));
   }
 
   void log_in(const http::Request& request, http::Reply reply) {

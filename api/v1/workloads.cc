@@ -16,6 +16,7 @@
 #include "api/v1/dry_run_json.h"
 #include "api/v1/frequency_json.h"
 #include "api/v1/key_case.h"
+#include "api/v1/own.h"
 #include "api/v1/owner_json.h"
 #include "api/v1/problem.h"
 #include "api/v1/query.h"
@@ -245,7 +246,7 @@ void list_workloads(const Call& call, http::Reply reply) {
 
 void show_workload(const Call& call, http::Reply reply) {
   const auto state = call.engine.state();
-  const Workload* found = workload_with_id(*state, call.id);
+  const Workload* found = addressed_workload(call, *state);
   if (!found) return reply.send(no_such_workload(call.error_style));
   const std::string etag = etag_of(*state, *found);
   reply.send(
@@ -281,6 +282,9 @@ void create_workload(const Call& call, http::Reply reply) {
     };
     return may_be_known ? run_once(call, waiting, wish, refuse_it) : refuse_it();
   }
+  if (const auto beyond = beyond_own(call, *whole)) {
+    return waiting->pending.reply.send(render(*beyond, call.error_style));
+  }
   if (whole->owner) {
     waiting->pending.settled = [&engine = call.engine, &owners = call.owners, owner = *whole->owner] {
       end_with_owner(engine, owners, owner);
@@ -298,7 +302,7 @@ void create_workload(const Call& call, http::Reply reply) {
 void patch_workload(const Call& call, http::Reply reply) {
   // 404 comes before any fault of the body, as in RMD. An id that is deleted meanwhile gets its 404 from the engine.
   const auto state = call.engine.state();
-  const Workload* found = workload_with_id(*state, call.id);
+  const Workload* found = addressed_workload(call, *state);
   if (!found) return reply.send(no_such_workload(call.error_style));
   if (found->origin != rmd::kOwnOrigin) {
     return reply.send(not_ours_to_change(*found, rmd::kMayNotModify, call.error_style));
@@ -310,6 +314,7 @@ void patch_workload(const Call& call, http::Reply reply) {
   Result<SpecPatch> patch =
       parse_patch(*body).and_then([&](SpecPatch parsed) { return with_tasks(*body, *state, std::move(parsed)); });
   if (!patch) return reply.send(refused(naming_the_unit(*state, patch.error()), call.error_style));
+  if (const auto beyond = beyond_own(call, *patch)) return reply.send(render(*beyond, call.error_style));
   const Result<OnloadWish> onload = parse_onload(*body, Null::TakesAway);
   if (!onload) return reply.send(refused(onload.error(), call.error_style));
   if (onload->is_named && !onload->request) patch->onload = std::optional<store::OnloadUse>();
@@ -328,7 +333,7 @@ void patch_workload(const Call& call, http::Reply reply) {
 
 void delete_workload(const Call& call, http::Reply reply) {
   const auto state = call.engine.state();
-  const Workload* found = workload_with_id(*state, call.id);
+  const Workload* found = addressed_workload(call, *state);
   if (!found) return reply.send(no_such_workload(call.error_style));
   if (found->origin != rmd::kOwnOrigin) {
     return reply.send(not_ours_to_change(*found, rmd::kMayNotDelete, call.error_style));

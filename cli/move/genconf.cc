@@ -17,7 +17,7 @@ constexpr const char* kServer =
     "\n"
     "[server]\n"
     "# Clients on this node use the socket. HTTPS is served beyond it if [tls] names its files.\n"
-    "unix_socket = \"/run/nrd/nrd.sock\"\n"
+    "sockets = [{path = \"/run/nrd/nrd.sock\", admin = [\"root\", \"@nrd\"]}]\n"
     "address = \"127.0.0.1\"\n"
     "tls_port = 8443\n"
     "\n"

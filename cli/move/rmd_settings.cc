@@ -154,8 +154,8 @@ void move_server(Moving& moving) {
       moving.report().left_out("default.unixsock", "names no path; nrd's own socket stays");
     return;
   }
-  moving.set("server", "unix_socket", literal_of(socket));
-  moving.report().taken("default.unixsock", "server.unix_socket = " + socket);
+  moving.set("server", "sockets", "[{path = " + literal_of(socket) + ", admin = [\"root\", \"@nrd\"]}]");
+  moving.report().taken("default.unixsock", "server.sockets = " + socket);
 }
 
 void move_log(Moving& moving) {

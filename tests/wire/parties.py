@@ -4,6 +4,7 @@ import base64
 import contextlib
 import datetime
 import http.client
+import json
 import ipaddress
 import os
 import shutil
@@ -111,10 +112,16 @@ def shadowed(password, last_change=19000, most_days=99999, ends=""):
     return f"{hashed.stdout.strip()}:{last_change}:0:{most_days}:7::{ends}:"
 
 
+def socket_for(**lists):
+    """Of the configuration: a Unix socket at a path that --unix-socket replaces, for the first of them, and whom it is for."""
+    keys = {"path": "/run/nrd/nrd.sock", **lists}
+    return "[[server.sockets]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
+
+
 class House(Node):
     """A node whose daemon serves the Unix socket, HTTPS and, for the harness, plain HTTP."""
 
-    def __init__(self, client_auth="require", more="", group="nogroup", files=None, address="127.0.0.1", accounts=None,
+    def __init__(self, client_auth="require", more="", group="nogroup", files=None, address="127.0.0.1", accounts=None, sockets="",
                  start=True):
         self.host = address
         self.accounts = accounts
@@ -129,7 +136,8 @@ class House(Node):
 [server]
 address = "{address}"
 tls_port = {self.tls_port}
-unix_group = "{group}"
+{socket_for(admin=["root", "@" + group])}
+{sockets}
 [tls]
 certificate = "{self.server}"
 key = "{self.server}"

@@ -38,15 +38,31 @@ Stranger::Kind refused(const Rules& rules, const Peer& peer) {
 
 }  // namespace
 
-TEST_CASE("root and members of the group are administrators on the Unix socket") {
-  const Rules rules{.group = kOurGroup};
+TEST_CASE("root and whom a Unix socket names as such are administrators there") {
+  const Rules rules{.sockets = {{.admin = {.groups = {kOurGroup}}}}};
   CHECK(identify(rules, unix_peer(0, {0})) == Identity{"uid 0", Role::Admin, Proof::Socket});
   CHECK(identify(rules, unix_peer(1000, {kOurGroup})) == Identity{"uid 1000", Role::Admin, Proof::Socket});
   CHECK(identify(rules, unix_peer(1000, {1000, 27, kOurGroup})) == Identity{"uid 1000", Role::Admin, Proof::Socket});
 }
 
+TEST_CASE("who is named for a Unix socket is what its lists say, there and nowhere else") {
+  const Rules rules{.sockets = {{.admin = {.users = {1000}}},
+                                {.user = {.groups = {60}}, .run = {.users = {1001}, .groups = {61}}}}};
+  const auto on = [](size_t socket, Peer peer) {
+    peer.socket = socket;
+    return peer;
+  };
+  CHECK(identify(rules, on(0, unix_peer(1000, {1}))) == Identity{"uid 1000", Role::Admin, Proof::Socket});
+  CHECK(refused(rules, on(1, unix_peer(1000, {1}))) == Stranger::Kind::Unwelcome);
+  CHECK(refused(rules, on(2, unix_peer(1000, {60}))) == Stranger::Kind::Unwelcome);  // there is no such socket
+  CHECK(identify(rules, on(2, unix_peer(0, {0}))) == Identity{"uid 0", Role::Admin, Proof::Socket});
+  CHECK(identify(rules, on(1, unix_peer(7, {60}))) == Identity{"uid 7", Role::User, Proof::Socket});
+  CHECK(identify(rules, on(1, unix_peer(1001, {1}))) == Identity{"uid 1001", Role::None, Proof::Socket, true});
+  CHECK(identify(rules, on(1, unix_peer(7, {61, 60}))) == Identity{"uid 7", Role::User, Proof::Socket, true});
+}
+
 TEST_CASE("nobody else is anybody on the Unix socket") {
-  CHECK(refused({.group = kOurGroup}, unix_peer(1000, {1000, 0})) == Stranger::Kind::Unwelcome);
+  CHECK(refused({.sockets = {{.admin = {.groups = {kOurGroup}}}}}, unix_peer(1000, {1000, 0})) == Stranger::Kind::Unwelcome);
   CHECK(refused({}, unix_peer(1000, {kOurGroup})) == Stranger::Kind::Unwelcome);
   CHECK(refused({}, {.door = Peer::Door::Unix, .address = ""}) == Stranger::Kind::Unwelcome);
 }
@@ -107,7 +123,8 @@ TEST_CASE("PAM is asked about who shows no certificate over TLS, and about nobod
 
 TEST_CASE("users read, administrators change, and who has no role does neither") {
   const auto may = [](Role role, bool only_reads) {
-    return auth::may({}, Identity{"x", role, Proof::Subject}, only_reads ? "GET" : "POST", "/v1/workloads", only_reads);
+    return auth::granted({}, Identity{"x", role, Proof::Subject}, only_reads ? "GET" : "POST", "/v1/workloads", only_reads) ==
+           auth::Grant::Whole;
   };
   CHECK(may(Role::User, true));
   CHECK(may(Role::Admin, true));
@@ -124,8 +141,24 @@ TEST_CASE("a user of PAM has the role that names him, or what the access list sa
   CHECK(auth::identify_by_password(rules, "Alice").role == Role::None);
   CHECK(auth::identify_by_password(rules, "root").role == Role::None);
   rules.acl = auth::Acl::parse("p, reader, /workloads, GET\ng, carol, reader", "acl").value();
-  const auto may = [&rules](const Identity& who) { return auth::may(rules, who, "GET", "/v1/workloads", true); };
+  const auto may = [&rules](const Identity& who) { return auth::granted(rules, who, "GET", "/v1/workloads", true) == auth::Grant::Whole; };
   CHECK(may(auth::identify_by_password(rules, "carol")));
   CHECK_FALSE(may(auth::identify_by_password(rules, "bob")));
   CHECK(may(Identity{"Eli", Role::User, Proof::Subject}));  // a certificate's role is not the list's matter
+}
+
+TEST_CASE("who runs programs is served about his own workloads, and nothing else") {
+  const auto grant = [](std::string_view method, std::string_view path, Role role = Role::None) {
+    return auth::granted({}, Identity{"x", role, Proof::Socket, true}, method, path, auth::is_reading(method));
+  };
+  for (const char* method : {"GET", "HEAD", "PATCH", "DELETE"}) CHECK(grant(method, "/v1/workloads/7") == auth::Grant::Own);
+  CHECK(grant("POST", "/v1/workloads") == auth::Grant::Own);
+  for (const auto& [method, path] : {std::pair{"GET", "/v1/workloads"}, std::pair{"PUT", "/v1/workloads/7"},
+                                     std::pair{"GET", "/v1/workloads/7/monitoring"}, std::pair{"GET", "/v1/node"},
+                                     std::pair{"PUT", "/v1/onload/freeze"}, std::pair{"POST", "/v1/workloads/"}}) {
+    CAPTURE(path);
+    CHECK(grant(method, path) == auth::Grant::No);
+  }
+  CHECK(grant("GET", "/v1/node", Role::User) == auth::Grant::Whole);
+  CHECK(grant("DELETE", "/v1/workloads/7", Role::User) == auth::Grant::Own);
 }

@@ -50,8 +50,13 @@ Result<Options> parsed(std::vector<std::string> words) {
 }
 
 constexpr const char* kText =
-    "[server]\ndebug_port = 1001\ntls_port = 1002\naddress = \"127.0.0.2\"\nunix_socket = \"/file.sock\"\n"
+    "[server]\ndebug_port = 1001\ntls_port = 1002\naddress = \"127.0.0.2\"\nsockets = [{path = \"/file.sock\", run = [\"@games\"]}]\n"
     "[state]\ndirectory = \"/file\"\n[drift]\ninterval_seconds = 7\n";
+
+// The one of kText.
+std::vector<daemon::LocalSocket> socket_at(const char* path) {
+  return {{.path = path, .name = {}, .admin = {}, .user = {}, .run = {"@games"}}};
+}
 
 }  // namespace
 
@@ -70,13 +75,13 @@ TEST_CASE("a flag wins over the file and leaves the other keys alone") {
                            "/flag.sock", "--state-dir", "/flag", "--check-config", "--config", file.path()});
   REQUIRE(all);
   CHECK(all->check_only);
-  CHECK(all->config.server == daemon::Config::Server{true, 2001, "::1", 2002, "/flag.sock"});
+  CHECK(all->config.server == daemon::Config::Server{true, 2001, "::1", 2002, socket_at("/flag.sock")});
   CHECK(all->config.state_directory == "/flag");
   CHECK(all->config.drift_interval.count() == 7);
 
   const auto one = parsed({"--config", file.path(), "--debug-port", "2001"});
   REQUIRE(one);
-  CHECK(one->config.server == daemon::Config::Server{false, 2001, "127.0.0.2", 1002, "/file.sock"});
+  CHECK(one->config.server == daemon::Config::Server{false, 2001, "127.0.0.2", 1002, socket_at("/file.sock")});
 }
 
 TEST_CASE("flags of RMD's that do something are understood in its spelling") {
@@ -84,7 +89,7 @@ TEST_CASE("flags of RMD's that do something are understood in its spelling") {
   const auto all =
       parsed({"-d", "--debugport", "2001", "--tlsport=2002", "--unixsock", "/flag.sock", "--config", file.path()});
   REQUIRE(all);
-  CHECK(all->config.server == daemon::Config::Server{true, 2001, "127.0.0.2", 2002, "/flag.sock"});
+  CHECK(all->config.server == daemon::Config::Server{true, 2001, "127.0.0.2", 2002, socket_at("/flag.sock")});
 }
 
 TEST_CASE("a directory of configuration is that of its nrd.toml, which must be there") {

@@ -1,0 +1,32 @@
+// Where clients come in, as the configuration and systemd name it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+#include "base/unique_fd.h"
+
+namespace nrd::http {
+
+struct TcpPlace {
+  std::string address;  // numeric
+  uint16_t port = 0;    // 0: any free one
+};
+
+struct UnixPlace {
+  enum class Connects { Root, Group, Everybody };
+  std::string path;
+  std::string name{};  // of the descriptor that systemd passes for it (FileDescriptorName=); empty: its path says
+  Connects connects = Connects::Root;
+  gid_t group = 0;  // with Connects::Group: besides root
+};
+
+// A listening socket from systemd.
+struct PassedSocket {
+  UniqueFd fd;
+  std::string name;
+};
+
+}  // namespace nrd::http

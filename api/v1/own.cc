@@ -1,0 +1,50 @@
+#include "api/v1/own.h"
+
+#include <algorithm>
+#include <string>
+
+namespace nrd::v1 {
+namespace {
+
+pid_t asking_process(const Call& call) {
+  const auto& credentials = call.request.peer->credentials;
+  return credentials ? credentials->pid : 0;  // 0: in a place that this node's numbers do not reach
+}
+
+bool belongs_to_caller(const Call& call, const std::optional<store::Owner>& owner) {
+  const pid_t pid = asking_process(call);
+  if (!owner || pid <= 0 || owner->pid != pid) return false;
+  const Result<store::Owner> caller = call.owners.identify(pid);
+  return caller && *caller == *owner;
+}
+
+Problem forbidden(const char* field, const char* detail, const char* allowed) {
+  return {.status = 403, .code = "Forbidden", .line = detail, .detail = detail, .field = field, .allowed = allowed};
+}
+
+std::optional<Problem> beyond_own_tasks(const Call& call, const std::vector<Task>& tasks) {
+  const pid_t pid = asking_process(call);
+  if (std::ranges::all_of(tasks, [pid](const Task& task) { return task.process == pid; })) return std::nullopt;
+  return forbidden("/task_ids", "the role run is for the process that asks, and no other task", "that process and its threads");
+}
+
+}  // namespace
+
+const Workload* addressed_workload(const Call& call, const NodeState& state) {
+  const Workload* found = workload_with_id(state, call.id);
+  if (!found || !call.request.is_limited_to_own) return found;
+  return belongs_to_caller(call, found->spec.owner) ? found : nullptr;
+}
+
+std::optional<Problem> beyond_own(const Call& call, const Spec& spec) {
+  if (!call.request.is_limited_to_own) return std::nullopt;
+  if (belongs_to_caller(call, spec.owner)) return beyond_own_tasks(call, spec.tasks);
+  return forbidden("/owner", "the role run is for workloads that the process that asks owns", "{\"caller\": true}");
+}
+
+std::optional<Problem> beyond_own(const Call& call, const SpecPatch& patch) {
+  if (!call.request.is_limited_to_own || !patch.tasks) return std::nullopt;
+  return beyond_own_tasks(call, *patch.tasks);
+}
+
+}  // namespace nrd::v1

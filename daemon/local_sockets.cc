@@ -1,0 +1,61 @@
+#include "daemon/local_sockets.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "base/log.h"
+#include "daemon/accounts.h"
+
+namespace nrd::daemon {
+namespace {
+
+void add_account(const std::string& name, auth::Locals& locals) {
+  const bool is_group = name.starts_with('@');
+  const auto found = is_group ? find_group(name.substr(1)) : find_user(name);
+  if (!found) {
+    log::error("ACCOUNT_UNKNOWN", "who is named for a local socket cannot be looked up and is not let in",
+               {{"NAME", name}, {"DETAIL", found.error().detail}});
+  } else if (!*found) {
+    log::notice("NO_ACCOUNT", "a local socket is for a user or group that does not exist", {{"NAME", name}});
+  } else {
+    (is_group ? locals.groups : locals.users).push_back(**found);
+  }
+}
+
+auth::Locals locals_of(const std::vector<std::string>& names) {
+  auth::Locals locals;
+  for (const std::string& name : names) add_account(name, locals);
+  return locals;
+}
+
+http::UnixPlace place_of(const LocalSocket& socket, const auth::SocketRules& rules) {
+  http::UnixPlace place{.path = socket.path, .name = socket.name};
+  std::set<gid_t> groups;
+  bool has_users = false;
+  for (const auth::Locals* locals : {&rules.admin, &rules.user, &rules.run}) {
+    groups.insert(locals->groups.begin(), locals->groups.end());
+    has_users = has_users || std::ranges::any_of(locals->users, [](uid_t user) { return user != 0; });
+  }
+  if (has_users || groups.size() > 1) {
+    place.connects = http::UnixPlace::Connects::Everybody;
+  } else if (groups.size() == 1) {
+    place.connects = http::UnixPlace::Connects::Group;
+    place.group = *groups.begin();
+  }
+  return place;
+}
+
+}  // namespace
+
+LocalDoors local_doors(const std::vector<LocalSocket>& sockets) {
+  LocalDoors doors;
+  for (const LocalSocket& socket : sockets) {
+    doors.rules.push_back(
+        {.admin = locals_of(socket.admin), .user = locals_of(socket.user), .run = locals_of(socket.run)});
+    doors.places.push_back(place_of(socket, doors.rules.back()));
+  }
+  return doors;
+}
+
+}  // namespace nrd::daemon

@@ -1,0 +1,179 @@
+"""Rights in steps: who may do what on which Unix socket, and what of systemd's sockets is which."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+
+import pytest
+
+from harness import NRD, wait_for
+from parties import House, UnixConnection, ask, socket_for
+
+ANYBODY = 65534  # nobody
+GAMES, NEWS = 60, 9  # groups of every Debian
+ASKED = {"core_ids": ["4"], "cache": {"max": 2, "min": 2}}
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sockets")
+    for parent in (folder, *folder.parents[:-2]):
+        parent.chmod(0o755)
+    steps = socket_for(path=f"{folder}/steps.sock", user=["@games"], run=["@news", "nobody"])
+    with House(sockets=steps) as house:
+        house.steps = f"{folder}/steps.sock"
+        yield house
+
+
+def call(path, method, target, body=None, group=ANYBODY, keep=True):
+    """By somebody of that group, in a process of its own: status and answer. Its workloads end with it, unless it waits."""
+    words = ["/usr/bin/curl", "-sS", "-w", "\\n%{http_code}", "--unix-socket", path, "-X", method, "http://localhost" + target,
+             "-H", "Accept: application/json"]
+    words += ["-H", "Content-Type: application/json", "-d", json.dumps(body)] if body is not None else []
+    done = subprocess.run(words, user=2, group=group, extra_groups=[], capture_output=True, text=True)
+    if done.returncode != 0:
+        return 0, done.stderr
+    text, _, status = done.stdout.rpartition("\n")
+    return int(status), json.loads(text) if text else None
+
+
+@contextlib.contextmanager
+def member(path, group):
+    """A process of that group with a connection of its own, which asks what it is told to."""
+    script = """
+import http.client, json, os, socket, sys
+class Unix(http.client.HTTPConnection):
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(sys.argv[1])
+print(os.getpid(), flush=True)
+for line in sys.stdin:
+    method, target, body = json.loads(line)
+    connection = Unix("localhost")
+    headers = {"Accept": "application/json", **({"Content-Type": "application/json"} if body else {})}
+    connection.request(method, target, json.dumps(body) if body else None, headers)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    print(json.dumps([answer.status, json.loads(text) if text else None]), flush=True)
+"""
+    process = subprocess.Popen(["/usr/bin/python3", "-c", script, path], user=2, group=group, extra_groups=[], text=True,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    pid = int(process.stdout.readline())
+
+    def request(method, target, body=None):
+        process.stdin.write(json.dumps([method, target, body]) + "\n")
+        process.stdin.flush()
+        return json.loads(process.stdout.readline())
+
+    request.pid = pid
+    try:
+        yield request
+    finally:
+        process.stdin.close()
+        process.wait(30)
+
+
+def test_a_socket_that_several_may_use_lets_everybody_connect_and_judges_each_request(house):
+    assert os.stat(house.steps).st_mode & 0o777 == 0o666
+    assert call(house.steps, "GET", "/v1/node", group=NEWS + 1)[0] == 403
+    assert call(house.socket, "GET", "/v1/node", group=GAMES)[0] == 0  # only root and its own group may connect
+
+
+def test_reads_and_metrics_need_no_administrator(house):
+    for target in ("/v1/node", "/v1/workloads", "/v1/health", "/v1/onload"):
+        assert call(house.steps, "GET", target, group=GAMES)[0] == 200, target
+    metrics = subprocess.run(["/usr/bin/curl", "-sS", "--fail", "--unix-socket", house.steps, "http://localhost/metrics"],
+                             user=2, group=GAMES, extra_groups=[], capture_output=True)
+    assert metrics.returncode == 0
+    for method, target in (("POST", "/v1/workloads"), ("PUT", "/v1/onload/freeze"), ("DELETE", "/v1/workloads/1")):
+        status, refusal = call(house.steps, method, target, {} if method != "DELETE" else None, group=GAMES)
+        assert (status, refusal["code"]) == (403, "Forbidden")
+
+
+def test_root_is_administrator_on_each(house):
+    for path in (house.socket, house.steps):
+        assert ask(UnixConnection(path), "DELETE", "/v1/workloads/77")[0] == 404
+
+
+def test_who_may_run_has_workloads_of_his_own_process_and_no_others(house):
+    theirs = house.create("8", 1, 1)["id"]
+    with member(house.steps, NEWS) as ask_as_member:
+        status, made = ask_as_member("POST", "/v1/workloads", {**ASKED, "owner": {"caller": True}})
+        assert (status, made["owner"]["pid"]) == (201, ask_as_member.pid)
+        mine = f"/v1/workloads/{made['id']}"
+        assert ask_as_member("GET", mine)[0] == 200
+        assert ask_as_member("PATCH", mine, {"cache": {"max": 3, "min": 3}})[0] == 200
+        assert ask_as_member("PATCH", mine, {"task_ids": [str(os.getpid())]})[0] == 403
+        with member(house.steps, NEWS) as another:
+            for method, body in (("GET", None), ("PATCH", {"cache": {"max": 1, "min": 1}}), ("DELETE", None)):
+                assert another(method, mine, body)[0] == ask_as_member(method, f"/v1/workloads/{theirs}", body)[0] == 404, method
+            assert another("POST", "/v1/workloads", {**ASKED, "core_ids": ["5"], "owner": {"pid": ask_as_member.pid}})[0] == 403
+        assert ask_as_member("DELETE", mine)[0] == 200
+    house.delete(theirs)
+    assert house.list() == []
+
+
+@pytest.mark.parametrize("body, field", [
+    (ASKED, "/owner"), ({**ASKED, "owner": {"pid": 1}}, "/owner"),
+    ({"cache": {"max": 1, "min": 1}, "task_ids": ["1"], "owner": {"caller": True}}, "/task_ids")])
+def test_what_reaches_beyond_the_own_process_is_refused_and_nothing_changes(house, body, field):
+    status, refusal = call(house.steps, "POST", "/v1/workloads", body, group=NEWS)
+    assert (status, refusal["code"], refusal["field"]) == (403, "Forbidden", field)
+    assert house.list() == []
+
+
+def test_who_may_run_may_nothing_else(house):
+    for method, target in (("GET", "/v1/workloads"), ("GET", "/v1/node"), ("PUT", "/v1/onload/freeze"), ("GET", "/metrics"),
+                           ("POST", "/v1/onload/drain"), ("GET", "/v1/onload/users")):
+        status, refusal = call(house.steps, method, target, {"frozen": True} if method != "GET" else None, group=NEWS)
+        assert status == 403 and "process that asks" in refusal["detail"], (method, target, refusal)
+
+
+def test_workloads_of_a_run_end_with_it(house):
+    with member(house.steps, NEWS) as ask_as_member:
+        assert ask_as_member("POST", "/v1/workloads", {**ASKED, "owner": {"caller": True}})[0] == 201
+        assert len(house.list()) == 1
+    wait_for(lambda: house.list() == [], "the workload to go")
+
+
+@pytest.mark.parametrize("named", ["by path", "by name"])
+def test_sockets_of_systemd_are_told_apart(tmp_path, named):
+    """As nrd.socket and a second unit pass them: LISTEN_FDS and LISTEN_FDNAMES (sd_listen_fds(3))."""
+    tmp_path.chmod(0o755)
+    for parent in tmp_path.parents[:-2]:
+        parent.chmod(0o755)
+    paths = [str(tmp_path / name) for name in ("first.sock", "second.sock")]
+    names = ["first", "second"]
+    config = tmp_path / "nrd.toml"
+    entries = [({"path": path} if named == "by path" else {"path": f"/run/{name}.sock", "name": name}) for path, name in zip(paths, names)]
+    config.write_text("\n".join(socket_for(**entry, **lists) for entry, lists in
+                                zip(entries, ({"admin": ["@games"]}, {"user": ["@games"]}))))
+    with contextlib.ExitStack() as stack:
+        # The other way around than the configuration has them.
+        listening = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in paths]
+        for one, path in zip(reversed(listening), paths):
+            one.bind(path)
+            os.chmod(path, 0o666)
+            one.listen()
+        house = stack.enter_context(House(start=False))
+        passed = ["/usr/bin/python3", "-c", """
+import os, sys
+for to, descriptor in ((3, int(sys.argv[1])), (4, int(sys.argv[2]))):
+    os.dup2(descriptor, to + 10)
+for to in (3, 4):
+    os.dup2(to + 10, to)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="2", LISTEN_FDNAMES="second:first")
+os.execv(sys.argv[3], sys.argv[3:])
+""", *(str(one.fileno()) for one in listening)]
+        words = house.sim.inside([*passed, NRD, "--config", str(config), "--state-dir", house.state])
+        log = stack.enter_context(open(tmp_path / "log", "w"))
+        daemon = subprocess.Popen(words, stderr=log, pass_fds=[one.fileno() for one in listening])
+        try:
+            wait_for(lambda: daemon.poll() is not None or call(paths[0], "GET", "/v1/health", group=GAMES)[0] == 200, "the daemon")
+            assert daemon.poll() is None, (tmp_path / "log").read_text()
+            assert [call(path, "DELETE", "/v1/workloads/1", group=GAMES)[0] for path in paths] == [404, 403]
+        finally:
+            daemon.kill()
+            daemon.wait()
