@@ -1,0 +1,44 @@
+"""What the commands of bench have in common: the release build, progress, and the table."""
+
+import subprocess
+import sys
+
+
+class CannotMeasure(Exception):
+    pass
+
+
+def progress(text):
+    print(f"bench: {text}", file=sys.stderr, flush=True)
+
+
+def build(root, targets):
+    """The release preset's folder, with these targets made."""
+    progress("building")
+    for step in ["cmake", "--preset", "release"], ["cmake", "--build", "--preset", "release", "--target", *targets]:
+        done = subprocess.run(step, cwd=root, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise CannotMeasure(f"{' '.join(step)} failed:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+    return root / "build/release"
+
+
+# Rows of name, value, target, met or missed; the last two are empty where nothing is asked for.
+
+
+def at_most(name, value, limit, shape):
+    return name, shape.format(value), "≤ " + shape.format(limit), "met" if value <= limit else "missed"
+
+
+def at_least(name, value, limit, shape):
+    return name, shape.format(value), "≥ " + shape.format(limit), "met" if value >= limit else "missed"
+
+
+def shown(name, value, shape):
+    return name, shape.format(value), "", ""
+
+
+def print_table(rows):
+    rows = [("row", "value", "target", "")] + rows
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    for name, value, target, verdict in rows:
+        print(f"{name:<{widths[0]}}  {value:>{widths[1]}}  {target:>{widths[2]}}  {verdict}".rstrip())
