@@ -132,30 +132,34 @@ Result<plan::Workloads> Writer::plan(const Command& command) {
 }
 
 // A plan that touches cold knobs is made on a fresh observation: others may have taken them since the last one.
-Result<plan::Workloads> Writer::plan_on_fresh_ground(const Command& command) {
-  if (const Result<void> looked = look_at_neighbours(); !looked) return Failure(looked.error());
+Result<NodeState> Writer::plan_on_fresh_ground(const Command& command) {
+  const Result<bool> has_seen_groups = look_at_neighbours();
+  if (!has_seen_groups) return Failure(has_seen_groups.error());
   Result<plan::Workloads> planned = plan(command);
-  if (!planned) return planned;
+  if (!planned) return Failure(planned.error());
   NodeState wanted = state_;
-  wanted.workloads = *planned;
+  wanted.workloads = *std::move(planned);
   const Setting setting = setting_of(wanted);
   const Baselines cold = unclaimed(wanted, setting);
-  const CpuSet unknown = unseen(wanted, setting);
-  if (cold == Baselines{} && unknown.empty()) return planned;
-  const Observed before = state_.observed;
-  if (const Result<void> looked = look(cpus_of(cold.frequencies) | unknown, cold); !looked) {
-    return Failure(looked.error());
-  }
-  return state_.observed == before ? planned : plan(command);
+  const CpuSet frequencies = cpus_of(cold.frequencies) | unseen(wanted, setting);
+  if (cold == Baselines{} && frequencies.empty()) return wanted;
+  if (*has_seen_groups && cold.tasks.empty() && frequencies.empty()) return wanted;
+  if (const Result<void> looked = look(frequencies, cold); !looked) return Failure(looked.error());
+  if (state_.observed == wanted.observed) return wanted;
+  planned = plan(command);
+  if (!planned) return Failure(planned.error());
+  wanted.observed = state_.observed;
+  wanted.workloads = *std::move(planned);
+  return wanted;
 }
 
 // Foreign groups come and go, and those that exist change, without a word to nrd. Where there is none a look at the
 // names is enough.
-Result<void> Writer::look_at_neighbours() {
-  if (!state_.layout) return {};
+Result<bool> Writer::look_at_neighbours() {
+  if (!state_.layout) return false;
   const Result<std::set<std::string>> names = hardware_.group_names();
-  if (names && *names == group_names(state_.observed.rdt) && foreign_groups(state_).empty()) return {};
-  return look({});  // which also mounts a tree that has gone, where nrd may
+  if (names && *names == group_names(state_.observed.rdt) && foreign_groups(state_).empty()) return false;
+  return look({}).map([] { return true; });  // which also mounts a tree that has gone, where nrd may
 }
 
 // The claim stays, so that the next workload in that class needs no commit before its group is made. A group that
@@ -164,34 +168,32 @@ void Writer::note_removed_groups(const rdt::Setting& setting) {
   for (const ClosId clos : setting.removed) state_.made_groups.erase(clos);
 }
 
-Result<void> Writer::claim(const NodeState& wanted) {
-  NodeState claiming = wanted;
-  claiming.baselines = state_.baselines;
-  claiming.observed = state_.observed;
-  const Setting setting = setting_of(claiming);
+Result<void> Writer::claim(NodeState& wanted) {
+  wanted.baselines = state_.baselines;
+  wanted.observed = state_.observed;
+  const Setting setting = setting_of(wanted);
   // What could not be put back is not touched.
-  if (const CpuSet cpus = unseen(claiming, setting); !cpus.empty()) {
+  if (const CpuSet cpus = unseen(wanted, setting); !cpus.empty()) {
     return fail(ErrorCode::Hardware, "the frequency of CPU " + cpus.to_string() + " cannot be read now; try again");
   }
-  const Baselines added = unclaimed(claiming, setting);
+  const Baselines added = unclaimed(wanted, setting);
   if (added == Baselines{}) return {};
-  const NodeState before = state_;
+  const Baselines before = state_.baselines;
   merge(state_.baselines, added);
   store::Change change;
   change.next_id = next_id_;
   // The first claim of a boot replaces what is stored of the boot before.
-  if (before.baselines == Baselines{}) change.new_boot_id = state_.facts.boot_id;
+  if (before == Baselines{}) change.new_boot_id = state_.facts.boot_id;
   add_baselines(change, added);
-  return commit(std::move(change), before);
+  return commit(std::move(change), {state_.workloads, before});
 }
 
-Result<void> Writer::converge(const NodeState& wanted, Scope scope) {
-  NodeState claimed = wanted;
-  claimed.baselines = state_.baselines;
-  claimed.made_groups = state_.made_groups;
-  Setting setting = setting_of(claimed);
+Result<void> Writer::converge(NodeState& wanted, Scope scope) {
+  wanted.baselines = state_.baselines;
+  wanted.made_groups = state_.made_groups;
+  Setting setting = setting_of(wanted);
   if (scope == Scope::Changes) setting = changes(std::move(setting), setting_of(state_));
-  leave_out_unclaimed(setting, claimed.baselines);
+  leave_out_unclaimed(setting, state_.baselines);
   state_.made_groups.insert(setting.rdt.made.begin(), setting.rdt.made.end());
   const auto begun = clock_.steady();
   const Result<CpuSet> left = hardware_.converge(setting);
@@ -312,25 +314,23 @@ Result<WorkloadId> Writer::try_one(const Command& command) {
     return fail(ErrorCode::NotFound, "no workload was created under this key");
   }
   if (const Result<void> checked = check_revision(command); !checked) return Failure(checked.error());
-  Result<plan::Workloads> planned = plan_on_fresh_ground(command);
-  if (!planned) return Failure(planned.error());
-  count_revisions(state_.workloads, *planned);
+  Result<NodeState> wanted = plan_on_fresh_ground(command);
+  if (!wanted) return Failure(wanted.error());
+  count_revisions(state_.workloads, wanted->workloads);
   WorkloadId id{next_id_};
   if (const auto* patch = std::get_if<PatchWorkload>(&command)) id = patch->id;
   if (const auto* remove = std::get_if<DeleteWorkload>(&command)) id = remove->id;
-  if (*planned == state_.workloads) return id;
+  if (wanted->workloads == state_.workloads) return id;
 
-  NodeState wanted = state_;
-  wanted.workloads = std::move(*planned);
   const Result<void> ready =
-      check_counters(wanted).and_then([&] { return put_right(wanted); }).and_then([&] { return claim(wanted); });
+      check_counters(*wanted).and_then([&] { return put_right(*wanted); }).and_then([&] { return claim(*wanted); });
   if (!ready) return Failure(ready.error());
-  if (const Result<void> converged = converge(wanted, Scope::Changes); !converged) {
+  if (const Result<void> converged = converge(*wanted, Scope::Changes); !converged) {
     log::error("CONVERGE_FAILED", converged.error().message, {{"DETAIL", converged.error().detail}});
     converge_back();
     return Failure(converged.error());
   }
-  state_.workloads = std::move(wanted.workloads);
+  state_.workloads = std::move(wanted->workloads);
   if (const auto* create = std::get_if<CreateWorkload>(&command)) note_created(*create);
   return id;
 }
@@ -343,7 +343,7 @@ std::vector<Result<Workload>> Writer::apply(std::span<const Command> commands) {
       return outcomes;
     }
   }
-  const NodeState before = state_;
+  const plan::Workloads before = state_.workloads;
   const uint64_t id_before = next_id_;
   for (const Command& command : commands) {
     if (before_unknown_) {  // the claim of a command before this one

@@ -48,8 +48,8 @@ class Writer {
   const NodeState& state() const { return state_; }
 
  private:
-  template <typename What>
-  static CpuSet cpus_of(const std::map<CpuId, What>& by_cpu) {
+  template <typename MapByCpu>
+  static CpuSet cpus_of(const MapByCpu& by_cpu) {
     CpuSet cpus;
     for (const auto& [cpu, what] : by_cpu) cpus.add(cpu);
     return cpus;
@@ -65,8 +65,9 @@ class Writer {
   Result<void> look(const CpuSet& frequencies, const Baselines& others = {});
   void drop_ended();
   Result<plan::Workloads> plan(const Command& command);
-  Result<plan::Workloads> plan_on_fresh_ground(const Command& command);
-  Result<void> look_at_neighbours();
+  Result<NodeState> plan_on_fresh_ground(const Command& command);
+  // Whether that took an observation of all groups.
+  Result<bool> look_at_neighbours();
   void note_removed_groups(const rdt::Setting& setting);
   void drop_taken_claims();
   void remove_leftovers(std::set<ClosId> leftovers);
@@ -78,19 +79,26 @@ class Writer {
   void store_of_others(Frequencies of_others);
   Result<void> put_right(const NodeState& wanted);
   void note_repaired(const std::vector<std::string>& drifted);
-  Result<void> claim(const NodeState& wanted);
+  // These two bring what `wanted` has of claims and observations to that of now: a copy of it for each would cost more
+  // than what they do.
+  Result<void> claim(NodeState& wanted);
   // Changes: of frequencies only what differs from those of now.
   enum class Scope { All, Changes };
-  Result<void> converge(const NodeState& wanted, Scope scope);
+  Result<void> converge(NodeState& wanted, Scope scope);
   void converge_back();
   Result<std::optional<WorkloadId>> created_before(const Command& command) const;
   Result<void> check_revision(const Command& command) const;
   void note_created(const CreateWorkload& create);
   Result<WorkloadId> apply_one(const Command& command);
   Result<WorkloadId> try_one(const Command& command);
-  std::vector<Result<Workload>> all_frozen(std::vector<Result<Workload>> outcomes, const NodeState& before);
-  Result<void> commit_workloads(const NodeState& before);
-  Result<void> commit(store::Change change, const NodeState& before);
+  std::vector<Result<Workload>> all_frozen(std::vector<Result<Workload>> outcomes, const plan::Workloads& before);
+  Result<void> commit_workloads(const plan::Workloads& before);
+  // What the state is again if its change is not stored.
+  struct Before {
+    const plan::Workloads& workloads;
+    const Baselines& baselines;
+  };
+  Result<void> commit(store::Change change, const Before& before);
   Result<void> resolve_unknown();
   void let_go_of_unused(const Setting& wanted);
   void note_hardware_problem(const Error& error);

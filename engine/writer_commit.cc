@@ -12,15 +12,16 @@ Result<void> Writer::record(store::OnloadChange change) {
   store::Change whole;
   whole.next_id = next_id_;
   whole.onload = std::move(change);
-  return commit(std::move(whole), state_);
+  return commit(std::move(whole), {state_.workloads, state_.baselines});
 }
 
 // A claim's outcome is unknown, so nothing of this batch was committed: all of it is taken back.
-std::vector<Result<Workload>> Writer::all_frozen(std::vector<Result<Workload>> outcomes, const NodeState& before) {
+std::vector<Result<Workload>> Writer::all_frozen(std::vector<Result<Workload>> outcomes,
+                                                 const plan::Workloads& before) {
   keys_.drop_added();
-  before_unknown_->workloads = before.workloads;
-  after_unknown_->workloads = before.workloads;
-  state_.workloads = before.workloads;
+  before_unknown_->workloads = before;
+  after_unknown_->workloads = before;
+  state_.workloads = before;
   converge_back();
   for (Result<Workload>& outcome : outcomes) {
     if (outcome) outcome = fail(ErrorCode::Frozen, "the store does not answer clearly; nothing was changed");
@@ -28,28 +29,27 @@ std::vector<Result<Workload>> Writer::all_frozen(std::vector<Result<Workload>> o
   return outcomes;
 }
 
-Result<void> Writer::commit_workloads(const NodeState& before) {
+Result<void> Writer::commit_workloads(const plan::Workloads& before) {
   store::Change change;
   change.next_id = next_id_;
   for (const auto& [id, workload] : state_.workloads) {
-    const auto old = before.workloads.find(id);
-    if (old == before.workloads.end() || old->second != workload) change.put.push_back(to_record(workload));
+    const auto old = before.find(id);
+    if (old == before.end() || old->second != workload) change.put.push_back(to_record(workload));
   }
-  for (const auto& [id, workload] : before.workloads) {
+  for (const auto& [id, workload] : before) {
     if (!state_.workloads.contains(id)) change.removed.push_back(id);
   }
   // A key is stored even if its workload was deleted by the next command already.
   if (change.put.empty() && change.removed.empty() && !keys_.has_added()) return {};
   keys_.write_to(change, now());
   // Claims made by commands of this batch are on disk whatever becomes of the workloads.
-  NodeState undone = state_;
-  undone.workloads = before.workloads;
+  const Baselines claimed = state_.baselines;
   drop_settled_baselines(change);
-  return commit(std::move(change), undone);
+  return commit(std::move(change), {before, claimed});
 }
 
 // Commits `change`, which leads from `before` to state_. Not done: state_ and the hardware are `before` again.
-Result<void> Writer::commit(store::Change change, const NodeState& before) {
+Result<void> Writer::commit(store::Change change, const Before& before) {
   const auto begun = clock_.steady();
   const store::CommitOutcome outcome = store_.commit(change);
   state_.timings.commit.add(clock_.steady() - begun);
@@ -69,8 +69,9 @@ Result<void> Writer::commit(store::Change change, const NodeState& before) {
   }
   log::error("COMMIT_UNKNOWN", "the disk failed while a change was being stored; opening the store anew to see",
              {{"DETAIL", outcome.detail}});
-  before_unknown_ = before;
-  after_unknown_ = state_;
+  before_unknown_ = after_unknown_ = state_;
+  before_unknown_->workloads = before.workloads;
+  before_unknown_->baselines = before.baselines;
   return resolve_unknown();
 }
 

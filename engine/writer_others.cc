@@ -26,8 +26,8 @@ CpuSet changed_between(const std::map<CpuId, pstate::Knobs>& before, const std::
 
 // If it cannot be stored, what was to be given back stays: the workload has what it was granted all the same.
 void Writer::store_of_others(Frequencies of_others) {
-  const NodeState before = state_;
-  const Frequencies& old = before.baselines.frequencies_of_others;
+  const Baselines before = state_.baselines;
+  const Frequencies& old = before.frequencies_of_others;
   store::Change change;
   change.next_id = next_id_;
   Frequencies put;
@@ -37,7 +37,7 @@ void Writer::store_of_others(Frequencies of_others) {
     change.dropped_frequencies_of_others.push_back(cpu);
   }
   state_.baselines.frequencies_of_others = std::move(of_others);
-  [[maybe_unused]] const Result<void> committed = commit(std::move(change), before);
+  [[maybe_unused]] const Result<void> committed = commit(std::move(change), {state_.workloads, before});
 }
 
 // The observation of these frequencies is fresh. Those of `except` were not there at the last one: they have what the

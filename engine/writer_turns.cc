@@ -34,29 +34,29 @@ void Writer::let_go_of_unused(const Setting& wanted) {
   if (kept == state_.baselines) return;
   log::notice("CLAIM_DROPPED", "others changed classes or CPUs that no workload needs; leaving them alone",
               {{"WHAT", differences(wanted, state_.observed).front()}});
-  const NodeState before = state_;
+  const Baselines before = state_.baselines;
   state_.baselines = kept;
   store::Change change;
   change.next_id = next_id_;
   change.new_boot_id = state_.facts.boot_id;
   add_baselines(change, kept);
   // If it is not stored the claim stays, and the next turn tries again.
-  [[maybe_unused]] const Result<void> committed = commit(std::move(change), before);
+  [[maybe_unused]] const Result<void> committed = commit(std::move(change), {state_.workloads, before});
 }
 
 // A group that exists although nrd removed it was made by others.
 void Writer::drop_taken_claims() {
-  const NodeState before = state_;
+  const Baselines before = state_.baselines;
   store::Change change;
   change.next_id = next_id_;
-  for (const ClosId clos : before.baselines.groups) {
+  for (const ClosId clos : before.groups) {
     if (state_.made_groups.contains(clos) || !state_.observed.rdt.classes.contains(clos)) continue;
     change.dropped_group_claims.push_back(clos);
     state_.baselines.groups.erase(clos);
   }
   if (change.dropped_group_claims.empty()) return;
   // If it is not stored the claim stays, and the next turn tries again.
-  [[maybe_unused]] const Result<void> committed = commit(std::move(change), before);
+  [[maybe_unused]] const Result<void> committed = commit(std::move(change), {state_.workloads, before});
 }
 
 // One that is there at two looks is not just being set up by the program that made it.
@@ -106,13 +106,14 @@ void Writer::note_sharing() {
 
 // Those that were owed and have taken what they had.
 void Writer::forget_settled() {
-  const NodeState before = state_;
+  if (state_.baselines.frequencies.empty() && state_.baselines.tasks.empty()) return;
+  const Baselines before = state_.baselines;
   store::Change change;
   change.next_id = next_id_;
   drop_settled_baselines(change);
   if (change.dropped_frequency_baselines.empty() && change.dropped_task_claims.empty()) return;
   // If it is not stored they are put back once more, and the next turn tries again.
-  [[maybe_unused]] const Result<void> committed = commit(std::move(change), before);
+  [[maybe_unused]] const Result<void> committed = commit(std::move(change), {state_.workloads, before});
 }
 
 void Writer::end_tasks() {
@@ -138,8 +139,8 @@ void Writer::end_tasks() {
 void Writer::drop_ended() {
   Endings endings = without_ended(state_, now());
   if (endings.of.empty()) return;
-  const NodeState before = state_;
-  count_revisions(before.workloads, endings.workloads);
+  const plan::Workloads before = state_.workloads;
+  count_revisions(before, endings.workloads);
   NodeState wanted = state_;
   wanted.workloads = endings.workloads;
   const Result<void> converged = claim(wanted).and_then([&] { return converge(wanted, Scope::Changes); });
@@ -150,7 +151,7 @@ void Writer::drop_ended() {
   }
   state_.workloads = std::move(wanted.workloads);
   forget_paces();
-  if (commit_workloads(before)) log_endings(before.workloads, endings);
+  if (commit_workloads(before)) log_endings(before, endings);
 }
 
 bool Writer::serve_hotplug(const CpuSet& changed) {

@@ -87,17 +87,18 @@ std::map<CpuId, CpuSet> discover_without_driver(const std::string& root, const C
   const std::optional<RegisterSet> set = registers_of_this_part(root, cpus, node);
   if (!set) return known;
   Unsettable unsettable;
+  std::map<CpuId, Cpu>& settable = node.cpus.edit();
   for (const CpuId cpu : cpus.members()) {
     Result<std::optional<Cpu>> found = discover_one(root, *set, cpu, unsettable);
     if (!found && is_offline(root, cpu)) continue;
     if (!found) node.missing.push_back("P-states: " + found.error().message);
     if (!found || !*found) continue;
     for (const CpuId thread : (*found)->domain.members()) known[thread] |= (*found)->domain;
-    node.cpus.emplace(cpu, **std::move(found));
+    settable.emplace(cpu, **std::move(found));
   }
   for (const CpuId cpu : cpus.members()) {
-    const auto found = node.cpus.find(cpu);
-    if (found != node.cpus.end()) found->second.domain |= known[cpu];
+    const auto found = settable.find(cpu);
+    if (found != settable.end()) found->second.domain |= known[cpu];
   }
   for (std::string& sentence : explain(unsettable)) node.missing.push_back(std::move(sentence));
   return known;

@@ -110,6 +110,7 @@ Result<Node> Pstate::discover() {
   const Result<CpuSet> online = read_online(root_);
   if (!online) return Failure(online.error());
   Node node;
+  std::map<CpuId, Cpu> cpus;
   CpuSet without_driver;
   for (const CpuId cpu : online->members()) {
     Result<std::optional<Cpu>> found = discover_cpufreq(root_, cpu);
@@ -122,8 +123,9 @@ Result<Node> Pstate::discover() {
       without_driver.add(cpu);
       continue;
     }
-    node.cpus.emplace(cpu, **std::move(found));
+    cpus.emplace(cpu, **std::move(found));
   }
+  node.cpus = std::move(cpus);
   if (!without_driver.empty()) {
     threads_ = discover_without_driver(root_, without_driver, threads_, node);
   }

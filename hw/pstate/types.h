@@ -11,6 +11,7 @@
 
 #include "base/cpu_set.h"
 #include "base/ids.h"
+#include "base/shared_map.h"
 #include "base/units.h"
 
 namespace nrd::pstate {
@@ -49,7 +50,7 @@ struct BranchCounts {
 
 // What discover() finds. Online CPUs that can be set; the others are not in `cpus`, and `missing` says why.
 struct Node {
-  std::map<CpuId, Cpu> cpus;
+  SharedMap<CpuId, Cpu> cpus;
   std::optional<bool> turbo;         // whether any CPU may go above its base now; nullopt: not told
   std::vector<std::string> missing;  // one sentence each: "P-states: no cpufreq driver, and no msr module"
   std::optional<std::string> cannot_count_branches;  // why, one sentence; nullopt: it can

@@ -152,9 +152,9 @@ class ResctrlRdt final : public Rdt {
     const bool has_all = l2_.geometry.size() == l2_.l2.size() && cpus_of(l2_.l2) == node.online;
     if (l2_.online != node.online || (all && !has_all)) l2_ = read_l2(node.online, all);
     node.l2 = l2_.l2;
-    node.sockets.insert(l2_.sockets.begin(), l2_.sockets.end());
-    node.numa_nodes.insert(l2_.numa_nodes.begin(), l2_.numa_nodes.end());
-    node.geometry.insert(l2_.geometry.begin(), l2_.geometry.end());
+    node.sockets.edit().insert(l2_.sockets.begin(), l2_.sockets.end());
+    node.numa_nodes.edit().insert(l2_.numa_nodes.begin(), l2_.numa_nodes.end());
+    node.geometry.edit().insert(l2_.geometry.begin(), l2_.geometry.end());
   }
 
   // Where a limit of memory bandwidth is a core's. Not read again while the same CPUs are online.

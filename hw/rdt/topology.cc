@@ -28,7 +28,7 @@ std::string cpu_path(const std::string& root, CpuId cpu) {
 }
 
 Result<CpuSet> read_list(const std::string& path) {
-  const Result<std::optional<std::string>> text = read_file(path);
+  const Result<std::optional<std::string>> text = read_one_line(path);
   if (!text) return Failure(text.error());
   if (!*text) return CpuSet{};
   const std::string_view list = trimmed(**text);
@@ -41,7 +41,7 @@ Result<CpuSet> read_list(const std::string& path) {
 
 // One line without its end. Nullopt: there is none that can be read whole.
 std::optional<std::string> read_line(const std::string& path) {
-  const Result<std::optional<std::string>> text = read_file(path);
+  const Result<std::optional<std::string>> text = read_one_line(path);
   if (!text || !*text || !(*text)->ends_with('\n')) return std::nullopt;
   return std::string(trimmed(**text));
 }
@@ -112,31 +112,44 @@ struct Wanted {
   bool all = true;  // and not their ids and CPUs only
 };
 
+// The maps of a Node while they are filled.
+struct Caches {
+  std::map<CacheId, CpuSet> cpus;
+  std::map<CacheId, int> sockets;
+  std::map<CacheId, std::set<uint32_t>> numa_nodes;
+  std::map<CacheId, Geometry> geometry;
+};
+
 // What is told of the cache of `cpu`, which speaks for all that share it. The answer is those.
-CpuSet add_cache(const std::string& root, CpuId cpu, const Wanted& wanted, Node& node) {
+CpuSet add_cache(const std::string& root, CpuId cpu, const Wanted& wanted, const CpuSet& online, Caches& caches) {
   const std::optional<std::string> folder = cache_folder(root, cpu, wanted.level);
   if (!folder) return {};
   const std::optional<uint32_t> number = read_number(*folder + "id");
   const Result<CpuSet> sharing = read_list(*folder + "shared_cpu_list");
   if (!number || !sharing) return {};
   const CacheId id{*number, wanted.is_l2_beside};
-  CpuSet& cpus = (wanted.is_l2_beside ? node.l2 : node.caches)[id];
-  cpus |= *sharing & node.online;
+  CpuSet& cpus = caches.cpus[id];
+  cpus |= *sharing & online;
   cpus.add(cpu);
   if (!wanted.all) return cpus;
   const std::optional<uint32_t> socket = read_number(cpu_path(root, cpu) + "topology/physical_package_id");
-  node.sockets[id] = static_cast<int>(socket.value_or(0));
-  if (auto nodes = read_numa_nodes(root, cpus); !nodes.empty()) node.numa_nodes[id] = std::move(nodes);
-  node.geometry[id] = read_geometry(*folder);
+  caches.sockets[id] = static_cast<int>(socket.value_or(0));
+  if (auto nodes = read_numa_nodes(root, cpus); !nodes.empty()) caches.numa_nodes[id] = std::move(nodes);
+  caches.geometry[id] = read_geometry(*folder);
   return cpus;
 }
 
 // One CPU speaks for all that share its cache: on 1,024 CPUs that is a few files and not some thousand.
 void add_caches(const std::string& root, const Wanted& wanted, Node& node) {
+  Caches caches;
   CpuSet left = node.online;
   for (const CpuId cpu : node.online.members()) {
-    if (left.contains(cpu)) left -= add_cache(root, cpu, wanted, node);
+    if (left.contains(cpu)) left -= add_cache(root, cpu, wanted, node.online, caches);
   }
+  (wanted.is_l2_beside ? node.l2 : node.caches) = std::move(caches.cpus);
+  node.sockets = std::move(caches.sockets);
+  node.numa_nodes = std::move(caches.numa_nodes);
+  node.geometry = std::move(caches.geometry);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "base/cpu_set.h"
 #include "base/ids.h"
+#include "base/shared_map.h"
 #include "base/task.h"
 #include "base/way_mask.h"
 
@@ -127,14 +128,14 @@ struct Node {
   bool has(CacheId cache) const { return cache.is_l2_beside ? l2_cat && l2.contains(cache) : caches.contains(cache); }
   const CpuSet& cpus_of(CacheId cache) const { return (cache.is_l2_beside ? l2 : caches).at(cache); }  // if it has it
 
-  CpuSet possible;                                   // all CPU numbers this boot may ever see
-  CpuSet online;                                     // those that run now
-  unsigned level = 3;                                // of `caches`
-  std::map<CacheId, CpuSet> caches;                  // online CPUs of each cache
-  std::map<CacheId, int> sockets;                    // physical_package_id of each cache, for people
-  std::map<CacheId, std::set<uint32_t>> numa_nodes;  // of its CPUs; not there: the kernel knows no NUMA nodes
-  std::map<CacheId, Geometry> geometry;              // of each cache
-  std::map<CacheId, CpuSet> l2;                      // likewise of each L2 cache, where `caches` are of L3
+  CpuSet possible;                                    // all CPU numbers this boot may ever see
+  CpuSet online;                                      // those that run now
+  unsigned level = 3;                                 // of `caches`
+  SharedMap<CacheId, CpuSet> caches;                  // online CPUs of each cache
+  SharedMap<CacheId, int> sockets;                    // physical_package_id of each cache, for people
+  SharedMap<CacheId, std::set<uint32_t>> numa_nodes;  // of its CPUs; not there: the kernel knows no NUMA nodes
+  SharedMap<CacheId, Geometry> geometry;              // of each cache
+  SharedMap<CacheId, CpuSet> l2;                      // likewise of each L2 cache, where `caches` are of L3
   std::map<CacheId, WayMask> io_ways{};      // that devices fill with a class of their own (io_alloc), of `caches`
   CpuSet isolated;                           // from the scheduler (isolcpus=)
   std::vector<CpuSet> throttled_together{};  // threads of a core, online, where a limit of one slows all (MbaInfo)

@@ -43,17 +43,26 @@ class FakeHardware final : public Hardware {
                              .sparse_masks = shape_.sparse_masks};
     tree = {};
     tasks = {};
+    std::map<CacheId, CpuSet> caches;
+    std::map<CacheId, CpuSet> l2;
     for (unsigned cpu = 0; cpu < shape_.sockets * shape_.cpus_per_socket; ++cpu) {
       facts.rdt.possible.add(CpuId{cpu});
       facts.rdt.online.add(CpuId{cpu});
       const uint32_t place = cpu / shape_.cpus_per_socket;
-      facts.rdt.caches[CacheId{shape_.cache_ids.empty() ? place : shape_.cache_ids.at(place)}].add(CpuId{cpu});
-      if (shape_.cpus_per_l2 > 0) facts.rdt.l2[{cpu / shape_.cpus_per_l2, true}].add(CpuId{cpu});
+      caches[CacheId{shape_.cache_ids.empty() ? place : shape_.cache_ids.at(place)}].add(CpuId{cpu});
+      if (shape_.cpus_per_l2 > 0) l2[{cpu / shape_.cpus_per_l2, true}].add(CpuId{cpu});
     }
+    facts.rdt.caches = std::move(caches);
+    facts.rdt.l2 = std::move(l2);
     if (shape_.cpus_per_l2 > 0) facts.rdt.l2_cat = rdt::Cat{shape_.classes, shape_.l2_ways, 1, {}};
     tree.rdt.classes[ClosId{0}] = new_group();
     tree.rdt.classes[ClosId{0}].cpus = facts.rdt.online;
-    for (const CpuId cpu : facts.rdt.online.members()) add_frequency(cpu);
+    std::map<CpuId, pstate::Cpu> settable;
+    for (const CpuId cpu : facts.rdt.online.members()) {
+      settable.emplace(cpu, facts_of(cpu));
+      tree.pstate.cpus[cpu] = {KHz{800'000}, KHz{3'500'000}, "powersave", "balance_performance"};
+    }
+    facts.pstate.cpus = std::move(settable);
   }
 
   // As mkdir makes it.
@@ -75,6 +84,7 @@ class FakeHardware final : public Hardware {
 
   Result<NodeFacts> discover() override { return facts; }
   Result<Observed> observe(const CpuSet& frequencies, const std::set<Task>& asked) override {
+    ++observations;
     frequencies_observed |= frequencies;
     Observed observed = tree;
     for (const Task& task : asked) observed.rdt.tasks[task] = place_of(task);
@@ -199,6 +209,7 @@ class FakeHardware final : public Hardware {
   std::map<CpuId, pstate::BranchCounts> branches;
   CpuSet uncountable;
   CpuSet counted_on;
+  unsigned observations = 0;
   CpuSet frequencies_observed;
   pstate::Setting converged_frequencies;  // as last wanted
   CpuSet stuck;                           // CPUs that take no frequency
@@ -222,19 +233,18 @@ class FakeHardware final : public Hardware {
     return writes == fail_at_write || (broken_from_write && writes >= *broken_from_write);
   }
 
-  void add_frequency(CpuId cpu) {
+  pstate::Cpu facts_of(CpuId cpu) const {
     CpuSet domain;
     const uint32_t first = cpu.value - cpu.value % shape_.cpus_per_domain;
     for (uint32_t i = 0; i < shape_.cpus_per_domain; ++i) domain.add(CpuId{first + i});
-    facts.pstate.cpus[cpu] = {.way = pstate::Way::Cpufreq,
-                              .driver = "intel_pstate",
-                              .min = KHz{800'000},
-                              .max = KHz{3'500'000},
-                              .base = KHz{2'200'000},
-                              .domain = domain & facts.rdt.possible,
-                              .governors = {"performance", "powersave"},
-                              .epps = {"performance", "balance_performance", "power"}};
-    tree.pstate.cpus[cpu] = {KHz{800'000}, KHz{3'500'000}, "powersave", "balance_performance"};
+    return {.way = pstate::Way::Cpufreq,
+            .driver = "intel_pstate",
+            .min = KHz{800'000},
+            .max = KHz{3'500'000},
+            .base = KHz{2'200'000},
+            .domain = domain & facts.rdt.possible,
+            .governors = {"performance", "powersave"},
+            .epps = {"performance", "balance_performance", "power"}};
   }
 
   NodeShape shape_;

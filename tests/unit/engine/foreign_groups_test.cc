@@ -46,6 +46,14 @@ TEST_CASE("a class that was in use before in this boot costs no second commit") 
   CHECK(house.store.commits == commits + 1);
 }
 
+TEST_CASE("beside foreign groups a create observes the tree once, also for its first claims") {
+  House house;
+  make_foreign(house, "k8s", "7");
+  house.hardware.observations = 0;
+  REQUIRE(house.create(a_spec("0").ways(2, 2)));
+  CHECK(house.hardware.observations == 1);
+}
+
 TEST_CASE("a group without CPUs and tasks that has the masks of a new one counts as free") {
   House house;
   for (uint32_t clos = 1; clos < 16; ++clos) house.hardware.tree.rdt.classes[ClosId{clos}] = house.hardware.new_group();

@@ -40,7 +40,7 @@ TEST_CASE("a window is rounded down to ratios, and to the entries of a table whe
   };
   NodeState any = a_node();
   NodeState table = a_node();
-  for (auto& [cpu, facts] : table.facts.pstate.cpus) facts.steps = {{800000}, {1500000}, {2201000}};
+  for (auto& [cpu, facts] : table.facts.pstate.cpus.edit()) facts.steps = {{800000}, {1500000}, {2201000}};
   for (const Row& row :
        {Row{{.min = 12, .max = 30}, {1200, 3000}, {800, 2201}}, Row{{.min = 22}, {2200, 2200}, {1500, 1500}},
         Row{{.max = 23}, {2300, 2300}, {2201, 2201}},
@@ -76,7 +76,7 @@ TEST_CASE("what the hardware cannot do is refused with what it can") {
 
 TEST_CASE("whoever takes one ratio only is given no window") {
   NodeState state = a_node();
-  for (auto& [cpu, facts] : state.facts.pstate.cpus) facts.way = pstate::Way::Amd17h;
+  for (auto& [cpu, facts] : state.facts.pstate.cpus.edit()) facts.way = pstate::Way::Amd17h;
   CHECK(planned(state, {.max = 20}).value() == Window{2000, 2000});
   CHECK(planned(state, {.min = 10, .max = 20}).error().code == ErrorCode::Unsupported);
 }

@@ -22,14 +22,14 @@ constexpr HotplugLooks::Steady kStart{std::chrono::hours(1)};
 void set_offline(FakeHardware& hardware, CpuId cpu) {
   hardware.facts.rdt.online.remove(cpu);
   for (auto& [clos, group] : hardware.tree.rdt.classes) group.cpus.remove(cpu);
-  hardware.facts.pstate.cpus.erase(cpu);
+  hardware.facts.pstate.cpus.edit().erase(cpu);
   hardware.tree.pstate.cpus.erase(cpu);
 }
 
 void set_online(FakeHardware& hardware, CpuId cpu, const pstate::Cpu& facts, const pstate::Knobs& knobs) {
   hardware.facts.rdt.online.add(cpu);
   hardware.tree.rdt.classes.at(ClosId{0}).cpus.add(cpu);
-  hardware.facts.pstate.cpus[cpu] = facts;
+  hardware.facts.pstate.cpus.edit()[cpu] = facts;
   hardware.tree.pstate.cpus[cpu] = knobs;
 }
 

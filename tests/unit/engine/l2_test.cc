@@ -216,8 +216,8 @@ TEST_CASE("an L2 cache whose CPUs are offline keeps its grant") {
   const NodeFacts all = house.hardware.facts;
   rdt::Node& node = house.hardware.facts.rdt;
   node.online -= CpuSet{6, 7};
-  node.caches.at(CacheId{0}) -= CpuSet{6, 7};
-  node.l2.erase(l2(3));
+  node.caches.edit().at(CacheId{0}) -= CpuSet{6, 7};
+  node.l2.edit().erase(l2(3));
   house.writer->repair();
   CHECK(is_applied(house.state(), house.state().workloads.at(workload->id)));
   house.hardware.tasks.clear();
@@ -235,7 +235,7 @@ TEST_CASE("a request after a CPU went is planned for those that there are") {
   const auto workload = house.create(House::asking("4,6", 4));
   REQUIRE(workload);
   house.hardware.facts.rdt.online -= CpuSet{6, 7};
-  house.hardware.facts.rdt.l2.erase(l2(3));
+  house.hardware.facts.rdt.l2.edit().erase(l2(3));
   house.hardware.fail_at_write = house.hardware.writes + 1;
   REQUIRE(house.remove(workload->id));
   CHECK(house.state().health.hardware_problem.empty());

@@ -188,7 +188,7 @@ TEST_CASE("a CPU that joins its domain later gives back what others wrote there"
   const pstate::Cpu five = facts.pstate.cpus.at(CpuId{5});
   const auto go = [&] {
     facts.rdt.online.remove(CpuId{5});
-    facts.pstate.cpus.erase(CpuId{5});
+    facts.pstate.cpus.edit().erase(CpuId{5});
   };
   go();
   house.writer->repair();
@@ -196,7 +196,7 @@ TEST_CASE("a CPU that joins its domain later gives back what others wrote there"
   house.knobs(4) = house.knobs(5) = kTheirs;
   house.writer->repair();
   facts.rdt.online.add(CpuId{5});
-  facts.pstate.cpus[CpuId{5}] = five;
+  facts.pstate.cpus.edit()[CpuId{5}] = five;
   house.writer->serve_hotplug({5});
   CHECK(house.stored().size() == 2);
   REQUIRE(house.remove(id));
