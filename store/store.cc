@@ -39,7 +39,7 @@ struct Statements {
       ways, drop_frequencies, drop_frequency, frequency_baseline, frequency_request, frequency, owner, policy, given_id,
       revision, forget_key, key, onload, onload_profile, onload_variable, task, task_cpus, mba, bandwidth, drop_limits,
       limit, drop_claims, drop_claim, claim, drop_groups, drop_group, group, code_ways, l2, l2_ways, l2_ways_baseline,
-      drop_l2_ways, frequency_of_others, drop_frequency_of_others;
+      drop_l2_ways, frequency_of_others, drop_frequency_of_others, is_stored;
 
   SqlError prepare(Connection& connection) {
     const std::pair<Statement*, const char*> all[] = {
@@ -52,6 +52,7 @@ struct Statements {
         {&drop_cpus, "DELETE FROM cpu_baseline"},
         {&ways_baseline, "INSERT INTO ways_baseline (clos, cache, ways) VALUES (?, ?, ?)"},
         {&cpu_baseline, "INSERT INTO cpu_baseline (cpu, clos) VALUES (?, ?)"},
+        {&is_stored, "SELECT 1 FROM workload WHERE id = ?"},
         {&remove, "DELETE FROM workload WHERE id = ?"},
         {&put,
          "INSERT INTO workload (id, uuid, origin, max_ways, min_ways, pool, clos, created_ms, updated_ms)"
@@ -142,6 +143,7 @@ class SqliteStore final : public Store {
   SqlError write_all(const Change& change);
   SqlError write_baselines(const Change& change);
   SqlError write_workload(const WorkloadRecord& workload);
+  SqlError remove_stored(WorkloadId id);
   SqlError write_identity(const WorkloadRecord& workload);
   SqlError write_bandwidth(const WorkloadRecord& workload);
   SqlError write_tasks(const WorkloadRecord& workload);
@@ -373,6 +375,16 @@ SqlError SqliteStore::write_request(int64_t workload, const FrequencyRequestReco
   return put.bind(10, request.is_monitored ? 1 : 0).run();
 }
 
+// Of a new workload there is nothing to remove, and SQLite takes a tenth of a commit to find that: the deletion might
+// cascade to 24 tables.
+SqlError SqliteStore::remove_stored(WorkloadId id) {
+  const int64_t number = as_i64(id.value);
+  bool is_there = false;
+  for (Statement& stored = statements_.is_stored.bind(1, number); stored.next();) is_there = true;
+  if (SqlError error = statements_.is_stored.error(); !error.ok() || !is_there) return error;
+  return statements_.remove.bind(1, number).run();
+}
+
 SqlError SqliteStore::write_all(const Change& change) {
   Statement& node = statements_.node.bind(1, static_cast<int64_t>(change.next_id)).bind(2, change.new_boot_id);
   SqlError error = node.run();
@@ -385,7 +397,7 @@ SqlError SqliteStore::write_all(const Change& change) {
   }
   // Uuids may change hands within one transaction, so the old rows go first.
   for (const WorkloadRecord& workload : change.put) {
-    error = statements_.remove.bind(1, static_cast<int64_t>(workload.id.value)).run();
+    error = remove_stored(workload.id);
     if (!error.ok()) return error;
   }
   for (const WorkloadRecord& workload : change.put) {
