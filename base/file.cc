@@ -16,9 +16,9 @@ Failure unreadable(const std::string& path, int error) {
               path + ": " + std::generic_category().message(error));
 }
 
-}  // namespace
+enum class Until { End, LineEnd };
 
-Result<std::optional<std::string>> read_file(const std::string& path, size_t limit) {
+Result<std::optional<std::string>> read_until(Until until, const std::string& path, size_t limit) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file.valid()) {
     // ENODEV and ENOTDIR: a CPU went away between listing and reading its directory.
@@ -35,7 +35,18 @@ Result<std::optional<std::string>> read_file(const std::string& path, size_t lim
     if (got == 0) return text;
     text.append(block.data(), static_cast<size_t>(got));
     if (text.size() > limit) return unreadable(path, EFBIG);
+    if (until == Until::LineEnd && text.ends_with('\n')) return text;
   }
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> read_file(const std::string& path, size_t limit) {
+  return read_until(Until::End, path, limit);
+}
+
+Result<std::optional<std::string>> read_one_line(const std::string& path) {
+  return read_until(Until::LineEnd, path, kFileLimit);
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -51,7 +51,7 @@ bool has_monitoring_groups(const std::string& directory) {
 
 // Kernels before 4.19 have no modes.
 Result<GroupMode> read_mode(const std::string& directory) {
-  const Result<std::optional<std::string>> text = read_file(path_of(directory) + "/mode");
+  const Result<std::optional<std::string>> text = read_one_line(path_of(directory) + "/mode");
   if (!text) return Failure(text.error());
   const std::string_view mode = *text ? trimmed(**text) : "shareable";
   if (mode == "shareable") return GroupMode::Shareable;

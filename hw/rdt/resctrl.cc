@@ -295,7 +295,7 @@ Result<std::optional<Masks>> read_masks(const std::string& directory) {
 }
 
 Result<std::optional<CpuSet>> read_cpus(const std::string& directory) {
-  const Result<std::optional<std::string>> text = read_file(path_of(directory, "cpus_list"));
+  const Result<std::optional<std::string>> text = read_one_line(path_of(directory, "cpus_list"));
   if (!text) return Failure(text.error());
   if (!*text) return std::nullopt;
   Result<CpuSet> cpus = parse_cpus(**text);
