@@ -82,12 +82,12 @@ void write_masks(std::vector<Write>& writes, CacheId cache, std::vector<Move> mo
   }
 }
 
-std::map<CpuId, ClosId> homes(const Observed& observed) {
-  std::map<CpuId, ClosId> home;
+// nullopt: that of a foreign group.
+std::optional<ClosId> home_of(const Observed& observed, CpuId cpu) {
   for (const auto& [clos, group] : observed.classes) {
-    for (const CpuId cpu : group.cpus.members()) home[cpu] = clos;
+    if (group.cpus.contains(cpu)) return clos;
   }
-  return home;
+  return std::nullopt;
 }
 
 WayMask ways_now(const Observed& observed, ClosId clos, CacheId cache) {
@@ -120,13 +120,12 @@ std::vector<Write> mask_writes(const Observed& observed, const Setting& wanted, 
 std::vector<Write> write_order(const Observed& observed, const Setting& wanted, unsigned min_ways,
                                unsigned l2_min_ways) {
   const std::vector<Write> masks = mask_writes(observed, wanted, min_ways, l2_min_ways);
-  const std::map<CpuId, ClosId> home = homes(observed);
   CpuSet leaving;
   std::map<ClosId, CpuSet> entering;
   for (const auto& [cpu, clos] : wanted.cpus) {
-    const auto now = home.find(cpu);
-    if (now != home.end() && now->second == clos) continue;
-    const bool waits = now != home.end() && now->second != kRootClass && !masks.empty();
+    const std::optional<ClosId> now = home_of(observed, cpu);
+    if (now == clos) continue;
+    const bool waits = now && now != kRootClass && !masks.empty();
     if (clos == kRootClass || waits) leaving.add(cpu);
     if (clos != kRootClass) entering[clos].add(cpu);
   }
