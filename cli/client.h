@@ -41,6 +41,9 @@ class Client {
 
   // Over the Unix socket, where nrd is told which process calls.
   bool is_local() const { return to_.url.empty(); }
+  const std::string& socket() const { return to_.socket; }
+  // Over a URL, where the server must show a certificate.
+  bool is_encrypted() const { return to_.url.starts_with("https://"); }
 
   // An answer of any status. ErrorCode::Busy with what to do if the daemon cannot be reached or either side does not
   // trust the other.

@@ -10,6 +10,7 @@
 
 #include "api/json/reader.h"
 #include "base/file.h"
+#include "hw/onload/profile_files.h"
 #include "hw/onload/profiles/evaluate.h"
 #include "hw/onload/profiles/profile_text.h"
 
@@ -36,14 +37,18 @@ Result<json::Value> answer_of(const Client& client, const std::string& path, lon
   return json::parse(answer->body);
 }
 
-Result<std::optional<std::string>> text_of_daemon(const Client& client, const std::string& id) {
+// What nrd does not say to be root's, or says where anybody may answer, is data.
+Result<std::optional<profiles::ProfileFile>> profile_of_daemon(const Client& client, const std::string& id) {
+  using profiles::Origin;
   long status = 0;
   const Result<json::Value> answer = answer_of(client, "/v1/onload/profiles/" + id, status);
   if (!answer) return Failure(answer.error());
-  if (status == kNotFound) return std::optional<std::string>();
+  if (status == kNotFound) return std::optional<profiles::ProfileFile>();
   const json::Value* text = answer->find("text");
   if (text == nullptr || text->as_string() == nullptr) return fail(ErrorCode::BadRequest, "this is not nrd's answer");
-  return std::optional(*text->as_string());
+  const json::Value* own = answer->find("own");
+  const bool is_of_root = own != nullptr && own->as_bool() == false && (client.is_local() || client.is_encrypted());
+  return profiles::ProfileFile{*text->as_string(), is_of_root ? Origin::File : Origin::Api};
 }
 
 std::optional<std::string> own_folder(const Environment& caller) {
@@ -57,17 +62,20 @@ profiles::Library library_of(const ProfileSource& source, const Environment& cal
   if (const auto own = own_folder(caller)) library.directories.push_back(*own);
   library.directories.insert(library.directories.end(), source.folders.begin(), source.folders.end());
   if (source.client != nullptr) library.directories.emplace_back(kOfDaemon);
-  library.read = [client = source.client](const std::string& path) -> Result<std::optional<std::string>> {
+  library.read = [client = source.client](const std::string& path) -> Result<std::optional<profiles::ProfileFile>> {
     const size_t slash = path.rfind('/');
     if (client != nullptr && path.substr(0, slash) == kOfDaemon) {
-      return text_of_daemon(*client, id_of(path.substr(slash + 1)));
+      return profile_of_daemon(*client, id_of(path.substr(slash + 1)));
     }
-    return read_file(path, profiles::kTextLimit);
+    return read_file(path, profiles::kTextLimit).map([](std::optional<std::string> text) {
+      return text ? std::optional(profiles::ProfileFile{*std::move(text)}) : std::nullopt;
+    });
   };
   return library;
 }
 
-// What nrd has, as files for a shell. They go with it.
+// What nrd has of root's, as files for a shell. They go with it. Of what came over the API there is the name only, so
+// that a shell that wants it says why it does not get it.
 class Copies {
  public:
   static Result<Copies> make(const Client& client) {
@@ -81,8 +89,9 @@ class Copies {
       const json::Value* id = item.find("id");
       const std::string* text = id == nullptr ? nullptr : id->as_string();
       // They come over a connection: none of them leaves this folder.
-      if (text == nullptr || text->find('/') != std::string::npos)
-        return fail(ErrorCode::BadRequest, "no profile's name");
+      if (text == nullptr || !onload::is_profile_file(file_of(*text))) {
+        return fail(ErrorCode::BadRequest, "nrd lists a profile whose name is none");
+      }
       if (const Result<void> copied = copies.add(client, *text); !copied) return Failure(copied.error());
     }
     return copies;
@@ -99,11 +108,16 @@ class Copies {
   explicit Copies(std::string folder) : folder_(std::move(folder)) {}
 
   Result<void> add(const Client& client, const std::string& id) const {
-    const Result<std::optional<std::string>> text = text_of_daemon(client, id);
-    if (!text) return {};  // one that is wrong is missed by whoever imports it
+    const Result<std::optional<profiles::ProfileFile>> profile = profile_of_daemon(client, id);
+    if (!profile || !*profile) return {};  // one that is wrong is missed by whoever imports it
     std::ofstream file(folder_ + "/" + file_of(id), std::ios::binary);
-    file << text->value_or("") << std::flush;
+    file << ((*profile)->origin == profiles::Origin::File ? (*profile)->text : refusal_of(id)) << std::flush;
     return file.good() ? Result<void>() : fail(ErrorCode::BadRequest, "a profile cannot be copied to " + folder_);
+  }
+
+  // `id` has no quotes in it.
+  static std::string refusal_of(const std::string& id) {
+    return "fail '" + id + ": this profile came over the API, and is not given to a shell'\n";
   }
 
   std::string folder_;

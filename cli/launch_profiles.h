@@ -2,7 +2,8 @@
 //
 // All are evaluated here, in the process of whoever starts the application: static ones by the same code as in nrd,
 // those that need a shell by /bin/sh. So the caller's environment, which profiles refer to and which may hold secrets,
-// goes nowhere, and there is one rule for who wins. nrd gives the texts of what it has.
+// goes nowhere, and there is one rule for who wins. nrd gives the texts of what it has; what came over its API is data
+// (hw/onload/profiles/profile_text.h), whatever it says.
 #pragma once
 
 #include <functional>

@@ -52,6 +52,7 @@ http::Response shown_profile(const std::string& id, const onload::ProfileShelf::
   w.begin_object();
   w.key("id").string(id);
   w.key("folder").string(found.folder);
+  w.key("own").boolean(found.is_own);
   w.key("text").string(found.text);
   w.end_object();
   return json_answer(200, w.take());

@@ -38,16 +38,24 @@ std::vector<ProfileFolder> ProfileShelf::folders() const {
   return folders;
 }
 
-// `folders` must outlive it.
+Result<std::optional<profiles::ProfileFile>> ProfileShelf::read_from(const ProfileFolder& folder,
+                                                                     const std::string& file) const {
+  const auto origin = folder.path() == own_.path() ? profiles::Origin::Api : profiles::Origin::File;
+  return folder.read(file).map([origin](std::optional<std::string> text) {
+    return text ? std::optional(profiles::ProfileFile{*std::move(text), origin}) : std::nullopt;
+  });
+}
+
+// `folders` and this must outlive it.
 profiles::Library ProfileShelf::library(const std::vector<ProfileFolder>& folders) const {
   profiles::Library library;
   for (const ProfileFolder& folder : folders) library.directories.push_back(folder.path());
-  library.read = [&folders](const std::string& path) -> Result<std::optional<std::string>> {
+  library.read = [this, &folders](const std::string& path) -> Result<std::optional<profiles::ProfileFile>> {
     const size_t slash = path.rfind('/');
     const std::string directory = path.substr(0, slash);
     const auto folder = std::ranges::find(folders, directory, &ProfileFolder::path);
-    if (folder == folders.end()) return std::optional<std::string>();
-    return folder->read(path.substr(slash + 1));
+    if (folder == folders.end()) return std::optional<profiles::ProfileFile>();
+    return read_from(*folder, path.substr(slash + 1));
   };
   return library;
 }
@@ -70,6 +78,11 @@ ProfileEntry ProfileShelf::judge(const std::vector<ProfileFolder>& folders, cons
   };
   const Result<std::optional<std::string>> text = folder.read(file);
   if (!text) return wrong(text.error());
+  if (entry.is_own) {
+    // One of an older nrd, which stored any.
+    const auto parsed = profiles::parse_api_profile(text->value_or(""), folder.path() + "/" + file);
+    if (!parsed) return wrong(parsed.error());
+  }
   const auto parsed = profiles::parse_profile(text->value_or(""), folder.path() + "/" + file);
   if (!parsed) return wrong(parsed.error());
   if (const auto* found = std::get_if<profiles::Dynamic>(&*parsed)) return dynamic(*found);
@@ -105,9 +118,29 @@ Result<ProfileShelf::Found> ProfileShelf::read(const std::string& id) const {
   for (const ProfileFolder& folder : folders()) {
     Result<std::optional<std::string>> text = folder.read(file_of(id));
     if (!text) return Failure(text.error());
-    if (*text) return Found{.folder = folder.path(), .text = **std::move(text)};
+    if (*text) return Found{.folder = folder.path(), .is_own = folder.path() == own_.path(), .text = **std::move(text)};
   }
   return fail(ErrorCode::NotFound, "there is no profile " + id);
+}
+
+// What it imports counts as well: it is evaluated as if it were stored already. What it misses, a value of its caller's
+// or an import that is put later, is no mistake of the text.
+Result<void> ProfileShelf::check_data(const std::string& id, const std::string& text) const {
+  const std::string file = file_of(id);
+  if (const auto parsed = profiles::parse_api_profile(text, file); !parsed) return Failure(parsed.error());
+  const std::vector<ProfileFolder> all = folders();
+  profiles::Library with_it = library(all);
+  with_it.read = [read = with_it.read, stored = own_.path() + "/" + file, &text](const std::string& path) {
+    if (path != stored) return read(path);
+    return Result<std::optional<profiles::ProfileFile>>(profiles::ProfileFile{text, profiles::Origin::Api});
+  };
+  if (file.ends_with(kFragment)) return {};  // whoever imports it decides what it is part of
+  const auto evaluated = profiles::evaluate(with_it, {.profiles = {id}});
+  const auto* dynamic = evaluated ? std::get_if<profiles::Dynamic>(&*evaluated) : nullptr;
+  if (dynamic == nullptr) return {};
+  return fail(ErrorCode::Unsupported,
+              to_string(dynamic->place) + ": " + dynamic->what +
+                  " needs a shell, which no text gets that came over the API, nor what it imports");
 }
 
 Result<ProfileEntry> ProfileShelf::put(const std::string& id, const std::string& text) const {
@@ -118,10 +151,9 @@ Result<ProfileEntry> ProfileShelf::put(const std::string& id, const std::string&
     if (!there) return Failure(there.error());
     if (*there) return fail(ErrorCode::Conflict, folder.path() + " has a profile " + id + ", which comes first");
   }
-  if (const auto parsed = profiles::parse_profile(text, file); !parsed) {
-    Error error = parsed.error();
-    error.field = "/text";
-    return Failure(std::move(error));
+  if (Result<void> data = check_data(id, text); !data) {
+    data.error().field = "/text";
+    return Failure(std::move(data.error()));
   }
   if (const Result<void> written = own_.write(file, text); !written) return Failure(written.error());
   return judge(folders(), own_, file);

@@ -1,7 +1,7 @@
 // The profiles of this node: who looks for one finds the first of that name.
 //
 //   1. the configured folders, in order     /etc/nrd/onload/profiles     what root says
-//   2. those that came over the API         /var/lib/nrd/profiles
+//   2. those that came over the API         /var/lib/nrd/profiles          data: settings of Onload, and no shell
 //   3. those of the current version         /opt/nrd/onload/versions/9.0.2/usr/libexec/onload/profiles
 //
 // An id is the name of a profile, "latency", or the whole file name of what can only be imported,
@@ -47,11 +47,13 @@ class ProfileShelf {
   Result<std::vector<ProfileEntry>> list() const;
   struct Found {
     std::string folder;
+    bool is_own = false;  // came over the API
     std::string text;
   };
   // NotFound: there is no such profile.
   Result<Found> read(const std::string& id) const;
-  // BadRequest: it is wrong. Conflict: a configured folder has one of that name, which would go on to be found.
+  // BadRequest: it is wrong, or sets what is not Onload's (profiles/profile_text.h). Unsupported: it needs a shell, or
+  // imports what does. Conflict: a configured folder has one of that name, which would go on to be found.
   Result<ProfileEntry> put(const std::string& id, const std::string& text) const;
   // NotFound: none of that name came over the API.
   Result<void> remove(const std::string& id) const;
@@ -61,6 +63,8 @@ class ProfileShelf {
 
  private:
   std::vector<ProfileFolder> folders() const;
+  Result<std::optional<profiles::ProfileFile>> read_from(const ProfileFolder& folder, const std::string& file) const;
+  Result<void> check_data(const std::string& id, const std::string& text) const;
   profiles::Library library(const std::vector<ProfileFolder>& folders) const;
   ProfileEntry judge(const std::vector<ProfileFolder>& folders, const ProfileFolder& folder,
                      const std::string& file) const;

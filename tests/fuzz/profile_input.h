@@ -36,12 +36,13 @@ inline Files files_in(std::string_view input) {
 }
 
 inline profiles::Known<profiles::Evaluated> evaluated(const Files& files, profiles::Winner winner) {
-  const profiles::Library library{.directories = {"/lib/p"},
-                                  .read = [&files](const std::string& path) -> Result<std::optional<std::string>> {
-                                    const auto found = files.find(path);
-                                    if (found == files.end()) return std::nullopt;
-                                    return found->second;
-                                  }};
+  const profiles::Library library{
+      .directories = {"/lib/p"},
+      .read = [&files](const std::string& path) -> Result<std::optional<profiles::ProfileFile>> {
+        const auto found = files.find(path);
+        if (found == files.end()) return std::nullopt;
+        return profiles::ProfileFile{found->second};
+      }};
   return profiles::evaluate(
       library, {.profiles = {"x"}, .caller = {{"EF_CALLER", "8"}, {"CALLER", "a b"}, {"EMPTY", ""}}, .winner = winner});
 }

@@ -49,12 +49,17 @@ std::string rendered(const std::string& form, const Asked& asked) {
   return value_of(render_config_maps(profiles));
 }
 
+nrd::Result<std::optional<ProfileFile>> as_file(nrd::Result<std::optional<std::string>> text) {
+  if (!text) return nrd::Failure(text.error());
+  return *text ? std::optional(ProfileFile{**std::move(text)}) : std::nullopt;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 3) return 64;
-  Asked asked{
-      .library = {.directories = {argv[2]}, .read = [](const std::string& path) { return nrd::read_file(path); }}};
+  Asked asked{.library = {.directories = {argv[2]},
+                          .read = [](const std::string& path) { return as_file(nrd::read_file(path)); }}};
   for (int i = 3; i < argc; ++i) {
     const std::string argument = argv[i];
     const size_t equals = argument.find('=');

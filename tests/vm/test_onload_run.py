@@ -53,6 +53,11 @@ def put(node, name, text):
     assert node.request("PUT", f"/v1/onload/profiles/{name}", {"text": text})[0] == 200
 
 
+def configure(node, name, text):
+    folder = "/etc/nrd/onload/profiles"
+    node.vm.run(["sh", "-c", 'mkdir -p "$1" && printf %s "$3" > "$1/$2.opf"', "sh", folder, name, text])
+
+
 def variables(done):
     assert done.returncode == 0, done.stderr
     return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
@@ -71,8 +76,8 @@ def test_the_library_is_preloaded_and_what_was_there_stays(node):
 
 @LONG
 def test_profiles_with_and_without_a_shell_and_who_wins(node):
-    put(node, "plain", "onload_set EF_A plain\nonload_set EF_B $(( 6 * 7 ))\n")
-    put(node, "shell", 'for i in 1 2; do onload_set EF_S$i "$(id -u)"; done\nonload_set EF_WORDS "$*"\n'
+    configure(node, "plain", "onload_set EF_A plain\nonload_set EF_B $(( 6 * 7 ))\n")
+    configure(node, "shell", 'for i in 1 2; do onload_set EF_S$i "$(id -u)"; done\nonload_set EF_WORDS "$*"\n'
         'onload_set EF_PRELOADED "no$LD_PRELOAD"\nonload_import plain\n')
     got = variables(run(node, "--onload=plain", "-e", "EF_A=mine", "--", "env"))
     assert (got["EF_A"], got["EF_B"]) == ("mine", "42")
@@ -81,6 +86,7 @@ def test_profiles_with_and_without_a_shell_and_who_wins(node):
     assert (got["EF_PRELOADED"], got["LD_PRELOAD"]) == ("no", library(OLD))  # the command runs with Onload, the shell does not
     assert node.vm.run("ls -d /tmp/nrd-profiles-* 2>/dev/null", check=False).stdout == ""
     assert run(node, "--onload=nowhere", "--", "env").returncode == 1
+    node.vm.run(["rm", "-r", "/etc/nrd/onload/profiles"])
     wait_until_free(node)
 
 

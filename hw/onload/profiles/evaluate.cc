@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "hw/onload/profiles/profile_text.h"
 #include "hw/onload/profiles/variable.h"
 
 namespace nrd::profiles {
@@ -10,8 +9,13 @@ namespace {
 
 struct Source {
   std::string path;
-  std::string text;
+  ProfileFile file;
 };
+
+Known<std::vector<Statement>> parsed(const Source& source) {
+  if (source.file.origin == Origin::Api) return parse_api_profile(source.file.text, source.path);
+  return parse_profile(source.file.text, source.path);
+}
 
 bool is_profile_name(std::string_view name) {
   return std::all_of(name.begin(), name.end(),
@@ -40,30 +44,33 @@ class Run {
     const Place place = importer == nullptr ? Place{source->path, 1} : *importer;
     if (open_.size() == kImportDepth) return wrong(place, "imports: more than 16 within each other");
     if (++files_ == kFilesLimit + 1) return wrong(place, "more than 64 profiles and imports");
-    Known<std::vector<Statement>> parsed = parse_profile(source->text, source->path);
-    if (!parsed) return tl::unexpected<Stop>(std::move(parsed.error()));
-    if (auto* dynamic = std::get_if<Dynamic>(&*parsed)) return tl::unexpected<Stop>(std::move(*dynamic));
+    Known<std::vector<Statement>> statements = parsed(*source);
+    if (!statements) return tl::unexpected<Stop>(std::move(statements.error()));
+    if (auto* dynamic = std::get_if<Dynamic>(&*statements)) return tl::unexpected<Stop>(std::move(*dynamic));
     open_.push_back(source->path);
-    for (const Statement& statement : std::get<std::vector<Statement>>(*parsed)) {
+    for (const Statement& statement : std::get<std::vector<Statement>>(*statements)) {
       Read<void> done =
-          std::visit([this, &statement](const auto& act) { return apply(act, statement.place); }, statement.act);
+          std::visit([&](const auto& act) { return apply(act, statement.place, source->file.origin); }, statement.act);
       if (!done) return done;
     }
     open_.pop_back();
     return {};
   }
 
-  Read<void> apply(const Import& import, const Place& place) {
+  Read<void> apply(const Import& import, const Place& place, Origin) {
     Read<std::string> profile = text_of(import.profile, place);
     if (!profile) return tl::unexpected(std::move(profile.error()));
     return take(*profile, &place);
   }
 
-  Read<void> apply(const Set& set, const Place& place) {
+  Read<void> apply(const Set& set, const Place& place, Origin origin) {
     Read<std::string> value = text_of(set.value, place);
     if (!value) return tl::unexpected(std::move(value.error()));
     if (const std::string problem = problem_of_value(*value); !problem.empty()) {
       return wrong(place, "the value of " + set.name + " " + problem);
+    }
+    if (origin == Origin::Api && is_path(*value)) {
+      return wrong(place, "the value of " + set.name + " has a slash, as paths have, which is not taken over the API");
     }
     Environment& environment = evaluated_.environment;
     if (value->empty()) {
@@ -150,9 +157,9 @@ class Run {
     if (!paths) return tl::unexpected(paths.error());
     std::string tried;
     for (const std::string& path : *paths) {
-      Result<std::optional<std::string>> text = library_.read(path);
-      if (!text) return tl::unexpected<Stop>(std::move(text.error()));
-      if (*text) return Source{.path = path, .text = **std::move(text)};
+      Result<std::optional<ProfileFile>> file = library_.read(path);
+      if (!file) return tl::unexpected<Stop>(std::move(file.error()));
+      if (*file) return Source{.path = path, .file = **std::move(file)};
       tried += (tried.empty() ? "" : ", ") + path;
     }
     const std::string what = "there is no profile " + shown(profile) + "; looked for " + tried;

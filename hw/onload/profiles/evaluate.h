@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "hw/onload/profiles/outcome.h"
+#include "hw/onload/profiles/profile_text.h"
 
 namespace nrd::profiles {
 
@@ -30,13 +31,18 @@ using Environment = std::map<std::string, std::string>;
 // Whether a profile may be called by a path: a name with a slash in it.
 enum class Paths { Refused, Taken };
 
+struct ProfileFile {
+  std::string text;
+  Origin origin = Origin::File;
+};
+
 // Where profiles lie. A name P is looked for as P.opf in each directory in turn, within imports also as P.opf-fragment
 // (in each directory after P.opf). A fragment alone makes no sense, so none is taken by name from outside of a profile.
 struct Library {
   std::vector<std::string> directories;
   Paths paths = Paths::Refused;
   // The whole file; nullopt: there is none.
-  std::function<Result<std::optional<std::string>>(const std::string& path)> read;
+  std::function<Result<std::optional<ProfileFile>>(const std::string& path)> read;
 };
 
 // Who wins where the caller and a profile name the same variable. Among profiles it is the first in either case.

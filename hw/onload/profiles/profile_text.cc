@@ -103,6 +103,19 @@ Read<Statement> parse_statement(Words& words) {
       parse_set(*std::move(rest), place).and_then([&place](Set set) { return checked(std::move(set), place); }), place);
 }
 
+// What is wrong with a statement in a text that came over the API, "" if nothing.
+std::string problem_of_data(const Set& set) {
+  if (is_setting(set.name)) return {};
+  return "onload_set: over the API only settings of Onload are taken (EF_*, but none that names a file), not " +
+         set.name;
+}
+
+std::string problem_of_data(const Import& import) {
+  const std::optional<std::string> name = plain_text(import.profile);
+  if (name && name->find('/') == std::string::npos) return {};
+  return "onload_import: over the API profiles are imported by name, not by path or by a variable";
+}
+
 Read<std::vector<Statement>> read_profile(std::string_view text, const std::string& file) {
   if (const Read<void> whole = check_whole(text, file); !whole) return tl::unexpected(whole.error());
   std::vector<Statement> statements;
@@ -118,6 +131,22 @@ Read<std::vector<Statement>> read_profile(std::string_view text, const std::stri
 
 Known<std::vector<Statement>> parse_profile(std::string_view text, const std::string& file) {
   return known(read_profile(text, file));
+}
+
+Result<std::vector<Statement>> parse_api_profile(std::string_view text, const std::string& file) {
+  Known<std::vector<Statement>> parsed = parse_profile(text, file);
+  if (!parsed) return Failure(std::move(parsed.error()));
+  if (const auto* dynamic = std::get_if<Dynamic>(&*parsed)) {
+    return fail(ErrorCode::Unsupported, to_string(dynamic->place) + ": " + dynamic->what +
+                                            " needs a shell, which no text gets that came over the API; put the file "
+                                            "into a folder of onload.profiles");
+  }
+  auto& statements = std::get<std::vector<Statement>>(*parsed);
+  for (const Statement& statement : statements) {
+    const std::string problem = std::visit([](const auto& act) { return problem_of_data(act); }, statement.act);
+    if (!problem.empty()) return fail(ErrorCode::BadRequest, to_string(statement.place) + ": " + problem);
+  }
+  return std::move(statements);
 }
 
 }  // namespace nrd::profiles

@@ -23,6 +23,10 @@ namespace nrd::profiles {
 constexpr size_t kTextLimit = size_t{64} << 10;
 constexpr uint32_t kLinesLimit = 2000;
 
+// Who wrote a text. Root's files are programs of root's. What came over the API is data: its author may set how Onload
+// behaves, and must not decide what runs, or what is written, as whoever starts an application.
+enum class Origin { File, Api };
+
 struct Set {
   std::string name;
   Word value;
@@ -44,5 +48,9 @@ struct Statement {
 // `file` stands in messages and places. BadRequest with file and line: quotes or brackets that are not closed, a
 // statement without its words, a name that is none or forbidden, a text that is too long or cut off.
 Known<std::vector<Statement>> parse_profile(std::string_view text, const std::string& file);
+
+// The same of a text that came over the API. Unsupported: it needs a shell. BadRequest also where it sets anything but
+// settings of Onload (variable.h), or imports otherwise than by a name that is spelled out.
+Result<std::vector<Statement>> parse_api_profile(std::string_view text, const std::string& file);
 
 }  // namespace nrd::profiles

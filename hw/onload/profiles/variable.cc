@@ -54,6 +54,11 @@ constexpr auto kForbiddenNames = std::to_array<std::string_view>({
     "HOME",
 });
 
+// Of Onload's own library: what programs that the application starts preload, a file that is truncated for the log, and
+// a socket (startup.c, exec.c and ef_vi's vi_cluster of OpenOnload).
+constexpr auto kNamesOfFiles =
+    std::to_array<std::string_view>({"EF_LD_PRELOAD", "EF_LOG_FILE", "EF_VI_CLUSTER_SOCKET"});
+
 // The code point at the front of `text` and how many bytes it has; length 0: this is not UTF-8.
 struct CodePoint {
   uint32_t value = 0;
@@ -96,6 +101,10 @@ bool is_forbidden(std::string_view name) {
   const auto begins = [name](std::string_view prefix) { return name.starts_with(prefix); };
   return std::any_of(kForbiddenPrefixes.begin(), kForbiddenPrefixes.end(), begins) ||
          std::find(kForbiddenNames.begin(), kForbiddenNames.end(), name) != kForbiddenNames.end();
+}
+
+bool is_setting(std::string_view name) {
+  return name.starts_with("EF_") && std::ranges::find(kNamesOfFiles, name) == kNamesOfFiles.end();
 }
 
 std::string problem_of_value(std::string_view value) {

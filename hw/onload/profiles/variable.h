@@ -22,6 +22,11 @@ bool is_name(std::string_view name);
 // trusted: what an application itself makes of a variable, nobody can list.
 bool is_forbidden(std::string_view name);
 
+// A setting of Onload, which is all that a profile of the API may set: EF_*, but for the few that name a file to load,
+// to write or to connect to. What a value names is no path either (is_path()), whatever a release to come calls it.
+bool is_setting(std::string_view name);
+inline bool is_path(std::string_view value) { return value.find('/') != std::string_view::npos; }
+
 // What is wrong with a value, "" if nothing: at most kValueLimit bytes of UTF-8, one line, no control characters. More
 // than that, one of the forms of render.h could not say.
 std::string problem_of_value(std::string_view value);

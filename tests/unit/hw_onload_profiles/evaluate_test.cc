@@ -16,10 +16,10 @@ using Files = std::map<std::string, std::string>;
 Library library_of(Files files, Paths paths = Paths::Refused) {
   return {.directories = {"/home/p", "/lib/p"},
           .paths = paths,
-          .read = [files = std::move(files)](const std::string& path) -> Result<std::optional<std::string>> {
+          .read = [files = std::move(files)](const std::string& path) -> Result<std::optional<ProfileFile>> {
             const auto found = files.find(path);
             if (found == files.end()) return std::nullopt;
-            return found->second;
+            return ProfileFile{found->second};
           }};
 }
 
@@ -272,7 +272,7 @@ TEST_CASE("a value is not looked into again") {
 
 TEST_CASE("what the reader of files fails with is passed on, and a file that is cut off is refused") {
   const Library library{.directories = {"/lib/p"},
-                        .read = [](const std::string& path) -> Result<std::optional<std::string>> {
+                        .read = [](const std::string& path) -> Result<std::optional<ProfileFile>> {
                           return fail(ErrorCode::Hardware, "cannot read a profile", path + ": Permission denied");
                         }};
   const auto failed = evaluate(library, {.profiles = {"x"}});
@@ -282,6 +282,60 @@ TEST_CASE("what the reader of files fails with is passed on, and a file that is 
                                 .detail = "/lib/p/x.opf: Permission denied"});
   CHECK(evaluated("onload_set EF_POLL_USEC 1000") ==
         "wrong: /lib/p/x.opf:1: the last line has no line end; is the text whole?");
+}
+
+// What came over the API, and what root installed.
+std::string evaluated_as_data(const Files& files, Environment caller = {}) {
+  Library library = library_of(files, Paths::Taken);
+  library.directories = {"/api/p", "/lib/p"};
+  library.read = [read = library.read](const std::string& path) {
+    Result<std::optional<ProfileFile>> file = read(path);
+    if (file && *file && path.starts_with("/api/")) (*file)->origin = Origin::Api;
+    return file;
+  };
+  return told(evaluate(library, {.profiles = {"x"}, .caller = std::move(caller)}));
+}
+
+TEST_CASE("a text that came over the API sets settings of Onload") {
+  CHECK(evaluated_as_data({{"/api/p/x.opf", "onload_set EF_A $(( $EF_B / 2 ))\nonload_import part\n"},
+                           {"/api/p/part.opf-fragment", "onload_set EF_C any=rss:active\n"}},
+                          {{"EF_B", "8"}}) == "EF_A=4 EF_C=any=rss:active");
+  CHECK(evaluated_as_data({{"/api/p/x.opf", "onload_import root\n"}, {"/lib/p/root.opf", "onload_set WORKERS 1\n"}}) ==
+        "WORKERS=1");
+}
+
+TEST_CASE("a text that came over the API sets nothing else") {
+  for (const char* name : {"LD_AUDIT", "PATH", "OMP_TOOL_LIBRARIES", "GIT_SSH_COMMAND", "WORKERS", "ef_poll_usec", "EF",
+                           "XEF_A", "EF_LD_PRELOAD", "EF_LOG_FILE", "EF_VI_CLUSTER_SOCKET"}) {
+    CAPTURE(name);
+    const std::string text = std::string("onload_set ") + name + " 1\n";
+    CHECK(evaluated_as_data({{"/api/p/x.opf", text}}).starts_with("wrong: /api/p/x.opf:1: onload_set:"));
+    CHECK(evaluated_as_data({{"/api/p/x.opf", "onload_import part\n"}, {"/api/p/part.opf-fragment", text}})
+              .starts_with("wrong: /api/p/part.opf-fragment:1: onload_set:"));
+  }
+}
+
+TEST_CASE("no value of a text that came over the API is a path, whatever it is made of") {
+  for (const char* text : {"onload_set EF_A /tmp/x.so\n", "onload_set EF_A \"$HOME\"\n", "onload_set EF_A=tmp/x\n"}) {
+    CAPTURE(text);
+    CHECK(evaluated_as_data({{"/api/p/x.opf", text}}, {{"HOME", "/root"}}) ==
+          "wrong: /api/p/x.opf:1: the value of EF_A has a slash, as paths have, which is not taken over the API");
+  }
+}
+
+TEST_CASE("a text that came over the API imports by plain names") {
+  for (const char* text : {"onload_import /tmp/evil.opf\n", "onload_import ./evil\n", "onload_import \"$EVIL\"\n",
+                           "onload_import $EF_A\n", "onload_import part$EF_A\n"}) {
+    CAPTURE(text);
+    CHECK(evaluated_as_data({{"/api/p/x.opf", text}, {"/tmp/evil.opf", "onload_set EF_A 1\n"}},
+                            {{"EVIL", "/tmp/evil.opf"}, {"EF_A", "/tmp/evil.opf"}})
+              .find("imported by name, not by path or by a variable") != std::string::npos);
+  }
+}
+
+TEST_CASE("a text that came over the API and needs a shell is wrong, not dynamic") {
+  CHECK(evaluated_as_data({{"/api/p/x.opf", "touch x\n"}}).starts_with("wrong: /api/p/x.opf:1: `touch` needs a shell"));
+  CHECK(evaluated_as_data({{"/lib/p/x.opf", "touch x\n"}}).starts_with("needs a shell: /lib/p/x.opf:1"));
 }
 
 }  // namespace nrd::profiles

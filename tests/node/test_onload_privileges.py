@@ -1,0 +1,216 @@
+"""Who may decide what root runs: neither an administrator of the API nor a server that only says it is nrd."""
+
+import contextlib
+import http.server
+import json
+import os
+import shutil
+import socketserver
+import subprocess
+import tempfile
+import threading
+
+import pytest
+
+from harness import DEADLINE, NRDCTL, Node, Refused
+
+NOBODY = 65534
+CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("NRD_", "EF_")) and "proxy" not in key.lower()}
+
+
+class Front(http.server.BaseHTTPRequestHandler):
+    """nrd's own answers, but for allocations, which a node without Onload does not give."""
+
+    def forward(self):
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length)
+        if (self.command, self.path) == ("POST", "/v1/onload/allocations"):
+            env = {"LD_PRELOAD": self.server.library} if self.server.library else {}
+            return self.reply(201, json.dumps({"id": 1, "version": "9", "env": env, "devices": [], "mounts": []}))
+        status, text = self.server.node.request(self.command, self.path, json.loads(body) if body else None)[:2]
+        return self.reply(status, text)
+
+    do_GET = do_POST = do_DELETE = forward
+
+    def reply(self, status, text):
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *_):
+        pass
+
+
+class UnixServer(socketserver.ThreadingUnixStreamServer):
+    def get_request(self):
+        connection, _ = super().get_request()
+        return connection, ("local", 0)
+
+
+class World:
+    """A daemon with a trusted folder of profiles, and a folder that belongs to nobody."""
+
+    def __init__(self, node, folder, theirs):
+        self.node, self.folder, self.theirs = node, folder, theirs
+        self.made = os.path.join(folder, "made")
+        self.library = ""
+
+    def stored(self, name, text):
+        """Came over the API of an nrd that took anything."""
+        folder = os.path.join(self.node.state, "profiles")
+        os.makedirs(folder, mode=0o755, exist_ok=True)
+        write(os.path.join(folder, name), text)
+
+    def nrdctl(self, *words, endpoint=None, env=CLEAN):
+        socket = os.path.join(self.node.folder, "front.sock")
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(socket)
+        with UnixServer(socket, Front) as server:
+            server.node, server.library = self.node, self.library
+            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+            thread.start()
+            try:
+                return subprocess.run([NRDCTL, *(endpoint or ["--socket", socket]), *words], capture_output=True, text=True,
+                                      timeout=DEADLINE, env={**env, "HOME": "/nonexistent"})
+            finally:
+                server.shutdown()
+                thread.join()
+
+    def run(self, profiles, *more):
+        return self.nrdctl("run", f"--onload={profiles}", *more, "--", "/usr/bin/env")
+
+
+def write(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+
+
+@pytest.fixture
+def world():
+    folder = tempfile.mkdtemp(dir="/run", prefix="nrd-profiles-")
+    theirs = tempfile.mkdtemp(prefix="nrd-theirs-")
+    os.chmod(folder, 0o755)
+    os.chown(theirs, NOBODY, NOBODY)
+    try:
+        with Node(f'[onload]\nprofiles = ["{folder}"]\n') as node:
+            yield World(node, folder, theirs)
+    finally:
+        shutil.rmtree(folder)
+        shutil.rmtree(theirs)
+
+
+def refusal(node, text, name="latency"):
+    with pytest.raises(Refused) as refused:
+        node.call("PUT", f"/v1/onload/profiles/{name}", {"text": text})
+    return refused.value.status, refused.value.text
+
+
+# What came over the API is data
+
+@pytest.mark.parametrize("text, status, says", [
+    ("touch /tmp/made\n", 422, "latency.opf:1: `touch` needs a shell"),
+    ("onload_set EF_A 1\nfor i in 1; do id; done\n", 422, "latency.opf:2"),
+    ("onload_set EF_A \"$(id)\"\n", 422, "latency.opf:1"),
+    ("onload_import /home/mallory/x.opf\n", 400, "imported by name"),
+    ("onload_import ../x\n", 400, "imported by name"),
+    ("onload_import $EF_X\n", 400, "imported by name"),
+    ("onload_import shell\n", 422, "needs a shell"),
+    ("onload_import between\n", 422, "needs a shell"),
+    *[(f"onload_set {name} 1\n", 400, name) for name in (
+        "LD_AUDIT", "PATH", "OMP_TOOL_LIBRARIES", "GIT_SSH_COMMAND", "PAGER", "EDITOR", "CUDA_INJECTION64_PATH", "WORKERS",
+        "EF_LD_PRELOAD", "EF_LOG_FILE", "EF_VI_CLUSTER_SOCKET")],
+])
+def test_a_profile_over_the_api_is_static_sets_onload_alone_and_imports_by_name(world, text, status, says):
+    write(os.path.join(world.folder, "shell.opf"), f"touch {world.made}\n")
+    write(os.path.join(world.folder, "between.opf"), "onload_import shell\n")
+    got, answer = refusal(world.node, text)
+    assert got == status and says in answer, answer
+    if "onload_import" not in text:
+        assert refusal(world.node, text, "latency.opf-fragment")[0] == status
+    assert all(not profile["own"] for profile in world.node.call("GET", "/v1/onload/profiles") if profile["id"] == "latency")
+    assert not os.path.exists(world.made)
+
+
+def test_values_over_the_api_are_no_paths(world):
+    world.node.call("PUT", "/v1/onload/profiles/latency", {"text": 'onload_set EF_NEW "$EF_OF_CALLER"\n'})
+    done = world.run("latency", "-e", "EF_OF_CALLER=/etc/passwd")
+    assert done.returncode == 1 and "has a slash" in done.stderr and done.stdout == ""
+    assert "EF_NEW=5" in world.run("latency", "-e", "EF_OF_CALLER=5").stdout.splitlines()
+
+
+def test_what_an_older_nrd_took_over_the_api_is_never_run_and_sets_onload_alone(world):
+    theirs = os.path.join(world.theirs, "x.opf")
+    write(theirs, f"touch {world.made}\n")
+    os.chown(theirs, NOBODY, NOBODY)
+    for text in (f"touch {world.made}\n", f"onload_import {theirs}\n", "onload_set OMP_TOOL_LIBRARIES x.so\n"):
+        world.stored("latency.opf", text)
+        assert [(p["kind"], p["own"]) for p in world.node.call("GET", "/v1/onload/profiles")] == [("wrong", True)]
+        done = world.run("latency")
+        assert (done.returncode, done.stdout) == (1, "") and "over the API" in done.stderr, done.stderr
+        with pytest.raises(Refused):
+            world.node.call("POST", "/v1/onload/render", {"profiles": ["latency"]})
+    assert not os.path.exists(world.made)
+
+
+def test_a_shell_of_roots_profiles_does_not_get_what_came_over_the_api(world):
+    write(os.path.join(world.folder, "roots.opf"), "for i in 1; do onload_set EF_ROOT $i; done\nonload_import latency\n")
+    for text in ("onload_set EF_A 1\n", f"touch {world.made}\n"):
+        world.stored("latency.opf", text)
+        done = world.run("roots")
+        assert (done.returncode, done.stdout) == (1, "") and "latency: this profile came over the API" in done.stderr
+        assert world.run("latency,roots").returncode == 1
+    assert not os.path.exists(world.made)
+
+
+def test_roots_own_profiles_stay_programs(world):
+    other = os.path.join(world.folder, "by-path")
+    write(other, "onload_set EF_PATH 1\n")
+    write(os.path.join(world.folder, "roots.opf"), f"onload_set EF_N $(echo 7)\nonload_set WORKERS 2\nonload_import {other}\n")
+    assert {"EF_N=7", "WORKERS=2", "EF_PATH=1"} <= set(world.run("roots").stdout.splitlines())
+
+
+# What a server says is to be preloaded
+
+def place(folder, name, owner=0, mode=0o644):
+    path = os.path.join(folder, name)
+    shutil.copy("/lib/x86_64-linux-gnu/libm.so.6", path)
+    os.chown(path, owner, owner)
+    os.chmod(path, mode)
+    return path
+
+
+def untrusted_libraries(world):
+    theirs = place(world.theirs, "libonload.so", NOBODY)
+    link = os.path.join(world.folder, "link")
+    os.symlink(world.theirs, link)
+    good = place(world.folder, "libonload.so")
+    writable = os.path.join(world.folder, "writable")
+    os.mkdir(writable)
+    os.chmod(writable, 0o777)
+    return [theirs, f"{link}/libonload.so", place(writable, "libonload.so"), f"{good}:{theirs}", f"{good} {theirs}",
+            place(world.folder, "other.so"), "libonload.so", "./libonload.so", f"{world.folder}/../..{theirs}", f"{world.folder}/absent/libonload.so"]
+
+
+def test_only_a_library_that_root_alone_can_write_is_preloaded(world):
+    for library in untrusted_libraries(world):
+        world.library = library
+        done = world.run("")
+        assert (done.returncode, done.stdout) == (1, "") and "preload" in done.stderr, (library, done)
+        for kind in ("systemd", "docker", "cdi"):
+            done = world.nrdctl("onload", "emit", kind)
+            assert (done.returncode, done.stdout) == (1, ""), (library, kind)
+    world.library = os.path.join(world.folder, "libonload.so")
+    assert f"LD_PRELOAD={world.library}" in world.run("").stdout.splitlines()
+    assert world.library in world.nrdctl("onload", "emit", "docker").stdout
+
+
+def test_root_runs_what_nrd_says_over_its_socket_or_https_only(world):
+    plain = ["--url", f"http://127.0.0.1:{world.node.port}"]
+    theirs = os.path.join(world.theirs, "nrd.sock")
+    with UnixServer(theirs, Front) as server:
+        server.library = ""
+        os.chown(theirs, NOBODY, NOBODY)
+        for endpoint in (plain, ["--socket", theirs]):
+            for words in (["run", "--", "/usr/bin/env"], ["run", "--onload", "--", "/usr/bin/env"], ["onload", "emit", "docker"]):
+                done = world.nrdctl(*words, endpoint=endpoint)
+                assert (done.returncode, done.stdout) == (2, ""), (endpoint, words, done)
