@@ -1,7 +1,5 @@
 #include "cli/answer.h"
 
-#include <cstdio>
-
 #include "api/json/reader.h"
 #include "base/control.h"
 
@@ -13,15 +11,13 @@ constexpr long kLastGood = 202;
 
 }  // namespace
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
 std::string padded(std::string text, size_t width) {
   if (text.size() < width) text.resize(width, ' ');
   return text;
 }
 
 int complain(const std::string& text) {
-  std::fprintf(stderr, "nrdctl: %s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
+  print_error(text);
   return kRefused;
 }
 

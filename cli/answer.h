@@ -7,12 +7,12 @@
 
 #include "api/json/value.h"
 #include "cli/client.h"
+#include "cli/printer.h"
 
 namespace nrd::cli {
 
 enum Exit : int { kDone = 0, kRefused = 1, kUsage = 2, kUnreachable = 3 };
 
-void print(const std::string& text);
 // With blanks up to that width.
 std::string padded(std::string text, size_t width);
 // On stderr; kRefused.

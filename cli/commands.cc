@@ -105,7 +105,7 @@ int print_workload(const Result<Answer>& answer, Output output) {
   const std::optional<std::string> body = body_of(answer, exit);
   if (!body) return exit;
   if (output.json) {
-    print(*body + "\n");
+    print_json(*body);
     return exit;
   }
   if (const std::optional<json::Value> workload = parsed(*body, exit)) {
@@ -181,7 +181,7 @@ int foretell_workload(const Client& client, Output output, const NewWorkload& wa
   const auto body = body_of(client.post("/v1/workloads?dry_run=true", workload_request(wanted)), exit);
   if (!body) return exit;
   if (output.json) {
-    print(*body + "\n");
+    print_json(*body);
     return exit;
   }
   const std::optional<json::Value> foretold = parsed(*body, exit);
@@ -198,7 +198,7 @@ int list_workloads(const Client& client, Output output) {
   const std::optional<std::string> body = body_of(client.get("/v1/workloads"), exit);
   if (!body) return exit;
   if (output.json) {
-    print(*body + "\n");
+    print_json(*body);
   } else if (const std::optional<json::Value> workloads = parsed(*body, exit)) {
     print_table(workloads->items());
   }
@@ -213,7 +213,7 @@ int delete_workloads(const Client& client, const std::vector<std::string>& ids) 
   int worst = kDone;
   for (const std::string& id : ids) {
     int exit = kDone;
-    if (body_of(client.remove("/v1/workloads/" + id), exit)) std::printf("workload %s deleted\n", id.c_str());
+    if (body_of(client.remove("/v1/workloads/" + id), exit)) print_format("workload %s deleted\n", id.c_str());
     worst = std::max(worst, exit);
   }
   return worst;
@@ -222,14 +222,14 @@ int delete_workloads(const Client& client, const std::vector<std::string>& ids) 
 namespace {
 
 void print_cache(const json::Value& cache) {
-  std::printf("cache %-2s socket %s, CPUs %s, free ways %s (mask %s), idle %s (mask %s)\n",
-              text_of(cache, "id").c_str(), text_of(cache, "socket").c_str(), text_of(cache, "cpus").c_str(),
-              text_of(part(cache, "free"), "ways").c_str(), text_of(part(cache, "free"), "mask").c_str(),
-              text_of(part(cache, "idle"), "ways").c_str(), text_of(part(cache, "idle"), "mask").c_str());
+  print_format("cache %-2s socket %s, CPUs %s, free ways %s (mask %s), idle %s (mask %s)\n",
+               text_of(cache, "id").c_str(), text_of(cache, "socket").c_str(), text_of(cache, "cpus").c_str(),
+               text_of(part(cache, "free"), "ways").c_str(), text_of(part(cache, "free"), "mask").c_str(),
+               text_of(part(cache, "idle"), "ways").c_str(), text_of(part(cache, "idle"), "mask").c_str());
   for (const json::Member& pool : part(cache, "pools").members()) {
-    std::printf("         %-10s %s of %s ways free, longest run %s, idle %s\n", pool.key.c_str(),
-                text_of(pool.value, "free").c_str(), text_of(pool.value, "ways").c_str(),
-                text_of(pool.value, "longest_run").c_str(), text_of(pool.value, "idle").c_str());
+    print_format("         %-10s %s of %s ways free, longest run %s, idle %s\n", pool.key.c_str(),
+                 text_of(pool.value, "free").c_str(), text_of(pool.value, "ways").c_str(),
+                 text_of(pool.value, "longest_run").c_str(), text_of(pool.value, "idle").c_str());
   }
 }
 
@@ -240,23 +240,23 @@ int show_node(const Client& client, Output output) {
   const std::optional<std::string> body = body_of(client.get("/v1/node"), exit);
   if (!body) return exit;
   if (output.json) {
-    print(*body + "\n");
+    print_json(*body);
     return exit;
   }
   const std::optional<json::Value> node = parsed(*body, exit);
   if (!node) return exit;
   const json::Value& capabilities = part(*node, "capabilities");
-  std::printf("CPUs     %s online of %s\n", text_of(part(*node, "cpus"), "online").c_str(),
-              text_of(part(*node, "cpus"), "possible").c_str());
+  print_format("CPUs     %s online of %s\n", text_of(part(*node, "cpus"), "online").c_str(),
+               text_of(part(*node, "cpus"), "possible").c_str());
   for (const auto& [name, key] : {std::pair{"L3", "l3_cat"}, std::pair{"L2", "l2_cat"}}) {
     const json::Value& cat = part(capabilities, key);
     if (!cat.is_object()) continue;
-    std::printf("%s CAT   %s ways, masks of at least %s, %s of %s classes in use\n", name, text_of(cat, "ways").c_str(),
-                text_of(cat, "min_ways").c_str(), text_of(part(*node, "classes"), "used").c_str(),
-                text_of(part(*node, "classes"), "total").c_str());
+    print_format("%s CAT   %s ways, masks of at least %s, %s of %s classes in use\n", name,
+                 text_of(cat, "ways").c_str(), text_of(cat, "min_ways").c_str(),
+                 text_of(part(*node, "classes"), "used").c_str(), text_of(part(*node, "classes"), "total").c_str());
   }
   for (const json::Value& missing : part(capabilities, "missing").items()) {
-    if (const std::string* sentence = missing.as_string()) std::printf("missing  %s\n", sentence->c_str());
+    if (const std::string* sentence = missing.as_string()) print_format("missing  %s\n", sentence->c_str());
   }
   for (const json::Value& cache : part(*node, "caches").items()) {
     print_cache(cache);
@@ -269,14 +269,14 @@ int show_ways(const Client& client, Output output) {
   const std::optional<std::string> node_body = body_of(client.get("/v1/node"), exit);
   if (!node_body) return exit;
   if (output.json) {
-    print(*node_body + "\n");
+    print_json(*node_body);
     return exit;
   }
   const std::optional<std::string> workloads_body = body_of(client.get("/v1/workloads"), exit);
   if (!workloads_body) return exit;
   const std::optional<json::Value> node = parsed(*node_body, exit);
   const std::optional<json::Value> workloads = parsed(*workloads_body, exit);
-  if (node && workloads) print(draw_ways(*node, *workloads, output.colour ? Colour::Yes : Colour::No));
+  if (node && workloads) print_drawn(draw_ways(*node, *workloads, output.colour ? Colour::Yes : Colour::No));
   return exit;
 }
 

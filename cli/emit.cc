@@ -1,11 +1,12 @@
 #include "cli/emit.h"
 
-#include <cstdio>
 #include <vector>
 
 #include "api/json/reader.h"
 #include "api/json/writer.h"
 #include "cli/owner.h"
+#include "cli/preloaded.h"
+#include "cli/printer.h"
 #include "hw/onload/profiles/render.h"
 #include "hw/onload/profiles/variable.h"
 
@@ -14,6 +15,8 @@ namespace {
 
 constexpr long kCreated = 201;
 constexpr long kUnavailable = 503;
+constexpr const char* kPreload = "LD_PRELOAD";
+constexpr std::string_view kOwnPreload = "LD_PRELOAD=";
 
 // What an allocation says.
 struct Parts {
@@ -131,8 +134,18 @@ Result<std::string> request_of(const OnloadStart& wish, const std::string& owner
   return w.take();
 }
 
+Result<void> check_allocation(const json::Value& allocation, const OnloadStart& wish) {
+  const json::Value* environment = allocation.find("env");
+  const std::string* preload = environment == nullptr ? nullptr : text_in(*environment, kPreload);
+  std::string own;
+  for (const std::string& line : wish.variables) {
+    if (line.starts_with(kOwnPreload)) own = line.substr(kOwnPreload.size());
+  }
+  return preload == nullptr ? Result<void>() : check_preload(*preload, own);
+}
+
 int give_up(int exit, const std::string& text) {
-  std::fprintf(stderr, "nrdctl: %s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
+  print_error(text);
   return exit;
 }
 
@@ -150,6 +163,7 @@ Result<std::string> emit(Kind kind, const json::Value& allocation) {
 }
 
 int emit(const Client& client, Kind kind, const OnloadStart& wish) {
+  if (const Result<void> may = check_server(client); !may) return give_up(kUsage, may.error().message);
   const Result<std::string> owner = this_process(client);
   if (!owner) return give_up(kRefused, owner.error().message);
   const Result<std::string> request = request_of(wish, *owner);
@@ -166,9 +180,10 @@ int emit(const Client& client, Kind kind, const OnloadStart& wish) {
     [[maybe_unused]] const auto released =
         client.remove("/v1/onload/allocations/" + std::to_string(*id->as_unsigned()));
   }
+  if (const Result<void> may = check_allocation(*allocation, wish); !may) return give_up(kRefused, may.error().message);
   const Result<std::string> text = emit(kind, *allocation);
   if (!text) return give_up(kRefused, text.error().message);
-  std::fwrite(text->data(), 1, text->size(), stdout);
+  print(*text);
   return kDone;
 }
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -17,6 +16,8 @@
 #include "cli/environment.h"
 #include "cli/launch_profiles.h"
 #include "cli/owner.h"
+#include "cli/preloaded.h"
+#include "cli/printer.h"
 #include "hw/onload/profiles/preload.h"
 #include "hw/onload/profiles/variable.h"
 
@@ -32,12 +33,8 @@ constexpr const char* kPreload = "LD_PRELOAD";
 constexpr const char* kConfiguredProfiles = "/etc/nrd/onload/profiles";
 constexpr const char* kCurrent = "/opt/nrd/onload/current";
 
-void say(const std::string& text) {
-  std::fprintf(stderr, "nrdctl: %s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
-}
-
 int give_up(int exit, const std::string& text) {
-  say(text);
+  print_error(text);
   return exit;
 }
 
@@ -55,14 +52,20 @@ class Launcher {
   // Each step answers with an exit code, or nothing if it went well.
   int run() {
     using Step = std::optional<int> (Launcher::*)();
-    for (const Step step : {&Launcher::set_variables, &Launcher::find_command, &Launcher::find_owner,
-                            &Launcher::create_workload, &Launcher::take_onload, &Launcher::pin}) {
+    for (const Step step :
+         {&Launcher::check_nrd, &Launcher::set_variables, &Launcher::find_command, &Launcher::find_owner,
+          &Launcher::create_workload, &Launcher::take_onload, &Launcher::pin}) {
       if (const std::optional<int> exit = (this->*step)()) return *exit;
     }
     return execute();
   }
 
  private:
+  std::optional<int> check_nrd() {
+    const Result<void> may = check_server(client_);
+    return may ? std::nullopt : std::optional<int>(give_up(kUsage, may.error().message));
+  }
+
   std::optional<int> set_variables() {
     for (const std::string& line : wanted_.variables) {
       const size_t equals = line.find('=');
@@ -120,16 +123,16 @@ class Launcher {
   }
 
   std::optional<int> unreachable(const Error& error, const std::string& consequence) {
-    say(error.message);
+    print_error(error.message);
     if (!wanted_.offline) return kUnreachable;
-    say("the command is started " + consequence);
+    print_error("the command is started " + consequence);
     return std::nullopt;
   }
 
   std::optional<int> take_onload() {
     if (!wanted_.onload) return std::nullopt;
     if (is_privileged_ && wanted_.onload->preload) {
-      say(program_ + " is setuid or setgid: the dynamic loader does not preload Onload for it");
+      print_error(program_ + " is setuid or setgid: the dynamic loader does not preload Onload for it");
     }
     // Before anything is taken: is there somebody to ask?
     const Result<Answer> alive = client_.get("/v1/onload/allocations");
@@ -152,8 +155,8 @@ class Launcher {
     const Result<Answer> answer = client_.post("/v1/onload/allocations", w.take());
     if (!answer) return give_up(kUnreachable, answer.error().message);
     if (answer->status == kConflict && wanted_.allow_unaccelerated) {
-      say(answer->body);
-      say("the command is started without Onload");
+      print_error(answer->body);
+      print_error("the command is started without Onload");
       return std::nullopt;
     }
     if (answer->status != kCreated) {
@@ -163,8 +166,12 @@ class Launcher {
     const json::Value* variables = body ? body->find("env") : nullptr;
     if (variables == nullptr) return give_up(kRefused, "the answer is not JSON; is this nrd?");
     const json::Value* library = variables->find(kPreload);
-    if (library != nullptr && library->as_string()) set_preload(*library->as_string());
     is_allocated_ = true;
+    if (library == nullptr || library->as_string() == nullptr) return std::nullopt;
+    if (const Result<void> may = check_library(*library->as_string()); !may) {
+      return give_up(kRefused, may.error().message);
+    }
+    set_preload(*library->as_string());
     return std::nullopt;
   }
 
@@ -198,7 +205,7 @@ class Launcher {
                                    .force = wanted_.onload->force ? Force::Yes : Force::No,
                                    .application = wanted_.command});
     if (!result) return give_up(kRefused, result.error().message);
-    for (const std::string& warning : result->warnings) say(warning);
+    for (const std::string& warning : result->warnings) print_error(warning);
     for (const auto& [name, value] : result->environment) environment_[name] = value;
     return std::nullopt;
   }
@@ -206,7 +213,7 @@ class Launcher {
   std::optional<int> take_onload_offline() {
     if (::access("/sys/module/onload", F_OK) != 0) {
       if (!wanted_.allow_unaccelerated) return give_up(kRefused, "Onload is not loaded (/sys/module/onload)");
-      say("Onload is not loaded; the command is started without it");
+      print_error("Onload is not loaded; the command is started without it");
       return std::nullopt;
     }
     if (wanted_.require_accel) return give_up(kRefused, "--require-accel: without nrd it cannot be told");

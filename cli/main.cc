@@ -16,6 +16,7 @@
 #include "cli/onload.h"
 #include "cli/onload_interfaces.h"
 #include "cli/password.h"
+#include "cli/printer.h"
 #include "cli/reset.h"
 #include "cli/support_bundle.h"
 #include "cli/tls_init.h"
@@ -378,7 +379,7 @@ int main(int argc, char** argv) {
   if (!arguments.to.user.empty()) {
     nrd::Result<nrd::Secret> password = read_password(arguments.password, arguments.to.user);
     if (!password) {
-      std::fprintf(stderr, "nrdctl: %s\n", password.error().message.c_str());
+      print_error(password.error().message);
       return kUsage;
     }
     arguments.to.password = std::make_shared<const nrd::Secret>(*std::move(password));

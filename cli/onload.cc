@@ -63,7 +63,7 @@ void render_policies(json::Writer& w, const OnloadWish& wish) {
 
 // Writes over the line of the step that runs.
 void erase_line(Output output) {
-  if (output.terminal && !output.json) print("\r\033[K");
+  if (output.terminal && !output.json) print_drawn("\r\x1b[K");
 }
 
 // The operation as it is; nullopt when the daemon was away for too long.
@@ -97,7 +97,7 @@ int follow(const Client& client, Output output, const std::string& id) {
       waiting = "?since=" + text_of(*operation, "revision") + "&wait=" + std::to_string(kWait.count());
       continue;
     }
-    if (output.json) print(*body + "\n");
+    if (output.json) print_json(*body);
     if (outcome == "succeeded") {
       if (!output.json) print(draw_outcome(*operation));
       return kDone;
@@ -111,7 +111,7 @@ std::optional<json::Value> to_draw(const Result<Answer>& answer, Output output, 
   const std::optional<std::string> body = body_of(answer, exit);
   if (!body) return std::nullopt;
   if (!output.json) return parsed(*body, exit);
-  print(*body + "\n");
+  print_json(*body);
   return std::nullopt;
 }
 
@@ -142,7 +142,11 @@ int follow_answer(const Client& client, Output output, const Result<Answer>& ans
   const std::optional<json::Value> accepted = parsed(*body, exit);
   if (!accepted) return exit;
   if (part(*accepted, "operation").as_unsigned()) return follow(client, output, text_of(*accepted, "operation"));
-  print(output.json ? *body + "\n" : "nothing to do: generation " + text_of(*accepted, "generation") + "\n");
+  if (output.json) {
+    print_json(*body);
+  } else {
+    print("nothing to do: generation " + text_of(*accepted, "generation") + "\n");
+  }
   return kDone;
 }
 
@@ -168,17 +172,17 @@ int show_onload(const Client& client, Output output) {
   const std::optional<json::Value> onload = to_draw(client.get("/v1/onload"), output, exit);
   if (!onload) return exit;
   const json::Value& desired = part(*onload, "desired");
-  std::printf("wanted       %s %s (generation %s)\n", text_of(desired, "state").c_str(),
-              text_of(desired, "version").c_str(), text_of(*onload, "generation").c_str());
-  std::printf("in force     generation %s\n", text_of(*onload, "effective_generation").c_str());
-  std::printf("loaded       %s: %s\n", text_of(*onload, "version").c_str(), joined(part(*onload, "modules")).c_str());
-  std::printf("files        %s\n", text_of(*onload, "current_files").c_str());
-  std::printf("door         %s\n", text_of(*onload, "door").c_str());
-  if (text_of(*onload, "problem") != "-") std::printf("problem      %s\n", text_of(*onload, "problem").c_str());
+  print_format("wanted       %s %s (generation %s)\n", text_of(desired, "state").c_str(),
+               text_of(desired, "version").c_str(), text_of(*onload, "generation").c_str());
+  print_format("in force     generation %s\n", text_of(*onload, "effective_generation").c_str());
+  print_format("loaded       %s: %s\n", text_of(*onload, "version").c_str(), joined(part(*onload, "modules")).c_str());
+  print_format("files        %s\n", text_of(*onload, "current_files").c_str());
+  print_format("door         %s\n", text_of(*onload, "door").c_str());
+  if (text_of(*onload, "problem") != "-") print_format("problem      %s\n", text_of(*onload, "problem").c_str());
   for (const json::Value& condition : part(*onload, "conditions").items()) {
     const std::string message = text_of(condition, "message");
-    std::printf("%-18s %-6s %s\n", text_of(condition, "type").c_str(), text_of(condition, "status").c_str(),
-                message == "-" ? "" : message.c_str());
+    print_format("%-18s %-6s %s\n", text_of(condition, "type").c_str(), text_of(condition, "status").c_str(),
+                 message == "-" ? "" : message.c_str());
   }
   return exit;
 }
@@ -187,15 +191,15 @@ int show_onload_versions(const Client& client, Output output) {
   int exit = kDone;
   const std::optional<json::Value> versions = to_draw(client.get("/v1/onload/versions"), output, exit);
   if (!versions) return exit;
-  std::printf("%-24s %-28s %s\n", "VERSION", "KERNEL", "MODULES");
+  print_format("%-24s %-28s %s\n", "VERSION", "KERNEL", "MODULES");
   for (const json::Value& version : versions->items()) {
     for (const json::Member& kernel : part(version, "kernels").members()) {
       std::string modules;
       for (const json::Value& module : kernel.value.items()) {
         modules += (modules.empty() ? "" : ",") + text_of(module, "name");
       }
-      std::printf("%-24s %-28s %s\n", text_of(version, "name").c_str(), without_controls(kernel.key).c_str(),
-                  modules.c_str());
+      print_format("%-24s %-28s %s\n", text_of(version, "name").c_str(), without_controls(kernel.key).c_str(),
+                   modules.c_str());
     }
   }
   return exit;
@@ -209,7 +213,7 @@ int import_onload(const Client& client, Output output, const std::string& name, 
   w.end_object();
   int exit = kDone;
   if (to_draw(client.post("/v1/onload/versions", w.take()), output, exit)) {
-    std::printf("version %s is installed\n", name.c_str());
+    print_format("version %s is installed\n", name.c_str());
   }
   return exit;
 }
@@ -251,20 +255,20 @@ int show_onload_users(const Client& client, Output output) {
   int exit = kDone;
   const std::optional<json::Value> use = to_draw(client.get("/v1/onload/users"), output, exit);
   if (!use) return exit;
-  std::printf("%-8s %-16s %-7s %-24s %s\n", "PID", "PROGRAM", "UID", "USES", "UNIT");
+  print_format("%-8s %-16s %-7s %-24s %s\n", "PID", "PROGRAM", "UID", "USES", "UNIT");
   for (const char* kind : {"users", "services"}) {
     for (const json::Value& user : part(*use, kind).items()) {
-      std::printf("%-8s %-16s %-7s %-24s %s%s\n", text_of(user, "pid").c_str(), text_of(user, "comm").c_str(),
-                  text_of(user, "uid").c_str(), joined(part(user, "uses")).c_str(), text_of(user, "unit").c_str(),
-                  part(user, "stale").as_bool().value_or(false) ? "  (has another release's library)" : "");
+      print_format("%-8s %-16s %-7s %-24s %s%s\n", text_of(user, "pid").c_str(), text_of(user, "comm").c_str(),
+                   text_of(user, "uid").c_str(), joined(part(user, "uses")).c_str(), text_of(user, "unit").c_str(),
+                   part(user, "stale").as_bool().value_or(false) ? "  (has another release's library)" : "");
     }
   }
   for (const json::Member& module : part(*use, "unexplained").members()) {
-    std::printf("%s references to %s by nobody who can be seen\n",
-                text_of(part(*use, "unexplained"), module.key).c_str(), without_controls(module.key).c_str());
+    print_format("%s references to %s by nobody who can be seen\n",
+                 text_of(part(*use, "unexplained"), module.key).c_str(), without_controls(module.key).c_str());
   }
   for (const json::Value& sentence : part(*use, "unknown").items()) {
-    if (const std::string* text = sentence.as_string()) std::printf("%s\n", without_controls(*text).c_str());
+    if (const std::string* text = sentence.as_string()) print_format("%s\n", without_controls(*text).c_str());
   }
   return exit;
 }

@@ -51,19 +51,19 @@ int show(const Client& client, Output output) {
   const std::optional<std::string> body = body_of(client.get("/v1/onload/interfaces"), exit);
   if (!body) return exit;
   if (output.json) {
-    print(*body + "\n");
+    print_json(*body);
     return exit;
   }
   const std::optional<json::Value> interfaces = parsed(*body, exit);
   if (!interfaces) return exit;
-  std::printf("%-16s %-13s %-18s %-10s %-8s %-17s %s\n", "INTERFACE", "PCI", "MAC", "DRIVER", "STATE", "ACCELERATED",
-              "AF_XDP");
+  print_format("%-16s %-13s %-18s %-10s %-8s %-17s %s\n", "INTERFACE", "PCI", "MAC", "DRIVER", "STATE", "ACCELERATED",
+               "AF_XDP");
   for (const json::Value& interface : interfaces->items()) {
-    std::printf("%-16s %-13s %-18s %-10s %-8s %-17s %s%s\n", text_of(interface, "name").c_str(),
-                text_of(interface, "pci").c_str(), text_of(interface, "mac").c_str(),
-                text_of(interface, "driver").c_str(), text_of(interface, "operstate").c_str(),
-                state_of(interface, "accelerated").c_str(), state_of(interface, "af_xdp").c_str(),
-                part(interface, "default_route").as_bool().value_or(false) ? "  (default route)" : "");
+    print_format("%-16s %-13s %-18s %-10s %-8s %-17s %s%s\n", text_of(interface, "name").c_str(),
+                 text_of(interface, "pci").c_str(), text_of(interface, "mac").c_str(),
+                 text_of(interface, "driver").c_str(), text_of(interface, "operstate").c_str(),
+                 state_of(interface, "accelerated").c_str(), state_of(interface, "af_xdp").c_str(),
+                 part(interface, "default_route").as_bool().value_or(false) ? "  (default route)" : "");
   }
   return exit;
 }

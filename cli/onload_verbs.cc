@@ -17,17 +17,17 @@ int preflight_onload(const Client& client, Output output, const OnloadWish& wish
   if (!found) return exit;
   const int verdict = part(*found, "ok").as_bool().value_or(false) ? kDone : kRefused;
   if (output.json) {
-    print(*answer + "\n");
+    print_json(*answer);
     return verdict;
   }
   for (const json::Value& check : part(*found, "checks").items()) {
     const std::string detail = text_of(check, "detail");
-    std::printf("%-4s %-14s %s\n", part(check, "ok").as_bool().value_or(false) ? "ok" : "NO",
-                text_of(check, "name").c_str(), detail == "-" ? "" : detail.c_str());
+    print_format("%-4s %-14s %s\n", part(check, "ok").as_bool().value_or(false) ? "ok" : "NO",
+                 text_of(check, "name").c_str(), detail == "-" ? "" : detail.c_str());
   }
   for (const json::Value& stage : part(*found, "stages").items()) {
     const std::string subject = text_of(stage, "subject");
-    std::printf("  %s %s\n", text_of(stage, "act").c_str(), subject == "-" ? "" : subject.c_str());
+    print_format("  %s %s\n", text_of(stage, "act").c_str(), subject == "-" ? "" : subject.c_str());
   }
   return verdict;
 }
@@ -52,7 +52,8 @@ int cancel_onload(const Client& client, Output output, const std::string& id) {
   }
   int exit = kDone;
   const std::optional<std::string> body = body_of(client.post("/v1/onload/operations/" + id + "/cancel", "{}"), exit);
-  if (body) print(output.json ? *body + "\n" : "operation " + id + " turns back\n");
+  if (body && output.json) print_json(*body);
+  if (body && !output.json) print("operation " + id + " turns back\n");
   return exit;
 }
 
@@ -82,16 +83,16 @@ int show_control_plane(const Client& client, Output output) {
   const std::optional<std::string> body = body_of(client.get("/v1/onload/controlplane"), exit);
   if (!body) return exit;
   if (output.json) {
-    print(*body + "\n");
+    print_json(*body);
     return exit;
   }
   const std::optional<json::Value> found = parsed(*body, exit);
   if (!found) return exit;
-  for (const char* key : {"path", "parameters", "spawn"}) std::printf("%-11s %s\n", key, text_of(*found, key).c_str());
-  std::printf("%-8s %-12s %-8s %s\n", "PID", "NAMESPACE", "AGE", "PROGRAM");
+  for (const char* key : {"path", "parameters", "spawn"}) print_format("%-11s %s\n", key, text_of(*found, key).c_str());
+  print_format("%-8s %-12s %-8s %s\n", "PID", "NAMESPACE", "AGE", "PROGRAM");
   for (const json::Value& server : part(*found, "servers").items()) {
-    std::printf("%-8s %-12s %-8s %s\n", text_of(server, "pid").c_str(), text_of(server, "net_namespace").c_str(),
-                (text_of(server, "age_seconds") + " s").c_str(), text_of(server, "exe").c_str());
+    print_format("%-8s %-12s %-8s %s\n", text_of(server, "pid").c_str(), text_of(server, "net_namespace").c_str(),
+                 (text_of(server, "age_seconds") + " s").c_str(), text_of(server, "exe").c_str());
   }
   return exit;
 }

@@ -26,7 +26,7 @@ bool confirm(const Reset& wanted, const std::string& question) {
     complain("confirmation needed: " + question + "; use --yes");
     return false;
   }
-  std::printf("%s [y/N] ", question.c_str());
+  print_format("%s [y/N] ", question.c_str());
   std::fflush(stdout);
   std::array<char, 8> line{};
   return std::fgets(line.data(), line.size(), stdin) != nullptr && (line[0] == 'y' || line[0] == 'Y');
@@ -70,7 +70,7 @@ int remove_groups(const Reset& wanted, const std::map<std::string, std::string>&
       exit = complain("group " + name + " could not be removed: " + std::generic_category().message(errno));
       continue;
     }
-    std::printf("group %s removed\n", name.c_str());
+    print_format("group %s removed\n", name.c_str());
   }
   return exit;
 }

@@ -24,7 +24,7 @@ constexpr const char* kRestOfLine = "\x1b[K";
 constexpr const char* kRestOfScreen = "\x1b[J";
 
 void write_now(const std::string& text) {
-  print(text);
+  print_drawn(text);
   std::fflush(stdout);
 }
 

@@ -10,6 +10,7 @@
 #include "base/joined.h"
 #include "cli/certificates.h"
 #include "cli/new_files.h"
+#include "cli/printer.h"
 
 namespace nrd::cli {
 namespace {
@@ -18,7 +19,7 @@ constexpr mode_t kPublic = 0644;
 constexpr mode_t kSecret = 0600;
 
 int complain(const Error& error) {
-  std::fprintf(stderr, "nrdctl: %s\n", error.message.c_str());
+  print_error(error.message);
   return error.code == ErrorCode::BadRequest ? kUsage : kRefused;
 }
 
@@ -63,19 +64,19 @@ std::vector<NewFile> files_of(const Pki& pki) {
 // `directory` is absolute: nrd reads no other paths.
 void print_what_next(const std::string& directory, const std::vector<std::string>& hosts, int days) {
   const char* dir = directory.c_str();
-  std::printf("Made in %s, valid for %d days:\n", dir, days);
-  std::printf("  ca.crt      ca.key      signs the others\n");
-  std::printf("  server.crt  server.key  nrd, reached as %s\n", joined(hosts, ", ").c_str());
-  std::printf("  admin.crt   admin.key   a client that may change everything (OU=Admin)\n");
-  std::printf("  user.crt    user.key    a client that may only read (OU=User)\n\n");
-  std::printf("Have the section [tls] of /etc/nrd/nrd.toml say this, and restart nrd:\n\n");
-  std::printf("[tls]\ncertificate = \"%s/server.crt\"\nkey = \"%s/server.key\"\nclient_ca = \"%s/ca.crt\"\n", dir, dir,
-              dir);
-  std::printf("client_auth = \"require\"\n\nThen try:\n\n");
-  std::printf("curl --cacert %s/ca.crt --cert %s/admin.crt --key %s/admin.key https://localhost:8443/v1/node\n\n", dir,
-              dir, dir);
-  std::printf("Move %s/ca.key off this host: who has it can make himself administrator, and nrd does not need it.\n",
-              dir);
+  print_format("Made in %s, valid for %d days:\n", dir, days);
+  print_format("  ca.crt      ca.key      signs the others\n");
+  print_format("  server.crt  server.key  nrd, reached as %s\n", joined(hosts, ", ").c_str());
+  print_format("  admin.crt   admin.key   a client that may change everything (OU=Admin)\n");
+  print_format("  user.crt    user.key    a client that may only read (OU=User)\n\n");
+  print_format("Have the section [tls] of /etc/nrd/nrd.toml say this, and restart nrd:\n\n");
+  print_format("[tls]\ncertificate = \"%s/server.crt\"\nkey = \"%s/server.key\"\nclient_ca = \"%s/ca.crt\"\n", dir, dir,
+               dir);
+  print_format("client_auth = \"require\"\n\nThen try:\n\n");
+  print_format("curl --cacert %s/ca.crt --cert %s/admin.crt --key %s/admin.key https://localhost:8443/v1/node\n\n", dir,
+               dir, dir);
+  print_format("Move %s/ca.key off this host: who has it can make himself administrator, and nrd does not need it.\n",
+               dir);
 }
 
 }  // namespace

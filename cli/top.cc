@@ -179,12 +179,12 @@ int show_once(const Client& client, Output output) {
   }
   if (!frame) return tell(frame.error());
   if (!output.json) {
-    print(draw_top(frame->watched, 0, output.colour));
+    print_drawn(draw_top(frame->watched, 0, output.colour));
     return kDone;
   }
   std::string all;
   for (const std::string& body : frame->bodies) all += (all.empty() ? "" : ",") + body;
-  print("[" + all + "]\n");
+  print_json("[" + all + "]");
   return kDone;
 }
 

@@ -75,7 +75,7 @@ int generate_configuration(const Genconf& wanted) {
   const Result<void> written = write_new_files(path.parent_path(), {{path.filename(), text, kPublic}},
                                                wanted.force ? Existing::Replace : Existing::Refuse);
   if (!written) return complain(written.error().message);
-  std::printf("Made %s. Try it: nrd --config %s --check-config\n", path.c_str(), path.c_str());
+  print_format("Made %s. Try it: nrd --config %s --check-config\n", path.c_str(), path.c_str());
   return kDone;
 }
 

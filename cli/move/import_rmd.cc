@@ -69,7 +69,7 @@ int import_configuration(const ImportRmd& wanted) {
   const Result<void> written = write_all(*moving, output, wanted.force ? Existing::Replace : Existing::Refuse);
   if (!written) return complain(written.error().message);
   print(moving->report().text());
-  std::printf("\nMade %s/nrd.toml. Try it: nrd --config %s/nrd.toml --check-config\n", output.c_str(), output.c_str());
+  print_format("\nMade %s/nrd.toml. Try it: nrd --config %s/nrd.toml --check-config\n", output.c_str(), output.c_str());
   return kDone;
 }
 

@@ -158,14 +158,14 @@ int import_workloads(const Client& client, const std::string& path) {
       complain(answer.error().message);
       return kUnreachable;
     }
-    std::printf("workload %s (%s): ", without_controls(workload.id).c_str(), without_controls(workload.cores).c_str());
+    print_format("workload %s (%s): ", without_controls(workload.id).c_str(), without_controls(workload.cores).c_str());
     int exit = kDone;
     const bool is_made = answer->status == kCreated;
     const std::optional<Value> made = is_made ? parsed(answer->body, exit) : std::nullopt;
     created += is_made ? 1 : 0;
-    std::printf("%s\n", made ? created_as(workload, *made).c_str() : ("refused: " + reason_of(*answer)).c_str());
+    print_format("%s\n", made ? created_as(workload, *made).c_str() : ("refused: " + reason_of(*answer)).c_str());
   }
-  std::printf("%zu of %zu workloads created\n", created, workloads->size());
+  print_format("%zu of %zu workloads created\n", created, workloads->size());
   return created == workloads->size() ? kDone : kRefused;
 }
 

@@ -1,0 +1,110 @@
+#include "cli/printer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdarg>
+#include <cstdio>
+
+#include "base/control.h"
+
+namespace nrd::cli {
+namespace {
+
+// Of xterm and all that are like it: second screen, cursor, line wrap, home, clear; and a line anew.
+constexpr auto kMovements =
+    std::to_array<std::string_view>({"\x1b[?1049h", "\x1b[?1049l", "\x1b[?25h", "\x1b[?25l", "\x1b[?7h", "\x1b[?7l",
+                                     "\x1b[H", "\x1b[K", "\x1b[J", "\r\x1b[K"});
+
+// Bytes of the well-formed character that `text` begins with (RFC 3629), surrogates and longest forms included: a
+// terminal shows nothing for these. 0: none.
+size_t character_length(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  const size_t length = lead < 0x80                   ? 1
+                        : lead >= 0xc2 && lead < 0xe0 ? 2
+                        : lead >= 0xe0 && lead < 0xf0 ? 3
+                        : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                      : 0;
+  if (text.size() < length) return 0;
+  const auto follows = [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80; };
+  return std::all_of(text.begin() + 1, text.begin() + static_cast<ptrdiff_t>(length), follows) ? length : 0;
+}
+
+// The colours are "ESC [ number m".
+size_t drawing_length(std::string_view text) {
+  for (const std::string_view movement : kMovements) {
+    if (text.starts_with(movement)) return movement.size();
+  }
+  if (!text.starts_with("\x1b[")) return 0;
+  const size_t end = text.find_first_not_of("0123456789", 2);
+  return end != std::string_view::npos && end > 2 && end < 6 && text[end] == 'm' ? end + 1 : 0;
+}
+
+// Pieces that `harmless` has a length for stay; what `replace` makes of another takes its place.
+template <typename Harmless, typename Replace>
+std::string replaced(std::string_view text, Harmless harmless, Replace replace) {
+  std::string clean;
+  while (!text.empty()) {
+    size_t length = harmless(text);
+    if (length > 0) {
+      clean += text.substr(0, length);
+    } else {
+      length = std::max<size_t>(control_length(text), 1);
+      clean += replace(text.substr(0, length));
+    }
+    text.remove_prefix(length);
+  }
+  return clean;
+}
+
+size_t harmless_length(std::string_view text) {
+  if (text[0] == '\n' || text[0] == '\t') return 1;
+  return control_length(text) > 0 ? 0 : character_length(text);
+}
+
+std::string question_mark(std::string_view) { return "?"; }
+
+void write(std::string_view text, FILE* to) { std::fwrite(text.data(), 1, text.size(), to); }
+
+}  // namespace
+
+std::string printable(std::string_view text) { return replaced(text, harmless_length, question_mark); }
+
+std::string printable_json(std::string_view text) {
+  return replaced(text, harmless_length, [](std::string_view found) -> std::string {
+    if (found == "\r") return " ";  // a blank of JSON, and on a terminal a way to write over what is there
+    const auto last = static_cast<unsigned char>(found.back());
+    if (control_length(found) == 0 || last < 0x20) return "?";
+    constexpr std::string_view kHex = "0123456789abcdef";
+    return std::string("\\u00") + kHex[last >> 4] + kHex[last & 0xf];
+  });
+}
+
+void print(std::string_view text) { write(printable(text), stdout); }
+
+void print_format(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  va_list again;
+  va_copy(again, arguments);
+  std::string text(static_cast<size_t>(std::max(std::vsnprintf(nullptr, 0, format, arguments), 0)), '\0');
+  std::vsnprintf(text.data(), text.size() + 1, format, again);
+  va_end(again);
+  va_end(arguments);
+  print(text);
+}
+
+void print_json(std::string_view text) { write(printable_json(text) + "\n", stdout); }
+
+void print_drawn(std::string_view text) {
+  const auto harmless = [](std::string_view rest) {
+    const size_t drawing = drawing_length(rest);
+    return drawing > 0 ? drawing : harmless_length(rest);
+  };
+  write(replaced(text, harmless, question_mark), stdout);
+}
+
+void print_error(std::string_view text) {
+  write("nrdctl: " + printable(text) + (text.ends_with('\n') ? "" : "\n"), stderr);
+}
+
+}  // namespace nrd::cli

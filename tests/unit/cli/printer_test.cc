@@ -1,0 +1,36 @@
+#include "cli/printer.h"
+
+#include <doctest/doctest.h>
+
+#include "api/json/reader.h"
+
+using namespace nrd;
+using namespace nrd::cli;
+
+TEST_CASE("text of any language, lines and tabs are printed as they are") {
+  for (const char* text : {"", "a\tb\nc", "gr\xc3\xbc\xc3\x9f", "\xe2\x82\xac", "\xf0\x9f\x90\xa7", "a~!"})
+    CHECK(printable(text) == text);
+}
+
+TEST_CASE("no control character is printed, in seven bits, in eight or in UTF-8") {
+  CHECK(printable("\x1b[2J") == "?[2J");
+  CHECK(printable("a\rb\x7f\x07") == "a?b??");
+  CHECK(printable("\xc2\x9b"
+                  "2J") == "?2J");
+  CHECK(printable("\x9b"
+                  "2J") == "?2J");
+  CHECK(printable(std::string_view("\0", 1)) == "?");
+  CHECK(printable("\xc3") == "?");
+  CHECK(printable("\xe2\x82"
+                  "a") == "??a");
+  CHECK(printable("\xc0\x9b") == "??");
+}
+
+TEST_CASE("JSON means what it meant") {
+  const std::string text =
+      "{\"comm\": \"\xc2\x9b"
+      "2J\x7f gr\xc3\xbc\xc3\x9f\"}";
+  CHECK(printable_json(text) == "{\"comm\": \"\\u009b2J\\u007f gr\xc3\xbc\xc3\x9f\"}");
+  CHECK(*json::parse(printable_json(text))->find("comm")->as_string() == *json::parse(text)->find("comm")->as_string());
+  CHECK(printable_json("{\r\n\t}\x1b[2J\x9b") == "{ \n\t}?[2J?");
+}
