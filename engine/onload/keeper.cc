@@ -161,14 +161,17 @@ class ThreadedKeeper final : public Keeper {
     tasks_.refuse_all();
   }
 
-  // Serves tasks meanwhile. True: stopping. A wish that is accepted ends the wait.
+  // Serves tasks meanwhile, in turns: what an operation waits for is looked at after each, although its readers ask
+  // without end. True: stopping. A wish that is accepted ends the wait.
   bool pause(std::chrono::milliseconds time) {
     const Tasks::Steady until = clock_.steady() + time;
-    while (const std::optional<Tasks::Task> task = tasks_.next(until)) {
+    do {
       const bool was_running = running(clerk_.view()) != nullptr;
-      (*task)(Tasks::Turn::Work);
-      if (!was_running && running(clerk_.view()) != nullptr) return false;
-    }
+      for (const Tasks::Task& task : tasks_.take(until)) {
+        task(tasks_.stopping() ? Tasks::Turn::Refuse : Tasks::Turn::Work);
+      }
+      if (!was_running && running(clerk_.view()) != nullptr) break;
+    } while (!tasks_.stopping() && clock_.steady() < until);
     return tasks_.stopping();
   }
 

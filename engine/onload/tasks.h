@@ -60,6 +60,16 @@ class Tasks {
     return task;
   }
 
+  // The thread's own: all that wait, once there is one; those that come meanwhile are the next turn's. So a turn has an
+  // end, however fast somebody asks again. Empty: it stops, or `until` has come and there was none.
+  std::deque<Task> take(Steady until) {
+    std::unique_lock hold(lock_);
+    wake_.wait_until(hold, until, [this] { return stopping_ || !tasks_.empty(); });
+    std::deque<Task> taken;
+    if (!stopping_) taken.swap(tasks_);
+    return taken;
+  }
+
   void refuse_all() {
     std::deque<Task> left;
     {

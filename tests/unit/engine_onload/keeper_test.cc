@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <future>
 #include <map>
 #include <mutex>
@@ -615,6 +616,36 @@ TEST_CASE("one who asks while the keeper stops is told so or answered, never for
   asker.join();
   house.keeper.reset();
   CHECK(answers == 40);
+}
+
+TEST_CASE("who asks without end holds up no operation") {
+  House house;
+  house.options.most_forceful = UsersPolicy::Term;
+  house.start();
+  house.load("8.1");
+  house.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
+  house.node.users_obey_term = true;
+  Desired desired = a_wish("9.0");
+  desired.users = UsersPolicy::Term;
+  desired.drain = std::chrono::seconds(1);
+  std::atomic<bool> is_over = false;
+  // Six clients that ask again as soon as they are answered: there is always one who waits.
+  std::function<void()> ask_again = [&] {
+    house.keeper->find_users([&](const Result<InUse>&) {
+      if (!is_over) ask_again();
+    });
+  };
+  for (int i = 0; i < 6; ++i) ask_again();
+  const auto accepted = house.want(desired);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (running(*house.keeper->view()) != nullptr && std::chrono::steady_clock::now() < until) {
+    std::this_thread::yield();
+  }
+  const auto view = house.keeper->view();
+  is_over = true;
+  REQUIRE(accepted);
+  CHECK(running(*view) == nullptr);
+  CHECK(view->operations.back().outcome == Outcome::Succeeded);
 }
 
 namespace {
