@@ -32,13 +32,6 @@ bool is_plain_link(std::string_view link) {
   return link.starts_with("socket:[") || link.starts_with("pipe:[") || link.starts_with("anon_inode:");
 }
 
-std::optional<Held> held_by_name(std::string_view device) {
-  if (device == "onload") return Held::Stack;
-  if (device == "onload_epoll") return Held::Epoll;
-  if (device == "sfc_char") return Held::Char;
-  return std::nullopt;
-}
-
 // Such a descriptor is a mere name of the file: the module does not know of it.
 Result<bool> is_path_only(const ProcessDir& process, const std::string& fd) {
   const Result<std::optional<std::string>> text = process.read("fdinfo/" + fd, kFdinfoLimit);
@@ -136,40 +129,56 @@ Result<std::optional<Held>> Holder::held_by_mapping(const ProcessDir& process, c
   if (plain_.contains(key)) return std::nullopt;
   const Result<std::optional<LinkTarget>> target = process.target("map_files/" + mapping.range);
   if (!target) return Failure(target.error());
-  // The range was split or joined since it was listed, or belongs to a thread, which has no such links. The
-  // name is what is left to go by; a device that it misses still shows in the module's references.
-  if (!*target) return held_by_name(name_in(mapping.path));
+  // The range was split or joined since it was listed, or belongs to a thread, which has no such links.
+  if (!*target) return held_by_node(mapping);
   const std::optional<DeviceNumber> number = (*target)->character_device;
   const auto device = number ? devices_.find(*number) : devices_.end();
   if (device != devices_.end()) return device->second;
-  plain_.insert(key);
+  remember(mapping, name);
   return std::nullopt;
 }
 
-Result<void> Holder::look_at_mappings(const ProcessDir& process, Holdings& holdings) {
-  const Result<std::optional<std::string>> maps = process.read("maps", maps_bytes_);
-  if (!maps) return Failure(maps.error());
-  const std::string text = maps->value_or("");
-  const std::optional<std::vector<std::string_view>> lines = lines_of(text);
-  if (!lines) return unexpected("the list of mappings of a process", "maps", text.substr(text.rfind('\n') + 1));
-  for (const std::string_view line : *lines) {
-    std::optional<Mapping> mapping = parse_mapping(line);
-    if (!mapping) return unexpected("the list of mappings of a process", "maps", line);
-    const Result<std::optional<Held>> held = held_by_mapping(process, *mapping);
-    if (!held) return Failure(held.error());
-    if (*held) holdings.mapped.insert(**held);
-    const bool deleted = mapping->path.ends_with(kDeleted);
-    if (deleted) mapping->path.resize(mapping->path.size() - kDeleted.size());
-    if (mapping->inode == 0 || !is_library(mapping->path) || holdings.library) continue;
-    holdings.library = Library{mapping->path, deleted, mapping->file_system, mapping->inode};
-  }
+std::optional<Held> Holder::held_by_node(const Mapping& mapping) const {
+  const auto node = known_.nodes.find({mapping.file_system, mapping.inode});
+  return node == known_.nodes.end() ? std::nullopt : std::optional(node->second);
+}
+
+void Holder::remember(const Mapping& mapping, std::string name) {
+  constexpr size_t kMostFiles = 16384;
+  constexpr size_t kLongestName = 512;
+  if (plain_.size() < kMostFiles && name.size() <= kLongestName) plain_.emplace(mapping.inode, std::move(name));
+}
+
+Result<bool> Holder::is_root_library(const ProcessDir& process, const Mapping& mapping) const {
+  if (mapping.inode == 0 || !is_library(mapping.path)) return false;
+  if (known_.library == FileId{mapping.file_system, mapping.inode}) return true;
+  const Result<std::optional<LinkTarget>> target = process.target("map_files/" + mapping.range);
+  if (!target) return Failure(target.error());
+  return *target && (*target)->owner == uid_t{0};
+}
+
+Result<void> Holder::look_at_mapping(const ProcessDir& process, Mapping mapping, Holdings& holdings) {
+  const Result<std::optional<Held>> held = held_by_mapping(process, mapping);
+  if (!held) return Failure(held.error());
+  if (*held) holdings.mapped.insert(**held);
+  if (holdings.library) return {};
+  const bool deleted = mapping.path.ends_with(kDeleted);
+  if (deleted) mapping.path.resize(mapping.path.size() - kDeleted.size());
+  const Result<bool> is_one = is_root_library(process, mapping);
+  if (!is_one) return Failure(is_one.error());
+  if (*is_one) holdings.library = Library{mapping.path, deleted, mapping.file_system, mapping.inode};
   return {};
 }
 
 Result<Holdings> Holder::look_at(const ProcessDir& process, pid_t pid) {
   Holdings holdings;
   if (Result<void> looked = look_at_files(process, pid, holdings); !looked) return Failure(looked.error());
-  if (Result<void> looked = look_at_mappings(process, holdings); !looked) return Failure(looked.error());
+  const Result<bool> looked = process.each_line("maps", [&](std::string_view line) -> Result<void> {
+    std::optional<Mapping> mapping = parse_mapping(line);
+    if (!mapping) return unexpected("the list of mappings of a process", "maps", line);
+    return look_at_mapping(process, *std::move(mapping), holdings);
+  });
+  if (!looked) return Failure(looked.error());
   return holdings;
 }
 

@@ -85,6 +85,32 @@ Result<std::optional<std::string>> ProcessDir::read(const std::string& file, siz
   }
 }
 
+Result<bool> ProcessDir::each_line(const std::string& file,
+                                   const std::function<Result<void>(std::string_view)>& line) const {
+  constexpr size_t kLongest = size_t{64} << 10;  // a path has 4096 bytes, of which each may be escaped as four
+  const UniqueFd opened(::openat(directory_.get(), file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
+  if (!opened.valid()) return is_gone(errno) ? Result<bool>(false) : unreadable(file, errno);
+  std::string rest;
+  std::array<char, 16384> block;
+  for (;;) {
+    const ssize_t got = ::read(opened.get(), block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return is_gone(errno) ? Result<bool>(false) : unreadable(file, errno);
+    if (got == 0) break;
+    rest.append(block.data(), static_cast<size_t>(got));
+    size_t begin = 0;
+    for (size_t end = rest.find('\n'); end != std::string::npos; end = rest.find('\n', begin)) {
+      if (Result<void> taken = line(std::string_view(rest).substr(begin, end - begin)); !taken) {
+        return Failure(taken.error());
+      }
+      begin = end + 1;
+    }
+    rest.erase(0, begin);
+    if (rest.size() > kLongest) return unreadable(file, EFBIG);
+  }
+  return rest.empty() ? Result<bool>(true) : unexpected("a list of a process", path_ + "/" + file, rest);
+}
+
 Result<std::optional<std::vector<std::string>>> ProcessDir::list(const std::string& directory, size_t limit) const {
   const int opened = ::openat(directory_.get(), directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
   if (opened < 0) {
@@ -132,8 +158,12 @@ Result<std::optional<LinkTarget>> ProcessDir::target(const std::string& file) co
     if (is_gone(errno)) return std::nullopt;
     return unreadable(file, errno);
   }
-  if ((status.stx_mask & STATX_TYPE) == 0 || !S_ISCHR(status.stx_mode)) return LinkTarget{};
-  return LinkTarget{DeviceNumber{status.stx_rdev_major, status.stx_rdev_minor}};
+  if ((status.stx_mask & STATX_TYPE) == 0) return LinkTarget{};
+  if (S_ISREG(status.stx_mode) && (status.stx_mask & STATX_UID) != 0) {
+    return LinkTarget{.character_device = {}, .owner = status.stx_uid};
+  }
+  if (!S_ISCHR(status.stx_mode)) return LinkTarget{};
+  return LinkTarget{.character_device = DeviceNumber{status.stx_rdev_major, status.stx_rdev_minor}, .owner = {}};
 }
 
 Result<std::optional<uid_t>> ProcessDir::owner() const {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,7 @@ std::optional<ProcessStatus> parse_process_status(std::string_view stat);
 // What a link leads to.
 struct LinkTarget {
   std::optional<DeviceNumber> character_device;
+  std::optional<uid_t> owner;  // of a regular file; nullopt: it is none, or the file system does not say
 };
 
 class ProcessDir {
@@ -41,6 +43,9 @@ class ProcessDir {
 
   // The whole content of a file of at most `limit` bytes; more is a failure.
   Result<std::optional<std::string>> read(const std::string& file, size_t limit) const;
+  // Each line without its end, as it comes: a file of any length takes no more memory than its longest line, which is a
+  // failure beyond 64 KiB, as is a last line without an end. False: the file is gone, maybe in the middle.
+  Result<bool> each_line(const std::string& file, const std::function<Result<void>(std::string_view)>& line) const;
   // Names in a directory, in order and at most `limit`; more is a failure. nullopt: gone.
   Result<std::optional<std::vector<std::string>>> list(const std::string& directory, size_t limit) const;
   // The text of a link ("/dev/onload", "onload:[tcp:1:2]", "/usr/bin/feed (deleted)").

@@ -40,21 +40,25 @@ std::set<Use> uses_of(const Holdings& holdings) {
   return uses;
 }
 
+FileId id_of(const struct stat& status) {
+  return {.file_system = {::major(status.st_dev), ::minor(status.st_dev)}, .inode = status.st_ino};
+}
+
 // The installed library, to compare with what processes have mapped.
 struct Installed {
   std::string path;
-  std::optional<std::pair<DeviceNumber, uint64_t>> file;
+  std::optional<FileId> file;
 
   explicit Installed(std::string library) : path(std::move(library)) {
     struct stat status {};
     if (path.empty() || ::stat(path.c_str(), &status) != 0) return;
-    file.emplace(DeviceNumber{::major(status.st_dev), ::minor(status.st_dev)}, status.st_ino);
+    file = id_of(status);
   }
   // A container maps the same file under another path; some file systems tell mappings another number.
   bool is_not(const Library& library) const {
     if (library.deleted) return true;
     if (path.empty() || library.path == path) return false;
-    return !file || file->first != library.file_system || file->second != library.inode;
+    return !file || *file != FileId{library.file_system, library.inode};
   }
 };
 
@@ -132,10 +136,19 @@ class Look {
     return numbers;
   }
 
+  KnownFiles known_files() const {
+    KnownFiles known{.nodes = {}, .library = installed_.file};
+    for (size_t i = 0; i < kDevices.size(); ++i) {
+      struct stat status {};
+      if (::stat((root_ + "/dev/" + kDevices[i]).c_str(), &status) == 0) known.nodes.emplace(id_of(status), kHeld[i]);
+    }
+    return known;
+  }
+
   void walk_processes() {
     const Result<std::optional<std::vector<std::string>>> names = list_directory(root_ + "/proc");
     if (!known(names)) return;
-    Holder holder(devices(), walk_.limits);
+    Holder holder(devices(), walk_.limits, known_files());
     size_t processes = 0;
     for (const std::string& name : names->value_or(std::vector<std::string>{})) {
       const std::optional<pid_t> pid = parse_number<pid_t>(name);

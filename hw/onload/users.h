@@ -3,7 +3,7 @@
 //
 //   1. stacks of living applications            /proc/driver/onload/stacks_ul
 //   2. open devices and sockets                 /proc/PID/fd
-//   3. mapped devices, and libonload.so         /proc/PID/maps
+//   3. mapped devices, and root's libonload.so  /proc/PID/maps
 //   4. references to the modules that 2 does not explain; see references.h
 //   5. modules that are not Onload's and use them
 //   6. stacks that outlived their applications  /proc/driver/onload/stacks_k: told, but in nobody's way

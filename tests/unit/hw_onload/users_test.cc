@@ -3,9 +3,12 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <functional>
 #include <ostream>
 
@@ -273,12 +276,27 @@ TEST_CASE("references that come or go during the walk have to be explained as we
   }
 }
 
+namespace {
+
+// A line of /proc/PID/maps of this file, under the name that the process has for it.
+std::string mapping_of(const std::string& file, const std::string& name) {
+  struct stat status {};
+  REQUIRE(::stat(file.c_str(), &status) == 0);
+  std::array<char, 256> line{};
+  std::snprintf(line.data(), line.size(), "7f00-7f10 r-xp 00000000 %02x:%02x %lu %s\n", ::major(status.st_dev),
+                ::minor(status.st_dev), static_cast<unsigned long>(status.st_ino), name.c_str());
+  return line.data();
+}
+
+}  // namespace
+
 TEST_CASE("threads that outlive the first one show what their process holds") {
   OnloadNode node;
   node.run(5, "/usr/bin/feed", 'Z');
   node.link(OnloadNode::process(5, "task/5/fd/3"), "/dev/tty");
   node.link(OnloadNode::process(5, "task/6/fd/3"), kOnload);
-  node.put(OnloadNode::process(5, "task/6/maps"), "7f00-7f10 rw-s 00000000 00:05 77    /dev/sfc_char\n");
+  node.put("dev/sfc_char", "");
+  node.put(OnloadNode::process(5, "task/6/maps"), mapping_of(node.path("dev/sfc_char"), "/dev/sfc_char"));
   const InUse in_use = users_of(node);
   REQUIRE(in_use.users.size() == 1);
   CHECK(in_use.users[0].process.pid == 5);
@@ -302,16 +320,11 @@ TEST_CASE("a library that was deleted or is not the installed one is stale") {
 TEST_CASE("the installed library is known under the path that a container gives it") {
   OnloadNode node;
   node.put("opt/libonload.so", "library");
-  struct stat status {};
-  REQUIRE(::stat(node.path("opt/libonload.so").c_str(), &status) == 0);
-  char line[128];
-  std::snprintf(line, sizeof line, "7f00-7f10 r-xp 00000000 %02x:%02x %lu /usr/lib64/libonload.so\n",
-                static_cast<unsigned>(status.st_dev >> 8 & 0xfff), static_cast<unsigned>(status.st_dev & 0xff),
-                static_cast<unsigned long>(status.st_ino));
   node.run(5, "/usr/bin/feed");
-  node.put(OnloadNode::process(5, "maps"), line);
+  node.put(OnloadNode::process(5, "maps"), mapping_of(node.path("opt/libonload.so"), "/usr/lib64/libonload.so"));
   CHECK_FALSE(users_of(node, node.path("opt/libonload.so")).users.at(0).stale);
   node.put("opt/other.so", "library");
+  node.link(OnloadNode::process(5, "map_files/7f00-7f10"), node.path("opt/libonload.so"));
   CHECK(users_of(node, node.path("opt/other.so")).users.at(0).stale);
 }
 
