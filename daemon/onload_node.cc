@@ -201,9 +201,7 @@ class OnloadNode final : public Node {
     if (log_) {
       std::vector<std::string> names;
       for (const TargetModule& module : target.modules) names.push_back(module.name);
-      if (const Result<std::vector<LogLine>> lines = log_->read(names)) {
-        for (const LogLine& line : *lines) expected.kernel.push_back(line.text);
-      }
+      if (Result<std::vector<LogLine>> lines = log_->read(names)) expected.kernel = *std::move(lines);
       log_.reset();
     }
     Acted verified = verify_onload(expected, clock_);

@@ -116,11 +116,10 @@ Acted check_library(const Expected& expected) {
                                   " was built for another interface than that of the loaded module");
 }
 
-Acted check_log(const std::vector<std::string>& lines) {
-  const auto bad =
-      std::ranges::find_if(lines, [](const std::string& line) { return line.find("ERROR") != std::string::npos; });
+Acted check_log(const std::vector<LogLine>& lines) {
+  const auto bad = std::ranges::find_if(lines, is_error);
   if (bad == lines.end()) return {};
-  return trouble("kernel_error", "the kernel's log has an error: " + *bad);
+  return trouble("kernel_error", "the kernel's log has an error: " + bad->text);
 }
 
 Acted check_all(const Expected& expected, const Clock& clock) {
@@ -139,7 +138,8 @@ Acted check_all(const Expected& expected, const Clock& clock) {
 
 Acted verify_onload(const Expected& expected, const Clock& clock) {
   Acted checked = check_all(expected, clock);
-  if (!checked) checked.error().kernel = expected.kernel;
+  if (checked) return checked;
+  for (const LogLine& line : expected.kernel) checked.error().kernel.push_back(line.text);
   return checked;
 }
 

@@ -17,15 +17,16 @@
 #include "base/clock.h"
 #include "engine/onload/node.h"
 #include "engine/onload/target.h"
+#include "hw/onload/kernel_log.h"
 
 namespace nrd::daemon {
 
 struct Expected {
   const onload::Target& target;
   const std::vector<onload::NotedInterface>& before;
-  std::optional<bool> library_fits;  // nullopt: the version has none
-  std::string release;               // version of the module onload, as its file says; empty: it has none
-  std::vector<std::string> kernel;   // lines of the kernel's log since the first module was loaded
+  std::optional<bool> library_fits;     // nullopt: the version has none
+  std::string release;                  // version of the module onload, as its file says; empty: it has none
+  std::vector<onload::LogLine> kernel;  // of the kernel's log since the first module was loaded
 };
 
 // Waits for the control plane, 30 s at most, and for interfaces, 10 s at most.

@@ -17,9 +17,12 @@ namespace {
 constexpr size_t kRecordSize = 16384;  // the kernel's own limit is 8192 (CONSOLE_EXT_LOG_MAX)
 constexpr uint64_t kKernel = 0;        // facility, as syslog(3) numbers them
 
+constexpr unsigned kErrorLevel = 3;
+constexpr unsigned kNoticeLevel = 5;
+
 // The tags of Onload's own messages. The control plane is a program and logs with its pid.
-constexpr std::array<std::string_view, 5> kTags{"[sfc efrm]", "[sfc efhw]", "[onload]", "[sfc_char]",
-                                                "onload_cp_server["};
+constexpr std::array<std::string_view, 4> kTags{"[sfc efrm] ", "[sfc efhw] ", "[onload] ", "[sfc_char] "};
+constexpr std::string_view kServerTag = "onload_cp_server[";
 // What the kernel writes without the module's name when it refuses one.
 constexpr std::array<std::string_view, 2> kRefusals{"Loading of ", "Lockdown: "};
 
@@ -56,21 +59,30 @@ std::optional<LogLine> parse_record(std::string_view record) {
   const size_t semicolon = record.find(';');
   const size_t end = record.find('\n');
   if (semicolon == std::string_view::npos || end == std::string_view::npos || end < semicolon) return std::nullopt;
-  return LogLine{*sequence, (*priority >> 3) == kKernel, shown(record.substr(semicolon + 1, end - semicolon - 1))};
+  return LogLine{*sequence, (*priority >> 3) == kKernel, static_cast<unsigned>(*priority & 7),
+                 shown(record.substr(semicolon + 1, end - semicolon - 1))};
 }
 
 bool is_about(const LogLine& line, const std::vector<std::string>& modules) {
   const std::string_view text = line.text;
-  const auto has = [text](std::string_view tag) { return text.find(tag) != std::string_view::npos; };
-  if (std::any_of(kTags.begin(), kTags.end(), has)) return true;
-  if (!line.by_kernel) return false;
-  if (std::any_of(kRefusals.begin(), kRefusals.end(), has)) return true;
+  const auto begins = [text](std::string_view tag) { return text.starts_with(tag); };
+  if (!line.by_kernel) return begins(kServerTag);
+  if (std::any_of(kTags.begin(), kTags.end(), begins)) return true;
+  if (std::any_of(kRefusals.begin(), kRefusals.end(), begins)) return true;
   // "onload: Unknown symbol ...", and of a device "sfc 0000:01:00.0: ...".
   return std::any_of(modules.begin(), modules.end(), [text](const std::string& name) {
     return text.starts_with(name) && text.size() > name.size() &&
            (text[name.size()] == ':' || text[name.size()] == ' ');
   });
 }
+
+bool is_error(const LogLine& line) {
+  const auto begins = [&line](std::string_view tag) { return line.text.starts_with(tag); };
+  return line.by_kernel && line.level <= kErrorLevel && std::any_of(kTags.begin(), kTags.end(), begins) &&
+         line.text.find("ERROR") != std::string::npos;
+}
+
+bool is_evidence(const LogLine& line) { return line.by_kernel && line.level <= kNoticeLevel; }
 
 Result<KernelLog> KernelLog::open(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));

@@ -11,6 +11,10 @@
 //
 // Kept are the lines of Onload and those that name a module of interest; their number is bounded, and so is the time,
 // since nothing here waits. Any thread.
+//
+// Users write into this log, too: the kernel names a program that crashes, by the name that it gave itself and at the
+// front of the line ("[onload] ERROR:[4711]: segfault at 0 ..."). So a tag counts at the front of a line only, what a
+// program wrote itself is never the kernel's, and conclusions are drawn by the level as well: crashes are of level 6.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +31,7 @@ namespace nrd::onload {
 struct LogLine {
   uint64_t sequence = 0;
   bool by_kernel = false;  // false: somebody wrote it into /dev/kmsg, which takes root
+  unsigned level = 7;      // as syslog(3) has them: 3 error, 4 warning, 5 notice, 6 info
   std::string text;
   friend bool operator==(const LogLine&, const LogLine&) = default;
 };
@@ -36,6 +41,12 @@ std::optional<LogLine> parse_record(std::string_view record);
 
 // Whether it is about Onload, its control plane or one of these modules.
 bool is_about(const LogLine& line, const std::vector<std::string>& modules);
+
+// Whether it says that Onload met an error. All of its kernel messages are of level 3 (ci_log, EFRM_ERR), and name it
+// so.
+bool is_error(const LogLine& line);
+// Whether a cause may be taken from it: by the kernel, and a notice at least.
+bool is_evidence(const LogLine& line);
 
 class KernelLog {
  public:

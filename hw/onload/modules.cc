@@ -49,7 +49,9 @@ class Attempt {
     const Result<std::vector<LogLine>> read = log_->read({module_});
     if (!read) return {read.error().message};
     std::vector<std::string> texts;
-    for (const LogLine& line : *read) texts.push_back(line.text);
+    for (const LogLine& line : *read) {
+      if (is_evidence(line)) texts.push_back(line.text);
+    }
     return texts;
   }
 

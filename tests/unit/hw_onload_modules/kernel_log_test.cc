@@ -50,12 +50,12 @@ std::vector<uint64_t> numbers_of(const std::vector<LogLine>& lines) {
 
 TEST_CASE("a record has a number, a writer and a text") {
   CHECK(parse_record("3,1203,54060341,-;[onload] hello; world\n").value() ==
-        LogLine{1203, true, "[onload] hello; world"});
+        LogLine{1203, true, 3, "[onload] hello; world"});
   CHECK(parse_record("30,7,1,-,caller=T123;onload_cp_server[12]: up\n").value() ==
-        LogLine{7, false, "onload_cp_server[12]: up"});
+        LogLine{7, false, 6, "onload_cp_server[12]: up"});
   CHECK(parse_record("6,8,1,c;sfc: link up\n SUBSYSTEM=pci\n DEVICE=+pci:0000:01:00.0\n").value() ==
-        LogLine{8, true, "sfc: link up"});
-  CHECK(parse_record("6,9,1,-;\n").value() == LogLine{9, true, ""});
+        LogLine{8, true, 6, "sfc: link up"});
+  CHECK(parse_record("6,9,1,-;\n").value() == LogLine{9, true, 6, ""});
   CHECK(parse_record("6,18446744073709551615,1,-;x\n").value().sequence == ~uint64_t{0});
 }
 
@@ -86,14 +86,37 @@ TEST_CASE("lines of Onload and of the modules of interest are kept") {
     INFO("line \"" << text << "\"");
     CHECK(kept(text));
   }
-  for (const char* text : {"", "onload", "sfcx: hello", "usb 1-1: new device", "e1000e: onload: no"}) {
+  for (const char* text : {"", "onload", "sfcx: hello", "usb 1-1: new device", "e1000e: onload: no", "[onload]: x",
+                           "[onload][1]: x", "a[4711]: segfault at 0 in [onload] ERROR: x", "feed[7]: Lockdown: x"}) {
     INFO("line \"" << text << "\"");
     CHECK_FALSE(kept(text));
   }
 }
 
+TEST_CASE("an error is Onload's by level, writer and the tag at the front") {
+  const auto is_one = [](const std::string& record) { return is_error(parse_record(record).value()); };
+  CHECK(is_one("3,1,1,-;[onload] onload_module_init: ERROR: failed (-5)\n"));
+  CHECK(is_one("3,1,1,-;[onload] ERROR: failed to create control plane protocol instance: rc=-2\n"));
+  CHECK(is_one("2,1,1,-;[sfc efrm] init_sfc_resource: ERROR: failed to find syscall table\n"));
+  // A program that calls itself "[onload] ERROR:" crashes, and the kernel names it (arch/x86/mm/fault.c, KERN_INFO).
+  CHECK_FALSE(is_one("6,1,1,-;[onload] ERROR:[4711]: segfault at 0 ip 0 sp 0 error 4 in x[1000+2000]\n"));
+  CHECK_FALSE(is_one("4,1,1,-;[onload] ERROR: (4711): attempted to duplicate a private mapping with mremap\n"));
+  CHECK_FALSE(is_one("11,1,1,-;[onload] ERROR: written to /dev/kmsg\n"));
+  CHECK_FALSE(is_one("3,1,1,-;Out of memory: Killed process 4711 ([onload] ERROR:)\n"));
+  CHECK_FALSE(is_one("3,1,1,-;e1000e: [onload] ERROR: x\n"));
+  CHECK_FALSE(is_one("3,1,1,-;[onload] up\n"));
+}
+
+TEST_CASE("no cause is taken from a line that a crash makes the kernel write") {
+  CHECK(is_evidence(parse_record("4,1,1,-;onload: Unknown symbol x (err -2)\n").value()));
+  CHECK(is_evidence(parse_record("5,1,1,-;Lockdown: nrd: unsigned module loading is restricted\n").value()));
+  CHECK_FALSE(is_evidence(parse_record("6,1,1,-;onload: ibt=off[4711]: segfault at 0\n").value()));
+  CHECK_FALSE(is_evidence(parse_record("12,1,1,-;onload: Unknown symbol x (err -2)\n").value()));
+}
+
 TEST_CASE("what a program wrote counts only with a tag") {
   CHECK(is_about({.by_kernel = false, .text = "onload_cp_server[7]: ready"}, kModules));
+  CHECK_FALSE(is_about({.by_kernel = false, .text = "[onload] ERROR: x"}, kModules));
   CHECK_FALSE(is_about({.by_kernel = false, .text = "onload: Unknown symbol x (err -2)"}, kModules));
   CHECK_FALSE(is_about({.by_kernel = false, .text = "Lockdown: not really"}, kModules));
 }
@@ -105,7 +128,7 @@ TEST_CASE("a log is read from where it was left") {
   records.write(5, "[onload] one");
   records.write(6, "usb 1-1: new device");
   records.write(7, "sfc: two", 6);
-  CHECK(log.read(kModules).value() == std::vector<LogLine>{{5, true, "[onload] one"}, {7, true, "sfc: two"}});
+  CHECK(log.read(kModules).value() == std::vector<LogLine>{{5, true, 3, "[onload] one"}, {7, true, 6, "sfc: two"}});
   CHECK(log.read(kModules).value().empty());
   records.write(8, "[onload] three");
   records.close();
