@@ -109,8 +109,30 @@ CpuSet cpus_of(pid_t thread) {
   return cpus;
 }
 
+// "Uid:\t0\t0\t0\t0" of status: real, effective, saved and of the file system. False also if it is gone.
+Result<bool> runs_as(const UniqueFd& directory, pid_t id, const std::set<uid_t>& users) {
+  constexpr std::string_view kName = "\nUid:";
+  constexpr size_t kIds = 4;
+  const Result<std::optional<std::string>> text = read_in(directory, id, "status");
+  if (!text) return Failure(text.error());
+  const std::string_view status = *text ? std::string_view(**text) : std::string_view();
+  const size_t at = status.find(kName);
+  if (at == std::string_view::npos) return false;
+  std::string_view ids = status.substr(at + kName.size());
+  ids = ids.substr(0, ids.find('\n'));
+  size_t count = 0;
+  for (; ids.starts_with('\t'); ++count) {
+    ids.remove_prefix(1);
+    const auto user = number_in<uid_t>(ids.substr(0, ids.find('\t')));
+    if (!user || !users.contains(*user)) return false;
+    ids.remove_prefix(std::min(ids.find('\t'), ids.size()));
+  }
+  return count == kIds;
+}
+
 // nullopt: it does not match, or it is gone.
-Result<std::optional<Task>> process_matching(pid_t id, const std::vector<std::string>& patterns) {
+Result<std::optional<Task>> process_matching(pid_t id, const std::vector<std::string>& patterns,
+                                             const std::set<uid_t>& users) {
   const Result<UniqueFd> directory = open_directory(id);
   if (!directory) return Failure(directory.error());
   if (!directory->valid()) return std::nullopt;
@@ -121,6 +143,9 @@ Result<std::optional<Task>> process_matching(pid_t id, const std::vector<std::st
   std::ranges::replace(line, '\0', ' ');
   const auto matches = [&line](const std::string& pattern) { return ::fnmatch(pattern.c_str(), line.c_str(), 0) == 0; };
   if (line.empty() || std::ranges::none_of(patterns, matches)) return std::nullopt;
+  const Result<bool> is_theirs = runs_as(*directory, id, users);
+  if (!is_theirs) return Failure(is_theirs.error());
+  if (!*is_theirs) return std::nullopt;
   const Result<std::optional<TaskStat>> stat = stat_in(*directory, id);
   if (!stat) return Failure(stat.error());
   if (!*stat) return std::nullopt;
@@ -183,7 +208,7 @@ Result<std::optional<FoundTask>> find_task(pid_t id) {
   return found;
 }
 
-Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns) {
+Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns, const std::set<uid_t>& users) {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir("/proc"), &::closedir);
   if (!entries) {
     return fail(ErrorCode::Hardware, "processes could not be looked for", std::generic_category().message(errno));
@@ -192,7 +217,7 @@ Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns) 
   while (const dirent* entry = ::readdir(entries.get())) {
     const auto id = number_in<pid_t>(entry->d_name);
     if (!id) continue;
-    const Result<std::optional<Task>> process = process_matching(*id, patterns);
+    const Result<std::optional<Task>> process = process_matching(*id, patterns, users);
     if (!process) return Failure(process.error());
     if (*process) found.insert(**process);
   }

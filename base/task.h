@@ -51,8 +51,11 @@ Result<std::optional<FoundTask>> find_task(pid_t id);
 Result<std::vector<pid_t>> threads_of(const Task& task);
 
 // Processes whose command line, its words joined by blanks, matches one of the patterns of fnmatch(3): "ovs*",
-// "*/dpdk-app *". Those of the kernel have none and match nothing. Without boot_id.
-Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns);
+// "*/dpdk-app *", and that run as one of these users. Those of the kernel have none and match nothing. Without boot_id.
+//
+// Whoever starts a process writes its command line, so the line alone says nothing. All four of its user ids must be
+// among `users`: a setuid program has the line, and the real user, of a stranger.
+Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns, const std::set<uid_t>& users);
 
 // One of these threads is there still.
 bool is_there(pid_t process, pid_t thread);

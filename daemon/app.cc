@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "daemon/accounts.h"
 #include "daemon/cpu_events.h"
 #include "daemon/front.h"
 #include "daemon/hardware.h"
@@ -84,6 +85,18 @@ void log_policies(const FoundPolicies& found) {
   log::notice("POLICIES", std::to_string(found.policies->size()) + " policies", {{"SECTION", found.section}});
 }
 
+Result<Groups> groups_of(const Config& config) {
+  Groups groups = config.groups;
+  groups.infra_users.clear();
+  for (const std::string& name : config.infra_users) {
+    const Result<std::optional<uid_t>> user = find_user(name);
+    if (!user) return Failure(user.error());
+    if (!*user) return fail(ErrorCode::BadRequest, "infra.users: there is no " + name + " on this node");
+    groups.infra_users.insert(**user);
+  }
+  return groups;
+}
+
 }  // namespace
 
 Result<void> run(const Config& config) {
@@ -98,6 +111,9 @@ Result<void> run(const Config& config) {
   const Result<FoundPolicies> policies =
       read_part().and_then([&config](const Part& part) { return load_policies(config.policy, part); });
   if (!policies) return Failure(policies.error());
+
+  const Result<Groups> groups = groups_of(config);
+  if (!groups) return Failure(groups.error());
 
   // The store's lock comes before the first touch of the hardware: a second daemon must not get that far.
   const Result<std::unique_ptr<store::Store>> store = store::Store::open(config.state_directory);
@@ -116,7 +132,7 @@ Result<void> run(const Config& config) {
                                                          {.pools = config.pools,
                                                           .shrink = config.shrink,
                                                           .max_shared = config.max_shared,
-                                                          .groups = config.groups,
+                                                          .groups = *groups,
                                                           .reserved_classes = config.reserved_classes,
                                                           .foreign_groups = config.foreign_groups,
                                                           .policies = policies->policies,

@@ -63,6 +63,7 @@ struct Config {
   ForeignGroups foreign_groups = ForeignGroups::Report;
   unsigned reserved_classes = 0;
   Groups groups;
+  std::vector<std::string> infra_users{"root"};  // groups.infra_users by name
   PolicyFiles policy;
   std::chrono::seconds drift_interval{30};  // 0: never look
   std::chrono::seconds usage_interval{1};   // of samples of what workloads use, while somebody asks; 0: never

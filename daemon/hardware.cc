@@ -36,8 +36,9 @@ class Rooms final : public Hardware {
 
   Result<std::set<std::string>> group_names() override { return rdt_->group_names(); }
 
-  Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns) override {
-    return nrd::find_processes(patterns);
+  Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns,
+                                        const std::set<uid_t>& users) override {
+    return nrd::find_processes(patterns, users);
   }
 
   rdt::Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes, const std::set<ClosId>& asked) override {

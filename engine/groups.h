@@ -8,6 +8,9 @@
 // deleted, and the group has to do without meanwhile.
 #pragma once
 
+#include <sys/types.h>
+
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +31,7 @@ struct Groups {
   CpuSet os;
   CpuSet infra;
   std::vector<std::string> infra_processes;  // patterns of command lines, see base/task.h
+  std::set<uid_t> infra_users{0};            // whose processes count
   bool has_infra() const { return !infra.empty() || !infra_processes.empty(); }
   friend bool operator==(const Groups&, const Groups&) = default;
 };

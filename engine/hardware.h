@@ -42,8 +42,9 @@ class Hardware {
   virtual Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) = 0;
   // The names of all groups of resctrl but the root; cheaper than observe().
   virtual Result<std::set<std::string>> group_names() = 0;
-  // The processes that match one of these patterns (base/task.h); their boot_id is left empty.
-  virtual Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns) = 0;
+  // The processes of these users that match one of these patterns (base/task.h); their boot_id is left empty.
+  virtual Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns,
+                                                const std::set<uid_t>& users) = 0;
   // The answer is the CPUs whose frequency could not be put back, or who are not there; they are tried again later.
   virtual Result<CpuSet> converge(const Setting& wanted) = 0;
   // What these CPUs run at, as far as it can be told.

@@ -68,7 +68,8 @@ Result<void> Writer::discover() {
 // Those that have come are the infrastructure's from now on, those that are called otherwise by now are not any more.
 Result<void> Writer::look_for_infra() {
   if (state_.groups.infra_processes.empty() || !state_.layout) return {};
-  const Result<std::set<Task>> found = hardware_.find_processes(state_.groups.infra_processes);
+  const Result<std::set<Task>> found =
+      hardware_.find_processes(state_.groups.infra_processes, state_.groups.infra_users);
   if (!found) return Failure(found.error());
   state_.infra_tasks.clear();
   for (Task task : *found) {

@@ -87,6 +87,42 @@ def test_processes_of_the_infrastructure_are_followed():
             process.wait()
 
 
+def test_a_users_process_is_not_of_the_infrastructure_whatever_it_is_called():
+    word = f"nrd-test-{os.getpid()}"
+    config = f"[cache_pools]\ninfra = 2\n[infra]\nprocesses = [\"{word}*\"]\nusers = %s\n[tasks]\ninterval_seconds = 1\n"
+
+    def called_so(*ids):
+        """A process of this name with these real and effective user ids."""
+        return subprocess.Popen(["setpriv", *ids, "--clear-groups", "bash", "-c", f"exec -a {word} sleep 1000"])
+
+    def infra(node):
+        return set(node.call("GET", "/v1/node")["groups"]["infra_processes"])
+
+    roots, users = called_so(), called_so("--reuid", "65534")
+    setuid, other = called_so("--ruid", "65534"), called_so("--reuid", "1")
+    try:
+        with Node(config=config % '["root"]') as node:
+            wait_for(lambda: infra(node) == {roots.pid}, "root's alone")
+            assert set(node.hardware()["COS1"]["tasks"]) == {roots.pid}
+            late = called_so("--reuid", "65534")
+            last = called_so()
+            wait_for(lambda: infra(node) == {roots.pid, last.pid}, "root's newcomer")
+            body = {"task_ids": [str(users.pid)], "cache": {"max": 1, "min": 1}}
+            assert node.request("POST", "/v1/workloads", body)[0] == 201
+            for process in (late, last):
+                process.kill()
+                process.wait()
+        with Node(config=config % '["daemon"]') as node:
+            wait_for(lambda: infra(node) == {other.pid}, "those of the user that is named")
+        with Node(config=config % '["nobody-of-this-name"]', start=False) as node:
+            refused = subprocess.run(node.command(), capture_output=True, text=True, timeout=30, check=False)
+            assert refused.returncode == 1 and "infra.users: there is no nobody-of-this-name" in refused.stderr, refused.stderr
+    finally:
+        for process in (roots, users, setuid, other):
+            process.kill()
+            process.wait()
+
+
 def test_the_shared_class_is_full_at_its_limit():
     with Node(config=GROUPS) as node:
         question = {"max_cache": 0, "min_cache": 0}

@@ -64,6 +64,9 @@ TEST_CASE("groups are lists of CPUs") {
   REQUIRE(config);
   CHECK(config->max_shared == 3U);
   CHECK(config->groups == Groups{.os = {0, 1, 8}, .infra = {2}, .infra_processes = {"ovs*", "*/dpdk *"}});
+  CHECK(config->infra_users == std::vector<std::string>{"root"});
+  CHECK(parse_config("[infra]\nusers = [\"openvswitch\"]\n", "x")->infra_users ==
+        std::vector<std::string>{"openvswitch"});
   for (const char* wrong : {"0", "\"0-\"", "\"all\"", "[0]"}) {
     CAPTURE(wrong);
     const auto refused = parse_config(std::string("[os]\ncpus = ") + wrong + "\n", "x");

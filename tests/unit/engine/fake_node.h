@@ -103,7 +103,9 @@ class FakeHardware final : public Hardware {
 
   std::map<CpuId, KHz> current_frequencies(const CpuSet&) override { return {}; }
 
-  Result<std::set<Task>> find_processes(const std::vector<std::string>&) override { return matching; }
+  Result<std::set<Task>> find_processes(const std::vector<std::string>&, const std::set<uid_t>&) override {
+    return matching;
+  }
 
   // Writes knob by knob, so that a failure leaves some written and others not.
   Result<CpuSet> converge(const Setting& wanted) override {
