@@ -281,6 +281,22 @@ SetKey local_sockets(std::vector<LocalSocket>& target) {
   };
 }
 
+SetKey allowed_parameters(std::vector<AllowedParameter>& target) {
+  return [&target](const toml::node& node) -> Problem {
+    constexpr const char* kExpected =
+        "expected a list of MODULE.NAME and MODULE.NAME=VALUE, such as [\"sfc_char.phys_mode_gid=1042\"]";
+    if (!node.is_array()) return kExpected;
+    std::vector<AllowedParameter> found;
+    for (const toml::node& item : *node.as_array()) {
+      std::optional<AllowedParameter> allowed = parse_allowed_parameter(item.value_or(std::string()));
+      if (!allowed) return kExpected;
+      found.push_back(*std::move(allowed));
+    }
+    target = std::move(found);
+    return {};
+  };
+}
+
 Keys onload_keys(Config::Onload& onload) {
   return {{"versions", absolute_path(onload.versions)},
           {"imports", absolute_path(onload.imports)},
@@ -293,6 +309,7 @@ Keys onload_keys(Config::Onload& onload) {
           {"device_mode", file_mode(onload.device_mode)},
           {"protect_default_route", boolean(onload.protect_default_route)},
           {"profiles", absolute_paths(onload.profiles)},
+          {"parameters", allowed_parameters(onload.parameters)},
           {"max_allocations",
            integer(0, 100000, [&onload](int64_t value) { onload.max_allocations = static_cast<size_t>(value); })}};
 }

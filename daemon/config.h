@@ -13,6 +13,7 @@
 #include "api/http/tls.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "daemon/onload_parameters.h"
 #include "daemon/policy_file.h"
 #include "engine/foreign_groups.h"
 #include "engine/groups.h"
@@ -80,6 +81,7 @@ struct Config {
     bool protect_default_route = true;
     std::vector<std::string> profiles = {"/etc/nrd/onload/profiles"};
     size_t max_allocations = 100;
+    std::vector<AllowedParameter> parameters;
     friend bool operator==(const Onload&, const Onload&) = default;
   } onload;
   log::Priority log_level = log::Priority::Info;

@@ -36,6 +36,7 @@ Result<std::unique_ptr<Onload>> Onload::start(const Config& all, Engine& engine,
       open_onload_node({.versions = config.versions,
                         .imports = config.imports,
                         .devices = *devices,
+                        .parameters = config.parameters,
                         .default_route = config.protect_default_route ? DefaultRoute::Protected : DefaultRoute::Free},
                        clock);
   const auto ledger = [&engine](store::OnloadChange change) {

@@ -88,7 +88,7 @@ class OnloadNode final : public Node {
     const Result<Version> version = known_.read(desired.version);
     if (!version && version.error().code == ErrorCode::NotFound) return unknown_version(desired.version);
     if (!version) return Failure(version.error());
-    return daemon::target_of(desired, *version, running_kernel(), tree_of(desired.version))
+    return daemon::target_of(desired, *version, running_kernel(), tree_of(desired.version), options_.parameters)
         .map([this](onload::Target target) { return with_devices(std::move(target)); });
   }
 
@@ -100,7 +100,7 @@ class OnloadNode final : public Node {
     if (desired.state == State::Loaded) {
       const Result<Version> version = known_.read(desired.version);
       const Result<onload::Target> target = version.and_then([&](const Version& found) {
-        return daemon::target_of(desired, found, running_kernel(), tree_of(desired.version));
+        return daemon::target_of(desired, found, running_kernel(), tree_of(desired.version), options_.parameters);
       });
       checks.push_back(checked("parameters", target.map([](const onload::Target&) {})));
       if (target) checks.push_back(checked("default_route", check_driver(*target)));

@@ -3,8 +3,10 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
+#include "daemon/onload_parameters.h"
 #include "engine/onload/node.h"
 #include "hw/onload/types.h"
 
@@ -15,6 +17,7 @@ struct OnloadOptions {
   std::string imports = "/opt/nrd/import";                   // what is imported lies below it
   onload::Access devices{.uid = 0, .gid = 0, .mode = 0666};  // of the device nodes while the door is open
   enum class DefaultRoute { Protected, Free };
+  std::vector<AllowedParameter> parameters;              // what clients may set beside those that only tune
   DefaultRoute default_route = DefaultRoute::Protected;  // the driver is not removed below it
 };
 

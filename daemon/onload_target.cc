@@ -5,7 +5,6 @@
 
 #include "base/joined.h"
 #include "hw/onload/modules.h"
-#include "hw/onload/trusted_dir.h"
 
 namespace nrd::daemon {
 namespace {
@@ -54,28 +53,6 @@ Result<void> check_ids(const Desired& desired) {
   return {};
 }
 
-// The kernel runs, as root, the programs that these name: cplane_server_path, shrub_controller_path of onload,
-// bpf_link_helper of sfc_resource, and what a release to come may add. They are taken from the tree alone, whose files
-// root imported; a client who could name another one would be root.
-bool names_a_program(const std::string& parameter) {
-  return parameter.ends_with("path") || parameter.ends_with("helper");
-}
-
-Result<void> check_programs(const Desired& desired, const std::string& tree) {
-  for (const auto& [module, values] : desired.parameters) {
-    for (const auto& [name, value] : values) {
-      if (!names_a_program(name)) continue;
-      if (value.starts_with(tree + "/") && value.find(' ') == std::string::npos &&
-          parts_of(value.substr(tree.size() + 1))) {
-        continue;
-      }
-      return fail_at(ErrorCode::BadRequest, "/parameters/" + module + "/" + name,
-                     "names a program that the kernel would run", "a file of the version, below " + tree + "/");
-    }
-  }
-  return {};
-}
-
 // What is set for a module that is not loaded would be without effect, and nobody would notice.
 Result<void> check_modules(const Desired& desired, const Target& target) {
   for (const auto& [module, values] : desired.parameters) {
@@ -97,7 +74,7 @@ Target target_without_modules(const Desired& desired) {
 }
 
 Result<Target> target_of(const Desired& desired, const Version& version, const std::string& kernel,
-                         const std::string& tree) {
+                         const std::string& tree, const std::vector<AllowedParameter>& allowed) {
   const auto modules = version.kernels.find(kernel);
   const auto is_onload = [](const VersionModule& module) { return module.file.name == "onload"; };
   if (modules == version.kernels.end() || std::ranges::none_of(modules->second, is_onload)) {
@@ -105,7 +82,7 @@ Result<Target> target_of(const Desired& desired, const Version& version, const s
                    "a version for it; this one is for: " + kernels_of(version));
   }
   if (const Result<void> ids = check_ids(desired); !ids) return Failure(ids.error());
-  if (const Result<void> programs = check_programs(desired, tree); !programs) return Failure(programs.error());
+  if (const Result<void> may = check_parameters(desired.parameters, allowed, tree); !may) return Failure(may.error());
   Target target = target_without_modules(desired);
   target.version = version.name;
   for (const auto& [path, file] : modules->second) {

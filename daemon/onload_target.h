@@ -5,8 +5,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
+#include "daemon/onload_parameters.h"
 #include "engine/onload/desired.h"
 #include "engine/onload/target.h"
 #include "hw/onload/versions.h"
@@ -14,9 +16,11 @@
 namespace nrd::daemon {
 
 // `kernel`: release of the running one. `tree`: where the files of the version lie. Refused, with the field of the wish
-// that is at fault, if the version has no modules for this kernel, or if a module would not take its parameters.
+// that is at fault, if the version has no modules for this kernel, if a module would not take its parameters, or if a
+// parameter is neither one that only tunes nor one that root `allowed`.
 Result<onload::Target> target_of(const onload::Desired& desired, const onload::Version& version,
-                                 const std::string& kernel, const std::string& tree);
+                                 const std::string& kernel, const std::string& tree,
+                                 const std::vector<AllowedParameter>& allowed);
 // Of a wish that loads nothing.
 onload::Target target_without_modules(const onload::Desired& desired);
 

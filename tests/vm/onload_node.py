@@ -19,6 +19,7 @@ versions = "{VERSIONS}"
 imports = "{IMPORTS}"
 users_policy = "kill"
 look_interval_seconds = 1
+parameters = ["onload.stub_server_params", "onload.stub_wrong_version", "onload.cplane_server_uid=1", "onload.cplane_server_gid=1"]
 """
 OURS = ("onload", "sfc_char", "sfc_resource")
 

@@ -28,8 +28,14 @@ Desired a_wish(Parameters parameters = {}) {
   return {.state = State::Loaded, .version = "9.0", .parameters = std::move(parameters)};
 }
 
-Result<onload::Target> target(const Desired& desired, const Version& version = a_version()) {
-  return daemon::target_of(desired, version, kKernel, kTree);
+const std::vector<daemon::AllowedParameter> kAllowed = {{"sfc_char", "phys_mode_gid", "7"},
+                                                        {"sfc_char", "phys_mode_gid", "a\"b"},
+                                                        {"onload", "cplane_server_uid", std::nullopt},
+                                                        {"onload", "no_such", std::nullopt}};
+
+Result<onload::Target> target(const Desired& desired, const Version& version = a_version(),
+                              const std::vector<daemon::AllowedParameter>& allowed = kAllowed) {
+  return daemon::target_of(desired, version, kKernel, kTree, allowed);
 }
 
 std::string at_fault(const Result<onload::Target>& found) {
@@ -79,7 +85,7 @@ TEST_CASE("the driver comes along only if it is managed") {
 }
 
 TEST_CASE("a version without modules for the running kernel is refused and says for which it has") {
-  const auto refused = daemon::target_of(a_wish(), a_version(), "6.12.0", kTree);
+  const auto refused = daemon::target_of(a_wish(), a_version(), "6.12.0", kTree, {});
   CHECK(at_fault(refused) == "/version");
   CHECK(refused.error().message.find("6.12.0") != std::string::npos);
   CHECK(refused.error().allowed.find(kKernel) != std::string::npos);
@@ -110,6 +116,43 @@ TEST_CASE("what a module would not take is refused before anything is touched") 
   Desired quoted = a_wish();
   quoted.control_plane = {"\""};
   CHECK(at_fault(target(quoted)) == "/parameters/onload");
+}
+
+TEST_CASE("a parameter that may grant rights is set as root allowed, and only so") {
+  const Version version = a_version();
+  const auto with = [&version](const std::string& module, const std::string& name, const std::string& value,
+                               const std::vector<daemon::AllowedParameter>& allowed) {
+    return at_fault(target(a_wish({{module, {{name, value}}}}), version, allowed));
+  };
+  for (const char* value : {"-1", "0", "8", "07", "7 ", ""}) {
+    CAPTURE(value);
+    CHECK(with("sfc_char", "phys_mode_gid", value, kAllowed) == "/parameters/sfc_char/phys_mode_gid");
+    CHECK(with("sfc_char", "phys_mode_gid", value, {}) == "/parameters/sfc_char/phys_mode_gid");
+  }
+  CHECK(with("sfc_char", "phys_mode_gid", "7", kAllowed) == "nothing");
+  for (const char* name :
+       {"inject_kernel_gid", "scalable_filter_gid", "allow_insecure_setuid_sharing", "shrub_controller_uid",
+        "cplane_server_uid", "a_parameter_to_come", "CPLANE_SPAWN_SERVER", "cplane-spawn-server"}) {
+    CAPTURE(name);
+    CHECK(with("onload", name, "1", {}) == std::string("/parameters/onload/") + name);
+  }
+  // Of another module it is another parameter.
+  CHECK(with("sfc_char", "cplane_spawn_server", "1", {}) == "/parameters/sfc_char/cplane_spawn_server");
+  CHECK(with("onload", "cplane_spawn_server", "Y", {}) == "nothing");
+}
+
+TEST_CASE("root allows parameters by module and name, with any value or one") {
+  using daemon::AllowedParameter;
+  CHECK(daemon::parse_allowed_parameter("sfc_char.phys_mode_gid=7") ==
+        AllowedParameter{"sfc_char", "phys_mode_gid", "7"});
+  CHECK(daemon::parse_allowed_parameter("onload.a") == AllowedParameter{"onload", "a", std::nullopt});
+  CHECK(daemon::parse_allowed_parameter("onload.a=") == AllowedParameter{"onload", "a", ""});
+  CHECK(daemon::parse_allowed_parameter("onload.a=b.c=d") == AllowedParameter{"onload", "a", "b.c=d"});
+  for (const char* wrong :
+       {"", "onload", "onload.", ".a", "onload.a b", "*.a", "onload.*", "on/load.a", "onload=a.b"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(daemon::parse_allowed_parameter(wrong));
+  }
 }
 
 TEST_CASE("a program that the kernel runs as root is of the version's own tree") {
