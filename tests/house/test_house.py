@@ -77,6 +77,15 @@ def test_no_file_has_a_name_that_could_be_anything():
     assert [path for path in sources() if any(word in os.path.basename(path) for word in vague)] == []
 
 
+def test_nrdctl_prints_in_one_place():
+    """cli/printer.cc keeps control characters of others from the terminal."""
+    printing = re.compile(r"\b(?:printf|fprintf|vprintf|fwrite|fputs|fputc|putchar|puts|perror)\s*\(|std::(?:cout|cerr|clog)")
+    sources = [path for path in glob.glob(os.path.join(ROOT, "cli/**/*.cc"), recursive=True) if not path.endswith("/printer.cc")]
+    assert len(sources) > 20
+    found = [f"{path}: {line.strip()}" for path in sources for line in read(path).splitlines() if printing.search(line.split("//")[0])]
+    assert found == []
+
+
 def test_no_case_name_has_a_semicolon():
     for folder, _, files in os.walk(os.path.join(ROOT, "tests", "unit")):
         for name in files:
@@ -98,7 +107,7 @@ def config_keys():
 def test_every_configuration_key_is_shipped_and_documented():
     keys = config_keys()
     code = re.sub(r"\nProblem read_local_socket.*?\n}\n", "", read("daemon/config.cc"), flags=re.S)  # keys of server.sockets
-    in_code = re.findall(r'\{"(\w+)",\s*(?:boolean|port|cpu_list|patterns|integer|ways|text|absolute_path|absolute_paths|level|mba_mode|users_policy|foreign_groups|at_start|file_mode|tls_file|client_auth|subject_parts|user_names|service_name|local_sockets)\(', code)
+    in_code = re.findall(r'\{"(\w+)",\s*(?:boolean|port|cpu_list|patterns|integer|ways|text|absolute_path|absolute_paths|level|mba_mode|users_policy|foreign_groups|at_start|file_mode|allowed_parameters|tls_file|client_auth|subject_parts|user_names|service_name|local_sockets)\(', code)
     assert sorted(key.split(".")[1] for key in keys) == sorted(in_code)
     manual = read("docs/man/nrd.toml.5")
     for key in keys:

@@ -25,6 +25,22 @@ print(pid, flush=True)
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 """
 
+# As nobody: maps a copy of the library under another name, says so, and lets programs of a telling name crash for ever.
+FORGER = """
+import ctypes, mmap, os, shutil, sys, time
+mine = "/tmp/libonload.so.x"
+shutil.copy(sys.argv[1], mine)
+os.chown(mine, 65534, 65534)
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+held = mmap.mmap(os.open(mine, os.O_RDONLY), 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC, flags=mmap.MAP_PRIVATE)
+while True:
+    if os.fork() == 0:
+        ctypes.CDLL(None).prctl(15, b"[onload] ERROR:", 0, 0, 0)  # PR_SET_NAME
+        ctypes.string_at(0)
+    os.wait()
+    time.sleep(0.1)
+"""
+
 
 def users(node):
     return node.get("/v1/onload/users")["users"]
@@ -56,6 +72,23 @@ def test_a_program_that_only_has_the_library_is_a_user(node):
     assert operation["outcome"] == "succeeded"
     assert holder.wait() == -signal.SIGTERM
     node.assert_loaded(NEW)
+
+
+def test_a_user_of_the_node_neither_stops_an_upgrade_nor_rolls_it_back(node):
+    node.load(OLD)
+    forger = node.vm.spawn(["python3", "-I", "-c", FORGER, LIBRARY])
+    node.vm.wait_until(lambda: "[onload] ERROR:[" in node.vm.run("dmesg").stdout, what="a crash of that name")
+    assert "libonload.so.x" in node.vm.read(f"/proc/{forger.pid}/maps") and users(node) == []
+    asking = "while :; do curl -s -o /dev/null --unix-socket /run/nrd.sock http://localhost/v1/onload/users; done"
+    askers = [node.vm.spawn(["sh", "-c", asking]) for _ in range(6)]
+    holder = node.vm.spawn(["sleep", "1000"], env={"LD_PRELOAD": LIBRARY, "ONLOAD_STUB_PRELOAD_ONLY": "1"})
+    await_user(node)
+    operation = node.run({"state": "loaded", "version": NEW, "users_policy": "term", "drain_seconds": 1})
+    assert operation["outcome"] == "succeeded", operation
+    assert forger.poll() is None and holder.wait() == -signal.SIGTERM
+    node.assert_loaded(NEW)
+    for process in (forger, *askers):
+        end(process)
 
 
 @LONG
