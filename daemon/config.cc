@@ -340,7 +340,7 @@ std::map<std::string, Keys> all_keys(Config& config) {
         {"admin_certificates", absolute_path(config.access.admin_certificates)},
         {"user_certificates", absolute_path(config.access.user_certificates)}}},
       {"state", {{"directory", absolute_path(config.state_directory)}}},
-      {"rdt", {{"mba_mode", mba_mode(config.mount.unit)}}},
+      {"rdt", {{"mba_mode", mba_mode(config.mount.unit)}, {"tree_mode", file_mode(config.mount.tree_mode)}}},
       {"cache_pools",
        {{"os", ways(config.pools.os)},
         {"guarantee", ways(config.pools.guarantee)},

@@ -13,6 +13,7 @@
 #include "daemon/local_sockets.h"
 #include "daemon/notify.h"
 #include "daemon/version.h"
+#include "hw/rdt/locks.h"
 
 namespace nrd::daemon {
 namespace {
@@ -72,7 +73,8 @@ Result<std::unique_ptr<Front>> Front::open(const Config& config, v1::House house
   if (!rulebook) return Failure(rulebook.error());
   Result<std::unique_ptr<auth::Logins>> logins = start_logins(config.access);
   if (!logins) return Failure(logins.error());
-  const v1::Service service{.version = kVersion, .debug_port_open = config.server.debug};
+  const v1::Service service{
+      .version = kVersion, .debug_port_open = config.server.debug, .lock_holder = rdt::holder_of_tree};
   auto server = http::Server::start(
       doors_of(config, std::move(local.places)),
       v1::counted(

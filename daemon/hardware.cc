@@ -51,6 +51,8 @@ class Rooms final : public Hardware {
 
   std::map<CpuId, KHz> current_frequencies(const CpuSet& cpus) override { return pstate_.current(cpus); }
 
+  Result<void> await_locks() override { return rdt_->await_locks(); }
+
   Result<CpuSet> converge(const Setting& wanted) override {
     return rdt_->converge(wanted.rdt).and_then([&] { return pstate_.converge(wanted.pstate); });
   }

@@ -7,6 +7,7 @@
 #include "daemon/hardware.h"
 #include "daemon/signals.h"
 #include "engine/engine.h"
+#include "hw/rdt/locks.h"
 #include "store/store.h"
 
 namespace nrd::daemon {
@@ -41,6 +42,7 @@ Result<size_t> reset(const Config& config) {
   const auto state = (*engine)->state();
   if (!state->health.hardware_problem.empty())
     return fail(ErrorCode::Hardware, "not everything could be given back: " + state->health.hardware_problem);
+  rdt::give_tree_back(config.mount.tree_mode);
   return workloads.size();
 }
 

@@ -45,6 +45,8 @@ class Hardware {
   // The processes of these users that match one of these patterns (base/task.h); their boot_id is left empty.
   virtual Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns,
                                                 const std::set<uid_t>& users) = 0;
+  // Whether nobody keeps the locks that converge() takes; waits a moment. Busy, with who has one.
+  virtual Result<void> await_locks() = 0;
   // The answer is the CPUs whose frequency could not be put back, or who are not there; they are tried again later.
   virtual Result<CpuSet> converge(const Setting& wanted) = 0;
   // What these CPUs run at, as far as it can be told.

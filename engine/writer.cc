@@ -323,8 +323,11 @@ Result<WorkloadId> Writer::try_one(const Command& command) {
   if (const auto* remove = std::get_if<DeleteWorkload>(&command)) id = remove->id;
   if (wanted->workloads == state_.workloads) return id;
 
-  const Result<void> ready =
-      check_counters(*wanted).and_then([&] { return put_right(*wanted); }).and_then([&] { return claim(*wanted); });
+  // Whoever keeps a lock keeps every write from being done, so none is begun.
+  const Result<void> ready = check_counters(*wanted)
+                                 .and_then([&] { return hardware_.await_locks(); })
+                                 .and_then([&] { return put_right(*wanted); })
+                                 .and_then([&] { return claim(*wanted); });
   if (!ready) return Failure(ready.error());
   if (const Result<void> converged = converge(*wanted, Scope::Changes); !converged) {
     log::error("CONVERGE_FAILED", converged.error().message, {{"DETAIL", converged.error().detail}});

@@ -11,6 +11,9 @@ void render_warnings(json::Writer& w, const NodeState& state, const Service& ser
     w.string("plain HTTP without authentication is open: every local user can change workloads (--debug)");
   }
   for (const std::string& sentence : state.facts.rdt.missing) w.string(sentence);
+  if (const std::string holder = service.lock_holder(); !holder.empty()) {
+    w.string("the resctrl tree is locked by " + holder + ": changes are refused until it lets go");
+  }
   for (const auto& [id, workload] : state.workloads) {
     std::string groups;
     for (const std::string& group : sharing_groups(state, workload)) groups += (groups.empty() ? "" : ", ") + group;

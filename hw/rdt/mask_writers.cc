@@ -5,6 +5,7 @@
 #include "base/cpu_set.h"
 #include "base/log.h"
 #include "hw/rdt/groups.h"
+#include "hw/rdt/locks.h"
 #include "hw/rdt/monitor.h"
 #include "hw/rdt/resctrl.h"
 
@@ -79,6 +80,11 @@ void MaskWriters::choose(const CacheView& resctrl) {
   if (choice_ == before) return;
   log::notice("RDT_WRITER", choice_.is_libpqos ? "masks are written through libpqos" : "masks are written to resctrl",
               {{"REASON", choice_.reason}});
+}
+
+Result<void> MaskWriters::await_locks() const {
+  if (const Result<UniqueFd> tree = lock_tree(); !tree) return Failure(tree.error());
+  return choice_.is_libpqos ? pqos_->await_lock() : Result<void>();
 }
 
 ClassWriter& MaskWriters::writer_for(const WaysWrite& write) {

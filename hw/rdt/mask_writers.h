@@ -27,6 +27,8 @@ class MaskWriters {
   // For a tree that has this.
   void choose(const CacheView& resctrl);
   const MaskWriterChoice& choice() const { return choice_; }
+  // Whether the locks that writing takes are free; waits a moment. Busy, with who has one.
+  Result<void> await_locks() const;
   // A mask with holes goes to resctrl in any case: libpqos refuses it.
   ClassWriter& writer_for(const WaysWrite& write);
 

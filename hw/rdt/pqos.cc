@@ -121,7 +121,9 @@ Failure Pqos::failed(const std::string& call, int retval, int error) const {
 
 Result<std::unique_ptr<Pqos>> Pqos::start() {
   // Not make_unique: the constructor is private, so that a Pqos always is a running libpqos.
-  std::unique_ptr<Pqos> pqos(new Pqos);
+  Result<LibraryLock> lock = LibraryLock::open();
+  if (!lock) return Failure(lock.error());
+  std::unique_ptr<Pqos> pqos(new Pqos(*std::move(lock)));
   const std::set<std::string> before = existing_groups();
   const Result<void> started = pqos->init();
   remove_new_groups(before);
@@ -130,6 +132,7 @@ Result<std::unique_ptr<Pqos>> Pqos::start() {
 }
 
 Result<void> Pqos::init() {
+  if (Result<void> taken = lock_.take(); !taken) return taken;
   const AlarmLetThrough alarm;
   pqos_config config = {};
   config.fd_log = -1;
@@ -143,17 +146,24 @@ Result<void> Pqos::init() {
   chatter_.error_priority = log::Priority::Warning;
   const pqos_cap* cap = nullptr;
   const pqos_cpuinfo* cpus = nullptr;
+  if (Result<void> taken = lock_.take(); !taken) return taken;
   if (const int got = pqos_cap_get(&cap, &cpus); got != PQOS_RETVAL_OK) return failed("pqos_cap_get", got, 0);
   view_ = view_of(*cap, *cpus);
   return {};
 }
 
 Pqos::~Pqos() {
+  if (!is_running_) return;
+  if (const Result<void> taken = lock_.take(); !taken) {
+    log::warning("RDT_PQOS", taken.error().message);  // and its memory stays, since asking for it would wait for ever
+    return;
+  }
   const AlarmLetThrough alarm;
-  if (is_running_) pqos_fini();
+  pqos_fini();
 }
 
 Result<void> Pqos::set_ways(const Level& level, const WaysWrite& write) {
+  if (Result<void> taken = lock_.take(); !taken) return taken;
   const auto fill = [&write](auto& setting) {
     setting.class_id = write.clos.value;
     setting.cdp = write.split ? 1 : 0;

@@ -4,7 +4,7 @@
 // - A start mounts resctrl if it is not mounted, and makes the groups COS1..COSn-1, so takes every class there is. If
 //   another group holds one, it makes the others and fails ("busy"). Once it runs it needs the group it writes to, and
 //   no other, so start() removes those that libpqos made.
-// - Each call locks /run/lock/libpqos without a limit, and /sys/fs/resctrl with one: a SIGALRM after 100 ms ends the
+// - Each call locks /run/lock/libpqos without a limit, so it is locked here first, within one (LibraryLock); and /sys/fs/resctrl with one: a SIGALRM after 100 ms ends the
 //   wait if it reaches the calling thread. The handler is libpqos's own and stays. The signal goes to the process, and
 //   the kernel offers it to the main thread first, so every other thread has to block it; this one lets it through.
 // - It knows the CPUs that were online when it started, and so the caches that had some. On Intel it takes the id of
@@ -18,12 +18,14 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/ids.h"
 #include "base/log.h"
 #include "base/result.h"
 #include "base/way_mask.h"
 #include "hw/rdt/class_writer.h"
+#include "hw/rdt/locks.h"
 
 namespace nrd::rdt {
 
@@ -36,6 +38,10 @@ class Pqos final : public ClassWriter {
   Pqos& operator=(const Pqos&) = delete;
 
   Result<void> set_ways(const Level& level, const WaysWrite& write) override;
+  // Whether its lock is free; waits a moment. Busy, with who has it.
+  Result<void> await_lock() const {
+    return lock_.take().map([this] { lock_.let_go(); });
+  }
   // As it was when libpqos started.
   const CacheView& view() const { return view_; }
 
@@ -46,11 +52,12 @@ class Pqos final : public ClassWriter {
     std::string last_error;
   };
 
-  Pqos() = default;
+  explicit Pqos(LibraryLock lock) : lock_(std::move(lock)) {}
   static void hear(void* chatter, size_t size, const char* message);
   Result<void> init();
   Failure failed(const std::string& call, int retval, int error) const;
 
+  const LibraryLock lock_;
   Chatter chatter_;
   bool is_running_ = false;
   CacheView view_;

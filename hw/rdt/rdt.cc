@@ -8,6 +8,7 @@
 #include "hw/rdt/bandwidth.h"
 #include "hw/rdt/capabilities.h"
 #include "hw/rdt/groups.h"
+#include "hw/rdt/locks.h"
 #include "hw/rdt/mask_writers.h"
 #include "hw/rdt/monitor.h"
 #include "hw/rdt/resctrl.h"
@@ -20,6 +21,8 @@ namespace {
 
 class ResctrlRdt final : public Rdt {
  public:
+  explicit ResctrlRdt(mode_t tree_mode) : tree_mode_(tree_mode) {}
+
   void start() {
     known_.reset();
     if (check_mount()) writers_.start();
@@ -74,6 +77,8 @@ class ResctrlRdt final : public Rdt {
     return monitoring_ ? read_usage(*monitoring_, classes, asked_) : Usages{};
   }
 
+  Result<void> await_locks() override { return is_served_ ? writers_.await_locks() : Result<void>(); }
+
   Result<void> converge(const Setting& wanted) override {
     if (wanted == Setting{}) return {};
     if (!is_served_) return fail(ErrorCode::Unsupported, why_not_.message, why_not_.detail);
@@ -104,6 +109,7 @@ class ResctrlRdt final : public Rdt {
 
   Result<void> read_cat() {
     if (Result<void> mount = check_mount(); !mount) return mount;
+    guard_tree(tree_mode_);
     std::vector<std::string> missing;
     const Result<std::optional<Cat>> cat = read_cat_info(missing);
     if (!cat) return fail(ErrorCode::Unsupported, "L3 CAT: " + cat.error().message, cat.error().detail);
@@ -372,6 +378,7 @@ class ResctrlRdt final : public Rdt {
   Cat cat_;
   std::optional<Cat> l2_cat_;  // beside cat_
   std::map<CacheId, WayMask> io_ways_;
+  const mode_t tree_mode_;
   std::optional<Monitoring> monitoring_;
   std::set<ClosId> asked_;  // whose monitoring was requested, since their groups were made
   unsigned level_ = 3;      // of the caches whose ways are set
@@ -385,7 +392,7 @@ class ResctrlRdt final : public Rdt {
 
 Result<std::unique_ptr<Rdt>> Rdt::start(const MountWish& wish) {
   if (const Result<void> mounted = ensure_mounted_as(wish); !mounted) return Failure(mounted.error());
-  auto rdt = std::make_unique<ResctrlRdt>();
+  auto rdt = std::make_unique<ResctrlRdt>(wish.tree_mode);
   rdt->start();
   return rdt;
 }

@@ -35,6 +35,8 @@ class Rdt {
   // Of these classes on these caches; nothing on a node that does not count. Those of `asked` get bandwidth counters
   // where these are assigned, and keep them (monitor.h).
   virtual Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes, const std::set<ClosId>& asked) = 0;
+  // Whether nobody keeps the locks that converge() takes; waits a moment. Busy, with who has one.
+  virtual Result<void> await_locks() = 0;
   // Writes what differs, takes bits away before handing them out, reads back. ErrorCode::Hardware names the first knob
   // that did not take its value ("class COS3 on cache 0 did not take ways 0x00f (found 0x7ff)"); then some knobs may
   // have been written and others not: converge to the setting before. NoClass and Busy: a group could not be made

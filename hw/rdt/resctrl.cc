@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,13 +9,12 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <memory>
 #include <system_error>
-#include <thread>
 
 #include "base/file.h"
 #include "base/unique_fd.h"
+#include "hw/rdt/locks.h"
 
 namespace nrd::rdt {
 namespace {
@@ -321,22 +319,6 @@ Result<std::optional<std::map<CacheId, uint32_t>>> read_limits(const std::string
   if (!limits) return Failure(within(directory, limits.error()));
   return *std::move(limits);
 }
-
-namespace {
-
-// Held as long as the file is open. As patient as libpqos, which takes the same lock for each of its writes.
-Result<UniqueFd> lock_tree() {
-  UniqueFd tree(::open(kResctrl, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  for (int tries = 100; tree.valid(); --tries) {
-    if (::flock(tree.get(), LOCK_EX | LOCK_NB) == 0) return tree;
-    if (errno != EWOULDBLOCK || tries == 0) break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return fail(ErrorCode::Hardware, "the kernel refused a change of a class of service",
-              kResctrl + std::string(" cannot be locked: ") + std::generic_category().message(errno));
-}
-
-}  // namespace
 
 Result<void> add_cpus(const std::string& directory, const CpuSet& cpus) {
   const Result<UniqueFd> locked = lock_tree();

@@ -37,11 +37,22 @@ void* start(fuse_conn_info*, fuse_config* config) {
   return fuse_get_context()->private_data;
 }
 
+constexpr const char* kResctrl = "resctrl";  // its root
+
+int change_mode(const char* path, mode_t mode, fuse_file_info*) {
+  if (relative(path) != kResctrl) return -EPERM;  // groups and files: not modelled
+  tree().resctrl_permissions = mode & 07777;
+  return 0;
+}
+
 int get_attributes(const char* path, struct stat* attributes, fuse_file_info*) {
   const auto mode = tree().mode(relative(path));
   if (!mode) return -ENOENT;
   *attributes = {};
   attributes->st_mode = *mode;
+  if (relative(path) == kResctrl) {
+    attributes->st_mode = (*mode & S_IFMT) | tree().resctrl_permissions.value_or(*mode & 07777);
+  }
   attributes->st_nlink = S_ISDIR(*mode) ? 2 : 1;
   attributes->st_size = S_ISREG(*mode) && relative(path).starts_with("cpu/") ? 4096 : 0;
   return 0;
@@ -154,6 +165,7 @@ fuse_operations operations() {
   fuse_operations table = {};
   table.init = start;
   table.getattr = get_attributes;
+  table.chmod = change_mode;
   table.readdir = read_folder;
   table.readlink = read_link;
   table.open = open_path;

@@ -44,6 +44,7 @@ void Node::compute_files() {
 }
 
 void Node::reboot() {
+  resctrl_permissions.reset();
   resctrl_.wipe();
   resctrl_tree_.monitoring().wipe();
   cpufreq_.wipe();
@@ -55,6 +56,7 @@ void Node::reboot() {
 int Node::vanish(const std::string& group) { return resctrl_tree_.remove_folder(group, 0); }
 
 void Node::remount(MbUnit unit) {
+  resctrl_permissions.reset();
   machine_.set_mb_unit(unit);
   resctrl_.wipe();
 }

@@ -26,6 +26,8 @@ class Tree {
   virtual int write(const std::string& path, std::string_view text, pid_t writer) = 0;
   virtual int make_folder(const std::string& path, pid_t writer) = 0;
   virtual int remove_folder(const std::string& path, pid_t writer) = 0;
+
+  std::optional<mode_t> resctrl_permissions;  // of resctrl's root, if chmod(2) has set some since it was mounted
 };
 
 }  // namespace nrd::simnode

@@ -108,6 +108,8 @@ class FakeHardware final : public Hardware {
   }
 
   // Writes knob by knob, so that a failure leaves some written and others not.
+  Result<void> await_locks() override { return {}; }
+
   Result<CpuSet> converge(const Setting& wanted) override {
     converged_frequencies = wanted.pstate;
     for (const ClosId clos : wanted.rdt.made) {

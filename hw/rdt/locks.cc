@@ -1,0 +1,150 @@
+#include "hw/rdt/locks.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <sstream>
+#include <system_error>
+#include <thread>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "hw/rdt/resctrl.h"
+
+namespace nrd::rdt {
+namespace {
+
+constexpr const char* kLibraryLock = "/run/lock/libpqos";  // LOCKFILE of libpqos, by way of /var/lock
+constexpr mode_t kKernelsMode = 0555;                      // of the tree's root (rdt_get_tree())
+constexpr mode_t kRootAlone = 0600;
+constexpr auto kPause = std::chrono::milliseconds(1);
+constexpr int kTries = 500;  // half a second; libpqos and pqos hold either lock for milliseconds
+
+std::string reason() { return std::generic_category().message(errno); }
+
+// Whether a line of /proc/locks (proc(5)) is about the file: "1: FLOCK  ADVISORY  READ 4711 00:1e:1 0 EOF". Who waits for
+// one has "->" behind the number.
+pid_t holder_in(const std::string& line, const std::string& file) {
+  std::istringstream words(line);
+  std::string number, kind, advice, access, place;
+  pid_t pid = 0;
+  if (!(words >> number >> kind) || kind == "->") return 0;
+  if (!(words >> advice >> access >> pid >> place) || place != file) return 0;
+  return pid;
+}
+
+std::string named(pid_t pid) {
+  constexpr size_t kLongest = 64;
+  const auto name = read_file("/proc/" + std::to_string(pid) + "/comm", kLongest);
+  std::string shown;
+  if (name && *name) {
+    for (const char c : trimmed(**name)) shown += c > ' ' && c <= '~' ? c : '?';
+  }
+  return (shown.empty() ? "a process" : shown) + " (" + std::to_string(pid) + ")";
+}
+
+// Of others; empty: nobody, or nobody whom this process may know.
+std::string holder_of(const struct stat& file) {
+  constexpr size_t kLimit = size_t{4} << 20;
+  std::array<char, 64> place{};
+  std::snprintf(place.data(), place.size(), "%02x:%02x:%llu", major(file.st_dev), minor(file.st_dev),
+                static_cast<unsigned long long>(file.st_ino));
+  const auto locks = read_file("/proc/locks", kLimit);
+  if (!locks || !*locks) return {};
+  std::istringstream lines(**locks);
+  for (std::string line; std::getline(lines, line);) {
+    const pid_t pid = holder_in(line, place.data());
+    if (pid > 0 && pid != ::getpid()) return named(pid);
+  }
+  return {};
+}
+
+// `take`: false with EAGAIN, EACCES or EWOULDBLOCK while somebody has it.
+template <typename Take>
+bool wait_for(const Take& take) {
+  for (int tries = kTries;; --tries) {
+    if (take()) return true;
+    if ((errno != EWOULDBLOCK && errno != EACCES) || tries == 0) return false;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+Failure kept_by_others(const std::string& what, int fd) {
+  const std::string why = reason();
+  struct stat file {};
+  const std::string holder = ::fstat(fd, &file) == 0 ? holder_of(file) : "";
+  return fail(ErrorCode::Busy,
+              what + " is locked by " + (holder.empty() ? "another process" : holder) + "; end it, or try again later", why);
+}
+
+// Of the whole file, as lockf(3) does.
+bool set_lock(int fd, short kind) {
+  struct flock whole {};
+  whole.l_type = kind;
+  whole.l_whence = SEEK_SET;
+  return ::fcntl(fd, F_SETLK, &whole) == 0;
+}
+
+bool is_roots_alone(const struct stat& file) {
+  return S_ISREG(file.st_mode) && file.st_uid == 0 && file.st_nlink == 1;
+}
+
+}  // namespace
+
+Result<UniqueFd> lock_tree() {
+  UniqueFd tree(::open(kResctrl, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!tree.valid()) {
+    return fail(ErrorCode::Hardware, "the kernel refused a change of a class of service", kResctrl + (": " + reason()));
+  }
+  if (wait_for([&tree] { return ::flock(tree.get(), LOCK_EX | LOCK_NB) == 0; })) return tree;
+  return kept_by_others("the resctrl tree", tree.get());
+}
+
+std::string holder_of_tree() {
+  struct stat tree {};
+  return ::stat(kResctrl, &tree) == 0 ? holder_of(tree) : "";
+}
+
+void guard_tree(mode_t mode) {
+  struct stat tree {};
+  if (mode == kKernelsMode || ::stat(kResctrl, &tree) != 0 || (tree.st_mode & 07777) != kKernelsMode) return;
+  if (::chmod(kResctrl, mode) == 0) return;
+  log::warning("RDT_TREE_MODE", "the mode of the resctrl tree cannot be set; any local user can lock it",
+               {{"DETAIL", reason()}});
+}
+
+void give_tree_back(mode_t mode) {
+  struct stat tree {};
+  if (::stat(kResctrl, &tree) == 0 && (tree.st_mode & 07777) == mode) ::chmod(kResctrl, kKernelsMode);
+}
+
+Result<LibraryLock> LibraryLock::open() {
+  struct stat found {};
+  if (::lstat(kLibraryLock, &found) == 0 && !is_roots_alone(found)) {
+    log::warning("RDT_LOCK_FILE", "the lock file of libpqos was somebody else's and is replaced", {{"PATH", kLibraryLock}});
+    ::unlink(kLibraryLock);
+  }
+  // With O_CREAT alone the kernel refuses a file of others in a folder that is everybody's (fs.protected_regular).
+  UniqueFd file(::open(kLibraryLock, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  if (!file.valid()) file = UniqueFd(::open(kLibraryLock, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kRootAlone));
+  if (!file.valid() || ::fstat(file.get(), &found) != 0 || !is_roots_alone(found) || ::fchmod(file.get(), kRootAlone) != 0) {
+    return fail(ErrorCode::Hardware, "the lock file of libpqos cannot be used", kLibraryLock + (": " + reason()));
+  }
+  return LibraryLock(std::move(file));
+}
+
+Result<void> LibraryLock::take() const {
+  if (wait_for([this] { return set_lock(file_.get(), F_WRLCK); })) return {};
+  return kept_by_others(kLibraryLock, file_.get());
+}
+
+void LibraryLock::let_go() const { set_lock(file_.get(), F_UNLCK); }
+
+}  // namespace nrd::rdt
