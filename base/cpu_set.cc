@@ -40,18 +40,23 @@ CpuSet::CpuSet(std::initializer_list<uint32_t> cpus) {
   for (const uint32_t cpu : cpus) add(CpuId{cpu});
 }
 
+Result<std::pair<CpuId, CpuId>> CpuSet::parse_range(std::string_view item) {
+  const size_t dash = item.find('-');
+  const std::string_view end = dash == std::string_view::npos ? item : item.substr(dash + 1);
+  const auto first = parse_cpu(item.substr(0, dash));
+  const auto last = parse_cpu(end);
+  if (!first || !last || *first > *last) return not_a_list(item);
+  if (*last >= CpuSet::kMaxCpus) return not_a_cpu(end);
+  return std::pair(CpuId{*first}, CpuId{*last});
+}
+
 Result<CpuSet> CpuSet::parse(std::string_view list) {
   CpuSet set;
   for (std::string_view rest = list;;) {
     const size_t comma = rest.find(',');
-    const std::string_view item = rest.substr(0, comma);
-    const size_t dash = item.find('-');
-    const std::string_view end = dash == std::string_view::npos ? item : item.substr(dash + 1);
-    const auto first = parse_cpu(item.substr(0, dash));
-    const auto last = parse_cpu(end);
-    if (!first || !last || *first > *last) return not_a_list(item);
-    if (*last >= CpuSet::kMaxCpus) return not_a_cpu(end);
-    for (uint32_t cpu = *first; cpu <= *last; ++cpu) set.add(CpuId{cpu});
+    const auto range = parse_range(rest.substr(0, comma));
+    if (!range) return Failure(range.error());
+    set.add(range->first, range->second);
     if (comma == std::string_view::npos) return set;
     rest.remove_prefix(comma + 1);
   }
@@ -59,20 +64,31 @@ Result<CpuSet> CpuSet::parse(std::string_view list) {
 
 CpuSet CpuSet::first(uint32_t count) {
   CpuSet set;
-  for (uint32_t cpu = 0; cpu < count; ++cpu) set.add(CpuId{cpu});
+  if (count > 0) set.add(CpuId{0}, CpuId{count - 1});
   return set;
 }
 
-void CpuSet::add(CpuId cpu) {
-  const size_t word = cpu.value / kBits;
-  if (word >= words_.size()) words_.resize(word + 1);
-  words_[word] |= uint64_t{1} << (cpu.value % kBits);
+void CpuSet::add(CpuId cpu) { add(cpu, cpu); }
+void CpuSet::remove(CpuId cpu) { remove(cpu, cpu); }
+
+template <typename Change>
+void CpuSet::each_word(uint32_t first, uint32_t last, Change change) {
+  for (uint32_t word = first / kBits; word <= last / kBits; ++word) {
+    const uint32_t low = word == first / kBits ? first % kBits : 0;
+    const uint32_t high = word == last / kBits ? last % kBits : kBits - 1;
+    change(word, (~uint64_t{0} >> (kBits - 1 - high + low)) << low);
+  }
 }
 
-void CpuSet::remove(CpuId cpu) {
-  const size_t word = cpu.value / kBits;
-  if (word >= words_.size()) return;
-  words_[word] &= ~(uint64_t{1} << (cpu.value % kBits));
+void CpuSet::add(CpuId first, CpuId last) {
+  words_.resize(std::max<size_t>(words_.size(), last.value / kBits + 1));
+  each_word(first.value, last.value, [this](uint32_t word, uint64_t bits) { words_[word] |= bits; });
+}
+
+void CpuSet::remove(CpuId first, CpuId last) {
+  each_word(first.value, last.value, [this](uint32_t word, uint64_t bits) {
+    if (word < words_.size()) words_[word] &= ~bits;
+  });
   trim();
 }
 

@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -26,11 +27,16 @@ class CpuSet {
 
   // BadRequest with a message that quotes the item; `field` is left to the caller.
   static Result<CpuSet> parse(std::string_view list);
+  // A number, or a range of one comma-free item; the same refusals.
+  static Result<std::pair<CpuId, CpuId>> parse_range(std::string_view item);
   // All CPUs 0..count-1.
   static CpuSet first(uint32_t count);
 
   void add(CpuId cpu);
   void remove(CpuId cpu);
+  // From `first` to `last`, in whole words: lists of clients name the same thousands of CPUs again and again.
+  void add(CpuId first, CpuId last);
+  void remove(CpuId first, CpuId last);
   bool contains(CpuId cpu) const;
   bool empty() const { return words_.empty(); }
   size_t size() const;
@@ -51,6 +57,9 @@ class CpuSet {
   friend bool operator==(const CpuSet&, const CpuSet&) = default;
 
  private:
+  // Calls change(word, bits) for each word that has CPUs of first..last.
+  template <typename Change>
+  static void each_word(uint32_t first, uint32_t last, Change change);
   void trim();
   std::vector<uint64_t> words_;  // no trailing zero words, so that == means equal sets
 };

@@ -3,7 +3,8 @@
 //
 //   ["0-7,^3"]   0-2,4-7        ["0-7", "^2-3"]   0-1,4-7        ["^3,0-7"]   0-7
 //
-// Blanks around numbers and ranges are passed over.
+// Blanks around numbers and ranges are passed over. What stands behind the first CPU that cannot exist is not read: the
+// set ends with that CPU, and the planner refuses it by name.
 #pragma once
 
 #include <string>
@@ -13,7 +14,7 @@
 
 namespace nrd {
 
-// BadRequest names the item: "/core_ids/1".
-Result<CpuSet> parse_core_ids(const std::vector<std::string>& items);
+// `last`: no CPU after it can exist on the node. BadRequest names the item: "/core_ids/1".
+Result<CpuSet> parse_core_ids(const std::vector<std::string>& items, CpuId last = {CpuSet::kMaxCpus - 1});
 
 }  // namespace nrd

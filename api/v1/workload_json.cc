@@ -109,7 +109,7 @@ struct Cores {
   CpuSet cpus;
 };
 
-Result<Cores> parse_cores(const Value& value) {
+Result<Cores> parse_cores(const Value& value, CpuId last) {
   constexpr std::string_view kField = "/core_ids";
   if (value.kind() != Value::Kind::Array) return wrong_type(std::string(kField), value, kCoresExample);
   if (value.items().empty()) return rmd::no_cores();
@@ -125,7 +125,7 @@ Result<Cores> parse_cores(const Value& value) {
     if (!text) return wrong_type(field, item, "a CPU list as a string such as \"4\" or \"0-3,8\"");
     cores.ids.push_back(*text);
   }
-  return parse_core_ids(cores.ids).map([&cores](CpuSet cpus) {
+  return parse_core_ids(cores.ids, last).map([&cores](CpuSet cpus) {
     cores.cpus = std::move(cpus);
     return std::move(cores);
   });
@@ -229,14 +229,14 @@ void render_granted_ways(json::Writer& w, const Workload& workload, bool of_l2_b
 
 }  // namespace
 
-Result<Spec> parse_spec(const Value& body) {
+Result<Spec> parse_spec(const Value& body, CpuId last) {
   if (const auto known = check_top_level(body, &Key::on_post); !known) return Failure(known.error());
   const Result<TaskWish> tasks = parse_task_ids(body, Null::SaysNothing);
   if (!tasks) return Failure(tasks.error());
   const Value* core_ids = body.find("core_ids");
   const bool has_cores = core_ids && !core_ids->is_null() && !(*tasks && says_nothing(*core_ids));
   if (!has_cores && !*tasks) return rmd::no_cores();
-  Result<Cores> cores = has_cores ? parse_cores(*core_ids) : Cores{};
+  Result<Cores> cores = has_cores ? parse_cores(*core_ids, last) : Cores{};
   if (!cores) return Failure(cores.error());
   const Result<Cache> cache = parse_caches(body, Null::SaysNothing);
   if (!cache) return Failure(cache.error());
@@ -272,12 +272,12 @@ Result<Spec> parse_spec(const Value& body) {
               .l2 = *l2};
 }
 
-Result<SpecPatch> parse_patch(const Value& body) {
+Result<SpecPatch> parse_patch(const Value& body, CpuId last) {
   if (const auto known = check_top_level(body, &Key::on_patch); !known) return Failure(known.error());
   SpecPatch patch;
   // Null is RMD's "absent" here, too: CPUs cannot be taken away, a workload can be deleted.
   if (const Value* core_ids = body.find("core_ids"); core_ids && !core_ids->is_null()) {
-    Result<Cores> cores = parse_cores(*core_ids);
+    Result<Cores> cores = parse_cores(*core_ids, last);
     if (!cores) return Failure(cores.error());
     patch.core_ids = std::move(cores->ids);
     patch.cpus = std::move(cores->cpus);

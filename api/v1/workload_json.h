@@ -25,11 +25,12 @@ struct Shape {
   bool has_nested_pstate = false;  // in `plugins`
 };
 
-// Body of a POST.
-Result<Spec> parse_spec(const json::Value& body);
+// Body of a POST. Lists of CPUs are not read beyond the first one after `last`, which cannot exist.
+constexpr CpuId kLastCpu{CpuSet::kMaxCpus - 1};
+Result<Spec> parse_spec(const json::Value& body, CpuId last = kLastCpu);
 // Body of a PATCH: what it names is replaced, the rest stays. What only we set (id, uuid, status, pool, ...) is
 // ignored, so that an answer may be edited and sent back.
-Result<SpecPatch> parse_patch(const json::Value& body);
+Result<SpecPatch> parse_patch(const json::Value& body, CpuId last = kLastCpu);
 
 Shape shape_of(const json::Value& body);
 // The engine names fields as at top level; the client reads the pointer into what it sent.
