@@ -118,7 +118,13 @@ RawRequest Connection::take() {
   is_taken_ = true;
   request_has_begun_ = false;
   body_has_begun_ = false;
-  return guard_.take();
+  RawRequest request = guard_.take();
+  reads_ = request.method == "GET" || request.method == "HEAD";
+  return request;
+}
+
+void Connection::look_for_hang_up() {
+  if (is_worked_on() && stream_.has_hung_up(peer_->door == Peer::Door::Unix)) *hung_up_ = true;
 }
 
 void Connection::answer(std::string bytes, bool closes, Time now) { say(std::move(bytes), closes, now); }

@@ -7,6 +7,7 @@
 // most one answer waits in memory. Belongs to the worker's thread alone.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -34,6 +35,11 @@ class Connection {
   bool has_request() const { return phase_ == Phase::Working && !is_taken_; }
   RawRequest take();  // the request, once
   bool is_worked_on() const { return phase_ == Phase::Working && is_taken_; }
+  // Worked on, and nothing is lost if it ends all the same: it only reads, or the client has gone.
+  bool is_only_waited_for() const { return is_worked_on() && (reads_ || hung_up_->load()); }
+  // While it is worked on: whether the client still waits. Whoever works on it sees it in hung_up().
+  void look_for_hang_up();
+  std::shared_ptr<const std::atomic<bool>> hung_up() const { return hung_up_; }
   // In Working: hands over the whole answer. The connection ends with it if `closes`.
   void answer(std::string bytes, bool closes, Time now);
 
@@ -79,7 +85,9 @@ class Connection {
   std::string input_;  // what the guard has not used yet
   bool request_has_begun_ = false;
   bool body_has_begun_ = false;
-  bool is_taken_ = false;   // the request that is worked on
+  bool is_taken_ = false;  // the request that is worked on
+  bool reads_ = false;     // it is a GET or HEAD
+  std::shared_ptr<std::atomic<bool>> hung_up_ = std::make_shared<std::atomic<bool>>(false);
   bool has_asked_ = false;  // at least one whole request has come
   std::string output_;
   size_t sent_ = 0;

@@ -15,7 +15,8 @@ using Phase = Connection::Phase;
 constexpr std::string_view kRootsShare = "uid 0";
 
 bool can_be_sent_away(const Connection& connection) {
-  return !connection.is_worked_on() && connection.phase() != Phase::Closed;
+  const bool is_needed = connection.is_worked_on() && !connection.is_only_waited_for();
+  return !is_needed && connection.phase() != Phase::Closed;
 }
 
 }  // namespace
@@ -23,7 +24,7 @@ bool can_be_sent_away(const Connection& connection) {
 // The smaller, the sooner it goes.
 auto Crowd::standing(const Connection& connection) const {
   const size_t crowding = of_share_.at(connection.share());
-  return std::tuple(std::numeric_limits<size_t>::max() - crowding, connection.has_request(),
+  return std::tuple(std::numeric_limits<size_t>::max() - crowding, connection.is_worked_on(), connection.has_request(),
                     connection.phase() == Phase::Sending, connection.has_asked(), connection.since(), connection.id());
 }
 

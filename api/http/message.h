@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/client.h"
 #include "base/secret.h"
 
 namespace nrd::http {
@@ -39,6 +40,7 @@ struct Peer {
   std::vector<std::pair<std::string, std::string>> subject{};
   std::optional<std::chrono::sys_seconds> valid_until{};  // of that certificate
   std::string fingerprint{};                              // of that certificate, whole: SHA-256 in hexadecimal
+  bool is_revoked = false;                                // our authorities of now do not vouch for it any more
 };
 
 // Runs an act soon, on the thread that serves this client. Any thread may call; once the server is gone, acts are
@@ -58,6 +60,7 @@ struct Request {
   std::shared_ptr<const Secret> authorization{};  // over TLS only; null if absent
   std::shared_ptr<const Peer> peer;               // never null
   bool is_limited_to_own = false;                 // to what is about the process that asks (auth::Grant::Own)
+  Client client{};                                // by its address; the gate, who knows it better, by its name as well
   Later later{};
 };
 

@@ -2,6 +2,8 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -81,6 +83,11 @@ Stream::Moved Stream::write(std::string_view bytes) {
   return {is_transient(errno) ? Io::Again : Io::Failed, 0};
 }
 
+bool Stream::has_hung_up(bool is_unix) const {
+  pollfd watched{fd_.get(), static_cast<short>(is_unix ? 0 : POLLRDHUP), 0};  // POLLHUP and POLLERR are always told
+  return ::poll(&watched, 1, 0) > 0;
+}
+
 void Stream::end_writing() {
   if (ssl_ && !is_broken_) {
     ::ERR_clear_error();
@@ -120,6 +127,23 @@ void Stream::describe_client(Peer& peer) const {
 
 bool Stream::began_with(const std::shared_ptr<const ssl_ctx_st>& context) const {
   return !ssl_ || ::SSL_get_SSL_CTX(ssl_.get()) == context.get();
+}
+
+// As in a handshake of now. A resumed session has no chain: where that is needed, the client has to show it anew.
+bool Stream::is_trusted_by(const std::shared_ptr<const ssl_ctx_st>& context) const {
+  X509* certificate = ssl_ ? ::SSL_get0_peer_certificate(ssl_.get()) : nullptr;
+  if (certificate == nullptr) return true;
+  const std::unique_ptr<X509_STORE_CTX, decltype(&::X509_STORE_CTX_free)> check(::X509_STORE_CTX_new(),
+                                                                                &::X509_STORE_CTX_free);
+  ::ERR_clear_error();
+  const bool is_ready = check &&
+                        ::X509_STORE_CTX_init(check.get(), ::SSL_CTX_get_cert_store(context.get()), certificate,
+                                              ::SSL_get_peer_cert_chain(ssl_.get())) == 1 &&
+                        ::X509_STORE_CTX_set_default(check.get(), "ssl_client") == 1;
+  if (is_ready) ::X509_STORE_CTX_set_depth(check.get(), ::SSL_CTX_get_verify_depth(context.get()));
+  const bool is_trusted = is_ready && ::X509_verify_cert(check.get()) == 1;
+  ::ERR_clear_error();
+  return is_trusted;
 }
 
 }  // namespace nrd::http

@@ -44,6 +44,10 @@ class Stream {
   Moved read(std::span<char> into);
   Moved write(std::string_view bytes);
 
+  // Whether the client has gone while its answer is worked on: a Unix socket is closed at its end; by TCP it says that
+  // it will send no more, which for HTTP's clients is the same.
+  bool has_hung_up(bool is_unix) const;
+
   // Says that nothing more will come; the client may still be sending.
   void end_writing();
   // The close that follows throws away what is unsent.
@@ -53,6 +57,8 @@ class Stream {
   void describe_client(Peer& peer) const;
   // False if the context has been replaced since by `context`.
   bool began_with(const std::shared_ptr<const ssl_ctx_st>& context) const;
+  // Whether the authorities of `context` vouch for the client's certificate, too; true if it has shown none.
+  bool is_trusted_by(const std::shared_ptr<const ssl_ctx_st>& context) const;
 
  private:
   struct FreeSsl {

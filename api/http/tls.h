@@ -2,8 +2,8 @@
 //
 // TLS 1.2 and 1.3 only, forward secrecy and authenticated encryption only, no renegotiation. Files may be replaced
 // while nrd runs: reload() checks the new ones first and keeps the old ones if anything is wrong with them; a
-// connection from before gets the answer it waits for, or one more, and ends. OpenSSL has its home here and in
-// stream.cc.
+// connection from before gets the answer it waits for, or one more, and ends. For that one more its certificate is
+// verified again by the new authorities. OpenSSL has its home here and in stream.cc.
 #pragma once
 
 #include <array>

@@ -189,6 +189,7 @@ class Loop final : public Pistache::Aio::Handler {
     if (connection == nullptr) return;
     const bool went_well = survives([this, connection, id, next] {
       if (!connection->advance(now_)) put_in_line(id);
+      if (connection->is_worked_on()) return connection->look_for_hang_up();
       if (!connection->has_request()) return;
       if (next == Next::Now) return dispatch(*connection);
       put_in_line(id);
@@ -206,7 +207,7 @@ class Loop final : public Pistache::Aio::Handler {
     RawRequest raw = connection.take();
     const bool is_outdated = connection.stream().is_tls() && !connection.stream().began_with(tls_->get());
     const Framing framing{.has_body = raw.method != "HEAD", .closes = raw.closes || is_draining_ || is_outdated};
-    auto request = reader_.read(std::move(raw), connection.peer());
+    auto request = reader_.read(std::move(raw), is_outdated ? peer_by_now(connection) : connection.peer());
     Reply reply([answers = answers_, id = connection.id(), framing, worker = thread_](const Response& response) {
       answers->post({.connection = id, .bytes = bytes_of(response, framing), .closes = framing.closes},
                     std::this_thread::get_id() != worker);
@@ -215,9 +216,22 @@ class Loop final : public Pistache::Aio::Handler {
     if (is_draining_) return reply.send(plain(503, kStopping));
     if (!request) return reply.send(plain(request.error().status, request.error().line));
     request->later = [acts = acts_](Act act) { acts->post(std::move(act), true); };
+    request->client = {.share = connection.share(),
+                       .is_privileged = connection.peer()->door == Peer::Door::Unix,
+                       .hung_up = connection.hung_up()};
     // A handler that throws has dropped its reply, and thereby answered.
     if (!ask_house([this, &request, &reply] { handler_(*request, std::move(reply)); }))
       reply.send(plain(503, kStopping));
+    // It may have been gone with the last byte of its request, and then no event will tell so.
+    connection.look_for_hang_up();
+  }
+
+  // Of a connection from before a reload: the authorities of now have the last word.
+  std::shared_ptr<const Peer> peer_by_now(const Connection& connection) const {
+    if (connection.stream().is_trusted_by(tls_->get())) return connection.peer();
+    auto peer = std::make_shared<Peer>(*connection.peer());
+    peer->is_revoked = true;
+    return peer;
   }
 
   // False: what is behind the handler may be gone, and nothing was asked.

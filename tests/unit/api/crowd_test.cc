@@ -29,8 +29,8 @@ struct FullShare {
       REQUIRE(connection.has_request());
     }
   }
-  void ask(uint64_t id) {
-    const std::string request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  void ask(uint64_t id, const std::string& method = "POST") {
+    const std::string request = method + " / HTTP/1.1\r\nHost: localhost\r\n\r\n";
     REQUIRE(::send(clients.at(id - 1).get(), request.data(), request.size(), 0) == std::ssize(request));
     while (!crowd.find(id)->advance(kNow)) {
     }
@@ -55,6 +55,25 @@ TEST_CASE("nobody goes while his request is worked on") {
   CHECK(full.place().leaves == kConnectionsPerAddress);
   full.crowd.find(kConnectionsPerAddress)->take();
   CHECK(full.place().is_refused);
+}
+
+TEST_CASE("a read that is worked on goes where nothing else can, and so does whoever has hung up") {
+  FullShare full;
+  for (uint64_t id = 1; id <= kConnectionsPerAddress; ++id) full.crowd.find(id)->take();
+  REQUIRE(full.place().is_refused);
+  full.clients.at(4) = UniqueFd();
+  full.crowd.find(5)->look_for_hang_up();
+  CHECK(full.place().leaves == 5);
+  CHECK(full.crowd.find(5)->hung_up()->load());
+
+  Connection& reads = *full.crowd.find(3);
+  reads.answer("HTTP/1.1 204 No Content\r\n\r\n", false, kNow);
+  while (!reads.advance(kNow)) {
+  }
+  full.ask(3, "GET");
+  CHECK(full.place().leaves == 3);  // waits for its turn
+  reads.take();
+  CHECK(full.place().leaves == 3);
 }
 
 TEST_CASE("who rests goes before whose request waits") {

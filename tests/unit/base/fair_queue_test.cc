@@ -1,0 +1,90 @@
+#include "base/fair_queue.h"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/wait_list.h"
+
+using nrd::Client;
+using nrd::FairQueue;
+
+namespace {
+
+Client user(const std::string& share) { return {.share = share}; }
+Client admin(const std::string& share) { return {.share = share, .is_privileged = true}; }
+
+struct Waiter {
+  Client client;
+  bool gives_way = false;
+};
+
+// Whether it was taken.
+bool ask(FairQueue<std::string>& queue, const Client& client, const std::string& what) {
+  if (!queue.has_room_for(client)) return false;
+  queue.push(client, what);
+  return true;
+}
+
+std::string served(FairQueue<std::string>& queue) {
+  std::string all;
+  while (const auto next = queue.pop()) all += (all.empty() ? "" : " ") + *next;
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("clients take turns, administrators first") {
+  FairQueue<std::string> queue({});
+  for (const char* what : {"a1", "a2", "a3", "b1", "b2"}) ask(queue, user(std::string(what, 1)), what);
+  ask(queue, admin("c"), "c1");
+  CHECK(served(queue) == "c1 a1 b1 a2 b2 a3");
+  CHECK(queue.empty());
+}
+
+TEST_CASE("a client has its share, and the reserve is for administrators") {
+  FairQueue<std::string> queue({.most = 6, .reserve = 2, .share = 3});
+  for (int i = 0; i < 3; ++i) CHECK(ask(queue, user("a"), "a"));
+  CHECK_FALSE(ask(queue, user("a"), "a"));
+  CHECK(ask(queue, user("b"), "b"));
+  CHECK_FALSE(ask(queue, user("c"), "c"));
+  CHECK(ask(queue, admin("d"), "d"));
+  CHECK(ask(queue, admin("e"), "e"));
+  CHECK_FALSE(ask(queue, admin("f"), "f"));
+  CHECK(ask(queue, nrd::nrd_itself(), "nrd"));
+  CHECK(queue.pop() == "d");
+}
+
+TEST_CASE("where too many wait, the oldest of the client that waits most gives way") {
+  constexpr nrd::WaitLimits kLimits{.most = 6, .reserve = 2, .share = 3};
+  const auto gives_way = [&](const std::vector<Waiter>& waiting, const Client& newcomer) {
+    return nrd::who_gives_way(waiting, newcomer, kLimits);
+  };
+  const Waiter a{user("a")};
+  const Waiter b{user("b")};
+  const Waiter d{admin("d")};
+  CHECK(gives_way({}, user("a")) == std::nullopt);
+  CHECK(gives_way({b, a, a, a}, user("a")) == 1);  // its share
+  CHECK(gives_way({b, a, a}, user("c")) == std::nullopt);
+  CHECK(gives_way({b, a, b, b}, user("c")) == 0);  // all that users may have
+  CHECK(gives_way({b, a, b, b}, admin("d")) == std::nullopt);
+  CHECK(gives_way({d, d, a, b, a, b}, admin("e")) == 2);
+  CHECK(gives_way({d, d, d, {admin("e")}, {admin("e")}, {admin("e")}}, admin("f")) == 0);
+  CHECK(gives_way({d, d, d, {admin("e")}, {admin("e")}, {admin("e")}}, user("a")) == 6);  // the newcomer
+}
+
+TEST_CASE("each newcomer has another one give way, also before the first one has gone") {
+  std::vector<Waiter> waiting;
+  for (int i = 0; i < 5; ++i) nrd::wait_beside(waiting, {user("a")}, {.share = 3});
+  std::string leaving;
+  for (const Waiter& waiter : waiting) leaving += waiter.gives_way ? '1' : '0';
+  CHECK(leaving == "11000");
+}
+
+TEST_CASE("who has hung up has no place") {
+  const auto gone = std::make_shared<const std::atomic<bool>>(true);
+  const Waiter left{{.share = "a", .hung_up = gone}};
+  CHECK(nrd::who_gives_way(std::vector<Waiter>{left, left, {user("a")}}, user("a"), {.share = 2}) == std::nullopt);
+}
