@@ -26,7 +26,7 @@ constexpr size_t kBatchLimit = 64;
 
 struct Waiting {
   Command command;
-  std::function<void(Outcome)> done;
+  Callback<Done> done;
   Steady begin_by;
 };
 
@@ -42,7 +42,8 @@ class ThreadedEngine final : public Engine {
         clock_(clock),
         options_(options),
         writer_(hardware, store, clock, options),
-        sampler_(clock, options.usage_interval) {}
+        sampler_(clock, options.usage_interval),
+        waiting_(options.queue) {}
 
   ~ThreadedEngine() override {
     {
@@ -65,11 +66,11 @@ class ThreadedEngine final : public Engine {
 
   std::shared_ptr<const NodeState> state() const override { return published_.get(); }
 
-  void submit(Command command, std::function<void(Outcome)> done) override {
+  void submit(Command command, Callback<Done> done) override {
     {
       const std::lock_guard hold(lock_);
-      if (!stopping_ && waiting_.size() < options_.queue_limit) {
-        waiting_.push_back({std::move(command), std::move(done), clock_.steady() + options_.begin_deadline});
+      if (const Client client = done.client(); !stopping_ && waiting_.has_room_for(client)) {
+        waiting_.push(client, {std::move(command), std::move(done), clock_.steady() + options_.begin_deadline});
         wake_.notify_one();
         return;
       }
@@ -203,8 +204,7 @@ class ThreadedEngine final : public Engine {
     cpus_changed_ = false;
     std::vector<Waiting> batch;
     while (!waiting_.empty() && batch.size() < kBatchLimit) {
-      batch.push_back(std::move(waiting_.front()));
-      waiting_.pop_front();
+      batch.push_back(*waiting_.pop());
     }
     return batch;
   }
@@ -231,10 +231,14 @@ class ThreadedEngine final : public Engine {
   void serve(std::vector<Waiting> batch) {
     const Steady begun = clock_.steady();
     std::vector<Command> commands;
-    std::vector<std::function<void(Outcome)>> callers;
+    std::vector<Callback<Done>> callers;
     for (Waiting& waiting : batch) {
       if (waiting.begin_by < begun) {
         waiting.done(fail(ErrorCode::Busy, "the change waited too long and was withdrawn; try again"));
+        continue;
+      }
+      if (waiting.done.client().is_gone()) {
+        waiting.done(fail(ErrorCode::Busy, "the client has hung up; the change was withdrawn"));
         continue;
       }
       commands.push_back(std::move(waiting.command));
@@ -265,7 +269,7 @@ class ThreadedEngine final : public Engine {
   std::mutex lock_;
   std::condition_variable wake_;
   std::condition_variable started_;
-  std::deque<Waiting> waiting_;               // guarded by lock_
+  FairQueue<Waiting> waiting_;                // guarded by lock_
   std::deque<Record> records_;                // guarded by lock_
   bool cpus_changed_ = false;                 // guarded by lock_
   bool stopping_ = false;                     // guarded by lock_

@@ -10,7 +10,9 @@
 #include <memory>
 #include <variant>
 
+#include "base/client.h"
 #include "base/clock.h"
+#include "base/fair_queue.h"
 #include "base/result.h"
 #include "engine/hardware.h"
 #include "engine/idempotency.h"
@@ -58,10 +60,10 @@ struct EngineOptions {
   std::chrono::milliseconds drift_interval{30000};  // 0: never look
   std::chrono::milliseconds tasks_interval{30000};  // between looks for tasks that have ended; 0: never look
   std::chrono::milliseconds begin_deadline{10000};  // a command not begun by then is withdrawn (ErrorCode::Busy)
-  size_t queue_limit = 1024;                        // more waiting commands are refused at once (ErrorCode::Busy)
-  std::chrono::milliseconds usage_interval{1000};   // of samples, while somebody asks; 0: never sample
-  std::function<CpuSet()> changed_cpus{};           // that came or went since it was last asked; must not block
-  std::function<void()> published{};                // after each new state, on the engine thread; must not block
+  QueueLimits queue{.most = 1024, .reserve = 64, .share = 512};  // more are refused at once (ErrorCode::Busy)
+  std::chrono::milliseconds usage_interval{1000};                // of samples, while somebody asks; 0: never sample
+  std::function<CpuSet()> changed_cpus{};  // that came or went since it was last asked; must not block
+  std::function<void()> published{};       // after each new state, on the engine thread; must not block
 };
 
 class Engine {
@@ -73,8 +75,8 @@ class Engine {
   virtual ~Engine() = default;  // stops: commands already accepted are finished first, the hardware stays as it is
 
   virtual std::shared_ptr<const NodeState> state() const = 0;
-  // From any thread.
-  virtual void submit(Command command, std::function<void(Outcome)> done) = 0;
+  // From any thread. Not begun for a client that has hung up.
+  virtual void submit(Command command, Callback<Done> done) = 0;
   // Stores what the journey of Onload has to record, in a commit of its own; `done` as above. From any thread.
   virtual void record(store::OnloadChange change, std::function<void(Result<void>)> done) = 0;
   // `changed_cpus` has something to give: their classes, ways and frequencies are set at once. From any thread.

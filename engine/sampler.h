@@ -25,7 +25,8 @@ class Sampler {
   using Steady = UsageSample::Steady;
   using Done = std::function<void(Result<std::shared_ptr<const UsageSample>>)>;
   static constexpr std::chrono::seconds kLinger{10};  // and as long as two samples take
-  static constexpr size_t kMost = 64;                 // who wait at a time
+  // Who wait at a time: more than there can be connections, since one sample answers all.
+  static constexpr size_t kMost = 2048;
 
   // 0: nothing is sampled, and whoever asks is told so.
   Sampler(const Clock& clock, std::chrono::milliseconds interval) : clock_(clock), interval_(interval) {}

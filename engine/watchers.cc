@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "base/wait_list.h"
 
 namespace nrd {
 namespace {
@@ -21,10 +24,18 @@ bool shows_same(const NodeState& a, const NodeState& b) {
 }
 
 struct Watcher {
+  Client client;
   const Engine* engine = nullptr;
   std::shared_ptr<const NodeState> seen;
   Steady until;
   Watchers::Tell tell;
+  bool gives_way = false;  // is told next
+};
+
+// Is told `state`.
+struct Due {
+  Watchers::Tell tell;
+  std::shared_ptr<const NodeState> state;
 };
 
 class ThreadedWatchers final : public Watchers {
@@ -32,24 +43,21 @@ class ThreadedWatchers final : public Watchers {
   ThreadedWatchers() : thread_([this] { run(); }) {}
   ~ThreadedWatchers() override { end(); }
 
-  Result<void> wait(const Engine& engine, std::shared_ptr<const NodeState> seen, std::chrono::milliseconds longest,
-                    Tell tell) override {
+  void wait(const Client& client, const Engine& engine, std::shared_ptr<const NodeState> seen,
+            std::chrono::milliseconds longest, Tell tell) override {
     std::unique_lock hold(lock_);
     if (is_stopping_) {
       hold.unlock();
-      tell(engine.state());
-      return {};
+      return tell(engine.state());
     }
-    if (count_ >= kMost) return fail(ErrorCode::Busy, "too many clients wait for a change; try again");
-    ++count_;
-    watchers_.push_back({&engine, std::move(seen), std::chrono::steady_clock::now() + longest, std::move(tell)});
+    const Steady until = std::chrono::steady_clock::now() + longest;
+    wait_beside(watchers_, Watcher{client, &engine, std::move(seen), until, std::move(tell)});
     ring();
-    return {};
   }
 
   void look() override {
     const std::lock_guard hold(lock_);
-    if (count_ > 0) ring();
+    if (!watchers_.empty()) ring();
   }
 
   void stop() override { end(); }
@@ -76,13 +84,11 @@ class ThreadedWatchers final : public Watchers {
     for (;;) {
       rings_ = false;
       const bool is_last = is_stopping_;
-      std::vector<Watcher> watchers = std::exchange(watchers_, {});
+      const std::vector<Due> due = take_due(is_last);
       hold.unlock();
-      const size_t told = tell(watchers, is_last);
+      for (const Due& one : due) one.tell(one.state);
       hold.lock();
-      count_ -= told;
-      std::ranges::move(watchers, std::back_inserter(watchers_));
-      if (is_last && watchers_.empty()) return;
+      if (is_last) return;
       if (!rings_) sleep(hold);
     }
   }
@@ -96,21 +102,26 @@ class ThreadedWatchers final : public Watchers {
     }
   }
 
-  // Takes those out that are told; how many they were.
-  static size_t tell(std::vector<Watcher>& watchers, bool is_last) {
+  // With the lock held: those whose time is up or who have not seen what there is now.
+  std::vector<Due> take_due(bool is_last) {
     const Steady now = std::chrono::steady_clock::now();
-    return std::erase_if(watchers, [&](const Watcher& watcher) {
-      const std::shared_ptr<const NodeState> state = watcher.engine->state();
-      if (!is_last && now < watcher.until && shows_same(*watcher.seen, *state)) return false;
-      watcher.tell(state);
+    std::vector<Due> due;
+    // One look at each pair of states, of which there are few, and not at each watcher.
+    std::map<std::pair<const NodeState*, const NodeState*>, bool> looks;
+    std::erase_if(watchers_, [&](Watcher& watcher) {
+      std::shared_ptr<const NodeState> state = watcher.engine->state();
+      const auto [look, is_new] = looks.try_emplace({watcher.seen.get(), state.get()}, true);
+      if (is_new) look->second = shows_same(*watcher.seen, *state);
+      if (!is_last && !watcher.gives_way && now < watcher.until && look->second) return false;
+      due.push_back({std::move(watcher.tell), std::move(state)});
       return true;
     });
+    return due;
   }
 
   std::mutex lock_;
   std::condition_variable wake_;
   std::vector<Watcher> watchers_;  // guarded by lock_
-  size_t count_ = 0;               // guarded by lock_; with those that are being looked at
   bool rings_ = false;             // guarded by lock_
   bool is_stopping_ = false;       // guarded by lock_
   std::thread thread_;             // after what it uses

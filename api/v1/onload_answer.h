@@ -2,7 +2,6 @@
 #pragma once
 
 #include <charconv>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,19 +56,21 @@ inline std::optional<uint64_t> number_of(std::string_view id) {
 
 // A std::function must be copyable, a Reply is not.
 template <typename T, typename Show>
-std::function<void(Result<T>)> answer_with(const Call& call, http::Reply reply, Show show) {
+Callback<T> answer_with(const Call& call, http::Reply reply, Show show) {
   const auto pending = std::make_shared<http::Reply>(std::move(reply));
-  return [pending, show, style = call.error_style](const Result<T>& done) {
+  const auto answer = [pending, show, style = call.error_style](const Result<T>& done) {
     pending->send(done ? show(*done) : refuse(done.error(), style));
   };
+  return Callback<T>(answer, call.request.client);
 }
 
-inline std::function<void(Result<void>)> answer_when_done(const Call& call, http::Reply reply) {
+inline Callback<void> answer_when_done(const Call& call, http::Reply reply) {
   const auto pending = std::make_shared<http::Reply>(std::move(reply));
-  return [pending, style = call.error_style](const Result<void>& done) {
+  const auto answer = [pending, style = call.error_style](const Result<void>& done) {
     pending->send(done ? http::Response{.status = 200, .content_type = {}, .body = {}, .headers = {}}
                        : refuse(done.error(), style));
   };
+  return Callback<void>(answer, call.request.client);
 }
 
 }  // namespace nrd::v1

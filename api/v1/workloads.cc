@@ -55,6 +55,7 @@ http::Response not_ours_to_change(const Workload& workload, std::string_view lin
 struct Pending {
   http::Reply reply;
   ErrorStyle style;
+  Client client;
   Shape shape{};
   std::string uuid = {};
   std::function<void()> settled = [] {};  // before the answer, whatever that is
@@ -69,11 +70,12 @@ void refuse(Pending& pending, const Error& error) {
 void submit(Engine& engine, Command command, Pending pending, std::function<http::Response(const Done&)> answer) {
   // A std::function must be copyable, a Reply is not.
   const auto waiting = std::make_shared<Pending>(std::move(pending));
-  engine.submit(std::move(command), [waiting, answer = std::move(answer)](const Outcome& outcome) {
+  const auto done = [waiting, answer = std::move(answer)](const Outcome& outcome) {
     if (!outcome) return refuse(*waiting, outcome.error());
     waiting->settled();
     waiting->reply.send(answer(*outcome));
-  });
+  };
+  engine.submit(std::move(command), {done, waiting->client});
 }
 
 Result<Spec> with_owner(const Call& call, const json::Value& body, Spec spec) {
@@ -152,13 +154,14 @@ using Waiting = std::shared_ptr<Errand<Command>>;
 template <typename Command>
 void run_admitted(Engine& engine, onload::Desk& desk, const Waiting<Command>& waiting,
                   const onload::RenderRequest& wish, onload::Desk::Place place) {
-  desk.admit(wish, place, [waiting, wish, &engine](Result<onload::Admitted> admitted) {
+  const auto done = [waiting, wish, &engine](Result<onload::Admitted> admitted) {
     if (!admitted) {
       return waiting->pending.reply.send(refused(within_onload(std::move(admitted.error())), waiting->pending.style));
     }
     put_onload(waiting->command, use_of(wish, admitted->outfit));
     run(engine, std::move(*waiting), std::make_shared<const onload::Admitted>(*std::move(admitted)));
-  });
+  };
+  desk.admit(wish, place, {done, waiting->pending.client});
 }
 
 // What came of it the first time is the answer, whatever Onload is by now. What it takes to start is told as long as
@@ -182,14 +185,15 @@ void run_once(const Call& call, const Waiting<CreateWorkload>& waiting,
               const std::optional<onload::RenderRequest>& wish, std::function<void()> first_time) {
   CreateWorkload question = waiting->command;
   question.only_asks = true;
-  call.engine.submit(std::move(question), [waiting, wish, later = call.request.later, &desk = call.desk,
-                                           first_time = std::move(first_time)](const Outcome& outcome) {
+  const auto done = [waiting, wish, later = call.request.later, &desk = call.desk,
+                     first_time = std::move(first_time)](const Outcome& outcome) {
     if (!outcome && outcome.error().code != ErrorCode::NotFound) return refuse(waiting->pending, outcome.error());
     later([waiting, wish, &desk, first_time, outcome] {
       if (!outcome) return first_time();
       replay(desk, waiting, wish, *outcome);
     });
-  });
+  };
+  call.engine.submit(std::move(question), {done, call.request.client});
 }
 
 http::Response listed(Bodies& bodies, const std::shared_ptr<const NodeState>& state, const ListQuery& query,
@@ -215,6 +219,12 @@ Result<std::optional<IdempotencyKey>> parse_key(const http::Request& request) {
                  "1 to 255 visible characters of ASCII");
 }
 
+// Nodes that name none may have any.
+CpuId last_possible_cpu(const NodeState& state) {
+  const std::vector<CpuId> possible = state.facts.rdt.possible.members();
+  return possible.empty() ? kLastCpu : possible.back();
+}
+
 // The body of a request, its keys folded; or the answer that it cannot be read.
 tl::expected<json::Value, http::Response> body_of(const Call& call) {
   const Result<json::Value> body = json::parse(call.request.body);
@@ -236,12 +246,11 @@ void list_workloads(const Call& call, http::Reply reply) {
   }
   // A std::function must be copyable, a Reply is not.
   const auto waiting = std::make_shared<http::Reply>(std::move(reply));
-  const Result<void> waits = call.watchers.wait(
-      call.engine, state, query->wait,
+  call.watchers.wait(
+      call.request.client, call.engine, state, query->wait,
       [waiting, &bodies = call.bodies, query = *query, known](const std::shared_ptr<const NodeState>& now) {
         waiting->send(listed(bodies, now, query, known));
       });
-  if (!waits) waiting->send(render(problem_of_request(waits.error()), call.error_style));
 }
 
 void show_workload(const Call& call, http::Reply reply) {
@@ -260,19 +269,19 @@ void create_workload(const Call& call, http::Reply reply) {
   if (!key) return reply.send(refused(key.error(), call.error_style));
   const auto body = body_of(call);
   if (!body) return reply.send(body.error());
-  Result<Spec> spec = parse_spec(*body);
+  Result<Spec> spec = parse_spec(*body, last_possible_cpu(*call.engine.state()));
   if (!spec) {
     return reply.send(refused(naming_the_unit(*call.engine.state(), spec.error()), call.error_style));
   }
   const Result<OnloadWish> onload = parse_onload(*body, Null::SaysNothing);
   if (!onload) return reply.send(refused(onload.error(), call.error_style));
   const std::optional<onload::RenderRequest>& wish = onload->request;
-  const auto waiting = std::make_shared<Errand<CreateWorkload>>(
-      Errand<CreateWorkload>{.command = {.spec = *spec, .key = *key},
-                             .pending = {std::move(reply), call.error_style, shape_of(*body), spec->uuid},
-                             .is_dry = *is_dry,
-                             .ratio = ratio_literal(*body),
-                             .answer = created});
+  const auto waiting = std::make_shared<Errand<CreateWorkload>>(Errand<CreateWorkload>{
+      .command = {.spec = *spec, .key = *key},
+      .pending = {std::move(reply), call.error_style, call.request.client, shape_of(*body), spec->uuid},
+      .is_dry = *is_dry,
+      .ratio = ratio_literal(*body),
+      .answer = created});
   const bool may_be_known = *key && !*is_dry;
   Result<Spec> whole = with_those_it_is_for(call, *body, *std::move(spec));
   if (!whole) {
@@ -311,8 +320,9 @@ void patch_workload(const Call& call, http::Reply reply) {
   if (!is_dry) return reply.send(refused(is_dry.error(), call.error_style));
   const auto body = body_of(call);
   if (!body) return reply.send(body.error());
-  Result<SpecPatch> patch =
-      parse_patch(*body).and_then([&](SpecPatch parsed) { return with_tasks(*body, *state, std::move(parsed)); });
+  Result<SpecPatch> patch = parse_patch(*body, last_possible_cpu(*state)).and_then([&](SpecPatch parsed) {
+    return with_tasks(*body, *state, std::move(parsed));
+  });
   if (!patch) return reply.send(refused(naming_the_unit(*state, patch.error()), call.error_style));
   if (const auto beyond = beyond_own(call, *patch)) return reply.send(render(*beyond, call.error_style));
   const Result<OnloadWish> onload = parse_onload(*body, Null::TakesAway);
@@ -321,7 +331,7 @@ void patch_workload(const Call& call, http::Reply reply) {
   Errand<PatchWorkload> errand{.command = {.id = found->id,
                                            .patch = *std::move(patch),
                                            .if_revision = revisions_of(call.request.if_match, found->id)},
-                               .pending = {std::move(reply), call.error_style, shape_of(*body)},
+                               .pending = {std::move(reply), call.error_style, call.request.client, shape_of(*body)},
                                .is_dry = *is_dry,
                                .answer = patched};
   if (!onload->request || is_same(*onload->request, found->spec.onload)) {
@@ -339,7 +349,7 @@ void delete_workload(const Call& call, http::Reply reply) {
     return reply.send(not_ours_to_change(*found, rmd::kMayNotDelete, call.error_style));
   }
   submit(call.engine, DeleteWorkload{.id = found->id, .if_revision = revisions_of(call.request.if_match, found->id)},
-         {std::move(reply), call.error_style}, deleted);
+         {std::move(reply), call.error_style, call.request.client}, deleted);
 }
 
 }  // namespace nrd::v1

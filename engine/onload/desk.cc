@@ -83,31 +83,29 @@ class ThreadedDesk final : public Desk {
     for (const Allocation& allocation : *published_.get()) end_with_owner(allocation.owner);
   }
 
-  void list_profiles(std::function<void(Result<std::vector<ProfileEntry>>)> done) override {
-    tasks_.submit<std::vector<ProfileEntry>>(std::move(done), [this] { return shelf_.list(); });
+  void list_profiles(Callback<std::vector<ProfileEntry>> done) override {
+    tasks_.read(lists_, {}, std::move(done), [this] { return shelf_.list(); });
   }
-  void read_profile(std::string id, std::function<void(Result<ProfileShelf::Found>)> done) override {
-    tasks_.submit<ProfileShelf::Found>(std::move(done), [this, id = std::move(id)] { return shelf_.read(id); });
+  void read_profile(std::string id, Callback<ProfileShelf::Found> done) override {
+    tasks_.read(profiles_, id, std::move(done), [this, id] { return shelf_.read(id); });
   }
-  void put_profile(std::string id, std::string text, std::function<void(Result<ProfileEntry>)> done) override {
-    tasks_.submit<ProfileEntry>(std::move(done),
-                                [this, id = std::move(id), text = std::move(text)] { return shelf_.put(id, text); });
+  void put_profile(std::string id, std::string text, Callback<ProfileEntry> done) override {
+    tasks_.change(std::move(done), [this, id = std::move(id), text = std::move(text)] { return shelf_.put(id, text); });
   }
-  void remove_profile(std::string id, std::function<void(Result<void>)> done) override {
-    tasks_.submit<void>(std::move(done), [this, id = std::move(id)] { return shelf_.remove(id); });
+  void remove_profile(std::string id, Callback<void> done) override {
+    tasks_.change(std::move(done), [this, id = std::move(id)] { return shelf_.remove(id); });
   }
-  void render(RenderRequest request, Form form, std::function<void(Result<RenderedProfiles>)> done) override {
-    tasks_.submit<RenderedProfiles>(std::move(done),
-                                    [this, request = std::move(request), form] { return render_now(request, form); });
+  void render(RenderRequest request, Form form, Callback<RenderedProfiles> done) override {
+    tasks_.change(std::move(done), [this, request = std::move(request), form] { return render_now(request, form); });
   }
-  void allocate(AllocationRequest request, std::function<void(Result<Allocated>)> done) override {
-    tasks_.submit<Allocated>(std::move(done), [this, request = std::move(request)] { return allocate_now(request); });
+  void allocate(AllocationRequest request, Callback<Allocated> done) override {
+    tasks_.change(std::move(done), [this, request = std::move(request)] { return allocate_now(request); });
   }
-  void admit(RenderRequest what, Place place, std::function<void(Result<Admitted>)> done) override {
-    tasks_.submit<Admitted>(std::move(done), [this, what = std::move(what), place] { return admit_now(what, place); });
+  void admit(RenderRequest what, Place place, Callback<Admitted> done) override {
+    tasks_.change(std::move(done), [this, what = std::move(what), place] { return admit_now(what, place); });
   }
-  void release(uint64_t id, std::function<void(Result<void>)> done) override {
-    tasks_.submit<void>(std::move(done), [this, id] { return release_now(id); });
+  void release(uint64_t id, Callback<void> done) override {
+    tasks_.change(std::move(done), [this, id] { return release_now(id); });
   }
   std::shared_ptr<const std::vector<Allocation>> allocations() const override { return published_.get(); }
 
@@ -253,6 +251,8 @@ class ThreadedDesk final : public Desk {
   const std::shared_ptr<const int> held_ = std::make_shared<const int>(0);
   Published<std::vector<Allocation>> published_;
 
+  Tasks::Shared<std::vector<ProfileEntry>> lists_;
+  Tasks::Shared<ProfileShelf::Found, std::string> profiles_;
   Tasks tasks_;
   std::thread thread_;
 };

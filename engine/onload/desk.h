@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/client.h"
 #include "base/clock.h"
 #include "engine/onload/allocation.h"
 #include "engine/onload/keeper.h"
@@ -39,18 +40,18 @@ class Desk {
                                              DeskOptions options);
   virtual ~Desk() = default;
 
-  virtual void list_profiles(std::function<void(Result<std::vector<ProfileEntry>>)> done) = 0;
-  virtual void read_profile(std::string id, std::function<void(Result<ProfileShelf::Found>)> done) = 0;
-  virtual void put_profile(std::string id, std::string text, std::function<void(Result<ProfileEntry>)> done) = 0;
-  virtual void remove_profile(std::string id, std::function<void(Result<void>)> done) = 0;
-  virtual void render(RenderRequest request, Form form, std::function<void(Result<RenderedProfiles>)> done) = 0;
+  virtual void list_profiles(Callback<std::vector<ProfileEntry>> done) = 0;
+  virtual void read_profile(std::string id, Callback<ProfileShelf::Found> done) = 0;
+  virtual void put_profile(std::string id, std::string text, Callback<ProfileEntry> done) = 0;
+  virtual void remove_profile(std::string id, Callback<void> done) = 0;
+  virtual void render(RenderRequest request, Form form, Callback<RenderedProfiles> done) = 0;
 
   // Conflict: Onload is not loaded. Busy: its door is closed, or there are too many.
-  virtual void allocate(AllocationRequest request, std::function<void(Result<Allocated>)> done) = 0;
+  virtual void allocate(AllocationRequest request, Callback<Allocated> done) = 0;
   // The same for a workload, which is stored elsewhere; one that has Onload already has its place.
   enum class Place { New, Kept };
-  virtual void admit(RenderRequest what, Place place, std::function<void(Result<Admitted>)> done) = 0;
-  virtual void release(uint64_t id, std::function<void(Result<void>)> done) = 0;
+  virtual void admit(RenderRequest what, Place place, Callback<Admitted> done) = 0;
+  virtual void release(uint64_t id, Callback<void> done) = 0;
   // In order of ids. Never waits.
   virtual std::shared_ptr<const std::vector<Allocation>> allocations() const = 0;
 };

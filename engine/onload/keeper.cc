@@ -47,83 +47,81 @@ class ThreadedKeeper final : public Keeper {
   }
   void end_watches() override { watch_->end(); }
 
-  void want(Desired desired, std::optional<uint64_t> if_match, std::function<void(Result<Accepted>)> done) override {
+  void want(Desired desired, std::optional<uint64_t> if_match, Callback<Accepted> done) override {
     if (const Operation* operation = running(*view())) return done(busy(*operation));
-    tasks_.submit<Accepted>(std::move(done),
-                            [this, desired = std::move(desired), if_match] { return clerk_.begin(desired, if_match); });
+    tasks_.change(std::move(done),
+                  [this, desired = std::move(desired), if_match] { return clerk_.begin(desired, if_match); });
   }
 
-  void roll_back(std::optional<uint64_t> to, std::function<void(Result<Accepted>)> done) override {
+  void roll_back(std::optional<uint64_t> to, Callback<Accepted> done) override {
     if (const Operation* operation = running(*view())) return done(busy(*operation));
-    tasks_.submit<Accepted>(std::move(done), [this, to] { return clerk_.roll_back(to); });
+    tasks_.change(std::move(done), [this, to] { return clerk_.roll_back(to); });
   }
 
-  void amend(Amendment amendment, std::optional<uint64_t> if_match,
-             std::function<void(Result<Accepted>)> done) override {
+  void amend(Amendment amendment, std::optional<uint64_t> if_match, Callback<Accepted> done) override {
     if (const Operation* operation = running(*view())) return done(busy(*operation));
-    tasks_.submit<Accepted>(std::move(done), [this, amendment = std::move(amendment), if_match] {
-      return clerk_.amend(amendment, if_match);
-    });
+    tasks_.change(std::move(done),
+                  [this, amendment = std::move(amendment), if_match] { return clerk_.amend(amendment, if_match); });
   }
 
-  void foresee(std::optional<Desired> desired, std::optional<uint64_t> if_match,
-               std::function<void(Result<Foresight>)> done) override {
-    tasks_.submit<Foresight>(
-        std::move(done), [this, desired = std::move(desired), if_match] { return clerk_.foresee(desired, if_match); });
+  void foresee(std::optional<Desired> desired, std::optional<uint64_t> if_match, Callback<Foresight> done) override {
+    const Question question{std::move(desired), if_match};
+    tasks_.read(foresights_, question, std::move(done),
+                [this, question] { return clerk_.foresee(question.first, question.second); });
   }
 
-  void drain(Drain how, std::function<void(Result<Accepted>)> done) override {
+  void drain(Drain how, Callback<Accepted> done) override {
     if (const Operation* operation = running(*view())) return done(busy(*operation));
-    tasks_.submit<Accepted>(std::move(done), [this, how] { return clerk_.drain(how); });
+    tasks_.change(std::move(done), [this, how] { return clerk_.drain(how); });
   }
 
-  void undrain(std::function<void(Result<Accepted>)> done) override {
+  void undrain(Callback<Accepted> done) override {
     if (const Operation* operation = running(*view())) return done(busy(*operation));
-    tasks_.submit<Accepted>(std::move(done), [this] { return clerk_.undrain(); });
+    tasks_.change(std::move(done), [this] { return clerk_.undrain(); });
   }
 
-  void cancel(uint64_t operation, std::function<void(Result<Accepted>)> done) override {
-    tasks_.submit<Accepted>(std::move(done), [this, operation] { return clerk_.cancel(operation); });
+  void cancel(uint64_t operation, Callback<Accepted> done) override {
+    tasks_.change(std::move(done), [this, operation] { return clerk_.cancel(operation); });
   }
 
-  void restart_control_plane(std::function<void(Result<Accepted>)> done) override {
+  void restart_control_plane(Callback<Accepted> done) override {
     if (const Operation* operation = running(*view())) return done(busy(*operation));
-    tasks_.submit<Accepted>(std::move(done), [this] { return clerk_.restart_control_plane(); });
+    tasks_.change(std::move(done), [this] { return clerk_.restart_control_plane(); });
   }
 
-  void set_freeze(Freeze freeze, std::function<void(Result<void>)> done) override {
-    tasks_.submit<void>(std::move(done), [this, freeze = std::move(freeze)] { return clerk_.set_freeze(freeze); });
+  void set_freeze(Freeze freeze, Callback<void> done) override {
+    tasks_.change(std::move(done), [this, freeze = std::move(freeze)] { return clerk_.set_freeze(freeze); });
   }
 
-  void find_users(std::function<void(Result<InUse>)> done) override {
-    tasks_.submit<InUse>(std::move(done), [this] { return node_.find_users(); });
+  void find_users(Callback<InUse> done) override {
+    tasks_.read(users_, {}, std::move(done), [this] { return node_.find_users(); });
   }
 
-  void look(std::function<void(Result<void>)> done) override {
-    tasks_.submit<void>(std::move(done), [this]() -> Result<void> {
+  void look(Callback<void> done) override {
+    tasks_.change(std::move(done), [this]() -> Result<void> {
       clerk_.look();
       return clerk_.view().problem.empty() ? Result<void>() : fail(ErrorCode::Hardware, clerk_.view().problem);
     });
   }
 
-  void verify(std::function<void(Result<Verification>)> done) override {
-    tasks_.submit<Verification>(std::move(done), [this] { return clerk_.verify(); });
+  void verify(Callback<Verification> done) override {
+    tasks_.change(std::move(done), [this] { return clerk_.verify(); });
   }
 
-  void list_versions(std::function<void(Result<std::vector<InstalledVersion>>)> done) override {
-    tasks_.submit<std::vector<InstalledVersion>>(std::move(done), [this] { return node_.versions(); });
+  void list_versions(Callback<std::vector<InstalledVersion>> done) override {
+    tasks_.read(versions_, {}, std::move(done), [this] { return node_.versions(); });
   }
 
-  void import(std::string name, std::string source, std::function<void(Result<InstalledVersion>)> done) override {
-    tasks_.submit<InstalledVersion>(
-        std::move(done), [this, name = std::move(name), source = std::move(source)]() -> Result<InstalledVersion> {
-          if (const Operation* operation = running(clerk_.view())) return busy(*operation);
-          return node_.import(name, source);
-        });
+  void import(std::string name, std::string source, Callback<InstalledVersion> done) override {
+    tasks_.change(std::move(done),
+                  [this, name = std::move(name), source = std::move(source)]() -> Result<InstalledVersion> {
+                    if (const Operation* operation = running(clerk_.view())) return busy(*operation);
+                    return node_.import(name, source);
+                  });
   }
 
-  void remove_version(std::string name, std::function<void(Result<void>)> done) override {
-    tasks_.submit<void>(std::move(done), [this, name = std::move(name)]() -> Result<void> {
+  void remove_version(std::string name, Callback<void> done) override {
+    tasks_.change(std::move(done), [this, name = std::move(name)]() -> Result<void> {
       if (const Operation* operation = running(clerk_.view())) return busy(*operation);
       clerk_.look();
       if (const std::optional<std::string> need = need_of(clerk_.view(), name)) return fail(ErrorCode::Conflict, *need);
@@ -131,19 +129,18 @@ class ThreadedKeeper final : public Keeper {
     });
   }
 
-  void read_stacks(std::function<void(Result<std::vector<Stack>>)> done) override {
-    tasks_.submit<std::vector<Stack>>(std::move(done), [this] { return node_.stacks(); });
+  void read_stacks(Callback<std::vector<Stack>> done) override {
+    tasks_.read(stacks_, {}, std::move(done), [this] { return node_.stacks(); });
   }
 
-  void read_interfaces(std::function<void(Result<std::vector<Interface>>)> done) override {
-    tasks_.submit<std::vector<Interface>>(std::move(done), [this] { return node_.interfaces(); });
+  void read_interfaces(Callback<std::vector<Interface>> done) override {
+    tasks_.read(interfaces_, {}, std::move(done), [this] { return node_.interfaces(); });
   }
 
-  void set_interface(std::string name, InterfaceSwitch what, Turned to,
-                     std::function<void(Result<Interface>)> done) override {
+  void set_interface(std::string name, InterfaceSwitch what, Turned to, Callback<Interface> done) override {
     if (const Operation* operation = running(*view())) return done(busy(*operation));
-    tasks_.submit<Interface>(std::move(done),
-                             [this, name = std::move(name), what, to] { return clerk_.set_interface(name, what, to); });
+    tasks_.change(std::move(done),
+                  [this, name = std::move(name), what, to] { return clerk_.set_interface(name, what, to); });
   }
 
  private:
@@ -218,6 +215,12 @@ class ThreadedKeeper final : public Keeper {
   Published<View> published_;
   std::optional<Watch> watch_;  // since start()
   Clerk clerk_;                 // of the keeper's thread
+  using Question = std::pair<std::optional<Desired>, std::optional<uint64_t>>;
+  Tasks::Shared<InUse> users_;
+  Tasks::Shared<std::vector<InstalledVersion>> versions_;
+  Tasks::Shared<std::vector<Stack>> stacks_;
+  Tasks::Shared<std::vector<Interface>> interfaces_;
+  Tasks::Shared<Foresight, Question> foresights_;
   Tasks tasks_;
   std::thread thread_;
 };

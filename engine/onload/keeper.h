@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/client.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "engine/onload/clerk.h"
@@ -36,49 +37,46 @@ class Keeper {
 
   virtual std::shared_ptr<const View> view() const = 0;
 
-  // With the view when its revision is not `since` any more, or after `wait`. Busy: too many wait.
+  // With the view when its revision is not `since` any more, or after `wait`; sooner if too many wait.
   virtual void watch(uint64_t since, std::chrono::seconds wait, Watch::Done done) = 0;
   // Answers all who wait, because the service stops.
   virtual void end_watches() = 0;
 
   // `if_match`: the number of the last generation that the client knows. Conflict while an operation runs, or when
   // Onload is in use and the policy is to fail.
-  virtual void want(Desired desired, std::optional<uint64_t> if_match, std::function<void(Result<Accepted>)> done) = 0;
+  virtual void want(Desired desired, std::optional<uint64_t> if_match, Callback<Accepted> done) = 0;
   // To what generation `to` wanted; nullopt: the one that was verified before the effective one.
-  virtual void roll_back(std::optional<uint64_t> to, std::function<void(Result<Accepted>)> done) = 0;
+  virtual void roll_back(std::optional<uint64_t> to, Callback<Accepted> done) = 0;
   // The generation in force, but for what is amended.
-  virtual void amend(Amendment amendment, std::optional<uint64_t> if_match,
-                     std::function<void(Result<Accepted>)> done) = 0;
+  virtual void amend(Amendment amendment, std::optional<uint64_t> if_match, Callback<Accepted> done) = 0;
   // What want() would do; nullopt: of the last wish. NotFound: there was none.
-  virtual void foresee(std::optional<Desired> desired, std::optional<uint64_t> if_match,
-                       std::function<void(Result<Foresight>)> done) = 0;
+  virtual void foresee(std::optional<Desired> desired, std::optional<uint64_t> if_match, Callback<Foresight> done) = 0;
   // Shuts the door for good, also over a restart, and ends users. Opens it again if they do not end.
-  virtual void drain(Drain how, std::function<void(Result<Accepted>)> done) = 0;
-  virtual void undrain(std::function<void(Result<Accepted>)> done) = 0;
+  virtual void drain(Drain how, Callback<Accepted> done) = 0;
+  virtual void undrain(Callback<Accepted> done) = 0;
   // Conflict if it is too late for that; otherwise the operation turns back before its next stage.
-  virtual void cancel(uint64_t operation, std::function<void(Result<Accepted>)> done) = 0;
-  virtual void restart_control_plane(std::function<void(Result<Accepted>)> done) = 0;
+  virtual void cancel(uint64_t operation, Callback<Accepted> done) = 0;
+  virtual void restart_control_plane(Callback<Accepted> done) = 0;
   // Also while an operation runs: it stops before its next removal begins.
-  virtual void set_freeze(Freeze freeze, std::function<void(Result<void>)> done) = 0;
+  virtual void set_freeze(Freeze freeze, Callback<void> done) = 0;
   // Walks over all processes, which takes a while.
-  virtual void find_users(std::function<void(Result<InUse>)> done) = 0;
+  virtual void find_users(Callback<InUse> done) = 0;
   // Looks now.
-  virtual void look(std::function<void(Result<void>)> done) = 0;
+  virtual void look(Callback<void> done) = 0;
   // The effective generation again; Conflict if that one does not load anything, or an operation runs.
-  virtual void verify(std::function<void(Result<Verification>)> done) = 0;
+  virtual void verify(Callback<Verification> done) = 0;
 
-  virtual void list_versions(std::function<void(Result<std::vector<InstalledVersion>>)> done) = 0;
+  virtual void list_versions(Callback<std::vector<InstalledVersion>> done) = 0;
   // Conflict while an operation runs: the node is of no use in between, and this takes seconds.
-  virtual void import(std::string name, std::string source, std::function<void(Result<InstalledVersion>)> done) = 0;
+  virtual void import(std::string name, std::string source, Callback<InstalledVersion> done) = 0;
   // Conflict while something needs it.
-  virtual void remove_version(std::string name, std::function<void(Result<void>)> done) = 0;
-  virtual void read_stacks(std::function<void(Result<std::vector<Stack>>)> done) = 0;
-  virtual void read_interfaces(std::function<void(Result<std::vector<Interface>>)> done) = 0;
+  virtual void remove_version(std::string name, Callback<void> done) = 0;
+  virtual void read_stacks(Callback<std::vector<Stack>> done) = 0;
+  virtual void read_interfaces(Callback<std::vector<Interface>> done) = 0;
   // Kept for the interface, whatever it is called later, and set now if Onload is loaded; answers with how it is then.
   // NotFound: there is none of that name. Conflict: an operation runs; or the module does not let go of it before it is
   // loaded anew, which is kept all the same.
-  virtual void set_interface(std::string name, InterfaceSwitch what, Turned to,
-                             std::function<void(Result<Interface>)> done) = 0;
+  virtual void set_interface(std::string name, InterfaceSwitch what, Turned to, Callback<Interface> done) = 0;
 };
 
 }  // namespace nrd::onload

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/wait_list.h"
+
 namespace nrd::onload {
 
 Watch::Watch(const Published<View>& views, const Clock& clock) : views_(views), clock_(clock) {
@@ -23,14 +25,14 @@ Watch::~Watch() {
 
 void Watch::add(uint64_t since, std::chrono::seconds wait, Done done) {
   std::unique_lock hold(lock_);
-  const bool waits = views_.get()->revision == since && !ended_;
-  if (waits && waiting_.size() < kMost) {
-    waiting_.push_back({since, clock_.steady() + wait, std::move(done)});
-    return wake_.notify_one();
+  if (views_.get()->revision != since || ended_) {
+    hold.unlock();
+    return done(views_.get());
   }
-  hold.unlock();
-  if (waits) return done(fail(ErrorCode::Busy, "too many wait for Onload to change; ask without \"since\""));
-  done(views_.get());
+  const Client client = done.client();
+  wait_beside(waiting_, {since, clock_.steady() + wait, std::move(done), client});
+  has_changed_ = true;
+  wake_.notify_one();
 }
 
 void Watch::changed() {
@@ -52,7 +54,9 @@ void Watch::end() {
 
 std::vector<Watch::Waiter> Watch::take_due(uint64_t revision, Steady& next) {
   const Steady now = clock_.steady();
-  const auto stays = [&](const Waiter& waiter) { return !ended_ && waiter.since == revision && waiter.until > now; };
+  const auto stays = [&](const Waiter& waiter) {
+    return !ended_ && !waiter.gives_way && waiter.since == revision && waiter.until > now;
+  };
   const auto first_due = std::stable_partition(waiting_.begin(), waiting_.end(), stays);
   std::vector<Waiter> due(std::make_move_iterator(first_due), std::make_move_iterator(waiting_.end()));
   waiting_.erase(first_due, waiting_.end());
@@ -77,8 +81,7 @@ void Watch::run() noexcept {
       continue;
     }
     if (stopping_) return;
-    const size_t known = waiting_.size();
-    wake_.wait_until(hold, next, [this, known] { return stopping_ || has_changed_ || waiting_.size() != known; });
+    wake_.wait_until(hold, next, [this] { return stopping_ || has_changed_; });
   }
 }
 

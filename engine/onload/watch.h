@@ -1,4 +1,5 @@
-// Those who wait for another revision of the view, a bounded number of them for a bounded time.
+// Those who wait for another revision of the view, a bounded number of them for a bounded time; where there are too
+// many, one is answered early (base/wait_list.h).
 //
 // A thread of its own answers them, because the keeper's may be in a stage that takes seconds while their time ends.
 #pragma once
@@ -6,12 +7,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/client.h"
 #include "base/clock.h"
 #include "base/guarded.h"
 #include "engine/onload/view.h"
@@ -20,8 +21,7 @@ namespace nrd::onload {
 
 class Watch {
  public:
-  static constexpr size_t kMost = 64;
-  using Done = std::function<void(Result<std::shared_ptr<const View>>)>;
+  using Done = Callback<std::shared_ptr<const View>>;
 
   // Both must outlive it. There must be a view already.
   Watch(const Published<View>& views, const Clock& clock);
@@ -31,7 +31,7 @@ class Watch {
   Watch& operator=(const Watch&) = delete;
 
   // Any thread. Calls `done` with the view as soon as its revision is not `since` (here, if it is not now), or `wait`
-  // has passed. Busy: too many wait.
+  // has passed.
   void add(uint64_t since, std::chrono::seconds wait, Done done);
   // Another view was published.
   void changed();
@@ -44,6 +44,8 @@ class Watch {
     uint64_t since = 0;
     Steady until;
     Done done;
+    Client client;
+    bool gives_way = false;  // is answered next
   };
 
   void run() noexcept;
@@ -55,7 +57,7 @@ class Watch {
   std::mutex lock_;
   std::condition_variable wake_;
   std::vector<Waiter> waiting_;  // guarded by lock_
-  bool has_changed_ = false;     // guarded by lock_
+  bool has_changed_ = false;     // guarded by lock_; or somebody gives way
   bool ended_ = false;           // guarded by lock_
   bool stopping_ = false;        // guarded by lock_
   std::thread thread_;

@@ -60,7 +60,7 @@ inline NodeState with(NodeState state, const Workload& workload) {
 
 class FakeEngine final : public Engine {
  public:
-  using Done_ = std::function<void(Outcome)>;
+  using Done_ = Callback<Done>;
 
   explicit FakeEngine(NodeState state) : state_(std::make_shared<const NodeState>(std::move(state))) {}
 

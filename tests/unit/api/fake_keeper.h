@@ -15,12 +15,11 @@ namespace nrd::testing {
 class FakeKeeper final : public onload::Keeper {
  public:
   std::shared_ptr<const onload::View> view() const override { return std::make_shared<const onload::View>(known); }
-  void want(onload::Desired desired, std::optional<uint64_t> if_match,
-            std::function<void(Result<onload::Accepted>)> done) override {
+  void want(onload::Desired desired, std::optional<uint64_t> if_match, Callback<onload::Accepted> done) override {
     wishes.emplace_back(std::move(desired), if_match);
     done(outcome);
   }
-  void roll_back(std::optional<uint64_t> to, std::function<void(Result<onload::Accepted>)> done) override {
+  void roll_back(std::optional<uint64_t> to, Callback<onload::Accepted> done) override {
     rolled_back.push_back(to);
     done(outcome);
   }
@@ -29,50 +28,46 @@ class FakeKeeper final : public onload::Keeper {
     done(view());
   }
   void end_watches() override {}
-  void amend(onload::Amendment amendment, std::optional<uint64_t> if_match,
-             std::function<void(Result<onload::Accepted>)> done) override {
+  void amend(onload::Amendment amendment, std::optional<uint64_t> if_match, Callback<onload::Accepted> done) override {
     amended.emplace_back(std::move(amendment), if_match);
     done(outcome);
   }
   void foresee(std::optional<onload::Desired> desired, std::optional<uint64_t> if_match,
-               std::function<void(Result<onload::Foresight>)> done) override {
+               Callback<onload::Foresight> done) override {
     foreseen.emplace_back(std::move(desired), if_match);
     done(foresight);
   }
-  void drain(onload::Drain how, std::function<void(Result<onload::Accepted>)> done) override {
+  void drain(onload::Drain how, Callback<onload::Accepted> done) override {
     drains.push_back(how);
     done(outcome);
   }
-  void undrain(std::function<void(Result<onload::Accepted>)> done) override { done(outcome); }
-  void cancel(uint64_t operation, std::function<void(Result<onload::Accepted>)> done) override {
+  void undrain(Callback<onload::Accepted> done) override { done(outcome); }
+  void cancel(uint64_t operation, Callback<onload::Accepted> done) override {
     cancelled.push_back(operation);
     done(outcome);
   }
-  void restart_control_plane(std::function<void(Result<onload::Accepted>)> done) override { done(outcome); }
-  void set_freeze(onload::Freeze freeze, std::function<void(Result<void>)> done) override {
+  void restart_control_plane(Callback<onload::Accepted> done) override { done(outcome); }
+  void set_freeze(onload::Freeze freeze, Callback<void> done) override {
     known.freeze = std::move(freeze);
     done({});
   }
-  void find_users(std::function<void(Result<onload::InUse>)> done) override { done(use); }
-  void look(std::function<void(Result<void>)> done) override { done({}); }
-  void verify(std::function<void(Result<onload::Verification>)> done) override { done(verification); }
-  void list_versions(std::function<void(Result<std::vector<onload::InstalledVersion>>)> done) override {
-    done(versions);
-  }
-  void import(std::string name, std::string source,
-              std::function<void(Result<onload::InstalledVersion>)> done) override {
+  void find_users(Callback<onload::InUse> done) override { done(use); }
+  void look(Callback<void> done) override { done({}); }
+  void verify(Callback<onload::Verification> done) override { done(verification); }
+  void list_versions(Callback<std::vector<onload::InstalledVersion>> done) override { done(versions); }
+  void import(std::string name, std::string source, Callback<onload::InstalledVersion> done) override {
     imported.emplace_back(name, std::move(source));
     done(onload::InstalledVersion{.name = std::move(name)});
   }
-  void remove_version(std::string name, std::function<void(Result<void>)> done) override {
+  void remove_version(std::string name, Callback<void> done) override {
     removed_versions.push_back(std::move(name));
     done({});
   }
-  void read_stacks(std::function<void(Result<std::vector<onload::Stack>>)> done) override { done(stacks); }
-  void read_interfaces(std::function<void(Result<std::vector<onload::Interface>>)> done) override { done(interfaces); }
+  void read_stacks(Callback<std::vector<onload::Stack>> done) override { done(stacks); }
+  void read_interfaces(Callback<std::vector<onload::Interface>> done) override { done(interfaces); }
 
   void set_interface(std::string name, onload::InterfaceSwitch what, onload::Turned to,
-                     std::function<void(Result<onload::Interface>)> done) override {
+                     Callback<onload::Interface> done) override {
     turned.emplace_back(name, what, to);
     done(interface);
   }

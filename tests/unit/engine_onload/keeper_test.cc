@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <future>
 #include <map>
 #include <mutex>
 #include <thread>
 
+#include "base/wait_list.h"
 #include "engine/onload/record.h"
 #include "tests/unit/engine_onload/fake_node.h"
 
@@ -592,18 +594,59 @@ TEST_CASE("who waits is told when something changes, when the time is over and w
   CHECK_FALSE(wait(std::chrono::seconds(60), [&] { house.keeper->end_watches(); }));
 }
 
-TEST_CASE("no more can wait than are allowed to, and all are answered") {
-  std::atomic<int> answers = 0;
-  std::atomic<int> refusals = 0;
+TEST_CASE("who waits beyond its share is answered early, and all are answered") {
+  const WaitLimits limits;
+  std::mutex lock;
+  std::condition_variable told;
+  size_t answers = 0;
   House house;
   house.start();
   const uint64_t revision = house.settled()->revision;
-  for (size_t i = 0; i < Watch::kMost + 2; ++i) {
-    house.keeper->watch(revision, std::chrono::seconds(60), [&](const auto& view) { ++(view ? answers : refusals); });
+  const auto answer = [&](const Result<std::shared_ptr<const View>>& view) {
+    const std::lock_guard hold(lock);
+    CHECK(view);
+    ++answers;
+    told.notify_all();
+  };
+  for (size_t i = 0; i < limits.share + 2; ++i) {
+    house.keeper->watch(revision, std::chrono::seconds(60), {answer, Client{.share = "one"}});
   }
-  CHECK(refusals == 2);
+  {
+    std::unique_lock hold(lock);
+    told.wait(hold, [&] { return answers >= 2; });
+    CHECK(answers == 2);
+  }
   house.keeper.reset();
-  CHECK(answers == Watch::kMost);
+  CHECK(answers == limits.share + 2);
+}
+
+TEST_CASE("one look answers all who asked before it began") {
+  std::atomic<int> answers = 0;
+  House house;
+  house.start();
+  for (int i = 0; i < 1000; ++i) {
+    house.keeper->find_users(
+        {[&answers](const Result<InUse>& use) { answers += use ? 1 : 0; }, Client{.share = "one"}});
+  }
+  std::promise<void> looked;
+  house.keeper->look([&looked](const Result<void>&) { looked.set_value(); });
+  looked.get_future().wait();
+  house.keeper->find_users([&answers](const Result<InUse>&) { ++answers; });
+  while (answers < 1001) std::this_thread::yield();
+  CHECK(answers == 1001);
+}
+
+TEST_CASE("what a client asks for that has hung up is not begun") {
+  House house;
+  house.start();
+  const auto gone = std::make_shared<const std::atomic<bool>>(true);
+  std::promise<Result<void>> answer;
+  house.keeper->set_freeze({true, ""}, {[&answer](const Result<void>& done) { answer.set_value(done); },
+                                        Client{.share = "one", .hung_up = gone}});
+  const Result<void> done = answer.get_future().get();
+  REQUIRE_FALSE(done);
+  CHECK(done.error().code == ErrorCode::Busy);
+  CHECK_FALSE(house.keeper->view()->freeze.frozen);
 }
 
 TEST_CASE("one who asks while the keeper stops is told so or answered, never forgotten") {

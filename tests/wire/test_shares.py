@@ -1,0 +1,141 @@
+"""What one client takes of the daemon's places: its share and no more, whoever it is, and never an administrator's."""
+
+import concurrent.futures
+import contextlib
+import json
+import ssl
+import threading
+import time
+
+import pytest
+
+from crowd_clients import Door, allow_many_files
+from harness import wait_for
+from parties import CLIENT, House, ask, name
+
+JSON = {"Content-Type": "application/json"}
+SHARE = 64  # of the watchers, base/wait_list.h
+ALL_READS = ["/v1/onload/users", "/v1/onload/stacks", "/v1/onload/versions", "/v1/onload/interfaces", "/v1/onload/profiles"]
+
+
+@pytest.fixture(scope="module")
+def house():
+    allow_many_files()
+    with House(more="[log]\nlevel = \"error\"") as house:
+        house.create("4-5", 2, 2)
+        yield house
+
+
+def get(path):
+    return f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+
+
+def connections(house, certificate, count):
+    context = ssl.create_default_context(cafile=house.authority.path)
+    context.load_cert_chain(certificate)
+    return [context.wrap_socket(Door(house, "tls").socket(), server_hostname="localhost") for _ in range(count)]
+
+
+def read_answer(client):
+    """Status of one answer, whose body is read to its end."""
+    stream = client.makefile("rb")
+    status = int(stream.readline().split()[1])
+    length = 0
+    while (line := stream.readline()) not in (b"\r\n", b""):
+        if line.lower().startswith(b"content-length:"):
+            length = int(line.split()[1])
+    stream.read(length)
+    return status
+
+
+@contextlib.contextmanager
+def asking_all_the_time(clients, paths):
+    """Each of the clients asks again as soon as it is answered; yields the statuses so far."""
+    end, statuses = threading.Event(), []
+
+    def loop(client, i):
+        with contextlib.suppress(OSError):
+            while not end.is_set():
+                client.sendall(get(paths[i % len(paths)]))
+                statuses.append(read_answer(client))
+                i += 1
+
+    threads = [threading.Thread(target=loop, args=(client, i)) for i, client in enumerate(clients)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield statuses
+    finally:
+        end.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_changes_go_on_while_a_user_asks_about_onload_on_100_connections(house):
+    with asking_all_the_time(connections(house, house.user, 100), ALL_READS) as statuses:
+        wait_for(lambda: len(statuses) > 100, "the crowd to have begun")
+        changes = [ask(house.tls(house.admin), "PUT", "/v1/onload/freeze", '{"frozen":false}', JSON)[0] for _ in range(15)]
+    assert changes == [200] * 15
+    assert set(statuses) == {200}, "one look answers all who wait for it"
+
+
+def test_one_user_does_not_take_the_places_of_another(house):
+    other = house.authority.sign("other.pem", name("Bo", "User"), CLIENT)
+    # Different questions, which no look can answer together.
+    with asking_all_the_time(connections(house, house.user, 150), [f"/v1/onload/profiles/p{i}" for i in range(997)]) as statuses:
+        wait_for(lambda: len(statuses) > 150, "the crowd to have begun")
+        assert [ask(house.tls(other), "GET", "/v1/onload/profiles/mine")[0] for _ in range(10)] == [404] * 10
+        assert ask(house.tls(house.admin), "GET", "/v1/onload/profiles/mine")[0] == 404
+    assert set(statuses) <= {404, 503}
+
+
+@pytest.mark.parametrize("path", ["/v1/workloads", "/v1/onload"])
+def test_who_waits_too_much_is_answered_early_and_keeps_nobody_from_waiting(house, path):
+    def revision():
+        text, headers = ask(house.unix(), "GET", path)[1:]
+        return headers["X-Nrd-Revision"] or json.loads(text)["revision"]
+
+    waiting = f"{path}?since={revision()}&wait=40"
+    crowd = connections(house, house.user, SHARE + 40)
+    for client in crowd:
+        client.sendall(get(waiting))
+    early = [client for client in crowd[:40] if read_answer(client) == 200]
+    assert len(early) == 40, "the first ones have waited longest"
+    for other in (house.admin, house.authority.sign("third.pem", name("Ce", "User"), CLIENT)):
+        begun = time.monotonic()
+        assert ask(house.tls(other), "GET", waiting.replace("=40", "=1"))[0] == 200
+        assert time.monotonic() - begun > 0.9, "nobody has to give way for it"
+    for client in crowd:
+        client.close()
+
+
+@pytest.mark.parametrize("path", ["/v1/workloads", "/v1/onload"])
+def test_who_hangs_up_loses_its_place(house, path):
+    text, headers = ask(house.unix(), "GET", path)[1:]
+    revision = headers["X-Nrd-Revision"] or json.loads(text)["revision"]
+    for client in connections(house, house.user, SHARE):
+        client.sendall(get(f"{path}?since={revision}&wait=60"))
+        client.close()
+    waits, = connections(house, house.user, 1)
+    waits.sendall(get(f"{path}?since={revision}&wait=60"))
+    again = connections(house, house.user, SHARE - 1)
+    for client in again:
+        client.sendall(get(f"{path}?since={revision}&wait=60"))
+    waits.settimeout(1)
+    with pytest.raises(TimeoutError):
+        waits.recv(1)  # had those who are gone still their places, this one had given way
+    for client in [waits, *again]:
+        client.close()
+
+
+def test_all_get_their_look_at_once(house):
+    id = json.loads(ask(house.unix(), "GET", "/v1/workloads")[1])[0]["id"]
+    paths = [*ALL_READS, f"/v1/workloads/{id}/monitoring", "/metrics"]
+    clients = connections(house, house.user, 200)
+    for path in paths:
+        for client in clients:
+            client.sendall(get(path))
+        with concurrent.futures.ThreadPoolExecutor(20) as threads:
+            assert set(threads.map(read_answer, clients)) == {200}, path
+    for client in clients:
+        client.close()
