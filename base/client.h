@@ -16,7 +16,7 @@ namespace nrd {
 
 struct Client {
   std::string share;                                   // the same for all requests of one client; empty: nrd itself
-  bool is_privileged = false;                          // administrators, and whoever comes by the local socket
+  bool is_privileged = false;                          // administrators, also those of local sockets
   std::shared_ptr<const std::atomic<bool>> hung_up{};  // null: it never does
   bool is_gone() const { return hung_up && *hung_up; }
   bool is_nrd() const { return share.empty(); }

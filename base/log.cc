@@ -23,8 +23,9 @@ bool under_journald() {
 
 std::string escaped(std::string_view text) {
   constexpr char kDigits[] = "0123456789abcdef";
+  constexpr size_t kLongest = 2048;  // bytes of `text`: what is longer than a screen is read nowhere
   std::string safe;
-  for (const char c : text) {
+  for (const char c : text.substr(0, kLongest)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte >= 0x20 && byte != 0x7f) {
       safe += c;

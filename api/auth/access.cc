@@ -42,6 +42,10 @@ tl::expected<Identity, Stranger> identify_by_certificate(const Rules& rules, con
     if (rules.asks_pam) return tl::unexpected(Stranger{Stranger::Kind::NeedsPassword, "", "A password is needed."});
     return tl::unexpected(Stranger{Stranger::Kind::Unknown, "", "A client certificate is needed."});
   }
+  if (peer.is_revoked) {
+    return tl::unexpected(
+        Stranger{Stranger::Kind::Unknown, subject_text(peer), "The certificate is not trusted here any more."});
+  }
   if (*peer.valid_until < now) {
     return tl::unexpected(Stranger{Stranger::Kind::Unknown, subject_text(peer), "The certificate has expired."});
   }
@@ -90,6 +94,11 @@ tl::expected<Identity, Stranger> identify(const Rules& rules, const http::Peer& 
     case http::Peer::Door::Unix: return identify_by_credentials(rules, peer);
   }
   return tl::unexpected(Stranger{});
+}
+
+bool has_role(const Rules& rules, const std::string& user) {
+  if (rules.acl) return rules.acl->has_role(user);
+  return identify_by_password(rules, user).role != Role::None;
 }
 
 bool is_reading(std::string_view method) { return method == "GET" || method == "HEAD" || method == "OPTIONS"; }

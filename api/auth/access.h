@@ -99,6 +99,10 @@ struct Stranger {
 tl::expected<Identity, Stranger> identify(const Rules& rules, const http::Peer& peer,
                                           std::chrono::system_clock::time_point now);
 
+// Whether there is anything that a user of PAM may do. PAM is asked about nobody else: its answer would tell strangers
+// whether a password of the node is right.
+bool has_role(const Rules& rules, const std::string& user);
+
 // Whom PAM has let in.
 Identity identify_by_password(const Rules& rules, const std::string& user);
 

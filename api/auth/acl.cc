@@ -125,10 +125,14 @@ bool Acl::role_permits(const std::string& role, std::string_view method, std::st
   });
 }
 
-bool Acl::permits(const std::string& user, std::string_view method, std::string_view path) const {
+bool Acl::has_role(const std::string& user) const {
   const auto own = roles_.find(user);
-  const bool is_given = own != roles_.end() && own->second.contains(user);
-  if (role_names_.contains(user) && !is_given) return false;
+  if (own == roles_.end()) return false;
+  return !role_names_.contains(user) || own->second.contains(user);
+}
+
+bool Acl::permits(const std::string& user, std::string_view method, std::string_view path) const {
+  if (!has_role(user)) return false;
   if (method == "HEAD") method = "GET";
   path = resource_of(path);
   // Each role once, whatever circles the g lines make.

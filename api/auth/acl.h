@@ -36,6 +36,9 @@ class Acl {
   // `path` as in a request: "/v1/workloads/7". HEAD is GET without a body.
   bool permits(const std::string& user, std::string_view method, std::string_view path) const;
 
+  // Whether a line gives the user a role at all.
+  bool has_role(const std::string& user) const;
+
   friend bool operator==(const Acl&, const Acl&) = default;
 
  private:

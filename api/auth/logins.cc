@@ -12,13 +12,14 @@
 #include <array>
 #include <cerrno>
 #include <condition_variable>
-#include <deque>
+#include <map>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/fair_queue.h"
 #include "base/unique_fd.h"
 
 namespace nrd::auth {
@@ -133,6 +134,71 @@ LoginOutcome ask_program(const std::string& program, const PamQuestion& question
   return wait_for_answer(child.socket(), stop, deadline);
 }
 
+// Tells failures when it is time, on a thread of its own: none of those that ask PAM waits with them.
+class Failures {
+ public:
+  Failures() : thread_([this] { tell(); }) {}
+  ~Failures() {
+    {
+      const std::lock_guard hold(lock_);
+      is_stopping_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
+
+  // One that was asked about at `asked` and has failed now.
+  void add(Time asked, LoginOutcome outcome, Logins::Then then) {
+    const Time now = std::chrono::steady_clock::now();
+    const std::lock_guard hold(lock_);
+    lately_[next_++ % lately_.size()] = now - asked;
+    put(asked, now - asked, {std::move(outcome), std::move(then)});
+  }
+  // One that PAM is not asked about: as if it had taken what another one took.
+  void add_unasked(Logins::Then then) {
+    const std::lock_guard hold(lock_);
+    put(std::chrono::steady_clock::now(), lately_[picked_++ % lately_.size()],
+        {PamAnswer{kAuthenticationError, kAuthenticationFailure}, std::move(then)});
+  }
+
+ private:
+  struct Failure {
+    LoginOutcome outcome;
+    Logins::Then then;
+  };
+
+  // With the lock held: at the end of the step in which it was known.
+  void put(Time asked, Time::duration took, Failure failure) {
+    waiting_.emplace(asked + (took / kFailureStep + 1) * kFailureStep, std::move(failure));
+    wake_.notify_all();
+  }
+
+  void tell() {
+    std::unique_lock hold(lock_);
+    while (!is_stopping_) {
+      if (waiting_.empty()) {
+        wake_.wait(hold);
+      } else if (const Time due = waiting_.begin()->first; due > std::chrono::steady_clock::now()) {
+        wake_.wait_until(hold, due);
+      } else {
+        const Failure failure = std::move(waiting_.extract(waiting_.begin()).mapped());
+        hold.unlock();
+        failure.then(failure.outcome);
+        hold.lock();
+      }
+    }
+  }
+
+  std::mutex lock_;
+  std::condition_variable wake_;
+  std::multimap<Time, Failure> waiting_;     // guarded by lock_, as all that follows; as many as limits let ask
+  std::array<Time::duration, 64> lately_{};  // what the last ones took
+  size_t next_ = 0;
+  size_t picked_ = 0;
+  bool is_stopping_ = false;
+  std::thread thread_;
+};
+
 class ThreadedLogins final : public Logins {
  public:
   explicit ThreadedLogins(std::string program) : program_(std::move(program)), stop_(::eventfd(0, EFD_CLOEXEC)) {
@@ -150,12 +216,11 @@ class ThreadedLogins final : public Logins {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  void ask(PamQuestion question, std::function<void(LoginOutcome)> then) override {
-    const Time deadline = std::chrono::steady_clock::now() + kLoginDeadline;
+  void ask(const Client& client, PamQuestion question, Then then) override {
     {
       const std::lock_guard hold(lock_);
-      if (jobs_.size() < kLoginsWaiting) {
-        jobs_.push_back({std::move(question), std::move(then), deadline});
+      if (jobs_.has_room_for(client)) {
+        jobs_.push(client, {client, std::move(question), std::move(then), std::chrono::steady_clock::now()});
         has_job_.notify_one();
         return;
       }
@@ -163,11 +228,15 @@ class ThreadedLogins final : public Logins {
     then(unknown("too many others are waiting"));
   }
 
+  void refuse(Then then) override { failures_.add_unasked(std::move(then)); }
+
  private:
   struct Job {
+    Client client;
     PamQuestion question;
-    std::function<void(LoginOutcome)> then;
-    Time deadline;
+    Then then;
+    Time asked;
+    Time deadline() const { return asked + kLoginDeadline; }
   };
 
   void serve() {
@@ -175,20 +244,28 @@ class ThreadedLogins final : public Logins {
       std::unique_lock hold(lock_);
       has_job_.wait(hold, [this] { return is_stopping_ || !jobs_.empty(); });
       if (is_stopping_) return;
-      Job job = std::move(jobs_.front());
-      jobs_.pop_front();
+      Job job = *jobs_.pop();
       hold.unlock();
-      const bool is_late = std::chrono::steady_clock::now() >= job.deadline;
-      job.then(is_late ? LoginOutcome(unknown("too many others are waiting"))
-                       : ask_program(program_, job.question, stop_.get(), job.deadline));
+      answer(std::move(job));
     }
+  }
+
+  void answer(Job job) {
+    if (job.client.is_gone()) return job.then(unknown("the client has hung up"));
+    if (std::chrono::steady_clock::now() >= job.deadline()) return job.then(unknown("too many others are waiting"));
+    LoginOutcome outcome = ask_program(program_, job.question, stop_.get(), job.deadline());
+    const bool has_failed = outcome && outcome->code != 0;
+    if (!has_failed) return job.then(std::move(outcome));
+    failures_.add(job.asked, std::move(outcome), std::move(job.then));
   }
 
   const std::string program_;
   const UniqueFd stop_;
+  Failures failures_;
   std::mutex lock_;
   std::condition_variable has_job_;
-  std::deque<Job> jobs_;
+  // Of one host as many as may fail at once (login_limits.h).
+  FairQueue<Job> jobs_{{.most = kLoginsWaiting, .reserve = kLoginsWaiting / 4, .share = 16}};
   bool is_stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -17,54 +17,63 @@
 namespace nrd::v1 {
 namespace {
 
+// As much of a client's text as tells what it was.
+std::string echoed(std::string_view text) {
+  constexpr size_t kMost = 128;
+  return text.size() <= kMost ? std::string(text) : std::string(text.substr(0, kMost)) + "...";
+}
+
 // "Alice from 127.0.0.1:40112: DELETE /v1/workloads/1: 403"
 std::string audit_line(const std::string& user, const http::Peer& peer, const std::string& method,
                        const std::string& path, int status) {
-  const std::string who = user.empty() ? "somebody" : user;
-  return who + " from " + peer.address + ": " + method + " " + path + ": " + std::to_string(status);
+  const std::string who = user.empty() ? "somebody" : echoed(user);
+  return who + " from " + peer.address + ": " + method + " " + echoed(path) + ": " + std::to_string(status);
 }
 
-// Refusals are somebody else's to make: a line for each would let him fill the journal until it drops other lines.
+// Lines that clients cause as they like: a line for each would let one fill the journal until it drops other lines. So
+// each client has some at once and one more every now and then, and all together likewise; docs/security.md has what
+// that comes to in a day.
 class RefusalLog {
  public:
-  // Whether this one has its line. Some each second have; the first line after that tells how many had not.
-  bool admits() {
-    const auto second = std::chrono::floor<std::chrono::seconds>(std::chrono::steady_clock::now());
-    if (second != second_) {
-      if (left_out_ > 0) {
-        log::warning("AUDIT_LEFT_OUT", std::to_string(left_out_) + " refusals of one second have no line of their own",
-                     {{"COUNT", std::to_string(left_out_)}});
-      }
-      second_ = second;
-      admitted_ = left_out_ = 0;
+  // Whether this one has its line. Once a minute a line tells how many had not.
+  bool admits(const std::string& share) {
+    const auto now = std::chrono::steady_clock::now();
+    if (left_out_ > 0 && now - told_ >= kTold) {
+      log::warning("AUDIT_LEFT_OUT", std::to_string(left_out_) + " refusals have no line of their own",
+                   {{"COUNT", std::to_string(left_out_)}});
+      told_ = now;
+      left_out_ = 0;
     }
-    if (admitted_ == kPerSecond) {
-      ++left_out_;
+    if (!of_client_.has_token(share, now) || !of_all_.has_token(kAll, now)) {
+      if (left_out_++ == 0) told_ = now;
       return false;
     }
-    ++admitted_;
+    of_client_.take(share, now);
+    of_all_.take(kAll, now);
     return true;
   }
 
  private:
-  static constexpr unsigned kPerSecond = 50;
-  std::chrono::time_point<std::chrono::steady_clock, std::chrono::seconds> second_{};
-  unsigned admitted_ = 0;
-  unsigned left_out_ = 0;
+  static constexpr std::chrono::seconds kTold{60};
+  static constexpr const char* kAll = "";
+  auth::Buckets of_client_{20, std::chrono::seconds(10)};
+  auth::Buckets of_all_{50, std::chrono::seconds(1)};
+  std::chrono::steady_clock::time_point told_{};
+  uint64_t left_out_ = 0;
 };
 
 ErrorStyle style_of(const http::Request& request) { return error_style(request.accept).value_or(ErrorStyle::Text); }
 
 http::Response refuse(const http::Request& request, const Problem& problem, const std::string& who,
                       RefusalLog& refusals) {
-  if (!refusals.admits()) return render(problem, style_of(request));
+  if (!refusals.admits(request.client.share)) return render(problem, style_of(request));
   log::notice("AUDIT_REFUSED", audit_line(who, *request.peer, request.method, request.path, problem.status),
-              {{"USER", who},
+              {{"USER", echoed(who)},
                {"FROM", request.peer->address},
                {"METHOD", request.method},
-               {"PATH", request.path},
+               {"PATH", echoed(request.path)},
                {"STATUS", std::to_string(problem.status)},
-               {"REASON", problem.detail}});
+               {"REASON", echoed(problem.detail)}});
   return render(problem, style_of(request));
 }
 
@@ -143,10 +152,10 @@ http::Reply audited(const http::Request& request, const auth::Identity& who, htt
   return http::Reply([inner, user = who.name, peer = request.peer, method = request.method,
                       path = request.path](http::Response response) {
     log::notice("AUDIT_CHANGE", audit_line(user, *peer, method, path, response.status),
-                {{"USER", user},
+                {{"USER", echoed(user)},
                  {"FROM", peer->address},
                  {"METHOD", method},
-                 {"PATH", path},
+                 {"PATH", echoed(path)},
                  {"STATUS", std::to_string(response.status)}});
     inner->send(std::move(response));
   });
@@ -186,11 +195,11 @@ class Gate : public std::enable_shared_from_this<Gate> {
     const bool reads = only_reads(request.method, request.path);
     const auth::Grant grant = auth::granted(rules, who, request.method, request.path, reads);
     if (grant == auth::Grant::No) return reply.send(refuse(request, who, refusals_));
-    http::Reply answer = reads ? std::move(reply) : audited(request, who, std::move(reply));
-    if (grant == auth::Grant::Whole) return inside_(request, std::move(answer));
-    http::Request limited = request;
-    limited.is_limited_to_own = true;
-    inside_(limited, std::move(answer));
+    http::Request known = request;
+    known.is_limited_to_own = grant != auth::Grant::Whole;
+    known.client.share = who.name + " at " + request.client.share;
+    known.client.is_privileged = who.role == auth::Role::Admin;
+    inside_(known, reads ? std::move(reply) : audited(request, who, std::move(reply)));
   }
 
   void log_in(const http::Request& request, http::Reply reply) {
@@ -201,13 +210,19 @@ class Gate : public std::enable_shared_from_this<Gate> {
     }
     const auto login = std::make_shared<Login>(Login{request, std::move(reply), given->user});
     login->request.authorization.reset();
-    entry_.logins->ask({.service = entry_.pam_service,
+    const auto then = [gate = shared_from_this(), login](const auth::LoginOutcome& outcome) {
+      login->request.later([gate, login, outcome] { gate->go_on(*login, outcome); });
+    };
+    const auto rules = entry_.rules->get();
+    if (!auth::has_role(*rules, given->user)) return entry_.logins->refuse(then);
+    Client client = request.client;
+    client.is_privileged = auth::identify_by_password(*rules, given->user).role == auth::Role::Admin;
+    entry_.logins->ask(client,
+                       {.service = entry_.pam_service,
                         .user = given->user,
                         .host = request.peer->host,
                         .password = std::move(given->password)},
-                       [gate = shared_from_this(), login](const auth::LoginOutcome& outcome) {
-                         login->request.later([gate, login, outcome] { gate->go_on(*login, outcome); });
-                       });
+                       then);
   }
 
   void go_on(Login& login, const auth::LoginOutcome& outcome) {
@@ -235,17 +250,17 @@ class Gate : public std::enable_shared_from_this<Gate> {
   }
 
   http::Response refuse_unchecked(const Login& login, const Error& error) {
-    if (refusals_.admits()) {
+    if (refusals_.admits(login.request.client.share)) {
       log::warning("LOGIN_UNCHECKED", error.message,
-                   {{"USER", login.user}, {"FROM", login.request.peer->address}, {"DETAIL", error.detail}});
+                   {{"USER", echoed(login.user)}, {"FROM", login.request.peer->address}, {"DETAIL", error.detail}});
     }
     return render(without_field(503, "LoginUnchecked", error.message, error.message), style_of(login.request));
   }
 
   http::Response refuse_failed(const Login& login, const std::string& pams_words) {
-    if (refusals_.admits()) {
-      log::notice("LOGIN_FAILED", login.user + " from " + login.request.peer->address + ": " + pams_words,
-                  {{"USER", login.user}, {"FROM", login.request.peer->address}, {"REASON", pams_words}});
+    if (refusals_.admits(login.request.client.share)) {
+      log::notice("LOGIN_FAILED", echoed(login.user) + " from " + login.request.peer->address + ": " + pams_words,
+                  {{"USER", echoed(login.user)}, {"FROM", login.request.peer->address}, {"REASON", pams_words}});
     }
     http::Response response =
         render(without_field(401, "Unauthorized", pams_words, pams_words), style_of(login.request));

@@ -1,5 +1,9 @@
 #include "api/v1/problem.h"
 
+#include <chrono>
+#include <mutex>
+
+#include "api/auth/login_limits.h"
 #include "api/json/writer.h"
 #include "api/v1/rmd.h"
 #include "base/log.h"
@@ -61,8 +65,19 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
+// What has failed fails for each who asks, as often as clients like.
+bool has_line(const std::string& code) {
+  static std::mutex lock;
+  static auth::Buckets lines{10, std::chrono::seconds(10)};
+  const std::lock_guard hold(lock);
+  const auto now = std::chrono::steady_clock::now();
+  if (!lines.has_token(code, now)) return false;
+  lines.take(code, now);
+  return true;
+}
+
 void log_detail(const Error& error) {
-  if (error.detail.empty()) return;
+  if (error.detail.empty() || !has_line(name_of(error.code))) return;
   log::warning("REQUEST_FAILED", error.message, {{"CODE", name_of(error.code)}, {"DETAIL", error.detail}});
 }
 

@@ -8,6 +8,7 @@ import json
 import ipaddress
 import os
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -18,7 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from harness import DEADLINE, Node, free_port
+from harness import DEADLINE, Node, free_port, wait_for
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 NRD_PAM = os.environ.get("NRD_PAM") or os.path.join(ROOT, "build/dev/api/nrd-pam")
@@ -100,6 +101,20 @@ class Accounts:
             sim.run_inside(["/usr/bin/mount", "--bind", self.path(name), f"/etc/{name}"])
         sim.run_inside(["/usr/bin/mount", "-t", "tmpfs", "-o", "mode=755", "programs", "/usr/libexec"])
         sim.run_inside(["/usr/bin/install", "-D", NRD_PAM, "/usr/libexec/nrd/nrd-pam"])
+
+
+def replace_authority(house, *authorities):
+    """Until only what these have signed counts."""
+    pem = b""
+    for path in authorities:
+        with open(path, "rb") as file:
+            pem += file.read()
+    reloads = house.journal().count("TLS_RELOADED")
+    with open(house.authority.path + ".new", "wb") as file:
+        file.write(pem)
+    os.rename(house.authority.path + ".new", house.authority.path)
+    house.daemon.send_signal(signal.SIGHUP)
+    wait_for(lambda: house.journal().count("TLS_RELOADED") > reloads, "the reload")
 
 
 def basic(user, password):

@@ -87,6 +87,21 @@ def test_who_is_taken_off_the_list_is_off_it_also_on_an_open_connection(lists):
             wait_for(lambda: answers() == 401, "the next look")
 
 
+def test_no_connection_makes_one_more_change_after_its_certificate_was_taken_off_the_list(lists):
+    with House(more=lists.config()) as house:
+        file = put(house.admin, lists.admin)
+        reload(house)
+        kept = [house.tls(house.admin) for _ in range(20)]
+        for connection in kept:
+            connection.request("GET", "/v1/node")
+            assert connection.getresponse().read()
+        os.remove(file)
+        reload(house)
+        body = '{"core_ids":["4"],"cache":{"max":2,"min":2}}'
+        codes = [ask(connection, "POST", "/v1/workloads", body, {"Content-Type": "application/json"})[0] for connection in kept]
+        assert codes == [401] * 20 and house.list() == []
+
+
 def test_a_file_that_grants_nothing_is_named_and_keeps_nobody_on_the_list(lists):
     with House(more=lists.config()) as house:
         listed = put(house.admin, lists.admin)
@@ -145,10 +160,12 @@ def test_an_access_list_counts_as_it_is_now_and_the_old_one_while_it_is_wrong(ac
                 file.write(text)
             reload(house)
         assert status() == 200
+        write("p, reader, /nothing, GET\ng, alice, reader\n")
+        assert status() == 403
         write("p, reader, /node, GET\n")
-        assert status() == 403
+        assert status() == 401, "without a role at all PAM is not asked"
         write("p, reader, /node, G.T\ng, alice, reader\n")
-        assert status() == 403
+        assert status() == 401
         assert f"{acl}:1: methods are" in house.journal() and "ACL_NOT_RELOADED" in house.journal()
         write("p, reader, /node, GET\ng, alice, reader\n")
         assert status() == 200

@@ -162,3 +162,10 @@ TEST_CASE("who runs programs is served about his own workloads, and nothing else
   CHECK(grant("GET", "/v1/node", Role::User) == auth::Grant::Whole);
   CHECK(grant("DELETE", "/v1/workloads/7", Role::User) == auth::Grant::Own);
 }
+
+TEST_CASE("a certificate that the authorities of now do not vouch for is nobody's, whatever it says") {
+  Peer peer = tls_peer({{"OU", "Admin"}, {"CN", "Alice"}});
+  peer.is_revoked = true;
+  CHECK(refused({}, peer) == Stranger::Kind::Unknown);
+  CHECK(refused({.asks_pam = true}, peer) == Stranger::Kind::Unknown);
+}

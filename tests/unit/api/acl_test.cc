@@ -108,3 +108,9 @@ TEST_CASE("a line that is none refuses the whole file and is named") {
   CHECK(problem(std::string(nrd::auth::kAclLimit + 1, '#')).find("larger than") != std::string::npos);
   CHECK(problem(std::string(nrd::auth::kAclLineLimit + 1, '\n')).find("more than") != std::string::npos);
 }
+
+TEST_CASE("who is in no g line, or called like a role that nobody gave it, has no role") {
+  const Acl list = acl(std::string(kRmds) + "g, user, user\n");
+  for (const char* user : {"alice", "bob", "user"}) CHECK(list.has_role(user));
+  for (const char* user : {"mallory", "root", "admin", ""}) CHECK_FALSE(list.has_role(user));
+}
