@@ -36,10 +36,11 @@ class Connection {
   RawRequest take();  // the request, once
   bool is_worked_on() const { return phase_ == Phase::Working && is_taken_; }
   // Worked on, and nothing is lost if it ends all the same: it only reads, or the client has gone.
-  bool is_only_waited_for() const { return is_worked_on() && (reads_ || hung_up_->load()); }
+  bool is_only_waited_for() const { return is_worked_on() && (reads_ || has_hung_up()); }
   // While it is worked on: whether the client still waits. Whoever works on it sees it in hung_up().
   void look_for_hang_up();
   std::shared_ptr<const std::atomic<bool>> hung_up() const { return hung_up_; }
+  bool has_hung_up() const { return hung_up_->load(); }
   // In Working: hands over the whole answer. The connection ends with it if `closes`.
   void answer(std::string bytes, bool closes, Time now);
 

@@ -24,8 +24,9 @@ bool can_be_sent_away(const Connection& connection) {
 // The smaller, the sooner it goes.
 auto Crowd::standing(const Connection& connection) const {
   const size_t crowding = of_share_.at(connection.share());
-  return std::tuple(std::numeric_limits<size_t>::max() - crowding, connection.is_worked_on(), connection.has_request(),
-                    connection.phase() == Phase::Sending, connection.has_asked(), connection.since(), connection.id());
+  return std::tuple(std::numeric_limits<size_t>::max() - crowding, !connection.has_hung_up(), connection.is_worked_on(),
+                    connection.has_request(), connection.phase() == Phase::Sending, connection.has_asked(),
+                    connection.since(), connection.id());
 }
 
 template <typename Belongs>

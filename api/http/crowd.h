@@ -1,10 +1,11 @@
 // All connections of a worker, and who has to go when there are too many.
 //
 // A limit does not turn the newcomer away, but one of the client with the most connections: of those first the ones
-// that have not asked anything yet, then those which rest between two requests, then those which do not take their
-// answer, then those whose request waits for its turn, then those whose request is worked on but only reads, the oldest
-// first each time. So a crowd cannot keep an honest client out, whatever it does, and a client with few connections
-// does not pay for one with many. Nobody is sent away while a change is worked on, unless the client has gone.
+// that have hung up, then those that have not asked anything yet, then those which rest between two requests, then
+// those which do not take their answer, then those whose request waits for its turn, then those whose request is worked
+// on but only reads, the oldest first each time. So a crowd cannot keep an honest client out, whatever it does, and a
+// client with few connections does not pay for one with many. Nobody is sent away while a change is worked on, unless
+// the client has gone.
 #pragma once
 
 #include <cstdint>

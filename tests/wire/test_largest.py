@@ -41,7 +41,7 @@ def in_object(*path):
 
 def of_cpus(item):
     """One long list of CPUs."""
-    return lambda size: filled('{"core_ids":["', lambda i: item, '"],"cache":{"max":1,"min":1}}', size)
+    return lambda size: filled('{"core_ids":["', lambda i: item, '"],"cache":{"max":99,"min":99}}', size)
 
 
 BODIES = {
@@ -57,11 +57,11 @@ BODIES = {
     "words": lambda size: filled('{"state":"loaded","version":"1","control_plane":[', lambda i: '"-K"', "]}", size),
     "profiles": lambda size: filled('{"profiles":[', lambda i: '"latency"', "]}", size),
     "text": lambda size: filled('{"text":"', lambda i: f"onload_set EF_A{i} 1", '"}', size, between="\\n"),
-    "one CPU after another": lambda size: filled('{"core_ids":[', lambda i: f'"{i}"', '],"cache":{"max":1,"min":1}}', size),
+    "one CPU after another": lambda size: filled('{"core_ids":[', lambda i: f'"{i}"', '],"cache":{"max":99,"min":99}}', size),
     "all CPUs again and again": of_cpus("0-8191"), "all CPUs taken away again and again": of_cpus("^0-8191"),
     "a few CPUs again and again": of_cpus("0-3"),
-    "all CPUs in many items": lambda size: filled('{"core_ids":[', lambda i: '"0-8191"', '],"cache":{"max":1,"min":1}}', size),
-    "tasks": lambda size: filled('{"task_ids":[', lambda i: f'"{2**22 - i}"', '],"cache":{"max":1,"min":1}}', size),
+    "all CPUs in many items": lambda size: filled('{"core_ids":[', lambda i: '"0-8191"', '],"cache":{"max":99,"min":99}}', size),
+    "tasks": lambda size: filled('{"task_ids":[', lambda i: f'"{2**22 - i}"', '],"cache":{"max":99,"min":99}}', size),
     "numbers": lambda size: filled("[", lambda i: "0", "]", size), "a number": lambda size: "9" * size,
     "a string": lambda size: filled('"', lambda i: "\\u0001", '"', size, between=""),
     "arrays": lambda size: filled("[", lambda i: "[]", "]", size),
@@ -90,7 +90,7 @@ def seconds_of(house, connection, method, path, body):
         answer = connection.getresponse()
         answer.read()
         costs.append(time.clock_gettime(clock) - before)
-        assert answer.status >= 400, (method, path, answer.status, "changes something")
+        assert answer.status != 201, (method, path, "each has to meet the same node")
     return min(costs)
 
 
