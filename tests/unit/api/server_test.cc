@@ -58,9 +58,9 @@ struct Heard {
   bool has(const std::string& line) const { return head.find("\r\n" + line + "\r\n") != std::string::npos; }
 };
 
-class Client {
+class HttpClient {
  public:
-  explicit Client(uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit HttpClient(uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port = htons(port);
@@ -139,7 +139,7 @@ std::string a_post(const std::string& body, const std::string& headers = "Conten
 
 TEST_CASE("one connection serves many requests") {
   const auto server = serve(echo);
-  Client client(server->plain_port());
+  HttpClient client(server->plain_port());
   for (int i = 0; i < 20; ++i) {
     const Heard heard = client.ask(a_get("/v1/workloads"));
     CHECK(heard.status() == 200);
@@ -152,7 +152,7 @@ TEST_CASE("one connection serves many requests") {
 TEST_CASE("a connection is closed when the client asks for it and after HTTP/1.0") {
   const auto server = serve(echo);
   for (const std::string& request : {a_get("/", "Connection: close\r\n"), std::string("GET / HTTP/1.0\r\n\r\n")}) {
-    Client client(server->plain_port());
+    HttpClient client(server->plain_port());
     const Heard heard = client.ask(request);
     CHECK(heard.status() == 200);
     CHECK(heard.has("Connection: close"));
@@ -162,7 +162,7 @@ TEST_CASE("a connection is closed when the client asks for it and after HTTP/1.0
 
 TEST_CASE("types are handed on as they were sent") {
   const auto server = serve(echo);
-  Client client(server->plain_port());
+  HttpClient client(server->plain_port());
   CHECK(client
             .ask(a_post("{}",
                         "Content-Type: application/json; charset=utf-8\r\nAccept: application/problem+json, "
@@ -172,7 +172,7 @@ TEST_CASE("types are handed on as they were sent") {
 
 TEST_CASE("paths and queries are decoded once") {
   const auto server = serve(echo);
-  Client client(server->plain_port());
+  HttpClient client(server->plain_port());
   CHECK(client.ask(a_get("/v1/work%6Coads/%2541?a%3D=b%20c")).body == "GET /v1/workloads/%41 [] [] a==b c");
 }
 
@@ -180,32 +180,32 @@ TEST_CASE("a path that is not properly encoded is a 400") {
   const auto server = serve(echo);
   for (const std::string target : {"/%", "/%4", "/%zz", "/a%00b", "/a%0ab", "/x?a=%ff%"}) {
     CAPTURE(target);
-    Client client(server->plain_port());
+    HttpClient client(server->plain_port());
     CHECK(client.ask(a_get(target)).status() == 400);
   }
 }
 
 TEST_CASE("a long path is a 414") {
   const auto server = serve(echo);
-  CHECK(Client(server->plain_port()).ask(a_get("/" + std::string(2047, 'a'))).status() == 200);
-  CHECK(Client(server->plain_port()).ask(a_get("/" + std::string(2048, 'a'))).status() == 414);
-  CHECK(Client(server->plain_port()).ask(a_get(std::string(60'000, '/'))).status() == 414);
+  CHECK(HttpClient(server->plain_port()).ask(a_get("/" + std::string(2047, 'a'))).status() == 200);
+  CHECK(HttpClient(server->plain_port()).ask(a_get("/" + std::string(2048, 'a'))).status() == 414);
+  CHECK(HttpClient(server->plain_port()).ask(a_get(std::string(60'000, '/'))).status() == 414);
 }
 
 TEST_CASE("a body of 64 KiB is read and a larger one is a 413") {
   const auto server = serve(echo);
-  Client client(server->plain_port());
+  HttpClient client(server->plain_port());
   CHECK(client.ask(a_post(std::string(http::kBodyLimit, 'x'))).status() == 200);
   const Heard heard = client.ask(a_post(std::string(http::kBodyLimit + 1, 'x')));
   CHECK(heard.status() == 413);
   CHECK(heard.body == "The body is larger than 65536 bytes.\n");
   CHECK(client.is_closed());
-  CHECK(Client(server->plain_port()).ask(a_post(std::string(3 << 20, 'x'))).status() == 413);
+  CHECK(HttpClient(server->plain_port()).ask(a_post(std::string(3 << 20, 'x'))).status() == 413);
 }
 
 TEST_CASE("a body in pieces is read whole") {
   const auto server = serve(echo);
-  Client client(server->plain_port());
+  HttpClient client(server->plain_port());
   const std::string request = a_post("{\"a\": 1}");
   for (const char c : request) client.say({&c, 1});
   CHECK(client.hear()->body == "POST /x [application/json] [] 8 bytes");
@@ -215,7 +215,7 @@ TEST_CASE("headers of an answer are written whatever their name") {
   const auto server = serve([](const Request&, Reply reply) {
     reply.send({.status = 405, .content_type = {}, .body = {}, .headers = {{"Allow", "GET, POST"}, {"X-Nrd", "1"}}});
   });
-  const Heard heard = Client(server->plain_port()).ask(a_get("/"));
+  const Heard heard = HttpClient(server->plain_port()).ask(a_get("/"));
   CHECK(heard.status() == 405);
   CHECK(heard.has("Allow: GET, POST"));
   CHECK(heard.has("X-Nrd: 1"));
@@ -224,7 +224,7 @@ TEST_CASE("headers of an answer are written whatever their name") {
 
 TEST_CASE("a HEAD has no body") {
   const auto server = serve(echo);
-  Client client(server->plain_port());
+  HttpClient client(server->plain_port());
   client.say("HEAD / HTTP/1.0\r\nHost: localhost\r\n\r\n");
   const auto all = client.rest();
   CHECK(all.starts_with("HTTP/1.1 200 OK\r\n"));
@@ -238,7 +238,7 @@ TEST_CASE("an exception of a handler is a 500 that tells nothing") {
     throw std::runtime_error("secret /etc/path");
   });
   for (const std::string path : {"/", "/int"}) {
-    Client client(server->plain_port());
+    HttpClient client(server->plain_port());
     const Heard heard = client.ask(a_get(path));
     CHECK(heard.status() == 500);
     CHECK(heard.body == "The request was not answered.\n");
@@ -250,7 +250,7 @@ TEST_CASE("a second answer to one request is not sent") {
     reply.send({.status = 200, .content_type = "text/plain", .body = "first", .headers = {}});
     reply.send({.status = 200, .content_type = "text/plain", .body = "second", .headers = {}});
   });
-  Client client(server->plain_port());
+  HttpClient client(server->plain_port());
   CHECK(client.ask(a_get("/")).body == "first");
   CHECK(client.ask(a_get("/")).body == "first");
 }
@@ -260,19 +260,19 @@ TEST_CASE("garbage is refused or ends the connection, and others are served") {
   for (const std::string& bytes : {std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11) + "\r\n\r\n",
                                    std::string("NONSENSE / HTTP/1.1\r\n\r\n"), std::string("GET\r\n\r\n"),
                                    std::string("GET / HTTP/9.9\r\n\r\n"), std::string("\r\n\r\n\r\n\r\n")}) {
-    Client client(server->plain_port());
+    HttpClient client(server->plain_port());
     client.say(bytes);
     client.say_no_more();
     if (const auto heard = client.hear()) CHECK(heard->status() >= 400);
   }
-  CHECK(Client(server->plain_port()).ask(a_get("/")).status() == 200);
+  CHECK(HttpClient(server->plain_port()).ask(a_get("/")).status() == 200);
 }
 
 TEST_CASE("an unknown type is a 415 that tells nothing") {
   const auto server = serve(echo);
   for (const std::string type : {"nonsense", "a/b/c", "/", "foo/bar"}) {
     CAPTURE(type);
-    const Heard heard = Client(server->plain_port()).ask(a_post("{}", "Content-Type: " + type + "\r\n"));
+    const Heard heard = HttpClient(server->plain_port()).ask(a_post("{}", "Content-Type: " + type + "\r\n"));
     CHECK((heard.status() == 415 || heard.status() == 200));
     CHECK(heard.body.size() < 100);
   }
@@ -284,7 +284,7 @@ TEST_CASE("many clients at once each get their own answers") {
   std::vector<std::thread> clients;
   for (int c = 0; c < 8; ++c) {
     clients.emplace_back([&server, &wrong, c] {
-      Client client(server->plain_port());
+      HttpClient client(server->plain_port());
       for (int i = 0; i < 50; ++i) {
         const std::string path = "/" + std::to_string(c) + "/" + std::to_string(i);
         if (client.ask(a_get(path)).body != "GET " + path + " [] []") ++wrong;
@@ -324,7 +324,7 @@ struct Later {
 TEST_CASE("an answer may come from another thread") {
   Later later;
   const auto server = serve(later.handler());
-  Client client(server->plain_port());
+  HttpClient client(server->plain_port());
   for (int i = 0; i < 20; ++i) {
     client.say(a_get("/"));
     later.wait_for(1);
@@ -342,12 +342,12 @@ TEST_CASE("draining refuses what comes and waits for what was accepted") {
     if (request.path == "/later") return answer_later(request, std::move(reply));
     echo(request, std::move(reply));
   });
-  Client accepted(server->plain_port());
-  Client late(server->plain_port());
+  HttpClient accepted(server->plain_port());
+  HttpClient late(server->plain_port());
   accepted.say(a_get("/later"));
   later.wait_for(1);
   std::thread draining([&server] { server->drain(10s); });
-  while (Client(server->plain_port()).ask(a_get("/")).status() != 503) {  // until the drain has begun
+  while (HttpClient(server->plain_port()).ask(a_get("/")).status() != 503) {  // until the drain has begun
   }
   CHECK(late.ask(a_get("/")).body == "The service is stopping.\n");
   later.answer_all();
@@ -358,7 +358,7 @@ TEST_CASE("draining refuses what comes and waits for what was accepted") {
 TEST_CASE("draining ends at its deadline") {
   Later later;
   const auto server = serve(later.handler());
-  Client client(server->plain_port());
+  HttpClient client(server->plain_port());
   client.say(a_get("/"));
   later.wait_for(1);
   server->drain(50ms);
@@ -371,7 +371,7 @@ TEST_CASE("what was left for later is not done once a drain is over, and answere
   const auto server = serve([&accepted](const Request& request, Reply reply) {
     accepted.set_value({request, std::make_shared<Reply>(std::move(reply))});
   });
-  Client client(server->plain_port());
+  HttpClient client(server->plain_port());
   client.say(a_get("/"));
   auto [request, reply] = accepted.get_future().get();
   server->drain(1ms);
@@ -388,7 +388,7 @@ TEST_CASE("an answer after the server has gone is dropped") {
   Later later;
   {
     const auto server = serve(later.handler());
-    Client client(server->plain_port());
+    HttpClient client(server->plain_port());
     client.say(a_get("/"));
     later.wait_for(1);
   }
