@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -111,9 +112,9 @@ class Tasks {
   // end, however fast somebody asks again. Empty: it stops, or `until` has come and there was none.
   std::deque<Task> take(Steady until) {
     std::unique_lock hold(lock_);
-    wake_.wait_until(hold, until, [this] { return stopping_ || !tasks_.empty(); });
+    wake_.wait_until(hold, until, [this] { return stopping_ || !is_empty(); });
     std::deque<Task> taken;
-    if (!stopping_) taken.swap(tasks_);
+    while (!stopping_ && !is_empty()) taken.push_back(pop());
     return taken;
   }
 
