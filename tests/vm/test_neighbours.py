@@ -188,3 +188,10 @@ def test_what_others_hold_is_refused_and_given_back(node):
     assert refusal["detail"] == "CPU 2 belongs to resctrl group k8s, which nrd does not own"
     node.rmdir("k8s")
     node.remove(node.create(2, 1))
+
+
+def test_only_root_can_open_the_tree_and_so_lock_it(node):
+    locked = node.vm.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "flock", "--shared", RESCTRL, "true"], check=False)
+    assert locked.returncode != 0 and "Permission denied" in locked.stderr
+    assert node.vm.run(["stat", "-c", "%a", RESCTRL]).stdout == "700\n"
+    node.remove(node.create(0, 1))
