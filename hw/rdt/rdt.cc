@@ -270,6 +270,8 @@ class ResctrlRdt final : public Rdt {
   }
 
   static Error explained(Error error, std::string message) {
+    if (error.code == ErrorCode::Busy) error.detail = error.message + ": " + error.detail;  // who has a lock
+    error.code = ErrorCode::Hardware;  // what has begun is not simply tried again later
     error.message = std::move(message);
     if (const std::string refusal = last_refusal(); !refusal.empty()) error.detail += "; kernel: " + refusal;
     return error;

@@ -306,8 +306,12 @@ TEST_CASE("a tree that somebody keeps locked is a failure after a moment and not
     const Result<void> unmoved = rdt.converge(cpus_alone);
     REQUIRE_FALSE(unmoved.has_value());
     CHECK(unmoved.error().message == "CPUs 2-3 did not move to class COS3");
-    CHECK(unmoved.error().detail.find("cannot be locked") != std::string::npos);
+    CHECK(unmoved.error().detail.find("the resctrl tree is locked by ") != std::string::npos);
+    const Result<void> free = rdt.await_locks();
+    REQUIRE_FALSE(free.has_value());
+    CHECK(free.error().code == ErrorCode::Busy);
   }
+  CHECK(rdt.await_locks().has_value());
   CHECK(rdt.converge(one_workload()).has_value());
 }
 
