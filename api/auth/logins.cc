@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <condition_variable>
@@ -151,13 +152,14 @@ class Failures {
   void add(Time asked, LoginOutcome outcome, Logins::Then then) {
     const Time now = std::chrono::steady_clock::now();
     const std::lock_guard hold(lock_);
-    lately_[next_++ % lately_.size()] = now - asked;
+    lately_[told_++ % lately_.size()] = now - asked;
     put(asked, now - asked, {std::move(outcome), std::move(then)});
   }
   // One that PAM is not asked about: as if it had taken what another one took.
   void add_unasked(Logins::Then then) {
     const std::lock_guard hold(lock_);
-    put(std::chrono::steady_clock::now(), lately_[picked_++ % lately_.size()],
+    const size_t known = std::clamp<size_t>(told_, 1, lately_.size());
+    put(std::chrono::steady_clock::now(), lately_[picked_++ % known],
         {PamAnswer{kAuthenticationError, kAuthenticationFailure}, std::move(then)});
   }
 
@@ -192,8 +194,8 @@ class Failures {
   std::mutex lock_;
   std::condition_variable wake_;
   std::multimap<Time, Failure> waiting_;     // guarded by lock_, as all that follows; as many as limits let ask
-  std::array<Time::duration, 64> lately_{};  // what the last ones took
-  size_t next_ = 0;
+  std::array<Time::duration, 16> lately_{};  // what the last ones took; few, so that a busier node shows in all soon
+  size_t told_ = 0;
   size_t picked_ = 0;
   bool is_stopping_ = false;
   std::thread thread_;
