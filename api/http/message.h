@@ -90,6 +90,6 @@ class Reply {
 };
 
 // Must not throw.
-using Handler = std::function<void(const Request&, Reply)>;
+using Handler = std::function<void(Request, Reply)>;
 
 }  // namespace nrd::http

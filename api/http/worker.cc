@@ -220,7 +220,7 @@ class Loop final : public Pistache::Aio::Handler {
                        .is_privileged = connection.peer()->door == Peer::Door::Unix,
                        .hung_up = connection.hung_up()};
     // A handler that throws has dropped its reply, and thereby answered.
-    if (!ask_house([this, &request, &reply] { handler_(*request, std::move(reply)); }))
+    if (!ask_house([this, &request, &reply] { handler_(std::move(*request), std::move(reply)); }))
       reply.send(plain(503, kStopping));
     // It may have been gone with the last byte of its request, and then no event will tell so.
     connection.look_for_hang_up();

@@ -182,24 +182,24 @@ class Gate : public std::enable_shared_from_this<Gate> {
  public:
   Gate(Entry entry, http::Handler inside) : entry_(std::move(entry)), inside_(std::move(inside)) {}
 
-  void enter(const http::Request& request, http::Reply reply) {
+  void enter(http::Request request, http::Reply reply) {
     const auto rules = entry_.rules->get();
     const auto who = auth::identify(*rules, *request.peer, std::chrono::system_clock::now());
-    if (who) return admit(*rules, *who, request, std::move(reply));
+    if (who) return admit(*rules, *who, std::move(request), std::move(reply));
     if (who.error().kind == auth::Stranger::Kind::NeedsPassword) return log_in(request, std::move(reply));
     reply.send(refuse(request, who.error(), refusals_));
   }
 
  private:
-  void admit(const auth::Rules& rules, const auth::Identity& who, const http::Request& request, http::Reply reply) {
+  void admit(const auth::Rules& rules, const auth::Identity& who, http::Request request, http::Reply reply) {
     const bool reads = only_reads(request.method, request.path);
     const auth::Grant grant = auth::granted(rules, who, request.method, request.path, reads);
     if (grant == auth::Grant::No) return reply.send(refuse(request, who, refusals_));
-    http::Request known = request;
-    known.is_limited_to_own = grant != auth::Grant::Whole;
-    known.client.share = who.name + " at " + request.client.share;
-    known.client.is_privileged = who.role == auth::Role::Admin;
-    inside_(known, reads ? std::move(reply) : audited(request, who, std::move(reply)));
+    http::Reply answered = reads ? std::move(reply) : audited(request, who, std::move(reply));
+    request.is_limited_to_own = grant != auth::Grant::Whole;
+    request.client.share = who.name + " at " + request.client.share;
+    request.client.is_privileged = who.role == auth::Role::Admin;
+    inside_(std::move(request), std::move(answered));
   }
 
   void log_in(const http::Request& request, http::Reply reply) {
@@ -230,7 +230,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
     if (outcome->code != 0) return login.reply.send(refuse_failed(login, outcome->text));
     limits_.succeeded(login.request.peer->host, login.user, std::chrono::steady_clock::now());
     const auto rules = entry_.rules->get();
-    admit(*rules, auth::identify_by_password(*rules, login.user), login.request, std::move(login.reply));
+    admit(*rules, auth::identify_by_password(*rules, login.user), std::move(login.request), std::move(login.reply));
   }
 
   http::Response refuse_malformed(const http::Request& request) {
@@ -279,7 +279,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
 http::Handler gate(Entry entry, http::Handler inside) {
   // Shared by the copies of this handler, all of which run on the one worker.
   return [gate = std::make_shared<Gate>(std::move(entry), std::move(inside))](
-             const http::Request& request, http::Reply reply) { gate->enter(request, std::move(reply)); };
+             http::Request request, http::Reply reply) { gate->enter(std::move(request), std::move(reply)); };
 }
 
 }  // namespace nrd::v1

@@ -43,13 +43,14 @@ std::vector<Tally::Count> Tally::counts() const {
 }
 
 http::Handler counted(std::shared_ptr<Tally> tally, http::Handler inside) {
-  return [tally = std::move(tally), inside = std::move(inside)](const http::Request& request, http::Reply reply) {
+  return [tally = std::move(tally), inside = std::move(inside)](http::Request request, http::Reply reply) {
     // A std::function must be copyable, a Reply is not.
     const auto inner = std::make_shared<http::Reply>(std::move(reply));
-    inside(request, http::Reply([tally, inner, method = request.method, path = request.path](http::Response response) {
-             tally->count(method, path, response.status);
-             inner->send(std::move(response));
-           }));
+    http::Reply counting([tally, inner, method = request.method, path = request.path](http::Response response) {
+      tally->count(method, path, response.status);
+      inner->send(std::move(response));
+    });
+    inside(std::move(request), std::move(counting));
   };
 }
 
