@@ -16,6 +16,7 @@ import re
 import shutil
 import signal
 import socket
+import socketserver
 import sqlite3
 import struct
 import subprocess
@@ -121,6 +122,14 @@ class Disk:
         assert self.calls() <= self.NAMES
         starts = [self.NUMBERS + self.NAME * nth for nth in range(self.calls())]
         return [self.page[start:start + self.NAME].split(b"\0")[0].decode() for start in starts]
+
+
+class UnixServer(socketserver.ThreadingUnixStreamServer):
+    """For http.server's handlers, which want to know the address of whoever asks."""
+
+    def get_request(self):
+        connection, _ = super().get_request()
+        return connection, ("local", 0)
 
 
 class Node:

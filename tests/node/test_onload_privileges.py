@@ -5,14 +5,13 @@ import http.server
 import json
 import os
 import shutil
-import socketserver
 import subprocess
 import tempfile
 import threading
 
 import pytest
 
-from harness import DEADLINE, NRDCTL, Node, Refused
+from harness import DEADLINE, NRDCTL, Node, Refused, UnixServer
 
 NOBODY = 65534
 CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("NRD_", "EF_")) and "proxy" not in key.lower()}
@@ -39,12 +38,6 @@ class Front(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
-
-
-class UnixServer(socketserver.ThreadingUnixStreamServer):
-    def get_request(self):
-        connection, _ = super().get_request()
-        return connection, ("local", 0)
 
 
 class World:

@@ -3,13 +3,12 @@
 import http.server
 import json
 import os
-import socketserver
 import subprocess
 import threading
 
 import pytest
 
-from harness import DEADLINE, NRDCTL, Node
+from harness import DEADLINE, NRDCTL, Node, UnixServer
 
 EVIL = "\x1b[2J\u009b31m\x7f\r\x07"
 CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("NRD_", "EF_")) and "proxy" not in key.lower()}
@@ -49,12 +48,6 @@ class Spoiler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
-
-
-class UnixServer(socketserver.ThreadingUnixStreamServer):
-    def get_request(self):
-        connection, _ = super().get_request()
-        return connection, ("local", 0)
 
 
 @pytest.fixture(scope="module")

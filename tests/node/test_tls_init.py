@@ -12,7 +12,6 @@ import re
 import shlex
 import shutil
 import socket
-import socketserver
 import ssl
 import stat
 import subprocess
@@ -21,7 +20,7 @@ import threading
 import tomllib
 
 import pytest
-from harness import NRDCTL
+from harness import NRDCTL, UnixServer
 
 NOBODY = 65534
 FILES = {f"{name}.{kind}" for name in ("ca", "server", "admin", "user") for kind in ("crt", "key")}
@@ -78,12 +77,6 @@ class Workloads(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
-
-
-class UnixServer(socketserver.ThreadingUnixStreamServer):
-    def get_request(self):
-        connection, _ = super().get_request()
-        return connection, ("local", 0)
 
 
 class TlsServer(http.server.ThreadingHTTPServer):
