@@ -10,21 +10,16 @@
 #include <vector>
 
 #include "base/client.h"
+#include "base/fair_queue.h"
 
 namespace nrd {
-
-struct WaitLimits {
-  size_t most = 256;
-  size_t reserve = 64;  // for administrators and the local socket
-  size_t share = 64;    // of one client
-};
 
 // Its place among `waiting`, which are in the order they came and whose Waiter::client says who they are;
 // waiting.size() for the newcomer itself. nullopt: there is room. Those that have hung up, or give way already
 // (Waiter::gives_way), have no place.
 template <typename Waiter>
 std::optional<size_t> who_gives_way(const std::vector<Waiter>& waiting, const Client& newcomer,
-                                    const WaitLimits& limits = {}) {
+                                    const QueueLimits& limits = {}) {
   struct Share {
     size_t count = 0;
     size_t oldest = 0;
@@ -57,7 +52,7 @@ std::optional<size_t> who_gives_way(const std::vector<Waiter>& waiting, const Cl
 
 // Lets `newcomer` in. Those that give way for it, and those that have hung up, are to be answered next.
 template <typename Waiter>
-void wait_beside(std::vector<Waiter>& waiting, Waiter newcomer, const WaitLimits& limits = {}) {
+void wait_beside(std::vector<Waiter>& waiting, Waiter newcomer, const QueueLimits& limits = {}) {
   const std::optional<size_t> leaves = who_gives_way(waiting, newcomer.client, limits);
   waiting.push_back(std::move(newcomer));
   if (leaves) waiting[*leaves].gives_way = true;

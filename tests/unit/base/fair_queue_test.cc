@@ -58,7 +58,7 @@ TEST_CASE("a client has its share, and the reserve is for administrators") {
 }
 
 TEST_CASE("where too many wait, the oldest of the client that waits most gives way") {
-  constexpr nrd::WaitLimits kLimits{.most = 6, .reserve = 2, .share = 3};
+  constexpr nrd::QueueLimits kLimits{.most = 6, .reserve = 2, .share = 3};
   const auto gives_way = [&](const std::vector<Waiter>& waiting, const Client& newcomer) {
     return nrd::who_gives_way(waiting, newcomer, kLimits);
   };

@@ -595,7 +595,7 @@ TEST_CASE("who waits is told when something changes, when the time is over and w
 }
 
 TEST_CASE("who waits beyond its share is answered early, and all are answered") {
-  const WaitLimits limits;
+  const QueueLimits limits;
   std::mutex lock;
   std::condition_variable told;
   size_t answers = 0;
