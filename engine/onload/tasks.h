@@ -113,16 +113,14 @@ class Tasks {
   std::deque<Task> take(Steady until) {
     std::unique_lock hold(lock_);
     wake_.wait_until(hold, until, [this] { return stopping_ || !is_empty(); });
-    std::deque<Task> taken;
-    while (!stopping_ && !is_empty()) taken.push_back(pop());
-    return taken;
+    return stopping_ ? std::deque<Task>() : pop_all();
   }
 
   void refuse_all() {
-    std::vector<Task> left;
+    std::deque<Task> left;
     {
       const std::lock_guard hold(lock_);
-      while (!is_empty()) left.push_back(pop());
+      left = pop_all();
     }
     for (const Task& task : left) task(Turn::Refuse);
   }
@@ -167,6 +165,12 @@ class Tasks {
     is_reads_turn_ = !is_reads_turn_;
     if (!waiting.client.is_gone()) return std::move(waiting.task);
     return [task = std::move(waiting.task)](Turn) { task(Turn::Refuse); };
+  }
+
+  std::deque<Task> pop_all() {
+    std::deque<Task> all;
+    while (!is_empty()) all.push_back(pop());
+    return all;
   }
 
   mutable std::mutex lock_;
