@@ -1,13 +1,14 @@
 #include "daemon/config.h"
 
-#include <arpa/inet.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <limits>
 #include <map>
 
+#include "api/http/places.h"
 #include "base/file.h"
 #include "base/way_mask.h"
 #include "engine/onload/words.h"
@@ -17,6 +18,8 @@ namespace {
 
 constexpr int64_t kMostShared = 1'000'000;
 constexpr int64_t kMostReserved = 1024;  // more classes than any part has
+constexpr size_t kMostNames = 64;
+constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
 constexpr size_t kConfigLimit = size_t{1} << 20;
 
 // What went wrong, without the place; empty: nothing.
@@ -70,18 +73,24 @@ SetKey absolute_path(std::string& target) {
   };
 }
 
-SetKey absolute_paths(std::vector<std::string>& target) {
-  return [&target](const toml::node& node) -> Problem {
-    constexpr const char* kExpected = "expected a list of absolute paths in quotes";
-    if (!node.is_array()) return kExpected;
-    std::vector<std::string> paths;
+// A list of texts each of which is good. What is no text counts as an empty one.
+template <typename Test>
+SetKey texts(std::vector<std::string>& target, const char* expected, size_t most, Test is_good) {
+  return [=, &target](const toml::node& node) -> Problem {
+    if (!node.is_array() || node.as_array()->size() > most) return expected;
+    std::vector<std::string> found;
     for (const toml::node& item : *node.as_array()) {
-      if (!item.is_string() || !item.as_string()->get().starts_with('/')) return kExpected;
-      paths.push_back(item.as_string()->get());
+      found.push_back(item.value_or(std::string()));
+      if (!is_good(found.back())) return expected;
     }
-    target = std::move(paths);
+    target = std::move(found);
     return {};
   };
+}
+
+SetKey absolute_paths(std::vector<std::string>& target) {
+  return texts(target, "expected a list of absolute paths in quotes", kAnyNumber,
+               [](const std::string& path) { return path.starts_with('/'); });
 }
 
 SetKey text(std::string& target) {
@@ -112,51 +121,24 @@ SetKey client_auth(std::optional<http::TlsFiles>& tls) {
 
 // ["OU=Admin", "CN=Alice"]: parts of certificates' subjects.
 SetKey subject_parts(std::vector<std::string>& target) {
-  return [&target](const toml::node& node) -> Problem {
-    constexpr const char* kExpected = "expected a list of parts of a subject, such as [\"OU=Admin\"]";
-    if (!node.is_array()) return kExpected;
-    std::vector<std::string> parts;
-    for (const toml::node& item : *node.as_array()) {
-      const std::string part = item.value_or(std::string());
-      const size_t equals = part.find('=');
-      if (equals == 0 || equals == part.npos || equals + 1 == part.size()) return kExpected;
-      parts.push_back(part);
-    }
-    target = std::move(parts);
-    return {};
-  };
+  return texts(target, "expected a list of parts of a subject, such as [\"OU=Admin\"]", kAnyNumber,
+               [](const std::string& part) {
+                 const size_t equals = part.find('=');
+                 return equals != 0 && equals != part.npos && equals + 1 != part.size();
+               });
 }
 
 // Of command lines, as base/task.h takes them.
 SetKey patterns(std::vector<std::string>& target) {
-  return [&target](const toml::node& node) -> Problem {
-    constexpr size_t kMost = 64;
-    constexpr size_t kLongest = 256;
-    constexpr const char* kExpected = "expected a list of at most 64 patterns of 1 to 256 bytes, such as [\"ovs*\"]";
-    if (!node.is_array() || node.as_array()->size() > kMost) return kExpected;
-    std::vector<std::string> found;
-    for (const toml::node& item : *node.as_array()) {
-      found.push_back(item.value_or(std::string()));
-      if (found.back().empty() || found.back().size() > kLongest) return kExpected;
-    }
-    target = std::move(found);
-    return {};
-  };
+  constexpr size_t kLongest = 256;
+  return texts(target, "expected a list of at most 64 patterns of 1 to 256 bytes, such as [\"ovs*\"]", kMostNames,
+               [](const std::string& pattern) { return !pattern.empty() && pattern.size() <= kLongest; });
 }
 
 // Names of users, as they say them to PAM.
 SetKey user_names(std::vector<std::string>& target) {
-  return [&target](const toml::node& node) -> Problem {
-    constexpr const char* kExpected = "expected a list of users, such as [\"alice\"]";
-    if (!node.is_array()) return kExpected;
-    std::vector<std::string> names;
-    for (const toml::node& item : *node.as_array()) {
-      names.push_back(item.value_or(std::string()));
-      if (names.back().empty()) return kExpected;
-    }
-    target = std::move(names);
-    return {};
-  };
+  return texts(target, "expected a list of users, such as [\"alice\"]", kAnyNumber,
+               [](const std::string& name) { return !name.empty(); });
 }
 
 // A file of /etc/pam.d.
@@ -233,18 +215,8 @@ SetKey file_mode(mode_t& target) {
 
 // ["root", "@nrd"]: names of users, and of groups with @.
 SetKey accounts(std::vector<std::string>& target) {
-  return [&target](const toml::node& node) -> Problem {
-    constexpr size_t kMost = 64;
-    constexpr const char* kExpected = "expected a list of at most 64 users and @groups, such as [\"root\", \"@nrd\"]";
-    if (!node.is_array() || node.as_array()->size() > kMost) return kExpected;
-    std::vector<std::string> found;
-    for (const toml::node& item : *node.as_array()) {
-      found.push_back(item.value_or(std::string()));
-      if (found.back().empty() || found.back() == "@") return kExpected;
-    }
-    target = std::move(found);
-    return {};
-  };
+  return texts(target, "expected a list of at most 64 users and @groups, such as [\"root\", \"@nrd\"]", kMostNames,
+               [](const std::string& name) { return !name.empty() && name != "@"; });
 }
 
 Problem read_local_socket(const toml::table& table, LocalSocket& socket) {
@@ -256,7 +228,8 @@ Problem read_local_socket(const toml::table& table, LocalSocket& socket) {
                      {"run", accounts(socket.run)}};
   for (const auto& [key, node] : table) {
     const auto known = keys.find(std::string(key.str()));
-    if (known == keys.end()) return "unknown key " + std::string(key.str()) + "; there are path, name, admin, user, run";
+    if (known == keys.end())
+      return "unknown key " + std::string(key.str()) + "; there are path, name, admin, user, run";
     if (const Problem problem = known->second(node); !problem.empty()) return known->first + ": " + problem;
   }
   if (socket.path.empty()) return "path is missing";
@@ -274,7 +247,8 @@ SetKey local_sockets(std::vector<LocalSocket>& target) {
       const Problem problem = read_local_socket(*item.as_table(), found.emplace_back());
       if (!problem.empty()) return problem;
       const std::string& path = found.back().path;
-      if (std::ranges::count_if(found, [&path](const LocalSocket& other) { return other.path == path; }) > 1) return "path: " + path + " stands twice";
+      if (std::ranges::count_if(found, [&path](const LocalSocket& other) { return other.path == path; }) > 1)
+        return "path: " + path + " stands twice";
     }
     target = std::move(found);
     return {};
@@ -421,12 +395,6 @@ Result<void> check_access(const Config& config) {
   return {};
 }
 
-bool is_loopback(const std::string& address) {
-  in_addr v4 = {};
-  if (::inet_pton(AF_INET, address.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
-  return address == "::1";
-}
-
 }  // namespace
 
 std::optional<log::Priority> level_of(const std::string& word) {
@@ -467,7 +435,7 @@ Result<Config> load_config(const std::string& path) {
 }
 
 Result<void> check(const Config& config) {
-  if (config.server.debug && !is_loopback(config.server.address)) {
+  if (config.server.debug && !http::is_loopback(config.server.address)) {
     return fail(ErrorCode::BadRequest, "server.address is " + config.server.address +
                                            ", but the debug port has no authentication and serves loopback only "
                                            "(127.0.0.1 or ::1)");

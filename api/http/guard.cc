@@ -1,7 +1,5 @@
 #include "api/http/guard.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "api/http/limits.h"
+#include "api/http/places.h"
 #include "base/ascii.h"
 #include "base/file.h"
 
@@ -36,14 +35,12 @@ bool is_target(std::string_view text) { return is_made_of(text, "/?%-._~!$&'()*+
 
 bool is_host(std::string_view text) { return is_made_of(text, "-._~:[]%"); }
 
-// "localhost", "127.0.0.1:8081", "[::1]". The name that RFC 6761 keeps for loopback and numeric addresses are all that no
-// DNS server answers for.
-bool is_loopback(std::string_view host) {
+// "localhost", "127.0.0.1:8081", "[::1]". The name that RFC 6761 keeps for loopback and numeric addresses are all that
+// no DNS server answers for.
+bool means_loopback(std::string_view host) {
   const size_t bracket = host.starts_with('[') ? host.find(']') : 0;
   const std::string name = lower_case(host.substr(0, host.find(':', bracket == host.npos ? 0 : bracket)));
-  in_addr v4{};
-  if (inet_pton(AF_INET, name.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
-  return name == "localhost" || name == "[::1]";
+  return name == "localhost" || name == "[::1]" || is_loopback(name);
 }
 
 bool has_control(std::string_view text) {
@@ -195,7 +192,7 @@ bool Guard::accept_header(std::string_view line) {
 
 bool Guard::accept_host(std::string_view value) {
   if (std::exchange(has_host_, true) || !is_host(value)) return refuse(400, "Host must be one name.");
-  if (meant_for_ == MeantFor::Loopback && !is_loopback(value)) {
+  if (meant_for_ == MeantFor::Loopback && !means_loopback(value)) {
     return refuse(421, "Host must be localhost or a loopback address here.");
   }
   return true;

@@ -29,4 +29,7 @@ struct PassedSocket {
   std::string name;
 };
 
+// Whether a numeric address is one of this host alone: 127.0.0.0/8 or ::1.
+bool is_loopback(const std::string& address);
+
 }  // namespace nrd::http
