@@ -72,8 +72,9 @@ tl::expected<Identity, Stranger> identify_by_credentials(const Rules& rules, con
   if (peer.credentials->uid == kRoot || is_in(lists.admin)) return Identity{name, Role::Admin, Proof::Socket, runs};
   if (is_in(lists.user)) return Identity{name, Role::User, Proof::Socket, runs};
   if (runs) return Identity{name, Role::None, Proof::Socket, runs};
-  return tl::unexpected(Stranger{Stranger::Kind::Unwelcome, name,
-                                 "Only root and who is named for this socket ([[server.sockets]] in nrd.toml) may use it."});
+  return tl::unexpected(
+      Stranger{Stranger::Kind::Unwelcome, name,
+               "Only root and who is named for this socket ([[server.sockets]] in nrd.toml) may use it."});
 }
 
 // What an ordinary request about workloads may be: to make one, and to see, change and delete what was made.
@@ -111,7 +112,8 @@ Identity identify_by_password(const Rules& rules, const std::string& user) {
   return {user, role, Proof::Password};
 }
 
-Grant granted(const Rules& rules, const Identity& who, std::string_view method, std::string_view path, bool only_reads) {
+Grant granted(const Rules& rules, const Identity& who, std::string_view method, std::string_view path,
+              bool only_reads) {
   if (who.proof == Proof::Password && rules.acl) {
     return rules.acl->permits(who.name, method, path) ? Grant::Whole : Grant::No;
   }

@@ -31,7 +31,7 @@ enum class Role {
 // What may become of a request.
 enum class Grant {
   No,
-  Own,    // it is served as far as it is about the process that asks, and what belongs to that
+  Own,  // it is served as far as it is about the process that asks, and what belongs to that
   Whole,
 };
 

@@ -216,7 +216,8 @@ uint16_t port_of(const Door& door) {
 
 std::string path_of(const Door& door) {
   SocketAddress address;
-  if (::getsockname(door.fd.get(), address.get(), &address.size) != 0 || address.storage.ss_family != AF_UNIX) return {};
+  if (::getsockname(door.fd.get(), address.get(), &address.size) != 0 || address.storage.ss_family != AF_UNIX)
+    return {};
   const auto& path = address.as<sockaddr_un>().sun_path;
   return {path, ::strnlen(path, sizeof path)};
 }

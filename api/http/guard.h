@@ -40,8 +40,8 @@ struct RefusedRequest {
 
 class Guard {
  public:
-  // Whom requests may be meant for. Where nobody logs in, a web page that the node's own browser shows could ask as well,
-  // under a name of its own that resolves to 127.0.0.1 (DNS rebinding) or across origins. A browser tells both.
+  // Whom requests may be meant for. Where nobody logs in, a web page that the node's own browser shows could ask as
+  // well, under a name of its own that resolves to 127.0.0.1 (DNS rebinding) or across origins. A browser tells both.
   enum class MeantFor {
     Anyone,
     Loopback,  // Host is localhost or a loopback address; Origin, which only browsers send, is refused

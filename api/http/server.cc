@@ -26,7 +26,8 @@ bool has_socket(const std::vector<Door>& doors, size_t socket) {
 // neither, since there is no other right that it could lend.
 Result<size_t> place_of(const Door& door, const std::string& name, const std::vector<UnixPlace>& places) {
   const auto index = [&places](const auto& found) { return static_cast<size_t>(found - places.begin()); };
-  const auto named = std::ranges::find_if(places, [&](const auto& place) { return !place.name.empty() && place.name == name; });
+  const auto named =
+      std::ranges::find_if(places, [&](const auto& place) { return !place.name.empty() && place.name == name; });
   if (named != places.end()) return index(named);
   const std::string path = path_of(door);
   const auto at_path = std::ranges::find(places, path, &UnixPlace::path);

@@ -25,7 +25,8 @@ Problem forbidden(const char* field, const char* detail, const char* allowed) {
 std::optional<Problem> beyond_own_tasks(const Call& call, const std::vector<Task>& tasks) {
   const pid_t pid = asking_process(call);
   if (std::ranges::all_of(tasks, [pid](const Task& task) { return task.process == pid; })) return std::nullopt;
-  return forbidden("/task_ids", "the role run is for the process that asks, and no other task", "that process and its threads");
+  return forbidden("/task_ids", "the role run is for the process that asks, and no other task",
+                   "that process and its threads");
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ struct Service {
   std::string version;
   bool debug_port_open = false;  // plain HTTP without authentication is being served; GET /v1/health says so
   std::function<std::string()> lock_holder = [] { return std::string(); };  // of the resctrl tree now; empty: nobody
-  std::shared_ptr<Tally> tally = std::make_shared<Tally>();  // of what is answered; filled by counted()
+  std::shared_ptr<Tally> tally = std::make_shared<Tally>();                 // of what is answered; filled by counted()
   std::shared_ptr<Census> census = std::make_shared<Census>();
 };
 

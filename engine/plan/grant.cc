@@ -133,7 +133,7 @@ Result<void> grant_guarantee(const NodeState& state, Workloads& workloads, Workl
     return not_enough(cache, cache.is_l2_beside ? "/l2/ways" : "/cache/max",
                       "needs " + std::to_string(count) + " contiguous ways" + on_cache(cache) + "; " +
                           left_in(layout, Pool::Guarantee, taken) + free_in_others(layout, Pool::Guarantee, taken) +
-                           held_by_others(state, cache, layout.guarantee),
+                          held_by_others(state, cache, layout.guarantee),
                       "at most " + std::to_string(room.free.longest_run().count()));
   }
   if (const Result<void> checked = check_alone(state, cache, *run); !checked) return checked;
@@ -158,7 +158,7 @@ Result<void> grant_shared(const NodeState& state, const Workloads& workloads, Wo
                       "foreign groups hold ways of the shared pool" + on_cache(cache) + "; " +
                           left_in(*state.layout, Pool::Shared, taken) +
                           free_in_others(*state.layout, Pool::Shared, taken) +
-                           held_by_others(state, cache, state.layout->shared),
+                          held_by_others(state, cache, state.layout->shared),
                       "");
   }
   workload.grant.ways[cache] = ways;

@@ -29,8 +29,8 @@ constexpr int kTries = 500;  // half a second; libpqos and pqos hold either lock
 
 std::string reason() { return std::generic_category().message(errno); }
 
-// Whether a line of /proc/locks (proc(5)) is about the file: "1: FLOCK  ADVISORY  READ 4711 00:1e:1 0 EOF". Who waits for
-// one has "->" behind the number.
+// Whether a line of /proc/locks (proc(5)) is about the file: "1: FLOCK  ADVISORY  READ 4711 00:1e:1 0 EOF". Who waits
+// for one has "->" behind the number.
 pid_t holder_in(const std::string& line, const std::string& file) {
   std::istringstream words(line);
   std::string number, kind, advice, access, place;
@@ -81,7 +81,8 @@ Failure kept_by_others(const std::string& what, int fd) {
   struct stat file {};
   const std::string holder = ::fstat(fd, &file) == 0 ? holder_of(file) : "";
   return fail(ErrorCode::Busy,
-              what + " is locked by " + (holder.empty() ? "another process" : holder) + "; end it, or try again later", why);
+              what + " is locked by " + (holder.empty() ? "another process" : holder) + "; end it, or try again later",
+              why);
 }
 
 // Of the whole file, as lockf(3) does.
@@ -92,9 +93,7 @@ bool set_lock(int fd, short kind) {
   return ::fcntl(fd, F_SETLK, &whole) == 0;
 }
 
-bool is_roots_alone(const struct stat& file) {
-  return S_ISREG(file.st_mode) && file.st_uid == 0 && file.st_nlink == 1;
-}
+bool is_roots_alone(const struct stat& file) { return S_ISREG(file.st_mode) && file.st_uid == 0 && file.st_nlink == 1; }
 
 }  // namespace
 
@@ -128,13 +127,16 @@ void give_tree_back(mode_t mode) {
 Result<LibraryLock> LibraryLock::open() {
   struct stat found {};
   if (::lstat(kLibraryLock, &found) == 0 && !is_roots_alone(found)) {
-    log::warning("RDT_LOCK_FILE", "the lock file of libpqos was somebody else's and is replaced", {{"PATH", kLibraryLock}});
+    log::warning("RDT_LOCK_FILE", "the lock file of libpqos was somebody else's and is replaced",
+                 {{"PATH", kLibraryLock}});
     ::unlink(kLibraryLock);
   }
   // With O_CREAT alone the kernel refuses a file of others in a folder that is everybody's (fs.protected_regular).
   UniqueFd file(::open(kLibraryLock, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
-  if (!file.valid()) file = UniqueFd(::open(kLibraryLock, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kRootAlone));
-  if (!file.valid() || ::fstat(file.get(), &found) != 0 || !is_roots_alone(found) || ::fchmod(file.get(), kRootAlone) != 0) {
+  if (!file.valid())
+    file = UniqueFd(::open(kLibraryLock, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kRootAlone));
+  if (!file.valid() || ::fstat(file.get(), &found) != 0 || !is_roots_alone(found) ||
+      ::fchmod(file.get(), kRootAlone) != 0) {
     return fail(ErrorCode::Hardware, "the lock file of libpqos cannot be used", kLibraryLock + (": " + reason()));
   }
   return LibraryLock(std::move(file));

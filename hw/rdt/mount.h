@@ -11,7 +11,7 @@
 namespace nrd::rdt {
 
 struct MountWish {
-  mode_t tree_mode = 0700;  // of the mounted tree, while it has the kernel's own (locks.h); 0555: stays
+  mode_t tree_mode = 0700;      // of the mounted tree, while it has the kernel's own (locks.h); 0555: stays
   std::optional<MbaUnit> unit;  // Percent or Mbps; nullopt: as it is mounted
   bool may_remount = false;     // mounts it anew if it is otherwise, which empties every class; else that is an error
   friend bool operator==(const MountWish&, const MountWish&) = default;

@@ -4,9 +4,10 @@
 // - A start mounts resctrl if it is not mounted, and makes the groups COS1..COSn-1, so takes every class there is. If
 //   another group holds one, it makes the others and fails ("busy"). Once it runs it needs the group it writes to, and
 //   no other, so start() removes those that libpqos made.
-// - Each call locks /run/lock/libpqos without a limit, so it is locked here first, within one (LibraryLock); and /sys/fs/resctrl with one: a SIGALRM after 100 ms ends the
-//   wait if it reaches the calling thread. The handler is libpqos's own and stays. The signal goes to the process, and
-//   the kernel offers it to the main thread first, so every other thread has to block it; this one lets it through.
+// - Each call locks /run/lock/libpqos without a limit, so it is locked here first, within one (LibraryLock); and
+//   /sys/fs/resctrl with one: a SIGALRM after 100 ms ends the wait if it reaches the calling thread. The handler is
+//   libpqos's own and stays. The signal goes to the process, and the kernel offers it to the main thread first, so
+//   every other thread has to block it; this one lets it through.
 // - It knows the CPUs that were online when it started, and so the caches that had some. On Intel it takes the id of
 // the
 //   socket for that of its L3 cache. A line that it writes names all caches it knows, and the kernel refuses it if one

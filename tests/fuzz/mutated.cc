@@ -30,7 +30,8 @@ const std::vector<std::string> kSeeds = {
     "GET /v1/workloads HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n",
     "POST /v1/workloads HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 47\r\n\r\n"
     "{\"core_ids\":[\"4-7\"],\"cache\":{\"max\":2,\"min\":2}}",
-    "POST /v1/workloads HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    "POST /v1/workloads HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: "
+    "chunked\r\n\r\n"
     "14\r\n{\"core_ids\":[\"4-7\"],\r\n1b\r\n\"cache\":{\"max\":2,\"min\":2}}  \r\n0\r\n\r\n",
     "PATCH /v1/workloads/1?a=b%20c HTTP/1.1\r\nHost: [::1]:8081\r\nConnection: keep-alive\r\nExpect: 100-continue\r\n"
     "Content-Length: 2\r\n\r\n{}",
@@ -84,8 +85,8 @@ class Mutator {
  private:
   // What is wrong with it, only the readers of bodies can find.
   static std::string with_right_length(const std::string& body) {
-    return "POST /v1/workloads HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
-           body;
+    return "POST /v1/workloads HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) +
+           "\r\n\r\n" + body;
   }
 
   std::string mutated(std::string text) {

@@ -46,8 +46,8 @@ TEST_CASE("root and whom a Unix socket names as such are administrators there") 
 }
 
 TEST_CASE("who is named for a Unix socket is what its lists say, there and nowhere else") {
-  const Rules rules{.sockets = {{.admin = {.users = {1000}}},
-                                {.user = {.groups = {60}}, .run = {.users = {1001}, .groups = {61}}}}};
+  const Rules rules{
+      .sockets = {{.admin = {.users = {1000}}}, {.user = {.groups = {60}}, .run = {.users = {1001}, .groups = {61}}}}};
   const auto on = [](size_t socket, Peer peer) {
     peer.socket = socket;
     return peer;
@@ -62,7 +62,8 @@ TEST_CASE("who is named for a Unix socket is what its lists say, there and nowhe
 }
 
 TEST_CASE("nobody else is anybody on the Unix socket") {
-  CHECK(refused({.sockets = {{.admin = {.groups = {kOurGroup}}}}}, unix_peer(1000, {1000, 0})) == Stranger::Kind::Unwelcome);
+  CHECK(refused({.sockets = {{.admin = {.groups = {kOurGroup}}}}}, unix_peer(1000, {1000, 0})) ==
+        Stranger::Kind::Unwelcome);
   CHECK(refused({}, unix_peer(1000, {kOurGroup})) == Stranger::Kind::Unwelcome);
   CHECK(refused({}, {.door = Peer::Door::Unix, .address = ""}) == Stranger::Kind::Unwelcome);
 }
@@ -123,8 +124,8 @@ TEST_CASE("PAM is asked about who shows no certificate over TLS, and about nobod
 
 TEST_CASE("users read, administrators change, and who has no role does neither") {
   const auto may = [](Role role, bool only_reads) {
-    return auth::granted({}, Identity{"x", role, Proof::Subject}, only_reads ? "GET" : "POST", "/v1/workloads", only_reads) ==
-           auth::Grant::Whole;
+    return auth::granted({}, Identity{"x", role, Proof::Subject}, only_reads ? "GET" : "POST", "/v1/workloads",
+                         only_reads) == auth::Grant::Whole;
   };
   CHECK(may(Role::User, true));
   CHECK(may(Role::Admin, true));
@@ -141,7 +142,9 @@ TEST_CASE("a user of PAM has the role that names him, or what the access list sa
   CHECK(auth::identify_by_password(rules, "Alice").role == Role::None);
   CHECK(auth::identify_by_password(rules, "root").role == Role::None);
   rules.acl = auth::Acl::parse("p, reader, /workloads, GET\ng, carol, reader", "acl").value();
-  const auto may = [&rules](const Identity& who) { return auth::granted(rules, who, "GET", "/v1/workloads", true) == auth::Grant::Whole; };
+  const auto may = [&rules](const Identity& who) {
+    return auth::granted(rules, who, "GET", "/v1/workloads", true) == auth::Grant::Whole;
+  };
   CHECK(may(auth::identify_by_password(rules, "carol")));
   CHECK_FALSE(may(auth::identify_by_password(rules, "bob")));
   CHECK(may(Identity{"Eli", Role::User, Proof::Subject}));  // a certificate's role is not the list's matter
@@ -151,7 +154,8 @@ TEST_CASE("who runs programs is served about his own workloads, and nothing else
   const auto grant = [](std::string_view method, std::string_view path, Role role = Role::None) {
     return auth::granted({}, Identity{"x", role, Proof::Socket, true}, method, path, auth::is_reading(method));
   };
-  for (const char* method : {"GET", "HEAD", "PATCH", "DELETE"}) CHECK(grant(method, "/v1/workloads/7") == auth::Grant::Own);
+  for (const char* method : {"GET", "HEAD", "PATCH", "DELETE"})
+    CHECK(grant(method, "/v1/workloads/7") == auth::Grant::Own);
   CHECK(grant("POST", "/v1/workloads") == auth::Grant::Own);
   for (const auto& [method, path] : {std::pair{"GET", "/v1/workloads"}, std::pair{"PUT", "/v1/workloads/7"},
                                      std::pair{"GET", "/v1/workloads/7/monitoring"}, std::pair{"GET", "/v1/node"},

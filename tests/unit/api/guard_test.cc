@@ -282,12 +282,14 @@ TEST_CASE("where nobody logs in, only what is meant for loopback is taken, and n
     std::string bytes = "POST / HTTP/1.1\r\n" + headers + "\r\n";
     return guard.read(bytes) == Outcome::Complete ? 0 : guard.refusal().status;
   };
-  for (const char* host : {"localhost", "LocalHost:8081", "127.0.0.1", "127.0.0.1:8081", "127.8.0.1", "[::1]", "[::1]:8081"}) {
+  for (const char* host :
+       {"localhost", "LocalHost:8081", "127.0.0.1", "127.0.0.1:8081", "127.8.0.1", "[::1]", "[::1]:8081"}) {
     CAPTURE(host);
     CHECK(status("Host: " + std::string(host) + "\r\n") == 0);
   }
-  for (const char* host : {"", "rebound.example", "rebound.example:8081", "localhost.rebound.example", "127.0.0.1.rebound.example",
-                           "128.0.0.1", "0.0.0.0", "127.1", "[::2]", "[::1", "::1", "[::1].rebound.example"}) {
+  for (const char* host :
+       {"", "rebound.example", "rebound.example:8081", "localhost.rebound.example", "127.0.0.1.rebound.example",
+        "128.0.0.1", "0.0.0.0", "127.1", "[::2]", "[::1", "::1", "[::1].rebound.example"}) {
     CAPTURE(host);
     CHECK(status("Host: " + std::string(host) + "\r\n") == 421);
   }

@@ -50,7 +50,8 @@ Result<Options> parsed(std::vector<std::string> words) {
 }
 
 constexpr const char* kText =
-    "[server]\ndebug_port = 1001\ntls_port = 1002\naddress = \"127.0.0.2\"\nsockets = [{path = \"/file.sock\", run = [\"@games\"]}]\n"
+    "[server]\ndebug_port = 1001\ntls_port = 1002\naddress = \"127.0.0.2\"\nsockets = [{path = \"/file.sock\", run = "
+    "[\"@games\"]}]\n"
     "[state]\ndirectory = \"/file\"\n[drift]\ninterval_seconds = 7\n";
 
 // The one of kText.
@@ -119,8 +120,8 @@ TEST_CASE("a flag of RMD's that would do nothing is refused with what to say ins
         "--log_dir=/x is a flag of RMD that nrd does not take: nrd logs to the journal (journalctl -u nrd); how much, "
         "says "
         "--log-level");
-  for (const std::string flag : {"--clientauth", "--log-dir", "--logtostderr=true",
-                                 "--alsologtostderr", "--stderrthreshold", "--log-backtrace-at", "--vmodule", "-v"}) {
+  for (const std::string flag : {"--clientauth", "--log-dir", "--logtostderr=true", "--alsologtostderr",
+                                 "--stderrthreshold", "--log-backtrace-at", "--vmodule", "-v"}) {
     CAPTURE(flag);
     CHECK(daemon::refused_flag_of_rmd({"--debug", flag}));
     std::optional<Exit> exit;
