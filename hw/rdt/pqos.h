@@ -9,9 +9,8 @@
 //   libpqos's own and stays. The signal goes to the process, and the kernel offers it to the main thread first, so
 //   every other thread has to block it; this one lets it through.
 // - It knows the CPUs that were online when it started, and so the caches that had some. On Intel it takes the id of
-// the
-//   socket for that of its L3 cache. A line that it writes names all caches it knows, and the kernel refuses it if one
-//   of them does not exist or has no CPU online any more; hence view().
+//   the socket for that of its L3 cache. A line that it writes names all caches it knows, and the kernel refuses it if
+//   one of them does not exist or has no CPU online any more; hence view().
 // - It moves CPUs one by one, and looks for each in the groups of all classes, twice where the node counts. So CPUs are
 //   moved through the kernel's files, all of a class at once (add_cpus() of resctrl.h).
 #pragma once
