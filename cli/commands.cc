@@ -174,7 +174,7 @@ int create_workload(const Client& client, Output output, const NewWorkload& want
   return print_workload(client.post("/v1/workloads", workload_request(wanted)), output);
 }
 
-int foretell_workload(const Client& client, Output output, const NewWorkload& wanted) {
+int dry_run_workload(const Client& client, Output output, const NewWorkload& wanted) {
   if (wanted.cpus.empty() && wanted.tasks.empty()) return nobody_named();
   if (!asks_something(wanted)) return nothing_asked();
   int exit = kDone;

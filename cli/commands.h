@@ -41,7 +41,7 @@ std::string workload_request(const NewWorkload& wanted, const std::string& owner
 
 int create_workload(const Client& client, Output output, const NewWorkload& wanted);
 // What create_workload() would do, and nothing of it.
-int foretell_workload(const Client& client, Output output, const NewWorkload& wanted);
+int dry_run_workload(const Client& client, Output output, const NewWorkload& wanted);
 int list_workloads(const Client& client, Output output);
 int show_workload(const Client& client, Output output, const std::string& id);
 int delete_workloads(const Client& client, const std::vector<std::string>& ids);

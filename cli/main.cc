@@ -339,7 +339,7 @@ int execute(const CLI::App& app, Arguments& a) {
   if (workload->got_subcommand("list")) return list_workloads(client, output);
   if (workload->got_subcommand("show")) return show_workload(client, output, a.id);
   if (workload->got_subcommand("delete")) return delete_workloads(client, a.ids);
-  return a.is_dry ? foretell_workload(client, output, a.wanted) : create_workload(client, output, a.wanted);
+  return a.is_dry ? dry_run_workload(client, output, a.wanted) : create_workload(client, output, a.wanted);
 }
 
 }  // namespace

@@ -17,10 +17,10 @@
 #include "daemon/policy_file.h"
 #include "daemon/signals.h"
 #include "daemon/version.h"
-#include "engine/engine.h"
-#include "engine/owned_workloads.h"
-#include "engine/owners.h"
-#include "engine/watchers.h"
+#include "engine/long_poll.h"
+#include "engine/owner_cleanup.h"
+#include "engine/process_watcher.h"
+#include "engine/transaction/engine.h"
 #include "store/store.h"
 
 namespace nrd::daemon {
@@ -64,7 +64,7 @@ void allow_many_files() {
 
 // However the start ends.
 struct StopBefore {
-  Owners& owners;
+  ProcessWatcher& owners;
   CpuEvents* cpu_events;
   ~StopBefore() {
     owners.stop();
@@ -85,8 +85,8 @@ void log_policies(const FoundPolicies& found) {
   log::notice("POLICIES", std::to_string(found.policies->size()) + " policies", {{"SECTION", found.section}});
 }
 
-Result<Groups> groups_of(const Config& config) {
-  Groups groups = config.groups;
+Result<ReservedCpus> groups_of(const Config& config) {
+  ReservedCpus groups = config.groups;
   groups.infra_users.clear();
   for (const std::string& name : config.infra_users) {
     const Result<std::optional<uid_t>> user = find_user(name);
@@ -112,7 +112,7 @@ Result<void> run(const Config& config) {
       read_part().and_then([&config](const Part& part) { return load_policies(config.policy, part); });
   if (!policies) return Failure(policies.error());
 
-  const Result<Groups> groups = groups_of(config);
+  const Result<ReservedCpus> groups = groups_of(config);
   if (!groups) return Failure(groups.error());
 
   // The store's lock comes before the first touch of the hardware: a second daemon must not get that far.
@@ -123,9 +123,9 @@ Result<void> run(const Config& config) {
   const Result<std::unique_ptr<Hardware>> hardware = open_hardware(config.mount);
   if (!hardware) return Failure(hardware.error());
   const SystemClock clock;
-  const Result<std::unique_ptr<Owners>> owners = Owners::start();
+  const Result<std::unique_ptr<ProcessWatcher>> owners = ProcessWatcher::start();
   if (!owners) return Failure(owners.error());
-  const std::unique_ptr<Watchers> watchers = Watchers::start();
+  const std::unique_ptr<LongPoll> watchers = LongPoll::start();
   const std::unique_ptr<CpuEvents> cpu_events = listen_for_cpus();  // before the first look, so that none is missed
   const auto changed_cpus = [&cpu_events] { return cpu_events ? cpu_events->take() : CpuSet{}; };
   Result<std::unique_ptr<Engine>> engine = Engine::start(**hardware, **store, clock,

@@ -15,10 +15,10 @@
 #include "base/result.h"
 #include "daemon/onload_parameters.h"
 #include "daemon/policy_file.h"
-#include "engine/foreign_groups.h"
-#include "engine/groups.h"
+#include "engine/model/foreign_groups.h"
+#include "engine/model/pools.h"
+#include "engine/model/reserved_cpus.h"
 #include "engine/onload/keeper.h"
-#include "engine/pools.h"
 #include "hw/rdt/mount.h"
 
 namespace nrd::daemon {
@@ -63,7 +63,7 @@ struct Config {
   std::optional<unsigned> max_shared;
   ForeignGroups foreign_groups = ForeignGroups::Report;
   unsigned reserved_classes = 0;
-  Groups groups;
+  ReservedCpus groups;
   std::vector<std::string> infra_users{"root"};  // groups.infra_users by name
   PolicyFiles policy;
   std::chrono::seconds drift_interval{30};  // 0: never look

@@ -25,7 +25,7 @@ Result<onload::Access> access_of(const Config::Onload& config) {
 
 }  // namespace
 
-Result<std::unique_ptr<Onload>> Onload::start(const Config& all, Engine& engine, Owners& owners,
+Result<std::unique_ptr<Onload>> Onload::start(const Config& all, Engine& engine, ProcessWatcher& owners,
                                               const store::OnloadRecords& records, const Clock& clock) {
   const Config::Onload& config = all.onload;
   const Result<onload::Access> devices = access_of(config);

@@ -6,10 +6,10 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "daemon/config.h"
-#include "engine/engine.h"
 #include "engine/onload/desk.h"
 #include "engine/onload/keeper.h"
-#include "engine/owners.h"
+#include "engine/process_watcher.h"
+#include "engine/transaction/engine.h"
 #include "store/onload_records.h"
 
 namespace nrd::daemon {
@@ -18,7 +18,7 @@ class Onload {
  public:
   // Fails if the configuration names a user or group that there is not, or the store holds what is not known. The
   // thread of `owners` must be stopped before this ends.
-  static Result<std::unique_ptr<Onload>> start(const Config& config, Engine& engine, Owners& owners,
+  static Result<std::unique_ptr<Onload>> start(const Config& config, Engine& engine, ProcessWatcher& owners,
                                                const store::OnloadRecords& records, const Clock& clock);
   onload::Keeper& keeper() { return *keeper_; }
   onload::Desk& desk() { return *desk_; }

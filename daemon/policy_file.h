@@ -16,7 +16,7 @@
 #include "base/cpuinfo.h"
 #include "base/result.h"
 #include "daemon/microarchitecture.h"
-#include "engine/policy.h"
+#include "engine/model/policy.h"
 
 namespace nrd::daemon {
 

@@ -6,7 +6,7 @@
 
 #include "daemon/hardware.h"
 #include "daemon/signals.h"
-#include "engine/engine.h"
+#include "engine/transaction/engine.h"
 #include "hw/rdt/locks.h"
 #include "store/store.h"
 

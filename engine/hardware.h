@@ -11,7 +11,7 @@
 
 namespace nrd {
 
-// Never stored, always computed: setting_of() in engine/setting.h. A new resource is a new field.
+// Never stored, always computed: setting_of() in engine/model/setting.h. A new resource is a new field.
 struct Setting {
   rdt::Setting rdt;
   pstate::Setting pstate;

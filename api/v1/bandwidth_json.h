@@ -8,8 +8,8 @@
 #include "api/json/writer.h"
 #include "api/v1/expect.h"
 #include "base/result.h"
-#include "engine/node_state.h"
-#include "engine/workload.h"
+#include "engine/model/node_state.h"
+#include "engine/model/workload.h"
 
 namespace nrd::v1 {
 

@@ -54,7 +54,7 @@ struct PoolView {
 
 // The pools that have ways here.
 std::vector<PoolView> pools_of(const NodeState& state, CacheId cache) {
-  const std::optional<Layout>& layout = layout_of(state, cache);
+  const std::optional<PoolPartition>& layout = partition_of(state, cache);
   if (!layout) return {};
   const WayMask held = foreign_ways(state, cache) | granted_ways(state, cache);
   std::vector<PoolView> pools;

@@ -8,11 +8,11 @@
 #include "api/v1/media.h"
 #include "api/v1/rendered.h"
 #include "api/v1/routes.h"
-#include "engine/engine.h"
+#include "engine/long_poll.h"
 #include "engine/onload/desk.h"
 #include "engine/onload/keeper.h"
-#include "engine/owners.h"
-#include "engine/watchers.h"
+#include "engine/process_watcher.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
 
@@ -30,10 +30,10 @@ struct Call {
   std::string_view level;  // likewise
   ErrorStyle error_style;
   Engine& engine;
-  Owners& owners;
+  ProcessWatcher& owners;
   onload::Keeper& onload;
   onload::Desk& desk;
-  Watchers& watchers;
+  LongPoll& watchers;
   const Service& service;
   Bodies& bodies;
 };

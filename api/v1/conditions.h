@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "api/http/message.h"
-#include "engine/engine.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
 

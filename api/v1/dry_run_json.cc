@@ -5,7 +5,7 @@
 
 namespace nrd::v1 {
 
-std::string render_foretold(const NodeState& state, const plan::Foretold& foretold) {
+std::string render_foretold(const NodeState& state, const plan::DryRun& foretold) {
   json::Writer w;
   w.begin_object();
   w.key("workload");

@@ -9,6 +9,6 @@
 
 namespace nrd::v1 {
 
-std::string render_foretold(const NodeState& state, const plan::Foretold& foretold);
+std::string render_foretold(const NodeState& state, const plan::DryRun& foretold);
 
 }  // namespace nrd::v1

@@ -12,7 +12,7 @@
 #include "api/json/value.h"
 #include "api/json/writer.h"
 #include "api/v1/expect.h"
-#include "engine/workload.h"
+#include "engine/model/workload.h"
 
 namespace nrd::v1 {
 

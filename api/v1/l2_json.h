@@ -7,7 +7,7 @@
 #include "api/json/writer.h"
 #include "api/v1/expect.h"
 #include "base/result.h"
-#include "engine/workload.h"
+#include "engine/model/workload.h"
 
 namespace nrd::v1 {
 

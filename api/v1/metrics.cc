@@ -81,7 +81,7 @@ Family histogram(const char* name, const char* help, const Histogram& measured) 
   return family;
 }
 
-void add_timings(Families& families, const Timings& timings) {
+void add_timings(Families& families, const LatencyHistograms& timings) {
   families.push_back(
       histogram("nrd_converge_seconds", "how long it took to bring the hardware to a setting", timings.converge));
   families.push_back(histogram("nrd_commit_seconds", "how long it took to store a change", timings.commit));

@@ -9,7 +9,7 @@
 
 #include "api/http/message.h"
 #include "api/v1/call.h"
-#include "engine/usage_sample.h"
+#include "engine/usage.h"
 
 namespace nrd::v1 {
 

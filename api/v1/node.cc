@@ -89,7 +89,7 @@ void render_capabilities(json::Writer& w, const rdt::Node& node) {
   w.end_object();
 }
 
-void render_layout(json::Writer& w, const std::optional<Layout>& layout) {
+void render_layout(json::Writer& w, const std::optional<PoolPartition>& layout) {
   if (!layout) {
     w.null();
     return;
@@ -149,7 +149,7 @@ std::string_view text_of(rdt::GroupMode mode) {
   return {};
 }
 
-// Groups that nrd did not make: their masks of this cache, and what of them may fill it.
+// ReservedCpus that nrd did not make: their masks of this cache, and what of them may fill it.
 void render_foreign(json::Writer& w, const NodeState& state, CacheId cache, const CpuSet& cpus) {
   w.key("foreign").begin_array();
   for (const auto& [name, group] : foreign_groups(state)) {
@@ -171,7 +171,7 @@ void render_foreign(json::Writer& w, const NodeState& state, CacheId cache, cons
 
 // What is left of each pool that has ways here.
 void render_pools(json::Writer& w, const NodeState& state, CacheId cache) {
-  const std::optional<Layout>& layout = layout_of(state, cache);
+  const std::optional<PoolPartition>& layout = partition_of(state, cache);
   const WayMask unassigned = unassigned_ways(state, cache);
   const WayMask idle = idle_ways(state, cache);
   w.key("pools").begin_object();

@@ -9,8 +9,8 @@
 
 #include "api/v1/call.h"
 #include "api/v1/problem.h"
-#include "engine/node_state.h"
-#include "engine/workload.h"
+#include "engine/model/node_state.h"
+#include "engine/model/workload.h"
 
 namespace nrd::v1 {
 

@@ -48,7 +48,7 @@ Result<std::optional<OwnerWish>> parse_owner(const Value& body) {
   return parse_wish(*owner).map([](const OwnerWish& wish) { return std::optional(wish); });
 }
 
-Result<store::Owner> find_owner(const Owners& owners, const OwnerWish& wish, const http::Request& request) {
+Result<store::Owner> find_owner(const ProcessWatcher& owners, const OwnerWish& wish, const http::Request& request) {
   if (wish.pid) {
     Result<store::Owner> owner = owners.identify(*wish.pid);
     if (!owner || !wish.start || *wish.start == owner->start) return owner;

@@ -11,7 +11,7 @@
 #include "api/json/value.h"
 #include "api/json/writer.h"
 #include "base/result.h"
-#include "engine/owners.h"
+#include "engine/process_watcher.h"
 
 namespace nrd::v1 {
 
@@ -25,7 +25,7 @@ struct OwnerWish {
 Result<std::optional<OwnerWish>> parse_owner(const json::Value& body);
 
 // BadRequest at /owner: there is no such process, it started at another time, or the transport does not say who calls.
-Result<store::Owner> find_owner(const Owners& owners, const OwnerWish& wish, const http::Request& request);
+Result<store::Owner> find_owner(const ProcessWatcher& owners, const OwnerWish& wish, const http::Request& request);
 
 void render(json::Writer& w, const store::Owner& owner);
 

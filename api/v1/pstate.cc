@@ -66,7 +66,7 @@ void render_monitoring(json::Writer& w, const NodeState& state, CpuId id, const 
   w.key("last_ratio");
   is_sampled && control->second.percent ? w.raw(text_of(BranchMissThreshold{*control->second.percent})) : w.null();
   w.key("decision");
-  is_sampled ? w.string(pace_of(state, id) == plan::Pace::Fast ? "maximum" : "minimum") : w.null();
+  is_sampled ? w.string(pace_of(state, id) == plan::Speed::Fast ? "maximum" : "minimum") : w.null();
   w.key("transitions").number(is_sampled ? control->second.transitions : 0);
   w.end_object();
 }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/guarded.h"
-#include "engine/node_state.h"
+#include "engine/model/node_state.h"
 
 namespace nrd::v1 {
 

@@ -10,11 +10,11 @@
 #include "api/http/message.h"
 #include "api/v1/census.h"
 #include "api/v1/tally.h"
-#include "engine/engine.h"
+#include "engine/long_poll.h"
 #include "engine/onload/desk.h"
 #include "engine/onload/keeper.h"
-#include "engine/owners.h"
-#include "engine/watchers.h"
+#include "engine/process_watcher.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
 
@@ -29,10 +29,10 @@ struct Service {
 // Whom it serves.
 struct House {
   Engine& engine;
-  Owners& owners;
+  ProcessWatcher& owners;
   onload::Keeper& onload;
   onload::Desk& desk;
-  Watchers& watchers;
+  LongPoll& watchers;
 };
 
 // Whether a request changes nothing, so that users may make it and the audit passes over it. Not always what the method

@@ -53,7 +53,7 @@ Result<Spec> with_tasks(const Value& body, const NodeState& state, Spec spec) {
   const Result<TaskWish> wish = parse_task_ids(body, Null::SaysNothing);
   if (!wish) return Failure(wish.error());
   if (!*wish) return spec;
-  Result<NamedTasks> named = find_tasks(**wish, state.facts.boot_id);
+  Result<ResolvedTasks> named = find_tasks(**wish, state.facts.boot_id);
   if (!named) return Failure(named.error());
   spec.tasks = std::move(named->tasks);
   spec.task_cpus = std::move(named->cpus);
@@ -64,7 +64,7 @@ Result<SpecPatch> with_tasks(const Value& body, const NodeState& state, SpecPatc
   const Result<TaskWish> wish = parse_task_ids(body, Null::TakesAway);
   if (!wish) return Failure(wish.error());
   if (!*wish) return patch;
-  Result<NamedTasks> named = find_tasks(**wish, state.facts.boot_id);
+  Result<ResolvedTasks> named = find_tasks(**wish, state.facts.boot_id);
   if (!named) return Failure(named.error());
   patch.tasks = std::move(named->tasks);
   patch.task_cpus = std::move(named->cpus);

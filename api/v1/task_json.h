@@ -8,9 +8,9 @@
 #include "api/json/writer.h"
 #include "api/v1/expect.h"
 #include "base/result.h"
-#include "engine/named_tasks.h"
-#include "engine/node_state.h"
-#include "engine/workload.h"
+#include "engine/model/node_state.h"
+#include "engine/model/workload.h"
+#include "engine/resolve_tasks.h"
 
 namespace nrd::v1 {
 

@@ -17,7 +17,7 @@
 #include "api/v1/workload_onload.h"
 #include "base/ascii.h"
 #include "base/control.h"
-#include "engine/core_ids.h"
+#include "engine/model/cpu_list_expression.h"
 #include "engine/plan/bandwidth.h"
 
 namespace nrd::v1 {

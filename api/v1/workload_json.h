@@ -13,9 +13,9 @@
 #include "api/json/value.h"
 #include "api/json/writer.h"
 #include "base/result.h"
-#include "engine/node_state.h"
+#include "engine/model/node_state.h"
+#include "engine/model/workload.h"
 #include "engine/onload/allocation.h"
-#include "engine/workload.h"
 
 namespace nrd::v1 {
 

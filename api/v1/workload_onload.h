@@ -12,8 +12,8 @@
 #include "api/json/writer.h"
 #include "api/v1/expect.h"
 #include "base/result.h"
+#include "engine/model/workload.h"
 #include "engine/onload/desk.h"
-#include "engine/workload.h"
 
 namespace nrd::v1 {
 

@@ -25,7 +25,7 @@
 #include "api/v1/workload_json.h"
 #include "api/v1/workload_onload.h"
 #include "base/fingerprint.h"
-#include "engine/owned_workloads.h"
+#include "engine/owner_cleanup.h"
 #include "engine/plan/dry_run.h"
 
 namespace nrd::v1 {
@@ -119,7 +119,7 @@ template <typename Command>
 http::Response foretold(const Engine& engine, const Command& command, const Pending& pending) {
   const auto state = engine.state();
   const Time now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  const Result<plan::Foretold> foretold = plan::foretell(*state, command, now);
+  const Result<plan::DryRun> foretold = plan::dry_run(*state, command, now);
   if (foretold) return json_answer(kOk, render_foretold(*state, *foretold));
   return render(problem_of_workload(pointing_into(pending.shape, foretold.error()), pending.uuid), pending.style);
 }

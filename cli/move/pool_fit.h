@@ -5,7 +5,7 @@
 //
 //   11 ways:   bit 0  O GGGGGG BBB S  bit 10     (OS 1, guarantee 6, best effort 3, shared 1, as RMD's gen_conf has it)
 //
-// A pool is none or at least the smallest mask. nrd checks the same at its start (engine/pools.h).
+// A pool is none or at least the smallest mask. nrd checks the same at its start (engine/model/pools.h).
 #pragma once
 
 #include <string>

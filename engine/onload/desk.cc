@@ -60,7 +60,8 @@ Result<uint64_t> open_generation(const View& view) {
 
 class ThreadedDesk final : public Desk {
  public:
-  ThreadedDesk(const Keeper& keeper, Owners& owners, Keeper::Ledger ledger, const Clock& clock, DeskOptions options)
+  ThreadedDesk(const Keeper& keeper, ProcessWatcher& owners, Keeper::Ledger ledger, const Clock& clock,
+               DeskOptions options)
       : keeper_(keeper),
         owners_(owners),
         ledger_(std::move(ledger)),
@@ -240,7 +241,7 @@ class ThreadedDesk final : public Desk {
   Time now() const { return std::chrono::floor<std::chrono::milliseconds>(clock_.now()); }
 
   const Keeper& keeper_;
-  Owners& owners_;
+  ProcessWatcher& owners_;
   const Keeper::Ledger ledger_;
   const Clock& clock_;
   const DeskOptions options_;
@@ -259,7 +260,7 @@ class ThreadedDesk final : public Desk {
 
 }  // namespace
 
-Result<std::unique_ptr<Desk>> Desk::start(const Keeper& keeper, Owners& owners, Keeper::Ledger ledger,
+Result<std::unique_ptr<Desk>> Desk::start(const Keeper& keeper, ProcessWatcher& owners, Keeper::Ledger ledger,
                                           const store::OnloadRecords& records, const Clock& clock,
                                           DeskOptions options) {
   auto desk = std::make_unique<ThreadedDesk>(keeper, owners, std::move(ledger), clock, std::move(options));

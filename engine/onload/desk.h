@@ -19,7 +19,7 @@
 #include "engine/onload/allocation.h"
 #include "engine/onload/keeper.h"
 #include "engine/onload/profile_shelf.h"
-#include "engine/owners.h"
+#include "engine/process_watcher.h"
 
 namespace nrd::onload {
 
@@ -35,7 +35,7 @@ struct DeskOptions {
 class Desk {
  public:
   // `keeper`, `owners`, `clock` and what `ledger` needs must outlive it. The thread of `owners` must be stopped first.
-  static Result<std::unique_ptr<Desk>> start(const Keeper& keeper, Owners& owners, Keeper::Ledger ledger,
+  static Result<std::unique_ptr<Desk>> start(const Keeper& keeper, ProcessWatcher& owners, Keeper::Ledger ledger,
                                              const store::OnloadRecords& records, const Clock& clock,
                                              DeskOptions options);
   virtual ~Desk() = default;

@@ -7,7 +7,7 @@
 namespace nrd::plan {
 namespace {
 
-Foretold foretold(const NodeState& state, Workloads planned, WorkloadId id) {
+DryRun foretold(const NodeState& state, Workloads planned, WorkloadId id) {
   NodeState wanted = state;
   wanted.workloads = std::move(planned);
   Setting setting = changes(setting_of(wanted), setting_of(state));
@@ -18,7 +18,7 @@ Foretold foretold(const NodeState& state, Workloads planned, WorkloadId id) {
 
 }  // namespace
 
-Result<Foretold> foretell(const NodeState& state, const CreateWorkload& create, Time now) {
+Result<DryRun> dry_run(const NodeState& state, const CreateWorkload& create, Time now) {
   // After all others, as a new one is.
   const WorkloadId id{state.workloads.empty() ? 1 : state.workloads.rbegin()->first.value + 1};
   return plan::create(state, id, create.spec, now, state.shrink).map([&](Workloads planned) {
@@ -26,7 +26,7 @@ Result<Foretold> foretell(const NodeState& state, const CreateWorkload& create, 
   });
 }
 
-Result<Foretold> foretell(const NodeState& state, const PatchWorkload& patch, Time now) {
+Result<DryRun> dry_run(const NodeState& state, const PatchWorkload& patch, Time now) {
   return check_revision(state, patch.id, patch.if_revision)
       .and_then([&] { return plan::patch(state, patch.id, patch.patch, now, state.shrink); })
       .map([&](Workloads planned) { return foretold(state, std::move(planned), patch.id); });

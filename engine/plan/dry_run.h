@@ -4,18 +4,18 @@
 
 #include <vector>
 
-#include "engine/engine.h"
+#include "engine/model/setting.h"
 #include "engine/plan/grant.h"
-#include "engine/setting.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::plan {
 
-struct Foretold {
+struct DryRun {
   Workload workload;  // as it would be; the number of a new one is not its own yet
   std::vector<KnobChange> changes;
 };
 
-Result<Foretold> foretell(const NodeState& state, const CreateWorkload& create, Time now);
-Result<Foretold> foretell(const NodeState& state, const PatchWorkload& patch, Time now);
+Result<DryRun> dry_run(const NodeState& state, const CreateWorkload& create, Time now);
+Result<DryRun> dry_run(const NodeState& state, const PatchWorkload& patch, Time now);
 
 }  // namespace nrd::plan

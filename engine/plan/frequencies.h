@@ -8,8 +8,8 @@
 #include <map>
 
 #include "base/result.h"
-#include "engine/node_state.h"
-#include "engine/workload.h"
+#include "engine/model/node_state.h"
+#include "engine/model/workload.h"
 
 namespace nrd::plan {
 

@@ -8,9 +8,9 @@
 
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/frequencies.h"
-#include "engine/plan/leftovers.h"
 #include "engine/plan/policy.h"
 #include "engine/plan/spec.h"
+#include "engine/plan/stale_groups.h"
 
 namespace nrd::plan {
 namespace {
@@ -37,7 +37,7 @@ std::string on_cache(CacheId cache) { return " on " + text_of(cache); }
 
 // "; 5 free ways belong to besteffort and shared", so that a refusal beside free ways explains itself; empty if other
 // pools have none.
-std::string free_in_others(const Layout& layout, Pool pool, WayMask held) {
+std::string free_in_others(const PoolPartition& layout, Pool pool, WayMask held) {
   std::string names;
   unsigned count = 0;
   for (const Pool other : {Pool::Guarantee, Pool::BestEffort, Pool::Shared}) {
@@ -51,7 +51,7 @@ std::string free_in_others(const Layout& layout, Pool pool, WayMask held) {
 }
 
 // "the guarantee pool has 4 of 10 ways left, the longest run has 3"
-std::string left_in(const Layout& layout, Pool pool, WayMask held) {
+std::string left_in(const PoolPartition& layout, Pool pool, WayMask held) {
   const WayMask free = ways_of(layout, pool) - held;
   const unsigned longest = free.longest_run().count();
   return std::string("the ") + to_string(pool) + " pool has " + std::to_string(free.count()) + " of " +
@@ -125,7 +125,7 @@ Result<void> grant_guarantee(const NodeState& state, Workloads& workloads, Workl
     workload.grant.ways[cache] = old->second;
     return {};
   }
-  const Layout& layout = *layout_of(state, cache);
+  const PoolPartition& layout = *partition_of(state, cache);
   const WayMask taken = held(state, workloads, cache, {workload.id});
   const Room room = room_in(state, cache, layout.guarantee, taken);
   const std::optional<WayMask> run = place_run(room, count);
@@ -230,7 +230,7 @@ Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, Cac
 
 // Lets the best-effort workloads on `caches` have what became free. Nobody asked for it, so where the pool cannot be
 // laid out anew (others took ways of it) all stay where they are.
-void grow_back(const NodeState& state, Workloads& workloads, const std::set<CacheId>& caches, Shrink shrink) {
+void reclaim_free_ways(const NodeState& state, Workloads& workloads, const std::set<CacheId>& caches, Shrink shrink) {
   for (const CacheId cache : caches) {
     Workloads grown = workloads;
     if (layout_besteffort(state, grown, cache, std::nullopt, shrink)) workloads = std::move(grown);
@@ -296,7 +296,7 @@ Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Worklo
     if (!laid_out) return Failure(laid_out.error());
     left.erase(cache);
   }
-  grow_back(state, workloads, left, shrink);
+  reclaim_free_ways(state, workloads, left, shrink);
   return workloads;
 }
 
@@ -309,7 +309,7 @@ Result<Workloads> grant(const NodeState& state, Workload workload, const Grant& 
   if (workload.spec.asks_for_ways()) return grant_ways(state, state.workloads, std::move(workload), before, shrink);
   Workloads workloads = state.workloads;
   workloads.insert_or_assign(workload.id, std::move(workload));
-  if (state.layout) grow_back(state, workloads, besteffort_caches(before), shrink);
+  if (state.layout) reclaim_free_ways(state, workloads, besteffort_caches(before), shrink);
   return workloads;
 }
 
@@ -417,7 +417,7 @@ Result<Workloads> remove(const NodeState& state, WorkloadId id, Shrink shrink) {
   if (found == state.workloads.end()) return not_found();
   Workloads workloads = state.workloads;
   workloads.erase(id);
-  if (state.layout) grow_back(state, workloads, besteffort_caches(found->second.grant), shrink);
+  if (state.layout) reclaim_free_ways(state, workloads, besteffort_caches(found->second.grant), shrink);
   return workloads;
 }
 
@@ -445,7 +445,7 @@ Workloads without_tasks(const NodeState& state, const std::map<WorkloadId, std::
     }
     if (is_over) workloads.erase(id);
   }
-  if (state.layout) grow_back(state, workloads, freed, shrink);
+  if (state.layout) reclaim_free_ways(state, workloads, freed, shrink);
   return workloads;
 }
 

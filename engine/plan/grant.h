@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/node_state.h"
+#include "engine/model/node_state.h"
+#include "engine/model/workload.h"
 #include "engine/plan/ways.h"
-#include "engine/workload.h"
 
 namespace nrd::plan {
 

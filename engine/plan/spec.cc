@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string>
 
-#include "engine/core_ids.h"
+#include "engine/model/cpu_list_expression.h"
 #include "engine/plan/bandwidth.h"
-#include "engine/plan/leftovers.h"
+#include "engine/plan/stale_groups.h"
 #include "engine/plan/tasks.h"
 
 namespace nrd::plan {
@@ -84,7 +84,7 @@ Result<void> check_cpus_free(const NodeState& state, const Spec& spec, std::opti
   return {};
 }
 
-// Groups may have put CPUs into classes; whoever asks for no ways does not touch that.
+// ReservedCpus may have put CPUs into classes; whoever asks for no ways does not touch that.
 Result<void> check_classes_free(const NodeState& state, const Spec& spec) {
   if (const CpuSet both = state.groups.os & spec.cpus; !both.empty()) {
     return taken_by_group(both, "the operating system, by the configuration (os.cpus)", "CPUs outside of os.cpus");
@@ -245,7 +245,7 @@ Result<void> check_l2(const NodeState& state, const Spec& spec) {
 
 }  // namespace
 
-WayMask ways_of(const Layout& layout, Pool pool) {
+WayMask ways_of(const PoolPartition& layout, Pool pool) {
   switch (pool) {
     case Pool::None: break;
     case Pool::Guarantee: return layout.guarantee;

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/node_state.h"
-#include "engine/workload.h"
+#include "engine/model/node_state.h"
+#include "engine/model/workload.h"
 
 namespace nrd::plan {
 
@@ -26,7 +26,7 @@ Result<void> check(const NodeState& state, const Spec& spec, std::optional<Workl
 Result<void> check_ways(const NodeState& state, const CacheRequest& cache, CacheId touched);
 
 // The ways that `pool` has on each cache.
-WayMask ways_of(const Layout& layout, Pool pool);
+WayMask ways_of(const PoolPartition& layout, Pool pool);
 
 // The caches that the CPUs touch, and those on which the tasks might run when they were named; all of them if that says
 // nothing. Of each level that ways are asked for of: cache, l2.

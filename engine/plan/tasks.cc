@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "engine/named_tasks.h"
-#include "engine/plan/leftovers.h"
+#include "engine/plan/stale_groups.h"
+#include "engine/resolve_tasks.h"
 
 namespace nrd::plan {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "base/result.h"
-#include "engine/node_state.h"
-#include "engine/workload.h"
+#include "engine/model/node_state.h"
+#include "engine/model/workload.h"
 
 namespace nrd::plan {
 

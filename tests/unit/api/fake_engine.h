@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/engine.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd {
 
@@ -23,11 +23,11 @@ inline NodeState a_node() {
   state.facts.rdt.caches = {{CacheId{0}, CpuSet{0, 1, 2, 3}}, {CacheId{1}, CpuSet{4, 5, 6, 7}}};
   state.facts.rdt.sockets = {{CacheId{0}, 0}, {CacheId{1}, 1}};
   state.facts.rdt.cat = rdt::Cat{.classes = 4, .ways = 11, .min_ways = 1, .shareable = WayMask(0x600)};
-  state.layout = Layout{.os = WayMask(0x001),
-                        .guarantee = WayMask(0x03e),
-                        .besteffort = WayMask(0x1c0),
-                        .shared = WayMask(0x600),
-                        .infra = WayMask()};
+  state.layout = PoolPartition{.os = WayMask(0x001),
+                               .guarantee = WayMask(0x03e),
+                               .besteffort = WayMask(0x1c0),
+                               .shared = WayMask(0x600),
+                               .infra = WayMask()};
   for (uint32_t clos = 0; clos < 4; ++clos) {
     rdt::Class& group = state.observed.rdt.classes[ClosId{clos}];
     group.ways = {{CacheId{0}, WayMask::all(11)}, {CacheId{1}, WayMask::all(11)}};

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "api/v1/routes.h"
+#include "engine/long_poll.h"
 #include "engine/onload/desk.h"
-#include "engine/owners.h"
-#include "engine/watchers.h"
+#include "engine/process_watcher.h"
 #include "tests/unit/hw_onload_modules/folder.h"
 
 namespace nrd::testing {
@@ -33,9 +33,9 @@ struct Surroundings {
 
   Folder folder;
   SystemClock clock;
-  std::unique_ptr<Owners> owners{*Owners::start()};
+  std::unique_ptr<ProcessWatcher> owners{*ProcessWatcher::start()};
   std::unique_ptr<onload::Desk> desk;
-  std::unique_ptr<Watchers> watchers = Watchers::start();
+  std::unique_ptr<LongPoll> watchers = LongPoll::start();
 };
 
 }  // namespace nrd::testing

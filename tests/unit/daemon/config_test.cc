@@ -63,7 +63,7 @@ TEST_CASE("groups are lists of CPUs") {
       "x");
   REQUIRE(config);
   CHECK(config->max_shared == 3U);
-  CHECK(config->groups == Groups{.os = {0, 1, 8}, .infra = {2}, .infra_processes = {"ovs*", "*/dpdk *"}});
+  CHECK(config->groups == ReservedCpus{.os = {0, 1, 8}, .infra = {2}, .infra_processes = {"ovs*", "*/dpdk *"}});
   CHECK(config->infra_users == std::vector<std::string>{"root"});
   CHECK(parse_config("[infra]\nusers = [\"openvswitch\"]\n", "x")->infra_users ==
         std::vector<std::string>{"openvswitch"});

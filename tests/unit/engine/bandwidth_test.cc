@@ -4,8 +4,8 @@
 
 #include <ostream>
 
-#include "engine/setting.h"
-#include "tests/unit/engine/writer_house.h"
+#include "engine/model/setting.h"
+#include "tests/unit/engine/fixtures.h"
 
 using namespace nrd;
 using nrd::testing::a_spec;

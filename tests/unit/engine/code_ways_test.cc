@@ -1,6 +1,6 @@
 // Ways that code has for itself on nodes with CDP.
-#include "engine/node_state.h"
-#include "tests/unit/engine/writer_house.h"
+#include "engine/model/node_state.h"
+#include "tests/unit/engine/fixtures.h"
 
 namespace nrd {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/engine.h"
+#include "engine/transaction/engine.h"
 
 #include <doctest/doctest.h>
 

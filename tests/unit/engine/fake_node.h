@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/foreign_groups.h"
 #include "engine/hardware.h"
-#include "engine/workload.h"
+#include "engine/model/foreign_groups.h"
+#include "engine/model/workload.h"
 #include "store/store.h"
 
 namespace nrd::testing {

@@ -1,9 +1,9 @@
-#include "engine/foreign_groups.h"
+#include "engine/model/foreign_groups.h"
 
 #include <doctest/doctest.h>
 
-#include "engine/setting.h"
-#include "tests/unit/engine/writer_house.h"
+#include "engine/model/setting.h"
+#include "tests/unit/engine/fixtures.h"
 
 namespace nrd::testing {
 namespace {

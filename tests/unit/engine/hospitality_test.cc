@@ -6,7 +6,7 @@
 #include <random>
 
 #include "engine/plan/grant.h"
-#include "tests/unit/engine/writer_house.h"
+#include "tests/unit/engine/fixtures.h"
 
 using namespace nrd;
 using nrd::testing::a_spec;

@@ -1,4 +1,4 @@
-#include "engine/idempotency.h"
+#include "engine/transaction/idempotency.h"
 
 #include <doctest/doctest.h>
 

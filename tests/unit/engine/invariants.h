@@ -7,8 +7,8 @@
 #include <random>
 #include <set>
 
-#include "engine/setting.h"
-#include "engine/writer.h"
+#include "engine/model/setting.h"
+#include "engine/transaction/transaction.h"
 #include "tests/unit/engine/fake_node.h"
 
 namespace nrd::testing {
@@ -35,7 +35,7 @@ inline FrequencyRequest a_random_frequency(Dice& dice) {
   return request;
 }
 
-inline WayMask pool_ways(const Layout& layout, Pool pool) {
+inline WayMask pool_ways(const PoolPartition& layout, Pool pool) {
   return pool == Pool::Guarantee ? layout.guarantee : pool == Pool::BestEffort ? layout.besteffort : layout.shared;
 }
 

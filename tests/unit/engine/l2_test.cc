@@ -1,6 +1,6 @@
 // Ways of L2 caches on nodes that allocate these beside L3: here 2 L3 caches of 8 CPUs, and an L2 for each two CPUs.
-#include "engine/setting.h"
-#include "tests/unit/engine/writer_house.h"
+#include "engine/model/setting.h"
+#include "tests/unit/engine/fixtures.h"
 
 namespace nrd {
 namespace {
@@ -221,7 +221,7 @@ TEST_CASE("an L2 cache whose CPUs are offline keeps its grant") {
   house.writer->repair();
   CHECK(is_applied(house.state(), house.state().workloads.at(workload->id)));
   house.hardware.tasks.clear();
-  house.writer->end_tasks();
+  house.writer->reap_tasks();
   CHECK(house.state().workloads.at(workload->id).spec.tasks.empty());
   house.hardware.facts = all;
   house.writer->repair();

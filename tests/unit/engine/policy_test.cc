@@ -4,7 +4,7 @@
 
 #include <ostream>
 
-#include "tests/unit/engine/writer_house.h"
+#include "tests/unit/engine/fixtures.h"
 
 using namespace nrd;
 using nrd::testing::a_spec;

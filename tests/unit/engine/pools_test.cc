@@ -1,4 +1,4 @@
-#include "engine/pools.h"
+#include "engine/model/pools.h"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@ using nrd::testing::picture;
 
 namespace {
 
-std::string drawn(const Layout& layout, unsigned ways) {
+std::string drawn(const PoolPartition& layout, unsigned ways) {
   std::string text(ways, '.');
   const auto draw = [&](WayMask pool, char glyph) {
     for (unsigned way = 0; way < ways; ++way) {
@@ -35,7 +35,7 @@ TEST_CASE("pools follow the number of ways when nothing is configured") {
                          Row{16, 1, "OGGGGGGGBBBBBSSS"}, Row{11, 2, "OOGGGGBBBSS"}, Row{4, 1, "OGBS"}, Row{3, 1, "OGS"},
                          Row{2, 1, "OG"}, Row{1, 1, "O"}, Row{6, 2, "OOGGSS"}, Row{3, 2, "OO."}}) {
     CAPTURE(row.ways);
-    const Result<Layout> layout =
+    const Result<PoolPartition> layout =
         plan_layout({.classes = 4, .ways = row.ways, .min_ways = row.min_ways, .shareable = {}}, {});
     REQUIRE(layout);
     CHECK(drawn(*layout, row.ways) == row.layout);
@@ -52,7 +52,7 @@ TEST_CASE("configured sizes win and the guarantee pool gets the rest") {
 
 TEST_CASE("sizes that do not fit are refused with the numbers") {
   const rdt::Cat cat{.classes = 16, .ways = 11, .min_ways = 2, .shareable = {}};
-  const Result<Layout> too_much = plan_layout(cat, {.os = 2, .guarantee = 10, .besteffort = 7, .shared = 2});
+  const Result<PoolPartition> too_much = plan_layout(cat, {.os = 2, .guarantee = 10, .besteffort = 7, .shared = 2});
   REQUIRE_FALSE(too_much);
   CHECK(too_much.error().message ==
         "cache_pools: os 2 + guarantee 10 + besteffort 7 + shared 2 + infra 0 = 21 ways, but each L3 cache has 11");

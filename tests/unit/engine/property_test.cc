@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "engine/writer.h"
+#include "engine/transaction/transaction.h"
 #include "tests/unit/engine/fake_node.h"
 #include "tests/unit/engine/invariants.h"
 #include "tests/unit/positions.h"
@@ -80,7 +80,7 @@ TEST_CASE("whatever is asked in whatever order, masks stay whole, apart and insi
     FakeStore store;
     EngineOptions options;
     options.shrink = dice.once_in(2);
-    auto writer = std::make_unique<Writer>(hardware, store, clock, options);
+    auto writer = std::make_unique<Transaction>(hardware, store, clock, options);
     REQUIRE(writer->recover());
     const Observed fresh = hardware.tree;
     for (int step = 0; step < 150; ++step) {
@@ -96,7 +96,7 @@ TEST_CASE("whatever is asked in whatever order, masks stay whole, apart and insi
       check_all(writer->state(), shape, hardware, store);
       if (dice.once_in(40)) {  // a restart in between changes nothing
         const plan::Workloads kept = writer->state().workloads;
-        writer = std::make_unique<Writer>(hardware, store, clock, options);
+        writer = std::make_unique<Transaction>(hardware, store, clock, options);
         REQUIRE(writer->recover());
         REQUIRE(writer->state().workloads == kept);
         check_all(writer->state(), shape, hardware, store);

@@ -2,9 +2,9 @@
 
 #include <ostream>
 
-#include "engine/endings.h"
-#include "engine/setting.h"
-#include "tests/unit/engine/writer_house.h"
+#include "engine/model/setting.h"
+#include "engine/transaction/exited_tasks.h"
+#include "tests/unit/engine/fixtures.h"
 
 using namespace nrd;
 
@@ -134,12 +134,12 @@ TEST_CASE("a workload goes with its last task, and others go on without theirs")
   REQUIRE(with_cpus);
   house.hardware.tasks.erase(a_process(10));
   house.hardware.tasks.erase(a_process(30));
-  house.writer->end_tasks();
+  house.writer->reap_tasks();
   CHECK(house.state().workloads.at(alone->id).spec.tasks == std::vector<Task>{a_process(20)});
   CHECK(house.state().workloads.at(with_cpus->id).spec.tasks.empty());
   CHECK(house.state().workloads.at(alone->id).revision == 2);
   house.hardware.tasks.erase(a_process(20));
-  house.writer->end_tasks();
+  house.writer->reap_tasks();
   CHECK_FALSE(house.state().workloads.contains(alone->id));
   CHECK(house.store.records.workloads.size() == 1);
   REQUIRE(house.apply(DeleteWorkload{with_cpus->id}));
@@ -156,7 +156,7 @@ TEST_CASE("another process of the same number is another task") {
   house.hardware.tasks[reborn] = "";
   house.writer->repair();
   CHECK(house.hardware.tasks.at(reborn).empty());
-  house.writer->end_tasks();
+  house.writer->reap_tasks();
   CHECK_FALSE(house.state().workloads.contains(workload->id));
   CHECK(house.create(for_tasks({reborn})));
 }
@@ -180,7 +180,7 @@ TEST_CASE("threads that ended up elsewhere are put into the class at the next lo
   House house;
   const auto workload = house.create(for_tasks({a_process(10)}));
   house.hardware.tasks[a_process(10)] = "";
-  house.writer->end_tasks();
+  house.writer->reap_tasks();
   CHECK(house.place(10) == "COS2");
   CHECK(house.state().health.drift_repairs == 0);
 }
@@ -208,9 +208,9 @@ TEST_CASE("an ending that the store does not take is tried again") {
   const auto workload = house.create(for_tasks({a_process(10)}));
   house.hardware.tasks.erase(a_process(10));
   house.store.next_outcomes = {store::Committed::NotDone};
-  house.writer->end_tasks();
+  house.writer->reap_tasks();
   CHECK(house.state().workloads.contains(workload->id));
-  house.writer->end_tasks();
+  house.writer->reap_tasks();
   CHECK(house.state().workloads.empty());
   CHECK(house.store.records.workloads.empty());
 }

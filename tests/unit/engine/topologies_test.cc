@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/writer.h"
+#include "engine/transaction/transaction.h"
 #include "tests/unit/engine/fake_node.h"
 #include "tests/unit/engine/invariants.h"
 
@@ -110,7 +110,7 @@ class Session {
   static Task task(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
 
   void start() {
-    writer_ = std::make_unique<Writer>(hardware_, store_, clock_, options_);
+    writer_ = std::make_unique<Transaction>(hardware_, store_, clock_, options_);
     REQUIRE(writer_->recover());
   }
 
@@ -130,7 +130,7 @@ class Session {
     std::advance(victim, dice_.below(static_cast<unsigned>(hardware_.tasks.size())));
     hardware_.tasks.erase(victim);
     hardware_.tasks[task(next_task_++)] = "";
-    writer_->end_tasks();
+    writer_->reap_tasks();
     check();
   }
 
@@ -264,7 +264,7 @@ class Session {
   FakeStore store_;
   SystemClock clock_;
   EngineOptions options_;
-  std::unique_ptr<Writer> writer_;
+  std::unique_ptr<Transaction> writer_;
   Observed fresh_;
   pid_t next_task_ = 0;
   int accepted_ = 0, of_tasks_ = 0, limited_ = 0, in_l2_ = 0, filled_ = 0;

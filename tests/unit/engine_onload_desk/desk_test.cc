@@ -79,7 +79,7 @@ struct House {
   nrd::testing::Folder folder;
   nrd::testing::FakeKeeper keeper;
   SystemClock clock;
-  std::unique_ptr<Owners> owners{*Owners::start()};
+  std::unique_ptr<ProcessWatcher> owners{*ProcessWatcher::start()};
   std::vector<store::OnloadChange> changes;
   bool refuse_commits = false;
   std::atomic<size_t> workloads{0};

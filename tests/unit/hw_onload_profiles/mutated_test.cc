@@ -92,13 +92,13 @@ class Mutator {
 
 TEST_CASE("20000 profiles that are nearly right are evaluated, dynamic or refused, and nothing else") {
   Mutator mutator;
-  std::array<int, 3> endings{};
+  std::array<int, 3> exited{};
   for (int i = 0; i < 20'000; ++i) {
     const Winner winner = i % 2 == 0 ? Winner::Caller : Winner::Profiles;
-    ++endings.at(static_cast<size_t>(fuzz::keep_profile_promises(mutator.profile(), winner)));
+    ++exited.at(static_cast<size_t>(fuzz::keep_profile_promises(mutator.profile(), winner)));
   }
   // Each way is gone often enough to mean something.
-  for (const int times : endings) CHECK(times > 2000);
+  for (const int times : exited) CHECK(times > 2000);
 }
 
 }  // namespace nrd::profiles

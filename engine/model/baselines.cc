@@ -1,0 +1,149 @@
+#include "engine/model/baselines.h"
+
+#include <algorithm>
+
+#include "engine/model/setting.h"
+
+namespace nrd {
+namespace {
+
+bool owns_class_of(const NodeState& state, CpuId cpu) {
+  const Workload* owner = owner_of(state, cpu);
+  return owner != nullptr && owner->grant.has_class();
+}
+
+void drop_limits_of_others(Baselines& kept, const NodeState& state, const rdt::Setting& unused) {
+  for (const auto& [clos, caches] : unused.bandwidth) {
+    const auto group = state.observed.rdt.classes.find(clos);
+    if (group == state.observed.rdt.classes.end()) continue;
+    for (const auto& [cache, baseline] : caches) {
+      const bool is_needed = std::ranges::any_of(state.workloads, [clos = clos, cache = cache](const auto& entry) {
+        return entry.second.grant.clos == clos && entry.second.grant.bandwidth.contains(cache);
+      });
+      const auto limit = group->second.bandwidth.find(cache);
+      const bool has_changed = limit != group->second.bandwidth.end() && limit->second != baseline.value;
+      if (!is_needed && has_changed) kept.bandwidth[clos].erase(cache);
+    }
+    if (kept.bandwidth[clos].empty()) kept.bandwidth.erase(clos);
+  }
+}
+
+// `before`, with the knobs of which `found` says something else than `wanted`.
+pstate::Knobs with_written(pstate::Knobs before, const pstate::Knobs& found, const pstate::Knobs& wanted) {
+  // Below the minimum a maximum takes it along (cpufreq_verify_within_limits()), so nothing wrote the minimum.
+  const bool is_taken_along = found.max < wanted.min && found.min == found.max;
+  const bool has_min = found.min != wanted.min && !is_taken_along;
+  const bool has_max = found.max != wanted.max;
+  if (has_min) before.min = found.min;
+  if (has_max) before.max = found.max;
+  if (has_min) before.max = std::max(before.min, before.max);
+  if (has_max) before.min = std::min(before.min, before.max);
+  if (found.governor != wanted.governor && !found.governor.empty()) before.governor = found.governor;
+  if (found.epp != wanted.epp && !found.epp.empty()) before.epp = found.epp;
+  return before;
+}
+
+}  // namespace
+
+std::map<CpuId, pstate::Knobs> written_by_others(const NodeState& state, const pstate::Setting& wanted,
+                                                 const CpuSet& except) {
+  std::map<CpuId, pstate::Knobs> written;
+  for (const auto& [cpu, knobs] : wanted.cpus) {
+    const auto facts = state.facts.pstate.cpus.find(cpu);
+    const auto found = state.observed.pstate.cpus.find(cpu);
+    if (!state.baselines.frequencies.contains(cpu) || facts == state.facts.pstate.cpus.end()) continue;
+    if (found == state.observed.pstate.cpus.end() || facts->second.domain.intersects(except)) continue;
+    const pstate::Knobs& before = given_back(state.baselines, cpu);
+    const pstate::Knobs after = with_written(before, found->second, knobs);
+    if (after != before) written.emplace(cpu, after);
+  }
+  return written;
+}
+
+Baselines baselines_of(const store::Baselines& records) {
+  Baselines baselines;
+  for (const auto& [clos, cache, ways] : records.ways) baselines.ways[clos][cache] = ways;
+  for (const auto& [cpu, clos] : records.cpus) baselines.cpus[cpu] = clos;
+  baselines.frequencies = frequencies_of(records.frequencies);
+  baselines.frequencies_of_others = frequencies_of(records.frequencies_of_others);
+  for (const auto& [clos, limit] : records.bandwidth) baselines.bandwidth[clos].merge(bandwidth_of({limit}));
+  baselines.tasks.insert(records.tasks.begin(), records.tasks.end());
+  baselines.groups.insert(records.groups.begin(), records.groups.end());
+  return baselines;
+}
+
+void add_baselines(store::Change& change, const Baselines& added) {
+  for (const auto& [clos, caches] : added.ways) {
+    for (const auto& [cache, ways] : caches) change.ways_baselines.push_back({clos, cache, ways});
+  }
+  for (const auto& [cpu, clos] : added.cpus) change.cpu_baselines.push_back({cpu, clos});
+  change.frequency_baselines = to_records(added.frequencies);
+  change.frequencies_of_others = to_records(added.frequencies_of_others);
+  for (const auto& [clos, limits] : added.bandwidth) {
+    for (const store::BandwidthRecord& limit : to_records(limits)) change.bandwidth_baselines.push_back({clos, limit});
+  }
+  change.task_claims.assign(added.tasks.begin(), added.tasks.end());
+  change.group_claims.assign(added.groups.begin(), added.groups.end());
+}
+
+void merge(Baselines& baselines, const Baselines& added) {
+  for (const auto& [clos, caches] : added.ways) baselines.ways[clos].insert(caches.begin(), caches.end());
+  baselines.cpus.insert(added.cpus.begin(), added.cpus.end());
+  baselines.frequencies.insert(added.frequencies.begin(), added.frequencies.end());
+  baselines.frequencies_of_others.insert(added.frequencies_of_others.begin(), added.frequencies_of_others.end());
+  for (const auto& [clos, limits] : added.bandwidth) {
+    for (const auto& [cache, limit] : limits) baselines.bandwidth[clos][cache] = limit;  // another unit counts now
+  }
+  baselines.tasks.insert(added.tasks.begin(), added.tasks.end());
+  baselines.groups.insert(added.groups.begin(), added.groups.end());
+}
+
+Baselines unsettled_baselines(const NodeState& state) {
+  NodeState idle = state;
+  idle.workloads.clear();
+  const Setting unused = setting_of(idle);
+  const auto used = ways_in_use(state);
+  const auto is_needed = [&used](ClosId clos, CacheId cache) {
+    const auto group = used.find(clos);
+    return group != used.end() && group->second.contains(cache);
+  };
+  Baselines kept = state.baselines;
+  for (const auto& [clos, caches] : unused.rdt.ways) {
+    for (const auto& [cache, baseline] : caches) {
+      const auto group = state.observed.rdt.classes.find(clos);
+      if (is_needed(clos, cache) || group == state.observed.rdt.classes.end()) continue;
+      const auto ways = group->second.ways.find(cache);
+      const bool is_split = group->second.split.contains(cache);
+      if (ways != group->second.ways.end() && (ways->second != baseline || is_split)) kept.ways[clos].erase(cache);
+    }
+    if (kept.ways[clos].empty()) kept.ways.erase(clos);
+  }
+  drop_limits_of_others(kept, state, unused.rdt);
+  for (const auto& [cpu, home] : unused.rdt.cpus) {
+    if (owns_class_of(state, cpu) || (state.groups.os | state.groups.infra).contains(cpu)) continue;
+    const auto group = state.observed.rdt.classes.find(home);
+    if (group == state.observed.rdt.classes.end() || !group->second.cpus.contains(cpu)) kept.cpus.erase(cpu);
+  }
+  return kept;
+}
+
+std::vector<store::TaskClaim> settled_claims(const NodeState& state) {
+  const rdt::Setting wanted = setting_of(state).rdt;
+  const auto is_full = [&state](ClosId clos) {
+    const auto group = state.observed.rdt.classes.find(clos);
+    return group != state.observed.rdt.classes.end() && group->second.has_tasks();
+  };
+  std::vector<store::TaskClaim> settled;
+  for (const store::TaskClaim& claim : state.baselines.tasks) {
+    const auto to = wanted.tasks.find(claim.task);
+    if (to != wanted.tasks.end() && to->second == claim.clos) continue;
+    const auto places = state.observed.rdt.tasks.find(claim.task);
+    const bool is_in_it =
+        places != state.observed.rdt.tasks.end() && places->second.contains("COS" + std::to_string(claim.clos.value));
+    const bool is_full_of_others = wanted.without_tasks.contains(claim.clos) && is_full(claim.clos);
+    if (!is_in_it && !is_full_of_others) settled.push_back(claim);
+  }
+  return settled;
+}
+
+}  // namespace nrd

@@ -1,0 +1,208 @@
+#include "engine/model/foreign_groups.h"
+
+#include <algorithm>
+
+#include "engine/model/node_state.h"
+
+namespace nrd {
+namespace {
+
+constexpr ClosId kRootClass{0};
+
+using Workloads = std::map<WorkloadId, Workload>;
+
+std::string name_of(ClosId clos) { return "COS" + std::to_string(clos.value); }
+
+std::set<ClosId> classes_of(const Workloads& workloads) {
+  std::set<ClosId> classes;
+  for (const auto& [id, workload] : workloads) {
+    if (workload.grant.has_class()) classes.insert(workload.grant.clos);
+  }
+  return classes;
+}
+
+bool is_ours(const NodeState& state, ClosId clos) {
+  return clos == kRootClass || state.made_groups.contains(clos) || classes_of(state.workloads).contains(clos);
+}
+
+WayMask all_ways(const NodeState& state, CacheId cache) {
+  const std::optional<rdt::Cat>& cat = state.facts.rdt.cat_of(cache);
+  return cat ? WayMask::all(cat->ways) : WayMask();
+}
+
+WayMask ways_of(const rdt::Class& group, CacheId cache) {
+  const auto ways = group.ways.find(cache);
+  return ways == group.ways.end() ? WayMask() : ways->second;
+}
+
+bool is_new_mask(const NodeState& state, CacheId cache, WayMask ways) {
+  return ways == all_ways(state, cache) || (!ways.empty() && ways == new_group_ways(state, cache));
+}
+
+bool constrains(const NodeState& state, const rdt::Class& group, CacheId cache) {
+  const WayMask ways = ways_of(group, cache);
+  return group.mode != rdt::GroupMode::Shareable || group.split.contains(cache) || !is_new_mask(state, cache, ways);
+}
+
+bool is_leftover(const NodeState& state, const rdt::Class& group) {
+  const bool is_empty = group.cpus.empty() && !group.has_tasks() && !group.has_monitoring_groups;
+  if (!is_empty || !group.is_readable) return false;
+  const auto& mba = state.facts.rdt.capabilities.mba_info;
+  const bool is_limited =
+      std::ranges::any_of(group.bandwidth, [&mba](const auto& limit) { return mba && limit.second < mba->most; });
+  return !is_limited &&
+         std::ranges::none_of(group.ways, [&](const auto& entry) { return constrains(state, group, entry.first); });
+}
+
+// A locked region has given its class back.
+bool holds_class(const rdt::Class& group) { return group.mode != rdt::GroupMode::PseudoLocked; }
+
+std::vector<std::string> holders(const NodeState& state) {
+  std::vector<std::string> names;
+  for (const auto& [name, group] : foreign_groups(state)) {
+    if (holds_class(*group)) names.push_back(name);
+  }
+  return names;
+}
+
+bool fills(const NodeState& state, const rdt::Class& group, CacheId cache, WayMask ways) {
+  const rdt::Node& node = state.facts.rdt;
+  if (!group.has_tasks() && !(node.has(cache) && group.cpus.intersects(node.cpus_of(cache)))) return false;
+  return ways_of(group, cache).intersects(ways);
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 8;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  return names.size() > kShown ? text + " and " + std::to_string(names.size() - kShown) + " more" : text;
+}
+
+// Of `workloads` and of the infrastructure.
+size_t classes_needed(const NodeState& state, const Workloads& workloads) {
+  std::set<ClosId> classes = classes_of(workloads);
+  if (is_reserved_for_infra(state, kInfraClass)) classes.insert(kInfraClass);
+  return classes.size();
+}
+
+Failure no_class(const NodeState& state, const Workloads& workloads) {
+  const std::vector<std::string> foreign = holders(state);
+  std::string text = "every class of service is in use: the node has " + std::to_string(state.facts.rdt.cat->classes) +
+                     ", the root class is one, and nrd uses " + std::to_string(classes_needed(state, workloads));
+  std::string remedy = "delete a workload";
+  if (!foreign.empty()) {
+    text += "; other groups hold " + std::to_string(foreign.size()) + ": " + joined(foreign);
+    remedy += ", or remove groups that are not needed (nrdctl reset --foreign PATTERN)";
+  }
+  if (state.reserved_classes > foreign.size())
+    text += "; " + std::to_string(state.reserved_classes - foreign.size()) + " are kept free (classes.reserve)";
+  return fail_at(ErrorCode::NoClass, "/cache", text, remedy);
+}
+
+bool exists(const NodeState& state, ClosId clos) { return state.observed.rdt.classes.contains(clos); }
+
+bool is_kernel_full(const NodeState& state) {
+  size_t groups = state.observed.rdt.classes.size();
+  for (const auto& [name, group] : state.observed.rdt.foreign) groups += holds_class(group) ? 1U : 0U;
+  return groups >= state.facts.rdt.cat->classes;
+}
+
+}  // namespace
+
+std::set<std::string> group_names(const rdt::Observed& observed) {
+  std::set<std::string> names;
+  for (const auto& [name, group] : observed.foreign) names.insert(name);
+  for (const auto& [clos, group] : observed.classes) {
+    if (clos != kRootClass) names.insert(name_of(clos));
+  }
+  return names;
+}
+
+std::map<std::string, const rdt::Class*> foreign_groups(const NodeState& state) {
+  std::map<std::string, const rdt::Class*> foreign;
+  for (const auto& [name, group] : state.observed.rdt.foreign) foreign[name] = &group;
+  for (const auto& [clos, group] : state.observed.rdt.classes) {
+    if (!is_ours(state, clos) && !is_leftover(state, group)) foreign[name_of(clos)] = &group;
+  }
+  return foreign;
+}
+
+std::set<ClosId> leftover_groups(const NodeState& state) {
+  std::set<ClosId> found;
+  for (const auto& [clos, group] : state.observed.rdt.classes) {
+    if (!is_ours(state, clos) && is_leftover(state, group)) found.insert(clos);
+  }
+  return found;
+}
+
+WayMask foreign_ways(const NodeState& state, CacheId cache) {
+  WayMask held;
+  for (const auto& [name, group] : foreign_groups(state)) {
+    if (constrains(state, *group, cache)) held = held | ways_of(*group, cache);
+  }
+  return held;
+}
+
+WayMask locked_ways(const NodeState& state, CacheId cache) {
+  WayMask locked;
+  const auto add = [&](const rdt::Class& group) {
+    const bool is_lock = group.mode == rdt::GroupMode::Exclusive || group.mode == rdt::GroupMode::PseudoLocked;
+    if (is_lock) locked = locked | ways_of(group, cache);
+  };
+  for (const auto& [name, group] : state.observed.rdt.foreign) add(group);
+  for (const auto& [clos, group] : state.observed.rdt.classes) add(group);
+  return locked;
+}
+
+// rdtgroup_init_cat() of the kernel.
+WayMask new_group_ways(const NodeState& state, CacheId cache) {
+  return (all_ways(state, cache) - locked_ways(state, cache)).lowest_run();
+}
+
+std::set<std::string> sharing_groups(const NodeState& state, CacheId cache, WayMask ways, Unreadable unreadable) {
+  std::set<std::string> names;
+  for (const auto& [name, group] : foreign_groups(state)) {
+    const bool is_unknown = !group->is_readable && unreadable == Unreadable::Included;
+    if (is_unknown || fills(state, *group, cache, ways)) names.insert(name);
+  }
+  return names;
+}
+
+std::set<std::string> sharing_groups(const NodeState& state, const Workload& workload) {
+  std::set<std::string> names;
+  for (const auto& [cache, ways] : workload.grant.ways) {
+    if (workload.grant.pool == Pool::Shared && !cache.is_l2_beside) continue;
+    names.merge(sharing_groups(state, cache, ways, Unreadable::Included));
+  }
+  return names;
+}
+
+bool is_exclusive(const NodeState& state, const Workload& workload) {
+  return workload.grant.has_class() && workload.grant.pool != Pool::Shared && sharing_groups(state, workload).empty();
+}
+
+bool is_class_available(const NodeState& state, ClosId clos) {
+  if (clos.value >= state.facts.rdt.cat->classes) return false;
+  if (!exists(state, clos)) return !is_kernel_full(state);
+  return is_ours(state, clos) || is_leftover(state, state.observed.rdt.classes.at(clos));
+}
+
+Result<ClosId> choose_class(const NodeState& state, const Workloads& workloads) {
+  const std::set<ClosId> used = classes_of(workloads);
+  const unsigned classes = state.facts.rdt.cat->classes;
+  const size_t left_to_others = std::max<size_t>(state.reserved_classes, holders(state).size());
+  if (classes_needed(state, workloads) + left_to_others + 1 >= classes) return no_class(state, workloads);
+  for (unsigned i = 2; i < classes + 1; ++i) {
+    const ClosId clos{i < classes ? i : 1};
+    if (!used.contains(clos) && !is_reserved_for_infra(state, clos) && is_class_available(state, clos)) return clos;
+  }
+  return no_class(state, workloads);
+}
+
+unsigned used_classes(const NodeState& state) {
+  if (!state.facts.rdt.cat) return 0;
+  const size_t used = 1 + classes_needed(state, state.workloads) + holders(state).size();
+  return std::min(state.facts.rdt.cat->classes, static_cast<unsigned>(used));
+}
+
+}  // namespace nrd

@@ -1,0 +1,291 @@
+#include "engine/model/node_state.h"
+
+#include <algorithm>
+
+namespace nrd {
+namespace {
+
+WayMask all_ways(const NodeState& state, CacheId cache) {
+  const std::optional<rdt::Cat>& cat = state.facts.rdt.cat_of(cache);
+  return cat ? WayMask::all(cat->ways) : WayMask();
+}
+
+}  // namespace
+
+const std::optional<PoolPartition>& partition_of(const NodeState& state, CacheId cache) {
+  return cache.is_l2_beside ? state.l2_layout : state.layout;
+}
+
+WayMask io_ways(const NodeState& state, CacheId cache) {
+  const std::optional<rdt::Cat>& cat = state.facts.rdt.cat_of(cache);
+  const auto io = state.facts.rdt.io_ways.find(cache);
+  const WayMask of_class = io == state.facts.rdt.io_ways.end() ? WayMask() : io->second;
+  return cat ? cat->shareable | of_class : of_class;
+}
+
+WayMask granted_ways(const NodeState& state, CacheId cache) {
+  WayMask granted;
+  for (const auto& [id, workload] : state.workloads) {
+    const auto ways = workload.grant.ways.find(cache);
+    if (ways != workload.grant.ways.end()) granted = granted | ways->second;
+  }
+  return granted;
+}
+
+WayMask os_ways(const NodeState& state, CacheId cache) {
+  const WayMask used = granted_ways(state, cache) | infra_ways(state, cache);
+  const std::optional<PoolPartition>& layout = partition_of(state, cache);
+  const std::optional<rdt::Cat>& cat = state.facts.rdt.cat_of(cache);
+  if (used.empty() || !layout || !cat) {
+    const auto root = state.observed.rdt.classes.find(ClosId{0});
+    if (root == state.observed.rdt.classes.end()) return all_ways(state, cache);
+    const auto ways = root->second.ways.find(cache);
+    return ways == root->second.ways.end() ? all_ways(state, cache) : ways->second;
+  }
+  const WayMask unassigned = unassigned_ways(state, cache);
+  const WayMask ways = cat->sparse_masks ? unassigned : plan::os_run(unassigned, layout->os, io_ways(state, cache));
+  // Foreign groups may hold the floor. It is granted to no workload, so the OS shares it with these groups only. Where
+  // the kernel does not allow that, the OS has less.
+  const bool is_locked = layout->os.intersects(locked_ways(state, cache));
+  return ways.count() >= (is_locked ? cat->min_ways : layout->os.count()) ? ways : layout->os;
+}
+
+WayMask unassigned_ways(const NodeState& state, CacheId cache) {
+  return all_ways(state, cache) - granted_ways(state, cache) - infra_ways(state, cache) - foreign_ways(state, cache);
+}
+
+WayMask idle_ways(const NodeState& state, CacheId cache) {
+  return unassigned_ways(state, cache) - os_ways(state, cache);
+}
+
+WayMask free_ways(const NodeState& state, CacheId cache) {
+  const std::optional<PoolPartition>& layout = partition_of(state, cache);
+  if (!layout) return {};
+  return all_ways(state, cache) - layout->os - layout->infra - foreign_ways(state, cache) - granted_ways(state, cache);
+}
+
+const Workload* workload_with_id(const NodeState& state, std::string_view id) {
+  for (const auto& [number, workload] : state.workloads) {
+    if (id_text(workload) == id) return &workload;
+  }
+  return nullptr;
+}
+
+size_t workloads_with_onload(const NodeState& state) {
+  return static_cast<size_t>(
+      std::ranges::count_if(state.workloads, [](const auto& entry) { return entry.second.spec.onload.has_value(); }));
+}
+
+CpuSet free_cpus(const NodeState& state) {
+  CpuSet claimed;
+  for (const auto& [cpu, home] : state.baselines.cpus) claimed.add(cpu);
+  CpuSet free = state.facts.rdt.online;
+  for (const auto& [name, group] : state.observed.rdt.foreign) free -= group.cpus;
+  for (const auto& [clos, group] : state.observed.rdt.classes) {
+    if (clos != ClosId{0}) free -= group.cpus - claimed;
+  }
+  for (const auto& [id, workload] : state.workloads) free -= workload.spec.cpus;
+  free -= state.groups.os | state.groups.infra;
+  return free;
+}
+
+std::set<Task> known_tasks(const NodeState& state) {
+  std::set<Task> tasks;
+  for (const auto& [id, workload] : state.workloads)
+    tasks.insert(workload.spec.tasks.begin(), workload.spec.tasks.end());
+  for (const auto& [task, clos] : state.baselines.tasks) tasks.insert(task);
+  tasks.insert(state.infra_tasks.begin(), state.infra_tasks.end());
+  std::erase_if(tasks, [&state](const Task& task) { return task.boot_id != state.facts.boot_id; });
+  return tasks;
+}
+
+bool has_ended(const NodeState& state, const Task& task) {
+  if (task.boot_id != state.facts.boot_id) return true;
+  const auto found = state.observed.rdt.tasks.find(task);
+  return found != state.observed.rdt.tasks.end() && found->second.empty();
+}
+
+const Workload* owner_of(const NodeState& state, CpuId cpu) {
+  for (const auto& [id, workload] : state.workloads) {
+    if (workload.spec.cpus.contains(cpu)) return &workload;
+  }
+  return nullptr;
+}
+
+namespace {
+
+bool has_its_frequencies(const NodeState& state, const Workload& workload) {
+  return std::ranges::all_of(workload.grant.frequencies, [&state, &workload](const auto& granted) {
+    const CpuId cpu = granted.first;
+    if (!state.facts.rdt.online.contains(cpu)) return true;
+    if (state.uncounted.contains(cpu)) return false;
+    const auto observed = state.observed.pstate.cpus.find(cpu);
+    if (observed == state.observed.pstate.cpus.end()) return false;
+    return observed->second == wanted_knobs(state, workload, cpu, observed->second);
+  });
+}
+
+bool has_its_tasks(const NodeState& state, const Workload& workload) {
+  const std::set<std::string> wanted{"COS" + std::to_string(workload.grant.clos.value)};
+  return std::ranges::all_of(workload.spec.tasks, [&](const Task& task) {
+    const auto found = state.observed.rdt.tasks.find(task);
+    return has_ended(state, task) || (found != state.observed.rdt.tasks.end() && found->second == wanted);
+  });
+}
+
+bool has_its_bandwidth(const NodeState& state, const Workload& workload) {
+  if (workload.grant.bandwidth.empty()) return true;
+  const auto& mba = state.facts.rdt.capabilities.mba_info;
+  const auto group = state.observed.rdt.classes.find(workload.grant.clos);
+  return group != state.observed.rdt.classes.end() &&
+         std::ranges::all_of(workload.grant.bandwidth, [&](const auto& granted) {
+           if (!state.facts.rdt.caches.contains(granted.first)) return true;
+           const auto found = group->second.bandwidth.find(granted.first);
+           return mba && mba->unit == granted.second.unit && found != group->second.bandwidth.end() &&
+                  found->second == granted.second.value;
+         });
+}
+
+bool has_its_ways(const NodeState& state, const Workload& workload) {
+  if (!workload.grant.has_class()) return true;
+  const auto found = state.observed.rdt.classes.find(workload.grant.clos);
+  if (found == state.observed.rdt.classes.end()) return false;
+  const bool has_ways = std::all_of(workload.grant.ways.begin(), workload.grant.ways.end(), [&](const auto& granted) {
+    const rdt::Node& node = state.facts.rdt;
+    if (node.cat_of(granted.first) && !node.has(granted.first)) return true;  // all its CPUs are offline
+    const auto ways = found->second.ways.find(granted.first);
+    return ways != found->second.ways.end() && ways->second == granted.second &&
+           state.observed.rdt.split_of(workload.grant.clos, granted.first) == split_of(workload, granted.first);
+  });
+  return has_ways && has_its_tasks(state, workload) && has_its_bandwidth(state, workload) &&
+         (workload.spec.cpus & state.facts.rdt.online).is_subset_of(found->second.cpus);
+}
+
+}  // namespace
+
+bool is_applied(const NodeState& state, const Workload& workload) {
+  return has_its_ways(state, workload) && has_its_frequencies(state, workload);
+}
+
+std::string bandwidth_problem(const NodeState& state) {
+  const auto& mba = state.facts.rdt.capabilities.mba_info;
+  for (const auto& [id, workload] : state.workloads) {
+    const auto& granted = workload.grant.bandwidth;
+    if (granted.empty() || (mba && mba->unit == granted.begin()->second.unit)) continue;
+    return "the memory bandwidth of workload " + id_text(workload) +
+           " was granted in another unit than resctrl speaks of now, and is not set; mount resctrl as it was (with or "
+           "without mba_MBps), or change the workload";
+  }
+  return {};
+}
+
+namespace {
+
+// Workloads whose code has ways of its own, while resctrl keeps none apart.
+std::string code_problem(const NodeState& state) {
+  const rdt::Node& node = state.facts.rdt;
+  for (const auto& [id, workload] : state.workloads) {
+    const Spec& spec = workload.spec;
+    const bool is_joined = spec.cache && spec.cache->code > 0 && !(node.cat && node.cat->cdp);
+    const bool is_joined_in_l2 = spec.l2 && spec.l2->code > 0 && node.l2_cat && !node.l2_cat->cdp;
+    if (!is_joined && !is_joined_in_l2) continue;
+    return "code and data of workload " + id_text(workload) +
+           " were granted ways apart, and share them now; mount resctrl as it was (with cdp or cdpl2), or change the "
+           "workload";
+  }
+  return {};
+}
+
+// Workloads that have ways of L2, while the kernel allocates none beside L3.
+std::string l2_problem(const NodeState& state) {
+  for (const auto& [id, workload] : state.workloads) {
+    if (!workload.spec.l2 || state.facts.rdt.l2_cat) continue;
+    return "workload " + id_text(workload) +
+           " was granted ways of L2, which the kernel does not allocate now; boot as before (without rdt=!l2cat), or "
+           "change the workload";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string problem_of(const NodeState& state) {
+  for (const std::string& problem :
+       {state.health.hardware_problem, bandwidth_problem(state), code_problem(state), l2_problem(state)}) {
+    if (!problem.empty()) return problem;
+  }
+  return {};
+}
+
+bool is_ok(const NodeState& state) { return !state.health.writes_frozen && problem_of(state).empty(); }
+
+namespace {
+
+bool is_monitored(const Workload& workload) {
+  const auto& request = workload.spec.frequency;
+  return request && request->threshold && request->is_monitored;
+}
+
+}  // namespace
+
+KHz reach(const pstate::Node& node, const pstate::Cpu& cpu) {
+  return node.turbo == false && cpu.base ? std::min(*cpu.base, cpu.max) : cpu.max;
+}
+
+plan::Speed pace_of(const NodeState& state, CpuId cpu) {
+  const auto facts = state.facts.pstate.cpus.find(cpu);
+  const CpuSet domain = facts == state.facts.pstate.cpus.end() ? CpuSet{cpu.value} : facts->second.domain;
+  std::optional<plan::Speed> slowest;
+  for (const CpuId other : domain.members()) {
+    const auto control = state.paces.find(other);
+    if (control == state.paces.end()) continue;
+    if (control->second.pace == plan::Speed::Fast) return plan::Speed::Fast;
+    slowest = control->second.pace;
+  }
+  return slowest.value_or(plan::GovernorState{}.pace);
+}
+
+std::map<CpuId, BranchMissThreshold> monitored_cpus(const NodeState& state) {
+  std::map<CpuId, BranchMissThreshold> monitored;
+  for (const auto& [id, workload] : state.workloads) {
+    if (!is_monitored(workload)) continue;
+    for (const auto& [cpu, granted] : workload.grant.frequencies) monitored[cpu] = *workload.spec.frequency->threshold;
+  }
+  return monitored;
+}
+
+std::optional<pstate::Knobs> before_us(const NodeState& state, CpuId cpu) {
+  if (const auto claimed = state.baselines.frequencies.find(cpu); claimed != state.baselines.frequencies.end()) {
+    return claimed->second;
+  }
+  const auto observed = state.observed.pstate.cpus.find(cpu);
+  if (observed == state.observed.pstate.cpus.end()) return std::nullopt;
+  return observed->second;
+}
+
+const pstate::Knobs& given_back(const Baselines& baselines, CpuId cpu) {
+  const auto of_others = baselines.frequencies_of_others.find(cpu);
+  return of_others == baselines.frequencies_of_others.end() ? baselines.frequencies.at(cpu) : of_others->second;
+}
+
+pstate::Knobs wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu, pstate::Knobs before) {
+  const pstate::Knobs& granted = workload.grant.frequencies.at(cpu);
+  pstate::Knobs knobs = std::move(before);
+  knobs.min = granted.min;
+  knobs.max = granted.max;
+  if (is_monitored(workload)) {
+    const auto facts = state.facts.pstate.cpus.find(cpu);
+    const KHz limit = facts == state.facts.pstate.cpus.end() ? granted.max : reach(state.facts.pstate, facts->second);
+    const bool is_fast = pace_of(state, cpu) == plan::Speed::Fast;
+    knobs.min = knobs.max = std::min(is_fast ? granted.max : granted.min, limit);
+  }
+  if (!granted.governor.empty()) knobs.governor = granted.governor;
+  if (!granted.epp.empty()) {
+    knobs.epp = granted.epp;
+  } else if (granted.governor == "performance" && !knobs.epp.empty()) {
+    knobs.epp = "performance";  // active drivers say so under this governor, whatever was set before
+  }
+  return knobs;
+}
+
+}  // namespace nrd

@@ -1,0 +1,60 @@
+#include "engine/model/reserved_cpus.h"
+
+#include <algorithm>
+#include <string>
+
+#include "engine/model/node_state.h"
+
+namespace nrd {
+namespace {
+
+Failure refused(const std::string& key, const std::string& problem, const std::string& allowed) {
+  return fail_at(ErrorCode::BadRequest, key, key + ": " + problem, allowed);
+}
+
+Result<void> check_exist(const std::string& key, const CpuSet& cpus, const rdt::Node& node) {
+  const CpuSet unknown = cpus - node.possible;
+  if (unknown.empty()) return {};
+  return refused(key, "CPU " + unknown.to_string() + " does not exist; this node has CPUs " + node.possible.to_string(),
+                 "CPUs of " + node.possible.to_string());
+}
+
+}  // namespace
+
+Result<void> check_reserved_cpus(const ReservedCpus& groups, const rdt::Node& node, const PoolPartition& layout) {
+  if (const Result<void> exist = check_exist("os.cpus", groups.os, node); !exist) return exist;
+  if (const Result<void> exist = check_exist("infra.cpus", groups.infra, node); !exist) return exist;
+  if (const CpuSet both = groups.os & groups.infra; !both.empty()) {
+    return refused("infra.cpus", "CPU " + both.to_string() + " is one of os.cpus, too", "CPUs of one group only");
+  }
+  if (!groups.has_infra()) return {};
+  const std::string key = groups.infra.empty() ? "infra.processes" : "infra.cpus";
+  if (layout.infra.empty()) {
+    return refused(key, "there are no ways for them, cache_pools.infra is 0", "cache_pools.infra of 1 or more");
+  }
+  if (node.cat && node.cat->classes < 2) {
+    return refused(key, "they need a class of service, and the node has only the root class", "no " + key);
+  }
+  return {};
+}
+
+bool is_reserved_for_infra(const NodeState& state, ClosId clos) {
+  return clos == kInfraClass && state.groups.has_infra();
+}
+
+WayMask infra_ways(const NodeState& state, CacheId cache) {
+  const auto cpus = state.facts.rdt.caches.find(cache);
+  if (!state.layout || cpus == state.facts.rdt.caches.end()) return {};
+  if (state.groups.infra_processes.empty() && !cpus->second.intersects(state.groups.infra)) return {};
+  // Others have it: neither claimed nor free.
+  if (!state.made_groups.contains(kInfraClass) && !is_class_available(state, kInfraClass)) return {};
+  const bool is_in_the_way = std::ranges::any_of(state.workloads, [&](const auto& entry) {
+    const Grant& grant = entry.second.grant;
+    const auto ways = grant.ways.find(cache);
+    return (grant.has_class() && grant.clos == kInfraClass) ||
+           (ways != grant.ways.end() && ways->second.intersects(state.layout->infra));
+  });
+  return is_in_the_way ? WayMask() : state.layout->infra;
+}
+
+}  // namespace nrd

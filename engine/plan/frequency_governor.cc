@@ -1,0 +1,54 @@
+#include "engine/plan/frequency_governor.h"
+
+#include <utility>
+
+namespace nrd::plan {
+namespace {
+
+// Unsigned subtraction, so a counter that wraps in between counts on. One that was opened anew begins at nearly
+// nothing: the sample is then larger than anything that fits into the interval, and says nothing.
+std::optional<double> percent_of(const pstate::BranchCounts& before, const pstate::BranchCounts& now) {
+  constexpr uint64_t kMostBranches = uint64_t{1} << 40;
+  const uint64_t branches = now.branches - before.branches;
+  const uint64_t misses = now.misses - before.misses;
+  if (branches < kFewestBranches || branches > kMostBranches || misses >= branches) return std::nullopt;
+  return 100.0 * static_cast<double>(misses) / static_cast<double>(branches - misses);
+}
+
+std::optional<Speed> asked_by(double percent, BranchMissThreshold threshold) {
+  if (percent > threshold.percent * (1 + kMargin)) return Speed::Fast;
+  if (percent < threshold.percent * (1 - kMargin)) return Speed::Slow;
+  return std::nullopt;
+}
+
+}  // namespace
+
+GovernorState next(GovernorState control, BranchMissThreshold threshold,
+                   const std::optional<pstate::BranchCounts>& counted, GovernorState::Time now) {
+  const std::optional<pstate::BranchCounts> before = std::exchange(control.counted, counted);
+  if (!before || !counted) {
+    control.samples_to_move = 0;
+    return control;
+  }
+  const std::optional<double> percent = percent_of(*before, *counted);
+  if (!percent) {
+    control.samples_to_move = 0;
+    return control;
+  }
+  control.percent = percent;
+  const std::optional<Speed> asked = asked_by(*percent, threshold);
+  if (!asked || *asked == control.pace) {
+    control.samples_to_move = 0;
+    return control;
+  }
+  ++control.samples_to_move;
+  const bool has_rested = !control.moved || now - *control.moved >= kRest;
+  if (control.samples_to_move < kSamplesToMove || !has_rested) return control;
+  control.pace = *asked;
+  control.samples_to_move = 0;
+  control.moved = now;
+  ++control.transitions;
+  return control;
+}
+
+}  // namespace nrd::plan

@@ -1,0 +1,151 @@
+#include "engine/process_watcher.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "base/unique_fd.h"
+
+namespace nrd {
+namespace {
+
+constexpr const char* kBootId = "/proc/sys/kernel/random/boot_id";
+constexpr std::chrono::milliseconds kAgain{1000};
+
+struct Watched {
+  store::Owner owner;
+  const void* house;
+  std::function<bool()> ended;
+  UniqueFd process{};      // none: there is no descriptor to be had, or it has ended
+  bool has_ended = false;  // and `ended` could not do its work yet
+};
+
+class ThreadedOwners final : public ProcessWatcher {
+ public:
+  ThreadedOwners(std::string boot_id, UniqueFd wake) : boot_id_(std::move(boot_id)), wake_(std::move(wake)) {
+    thread_ = std::thread([this] { run(); });
+  }
+  ~ThreadedOwners() override { stop(); }
+
+  Result<store::Owner> identify(pid_t pid) const override {
+    const Result<std::optional<Process>> process = open_process(pid);
+    if (!process) return Failure(process.error());
+    if (!*process) {
+      return fail_at(ErrorCode::BadRequest, "/owner/pid", "there is no process " + std::to_string(pid),
+                     "the number of a process that runs on this node");
+    }
+    return store::Owner{.pid = pid, .start = (*process)->start, .boot_id = boot_id_};
+  }
+
+  void watch(const store::Owner& owner, const void* house, std::function<bool()> ended) override {
+    {
+      const std::lock_guard hold(lock_);
+      new_.push_back({.owner = owner, .house = house, .ended = std::move(ended)});
+    }
+    wake();
+  }
+
+  void stop() override {
+    {
+      const std::lock_guard hold(lock_);
+      stopping_ = true;
+    }
+    wake();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void wake() const {
+    const uint64_t one = 1;
+    // It fails only when the counter is full, and then the thread is about to wake up anyway.
+    [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+  }
+
+  void run() noexcept {
+    ::pthread_setname_np(::pthread_self(), "nrd-owners");
+    while (take_new()) {
+      std::erase_if(watched_, [this](Watched& watched) { return is_over(watched) && watched.ended(); });
+      sleep();
+    }
+  }
+
+  // False: stopping.
+  bool take_new() {
+    const std::lock_guard hold(lock_);
+    for (Watched& added : new_) {
+      const bool is_known = std::ranges::any_of(watched_, [&added](const Watched& watched) {
+        return watched.owner == added.owner && watched.house == added.house;
+      });
+      if (!is_known) watched_.push_back(std::move(added));
+    }
+    new_.clear();
+    return !stopping_;
+  }
+
+  bool is_over(Watched& watched) const {
+    if (watched.has_ended) return true;
+    if (watched.process.valid()) {
+      pollfd ended{.fd = watched.process.get(), .events = POLLIN, .revents = 0};
+      if (::poll(&ended, 1, 0) == 1) watched.has_ended = true;
+      return watched.has_ended;
+    }
+    if (watched.owner.boot_id != boot_id_) return watched.has_ended = true;
+    Result<std::optional<Process>> process = open_process(watched.owner.pid);
+    if (!process) return false;  // no descriptor, or no memory, now
+    watched.has_ended = !*process || (*process)->start != watched.owner.start;
+    if (!watched.has_ended) watched.process = std::move((*process)->fd);
+    return watched.has_ended;
+  }
+
+  // Until one of them ends or something new comes; at most a second if there is one that must be looked at.
+  void sleep() const {
+    std::vector<pollfd> events{{.fd = wake_.get(), .events = POLLIN, .revents = 0}};
+    bool must_look = false;
+    for (const Watched& watched : watched_) {
+      if (watched.process.valid() && !watched.has_ended) {
+        events.push_back({.fd = watched.process.get(), .events = POLLIN, .revents = 0});
+      } else {
+        must_look = true;
+      }
+    }
+    ::poll(events.data(), events.size(), must_look ? static_cast<int>(kAgain.count()) : -1);
+    uint64_t count = 0;
+    [[maybe_unused]] const ssize_t taken = ::read(wake_.get(), &count, sizeof count);  // EAGAIN: nobody woke us
+  }
+
+  const std::string boot_id_;
+  const UniqueFd wake_;
+  std::vector<Watched> watched_;  // of the thread
+
+  std::mutex lock_;
+  std::vector<Watched> new_;  // guarded by lock_
+  bool stopping_ = false;     // guarded by lock_
+  std::thread thread_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ProcessWatcher>> ProcessWatcher::start() {
+  const Result<std::optional<std::string>> boot_id = read_file(kBootId);
+  if (!boot_id) return Failure(boot_id.error());
+  if (!*boot_id) return fail(ErrorCode::Hardware, "the kernel does not say which boot this is", kBootId);
+  UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.valid()) {
+    return fail(ErrorCode::Internal, "no event can be made", "eventfd: " + std::generic_category().message(errno));
+  }
+  return std::make_unique<ThreadedOwners>(std::string(trimmed(**boot_id)), std::move(wake));
+}
+
+}  // namespace nrd

@@ -1,0 +1,290 @@
+#include "engine/transaction/engine.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "base/guarded.h"
+#include "base/log.h"
+#include "engine/plan/frequency_governor.h"
+#include "engine/transaction/exited_tasks.h"
+#include "engine/transaction/hotplug_refresh.h"
+#include "engine/transaction/transaction.h"
+
+namespace nrd {
+namespace {
+
+using Steady = std::chrono::steady_clock::time_point;
+
+// As many as one commit carries: bounds how long the first waits for the last.
+constexpr size_t kBatchLimit = 64;
+
+struct Waiting {
+  Command command;
+  Callback<Done> done;
+  Steady begin_by;
+};
+
+struct Record {
+  store::OnloadChange change;
+  std::function<void(Result<void>)> done;
+};
+
+class ThreadedEngine final : public Engine {
+ public:
+  ThreadedEngine(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options)
+      : hardware_(hardware),
+        clock_(clock),
+        options_(options),
+        writer_(hardware, store, clock, options),
+        sampler_(clock, options.usage_interval),
+        waiting_(options.queue) {}
+
+  ~ThreadedEngine() override {
+    {
+      const std::lock_guard hold(lock_);
+      stopping_ = true;
+    }
+    wake_.notify_one();
+    if (thread_.joinable()) thread_.join();
+    sampler_.end();
+  }
+
+  // Recovery runs on the engine thread as well: libpqos binds its signal handling to the thread that calls it.
+  Result<void> start() {
+    std::unique_lock hold(lock_);
+    std::optional<Result<void>> recovered;
+    thread_ = std::thread([this, &recovered] { run(recovered); });
+    started_.wait(hold, [&] { return recovered.has_value(); });
+    return *recovered;
+  }
+
+  std::shared_ptr<const NodeState> state() const override { return published_.get(); }
+
+  void submit(Command command, Callback<Done> done) override {
+    {
+      const std::lock_guard hold(lock_);
+      if (const Client client = done.client(); !stopping_ && waiting_.has_room_for(client)) {
+        waiting_.push(client, {std::move(command), std::move(done), clock_.steady() + options_.begin_deadline});
+        wake_.notify_one();
+        return;
+      }
+    }
+    done(fail(ErrorCode::Busy, "too many changes are waiting; try again"));
+  }
+
+  void record(store::OnloadChange change, std::function<void(Result<void>)> done) override {
+    {
+      const std::lock_guard hold(lock_);
+      if (!stopping_) {
+        records_.push_back({std::move(change), std::move(done)});
+        wake_.notify_one();
+        return;
+      }
+    }
+    done(fail(ErrorCode::Busy, "nrd stops"));
+  }
+
+  void look_for_cpus() override {
+    const std::lock_guard hold(lock_);
+    cpus_changed_ = true;
+    wake_.notify_one();
+  }
+
+  void sample_usage(ClosId clos, Sampler::Done done) override {
+    if (sampler_.ask(clos, std::move(done))) ring();
+  }
+
+  std::shared_ptr<const UsageSample> last_usage() override {
+    bool is_due = false;
+    auto last = sampler_.last(is_due);
+    if (is_due) ring();
+    return last;
+  }
+
+  Steady last_beat() const override {
+    const Steady since = busy_since_.load();
+    return since == Steady{} ? clock_.steady() : since;
+  }
+
+ private:
+  void run(std::optional<Result<void>>& recovered) noexcept {
+    ::pthread_setname_np(::pthread_self(), "nrd-engine");
+    {
+      Result<void> result = writer_.recover();
+      publish();
+      const std::lock_guard hold(lock_);
+      recovered = std::move(result);
+      if (!*recovered) stopping_ = true;
+      started_.notify_one();
+    }
+    Steady next_look = clock_.steady() + options_.drift_interval;
+    Steady next_ending = clock_.steady() + options_.tasks_interval;
+    std::optional<Steady> next_sample = first_sample();
+    for (;;) {
+      std::vector<Waiting> batch = next_batch(next_turn(next_look, next_ending, next_sample));
+      busy_since_ = clock_.steady();
+      if (options_.changed_cpus) hotplug_.note(options_.changed_cpus(), clock_.steady());
+      if (hotplug_.is_due(clock_.steady()) || (hotplug_.has_news() && !batch.empty())) serve_hotplug();
+      store_records();
+      if (!batch.empty()) {
+        serve(std::move(batch));
+      } else if (is_stopping()) {
+        return;
+      }
+      if (options_.drift_interval.count() > 0 && clock_.steady() >= next_look) {
+        writer_.repair();
+        publish();
+        next_look = clock_.steady() + options_.drift_interval;
+      }
+      if (has_tasks() && clock_.steady() >= next_ending) {
+        writer_.reap_tasks();
+        publish();
+      }
+      if (clock_.steady() >= next_ending) next_ending = clock_.steady() + options_.tasks_interval;
+      if (!next_sample) next_sample = first_sample();
+      if (next_sample && clock_.steady() >= *next_sample) {
+        next_sample =
+            writer_.govern_frequencies() ? std::optional(clock_.steady() + plan::kSampleInterval) : std::nullopt;
+        publish();
+      }
+      if (sampler_.is_due()) take_sample();
+      busy_since_ = Steady{};
+    }
+  }
+
+  void take_sample() {
+    const auto classes = counted_classes(writer_.state());
+    const std::set<ClosId> asked = sampler_.asked(classes);
+    sampler_.take(hardware_.count_usage(classes, asked));
+  }
+
+  // Something is due that was not when the thread went to sleep.
+  void ring() {
+    const std::lock_guard hold(lock_);  // so that it is not between its refresh and its sleep
+    wake_.notify_one();
+  }
+
+  bool is_stopping() {
+    const std::lock_guard hold(lock_);
+    return stopping_ && records_.empty();
+  }
+
+  // Without monitored CPUs there is nothing to wake up for.
+  std::optional<Steady> first_sample() const {
+    return monitored_cpus(writer_.state()).empty() ? std::nullopt : std::optional(clock_.steady());
+  }
+
+  bool has_tasks() const { return options_.tasks_interval.count() > 0 && names_tasks(writer_.state()); }
+
+  std::optional<Steady> next_turn(Steady next_look, Steady next_ending, std::optional<Steady> next_sample) const {
+    std::optional<Steady> next = sampler_.next();
+    const auto also = [&next](Steady turn) { next = next ? std::min(*next, turn) : turn; };
+    if (next_sample) also(*next_sample);
+    if (options_.drift_interval.count() > 0) also(next_look);
+    if (has_tasks()) also(next_ending);
+    if (const auto refresh = hotplug_.next()) also(*refresh);
+    return next;
+  }
+
+  std::vector<Waiting> next_batch(std::optional<Steady> until) {
+    std::unique_lock hold(lock_);
+    const auto is_due = [this] {
+      return stopping_ || cpus_changed_ || !waiting_.empty() || !records_.empty() || sampler_.is_due();
+    };
+    if (until) {
+      wake_.wait_until(hold, *until, is_due);
+    } else {
+      wake_.wait(hold, is_due);
+    }
+    cpus_changed_ = false;
+    std::vector<Waiting> batch;
+    while (!waiting_.empty() && batch.size() < kBatchLimit) {
+      batch.push_back(*waiting_.pop());
+    }
+    return batch;
+  }
+
+  void serve_hotplug() {
+    const bool is_right = writer_.serve_hotplug(hotplug_.changed());
+    publish();
+    hotplug_.looked(is_right, clock_.steady());
+  }
+
+  void store_records() {
+    std::deque<Record> records;
+    {
+      const std::lock_guard hold(lock_);
+      records.swap(records_);
+    }
+    for (Record& record : records) {
+      Result<void> stored = writer_.record(std::move(record.change));
+      publish();
+      record.done(std::move(stored));
+    }
+  }
+
+  void serve(std::vector<Waiting> batch) {
+    const Steady begun = clock_.steady();
+    std::vector<Command> commands;
+    std::vector<Callback<Done>> callers;
+    for (Waiting& waiting : batch) {
+      if (waiting.begin_by < begun) {
+        waiting.done(fail(ErrorCode::Busy, "the change waited too long and was withdrawn; try again"));
+        continue;
+      }
+      if (waiting.done.client().is_gone()) {
+        waiting.done(fail(ErrorCode::Busy, "the client has hung up; the change was withdrawn"));
+        continue;
+      }
+      commands.push_back(std::move(waiting.command));
+      callers.push_back(std::move(waiting.done));
+    }
+    std::vector<Result<Workload>> outcomes = writer_.apply(commands);
+    const std::shared_ptr<const NodeState> state = publish();
+    for (size_t i = 0; i < callers.size(); ++i) {
+      callers[i](outcomes[i].map([&](Workload& workload) { return Done{state, std::move(workload)}; }));
+    }
+  }
+
+  std::shared_ptr<const NodeState> publish() {
+    auto state = std::make_shared<const NodeState>(writer_.state());
+    published_.set(state);
+    if (options_.published) options_.published();
+    return state;
+  }
+
+  Hardware& hardware_;
+  const Clock& clock_;
+  const EngineOptions options_;
+  Transaction writer_;
+  Sampler sampler_;
+  HotplugRefresh hotplug_;  // of the engine thread
+  Published<NodeState> published_;
+
+  std::mutex lock_;
+  std::condition_variable wake_;
+  std::condition_variable started_;
+  FairQueue<Waiting> waiting_;                // guarded by lock_
+  std::deque<Record> records_;                // guarded by lock_
+  bool cpus_changed_ = false;                 // guarded by lock_
+  bool stopping_ = false;                     // guarded by lock_
+  std::atomic<Steady> busy_since_{Steady{}};  // zero: idle, and an idle thread is well
+  std::thread thread_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::start(Hardware& hardware, store::Store& store, const Clock& clock,
+                                              EngineOptions options) {
+  auto engine = std::make_unique<ThreadedEngine>(hardware, store, clock, options);
+  if (const Result<void> started = engine->start(); !started) return Failure(started.error());
+  return engine;
+}
+
+}  // namespace nrd

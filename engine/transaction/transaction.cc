@@ -1,0 +1,404 @@
+#include "engine/transaction/transaction.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/log.h"
+#include "engine/model/baselines.h"
+#include "engine/model/setting.h"
+#include "engine/plan/spec.h"
+
+namespace nrd {
+namespace {
+
+// The number that an id which a client chose reads as; 0: none.
+uint64_t number_of(const std::string& given_id) {
+  // What a client's numbers can be as a double, too. Above it there is room for ours, for ever.
+  constexpr uint64_t kLargest = uint64_t{1} << 53;
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(given_id.data(), given_id.data() + given_id.size(), number);
+  const bool is_number = error == std::errc() && end == given_id.data() + given_id.size();
+  return is_number && number <= kLargest ? number : 0;
+}
+
+}  // namespace
+
+Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options)
+    : hardware_(hardware), store_(store), clock_(clock), options_(options) {
+  state_.shrink = options.shrink ? plan::Shrink::Yes : plan::Shrink::No;
+  state_.max_shared = options.max_shared;
+  state_.groups = options.groups;
+  state_.reserved_classes = options.reserved_classes;
+  state_.foreign_policy = options.foreign_groups;
+  state_.policies = options.policies;
+}
+
+// What could not be claimed could not be put back, so it is not touched. Tasks on their way back need no claim.
+void Transaction::leave_out_unclaimed(Setting& setting, const Baselines& baselines) {
+  std::erase_if(setting.pstate.cpus, [&](const auto& entry) { return !baselines.frequencies.contains(entry.first); });
+  std::erase_if(setting.rdt.tasks, [&](const auto& entry) {
+    return entry.second != ClosId{0} && !baselines.tasks.contains({entry.first, entry.second});
+  });
+}
+
+// The one place that counts, whoever changes a workload: a patch of its own, or a newcomer to whom it gives way.
+void Transaction::count_revisions(const plan::Workloads& before, plan::Workloads& after) {
+  for (auto& [id, workload] : after) {
+    const auto old = before.find(id);
+    if (old != before.end() && old->second != workload) workload.revision = old->second.revision + 1;
+  }
+}
+
+Result<void> Transaction::discover() {
+  Result<NodeFacts> facts = hardware_.discover();
+  if (!facts) return Failure(facts.error());
+  state_.layout.reset();
+  state_.l2_layout.reset();
+  if (facts->rdt.cat) {
+    const Result<PoolPartition> layout = plan_layout(*facts->rdt.cat, options_.pools);
+    if (!layout) return Failure(layout.error());
+    if (const Result<void> checked = check_reserved_cpus(options_.groups, facts->rdt, *layout); !checked)
+      return checked;
+    state_.layout = *layout;
+    if (facts->rdt.l2_cat) state_.l2_layout = plan_l2_layout(*facts->rdt.l2_cat);
+  }
+  state_.facts = std::move(*facts);
+  return {};
+}
+
+// Those that have come are the infrastructure's from now on, those that are called otherwise by now are not any more.
+Result<void> Transaction::refresh_infra() {
+  if (state_.groups.infra_processes.empty() || !state_.layout) return {};
+  const Result<std::set<Task>> found =
+      hardware_.find_processes(state_.groups.infra_processes, state_.groups.infra_users);
+  if (!found) return Failure(found.error());
+  state_.infra_tasks.clear();
+  for (Task task : *found) {
+    task.boot_id = state_.facts.boot_id;
+    state_.infra_tasks.insert(std::move(task));
+  }
+  return {};
+}
+
+Result<void> Transaction::refresh(const CpuSet& frequencies, const Baselines& others) {
+  std::set<Task> tasks = known_tasks(state_);
+  for (const auto& [task, clos] : others.tasks) tasks.insert(task);
+  Result<Observed> observed = hardware_.observe(frequencies, tasks);
+  if (!observed) return Failure(observed.error());
+  for (const auto& [cpu, knobs] : state_.observed.pstate.cpus) {
+    const bool is_there = state_.facts.pstate.cpus.contains(cpu);
+    if (is_there && !frequencies.contains(cpu)) observed->pstate.cpus.emplace(cpu, knobs);
+  }
+  state_.observed = *std::move(observed);
+  return {};
+}
+
+Result<void> Transaction::recover() {
+  if (const Result<void> discovered = discover(); !discovered) return discovered;
+  const Result<store::Records> records = store_.load();
+  if (!records) return Failure(records.error());
+  for (const store::WorkloadRecord& record : records->workloads) {
+    const Result<Workload> workload = from_record(record);
+    if (!workload) return Failure(workload.error());
+    state_.workloads.emplace(workload->id, *workload);
+  }
+  next_id_ = records->next_id;
+  keys_.load(records->keys);
+  state_.revision = records->revision;
+  // Another boot's baselines tell what registers said that have been reset since.
+  if (records->baselines.boot_id == state_.facts.boot_id) state_.baselines = baselines_of(records->baselines);
+  state_.made_groups = state_.baselines.groups;
+
+  const Result<void> looked = refresh_infra().and_then([this] { return refresh(cpus_of(state_.facts.pstate.cpus)); });
+  if (!looked) {
+    note_hardware_problem(looked.error());
+    return {};
+  }
+  remove_leftovers(leftover_groups(state_));
+  const Result<void> converged = claim(state_).and_then([&] { return converge(state_, Scope::All); });
+  if (!converged) note_hardware_problem(converged.error());
+  drop_exited();
+  note_sharing();
+  return {};
+}
+
+Result<plan::Workloads> Transaction::plan(const Command& command) {
+  const Time time = now();
+  if (const auto* create = std::get_if<CreateWorkload>(&command)) {
+    return plan::create(state_, WorkloadId{next_id_}, create->spec, time, state_.shrink);
+  }
+  if (const auto* patch = std::get_if<PatchWorkload>(&command)) {
+    return plan::patch(state_, patch->id, patch->patch, time, state_.shrink);
+  }
+  return plan::remove(state_, std::get<DeleteWorkload>(command).id, state_.shrink);
+}
+
+// A plan that touches cold knobs is made on a fresh observation: others may have taken them since the last one.
+Result<NodeState> Transaction::plan_on_fresh_observation(const Command& command) {
+  const Result<bool> has_seen_groups = refresh_foreign_groups();
+  if (!has_seen_groups) return Failure(has_seen_groups.error());
+  Result<plan::Workloads> planned = plan(command);
+  if (!planned) return Failure(planned.error());
+  NodeState wanted = state_;
+  wanted.workloads = *std::move(planned);
+  const Setting setting = setting_of(wanted);
+  const Baselines cold = unclaimed(wanted, setting);
+  const CpuSet frequencies = cpus_of(cold.frequencies) | unreadable(wanted, setting);
+  if (cold == Baselines{} && frequencies.empty()) return wanted;
+  if (*has_seen_groups && cold.tasks.empty() && frequencies.empty()) return wanted;
+  if (const Result<void> looked = refresh(frequencies, cold); !looked) return Failure(looked.error());
+  if (state_.observed == wanted.observed) return wanted;
+  planned = plan(command);
+  if (!planned) return Failure(planned.error());
+  wanted.observed = state_.observed;
+  wanted.workloads = *std::move(planned);
+  return wanted;
+}
+
+// Foreign groups come and go, and those that exist change, without a word to nrd. Where there is none a refresh at the
+// names is enough.
+Result<bool> Transaction::refresh_foreign_groups() {
+  if (!state_.layout) return false;
+  const Result<std::set<std::string>> names = hardware_.group_names();
+  if (names && *names == group_names(state_.observed.rdt) && foreign_groups(state_).empty()) return false;
+  return refresh({}).map([] { return true; });  // which also mounts a tree that has gone, where nrd may
+}
+
+// The claim stays, so that the next workload in that class needs no commit before its group is made. A group that
+// appears there meanwhile was made by others.
+void Transaction::note_removed_groups(const rdt::Setting& setting) {
+  for (const ClosId clos : setting.removed) state_.made_groups.erase(clos);
+}
+
+Result<void> Transaction::claim(NodeState& wanted) {
+  wanted.baselines = state_.baselines;
+  wanted.observed = state_.observed;
+  const Setting setting = setting_of(wanted);
+  // What could not be put back is not touched.
+  if (const CpuSet cpus = unreadable(wanted, setting); !cpus.empty()) {
+    return fail(ErrorCode::Hardware, "the frequency of CPU " + cpus.to_string() + " cannot be read now; try again");
+  }
+  const Baselines added = unclaimed(wanted, setting);
+  if (added == Baselines{}) return {};
+  const Baselines before = state_.baselines;
+  merge(state_.baselines, added);
+  store::Change change;
+  change.next_id = next_id_;
+  // The first claim of a boot replaces what is stored of the boot before.
+  if (before == Baselines{}) change.new_boot_id = state_.facts.boot_id;
+  add_baselines(change, added);
+  return commit(std::move(change), {state_.workloads, before});
+}
+
+Result<void> Transaction::converge(NodeState& wanted, Scope scope) {
+  wanted.baselines = state_.baselines;
+  wanted.made_groups = state_.made_groups;
+  Setting setting = setting_of(wanted);
+  if (scope == Scope::Changes) setting = changes(std::move(setting), setting_of(state_));
+  leave_out_unclaimed(setting, state_.baselines);
+  state_.made_groups.insert(setting.rdt.made.begin(), setting.rdt.made.end());
+  const auto begun = clock_.steady();
+  const Result<CpuSet> left = hardware_.converge(setting);
+  state_.timings.converge.add(clock_.steady() - begun);
+  // What changed says nothing about the rest.
+  in_sync_ = left.has_value() && (in_sync_ || scope == Scope::All);
+  if (!left) return Failure(left.error());
+  note_removed_groups(setting.rdt);
+  for (const CpuId cpu : left->members()) {
+    if (setting.pstate.cpus.erase(cpu) > 0) note_absent(cpu);
+    if (setting.pstate.put_back.erase(cpu) > 0) note_pending_restore(cpu);
+  }
+  for (const auto& [cpu, before] : setting.pstate.put_back) pending_restore_.remove(cpu);
+  note_absent_cpus();
+  state_.observed = with_applied(std::move(state_.observed), setting);
+  if (scope == Scope::All) state_.health.hardware_problem.clear();
+  return {};
+}
+
+// It has gone offline since the last refresh, which will find the rest of what that means.
+void Transaction::note_absent(CpuId cpu) {
+  state_.facts.rdt.online.remove(cpu);
+  state_.observed.pstate.cpus.erase(cpu);
+}
+
+void Transaction::note_pending_restore(CpuId cpu) {
+  if (pending_restore_.contains(cpu)) return;
+  pending_restore_.add(cpu);
+  if (!state_.facts.rdt.online.contains(cpu)) return;
+  log::warning("FREQUENCY_OWED", "a CPU does not take the frequency it had before; it is tried again at each look",
+               {{"CPU", std::to_string(cpu.value)}});
+}
+
+// What was put back and belongs to nobody is no longer ours: others may change it, and it is not written again.
+void Transaction::drop_restored_baselines(store::Change& change) {
+  change.dropped_frequency_baselines = drop_restored_frequencies();
+  change.dropped_task_claims = drop_restored_tasks();
+}
+
+std::vector<CpuId> Transaction::drop_restored_frequencies() {
+  std::vector<CpuId> dropped;
+  if (!in_sync_ || state_.baselines.frequencies.empty()) return dropped;
+  for (const auto& [cpu, before] : setting_of(state_).pstate.put_back) {
+    if (!pending_restore_.contains(cpu)) dropped.push_back(cpu);
+  }
+  for (const CpuId cpu : dropped) {
+    state_.baselines.frequencies.erase(cpu);
+    state_.baselines.frequencies_of_others.erase(cpu);
+  }
+  return dropped;
+}
+
+std::vector<store::TaskClaim> Transaction::drop_restored_tasks() {
+  std::vector<store::TaskClaim> dropped;
+  if (!in_sync_ || state_.baselines.tasks.empty()) return dropped;
+  dropped = settled_claims(state_);
+  for (const store::TaskClaim& claim : dropped) state_.baselines.tasks.erase(claim);
+  return dropped;
+}
+
+void Transaction::rollback() {
+  // The write may have failed for CPUs that came or went since the last refresh.
+  [[maybe_unused]] const Result<void> found = discover();
+  const Result<void> converged = converge(state_, Scope::All);
+  if (converged) return;
+  note_hardware_problem(converged.error());
+  // If that fails as well, what was seen last stays, and the next refresh tries again.
+  [[maybe_unused]] const Result<void> looked = refresh(cpus_of(state_.facts.pstate.cpus));
+}
+
+void Transaction::note_absent_cpus() {
+  for (const auto& [cpu, before] : state_.baselines.frequencies) {
+    if (!state_.facts.pstate.cpus.contains(cpu)) pending_restore_.add(cpu);
+  }
+}
+
+Result<std::optional<WorkloadId>> Transaction::created_before(const Command& command) const {
+  const auto* create = std::get_if<CreateWorkload>(&command);
+  if (!create || !create->key) return std::optional<WorkloadId>();
+  Result<std::optional<WorkloadId>> found = keys_.find(*create->key, now());
+  if (!found || !*found || state_.workloads.contains(**found)) return found;
+  return fail_at(ErrorCode::Conflict, "Idempotency-Key", "the workload that was created under this key is deleted",
+                 "a new key for a new workload");
+}
+
+Result<void> Transaction::check_revision(const Command& command) const {
+  if (const auto* patch = std::get_if<PatchWorkload>(&command)) {
+    return plan::check_revision(state_, patch->id, patch->if_revision);
+  }
+  const auto* remove = std::get_if<DeleteWorkload>(&command);
+  return remove ? plan::check_revision(state_, remove->id, remove->if_revision) : Result<void>();
+}
+
+// Numbers are given once, and not to others when a client has chosen one.
+void Transaction::note_created(const CreateWorkload& create) {
+  if (create.key) keys_.add(*create.key, WorkloadId{next_id_}, now());
+  next_id_ = std::max(next_id_, number_of(create.spec.given_id)) + 1;
+}
+
+// Once more, if the plan was for CPUs or groups that are others by now.
+Result<WorkloadId> Transaction::apply_one(const Command& command) {
+  const CpuSet online = state_.facts.rdt.online;
+  const std::set<std::string> groups = group_names(state_.observed.rdt);
+  Result<WorkloadId> applied = try_one(command);
+  if (applied || before_unknown_) return applied;
+  const ErrorCode code = applied.error().code;
+  if (code != ErrorCode::Hardware && code != ErrorCode::NoClass) return applied;
+  const Result<void> looked = refresh({});
+  const bool has_changed = state_.facts.rdt.online != online || (looked && group_names(state_.observed.rdt) != groups);
+  return has_changed ? try_one(command) : applied;
+}
+
+Result<WorkloadId> Transaction::try_one(const Command& command) {
+  const Result<std::optional<WorkloadId>> created = created_before(command);
+  if (!created) return Failure(created.error());
+  if (*created) return **created;
+  if (const auto* create = std::get_if<CreateWorkload>(&command); create && create->only_asks) {
+    return fail(ErrorCode::NotFound, "no workload was created under this key");
+  }
+  if (const Result<void> checked = check_revision(command); !checked) return Failure(checked.error());
+  Result<NodeState> wanted = plan_on_fresh_observation(command);
+  if (!wanted) return Failure(wanted.error());
+  count_revisions(state_.workloads, wanted->workloads);
+  WorkloadId id{next_id_};
+  if (const auto* patch = std::get_if<PatchWorkload>(&command)) id = patch->id;
+  if (const auto* remove = std::get_if<DeleteWorkload>(&command)) id = remove->id;
+  if (wanted->workloads == state_.workloads) return id;
+
+  // Whoever keeps a lock keeps every write from being done, so none is begun.
+  const Result<void> ready = check_counters(*wanted)
+                                 .and_then([&] { return hardware_.await_locks(); })
+                                 .and_then([&] { return restore(*wanted); })
+                                 .and_then([&] { return claim(*wanted); });
+  if (!ready) return Failure(ready.error());
+  if (const Result<void> converged = converge(*wanted, Scope::Changes); !converged) {
+    log::error("CONVERGE_FAILED", converged.error().message, {{"DETAIL", converged.error().detail}});
+    rollback();
+    return Failure(converged.error());
+  }
+  state_.workloads = std::move(wanted->workloads);
+  if (const auto* create = std::get_if<CreateWorkload>(&command)) note_created(*create);
+  return id;
+}
+
+std::vector<Result<Workload>> Transaction::apply(std::span<const Command> commands) {
+  std::vector<Result<Workload>> outcomes;
+  if (before_unknown_) {
+    if (const Result<void> resolved = resolve_unknown(); !resolved) {
+      outcomes.assign(commands.size(), Failure(resolved.error()));
+      return outcomes;
+    }
+  }
+  const plan::Workloads before = state_.workloads;
+  const uint64_t id_before = next_id_;
+  for (const Command& command : commands) {
+    if (before_unknown_) {  // the claim of a command before this one
+      outcomes.push_back(fail(ErrorCode::Frozen, "the store does not answer clearly; nothing was changed"));
+      continue;
+    }
+    // A deleted workload is answered as it was; the others as they are when the batch is through.
+    std::optional<Workload> deleted;
+    if (const auto* remove = std::get_if<DeleteWorkload>(&command)) {
+      const auto found = state_.workloads.find(remove->id);
+      if (found != state_.workloads.end()) deleted = found->second;
+    }
+    const Result<WorkloadId> applied = apply_one(command);
+    reset_governor();
+    if (!applied) {
+      outcomes.push_back(Failure(applied.error()));
+    } else {
+      outcomes.push_back(deleted ? *deleted : state_.workloads.at(*applied));
+    }
+  }
+  if (before_unknown_) return all_frozen(std::move(outcomes), before);
+  const Result<void> committed = commit_workloads(before);
+  if (committed) {
+    keys_.keep_added(now());
+  } else {
+    keys_.drop_added();
+  }
+  // Of commands that failed, and of those that took each other back.
+  if (!before_unknown_) forget_restored();
+  if (!committed) {
+    if (!before_unknown_) next_id_ = id_before;
+    for (Result<Workload>& outcome : outcomes) {
+      if (outcome) outcome = Failure(committed.error());
+    }
+    return outcomes;
+  }
+  for (Result<Workload>& outcome : outcomes) {
+    if (!outcome) continue;
+    const auto found = state_.workloads.find(outcome->id);
+    if (found != state_.workloads.end()) outcome = found->second;
+  }
+  note_sharing();
+  return outcomes;
+}
+
+void Transaction::note_hardware_problem(const Error& error) {
+  if (state_.health.hardware_problem != error.message) {
+    log::error("HARDWARE_PROBLEM", error.message, {{"DETAIL", error.detail}});
+  }
+  state_.health.hardware_problem = error.message;
+}
+
+}  // namespace nrd

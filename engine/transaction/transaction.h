@@ -1,0 +1,135 @@
+// The transaction: plan, claim, converge, commit. Written once, here; engine.cc adds the thread and the queue.
+//
+// What a power cut (or kill -9) leaves behind, and what the next start makes of it:
+//
+//   after     store                 hardware              after the next start
+//   plan      before                before                before
+//   claim     before, baselines     before                before
+//   converge  before, baselines     after (or partly)     before: owned knobs say what the stored workloads ask for
+//   commit    after                 after                 after
+//
+// An answer is given after the commit only, so what was acknowledged is in the last row and what was not is either in
+// the last row too (the client may ask) or nowhere.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/plan/grant.h"
+#include "engine/transaction/engine.h"
+#include "engine/transaction/idempotency.h"
+
+namespace nrd {
+
+class Transaction {
+ public:
+  Transaction(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options);
+
+  // Start after stop, crash or reboot: converges the hardware to what the store holds.
+  Result<void> recover();
+  // One outcome for each command, in order; all of them share one commit. `Done::state` is left to the publisher.
+  std::vector<Result<Workload>> apply(std::span<const Command> commands);
+  // A commit of its own.
+  Result<void> record(store::OnloadChange change);
+  // Drift and hotplug: puts back what others changed under our workloads, lets go of what they took while we did not
+  // need it, and tries again what failed before.
+  void repair() { repair({}); }
+  // The same after these CPUs came or went. False: some of what was granted is not there yet.
+  bool serve_hotplug(const CpuSet& changed);
+  // Of tasks: lets go of those that have ended, and of workloads that were for them alone, and moves threads that have
+  // come to a process since.
+  void reap_tasks();
+  // Looks at the branches of monitored CPUs and moves those that must go faster or slower. False if there are none.
+  bool govern_frequencies();
+
+  const NodeState& state() const { return state_; }
+
+ private:
+  template <typename MapByCpu>
+  static CpuSet cpus_of(const MapByCpu& by_cpu) {
+    CpuSet cpus;
+    for (const auto& [cpu, what] : by_cpu) cpus.add(cpu);
+    return cpus;
+  }
+  static void count_revisions(const plan::Workloads& before, plan::Workloads& after);
+  static void leave_out_unclaimed(Setting& setting, const Baselines& baselines);
+  Time now() const { return std::chrono::floor<std::chrono::milliseconds>(clock_.now()); }
+  void repair(const CpuSet& changed);
+  Result<void> discover();
+  // Observes anew; of frequencies those of these CPUs, the others stay as they were seen last; of tasks those of
+  // workloads, and `others`.
+  Result<void> refresh_infra();
+  Result<void> refresh(const CpuSet& frequencies, const Baselines& others = {});
+  void drop_exited();
+  Result<plan::Workloads> plan(const Command& command);
+  Result<NodeState> plan_on_fresh_observation(const Command& command);
+  // Whether that took an observation of all groups.
+  Result<bool> refresh_foreign_groups();
+  void note_removed_groups(const rdt::Setting& setting);
+  void drop_taken_claims();
+  void remove_leftovers(std::set<ClosId> leftovers);
+  std::set<ClosId> seen_twice(const std::set<ClosId>& leftovers);
+  void note_sharing();
+  using Frequencies = std::map<CpuId, pstate::Knobs>;
+  Result<void> record_external(const Setting& wanted, const CpuSet& except);
+  void forget_untaken_external(const Frequencies& before, const Setting& ours);
+  void store_external(Frequencies of_others);
+  Result<void> restore(const NodeState& wanted);
+  void note_repaired(const std::vector<std::string>& drifted);
+  // These two bring what `wanted` has of claims and observations to that of now: a copy of it for each would cost more
+  // than what they do.
+  Result<void> claim(NodeState& wanted);
+  // Changes: of frequencies only what differs from those of now.
+  enum class Scope { All, Changes };
+  Result<void> converge(NodeState& wanted, Scope scope);
+  void rollback();
+  Result<std::optional<WorkloadId>> created_before(const Command& command) const;
+  Result<void> check_revision(const Command& command) const;
+  void note_created(const CreateWorkload& create);
+  Result<WorkloadId> apply_one(const Command& command);
+  Result<WorkloadId> try_one(const Command& command);
+  std::vector<Result<Workload>> all_frozen(std::vector<Result<Workload>> outcomes, const plan::Workloads& before);
+  Result<void> commit_workloads(const plan::Workloads& before);
+  // What the state is again if its change is not stored.
+  struct Before {
+    const plan::Workloads& workloads;
+    const Baselines& baselines;
+  };
+  Result<void> commit(store::Change change, const Before& before);
+  Result<void> resolve_unknown();
+  void release_unused(const Setting& wanted);
+  void note_hardware_problem(const Error& error);
+  void note_absent(CpuId cpu);
+  void note_absent_cpus();
+  void note_pending_restore(CpuId cpu);
+  void drop_restored_baselines(store::Change& change);
+  std::vector<CpuId> drop_restored_frequencies();
+  std::vector<store::TaskClaim> drop_restored_tasks();
+  void forget_restored();
+  void reset_governor();
+  void note_uncounted(CpuSet cpus);
+  Result<void> check_counters(const NodeState& wanted);
+
+  Hardware& hardware_;
+  store::Store& store_;
+  const Clock& clock_;
+  EngineOptions options_;
+  NodeState state_;
+  uint64_t next_id_ = 1;
+  Idempotency keys_;
+  // Whether the hardware took the last setting whole, so that what differs from it since is somebody else's doing.
+  bool in_sync_ = false;
+  std::set<ClosId> leftovers_;                           // at the last refresh
+  std::map<WorkloadId, std::set<std::string>> sharing_;  // reported
+  // CPUs whose frequency is ours to put back, and that were not there to take it.
+  CpuSet pending_restore_;
+  bool counts_branches_ = false;  // counters may be open
+  // The state before a commit whose outcome is unknown; while it is set, nothing is written.
+  std::optional<NodeState> before_unknown_;
+  std::optional<NodeState> after_unknown_;
+};
+
+}  // namespace nrd

@@ -1,0 +1,93 @@
+#include "engine/usage_sampler.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace nrd {
+
+bool Sampler::ask(ClosId clos, Done done) {
+  Result<std::shared_ptr<const UsageSample>> answer;
+  {
+    const std::lock_guard hold(lock_);
+    const Steady now = clock_.steady();
+    if (interval_.count() == 0) {
+      answer = fail(ErrorCode::Unsupported, "monitoring is switched off here (monitoring.interval_seconds is 0)");
+    } else if (ended_) {
+      answer = fail(ErrorCode::Busy, "nrd stops");
+    } else if (waiting_.size() >= kMost) {
+      answer = fail(ErrorCode::Busy, "too many wait for a sample; try again");
+    } else {
+      until_ = now + linger();
+      asked_.insert(clos);
+      if (!last_ || now - last_->taken > interval_ || is_unasked(*last_, clos)) {
+        waiting_.push_back(std::move(done));
+        return true;
+      }
+      answer = last_;
+    }
+  }
+  done(std::move(answer));
+  return false;
+}
+
+std::shared_ptr<const UsageSample> Sampler::last(bool& is_due) {
+  const std::lock_guard hold(lock_);
+  const bool is_old =
+      !last_ || clock_.steady() - last_->taken > interval_ ||
+      std::ranges::any_of(last_->classes, [this](const auto& entry) { return is_unasked(*last_, entry.first); });
+  is_due = is_old && interval_.count() > 0 && !ended_;
+  wants_one_ = wants_one_ || is_due;
+  return last_;
+}
+
+std::optional<Sampler::Steady> Sampler::next() const {
+  const std::lock_guard hold(lock_);
+  return next_with_lock();
+}
+
+std::optional<Sampler::Steady> Sampler::next_with_lock() const {
+  if (ended_) return std::nullopt;
+  if (!waiting_.empty() || wants_one_) return Steady::min();
+  if (!until_ || !last_) return std::nullopt;
+  const Steady next = last_->taken + interval_;
+  return next <= *until_ ? std::optional(next) : std::nullopt;
+}
+
+std::set<ClosId> Sampler::asked(const std::map<ClosId, std::set<CacheId>>& counted) {
+  const std::lock_guard hold(lock_);
+  std::set<ClosId> asked;
+  for (const auto& [clos, caches] : counted) {
+    if (wants_one_ || asked_.contains(clos)) asked.insert(clos);
+  }
+  asked_.clear();
+  return asked;
+}
+
+void Sampler::take(const rdt::Usages& usages) {
+  std::vector<Done> waiting;
+  std::shared_ptr<const UsageSample> sample;
+  {
+    const std::lock_guard hold(lock_);
+    const Steady now = clock_.steady();
+    // A rate since a sample long ago would say nothing of now.
+    const bool is_recent = last_ && now - last_->taken <= linger();
+    sample = std::make_shared<const UsageSample>(next_sample(
+        is_recent ? last_.get() : nullptr, usages, now, std::chrono::floor<std::chrono::milliseconds>(clock_.now())));
+    last_ = sample;
+    wants_one_ = false;
+    waiting.swap(waiting_);
+  }
+  for (const Done& done : waiting) done(sample);
+}
+
+void Sampler::end() {
+  std::vector<Done> waiting;
+  {
+    const std::lock_guard hold(lock_);
+    ended_ = true;
+    waiting.swap(waiting_);
+  }
+  for (const Done& done : waiting) done(fail(ErrorCode::Busy, "nrd stops"));
+}
+
+}  // namespace nrd

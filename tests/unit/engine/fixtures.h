@@ -1,0 +1,50 @@
+// A writer on a node and a store in memory: what tests of its commands begin with.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/transaction/transaction.h"
+#include "tests/unit/engine/fake_node.h"
+
+namespace nrd::testing {
+
+struct WriterHouse {
+  explicit WriterHouse(const NodeShape& shape = {}, EngineOptions configured = {})
+      : hardware(shape), options(std::move(configured)) {}
+
+  // Also again, as after a stop.
+  void start() {
+    writer = std::make_unique<Transaction>(hardware, store, clock, options);
+    REQUIRE(writer->recover());
+  }
+  const NodeState& state() const { return writer->state(); }
+  Result<Workload> apply(Command command) {
+    const std::vector<Command> commands{std::move(command)};
+    return writer->apply(commands).front();
+  }
+  Result<Workload> create(Spec spec) { return apply(CreateWorkload{std::move(spec)}); }
+  Result<Workload> patch(WorkloadId id, SpecPatch patch) { return apply(PatchWorkload{id, std::move(patch)}); }
+  Result<Workload> remove(WorkloadId id) { return apply(DeleteWorkload{id}); }
+  // Ways of a cache that has 11.
+  std::string drawn(unsigned clos, unsigned cache) const {
+    const auto group = hardware.tree.rdt.classes.find(ClosId{clos});
+    return group == hardware.tree.rdt.classes.end() ? "absent" : picture(group->second.ways.at(CacheId{cache}), 11);
+  }
+  std::string cpus(unsigned clos) const {
+    const auto group = hardware.tree.rdt.classes.find(ClosId{clos});
+    return group == hardware.tree.rdt.classes.end() ? "" : group->second.cpus.to_string();
+  }
+
+  FakeHardware hardware;
+  FakeStore store;
+  SystemClock clock;
+  EngineOptions options;
+  std::unique_ptr<Transaction> writer;
+};
+
+}  // namespace nrd::testing

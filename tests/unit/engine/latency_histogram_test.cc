@@ -1,0 +1,20 @@
+#include "engine/model/latency_histogram.h"
+
+#include <doctest/doctest.h>
+
+using namespace nrd;
+using namespace std::chrono_literals;
+
+TEST_CASE("a time that is a bound counts as below it, and what is above all bounds is counted as well") {
+  Histogram histogram;
+  histogram.add(100us);
+  histogram.add(100us + 1ns);
+  histogram.add(1h);
+  Histogram::Buckets expected{};
+  expected.front() = 1;
+  expected[1] = 1;
+  expected.back() = 1;
+  CHECK(histogram.buckets() == expected);
+  CHECK(histogram.count() == 3);
+  CHECK(histogram.sum() == 1h + 200us + 1ns);
+}

@@ -1,0 +1,134 @@
+// The control loop on recorded traces: each sample is the percentage of branch misses to hits in 200 ms.
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "engine/plan/frequency_governor.h"
+
+using namespace nrd;
+using namespace std::chrono_literals;
+using plan::GovernorState;
+using plan::Speed;
+using pstate::BranchCounts;
+
+namespace {
+
+constexpr BranchMissThreshold kThreshold{3.0};
+constexpr uint64_t kBranches = 100'000'000;  // of a busy CPU in one sample
+
+BranchCounts with_percent(BranchCounts counts, double percent) {
+  // percent = 100 * misses / (branches - misses)
+  const auto misses = static_cast<uint64_t>(static_cast<double>(kBranches) * percent / (100 + percent));
+  return {counts.branches + kBranches, counts.misses + misses};
+}
+
+class Trace {
+ public:
+  explicit Trace(BranchCounts start = {}) : counts_(start) { step(counts_); }
+
+  Trace& run(double percent, int samples) {
+    for (int i = 0; i < samples; ++i) {
+      counts_ = with_percent(counts_, percent);
+      step(counts_);
+    }
+    return *this;
+  }
+  Trace& idle(int samples) {
+    for (int i = 0; i < samples; ++i) step(BranchCounts{++counts_.branches, counts_.misses});
+    return *this;
+  }
+  Trace& offline(int samples) {
+    for (int i = 0; i < samples; ++i) step(std::nullopt);
+    return *this;
+  }
+  Trace& reopened() {
+    counts_ = {};
+    return *this;
+  }
+
+  const GovernorState& control() const { return control_; }
+  // F and S by sample.
+  const std::string& paces() const { return paces_; }
+  std::chrono::milliseconds elapsed() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(now_.time_since_epoch());
+  }
+
+ private:
+  void step(const std::optional<BranchCounts>& counted) {
+    control_ = plan::next(control_, kThreshold, counted, now_);
+    now_ += plan::kSampleInterval;
+    paces_ += control_.pace == Speed::Fast ? 'F' : 'S';
+  }
+
+  BranchCounts counts_;
+  GovernorState control_;
+  GovernorState::Time now_{};
+  std::string paces_;
+};
+
+}  // namespace
+
+TEST_CASE("a CPU begins fast and stays so above the threshold") { CHECK(Trace().run(8, 10).paces() == "FFFFFFFFFFF"); }
+
+TEST_CASE("below the threshold it goes slow after three samples on end, and fast again above it") {
+  const Trace trace = Trace().run(1, 12).run(8, 5);
+  CHECK(trace.paces() == "FFFSSSSSSSSSSSSFFF");
+  CHECK(trace.control().transitions == 2);
+}
+
+TEST_CASE("the ratio is misses in percent of hits") {
+  Trace trace;
+  trace.run(4, 1);
+  REQUIRE(trace.control().percent);
+  CHECK(*trace.control().percent == doctest::Approx(4.0).epsilon(0.001));
+}
+
+TEST_CASE("noise around the threshold moves nothing") {
+  Trace trace;
+  for (int i = 0; i < 200; ++i) trace.run(i % 2 == 0 ? 2.75 : 3.25, 1);
+  CHECK(trace.control().transitions == 0);
+  for (int i = 0; i < 200; ++i) trace.run(i % 3 == 0 ? 5.0 : 1.0, 1);  // beyond it, but never three times on end
+  CHECK(trace.control().transitions == 0);
+}
+
+TEST_CASE("a square wave moves it once each half and never more often than it rests") {
+  Trace slow;
+  for (int half = 0; half < 20; ++half) slow.run(half % 2 == 0 ? 1 : 9, 25);  // 5 s each
+  CHECK(slow.control().transitions == 20);
+  // Half periods shorter than the rest: the bound holds whatever is run.
+  Trace fast;
+  for (int half = 0; half < 400; ++half) fast.run(half % 2 == 0 ? 1 : 9, 4);
+  const auto most = static_cast<uint64_t>(fast.elapsed() / plan::kRest + 1);
+  CHECK(fast.control().transitions <= most);
+  CHECK(fast.control().transitions > most / 4);
+}
+
+TEST_CASE("an idle CPU stays as it is") {
+  const Trace trace = Trace().run(1, 5).idle(100);
+  CHECK(trace.control().pace == Speed::Slow);
+  CHECK(*trace.control().percent == doctest::Approx(1.0).epsilon(0.001));
+}
+
+TEST_CASE("counters that wrap go on") {
+  const uint64_t nearly = std::numeric_limits<uint64_t>::max() - kBranches / 2;
+  const Trace trace = Trace(BranchCounts{nearly, nearly}).run(1, 5);
+  CHECK(trace.paces() == "FFFSSS");
+}
+
+TEST_CASE("a CPU that goes offline and returns, or counts from nothing again, begins a new sample") {
+  Trace trace;
+  trace.run(1, 2).offline(3).reopened().run(1, 2);
+  CHECK(trace.control().pace == Speed::Fast);
+  CHECK(trace.run(1, 2).control().pace == Speed::Slow);
+  Trace reopened;
+  reopened.run(8, 3).reopened().run(8, 5);
+  CHECK(reopened.control().transitions == 0);
+}
+
+TEST_CASE("samples with idleness between them are not on end") {
+  Trace trace;
+  for (int i = 0; i < 5; ++i) trace.run(0.5, 1).idle(3000);
+  CHECK(trace.control().transitions == 0);
+}

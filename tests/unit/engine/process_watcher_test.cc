@@ -1,0 +1,210 @@
+#include "engine/process_watcher.h"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <thread>
+
+#include "engine/owner_cleanup.h"
+#include "tests/unit/engine/fake_node.h"
+
+using namespace nrd;
+using nrd::testing::a_spec;
+using nrd::testing::FakeHardware;
+using nrd::testing::FakeStore;
+
+namespace {
+
+constexpr std::chrono::seconds kDeadline{30};
+
+// A process that runs until it is ended.
+class Child {
+ public:
+  Child() : pid_(::fork()) {
+    if (pid_ == 0) {
+      for (;;) ::pause();
+    }
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() { end(); }
+  void end() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_;
+};
+
+Outcome submit(Engine& engine, Command command) {
+  std::promise<Outcome> promise;
+  engine.submit(std::move(command), [&promise](Outcome outcome) { promise.set_value(std::move(outcome)); });
+  return promise.get_future().get();
+}
+
+bool wait_until(const std::function<bool()>& condition) {
+  const auto until = std::chrono::steady_clock::now() + kDeadline;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+Spec owned_by(const store::Owner& owner, const char* cpus) {
+  Spec spec = a_spec(cpus).ways(1, 1);
+  spec.owner = owner;
+  return spec;
+}
+
+}  // namespace
+
+TEST_CASE("what belongs to a process is released when that is killed, and not before") {
+  const auto owners = *ProcessWatcher::start();
+  Child child;
+  const auto owner = owners->identify(child.pid());
+  REQUIRE(owner);
+  std::promise<void> ended;
+  std::atomic<int> calls{0};
+  owners->watch(*owner, &owners, [&] {
+    if (++calls == 1) ended.set_value();
+    return true;
+  });
+  auto future = ended.get_future();
+  CHECK(calls == 0);
+  child.end();
+  CHECK(future.wait_for(kDeadline) == std::future_status::ready);
+  owners->stop();
+  CHECK(calls == 1);
+}
+
+TEST_CASE("a process that runs under the number of an owner is not taken for it") {
+  const auto owners = *ProcessWatcher::start();
+  const auto living = owners->identify(::getpid());
+  REQUIRE(living);
+  store::Owner older = *living;
+  --older.start;
+  store::Owner other_boot = *living;
+  other_boot.boot_id = "another";
+  for (const store::Owner& owner : {older, other_boot}) {
+    std::promise<void> ended;
+    owners->watch(owner, &owners, [&] {
+      ended.set_value();
+      return true;
+    });
+    CHECK(ended.get_future().wait_for(kDeadline) == std::future_status::ready);
+  }
+}
+
+TEST_CASE("what could not be released is tried again") {
+  const auto owners = *ProcessWatcher::start();
+  std::atomic<int> calls{0};
+  std::promise<void> done;
+  owners->watch({.pid = ::getpid(), .start = 0, .boot_id = "another"}, &owners, [&] {
+    if (++calls < 2) return false;
+    done.set_value();
+    return true;
+  });
+  CHECK(done.get_future().wait_for(kDeadline) == std::future_status::ready);
+}
+
+TEST_CASE("a process that takes and gives back all day costs one descriptor") {
+  const auto owners = *ProcessWatcher::start();
+  Child child;
+  const auto owner = owners->identify(child.pid());
+  REQUIRE(owner);
+  std::atomic<int> calls{0};
+  std::promise<void> ended;
+  for (int time = 0; time < 100; ++time) {
+    owners->watch(*owner, &owners, [&] {
+      ++calls;
+      return true;
+    });
+  }
+  owners->watch(*owner, &calls, [&] {
+    ended.set_value();
+    return true;
+  });
+  child.end();
+  CHECK(ended.get_future().wait_for(kDeadline) == std::future_status::ready);
+  owners->stop();
+  CHECK(calls == 1);
+}
+
+TEST_CASE("a process that is not there owns nothing") {
+  const auto owners = *ProcessWatcher::start();
+  pid_t gone = 0;
+  {
+    const Child child;
+    gone = child.pid();
+  }
+  for (const pid_t pid : {gone, 0, -1}) {
+    const auto refused = owners->identify(pid);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::BadRequest);
+    CHECK(refused.error().field == "/owner/pid");
+  }
+}
+
+TEST_CASE("a workload ends with its process, and its neighbours stay") {
+  FakeHardware hardware({});
+  FakeStore store;
+  const SystemClock clock;
+  const auto engine = *Engine::start(hardware, store, clock, {});
+  const auto owners = *ProcessWatcher::start();
+  Child child;
+  const Outcome created = submit(*engine, CreateWorkload{owned_by(*owners->identify(child.pid()), "3")});
+  REQUIRE(created);
+  const Outcome neighbour = submit(*engine, CreateWorkload{a_spec("4").ways(1, 1)});
+  REQUIRE(neighbour);
+  end_with_owner(*engine, *owners, *created->workload.spec.owner);
+  child.end();
+  CHECK(wait_until([&] { return !engine->state()->workloads.contains(created->workload.id); }));
+  CHECK(engine->state()->workloads.contains(neighbour->workload.id));
+  owners->stop();
+}
+
+TEST_CASE("a workload whose process ended while nrd was down is gone after the start") {
+  FakeHardware hardware({});
+  FakeStore store;
+  const SystemClock clock;
+  const auto owners = *ProcessWatcher::start();
+  Child child;
+  {
+    const auto engine = *Engine::start(hardware, store, clock, {});
+    REQUIRE(submit(*engine, CreateWorkload{owned_by(*owners->identify(child.pid()), "3")}));
+    REQUIRE(submit(*engine, CreateWorkload{owned_by(*owners->identify(::getpid()), "4")}));
+  }
+  child.end();
+  const auto engine = *Engine::start(hardware, store, clock, {});
+  REQUIRE(engine->state()->workloads.size() == 2);
+  end_with_owners(*engine, *owners);
+  CHECK(wait_until([&] { return engine->state()->workloads.size() == 1; }));
+  CHECK(engine->state()->workloads.begin()->second.spec.owner->pid == ::getpid());
+  owners->stop();
+}
+
+TEST_CASE("a store that refuses now is asked again until the workload is gone") {
+  FakeHardware hardware({});
+  FakeStore store;
+  const SystemClock clock;
+  const auto engine = *Engine::start(hardware, store, clock, {});
+  const auto owners = *ProcessWatcher::start();
+  Child child;
+  const Outcome created = submit(*engine, CreateWorkload{owned_by(*owners->identify(child.pid()), "3")});
+  REQUIRE(created);
+  store.next_outcomes = {store::Committed::NotDone};
+  end_with_owner(*engine, *owners, *created->workload.spec.owner);
+  child.end();
+  CHECK(wait_until([&] { return engine->state()->workloads.empty(); }));
+  owners->stop();
+}
