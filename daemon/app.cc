@@ -148,7 +148,7 @@ Result<void> run(const Config& config) {
   if (cpu_events) cpu_events->watch([&engine] { (*engine)->look_for_cpus(); });
   end_with_owners(**engine, **owners);
   Result<std::unique_ptr<Front>> front =
-      Front::open(config, {**engine, **owners, (*onload)->keeper(), (*onload)->desk(), *watchers});
+      Front::open(config, {**engine, **owners, (*onload)->controller(), (*onload)->allocations(), *watchers});
   if (!front) return Failure(front.error());
 
   const auto state = (*engine)->state();
@@ -161,7 +161,7 @@ Result<void> run(const Config& config) {
 
   notify_stopping();
   log::notice("STOPPING", "stopping; workloads stay on the hardware");
-  (*onload)->keeper().end_watches();  // those who wait for a change would hold up the drain
+  (*onload)->controller().end_watches();  // those who wait for a change would hold up the drain
   watchers->stop();
   (*front)->server().drain(kDrainDeadline);  // no request asks any of the following from here on
   (*owners)->stop();

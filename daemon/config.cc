@@ -11,7 +11,7 @@
 #include "api/http/places.h"
 #include "base/file.h"
 #include "base/way_mask.h"
-#include "engine/onload/words.h"
+#include "engine/onload/enum_names.h"
 
 namespace nrd::daemon {
 namespace {

@@ -18,7 +18,7 @@
 #include "engine/model/foreign_groups.h"
 #include "engine/model/pools.h"
 #include "engine/model/reserved_cpus.h"
-#include "engine/onload/keeper.h"
+#include "engine/onload/controller.h"
 #include "hw/rdt/mount.h"
 
 namespace nrd::daemon {

@@ -44,21 +44,21 @@ Result<std::unique_ptr<Onload>> Onload::start(const Config& all, Engine& engine,
     engine.record(std::move(change), [&stored](Result<void> done) { stored.set_value(std::move(done)); });
     return stored.get_future().get();
   };
-  Result<std::unique_ptr<onload::Keeper>> keeper = onload::Keeper::start(
+  Result<std::unique_ptr<onload::Controller>> controller = onload::Controller::start(
       *house->node_, ledger, records, clock,
       {.look_interval = config.look_interval, .most_forceful = config.users_policy, .at_start = config.at_start});
-  if (!keeper) return Failure(keeper.error());
-  house->keeper_ = *std::move(keeper);
-  Result<std::unique_ptr<onload::Desk>> desk =
-      onload::Desk::start(*house->keeper_, owners, ledger, records, clock,
-                          {.versions = config.versions,
-                           .trust = {},
-                           .profiles = config.profiles,
-                           .state_directory = all.state_directory,
-                           .most_allocations = config.max_allocations,
-                           .count_workloads = [&engine] { return workloads_with_onload(*engine.state()); }});
-  if (!desk) return Failure(desk.error());
-  house->desk_ = *std::move(desk);
+  if (!controller) return Failure(controller.error());
+  house->controller_ = *std::move(controller);
+  Result<std::unique_ptr<onload::Allocations>> allocations =
+      onload::Allocations::start(*house->controller_, owners, ledger, records, clock,
+                                 {.versions = config.versions,
+                                  .trust = {},
+                                  .profiles = config.profiles,
+                                  .state_directory = all.state_directory,
+                                  .most_allocations = config.max_allocations,
+                                  .count_workloads = [&engine] { return workloads_with_onload(*engine.state()); }});
+  if (!allocations) return Failure(allocations.error());
+  house->allocations_ = *std::move(allocations);
   return house;
 }
 

@@ -1,4 +1,4 @@
-// Onload's part of the house: its node, and the keeper and the desk, which store through the engine.
+// Onload's part of the house: its node, and the controller and the allocations, which store through the engine.
 #pragma once
 
 #include <memory>
@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "daemon/config.h"
-#include "engine/onload/desk.h"
-#include "engine/onload/keeper.h"
+#include "engine/onload/allocations.h"
+#include "engine/onload/controller.h"
 #include "engine/process_watcher.h"
 #include "engine/transaction/engine.h"
 #include "store/onload_records.h"
@@ -20,13 +20,13 @@ class Onload {
   // thread of `owners` must be stopped before this ends.
   static Result<std::unique_ptr<Onload>> start(const Config& config, Engine& engine, ProcessWatcher& owners,
                                                const store::OnloadRecords& records, const Clock& clock);
-  onload::Keeper& keeper() { return *keeper_; }
-  onload::Desk& desk() { return *desk_; }
+  onload::Controller& controller() { return *controller_; }
+  onload::Allocations& allocations() { return *allocations_; }
 
  private:
-  std::unique_ptr<onload::Node> node_;
-  std::unique_ptr<onload::Keeper> keeper_;  // goes before the node
-  std::unique_ptr<onload::Desk> desk_;      // goes before the keeper
+  std::unique_ptr<onload::Host> node_;
+  std::unique_ptr<onload::Controller> controller_;    // goes before the node
+  std::unique_ptr<onload::Allocations> allocations_;  // goes before the controller
 };
 
 }  // namespace nrd::daemon

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/onload/node.h"
+#include "engine/onload/host.h"
 #include "hw/onload/versions.h"
 
 namespace nrd::daemon {

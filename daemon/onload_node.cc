@@ -14,7 +14,7 @@
 #include "daemon/onload_target.h"
 #include "daemon/onload_trouble.h"
 #include "daemon/onload_verify.h"
-#include "engine/onload/stage.h"
+#include "engine/onload/next_step.h"
 #include "hw/onload/control_plane.h"
 #include "hw/onload/default_routes.h"
 #include "hw/onload/devices.h"
@@ -54,7 +54,7 @@ InstalledVersion installed(const Version& version) {
   return found;
 }
 
-class OnloadNode final : public Node {
+class OnloadNode final : public Host {
  public:
   OnloadNode(OnloadOptions options, const Clock& clock)
       : options_(std::move(options)), clock_(clock), versions_({}, options_.versions), known_(versions_) {}
@@ -83,29 +83,29 @@ class OnloadNode final : public Node {
 
   InUse find_users() override { return onload::find_users(kRoot, clock_, {.library = current_library()}); }
 
-  Result<onload::Target> target_of(const Desired& desired) override {
-    if (desired.state != State::Loaded) return with_devices(target_without_modules(desired));
-    const Result<Version> version = known_.read(desired.version);
-    if (!version && version.error().code == ErrorCode::NotFound) return unknown_version(desired.version);
+  Result<onload::Target> target_of(const Spec& spec) override {
+    if (spec.state != State::Loaded) return with_devices(target_without_modules(spec));
+    const Result<Version> version = known_.read(spec.version);
+    if (!version && version.error().code == ErrorCode::NotFound) return unknown_version(spec.version);
     if (!version) return Failure(version.error());
-    return daemon::target_of(desired, *version, running_kernel(), tree_of(desired.version), options_.parameters)
+    return daemon::target_of(spec, *version, running_kernel(), tree_of(spec.version), options_.parameters)
         .map([this](onload::Target target) { return with_devices(std::move(target)); });
   }
 
-  std::vector<Check> examine(const Desired& desired) override {
+  std::vector<Check> examine(const Spec& spec) override {
     std::vector<Check> checks;
-    if (desired.state == State::Loaded) checks = examine_version(versions_, desired.version, running_kernel());
+    if (spec.state == State::Loaded) checks = examine_version(versions_, spec.version, running_kernel());
     const bool is_there = std::ranges::none_of(checks, [](const Check& check) { return check.refusal.has_value(); });
     if (!is_there) return checks;
-    if (desired.state == State::Loaded) {
-      const Result<Version> version = known_.read(desired.version);
+    if (spec.state == State::Loaded) {
+      const Result<Version> version = known_.read(spec.version);
       const Result<onload::Target> target = version.and_then([&](const Version& found) {
-        return daemon::target_of(desired, found, running_kernel(), tree_of(desired.version), options_.parameters);
+        return daemon::target_of(spec, found, running_kernel(), tree_of(spec.version), options_.parameters);
       });
       checks.push_back(checked("parameters", target.map([](const onload::Target&) {})));
       if (target) checks.push_back(checked("default_route", check_driver(*target)));
     } else {
-      checks.push_back(checked("default_route", check_driver(target_without_modules(desired))));
+      checks.push_back(checked("default_route", check_driver(target_without_modules(spec))));
     }
     return checks;
   }
@@ -151,7 +151,7 @@ class OnloadNode final : public Node {
     if (!removed && removed.error().cause != Cause::NotLoaded) return failed(removed.error());
     const Result<std::optional<Module>> left = read_module(kRoot, module);
     if (!left) return failed("unreadable", left.error());
-    if (*left) return failed(Trouble{"still_loaded", "the module " + module + " is there again", {}, {}});
+    if (*left) return failed(StepError{"still_loaded", "the module " + module + " is there again", {}, {}});
     return {};
   }
 
@@ -331,10 +331,10 @@ class OnloadNode final : public Node {
     if (!tree) return failed("files", tree.error());
     const auto modules = tree->kernels.find(running_kernel());
     if (modules == tree->kernels.end())
-      return failed(Trouble{"wrong_kernel", version + " is not for this kernel", {}, {}});
+      return failed(StepError{"wrong_kernel", version + " is not for this kernel", {}, {}});
     const auto of_module = [&](const VersionModule& one) { return one.file.name == module.name; };
     const auto found = std::ranges::find_if(modules->second, of_module);
-    if (found == modules->second.end()) return failed(Trouble{"no_file", version + " has no " + module.name, {}, {}});
+    if (found == modules->second.end()) return failed(StepError{"no_file", version + " has no " + module.name, {}, {}});
 
     for (const std::string& needed : needed_of_system(modules->second)) {
       if (std::ranges::find(found->file.depends, needed) == found->file.depends.end()) continue;
@@ -357,7 +357,7 @@ class OnloadNode final : public Node {
 
 }  // namespace
 
-std::unique_ptr<Node> open_onload_node(OnloadOptions options, const Clock& clock) {
+std::unique_ptr<Host> open_onload_node(OnloadOptions options, const Clock& clock) {
   if (const Result<void> swept = Versions({}, options.versions).sweep(); !swept) {
     log::warning("ONLOAD_NOT_SWEPT", swept.error().message, {{"DETAIL", swept.error().detail}});
   }

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/onload/desired.h"
+#include "engine/onload/spec.h"
 
 namespace nrd::daemon {
 

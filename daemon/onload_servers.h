@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "engine/onload/node.h"
+#include "engine/onload/host.h"
 #include "hw/onload/types.h"
 
 namespace nrd::daemon {

@@ -20,26 +20,25 @@ std::string kernels_of(const Version& version) {
   return text.empty() ? "none" : text;
 }
 
-ParameterValues with_ours(const Desired& desired, const Version& version, const ModuleFile& file,
-                          const std::string& tree) {
+ParameterValues with_ours(const Spec& spec, const Version& version, const ModuleFile& file, const std::string& tree) {
   ParameterValues values;
   const auto ours = [&](const std::string& name, const std::string& value) {
     if (std::ranges::find(file.parameters, name) != file.parameters.end()) values[name] = value;
   };
   if (file.name == "onload") {
     if (!version.control_plane.empty()) ours("cplane_server_path", tree + "/" + version.control_plane);
-    ours("cplane_server_params", joined(desired.control_plane, " "));
+    ours("cplane_server_params", joined(spec.control_plane, " "));
     ours("cplane_spawn_server", "Y");
   }
-  if (const auto asked = desired.parameters.find(file.name); asked != desired.parameters.end()) {
+  if (const auto asked = spec.parameters.find(file.name); asked != spec.parameters.end()) {
     for (const auto& [name, value] : asked->second) values[name] = value;
   }
   return values;
 }
 
-Result<void> check_ids(const Desired& desired) {
-  const auto asked = desired.parameters.find("onload");
-  if (asked == desired.parameters.end()) return {};
+Result<void> check_ids(const Spec& spec) {
+  const auto asked = spec.parameters.find("onload");
+  if (asked == spec.parameters.end()) return {};
   for (const char* name : {"cplane_server_uid", "cplane_server_gid"}) {
     const auto value = asked->second.find(name);
     if (value == asked->second.end()) continue;
@@ -54,8 +53,8 @@ Result<void> check_ids(const Desired& desired) {
 }
 
 // What is set for a module that is not loaded would be without effect, and nobody would notice.
-Result<void> check_modules(const Desired& desired, const Target& target) {
-  for (const auto& [module, values] : desired.parameters) {
+Result<void> check_modules(const Spec& spec, const Target& target) {
+  for (const auto& [module, values] : spec.parameters) {
     if (std::ranges::find(target.modules, module, &TargetModule::name) != target.modules.end()) continue;
     return fail_at(ErrorCode::BadRequest, "/parameters/" + module,
                    is_of_driver(module) ? "the driver is not managed" : "the version has no such module");
@@ -65,35 +64,35 @@ Result<void> check_modules(const Desired& desired, const Target& target) {
 
 }  // namespace
 
-Target target_without_modules(const Desired& desired) {
-  return {.state = desired.state,
-          .sfc = desired.sfc,
-          .users = desired.users,
-          .drain = desired.drain,
-          .door = desired.state == State::Unmanaged ? Door::AsItIs : Door::Open};
+Target target_without_modules(const Spec& spec) {
+  return {.state = spec.state,
+          .sfc = spec.sfc,
+          .users = spec.users,
+          .drain = spec.drain,
+          .device_access = spec.state == State::Unmanaged ? DeviceAccess::AsItIs : DeviceAccess::Open};
 }
 
-Result<Target> target_of(const Desired& desired, const Version& version, const std::string& kernel,
-                         const std::string& tree, const std::vector<AllowedParameter>& allowed) {
+Result<Target> target_of(const Spec& spec, const Version& version, const std::string& kernel, const std::string& tree,
+                         const std::vector<AllowedParameter>& allowed) {
   const auto modules = version.kernels.find(kernel);
   const auto is_onload = [](const VersionModule& module) { return module.file.name == "onload"; };
   if (modules == version.kernels.end() || std::ranges::none_of(modules->second, is_onload)) {
     return fail_at(ErrorCode::BadRequest, "/version", version.name + " has no modules for the kernel " + kernel,
                    "a version for it; this one is for: " + kernels_of(version));
   }
-  if (const Result<void> ids = check_ids(desired); !ids) return Failure(ids.error());
-  if (const Result<void> may = check_parameters(desired.parameters, allowed, tree); !may) return Failure(may.error());
-  Target target = target_without_modules(desired);
+  if (const Result<void> ids = check_ids(spec); !ids) return Failure(ids.error());
+  if (const Result<void> may = check_parameters(spec.parameters, allowed, tree); !may) return Failure(may.error());
+  Target target = target_without_modules(spec);
   target.version = version.name;
   for (const auto& [path, file] : modules->second) {
-    if (is_of_driver(file.name) && desired.sfc == Sfc::External) continue;
-    ParameterValues values = with_ours(desired, version, file, tree);
+    if (is_of_driver(file.name) && spec.sfc == Sfc::External) continue;
+    ParameterValues values = with_ours(spec, version, file, tree);
     if (const auto line = parameter_line(file, values); !line) {
       return fail_at(ErrorCode::BadRequest, "/parameters/" + file.name, line.error().message);
     }
     target.modules.push_back({file.name, file.build_id, std::move(values)});
   }
-  if (const Result<void> known = check_modules(desired, target); !known) return Failure(known.error());
+  if (const Result<void> known = check_modules(spec, target); !known) return Failure(known.error());
   return target;
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "daemon/onload_parameters.h"
-#include "engine/onload/desired.h"
+#include "engine/onload/spec.h"
 #include "engine/onload/target.h"
 #include "hw/onload/versions.h"
 
@@ -18,10 +18,9 @@ namespace nrd::daemon {
 // `kernel`: release of the running one. `tree`: where the files of the version lie. Refused, with the field of the wish
 // that is at fault, if the version has no modules for this kernel, if a module would not take its parameters, or if a
 // parameter is neither one that only tunes nor one that root `allowed`.
-Result<onload::Target> target_of(const onload::Desired& desired, const onload::Version& version,
-                                 const std::string& kernel, const std::string& tree,
-                                 const std::vector<AllowedParameter>& allowed);
+Result<onload::Target> target_of(const onload::Spec& spec, const onload::Version& version, const std::string& kernel,
+                                 const std::string& tree, const std::vector<AllowedParameter>& allowed);
 // Of a wish that loads nothing.
-onload::Target target_without_modules(const onload::Desired& desired);
+onload::Target target_without_modules(const onload::Spec& spec);
 
 }  // namespace nrd::daemon

@@ -40,21 +40,21 @@ std::string_view word_of(Cause cause) {
 
 }  // namespace
 
-Acted failed(Trouble trouble) {
-  log::warning("ONLOAD_STAGE_FAILED", trouble.message, {{"CAUSE", trouble.cause}, {"DETAIL", trouble.detail}});
-  return tl::unexpected(std::move(trouble));
+Acted failed(StepError step_error) {
+  log::warning("ONLOAD_STAGE_FAILED", step_error.message, {{"CAUSE", step_error.cause}, {"DETAIL", step_error.detail}});
+  return tl::unexpected(std::move(step_error));
 }
 
 Acted failed(std::string cause, const Error& error) {
-  return failed(Trouble{std::move(cause), error.message, error.detail, {}});
+  return failed(StepError{std::move(cause), error.message, error.detail, {}});
 }
 
 Acted failed(const LoadFailure& failure) {
   // The kernel says EPERM whether modules are switched off or this process may not; only the latter is ours to mend.
   const bool may = failure.cause != Cause::NotAllowed || ::prctl(PR_CAPBSET_READ, CAP_SYS_MODULE) == 1;
   const std::string why = may ? "" : "; nrd runs without CAP_SYS_MODULE, see the drop-in onload.conf";
-  return failed(Trouble{std::string(word_of(failure.cause)), failure.message + why,
-                        failure.error == 0 ? "" : "errno " + std::to_string(failure.error), failure.log});
+  return failed(StepError{std::string(word_of(failure.cause)), failure.message + why,
+                          failure.error == 0 ? "" : "errno " + std::to_string(failure.error), failure.log});
 }
 
 }  // namespace nrd::daemon

@@ -4,12 +4,12 @@
 #include <string>
 
 #include "base/result.h"
-#include "engine/onload/node.h"
+#include "engine/onload/host.h"
 #include "hw/onload/load_failure.h"
 
 namespace nrd::daemon {
 
-onload::Acted failed(onload::Trouble trouble);
+onload::Acted failed(onload::StepError step_error);
 onload::Acted failed(std::string cause, const Error& error);
 onload::Acted failed(const onload::LoadFailure& failure);
 

@@ -21,22 +21,23 @@ constexpr const char* kRoot = "";
 constexpr seconds kInterfacePatience{10};
 constexpr std::chrono::milliseconds kLook{100};
 
-Acted trouble(std::string cause, std::string message, std::string detail = {}) {
-  return tl::unexpected(Trouble{std::move(cause), std::move(message), std::move(detail), {}});
+Acted step_error(std::string cause, std::string message, std::string detail = {}) {
+  return tl::unexpected(StepError{std::move(cause), std::move(message), std::move(detail), {}});
 }
-Acted unreadable(const Error& error) { return trouble("unreadable", error.message, error.detail); }
+Acted unreadable(const Error& error) { return step_error("unreadable", error.message, error.detail); }
 
 Acted check_module(const TargetModule& wanted, const std::string& release) {
   const Result<std::optional<Module>> module = read_module(kRoot, wanted.name);
   if (!module) return unreadable(module.error());
-  if (!*module) return trouble("not_loaded", "the module " + wanted.name + " is not loaded");
-  if ((*module)->state != ModuleState::Live) return trouble("not_live", "the module " + wanted.name + " is not live");
+  if (!*module) return step_error("not_loaded", "the module " + wanted.name + " is not loaded");
+  if ((*module)->state != ModuleState::Live)
+    return step_error("not_live", "the module " + wanted.name + " is not live");
   if ((*module)->build_id != wanted.build_id) {
-    return trouble("other_module", "the module " + wanted.name + " was loaded from another file",
-                   (*module)->build_id + " instead of " + wanted.build_id);
+    return step_error("other_module", "the module " + wanted.name + " was loaded from another file",
+                      (*module)->build_id + " instead of " + wanted.build_id);
   }
   if (wanted.name == "onload" && !release.empty() && (*module)->version != release) {
-    return trouble("other_version", "the module onload is of release " + (*module)->version + " and not " + release);
+    return step_error("other_version", "the module onload is of release " + (*module)->version + " and not " + release);
   }
   return {};
 }
@@ -45,9 +46,9 @@ Acted check_module(const TargetModule& wanted, const std::string& release) {
 Acted check_interface(const std::string& release) {
   const Result<std::optional<InterfaceVersion>> told = read_interface_version(kRoot);
   if (!told) return unreadable(told.error());
-  if (!*told) return trouble("interface", "the module does not say which interface it has");
+  if (!*told) return step_error("interface", "the module does not say which interface it has");
   if (!release.empty() && (*told)->version != release) {
-    return trouble("interface", "the module's interface is of release " + (*told)->version + " and not " + release);
+    return step_error("interface", "the module's interface is of release " + (*told)->version + " and not " + release);
   }
   return {};
 }
@@ -56,9 +57,9 @@ Acted check_devices() {
   const Result<std::vector<DeviceNode>> devices = read_devices(kRoot);
   if (!devices) return unreadable(devices.error());
   for (const DeviceNode& device : *devices) {
-    if (!device.number) return trouble("device", "the device " + device.name + " is not there");
-    if (!device.node) return trouble("device", "the device " + device.name + " has no node in /dev");
-    if (!device.leads_to_device()) return trouble("device", "/dev/" + device.name + " does not lead to its device");
+    if (!device.number) return step_error("device", "the device " + device.name + " is not there");
+    if (!device.node) return step_error("device", "the device " + device.name + " has no node in /dev");
+    if (!device.leads_to_device()) return step_error("device", "/dev/" + device.name + " does not lead to its device");
   }
   return {};
 }
@@ -66,7 +67,7 @@ Acted check_devices() {
 Acted check_control_plane(const Target& target, const Clock& clock) {
   const Result<std::optional<Module>> module = read_module(kRoot, "onload");
   if (!module) return unreadable(module.error());
-  if (!*module) return trouble("not_loaded", "the module onload is not loaded");
+  if (!*module) return step_error("not_loaded", "the module onload is not loaded");
   const std::optional<seconds> patience = patience_for_server(**module);
   if (!patience) return {};
 
@@ -81,7 +82,7 @@ Acted check_control_plane(const Target& target, const Clock& clock) {
       if (path == wanted->parameters.end() || server.exe == path->second) return {};
       found = "the control plane server that runs is " + server.exe;
     }
-    if (clock.steady() >= until) return trouble("control_plane", found);
+    if (clock.steady() >= until) return step_error("control_plane", found);
     std::this_thread::sleep_for(kLook);
   }
 }
@@ -104,7 +105,8 @@ Acted check_interfaces(const std::vector<NotedInterface>& noted, const Clock& cl
     if (!after) return unreadable(after.error());
     const std::string changed = mapping(changes_between(before, *after));
     if (changed.empty()) break;
-    if (clock.steady() >= until) return trouble("interface_changed", "interfaces changed with the driver: " + changed);
+    if (clock.steady() >= until)
+      return step_error("interface_changed", "interfaces changed with the driver: " + changed);
     std::this_thread::sleep_for(kLook);
   }
   return {};
@@ -112,14 +114,14 @@ Acted check_interfaces(const std::vector<NotedInterface>& noted, const Clock& cl
 
 Acted check_library(const Expected& expected) {
   if (expected.library_fits.value_or(true)) return {};
-  return trouble("interface", "libonload.so of version " + expected.target.version +
-                                  " was built for another interface than that of the loaded module");
+  return step_error("interface", "libonload.so of version " + expected.target.version +
+                                     " was built for another interface than that of the loaded module");
 }
 
 Acted check_log(const std::vector<LogLine>& lines) {
   const auto bad = std::ranges::find_if(lines, is_error);
   if (bad == lines.end()) return {};
-  return trouble("kernel_error", "the kernel's log has an error: " + bad->text);
+  return step_error("kernel_error", "the kernel's log has an error: " + bad->text);
 }
 
 Acted check_all(const Expected& expected, const Clock& clock) {

@@ -7,7 +7,7 @@
 //   control plane   a server of this version runs, within the module's own time-out
 //   kernel log      says nothing that went wrong since the first module was loaded
 //
-// Parameters are not asked about here: a difference is a stage of its own (engine/onload/stage.h). Looks only.
+// Parameters are not asked about here: a difference is a stage of its own (engine/onload/next_step.h). Looks only.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "engine/onload/node.h"
+#include "engine/onload/host.h"
 #include "engine/onload/target.h"
 #include "hw/onload/kernel_log.h"
 

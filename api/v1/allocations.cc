@@ -40,7 +40,7 @@ http::Response allocated(const Allocated& made) {
   json::Writer w;
   w.begin_object();
   render_members(w, made.allocation);
-  render_outfit(w, made.outfit, "env");
+  render_launch(w, made.launch, "env");
   w.end_object();
   http::Response response = json_answer(201, w.take());
   response.headers.emplace_back("Location", "/v1/onload/allocations/" + std::to_string(made.allocation.id));
@@ -69,7 +69,7 @@ Result<AllocationRequest> parse_allocation(const Call& call, const json::Value& 
 void list_allocations(const Call& call, http::Reply reply) {
   json::Writer w;
   w.begin_array();
-  const auto known = call.desk.allocations();
+  const auto known = call.allocations.allocations();
   for (const Allocation& allocation : *known) {
     w.begin_object();
     render_members(w, allocation);
@@ -88,7 +88,7 @@ void create_allocation(const Call& call, http::Reply reply) {
   if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
   Result<AllocationRequest> request = parse_allocation(call, *body);
   if (!request) return reply.send(refuse(request.error(), call.error_style));
-  call.desk.allocate(*std::move(request), answer_with<Allocated>(call, std::move(reply), allocated));
+  call.allocations.allocate(*std::move(request), answer_with<Allocated>(call, std::move(reply), allocated));
 }
 
 void delete_allocation(const Call& call, http::Reply reply) {
@@ -97,7 +97,7 @@ void delete_allocation(const Call& call, http::Reply reply) {
   if (error != std::errc() || end != call.id.data() + call.id.size()) {
     return reply.send(refuse({ErrorCode::NotFound, {}, "there is no such allocation", {}, {}, {}}, call.error_style));
   }
-  call.desk.release(id, answer_when_done(call, std::move(reply)));
+  call.allocations.release(id, answer_when_done(call, std::move(reply)));
 }
 
 }  // namespace nrd::v1

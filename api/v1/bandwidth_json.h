@@ -1,4 +1,5 @@
-// Memory bandwidth of a workload on the wire, as RMD's clients write it: {"rdt": {"mba": {"percentage": 50}}}, or mbps.
+// RunState bandwidth of a workload on the wire, as RMD's clients write it: {"rdt": {"mba": {"percentage": 50}}}, or
+// mbps.
 #pragma once
 
 #include <map>

@@ -9,8 +9,8 @@
 #include "api/v1/rendered.h"
 #include "api/v1/routes.h"
 #include "engine/long_poll.h"
-#include "engine/onload/desk.h"
-#include "engine/onload/keeper.h"
+#include "engine/onload/allocations.h"
+#include "engine/onload/controller.h"
 #include "engine/process_watcher.h"
 #include "engine/transaction/engine.h"
 
@@ -31,8 +31,8 @@ struct Call {
   ErrorStyle error_style;
   Engine& engine;
   ProcessWatcher& owners;
-  onload::Keeper& onload;
-  onload::Desk& desk;
+  onload::Controller& onload;
+  onload::Allocations& allocations;
   LongPoll& watchers;
   const Service& service;
   Bodies& bodies;

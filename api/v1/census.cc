@@ -2,12 +2,12 @@
 
 namespace nrd::v1 {
 
-std::shared_ptr<const Census::Count> Census::last(onload::Keeper& keeper) {
+std::shared_ptr<const Census::Count> Census::last(onload::Controller& controller) {
   auto last = last_.get();
   const auto now = std::chrono::steady_clock::now();
   if (last && now - last->at < kInterval) return last;
   if (is_counting_.exchange(true)) return last;
-  keeper.find_users([census = shared_from_this()](const Result<onload::InUse>& found) {
+  controller.find_users([census = shared_from_this()](const Result<onload::InUse>& found) {
     if (found) {
       census->last_.set(std::make_shared<const Count>(Count{.at = std::chrono::steady_clock::now(),
                                                             .users = found->users.size(),

@@ -1,7 +1,7 @@
 // How many use Onload, counted while somebody scrapes.
 //
 // To count them all processes are looked at, which takes a while. So whoever asks gets what was counted last, and the
-// keeper's thread counts anew for the next time: not more often than kInterval, and not while it counts already.
+// controller's thread counts anew for the next time: not more often than kInterval, and not while it counts already.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "base/guarded.h"
-#include "engine/onload/keeper.h"
+#include "engine/onload/controller.h"
 
 namespace nrd::v1 {
 
@@ -25,7 +25,7 @@ class Census : public std::enable_shared_from_this<Census> {
   };
 
   // Any thread; never waits. Null: nothing was counted yet.
-  std::shared_ptr<const Count> last(onload::Keeper& keeper);
+  std::shared_ptr<const Count> last(onload::Controller& controller);
 
  private:
   Published<Count> last_;

@@ -9,7 +9,7 @@ std::string render_foretold(const NodeState& state, const plan::DryRun& foretold
   json::Writer w;
   w.begin_object();
   w.key("workload");
-  render(w, state, foretold.workload, {.is_foretold = true});
+  render(w, state, foretold.workload, {.is_dry_run = true});
   w.key("changes").begin_array();
   for (const KnobChange& change : foretold.changes) {
     w.begin_object();

@@ -12,7 +12,7 @@
 #include "api/metrics/exposition.h"
 #include "api/v1/monitoring.h"
 #include "api/v1/workload_json.h"
-#include "engine/onload/words.h"
+#include "engine/onload/enum_names.h"
 
 namespace nrd::v1 {
 namespace {
@@ -207,7 +207,7 @@ void add_usage(Families& families, const Call& call, const NodeState& state) {
 }
 
 // The module onload, once it runs; null: it does not.
-const onload::Module* running_module(const onload::View& view) {
+const onload::Module* running_module(const onload::Status& view) {
   const auto found = view.seen.modules.find("onload");
   const bool runs = found != view.seen.modules.end() && found->second.state == onload::ModuleState::Live;
   return runs ? &found->second : nullptr;
@@ -226,19 +226,20 @@ void add_users(Families& families, const Call& call, bool is_loaded) {
   families.insert(families.end(), {std::move(users), std::move(stacks)});
 }
 
-void add_operation(Families& families, const onload::View& view) {
-  using onload::Errand;
+void add_operation(Families& families, const onload::Status& view) {
+  using onload::OperationKind;
   Family running{.name = "nrd_onload_operation_running", .help = "1 for what the operation that runs now is for"};
   const onload::Operation* operation = onload::running(view);
-  for (const Errand errand : {Errand::Change, Errand::Drain, Errand::Undrain, Errand::RestartControlPlane}) {
-    running.samples.push_back({.value = yes_or_no(operation != nullptr && operation->errand == errand),
-                               .labels = {{"errand", std::string(onload::word_of(errand))}}});
+  for (const OperationKind kind :
+       {OperationKind::Change, OperationKind::Drain, OperationKind::Undrain, OperationKind::RestartControlPlane}) {
+    running.samples.push_back({.value = yes_or_no(operation != nullptr && operation->kind == kind),
+                               .labels = {{"errand", std::string(onload::word_of(kind))}}});
   }
   families.push_back(std::move(running));
 }
 
 void add_onload(Families& families, const Call& call) {
-  const auto view = call.onload.view();
+  const auto view = call.onload.status();
   const onload::Module* module = running_module(*view);
   families.push_back(
       one(Kind::Gauge, "nrd_onload_loaded", "1 while the module onload is loaded", yes_or_no(module != nullptr)));
@@ -249,7 +250,7 @@ void add_onload(Families& families, const Call& call) {
       one(Kind::Gauge, "nrd_onload_door_open", "1 while new users may come", yes_or_no(view->door_open)));
   add_users(families, call, module != nullptr);
   families.push_back(one(Kind::Gauge, "nrd_onload_allocations", "allocations and workloads that run with Onload",
-                         call.desk.allocations()->size() + workloads_with_onload(*call.engine.state())));
+                         call.allocations.allocations()->size() + workloads_with_onload(*call.engine.state())));
   add_operation(families, *view);
 }
 

@@ -12,7 +12,7 @@
 #include "api/v1/onload_json.h"
 #include "api/v1/problem.h"
 #include "api/v1/query.h"
-#include "engine/onload/interface_wish.h"
+#include "engine/onload/interface_spec.h"
 
 namespace nrd::v1 {
 namespace {
@@ -33,13 +33,13 @@ http::Response not_found(const Call& call, const char* what) {
   return refuse({ErrorCode::NotFound, {}, std::string("there is no such ") + what, {}, {}, {}}, call.error_style);
 }
 
-http::Response shown(const View& view) {
+http::Response shown(const Status& view) {
   http::Response response = rendered(view);
   response.headers.emplace_back("ETag", "\"" + std::to_string(last_generation(view)) + "\"");
   return response;
 }
 
-http::Response shown_operation(const View& view, uint64_t id, ErrorStyle style) {
+http::Response shown_operation(const Status& view, uint64_t id, ErrorStyle style) {
   const auto found = std::ranges::find(view.operations, id, &Operation::id);
   if (found == view.operations.end()) {
     return refuse({ErrorCode::NotFound, {}, "the operation was forgotten", {}, {}, {}}, style);
@@ -60,16 +60,16 @@ void show_when_changed(const Call& call, http::Reply reply, Show show) {
     return reply.send(
         refuse({ErrorCode::BadRequest, "?since", "is missing", {}, "the revision of an answer", {}}, call.error_style));
   }
-  if (!*since) return reply.send(show(*call.onload.view()));
-  const auto answer = [show](const std::shared_ptr<const View>& view) { return show(*view); };
+  if (!*since) return reply.send(show(*call.onload.status()));
+  const auto answer = [show](const std::shared_ptr<const Status>& view) { return show(*view); };
   call.onload.watch(**since, std::chrono::seconds(wait->value_or(kUsualWait)),
-                    answer_with<std::shared_ptr<const View>>(call, std::move(reply), answer));
+                    answer_with<std::shared_ptr<const Status>>(call, std::move(reply), answer));
 }
 
-void want(const Call& call, http::Reply reply, Desired desired) {
+void want(const Call& call, http::Reply reply, onload::Spec spec) {
   const Result<std::optional<uint64_t>> if_match = parse_if_match(call.request.if_match);
   if (!if_match) return reply.send(refuse(if_match.error(), call.error_style));
-  call.onload.want(std::move(desired), *if_match, answer_with<Accepted>(call, std::move(reply), accepted));
+  call.onload.want(std::move(spec), *if_match, answer_with<Accepted>(call, std::move(reply), accepted));
 }
 
 // ?kind=user or orphan; nullopt: both.
@@ -81,14 +81,14 @@ Result<std::optional<bool>> orphans_in_query(const http::Request& request) {
 }
 
 // What want() would do, refused as it would be.
-void foretell_wish(const Call& call, http::Reply reply, Desired desired) {
+void foretell_wish(const Call& call, http::Reply reply, onload::Spec spec) {
   const Result<std::optional<uint64_t>> if_match = parse_if_match(call.request.if_match);
   if (!if_match) return reply.send(refuse(if_match.error(), call.error_style));
-  const auto show = [style = call.error_style](const Foresight& foresight) {
-    const std::optional<Error> refusal = refusal_of(foresight);
-    return refusal ? refuse(*refusal, style) : rendered(foresight);
+  const auto show = [style = call.error_style](const DryRun& dry_run) {
+    const std::optional<Error> refusal = refusal_of(dry_run);
+    return refusal ? refuse(*refusal, style) : rendered(dry_run);
   };
-  call.onload.foresee(std::move(desired), *if_match, answer_with<Foresight>(call, std::move(reply), show));
+  call.onload.dry_run(std::move(spec), *if_match, answer_with<DryRun>(call, std::move(reply), show));
 }
 
 // {KEY: true} for the interface that is the {id}.
@@ -98,7 +98,7 @@ void turn(const Call& call, http::Reply reply, InterfaceSwitch what, std::string
   const Result<Turned> to = parse_turned(*body, key);
   if (!to) return reply.send(refuse(to.error(), call.error_style));
   const auto show = [&onload = call.onload](const Interface& interface) {
-    const auto view = onload.view();
+    const auto view = onload.status();
     json::Writer w;
     render(w, interface, find(view->interfaces, interface, view->seen.interfaces));
     return json_answer(200, w.take());
@@ -113,16 +113,16 @@ void show_onload(const Call& call, http::Reply reply) { show_when_changed(call, 
 void put_onload(const Call& call, http::Reply reply) {
   const Result<json::Value> body = json::parse(call.request.body);
   if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
-  Result<Desired> desired = parse_desired(*body);
-  if (!desired) return reply.send(refuse(desired.error(), call.error_style));
+  Result<onload::Spec> spec = parse_spec(*body);
+  if (!spec) return reply.send(refuse(spec.error(), call.error_style));
   const Result<bool> dry_run = flag_in_query(call.request.query, "dryRun");
   if (!dry_run) return reply.send(refuse(dry_run.error(), call.error_style));
-  if (*dry_run) return foretell_wish(call, std::move(reply), *std::move(desired));
-  want(call, std::move(reply), *std::move(desired));
+  if (*dry_run) return foretell_wish(call, std::move(reply), *std::move(spec));
+  want(call, std::move(reply), *std::move(spec));
 }
 
 void delete_onload(const Call& call, http::Reply reply) {
-  want(call, std::move(reply), Desired{.state = State::Unloaded});
+  want(call, std::move(reply), onload::Spec{.state = State::Unloaded});
 }
 
 void roll_back_onload(const Call& call, http::Reply reply) {
@@ -144,7 +144,7 @@ void freeze_onload(const Call& call, http::Reply reply) {
 void list_onload_modules(const Call& call, http::Reply reply) {
   json::Writer w;
   w.begin_array();
-  const auto view = call.onload.view();
+  const auto view = call.onload.status();
   for (const auto& [name, module] : view->seen.modules) render(w, module);
   w.end_array();
   reply.send(json_answer(200, w.take()));
@@ -169,7 +169,7 @@ void list_onload_stacks(const Call& call, http::Reply reply) {
 }
 
 void list_onload_interfaces(const Call& call, http::Reply reply) {
-  const auto show = [view = call.onload.view()](const std::vector<Interface>& interfaces) {
+  const auto show = [view = call.onload.status()](const std::vector<Interface>& interfaces) {
     json::Writer w;
     w.begin_array();
     for (const Interface& interface : interfaces) render(w, interface, find(view->interfaces, interface, interfaces));
@@ -188,22 +188,24 @@ void register_onload_interface(const Call& call, http::Reply reply) {
 }
 
 void list_onload_generations(const Call& call, http::Reply reply) {
-  reply.send(listed(call.onload.view()->generations));
+  reply.send(listed(call.onload.status()->generations));
 }
 
 void show_onload_generation(const Call& call, http::Reply reply) {
-  const auto view = call.onload.view();
+  const auto view = call.onload.status();
   const Generation* generation = find(call, view->generations, &Generation::number);
   reply.send(generation == nullptr ? not_found(call, "generation") : rendered(*generation));
 }
 
-void list_onload_operations(const Call& call, http::Reply reply) { reply.send(listed(call.onload.view()->operations)); }
+void list_onload_operations(const Call& call, http::Reply reply) {
+  reply.send(listed(call.onload.status()->operations));
+}
 
 void show_onload_operation(const Call& call, http::Reply reply) {
-  const auto view = call.onload.view();
+  const auto view = call.onload.status();
   const Operation* operation = find(call, view->operations, &Operation::id);
   if (operation == nullptr) return reply.send(not_found(call, "operation"));
-  show_when_changed(call, std::move(reply), [id = operation->id, style = call.error_style](const View& now) {
+  show_when_changed(call, std::move(reply), [id = operation->id, style = call.error_style](const Status& now) {
     return shown_operation(now, id, style);
   });
 }

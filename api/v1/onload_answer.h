@@ -1,4 +1,4 @@
-// How handlers of /v1/onload answer, at once or when the keeper has.
+// How handlers of /v1/onload answer, at once or when the controller has.
 #pragma once
 
 #include <charconv>

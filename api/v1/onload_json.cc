@@ -8,7 +8,7 @@
 #include "api/v1/expect.h"
 #include "api/v1/server_words.h"
 #include "api/v1/workload_json.h"
-#include "engine/onload/words.h"
+#include "engine/onload/enum_names.h"
 
 namespace nrd::v1 {
 namespace {
@@ -139,12 +139,12 @@ Result<std::vector<std::string>> parse_words(const std::string& field, const Val
 
 Result<std::vector<std::string>> parse_control_plane(const Value& object) {
   const Value* words = object.find("control_plane");
-  return words == nullptr ? Desired{}.control_plane : parse_words("/control_plane", *words);
+  return words == nullptr ? onload::Spec{}.control_plane : parse_words("/control_plane", *words);
 }
 
 Result<std::chrono::seconds> parse_patience(const Value& object) {
   const Value* value = object.find("drain_seconds");
-  if (value == nullptr) return Desired{}.drain;
+  if (value == nullptr) return onload::Spec{}.drain;
   const std::optional<uint64_t> seconds = value->as_unsigned();
   if (seconds && *seconds <= kLongestDrain) return std::chrono::seconds(*seconds);
   return fail_at(ErrorCode::BadRequest, "/drain_seconds", "expected seconds, found " + shown(*value), "0 to 86400");
@@ -160,7 +160,7 @@ bool is_version(std::string_view text) {
          });
 }
 
-Result<Desired> parse_desired(const Value& body) {
+Result<onload::Spec> parse_spec(const Value& body) {
   if (auto is_object = require_object("", body, "an object"); !is_object) return Failure(is_object.error());
   const auto known = check_keys(
       body, "",
@@ -185,14 +185,14 @@ Result<Desired> parse_desired(const Value& body) {
   if (!users) return Failure(users.error());
   if (!drain) return Failure(drain.error());
   if (!on_failure) return Failure(on_failure.error());
-  return Desired{.state = *state,
-                 .version = *std::move(version),
-                 .sfc = *sfc,
-                 .parameters = *std::move(parameters),
-                 .control_plane = *std::move(control_plane),
-                 .users = *users,
-                 .drain = *drain,
-                 .on_failure = *on_failure};
+  return onload::Spec{.state = *state,
+                      .version = *std::move(version),
+                      .sfc = *sfc,
+                      .parameters = *std::move(parameters),
+                      .control_plane = *std::move(control_plane),
+                      .users = *users,
+                      .drain = *drain,
+                      .on_failure = *on_failure};
 }
 
 Result<std::optional<uint64_t>> parse_rollback(const Value& body) {

@@ -8,12 +8,12 @@
 #include "api/json/value.h"
 #include "api/json/writer.h"
 #include "base/result.h"
-#include "engine/onload/keeper.h"
+#include "engine/onload/controller.h"
 
 namespace nrd::v1 {
 
 // What PUT /v1/onload wants. Whatever is not named takes its default: a wish is whole.
-Result<onload::Desired> parse_desired(const json::Value& body);
+Result<onload::Spec> parse_spec(const json::Value& body);
 // {"to": 3} of a rollback; empty: to the one before.
 Result<std::optional<uint64_t>> parse_rollback(const json::Value& body);
 Result<onload::Freeze> parse_freeze(const json::Value& body);
@@ -39,20 +39,20 @@ Result<Import> parse_import(const json::Value& body);
 // 1 to 64 of letters, digits and ._+-, not with a dot at the beginning.
 bool is_version(std::string_view text);
 
-void render(json::Writer& w, const onload::Desired& desired);
+void render(json::Writer& w, const onload::Spec& spec);
 void render(json::Writer& w, const onload::Generation& generation);
 void render(json::Writer& w, const onload::Operation& operation);
 // As of a view; the revision is one to wait from.
 void render(json::Writer& w, const onload::Operation& operation, uint64_t revision);
-void render(json::Writer& w, const onload::Foresight& foresight);
-void render_control_plane(json::Writer& w, const onload::View& view);
+void render(json::Writer& w, const onload::DryRun& dry_run);
+void render_control_plane(json::Writer& w, const onload::Status& view);
 void render(json::Writer& w, const onload::Module& module);
-void render(json::Writer& w, const onload::View& view);
+void render(json::Writer& w, const onload::Status& view);
 void render(json::Writer& w, const onload::InUse& use);
 void render(json::Writer& w, const onload::InstalledVersion& version);
 void render(json::Writer& w, const onload::Verification& found);
 void render(json::Writer& w, const onload::Stack& stack);
 // `wish`: what is wanted of it; null: nothing.
-void render(json::Writer& w, const onload::Interface& interface, const onload::InterfaceWish* wish);
+void render(json::Writer& w, const onload::Interface& interface, const onload::InterfaceSpec* wish);
 
 }  // namespace nrd::v1

@@ -47,7 +47,7 @@ http::Response shown_entry(const ProfileEntry& entry) {
   return json_answer(200, w.take());
 }
 
-http::Response shown_profile(const std::string& id, const onload::ProfileShelf::Found& found) {
+http::Response shown_profile(const std::string& id, const onload::ProfileRepository::Found& found) {
   json::Writer w;
   w.begin_object();
   w.key("id").string(id);
@@ -88,13 +88,14 @@ Result<std::string> parse_text(const json::Value& body) {
 }  // namespace
 
 void list_profiles(const Call& call, http::Reply reply) {
-  call.desk.list_profiles(answer_with<std::vector<ProfileEntry>>(call, std::move(reply), shown_entries));
+  call.allocations.list_profiles(answer_with<std::vector<ProfileEntry>>(call, std::move(reply), shown_entries));
 }
 
 void show_profile(const Call& call, http::Reply reply) {
   const std::string id(call.id);
-  call.desk.read_profile(id, answer_with<onload::ProfileShelf::Found>(
-                                 call, std::move(reply), [id](const auto& found) { return shown_profile(id, found); }));
+  call.allocations.read_profile(
+      id, answer_with<onload::ProfileRepository::Found>(call, std::move(reply),
+                                                        [id](const auto& found) { return shown_profile(id, found); }));
 }
 
 void put_profile(const Call& call, http::Reply reply) {
@@ -102,12 +103,12 @@ void put_profile(const Call& call, http::Reply reply) {
   if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
   Result<std::string> text = parse_text(*body);
   if (!text) return reply.send(refuse(text.error(), call.error_style));
-  call.desk.put_profile(std::string(call.id), *std::move(text),
-                        answer_with<ProfileEntry>(call, std::move(reply), shown_entry));
+  call.allocations.put_profile(std::string(call.id), *std::move(text),
+                               answer_with<ProfileEntry>(call, std::move(reply), shown_entry));
 }
 
 void delete_profile(const Call& call, http::Reply reply) {
-  call.desk.remove_profile(std::string(call.id), answer_when_done(call, std::move(reply)));
+  call.allocations.remove_profile(std::string(call.id), answer_when_done(call, std::move(reply)));
 }
 
 void render_profiles(const Call& call, http::Reply reply) {
@@ -117,9 +118,10 @@ void render_profiles(const Call& call, http::Reply reply) {
   if (!request) return reply.send(refuse(request.error(), call.error_style));
   const Result<Form> form = parse_form(*body);
   if (!form) return reply.send(refuse(form.error(), call.error_style));
-  call.desk.render(*std::move(request), *form,
-                   answer_with<onload::RenderedProfiles>(
-                       call, std::move(reply), [form = *form](const auto& done) { return shown_form(form, done); }));
+  call.allocations.render(
+      *std::move(request), *form,
+      answer_with<onload::RenderedProfiles>(call, std::move(reply),
+                                            [form = *form](const auto& done) { return shown_form(form, done); }));
 }
 
 }  // namespace nrd::v1

@@ -1,6 +1,6 @@
 #include "api/v1/onload_json.h"
 #include "api/v1/workload_json.h"
-#include "engine/onload/words.h"
+#include "engine/onload/enum_names.h"
 
 namespace nrd::v1 {
 namespace {
@@ -60,7 +60,7 @@ void optional_bool(json::Writer& w, std::string_view key, const std::optional<bo
   value ? w.boolean(*value) : w.null();
 }
 
-std::string_view word_of_door(const View& view) {
+std::string_view word_of_door(const Status& view) {
   if (view.drained) return is_draining(view) ? "draining" : "drained";
   return view.door_open ? "open" : "shut";
 }
@@ -104,7 +104,7 @@ void render_stacks(json::Writer& w, std::string_view key, const std::vector<Stac
 
 void render_members(json::Writer& w, const Operation& operation) {
   w.key("id").number(operation.id);
-  w.key("errand").string(word_of(operation.errand));
+  w.key("errand").string(word_of(operation.kind));
   w.key("generation").number(operation.generation);
   w.key("fallback");
   operation.fallback ? w.number(*operation.fallback) : w.null();
@@ -129,22 +129,22 @@ void render_members(json::Writer& w, const Operation& operation) {
 
 }  // namespace
 
-void render(json::Writer& w, const Desired& desired) {
+void render(json::Writer& w, const onload::Spec& spec) {
   w.begin_object();
-  w.key("state").string(word_of(desired.state));
-  if (!desired.version.empty()) w.key("version").string(desired.version);
-  w.key("sfc").string(word_of(desired.sfc));
+  w.key("state").string(word_of(spec.state));
+  if (!spec.version.empty()) w.key("version").string(spec.version);
+  w.key("sfc").string(word_of(spec.sfc));
   w.key("parameters").begin_object();
-  for (const auto& [module, values] : desired.parameters) {
+  for (const auto& [module, values] : spec.parameters) {
     w.key(module).begin_object();
     for (const auto& [name, value] : values) w.key(name).string(value);
     w.end_object();
   }
   w.end_object();
-  strings(w, "control_plane", desired.control_plane);
-  w.key("users_policy").string(word_of(desired.users));
-  w.key("drain_seconds").number(static_cast<uint64_t>(desired.drain.count()));
-  w.key("on_failure").string(word_of(desired.on_failure));
+  strings(w, "control_plane", spec.control_plane);
+  w.key("users_policy").string(word_of(spec.users));
+  w.key("drain_seconds").number(static_cast<uint64_t>(spec.drain.count()));
+  w.key("on_failure").string(word_of(spec.on_failure));
   w.end_object();
 }
 
@@ -152,18 +152,18 @@ void render(json::Writer& w, const Generation& generation) {
   w.begin_object();
   w.key("generation").number(generation.number);
   w.key("desired");
-  render(w, generation.desired);
+  render(w, generation.spec);
   w.key("created").string(render(generation.created));
   w.key("verdict").string(word_of(generation.verdict));
   optional_time(w, "verified", generation.verified);
   w.end_object();
 }
 
-void render(json::Writer& w, const Foresight& foresight) {
+void render(json::Writer& w, const DryRun& dry_run) {
   w.begin_object();
-  w.key("ok").boolean(!refusal_of(foresight));
+  w.key("ok").boolean(!refusal_of(dry_run));
   w.key("checks").begin_array();
-  for (const Check& check : foresight.checks) {
+  for (const Check& check : dry_run.checks) {
     w.begin_object();
     w.key("name").string(check.name);
     w.key("ok").boolean(!check.refusal);
@@ -172,17 +172,17 @@ void render(json::Writer& w, const Foresight& foresight) {
   }
   w.end_array();
   w.key("stages").begin_array();
-  for (const Stage& stage : foresight.stages) {
+  for (const NextStep& step : dry_run.steps) {
     w.begin_object();
-    w.key("act").string(word_of(stage.act));
-    w.key("subject").string(stage.subject);
+    w.key("act").string(word_of(step.act));
+    w.key("subject").string(step.subject);
     w.end_object();
   }
   w.end_array();
   w.end_object();
 }
 
-void render_control_plane(json::Writer& w, const View& view) {
+void render_control_plane(json::Writer& w, const Status& view) {
   const auto onload = view.seen.modules.find("onload");
   const auto parameter = [&](std::string_view key, const std::string& name) {
     w.key(key);
@@ -244,7 +244,7 @@ void render(json::Writer& w, const Module& module) {
   w.end_object();
 }
 
-void render(json::Writer& w, const View& view) {
+void render(json::Writer& w, const Status& view) {
   const Generation* kept = effective(view);
   const Operation* under_way = running(view);
   w.begin_object();
@@ -254,7 +254,7 @@ void render(json::Writer& w, const View& view) {
   if (view.generations.empty()) {
     w.null();
   } else {
-    render(w, view.generations.back().desired);
+    render(w, view.generations.back().spec);
   }
   w.key("effective_generation");
   kept == nullptr ? w.null() : w.number(kept->number);
@@ -316,13 +316,13 @@ void render(json::Writer& w, const InstalledVersion& version) {
 }
 
 void render(json::Writer& w, const Verification& found) {
-  const Trouble trouble = found.trouble.value_or(Trouble{});
+  const StepError error = found.step_error.value_or(StepError{});
   w.begin_object();
   w.key("generation").number(found.generation);
-  w.key("verified").boolean(!found.trouble);
-  w.key("cause").string(trouble.cause);
-  w.key("message").string(trouble.message);
-  strings(w, "kernel", trouble.kernel);
+  w.key("verified").boolean(!found.step_error);
+  w.key("cause").string(error.cause);
+  w.key("message").string(error.message);
+  strings(w, "kernel", error.kernel);
   w.end_object();
 }
 
@@ -335,7 +335,7 @@ void render(json::Writer& w, const Stack& stack) {
   w.end_object();
 }
 
-void render(json::Writer& w, const Interface& interface, const InterfaceWish* wish) {
+void render(json::Writer& w, const Interface& interface, const InterfaceSpec* wish) {
   w.begin_object();
   w.key("name").string(interface.name);
   text_or_null(w, "pci", interface.pci);

@@ -30,13 +30,13 @@ Error within_module(Error error, const std::string& module) {
   return error;
 }
 
-void amend(const Call& call, http::Reply reply, Amendment amendment, const std::string& module) {
+void amend(const Call& call, http::Reply reply, onload::SpecPatch patch, const std::string& module) {
   const Result<bool> reload = flag_in_query(call.request.query, "reload");
   if (!reload) return reply.send(refuse(reload.error(), call.error_style));
   const Result<std::optional<uint64_t>> if_match = parse_if_match(call.request.if_match);
   if (!if_match) return reply.send(refuse(if_match.error(), call.error_style));
-  amendment.reload = *reload ? Reload::Allow : Reload::Refuse;
-  call.onload.amend(std::move(amendment), *if_match,
+  patch.reload = *reload ? Reload::Allow : Reload::Refuse;
+  call.onload.patch(std::move(patch), *if_match,
                     [done = answer_accepted(call, std::move(reply)), module](Result<Accepted> result) {
                       done(std::move(result).map_error([&](Error e) { return within_module(std::move(e), module); }));
                     });
@@ -45,17 +45,16 @@ void amend(const Call& call, http::Reply reply, Amendment amendment, const std::
 }  // namespace
 
 void preflight_onload(const Call& call, http::Reply reply) {
-  std::optional<Desired> wish;
+  std::optional<onload::Spec> wish;
   if (!call.request.body.empty()) {
     const Result<json::Value> body = json::parse(call.request.body);
     if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
     const bool is_empty = body->kind() == json::Value::Kind::Object && body->members().empty();
-    Result<Desired> desired = is_empty ? Result<Desired>() : parse_desired(*body);
-    if (!desired) return reply.send(refuse(desired.error(), call.error_style));
-    if (!is_empty) wish = *std::move(desired);
+    Result<onload::Spec> spec = is_empty ? Result<onload::Spec>() : parse_spec(*body);
+    if (!spec) return reply.send(refuse(spec.error(), call.error_style));
+    if (!is_empty) wish = *std::move(spec);
   }
-  call.onload.foresee(std::move(wish), std::nullopt,
-                      answer_with<Foresight>(call, std::move(reply), rendered<Foresight>));
+  call.onload.dry_run(std::move(wish), std::nullopt, answer_with<DryRun>(call, std::move(reply), rendered<DryRun>));
 }
 
 void drain_onload(const Call& call, http::Reply reply) {
@@ -79,7 +78,7 @@ void cancel_onload_operation(const Call& call, http::Reply reply) {
 }
 
 void show_onload_module(const Call& call, http::Reply reply) {
-  const auto view = call.onload.view();
+  const auto view = call.onload.status();
   const auto module = view->seen.modules.find(std::string(call.id));
   if (module != view->seen.modules.end()) return reply.send(rendered(module->second));
   reply.send(refuse({ErrorCode::NotFound, {}, "no such module of Onload is loaded", {}, {}, {}}, call.error_style));
@@ -96,7 +95,7 @@ void patch_onload_parameters(const Call& call, http::Reply reply) {
 
 void show_control_plane(const Call& call, http::Reply reply) {
   json::Writer w;
-  render_control_plane(w, *call.onload.view());
+  render_control_plane(w, *call.onload.status());
   reply.send(json_answer(200, w.take()));
 }
 

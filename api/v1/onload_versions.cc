@@ -22,11 +22,11 @@ http::Response imported(const InstalledVersion& version) {
 }
 
 // Whoever was given files of it may open them at any time. Empty: nobody was. Nobody can be given any meanwhile: they
-// are those of the generation in force, whose version the keeper does not remove.
+// are those of the generation in force, whose version the controller does not remove.
 std::string holders_of(const Call& call, const std::string& version) {
   constexpr size_t kMost = 3;
   std::vector<std::string> holders;
-  const auto allocations = call.desk.allocations();
+  const auto allocations = call.allocations.allocations();
   for (const Allocation& allocation : *allocations) {
     if (allocation.version != version) continue;
     holders.push_back("allocation " + std::to_string(allocation.id) + " (pid " + std::to_string(allocation.owner.pid) +

@@ -186,7 +186,7 @@ void answer(const House& house, const Service& service, Bodies& bodies, const ht
     return reply.send(render(problem_of_request(checked.error()), style));
   }
   found.route->handler({request, found.parts.id, found.parts.level, style, house.engine, house.owners, house.onload,
-                        house.desk, house.watchers, service, bodies},
+                        house.allocations, house.watchers, service, bodies},
                        std::move(reply));
 }
 

@@ -11,8 +11,8 @@
 #include "api/v1/census.h"
 #include "api/v1/tally.h"
 #include "engine/long_poll.h"
-#include "engine/onload/desk.h"
-#include "engine/onload/keeper.h"
+#include "engine/onload/allocations.h"
+#include "engine/onload/controller.h"
 #include "engine/process_watcher.h"
 #include "engine/transaction/engine.h"
 
@@ -30,8 +30,8 @@ struct Service {
 struct House {
   Engine& engine;
   ProcessWatcher& owners;
-  onload::Keeper& onload;
-  onload::Desk& desk;
+  onload::Controller& onload;
+  onload::Allocations& allocations;
   LongPoll& watchers;
 };
 

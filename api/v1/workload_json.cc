@@ -250,7 +250,7 @@ Result<Spec> parse_spec(const Value& body, CpuId last) {
   if (!l2) return Failure(l2.error());
   Result<std::string> policy = parse_policy(body);
   if (!policy) return Failure(policy.error());
-  const Result<OnloadWish> onload = parse_onload(body, Null::SaysNothing);
+  const Result<OnloadRequest> onload = parse_onload(body, Null::SaysNothing);
   if (!onload) return Failure(onload.error());
   const bool asks_for_nothing =
       cache->empty() && !*l2 && !mba->request && !frequency->request && policy->empty() && !onload->request;
@@ -369,8 +369,8 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
   };
   w.begin_object();
   // RMD's keys in RMD's order.
-  w.key("id").string(manner.is_foretold && !state.workloads.contains(workload.id) ? workload.spec.given_id
-                                                                                  : id_text(workload));
+  w.key("id").string(manner.is_dry_run && !state.workloads.contains(workload.id) ? workload.spec.given_id
+                                                                                 : id_text(workload));
   if (!workload.spec.core_ids.empty()) {
     w.key("core_ids").begin_array();
     for (const std::string& item : workload.spec.core_ids) w.string(item);
@@ -379,7 +379,7 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
   if (!workload.spec.tasks.empty()) render(w.key("task_ids"), workload.spec.tasks);
   if (!workload.spec.policy.empty()) w.key("policy").string(workload.spec.policy);
   // "Failed" is rare and true: somebody changed the hardware behind our back, or it did not take its setting at start.
-  w.key("status").string(manner.is_foretold ? "None" : is_applied(state, workload) ? "Successful" : "Failed");
+  w.key("status").string(manner.is_dry_run ? "None" : is_applied(state, workload) ? "Successful" : "Failed");
   w.key("cos_name").string(workload.grant.has_class() ? cos_name(workload.grant.clos) : "");
   w.key("rdt").begin_object();
   cache();
@@ -408,7 +408,7 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
   }
   if (workload.spec.onload) {
     w.key("onload");
-    render(w, *workload.spec.onload, manner.outfit);
+    render(w, *workload.spec.onload, manner.launch);
   }
   w.key("created").string(render(workload.created));
   w.key("updated").string(render(workload.updated));

@@ -37,9 +37,9 @@ Shape shape_of(const json::Value& body);
 Error pointing_into(Shape shape, Error error);
 
 struct Manner {
-  std::string ratio{};       // the threshold of branch misses as the client wrote it; empty: as the number it is
-  bool is_foretold = false;  // by a dry run: nothing of it is there, and a new one has no number yet
-  const onload::Outfit* outfit = nullptr;  // what it takes to start with Onload; null: is not told
+  std::string ratio{};      // the threshold of branch misses as the client wrote it; empty: as the number it is
+  bool is_dry_run = false;  // by a dry run: nothing of it is there, and a new one has no number yet
+  const onload::LaunchEnvironment* launch = nullptr;  // what it takes to start with Onload; null: is not told
 };
 void render(json::Writer& w, const NodeState& state, const Workload& workload, const Manner& manner = {});
 std::string render_workload(const NodeState& state, const Workload& workload, const Manner& manner = {});

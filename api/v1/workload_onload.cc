@@ -32,16 +32,16 @@ Error within_onload(Error error) {
   return error;
 }
 
-Result<OnloadWish> parse_onload(const Value& body, Null null) {
+Result<OnloadRequest> parse_onload(const Value& body, Null null) {
   const Value* value = body.find("onload");
-  if (!value || (value->is_null() && null == Null::SaysNothing)) return OnloadWish{};
-  if (value->is_null()) return OnloadWish{.is_named = true, .request = {}};
+  if (!value || (value->is_null() && null == Null::SaysNothing)) return OnloadRequest{};
+  if (value->is_null()) return OnloadRequest{.is_named = true, .request = {}};
   if (const auto object = require_object("/onload", *value, kExample); !object) return Failure(object.error());
   std::vector<std::string_view> keys(std::begin(kOurs), std::end(kOurs));
   keys.emplace_back("profile");
   return parse_render(*value, std::move(keys))
       .and_then([&](onload::RenderRequest request) { return with_single_profile(*value, std::move(request)); })
-      .map([](onload::RenderRequest request) { return OnloadWish{.is_named = true, .request = std::move(request)}; })
+      .map([](onload::RenderRequest request) { return OnloadRequest{.is_named = true, .request = std::move(request)}; })
       .map_error(within_onload);
 }
 
@@ -50,21 +50,21 @@ bool is_same(const onload::RenderRequest& wish, const std::optional<store::Onloa
          use->profiles_win == (wish.winner == profiles::Winner::Profiles);
 }
 
-store::OnloadUse use_of(const onload::RenderRequest& wish, const onload::Outfit& outfit) {
+store::OnloadUse use_of(const onload::RenderRequest& wish, const onload::LaunchEnvironment& launch) {
   return {.profiles = wish.profiles,
           .env = wish.environment,
           .profiles_win = wish.winner == profiles::Winner::Profiles,
-          .generation = outfit.generation,
-          .version = outfit.version};
+          .generation = launch.generation,
+          .version = launch.version};
 }
 
-void render_outfit(json::Writer& w, const onload::Outfit& outfit, std::string_view environment) {
+void render_launch(json::Writer& w, const onload::LaunchEnvironment& launch, std::string_view environment) {
   w.key(environment);
-  render(w, outfit.environment);
+  render(w, launch.environment);
   w.key("devices");
-  render(w, outfit.devices);
+  render(w, launch.devices);
   w.key("mounts").begin_array();
-  for (const onload::Mount& mount : outfit.mounts) {
+  for (const onload::Mount& mount : launch.mounts) {
     w.begin_object();
     w.key("source").string(mount.source);
     w.key("target").string(mount.target);
@@ -73,10 +73,10 @@ void render_outfit(json::Writer& w, const onload::Outfit& outfit, std::string_vi
   }
   w.end_array();
   w.key("warnings");
-  render(w, outfit.warnings);
+  render(w, launch.warnings);
 }
 
-void render(json::Writer& w, const store::OnloadUse& use, const onload::Outfit* outfit) {
+void render(json::Writer& w, const store::OnloadUse& use, const onload::LaunchEnvironment* launch) {
   w.begin_object();
   w.key("profiles");
   render(w, use.profiles);
@@ -85,7 +85,7 @@ void render(json::Writer& w, const store::OnloadUse& use, const onload::Outfit* 
   w.key("force").boolean(use.profiles_win);
   w.key("generation").number(use.generation);
   w.key("version").string(use.version);
-  if (outfit) render_outfit(w, *outfit, "environment");
+  if (launch) render_launch(w, *launch, "environment");
   w.end_object();
 }
 

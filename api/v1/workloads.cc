@@ -126,7 +126,7 @@ http::Response foretold(const Engine& engine, const Command& command, const Pend
 
 // A creation or a change on its way to the engine.
 template <typename Command>
-struct Errand {
+struct PendingChange {
   Command command;
   Pending pending;
   bool is_dry = false;
@@ -135,11 +135,11 @@ struct Errand {
 };
 
 template <typename Command>
-void run(Engine& engine, Errand<Command> errand, std::shared_ptr<const onload::Admitted> admitted) {
-  if (errand.is_dry) return errand.pending.reply.send(foretold(engine, errand.command, errand.pending));
-  submit(engine, std::move(errand.command), std::move(errand.pending),
-         [answer = errand.answer, ratio = errand.ratio, admitted = std::move(admitted)](const Done& done) {
-           return answer(done, {.ratio = ratio, .outfit = admitted ? &admitted->outfit : nullptr});
+void run(Engine& engine, PendingChange<Command> change, std::shared_ptr<const onload::Admitted> admitted) {
+  if (change.is_dry) return change.pending.reply.send(foretold(engine, change.command, change.pending));
+  submit(engine, std::move(change.command), std::move(change.pending),
+         [answer = change.answer, ratio = change.ratio, admitted = std::move(admitted)](const Done& done) {
+           return answer(done, {.ratio = ratio, .launch = admitted ? &admitted->launch : nullptr});
          });
 }
 
@@ -148,49 +148,50 @@ void put_onload(PatchWorkload& command, store::OnloadUse use) { command.patch.on
 
 // A std::function must be copyable, a Reply is not.
 template <typename Command>
-using Waiting = std::shared_ptr<Errand<Command>>;
+using Waiting = std::shared_ptr<PendingChange<Command>>;
 
-// Runs it when the desk has admitted what it wants of Onload.
+// Runs it when the allocations has admitted what it wants of Onload.
 template <typename Command>
-void run_admitted(Engine& engine, onload::Desk& desk, const Waiting<Command>& waiting,
-                  const onload::RenderRequest& wish, onload::Desk::Place place) {
+void run_admitted(Engine& engine, onload::Allocations& allocations, const Waiting<Command>& waiting,
+                  const onload::RenderRequest& wish, onload::Allocations::Place place) {
   const auto done = [waiting, wish, &engine](Result<onload::Admitted> admitted) {
     if (!admitted) {
       return waiting->pending.reply.send(refused(within_onload(std::move(admitted.error())), waiting->pending.style));
     }
-    put_onload(waiting->command, use_of(wish, admitted->outfit));
+    put_onload(waiting->command, use_of(wish, admitted->launch));
     run(engine, std::move(*waiting), std::make_shared<const onload::Admitted>(*std::move(admitted)));
   };
-  desk.admit(wish, place, {done, waiting->pending.client});
+  allocations.admit(wish, place, {done, waiting->pending.client});
 }
 
 // What came of it the first time is the answer, whatever Onload is by now. What it takes to start is told as long as
 // that is the same.
-void replay(onload::Desk& desk, const Waiting<CreateWorkload>& waiting,
+void replay(onload::Allocations& allocations, const Waiting<CreateWorkload>& waiting,
             const std::optional<onload::RenderRequest>& wish, const Done& done) {
-  const auto send = [waiting, done](const onload::Outfit* outfit) {
+  const auto send = [waiting, done](const onload::LaunchEnvironment* launch) {
     waiting->pending.settled();
-    waiting->pending.reply.send(waiting->answer(done, {.ratio = waiting->ratio, .outfit = outfit}));
+    waiting->pending.reply.send(waiting->answer(done, {.ratio = waiting->ratio, .launch = launch}));
   };
   if (!wish) return send(nullptr);
-  desk.admit(*wish, onload::Desk::Place::Kept, [wish, done, send](const Result<onload::Admitted>& admitted) {
-    const bool is_same = admitted && done.workload.spec.onload == use_of(*wish, admitted->outfit);
-    send(is_same ? &admitted->outfit : nullptr);
-  });
+  allocations.admit(*wish, onload::Allocations::Place::Kept,
+                    [wish, done, send](const Result<onload::Admitted>& admitted) {
+                      const bool is_same = admitted && done.workload.spec.onload == use_of(*wish, admitted->launch);
+                      send(is_same ? &admitted->launch : nullptr);
+                    });
 }
 
 // Answers a request that was served before as it was answered then; `first_time` is for one that was not. Both on the
-// thread of the request: that of the engine goes on when the desk is there no more.
+// thread of the request: that of the engine goes on when the allocations is there no more.
 void run_once(const Call& call, const Waiting<CreateWorkload>& waiting,
               const std::optional<onload::RenderRequest>& wish, std::function<void()> first_time) {
   CreateWorkload question = waiting->command;
   question.only_asks = true;
-  const auto done = [waiting, wish, later = call.request.later, &desk = call.desk,
+  const auto done = [waiting, wish, later = call.request.later, &allocations = call.allocations,
                      first_time = std::move(first_time)](const Outcome& outcome) {
     if (!outcome && outcome.error().code != ErrorCode::NotFound) return refuse(waiting->pending, outcome.error());
-    later([waiting, wish, &desk, first_time, outcome] {
+    later([waiting, wish, &allocations, first_time, outcome] {
       if (!outcome) return first_time();
-      replay(desk, waiting, wish, *outcome);
+      replay(allocations, waiting, wish, *outcome);
     });
   };
   call.engine.submit(std::move(question), {done, call.request.client});
@@ -273,10 +274,10 @@ void create_workload(const Call& call, http::Reply reply) {
   if (!spec) {
     return reply.send(refused(naming_the_unit(*call.engine.state(), spec.error()), call.error_style));
   }
-  const Result<OnloadWish> onload = parse_onload(*body, Null::SaysNothing);
+  const Result<OnloadRequest> onload = parse_onload(*body, Null::SaysNothing);
   if (!onload) return reply.send(refused(onload.error(), call.error_style));
   const std::optional<onload::RenderRequest>& wish = onload->request;
-  const auto waiting = std::make_shared<Errand<CreateWorkload>>(Errand<CreateWorkload>{
+  const auto waiting = std::make_shared<PendingChange<CreateWorkload>>(PendingChange<CreateWorkload>{
       .command = {.spec = *spec, .key = *key},
       .pending = {std::move(reply), call.error_style, call.request.client, shape_of(*body), spec->uuid},
       .is_dry = *is_dry,
@@ -301,8 +302,8 @@ void create_workload(const Call& call, http::Reply reply) {
   }
   waiting->command.spec = *std::move(whole);
   if (!wish) return run(call.engine, std::move(*waiting), nullptr);
-  const auto admit = [waiting, wish, &engine = call.engine, &desk = call.desk] {
-    run_admitted(engine, desk, waiting, *wish, onload::Desk::Place::New);
+  const auto admit = [waiting, wish, &engine = call.engine, &allocations = call.allocations] {
+    run_admitted(engine, allocations, waiting, *wish, onload::Allocations::Place::New);
   };
   // Nothing is admitted anew for a request that was served before.
   return may_be_known ? run_once(call, waiting, wish, admit) : admit();
@@ -325,20 +326,22 @@ void patch_workload(const Call& call, http::Reply reply) {
   });
   if (!patch) return reply.send(refused(naming_the_unit(*state, patch.error()), call.error_style));
   if (const auto beyond = beyond_own(call, *patch)) return reply.send(render(*beyond, call.error_style));
-  const Result<OnloadWish> onload = parse_onload(*body, Null::TakesAway);
+  const Result<OnloadRequest> onload = parse_onload(*body, Null::TakesAway);
   if (!onload) return reply.send(refused(onload.error(), call.error_style));
   if (onload->is_named && !onload->request) patch->onload = std::optional<store::OnloadUse>();
-  Errand<PatchWorkload> errand{.command = {.id = found->id,
-                                           .patch = *std::move(patch),
-                                           .if_revision = revisions_of(call.request.if_match, found->id)},
-                               .pending = {std::move(reply), call.error_style, call.request.client, shape_of(*body)},
-                               .is_dry = *is_dry,
-                               .answer = patched};
+  PendingChange<PatchWorkload> change{
+      .command = {.id = found->id,
+                  .patch = *std::move(patch),
+                  .if_revision = revisions_of(call.request.if_match, found->id)},
+      .pending = {std::move(reply), call.error_style, call.request.client, shape_of(*body)},
+      .is_dry = *is_dry,
+      .answer = patched};
   if (!onload->request || is_same(*onload->request, found->spec.onload)) {
-    return run(call.engine, std::move(errand), nullptr);
+    return run(call.engine, std::move(change), nullptr);
   }
-  run_admitted(call.engine, call.desk, std::make_shared<Errand<PatchWorkload>>(std::move(errand)), *onload->request,
-               found->spec.onload ? onload::Desk::Place::Kept : onload::Desk::Place::New);
+  run_admitted(call.engine, call.allocations, std::make_shared<PendingChange<PatchWorkload>>(std::move(change)),
+               *onload->request,
+               found->spec.onload ? onload::Allocations::Place::Kept : onload::Allocations::Place::New);
 }
 
 void delete_workload(const Call& call, http::Reply reply) {

@@ -80,8 +80,8 @@ struct Spec {
   std::optional<FrequencyRequest> frequency;
   std::optional<store::Owner> owner{};  // the process with which it ends; nullopt: it stays until it is deleted
   std::string given_id{};               // that the client chose; empty: its number is its id
-  // Admitted by engine/onload/desk.h before it comes here, nothing of it is chosen or checked by the planner. What the
-  // profiles set is not kept.
+  // Admitted by engine/onload/allocations.h before it comes here, nothing of it is chosen or checked by the planner.
+  // What the profiles set is not kept.
   std::optional<store::OnloadUse> onload{};
   std::vector<Task> tasks{};  // whom it is for besides its CPUs, ordered by number; of this boot, or they have ended
   std::optional<MbaRequest> mba{};  // beside cache

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/onload/desired.h"
+#include "engine/onload/spec.h"
 #include "hw/onload/profiles/evaluate.h"
 #include "store/owner.h"
 
@@ -52,7 +52,7 @@ struct Mount {
 };
 
 // What it takes to start with Onload now.
-struct Outfit {
+struct LaunchEnvironment {
   uint64_t generation = 0;
   std::string version;
   profiles::Environment environment;  // to be set
@@ -63,13 +63,13 @@ struct Outfit {
 
 struct Allocated {
   Allocation allocation;
-  Outfit outfit;
+  LaunchEnvironment launch;
 };
 
 // A workload that may run with Onload. Its place among those that are counted is held while `place` is: until the
 // workload is stored, and counts itself, or was refused.
 struct Admitted {
-  Outfit outfit;
+  LaunchEnvironment launch;
   std::shared_ptr<const void> place;
 };
 

@@ -5,27 +5,25 @@
 #include <iterator>
 #include <optional>
 
-#include "engine/onload/view.h"
+#include "engine/onload/status.h"
 
 namespace nrd::onload {
 namespace {
 
-using Status = Condition::Status;
-
 struct Found {
-  Status status;
+  Condition::Status status;
   std::string reason;
   std::string message;
 };
 
 Found yes(std::string reason, std::string message = {}) {
-  return {Status::True, std::move(reason), std::move(message)};
+  return {Condition::Status::True, std::move(reason), std::move(message)};
 }
 Found no(std::string reason, std::string message = {}) {
-  return {Status::False, std::move(reason), std::move(message)};
+  return {Condition::Status::False, std::move(reason), std::move(message)};
 }
 Found unknown(std::string reason, std::string message = {}) {
-  return {Status::Unknown, std::move(reason), std::move(message)};
+  return {Condition::Status::Unknown, std::move(reason), std::move(message)};
 }
 
 // "in_use" -> "InUse": a cause as a reason.
@@ -39,63 +37,64 @@ std::string as_reason(const std::string& cause) {
   return reason.empty() ? "Failed" : reason;
 }
 
-const Module* loaded(const View& view, const std::string& name) {
-  const auto found = view.seen.modules.find(name);
-  return found == view.seen.modules.end() ? nullptr : &found->second;
+const Module* loaded(const Status& status, const std::string& name) {
+  const auto found = status.seen.modules.find(name);
+  return found == status.seen.modules.end() ? nullptr : &found->second;
 }
 
-bool wants_loaded(const View& view) { return view.target && view.target->state == State::Loaded; }
+bool wants_loaded(const Status& status) { return status.target && status.target->state == State::Loaded; }
 
-Found is_loaded(const View& view) {
-  const Module* onload = loaded(view, "onload");
+Found is_loaded(const Status& status) {
+  const Module* onload = loaded(status, "onload");
   if (onload == nullptr) return no("NotLoaded", "the module onload is not loaded");
   if (onload->state != ModuleState::Live) return no("NotLive", "the module onload is on its way");
   return yes("Loaded", onload->version);
 }
 
-Found has_version(const View& view) {
-  if (!wants_loaded(view)) return unknown("NothingWanted");
-  for (const TargetModule& wanted : view.target->modules) {
-    const Module* module = loaded(view, wanted.name);
+Found has_version(const Status& status) {
+  if (!wants_loaded(status)) return unknown("NothingWanted");
+  for (const TargetModule& wanted : status.target->modules) {
+    const Module* module = loaded(status, wanted.name);
     if (module == nullptr) return no("NotLoaded", "the module " + wanted.name + " is not loaded");
     if (module->build_id == wanted.build_id) continue;
     return no("OtherModule", "the module " + wanted.name + " was loaded from another file than that of version " +
-                                 view.target->version);
+                                 status.target->version);
   }
-  return yes("AsWanted", view.target->version);
+  return yes("AsWanted", status.target->version);
 }
 
-Found has_library(const View& view) {
-  if (!view.seen.library_fits) return unknown("NothingToCompare", "the module or a current version is not there");
-  if (*view.seen.library_fits) return yes("SameInterface");
-  return no("OtherInterface", "libonload.so of version " + view.seen.current + " does not speak to the loaded module");
+Found has_library(const Status& status) {
+  if (!status.seen.library_fits) return unknown("NothingToCompare", "the module or a current version is not there");
+  if (*status.seen.library_fits) return yes("SameInterface");
+  return no("OtherInterface",
+            "libonload.so of version " + status.seen.current + " does not speak to the loaded module");
 }
 
-Found has_control_plane(const View& view) {
-  if (loaded(view, "onload") == nullptr) return no("NotLoaded", "no control plane server runs");
-  if (view.seen.servers.empty()) return no("NoServer", "no control plane server runs");
-  if (!wants_loaded(view)) return yes("Running");
-  const auto wanted = std::ranges::find(view.target->modules, "onload", &TargetModule::name);
-  if (wanted == view.target->modules.end()) return yes("Running");
+Found has_control_plane(const Status& status) {
+  if (loaded(status, "onload") == nullptr) return no("NotLoaded", "no control plane server runs");
+  if (status.seen.servers.empty()) return no("NoServer", "no control plane server runs");
+  if (!wants_loaded(status)) return yes("Running");
+  const auto wanted = std::ranges::find(status.target->modules, "onload", &TargetModule::name);
+  if (wanted == status.target->modules.end()) return yes("Running");
   const auto path = wanted->parameters.find("cplane_server_path");
   const bool is_it =
       path == wanted->parameters.end() ||
-      std::ranges::any_of(view.seen.servers, [&](const auto& server) { return server.exe == path->second; });
+      std::ranges::any_of(status.seen.servers, [&](const auto& server) { return server.exe == path->second; });
   if (is_it) return yes("Running");
-  return no("OtherServer", "the control plane server that runs is " + view.seen.servers.front().exe);
+  return no("OtherServer", "the control plane server that runs is " + status.seen.servers.front().exe);
 }
 
-Found has_devices(const View& view) {
-  if (loaded(view, "onload") == nullptr) return no("NotLoaded");
-  const std::string wrong = wrong_device(view);
+Found has_devices(const Status& status) {
+  if (loaded(status, "onload") == nullptr) return no("NotLoaded");
+  const std::string wrong = wrong_device(status);
   return wrong.empty() ? yes("Ready") : no("WrongNode", wrong);
 }
 
-Found has_nic(const View& view) {
+Found has_nic(const Status& status) {
   std::string names;
   bool has_link = false;
   bool is_off = false;
-  for (const Interface& interface : view.seen.interfaces) {
+  for (const Interface& interface : status.seen.interfaces) {
     if (interface.accelerated == false) is_off = true;
     if (interface.accelerated == false || (interface.accelerated != true && !interface.afxdp)) continue;
     names += (names.empty() ? "" : ", ") + interface.name;
@@ -106,14 +105,14 @@ Found has_nic(const View& view) {
   return has_link ? yes("Available", names) : no("NoLink", "none is up: " + names);
 }
 
-Found is_verified(const View& view) {
-  if (view.generations.empty()) return unknown("NothingWanted");
-  const Generation& last = view.generations.back();
+Found is_verified(const Status& status) {
+  if (status.generations.empty()) return unknown("NothingWanted");
+  const Generation& last = status.generations.back();
   const std::string name = "generation " + std::to_string(last.number);
-  if (running(view) != nullptr) return unknown("UnderWay", name);
-  const bool has_failed = !view.operations.empty() && view.operations.back().outcome != Outcome::Succeeded &&
-                          view.operations.back().generation == last.number;
-  if (has_failed) return no(as_reason(view.operations.back().cause), view.operations.back().message);
+  if (running(status) != nullptr) return unknown("UnderWay", name);
+  const bool has_failed = !status.operations.empty() && status.operations.back().outcome != Outcome::Succeeded &&
+                          status.operations.back().generation == last.number;
+  if (has_failed) return no(as_reason(status.operations.back().cause), status.operations.back().message);
   switch (last.verdict) {
     case Verdict::Pending: return unknown("Pending", name);
     case Verdict::Verified: return yes("Verified", name);
@@ -122,51 +121,53 @@ Found is_verified(const View& view) {
   return no("Failed", name);
 }
 
-Found is_frozen(const View& view) { return view.freeze.frozen ? yes("Frozen", view.freeze.reason) : no("NotFrozen"); }
+Found is_frozen(const Status& status) {
+  return status.freeze.frozen ? yes("Frozen", status.freeze.reason) : no("NotFrozen");
+}
 
-Found is_progressing(const View& view) {
-  const Operation* operation = running(view);
+Found is_progressing(const Status& status) {
+  const Operation* operation = running(status);
   return operation == nullptr ? no("NothingToDo") : yes("UnderWay", "operation " + std::to_string(operation->id));
 }
 
-Found is_drifted(const View& view) {
-  if (!view.problem.empty()) return unknown("Unreadable", view.problem);
-  return view.drift.empty() ? no("AsWanted") : yes("ChangedByOthers", view.drift);
+Found is_drifted(const Status& status) {
+  if (!status.problem.empty()) return unknown("Unreadable", status.problem);
+  return status.drift.empty() ? no("AsWanted") : yes("ChangedByOthers", status.drift);
 }
 
 // A module that could not be moved in the last operation and is there still. A boot takes it away.
-Found needs_boot(const View& view) {
+Found needs_boot(const Status& status) {
   constexpr const char* kStuck = "in_transition";
-  if (view.operations.empty() || view.operations.back().outcome == Outcome::Running) return no("NotNeeded");
-  for (const Step& step : view.operations.back().steps) {
-    if (step.cause == kStuck && loaded(view, step.subject) != nullptr) return yes("ModuleStuck", step.message);
+  if (status.operations.empty() || status.operations.back().outcome == Outcome::Running) return no("NotNeeded");
+  for (const Step& step : status.operations.back().steps) {
+    if (step.cause == kStuck && loaded(status, step.subject) != nullptr) return yes("ModuleStuck", step.message);
   }
   return no("NotNeeded");
 }
 
-Found is_open(const View& view) {
-  return view.door_open ? yes("Open") : no("Shut", "nrd gives out nothing to start with Onload");
+Found is_open(const Status& status) {
+  return status.door_open ? yes("Open") : no("Shut", "nrd gives out nothing to start with Onload");
 }
 
 }  // namespace
 
-std::string wrong_device(const View& view) {
-  for (const DeviceNode& device : view.seen.devices) {
+std::string wrong_device(const Status& status) {
+  for (const DeviceNode& device : status.seen.devices) {
     const std::string path = "/dev/" + device.name;
     if (!device.number) return "the device " + device.name + " is not there";
     if (!device.node) return path + " is not there";
     if (!device.leads_to_device()) return path + " does not lead to its device";
-    if (wants_loaded(view) && view.door_open && device.node->access != view.target->devices) {
+    if (wants_loaded(status) && status.door_open && device.node->access != status.target->devices) {
       return path + " has not the owner or the permissions that the configuration says";
     }
   }
   return {};
 }
 
-std::vector<Condition> conditions_of(const View& view, const std::vector<Condition>& before, Time now) {
+std::vector<Condition> conditions_of(const Status& status, const std::vector<Condition>& before, Time now) {
   struct Question {
     const char* type;
-    Found (*answer)(const View&);
+    Found (*answer)(const Status&);
   };
   constexpr Question kQuestions[] = {{"Loaded", is_loaded},           {"VersionMatch", has_version},
                                      {"UserspaceMatch", has_library}, {"ControlPlaneReady", has_control_plane},
@@ -176,7 +177,7 @@ std::vector<Condition> conditions_of(const View& view, const std::vector<Conditi
                                      {"RebootRequired", needs_boot},  {"DoorOpen", is_open}};
   std::vector<Condition> conditions;
   for (const auto& [type, answer] : kQuestions) {
-    Found found = answer(view);
+    Found found = answer(status);
     const auto last = std::ranges::find(before, type, &Condition::type);
     const bool is_as_before = last != before.end() && last->status == found.status;
     conditions.push_back({type, found.status, std::move(found.reason), std::move(found.message),

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "engine/onload/interface_wish.h"
+#include "engine/onload/interface_spec.h"
 #include "engine/onload/record.h"
 
 namespace nrd::onload {
@@ -14,10 +14,10 @@ constexpr size_t kMostWishes = 256;
 // Onload's modules know interfaces.
 bool knows_interfaces(const Seen& seen) { return seen.modules.contains("sfc_resource"); }
 
-Result<InterfaceWish> wish_for(const View& view, const Interface& interface) {
-  const auto& interfaces = view.seen.interfaces;
-  if (const InterfaceWish* known = find(view.interfaces, interface, interfaces)) return *known;
-  if (view.interfaces.size() >= kMostWishes) {
+Result<InterfaceSpec> spec_for(const Status& status, const Interface& interface) {
+  const auto& interfaces = status.seen.interfaces;
+  if (const InterfaceSpec* known = find(status.interfaces, interface, interfaces)) return *known;
+  if (status.interfaces.size() >= kMostWishes) {
     return fail(ErrorCode::Conflict, "something is wanted of 256 interfaces already, which is the most");
   }
   return known_by(interface, interfaces);
@@ -42,18 +42,18 @@ void log_not_set(const std::string& interface, const Error& error) {
 
 }  // namespace
 
-Result<void> set_interface(Node& node, View& view, const std::function<Result<void>(store::OnloadChange)>& ledger,
+Result<void> set_interface(Host& node, Status& status, const std::function<Result<void>(store::OnloadChange)>& commit,
                            const Interface& interface, InterfaceSwitch what, Turned to) {
-  Result<InterfaceWish> wish = wish_for(view, interface);
-  if (!wish) return Failure(wish.error());
-  (what == InterfaceSwitch::Afxdp ? wish->registered : wish->accelerated) = to == Turned::On;
-  const Result<std::optional<Turned>> change = what_to_write(view.seen, interface, what, to);
+  Result<InterfaceSpec> spec = spec_for(status, interface);
+  if (!spec) return Failure(spec.error());
+  (what == InterfaceSwitch::Afxdp ? spec->registered : spec->accelerated) = to == Turned::On;
+  const Result<std::optional<Turned>> change = what_to_write(status.seen, interface, what, to);
   if (!change) return Failure(change.error());
 
   const Result<void> set = *change ? node.set_interface(interface.name, what, **change) : Result<void>();
   const bool stays = !set && set.error().code == ErrorCode::Busy && to == Turned::Off;
   if (!set && !stays) return set;
-  if (Result<void> stored = ledger({.interfaces = {to_record(*wish)}}); !stored) {
+  if (Result<void> stored = commit({.interfaces = {to_record(*spec)}}); !stored) {
     // What is not stored is not so.
     const Turned back = to == Turned::On ? Turned::Off : Turned::On;
     if (*change && set) {
@@ -64,8 +64,8 @@ Result<void> set_interface(Node& node, View& view, const std::function<Result<vo
     return stored;
   }
   const auto same = std::ranges::find_if(
-      view.interfaces, [&](const InterfaceWish& other) { return other.pci == wish->pci && other.mac == wish->mac; });
-  same == view.interfaces.end() ? view.interfaces.push_back(*wish) : void(*same = *wish);
+      status.interfaces, [&](const InterfaceSpec& other) { return other.pci == spec->pci && other.mac == spec->mac; });
+  same == status.interfaces.end() ? status.interfaces.push_back(*spec) : void(*same = *spec);
   if (!stays) return {};
   return fail(ErrorCode::Conflict,
               "Onload keeps network interface " + interface.name +
@@ -73,9 +73,9 @@ Result<void> set_interface(Node& node, View& view, const std::function<Result<vo
               set.error().detail);
 }
 
-void set_interfaces(Node& node, const View& view) {
-  if (!knows_interfaces(view.seen)) return;
-  for (const auto& [interface, what, to] : changes_for(view.interfaces, view.seen.interfaces)) {
+void set_interfaces(Host& node, const Status& status) {
+  if (!knows_interfaces(status.seen)) return;
+  for (const auto& [interface, what, to] : changes_for(status.interfaces, status.seen.interfaces)) {
     const Result<void> set = node.set_interface(interface, what, to);
     if (!set) log_not_set(interface, set.error());
   }

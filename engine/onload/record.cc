@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "engine/onload/words.h"
+#include "engine/onload/enum_names.h"
 
 namespace nrd::onload {
 namespace {
@@ -38,16 +38,16 @@ std::optional<Step> from_record(const store::OnloadStepRecord& row) {
 }  // namespace
 
 store::OnloadGenerationRecord to_record(const Generation& generation) {
-  const Desired& desired = generation.desired;
+  const Spec& spec = generation.spec;
   return {.number = generation.number,
-          .state = std::string(word_of(desired.state)),
-          .version = desired.version,
-          .sfc = std::string(word_of(desired.sfc)),
-          .users = std::string(word_of(desired.users)),
-          .drain = desired.drain,
-          .on_failure = std::string(word_of(desired.on_failure)),
-          .parameters = desired.parameters,
-          .control_plane = desired.control_plane,
+          .state = std::string(word_of(spec.state)),
+          .version = spec.version,
+          .sfc = std::string(word_of(spec.sfc)),
+          .users = std::string(word_of(spec.users)),
+          .drain = spec.drain,
+          .on_failure = std::string(word_of(spec.on_failure)),
+          .parameters = spec.parameters,
+          .control_plane = spec.control_plane,
           .created = generation.created,
           .verdict = std::string(word_of(generation.verdict)),
           .verified = generation.verified};
@@ -62,7 +62,7 @@ store::OnloadOperationRecord to_record(const Operation& operation) {
                                    .finished = operation.finished,
                                    .cause = operation.cause,
                                    .message = operation.message,
-                                   .errand = std::string(word_of(operation.errand)),
+                                   .errand = std::string(word_of(operation.kind)),
                                    .users = std::string(word_of(operation.users)),
                                    .drain = operation.drain};
   for (const Step& step : operation.steps) {
@@ -73,11 +73,11 @@ store::OnloadOperationRecord to_record(const Operation& operation) {
   return row;
 }
 
-store::OnloadInterfaceRecord to_record(const InterfaceWish& wish) {
-  return {.pci = wish.pci, .mac = wish.mac, .accelerated = wish.accelerated, .registered = wish.registered};
+store::OnloadInterfaceRecord to_record(const InterfaceSpec& spec) {
+  return {.pci = spec.pci, .mac = spec.mac, .accelerated = spec.accelerated, .registered = spec.registered};
 }
 
-InterfaceWish from_record(const store::OnloadInterfaceRecord& row) {
+InterfaceSpec from_record(const store::OnloadInterfaceRecord& row) {
   return {.pci = row.pci, .mac = row.mac, .accelerated = row.accelerated, .registered = row.registered};
 }
 
@@ -89,14 +89,14 @@ Result<Generation> from_record(const store::OnloadGenerationRecord& row) {
   const auto verdict = parse<Verdict>(row.verdict);
   if (!state || !sfc || !users || !on_failure || !verdict) return unknown("generation", row.number);
   return Generation{.number = row.number,
-                    .desired = {.state = *state,
-                                .version = row.version,
-                                .sfc = *sfc,
-                                .parameters = row.parameters,
-                                .control_plane = row.control_plane,
-                                .users = *users,
-                                .drain = row.drain,
-                                .on_failure = *on_failure},
+                    .spec = {.state = *state,
+                             .version = row.version,
+                             .sfc = *sfc,
+                             .parameters = row.parameters,
+                             .control_plane = row.control_plane,
+                             .users = *users,
+                             .drain = row.drain,
+                             .on_failure = *on_failure},
                     .created = row.created,
                     .verdict = *verdict,
                     .verified = row.verified};
@@ -104,9 +104,9 @@ Result<Generation> from_record(const store::OnloadGenerationRecord& row) {
 
 Result<Operation> from_record(const store::OnloadOperationRecord& row) {
   const auto outcome = parse<Outcome>(row.outcome);
-  const auto errand = parse<Errand>(row.errand);
+  const auto kind = parse<OperationKind>(row.errand);
   const auto users = parse<UsersPolicy>(row.users);
-  if (!outcome || !errand || !users) return unknown("operation", row.id);
+  if (!outcome || !kind || !users) return unknown("operation", row.id);
   Operation operation{.id = row.id,
                       .generation = row.generation,
                       .fallback = row.fallback,
@@ -115,7 +115,7 @@ Result<Operation> from_record(const store::OnloadOperationRecord& row) {
                       .finished = row.finished,
                       .cause = row.cause,
                       .message = row.message,
-                      .errand = *errand,
+                      .kind = *kind,
                       .users = *users,
                       .drain = row.drain};
   for (const store::OnloadStepRecord& step : row.steps) {

@@ -2,15 +2,15 @@
 #pragma once
 
 #include "base/result.h"
-#include "engine/onload/desired.h"
+#include "engine/onload/spec.h"
 #include "store/onload_records.h"
 
 namespace nrd::onload {
 
 store::OnloadGenerationRecord to_record(const Generation& generation);
 store::OnloadOperationRecord to_record(const Operation& operation);
-store::OnloadInterfaceRecord to_record(const InterfaceWish& wish);
-InterfaceWish from_record(const store::OnloadInterfaceRecord& row);
+store::OnloadInterfaceRecord to_record(const InterfaceSpec& spec);
+InterfaceSpec from_record(const store::OnloadInterfaceRecord& row);
 // Refused if a row holds a word that this version does not know.
 Result<Generation> from_record(const store::OnloadGenerationRecord& row);
 Result<Operation> from_record(const store::OnloadOperationRecord& row);

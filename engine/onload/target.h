@@ -1,4 +1,4 @@
-// Where a journey goes, in terms of what can be seen on the node.
+// Where a run goes, in terms of what can be seen on the node.
 #pragma once
 
 #include <map>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/onload/desired.h"
+#include "engine/onload/spec.h"
 #include "hw/onload/types.h"
 
 namespace nrd::onload {
@@ -26,7 +26,7 @@ struct TargetModule {
 };
 
 // The device nodes, when all else is done.
-enum class Door {
+enum class DeviceAccess {
   Open,
   Shut,
   AsItIs,  // nobody has a say in it
@@ -39,14 +39,14 @@ struct Target {
   Sfc sfc = Sfc::External;
   UsersPolicy users = UsersPolicy::Fail;
   std::chrono::seconds drain{30};
-  Door door = Door::Open;
+  DeviceAccess device_access = DeviceAccess::Open;
   bool ends_users = false;       // also if no module must go
   bool restarts_server = false;  // of the control plane
-  // Set where a wish is undone that took somebody else's driver away: build ids of the modules of its own driver. They
+  // Set where a spec is undone that took somebody else's driver away: build ids of the modules of its own driver. They
   // go, and the distribution's driver comes.
   std::optional<std::vector<std::string>> undone_driver;
-  std::vector<InterfaceWish> interfaces;
-  Access devices{.uid = 0, .gid = 0, .mode = 0666};  // while the door is open
+  std::vector<InterfaceSpec> interfaces;
+  Access devices{.uid = 0, .gid = 0, .mode = 0666};  // while the device_access is open
   friend bool operator==(const Target&, const Target&) = default;
 };
 

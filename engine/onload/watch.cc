@@ -9,7 +9,7 @@
 
 namespace nrd::onload {
 
-Watch::Watch(const Published<View>& views, const Clock& clock) : views_(views), clock_(clock) {
+Watch::Watch(const Published<Status>& views, const Clock& clock) : views_(views), clock_(clock) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -71,12 +71,12 @@ void Watch::run() noexcept {
   for (;;) {
     has_changed_ = false;
     Steady next;
-    // The view is taken under the lock: a waiter that came after it was published has been told so by add().
-    const std::shared_ptr<const View> view = views_.get();
-    const std::vector<Waiter> due = take_due(view->revision, next);
+    // The status is taken under the lock: a waiter that came after it was published has been told so by add().
+    const std::shared_ptr<const Status> status = views_.get();
+    const std::vector<Waiter> due = take_due(status->revision, next);
     if (!due.empty()) {
       hold.unlock();
-      for (const Waiter& waiter : due) waiter.done(view);
+      for (const Waiter& waiter : due) waiter.done(status);
       hold.lock();
       continue;
     }

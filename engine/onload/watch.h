@@ -1,7 +1,7 @@
-// Those who wait for another revision of the view, a bounded number of them for a bounded time; where there are too
+// Those who wait for another revision of the status, a bounded number of them for a bounded time; where there are too
 // many, one is answered early (base/wait_list.h).
 //
-// A thread of its own answers them, because the keeper's may be in a stage that takes seconds while their time ends.
+// A thread of its own answers them, because the controller's may be in a step that takes seconds while their time ends.
 #pragma once
 
 #include <chrono>
@@ -15,25 +15,25 @@
 #include "base/client.h"
 #include "base/clock.h"
 #include "base/guarded.h"
-#include "engine/onload/view.h"
+#include "engine/onload/status.h"
 
 namespace nrd::onload {
 
 class Watch {
  public:
-  using Done = Callback<std::shared_ptr<const View>>;
+  using Done = Callback<std::shared_ptr<const Status>>;
 
-  // Both must outlive it. There must be a view already.
-  Watch(const Published<View>& views, const Clock& clock);
-  // Who still waits gets the view as it is.
+  // Both must outlive it. There must be a status already.
+  Watch(const Published<Status>& views, const Clock& clock);
+  // Who still waits gets the status as it is.
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  // Any thread. Calls `done` with the view as soon as its revision is not `since` (here, if it is not now), or `wait`
+  // Any thread. Calls `done` with the status as soon as its revision is not `since` (here, if it is not now), or `wait`
   // has passed.
   void add(uint64_t since, std::chrono::seconds wait, Done done);
-  // Another view was published.
+  // Another status was published.
   void changed();
   // Answers all, and from now on each at once.
   void end();
@@ -52,12 +52,12 @@ class Watch {
   // Those who have waited long enough, and when to look again.
   std::vector<Waiter> take_due(uint64_t revision, Steady& next);
 
-  const Published<View>& views_;
+  const Published<Status>& views_;
   const Clock& clock_;
   std::mutex lock_;
   std::condition_variable wake_;
   std::vector<Waiter> waiting_;  // guarded by lock_
-  bool has_changed_ = false;     // guarded by lock_; or somebody gives way
+  bool has_changed_ = false;     // guarded by lock_; or somebody gives plan
   bool ended_ = false;           // guarded by lock_
   bool stopping_ = false;        // guarded by lock_
   std::thread thread_;

@@ -9,8 +9,8 @@
 
 #include "api/json/reader.h"
 #include "api/v1/routes.h"
+#include "tests/unit/api/fake_controller.h"
 #include "tests/unit/api/fake_engine.h"
-#include "tests/unit/api/fake_keeper.h"
 #include "tests/unit/api/surroundings.h"
 
 using namespace nrd;
@@ -21,9 +21,9 @@ namespace {
 struct Service {
   Service() {
     around.folder.put("opt/versions/9.0/usr/lib64/libonload.so", "");
-    keeper.known.generations = {
-        {.number = 3, .desired = {.state = State::Loaded, .version = "9.0"}, .verdict = Verdict::Verified}};
-    keeper.known.door_open = true;
+    controller.known.generations = {
+        {.number = 3, .spec = {.state = State::Loaded, .version = "9.0"}, .verdict = Verdict::Verified}};
+    controller.known.door_open = true;
   }
   http::Request request(std::string method, std::string path, std::string body, pid_t caller, std::string key) const {
     auto peer = std::make_shared<http::Peer>();
@@ -46,9 +46,9 @@ struct Service {
 
   http::Later later = [](const std::function<void()>& act) { act(); };
   FakeEngine engine{a_node()};
-  nrd::testing::FakeKeeper keeper;
-  nrd::testing::Surroundings around{keeper};
-  http::Handler handler = v1::routes(around.house(engine, keeper), {.version = "1.2.3"});
+  nrd::testing::FakeController controller;
+  nrd::testing::Surroundings around{controller};
+  http::Handler handler = v1::routes(around.house(engine, controller), {.version = "1.2.3"});
 };
 
 }  // namespace
@@ -97,7 +97,7 @@ TEST_CASE("a workload asked for again under its key is not admitted anew") {
   auto answer = ask();
   CHECK(answer.status == 201);
   CHECK(answer.body.find("LD_PRELOAD") != std::string::npos);
-  service.keeper.known.door_open = false;
+  service.controller.known.door_open = false;
   answer = ask();
   CHECK(answer.status == 201);
   CHECK(json::parse(answer.body)->find("onload")->find("version") != nullptr);
@@ -146,14 +146,14 @@ TEST_CASE("what is wrong with a request for an allocation is said with its field
     CHECK(refused.body.starts_with(std::string(row.field) + ": "));
   }
   CHECK(service.ask("POST", "/v1/onload/render", R"({"format": "yaml"})").body.starts_with("/format: "));
-  CHECK(service.around.desk->allocations()->empty());
+  CHECK(service.around.allocations->allocations()->empty());
 }
 
 TEST_CASE("an allocation is a 503 while the door is closed and a 409 without Onload") {
   Service service;
   const std::string body = R"({"owner": {"pid": )" + std::to_string(::getpid()) + "}}";
-  service.keeper.known.door_open = false;
+  service.controller.known.door_open = false;
   CHECK(service.ask("POST", "/v1/onload/allocations", body).status == 503);
-  service.keeper.known.generations.clear();
+  service.controller.known.generations.clear();
   CHECK(service.ask("POST", "/v1/onload/allocations", body).status == 409);
 }

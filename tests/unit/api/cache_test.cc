@@ -6,8 +6,8 @@
 
 #include "api/json/reader.h"
 #include "api/v1/routes.h"
+#include "tests/unit/api/fake_controller.h"
 #include "tests/unit/api/fake_engine.h"
-#include "tests/unit/api/fake_keeper.h"
 #include "tests/unit/api/surroundings.h"
 
 using namespace nrd;
@@ -16,7 +16,7 @@ namespace {
 
 json::Value first_cache_of(NodeState state) {
   FakeEngine engine(std::move(state));
-  testing::FakeKeeper onload;
+  testing::FakeController onload;
   testing::Surroundings around{onload};
   http::Response answer;
   v1::routes(around.house(engine, onload), {.version = "1"})(

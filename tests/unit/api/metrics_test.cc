@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
+#include "tests/unit/api/fake_controller.h"
 #include "tests/unit/api/fake_engine.h"
-#include "tests/unit/api/fake_keeper.h"
 #include "tests/unit/api/surroundings.h"
 
 using namespace nrd;
@@ -10,7 +10,7 @@ namespace {
 
 struct Service {
   FakeEngine engine{a_node()};
-  testing::FakeKeeper onload;
+  testing::FakeController onload;
   testing::Surroundings around{onload};
   v1::Service service{.version = "1.2.3"};
 
@@ -70,7 +70,7 @@ TEST_CASE("what a module says of itself cannot break the text") {
 
 TEST_CASE("the operation that runs is told by what it is for") {
   Service service;
-  service.onload.known.operations.push_back({.id = 1, .errand = onload::Errand::Drain});
+  service.onload.known.operations.push_back({.id = 1, .kind = onload::OperationKind::Drain});
   const std::string text = service.scrape();
   CHECK(has_line(text, "nrd_onload_operation_running{errand=\"drain\"} 1"));
   CHECK(has_line(text, "nrd_onload_operation_running{errand=\"change\"} 0"));

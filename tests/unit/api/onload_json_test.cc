@@ -6,20 +6,20 @@
 #include <vector>
 
 #include "api/json/reader.h"
+#include "tests/unit/api/fake_controller.h"
 #include "tests/unit/api/fake_engine.h"
-#include "tests/unit/api/fake_keeper.h"
 
 using namespace nrd;
 using namespace nrd::onload;
 
 namespace {
 
-Result<Desired> parse(const std::string& text) { return v1::parse_desired(*json::parse(text)); }
+Result<onload::Spec> parse(const std::string& text) { return v1::parse_spec(*json::parse(text)); }
 // As a wish that is well but for `member`.
-Result<Desired> with(const std::string& member) {
+Result<onload::Spec> with(const std::string& member) {
   return parse(R"({"state": "loaded", "version": "9.0.1.86", )" + member + "}");
 }
-std::string at_fault(const Result<Desired>& wish) {
+std::string at_fault(const Result<onload::Spec>& wish) {
   if (wish) return "nothing";
   CHECK(wish.error().code == ErrorCode::BadRequest);
   return wish.error().field;
@@ -29,8 +29,9 @@ std::string x(size_t count) { return std::string(count, 'x'); }
 }  // namespace
 
 TEST_CASE("what is not named takes its default") {
-  CHECK(parse(R"({"state": "loaded", "version": "9.0"})").value() == Desired{.state = State::Loaded, .version = "9.0"});
-  CHECK(parse(R"({"state": "unloaded"})").value() == Desired{.state = State::Unloaded});
+  CHECK(parse(R"({"state": "loaded", "version": "9.0"})").value() ==
+        onload::Spec{.state = State::Loaded, .version = "9.0"});
+  CHECK(parse(R"({"state": "unloaded"})").value() == onload::Spec{.state = State::Unloaded});
 }
 
 TEST_CASE("everything that can be wished for is taken as it is said") {
@@ -38,14 +39,14 @@ TEST_CASE("everything that can be wished for is taken as it is said") {
       "parameters": {"onload": {"max_packets_per_stack": "1024"}}, "control_plane": ["-K", "--no-listen"],
       "users_policy": "term", "drain_seconds": 0, "on_failure": "stop"})");
   REQUIRE(wish);
-  CHECK(*wish == Desired{.state = State::Loaded,
-                         .version = "9.0",
-                         .sfc = Sfc::Managed,
-                         .parameters = {{"onload", {{"max_packets_per_stack", "1024"}}}},
-                         .control_plane = {"-K", "--no-listen"},
-                         .users = UsersPolicy::Term,
-                         .drain = std::chrono::seconds(0),
-                         .on_failure = OnFailure::Stop});
+  CHECK(*wish == onload::Spec{.state = State::Loaded,
+                              .version = "9.0",
+                              .sfc = Sfc::Managed,
+                              .parameters = {{"onload", {{"max_packets_per_stack", "1024"}}}},
+                              .control_plane = {"-K", "--no-listen"},
+                              .users = UsersPolicy::Term,
+                              .drain = std::chrono::seconds(0),
+                              .on_failure = OnFailure::Stop});
 }
 
 TEST_CASE("what is rendered is read back as the same wish") {

@@ -7,8 +7,8 @@
 
 #include "api/json/reader.h"
 #include "api/v1/routes.h"
+#include "tests/unit/api/fake_controller.h"
 #include "tests/unit/api/fake_engine.h"
-#include "tests/unit/api/fake_keeper.h"
 #include "tests/unit/api/surroundings.h"
 
 using namespace nrd;
@@ -18,9 +18,9 @@ namespace {
 
 struct Service {
   FakeEngine engine{a_node()};
-  nrd::testing::FakeKeeper keeper;
-  nrd::testing::Surroundings around{keeper};
-  http::Handler handler = v1::routes(around.house(engine, keeper), {.version = "1.2.3"});
+  nrd::testing::FakeController controller;
+  nrd::testing::Surroundings around{controller};
+  http::Handler handler = v1::routes(around.house(engine, controller), {.version = "1.2.3"});
 
   std::map<std::string, std::string> query{};  // of the next requests
 
@@ -49,19 +49,19 @@ constexpr const char* kWish = R"({"state": "loaded", "version": "9.0"})";
 
 TEST_CASE("a wish that takes a while is accepted with the place of its operation") {
   Service service;
-  service.keeper.outcome = Accepted{3, 8};
+  service.controller.outcome = Accepted{3, 8};
   const auto response = service.ask("PUT", "/v1/onload", kWish, "\"2\"");
   CHECK(response.status == 202);
   CHECK(header(response, "Location") == "/v1/onload/operations/8");
   CHECK(json::parse(response.body)->find("generation")->as_unsigned() == 3U);
-  REQUIRE(service.keeper.wishes.size() == 1);
-  CHECK(service.keeper.wishes.front() ==
-        std::pair(Desired{.state = State::Loaded, .version = "9.0"}, std::optional<uint64_t>(2)));
+  REQUIRE(service.controller.specs.size() == 1);
+  CHECK(service.controller.specs.front() ==
+        std::pair(onload::Spec{.state = State::Loaded, .version = "9.0"}, std::optional<uint64_t>(2)));
 }
 
 TEST_CASE("a wish that is fulfilled already is a plain success") {
   Service service;
-  service.keeper.outcome = Accepted{3, std::nullopt};
+  service.controller.outcome = Accepted{3, std::nullopt};
   const auto response = service.ask("PUT", "/v1/onload", kWish);
   CHECK(response.status == 200);
   CHECK(header(response, "Location").empty());
@@ -72,7 +72,7 @@ TEST_CASE("each refusal has a status of its own") {
        {std::pair{ErrorCode::Conflict, 409}, std::pair{ErrorCode::Stale, 412}, std::pair{ErrorCode::Locked, 423},
         std::pair{ErrorCode::BadRequest, 400}, std::pair{ErrorCode::Store, 503}}) {
     Service service;
-    service.keeper.outcome = fail(code, "no");
+    service.controller.outcome = fail(code, "no");
     CHECK(service.ask("PUT", "/v1/onload", kWish).status == status);
     CHECK(service.ask("DELETE", "/v1/onload").status == status);
     CHECK(service.ask("POST", "/v1/onload/rollback", "{}").status == status);
@@ -85,14 +85,14 @@ TEST_CASE("what cannot be read is never wished for") {
     CHECK(service.ask("PUT", "/v1/onload", body).status == 400);
   }
   CHECK(service.ask("PUT", "/v1/onload", kWish, "yesterday").status == 412);
-  CHECK(service.keeper.wishes.empty());
+  CHECK(service.controller.specs.empty());
 }
 
 TEST_CASE("a delete wishes for nothing to be loaded") {
   Service service;
   service.ask("DELETE", "/v1/onload");
-  REQUIRE(service.keeper.wishes.size() == 1);
-  CHECK(service.keeper.wishes.front().first == Desired{.state = State::Unloaded});
+  REQUIRE(service.controller.specs.size() == 1);
+  CHECK(service.controller.specs.front().first == onload::Spec{.state = State::Unloaded});
 }
 
 TEST_CASE("a node without Onload says so") {
@@ -110,7 +110,7 @@ TEST_CASE("an operation is shown with its steps, one that is not there is a 404"
   Service service;
   Operation operation{.id = 8, .generation = 3, .outcome = onload::Outcome::Failed, .cause = "signature"};
   operation.steps.push_back({.act = Act::Insert, .subject = "onload", .progress = Progress::Failed, .kernel = {"bad"}});
-  service.keeper.known.operations = {operation};
+  service.controller.known.operations = {operation};
   const auto body = json::parse(service.ask("GET", "/v1/onload/operations/8").body);
   REQUIRE(body);
   CHECK(*body->find("outcome")->as_string() == "failed");
@@ -124,27 +124,28 @@ TEST_CASE("an operation is shown with its steps, one that is not there is a 404"
 TEST_CASE("freeze and thaw reach the keeper") {
   Service service;
   CHECK(service.ask("PUT", "/v1/onload/freeze", R"({"frozen": true, "reason": "trading"})").status == 200);
-  CHECK(service.keeper.known.freeze == Freeze{true, "trading"});
+  CHECK(service.controller.known.freeze == Freeze{true, "trading"});
   CHECK(service.ask("PUT", "/v1/onload/freeze", "{}").status == 400);
 }
 
 TEST_CASE("versions are listed, imported and removed by name") {
   Service service;
-  service.keeper.versions = {{.name = "9.0", .kernels = {{"6.1.0", {{"onload", "9.0.1", "ab", "x/onload.ko"}}}}}};
+  service.controller.versions = {{.name = "9.0", .kernels = {{"6.1.0", {{"onload", "9.0.1", "ab", "x/onload.ko"}}}}}};
   const auto list = json::parse(service.ask("GET", "/v1/onload/versions").body);
   CHECK(*list->items().front().find("name")->as_string() == "9.0");
   const auto made = service.ask("POST", "/v1/onload/versions", R"({"name": "9.1", "source": "/opt/nrd/import/9.1"})");
   CHECK(made.status == 201);
   CHECK(header(made, "Location") == "/v1/onload/versions/9.1");
-  CHECK(service.keeper.imported == std::vector<std::pair<std::string, std::string>>{{"9.1", "/opt/nrd/import/9.1"}});
+  CHECK(service.controller.imported ==
+        std::vector<std::pair<std::string, std::string>>{{"9.1", "/opt/nrd/import/9.1"}});
   CHECK(service.ask("DELETE", "/v1/onload/versions/9.0").status == 200);
   CHECK(service.ask("DELETE", "/v1/onload/versions/..").status == 404);
-  CHECK(service.keeper.removed_versions == std::vector<std::string>{"9.0"});
+  CHECK(service.controller.removed_versions == std::vector<std::string>{"9.0"});
 }
 
 TEST_CASE("a verification that finds something is an answer and no failure") {
   Service service;
-  service.keeper.verification = {.generation = 3, .trouble = Trouble{"device", "no node", "/dev", {}}};
+  service.controller.verification = {.generation = 3, .step_error = StepError{"device", "no node", "/dev", {}}};
   const auto response = service.ask("POST", "/v1/onload/verify", "{}");
   CHECK(response.status == 200);
   const auto body = json::parse(response.body);
@@ -154,9 +155,9 @@ TEST_CASE("a verification that finds something is an answer and no failure") {
 
 TEST_CASE("users, stacks and interfaces are shown as they were found") {
   Service service;
-  service.keeper.use.users = {User{.process = {4711, 99}, .comm = "feed", .uses = {Use::EfVi}}};
-  service.keeper.stacks = {{.id = 3, .creator = 4711, .uid = 1000, .orphan = true}};
-  service.keeper.interfaces = {{.name = "eth0", .solarflare = true, .accelerated = true}};
+  service.controller.use.users = {User{.process = {4711, 99}, .comm = "feed", .uses = {Use::EfVi}}};
+  service.controller.stacks = {{.id = 3, .creator = 4711, .uid = 1000, .orphan = true}};
+  service.controller.interfaces = {{.name = "eth0", .solarflare = true, .accelerated = true}};
   const auto users = json::parse(service.ask("GET", "/v1/onload/users").body);
   CHECK(users->find("in_use")->as_bool() == true);
   CHECK(*users->find("users")->items().front().find("uses")->items().front().as_string() == "ef_vi");
@@ -168,41 +169,41 @@ TEST_CASE("users, stacks and interfaces are shown as they were found") {
 TEST_CASE("a dry run asks what would be done, is refused as the wish would be, and wishes for nothing") {
   Service service;
   service.query = {{"dryRun", "true"}};
-  service.keeper.foresight = {.checks = {{"frozen", std::nullopt, {}}}, .stages = {{Act::Insert, "onload", {}}}};
+  service.controller.planned = {.checks = {{"frozen", std::nullopt, {}}}, .steps = {{Act::Insert, "onload", {}}}};
   const auto shown = service.ask("PUT", "/v1/onload", kWish, "\"2\"");
   CHECK(shown.status == 200);
   const auto body = json::parse(shown.body);
   CHECK(*body->find("stages")->items().front().find("act")->as_string() == "insert");
-  CHECK(service.keeper.foreseen.back().second == std::optional<uint64_t>(2));
-  service.keeper.foresight.checks.front().refusal = fail(ErrorCode::Locked, "frozen").value();
+  CHECK(service.controller.dry_runs.back().second == std::optional<uint64_t>(2));
+  service.controller.planned.checks.front().refusal = fail(ErrorCode::Locked, "frozen").value();
   CHECK(service.ask("PUT", "/v1/onload", kWish).status == 423);
   service.query = {{"dryRun", "maybe"}};
   CHECK(service.ask("PUT", "/v1/onload", kWish).status == 400);
-  CHECK(service.keeper.wishes.empty());
+  CHECK(service.controller.specs.empty());
 }
 
 TEST_CASE("a preflight answers whatever it finds") {
   Service service;
-  service.keeper.foresight = {.checks = {{"frozen", fail(ErrorCode::Locked, "frozen").value(), {}}}, .stages = {}};
+  service.controller.planned = {.checks = {{"frozen", fail(ErrorCode::Locked, "frozen").value(), {}}}, .steps = {}};
   const auto answer = service.ask("POST", "/v1/onload/preflight", kWish);
   CHECK(answer.status == 200);
   CHECK(json::parse(answer.body)->find("ok")->as_bool() == false);
-  CHECK(service.keeper.foreseen.back().first == Desired{.state = State::Loaded, .version = "9.0"});
+  CHECK(service.controller.dry_runs.back().first == onload::Spec{.state = State::Loaded, .version = "9.0"});
   CHECK(service.ask("POST", "/v1/onload/preflight", "").status == 200);
-  CHECK_FALSE(service.keeper.foreseen.back().first);
+  CHECK_FALSE(service.controller.dry_runs.back().first);
   CHECK(service.ask("POST", "/v1/onload/preflight", "{]").status == 400);
 }
 
 TEST_CASE("who knows a revision waits for another one, and no longer than a minute") {
   Service service;
-  service.keeper.known.operations = {Operation{.id = 8}};
+  service.controller.known.operations = {Operation{.id = 8}};
   for (const char* path : {"/v1/onload", "/v1/onload/operations/8"}) {
     service.query = {{"since", "7"}, {"wait", "3"}};
     CHECK(service.ask("GET", path).status == 200);
-    CHECK(service.keeper.watched.back() == std::pair<uint64_t, std::chrono::seconds>(7, 3));
+    CHECK(service.controller.watched.back() == std::pair<uint64_t, std::chrono::seconds>(7, 3));
     service.query = {{"since", "7"}};
     CHECK(service.ask("GET", path).status == 200);
-    CHECK(service.keeper.watched.back() == std::pair<uint64_t, std::chrono::seconds>(7, 30));
+    CHECK(service.controller.watched.back() == std::pair<uint64_t, std::chrono::seconds>(7, 30));
     for (const auto& wrong :
          {std::map<std::string, std::string>{{"since", "x"}}, {{"since", "7"}, {"wait", "61"}}, {{"wait", "3"}}}) {
       service.query = wrong;
@@ -211,29 +212,29 @@ TEST_CASE("who knows a revision waits for another one, and no longer than a minu
   }
   service.query = {{"since", "7"}};
   CHECK(service.ask("GET", "/v1/onload/operations/9").status == 404);
-  CHECK(service.keeper.watched.size() == 4);
+  CHECK(service.controller.watched.size() == 4);
 }
 
 TEST_CASE("a drain says how users are to end, a cancellation which operation turns back") {
   Service service;
-  service.keeper.outcome = Accepted{3, 8};
+  service.controller.outcome = Accepted{3, 8};
   CHECK(service.ask("POST", "/v1/onload/drain", R"({"users_policy": "term", "drain_seconds": 5})").status == 202);
   CHECK(service.ask("POST", "/v1/onload/drain", "").status == 202);
-  CHECK(service.keeper.drains == std::vector<Drain>{{UsersPolicy::Term, std::chrono::seconds(5)},
-                                                    {UsersPolicy::Wait, std::chrono::seconds(30)}});
+  CHECK(service.controller.drains == std::vector<Drain>{{UsersPolicy::Term, std::chrono::seconds(5)},
+                                                        {UsersPolicy::Wait, std::chrono::seconds(30)}});
   CHECK(service.ask("POST", "/v1/onload/drain", R"({"drain_seconds": -1})").status == 400);
   CHECK(header(service.ask("POST", "/v1/onload/operations/8/cancel", "{}"), "Location") == "/v1/onload/operations/8");
   CHECK(service.ask("POST", "/v1/onload/operations/x/cancel", "{}").status == 404);
-  CHECK(service.keeper.cancelled == std::vector<uint64_t>{8});
+  CHECK(service.controller.cancelled == std::vector<uint64_t>{8});
 }
 
 TEST_CASE("a parameter is amended by its module and its name, and a refusal points into the request") {
   Service service;
   service.query = {{"reload", "true"}};
   CHECK(service.ask("PATCH", "/v1/onload/modules/onload/parameters", R"({"a": "1"})").status == 200);
-  CHECK(service.keeper.amended.back().first ==
-        Amendment{.parameters = {{"onload", {{"a", "1"}}}}, .reload = Reload::Allow});
-  service.keeper.outcome = fail_at(ErrorCode::BadRequest, "/parameters/onload/a", "no");
+  CHECK(service.controller.patched.back().first ==
+        onload::SpecPatch{.parameters = {{"onload", {{"a", "1"}}}}, .reload = Reload::Allow});
+  service.controller.outcome = fail_at(ErrorCode::BadRequest, "/parameters/onload/a", "no");
   CHECK(service.ask("PATCH", "/v1/onload/modules/onload/parameters", R"({"a": "1"})").body.find("/parameters") ==
         std::string::npos);
   for (const char* body : {"", "{}", R"({"a": 1})", R"(["a"])"}) {
@@ -241,12 +242,12 @@ TEST_CASE("a parameter is amended by its module and its name, and a refusal poin
   }
   service.query = {{"reload", "perhaps"}};
   CHECK(service.ask("PATCH", "/v1/onload/modules/onload/parameters", R"({"a": "1"})").status == 400);
-  CHECK(service.keeper.amended.size() == 2);
+  CHECK(service.controller.patched.size() == 2);
 }
 
 TEST_CASE("stacks are shown by kind, and orphans are not ended") {
   Service service;
-  service.keeper.stacks = {{.id = 3, .orphan = true}, {.id = 4}};
+  service.controller.stacks = {{.id = 3, .orphan = true}, {.id = 4}};
   service.query = {{"kind", "orphan"}};
   const auto orphans = json::parse(service.ask("GET", "/v1/onload/stacks").body);
   REQUIRE(orphans->items().size() == 1);
@@ -259,9 +260,9 @@ TEST_CASE("stacks are shown by kind, and orphans are not ended") {
 
 TEST_CASE("modules and the control plane are shown as of the last look") {
   Service service;
-  service.keeper.known.seen.modules["onload"] = {.name = "onload",
-                                                 .parameters = {{"cplane_server_params", {"-K", true}}}};
-  service.keeper.known.seen.servers = {
+  service.controller.known.seen.modules["onload"] = {.name = "onload",
+                                                     .parameters = {{"cplane_server_params", {"-K", true}}}};
+  service.controller.known.seen.servers = {
       {.process = {4711, 9}, .exe = "/sbin/x", .net_namespace = 12, .age = std::chrono::seconds(7)}};
   CHECK(service.ask("GET", "/v1/onload/modules/onload").status == 200);
   CHECK(service.ask("GET", "/v1/onload/modules/sfc").status == 404);
@@ -270,14 +271,14 @@ TEST_CASE("modules and the control plane are shown as of the last look") {
   CHECK(plane->find("path")->kind() == json::Value::Kind::Null);
   CHECK(plane->find("servers")->items().front().find("age_seconds")->as_unsigned() == 7U);
   CHECK(service.ask("PATCH", "/v1/onload/controlplane", R"({"parameters": ["-K", "-s", "5"]})").status == 200);
-  CHECK(service.keeper.amended.back().first.control_plane == std::vector<std::string>{"-K", "-s", "5"});
+  CHECK(service.controller.patched.back().first.control_plane == std::vector<std::string>{"-K", "-s", "5"});
 }
 
 TEST_CASE("an interface is accelerated and registered by its name, and nothing else is taken") {
   Service service;
-  service.keeper.interface = Interface{.name = "eth0", .pci = "0000:03:00.0", .accelerated = false};
-  service.keeper.known.interfaces = {{.pci = "0000:03:00.0", .mac = "", .accelerated = false, .registered = {}}};
-  service.keeper.known.seen.interfaces = {*service.keeper.interface};
+  service.controller.interface = Interface{.name = "eth0", .pci = "0000:03:00.0", .accelerated = false};
+  service.controller.known.interfaces = {{.pci = "0000:03:00.0", .mac = "", .accelerated = false, .registered = {}}};
+  service.controller.known.seen.interfaces = {*service.controller.interface};
   const auto set = service.ask("PUT", "/v1/onload/interfaces/eth0/acceleration", R"({"enabled": false})");
   CHECK(set.status == 200);
   const auto body = json::parse(set.body);
@@ -285,19 +286,19 @@ TEST_CASE("an interface is accelerated and registered by its name, and nothing e
   CHECK(body->find("wanted")->find("accelerated")->as_bool() == false);
   CHECK(body->find("wanted")->find("af_xdp")->kind() == json::Value::Kind::Null);
   CHECK(service.ask("PUT", "/v1/onload/interfaces/ens4/afxdp", R"({"registered": true})").status == 200);
-  CHECK(service.keeper.turned ==
+  CHECK(service.controller.turned ==
         std::vector<std::tuple<std::string, InterfaceSwitch, Turned>>{
             {"eth0", InterfaceSwitch::Acceleration, Turned::Off}, {"ens4", InterfaceSwitch::Afxdp, Turned::On}});
   for (const char* wrong : {"", "{}", "[]", R"({"enabled": 1})", R"({"enabled": true, "registered": true})"}) {
     CHECK(service.ask("PUT", "/v1/onload/interfaces/eth0/acceleration", wrong).status == 400);
   }
-  service.keeper.interface = fail(ErrorCode::Conflict, "Onload keeps it");
+  service.controller.interface = fail(ErrorCode::Conflict, "Onload keeps it");
   CHECK(service.ask("PUT", "/v1/onload/interfaces/eth0/afxdp", R"({"registered": false})").status == 409);
 }
 
 TEST_CASE("conditions are shown with reason and time") {
   Service service;
-  service.keeper.known.conditions = {
+  service.controller.known.conditions = {
       {"NicAvailable", Condition::Status::Unknown, "NoInterface", "none", Time(std::chrono::milliseconds(0))}};
   const auto body = json::parse(service.ask("GET", "/v1/onload").body);
   const json::Value& condition = body->find("conditions")->items().front();

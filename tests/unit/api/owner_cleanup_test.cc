@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "api/v1/routes.h"
+#include "tests/unit/api/fake_controller.h"
 #include "tests/unit/api/fake_engine.h"
-#include "tests/unit/api/fake_keeper.h"
 #include "tests/unit/api/surroundings.h"
 
 using namespace nrd;
@@ -32,9 +32,9 @@ NodeState frozen(NodeState state) {
 
 TEST_CASE("a workload that turns out to be stored after all ends with its process") {
   FakeEngine engine{a_node()};
-  nrd::testing::FakeKeeper keeper;
-  nrd::testing::Surroundings around{keeper};
-  const http::Handler handler = v1::routes(around.house(engine, keeper), {.version = "1.2.3"});
+  nrd::testing::FakeController controller;
+  nrd::testing::Surroundings around{controller};
+  const http::Handler handler = v1::routes(around.house(engine, controller), {.version = "1.2.3"});
   const pid_t child = ::fork();
   if (child == 0) {
     for (;;) ::pause();

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "api/json/reader.h"
+#include "tests/unit/api/fake_controller.h"
 #include "tests/unit/api/fake_engine.h"
-#include "tests/unit/api/fake_keeper.h"
 #include "tests/unit/api/surroundings.h"
 
 using namespace nrd;
@@ -16,7 +16,7 @@ namespace {
 
 struct Service {
   FakeEngine engine{a_node()};
-  testing::FakeKeeper onload;
+  testing::FakeController onload;
   testing::Surroundings around{onload};
   http::Handler handler = v1::routes(around.house(engine, onload), {.version = "1.2.3", .debug_port_open = true});
 };

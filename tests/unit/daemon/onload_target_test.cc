@@ -24,7 +24,7 @@ Version a_version() {
           .control_plane = "sbin/onload_cp_server"};
 }
 
-Desired a_wish(Parameters parameters = {}) {
+Spec a_wish(Parameters parameters = {}) {
   return {.state = State::Loaded, .version = "9.0", .parameters = std::move(parameters)};
 }
 
@@ -33,7 +33,7 @@ const std::vector<daemon::AllowedParameter> kAllowed = {{"sfc_char", "phys_mode_
                                                         {"onload", "cplane_server_uid", std::nullopt},
                                                         {"onload", "no_such", std::nullopt}};
 
-Result<onload::Target> target(const Desired& desired, const Version& version = a_version(),
+Result<onload::Target> target(const Spec& desired, const Version& version = a_version(),
                               const std::vector<daemon::AllowedParameter>& allowed = kAllowed) {
   return daemon::target_of(desired, version, kKernel, kTree, allowed);
 }
@@ -47,7 +47,7 @@ std::string at_fault(const Result<onload::Target>& found) {
 }  // namespace
 
 TEST_CASE("onload is loaded with the server of its own version and the words that were wished for") {
-  Desired desired = a_wish();
+  Spec desired = a_wish();
   desired.control_plane = {"-K", "--no-listen"};
   const auto found = target(desired);
   REQUIRE(found);
@@ -78,7 +78,7 @@ TEST_CASE("what is asked for wins over what nrd would set") {
 }
 
 TEST_CASE("the driver comes along only if it is managed") {
-  Desired desired = a_wish();
+  Spec desired = a_wish();
   desired.sfc = Sfc::Managed;
   CHECK(target(desired)->modules.front().name == "sfc");
   CHECK(target(a_wish())->modules.front().name == "sfc_resource");
@@ -113,7 +113,7 @@ TEST_CASE("what a module would not take is refused before anything is touched") 
     CAPTURE(row.field);
     CHECK(at_fault(target(a_wish(row.parameters))) == row.field);
   }
-  Desired quoted = a_wish();
+  Spec quoted = a_wish();
   quoted.control_plane = {"\""};
   CHECK(at_fault(target(quoted)) == "/parameters/onload");
 }
@@ -177,7 +177,7 @@ TEST_CASE("a program that the kernel runs as root is of the version's own tree")
 }
 
 TEST_CASE("without modules only the policies count") {
-  const Desired desired{.state = State::Unloaded, .users = UsersPolicy::Term, .drain = std::chrono::seconds(7)};
+  const Spec desired{.state = State::Unloaded, .users = UsersPolicy::Term, .drain = std::chrono::seconds(7)};
   CHECK(daemon::target_without_modules(desired) ==
         onload::Target{.state = State::Unloaded, .users = UsersPolicy::Term, .drain = std::chrono::seconds(7)});
 }

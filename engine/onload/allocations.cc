@@ -1,0 +1,276 @@
+#include "engine/onload/allocations.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "base/guarded.h"
+#include "base/log.h"
+#include "engine/onload/work_queue.h"
+#include "hw/onload/profiles/preload.h"
+#include "hw/onload/profiles/render.h"
+#include "hw/onload/user_files.h"
+
+namespace nrd::onload {
+namespace {
+
+constexpr const char* kPreload = "LD_PRELOAD";
+constexpr const char* kOwnProfiles = "/profiles";
+
+ProfileRepository repository_of(const Controller& controller, const AllocationsOptions& options) {
+  std::vector<ProfileFolder> configured;
+  for (const std::string& path : options.profiles) configured.emplace_back(options.trust, path);
+  const auto shipped = [&controller, trust = options.trust,
+                        versions = options.versions]() -> std::optional<ProfileFolder> {
+    const std::string current = controller.status()->seen.current;
+    if (current.empty()) return std::nullopt;
+    return ProfileFolder(trust, tree_of_version(versions, current) + "/" + std::string(kProfileFolder));
+  };
+  // The folders above it are nrd's by configuration, wherever they are.
+  return {configured, ProfileFolder({.root = options.state_directory, .owner = options.trust.owner}, kOwnProfiles),
+          shipped};
+}
+
+// The variables of `added` over those of the caller.
+profiles::Environment together(profiles::Environment caller, const profiles::Environment& added) {
+  for (const auto& [name, value] : added) caller.insert_or_assign(name, value);
+  return caller;
+}
+
+// Why nobody new may come now.
+Result<uint64_t> open_generation(const Status& status) {
+  const Generation* kept = effective(status);
+  if (running(status) != nullptr) {
+    return fail(ErrorCode::Busy,
+                "Onload's door is closed: operation " + std::to_string(running(status)->id) + " is under way");
+  }
+  if (kept == nullptr || kept->spec.state != State::Loaded) {
+    return fail(ErrorCode::Conflict, "Onload is not loaded on this node by nrd (nrdctl onload says more)");
+  }
+  if (status.door_open) return kept->number;
+  if (status.drained) {
+    return fail(ErrorCode::Busy, "Onload's door is closed: this node is drained (nrdctl onload undrain opens it)");
+  }
+  const std::string why = !status.problem.empty() ? status.problem
+                          : !status.drift.empty() ? "it is not as it was verified: " + status.drift
+                                                  : "its last operation failed";
+  return fail(ErrorCode::Busy, "Onload's door is closed: " + why);
+}
+
+class AllocationsThread final : public Allocations {
+ public:
+  AllocationsThread(const Controller& controller, ProcessWatcher& owners, Controller::CommitFn commit,
+                    const Clock& clock, AllocationsOptions options)
+      : controller_(controller),
+        owners_(owners),
+        commit_(std::move(commit)),
+        clock_(clock),
+        options_(std::move(options)),
+        repository_(repository_of(controller, options_)) {}
+
+  ~AllocationsThread() override {
+    tasks_.stop();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void start(const store::OnloadRecords& records) {
+    for (const store::OnloadAllocationRecord& row : records.allocations) {
+      allocations_.push_back({row.id, row.owner, row.generation, row.version, row.created});
+      next_id_ = std::max(next_id_, row.id + 1);
+    }
+    publish();
+    thread_ = std::thread([this] { run(); });
+    for (const Allocation& allocation : *published_.get()) end_with_owner(allocation.owner);
+  }
+
+  void list_profiles(Callback<std::vector<ProfileEntry>> done) override {
+    tasks_.read(lists_, {}, std::move(done), [this] { return repository_.list(); });
+  }
+  void read_profile(std::string id, Callback<ProfileRepository::Found> done) override {
+    tasks_.read(profiles_, id, std::move(done), [this, id] { return repository_.read(id); });
+  }
+  void put_profile(std::string id, std::string text, Callback<ProfileEntry> done) override {
+    tasks_.change(std::move(done),
+                  [this, id = std::move(id), text = std::move(text)] { return repository_.put(id, text); });
+  }
+  void remove_profile(std::string id, Callback<void> done) override {
+    tasks_.change(std::move(done), [this, id = std::move(id)] { return repository_.remove(id); });
+  }
+  void render(RenderRequest request, Form form, Callback<RenderedProfiles> done) override {
+    tasks_.change(std::move(done), [this, request = std::move(request), form] { return render_now(request, form); });
+  }
+  void allocate(AllocationRequest request, Callback<Allocated> done) override {
+    tasks_.change(std::move(done), [this, request = std::move(request)] { return allocate_now(request); });
+  }
+  void admit(RenderRequest what, Place place, Callback<Admitted> done) override {
+    tasks_.change(std::move(done), [this, what = std::move(what), place] { return admit_now(what, place); });
+  }
+  void release(uint64_t id, Callback<void> done) override {
+    tasks_.change(std::move(done), [this, id] { return release_now(id); });
+  }
+  std::shared_ptr<const std::vector<Allocation>> allocations() const override { return published_.get(); }
+
+ private:
+  void run() noexcept {
+    ::pthread_setname_np(::pthread_self(), "nrd-desk");
+    while (const std::optional<WorkQueue::Task> task = tasks_.next(WorkQueue::Steady::max()))
+      (*task)(WorkQueue::Turn::Work);
+    tasks_.refuse_all();
+  }
+
+  void publish() { published_.set(std::make_shared<const std::vector<Allocation>>(allocations_)); }
+
+  Result<RenderedProfiles> render_now(const RenderRequest& request, Form form) const {
+    Result<profiles::Evaluated> all = evaluate(request, request.profiles);
+    if (!all) return Failure(all.error());
+    RenderedProfiles rendered{.environment = {}, .text = {}, .warnings = std::move(all->warnings)};
+    Result<std::string> text;
+    switch (form) {
+      case Form::Json: rendered.environment = std::move(all->environment); return rendered;
+      case Form::Env: text = profiles::render_env(all->environment); break;
+      case Form::Systemd: text = profiles::render_drop_in(all->environment); break;
+      case Form::ConfigMap: {
+        std::vector<profiles::Profile> each;
+        for (const std::string& name : request.profiles) {
+          Result<profiles::Evaluated> one = evaluate(request, {name});
+          if (!one) return Failure(one.error());
+          each.push_back({name, std::move(one->environment)});
+        }
+        text = profiles::render_config_maps(each);
+        break;
+      }
+    }
+    if (!text) return Failure(text.error());
+    rendered.text = *std::move(text);
+    return rendered;
+  }
+
+  Result<profiles::Evaluated> evaluate(const RenderRequest& request, const std::vector<std::string>& names) const {
+    Result<profiles::Evaluated> evaluated =
+        repository_.evaluate({.profiles = names, .caller = request.environment, .winner = request.winner});
+    if (evaluated) evaluated->environment = together(request.environment, evaluated->environment);
+    return evaluated;
+  }
+
+  Result<void> check_room() const {
+    const size_t workloads = options_.count_workloads ? options_.count_workloads() : 0;
+    if (allocations_.size() + workloads + static_cast<size_t>(held_.use_count() - 1) < options_.most_allocations) {
+      return {};
+    }
+    return fail(ErrorCode::Busy, "all " + std::to_string(options_.most_allocations) +
+                                     " allocations of this node are taken (onload.max_allocations)");
+  }
+
+  Result<LaunchEnvironment> launch_now(const RenderRequest& what, Preload preload, Place place) const {
+    const auto status = controller_.status();
+    const Result<uint64_t> generation = open_generation(*status);
+    if (!generation) return Failure(generation.error());
+    const Result<void> room = place == Place::New ? check_room() : Result<void>();
+    if (!room) return Failure(room.error());
+    Result<profiles::Evaluated> evaluated = evaluate(what, what.profiles);
+    if (!evaluated) return Failure(evaluated.error());
+    const std::string& version = find_generation(*status, *generation)->spec.version;
+    const Result<std::vector<std::string>> libraries = find_libraries(options_.trust, options_.versions, version);
+    if (!libraries) return Failure(libraries.error());
+    if (libraries->empty()) return fail(ErrorCode::Conflict, "version " + version + " has no libonload.so");
+
+    LaunchEnvironment launch{.generation = *generation,
+                             .version = version,
+                             .environment = std::move(evaluated->environment),
+                             .warnings = std::move(evaluated->warnings)};
+    if (preload == Preload::Yes) {
+      std::string& own = launch.environment[kPreload];
+      own = profiles::merge_preload(own, libraries->front());
+    }
+    for (const DeviceNode& device : status->seen.devices) {
+      if (device.leads_to_device()) launch.devices.push_back("/dev/" + device.name);
+    }
+    for (const std::string& library : *libraries) launch.mounts.push_back({library, library});
+    return launch;
+  }
+
+  Result<Admitted> admit_now(const RenderRequest& what, Place place) const {
+    return launch_now(what, Preload::Yes, place).map([this](LaunchEnvironment launch) {
+      return Admitted{.launch = std::move(launch), .place = held_};
+    });
+  }
+
+  Result<Allocated> allocate_now(const AllocationRequest& request) {
+    Result<LaunchEnvironment> launch = launch_now(request.what, request.preload, Place::New);
+    if (!launch) return Failure(launch.error());
+    Allocated allocated{.allocation = {next_id_, request.owner, launch->generation, launch->version, now()},
+                        .launch = *std::move(launch)};
+    if (const Result<void> stored = store(allocated.allocation); !stored) return Failure(stored.error());
+    return allocated;
+  }
+
+  Result<void> store(const Allocation& allocation) {
+    const store::OnloadAllocationRecord row{allocation.id, allocation.owner, allocation.generation, allocation.version,
+                                            allocation.created};
+    // An attempt whose outcome was unknown may have left a row of this number behind, of which nobody was told.
+    if (Result<void> stored = commit_({.allocations = {row}, .removed_allocations = {row.id}}); !stored) return stored;
+    ++next_id_;
+    allocations_.push_back(allocation);
+    publish();
+    end_with_owner(allocation.owner);
+    return {};
+  }
+
+  Result<void> release_now(uint64_t id) {
+    const auto found = std::ranges::find(allocations_, id, &Allocation::id);
+    if (found == allocations_.end()) return fail(ErrorCode::NotFound, "there is no such allocation");
+    if (Result<void> stored = commit_({.removed_allocations = {id}}); !stored) return stored;
+    allocations_.erase(found);
+    publish();
+    return {};
+  }
+
+  // Asked for once a second until all of its are released; a second request for one finds nothing to do.
+  void end_with_owner(const store::Owner& owner) {
+    owners_.watch(owner, this, [this, owner] {
+      bool is_done = true;
+      const auto known = allocations();
+      for (const Allocation& allocation : *known) {
+        if (allocation.owner != owner) continue;
+        release(allocation.id, [](const Result<void>&) {});
+        is_done = false;
+      }
+      return is_done;
+    });
+  }
+
+  Time now() const { return std::chrono::floor<std::chrono::milliseconds>(clock_.now()); }
+
+  const Controller& controller_;
+  ProcessWatcher& owners_;
+  const Controller::CommitFn commit_;
+  const Clock& clock_;
+  const AllocationsOptions options_;
+  const ProfileRepository repository_;
+  std::vector<Allocation> allocations_;  // of the thread
+  uint64_t next_id_ = 1;                 // of the thread
+  // Each copy of it is the place of a workload that was admitted and is not stored yet.
+  const std::shared_ptr<const int> held_ = std::make_shared<const int>(0);
+  Published<std::vector<Allocation>> published_;
+
+  WorkQueue::Shared<std::vector<ProfileEntry>> lists_;
+  WorkQueue::Shared<ProfileRepository::Found, std::string> profiles_;
+  WorkQueue tasks_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Allocations>> Allocations::start(const Controller& controller, ProcessWatcher& owners,
+                                                        Controller::CommitFn commit,
+                                                        const store::OnloadRecords& records, const Clock& clock,
+                                                        AllocationsOptions options) {
+  auto allocations =
+      std::make_unique<AllocationsThread>(controller, owners, std::move(commit), clock, std::move(options));
+  allocations->start(records);
+  return allocations;
+}
+
+}  // namespace nrd::onload

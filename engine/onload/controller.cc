@@ -1,0 +1,237 @@
+#include "engine/onload/controller.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/guarded.h"
+#include "base/log.h"
+#include "engine/onload/enum_names.h"
+#include "engine/onload/next_step.h"
+#include "engine/onload/operation_runner.h"
+#include "engine/onload/preconditions.h"
+#include "engine/onload/record.h"
+#include "engine/onload/rollback_plan.h"
+#include "engine/onload/work_queue.h"
+
+namespace nrd::onload {
+namespace {
+
+class ControllerThread final : public Controller {
+ public:
+  ControllerThread(Host& node, CommitFn commit, const Clock& clock, ControllerOptions options)
+      : node_(node),
+        clock_(clock),
+        options_(options),
+        planner_(node, std::move(commit), clock, options, published_, [this] {
+          if (watch_) watch_->changed();
+        }) {}
+
+  ~ControllerThread() override {
+    tasks_.stop();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  Result<void> start(const store::OnloadRecords& records) {
+    if (const Result<void> loaded = planner_.load(records); !loaded) return loaded;
+    watch_.emplace(published_, clock_);
+    thread_ = std::thread([this] { run(); });
+    return {};
+  }
+
+  std::shared_ptr<const Status> status() const override { return published_.get(); }
+
+  void watch(uint64_t since, std::chrono::seconds wait, Watch::Done done) override {
+    watch_->add(since, wait, std::move(done));
+  }
+  void end_watches() override { watch_->end(); }
+
+  void want(Spec spec, std::optional<uint64_t> if_match, Callback<Accepted> done) override {
+    if (const Operation* operation = running(*status())) return done(busy(*operation));
+    tasks_.change(std::move(done), [this, spec = std::move(spec), if_match] { return planner_.begin(spec, if_match); });
+  }
+
+  void roll_back(std::optional<uint64_t> to, Callback<Accepted> done) override {
+    if (const Operation* operation = running(*status())) return done(busy(*operation));
+    tasks_.change(std::move(done), [this, to] { return planner_.roll_back(to); });
+  }
+
+  void patch(SpecPatch patch, std::optional<uint64_t> if_match, Callback<Accepted> done) override {
+    if (const Operation* operation = running(*status())) return done(busy(*operation));
+    tasks_.change(std::move(done),
+                  [this, patch = std::move(patch), if_match] { return planner_.patch(patch, if_match); });
+  }
+
+  void dry_run(std::optional<Spec> spec, std::optional<uint64_t> if_match, Callback<DryRun> done) override {
+    const Question question{std::move(spec), if_match};
+    tasks_.read(dry_runs_, question, std::move(done),
+                [this, question] { return planner_.dry_run(question.first, question.second); });
+  }
+
+  void drain(Drain how, Callback<Accepted> done) override {
+    if (const Operation* operation = running(*status())) return done(busy(*operation));
+    tasks_.change(std::move(done), [this, how] { return planner_.drain(how); });
+  }
+
+  void undrain(Callback<Accepted> done) override {
+    if (const Operation* operation = running(*status())) return done(busy(*operation));
+    tasks_.change(std::move(done), [this] { return planner_.undrain(); });
+  }
+
+  void cancel(uint64_t operation, Callback<Accepted> done) override {
+    tasks_.change(std::move(done), [this, operation] { return planner_.cancel(operation); });
+  }
+
+  void restart_control_plane(Callback<Accepted> done) override {
+    if (const Operation* operation = running(*status())) return done(busy(*operation));
+    tasks_.change(std::move(done), [this] { return planner_.restart_control_plane(); });
+  }
+
+  void set_freeze(Freeze freeze, Callback<void> done) override {
+    tasks_.change(std::move(done), [this, freeze = std::move(freeze)] { return planner_.set_freeze(freeze); });
+  }
+
+  void find_users(Callback<InUse> done) override {
+    tasks_.read(users_, {}, std::move(done), [this] { return node_.find_users(); });
+  }
+
+  void look(Callback<void> done) override {
+    tasks_.change(std::move(done), [this]() -> Result<void> {
+      planner_.look();
+      return planner_.status().problem.empty() ? Result<void>() : fail(ErrorCode::Hardware, planner_.status().problem);
+    });
+  }
+
+  void verify(Callback<Verification> done) override {
+    tasks_.change(std::move(done), [this] { return planner_.verify(); });
+  }
+
+  void list_versions(Callback<std::vector<InstalledVersion>> done) override {
+    tasks_.read(versions_, {}, std::move(done), [this] { return node_.versions(); });
+  }
+
+  void import(std::string name, std::string source, Callback<InstalledVersion> done) override {
+    tasks_.change(std::move(done),
+                  [this, name = std::move(name), source = std::move(source)]() -> Result<InstalledVersion> {
+                    if (const Operation* operation = running(planner_.status())) return busy(*operation);
+                    return node_.import(name, source);
+                  });
+  }
+
+  void remove_version(std::string name, Callback<void> done) override {
+    tasks_.change(std::move(done), [this, name = std::move(name)]() -> Result<void> {
+      if (const Operation* operation = running(planner_.status())) return busy(*operation);
+      planner_.look();
+      if (const std::optional<std::string> need = need_of(planner_.status(), name))
+        return fail(ErrorCode::Conflict, *need);
+      return node_.remove_version(name);
+    });
+  }
+
+  void read_stacks(Callback<std::vector<Stack>> done) override {
+    tasks_.read(stacks_, {}, std::move(done), [this] { return node_.stacks(); });
+  }
+
+  void read_interfaces(Callback<std::vector<Interface>> done) override {
+    tasks_.read(interfaces_, {}, std::move(done), [this] { return node_.interfaces(); });
+  }
+
+  void set_interface(std::string name, InterfaceSwitch what, Turned to, Callback<Interface> done) override {
+    if (const Operation* operation = running(*status())) return done(busy(*operation));
+    tasks_.change(std::move(done),
+                  [this, name = std::move(name), what, to] { return planner_.set_interface(name, what, to); });
+  }
+
+ private:
+  void run() noexcept {
+    ::pthread_setname_np(::pthread_self(), "nrd-onload");
+    planner_.see();
+    planner_.configure_after_start();
+    planner_.begin_after_start();
+    planner_.publish();
+    for (;;) {
+      travel();
+      planner_.look();
+      if (pause(options_.look_interval)) break;
+    }
+    tasks_.refuse_all();
+  }
+
+  // Serves tasks meanwhile, in turns: what an operation waits for is looked at after each, although its readers ask
+  // without end. True: stopping. A spec that is accepted ends the wait.
+  bool pause(std::chrono::milliseconds time) {
+    const WorkQueue::Steady until = clock_.steady() + time;
+    do {
+      const bool was_running = running(planner_.status()) != nullptr;
+      for (const WorkQueue::Task& task : tasks_.take(until)) {
+        task(tasks_.stopping() ? WorkQueue::Turn::Refuse : WorkQueue::Turn::Work);
+      }
+      if (!was_running && running(planner_.status()) != nullptr) break;
+    } while (!tasks_.stopping() && clock_.steady() < until);
+    return tasks_.stopping();
+  }
+
+  // Brings the operation that is under plan to its end, if there is one.
+  void travel() {
+    const Operation* open = running(planner_.status());
+    if (open == nullptr) return;
+    Operation operation = *open;
+    const Result<RollbackPlan> plan = plan_of(node_, planner_.status(), operation);
+    Result<RunResult> result = plan ? runner().run(operation, *plan) : Failure(plan.error());
+    if (!plan) {
+      operation.outcome = Outcome::Failed;
+      operation.finished = planner_.now();
+      operation.cause = "version";
+      operation.message = plan.error().message;
+      result = planner_.record(operation).map([] { return RunResult::Arrived; });
+    }
+    if (!result) {
+      // What could not be stored or looked at now is tried again after the next look.
+      return log_stuck(result.error());
+    }
+    if (*result == RunResult::Interrupted) return;
+    log::notice("ONLOAD_OPERATION",
+                "operation " + std::to_string(operation.id) + " " + std::string(word_of(operation.outcome)),
+                {{"CAUSE", operation.cause}, {"WHY", operation.message}});
+  }
+
+  static void log_stuck(const Error& error) {
+    log::error("ONLOAD_STUCK", "Onload's operation waits for the next look: " + error.message,
+               {{"DETAIL", error.detail}});
+  }
+
+  OperationRunner runner() {
+    return OperationRunner(
+        node_, clock_, [this](const Operation& operation) { return planner_.record(operation); },
+        [this](std::chrono::milliseconds time) { return pause(time); },
+        Cancellation{.frozen = [this] { return planner_.status().freeze.frozen; },
+                     .cancelled = [this] { return is_cancelled(planner_.status()); }});
+  }
+
+  Host& node_;
+  const Clock& clock_;
+  const ControllerOptions options_;
+  Published<Status> published_;
+  std::optional<Watch> watch_;  // since start()
+  OperationPlanner planner_;    // of the controller's thread
+  using Question = std::pair<std::optional<Spec>, std::optional<uint64_t>>;
+  WorkQueue::Shared<InUse> users_;
+  WorkQueue::Shared<std::vector<InstalledVersion>> versions_;
+  WorkQueue::Shared<std::vector<Stack>> stacks_;
+  WorkQueue::Shared<std::vector<Interface>> interfaces_;
+  WorkQueue::Shared<DryRun, Question> dry_runs_;
+  WorkQueue tasks_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Controller>> Controller::start(Host& node, CommitFn commit, const store::OnloadRecords& records,
+                                                      const Clock& clock, ControllerOptions options) {
+  auto controller = std::make_unique<ControllerThread>(node, std::move(commit), clock, options);
+  if (const Result<void> started = controller->start(records); !started) return Failure(started.error());
+  return controller;
+}
+
+}  // namespace nrd::onload

@@ -1,0 +1,87 @@
+#include "engine/onload/interface_spec.h"
+
+#include <algorithm>
+
+#include "engine/onload/enum_names.h"
+#include "engine/onload/target.h"
+
+namespace nrd::onload {
+namespace {
+
+constexpr std::string_view kNoMac = "00:00:00:00:00:00";
+
+std::ptrdiff_t count_on(const std::string& pci, const std::vector<Interface>& interfaces) {
+  return std::ranges::count(interfaces, pci, &Interface::pci);
+}
+
+bool is_it(const InterfaceSpec& spec, const Interface& interface, const std::vector<Interface>& interfaces) {
+  if (spec.pci != interface.pci) return false;
+  const bool is_alone = !spec.pci.empty() && count_on(spec.pci, interfaces) == 1;
+  return is_alone || spec.mac == interface.mac;
+}
+
+}  // namespace
+
+// The name of an interface may have dots itself.
+std::string subject_of(const std::string& interface, InterfaceSwitch what) {
+  return interface + "." + std::string(word_of(what));
+}
+
+InterfaceSubject parse_subject(const std::string& subject) {
+  const size_t dot = subject.rfind('.');
+  return {subject.substr(0, dot), *parse<InterfaceSwitch>(std::string_view(subject).substr(dot + 1))};
+}
+
+const Interface* find(const InterfaceSpec& spec, const std::vector<Interface>& interfaces) {
+  const auto found =
+      std::ranges::find_if(interfaces, [&](const Interface& interface) { return is_it(spec, interface, interfaces); });
+  return found == interfaces.end() ? nullptr : &*found;
+}
+
+const InterfaceSpec* find(const std::vector<InterfaceSpec>& specs, const Interface& interface,
+                          const std::vector<Interface>& interfaces) {
+  const auto found =
+      std::ranges::find_if(specs, [&](const InterfaceSpec& spec) { return is_it(spec, interface, interfaces); });
+  return found == specs.end() ? nullptr : &*found;
+}
+
+Result<InterfaceSpec> known_by(const Interface& interface, const std::vector<Interface>& interfaces) {
+  const auto is_like_it = [&](const Interface& other) {
+    return other.pci == interface.pci && other.mac == interface.mac;
+  };
+  const bool has_place = !interface.pci.empty() && count_on(interface.pci, interfaces) == 1;
+  const bool has_mac = !interface.mac.empty() && interface.mac != kNoMac;
+  if (has_place || (has_mac && std::ranges::count_if(interfaces, is_like_it) == 1)) {
+    return InterfaceSpec{.pci = interface.pci, .mac = interface.mac, .accelerated = {}, .registered = {}};
+  }
+  return fail(ErrorCode::Conflict, "network interface " + interface.name +
+                                       " has neither a place on PCI nor a MAC to itself, by which it could be known");
+}
+
+std::vector<InterfaceChange> changes_for(const std::vector<InterfaceSpec>& specs,
+                                         const std::vector<Interface>& interfaces) {
+  std::vector<InterfaceChange> changes;
+  for (const InterfaceSpec& spec : specs) {
+    const Interface* interface = find(spec, interfaces);
+    if (interface == nullptr) continue;
+    if (spec.registered == true && !interface->afxdp) {
+      changes.push_back({interface->name, InterfaceSwitch::Afxdp, Turned::On});
+    }
+    // Registering may be what gives it the switch.
+    if (spec.accelerated && interface->accelerated && *spec.accelerated != *interface->accelerated) {
+      const Turned to = *spec.accelerated ? Turned::On : Turned::Off;
+      changes.push_back({interface->name, InterfaceSwitch::Acceleration, to});
+    }
+  }
+  return changes;
+}
+
+std::vector<NotedInterface> interfaces_of_driver(const std::vector<Interface>& interfaces) {
+  std::vector<NotedInterface> noted;
+  for (const Interface& interface : interfaces) {
+    if (is_of_driver(interface.driver_module)) noted.push_back({interface.pci, interface.mac, interface.name});
+  }
+  return noted;
+}
+
+}  // namespace nrd::onload

@@ -1,0 +1,292 @@
+#include "engine/onload/operation_planner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "engine/onload/configure.h"
+#include "engine/onload/next_step.h"
+#include "engine/onload/preconditions.h"
+#include "engine/onload/record.h"
+#include "engine/onload/rollback_plan.h"
+
+namespace nrd::onload {
+
+Result<void> OperationPlanner::load(const store::OnloadRecords& records) {
+  status_.freeze = {records.frozen, records.reason};
+  status_.drained = records.drained;
+  for (const auto& row : records.interfaces) status_.interfaces.push_back(from_record(row));
+  for (const auto& row : records.generations) {
+    Result<Generation> generation = from_record(row);
+    if (!generation) return Failure(generation.error());
+    status_.generations.push_back(*std::move(generation));
+  }
+  for (const auto& row : records.operations) {
+    Result<Operation> operation = from_record(row);
+    if (!operation) return Failure(operation.error());
+    status_.operations.push_back(*std::move(operation));
+  }
+  publish();
+  return {};
+}
+
+Time OperationPlanner::now() const { return std::chrono::floor<std::chrono::milliseconds>(clock_.now()); }
+
+Result<void> OperationPlanner::set_freeze(const Freeze& freeze) {
+  Result<void> stored = commit_({.freeze = std::pair(freeze.frozen, freeze.reason)});
+  if (stored) status_.freeze = freeze;
+  publish();
+  return stored;
+}
+
+Result<Accepted> OperationPlanner::roll_back(std::optional<uint64_t> to) {
+  return spec_before(status_, to).and_then([&](const Spec& spec) { return begin(spec, std::nullopt); });
+}
+
+Result<DryRun> OperationPlanner::dry_run(const std::optional<Spec>& spec, std::optional<uint64_t> if_match) {
+  if (!spec && status_.generations.empty()) return fail(ErrorCode::NotFound, "nothing was wished for yet");
+  look();
+  const Spec& planned = spec ? *spec : status_.generations.back().spec;
+  return onload::dry_run(node_, status_, planned, {.most_forceful = options_.most_forceful, .if_match = if_match});
+}
+
+// A look that has found nothing new is no new revision.
+void OperationPlanner::publish() {
+  const Generation* kept = effective(status_);
+  status_.door_open = kept != nullptr && kept->spec.state == State::Loaded && running(status_) == nullptr &&
+                      status_.drift.empty() && status_.problem.empty() && !last_failed(status_) && !status_.drained;
+  status_.conditions = conditions_of(status_, status_.conditions, now());
+  const std::shared_ptr<const Status> before = published_.get();
+  if (before == nullptr || !shows_same(*before, status_)) ++status_.revision;
+  published_.set(std::make_shared<const Status>(status_));
+  announce_();
+}
+
+void OperationPlanner::see() {
+  Result<Seen> seen = node_.observe();
+  status_.problem = seen ? "" : seen.error().message;
+  if (seen) status_.seen = *std::move(seen);
+}
+
+void OperationPlanner::look() {
+  see();
+  const std::string before = std::move(status_.drift);
+  std::optional<Result<Target>> target = target_in_force(node_, status_);
+  status_.drift.clear();
+  if (target && status_.problem.empty() && running(status_) == nullptr) {
+    status_.drift = *target ? drift_of(**target, status_.seen) : target->error().message;
+  }
+  status_.target = target && *target ? std::optional(**std::move(target)) : std::nullopt;
+  if (!status_.drift.empty() && status_.drift != before) {
+    log::warning("ONLOAD_DRIFTED", "Onload is not as its last verified generation wants it", {{"WHAT", status_.drift}});
+  }
+  publish();
+}
+
+// After a boot nothing of Onload is there: bring it back. What somebody else has loaded meanwhile is left alone.
+void OperationPlanner::begin_after_start() {
+  const Generation* kept = effective(status_);
+  const bool may = options_.at_start == AtStart::Apply && !status_.freeze.frozen && status_.problem.empty();
+  if (!may || running(status_) != nullptr || kept == nullptr || kept->spec.state != State::Loaded) return;
+  const auto is_ours = [](const auto& entry) { return entry.first != "sfc"; };
+  if (std::ranges::any_of(status_.seen.modules, is_ours)) return;
+  if (const auto begun = set_out({.generation = kept->number}, {}); !begun) {
+    log::error("ONLOAD_STUCK", "Onload's operation waits for the next look: " + begun.error().message,
+               {{"DETAIL", begun.error().detail}});
+  }
+}
+
+// What others have set while nrd was away is set back; later that is drift like any other.
+void OperationPlanner::configure_after_start() {
+  const bool may = options_.at_start == AtStart::Apply && !status_.freeze.frozen && status_.problem.empty();
+  if (!may || running(status_) != nullptr) return;
+  set_interfaces(node_, status_);
+  see();
+}
+
+Result<Interface> OperationPlanner::set_interface(const std::string& name, InterfaceSwitch what, Turned to) {
+  const Result<void> may = check_idle(status_).and_then([&] { return check_thawed(status_); });
+  if (!may) return Failure(may.error());
+  look();
+  if (!status_.problem.empty()) return fail(ErrorCode::Hardware, status_.problem);
+  const auto is_it = [&](const Interface& interface) { return interface.name == name; };
+  const auto found = std::ranges::find_if(status_.seen.interfaces, is_it);
+  if (found == status_.seen.interfaces.end()) return fail(ErrorCode::NotFound, "there is no network interface " + name);
+  const Interface before = *found;
+  const Result<void> set = onload::set_interface(node_, status_, commit_, before, what, to);
+  look();
+  if (!set) return Failure(set.error());
+  const Result<std::vector<Interface>> now = node_.interfaces();
+  if (!now) return Failure(now.error());
+  const auto after = std::ranges::find_if(*now, is_it);
+  return after == now->end() ? before : *after;
+}
+
+Result<void> OperationPlanner::check(const Spec& spec, std::optional<uint64_t> if_match) const {
+  return check_idle(status_)
+      .and_then([&] { return check_thawed(status_); })
+      .and_then([&] { return check_match(status_, if_match); })
+      .and_then([&] { return check_policy(spec.users, options_.most_forceful); });
+}
+
+Result<Accepted> OperationPlanner::begin(const Spec& spec, std::optional<uint64_t> if_match) {
+  if (const Result<void> allowed = check(spec, if_match); !allowed) return Failure(allowed.error());
+  const Result<Target> target = target_now(node_, status_, spec);
+  if (!target) return Failure(target.error());
+  look();
+  if (!status_.problem.empty()) return fail(ErrorCode::Hardware, status_.problem);
+  if (is_fulfilled(status_, spec, *target)) return Accepted{last_generation(status_), std::nullopt};
+  const std::vector<std::string> removed = removals(*target, status_.seen);
+  if (std::ranges::any_of(removed, is_of_driver)) {
+    if (const Result<void> driver = node_.may_remove_driver(); !driver) return Failure(driver.error());
+  }
+  if (!removed.empty() && spec.users == UsersPolicy::Fail) {
+    if (const InUse use = node_.find_users(); use.in_use()) return Failure(in_the_way(use));
+  }
+  return accept(spec);
+}
+
+Result<Accepted> OperationPlanner::patch(const SpecPatch& patch, std::optional<uint64_t> if_match) {
+  const Result<Generation> kept = loaded_generation(status_);
+  if (!kept) return Failure(kept.error());
+  const Spec spec = patched(kept->spec, patch);
+  const Result<Target> target = target_now(node_, status_, spec);
+  if (!target) return Failure(target.error());
+  look();
+  if (const auto may = check_reload(patch, *target, status_.seen); !may) return Failure(may.error());
+  return begin(spec, if_match);
+}
+
+Result<Accepted> OperationPlanner::drain(const Drain& how) {
+  const Result<void> may = check_idle(status_).and_then([&] { return check_thawed(status_); }).and_then([&] {
+    return check_policy(how.users, options_.most_forceful);
+  });
+  if (!may) return Failure(may.error());
+  const Result<Generation> kept = loaded_generation(status_);
+  if (!kept) return Failure(kept.error());
+  if (status_.drained) return Accepted{kept->number, std::nullopt};
+  return set_out({.generation = kept->number, .kind = OperationKind::Drain, .users = how.users, .drain = how.patience},
+                 {.drained = true});
+}
+
+Result<Accepted> OperationPlanner::undrain() {
+  const Result<void> may = check_idle(status_).and_then([&] { return check_thawed(status_); });
+  if (!may) return Failure(may.error());
+  const Generation* kept = effective(status_);
+  const uint64_t number = kept == nullptr ? 0 : kept->number;
+  if (!status_.drained) return Accepted{number, std::nullopt};
+  return set_out({.generation = number, .kind = OperationKind::Undrain}, {.drained = false});
+}
+
+Result<Accepted> OperationPlanner::restart_control_plane() {
+  const Result<void> may = check_idle(status_).and_then([&] { return check_thawed(status_); });
+  if (!may) return Failure(may.error());
+  const Result<Generation> kept = loaded_generation(status_);
+  if (!kept) return Failure(kept.error());
+  const Result<Target> target = target_now(node_, status_, kept->spec);
+  if (!target) return Failure(target.error());
+  look();
+  if (const auto spawns = check_spawning(*target, status_.seen); !spawns) return Failure(spawns.error());
+  const Result<std::vector<Stack>> stacks = node_.stacks();
+  if (!stacks) return Failure(stacks.error());
+  if (const auto unserved = check_unserved(*stacks); !unserved) return Failure(unserved.error());
+  return set_out({.generation = kept->number, .kind = OperationKind::RestartControlPlane}, {});
+}
+
+// Stored at once, so that a daemon that dies before the next step still turns back.
+Result<Accepted> OperationPlanner::cancel(uint64_t id) {
+  const auto found = std::ranges::find(status_.operations, id, &Operation::id);
+  if (found == status_.operations.end()) return fail(ErrorCode::NotFound, "there is no such operation");
+  Operation operation = *found;
+  const Result<RollbackPlan> plan = plan_of(node_, status_, operation);
+  if (const auto may = check_cancellable(operation, plan && plan->back); !may) return Failure(may.error());
+  operation.cause = kCancelled;
+  operation.message = "it was cancelled";
+  if (const Result<void> stored = record(operation); !stored) return Failure(stored.error());
+  return Accepted{operation.generation, operation.id};
+}
+
+// An operation that brings no generation about.
+Result<Accepted> OperationPlanner::set_out(Operation operation, store::OnloadChange change) {
+  operation.id = next_operation(status_);
+  operation.started = now();
+  change.operations = {to_record(operation)};
+  forget_oldest(status_, options_.kept, change);
+  change.removed_generations.clear();
+  if (const Result<void> stored = commit_(change); !stored) return Failure(stored.error());
+  drop(status_, change);
+  if (change.drained) status_.drained = *change.drained;
+  status_.operations.push_back(operation);
+  publish();
+  return Accepted{operation.generation, operation.id};
+}
+
+Result<Accepted> OperationPlanner::accept(const Spec& spec) {
+  Generation generation{.number = last_generation(status_) + 1, .spec = spec, .created = now()};
+  store::OnloadChange change;
+  std::optional<Operation> operation;
+  if (spec.state == State::Unmanaged) {
+    generation.verdict = Verdict::Verified;
+    generation.verified = now();
+  } else {
+    operation = Operation{.id = next_operation(status_), .generation = generation.number, .started = now()};
+    change.operations = {to_record(*operation)};
+  }
+  change.generations = {to_record(generation)};
+  forget_oldest(status_, options_.kept, change);
+  if (const Result<void> stored = commit_(change); !stored) return Failure(stored.error());
+  drop(status_, change);
+  status_.generations.push_back(generation);
+  if (operation) status_.operations.push_back(*operation);
+  publish();
+  if (!operation) return Accepted{generation.number, std::nullopt};
+  return Accepted{generation.number, operation->id};
+}
+
+Result<Verification> OperationPlanner::verify() {
+  if (const Operation* operation = running(status_)) return busy(*operation);
+  const Result<Generation> kept = loaded_generation(status_);
+  if (!kept) return Failure(kept.error());
+  const Result<Target> target = target_now(node_, status_, kept->spec);
+  if (!target) return Failure(target.error());
+  look();
+  Verification found{.generation = kept->number, .step_error = std::nullopt};
+  if (!status_.drift.empty()) {
+    found.step_error = StepError{"drifted", status_.drift, {}, {}};
+  } else if (const Acted verified = node_.verify(*target, {}); !verified) {
+    found.step_error = verified.error();
+  } else if (const std::string wrong = wrong_device(status_); !wrong.empty()) {
+    found.step_error = StepError{"device", wrong, {}, {}};
+  }
+  return found;
+}
+
+// The end of an operation and what follows from it, the verdict on its generation or an open device_access, are one
+// commit.
+Result<void> OperationPlanner::record(const Operation& operation) {
+  store::OnloadChange change{.operations = {to_record(operation)}};
+  const auto found = std::ranges::find(status_.generations, operation.generation, &Generation::number);
+  std::optional<Generation> judged;
+  const bool is_over = operation.outcome != Outcome::Running;
+  if (is_over && operation.kind == OperationKind::Drain && operation.outcome != Outcome::Succeeded)
+    change.drained = false;
+  if (is_over && operation.kind == OperationKind::Change && found != status_.generations.end()) {
+    judged = *found;
+    if (operation.outcome == Outcome::Succeeded) {
+      judged->verdict = Verdict::Verified;
+      judged->verified = now();
+    } else if (judged->verdict == Verdict::Pending) {
+      // One that was verified once stays the one to go back to, even if it did not come up after a boot.
+      judged->verdict = Verdict::Failed;
+    }
+    change.generations = {to_record(*judged)};
+  }
+  if (Result<void> stored = commit_(change); !stored) return stored;
+  if (judged) *found = *judged;
+  if (change.drained) status_.drained = *change.drained;
+  status_.operations.back() = operation;
+  publish();
+  return {};
+}
+
+}  // namespace nrd::onload

@@ -1,0 +1,184 @@
+#include "engine/onload/profile_repository.h"
+
+#include <algorithm>
+#include <map>
+#include <variant>
+
+#include "hw/onload/profiles/profile_text.h"
+
+namespace nrd::onload {
+namespace {
+
+constexpr std::string_view kProfile = ".opf";
+constexpr std::string_view kFragment = ".opf-fragment";
+
+std::string file_of(const std::string& id) { return id.ends_with(kFragment) ? id : id + std::string(kProfile); }
+
+std::string id_of(const std::string& file) {
+  return file.ends_with(kFragment) ? file : file.substr(0, file.size() - kProfile.size());
+}
+
+Result<void> check_id(const std::string& id) {
+  if (is_profile_file(file_of(id)) && !id.ends_with(kProfile)) return {};
+  return fail(ErrorCode::NotFound, "a profile is called by letters, digits and _ . + -, without the .opf of its file");
+}
+
+Failure needs_a_shell(const profiles::Dynamic& dynamic) {
+  return fail(ErrorCode::Unsupported,
+              to_string(dynamic.place) + ": " + dynamic.what +
+                  " needs a shell, which nrd does not run for profiles; nrdctl run --onload does, as whoever calls it");
+}
+
+}  // namespace
+
+std::vector<ProfileFolder> ProfileRepository::folders() const {
+  std::vector<ProfileFolder> folders = configured_;
+  folders.push_back(own_);
+  if (std::optional<ProfileFolder> shipped = shipped_()) folders.push_back(*std::move(shipped));
+  return folders;
+}
+
+Result<std::optional<profiles::ProfileFile>> ProfileRepository::read_from(const ProfileFolder& folder,
+                                                                          const std::string& file) const {
+  const auto origin = folder.path() == own_.path() ? profiles::Origin::Api : profiles::Origin::File;
+  return folder.read(file).map([origin](std::optional<std::string> text) {
+    return text ? std::optional(profiles::ProfileFile{*std::move(text), origin}) : std::nullopt;
+  });
+}
+
+// `folders` and this must outlive it.
+profiles::Library ProfileRepository::library(const std::vector<ProfileFolder>& folders) const {
+  profiles::Library library;
+  for (const ProfileFolder& folder : folders) library.directories.push_back(folder.path());
+  library.read = [this, &folders](const std::string& path) -> Result<std::optional<profiles::ProfileFile>> {
+    const size_t slash = path.rfind('/');
+    const std::string directory = path.substr(0, slash);
+    const auto folder = std::ranges::find(folders, directory, &ProfileFolder::path);
+    if (folder == folders.end()) return std::optional<profiles::ProfileFile>();
+    return read_from(*folder, path.substr(slash + 1));
+  };
+  return library;
+}
+
+ProfileEntry ProfileRepository::judge(const std::vector<ProfileFolder>& folders, const ProfileFolder& folder,
+                                      const std::string& file) const {
+  using Kind = ProfileEntry::Kind;
+  ProfileEntry entry{.id = id_of(file), .folder = folder.path(), .is_own = folder.path() == own_.path()};
+  const auto dynamic = [&entry](const profiles::Dynamic& found) {
+    entry.kind = Kind::Dynamic;
+    entry.place = to_string(found.place);
+    entry.reason = found.what + " needs a shell";
+    return entry;
+  };
+  const auto wrong = [&entry, &folder, &file](const Error& error) {
+    entry.kind = Kind::Wrong;
+    entry.place = folder.path() + "/" + file;
+    entry.reason = error.message;
+    return entry;
+  };
+  const Result<std::optional<std::string>> text = folder.read(file);
+  if (!text) return wrong(text.error());
+  if (entry.is_own) {
+    // One of an older nrd, which stored any.
+    const auto parsed = profiles::parse_api_profile(text->value_or(""), folder.path() + "/" + file);
+    if (!parsed) return wrong(parsed.error());
+  }
+  const auto parsed = profiles::parse_profile(text->value_or(""), folder.path() + "/" + file);
+  if (!parsed) return wrong(parsed.error());
+  if (const auto* found = std::get_if<profiles::Dynamic>(&*parsed)) return dynamic(*found);
+  if (file.ends_with(kFragment)) return entry;
+  // What it imports may need one, too.
+  const auto evaluated = profiles::evaluate(library(folders), {.profiles = {entry.id}});
+  if (!evaluated) {
+    // What misses a value of its caller's is well for a caller who has it.
+    entry.reason = evaluated.error().message;
+  } else if (const auto* found = std::get_if<profiles::Dynamic>(&*evaluated)) {
+    return dynamic(*found);
+  }
+  return entry;
+}
+
+Result<std::vector<ProfileEntry>> ProfileRepository::list() const {
+  const std::vector<ProfileFolder> all = folders();
+  std::map<std::string, ProfileEntry> entries;
+  for (const ProfileFolder& folder : all) {
+    const Result<std::vector<std::string>> files = folder.files();
+    if (!files) return Failure(files.error());
+    for (const std::string& file : *files) {
+      if (!entries.contains(id_of(file))) entries.emplace(id_of(file), judge(all, folder, file));
+    }
+  }
+  std::vector<ProfileEntry> list;
+  for (auto& [id, entry] : entries) list.push_back(std::move(entry));
+  return list;
+}
+
+Result<ProfileRepository::Found> ProfileRepository::read(const std::string& id) const {
+  if (const Result<void> checked = check_id(id); !checked) return Failure(checked.error());
+  for (const ProfileFolder& folder : folders()) {
+    Result<std::optional<std::string>> text = folder.read(file_of(id));
+    if (!text) return Failure(text.error());
+    if (*text) return Found{.folder = folder.path(), .is_own = folder.path() == own_.path(), .text = **std::move(text)};
+  }
+  return fail(ErrorCode::NotFound, "there is no profile " + id);
+}
+
+// What it imports counts as well: it is evaluated as if it were stored already. What it misses, a value of its caller's
+// or an import that is put later, is no mistake of the text.
+Result<void> ProfileRepository::check_data(const std::string& id, const std::string& text) const {
+  const std::string file = file_of(id);
+  if (const auto parsed = profiles::parse_api_profile(text, file); !parsed) return Failure(parsed.error());
+  const std::vector<ProfileFolder> all = folders();
+  profiles::Library with_it = library(all);
+  with_it.read = [read = with_it.read, stored = own_.path() + "/" + file, &text](const std::string& path) {
+    if (path != stored) return read(path);
+    return Result<std::optional<profiles::ProfileFile>>(profiles::ProfileFile{text, profiles::Origin::Api});
+  };
+  if (file.ends_with(kFragment)) return {};  // whoever imports it decides what it is part of
+  const auto evaluated = profiles::evaluate(with_it, {.profiles = {id}});
+  const auto* dynamic = evaluated ? std::get_if<profiles::Dynamic>(&*evaluated) : nullptr;
+  if (dynamic == nullptr) return {};
+  return fail(ErrorCode::Unsupported,
+              to_string(dynamic->place) + ": " + dynamic->what +
+                  " needs a shell, which no text gets that came over the API, nor what it imports");
+}
+
+Result<ProfileEntry> ProfileRepository::put(const std::string& id, const std::string& text) const {
+  if (const Result<void> checked = check_id(id); !checked) return Failure(checked.error());
+  const std::string file = file_of(id);
+  for (const ProfileFolder& folder : configured_) {
+    const Result<std::optional<std::string>> there = folder.read(file);
+    if (!there) return Failure(there.error());
+    if (*there) return fail(ErrorCode::Conflict, folder.path() + " has a profile " + id + ", which comes first");
+  }
+  if (Result<void> data = check_data(id, text); !data) {
+    data.error().field = "/text";
+    return Failure(std::move(data.error()));
+  }
+  if (const Result<void> written = own_.write(file, text); !written) return Failure(written.error());
+  return judge(folders(), own_, file);
+}
+
+Result<void> ProfileRepository::remove(const std::string& id) const {
+  if (const Result<void> checked = check_id(id); !checked) return Failure(checked.error());
+  const Result<bool> removed = own_.remove(file_of(id));
+  if (!removed) return Failure(removed.error());
+  if (*removed) return {};
+  return fail(ErrorCode::NotFound, "no profile " + id + " came over the API");
+}
+
+Result<profiles::Evaluated> ProfileRepository::evaluate(const profiles::Request& request) const {
+  const std::vector<ProfileFolder> all = folders();
+  auto evaluated = profiles::evaluate(library(all), request);
+  if (!evaluated) {
+    Error error = evaluated.error();
+    // Whoever asked named it; there is nothing that he asked for at this address.
+    if (error.code == ErrorCode::NotFound) error.code = ErrorCode::BadRequest;
+    if (error.code == ErrorCode::BadRequest) error.field = "/profiles";
+    return Failure(std::move(error));
+  }
+  if (const auto* dynamic = std::get_if<profiles::Dynamic>(&*evaluated)) return needs_a_shell(*dynamic);
+  return std::get<profiles::Evaluated>(*std::move(evaluated));
+}
+
+}  // namespace nrd::onload

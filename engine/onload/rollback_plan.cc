@@ -1,0 +1,98 @@
+#include "engine/onload/rollback_plan.h"
+
+#include "engine/onload/enum_names.h"
+#include "engine/onload/next_step.h"
+
+namespace nrd::onload {
+namespace {
+
+std::string text_of(const NextStep& step) {
+  return std::string(word_of(step.act)) + (step.subject.empty() ? "" : " " + step.subject);
+}
+
+// Where a generation is undone to that had nothing before it. A driver that came where none was stays: without it the
+// interfaces would be gone as well.
+Target as_before_us(const Spec& spec) {
+  return {.state = State::Unloaded, .sfc = Sfc::External, .users = spec.users, .drain = spec.drain};
+}
+
+// What has failed is kept shut by that, whatever else is asked.
+DeviceAccess usual_access(const Status& status) {
+  return last_failed(status) ? DeviceAccess::AsItIs : DeviceAccess::Open;
+}
+
+RollbackPlan plan_to_drain(const Status& status, const Operation& operation) {
+  return {.there = {.state = State::Unmanaged,
+                    .users = operation.users,
+                    .drain = operation.drain,
+                    .device_access = DeviceAccess::Shut,
+                    .ends_users = true},
+          .back = {},
+          .back_to = operation.generation,
+          .access_before = usual_access(status)};
+}
+
+Result<RollbackPlan> plan_to_generation(Host& node, const Status& status, const Generation& generation) {
+  Result<Target> there = target_now(node, status, generation.spec);
+  if (!there) return Failure(there.error());
+  RollbackPlan plan{.there = *std::move(there),
+                    .back = {},
+                    .back_to = 0,
+                    .on_failure = generation.spec.on_failure,
+                    .access_before = status.drained ? DeviceAccess::Shut : usual_access(status)};
+  const Generation* kept = effective(status);
+  const bool had_driver = kept != nullptr && kept->spec.state == State::Loaded && kept->spec.sfc == Sfc::Managed;
+  plan.foreign_driver = generation.spec.sfc == Sfc::Managed && !had_driver;
+  if (kept == nullptr) {
+    plan.back = as_before_us(generation.spec);
+    return plan;
+  }
+  plan.back_to = kept->number;
+  if (kept->number == generation.number || kept->spec.state == State::Unmanaged) return plan;
+  if (Result<Target> back = target_now(node, status, kept->spec)) plan.back = *std::move(back);
+  return plan;
+}
+
+}  // namespace
+
+Result<Target> target_now(Host& node, const Status& status, const Spec& spec) {
+  Result<Target> target = node.target_of(spec);
+  if (!target) return target;
+  if (status.drained && target->device_access == DeviceAccess::Open) target->device_access = DeviceAccess::Shut;
+  target->interfaces = status.interfaces;
+  return target;
+}
+
+Result<RollbackPlan> plan_of(Host& node, const Status& status, const Operation& operation) {
+  if (operation.kind == OperationKind::Drain) return plan_to_drain(status, operation);
+  if (operation.kind == OperationKind::Undrain) {
+    return RollbackPlan{.there = {.state = State::Unmanaged, .device_access = usual_access(status)},
+                        .back = {},
+                        .back_to = operation.generation,
+                        .on_failure = OnFailure::Stop};
+  }
+  const Generation* generation = find_generation(status, operation.generation);
+  if (generation == nullptr) return fail(ErrorCode::NotFound, "its generation is gone");
+  Result<RollbackPlan> plan = plan_to_generation(node, status, *generation);
+  if (plan && operation.kind == OperationKind::RestartControlPlane) {
+    plan->there.restarts_server = true;
+    plan->on_failure = OnFailure::Rollback;  // as long as it has only closed the device_access
+  }
+  return plan;
+}
+
+std::optional<Result<Target>> target_in_force(Host& node, const Status& status) {
+  const Generation* kept = effective(status);
+  if (kept == nullptr) return std::nullopt;
+  return target_now(node, status, kept->spec);
+}
+
+// The first step that would be needed.
+std::string drift_of(const Target& target, const Seen& seen) {
+  const std::optional<NextStep> step = next_step(target, seen, {.verified = true});
+  if (!step) return {};
+  const std::vector<std::string> wrong = removals(target, seen);
+  return wrong.empty() ? "needs " + text_of(*step) : wrong.back() + " is another one";
+}
+
+}  // namespace nrd::onload

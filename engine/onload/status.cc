@@ -1,0 +1,96 @@
+#include "engine/onload/status.h"
+
+#include <algorithm>
+
+namespace nrd::onload {
+
+bool shows_same(const Status& one, const Status& other) {
+  const auto without_time = [](Status status) {
+    status.revision = 0;
+    for (ControlPlaneServer& server : status.seen.servers) server.age = {};
+    return status;
+  };
+  return without_time(one) == without_time(other);
+}
+
+const Generation* effective(const Status& status) {
+  for (auto generation = status.generations.rbegin(); generation != status.generations.rend(); ++generation) {
+    if (generation->verdict == Verdict::Verified) return &*generation;
+  }
+  return nullptr;
+}
+
+const Generation* find_generation(const Status& status, uint64_t number) {
+  const auto found = std::ranges::find(status.generations, number, &Generation::number);
+  return found == status.generations.end() ? nullptr : &*found;
+}
+
+const Operation* running(const Status& status) {
+  const bool is_open = !status.operations.empty() && status.operations.back().outcome == Outcome::Running;
+  return is_open ? &status.operations.back() : nullptr;
+}
+
+bool last_failed(const Status& status) {
+  for (auto operation = status.operations.rbegin(); operation != status.operations.rend(); ++operation) {
+    const bool is_about_doors = operation->kind == OperationKind::Drain || operation->kind == OperationKind::Undrain;
+    if (!is_about_doors) return operation->outcome == Outcome::Failed;
+  }
+  return false;
+}
+
+bool is_cancelled(const Status& status) {
+  const Operation* operation = running(status);
+  return operation != nullptr && operation->cause == kCancelled && !operation->fallback;
+}
+
+bool is_draining(const Status& status) {
+  const Operation* operation = running(status);
+  return operation != nullptr && operation->kind == OperationKind::Drain;
+}
+
+uint64_t last_generation(const Status& status) {
+  return status.generations.empty() ? 0 : status.generations.back().number;
+}
+
+uint64_t next_operation(const Status& status) {
+  return status.operations.empty() ? 1 : status.operations.back().id + 1;
+}
+
+Result<Spec> spec_before(const Status& status, std::optional<uint64_t> to) {
+  const Generation* kept = effective(status);
+  for (auto generation = status.generations.rbegin(); generation != status.generations.rend(); ++generation) {
+    if (to ? generation->number == *to : generation->verdict == Verdict::Verified && &*generation != kept) {
+      return generation->spec;
+    }
+  }
+  return fail_at(ErrorCode::NotFound, "/to", to ? "there is no such generation" : "no other generation was verified");
+}
+
+std::optional<std::string> need_of(const Status& status, const std::string& version) {
+  const Generation* kept = effective(status);
+  if (kept != nullptr && kept->spec.version == version) {
+    return "generation " + std::to_string(kept->number) + ", which the node is kept at, needs version " + version;
+  }
+  if (status.seen.current == version) return "the files of version " + version + " are the current ones";
+  return std::nullopt;
+}
+
+void forget_oldest(const Status& status, size_t kept, store::OnloadChange& change) {
+  const Generation* needed = effective(status);
+  for (size_t i = 0; i + kept <= status.generations.size(); ++i) {
+    if (&status.generations[i] != needed) change.removed_generations.push_back(status.generations[i].number);
+  }
+  for (size_t i = 0; i + kept <= status.operations.size(); ++i) {
+    change.removed_operations.push_back(status.operations[i].id);
+  }
+}
+
+void drop(Status& status, const store::OnloadChange& change) {
+  const auto is_in = [](const std::vector<uint64_t>& numbers, uint64_t number) {
+    return std::ranges::find(numbers, number) != numbers.end();
+  };
+  std::erase_if(status.generations, [&](const Generation& g) { return is_in(change.removed_generations, g.number); });
+  std::erase_if(status.operations, [&](const Operation& o) { return is_in(change.removed_operations, o.id); });
+}
+
+}  // namespace nrd::onload

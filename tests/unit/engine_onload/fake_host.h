@@ -1,0 +1,219 @@
+// Onload as plain values, with the kernel's rules for modules, and faults by number.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/onload/enum_names.h"
+#include "engine/onload/interface_spec.h"
+#include "engine/onload/operation_runner.h"
+
+namespace nrd::testing {
+
+using namespace nrd::onload;
+
+// Modules of release `number`, as those of 8.1 and later: sfc_char needs sfc_resource, onload needs both.
+inline Target a_release(const std::string& name, Sfc sfc = Sfc::External) {
+  Target target{.state = State::Loaded, .version = name, .sfc = sfc};
+  if (sfc == Sfc::Managed) target.modules.push_back({"sfc", name + "-s", {}});
+  target.modules.push_back({"sfc_resource", name + "-r", {}});
+  target.modules.push_back({"sfc_char", name + "-c", {}});
+  target.modules.push_back({"onload", name + "-o", {{"cplane_server_params", "-K"}, {"cplane_spawn_server", "Y"}}});
+  return target;
+}
+inline Target nothing(Sfc sfc = Sfc::External) { return {.state = State::Unloaded, .sfc = sfc}; }
+
+class Turning final : public Clock {
+ public:
+  std::chrono::system_clock::time_point now() const override { return std::chrono::system_clock::time_point(passed_); }
+  std::chrono::steady_clock::time_point steady() const override {
+    return std::chrono::steady_clock::time_point(passed_);
+  }
+  void pass(std::chrono::milliseconds time) { passed_ += time; }
+
+ private:
+  std::chrono::milliseconds passed_{0};
+};
+
+class FakeNode final : public Host {
+ public:
+  Seen seen;
+  std::vector<User> users;
+  bool door_is_open = true;
+  bool users_obey_term = false;
+  int fails_at = 0;     // the n-th act fails; 0: none does
+  int fails_until = 0;  // and all after it up to this one
+  std::string cause = "broken";
+  int acts = 0;
+  std::vector<std::string> done;
+
+  Result<Seen> observe() override { return seen; }
+  InUse find_users() override { return {.users = users}; }
+  // Every release is installed, but for those in `missing`.
+  Result<Target> target_of(const Spec& spec) override {
+    if (missing.contains(spec.version)) return fail_at(ErrorCode::BadRequest, "/version", "is not installed");
+    Target target = spec.state == State::Loaded ? a_release(spec.version, spec.sfc) : nothing(spec.sfc);
+    target.state = spec.state;
+    target.users = spec.users;
+    target.drain = spec.drain;
+    if (spec.state == State::Unmanaged) target.device_access = DeviceAccess::AsItIs;
+    return target;
+  }
+  std::set<std::string> missing;
+  std::vector<Check> examine(const Spec& spec) override {
+    if (!missing.contains(spec.version)) return {{"installed", std::nullopt, {}}};
+    return {{"installed", target_of(spec).error(), {}}};
+  }
+
+  Acted close_door() override {
+    return act("close", [this] { set_door(false); });
+  }
+  Acted open_door() override {
+    return act("open", [this] { set_door(true); });
+  }
+  Acted end_user(const ProcessId&, Force force) override {
+    return act(force == Force::Term ? "term" : "kill", [&] {
+      if (force == Force::Kill || users_obey_term) users.clear();
+    });
+  }
+  Acted stop_control_plane() override {
+    return act("stop", [this] {
+      seen.servers.clear();
+      seen.modules.at("onload").parameters.at("cplane_spawn_server").value = "N";
+    });
+  }
+  Acted remove(const std::string& module) override {
+    if (module == "onload" && (!users.empty() || !seen.servers.empty())) return step_error("in_use");
+    if (module == "sfc_char" && seen.modules.contains("onload")) return step_error("in_use");
+    if (module == "sfc_resource" && seen.modules.contains("sfc_char")) return step_error("in_use");
+    return act("-" + module, [&] {
+      seen.modules.erase(module);
+      if (module == "sfc_resource") forget_settings();
+      if (module == "sfc")
+        std::erase_if(seen.interfaces, [](const Interface& one) { return one.driver_module == "sfc"; });
+      if (module == "onload") seen.devices.clear();
+    });
+  }
+  Acted switch_to(const std::string& version) override {
+    return act("switch " + version, [&] { seen.current = version; });
+  }
+  Acted insert(const std::string&, const TargetModule& module) override {
+    if (module.name == "sfc_char" && !seen.modules.contains("sfc_resource")) return step_error("unknown_symbol");
+    if (module.name == "onload" && !seen.modules.contains("sfc_char")) return step_error("unknown_symbol");
+    return act("+" + module.name, [&] {
+      Module loaded{.name = module.name, .build_id = module.build_id};
+      for (const auto& [name, value] : module.parameters) loaded.parameters[name] = {value, true};
+      seen.modules[module.name] = loaded;
+      if (module.name == "sfc_resource") forget_settings();
+      if (module.name == "sfc") seen.interfaces.insert(seen.interfaces.end(), ports.begin(), ports.end());
+      if (module.name == "onload") {
+        seen.servers = {ControlPlaneServer{}};
+        set_door(true);  // the kernel makes the nodes for everybody
+      }
+    });
+  }
+  Acted insert_of_system(const std::string& module) override {
+    return act("+system " + module, [&] { seen.modules[module] = {.name = module, .build_id = system_build_id}; });
+  }
+  std::string system_build_id = "system";
+  Acted set_parameter(const std::string& module, const std::string& parameter, const std::string& value) override {
+    return act(module + "." + parameter + "=" + value, [&] {
+      seen.modules.at(module).parameters.at(parameter).value = value;
+      if (parameter == "cplane_spawn_server" && value == "Y") seen.servers = {ControlPlaneServer{}};
+    });
+  }
+  Result<void> set_interface(const std::string& interface, InterfaceSwitch what, Turned to) override {
+    const auto found = std::ranges::find(seen.interfaces, interface, &Interface::name);
+    if (found == seen.interfaces.end()) return fail(ErrorCode::NotFound, "there is none of that name");
+    if (what == InterfaceSwitch::Afxdp && to == Turned::Off && never_lets_go)
+      return fail(ErrorCode::Busy, "it is in use");
+    if (refuses_interfaces) return fail(ErrorCode::Hardware, "the interface does not want to");
+    done.push_back(subject_of(interface, what) + " " + std::string(word_of(to)));
+    if (what == InterfaceSwitch::Afxdp) found->afxdp = to == Turned::On;
+    if (what == InterfaceSwitch::Acceleration) found->accelerated = to == Turned::On;
+    return {};
+  }
+  bool never_lets_go = true;
+  bool refuses_interfaces = false;
+  Acted verify(const Target& target, const std::vector<NotedInterface>& before) override {
+    return act("verify", [&] {
+      verified = target.version;
+      compared = before;
+    });
+  }
+  std::vector<NotedInterface> compared;
+  Result<void> may_remove_driver() override {
+    return carries_default_route ? Result<void>(fail(ErrorCode::Conflict, "carries the default route"))
+                                 : Result<void>();
+  }
+  bool carries_default_route = false;
+
+  Result<std::vector<InstalledVersion>> versions() override { return std::vector<InstalledVersion>{}; }
+  Result<InstalledVersion> import(const std::string& name, const std::string&) override {
+    return InstalledVersion{.name = name};
+  }
+  Result<void> remove_version(const std::string& name) override {
+    removed_versions.push_back(name);
+    return {};
+  }
+  Result<std::vector<Stack>> stacks() override { return in_use; }
+  std::vector<Stack> in_use;
+  Result<std::vector<Interface>> interfaces() override { return seen.interfaces; }
+
+  std::vector<std::string> removed_versions;
+  std::string verified;
+
+  bool is(const Target& target) const {
+    std::map<std::string, std::string> wanted, found;
+    for (const TargetModule& module : target.modules) wanted[module.name] = module.build_id;
+    for (const auto& [name, module] : seen.modules) {
+      if (name != "sfc" || target.sfc == Sfc::Managed) found[name] = module.build_id;
+    }
+    return wanted == found;
+  }
+  // As after an operation that went to `target`.
+  void put(const Target& target) {
+    seen.modules.clear();
+    for (const TargetModule& module : target.modules) (void)insert(target.version, module);
+    seen.current = target.version;
+    done.clear();
+    acts = 0;
+  }
+
+  std::vector<Interface> ports;  // those that the driver brings
+
+ private:
+  // The module knows nothing of those before it.
+  void forget_settings() {
+    for (Interface& interface : seen.interfaces) {
+      interface.afxdp = false;
+      if (interface.accelerated) interface.accelerated = true;
+    }
+  }
+  void set_door(bool open) {
+    door_is_open = open;
+    seen.devices.clear();
+    if (!seen.modules.contains("onload")) return;
+    const DeviceNumber number{240, 0};
+    const mode_t mode = open ? 0666 : 0;
+    seen.devices = {{.name = "onload", .number = number, .node = NodeFile{number, {0, 0, mode}}}};
+  }
+  template <typename Change>
+  Acted act(const std::string& what, Change change) {
+    ++acts;
+    if (fails_at > 0 && acts >= fails_at && acts <= std::max(fails_at, fails_until)) return step_error(cause);
+    change();
+    done.push_back(what);
+    return {};
+  }
+  static Acted step_error(const std::string& cause) {
+    return tl::unexpected(StepError{cause, "it is " + cause, {}, {}});
+  }
+};
+
+}  // namespace nrd::testing
