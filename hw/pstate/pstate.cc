@@ -1,7 +1,9 @@
 #include "hw/pstate/pstate.h"
 
+#include <chrono>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "hw/pstate/cpu_name.h"
@@ -12,6 +14,14 @@
 
 namespace nrd::pstate {
 namespace {
+
+using Steady = std::chrono::steady_clock;
+
+// A write to scaling_min_freq or scaling_max_freq returns before the kernel applies it: cpufreq_notifier_min() and
+// cpufreq_notifier_max() of drivers/cpufreq/cpufreq.c leave that to a worker. Until it has run, the files show the
+// limits of before. One bound for all CPUs of a change.
+constexpr std::chrono::milliseconds kAppliedWithin{250};
+constexpr std::chrono::milliseconds kApplyPoll{1};
 
 // "max 3000000 kHz (found 2200000)" for the first knob that differs. What `wanted` leaves empty is not compared.
 std::optional<std::string> difference(const Knobs& found, const Knobs& wanted) {
@@ -96,12 +106,17 @@ Result<bool> converge_cpu(const std::string& root, CpuId cpu, Way way, const Kno
   return write_cpu(root, cpu, way, *now, wanted).map([] { return true; });
 }
 
-Result<void> read_back(const std::string& root, CpuId cpu, Way way, const Knobs& wanted) {
-  const Result<Knobs> found = observe_existing(root, cpu, way);
-  if (!found) return Failure(found.error());
-  const std::optional<std::string> not_taken = difference(*found, wanted);
-  if (not_taken) return fail(ErrorCode::Hardware, name_of(cpu) + " did not take " + *not_taken);
-  return {};
+Result<void> read_back(const std::string& root, CpuId cpu, Way way, const Knobs& wanted, Steady::time_point deadline) {
+  for (;;) {
+    const Result<Knobs> found = observe_existing(root, cpu, way);
+    if (!found) return Failure(found.error());
+    const std::optional<std::string> not_taken = difference(*found, wanted);
+    if (!not_taken) return {};
+    if (way != Way::Cpufreq || Steady::now() >= deadline) {
+      return fail(ErrorCode::Hardware, name_of(cpu) + " did not take " + *not_taken);
+    }
+    std::this_thread::sleep_for(kApplyPoll);
+  }
 }
 
 }  // namespace
@@ -186,8 +201,9 @@ CpuSet Pstate::put_back(const std::map<CpuId, Knobs>& before, const CpuSet& onli
     if (is_there && converge_cpu(root_, cpu, facts->second.way, knobs)) continue;
     left.add(cpu);
   }
+  const Steady::time_point deadline = Steady::now() + kAppliedWithin;
   for (const auto& [cpu, knobs] : before) {
-    if (!left.contains(cpu) && !read_back(root_, cpu, node_.cpus.at(cpu).way, knobs)) left.add(cpu);
+    if (!left.contains(cpu) && !read_back(root_, cpu, node_.cpus.at(cpu).way, knobs, deadline)) left.add(cpu);
   }
   return left;
 }
@@ -207,9 +223,10 @@ Result<void> Pstate::set(const std::map<CpuId, Knobs>& wanted, const CpuSet& onl
     // A write is for all CPUs of the domain, also for those that were right before it.
     if (written && *written) touched |= facts.domain;
   }
+  const Steady::time_point deadline = Steady::now() + kAppliedWithin;
   for (const auto& [cpu, knobs] : wanted) {
     if (!touched.contains(cpu) || !online.contains(cpu)) continue;
-    const Result<void> taken = read_back(root_, cpu, node_.cpus.at(cpu).way, knobs);
+    const Result<void> taken = read_back(root_, cpu, node_.cpus.at(cpu).way, knobs, deadline);
     if (!taken && !is_offline(root_, cpu)) note(taken.error());
   }
   return first_failure;
