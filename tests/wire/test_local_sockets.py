@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from harness import NRD, wait_for
-from parties import House, UnixConnection, ask, socket_for
+from parties import House, UnixConnection, ask, member, socket_for
 
 ANYBODY = 65534  # nobody
 GAMES, NEWS = 60, 9  # groups of every Debian
@@ -37,42 +37,6 @@ def call(path, method, target, body=None, group=ANYBODY, keep=True):
         return 0, done.stderr
     text, _, status = done.stdout.rpartition("\n")
     return int(status), json.loads(text) if text else None
-
-
-@contextlib.contextmanager
-def member(path, group):
-    """A process of that group with a connection of its own, which asks what it is told to."""
-    script = """
-import http.client, json, os, socket, sys
-class Unix(http.client.HTTPConnection):
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(sys.argv[1])
-print(os.getpid(), flush=True)
-for line in sys.stdin:
-    method, target, body = json.loads(line)
-    connection = Unix("localhost")
-    headers = {"Accept": "application/json", **({"Content-Type": "application/json"} if body else {})}
-    connection.request(method, target, json.dumps(body) if body else None, headers)
-    answer = connection.getresponse()
-    text = answer.read().decode()
-    print(json.dumps([answer.status, json.loads(text) if text else None]), flush=True)
-"""
-    process = subprocess.Popen(["/usr/bin/python3", "-c", script, path], user=2, group=group, extra_groups=[], text=True,
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    pid = int(process.stdout.readline())
-
-    def request(method, target, body=None):
-        process.stdin.write(json.dumps([method, target, body]) + "\n")
-        process.stdin.flush()
-        return json.loads(process.stdout.readline())
-
-    request.pid = pid
-    try:
-        yield request
-    finally:
-        process.stdin.close()
-        process.wait(30)
 
 
 def test_a_socket_that_several_may_use_lets_everybody_connect_and_judges_each_request(house):
