@@ -14,10 +14,11 @@ import time
 import pytest
 
 from harness import NRD, wait_for
-from parties import (CLIENT, DAY, NOW, ROOT, SERVER, Accounts, Authority, House, ask, basic, name, replace_authority,
-                     shadowed)
+from parties import (CLIENT, DAY, NOW, ROOT, SERVER, Accounts, Authority, House, ask, basic, member, name,
+                     replace_authority, shadowed, socket_for)
 
 ANYBODY, SOMEGROUP = 65534, 60  # nobody, games: both exist on every Debian
+ADMINS, USERS, RUNNERS = 12, 10, 9  # the groups man, uucp and news, by their role on the socket of the fixture `roles`
 
 # What an administrator gets, by method and path: the request reaches its handler, which finds nothing to do.
 REACHED = {("GET", "/v1/workloads"): 200, ("POST", "/v1/workloads"): 400, ("GET", "/v1/workloads/{id}"): 404,
@@ -49,6 +50,18 @@ def for_user(method, path):
     return REACHED[method, path] if method == "GET" or path in ("/v1/hospitality", "/v1/onload/preflight") else 403
 
 
+# What the role run may ask for: all of it is about workloads of the process that asks.
+OF_RUN = {("POST", "/v1/workloads"), ("GET", "/v1/workloads/{id}"), ("PATCH", "/v1/workloads/{id}"), ("DELETE", "/v1/workloads/{id}")}
+
+
+def for_run(method, path):
+    return REACHED[method, path] if (method, path) in OF_RUN else 403
+
+
+def for_user_who_may_run(method, path):
+    return REACHED[method, path] if (method, path) in OF_RUN else for_user(method, path)
+
+
 def always(code):
     return lambda method, path: code
 
@@ -70,11 +83,13 @@ def send(connection, method, path, more=()):
         return "no connection"
 
 
-def as_process_of(user, group, groups, house):
-    """One request over the Unix socket by another user, through curl."""
+def as_process_of(user, group, groups, house, path=None):
+    """One request over a Unix socket, the daemon's first unless `path` names it, by another user, through curl."""
+    at = path or house.socket
+
     def request(method, path):
         body = ["-d", '{"origin":"REST"}', "-H", "Content-Type: application/json"] if method in ("POST", "PATCH", "PUT") else []
-        done = subprocess.run(["/usr/bin/curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--unix-socket", house.socket,
+        done = subprocess.run(["/usr/bin/curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--unix-socket", at,
                                "-X", method, *body, "http://localhost" + filled(path)],
                               user=user, group=group, extra_groups=groups, capture_output=True, text=True)
         return int(done.stdout) if done.returncode == 0 else "no connection"
@@ -91,6 +106,19 @@ def freeze(house):
 def house():
     with House(group="games") as house:
         freeze(house)
+        yield house
+
+
+@pytest.fixture(scope="module")
+def roles(tmp_path_factory):
+    """A daemon with a second Unix socket, on which each role has a group; its path is `roles.path`."""
+    folder = tmp_path_factory.mktemp("roles")
+    for parent in (folder, *folder.parents[:-2]):
+        parent.chmod(0o755)
+    path = f"{folder}/roles.sock"
+    with House(sockets=socket_for(path=path, admin=["@man"], user=["@uucp"], run=["@news"])) as house:
+        freeze(house)
+        house.path = path
         yield house
 
 
@@ -141,6 +169,40 @@ def test_matrix(house):
             if got != expected(method, path):
                 wrong.append((who, method, path, got, expected(method, path)))
     assert wrong == []
+
+
+def test_matrix_of_the_roles_of_a_local_socket(roles):
+    def member_of(*groups):
+        return as_process_of(ANYBODY, ANYBODY, groups, roles, roles.path)
+    assert judge(roles, {
+        "admin": (member_of(ADMINS), for_admin), "user": (member_of(USERS), for_user), "run": (member_of(RUNNERS), for_run),
+        "user and run": (member_of(USERS, RUNNERS), for_user_who_may_run),
+        "admin and run": (member_of(ADMINS, RUNNERS), for_admin), "no role": (member_of(), always(403))}) == []
+    assert roles.list() == []
+
+
+@pytest.mark.parametrize("groups, listed", [([RUNNERS], 403), ([USERS, RUNNERS], 200)])
+def test_the_role_run_changes_own_workloads_and_none_of_another_process(roles, groups, listed):
+    """Each cell for a workload that exists: of the process that asks, of another process of the group, of no process."""
+    asked = {"cache": {"max": 2, "min": 2}, "owner": {"caller": True}}
+    foreign = roles.create("12", 1, 1)["id"]
+    with member(roles.path, RUNNERS, groups) as another, member(roles.path, RUNNERS, groups) as caller:
+        theirs = another("POST", "/v1/workloads", {**asked, "core_ids": ["4"]})[1]["id"]
+        own = caller("POST", "/v1/workloads", {**asked, "core_ids": ["8"]})[1]["id"]
+        reads = 404 if listed == 403 else 200
+        expected = {
+            own: {"GET": 200, "monitoring": listed, "PATCH": 200, "DELETE": 200},
+            theirs: {"GET": reads, "monitoring": listed, "PATCH": 404, "DELETE": 404},
+            foreign: {"GET": reads, "monitoring": listed, "PATCH": 404, "DELETE": 404}}
+        assert caller("GET", "/v1/workloads")[0] == listed
+        got = {id: {"GET": caller("GET", f"/v1/workloads/{id}")[0],
+                    "monitoring": caller("GET", f"/v1/workloads/{id}/monitoring")[0],
+                    "PATCH": caller("PATCH", f"/v1/workloads/{id}", {"cache": {"max": 1, "min": 1}})[0],
+                    "DELETE": caller("DELETE", f"/v1/workloads/{id}")[0]} for id in expected}
+        assert got == expected
+        assert {workload["id"] for workload in roles.list()} == {theirs, foreign}
+    roles.delete(foreign)
+    wait_for(lambda: roles.list() == [], "the workload to end with its process")
 
 
 # Users of PAM. Those who fail are several, and come from several hosts, so that nobody's failures reach the limit.
