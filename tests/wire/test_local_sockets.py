@@ -79,6 +79,46 @@ def test_who_may_run_has_workloads_of_his_own_process_and_no_others(house):
     assert house.list() == []
 
 
+KEEPS_A_CONNECTION = """
+import os, socket, sys
+client = socket.socket(socket.AF_UNIX)
+client.connect(sys.argv[1])
+if os.fork():
+    os._exit(0)
+for line in sys.stdin:
+    client.sendall(f"{line.strip()} HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n".encode())
+    print(client.recv(65536).split()[1].decode(), flush=True)
+"""
+
+
+@pytest.mark.xfail(strict=True, reason="a connection names its process by the pid alone")
+def test_a_connection_of_a_process_that_has_ended_is_not_of_the_next_process_with_its_pid(house):
+    """A child keeps the connection while its parent ends and another process of the group gets the parent's pid."""
+    child = subprocess.Popen(["/usr/bin/python3", "-c", KEEPS_A_CONNECTION, house.steps], user=2, group=NEWS, extra_groups=[], text=True,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child.wait()
+    with contextlib.ExitStack() as stack:
+        stack.callback(child.stdin.close)
+
+        def process_with_the_pid():
+            with open("/proc/sys/kernel/ns_last_pid", "w") as last:
+                last.write(str(child.pid - 1))
+            process = stack.enter_context(member(house.steps, NEWS))
+            return process if process.pid == child.pid else None
+
+        process = next(filter(None, (process_with_the_pid() for _ in range(100))), None)
+        assert process, "another process always had the pid"
+        id = process("POST", "/v1/workloads", {**ASKED, "owner": {"caller": True}})[1]["id"]
+        statuses = []
+        for method in ("GET", "DELETE"):
+            child.stdin.write(f"{method} /v1/workloads/{id}\n")
+            child.stdin.flush()
+            statuses.append(child.stdout.readline().strip())
+        left = [workload["id"] for workload in house.list()]
+    wait_for(lambda: house.list() == [], "the workload to end with its process")
+    assert (statuses, left) == (["404", "404"], [id])
+
+
 @pytest.mark.parametrize("body, field", [
     (ASKED, "/owner"), ({**ASKED, "owner": {"pid": 1}}, "/owner"),
     ({"cache": {"max": 1, "min": 1}, "task_ids": ["1"], "owner": {"caller": True}}, "/task_ids")])
