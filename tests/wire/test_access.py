@@ -83,14 +83,14 @@ def send(connection, method, path, more=()):
         return "no connection"
 
 
-def as_process_of(user, group, groups, house, path=None):
-    """One request over a Unix socket, the daemon's first unless `path` names it, by another user, through curl."""
-    at = path or house.socket
+def as_process_of(user, group, groups, house, path=None, url=None):
+    """One request by another user, through curl: over the daemon's first Unix socket, or that at `path`, or to `url`."""
+    where = [url] if url else ["--unix-socket", path or house.socket, "http://localhost"]
 
     def request(method, path):
         body = ["-d", '{"origin":"REST"}', "-H", "Content-Type: application/json"] if method in ("POST", "PATCH", "PUT") else []
-        done = subprocess.run(["/usr/bin/curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--unix-socket", at,
-                               "-X", method, *body, "http://localhost" + filled(path)],
+        done = subprocess.run(["/usr/bin/curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", *where[:-1],
+                               "-X", method, *body, where[-1] + filled(path)],
                               user=user, group=group, extra_groups=groups, capture_output=True, text=True)
         return int(done.stdout) if done.returncode == 0 else "no connection"
     return request
@@ -151,6 +151,7 @@ def everybody(house):
         "second group": (as_process_of(ANYBODY, ANYBODY, [7, SOMEGROUP], house), for_admin),
         "other uid": (as_process_of(ANYBODY, ANYBODY, [], house), always("no connection")),
         "plain debug": (lambda method, path: send(house.plain(), method, path), for_admin),
+        "plain debug, other uid": (as_process_of(ANYBODY, ANYBODY, [], house, url=f"http://127.0.0.1:{house.port}"), for_admin),
     }
     return callers
 
@@ -425,6 +426,42 @@ def test_what_a_client_sends_fills_no_journal():
         other = house.authority.sign("other.pem", name("Bo", "User"), CLIENT)
         assert ask(house.tls(other, source="127.0.0.2"), "DELETE", "/v1/workloads/1")[0] == 403
         assert [line for line in audit(house, "AUDIT_REFUSED") if "USER=Bo" in line]
+
+
+def test_refusals_of_many_clients_fill_no_journal():
+    """All together have 50 lines at once and one more a second, however many addresses they come from."""
+    with House() as house:
+        begun = time.monotonic()
+        for i in range(6):
+            connection = house.tls(house.user, source=f"127.0.0.{20 + i}")
+            for _ in range(20):
+                connection.request("DELETE", "/v1/workloads/1")
+                assert connection.getresponse().read()
+        assert 50 <= len(audit(house, "AUDIT_REFUSED")) <= 51 + (time.monotonic() - begun)
+
+
+def test_a_web_page_gets_nothing_from_a_browser_that_has_a_certificate(house):
+    """A page can only send what needs no permission of the server (CORS), and nrd gives none."""
+    page = {"Origin": "https://page.example"}
+    before = house.list()
+    for method in ("DELETE", "PUT", "PATCH", "POST"):
+        asked = {**page, "Access-Control-Request-Method": method, "Access-Control-Request-Headers": "content-type"}
+        status, _, headers = ask(house.tls(house.admin), "OPTIONS", "/v1/workloads", headers=asked)
+        assert status == 405 and not [name for name in headers if name.startswith("Access-Control-")]
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", None):
+        for path in ("/v1/workloads", "/v1/onload/drain", "/v1/onload/undrain", "/v1/onload/stacks/orphans/kill"):
+            body = json.dumps({"core_ids": ["4"], "cache": {"max": 1, "min": 1}})
+            assert ask(house.tls(house.admin), "POST", path, body, {**page, **({"Content-Type": kind} if kind else {})})[0] == 415
+    assert not [name for name in ask(house.tls(house.admin), "GET", "/v1/workloads", headers=page)[2]
+                if name.startswith("Access-Control-")]
+    assert house.list() == before
+
+
+def test_a_local_user_cannot_read_the_state(house):
+    for path in (house.state, os.path.join(house.state, "nrd.db")):
+        read = subprocess.run(["/usr/bin/cat" if path.endswith("db") else "/usr/bin/ls", path], user=ANYBODY, group=ANYBODY,
+                              extra_groups=[], capture_output=True, text=True)
+        assert read.returncode != 0 and "Permission denied" in read.stderr
 
 
 def test_plain_text_to_the_tls_port_is_told_so(house):
