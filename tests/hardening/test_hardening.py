@@ -48,3 +48,21 @@ def test_what_is_not_is_found(tmp_path):
     done = subprocess.run([CHECK, bare], capture_output=True, text=True)
     # What C++ runs before main() is marked by whoever built the system's libraries.
     assert done.returncode == 1 and len(done.stderr.splitlines()) >= 8, done.stderr
+
+
+# The unit and its drop-ins: the exposure that docs/security.md states for each.
+
+@pytest.mark.parametrize("drop_in, stated", [
+    (None, r"`systemd-analyze security nrd`: \*\*([0-9.]+)"), ("msr.conf", r"`msr\.conf`.*exposure is then ([0-9.]+)"),
+    ("onload.conf", r"`onload\.conf`.*exposure is then ([0-9.]+)")])
+def test_the_exposure_of_the_unit_is_as_documented(tmp_path, drop_in, stated):
+    units = tmp_path / "etc/systemd/system"
+    (units / "nrd.service.d").mkdir(parents=True)
+    shutil.copy(os.path.join(ROOT, "systemd/nrd.service"), units)
+    if drop_in:
+        shutil.copy(os.path.join(ROOT, "systemd", drop_in), units / "nrd.service.d")
+    seen = subprocess.run(["systemd-analyze", "--no-pager", "security", "--offline=true", f"--root={tmp_path}", "nrd.service"],
+                          capture_output=True, text=True)
+    exposure = re.search(r"Overall exposure level for nrd\.service: ([0-9.]+)", seen.stdout)
+    with open(os.path.join(ROOT, "docs/security.md")) as file:
+        assert exposure and re.search(stated, file.read(), re.IGNORECASE)[1] == exposure[1], seen

@@ -159,3 +159,36 @@ def test_the_comparison_with_rmd_is_whole_and_every_case_is_there():
         told |= set(names)
     assert numbers == {"row": list(range(1, 56)), "defect": list(range(1, 44))}
     assert told == cases
+
+
+# docs/security.md: each claim names the test that shows it.
+
+def existing_tests():
+    """Python's test functions, and the names under which ctest knows suites and programs."""
+    functions, suites = set(), set()
+    for path in glob.glob(os.path.join(ROOT, "tests/**/*.py"), recursive=True):
+        functions |= set(re.findall(r"^def (test_\w+)\(", read(path), re.M))
+    for path in glob.glob(os.path.join(ROOT, "tests/**/CMakeLists.txt"), recursive=True):
+        suites |= set(re.findall(r"(?:nrd_pytest\(|add_test\(NAME )([\w/]+)", read(path)))
+    return functions, suites
+
+
+def test_each_test_that_the_security_document_names_exists():
+    functions, suites = existing_tests()
+    named = re.findall(r"`((?:test_|tests/|wire/|node/|bench/)[^`\s]*)`", read("docs/security.md"))
+    assert len(set(named)) > 60 and len(functions) > 500 and "wire/access" in suites
+    missing = [name for name in named if name not in functions | suites and
+               not (name.startswith(("tests/", "bench/")) and os.path.exists(os.path.join(ROOT, name)))]
+    assert missing == []
+
+
+def rows_of_tables(text):
+    """Each table as a list of rows, each a list of cells; the first row has the headings."""
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.M)
+    return [[[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in table.splitlines()] for table in tables]
+
+
+def test_each_row_of_the_security_document_names_a_test_or_says_that_there_is_none():
+    shown = [table for table in rows_of_tables(read("docs/security.md")) if table[0][-1] == "shown by"]
+    assert len(shown) >= 7
+    assert [row for table in shown for row in table[2:] if not re.search(r"`(?:test_|tests/|wire/|node/)|^no test", row[-1])] == []

@@ -218,3 +218,39 @@ def ask(connection, method, path, body=None, headers=None):
         connection.request(method, path, body, headers or {})
         answer = connection.getresponse()
         return answer.status, answer.read().decode(), answer.headers
+
+
+@contextlib.contextmanager
+def member(path, group, groups=()):
+    """A process of that group that sends requests to a Unix socket: a function of method, path and body, with its pid."""
+    script = """
+import http.client, json, os, socket, sys
+class Unix(http.client.HTTPConnection):
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(sys.argv[1])
+print(os.getpid(), flush=True)
+for line in sys.stdin:
+    method, target, body = json.loads(line)
+    connection = Unix("localhost")
+    headers = {"Accept": "application/json", **({"Content-Type": "application/json"} if body else {})}
+    connection.request(method, target, json.dumps(body) if body else None, headers)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    print(json.dumps([answer.status, json.loads(text) if text else None]), flush=True)
+"""
+    process = subprocess.Popen(["/usr/bin/python3", "-c", script, path], user=2, group=group, extra_groups=groups, text=True,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    pid = int(process.stdout.readline())
+
+    def request(method, target, body=None):
+        process.stdin.write(json.dumps([method, target, body]) + "\n")
+        process.stdin.flush()
+        return json.loads(process.stdout.readline())
+
+    request.pid = pid
+    try:
+        yield request
+    finally:
+        process.stdin.close()
+        process.wait(30)

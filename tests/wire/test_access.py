@@ -14,10 +14,11 @@ import time
 import pytest
 
 from harness import NRD, wait_for
-from parties import (CLIENT, DAY, NOW, ROOT, SERVER, Accounts, Authority, House, ask, basic, name, replace_authority,
-                     shadowed)
+from parties import (CLIENT, DAY, NOW, ROOT, SERVER, Accounts, Authority, House, ask, basic, member, name,
+                     replace_authority, shadowed, socket_for)
 
 ANYBODY, SOMEGROUP = 65534, 60  # nobody, games: both exist on every Debian
+ADMINS, USERS, RUNNERS = 12, 10, 9  # the groups man, uucp and news, by their role on the socket of the fixture `roles`
 
 # What an administrator gets, by method and path: the request reaches its handler, which finds nothing to do.
 REACHED = {("GET", "/v1/workloads"): 200, ("POST", "/v1/workloads"): 400, ("GET", "/v1/workloads/{id}"): 404,
@@ -49,6 +50,18 @@ def for_user(method, path):
     return REACHED[method, path] if method == "GET" or path in ("/v1/hospitality", "/v1/onload/preflight") else 403
 
 
+# What the role run may ask for: all of it is about workloads of the process that asks.
+OF_RUN = {("POST", "/v1/workloads"), ("GET", "/v1/workloads/{id}"), ("PATCH", "/v1/workloads/{id}"), ("DELETE", "/v1/workloads/{id}")}
+
+
+def for_run(method, path):
+    return REACHED[method, path] if (method, path) in OF_RUN else 403
+
+
+def for_user_who_may_run(method, path):
+    return REACHED[method, path] if (method, path) in OF_RUN else for_user(method, path)
+
+
 def always(code):
     return lambda method, path: code
 
@@ -70,12 +83,14 @@ def send(connection, method, path, more=()):
         return "no connection"
 
 
-def as_process_of(user, group, groups, house):
-    """One request over the Unix socket by another user, through curl."""
+def as_process_of(user, group, groups, house, path=None, url=None):
+    """One request by another user, through curl: over the daemon's first Unix socket, or that at `path`, or to `url`."""
+    where = [url] if url else ["--unix-socket", path or house.socket, "http://localhost"]
+
     def request(method, path):
         body = ["-d", '{"origin":"REST"}', "-H", "Content-Type: application/json"] if method in ("POST", "PATCH", "PUT") else []
-        done = subprocess.run(["/usr/bin/curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--unix-socket", house.socket,
-                               "-X", method, *body, "http://localhost" + filled(path)],
+        done = subprocess.run(["/usr/bin/curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", *where[:-1],
+                               "-X", method, *body, where[-1] + filled(path)],
                               user=user, group=group, extra_groups=groups, capture_output=True, text=True)
         return int(done.stdout) if done.returncode == 0 else "no connection"
     return request
@@ -91,6 +106,19 @@ def freeze(house):
 def house():
     with House(group="games") as house:
         freeze(house)
+        yield house
+
+
+@pytest.fixture(scope="module")
+def roles(tmp_path_factory):
+    """A daemon with a second Unix socket, on which each role has a group; its path is `roles.path`."""
+    folder = tmp_path_factory.mktemp("roles")
+    for parent in (folder, *folder.parents[:-2]):
+        parent.chmod(0o755)
+    path = f"{folder}/roles.sock"
+    with House(sockets=socket_for(path=path, admin=["@man"], user=["@uucp"], run=["@news"])) as house:
+        freeze(house)
+        house.path = path
         yield house
 
 
@@ -123,6 +151,7 @@ def everybody(house):
         "second group": (as_process_of(ANYBODY, ANYBODY, [7, SOMEGROUP], house), for_admin),
         "other uid": (as_process_of(ANYBODY, ANYBODY, [], house), always("no connection")),
         "plain debug": (lambda method, path: send(house.plain(), method, path), for_admin),
+        "plain debug, other uid": (as_process_of(ANYBODY, ANYBODY, [], house, url=f"http://127.0.0.1:{house.port}"), for_admin),
     }
     return callers
 
@@ -141,6 +170,40 @@ def test_matrix(house):
             if got != expected(method, path):
                 wrong.append((who, method, path, got, expected(method, path)))
     assert wrong == []
+
+
+def test_matrix_of_the_roles_of_a_local_socket(roles):
+    def member_of(*groups):
+        return as_process_of(ANYBODY, ANYBODY, groups, roles, roles.path)
+    assert judge(roles, {
+        "admin": (member_of(ADMINS), for_admin), "user": (member_of(USERS), for_user), "run": (member_of(RUNNERS), for_run),
+        "user and run": (member_of(USERS, RUNNERS), for_user_who_may_run),
+        "admin and run": (member_of(ADMINS, RUNNERS), for_admin), "no role": (member_of(), always(403))}) == []
+    assert roles.list() == []
+
+
+@pytest.mark.parametrize("groups, listed", [([RUNNERS], 403), ([USERS, RUNNERS], 200)])
+def test_the_role_run_changes_own_workloads_and_none_of_another_process(roles, groups, listed):
+    """Each cell for a workload that exists: of the process that asks, of another process of the group, of no process."""
+    asked = {"cache": {"max": 2, "min": 2}, "owner": {"caller": True}}
+    foreign = roles.create("12", 1, 1)["id"]
+    with member(roles.path, RUNNERS, groups) as another, member(roles.path, RUNNERS, groups) as caller:
+        theirs = another("POST", "/v1/workloads", {**asked, "core_ids": ["4"]})[1]["id"]
+        own = caller("POST", "/v1/workloads", {**asked, "core_ids": ["8"]})[1]["id"]
+        reads = 404 if listed == 403 else 200
+        expected = {
+            own: {"GET": 200, "monitoring": listed, "PATCH": 200, "DELETE": 200},
+            theirs: {"GET": reads, "monitoring": listed, "PATCH": 404, "DELETE": 404},
+            foreign: {"GET": reads, "monitoring": listed, "PATCH": 404, "DELETE": 404}}
+        assert caller("GET", "/v1/workloads")[0] == listed
+        got = {id: {"GET": caller("GET", f"/v1/workloads/{id}")[0],
+                    "monitoring": caller("GET", f"/v1/workloads/{id}/monitoring")[0],
+                    "PATCH": caller("PATCH", f"/v1/workloads/{id}", {"cache": {"max": 1, "min": 1}})[0],
+                    "DELETE": caller("DELETE", f"/v1/workloads/{id}")[0]} for id in expected}
+        assert got == expected
+        assert {workload["id"] for workload in roles.list()} == {theirs, foreign}
+    roles.delete(foreign)
+    wait_for(lambda: roles.list() == [], "the workload to end with its process")
 
 
 # Users of PAM. Those who fail are several, and come from several hosts, so that nobody's failures reach the limit.
@@ -363,6 +426,42 @@ def test_what_a_client_sends_fills_no_journal():
         other = house.authority.sign("other.pem", name("Bo", "User"), CLIENT)
         assert ask(house.tls(other, source="127.0.0.2"), "DELETE", "/v1/workloads/1")[0] == 403
         assert [line for line in audit(house, "AUDIT_REFUSED") if "USER=Bo" in line]
+
+
+def test_refusals_of_many_clients_fill_no_journal():
+    """All together have 50 lines at once and one more a second, however many addresses they come from."""
+    with House() as house:
+        begun = time.monotonic()
+        for i in range(6):
+            connection = house.tls(house.user, source=f"127.0.0.{20 + i}")
+            for _ in range(20):
+                connection.request("DELETE", "/v1/workloads/1")
+                assert connection.getresponse().read()
+        assert 50 <= len(audit(house, "AUDIT_REFUSED")) <= 51 + (time.monotonic() - begun)
+
+
+def test_a_web_page_gets_nothing_from_a_browser_that_has_a_certificate(house):
+    """A page can only send what needs no permission of the server (CORS), and nrd gives none."""
+    page = {"Origin": "https://page.example"}
+    before = house.list()
+    for method in ("DELETE", "PUT", "PATCH", "POST"):
+        asked = {**page, "Access-Control-Request-Method": method, "Access-Control-Request-Headers": "content-type"}
+        status, _, headers = ask(house.tls(house.admin), "OPTIONS", "/v1/workloads", headers=asked)
+        assert status == 405 and not [name for name in headers if name.startswith("Access-Control-")]
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", None):
+        for path in ("/v1/workloads", "/v1/onload/drain", "/v1/onload/undrain", "/v1/onload/stacks/orphans/kill"):
+            body = json.dumps({"core_ids": ["4"], "cache": {"max": 1, "min": 1}})
+            assert ask(house.tls(house.admin), "POST", path, body, {**page, **({"Content-Type": kind} if kind else {})})[0] == 415
+    assert not [name for name in ask(house.tls(house.admin), "GET", "/v1/workloads", headers=page)[2]
+                if name.startswith("Access-Control-")]
+    assert house.list() == before
+
+
+def test_a_local_user_cannot_read_the_state(house):
+    for path in (house.state, os.path.join(house.state, "nrd.db")):
+        read = subprocess.run(["/usr/bin/cat" if path.endswith("db") else "/usr/bin/ls", path], user=ANYBODY, group=ANYBODY,
+                              extra_groups=[], capture_output=True, text=True)
+        assert read.returncode != 0 and "Permission denied" in read.stderr
 
 
 def test_plain_text_to_the_tls_port_is_told_so(house):

@@ -126,6 +126,52 @@ def test_where_descriptors_run_out_others_make_room():
         assert_honest_clients_are_served(house)
 
 
+HOLDS = """
+import select, socket, sys
+clients = []
+for _ in range(int(sys.argv[2])):
+    client = socket.socket(socket.AF_UNIX)
+    client.connect(sys.argv[1])
+    clients.append(client)
+print("made", flush=True)
+for _ in sys.stdin:
+    poll = select.poll()
+    for client in clients:
+        poll.register(client, select.POLLIN)
+    print(len(clients) - len(poll.poll(0)), flush=True)
+"""
+
+
+def test_local_users_do_not_keep_root_out(house):
+    """A user has 32 connections of the Unix socket, all users have 64, and root has 8 more."""
+    def kept(user):
+        user.stdin.write("how many?\n")
+        user.stdin.flush()
+        return int(user.stdout.readline())
+
+    os.chmod(house.socket, 0o666)
+    users = []
+    try:
+        for uid in (65534, 1, 2, 3):
+            users.append(subprocess.Popen(["/usr/bin/python3", "-c", HOLDS, house.socket, "50"], user=uid, group=65534, extra_groups=[],
+                                          text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+            assert users[-1].stdout.readline() == "made\n"
+            wait_for(lambda: kept(users[-1]) <= 32, "a user's share")
+        wait_for(lambda: sum(map(kept, users)) <= 64, "the share of all users")
+        before = sum(map(kept, users))
+        held = Door(house, "unix").silent(8)
+        times = [Door(house, "unix").seconds_of_honest_request() for _ in range(5)]
+        assert statistics.median(times) < PROMPT * 10 and before >= 56 and sum(map(kept, users)) >= before - 1
+    finally:
+        os.chmod(house.socket, 0o660)
+        for user in users:
+            user.stdin.close()
+            user.wait()
+    for client in held:
+        client.close()
+    assert_at_rest(house)
+
+
 class SlowReader:
     """Asks without end and takes a little now and then, so that an answer is always on its way."""
 

@@ -9,7 +9,7 @@ import tempfile
 import pytest
 
 from harness import wait_for
-from parties import CLIENT, Accounts, House, ask, basic, name, shadowed
+from parties import CLIENT, Accounts, Authority, House, ask, basic, name, shadowed
 from test_access import always, for_admin, for_user, freeze, judge, send
 
 
@@ -59,6 +59,8 @@ def test_matrix_of_listed_certificates(lists):
         put(signed["promoted"], lists.admin)
         put(signed["demoted"], lists.user)
         os.remove(put(signed["removed"], lists.admin))
+        foreign = Authority(tempfile.mkdtemp(dir=house.pki), "Foreign").sign("foreign.pem", name("Alice", "Admin"), CLIENT)
+        put(foreign, lists.admin)
         reload(house)
 
         def by(certificate):
@@ -66,7 +68,8 @@ def test_matrix_of_listed_certificates(lists):
         assert judge(house, {
             "listed as admin": (by(signed["promoted"]), for_admin), "listed as user": (by(signed["demoted"]), for_user),
             "same subject, not listed": (by(signed["twin"]), always(401)), "removed": (by(signed["removed"]), always(401)),
-            "OU=Admin, not listed": (by(house.admin), always(401)), "OU=User, not listed": (by(house.user), always(401))}) == []
+            "OU=Admin, not listed": (by(house.admin), always(401)), "OU=User, not listed": (by(house.user), always(401)),
+            "listed, of an unknown CA": (by(foreign), always("no connection"))}) == []
         assert ask(house.tls(house.admin), "GET", "/v1/node")[:2] == (401, "Alice is not authorized\n")
         assert ask(house.tls(signed["demoted"]), "DELETE", "/v1/workloads/1")[:2] == (
             403, 'User "Cert Client User" is not authorized to access this resource\n')

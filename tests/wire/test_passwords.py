@@ -150,6 +150,14 @@ def test_who_fails_too_often_is_not_asked_about_any_more_and_others_are(house):
     wait_for(lambda: get(house, basic("bob", "b"), source="127.0.0.6")[0] == 200, "the host to be let in again")
 
 
+def test_failed_logins_of_a_host_fill_no_journal(house):
+    with concurrent.futures.ThreadPoolExecutor(10) as threads:
+        codes = list(threads.map(lambda i: get(house, basic(f"guest{i}", "wrong"), source="127.0.0.9")[0], range(100)))
+    assert set(codes) == {401, 429}
+    lines = [line for line in house.journal().splitlines() if "FROM=127.0.0.9:" in line]
+    assert 10 <= len(lines) <= 25
+
+
 def test_a_password_stays_nowhere_in_the_daemons_memory(house):
     mark = "Zx7-unlikely-41f6"
     assert get(house, basic("alice", mark), source="127.0.0.8")[0] == 401

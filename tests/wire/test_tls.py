@@ -70,6 +70,46 @@ def test_sessions_are_resumed(house):
                 session = client.session
 
 
+def test_a_session_lasts_five_minutes_and_none_outlives_a_reload():
+    """A ticket says for how long it is good; one that was made by resuming has the time of the first handshake."""
+    with House() as house:
+        context = ssl.create_default_context(cafile=house.authority.path)
+        context.load_cert_chain(house.admin)
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+
+        def visit(session):
+            with socket.create_connection(("127.0.0.1", house.tls_port), timeout=10) as plain:
+                with context.wrap_socket(plain, server_hostname="localhost", session=session) as client:
+                    client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                    assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+                    return client.session, client.session_reused
+
+        first, _ = visit(None)
+        second, is_resumed = visit(first)
+        assert is_resumed and (first.ticket_lifetime_hint, second.time) == (300, first.time)
+        house.daemon.send_signal(signal.SIGHUP)
+        wait_for(lambda: "TLS_RELOADED" in house.journal(), "the reload")
+        for session in (first, second):
+            assert not visit(session)[1]
+
+
+def test_a_long_poll_that_waits_is_answered_after_a_reload_and_the_next_request_refused():
+    with House() as house:
+        connection = house.tls(house.user)
+        connection.request("GET", f"/v1/workloads?since={house.health()['revision']}&wait=30")
+        house.health()  # the one thread that reads requests has read the other before this one
+        other = Authority(house.pki, "Other")
+        replace(house.authority.path, read(other.path))
+        house.daemon.send_signal(signal.SIGHUP)
+        wait_for(lambda: "TLS_RELOADED" in house.journal(), "the reload")
+        id = house.create("4", 1, 1)["id"]
+        answer = connection.getresponse()
+        assert answer.status == 200 and f'"id":"{id}"'.encode() in answer.read()
+        connection.request("GET", "/v1/workloads")
+        answer = connection.getresponse()
+        assert (answer.status, answer.headers["Connection"]) == (401, "close")
+
+
 def shown_subject(house):
     return re.search(r"subject=(.*)", s_client(house).stdout)[1].strip()
 

@@ -1,0 +1,81 @@
+"""The heartbeat for systemd's watchdog: there while the engine and the thread that serves clients are alive, and only then."""
+
+import concurrent.futures
+import contextlib
+import ctypes
+import os
+import select
+import socket
+import time
+
+import pytest
+from harness import Node
+
+INTERVAL = 1.0  # seconds, WatchdogSec of the unit
+SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17  # ptrace(2)
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+@pytest.fixture
+def beats(monkeypatch):
+    """The socket that NOTIFY_SOCKET names, in the place of systemd."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
+        notified.bind(f"\0nrd-watchdog-{os.getpid()}")
+        monkeypatch.setenv("NOTIFY_SOCKET", f"@nrd-watchdog-{os.getpid()}")
+        monkeypatch.setenv("WATCHDOG_USEC", str(int(INTERVAL * 1e6)))
+        yield notified
+
+
+def threads_of(pid):
+    threads = {}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/comm") as name:
+            threads.setdefault(name.read().strip(), []).append(int(tid))
+    return threads  # by name
+
+
+def ptrace(request, tid):
+    if LIBC.ptrace(request, tid, None, None) != 0:
+        raise OSError(ctypes.get_errno(), f"ptrace {request:#x}")
+
+
+@contextlib.contextmanager
+def stopped(tid):
+    """Only this thread of the daemon is stopped."""
+    ptrace(SEIZE, tid)
+    ptrace(INTERRUPT, tid)
+    os.waitpid(tid, 0x40000000)  # __WALL
+    try:
+        yield
+    finally:
+        ptrace(DETACH, tid)
+
+
+def is_beating(beats):
+    """Whether a heartbeat comes in time; earlier ones do not count."""
+    while select.select([beats], [], [], 0)[0]:
+        beats.recv(4096)
+    end = time.monotonic() + 2 * INTERVAL
+    while (left := end - time.monotonic()) > 0 and select.select([beats], [], [], left)[0]:
+        if b"WATCHDOG=1" in beats.recv(4096):
+            return True
+    return False
+
+
+def test_the_heartbeat_ends_while_the_engine_hangs_in_the_kernel(beats):
+    with Node() as node, concurrent.futures.ThreadPoolExecutor(1) as client:
+        assert is_beating(beats)
+        node.sim.control("fault write 1 delay 6000")
+        change = client.submit(node.create, "4", 2, 2)
+        time.sleep(2 * INTERVAL)  # longer than a sign of life counts
+        assert not is_beating(beats)
+        assert change.result()["status"] == "Successful" and is_beating(beats)
+
+
+def test_the_heartbeat_ends_while_the_thread_that_serves_clients_hangs(beats):
+    with Node() as node:
+        assert is_beating(beats)
+        with stopped(max(threads_of(node.daemon.pid)["nrd"])):  # of the two with the program's name the later one
+            time.sleep(2 * INTERVAL)
+            assert not is_beating(beats)
+        assert is_beating(beats)
