@@ -22,13 +22,17 @@ from harness import Node
 SECRET = "a secret of this node, of 4711 letters"
 KERNEL = os.uname().release  # else a wish is refused for that, and nobody looks at the rest of it
 PROGRAMS = {"onload": ["cplane_server_path", "shrub_controller_path"], "sfc_resource": ["bpf_link_helper"]}
+# Parameters of the real modules that grant rights, and one that no list can know.
+RIGHTS = {"onload": ["inject_kernel_gid", "phys_mode_gid", "scalable_filter_gid", "cplane_server_uid", "cplane_server_gid",
+                     "allow_insecure_setuid_sharing", "shrub_controller_client_mode", "of_a_release_to_come"],
+          "sfc_char": ["phys_mode_gid", "mac_filters_gid"], "sfc": ["efx_allow_nvconfig_writes"]}
 EXTRA = f"lib/modules/{KERNEL}/extra"
 
 
 def ko(name):
     """An ELF file with a section .modinfo and nothing else."""
     info = f"name={name}\0vermagic={KERNEL} SMP \0".encode()
-    info += "".join(f"parmtype={parameter}:charp\0" for parameter in PROGRAMS.get(name, [])).encode()
+    info += "".join(f"parmtype={parameter}:charp\0" for parameter in PROGRAMS.get(name, []) + RIGHTS.get(name, [])).encode()
     names = b"\0.modinfo\0.shstrtab\0"
     at = 64 + len(info)
     section = struct.Struct("<IIQQQQIIQQ")
@@ -67,8 +71,8 @@ class Imports:
         with open(self.path(name), "wb") as file:
             file.write(content if isinstance(content, bytes) else content.encode())
 
-    def put_release(self, name="import/9"):
-        for module in ("sfc_resource", "onload"):
+    def put_release(self, name="import/9", modules=("sfc_resource", "onload")):
+        for module in modules:
             self.write(f"{name}/{EXTRA}/{module}.ko", ko(module))
         self.write(f"{name}/usr/lib64/libonload.so", "a library")
 
@@ -387,12 +391,14 @@ def test_no_client_names_a_program_that_the_kernel_runs(house, module, name, pro
     ("onload", "shrub_controller_client_mode", "511"), ("sfc", "efx_allow_nvconfig_writes", "1"),
     ("onload", "of_a_release_to_come", "1")])
 def test_no_client_grants_rights_by_a_parameter(house, module, name, value):
-    """DMA for everybody, packets into the kernel's stack, and as whom programs run: nrd.toml says so, or nobody."""
-    house.imports.put_release()
+    """DMA for all users, packets into the kernel's stack, and as whom programs run: only nrd.toml allows it.
+
+    The release has these parameters, so that nothing else is wrong with the request."""
+    house.imports.put_release(modules=("sfc", "sfc_resource", "sfc_char", "onload"))
     assert take(house)[0] == 201
     wish = {"state": "loaded", "version": "9.0", "sfc": "managed", "parameters": {module: {name: value}}}
-    status, text, _ = house.request("PUT", "/v1/onload", wish)
-    assert status == 400 and f"/parameters/{module}/{name}" in text and "onload.parameters" in text, text
     foretold = house.call("POST", "/v1/onload/preflight", wish)
     assert [check["name"] for check in foretold["checks"] if not check["ok"]] == ["parameters"], foretold
+    status, text, _ = house.request("PUT", "/v1/onload", wish)
+    assert status == 400 and f"/parameters/{module}/{name}" in text and "onload.parameters" in text, text
     assert house.call("GET", "/v1/onload")["generation"] == 0
