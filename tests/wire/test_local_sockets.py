@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import NRD, wait_for
+from harness import DEADLINE, NRD, wait_for
 from parties import House, UnixConnection, ask, member, socket_for
 
 ANYBODY = 65534  # nobody
@@ -29,7 +29,7 @@ def house(tmp_path_factory):
 
 def call(path, method, target, body=None, group=ANYBODY, keep=True):
     """By somebody of that group, in a process of its own: status and answer. Its workloads end with it, unless it waits."""
-    words = ["/usr/bin/curl", "-sS", "-w", "\\n%{http_code}", "--unix-socket", path, "-X", method, "http://localhost" + target,
+    words = ["/usr/bin/curl", "-sS", "-m", str(DEADLINE), "-w", "\\n%{http_code}", "--unix-socket", path, "-X", method, "http://localhost" + target,
              "-H", "Accept: application/json"]
     words += ["-H", "Content-Type: application/json", "-d", json.dumps(body)] if body is not None else []
     done = subprocess.run(words, user=2, group=group, extra_groups=[], capture_output=True, text=True)
