@@ -62,6 +62,16 @@ def test_a_window_by_ratio_is_set_and_taken_back(intel):
     assert window(intel, 4) == DEFAULT
 
 
+def test_a_limit_that_the_kernel_applies_later_is_awaited():
+    with Node(cpufreq="intel_pstate", freq_applied_after=50) as node:
+        made = post(node, WINDOW)
+        assert window(node, 4) == {"min": 1_200_000, "max": 3_000_000}
+        node.call("PATCH", f"/v1/workloads/{made['id']}", {"pstate": {"min_ratio": 9, "max_ratio": 20}})
+        assert window(node, 5) == {"min": 900_000, "max": 2_000_000}
+        node.delete(made["id"])
+        assert window(node, 4) == DEFAULT
+
+
 @pytest.mark.parametrize("pstate, expected", [
     ({"min_mhz": 1250, "max_mhz": 2990}, (1_200_000, 2_900_000)),
     ({"max_ratio": 22}, (2_200_000, 2_200_000)), ({"min_ratio": 22}, (2_200_000, 2_200_000)),

@@ -99,14 +99,14 @@ std::vector<long> Cpufreq::steps() const {
 }
 
 long Cpufreq::max(const Policy& policy) const {
-  const long max = limited(policy.max_request);
+  const long max = limited(policy.is_applied() ? policy.max_request : policy.max_before);
   const std::vector<long> steps = this->steps();
   const auto at_most = std::find_if(steps.begin(), steps.end(), [max](long step) { return step <= max; });
   return at_most == steps.end() ? max : *at_most;
 }
 
 long Cpufreq::min(const Policy& policy) const {
-  const long min = limited(policy.min_request);
+  const long min = limited(policy.is_applied() ? policy.min_request : policy.min_before);
   const std::vector<long> steps = this->steps();
   const auto at_least = std::find_if(steps.rbegin(), steps.rend(), [min](long step) { return step >= min; });
   return std::min(at_least == steps.rend() ? min : *at_least, max(policy));
@@ -126,6 +126,11 @@ std::string Cpufreq::epp(const Policy& policy) const {
 int Cpufreq::request(Policy& policy, long min, long max) {
   const bool refuses = machine_.shape().freq.min_over_max == MinOverMax::Refuse;
   if (refuses && limited(min) > limited(max)) return EINVAL;
+  if (policy.is_applied()) {
+    policy.min_before = policy.min_request;
+    policy.max_before = policy.max_request;
+  }
+  policy.applied = std::chrono::steady_clock::now() + std::chrono::milliseconds(machine_.shape().freq.applied_after);
   policy.min_request = min;
   policy.max_request = max;
   return 0;

@@ -3,9 +3,11 @@
 //
 // What is written to min and max is kept as a request; what holds is the request within the hardware's limits. So a
 // maximum of 3.5 GHz is 2.2 GHz while turbo is off, and 3.5 GHz again afterwards. A driver with a table (acpi-cpufreq)
-// resolves what holds to its entries, a maximum down and a minimum up (cpufreq_set_policy() since 5.14).
+// resolves what holds to its entries, a maximum down and a minimum up (cpufreq_set_policy() since 5.14). A limit that
+// was written holds once a worker of the kernel has run (Frequencies::applied_after).
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -30,6 +32,10 @@ struct Policy {
   std::string governor;
   std::string epp;  // as last chosen; see Cpufreq::epp
   long speed;       // of the governor userspace
+  // What holds until the requests do.
+  long min_before = 0, max_before = 0;
+  std::chrono::steady_clock::time_point applied{};
+  bool is_applied() const { return std::chrono::steady_clock::now() >= applied; }
 };
 
 class Cpufreq {

@@ -28,8 +28,9 @@ struct Frequencies {
   int min = 800;
   int base = 2200;  // highest without turbo
   int max = 3500;
-  int step = 100;   // between the entries of acpi-cpufreq's table
-  int threads = 1;  // of a core; neighbours
+  int step = 100;         // between the entries of acpi-cpufreq's table
+  int applied_after = 0;  // ms until the files show a limit that was written
+  int threads = 1;        // of a core; neighbours
   FreqDomain domain = FreqDomain::Cpu;
   MinOverMax min_over_max = MinOverMax::Refuse;
   OfflineCpufreq offline = OfflineCpufreq::Gone;

@@ -51,6 +51,10 @@ void describe_frequencies(CLI::App& app, Frequencies& freq) {
   app.add_option("--freq-step", freq.step, "MHz between the entries of acpi-cpufreq's table")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  app.add_option("--freq-applied-after", freq.applied_after,
+                 "Milliseconds until the files show a limit that was written")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--threads", freq.threads, "Threads of a core, neighbours")
       ->capture_default_str()
       ->check(CLI::Range(1, 8));
