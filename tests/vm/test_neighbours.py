@@ -31,7 +31,13 @@ class Neighbour(RdtNode):
 
     def create(self, cpu, ways, least=None):
         least = ways if least is None else least
-        status, made = self.request("POST", "/v1/workloads", {"core_ids": [str(cpu)], "cache": {"max": ways, "min": least}})
+        answer = []
+
+        def is_answered():  # where RMIDs are few, a class cannot be made for some seconds after others were removed
+            answer[:] = self.request("POST", "/v1/workloads", {"core_ids": [str(cpu)], "cache": {"max": ways, "min": least}})
+            return answer[0] != 503 or "RMID" not in answer[1]["detail"]
+        self.wait_for(is_answered, "an RMID")
+        status, made = answer
         assert status == 201, made
         return made
 

@@ -138,11 +138,21 @@ def test_frequencies_are_held(node):
     assert node.window_of(2) == node.window_of(3) == before
 
 
-def test_ways_of_l2(node):
-    needs(node, "l2")
+def test_ways_of_l2_beside_those_of_l3(node):
+    needs(node, "l2", "l3")
     made = node.post("0-3", l2={"ways": 3})
     assert {granted["ways"] for granted in made["granted_l2_ways"].values()} == {3}
     node.patch(made, l2={"ways": 2})
+    node.delete(made)
+
+
+def test_ways_of_l2_alone(node):
+    needs(node, "l2")
+    if node.vm.cpu.l3:
+        pytest.skip("the CPU has ways of L3")
+    made = node.post("0-3", cache={"max": 3, "min": 3})
+    assert {granted["ways"] for granted in made["granted_ways"].values()} == {3}
+    node.patch(made, cache=GUARANTEE)
     node.delete(made)
 
 
