@@ -14,6 +14,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/process.h"
+
 namespace nrd::http {
 namespace {
 
@@ -89,6 +91,12 @@ void describe_tcp(const SocketAddress& address, Caller& caller) {
   caller.peer.host = caller.share = v6_text(network) + "/64";
 }
 
+// Connections can be inherited and outlive their process, whose pid is then another's.
+uint64_t start_of(pid_t pid) {
+  const Result<std::optional<Process>> process = open_process(pid);
+  return process && *process ? (*process)->start : 0;
+}
+
 // False if the kernel does not say who it is.
 bool describe_unix(int fd, Caller& caller) {
   ucred credentials{};
@@ -106,7 +114,10 @@ bool describe_unix(int fd, Caller& caller) {
   groups.insert(groups.begin(), credentials.gid);
   caller.share = "uid " + std::to_string(credentials.uid);
   caller.peer.address = caller.share + " pid " + std::to_string(credentials.pid);
-  caller.peer.credentials = {.uid = credentials.uid, .pid = credentials.pid, .groups = std::move(groups)};
+  caller.peer.credentials = {.uid = credentials.uid,
+                             .pid = credentials.pid,
+                             .started = start_of(credentials.pid),
+                             .groups = std::move(groups)};
   return true;
 }
 

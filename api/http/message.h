@@ -26,7 +26,8 @@ struct Peer {
   // Of the process that connected to a Unix socket (SO_PEERCRED, SO_PEERGROUPS).
   struct Credentials {
     uid_t uid = 0;
-    pid_t pid = 0;
+    pid_t pid = 0;              // 0: out of reach of this node's numbers
+    uint64_t started = 0;       // clock ticks after boot, as of the accept; 0: not known, or it had ended already
     std::vector<gid_t> groups;  // its own first
   };
 

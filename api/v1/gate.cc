@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -33,10 +34,13 @@ std::string audit_line(const std::string& user, const http::Peer& peer, const st
 // Lines that clients cause as they like: a line for each would let one fill the journal until it drops other lines. So
 // each client has some at once and one more every now and then, and all together likewise; docs/security.md has what
 // that comes to in a day.
+//
+// From any thread: answers of the engine come on its own.
 class RefusalLog {
  public:
   // Whether this one has its line. Once a minute a line tells how many had not.
   bool admits(const std::string& share) {
+    const std::lock_guard hold(lock_);
     const auto now = std::chrono::steady_clock::now();
     if (left_out_ > 0 && now - told_ >= kTold) {
       log::warning("AUDIT_LEFT_OUT", std::to_string(left_out_) + " refusals have no line of their own",
@@ -56,6 +60,7 @@ class RefusalLog {
  private:
   static constexpr std::chrono::seconds kTold{60};
   static constexpr const char* kAll = "";
+  std::mutex lock_;
   auth::Buckets of_client_{20, std::chrono::seconds(10)};
   auth::Buckets of_all_{50, std::chrono::seconds(1)};
   std::chrono::steady_clock::time_point told_{};
@@ -145,12 +150,19 @@ http::Response refuse(const http::Request& request, const auth::Identity& who, R
                 who.name, refusals);
 }
 
-// A reply that leaves its line in the audit when it is sent.
-http::Reply audited(const http::Request& request, const auth::Identity& who, http::Reply reply) {
+// A reply that leaves its line in the audit when it is sent. `refusals`: null if each attempt has a line. Who is
+// limited to its own workloads could otherwise fill the journal with attempts at others; a change that is made always
+// has one.
+http::Reply audited(const http::Request& request, const auth::Identity& who, std::shared_ptr<RefusalLog> refusals,
+                    http::Reply reply) {
   // A std::function must be copyable, a Reply is not.
   const auto inner = std::make_shared<http::Reply>(std::move(reply));
-  return http::Reply([inner, user = who.name, peer = request.peer, method = request.method,
-                      path = request.path](http::Response response) {
+  return http::Reply([inner, user = who.name, peer = request.peer, method = request.method, path = request.path,
+                      share = request.client.share, refusals = std::move(refusals)](http::Response response) {
+    constexpr int kFirstRefusal = 400;
+    if (refusals && response.status >= kFirstRefusal && !refusals->admits(share)) {
+      return inner->send(std::move(response));
+    }
     log::notice("AUDIT_CHANGE", audit_line(user, *peer, method, path, response.status),
                 {{"USER", echoed(user)},
                  {"FROM", peer->address},
@@ -187,16 +199,18 @@ class Gate : public std::enable_shared_from_this<Gate> {
     const auto who = auth::identify(*rules, *request.peer, std::chrono::system_clock::now());
     if (who) return admit(*rules, *who, std::move(request), std::move(reply));
     if (who.error().kind == auth::Stranger::Kind::NeedsPassword) return log_in(request, std::move(reply));
-    reply.send(refuse(request, who.error(), refusals_));
+    reply.send(refuse(request, who.error(), *refusals_));
   }
 
  private:
   void admit(const auth::Rules& rules, const auth::Identity& who, http::Request request, http::Reply reply) {
     const bool reads = only_reads(request.method, request.path);
     const auth::Grant grant = auth::granted(rules, who, request.method, request.path, reads);
-    if (grant == auth::Grant::No) return reply.send(refuse(request, who, refusals_));
-    http::Reply answered = reads ? std::move(reply) : audited(request, who, std::move(reply));
-    request.is_limited_to_own = grant != auth::Grant::Whole;
+    const bool is_limited = grant != auth::Grant::Whole;
+    if (grant == auth::Grant::No) return reply.send(refuse(request, who, *refusals_));
+    http::Reply answered =
+        reads ? std::move(reply) : audited(request, who, is_limited ? refusals_ : nullptr, std::move(reply));
+    request.is_limited_to_own = is_limited;
     request.client.share = who.name + " at " + request.client.share;
     request.client.is_privileged = who.role == auth::Role::Admin;
     inside_(std::move(request), std::move(answered));
@@ -237,20 +251,20 @@ class Gate : public std::enable_shared_from_this<Gate> {
     return refuse(request,
                   without_field(400, "MalformedCredentials", rmd::kMalformedCredentials,
                                 "neither a certificate nor \"Authorization: Basic\" with a user and a password"),
-                  "", refusals_);
+                  "", *refusals_);
   }
 
   http::Response refuse_too_many(const http::Request& request, const std::string& user) {
     http::Response response = refuse(request,
                                      without_field(429, "TooManyLogins", "Too many failed logins; try again later.",
                                                    "too many failed logins of this host or user"),
-                                     user, refusals_);
+                                     user, *refusals_);
     response.headers.emplace_back("Retry-After", std::to_string(auth::kHostRegains.count()));
     return response;
   }
 
   http::Response refuse_unchecked(const Login& login, const Error& error) {
-    if (refusals_.admits(login.request.client.share)) {
+    if (refusals_->admits(login.request.client.share)) {
       log::warning("LOGIN_UNCHECKED", error.message,
                    {{"USER", echoed(login.user)}, {"FROM", login.request.peer->address}, {"DETAIL", error.detail}});
     }
@@ -258,7 +272,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
   }
 
   http::Response refuse_failed(const Login& login, const std::string& pams_words) {
-    if (refusals_.admits(login.request.client.share)) {
+    if (refusals_->admits(login.request.client.share)) {
       log::notice("LOGIN_FAILED", echoed(login.user) + " from " + login.request.peer->address + ": " + pams_words,
                   {{"USER", echoed(login.user)}, {"FROM", login.request.peer->address}, {"REASON", pams_words}});
     }
@@ -270,7 +284,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
 
   const Entry entry_;
   const http::Handler inside_;
-  RefusalLog refusals_;
+  const std::shared_ptr<RefusalLog> refusals_ = std::make_shared<RefusalLog>();
   auth::LoginLimits limits_;
 };
 

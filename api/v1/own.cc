@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "api/v1/owner_json.h"
+
 namespace nrd::v1 {
 namespace {
 
@@ -12,9 +14,8 @@ pid_t asking_process(const Call& call) {
 }
 
 bool belongs_to_caller(const Call& call, const std::optional<store::Owner>& owner) {
-  const pid_t pid = asking_process(call);
-  if (!owner || pid <= 0 || owner->pid != pid) return false;
-  const Result<store::Owner> caller = call.owners.identify(pid);
+  if (!owner || owner->pid != asking_process(call)) return false;
+  const Result<store::Owner> caller = find_caller(call.owners, call.request);
   return caller && *caller == *owner;
 }
 

@@ -48,6 +48,18 @@ Result<std::optional<OwnerWish>> parse_owner(const Value& body) {
   return parse_wish(*owner).map([](const OwnerWish& wish) { return std::optional(wish); });
 }
 
+Result<store::Owner> find_caller(const ProcessWatcher& owners, const http::Request& request) {
+  const auto& credentials = request.peer->credentials;
+  if (!credentials || credentials->pid <= 0) {
+    return fail_at(ErrorCode::BadRequest, "/owner/caller", "the calling process is known on Unix sockets only",
+                   "{\"pid\": 4711}");
+  }
+  Result<store::Owner> caller = owners.identify(credentials->pid);
+  if (caller && caller->start == credentials->started) return caller;
+  return fail_at(ErrorCode::BadRequest, "/owner/caller", "the process that opened this connection has ended",
+                 "a connection of the calling process itself");
+}
+
 Result<store::Owner> find_owner(const ProcessWatcher& owners, const OwnerWish& wish, const http::Request& request) {
   if (wish.pid) {
     Result<store::Owner> owner = owners.identify(*wish.pid);
@@ -56,10 +68,7 @@ Result<store::Owner> find_owner(const ProcessWatcher& owners, const OwnerWish& w
                    "process " + std::to_string(*wish.pid) +
                        " of this node started at another time; who asks runs elsewhere, or under another number here");
   }
-  const auto& credentials = request.peer->credentials;
-  if (credentials && credentials->pid > 0) return owners.identify(credentials->pid);
-  return fail_at(ErrorCode::BadRequest, "/owner/caller", "who calls is known over the Unix socket only",
-                 "{\"pid\": 4711}");
+  return find_caller(owners, request);
 }
 
 void render(json::Writer& w, const store::Owner& owner) {

@@ -25,6 +25,8 @@ struct OwnerWish {
 Result<std::optional<OwnerWish>> parse_owner(const json::Value& body);
 
 // BadRequest at /owner: there is no such process, it started at another time, or the transport does not say who calls.
+// The process that connected, over a Unix socket; BadRequest if that has ended.
+Result<store::Owner> find_caller(const ProcessWatcher& owners, const http::Request& request);
 Result<store::Owner> find_owner(const ProcessWatcher& owners, const OwnerWish& wish, const http::Request& request);
 
 void render(json::Writer& w, const store::Owner& owner);

@@ -27,7 +27,10 @@ struct Service {
   }
   http::Request request(std::string method, std::string path, std::string body, pid_t caller, std::string key) const {
     auto peer = std::make_shared<http::Peer>();
-    if (caller != 0) peer->credentials = http::Peer::Credentials{.uid = 0, .pid = caller, .groups = {}};
+    if (caller != 0) {
+      peer->credentials = http::Peer::Credentials{
+          .uid = 0, .pid = caller, .started = around.owners->identify(caller)->start, .groups = {}};
+    }
     return {.method = std::move(method),
             .path = std::move(path),
             .content_type = "application/json",
