@@ -16,19 +16,20 @@ std::string padded(std::string text, size_t width) {
   return text;
 }
 
-int complain(const std::string& text) {
+int report_failure(const std::string& text) {
   print_error(text);
   return kRefused;
 }
 
 std::optional<std::string> body_of(const Result<Answer>& answer, int& exit) {
   if (!answer) {
-    complain(answer.error().message);
+    report_failure(answer.error().message);
     exit = kUnreachable;
     return std::nullopt;
   }
   if (answer->status < kFirstGood || answer->status > kLastGood) {
-    exit = complain(answer->body.empty() ? "refused with status " + std::to_string(answer->status) : answer->body);
+    exit =
+        report_failure(answer->body.empty() ? "refused with status " + std::to_string(answer->status) : answer->body);
     return std::nullopt;
   }
   exit = kDone;
@@ -38,7 +39,7 @@ std::optional<std::string> body_of(const Result<Answer>& answer, int& exit) {
 std::optional<json::Value> parsed(const std::string& body, int& exit) {
   Result<json::Value> value = json::parse(body);
   if (value) return *std::move(value);
-  exit = complain("the answer is not JSON; is this nrd?");
+  exit = report_failure("the answer is not JSON; is this nrd?");
   return std::nullopt;
 }
 

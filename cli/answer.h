@@ -16,7 +16,7 @@ enum Exit : int { kDone = 0, kRefused = 1, kUsage = 2, kUnreachable = 3 };
 // With blanks up to that width.
 std::string padded(std::string text, size_t width);
 // On stderr; kRefused.
-int complain(const std::string& text);
+int report_failure(const std::string& text);
 
 // The body of a good answer; otherwise says why on stderr and sets the exit code.
 std::optional<std::string> body_of(const Result<Answer>& answer, int& exit);

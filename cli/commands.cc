@@ -115,13 +115,13 @@ int print_workload(const Result<Answer>& answer, Output output) {
 }
 
 int nothing_asked() {
-  complain(
+  report_failure(
       "nothing is asked for: say --ways, --max and --min, --l2-ways, or a frequency (nrdctl workload create --help)");
   return kUsage;
 }
 
 int nobody_named() {
-  complain("nobody is named: say --cpus, --task-ids, or both (nrdctl workload create --help)");
+  report_failure("nobody is named: say --cpus, --task-ids, or both (nrdctl workload create --help)");
   return kUsage;
 }
 

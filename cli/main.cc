@@ -9,12 +9,12 @@
 
 #include "cli/certificates.h"
 #include "cli/commands.h"
-#include "cli/emit.h"
-#include "cli/launch.h"
-#include "cli/move/genconf.h"
-#include "cli/move/import_rmd.h"
-#include "cli/onload.h"
-#include "cli/onload_interfaces.h"
+#include "cli/export.h"
+#include "cli/import_rmd/genconf.h"
+#include "cli/import_rmd/import_rmd.h"
+#include "cli/onload/interfaces.h"
+#include "cli/onload/launch.h"
+#include "cli/onload/onload.h"
 #include "cli/password.h"
 #include "cli/printer.h"
 #include "cli/reset.h"
@@ -40,8 +40,8 @@ struct Arguments {
   Genconf genconf;
   ImportRmd import;
   std::string bundle;
-  OnloadWish onload;
-  InterfaceWords interfaces;
+  OnloadRequest onload;
+  InterfaceArgs interfaces;
   std::string source;
   std::string module;
   std::vector<std::string> settings;
@@ -185,14 +185,14 @@ void declare_emit(CLI::App& emit, Arguments& a) {
   }
 }
 
-void declare_policies(CLI::App& command, OnloadWish& wish) {
+void declare_policies(CLI::App& command, OnloadRequest& wish) {
   command.add_option("--users", wish.users_policy, "fail, wait, term or kill: how far to go with those who use it");
   command.add_option("--drain", wish.drain_seconds, "seconds that users may take to end by themselves");
   command.add_option("--on-failure", wish.on_failure, "rollback or stop");
   command.add_flag("--sfc", wish.manages_sfc, "the network driver comes and goes with Onload");
 }
 
-void declare_load(CLI::App& command, OnloadWish& wish) {
+void declare_load(CLI::App& command, OnloadRequest& wish) {
   command.add_option("--param", wish.parameters, "MODULE.NAME=VALUE; may be repeated");
   command.add_option("--control-plane", wish.control_plane, "what its server is started with (-K)");
   declare_policies(command, wish);

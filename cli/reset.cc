@@ -23,7 +23,7 @@ constexpr const char* kResctrl = "/sys/fs/resctrl";
 bool confirm(const Reset& wanted, const std::string& question) {
   if (wanted.is_confirmed) return true;
   if (::isatty(STDIN_FILENO) != 1) {
-    complain("confirmation needed: " + question + "; use --yes");
+    report_failure("confirmation needed: " + question + "; use --yes");
     return false;
   }
   print_format("%s [y/N] ", question.c_str());
@@ -67,7 +67,7 @@ int remove_groups(const Reset& wanted, const std::map<std::string, std::string>&
       continue;
     }
     if (::rmdir((fs::path(kResctrl) / name).c_str()) != 0) {
-      exit = complain("group " + name + " could not be removed: " + std::generic_category().message(errno));
+      exit = report_failure("group " + name + " could not be removed: " + std::generic_category().message(errno));
       continue;
     }
     print_format("group %s removed\n", name.c_str());
@@ -92,7 +92,7 @@ int reset_without_daemon(const Reset& wanted) {
   const std::string daemon = self.parent_path().parent_path() / "sbin/nrd";
   std::fflush(stdout);
   if (exit == kDone) ::execl(daemon.c_str(), "nrd", "--reset", nullptr);
-  return exit == kDone ? complain("cannot run " + daemon + ": " + std::generic_category().message(errno)) : exit;
+  return exit == kDone ? report_failure("cannot run " + daemon + ": " + std::generic_category().message(errno)) : exit;
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ int reset(const Client& client, const Reset& wanted) {
   if (!workloads) return exit;
   exit = delete_all(client, wanted, *workloads);
   if (exit != kDone || wanted.foreign.empty()) return exit;
-  if (!client.is_local()) return complain("--foreign works on the node itself, over the Unix socket");
+  if (!client.is_local()) return report_failure("--foreign works on the node itself, over the Unix socket");
   const std::optional<json::Value> node = value_of(client.get("/v1/node"), exit);
   return node ? remove_groups(wanted, foreign_groups(*node)) : exit;
 }

@@ -54,7 +54,7 @@ bool write_all(int fd, std::string_view bytes) {
 }
 
 int complain_about(const std::string& file, int error) {
-  return complain(file + ": " + std::generic_category().message(error));
+  return report_failure(file + ": " + std::generic_category().message(error));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 constexpr mode_t kPublic = 0644;
 constexpr mode_t kSecret = 0600;
 
-int complain(const Error& error) {
+int report_failure(const Error& error) {
   print_error(error.message);
   return error.code == ErrorCode::BadRequest ? kUsage : kRefused;
 }
@@ -84,10 +84,10 @@ void print_what_next(const std::string& directory, const std::vector<std::string
 int init_tls(const TlsInit& wanted) {
   const std::vector<std::string> hosts = hosts_of(wanted.hosts);
   const Result<Pki> pki = make_pki({.node = own_name(), .hosts = hosts, .lifetime = std::chrono::days(wanted.days)});
-  if (!pki) return complain(pki.error());
+  if (!pki) return report_failure(pki.error());
   const std::string directory = absolute(wanted.directory);
   const Result<void> written = write_new_files(directory, files_of(*pki));
-  if (!written) return complain(written.error());
+  if (!written) return report_failure(written.error());
   print_what_next(directory, hosts, wanted.days);
   return kDone;
 }

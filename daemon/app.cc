@@ -10,10 +10,10 @@
 #include "base/log.h"
 #include "daemon/accounts.h"
 #include "daemon/cpu_events.h"
-#include "daemon/front.h"
 #include "daemon/hardware.h"
+#include "daemon/http_frontend.h"
 #include "daemon/notify.h"
-#include "daemon/onload.h"
+#include "daemon/onload/onload.h"
 #include "daemon/policy_file.h"
 #include "daemon/signals.h"
 #include "daemon/version.h"
@@ -35,8 +35,8 @@ constexpr std::chrono::seconds kLastAnswers{1};
 constexpr std::chrono::seconds kLook{5};
 
 // Waits for the end. Under a watchdog it beats while engine and worker do; if one of them hangs, the beat stops.
-void serve(const Engine& engine, Front& front) {
-  http::Server& server = front.server();
+void serve(const Engine& engine, HttpFrontend& frontend) {
+  http::Server& server = frontend.server();
   const std::optional<std::chrono::microseconds> limit = watchdog_limit();
   const bool has_tls = server.tls_port() != 0;
   std::optional<std::chrono::microseconds> period = limit ? std::optional(*limit / 3) : std::nullopt;
@@ -47,7 +47,8 @@ void serve(const Engine& engine, Front& front) {
     if (signal == Signal::Stop) return;
     if (signal == Signal::Reload)
       log::notice("RELOAD", "the files of TLS and of access are read again; the rest at a restart only");
-    if (has_tls) front.reload(signal == Signal::Reload ? Front::Reload::Always : Front::Reload::IfChanged);
+    if (has_tls)
+      frontend.reload(signal == Signal::Reload ? HttpFrontend::Reload::Always : HttpFrontend::Reload::IfChanged);
     const auto oldest_beat = std::min(engine.last_beat(), server.last_beat());
     if (limit && std::chrono::steady_clock::now() - oldest_beat < *limit) notify_alive();
   }
@@ -147,9 +148,9 @@ Result<void> run(const Config& config) {
   const StopBefore stop_before{**owners, cpu_events.get()};  // what they call is not there any more after this
   if (cpu_events) cpu_events->watch([&engine] { (*engine)->look_for_cpus(); });
   end_with_owners(**engine, **owners);
-  Result<std::unique_ptr<Front>> front =
-      Front::open(config, {**engine, **owners, (*onload)->controller(), (*onload)->allocations(), *watchers});
-  if (!front) return Failure(front.error());
+  Result<std::unique_ptr<HttpFrontend>> frontend =
+      HttpFrontend::open(config, {**engine, **owners, (*onload)->controller(), (*onload)->allocations(), *watchers});
+  if (!frontend) return Failure(frontend.error());
 
   const auto state = (*engine)->state();
   for (const std::string& missing : state->facts.rdt.missing) log::warning("CAPABILITY_MISSING", missing);
@@ -157,19 +158,19 @@ Result<void> run(const Config& config) {
   const std::string status = std::to_string(state->workloads.size()) + " workloads";
   log::notice("READY", "ready, " + status, {{"VERSION", kVersion}});
   notify_ready(status);
-  serve(**engine, **front);
+  serve(**engine, **frontend);
 
   notify_stopping();
   log::notice("STOPPING", "stopping; workloads stay on the hardware");
   (*onload)->controller().end_watches();  // those who wait for a change would hold up the drain
   watchers->stop();
-  (*front)->server().drain(kDrainDeadline);  // no request asks any of the following from here on
+  (*frontend)->server().drain(kDrainDeadline);  // no request asks any of the following from here on
   (*owners)->stop();
   if (cpu_events) cpu_events->stop();
   onload->reset();  // between two stages; what it stores still needs the engine
   engine->reset();  // ends the changes it has accepted; their answers still need the server
-  (*front)->server().drain(kLastAnswers);
-  front->reset();
+  (*frontend)->server().drain(kLastAnswers);
+  frontend->reset();
   return {};
 }
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <map>
 
-#include "api/http/places.h"
+#include "api/http/endpoints.h"
 #include "base/file.h"
 #include "base/way_mask.h"
 #include "engine/onload/enum_names.h"

@@ -13,7 +13,7 @@
 #include "api/http/tls.h"
 #include "base/log.h"
 #include "base/result.h"
-#include "daemon/onload_parameters.h"
+#include "daemon/onload/parameters.h"
 #include "daemon/policy_file.h"
 #include "engine/model/foreign_groups.h"
 #include "engine/model/pools.h"
@@ -57,7 +57,7 @@ struct Config {
     friend bool operator==(const Access&, const Access&) = default;
   } access;
   std::string state_directory = "/var/lib/nrd";
-  rdt::MountWish mount;  // rdt.mba_mode; may_remount is --force-config
+  rdt::MountOptions mount;  // rdt.mba_mode; may_remount is --force-config
   PoolSizes pools;
   bool shrink = false;
   std::optional<unsigned> max_shared;

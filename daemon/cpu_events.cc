@@ -22,7 +22,7 @@ namespace {
 
 // Multicast group of the kernel's own messages; those that udev sends on are group 2.
 constexpr uint32_t kKernelGroup = 1;
-// The kernel's variables take 2 KiB at most (UEVENT_BUFFER_SIZE), with the path in front of them once more.
+// The kernel's variables take 2 KiB at most (UEVENT_BUFFER_SIZE), with the path in frontend of them once more.
 constexpr size_t kLongest = 8192;
 
 // More than a receive buffer of the usual size holds.

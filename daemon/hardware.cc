@@ -9,9 +9,9 @@ namespace {
 
 constexpr const char* kBootId = "/proc/sys/kernel/random/boot_id";
 
-class Rooms final : public Hardware {
+class NodeHardware final : public Hardware {
  public:
-  explicit Rooms(std::unique_ptr<rdt::Rdt> rdt) : rdt_(std::move(rdt)) {}
+  explicit NodeHardware(std::unique_ptr<rdt::Rdt> rdt) : rdt_(std::move(rdt)) {}
 
   Result<NodeFacts> discover() override {
     const Result<std::optional<std::string>> boot_id = read_file(kBootId);
@@ -64,10 +64,10 @@ class Rooms final : public Hardware {
 
 }  // namespace
 
-Result<std::unique_ptr<Hardware>> open_hardware(const rdt::MountWish& mount) {
+Result<std::unique_ptr<Hardware>> open_hardware(const rdt::MountOptions& mount) {
   Result<std::unique_ptr<rdt::Rdt>> rdt = rdt::Rdt::start(mount);
   if (!rdt) return Failure(rdt.error());
-  return std::make_unique<Rooms>(*std::move(rdt));
+  return std::make_unique<NodeHardware>(*std::move(rdt));
 }
 
 }  // namespace nrd::daemon

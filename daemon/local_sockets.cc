@@ -29,8 +29,8 @@ auth::Locals locals_of(const std::vector<std::string>& names) {
   return locals;
 }
 
-http::UnixPlace place_of(const LocalSocket& socket, const auth::SocketRules& rules) {
-  http::UnixPlace place{.path = socket.path, .name = socket.name};
+http::UnixEndpoint place_of(const LocalSocket& socket, const auth::SocketRules& rules) {
+  http::UnixEndpoint place{.path = socket.path, .name = socket.name};
   std::set<gid_t> groups;
   bool has_users = false;
   for (const auth::Locals* locals : {&rules.admin, &rules.user, &rules.run}) {
@@ -38,9 +38,9 @@ http::UnixPlace place_of(const LocalSocket& socket, const auth::SocketRules& rul
     has_users = has_users || std::ranges::any_of(locals->users, [](uid_t user) { return user != 0; });
   }
   if (has_users || groups.size() > 1) {
-    place.connects = http::UnixPlace::Connects::Everybody;
+    place.connects = http::UnixEndpoint::Connects::Everybody;
   } else if (groups.size() == 1) {
-    place.connects = http::UnixPlace::Connects::Group;
+    place.connects = http::UnixEndpoint::Connects::Group;
     place.group = *groups.begin();
   }
   return place;
@@ -48,8 +48,8 @@ http::UnixPlace place_of(const LocalSocket& socket, const auth::SocketRules& rul
 
 }  // namespace
 
-LocalDoors local_doors(const std::vector<LocalSocket>& sockets) {
-  LocalDoors doors;
+LocalSocketAccess local_socket_access(const std::vector<LocalSocket>& sockets) {
+  LocalSocketAccess doors;
   for (const LocalSocket& socket : sockets) {
     doors.rules.push_back(
         {.admin = locals_of(socket.admin), .user = locals_of(socket.user), .run = locals_of(socket.run)});

@@ -4,19 +4,19 @@
 #include <vector>
 
 #include "api/auth/access.h"
-#include "api/http/places.h"
+#include "api/http/endpoints.h"
 #include "daemon/config.h"
 
 namespace nrd::daemon {
 
 // Both in the order of the configuration.
-struct LocalDoors {
-  std::vector<http::UnixPlace> places;
+struct LocalSocketAccess {
+  std::vector<http::UnixEndpoint> places;
   std::vector<auth::SocketRules> rules;
 };
 
 // Whom this node does not know is left out, with a line in the journal. A file has one owner, one group and the others:
 // where it must let in more, it lets everybody connect, and each request is judged by who connected.
-LocalDoors local_doors(const std::vector<LocalSocket>& sockets);
+LocalSocketAccess local_socket_access(const std::vector<LocalSocket>& sockets);
 
 }  // namespace nrd::daemon

@@ -1,11 +1,11 @@
 // nrd: the node resource daemon.
 #include <cstdio>
 
+#include "daemon/access_policy.h"
 #include "daemon/app.h"
 #include "daemon/options.h"
 #include "daemon/policy_file.h"
 #include "daemon/reset.h"
-#include "daemon/rulebook.h"
 
 namespace {
 

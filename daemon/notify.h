@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "api/http/places.h"
+#include "api/http/endpoints.h"
 
 namespace nrd::daemon {
 

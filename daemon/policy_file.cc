@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "api/tree/tree.h"
-#include "api/v1/expect.h"
 #include "api/v1/frequency_json.h"
+#include "api/v1/json_validation.h"
 #include "base/control.h"
 #include "base/file.h"
 #include "engine/plan/spec.h"
@@ -70,7 +70,7 @@ Result<MbaRequest> parse_mba(const Value& value, const std::string& field) {
 
 // As a workload's, so that there is one opinion on what it may say.
 Result<std::optional<FrequencyRequest>> parse_pstate(const Value& value, const std::string& parent) {
-  Result<v1::FrequencyWish> wish = v1::parse_frequency(Value::object({{"pstate", value}}));
+  Result<v1::FrequencyFields> wish = v1::parse_frequency(Value::object({{"pstate", value}}));
   if (wish) return std::move(wish->request);
   Error error = wish.error();
   error.field.insert(0, parent);

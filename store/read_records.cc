@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "store/columns.h"
-#include "store/onload_rows.h"
+#include "store/onload/rows.h"
 
 namespace nrd::store {
 namespace {
@@ -230,7 +230,7 @@ class Reader {
     each_row("SELECT key, fingerprint, workload, created_ms FROM idempotency_key ORDER BY created_ms, key",
              [&](const Statement& row) {
                records_.keys.push_back({.key = row.text(0),
-                                        .fingerprint = row.text(1),
+                                        .hash_of = row.text(1),
                                         .workload = WorkloadId{as_u64(row.integer(2))},
                                         .created = from_ms(row.integer(3))});
              });

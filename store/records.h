@@ -12,8 +12,8 @@
 #include "base/task.h"
 #include "base/units.h"
 #include "base/way_mask.h"
-#include "store/onload_records.h"
-#include "store/onload_use.h"
+#include "store/onload/records.h"
+#include "store/onload/use.h"
 #include "store/owner.h"
 
 namespace nrd::store {
@@ -85,8 +85,8 @@ struct WorkloadRecord {
 // A key under which a workload was created, so that asking again does not create another one.
 struct IdempotencyRecord {
   std::string key;
-  std::string fingerprint;  // of the body it came with
-  WorkloadId workload;      // may have been deleted since
+  std::string hash_of;  // of the body it came with
+  WorkloadId workload;  // may have been deleted since
   Time created;
   friend bool operator==(const IdempotencyRecord&, const IdempotencyRecord&) = default;
 };

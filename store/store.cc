@@ -13,7 +13,7 @@
 #include "base/unique_fd.h"
 #include "store/columns.h"
 #include "store/database.h"
-#include "store/onload_rows.h"
+#include "store/onload/rows.h"
 #include "store/read_records.h"
 
 namespace nrd::store {
@@ -340,8 +340,8 @@ SqlError SqliteStore::write_keys(const Change& change) {
   for (const std::string& key : change.forgotten_keys) {
     if (SqlError error = statements_.forget_key.bind(1, key).run(); !error.ok()) return error;
   }
-  for (const auto& [key, fingerprint, workload, created] : change.keys) {
-    Statement& add = statements_.key.bind(1, key).bind(2, fingerprint).bind(3, as_i64(workload.value));
+  for (const auto& [key, hash_of, workload, created] : change.keys) {
+    Statement& add = statements_.key.bind(1, key).bind(2, hash_of).bind(3, as_i64(workload.value));
     if (SqlError error = add.bind(4, to_ms(created)).run(); !error.ok()) return error;
   }
   return {};

@@ -27,33 +27,35 @@ std::string name_in(const http::Peer& peer) {
   return common_name == peer.subject.end() ? subject_text(peer) : common_name->second;
 }
 
-tl::expected<Identity, Stranger> identify_by_list(const Listed& listed, const http::Peer& peer) {
+tl::expected<Identity, AuthFailure> identify_by_list(const Listed& listed, const http::Peer& peer) {
   const auto has = [&peer](const CertificateList& list) {
-    return !peer.fingerprint.empty() && list.fingerprints.contains(peer.fingerprint);
+    return !peer.hash_of.empty() && list.fingerprints.contains(peer.hash_of);
   };
-  if (has(listed.admin)) return Identity{name_in(peer), Role::Admin, Proof::ListedCertificate};
-  if (has(listed.user)) return Identity{name_in(peer), Role::User, Proof::ListedCertificate};
-  return tl::unexpected(Stranger{Stranger::Kind::Unlisted, subject_text(peer), "The certificate is not listed here."});
+  if (has(listed.admin)) return Identity{name_in(peer), Role::Admin, AuthMethod::ListedCertificate};
+  if (has(listed.user)) return Identity{name_in(peer), Role::User, AuthMethod::ListedCertificate};
+  return tl::unexpected(
+      AuthFailure{AuthFailure::Kind::Unlisted, subject_text(peer), "The certificate is not listed here."});
 }
 
-tl::expected<Identity, Stranger> identify_by_certificate(const Rules& rules, const http::Peer& peer,
-                                                         std::chrono::system_clock::time_point now) {
+tl::expected<Identity, AuthFailure> identify_by_certificate(const Rules& rules, const http::Peer& peer,
+                                                            std::chrono::system_clock::time_point now) {
   if (!peer.valid_until) {
-    if (rules.asks_pam) return tl::unexpected(Stranger{Stranger::Kind::NeedsPassword, "", "A password is needed."});
-    return tl::unexpected(Stranger{Stranger::Kind::Unknown, "", "A client certificate is needed."});
+    if (rules.asks_pam)
+      return tl::unexpected(AuthFailure{AuthFailure::Kind::NeedsPassword, "", "A password is needed."});
+    return tl::unexpected(AuthFailure{AuthFailure::Kind::Unknown, "", "A client certificate is needed."});
   }
   if (peer.is_revoked) {
     return tl::unexpected(
-        Stranger{Stranger::Kind::Unknown, subject_text(peer), "The certificate is not trusted here any more."});
+        AuthFailure{AuthFailure::Kind::Unknown, subject_text(peer), "The certificate is not trusted here any more."});
   }
   if (*peer.valid_until < now) {
-    return tl::unexpected(Stranger{Stranger::Kind::Unknown, subject_text(peer), "The certificate has expired."});
+    return tl::unexpected(AuthFailure{AuthFailure::Kind::Unknown, subject_text(peer), "The certificate has expired."});
   }
   if (rules.listed) return identify_by_list(*rules.listed, peer);
-  if (fits(rules.admin, peer)) return Identity{name_in(peer), Role::Admin, Proof::Subject};
-  if (fits(rules.user, peer)) return Identity{name_in(peer), Role::User, Proof::Subject};
-  return tl::unexpected(Stranger{Stranger::Kind::Roleless, subject_text(peer),
-                                 "The certificate's subject has no role here: see [roles] in nrd.toml."});
+  if (fits(rules.admin, peer)) return Identity{name_in(peer), Role::Admin, AuthMethod::Subject};
+  if (fits(rules.user, peer)) return Identity{name_in(peer), Role::User, AuthMethod::Subject};
+  return tl::unexpected(AuthFailure{AuthFailure::Kind::Roleless, subject_text(peer),
+                                    "The certificate's subject has no role here: see [roles] in nrd.toml."});
 }
 
 bool names(const Locals& locals, const http::Peer::Credentials& who) {
@@ -61,20 +63,21 @@ bool names(const Locals& locals, const http::Peer::Credentials& who) {
          std::ranges::find_first_of(locals.groups, who.groups) != locals.groups.end();
 }
 
-tl::expected<Identity, Stranger> identify_by_credentials(const Rules& rules, const http::Peer& peer) {
+tl::expected<Identity, AuthFailure> identify_by_credentials(const Rules& rules, const http::Peer& peer) {
   if (!peer.credentials) {
-    return tl::unexpected(Stranger{Stranger::Kind::Unwelcome, "", "The kernel does not say who is calling."});
+    return tl::unexpected(AuthFailure{AuthFailure::Kind::Unwelcome, "", "The kernel does not say who is calling."});
   }
   const std::string name = "uid " + std::to_string(peer.credentials->uid);
   const SocketRules lists = peer.socket < rules.sockets.size() ? rules.sockets[peer.socket] : SocketRules{};
   const auto is_in = [&peer](const Locals& locals) { return names(locals, *peer.credentials); };
   const bool runs = is_in(lists.run);
-  if (peer.credentials->uid == kRoot || is_in(lists.admin)) return Identity{name, Role::Admin, Proof::Socket, runs};
-  if (is_in(lists.user)) return Identity{name, Role::User, Proof::Socket, runs};
-  if (runs) return Identity{name, Role::None, Proof::Socket, runs};
+  if (peer.credentials->uid == kRoot || is_in(lists.admin))
+    return Identity{name, Role::Admin, AuthMethod::Socket, runs};
+  if (is_in(lists.user)) return Identity{name, Role::User, AuthMethod::Socket, runs};
+  if (runs) return Identity{name, Role::None, AuthMethod::Socket, runs};
   return tl::unexpected(
-      Stranger{Stranger::Kind::Unwelcome, name,
-               "Only root and who is named for this socket ([[server.sockets]] in nrd.toml) may use it."});
+      AuthFailure{AuthFailure::Kind::Unwelcome, name,
+                  "Only root and who is named for this socket ([[server.sockets]] in nrd.toml) may use it."});
 }
 
 // What an ordinary request about workloads may be: to make one, and to see, change and delete what was made.
@@ -87,14 +90,14 @@ bool may_be_about_own(std::string_view method, std::string_view path) {
 
 }  // namespace
 
-tl::expected<Identity, Stranger> identify(const Rules& rules, const http::Peer& peer,
-                                          std::chrono::system_clock::time_point now) {
-  switch (peer.door) {
-    case http::Peer::Door::Plain: return Identity{"debug", Role::Admin, Proof::Debug};
-    case http::Peer::Door::Tls: return identify_by_certificate(rules, peer, now);
-    case http::Peer::Door::Unix: return identify_by_credentials(rules, peer);
+tl::expected<Identity, AuthFailure> identify(const Rules& rules, const http::Peer& peer,
+                                             std::chrono::system_clock::time_point now) {
+  switch (peer.transport) {
+    case http::Peer::Transport::Plain: return Identity{"debug", Role::Admin, AuthMethod::Debug};
+    case http::Peer::Transport::Tls: return identify_by_certificate(rules, peer, now);
+    case http::Peer::Transport::Unix: return identify_by_credentials(rules, peer);
   }
-  return tl::unexpected(Stranger{});
+  return tl::unexpected(AuthFailure{});
 }
 
 bool has_role(const Rules& rules, const std::string& user) {
@@ -109,12 +112,12 @@ Identity identify_by_password(const Rules& rules, const std::string& user) {
     return std::ranges::find(users, user) != users.end();
   };
   const Role role = names(rules.pam_admin) ? Role::Admin : names(rules.pam_user) ? Role::User : Role::None;
-  return {user, role, Proof::Password};
+  return {user, role, AuthMethod::Password};
 }
 
 Grant granted(const Rules& rules, const Identity& who, std::string_view method, std::string_view path,
               bool only_reads) {
-  if (who.proof == Proof::Password && rules.acl) {
+  if (who.method == AuthMethod::Password && rules.acl) {
     return rules.acl->permits(who.name, method, path) ? Grant::Whole : Grant::No;
   }
   if (who.role == Role::Admin || (who.role == Role::User && only_reads)) return Grant::Whole;

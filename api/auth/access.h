@@ -3,7 +3,7 @@
 //   Unix socket        the kernel says who connected: root is administrator, others are what the socket's lists say
 //   TLS, certificate   one that our authority has signed. Its role follows from its subject, or, where certificates are
 //                      listed, from the folder it lies in, and then from nothing else
-//   TLS, without one   a user and his password, which PAM is asked about (logins.h), where that is switched on
+//   TLS, without one   a user and his password, which PAM is asked about (pam_client.h), where that is switched on
 //   plain HTTP         everybody is administrator; it is for debugging, on loopback, and must be asked for
 //
 // Any thread; nothing here keeps state.
@@ -36,12 +36,12 @@ enum class Grant {
 };
 
 // How a client was known.
-enum class Proof { Debug, Socket, Subject, ListedCertificate, Password };
+enum class AuthMethod { Debug, Socket, Subject, ListedCertificate, Password };
 
 struct Identity {
   std::string name;  // "uid 0", "Alice" (the CN, or PAM's user), "debug"
   Role role = Role::User;
-  Proof proof = Proof::Subject;
+  AuthMethod method = AuthMethod::Subject;
   bool runs = false;  // may have workloads for the process that asks, whatever the role says
   friend bool operator==(const Identity&, const Identity&) = default;
 };
@@ -81,7 +81,7 @@ struct Rules {
   std::optional<Acl> acl{};
 };
 
-struct Stranger {
+struct AuthFailure {
   enum class Kind {
     Unknown,        // has shown nothing, or what counts no more: another certificate may do
     Unlisted,       // has shown a certificate that is not among the listed ones
@@ -92,12 +92,12 @@ struct Stranger {
   Kind kind = Kind::Unknown;
   std::string name;    // as far as known, for the journal: "uid 1000", "OU=Guests, CN=Mallory"
   std::string reason;  // for the client
-  friend bool operator==(const Stranger&, const Stranger&) = default;
+  friend bool operator==(const AuthFailure&, const AuthFailure&) = default;
 };
 
 // A certificate that was good when the connection began counts until its end, or its removal from the list, only.
-tl::expected<Identity, Stranger> identify(const Rules& rules, const http::Peer& peer,
-                                          std::chrono::system_clock::time_point now);
+tl::expected<Identity, AuthFailure> identify(const Rules& rules, const http::Peer& peer,
+                                             std::chrono::system_clock::time_point now);
 
 // Whether there is anything that a user of PAM may do. PAM is asked about nobody else: its answer would tell strangers
 // whether a password of the node is right.

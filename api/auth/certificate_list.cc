@@ -7,7 +7,7 @@
 #include <array>
 #include <memory>
 
-#include "api/auth/roots_file.h"
+#include "api/auth/root_owned_file.h"
 #include "base/hex.h"
 #include "base/result.h"
 
@@ -46,7 +46,7 @@ Result<std::set<std::string>> fingerprints_in(const std::string& pem, const std:
 }  // namespace
 
 CertificateList read_certificates(const std::string& folder) {
-  const Result<RootsDir> opened = RootsDir::open(folder);
+  const Result<RootOwnedDir> opened = RootOwnedDir::open(folder);
   if (!opened) return {{}, {opened.error().message}};
   const Result<std::vector<std::string>> names = opened->names(kListedFileLimit);
   if (!names) return {{}, {names.error().message}};

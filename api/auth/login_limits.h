@@ -1,4 +1,4 @@
-// How often logins may fail: per client's host and per user.
+// How often pam_client may fail: per client's host and per user.
 //
 // Each has a bucket of tokens. A login takes one of both before PAM is asked, gets them back if it succeeds, and one
 // comes back by itself every so often. So many that are asked at once count as so many failures until they are

@@ -1,4 +1,5 @@
-// nrd-pam: asks PAM one question and ends. Started by nrd for each login (logins.h), with a socket as standard input.
+// nrd-pam: asks PAM one question and ends. Started by nrd for each login (pam_client.h), with a socket as standard
+// input.
 //
 // It is two processes. The second one asks PAM: whatever a module does happens there, a crash or a hang costs one login
 // its answer, and what stays in memory goes with the process. The first one waits until the second has ended or nrd has

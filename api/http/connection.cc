@@ -24,7 +24,8 @@ Connection::Connection(uint64_t id, Stream stream, Peer peer, std::string share,
       share_(std::move(share)),
       since_(now),
       deadline_(now + kHeadDeadline),
-      guard_(peer_->door == Peer::Door::Plain ? Guard::MeantFor::Loopback : Guard::MeantFor::Anyone) {}
+      parser_(peer_->transport == Peer::Transport::Plain ? RequestParser::MeantFor::Loopback
+                                                         : RequestParser::MeantFor::Anyone) {}
 
 void Connection::become(Phase phase, Time now, Time deadline) {
   phase_ = phase;
@@ -75,17 +76,19 @@ Connection::Step Connection::shake_hands(Time now) {
 }
 
 Connection::Step Connection::receive(Time now) {
-  switch (guard_.read(input_)) {
-    case Guard::Outcome::Complete:
+  switch (parser_.read(input_)) {
+    case RequestParser::Outcome::Complete:
       has_asked_ = true;
       is_taken_ = false;
       become(Phase::Working, now, Time::max());
       return Step::Waits;
-    case Guard::Outcome::Refused: refuse(guard_.refusal().status, guard_.refusal().line, now); return Step::Again;
-    case Guard::Outcome::NeedsMore: break;
+    case RequestParser::Outcome::Refused:
+      refuse(parser_.refusal().status, parser_.refusal().line, now);
+      return Step::Again;
+    case RequestParser::Outcome::NeedsMore: break;
   }
   note_progress(now);
-  if (guard_.take_continue()) {
+  if (parser_.take_continue()) {
     say("HTTP/1.1 100 Continue\r\n\r\n", false, now);
     return Step::Again;
   }
@@ -107,7 +110,7 @@ void Connection::note_progress(Time now) {
     request_has_begun_ = true;
     if (has_asked_) deadline_ = now + kHeadDeadline;
   }
-  if (!body_has_begun_ && guard_.in_body()) {
+  if (!body_has_begun_ && parser_.in_body()) {
     request_has_begun_ = true;
     body_has_begun_ = true;
     deadline_ = now + kBodyDeadline;
@@ -118,13 +121,13 @@ RawRequest Connection::take() {
   is_taken_ = true;
   request_has_begun_ = false;
   body_has_begun_ = false;
-  RawRequest request = guard_.take();
+  RawRequest request = parser_.take();
   reads_ = request.method == "GET" || request.method == "HEAD";
   return request;
 }
 
 void Connection::look_for_hang_up() {
-  if (is_worked_on() && stream_.has_hung_up(peer_->door == Peer::Door::Unix)) *hung_up_ = true;
+  if (is_worked_on() && stream_.has_hung_up(peer_->transport == Peer::Transport::Unix)) *hung_up_ = true;
 }
 
 void Connection::answer(std::string bytes, bool closes, Time now) { say(std::move(bytes), closes, now); }

@@ -1,10 +1,10 @@
-// One client: a stream, a guard, one answer at a time, and a deadline for whatever it is at.
+// One client: a stream, a parser, one answer at a time, and a deadline for whatever it is at.
 //
 //   Handshaking -> Receiving -> Working -> Sending -> Receiving ...
 //                                             \-> Leaving -> closed
 //
 // While it works or sends nothing is read, so a client that asks faster than it listens is held back by TCP, and at
-// most one answer waits in memory. Belongs to the worker's thread alone.
+// most one answer waits in memory. Belongs to the event_loop's thread alone.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,8 @@
 #include <memory>
 #include <string>
 
-#include "api/http/guard.h"
 #include "api/http/message.h"
+#include "api/http/request_parser.h"
 #include "api/http/stream.h"
 
 namespace nrd::http {
@@ -25,7 +25,7 @@ class Connection {
 
   enum class Phase { Handshaking, Receiving, Working, Sending, Leaving, Closed };
 
-  // `share`: by what the worker counts connections of one client.
+  // `share`: by what the event_loop counts connections of one client.
   Connection(uint64_t id, Stream stream, Peer peer, std::string share, Time now);
 
   // Goes on as far as the socket lets it. Afterwards it may have a request, or be Closed.
@@ -82,8 +82,8 @@ class Connection {
   Phase phase_ = Phase::Handshaking;
   Time since_;     // of the phase
   Time deadline_;  // of the phase; Time::max() if the server's own work bounds it
-  Guard guard_;
-  std::string input_;  // what the guard has not used yet
+  RequestParser parser_;
+  std::string input_;  // what the parser has not used yet
   bool request_has_begun_ = false;
   bool body_has_begun_ = false;
   bool is_taken_ = false;  // the request that is worked on

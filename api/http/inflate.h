@@ -5,7 +5,7 @@
 #include <string_view>
 #include <tl/expected.hpp>
 
-#include "api/http/guard.h"
+#include "api/http/request_parser.h"
 
 namespace nrd::http {
 

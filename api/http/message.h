@@ -22,7 +22,7 @@ namespace nrd::http {
 
 // Who is at the other end of a connection, as far as the transport can vouch for it.
 struct Peer {
-  enum class Door { Plain, Tls, Unix };
+  enum class Transport { Plain, Tls, Unix };
   // Of the process that connected to a Unix socket (SO_PEERCRED, SO_PEERGROUPS).
   struct Credentials {
     uid_t uid = 0;
@@ -31,7 +31,7 @@ struct Peer {
     std::vector<gid_t> groups;  // its own first
   };
 
-  Door door = Door::Plain;
+  Transport transport = Transport::Plain;
   std::string address;                       // "192.0.2.7:40112", "[2001:db8::1]:40112", "uid 1000 pid 4711"
   std::string host{};                        // "192.0.2.7", "2001:db8::/64" (whoever has one of them can have all)
   std::optional<Credentials> credentials{};  // of a Unix socket only
@@ -40,7 +40,7 @@ struct Peer {
   // Empty without a certificate.
   std::vector<std::pair<std::string, std::string>> subject{};
   std::optional<std::chrono::sys_seconds> valid_until{};  // of that certificate
-  std::string fingerprint{};                              // of that certificate, whole: SHA-256 in hexadecimal
+  std::string hash_of{};                                  // of that certificate, whole: SHA-256 in hexadecimal
   bool is_revoked = false;                                // our authorities of now do not vouch for it any more
 };
 

@@ -40,7 +40,7 @@ std::optional<std::map<std::string, std::string>> decoded_query(const pistache::
 
 // A password means something where nobody else can read it, and where the transport does not say who is calling.
 std::shared_ptr<const Secret> authorization_of(RawRequest& raw, const Peer& peer) {
-  if (peer.door != Peer::Door::Tls || raw.authorization.empty()) return nullptr;
+  if (peer.transport != Peer::Transport::Tls || raw.authorization.empty()) return nullptr;
   return std::make_shared<const Secret>(std::move(raw.authorization));
 }
 

@@ -1,4 +1,4 @@
-// From a request that the guard let through to the one that handlers get. Pistache's parser has its home here.
+// From a request that the parser let through to the one that handlers get. Pistache's parser has its home here.
 //
 // The parser is given text that we wrote ourselves: method, target, a fixed Host, a length, the body. None of the
 // client's headers reach Pistache's typed header readers, which throw, or answer in the library's words, for many of
@@ -8,12 +8,12 @@
 #include <memory>
 #include <tl/expected.hpp>
 
-#include "api/http/guard.h"
 #include "api/http/message.h"
+#include "api/http/request_parser.h"
 
 namespace nrd::http {
 
-// One per worker; not for several threads.
+// One per event_loop; not for several threads.
 class RequestReader {
  public:
   RequestReader();

@@ -4,105 +4,107 @@
 #include <exception>
 #include <utility>
 
-#include "api/http/door.h"
-#include "api/http/worker.h"
+#include "api/http/event_loop.h"
+#include "api/http/listening_socket.h"
 
 namespace nrd::http {
 namespace {
 
-bool has_kind(const std::vector<Door>& doors, Peer::Door kind) {
-  for (const Door& door : doors) {
-    if (door.kind == kind) return true;
+bool has_kind(const std::vector<ListeningSocket>& listeners, Peer::Transport kind) {
+  for (const ListeningSocket& listener : listeners) {
+    if (listener.kind == kind) return true;
   }
   return false;
 }
 
-bool has_socket(const std::vector<Door>& doors, size_t socket) {
-  return std::ranges::any_of(
-      doors, [socket](const Door& door) { return door.kind == Peer::Door::Unix && door.socket == socket; });
+bool has_socket(const std::vector<ListeningSocket>& listeners, size_t socket) {
+  return std::ranges::any_of(listeners, [socket](const ListeningSocket& listener) {
+    return listener.kind == Peer::Transport::Unix && listener.socket == socket;
+  });
 }
 
-// Which of the places a passed Unix socket is for: by the name of its descriptor, or by its path. A single one needs
+// Which of the endpoints a passed Unix socket is for: by the name of its descriptor, or by its path. A single one needs
 // neither, since there is no other right that it could lend.
-Result<size_t> place_of(const Door& door, const std::string& name, const std::vector<UnixPlace>& places) {
-  const auto index = [&places](const auto& found) { return static_cast<size_t>(found - places.begin()); };
+Result<size_t> endpoint_of(const ListeningSocket& listener, const std::string& name,
+                           const std::vector<UnixEndpoint>& endpoints) {
+  const auto index = [&endpoints](const auto& found) { return static_cast<size_t>(found - endpoints.begin()); };
   const auto named =
-      std::ranges::find_if(places, [&](const auto& place) { return !place.name.empty() && place.name == name; });
-  if (named != places.end()) return index(named);
-  const std::string path = path_of(door);
-  const auto at_path = std::ranges::find(places, path, &UnixPlace::path);
-  if (at_path != places.end()) return index(at_path);
-  if (places.size() == 1) return size_t{0};
+      std::ranges::find_if(endpoints, [&](const auto& place) { return !place.name.empty() && place.name == name; });
+  if (named != endpoints.end()) return index(named);
+  const std::string path = path_of(listener);
+  const auto at_path = std::ranges::find(endpoints, path, &UnixEndpoint::path);
+  if (at_path != endpoints.end()) return index(at_path);
+  if (endpoints.size() == 1) return size_t{0};
   return fail(ErrorCode::Internal, "a socket was passed at " + path + " with the name \"" + name +
                                        "\", but no [[server.sockets]] has that path or name");
 }
 
-Result<Door> adopt(PassedSocket passed, const std::vector<UnixPlace>& places) {
-  Result<Door> door = adopt_door(std::move(passed.fd));
-  if (!door || door->kind != Peer::Door::Unix) return door;
-  const Result<size_t> place = place_of(*door, passed.name, places);
+Result<ListeningSocket> adopt(PassedSocket passed, const std::vector<UnixEndpoint>& endpoints) {
+  Result<ListeningSocket> listener = adopt_listener(std::move(passed.fd));
+  if (!listener || listener->kind != Peer::Transport::Unix) return listener;
+  const Result<size_t> place = endpoint_of(*listener, passed.name, endpoints);
   if (!place) return Failure(place.error());
-  door->socket = *place;
-  return door;
+  listener->socket = *place;
+  return listener;
 }
 
-Result<std::vector<Door>> open_doors(ServerOptions& options) {
-  std::vector<Door> doors;
-  const auto keep = [&doors](Result<Door> door) -> Result<void> {
-    if (!door) return Failure(door.error());
-    doors.push_back(std::move(*door));
+Result<std::vector<ListeningSocket>> open_doors(ServerOptions& options) {
+  std::vector<ListeningSocket> listeners;
+  const auto keep = [&listeners](Result<ListeningSocket> listener) -> Result<void> {
+    if (!listener) return Failure(listener.error());
+    listeners.push_back(std::move(*listener));
     return {};
   };
   for (PassedSocket& passed : options.adopted) {
     if (const auto kept = keep(adopt(std::move(passed), options.unix_at)); !kept) return Failure(kept.error());
   }
-  if (has_kind(doors, Peer::Door::Tls) && !options.tls) {
+  if (has_kind(listeners, Peer::Transport::Tls) && !options.tls) {
     return fail(ErrorCode::Internal, "a TCP socket was passed, but the configuration names no certificate: see [tls]");
   }
   for (size_t i = 0; i < options.unix_at.size(); ++i) {
-    if (has_socket(doors, i)) continue;
-    if (const auto kept = keep(open_unix_door(options.unix_at[i])); !kept) return Failure(kept.error());
-    doors.back().socket = i;
+    if (has_socket(listeners, i)) continue;
+    if (const auto kept = keep(listen_on_unix(options.unix_at[i])); !kept) return Failure(kept.error());
+    listeners.back().socket = i;
   }
-  if (options.tls_at && !has_kind(doors, Peer::Door::Tls)) {
-    const auto kept = keep(open_tcp_door(Peer::Door::Tls, options.tls_at->address, options.tls_at->port));
+  if (options.tls_at && !has_kind(listeners, Peer::Transport::Tls)) {
+    const auto kept = keep(listen_on_tcp(Peer::Transport::Tls, options.tls_at->address, options.tls_at->port));
     if (!kept) return Failure(kept.error());
   }
   if (options.plain) {
-    const auto kept = keep(open_tcp_door(Peer::Door::Plain, options.plain->address, options.plain->port));
+    const auto kept = keep(listen_on_tcp(Peer::Transport::Plain, options.plain->address, options.plain->port));
     if (!kept) return Failure(kept.error());
   }
-  return doors;
+  return listeners;
 }
 
-uint16_t port_of_kind(const std::vector<Door>& doors, Peer::Door kind) {
-  for (const Door& door : doors) {
-    if (door.kind == kind) return port_of(door);
+uint16_t port_of_kind(const std::vector<ListeningSocket>& listeners, Peer::Transport kind) {
+  for (const ListeningSocket& listener : listeners) {
+    if (listener.kind == kind) return port_of(listener);
   }
   return 0;
 }
 
 class HouseServer final : public Server {
  public:
-  HouseServer(std::vector<Door> doors, std::unique_ptr<TlsContext> tls, Handler handler)
-      : plain_port_(port_of_kind(doors, Peer::Door::Plain)),
-        tls_port_(port_of_kind(doors, Peer::Door::Tls)),
+  HouseServer(std::vector<ListeningSocket> listeners, std::unique_ptr<TlsContext> tls, Handler handler)
+      : plain_port_(port_of_kind(listeners, Peer::Transport::Plain)),
+        tls_port_(port_of_kind(listeners, Peer::Transport::Tls)),
         tls_(std::move(tls)),
-        worker_(Worker::start(std::move(doors), tls_.get(), std::move(handler))) {}
+        event_loop_(EventLoop::start(std::move(listeners), tls_.get(), std::move(handler))) {}
 
-  void drain(std::chrono::milliseconds deadline) override { worker_->drain(deadline); }
+  void drain(std::chrono::milliseconds deadline) override { event_loop_->drain(deadline); }
   uint16_t plain_port() const override { return plain_port_; }
   uint16_t tls_port() const override { return tls_port_; }
   Result<void> reload_tls() override { return tls_ ? tls_->reload() : Result<void>(); }
   bool have_tls_files_changed() const override { return tls_ && tls_->have_files_changed(); }
-  void ask_for_beat() override { worker_->ask_for_beat(); }
-  std::chrono::steady_clock::time_point last_beat() const override { return worker_->last_beat(); }
+  void ask_for_beat() override { event_loop_->ask_for_beat(); }
+  std::chrono::steady_clock::time_point last_beat() const override { return event_loop_->last_beat(); }
 
  private:
   const uint16_t plain_port_;
   const uint16_t tls_port_;
   const std::unique_ptr<TlsContext> tls_;
-  const std::unique_ptr<Worker> worker_;  // after what it uses
+  const std::unique_ptr<EventLoop> event_loop_;  // after what it uses
 };
 
 }  // namespace
@@ -114,10 +116,10 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler han
     if (!loaded) return Failure(loaded.error());
     tls = std::move(*loaded);
   }
-  Result<std::vector<Door>> doors = open_doors(options);
-  if (!doors) return Failure(doors.error());
+  Result<std::vector<ListeningSocket>> listeners = open_doors(options);
+  if (!listeners) return Failure(listeners.error());
   try {
-    return std::make_unique<HouseServer>(std::move(*doors), std::move(tls), std::move(handler));
+    return std::make_unique<HouseServer>(std::move(*listeners), std::move(tls), std::move(handler));
   } catch (const std::exception& thrown) {
     return fail(ErrorCode::Internal, "the HTTP service cannot be started", thrown.what());
   }

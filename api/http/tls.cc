@@ -32,7 +32,7 @@ Failure failed(const char* what, const std::string& file) {
 }
 
 // OpenSSL works through any number of handshake messages (changes of keys in TLS 1.3, refused renegotiations in 1.2) in
-// one SSL_read(), so that a client could keep the worker there. Whoever sends too many loses his connection: the
+// one SSL_read(), so that a client could keep the event_loop there. Whoever sends too many loses his connection: the
 // descriptor is taken away from under OpenSSL, which is the one way out of its loop.
 void count_late_handshakes(int is_ours, int /*version*/, int type, const void* bytes, size_t size, SSL* ssl,
                            void* /*unused*/) {

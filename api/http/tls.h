@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "base/guarded.h"
+#include "base/published.h"
 #include "base/result.h"
 
 struct ssl_ctx_st;  // OpenSSL's SSL_CTX

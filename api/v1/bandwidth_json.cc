@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "api/v1/rmd.h"
+#include "api/rmd/texts.h"
 
 namespace nrd::v1 {
 namespace {
@@ -18,7 +18,7 @@ constexpr const char* kBothUnits = "both units";
 // nullopt: nothing is said; so does 0, which RMD's clients write for a field that nobody set.
 Result<std::optional<uint32_t>> parse_value(const Value& mba, const char* key, uint64_t most) {
   const Value* value = mba.find(key);
-  if (!value || says_nothing(*value)) return std::optional<uint32_t>();
+  if (!value || is_absent(*value)) return std::optional<uint32_t>();
   const std::optional<uint64_t> number = value->as_unsigned();
   if (number && *number <= most) return std::optional(static_cast<uint32_t>(*number));
   return rmd::bandwidth_out_of_range(json::pointer(kField, key), shown(*value), most);
@@ -26,13 +26,13 @@ Result<std::optional<uint32_t>> parse_value(const Value& mba, const char* key, u
 
 }  // namespace
 
-Result<BandwidthWish> parse_bandwidth(const Value& body, Null null) {
+Result<BandwidthFields> parse_bandwidth(const Value& body, Null null) {
   constexpr std::string_view kExample = "an object such as {\"percentage\": 50} or {\"mbps\": 5000}";
   const Value* rdt = body.find("rdt");
-  if (!rdt) return BandwidthWish{};
+  if (!rdt) return BandwidthFields{};
   const Value* mba = rdt->is_object() ? rdt->find("mba") : rdt;
-  if (!mba) return BandwidthWish{};
-  if (mba->is_null()) return BandwidthWish{.is_named = null == Null::TakesAway, .request = {}};
+  if (!mba) return BandwidthFields{};
+  if (mba->is_null()) return BandwidthFields{.is_named = null == Null::Removes, .request = {}};
   if (const auto object = require_object(kField, *mba, kExample); !object) return Failure(object.error());
   if (const auto known = check_keys(*mba, kField, {"percentage", "mbps"}); !known) return Failure(known.error());
   const auto percentage = parse_value(*mba, "percentage", kMostPercent);
@@ -48,10 +48,10 @@ Result<BandwidthWish> parse_bandwidth(const Value& body, Null null) {
                          .subject = kBothUnits});
   }
   if (*percentage) {
-    return BandwidthWish{.is_named = true, .request = MbaRequest{MbaRequest::Unit::Percentage, **percentage}};
+    return BandwidthFields{.is_named = true, .request = MbaRequest{MbaRequest::Unit::Percentage, **percentage}};
   }
-  if (*mbps) return BandwidthWish{.is_named = true, .request = MbaRequest{MbaRequest::Unit::Mbps, **mbps}};
-  return BandwidthWish{};
+  if (*mbps) return BandwidthFields{.is_named = true, .request = MbaRequest{MbaRequest::Unit::Mbps, **mbps}};
+  return BandwidthFields{};
 }
 
 Error naming_the_unit(const NodeState& state, Error error) {

@@ -7,18 +7,18 @@
 
 #include "api/json/value.h"
 #include "api/json/writer.h"
-#include "api/v1/expect.h"
+#include "api/v1/json_validation.h"
 #include "base/result.h"
 #include "engine/model/node_state.h"
 #include "engine/model/workload.h"
 
 namespace nrd::v1 {
 
-struct BandwidthWish {
+struct BandwidthFields {
   bool is_named = false;  // also to say that there shall be none
   std::optional<MbaRequest> request;
 };
-Result<BandwidthWish> parse_bandwidth(const json::Value& body, Null null);
+Result<BandwidthFields> parse_bandwidth(const json::Value& body, Null null);
 // A refusal of bandwidth in both units, as RMD has it: it asks for the one that the node limits in.
 Error naming_the_unit(const NodeState& state, Error error);
 

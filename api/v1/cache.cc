@@ -8,9 +8,9 @@
 #include <string>
 
 #include "api/json/writer.h"
+#include "api/rmd/texts.h"
 #include "api/v1/answer.h"
 #include "api/v1/problem.h"
-#include "api/v1/rmd.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/hospitality.h"
 

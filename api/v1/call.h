@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "api/http/message.h"
-#include "api/v1/media.h"
-#include "api/v1/rendered.h"
+#include "api/v1/content_negotiation.h"
+#include "api/v1/response_cache.h"
 #include "api/v1/routes.h"
 #include "engine/long_poll.h"
 #include "engine/onload/allocations.h"
@@ -20,8 +20,8 @@ namespace nrd::v1 {
 struct Bodies {
   using Render = std::string (*)(const NodeState&);
   Bodies(Render render_workloads, Render render_caches) : workloads(render_workloads), caches(render_caches) {}
-  Rendered workloads;
-  Rendered caches;
+  ResponseCache workloads;
+  ResponseCache caches;
 };
 
 struct Call {

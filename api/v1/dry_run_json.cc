@@ -5,13 +5,13 @@
 
 namespace nrd::v1 {
 
-std::string render_foretold(const NodeState& state, const plan::DryRun& foretold) {
+std::string render_dry_run(const NodeState& state, const plan::DryRun& dry_run) {
   json::Writer w;
   w.begin_object();
   w.key("workload");
-  render(w, state, foretold.workload, {.is_dry_run = true});
+  render(w, state, dry_run.workload, {.is_dry_run = true});
   w.key("changes").begin_array();
-  for (const KnobChange& change : foretold.changes) {
+  for (const KnobChange& change : dry_run.changes) {
     w.begin_object();
     w.key("knob").string(change.knob);
     w.key("from").string(change.from);

@@ -9,6 +9,6 @@
 
 namespace nrd::v1 {
 
-std::string render_foretold(const NodeState& state, const plan::DryRun& foretold);
+std::string render_dry_run(const NodeState& state, const plan::DryRun& dry_run);
 
 }  // namespace nrd::v1

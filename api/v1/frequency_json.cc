@@ -6,8 +6,8 @@
 #include <limits>
 #include <string>
 
-#include "api/v1/expect.h"
-#include "api/v1/rmd.h"
+#include "api/rmd/texts.h"
+#include "api/v1/json_validation.h"
 
 namespace nrd::v1 {
 namespace {
@@ -86,7 +86,7 @@ std::optional<double> number_of(const Value& value) {
 // RMD's threshold of branch misses. 0 and "" are what encoders write for one that nobody set.
 Result<std::optional<BranchMissThreshold>> parse_threshold(const Value& object, const std::string& parent) {
   const Value* value = object.find("ratio");
-  if (!value || says_nothing(*value)) return std::optional<BranchMissThreshold>();
+  if (!value || is_absent(*value)) return std::optional<BranchMissThreshold>();
   const std::optional<double> percent = number_of(*value);
   if (percent && *percent > 0) return std::optional(BranchMissThreshold{*percent});
   return fail_at(ErrorCode::BadRequest, json::pointer(parent, "ratio"),
@@ -102,8 +102,8 @@ Result<bool> parse_monitoring(const Value& object, const std::string& parent) {
                  "\"on\" or \"off\"");
 }
 
-Result<FrequencyWish> parse_pstate(const Value& object, const std::string& parent, Null null) {
-  if (object.is_null()) return FrequencyWish{.is_named = null == Null::TakesAway, .request = {}};
+Result<FrequencyFields> parse_pstate(const Value& object, const std::string& parent, Null null) {
+  if (object.is_null()) return FrequencyFields{.is_named = null == Null::Removes, .request = {}};
   if (const auto checked = require_object(parent, object, kExample); !checked) return Failure(checked.error());
   const auto known = check_keys(object, parent,
                                 {"min_ratio", "max_ratio", "min_mhz", "max_mhz", "governor", "epp", "turbo",
@@ -128,33 +128,33 @@ Result<FrequencyWish> parse_pstate(const Value& object, const std::string& paren
   const Result<bool> monitoring = parse_monitoring(object, parent);
   if (!monitoring) return Failure(monitoring.error());
   const Value* word = object.find("monitoring");
-  if (!*threshold && word && !says_nothing(*word)) {
+  if (!*threshold && word && !is_absent(*word)) {
     return fail_at(ErrorCode::BadRequest, json::pointer(parent, "monitoring"), "needs the ratio to compare with",
                    "\"ratio\" beside it");
   }
   request.threshold = *threshold;
   request.is_monitored = *monitoring || !request.threshold;
   // An object of empty values is what encoders write for one that nobody set.
-  if (says_nothing(object)) return FrequencyWish{};
+  if (is_absent(object)) return FrequencyFields{};
   const bool asks = request.min || request.max || !request.governor.empty() || !request.epp.empty() || !request.turbo ||
                     request.threshold;
-  return FrequencyWish{.is_named = true, .request = asks ? std::optional(std::move(request)) : std::nullopt};
+  return FrequencyFields{.is_named = true, .request = asks ? std::optional(std::move(request)) : std::nullopt};
 }
 
 // `pstate` of `plugins`; other plugins must say nothing.
-Result<FrequencyWish> parse_plugins(const Value& plugins, Null null) {
-  if (plugins.is_null()) return FrequencyWish{.is_named = null == Null::TakesAway, .request = {}};
-  if (says_nothing(plugins) && !plugins.find("pstate")) return FrequencyWish{};
+Result<FrequencyFields> parse_plugins(const Value& plugins, Null null) {
+  if (plugins.is_null()) return FrequencyFields{.is_named = null == Null::Removes, .request = {}};
+  if (is_absent(plugins) && !plugins.find("pstate")) return FrequencyFields{};
   if (const auto object = require_object("/plugins", plugins, "an object such as {\"pstate\": {\"max_ratio\": 30}}");
       !object) {
     return Failure(object.error());
   }
   for (const json::Member& member : plugins.members()) {
-    if (member.key == "pstate" || says_nothing(member.value)) continue;
+    if (member.key == "pstate" || is_absent(member.value)) continue;
     return rmd::no_such_plugin(json::pointer("/plugins", member.key.substr(0, kQuoted)));
   }
   const Value* pstate = plugins.find("pstate");
-  return pstate ? parse_pstate(*pstate, "/plugins/pstate", null) : FrequencyWish{};
+  return pstate ? parse_pstate(*pstate, "/plugins/pstate", null) : FrequencyFields{};
 }
 
 }  // namespace
@@ -165,12 +165,12 @@ std::string text_of(BranchMissThreshold threshold) {
   return error == std::errc() ? std::string(text.data(), end) : "0";
 }
 
-Result<FrequencyWish> parse_frequency(const Value& body, Null null) {
+Result<FrequencyFields> parse_frequency(const Value& body, Null null) {
   const Value* plugins = body.find("plugins");
-  Result<FrequencyWish> nested = plugins ? parse_plugins(*plugins, null) : FrequencyWish{};
+  Result<FrequencyFields> nested = plugins ? parse_plugins(*plugins, null) : FrequencyFields{};
   if (!nested) return nested;
   const Value* pstate = body.find("pstate");
-  Result<FrequencyWish> top = pstate ? parse_pstate(*pstate, "/pstate", null) : FrequencyWish{};
+  Result<FrequencyFields> top = pstate ? parse_pstate(*pstate, "/pstate", null) : FrequencyFields{};
   if (!top || !nested->is_named) return top;
   if (top->is_named && top->request != nested->request) {
     return fail_at(ErrorCode::BadRequest, "/plugins/pstate", "differs from /pstate", "one of both, or both the same");
@@ -182,7 +182,7 @@ std::string ratio_literal(const Value& body) {
   const auto in = [](const Value* object, std::string_view key) { return object ? object->find(key) : nullptr; };
   for (const Value* pstate : {in(body.find("plugins"), "pstate"), body.find("pstate")}) {
     const Value* ratio = in(pstate, "ratio");
-    if (ratio && ratio->literal() && !says_nothing(*ratio)) return *ratio->literal();
+    if (ratio && ratio->literal() && !is_absent(*ratio)) return *ratio->literal();
   }
   return {};
 }

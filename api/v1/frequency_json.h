@@ -11,18 +11,18 @@
 
 #include "api/json/value.h"
 #include "api/json/writer.h"
-#include "api/v1/expect.h"
+#include "api/v1/json_validation.h"
 #include "engine/model/workload.h"
 
 namespace nrd::v1 {
 
-struct FrequencyWish {
+struct FrequencyFields {
   bool is_named = false;  // the body says something about it: a request, or null for none
   std::optional<FrequencyRequest> request;
 };
 
 // From either place, or from both if they say the same. An empty object says nothing.
-Result<FrequencyWish> parse_frequency(const json::Value& body, Null null = Null::SaysNothing);
+Result<FrequencyFields> parse_frequency(const json::Value& body, Null null = Null::IsAbsent);
 
 // RMD answers a POST with the ratio as it was written, 3.0 for 3.0: the literal; empty if there is none.
 std::string ratio_literal(const json::Value& body);

@@ -6,12 +6,12 @@
 
 #include "api/json/reader.h"
 #include "api/json/writer.h"
+#include "api/rmd/texts.h"
 #include "api/v1/answer.h"
 #include "api/v1/cache.h"
-#include "api/v1/expect.h"
-#include "api/v1/key_case.h"
+#include "api/v1/case_insensitive_keys.h"
+#include "api/v1/json_validation.h"
 #include "api/v1/problem.h"
-#include "api/v1/rmd.h"
 #include "engine/plan/hospitality.h"
 #include "engine/plan/policy.h"
 
@@ -37,7 +37,7 @@ Result<std::optional<uint32_t>> parse_number(const Value& body, std::string_view
 }
 
 Result<Question> parse_question(const Value& asked) {
-  const Result<Value> folded = with_folded_keys(asked);
+  const Result<Value> folded = with_canonical_keys(asked);
   if (!folded) return Failure(folded.error());
   const Value& body = *folded;
   if (const auto object = require_object("", body, "an object such as {\"max_cache\": 2, \"min_cache\": 2}"); !object) {

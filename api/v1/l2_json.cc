@@ -12,20 +12,20 @@ constexpr std::string_view kExample = "an object such as {\"ways\": 4}";
 
 }  // namespace
 
-Result<L2Wish> parse_l2(const Value& body, Null null) {
+Result<L2Fields> parse_l2(const Value& body, Null null) {
   const Value* l2 = body.find("l2");
-  if (!l2) return L2Wish{};
-  if (l2->is_null()) return L2Wish{.ways = {}, .code = {}, .is_taken_away = null == Null::TakesAway};
+  if (!l2) return L2Fields{};
+  if (l2->is_null()) return L2Fields{.ways = {}, .code = {}, .is_taken_away = null == Null::Removes};
   if (const auto object = require_object(kField, *l2, kExample); !object) return Failure(object.error());
   if (const auto known = check_keys(*l2, kField, {"ways", "code"}); !known) return Failure(known.error());
   const auto ways = parse_ways(*l2, kField, "ways", 1);
   if (!ways) return Failure(ways.error());
   const auto code = parse_code_ways(*l2, kField);
   if (!code) return Failure(code.error());
-  return L2Wish{.ways = *ways, .code = *code};
+  return L2Fields{.ways = *ways, .code = *code};
 }
 
-Result<std::optional<L2Request>> l2_request(const L2Wish& wish) {
+Result<std::optional<L2Request>> l2_request(const L2Fields& wish) {
   if (wish.ways) return std::optional(L2Request{.ways = *wish.ways, .code = wish.code.value_or(0)});
   if (!wish.code) return std::optional<L2Request>();
   return fail_at(ErrorCode::BadRequest, "/l2/ways", "is missing", "ways beside code");

@@ -44,7 +44,7 @@ void add_service(Families& families, const NodeState& state, const Service& serv
                       .help = "always 1; the version of nrd",
                       .samples = {{.value = 1, .labels = {{"version", service.version}}}}});
   families.push_back(one(Kind::Gauge, "nrd_uptime_seconds", "since the service began",
-                         seconds(std::chrono::steady_clock::now() - service.tally->start())));
+                         seconds(std::chrono::steady_clock::now() - service.counters->start())));
   families.push_back(one(Kind::Gauge, "nrd_ok", "1 while GET /v1/health says ok", yes_or_no(is_ok(state))));
   families.push_back(one(Kind::Gauge, "nrd_hardware_ok", "1 while GET /v1/health tells no hardware_problem",
                          yes_or_no(problem_of(state).empty())));
@@ -58,11 +58,11 @@ void add_service(Families& families, const NodeState& state, const Service& serv
                          "workloads whose ways resctrl groups of others may fill", static_cast<uint64_t>(shared)));
 }
 
-void add_requests(Families& families, const Tally& tally) {
+void add_requests(Families& families, const RequestCounters& counters) {
   Family requests{.name = "nrd_http_requests_total",
                   .help = "requests answered, by the route they belong to and the status they got",
                   .kind = Kind::Counter};
-  for (const Tally::Count& count : tally.counts()) {
+  for (const RequestCounters::Count& count : counters.counts()) {
     requests.samples.push_back({.value = static_cast<double>(count.answers),
                                 .labels = {{"method", count.method}, {"route", count.route}, {"code", count.status}}});
   }
@@ -217,7 +217,7 @@ const onload::Module* running_module(const onload::Status& view) {
 void add_users(Families& families, const Call& call, bool is_loaded) {
   Family users{.name = "nrd_onload_users", .help = "processes that use Onload, as counted last"};
   Family stacks{.name = "nrd_onload_stacks", .help = "stacks of Onload, as counted last"};
-  const auto last = is_loaded ? call.service.census->last(call.onload) : std::make_shared<const Census::Count>();
+  const auto last = is_loaded ? call.service.usage->last(call.onload) : std::make_shared<const UsageCache::Count>();
   if (last) {
     users.samples.push_back({.value = static_cast<double>(last->users)});
     stacks.samples.push_back({.value = static_cast<double>(last->stacks), .labels = {{"kind", "live"}}});
@@ -264,7 +264,7 @@ void show_metrics(const Call& call, http::Reply reply) {
   add_ways(families, *state);
   add_usage(families, call, *state);
   add_timings(families, state->timings);
-  add_requests(families, *call.service.tally);
+  add_requests(families, *call.service.counters);
   add_onload(families, call);
   reply.send(
       {.status = 200, .content_type = metrics::kContentType, .body = metrics::exposition(families), .headers = {}});

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "api/v1/expect.h"
+#include "api/v1/json_validation.h"
 
 namespace nrd::v1 {
 namespace {
@@ -11,7 +11,7 @@ using json::Value;
 
 constexpr uint64_t kLargestPid = uint64_t{1} << 22;  // PID_MAX_LIMIT of the kernel
 
-Result<OwnerWish> parse_wish(const Value& value) {
+Result<OwnerRequest> parse_wish(const Value& value) {
   constexpr std::string_view kExample = "an object such as {\"pid\": 4711} or {\"caller\": true}";
   if (const auto object = require_object("/owner", value, kExample); !object) return Failure(object.error());
   if (const auto known = check_keys(value, "/owner", {"pid", "start", "caller"}); !known) return Failure(known.error());
@@ -25,7 +25,7 @@ Result<OwnerWish> parse_wish(const Value& value) {
     return fail_at(ErrorCode::BadRequest, "/owner/start", "goes with pid", "{\"caller\": true}");
   }
   if (caller != nullptr) {
-    if (caller->as_bool() == true) return OwnerWish{};
+    if (caller->as_bool() == true) return OwnerRequest{};
     return fail_at(ErrorCode::BadRequest, "/owner/caller", "expected true, found " + shown(*caller), "true");
   }
   const std::optional<uint64_t> number = pid->as_unsigned();
@@ -33,7 +33,7 @@ Result<OwnerWish> parse_wish(const Value& value) {
     return fail_at(ErrorCode::BadRequest, "/owner/pid", "expected the number of a process, found " + shown(*pid),
                    "1 to " + std::to_string(kLargestPid));
   }
-  OwnerWish wish{.pid = static_cast<pid_t>(*number)};
+  OwnerRequest wish{.pid = static_cast<pid_t>(*number)};
   if (start == nullptr) return wish;
   wish.start = start->as_unsigned();
   if (wish.start) return wish;
@@ -42,10 +42,10 @@ Result<OwnerWish> parse_wish(const Value& value) {
 
 }  // namespace
 
-Result<std::optional<OwnerWish>> parse_owner(const Value& body) {
+Result<std::optional<OwnerRequest>> parse_owner(const Value& body) {
   const Value* owner = body.find("owner");
-  if (owner == nullptr || owner->is_null()) return std::optional<OwnerWish>();
-  return parse_wish(*owner).map([](const OwnerWish& wish) { return std::optional(wish); });
+  if (owner == nullptr || owner->is_null()) return std::optional<OwnerRequest>();
+  return parse_wish(*owner).map([](const OwnerRequest& wish) { return std::optional(wish); });
 }
 
 Result<store::Owner> find_caller(const ProcessWatcher& owners, const http::Request& request) {
@@ -60,7 +60,7 @@ Result<store::Owner> find_caller(const ProcessWatcher& owners, const http::Reque
                  "a connection of the calling process itself");
 }
 
-Result<store::Owner> find_owner(const ProcessWatcher& owners, const OwnerWish& wish, const http::Request& request) {
+Result<store::Owner> find_owner(const ProcessWatcher& owners, const OwnerRequest& wish, const http::Request& request) {
   if (wish.pid) {
     Result<store::Owner> owner = owners.identify(*wish.pid);
     if (!owner || !wish.start || *wish.start == owner->start) return owner;

@@ -15,19 +15,19 @@
 
 namespace nrd::v1 {
 
-struct OwnerWish {
+struct OwnerRequest {
   std::optional<pid_t> pid;  // nullopt: the caller
   std::optional<uint64_t> start{};
-  friend bool operator==(const OwnerWish&, const OwnerWish&) = default;
+  friend bool operator==(const OwnerRequest&, const OwnerRequest&) = default;
 };
 
 // The member "owner" of a body; nullopt: there is none.
-Result<std::optional<OwnerWish>> parse_owner(const json::Value& body);
+Result<std::optional<OwnerRequest>> parse_owner(const json::Value& body);
 
 // BadRequest at /owner: there is no such process, it started at another time, or the transport does not say who calls.
 // The process that connected, over a Unix socket; BadRequest if that has ended.
 Result<store::Owner> find_caller(const ProcessWatcher& owners, const http::Request& request);
-Result<store::Owner> find_owner(const ProcessWatcher& owners, const OwnerWish& wish, const http::Request& request);
+Result<store::Owner> find_owner(const ProcessWatcher& owners, const OwnerRequest& wish, const http::Request& request);
 
 void render(json::Writer& w, const store::Owner& owner);
 

@@ -5,7 +5,7 @@
 
 #include "api/auth/login_limits.h"
 #include "api/json/writer.h"
-#include "api/v1/rmd.h"
+#include "api/rmd/texts.h"
 #include "base/log.h"
 
 namespace nrd::v1 {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "api/http/message.h"
-#include "api/v1/media.h"
+#include "api/v1/content_negotiation.h"
 #include "base/result.h"
 
 namespace nrd::v1 {

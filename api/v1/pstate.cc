@@ -12,13 +12,13 @@
 namespace nrd::v1 {
 namespace {
 
-const char* name_of(pstate::Way way) {
+const char* name_of(pstate::Interface way) {
   switch (way) {
-    case pstate::Way::Cpufreq: return "cpufreq";
-    case pstate::Way::HwpRequest: return "msr, IA32_HWP_REQUEST";
-    case pstate::Way::PerfCtl: return "msr, IA32_PERF_CTL";
-    case pstate::Way::Amd17h:
-    case pstate::Way::Amd1Ah: return "msr, MSRC001_0062";
+    case pstate::Interface::Cpufreq: return "cpufreq";
+    case pstate::Interface::HwpRequest: return "msr, IA32_HWP_REQUEST";
+    case pstate::Interface::PerfCtl: return "msr, IA32_PERF_CTL";
+    case pstate::Interface::Amd17h:
+    case pstate::Interface::Amd1Ah: return "msr, MSRC001_0062";
   }
   return "";
 }

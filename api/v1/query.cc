@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "api/json/writer.h"
-#include "api/v1/expect.h"
-#include "api/v1/nearest.h"
+#include "api/v1/json_validation.h"
+#include "api/v1/suggestions.h"
 
 namespace nrd::v1 {
 namespace {
@@ -34,7 +34,7 @@ Result<void> check_query(const Query& query, std::string_view known) {
     if (std::ranges::find(names, name) != names.end()) continue;
     const std::string field = "?" + name.substr(0, kQuoted);
     if (names.empty()) return fail_at(ErrorCode::BadRequest, field, "this path takes no parameters", "none");
-    const std::string guess(nearest(name, names));
+    const std::string guess(closest(name, names));
     return fail_at(ErrorCode::BadRequest, field,
                    "unknown parameter " + json::quoted(name, kQuoted) + "; the nearest known one is \"" + guess + "\"",
                    std::string(known));

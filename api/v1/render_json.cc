@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "api/v1/expect.h"
+#include "api/v1/json_validation.h"
 
 namespace nrd::v1 {
 namespace {

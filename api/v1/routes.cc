@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "api/auth/access.h"
-#include "api/v1/allocations.h"
+#include "api/rmd/texts.h"
 #include "api/v1/cache.h"
 #include "api/v1/call.h"
 #include "api/v1/health.h"
@@ -16,15 +16,15 @@
 #include "api/v1/metrics.h"
 #include "api/v1/monitoring.h"
 #include "api/v1/node.h"
-#include "api/v1/onload.h"
-#include "api/v1/onload_profiles.h"
-#include "api/v1/onload_verbs.h"
-#include "api/v1/onload_versions.h"
+#include "api/v1/onload/allocations.h"
+#include "api/v1/onload/onload.h"
+#include "api/v1/onload/profiles.h"
+#include "api/v1/onload/verbs.h"
+#include "api/v1/onload/versions.h"
 #include "api/v1/policy.h"
 #include "api/v1/problem.h"
 #include "api/v1/pstate.h"
 #include "api/v1/query.h"
-#include "api/v1/rmd.h"
 #include "api/v1/workload_json.h"
 #include "api/v1/workloads.h"
 
@@ -158,7 +158,7 @@ bool is_type_welcome(const http::Request& request) {
 }
 
 // In RMD's order: path, method, what is sent, what can be read.
-void answer(const House& house, const Service& service, Bodies& bodies, const http::Request& request,
+void answer(const Services& house, const Service& service, Bodies& bodies, const http::Request& request,
             http::Reply reply) {
   const std::optional<ErrorStyle> accepted = error_style(request.accept);
   const ErrorStyle style = accepted.value_or(ErrorStyle::Text);
@@ -206,7 +206,7 @@ std::optional<size_t> route_number(std::string_view method, std::string_view pat
   return route ? std::optional(static_cast<size_t>(route - kRoutes)) : std::nullopt;
 }
 
-http::Handler routes(House house, Service service) {
+http::Handler routes(Services house, Service service) {
   const auto bodies = std::make_shared<Bodies>(render_workloads, render_cache_level);
   return [house, service = std::move(service), bodies](const http::Request& request, http::Reply reply) {
     answer(house, service, *bodies, request, std::move(reply));

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "api/http/message.h"
-#include "api/v1/census.h"
-#include "api/v1/tally.h"
+#include "api/v1/request_counters.h"
+#include "api/v1/usage_cache.h"
 #include "engine/long_poll.h"
 #include "engine/onload/allocations.h"
 #include "engine/onload/controller.h"
@@ -22,12 +22,13 @@ struct Service {
   std::string version;
   bool debug_port_open = false;  // plain HTTP without authentication is being served; GET /v1/health says so
   std::function<std::string()> lock_holder = [] { return std::string(); };  // of the resctrl tree now; empty: nobody
-  std::shared_ptr<Tally> tally = std::make_shared<Tally>();                 // of what is answered; filled by counted()
-  std::shared_ptr<Census> census = std::make_shared<Census>();
+  std::shared_ptr<RequestCounters> counters =
+      std::make_shared<RequestCounters>();  // of what is answered; filled by counted()
+  std::shared_ptr<UsageCache> usage = std::make_shared<UsageCache>();
 };
 
 // Whom it serves.
-struct House {
+struct Services {
   Engine& engine;
   ProcessWatcher& owners;
   onload::Controller& onload;
@@ -50,6 +51,6 @@ RouteName route_name(size_t number);  // below route_count()
 std::optional<size_t> route_number(std::string_view method, std::string_view path);
 
 // The handler of the whole service. All in `house` must outlive it.
-http::Handler routes(House house, Service service);
+http::Handler routes(Services house, Service service);
 
 }  // namespace nrd::v1

@@ -24,12 +24,12 @@ std::optional<pid_t> number_in(const std::string& text) {
 
 }  // namespace
 
-Result<TaskWish> parse_task_ids(const Value& body, Null null) {
+Result<TaskFields> parse_task_ids(const Value& body, Null null) {
   const Value* value = body.find("task_ids");
-  if (!value) return TaskWish();
-  if (value->is_null()) return null == Null::TakesAway ? TaskWish(std::vector<pid_t>()) : TaskWish();
+  if (!value) return TaskFields();
+  if (value->is_null()) return null == Null::Removes ? TaskFields(std::vector<pid_t>()) : TaskFields();
   if (value->kind() != Value::Kind::Array) return wrong_type("/task_ids", *value, kExample);
-  if (value->items().empty()) return TaskWish();
+  if (value->items().empty()) return TaskFields();
   if (value->items().size() > kMost) {
     return fail_at(ErrorCode::BadRequest, "/task_ids", "too many items", "at most " + std::to_string(kMost));
   }
@@ -46,11 +46,11 @@ Result<TaskWish> parse_task_ids(const Value& body, Null null) {
     }
     ids.push_back(*id);
   }
-  return TaskWish(std::move(ids));
+  return TaskFields(std::move(ids));
 }
 
 Result<Spec> with_tasks(const Value& body, const NodeState& state, Spec spec) {
-  const Result<TaskWish> wish = parse_task_ids(body, Null::SaysNothing);
+  const Result<TaskFields> wish = parse_task_ids(body, Null::IsAbsent);
   if (!wish) return Failure(wish.error());
   if (!*wish) return spec;
   Result<ResolvedTasks> named = find_tasks(**wish, state.facts.boot_id);
@@ -61,7 +61,7 @@ Result<Spec> with_tasks(const Value& body, const NodeState& state, Spec spec) {
 }
 
 Result<SpecPatch> with_tasks(const Value& body, const NodeState& state, SpecPatch patch) {
-  const Result<TaskWish> wish = parse_task_ids(body, Null::TakesAway);
+  const Result<TaskFields> wish = parse_task_ids(body, Null::Removes);
   if (!wish) return Failure(wish.error());
   if (!*wish) return patch;
   Result<ResolvedTasks> named = find_tasks(**wish, state.facts.boot_id);

@@ -6,7 +6,7 @@
 
 #include "api/json/value.h"
 #include "api/json/writer.h"
-#include "api/v1/expect.h"
+#include "api/v1/json_validation.h"
 #include "base/result.h"
 #include "engine/model/node_state.h"
 #include "engine/model/workload.h"
@@ -15,8 +15,8 @@
 namespace nrd::v1 {
 
 // nullopt: nothing is said. Empty, where null takes away: none any more.
-using TaskWish = std::optional<std::vector<pid_t>>;
-Result<TaskWish> parse_task_ids(const json::Value& body, Null null);
+using TaskFields = std::optional<std::vector<pid_t>>;
+Result<TaskFields> parse_task_ids(const json::Value& body, Null null);
 
 // `spec` or `patch` with those tasks, as they are on this node now.
 Result<Spec> with_tasks(const json::Value& body, const NodeState& state, Spec spec);

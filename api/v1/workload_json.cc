@@ -7,14 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "api/rmd/texts.h"
 #include "api/v1/bandwidth_json.h"
-#include "api/v1/expect.h"
 #include "api/v1/frequency_json.h"
+#include "api/v1/json_validation.h"
 #include "api/v1/l2_json.h"
+#include "api/v1/onload/workload_onload.h"
 #include "api/v1/owner_json.h"
-#include "api/v1/rmd.h"
 #include "api/v1/task_json.h"
-#include "api/v1/workload_onload.h"
 #include "base/ascii.h"
 #include "base/control.h"
 #include "engine/model/cpu_list_expression.h"
@@ -86,7 +86,7 @@ Result<void> check_member(const json::Member& member, const Key& key, Use use) {
       return wrong_type(field, member.value, "a string");
     case Use::ReadOnly: return fail_at(ErrorCode::BadRequest, field, std::string(key.why_not));
     case Use::NotYet:
-      if (says_nothing(member.value)) return {};
+      if (is_absent(member.value)) return {};
       return fail_at(ErrorCode::Unsupported, field, std::string(key.why_not));
   }
   return {};
@@ -142,7 +142,7 @@ struct Cache {
 };
 
 Result<Cache> parse_cache(const Value& value, const std::string& field, Null null) {
-  if (value.is_null()) return Cache{.max = {}, .min = {}, .code = {}, .is_taken_away = null == Null::TakesAway};
+  if (value.is_null()) return Cache{.max = {}, .min = {}, .code = {}, .is_taken_away = null == Null::Removes};
   if (const auto object = require_object(field, value, kCacheExample); !object) return Failure(object.error());
   if (const auto known = check_keys(value, field, {"max", "min", "code"}); !known) return Failure(known.error());
   const auto max = parse_ways(value, field, "max");
@@ -231,26 +231,26 @@ void render_granted_ways(json::Writer& w, const Workload& workload, bool of_l2_b
 
 Result<Spec> parse_spec(const Value& body, CpuId last) {
   if (const auto known = check_top_level(body, &Key::on_post); !known) return Failure(known.error());
-  const Result<TaskWish> tasks = parse_task_ids(body, Null::SaysNothing);
+  const Result<TaskFields> tasks = parse_task_ids(body, Null::IsAbsent);
   if (!tasks) return Failure(tasks.error());
   const Value* core_ids = body.find("core_ids");
-  const bool has_cores = core_ids && !core_ids->is_null() && !(*tasks && says_nothing(*core_ids));
+  const bool has_cores = core_ids && !core_ids->is_null() && !(*tasks && is_absent(*core_ids));
   if (!has_cores && !*tasks) return rmd::no_cores();
   Result<Cores> cores = has_cores ? parse_cores(*core_ids, last) : Cores{};
   if (!cores) return Failure(cores.error());
-  const Result<Cache> cache = parse_caches(body, Null::SaysNothing);
+  const Result<Cache> cache = parse_caches(body, Null::IsAbsent);
   if (!cache) return Failure(cache.error());
   const bool is_half = cache->max.has_value() != cache->min.has_value() || (cache->code && !cache->max);
   if (is_half) return rmd::half_a_cache();
-  Result<FrequencyWish> frequency = parse_frequency(body, Null::SaysNothing);
+  Result<FrequencyFields> frequency = parse_frequency(body, Null::IsAbsent);
   if (!frequency) return Failure(frequency.error());
-  const Result<BandwidthWish> mba = parse_bandwidth(body, Null::SaysNothing);
+  const Result<BandwidthFields> mba = parse_bandwidth(body, Null::IsAbsent);
   if (!mba) return Failure(mba.error());
-  const auto l2 = parse_l2(body, Null::SaysNothing).and_then(l2_request);
+  const auto l2 = parse_l2(body, Null::IsAbsent).and_then(l2_request);
   if (!l2) return Failure(l2.error());
   Result<std::string> policy = parse_policy(body);
   if (!policy) return Failure(policy.error());
-  const Result<OnloadRequest> onload = parse_onload(body, Null::SaysNothing);
+  const Result<OnloadRequest> onload = parse_onload(body, Null::IsAbsent);
   if (!onload) return Failure(onload.error());
   const bool asks_for_nothing =
       cache->empty() && !*l2 && !mba->request && !frequency->request && policy->empty() && !onload->request;
@@ -285,19 +285,19 @@ Result<SpecPatch> parse_patch(const Value& body, CpuId last) {
   Result<std::string> policy = parse_policy(body);
   if (!policy) return Failure(policy.error());
   patch.policy = *std::move(policy);
-  const Result<Cache> cache = parse_caches(body, Null::TakesAway);
+  const Result<Cache> cache = parse_caches(body, Null::Removes);
   if (!cache) return Failure(cache.error());
   patch.max = cache->max;
   patch.min = cache->min;
   patch.code = cache->code;
   patch.without_cache = cache->is_taken_away;
-  Result<FrequencyWish> frequency = parse_frequency(body, Null::TakesAway);
+  Result<FrequencyFields> frequency = parse_frequency(body, Null::Removes);
   if (!frequency) return Failure(frequency.error());
   if (frequency->is_named) patch.frequency = std::move(frequency->request);
-  const Result<BandwidthWish> mba = parse_bandwidth(body, Null::TakesAway);
+  const Result<BandwidthFields> mba = parse_bandwidth(body, Null::Removes);
   if (!mba) return Failure(mba.error());
   if (mba->is_named) patch.mba = mba->request;
-  const Result<L2Wish> l2 = parse_l2(body, Null::TakesAway);
+  const Result<L2Fields> l2 = parse_l2(body, Null::Removes);
   if (!l2) return Failure(l2.error());
   patch.l2_ways = l2->ways;
   patch.l2_code = l2->code;
@@ -357,7 +357,7 @@ void render_exclusive(json::Writer& w, const NodeState& state, const Workload& w
 
 }  // namespace
 
-void render(json::Writer& w, const NodeState& state, const Workload& workload, const Manner& manner) {
+void render(json::Writer& w, const NodeState& state, const Workload& workload, const RenderOptions& options) {
   const auto cache = [&] {
     w.key("cache").begin_object();
     if (workload.spec.cache) {
@@ -369,8 +369,8 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
   };
   w.begin_object();
   // RMD's keys in RMD's order.
-  w.key("id").string(manner.is_dry_run && !state.workloads.contains(workload.id) ? workload.spec.given_id
-                                                                                 : id_text(workload));
+  w.key("id").string(options.is_dry_run && !state.workloads.contains(workload.id) ? workload.spec.given_id
+                                                                                  : id_text(workload));
   if (!workload.spec.core_ids.empty()) {
     w.key("core_ids").begin_array();
     for (const std::string& item : workload.spec.core_ids) w.string(item);
@@ -379,7 +379,7 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
   if (!workload.spec.tasks.empty()) render(w.key("task_ids"), workload.spec.tasks);
   if (!workload.spec.policy.empty()) w.key("policy").string(workload.spec.policy);
   // "Failed" is rare and true: somebody changed the hardware behind our back, or it did not take its setting at start.
-  w.key("status").string(manner.is_dry_run ? "None" : is_applied(state, workload) ? "Successful" : "Failed");
+  w.key("status").string(options.is_dry_run ? "None" : is_applied(state, workload) ? "Successful" : "Failed");
   w.key("cos_name").string(workload.grant.has_class() ? cos_name(workload.grant.clos) : "");
   w.key("rdt").begin_object();
   cache();
@@ -387,10 +387,10 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
   w.end_object();
   if (!workload.spec.uuid.empty()) w.key("uuid").string(workload.spec.uuid);
   w.key("origin").string(workload.origin);
-  render_plugins(w, workload, manner.ratio);
+  render_plugins(w, workload, options.ratio);
   // The older shape, then our own.
   cache();
-  render_frequency(w, workload, manner.ratio);
+  render_frequency(w, workload, options.ratio);
   w.key("pool").string(to_string(workload.grant.pool));
   render_exclusive(w, state, workload);
   render_granted_ways(w.key("granted_ways"), workload, false);
@@ -408,16 +408,16 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
   }
   if (workload.spec.onload) {
     w.key("onload");
-    render(w, *workload.spec.onload, manner.launch);
+    render(w, *workload.spec.onload, options.launch);
   }
   w.key("created").string(render(workload.created));
   w.key("updated").string(render(workload.updated));
   w.end_object();
 }
 
-std::string render_workload(const NodeState& state, const Workload& workload, const Manner& manner) {
+std::string render_workload(const NodeState& state, const Workload& workload, const RenderOptions& options) {
   json::Writer w;
-  render(w, state, workload, manner);
+  render(w, state, workload, options);
   return w.take();
 }
 

@@ -3,7 +3,7 @@
 //   {"core_ids": ["0", "1-3"], "cache": {"max": 2, "min": 2}}              RMD 0.2
 //   {"core_ids": ["0", "1-3"], "rdt": {"cache": {"max": 2, "min": 2}}}     RMD 0.3
 //
-// Read strictly: an unknown key is refused and the nearest known one named; a key of RMD's that this version cannot
+// Read strictly: an unknown key is refused and the closest known one named; a key of RMD's that this version cannot
 // honour is accepted while it says nothing ("", {}, [], 0, null) and refused otherwise. Answers carry both shapes.
 #pragma once
 
@@ -36,13 +36,13 @@ Shape shape_of(const json::Value& body);
 // The engine names fields as at top level; the client reads the pointer into what it sent.
 Error pointing_into(Shape shape, Error error);
 
-struct Manner {
+struct RenderOptions {
   std::string ratio{};      // the threshold of branch misses as the client wrote it; empty: as the number it is
   bool is_dry_run = false;  // by a dry run: nothing of it is there, and a new one has no number yet
   const onload::LaunchEnvironment* launch = nullptr;  // what it takes to start with Onload; null: is not told
 };
-void render(json::Writer& w, const NodeState& state, const Workload& workload, const Manner& manner = {});
-std::string render_workload(const NodeState& state, const Workload& workload, const Manner& manner = {});
+void render(json::Writer& w, const NodeState& state, const Workload& workload, const RenderOptions& options = {});
+std::string render_workload(const NodeState& state, const Workload& workload, const RenderOptions& options = {});
 // The list, without those of another uuid or origin; nullopt: of any.
 std::string render_chosen(const NodeState& state, const std::optional<std::string>& uuid,
                           const std::optional<std::string>& origin);

@@ -10,21 +10,21 @@
 #include <utility>
 
 #include "api/json/reader.h"
+#include "api/rmd/texts.h"
 #include "api/v1/answer.h"
 #include "api/v1/bandwidth_json.h"
-#include "api/v1/conditions.h"
+#include "api/v1/case_insensitive_keys.h"
 #include "api/v1/dry_run_json.h"
+#include "api/v1/etag.h"
 #include "api/v1/frequency_json.h"
-#include "api/v1/key_case.h"
+#include "api/v1/onload/workload_onload.h"
 #include "api/v1/own.h"
 #include "api/v1/owner_json.h"
 #include "api/v1/problem.h"
 #include "api/v1/query.h"
-#include "api/v1/rmd.h"
 #include "api/v1/task_json.h"
 #include "api/v1/workload_json.h"
-#include "api/v1/workload_onload.h"
-#include "base/fingerprint.h"
+#include "base/hash.h"
 #include "engine/owner_cleanup.h"
 #include "engine/plan/dry_run.h"
 
@@ -79,7 +79,7 @@ void submit(Engine& engine, Command command, Pending pending, std::function<http
 }
 
 Result<Spec> with_owner(const Call& call, const json::Value& body, Spec spec) {
-  const Result<std::optional<OwnerWish>> wish = parse_owner(body);
+  const Result<std::optional<OwnerRequest>> wish = parse_owner(body);
   if (!wish) return Failure(wish.error());
   if (!*wish) return spec;
   Result<store::Owner> owner = find_owner(call.owners, **wish, call.request);
@@ -97,19 +97,20 @@ Result<Spec> with_those_it_is_for(const Call& call, const json::Value& body, Spe
 
 constexpr int kOk = 200;
 
-http::Response with_workload(int status, const NodeState& state, const Workload& workload, const Manner& manner = {}) {
-  return with_etag(json_answer(status, render_workload(state, workload, manner)), etag_of(state, workload),
+http::Response with_workload(int status, const NodeState& state, const Workload& workload,
+                             const RenderOptions& options = {}) {
+  return with_etag(json_answer(status, render_workload(state, workload, options)), etag_of(state, workload),
                    state.revision, {});
 }
 
-http::Response created(const Done& done, const Manner& manner) {
-  http::Response response = with_workload(201, *done.state, done.workload, manner);
+http::Response created(const Done& done, const RenderOptions& options) {
+  http::Response response = with_workload(201, *done.state, done.workload, options);
   response.headers.emplace_back("Location", "/v1/workloads/" + id_text(done.workload));
   return response;
 }
 
-http::Response patched(const Done& done, const Manner& manner) {
-  return with_workload(kOk, *done.state, done.workload, manner);
+http::Response patched(const Done& done, const RenderOptions& options) {
+  return with_workload(kOk, *done.state, done.workload, options);
 }
 
 // 200 and not 204: clients of RMD take any other status for a failure and try again for ever.
@@ -120,7 +121,7 @@ http::Response foretold(const Engine& engine, const Command& command, const Pend
   const auto state = engine.state();
   const Time now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
   const Result<plan::DryRun> foretold = plan::dry_run(*state, command, now);
-  if (foretold) return json_answer(kOk, render_foretold(*state, *foretold));
+  if (foretold) return json_answer(kOk, render_dry_run(*state, *foretold));
   return render(problem_of_workload(pointing_into(pending.shape, foretold.error()), pending.uuid), pending.style);
 }
 
@@ -131,7 +132,7 @@ struct PendingChange {
   Pending pending;
   bool is_dry = false;
   std::string ratio = {};  // as the client wrote it
-  http::Response (*answer)(const Done&, const Manner&);
+  http::Response (*answer)(const Done&, const RenderOptions&);
 };
 
 template <typename Command>
@@ -204,7 +205,7 @@ http::Response listed(Bodies& bodies, const std::shared_ptr<const NodeState>& st
     return with_etag(json_answer(kOk, whole->text), whole->tag, state->revision, if_none_match);
   }
   std::string text = render_chosen(*state, query.uuid, query.origin);
-  const std::string tag = "\"" + fingerprint(text) + "\"";
+  const std::string tag = "\"" + hash_of(text) + "\"";
   return with_etag(json_answer(kOk, std::move(text)), tag, state->revision, if_none_match);
 }
 
@@ -214,7 +215,7 @@ Result<std::optional<IdempotencyKey>> parse_key(const http::Request& request) {
   if (key.empty()) return std::optional<IdempotencyKey>();
   const bool is_plain = std::ranges::all_of(key, [](char c) { return c > ' ' && c <= '~'; });
   if (is_plain && key.size() <= kLongest) {
-    return std::optional(IdempotencyKey{.key = key, .fingerprint = fingerprint(request.body)});
+    return std::optional(IdempotencyKey{.key = key, .hash_of = hash_of(request.body)});
   }
   return fail_at(ErrorCode::BadRequest, "Idempotency-Key", "is too long or has other characters",
                  "1 to 255 visible characters of ASCII");
@@ -230,7 +231,7 @@ CpuId last_possible_cpu(const NodeState& state) {
 tl::expected<json::Value, http::Response> body_of(const Call& call) {
   const Result<json::Value> body = json::parse(call.request.body);
   if (!body) return tl::unexpected(render(problem_of_body(body.error()), call.error_style));
-  Result<json::Value> folded = with_folded_keys(*body);
+  Result<json::Value> folded = with_canonical_keys(*body);
   if (!folded) return tl::unexpected(refused(folded.error(), call.error_style));
   return *std::move(folded);
 }
@@ -274,7 +275,7 @@ void create_workload(const Call& call, http::Reply reply) {
   if (!spec) {
     return reply.send(refused(naming_the_unit(*call.engine.state(), spec.error()), call.error_style));
   }
-  const Result<OnloadRequest> onload = parse_onload(*body, Null::SaysNothing);
+  const Result<OnloadRequest> onload = parse_onload(*body, Null::IsAbsent);
   if (!onload) return reply.send(refused(onload.error(), call.error_style));
   const std::optional<onload::RenderRequest>& wish = onload->request;
   const auto waiting = std::make_shared<PendingChange<CreateWorkload>>(PendingChange<CreateWorkload>{
@@ -326,7 +327,7 @@ void patch_workload(const Call& call, http::Reply reply) {
   });
   if (!patch) return reply.send(refused(naming_the_unit(*state, patch.error()), call.error_style));
   if (const auto beyond = beyond_own(call, *patch)) return reply.send(render(*beyond, call.error_style));
-  const Result<OnloadRequest> onload = parse_onload(*body, Null::TakesAway);
+  const Result<OnloadRequest> onload = parse_onload(*body, Null::Removes);
   if (!onload) return reply.send(refused(onload.error(), call.error_style));
   if (onload->is_named && !onload->request) patch->onload = std::optional<store::OnloadUse>();
   PendingChange<PatchWorkload> change{

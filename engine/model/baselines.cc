@@ -29,7 +29,8 @@ void drop_limits_of_others(Baselines& kept, const NodeState& state, const rdt::S
 }
 
 // `before`, with the knobs of which `found` says something else than `wanted`.
-pstate::Knobs with_written(pstate::Knobs before, const pstate::Knobs& found, const pstate::Knobs& wanted) {
+pstate::FrequencySetting with_written(pstate::FrequencySetting before, const pstate::FrequencySetting& found,
+                                      const pstate::FrequencySetting& wanted) {
   // Below the minimum a maximum takes it along (cpufreq_verify_within_limits()), so nothing wrote the minimum.
   const bool is_taken_along = found.max < wanted.min && found.min == found.max;
   const bool has_min = found.min != wanted.min && !is_taken_along;
@@ -45,16 +46,16 @@ pstate::Knobs with_written(pstate::Knobs before, const pstate::Knobs& found, con
 
 }  // namespace
 
-std::map<CpuId, pstate::Knobs> written_by_others(const NodeState& state, const pstate::Setting& wanted,
-                                                 const CpuSet& except) {
-  std::map<CpuId, pstate::Knobs> written;
+std::map<CpuId, pstate::FrequencySetting> written_by_others(const NodeState& state, const pstate::Setting& wanted,
+                                                            const CpuSet& except) {
+  std::map<CpuId, pstate::FrequencySetting> written;
   for (const auto& [cpu, knobs] : wanted.cpus) {
     const auto facts = state.facts.pstate.cpus.find(cpu);
     const auto found = state.observed.pstate.cpus.find(cpu);
     if (!state.baselines.frequencies.contains(cpu) || facts == state.facts.pstate.cpus.end()) continue;
     if (found == state.observed.pstate.cpus.end() || facts->second.domain.intersects(except)) continue;
-    const pstate::Knobs& before = given_back(state.baselines, cpu);
-    const pstate::Knobs after = with_written(before, found->second, knobs);
+    const pstate::FrequencySetting& before = given_back(state.baselines, cpu);
+    const pstate::FrequencySetting after = with_written(before, found->second, knobs);
     if (after != before) written.emplace(cpu, after);
   }
   return written;

@@ -20,8 +20,8 @@ Baselines unsettled_baselines(const NodeState& state);
 
 // What is to be given back of frequencies that are not as `wanted`, because others wrote on them; knob by knob, the
 // newest. CPUs without anything new are left out, and so are those of `except` and of their domains.
-std::map<CpuId, pstate::Knobs> written_by_others(const NodeState& state, const pstate::Setting& wanted,
-                                                 const CpuSet& except);
+std::map<CpuId, pstate::FrequencySetting> written_by_others(const NodeState& state, const pstate::Setting& wanted,
+                                                            const CpuSet& except);
 
 // Claims of tasks that no workload names any more, and that are settled: they are out of the class, or have ended, and
 // it is empty or has others of its own.

@@ -254,7 +254,7 @@ std::map<CpuId, BranchMissThreshold> monitored_cpus(const NodeState& state) {
   return monitored;
 }
 
-std::optional<pstate::Knobs> before_us(const NodeState& state, CpuId cpu) {
+std::optional<pstate::FrequencySetting> before_us(const NodeState& state, CpuId cpu) {
   if (const auto claimed = state.baselines.frequencies.find(cpu); claimed != state.baselines.frequencies.end()) {
     return claimed->second;
   }
@@ -263,14 +263,15 @@ std::optional<pstate::Knobs> before_us(const NodeState& state, CpuId cpu) {
   return observed->second;
 }
 
-const pstate::Knobs& given_back(const Baselines& baselines, CpuId cpu) {
+const pstate::FrequencySetting& given_back(const Baselines& baselines, CpuId cpu) {
   const auto of_others = baselines.frequencies_of_others.find(cpu);
   return of_others == baselines.frequencies_of_others.end() ? baselines.frequencies.at(cpu) : of_others->second;
 }
 
-pstate::Knobs wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu, pstate::Knobs before) {
-  const pstate::Knobs& granted = workload.grant.frequencies.at(cpu);
-  pstate::Knobs knobs = std::move(before);
+pstate::FrequencySetting wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu,
+                                      pstate::FrequencySetting before) {
+  const pstate::FrequencySetting& granted = workload.grant.frequencies.at(cpu);
+  pstate::FrequencySetting knobs = std::move(before);
   knobs.min = granted.min;
   knobs.max = granted.max;
   if (is_monitored(workload)) {

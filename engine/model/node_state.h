@@ -25,9 +25,9 @@ namespace nrd {
 struct Baselines {
   std::map<ClosId, std::map<CacheId, WayMask>> ways;  // of the root class; the others' groups are removed
   std::map<CpuId, ClosId> cpus;
-  std::map<CpuId, pstate::Knobs> frequencies;
+  std::map<CpuId, pstate::FrequencySetting> frequencies;
   // Of some of these: what others wrote while the CPU was set for a workload. At the end it is given back instead.
-  std::map<CpuId, pstate::Knobs> frequencies_of_others{};
+  std::map<CpuId, pstate::FrequencySetting> frequencies_of_others{};
   std::map<ClosId, std::map<CacheId, rdt::Bandwidth>> bandwidth{};  // likewise
   std::set<ClosId> groups{};         // of classes: nrd may make and remove these in this boot
   std::set<store::TaskClaim> tasks;  // moved into a class: who no workload names any more goes to the root class
@@ -99,12 +99,13 @@ bool is_ok(const NodeState& state);
 std::map<CpuId, BranchMissThreshold> monitored_cpus(const NodeState& state);
 // What the frequency of `cpu` was set to before nrd: its baseline, or what it is set to now if it is not claimed.
 // Nullopt if neither is known.
-std::optional<pstate::Knobs> before_us(const NodeState& state, CpuId cpu);
+std::optional<pstate::FrequencySetting> before_us(const NodeState& state, CpuId cpu);
 // What a claimed `cpu` gets back once no workload sets it.
-const pstate::Knobs& given_back(const Baselines& baselines, CpuId cpu);
+const pstate::FrequencySetting& given_back(const Baselines& baselines, CpuId cpu);
 // What `cpu` must be set to now for `workload`, which was granted a frequency there, on top of what it was set to
 // before.
-pstate::Knobs wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu, pstate::Knobs before);
+pstate::FrequencySetting wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu,
+                                      pstate::FrequencySetting before);
 // How high `cpu` can go now: to its base while turbo is off.
 KHz reach(const pstate::Node& node, const pstate::Cpu& cpu);
 // The pace at which `cpu` is kept: that of its domain, which is fast if one of its CPUs asks for it.

@@ -32,8 +32,8 @@ std::optional<uint32_t> limit_of(const rdt::Observed& observed, ClosId clos, Cac
 }
 
 // What a CPU shows that was offline when the others of its domain were claimed is our own doing: it was what they were.
-void claim_frequency(Baselines& added, const NodeState& state, CpuId cpu, const pstate::Knobs& found,
-                     const pstate::Knobs& wanted) {
+void claim_frequency(Baselines& added, const NodeState& state, CpuId cpu, const pstate::FrequencySetting& found,
+                     const pstate::FrequencySetting& wanted) {
   added.frequencies[cpu] = found;
   if (found != wanted) return;
   const Baselines& baselines = state.baselines;
@@ -63,7 +63,7 @@ pstate::Setting frequencies_of(const NodeState& state) {
     const auto claimed = state.baselines.frequencies.find(cpu);
     if (!leaders.empty()) {
       const CpuId leader = leaders.members().front();
-      const pstate::Knobs before = before_us(state, cpu).value_or(pstate::Knobs{});
+      const pstate::FrequencySetting before = before_us(state, cpu).value_or(pstate::FrequencySetting{});
       wanted.cpus[cpu] = wanted_knobs(state, *owners.at(leader), leader, before);
     } else if (claimed != state.baselines.frequencies.end()) {
       wanted.put_back[cpu] = given_back(state.baselines, cpu);
@@ -230,7 +230,7 @@ std::string text_of(WayMask ways, const std::optional<rdt::Split>& split) {
   return ways.hex() + (split ? " (code " + split->code.hex() + ", data " + split->data.hex() + ")" : "");
 }
 
-std::string text_of(const pstate::Knobs& knobs) {
+std::string text_of(const pstate::FrequencySetting& knobs) {
   std::string text = std::to_string(knobs.min.value) + "-" + std::to_string(knobs.max.value) + " kHz";
   if (!knobs.governor.empty()) text += " " + knobs.governor;
   if (!knobs.epp.empty()) text += " " + knobs.epp;

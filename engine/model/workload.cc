@@ -45,15 +45,15 @@ std::optional<FrequencyRequest> from_record(const store::FrequencyRequestRecord&
 
 }  // namespace
 
-std::vector<store::FrequencyRecord> to_records(const std::map<CpuId, pstate::Knobs>& frequencies) {
+std::vector<store::FrequencyRecord> to_records(const std::map<CpuId, pstate::FrequencySetting>& frequencies) {
   std::vector<store::FrequencyRecord> records;
   for (const auto& [cpu, knobs] : frequencies)
     records.push_back({cpu, knobs.min, knobs.max, knobs.governor, knobs.epp});
   return records;
 }
 
-std::map<CpuId, pstate::Knobs> frequencies_of(const std::vector<store::FrequencyRecord>& records) {
-  std::map<CpuId, pstate::Knobs> frequencies;
+std::map<CpuId, pstate::FrequencySetting> frequencies_of(const std::vector<store::FrequencyRecord>& records) {
+  std::map<CpuId, pstate::FrequencySetting> frequencies;
   for (const auto& [cpu, min, max, governor, epp] : records) frequencies[cpu] = {min, max, governor, epp};
   return frequencies;
 }

@@ -120,9 +120,10 @@ enum class Pool {
 
 struct Grant {
   Pool pool = Pool::None;
-  ClosId clos;                                    // means nothing without a pool
-  std::map<CacheId, WayMask> ways;                // only the caches its CPUs and tasks touch, of each level asked for
-  std::map<CpuId, pstate::Knobs> frequencies;     // of its CPUs; governor and epp are empty where they stay as they are
+  ClosId clos;                      // means nothing without a pool
+  std::map<CacheId, WayMask> ways;  // only the caches its CPUs and tasks touch, of each level asked for
+  std::map<CpuId, pstate::FrequencySetting>
+      frequencies;                                // of its CPUs; governor and epp are empty where they stay as they are
   std::map<CacheId, rdt::Bandwidth> bandwidth{};  // on those of `ways` that are not L2 beside; empty: not limited
   bool has_class() const { return pool != Pool::None; }
   friend bool operator==(const Grant&, const Grant&) = default;
@@ -152,8 +153,8 @@ std::map<CacheId, rdt::Bandwidth> bandwidth_of(const std::vector<store::Bandwidt
 const char* to_string(Pool pool);  // "none", "guarantee", "besteffort", "shared"
 std::optional<Pool> parse_pool(std::string_view name);
 
-std::vector<store::FrequencyRecord> to_records(const std::map<CpuId, pstate::Knobs>& frequencies);
-std::map<CpuId, pstate::Knobs> frequencies_of(const std::vector<store::FrequencyRecord>& records);
+std::vector<store::FrequencyRecord> to_records(const std::map<CpuId, pstate::FrequencySetting>& frequencies);
+std::map<CpuId, pstate::FrequencySetting> frequencies_of(const std::vector<store::FrequencyRecord>& records);
 store::WorkloadRecord to_record(const Workload& workload);
 // ErrorCode::Store if a row makes no sense (unknown pool, CPU list that does not parse).
 Result<Workload> from_record(const store::WorkloadRecord& record);

@@ -6,8 +6,8 @@
 #include <thread>
 #include <utility>
 
-#include "base/guarded.h"
 #include "base/log.h"
+#include "base/published.h"
 #include "engine/onload/work_queue.h"
 #include "hw/onload/profiles/preload.h"
 #include "hw/onload/profiles/render.h"

@@ -6,7 +6,7 @@
 
 #include "engine/onload/host.h"
 #include "engine/onload/status.h"
-#include "store/onload_records.h"
+#include "store/onload/records.h"
 
 namespace nrd::onload {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <thread>
 
-#include "base/guarded.h"
 #include "base/log.h"
+#include "base/published.h"
 #include "engine/onload/enum_names.h"
 #include "engine/onload/next_step.h"
 #include "engine/onload/operation_runner.h"

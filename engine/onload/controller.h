@@ -22,7 +22,7 @@
 #include "engine/onload/operation_planner.h"
 #include "engine/onload/status.h"
 #include "engine/onload/watch.h"
-#include "store/onload_records.h"
+#include "store/onload/records.h"
 
 namespace nrd::onload {
 

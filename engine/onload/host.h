@@ -1,4 +1,4 @@
-// Onload on the node as the run acts on it. daemon/onload_node.cc joins the rooms of hw/onload behind it; tests
+// Onload on the node as the run acts on it. daemon/onload/host.cc joins the rooms of hw/onload behind it; tests
 // have a fake one. Called by the run's thread only.
 //
 // Each act is whole or says why not, in words for the client (Error::message) and the journal (Error::detail); the

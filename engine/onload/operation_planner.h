@@ -7,14 +7,14 @@
 #include <optional>
 
 #include "base/clock.h"
-#include "base/guarded.h"
+#include "base/published.h"
 #include "base/result.h"
 #include "engine/onload/dry_run.h"
 #include "engine/onload/host.h"
 #include "engine/onload/spec.h"
 #include "engine/onload/spec_patch.h"
 #include "engine/onload/status.h"
-#include "store/onload_records.h"
+#include "store/onload/records.h"
 
 namespace nrd::onload {
 

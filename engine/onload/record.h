@@ -3,7 +3,7 @@
 
 #include "base/result.h"
 #include "engine/onload/spec.h"
-#include "store/onload_records.h"
+#include "store/onload/records.h"
 
 namespace nrd::onload {
 

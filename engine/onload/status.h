@@ -9,7 +9,7 @@
 #include "engine/onload/conditions.h"
 #include "engine/onload/spec.h"
 #include "engine/onload/target.h"
-#include "store/onload_records.h"
+#include "store/onload/records.h"
 
 namespace nrd::onload {
 

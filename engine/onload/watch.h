@@ -14,7 +14,7 @@
 
 #include "base/client.h"
 #include "base/clock.h"
-#include "base/guarded.h"
+#include "base/published.h"
 #include "engine/onload/status.h"
 
 namespace nrd::onload {

@@ -122,7 +122,7 @@ Result<void> check_choice(const std::string& key, const std::string& wanted, con
 
 // The kernel refuses a preference under the governor "performance", which has one of its own.
 Result<void> check_preference(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu,
-                              const pstate::Knobs& before) {
+                              const pstate::FrequencySetting& before) {
   const std::string& governor = request.governor.empty() ? before.governor : request.governor;
   if (request.epp.empty() || request.epp == kPerformance) return {};
   if (governor == kPerformance) {
@@ -151,7 +151,7 @@ Result<void> check_monitoring(const NodeState& state, const FrequencyRequest& re
 
 // CPUs that change along with those of the workload and are not its own.
 Result<void> check_domain(const NodeState& state, const Spec& spec, WorkloadId self, CpuId id,
-                          const pstate::Knobs& wanted) {
+                          const pstate::FrequencySetting& wanted) {
   const CpuSet& domain = state.facts.pstate.cpus.at(id).domain;
   const CpuSet others = domain - spec.cpus;
   if (others.empty()) return {};
@@ -177,8 +177,9 @@ Result<void> check_domain(const NodeState& state, const Spec& spec, WorkloadId s
 
 }  // namespace
 
-Result<std::map<CpuId, pstate::Knobs>> plan_frequencies(const NodeState& state, const Spec& spec, WorkloadId self) {
-  std::map<CpuId, pstate::Knobs> granted;
+Result<std::map<CpuId, pstate::FrequencySetting>> plan_frequencies(const NodeState& state, const Spec& spec,
+                                                                   WorkloadId self) {
+  std::map<CpuId, pstate::FrequencySetting> granted;
   if (!spec.frequency) return granted;
   const FrequencyRequest& request = *spec.frequency;
   if (const Result<void> can = check_monitoring(state, request); !can) return Failure(can.error());
@@ -191,10 +192,11 @@ Result<std::map<CpuId, pstate::Knobs>> plan_frequencies(const NodeState& state, 
                                  (missing.empty() ? std::string() : ": " + missing.front()));
     }
     const pstate::Cpu& cpu = found->second;
-    const pstate::Knobs before = before_us(state, id).value_or(pstate::Knobs{cpu.min, cpu.max, "", ""});
+    const pstate::FrequencySetting before =
+        before_us(state, id).value_or(pstate::FrequencySetting{cpu.min, cpu.max, "", ""});
     const Result<Window> window = window_of(request, id, cpu, {before.min, before.max}, reach(state.facts.pstate, cpu));
     if (!window) return Failure(window.error());
-    const pstate::Knobs knobs{window->min, window->max, request.governor, request.epp};
+    const pstate::FrequencySetting knobs{window->min, window->max, request.governor, request.epp};
     const Result<void> checked =
         check_way(cpu, id, *window, request.threshold.has_value())
             .and_then([&] { return check_choice("governor", request.governor, cpu.governors, id); })

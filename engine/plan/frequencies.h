@@ -14,6 +14,7 @@
 namespace nrd::plan {
 
 // Empty if the spec asks for no frequency.
-Result<std::map<CpuId, pstate::Knobs>> plan_frequencies(const NodeState& state, const Spec& spec, WorkloadId self);
+Result<std::map<CpuId, pstate::FrequencySetting>> plan_frequencies(const NodeState& state, const Spec& spec,
+                                                                   WorkloadId self);
 
 }  // namespace nrd::plan

@@ -9,8 +9,8 @@
 #include <mutex>
 #include <thread>
 
-#include "base/guarded.h"
 #include "base/log.h"
+#include "base/published.h"
 #include "engine/plan/frequency_governor.h"
 #include "engine/transaction/exited_tasks.h"
 #include "engine/transaction/hotplug_refresh.h"

@@ -13,7 +13,8 @@
 namespace nrd {
 namespace {
 
-CpuSet changed_between(const std::map<CpuId, pstate::Knobs>& before, const std::map<CpuId, pstate::Knobs>& after) {
+CpuSet changed_between(const std::map<CpuId, pstate::FrequencySetting>& before,
+                       const std::map<CpuId, pstate::FrequencySetting>& after) {
   CpuSet changed;
   for (const auto& [cpu, knobs] : after) {
     const auto old = before.find(cpu);

@@ -18,7 +18,7 @@ namespace nrd {
 
 struct IdempotencyKey {
   std::string key;
-  std::string fingerprint;  // of the request: the same key with another one is a mistake of the client
+  std::string hash_of;  // of the request: the same key with another one is a mistake of the client
 };
 
 class Idempotency {

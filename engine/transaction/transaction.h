@@ -73,7 +73,7 @@ class Transaction {
   void remove_leftovers(std::set<ClosId> leftovers);
   std::set<ClosId> seen_twice(const std::set<ClosId>& leftovers);
   void note_sharing();
-  using Frequencies = std::map<CpuId, pstate::Knobs>;
+  using Frequencies = std::map<CpuId, pstate::FrequencySetting>;
   Result<void> record_external(const Setting& wanted, const CpuSet& except);
   void forget_untaken_external(const Frequencies& before, const Setting& ours);
   void store_external(Frequencies of_others);

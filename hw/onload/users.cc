@@ -32,10 +32,10 @@ Use use_of(Held held) {
   return Use::Stack;
 }
 
-std::set<Use> uses_of(const Holdings& holdings) {
+std::set<Use> uses_of(const OpenHandles& handles) {
   std::set<Use> uses;
-  for (const OpenFile& file : holdings.files) uses.insert(use_of(file.held));
-  for (const Held held : holdings.mapped) uses.insert(use_of(held));
+  for (const OpenFile& file : handles.files) uses.insert(use_of(file.held));
+  for (const Held held : handles.mapped) uses.insert(use_of(held));
   if (uses.empty()) uses.insert(Use::PreloadOnly);
   return uses;
 }
@@ -63,7 +63,8 @@ struct Installed {
 };
 
 // What is read of a process that holds something. An answer without value: it has ended.
-Result<std::optional<User>> describe(const ProcessDir& process, const Holdings& holdings, const Installed& installed) {
+Result<std::optional<User>> describe(const ProcessDir& process, const OpenHandles& handles,
+                                     const Installed& installed) {
   auto status = process.status();
   if (!status) return Failure(status.error());
   const auto owner = process.owner();
@@ -78,12 +79,12 @@ Result<std::optional<User>> describe(const ProcessDir& process, const Holdings& 
             .exe = program_of(exe->value_or("")),
             .uid = **owner,
             .cgroup = parse_cgroup(cgroup->value_or("")),
-            .uses = uses_of(holdings),
-            .stacks = holdings.stacks};
+            .uses = uses_of(handles),
+            .stacks = handles.stacks};
   user.unit = unit_of(user.cgroup);
-  if (holdings.library) {
-    user.library = holdings.library->path;
-    user.stale = installed.is_not(*holdings.library);
+  if (handles.library) {
+    user.library = handles.library->path;
+    user.stale = installed.is_not(*handles.library);
   }
   return user;
 }
@@ -165,22 +166,22 @@ class Look {
     const Result<std::optional<ProcessDir>> process = ProcessDir::open(root_, pid);
     if (!process) return Failure(process.error());
     if (!*process) return {};
-    Result<Holdings> holdings = hold_of(holder, **process, pid);
-    if (!holdings) return Failure(holdings.error());
-    if (holdings->empty()) return {};
-    Result<std::optional<User>> user = describe(**process, *holdings, installed_);
+    Result<OpenHandles> handles = hold_of(holder, **process, pid);
+    if (!handles) return Failure(handles.error());
+    if (handles->empty()) return {};
+    Result<std::optional<User>> user = describe(**process, *handles, installed_);
     if (!user) return Failure(user.error());
     if (!*user) return {};
-    files_.insert(files_.end(), holdings->files.begin(), holdings->files.end());
-    const bool service = is_service(**user, *holdings);
+    files_.insert(files_.end(), handles->files.begin(), handles->files.end());
+    const bool service = is_service(**user, *handles);
     if (service) (*user)->uses.insert(Use::Service);
     (service ? in_use_.services : in_use_.users).push_back(**std::move(user));
     return {};
   }
 
   // Of a process whose first thread has ended the others have to be asked: it shows nothing itself any more.
-  Result<Holdings> hold_of(Holder& holder, const ProcessDir& process, pid_t pid) {
-    Result<Holdings> all = holder.look_at(process, pid);
+  Result<OpenHandles> hold_of(Holder& holder, const ProcessDir& process, pid_t pid) {
+    Result<OpenHandles> all = holder.look_at(process, pid);
     if (!all || !all->empty()) return all;
     const Result<std::optional<ProcessStatus>> status = process.status();
     if (!status) return Failure(status.error());
@@ -192,18 +193,18 @@ class Look {
       const Result<std::optional<ProcessDir>> directory = process.open_below("task/" + thread);
       if (!directory) return Failure(directory.error());
       if (!id || *id == pid || !*directory) continue;
-      Result<Holdings> holdings = holder.look_at(**directory, *id);
+      Result<OpenHandles> handles = holder.look_at(**directory, *id);
       // They share their files; the first that shows any shows all.
-      if (!holdings || !holdings->empty()) return holdings;
+      if (!handles || !handles->empty()) return handles;
     }
     return all;
   }
 
   // Names can be forged, but who calls himself a service loses by it: services are ended without being asked about.
-  bool is_service(const User& user, const Holdings& holdings) const {
+  bool is_service(const User& user, const OpenHandles& handles) const {
     const std::string_view program = name_in(user.exe);
     if (program == kServerName) return servers_.contains(user.process.pid);
-    return program == kShrubName && std::any_of(holdings.files.begin(), holdings.files.end(),
+    return program == kShrubName && std::any_of(handles.files.begin(), handles.files.end(),
                                                 [](const OpenFile& file) { return file.held == Held::Stack; });
   }
 

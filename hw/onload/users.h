@@ -21,8 +21,8 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "hw/onload/holdings.h"
-#include "hw/onload/references.h"
+#include "hw/onload/open_handles.h"
+#include "hw/onload/refcount_audit.h"
 #include "hw/onload/types.h"
 
 namespace nrd::onload {

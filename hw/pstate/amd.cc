@@ -14,14 +14,14 @@ uint32_t pstate_at(uint64_t word, unsigned lowest_bit) {
 }
 
 // nullopt: there is no such P-state, or no such register.
-Result<std::optional<KHz>> read_definition(Registers& registers, Way way, uint32_t pstate) {
+Result<std::optional<KHz>> read_definition(Registers& registers, Interface way, uint32_t pstate) {
   return registers.read(kPstateDefinition + pstate).map([way](const std::optional<uint64_t>& word) {
     return word ? frequency_of_definition(way, *word) : std::nullopt;
   });
 }
 
 // P-states that can be chosen, by their frequency; of two with the same one the first.
-Result<std::map<KHz, uint32_t>> read_choices(Registers& registers, Way way) {
+Result<std::map<KHz, uint32_t>> read_choices(Registers& registers, Interface way) {
   std::map<KHz, uint32_t> choices;
   const Result<std::optional<uint64_t>> limit = registers.read(kPstateLimit);
   if (!limit) return Failure(limit.error());
@@ -35,7 +35,7 @@ Result<std::map<KHz, uint32_t>> read_choices(Registers& registers, Way way) {
 }
 
 // The frequency of the P-state that bits 2:0 of this register name.
-Result<std::optional<KHz>> read_chosen(Registers& registers, Way way, uint32_t address) {
+Result<std::optional<KHz>> read_chosen(Registers& registers, Interface way, uint32_t address) {
   const Result<std::optional<uint64_t>> word = registers.read(address);
   if (!word) return Failure(word.error());
   if (!*word) return std::nullopt;
@@ -44,9 +44,9 @@ Result<std::optional<KHz>> read_chosen(Registers& registers, Way way, uint32_t a
 
 }  // namespace
 
-std::optional<KHz> frequency_of_definition(Way way, uint64_t definition) {
+std::optional<KHz> frequency_of_definition(Interface way, uint64_t definition) {
   if ((definition & kIsThere) == 0) return std::nullopt;
-  if (way == Way::Amd1Ah) {
+  if (way == Interface::Amd1Ah) {
     const uint32_t id = definition & 0xFFF;
     return id == 0 ? std::nullopt : std::optional(KHz{id * 5'000});
   }
@@ -55,7 +55,7 @@ std::optional<KHz> frequency_of_definition(Way way, uint64_t definition) {
   return id == 0 || divisor == 0 ? std::nullopt : std::optional(KHz{id * 200'000 / divisor});
 }
 
-Result<std::optional<Cpu>> discover_amd(Registers& registers, CpuId cpu, Way way) {
+Result<std::optional<Cpu>> discover_amd(Registers& registers, CpuId cpu, Interface way) {
   const Result<std::map<KHz, uint32_t>> choices = read_choices(registers, way);
   if (!choices) return Failure(choices.error());
   if (choices->empty()) return std::nullopt;
@@ -68,18 +68,18 @@ Result<std::optional<Cpu>> discover_amd(Registers& registers, CpuId cpu, Way way
   return found;
 }
 
-Result<Knobs> observe_amd(Registers& registers, Way way) {
+Result<FrequencySetting> observe_amd(Registers& registers, Interface way) {
   const Result<std::optional<KHz>> chosen = read_chosen(registers, way, kPstateControl);
   if (!chosen) return Failure(chosen.error());
   if (!*chosen) return fail(ErrorCode::Hardware, "the P-state of the CPU is none of those it has", "MSRC001_0062");
-  return Knobs{.min = **chosen, .max = **chosen};
+  return FrequencySetting{.min = **chosen, .max = **chosen};
 }
 
-std::optional<KHz> current_of_amd(Registers& registers, Way way) {
+std::optional<KHz> current_of_amd(Registers& registers, Interface way) {
   return read_chosen(registers, way, kPstateStatus).value_or(std::nullopt);
 }
 
-Result<void> write_amd(Registers& registers, Way way, KHz wanted) {
+Result<void> write_amd(Registers& registers, Interface way, KHz wanted) {
   const Result<std::map<KHz, uint32_t>> choices = read_choices(registers, way);
   if (!choices) return Failure(choices.error());
   const auto choice = choices->find(wanted);

@@ -27,12 +27,12 @@ inline constexpr uint32_t kPstateStatus = 0xC0010063;
 inline constexpr uint32_t kPstateDefinition = 0xC0010064;  // of P0; those of the others follow
 
 // nullopt: there is no such P-state.
-std::optional<KHz> frequency_of_definition(Way way, uint64_t definition);
+std::optional<KHz> frequency_of_definition(Interface way, uint64_t definition);
 
 // As those of msr.h, for the ways Amd17h and Amd1Ah.
-Result<std::optional<Cpu>> discover_amd(Registers& registers, CpuId cpu, Way way);
-Result<Knobs> observe_amd(Registers& registers, Way way);
-std::optional<KHz> current_of_amd(Registers& registers, Way way);
-Result<void> write_amd(Registers& registers, Way way, KHz wanted);
+Result<std::optional<Cpu>> discover_amd(Registers& registers, CpuId cpu, Interface way);
+Result<FrequencySetting> observe_amd(Registers& registers, Interface way);
+std::optional<KHz> current_of_amd(Registers& registers, Interface way);
+Result<void> write_amd(Registers& registers, Interface way, KHz wanted);
 
 }  // namespace nrd::pstate

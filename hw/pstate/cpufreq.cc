@@ -136,7 +136,7 @@ std::string to_string(const Write& write) {
   return {};
 }
 
-std::vector<Write> writes_between(const Knobs& now, const Knobs& wanted) {
+std::vector<Write> writes_between(const FrequencySetting& now, const FrequencySetting& wanted) {
   const bool changes_governor = !wanted.governor.empty() && wanted.governor != now.governor;
   const bool enters_performance = changes_governor && wanted.governor == kPerformance;
   const bool leaves_performance = changes_governor && now.governor == kPerformance;
@@ -242,7 +242,7 @@ Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu) 
                 path_of(root, cpu, "cpuinfo_max_freq") + ": " + std::to_string(min->value) + " to " +
                     std::to_string(max->value));
   }
-  Cpu found{.way = Way::Cpufreq,
+  Cpu found{.way = Interface::Cpufreq,
             .driver = **std::move(driver),
             .min = *min,
             .max = *max,
@@ -261,7 +261,7 @@ Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu) 
   return found;
 }
 
-Result<std::optional<Knobs>> observe_cpufreq(const std::string& root, CpuId cpu) {
+Result<std::optional<FrequencySetting>> observe_cpufreq(const std::string& root, CpuId cpu) {
   const Files files(root, cpu);
   const auto min = files.find(file_of(Knob::Min), parse_khz);
   if (min && !*min) return std::nullopt;
@@ -270,7 +270,8 @@ Result<std::optional<Knobs>> observe_cpufreq(const std::string& root, CpuId cpu)
   if (const std::optional<Error> error = first_error(min, max, governor)) return Failure(*error);
   // Where the firmware chose one that has no name, reading it fails (amd-pstate says EINVAL).
   const auto epp = files.find(file_of(Knob::Epp), parse_word);
-  return Knobs{.min = **min, .max = *max, .governor = governor->value_or(""), .epp = epp ? epp->value_or("") : ""};
+  return FrequencySetting{
+      .min = **min, .max = *max, .governor = governor->value_or(""), .epp = epp ? epp->value_or("") : ""};
 }
 
 std::optional<KHz> current_of_cpufreq(const std::string& root, CpuId cpu) {

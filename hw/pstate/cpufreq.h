@@ -36,7 +36,7 @@ std::string to_string(const Write& write);
 //   3000..3500 -> 800..2000   min 800, max 2000    cut short in silence on newer ones
 //   powersave -> performance  EPP, governor        performance holds EPP at 0 and refuses another with EBUSY
 //   performance -> powersave  governor, EPP        (intel_pstate, amd-pstate-epp)
-std::vector<Write> writes_between(const Knobs& now, const Knobs& wanted);
+std::vector<Write> writes_between(const FrequencySetting& now, const FrequencySetting& wanted);
 
 // Texts of files; nullopt for what the kernel would not say.
 std::optional<KHz> parse_khz(std::string_view text);
@@ -50,7 +50,7 @@ Result<std::optional<bool>> turbo_of_cpufreq(const std::string& root);
 // nullopt: no driver holds the CPU.
 Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu);
 // nullopt: the files are gone.
-Result<std::optional<Knobs>> observe_cpufreq(const std::string& root, CpuId cpu);
+Result<std::optional<FrequencySetting>> observe_cpufreq(const std::string& root, CpuId cpu);
 // nullopt: it cannot be told, for example on an idle CPU.
 std::optional<KHz> current_of_cpufreq(const std::string& root, CpuId cpu);
 Result<void> write_cpufreq(const std::string& root, CpuId cpu, const Write& write);

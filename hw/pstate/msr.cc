@@ -75,9 +75,9 @@ Result<uint64_t> read_existing(Registers& registers, uint32_t address) {
 }
 
 // The register that sets the CPU.
-uint32_t request_of(Way way) { return way == Way::HwpRequest ? kHwpRequest : kPerfCtl; }
+uint32_t request_of(Interface way) { return way == Interface::HwpRequest ? kHwpRequest : kPerfCtl; }
 
-std::optional<Cpu> settable(Way way, CpuId cpu, Ratio min, Ratio base, Ratio max) {
+std::optional<Cpu> settable(Interface way, CpuId cpu, Ratio min, Ratio base, Ratio max) {
   if (min == Ratio{0} || min > max) return std::nullopt;
   return Cpu{.way = way,
              .driver = "msr",
@@ -85,10 +85,10 @@ std::optional<Cpu> settable(Way way, CpuId cpu, Ratio min, Ratio base, Ratio max
              .max = khz_of(max),
              .base = khz_of(base),
              .domain = {cpu.value},
-             .hwp = way == Way::HwpRequest};
+             .hwp = way == Interface::HwpRequest};
 }
 
-bool is_amd(Way way) { return way == Way::Amd17h || way == Way::Amd1Ah; }
+bool is_amd(Interface way) { return way == Interface::Amd17h || way == Interface::Amd1Ah; }
 
 }  // namespace
 
@@ -109,7 +109,7 @@ uint64_t hwp_request(uint64_t word, Ratio min, Ratio max) { return with_ratio(wi
 
 uint64_t perf_ctl(uint64_t word, Ratio ratio) { return with_ratio(word, 8, ratio); }
 
-Result<void> check_for_registers(CpuId cpu, Way way, const Knobs& wanted) {
+Result<void> check_for_registers(CpuId cpu, Interface way, const FrequencySetting& wanted) {
   if (!wanted.governor.empty() || !wanted.epp.empty()) {
     return fail(ErrorCode::Unsupported, name_of(cpu) + " has no governor and no EPP: no cpufreq driver holds it");
   }
@@ -139,7 +139,7 @@ Result<std::optional<Cpu>> discover_intel(Registers& registers, CpuId cpu) {
     const Result<std::optional<uint64_t>> able = registers.read(kHwpCapabilities);
     if (!able) return Failure(able.error());
     if (!*able) return std::nullopt;
-    return settable(Way::HwpRequest, cpu, ratio_at(**able, 24), ratio_at(**able, 8), ratio_at(**able, 0));
+    return settable(Interface::HwpRequest, cpu, ratio_at(**able, 24), ratio_at(**able, 8), ratio_at(**able, 0));
   }
   // Highest without turbo 15:8, lowest 47:40.
   const Result<std::optional<uint64_t>> platform = registers.read(kPlatformInfo);
@@ -149,7 +149,8 @@ Result<std::optional<Cpu>> discover_intel(Registers& registers, CpuId cpu) {
   const Result<std::optional<uint64_t>> turbo = registers.read(kTurboRatioLimit);
   if (!turbo) return Failure(turbo.error());
   const Ratio base = ratio_at(**platform, 8);
-  return settable(Way::PerfCtl, cpu, ratio_at(**platform, 40), base, std::max(base, ratio_at(turbo->value_or(0), 0)));
+  return settable(Interface::PerfCtl, cpu, ratio_at(**platform, 40), base,
+                  std::max(base, ratio_at(turbo->value_or(0), 0)));
 }
 
 }  // namespace
@@ -157,21 +158,21 @@ Result<std::optional<Cpu>> discover_intel(Registers& registers, CpuId cpu) {
 Result<std::optional<Cpu>> discover_registers(Registers& registers, RegisterSet set, CpuId cpu) {
   switch (set) {
     case RegisterSet::Intel: return discover_intel(registers, cpu);
-    case RegisterSet::Amd17h: return discover_amd(registers, cpu, Way::Amd17h);
-    case RegisterSet::Amd1Ah: return discover_amd(registers, cpu, Way::Amd1Ah);
+    case RegisterSet::Amd17h: return discover_amd(registers, cpu, Interface::Amd17h);
+    case RegisterSet::Amd1Ah: return discover_amd(registers, cpu, Interface::Amd1Ah);
   }
   return std::nullopt;
 }
 
-Result<Knobs> observe_registers(Registers& registers, Way way) {
+Result<FrequencySetting> observe_registers(Registers& registers, Interface way) {
   if (is_amd(way)) return observe_amd(registers, way);
   const Result<uint64_t> word = read_existing(registers, request_of(way));
   if (!word) return Failure(word.error());
   const KHz max = khz_of(ratio_at(*word, 8));
-  return Knobs{.min = way == Way::HwpRequest ? khz_of(ratio_at(*word, 0)) : max, .max = max};
+  return FrequencySetting{.min = way == Interface::HwpRequest ? khz_of(ratio_at(*word, 0)) : max, .max = max};
 }
 
-std::optional<KHz> current_of_registers(Registers& registers, Way way) {
+std::optional<KHz> current_of_registers(Registers& registers, Interface way) {
   if (is_amd(way)) return current_of_amd(registers, way);
   const Result<std::optional<uint64_t>> status = registers.read(kPerfStatus);
   if (!status || !*status) return std::nullopt;
@@ -180,14 +181,14 @@ std::optional<KHz> current_of_registers(Registers& registers, Way way) {
   return khz_of(ratio);
 }
 
-Result<void> write_registers(Registers& registers, Way way, const Knobs& wanted) {
+Result<void> write_registers(Registers& registers, Interface way, const FrequencySetting& wanted) {
   if (is_amd(way)) return write_amd(registers, way, wanted.max);
   const uint32_t address = request_of(way);
   const Result<uint64_t> word = read_existing(registers, address);
   if (!word) return Failure(word.error());
   const Ratio min = ratio_of(wanted.min);
   const Ratio max = ratio_of(wanted.max);
-  return registers.write(address, way == Way::HwpRequest ? hwp_request(*word, min, max) : perf_ctl(*word, max));
+  return registers.write(address, way == Interface::HwpRequest ? hwp_request(*word, min, max) : perf_ctl(*word, max));
 }
 
 }  // namespace nrd::pstate

@@ -20,7 +20,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "hw/pstate/part.h"
+#include "hw/pstate/cpu_model.h"
 #include "hw/pstate/types.h"
 
 namespace nrd::pstate {
@@ -55,13 +55,13 @@ uint64_t hwp_request(uint64_t word, Ratio min, Ratio max);
 uint64_t perf_ctl(uint64_t word, Ratio ratio);
 
 // What these registers can hold, whatever the part makes of it.
-Result<void> check_for_registers(CpuId cpu, Way way, const Knobs& wanted);
+Result<void> check_for_registers(CpuId cpu, Interface way, const FrequencySetting& wanted);
 
 // nullopt: the registers tell no frequencies, as in a virtual machine.
 Result<std::optional<Cpu>> discover_registers(Registers& registers, RegisterSet set, CpuId cpu);
-Result<Knobs> observe_registers(Registers& registers, Way way);
+Result<FrequencySetting> observe_registers(Registers& registers, Interface way);
 // nullopt: it cannot be told.
-std::optional<KHz> current_of_registers(Registers& registers, Way way);
-Result<void> write_registers(Registers& registers, Way way, const Knobs& wanted);
+std::optional<KHz> current_of_registers(Registers& registers, Interface way);
+Result<void> write_registers(Registers& registers, Interface way, const FrequencySetting& wanted);
 
 }  // namespace nrd::pstate

@@ -8,8 +8,8 @@
 
 #include "hw/pstate/cpu_name.h"
 #include "hw/pstate/cpufreq.h"
-#include "hw/pstate/driverless.h"
 #include "hw/pstate/msr.h"
+#include "hw/pstate/msr_discovery.h"
 #include "hw/pstate/online.h"
 
 namespace nrd::pstate {
@@ -24,7 +24,7 @@ constexpr std::chrono::milliseconds kAppliedWithin{250};
 constexpr std::chrono::milliseconds kApplyPoll{1};
 
 // "max 3000000 kHz (found 2200000)" for the first knob that differs. What `wanted` leaves empty is not compared.
-std::optional<std::string> difference(const Knobs& found, const Knobs& wanted) {
+std::optional<std::string> difference(const FrequencySetting& found, const FrequencySetting& wanted) {
   const auto told = [](const Write& goal, const std::string& value) {
     return to_string(goal) + " (found " + (value.empty() ? "none" : value) + ")";
   };
@@ -40,7 +40,7 @@ std::optional<std::string> difference(const Knobs& found, const Knobs& wanted) {
 }
 
 // Before anything is written: what cannot be, whatever the hardware says.
-Result<void> check(const Node& node, const std::map<CpuId, Knobs>& wanted, const CpuSet& online) {
+Result<void> check(const Node& node, const std::map<CpuId, FrequencySetting>& wanted, const CpuSet& online) {
   for (const auto& [cpu, knobs] : wanted) {
     if (knobs.min > knobs.max) {
       return fail(ErrorCode::BadRequest, name_of(cpu) + ": min " + std::to_string(knobs.min.value) +
@@ -51,39 +51,43 @@ Result<void> check(const Node& node, const std::map<CpuId, Knobs>& wanted, const
     if (facts == node.cpus.end()) {
       return fail(ErrorCode::Unsupported, name_of(cpu) + " has no frequency that can be set");
     }
-    if (facts->second.way == Way::Cpufreq) continue;
+    if (facts->second.way == Interface::Cpufreq) continue;
     if (Result<void> held = check_for_registers(cpu, facts->second.way, knobs); !held) return held;
   }
   return {};
 }
 
 // nullopt: what the CPU was set through when it was discovered is not there.
-Result<std::optional<Knobs>> observe_cpu(const std::string& root, CpuId cpu, Way way) {
-  if (way == Way::Cpufreq) return observe_cpufreq(root, cpu);
+Result<std::optional<FrequencySetting>> observe_cpu(const std::string& root, CpuId cpu, Interface way) {
+  if (way == Interface::Cpufreq) return observe_cpufreq(root, cpu);
   const Result<std::unique_ptr<Registers>> registers = open_registers(root, cpu);
   if (!registers) return Failure(registers.error());
   if (!*registers) return std::nullopt;
-  return observe_registers(**registers, way).map([](Knobs knobs) { return std::optional(std::move(knobs)); });
+  return observe_registers(**registers, way).map([](FrequencySetting knobs) {
+    return std::optional(std::move(knobs));
+  });
 }
 
 // The same, where it must be there.
-Result<Knobs> observe_existing(const std::string& root, CpuId cpu, Way way) {
-  Result<std::optional<Knobs>> knobs = observe_cpu(root, cpu, way);
+Result<FrequencySetting> observe_existing(const std::string& root, CpuId cpu, Interface way) {
+  Result<std::optional<FrequencySetting>> knobs = observe_cpu(root, cpu, way);
   if (!knobs) return Failure(knobs.error());
   if (*knobs) return **std::move(knobs);
-  return fail(ErrorCode::Hardware, name_of(cpu) + (way == Way::Cpufreq ? " is not held by a cpufreq driver any more"
-                                                                       : " does not show its registers any more"));
+  return fail(ErrorCode::Hardware,
+              name_of(cpu) + (way == Interface::Cpufreq ? " is not held by a cpufreq driver any more"
+                                                        : " does not show its registers any more"));
 }
 
-std::optional<KHz> current_of(const std::string& root, CpuId cpu, Way way) {
-  if (way == Way::Cpufreq) return current_of_cpufreq(root, cpu);
+std::optional<KHz> current_of(const std::string& root, CpuId cpu, Interface way) {
+  if (way == Interface::Cpufreq) return current_of_cpufreq(root, cpu);
   const Result<std::unique_ptr<Registers>> registers = open_registers(root, cpu);
   if (!registers || !*registers) return std::nullopt;
   return current_of_registers(**registers, way);
 }
 
-Result<void> write_cpu(const std::string& root, CpuId cpu, Way way, const Knobs& now, const Knobs& wanted) {
-  if (way != Way::Cpufreq) {
+Result<void> write_cpu(const std::string& root, CpuId cpu, Interface way, const FrequencySetting& now,
+                       const FrequencySetting& wanted) {
+  if (way != Interface::Cpufreq) {
     const Result<std::unique_ptr<Registers>> registers = open_registers(root, cpu);
     if (!registers) return Failure(registers.error());
     if (!*registers) return {};  // gone since it was read; reading back tells whether that is an error
@@ -99,20 +103,21 @@ Result<void> write_cpu(const std::string& root, CpuId cpu, Way way, const Knobs&
 }
 
 // True: something was written.
-Result<bool> converge_cpu(const std::string& root, CpuId cpu, Way way, const Knobs& wanted) {
-  const Result<Knobs> now = observe_existing(root, cpu, way);
+Result<bool> converge_cpu(const std::string& root, CpuId cpu, Interface way, const FrequencySetting& wanted) {
+  const Result<FrequencySetting> now = observe_existing(root, cpu, way);
   if (!now) return Failure(now.error());
   if (!difference(*now, wanted)) return false;
   return write_cpu(root, cpu, way, *now, wanted).map([] { return true; });
 }
 
-Result<void> read_back(const std::string& root, CpuId cpu, Way way, const Knobs& wanted, Steady::time_point deadline) {
+Result<void> read_back(const std::string& root, CpuId cpu, Interface way, const FrequencySetting& wanted,
+                       Steady::time_point deadline) {
   for (;;) {
-    const Result<Knobs> found = observe_existing(root, cpu, way);
+    const Result<FrequencySetting> found = observe_existing(root, cpu, way);
     if (!found) return Failure(found.error());
     const std::optional<std::string> not_taken = difference(*found, wanted);
     if (!not_taken) return {};
-    if (way != Way::Cpufreq || Steady::now() >= deadline) {
+    if (way != Interface::Cpufreq || Steady::now() >= deadline) {
       return fail(ErrorCode::Hardware, name_of(cpu) + " did not take " + *not_taken);
     }
     std::this_thread::sleep_for(kApplyPoll);
@@ -162,7 +167,7 @@ Result<Observed> Pstate::observe(const CpuSet& cpus) {
   Observed observed;
   for (const auto& [cpu, facts] : node_.cpus) {
     if (!cpus.contains(cpu) || !online->contains(cpu)) continue;
-    Result<std::optional<Knobs>> knobs = observe_cpu(root_, cpu, facts.way);
+    Result<std::optional<FrequencySetting>> knobs = observe_cpu(root_, cpu, facts.way);
     if (knobs && *knobs) observed.cpus.emplace(cpu, **std::move(knobs));
   }
   return observed;
@@ -193,7 +198,7 @@ Result<CpuSet> Pstate::converge(const Setting& wanted) {
   return left;
 }
 
-CpuSet Pstate::put_back(const std::map<CpuId, Knobs>& before, const CpuSet& online) const {
+CpuSet Pstate::put_back(const std::map<CpuId, FrequencySetting>& before, const CpuSet& online) const {
   CpuSet left;
   for (const auto& [cpu, knobs] : before) {
     const auto facts = node_.cpus.find(cpu);
@@ -209,7 +214,7 @@ CpuSet Pstate::put_back(const std::map<CpuId, Knobs>& before, const CpuSet& onli
 }
 
 // The first that fails is the error.
-Result<void> Pstate::set(const std::map<CpuId, Knobs>& wanted, const CpuSet& online) const {
+Result<void> Pstate::set(const std::map<CpuId, FrequencySetting>& wanted, const CpuSet& online) const {
   Result<void> first_failure;
   const auto note = [&first_failure](const Error& error) {
     if (first_failure) first_failure = Failure(error);

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "hw/pstate/branches.h"
+#include "hw/pstate/branch_counters.h"
 #include "hw/pstate/types.h"
 
 namespace nrd::pstate {
@@ -37,8 +37,8 @@ class Pstate {
   std::map<CpuId, BranchCounts> count_branches(const CpuSet& cpus) { return branches_.read(cpus); }
 
  private:
-  CpuSet put_back(const std::map<CpuId, Knobs>& before, const CpuSet& online) const;
-  Result<void> set(const std::map<CpuId, Knobs>& wanted, const CpuSet& online) const;
+  CpuSet put_back(const std::map<CpuId, FrequencySetting>& before, const CpuSet& online) const;
+  Result<void> set(const std::map<CpuId, FrequencySetting>& wanted, const CpuSet& online) const;
 
   std::string root_;
   Node node_;

@@ -16,7 +16,7 @@
 
 namespace nrd::pstate {
 
-enum class Way {
+enum class Interface {
   Cpufreq,     // /sys/devices/system/cpu/cpuN/cpufreq
   HwpRequest,  // IA32_HWP_REQUEST: lowest and highest ratio
   PerfCtl,     // IA32_PERF_CTL: one ratio, so lowest and highest are the same
@@ -24,11 +24,11 @@ enum class Way {
   Amd1Ah,      // the same of family 1Ah
 };
 
-constexpr bool takes_window(Way way) { return way == Way::Cpufreq || way == Way::HwpRequest; }
+constexpr bool takes_window(Interface way) { return way == Interface::Cpufreq || way == Interface::HwpRequest; }
 
 // What a CPU can be set to.
 struct Cpu {
-  Way way = Way::Cpufreq;
+  Interface way = Interface::Cpufreq;
   std::string driver;                  // scaling_driver ("intel_pstate"); "msr" without one
   KHz min;                             // of the hardware
   KHz max;                             // of the hardware, turbo included
@@ -58,26 +58,26 @@ struct Node {
 };
 
 // What one CPU is set to, or must be.
-struct Knobs {
+struct FrequencySetting {
   KHz min;
   KHz max;
   std::string governor;  // empty: there is none
   std::string epp;       // empty: there is none
-  friend bool operator==(const Knobs&, const Knobs&) = default;
+  friend bool operator==(const FrequencySetting&, const FrequencySetting&) = default;
 };
 
 // As read from the kernel.
 struct Observed {
-  std::map<CpuId, Knobs> cpus;
+  std::map<CpuId, FrequencySetting> cpus;
   friend bool operator==(const Observed&, const Observed&) = default;
 };
 
 // What some CPUs must be set to. A CPU that is not named is left alone.
 struct Setting {
-  std::map<CpuId, Knobs> cpus;
+  std::map<CpuId, FrequencySetting> cpus;
   // What nobody asks for any more and what they were set to before. The world may have changed since (turbo is off, a
   // governor is gone), so what cannot be put back is told and is no failure.
-  std::map<CpuId, Knobs> put_back;
+  std::map<CpuId, FrequencySetting> put_back;
   friend bool operator==(const Setting&, const Setting&) = default;
 };
 

@@ -87,7 +87,7 @@ Result<void> MaskWriters::await_locks() const {
   return choice_.is_libpqos ? pqos_->await_lock() : Result<void>();
 }
 
-ClassWriter& MaskWriters::writer_for(const WaysWrite& write) {
+MaskWriter& MaskWriters::writer_for(const WaysWrite& write) {
   const bool has_holes = !write.ways.is_contiguous() ||
                          (write.split && !(write.split->code.is_contiguous() && write.split->data.is_contiguous()));
   if (choice_.is_libpqos && !has_holes) return *pqos_;

@@ -8,9 +8,9 @@
 
 #include <memory>
 
-#include "hw/rdt/class_writer.h"
-#include "hw/rdt/kernel_writer.h"
+#include "hw/rdt/mask_writer.h"
 #include "hw/rdt/pqos.h"
+#include "hw/rdt/resctrl_writer.h"
 #include "hw/rdt/types.h"
 
 namespace nrd::rdt {
@@ -30,11 +30,11 @@ class MaskWriters {
   // Whether the locks that writing takes are free; waits a moment. Busy, with who has one.
   Result<void> await_locks() const;
   // A mask with holes goes to resctrl in any case: libpqos refuses it.
-  ClassWriter& writer_for(const WaysWrite& write);
+  MaskWriter& writer_for(const WaysWrite& write);
 
  private:
   std::unique_ptr<Pqos> pqos_;  // null: not started
-  KernelWriter resctrl_;
+  ResctrlWriter resctrl_;
   MaskWriterChoice choice_;
   std::string why_no_pqos_;
   bool has_started_ = false;

@@ -76,7 +76,7 @@ Result<void> check_mount() {
               "nrd runs in its own mount namespace, and what it mounts there would end with it");
 }
 
-Result<void> ensure_mounted_as(const MountWish& wish) {
+Result<void> ensure_mounted_as(const MountOptions& wish) {
   if (!wish.unit) return {};
   const bool was_mounted = is_mounted();
   if (!was_mounted && *wish.unit == MbaUnit::Percent) return {};  // libpqos will

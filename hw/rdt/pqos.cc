@@ -102,9 +102,9 @@ void remove_new_groups(const std::set<std::string>& before) {
 
 }  // namespace
 
-void Pqos::hear(void* chatter, const size_t size, const char* message) {
+void Pqos::capture(void* log, const size_t size, const char* message) {
   const int kept = errno;  // libpqos goes on after this, and failed() wants to know what the kernel said
-  auto& heard = *static_cast<Chatter*>(chatter);
+  auto& heard = *static_cast<LogCapture*>(log);
   const std::string_view text = trimmed(std::string_view(message, size));
   const bool is_error = text.starts_with("ERROR");
   if (is_error) heard.last_error = text;
@@ -136,7 +136,7 @@ Result<void> Pqos::init() {
   const AlarmLetThrough alarm;
   pqos_config config = {};
   config.fd_log = -1;
-  config.callback_log = &Pqos::hear;
+  config.callback_log = &Pqos::capture;
   config.context_log = &chatter_;
   config.verbose = 0;  // warnings and errors (LOG_VER_DEFAULT, which the package's headers do not define)
   config.interface = PQOS_INTER_OS;

@@ -24,12 +24,12 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "base/way_mask.h"
-#include "hw/rdt/class_writer.h"
 #include "hw/rdt/locks.h"
+#include "hw/rdt/mask_writer.h"
 
 namespace nrd::rdt {
 
-class Pqos final : public ClassWriter {
+class Pqos final : public MaskWriter {
  public:
   // Failed or not, no group is left that was not there before.
   static Result<std::unique_ptr<Pqos>> start();
@@ -46,19 +46,19 @@ class Pqos final : public ClassWriter {
   const CacheView& view() const { return view_; }
 
  private:
-  struct Chatter {
+  struct LogCapture {
     // While starting, libpqos calls it an error that the groups it is about to make are not there yet.
     log::Priority error_priority = log::Priority::Debug;
     std::string last_error;
   };
 
   explicit Pqos(LibraryLock lock) : lock_(std::move(lock)) {}
-  static void hear(void* chatter, size_t size, const char* message);
+  static void capture(void* log, size_t size, const char* message);
   Result<void> init();
   Failure failed(const std::string& call, int retval, int error) const;
 
   const LibraryLock lock_;
-  Chatter chatter_;
+  LogCapture chatter_;
   bool is_running_ = false;
   CacheView view_;
 };

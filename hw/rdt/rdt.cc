@@ -392,7 +392,7 @@ class ResctrlRdt final : public Rdt {
 
 }  // namespace
 
-Result<std::unique_ptr<Rdt>> Rdt::start(const MountWish& wish) {
+Result<std::unique_ptr<Rdt>> Rdt::start(const MountOptions& wish) {
   if (const Result<void> mounted = ensure_mounted_as(wish); !mounted) return Failure(mounted.error());
   auto rdt = std::make_unique<ResctrlRdt>(wish.tree_mode);
   rdt->start();

@@ -23,7 +23,7 @@ class Rdt {
  public:
   // Starts libpqos where the node has RDT. A node without it is not an error: discover() then says what is missing.
   // A wish that cannot be had is one.
-  static Result<std::unique_ptr<Rdt>> start(const MountWish& wish = {});
+  static Result<std::unique_ptr<Rdt>> start(const MountOptions& wish = {});
   virtual ~Rdt() = default;
 
   // CPUs, caches and capabilities as they are now; CPUs come and go, so call it again after hotplug.

@@ -2,15 +2,15 @@
 #include <string>
 #include <vector>
 
-#include "api/http/guard.h"
 #include "api/http/limits.h"
+#include "api/http/request_parser.h"
 #include "api/http/request_reader.h"
 #include "tests/fuzz/one_input.h"
 
 namespace {
 
 using nrd::fuzz::promise;
-using nrd::http::Guard;
+using nrd::http::RequestParser;
 
 struct Seen {
   std::vector<std::string> requests;
@@ -24,16 +24,16 @@ std::string summary(const nrd::http::RawRequest& request) {
 
 Seen seen_in_pieces(std::string_view bytes, size_t piece) {
   Seen seen;
-  Guard guard;
+  RequestParser guard;
   std::string input;
   while (!bytes.empty() && seen.refusal == 0) {
     input += bytes.substr(0, piece);
     bytes.remove_prefix(std::min(piece, bytes.size()));
-    Guard::Outcome outcome = guard.read(input);
-    for (; outcome == Guard::Outcome::Complete; outcome = guard.read(input))
+    RequestParser::Outcome outcome = guard.read(input);
+    for (; outcome == RequestParser::Outcome::Complete; outcome = guard.read(input))
       seen.requests.push_back(summary(guard.take()));
-    if (outcome == Guard::Outcome::Refused) seen.refusal = guard.refusal().status;
-    promise(outcome == Guard::Outcome::Refused || input.size() <= nrd::http::kHeadLimit);
+    if (outcome == RequestParser::Outcome::Refused) seen.refusal = guard.refusal().status;
+    promise(outcome == RequestParser::Outcome::Refused || input.size() <= nrd::http::kHeadLimit);
   }
   return seen;
 }
@@ -42,8 +42,8 @@ void hand_on(std::string_view bytes) {
   static nrd::http::RequestReader reader;
   static const auto peer = std::make_shared<const nrd::http::Peer>();
   std::string input(bytes);
-  Guard guard;
-  while (guard.read(input) == Guard::Outcome::Complete) {
+  RequestParser guard;
+  while (guard.read(input) == RequestParser::Outcome::Complete) {
     auto raw = guard.take();
     promise(raw.body.size() <= nrd::http::kBodyLimit && raw.target.size() <= nrd::http::kTargetLimit);
     const std::string body = raw.body;

@@ -153,7 +153,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   const long count = argc > 1 ? std::atol(argv[1]) : 20'000;
   Mutator mutator(argc > 2 ? static_cast<unsigned>(std::atol(argv[2])) : std::random_device()());
-  auto server = Server::start({.plain = nrd::http::TcpPlace{.address = "127.0.0.1", .port = 0}}, read_and_echo);
+  auto server = Server::start({.plain = nrd::http::TcpEndpoint{.address = "127.0.0.1", .port = 0}}, read_and_echo);
   if (!server) return 2;
   const uint16_t port = (*server)->plain_port();
   std::map<int, long> statuses;

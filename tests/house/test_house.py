@@ -1,4 +1,4 @@
-"""What a reader must be able to trust: floors, homes of libraries, and documents that name everything there is."""
+"""What a reader must be able to trust: layers, homes of libraries, and documents that name everything there is."""
 
 import glob
 import os
@@ -7,8 +7,8 @@ import re
 import yaml
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-FLOORS = {"base": 1, "store": 2, "hw/rdt": 2, "hw/pstate": 2, "hw/onload": 2, "hw/onload/profiles": 2, "engine": 3, "api/json": 4, "api/tree": 4, "api/metrics": 4, "api/http": 4, "api/auth": 4, "api/v1": 4, "daemon": 5, "cli": 5}
-# Rooms of one floor do not know each other, but for handlers, which stand on messages and JSON.
+LAYERS = {"base": 1, "store": 2, "hw/rdt": 2, "hw/pstate": 2, "hw/onload": 2, "hw/onload/profiles": 2, "engine": 3, "api/json": 4, "api/tree": 4, "api/metrics": 4, "api/http": 4, "api/auth": 4, "api/rmd": 3, "api/v1": 4, "daemon": 5, "cli": 5}
+# Modules of one layer do not include each other, except that handlers use messages and JSON.
 ALLOWED_BESIDE = {("api/v1", "api/http/message.h"), ("api/v1", "api/json/"), ("api/v1", "api/metrics/"), ("api/v1", "api/auth/"), ("api/tree", "api/json/"),
                   ("api/auth", "api/http/message.h")}
 HOMES = {
@@ -28,17 +28,17 @@ def read(path):
 
 
 def sources():
-    for room in FLOORS:
-        for folder, _, files in os.walk(os.path.join(ROOT, room)):
+    for module in LAYERS:
+        for folder, _, files in os.walk(os.path.join(ROOT, module)):
             for name in sorted(files):
                 if name.endswith((".h", ".cc", ".in")):
                     path = os.path.relpath(os.path.join(folder, name), ROOT)
-                    if room_of(path) == room:
+                    if module_of(path) == module:
                         yield path
 
 
-def room_of(path):
-    return max((room for room in FLOORS if path.startswith(room + "/")), key=len, default=None)
+def module_of(path):
+    return max((module for module in LAYERS if path.startswith(module + "/")), key=len, default=None)
 
 
 def includes():
@@ -51,17 +51,17 @@ def test_there_is_something_to_check():
     assert len(list(sources())) > 50 and len(list(includes())) > 200
 
 
-def test_rooms_include_from_lower_floors_only():
+def test_modules_include_from_lower_layers_only():
     wrong = []
     for path, ours, name in includes():
         if not ours:
             continue
-        room, other = room_of(path), room_of(name)
+        module, other = module_of(path), module_of(name)
         assert ".." not in name and other, f"{path}: {name}"
-        beside = any(room == who and name.startswith(what) for who, what in ALLOWED_BESIDE)
-        if room != other and FLOORS[other] >= FLOORS[room] and not beside:
+        beside = any(module == who and name.startswith(what) for who, what in ALLOWED_BESIDE)
+        if module != other and LAYERS[other] >= LAYERS[module] and not beside:
             wrong.append((path, name))
-        if room.startswith("api/") and other.startswith("hw/") and not name.endswith("/types.h"):
+        if module.startswith("api/") and other.startswith("hw/") and not name.endswith("/types.h"):
             wrong.append((path, name))
     assert wrong == []
 

@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(options, argc, argv);
 
   std::signal(SIGPIPE, SIG_IGN);  // as the daemon does
-  const nrd::http::TcpPlace place{.address = "127.0.0.1", .port = 0};
+  const nrd::http::TcpEndpoint place{.address = "127.0.0.1", .port = 0};
   nrd::http::ServerOptions doors;
   if (tls.empty()) {
     doors.plain = place;

@@ -123,7 +123,7 @@ int main(int argc, char** argv) {
   {
     LateAnswers late;
     auto server =
-        Server::start({.plain = nrd::http::TcpPlace{.address = "127.0.0.1", .port = 0}},
+        Server::start({.plain = nrd::http::TcpEndpoint{.address = "127.0.0.1", .port = 0}},
                       [&late](const Request& request, Reply reply) {
                         if (request.path.starts_with("/late")) return late.take(request.path, std::move(reply));
                         reply.send({.status = 200, .content_type = "text/plain", .body = request.path, .headers = {}});

@@ -4,11 +4,11 @@
 #include <doctest/doctest.h>
 
 using namespace nrd;
+using auth::AuthFailure;
+using auth::AuthMethod;
 using auth::Identity;
-using auth::Proof;
 using auth::Role;
 using auth::Rules;
-using auth::Stranger;
 using http::Peer;
 
 namespace {
@@ -18,18 +18,18 @@ constexpr std::chrono::sys_seconds kNow{std::chrono::seconds(1'800'000'000)};
 constexpr std::chrono::sys_seconds kEnd = kNow + std::chrono::hours(1);
 
 Peer unix_peer(uid_t uid, std::vector<gid_t> groups) {
-  return {.door = Peer::Door::Unix,
+  return {.transport = Peer::Transport::Unix,
           .address = "",
           .credentials = Peer::Credentials{.uid = uid, .pid = 1, .groups = std::move(groups)}};
 }
 
 Peer tls_peer(std::vector<std::pair<std::string, std::string>> subject) {
-  return {.door = Peer::Door::Tls, .address = "", .subject = std::move(subject), .valid_until = kEnd};
+  return {.transport = Peer::Transport::Tls, .address = "", .subject = std::move(subject), .valid_until = kEnd};
 }
 
 auto identify(const Rules& rules, const Peer& peer) { return auth::identify(rules, peer, kNow); }
 
-Stranger::Kind refused(const Rules& rules, const Peer& peer) {
+AuthFailure::Kind refused(const Rules& rules, const Peer& peer) {
   const auto who = identify(rules, peer);
   REQUIRE_FALSE(who);
   CHECK_FALSE(who.error().reason.empty());
@@ -40,9 +40,10 @@ Stranger::Kind refused(const Rules& rules, const Peer& peer) {
 
 TEST_CASE("root and whom a Unix socket names as such are administrators there") {
   const Rules rules{.sockets = {{.admin = {.groups = {kOurGroup}}}}};
-  CHECK(identify(rules, unix_peer(0, {0})) == Identity{"uid 0", Role::Admin, Proof::Socket});
-  CHECK(identify(rules, unix_peer(1000, {kOurGroup})) == Identity{"uid 1000", Role::Admin, Proof::Socket});
-  CHECK(identify(rules, unix_peer(1000, {1000, 27, kOurGroup})) == Identity{"uid 1000", Role::Admin, Proof::Socket});
+  CHECK(identify(rules, unix_peer(0, {0})) == Identity{"uid 0", Role::Admin, AuthMethod::Socket});
+  CHECK(identify(rules, unix_peer(1000, {kOurGroup})) == Identity{"uid 1000", Role::Admin, AuthMethod::Socket});
+  CHECK(identify(rules, unix_peer(1000, {1000, 27, kOurGroup})) ==
+        Identity{"uid 1000", Role::Admin, AuthMethod::Socket});
 }
 
 TEST_CASE("who is named for a Unix socket is what its lists say, there and nowhere else") {
@@ -52,20 +53,20 @@ TEST_CASE("who is named for a Unix socket is what its lists say, there and nowhe
     peer.socket = socket;
     return peer;
   };
-  CHECK(identify(rules, on(0, unix_peer(1000, {1}))) == Identity{"uid 1000", Role::Admin, Proof::Socket});
-  CHECK(refused(rules, on(1, unix_peer(1000, {1}))) == Stranger::Kind::Unwelcome);
-  CHECK(refused(rules, on(2, unix_peer(1000, {60}))) == Stranger::Kind::Unwelcome);  // there is no such socket
-  CHECK(identify(rules, on(2, unix_peer(0, {0}))) == Identity{"uid 0", Role::Admin, Proof::Socket});
-  CHECK(identify(rules, on(1, unix_peer(7, {60}))) == Identity{"uid 7", Role::User, Proof::Socket});
-  CHECK(identify(rules, on(1, unix_peer(1001, {1}))) == Identity{"uid 1001", Role::None, Proof::Socket, true});
-  CHECK(identify(rules, on(1, unix_peer(7, {61, 60}))) == Identity{"uid 7", Role::User, Proof::Socket, true});
+  CHECK(identify(rules, on(0, unix_peer(1000, {1}))) == Identity{"uid 1000", Role::Admin, AuthMethod::Socket});
+  CHECK(refused(rules, on(1, unix_peer(1000, {1}))) == AuthFailure::Kind::Unwelcome);
+  CHECK(refused(rules, on(2, unix_peer(1000, {60}))) == AuthFailure::Kind::Unwelcome);  // there is no such socket
+  CHECK(identify(rules, on(2, unix_peer(0, {0}))) == Identity{"uid 0", Role::Admin, AuthMethod::Socket});
+  CHECK(identify(rules, on(1, unix_peer(7, {60}))) == Identity{"uid 7", Role::User, AuthMethod::Socket});
+  CHECK(identify(rules, on(1, unix_peer(1001, {1}))) == Identity{"uid 1001", Role::None, AuthMethod::Socket, true});
+  CHECK(identify(rules, on(1, unix_peer(7, {61, 60}))) == Identity{"uid 7", Role::User, AuthMethod::Socket, true});
 }
 
 TEST_CASE("nobody else is anybody on the Unix socket") {
   CHECK(refused({.sockets = {{.admin = {.groups = {kOurGroup}}}}}, unix_peer(1000, {1000, 0})) ==
-        Stranger::Kind::Unwelcome);
-  CHECK(refused({}, unix_peer(1000, {kOurGroup})) == Stranger::Kind::Unwelcome);
-  CHECK(refused({}, {.door = Peer::Door::Unix, .address = ""}) == Stranger::Kind::Unwelcome);
+        AuthFailure::Kind::Unwelcome);
+  CHECK(refused({}, unix_peer(1000, {kOurGroup})) == AuthFailure::Kind::Unwelcome);
+  CHECK(refused({}, {.transport = Peer::Transport::Unix, .address = ""}) == AuthFailure::Kind::Unwelcome);
 }
 
 TEST_CASE("a certificate's subject gives the role, the higher one if it fits both") {
@@ -85,9 +86,9 @@ TEST_CASE("a certificate that fits no rule to the letter is a stranger's") {
                                                                      {{"CN", "OU=Admin"}},
                                                                      {{"OU", std::string("Admin\0x", 7)}},
                                                                      {{"CN", "Admin"}}}) {
-    CHECK(refused({}, tls_peer(subject)) == Stranger::Kind::Roleless);
+    CHECK(refused({}, tls_peer(subject)) == AuthFailure::Kind::Roleless);
   }
-  CHECK(refused({.admin = {}, .user = {}}, tls_peer({{"OU", "Admin"}})) == Stranger::Kind::Roleless);
+  CHECK(refused({.admin = {}, .user = {}}, tls_peer({{"OU", "Admin"}})) == AuthFailure::Kind::Roleless);
 }
 
 TEST_CASE("a certificate counts until its end, also on a connection that goes on") {
@@ -101,30 +102,30 @@ TEST_CASE("a certificate counts until its end, also on a connection that goes on
 TEST_CASE("a listed certificate has the role of its folder, whatever its subject says, and no other has any") {
   const Rules rules{.listed = auth::Listed{.admin = {{"aa"}, {}}, .user = {{"aa", "bb"}, {}}}};
   Peer peer = tls_peer({{"OU", "User"}, {"CN", "Bo"}});
-  peer.fingerprint = "aa";
-  CHECK(identify(rules, peer) == Identity{"Bo", Role::Admin, Proof::ListedCertificate});
-  peer.fingerprint = "bb";
-  CHECK(identify(rules, peer) == Identity{"Bo", Role::User, Proof::ListedCertificate});
+  peer.hash_of = "aa";
+  CHECK(identify(rules, peer) == Identity{"Bo", Role::Admin, AuthMethod::ListedCertificate});
+  peer.hash_of = "bb";
+  CHECK(identify(rules, peer) == Identity{"Bo", Role::User, AuthMethod::ListedCertificate});
   peer.subject = {{"OU", "Admin"}};
   for (const char* other : {"cc", "", "a"}) {
-    peer.fingerprint = other;
-    CHECK(refused(rules, peer) == Stranger::Kind::Unlisted);
+    peer.hash_of = other;
+    CHECK(refused(rules, peer) == AuthFailure::Kind::Unlisted);
   }
 }
 
 TEST_CASE("PAM is asked about who shows no certificate over TLS, and about nobody else") {
   const Rules rules{.asks_pam = true};
   Peer peer = tls_peer({});
-  CHECK(refused(rules, peer) == Stranger::Kind::Roleless);  // a certificate without a subject
+  CHECK(refused(rules, peer) == AuthFailure::Kind::Roleless);  // a certificate without a subject
   peer.valid_until.reset();
-  CHECK(refused(rules, peer) == Stranger::Kind::NeedsPassword);
-  CHECK(refused(rules, tls_peer({{"OU", "Guests"}})) == Stranger::Kind::Roleless);
-  CHECK(refused(rules, unix_peer(1000, {1000})) == Stranger::Kind::Unwelcome);
+  CHECK(refused(rules, peer) == AuthFailure::Kind::NeedsPassword);
+  CHECK(refused(rules, tls_peer({{"OU", "Guests"}})) == AuthFailure::Kind::Roleless);
+  CHECK(refused(rules, unix_peer(1000, {1000})) == AuthFailure::Kind::Unwelcome);
 }
 
 TEST_CASE("users read, administrators change, and who has no role does neither") {
   const auto may = [](Role role, bool only_reads) {
-    return auth::granted({}, Identity{"x", role, Proof::Subject}, only_reads ? "GET" : "POST", "/v1/workloads",
+    return auth::granted({}, Identity{"x", role, AuthMethod::Subject}, only_reads ? "GET" : "POST", "/v1/workloads",
                          only_reads) == auth::Grant::Whole;
   };
   CHECK(may(Role::User, true));
@@ -137,7 +138,7 @@ TEST_CASE("users read, administrators change, and who has no role does neither")
 
 TEST_CASE("a user of PAM has the role that names him, or what the access list says") {
   Rules rules{.asks_pam = true, .pam_admin = {"alice"}, .pam_user = {"bob"}};
-  CHECK(auth::identify_by_password(rules, "alice") == Identity{"alice", Role::Admin, Proof::Password});
+  CHECK(auth::identify_by_password(rules, "alice") == Identity{"alice", Role::Admin, AuthMethod::Password});
   CHECK(auth::identify_by_password(rules, "bob").role == Role::User);
   CHECK(auth::identify_by_password(rules, "Alice").role == Role::None);
   CHECK(auth::identify_by_password(rules, "root").role == Role::None);
@@ -147,12 +148,12 @@ TEST_CASE("a user of PAM has the role that names him, or what the access list sa
   };
   CHECK(may(auth::identify_by_password(rules, "carol")));
   CHECK_FALSE(may(auth::identify_by_password(rules, "bob")));
-  CHECK(may(Identity{"Eli", Role::User, Proof::Subject}));  // a certificate's role is not the list's matter
+  CHECK(may(Identity{"Eli", Role::User, AuthMethod::Subject}));  // a certificate's role is not the list's matter
 }
 
 TEST_CASE("who runs programs is served about his own workloads, and nothing else") {
   const auto grant = [](std::string_view method, std::string_view path, Role role = Role::None) {
-    return auth::granted({}, Identity{"x", role, Proof::Socket, true}, method, path, auth::is_reading(method));
+    return auth::granted({}, Identity{"x", role, AuthMethod::Socket, true}, method, path, auth::is_reading(method));
   };
   for (const char* method : {"GET", "HEAD", "PATCH", "DELETE"})
     CHECK(grant(method, "/v1/workloads/7") == auth::Grant::Own);
@@ -170,6 +171,6 @@ TEST_CASE("who runs programs is served about his own workloads, and nothing else
 TEST_CASE("a certificate that the authorities of now do not vouch for is nobody's, whatever it says") {
   Peer peer = tls_peer({{"OU", "Admin"}, {"CN", "Alice"}});
   peer.is_revoked = true;
-  CHECK(refused({}, peer) == Stranger::Kind::Unknown);
-  CHECK(refused({.asks_pam = true}, peer) == Stranger::Kind::Unknown);
+  CHECK(refused({}, peer) == AuthFailure::Kind::Unknown);
+  CHECK(refused({.asks_pam = true}, peer) == AuthFailure::Kind::Unknown);
 }

@@ -1,4 +1,4 @@
-#include "api/v1/allocations.h"
+#include "api/v1/onload/allocations.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "api/v1/routes.h"
 #include "tests/unit/api/fake_controller.h"
 #include "tests/unit/api/fake_engine.h"
-#include "tests/unit/api/surroundings.h"
+#include "tests/unit/api/fixtures.h"
 
 using namespace nrd;
 using namespace nrd::onload;

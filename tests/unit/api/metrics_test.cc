@@ -2,7 +2,7 @@
 
 #include "tests/unit/api/fake_controller.h"
 #include "tests/unit/api/fake_engine.h"
-#include "tests/unit/api/surroundings.h"
+#include "tests/unit/api/fixtures.h"
 
 using namespace nrd;
 
@@ -16,7 +16,7 @@ struct Service {
 
   std::string scrape() {
     std::string body;
-    const http::Handler handler = v1::counted(service.tally, v1::routes(around.house(engine, onload), service));
+    const http::Handler handler = v1::counted(service.counters, v1::routes(around.house(engine, onload), service));
     handler({.method = "GET", .path = "/metrics"}, http::Reply([&body](const http::Response& response) {
               CHECK(response.status == 200);
               body = response.body;
@@ -77,12 +77,12 @@ TEST_CASE("the operation that runs is told by what it is for") {
 }
 
 TEST_CASE("an answer is counted once, with its route and status") {
-  v1::Tally tally;
-  tally.count("GET", "/v1/workloads/7", 200);
-  tally.count("GET", "/v1/workloads/8/", 200);
-  tally.count("GET", "/v1/workloads/9", 299);
-  tally.count("BREW", "/v1/workloads", 405);
-  const auto counts = tally.counts();
+  v1::RequestCounters counters;
+  counters.count("GET", "/v1/workloads/7", 200);
+  counters.count("GET", "/v1/workloads/8/", 200);
+  counters.count("GET", "/v1/workloads/9", 299);
+  counters.count("BREW", "/v1/workloads", 405);
+  const auto counts = counters.counts();
   REQUIRE(counts.size() == 3);
   CHECK(counts[0].route == "/v1/workloads/{id}");
   CHECK(counts[0].status == "200");

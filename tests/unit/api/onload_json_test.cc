@@ -1,11 +1,10 @@
-#include "api/v1/onload_json.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
 #include "api/json/reader.h"
+#include "api/v1/onload/parse.h"
 #include "tests/unit/api/fake_controller.h"
 #include "tests/unit/api/fake_engine.h"
 

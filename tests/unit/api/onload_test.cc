@@ -1,4 +1,4 @@
-#include "api/v1/onload.h"
+#include "api/v1/onload/onload.h"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include "api/v1/routes.h"
 #include "tests/unit/api/fake_controller.h"
 #include "tests/unit/api/fake_engine.h"
-#include "tests/unit/api/surroundings.h"
+#include "tests/unit/api/fixtures.h"
 
 using namespace nrd;
 using namespace nrd::onload;

@@ -9,7 +9,7 @@
 #include "api/v1/routes.h"
 #include "tests/unit/api/fake_controller.h"
 #include "tests/unit/api/fake_engine.h"
-#include "tests/unit/api/surroundings.h"
+#include "tests/unit/api/fixtures.h"
 
 using namespace nrd;
 

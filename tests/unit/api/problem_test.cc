@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "api/json/reader.h"
-#include "api/v1/rmd.h"
+#include "api/rmd/texts.h"
 
 using namespace nrd;
 using v1::ErrorStyle;
@@ -61,10 +61,10 @@ TEST_CASE("every error has its status and its line") {
 }
 
 TEST_CASE("a sentence of RMD stays as it is") {
-  CHECK(text_of(v1::rmd::no_cores().value()) == "Failed to validate workload. Reason: No task or core id specified\n");
-  CHECK(text_of(v1::rmd::half_a_cache().value()) ==
+  CHECK(text_of(rmd::no_cores().value()) == "Failed to validate workload. Reason: No task or core id specified\n");
+  CHECK(text_of(rmd::half_a_cache().value()) ==
         "Failed to validate workload. Reason: Need to provide both cache.* or none of them\n");
-  CHECK(text_of(v1::rmd::no_parameters().value()) ==
+  CHECK(text_of(rmd::no_parameters().value()) ==
         "Failed to validate workload. Reason: No RDT/Plugins params in workload\n");
 }
 

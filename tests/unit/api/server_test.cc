@@ -38,7 +38,7 @@ namespace {
 
 std::unique_ptr<Server> serve(Handler handler) {
   ::signal(SIGPIPE, SIG_IGN);  // as the daemon does
-  auto server = Server::start({.plain = http::TcpPlace{.address = "127.0.0.1", .port = 0}}, std::move(handler));
+  auto server = Server::start({.plain = http::TcpEndpoint{.address = "127.0.0.1", .port = 0}}, std::move(handler));
   REQUIRE(server);
   return std::move(*server);
 }
@@ -71,13 +71,13 @@ class HttpClient {
   void say(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent <= 0) return;  // closed by the other side, as hear() will find
+      if (sent <= 0) return;  // closed by the other side, as capture() will find
       bytes.remove_prefix(static_cast<size_t>(sent));
     }
   }
 
   // One answer; nullopt if the connection ends instead.
-  std::optional<Heard> hear() {
+  std::optional<Heard> capture() {
     size_t end = 0;
     while ((end = input_.find("\r\n\r\n")) == input_.npos) {
       if (!read_more()) return std::nullopt;
@@ -107,7 +107,7 @@ class HttpClient {
 
   Heard ask(std::string_view bytes) {
     say(bytes);
-    auto heard = hear();
+    auto heard = capture();
     REQUIRE(heard);
     return *heard;
   }
@@ -208,7 +208,7 @@ TEST_CASE("a body in pieces is read whole") {
   HttpClient client(server->plain_port());
   const std::string request = a_post("{\"a\": 1}");
   for (const char c : request) client.say({&c, 1});
-  CHECK(client.hear()->body == "POST /x [application/json] [] 8 bytes");
+  CHECK(client.capture()->body == "POST /x [application/json] [] 8 bytes");
 }
 
 TEST_CASE("headers of an answer are written whatever their name") {
@@ -263,7 +263,7 @@ TEST_CASE("garbage is refused or ends the connection, and others are served") {
     HttpClient client(server->plain_port());
     client.say(bytes);
     client.say_no_more();
-    if (const auto heard = client.hear()) CHECK(heard->status() >= 400);
+    if (const auto heard = client.capture()) CHECK(heard->status() >= 400);
   }
   CHECK(HttpClient(server->plain_port()).ask(a_get("/")).status() == 200);
 }
@@ -329,7 +329,7 @@ TEST_CASE("an answer may come from another thread") {
     client.say(a_get("/"));
     later.wait_for(1);
     later.answer_all();
-    const auto heard = client.hear();
+    const auto heard = client.capture();
     REQUIRE(heard);
     CHECK(heard->status() == 201);
     CHECK(heard->body == "later");
@@ -352,7 +352,7 @@ TEST_CASE("draining refuses what comes and waits for what was accepted") {
   CHECK(late.ask(a_get("/")).body == "The service is stopping.\n");
   later.answer_all();
   draining.join();
-  CHECK(accepted.hear()->status() == 201);
+  CHECK(accepted.capture()->status() == 201);
 }
 
 TEST_CASE("draining ends at its deadline") {
@@ -380,7 +380,7 @@ TEST_CASE("what was left for later is not done once a drain is over, and answere
     was_done = true;
     reply->send({.status = 200, .content_type = {}, .body = {}, .headers = {}});
   });
-  CHECK(client.hear()->status() == 500);
+  CHECK(client.capture()->status() == 500);
   CHECK_FALSE(was_done);
 }
 
@@ -398,10 +398,10 @@ TEST_CASE("an answer after the server has gone is dropped") {
 TEST_CASE("a port that is taken is named") {
   const auto first = serve(echo);
   const auto second =
-      Server::start({.plain = http::TcpPlace{.address = "127.0.0.1", .port = first->plain_port()}}, echo);
+      Server::start({.plain = http::TcpEndpoint{.address = "127.0.0.1", .port = first->plain_port()}}, echo);
   REQUIRE_FALSE(second);
   CHECK(second.error().message.starts_with("cannot listen on 127.0.0.1:" + std::to_string(first->plain_port())));
-  CHECK_FALSE(Server::start({.plain = http::TcpPlace{.address = "not an address", .port = 0}}, echo));
+  CHECK_FALSE(Server::start({.plain = http::TcpEndpoint{.address = "not an address", .port = 0}}, echo));
 }
 
 TEST_CASE("percent-encoding is decoded strictly") {

@@ -1,8 +1,7 @@
-#include "cli/onload_steps.h"
-
 #include <doctest/doctest.h>
 
 #include "api/json/reader.h"
+#include "cli/onload/steps.h"
 
 using namespace nrd;
 using namespace nrd::cli;

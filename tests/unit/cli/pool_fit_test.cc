@@ -1,4 +1,4 @@
-#include "cli/move/pool_fit.h"
+#include "cli/import_rmd/pool_fit.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/profile_shell.h"
+#include "cli/onload/profile_shell.h"
 
 #include <doctest/doctest.h>
 #include <stdlib.h>

@@ -1,11 +1,10 @@
-#include "daemon/onload_servers.h"
-
 #include <doctest/doctest.h>
 #include <unistd.h>
 
 #include <functional>
 #include <string>
 
+#include "daemon/onload/control_plane.h"
 #include "hw/onload/module_state.h"
 #include "tests/unit/hw_onload/tree.h"
 

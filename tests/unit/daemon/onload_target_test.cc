@@ -1,6 +1,6 @@
-#include "daemon/onload_target.h"
-
 #include <doctest/doctest.h>
+
+#include "daemon/onload/target.h"
 
 using namespace nrd;
 using namespace nrd::onload;

@@ -9,9 +9,9 @@ using namespace nrd::testing;
 
 namespace {
 
-const pstate::Knobs kBefore{KHz{800'000}, KHz{3'500'000}, "powersave", "balance_performance"};
-const pstate::Knobs kOurs{KHz{1'200'000}, KHz{3'000'000}, "powersave", "balance_performance"};
-const pstate::Knobs kTheirs{KHz{1'000'000}, KHz{2'000'000}, "performance", "performance"};
+const pstate::FrequencySetting kBefore{KHz{800'000}, KHz{3'500'000}, "powersave", "balance_performance"};
+const pstate::FrequencySetting kOurs{KHz{1'200'000}, KHz{3'000'000}, "powersave", "balance_performance"};
+const pstate::FrequencySetting kTheirs{KHz{1'000'000}, KHz{2'000'000}, "performance", "performance"};
 
 struct House : WriterHouse {
   explicit House(const NodeShape& shape = {}) : WriterHouse(shape) { start(); }
@@ -22,7 +22,7 @@ struct House : WriterHouse {
     REQUIRE(made);
     return made->id;
   }
-  pstate::Knobs& knobs(uint32_t cpu = 4) { return hardware.tree.pstate.cpus.at(CpuId{cpu}); }
+  pstate::FrequencySetting& knobs(uint32_t cpu = 4) { return hardware.tree.pstate.cpus.at(CpuId{cpu}); }
   const std::vector<store::FrequencyRecord>& stored() const { return store.records.baselines.frequencies_of_others; }
 
  private:
@@ -209,8 +209,8 @@ TEST_CASE("a CPU that joins its domain later gives back what others wrote there"
 TEST_CASE("a knob that is as wanted was not written by others") {
   struct Row {
     const char* what;
-    pstate::Knobs found;
-    pstate::Knobs given_back;
+    pstate::FrequencySetting found;
+    pstate::FrequencySetting given_back;
   };
   const KHz low{800'000}, high{3'500'000}, min = kOurs.min, max = kOurs.max;
   const Row rows[] = {

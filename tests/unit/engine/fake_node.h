@@ -241,7 +241,7 @@ class FakeHardware final : public Hardware {
     CpuSet domain;
     const uint32_t first = cpu.value - cpu.value % shape_.cpus_per_domain;
     for (uint32_t i = 0; i < shape_.cpus_per_domain; ++i) domain.add(CpuId{first + i});
-    return {.way = pstate::Way::Cpufreq,
+    return {.way = pstate::Interface::Cpufreq,
             .driver = "intel_pstate",
             .min = KHz{800'000},
             .max = KHz{3'500'000},

@@ -25,7 +25,7 @@ NodeState a_node(const NodeShape& shape = {}) {
 Result<std::pair<uint32_t, uint32_t>> planned(const NodeState& state, const Request& request, const char* cpus = "4") {
   const auto granted = plan::plan_frequencies(state, a_spec(cpus).no_cache().frequency(request), WorkloadId{1});
   if (!granted) return Failure(granted.error());
-  const pstate::Knobs& knobs = granted->at(CpuId{4});
+  const pstate::FrequencySetting& knobs = granted->at(CpuId{4});
   return std::pair(knobs.min.value / 1000, knobs.max.value / 1000);
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("what the hardware cannot do is refused with what it can") {
 
 TEST_CASE("whoever takes one ratio only is given no window") {
   NodeState state = a_node();
-  for (auto& [cpu, facts] : state.facts.pstate.cpus.edit()) facts.way = pstate::Way::Amd17h;
+  for (auto& [cpu, facts] : state.facts.pstate.cpus.edit()) facts.way = pstate::Interface::Amd17h;
   CHECK(planned(state, {.max = 20}).value() == Window{2000, 2000});
   CHECK(planned(state, {.min = 10, .max = 20}).error().code == ErrorCode::Unsupported);
 }

@@ -43,7 +43,7 @@ struct House {
     }
   }
   std::pair<uint32_t, uint32_t> window() const {
-    const pstate::Knobs& knobs = hardware.tree.pstate.cpus.at(CpuId{4});
+    const pstate::FrequencySetting& knobs = hardware.tree.pstate.cpus.at(CpuId{4});
     return {knobs.min.value / 100'000, knobs.max.value / 100'000};
   }
 };

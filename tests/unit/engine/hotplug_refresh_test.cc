@@ -27,7 +27,7 @@ void set_offline(FakeHardware& hardware, CpuId cpu) {
   hardware.tree.pstate.cpus.erase(cpu);
 }
 
-void set_online(FakeHardware& hardware, CpuId cpu, const pstate::Cpu& facts, const pstate::Knobs& knobs) {
+void set_online(FakeHardware& hardware, CpuId cpu, const pstate::Cpu& facts, const pstate::FrequencySetting& knobs) {
   hardware.facts.rdt.online.add(cpu);
   hardware.tree.rdt.classes.at(ClosId{0}).cpus.add(cpu);
   hardware.facts.pstate.cpus.edit()[cpu] = facts;
@@ -113,7 +113,7 @@ TEST_CASE("a CPU that comes back gets class and frequency with the event, not wi
   REQUIRE(submit(CreateWorkload{a_spec("4-5").ways(2, 2).frequency({.min = 12, .max = 30})}));
   const ClosId clos = engine->state()->workloads.begin()->second.grant.clos;
   const pstate::Cpu facts = hardware.facts.pstate.cpus.at(CpuId{5});
-  const pstate::Knobs wanted = hardware.tree.pstate.cpus.at(CpuId{5});
+  const pstate::FrequencySetting wanted = hardware.tree.pstate.cpus.at(CpuId{5});
 
   set_offline(hardware, CpuId{5});
   tell(CpuId{5});
@@ -163,7 +163,7 @@ TEST_CASE("while the frequency of a CPU that came cannot be set yet, its workloa
   house.start();
   REQUIRE(house.create(a_spec("4-5").no_cache().frequency({.min = 12, .max = 30})));
   const pstate::Cpu facts = house.hardware.facts.pstate.cpus.at(CpuId{5});
-  const pstate::Knobs before = house.hardware.tree.pstate.cpus.at(CpuId{6});
+  const pstate::FrequencySetting before = house.hardware.tree.pstate.cpus.at(CpuId{6});
   set_offline(house.hardware, CpuId{5});
   CHECK(house.writer->serve_hotplug({5}));
   // Online, but its driver has not taken it yet.

@@ -510,7 +510,7 @@ TEST_CASE("whether a key was used can be asked without using it") {
   REQUIRE(created);
   create.only_asks = true;
   CHECK(house.apply(create)->id == created->id);
-  create.key->fingerprint = "g";
+  create.key->hash_of = "g";
   CHECK(house.apply(create).error().code == ErrorCode::KeyReused);
 }
 

@@ -12,9 +12,9 @@ using nrd::testing::Tree;
 
 namespace {
 
-Knobs window(uint32_t min, uint32_t max) { return {.min = {min}, .max = {max}}; }
+FrequencySetting window(uint32_t min, uint32_t max) { return {.min = {min}, .max = {max}}; }
 
-Knobs words(const char* governor, const char* epp) {
+FrequencySetting words(const char* governor, const char* epp) {
   return {.min = {800}, .max = {3500}, .governor = governor, .epp = epp};
 }
 
@@ -26,7 +26,7 @@ std::string told(const std::vector<Write>& writes) {
 }
 
 // What the kernel would say after a write.
-void apply(Knobs& knobs, const Write& write) {
+void apply(FrequencySetting& knobs, const Write& write) {
   switch (write.knob) {
     case Knob::Governor: knobs.governor = write.value; break;
     case Knob::Epp: knobs.epp = write.value; break;
@@ -39,7 +39,7 @@ void apply(Knobs& knobs, const Write& write) {
 
 TEST_CASE("a window moves with max first upwards and min first downwards") {
   struct Row {
-    Knobs now, wanted;
+    FrequencySetting now, wanted;
     const char* writes;
   };
   for (const Row& row : {Row{window(800, 2000), window(800, 2000), ""},
@@ -59,7 +59,7 @@ TEST_CASE("a window moves with max first upwards and min first downwards") {
 
 TEST_CASE("EPP is written outside of the performance governor") {
   struct Row {
-    Knobs now, wanted;
+    FrequencySetting now, wanted;
     const char* writes;
   };
   for (const Row& row :
@@ -89,13 +89,13 @@ TEST_CASE("a governor and an EPP that are not wanted stay") {
 }
 
 TEST_CASE("governor and EPP come before the window") {
-  const Knobs now{.min = {800}, .max = {2000}, .governor = "performance", .epp = "performance"};
-  const Knobs wanted{.min = {3000}, .max = {3500}, .governor = "powersave", .epp = "power"};
+  const FrequencySetting now{.min = {800}, .max = {2000}, .governor = "performance", .epp = "performance"};
+  const FrequencySetting wanted{.min = {3000}, .max = {3500}, .governor = "powersave", .epp = "power"};
   CHECK(told(writes_between(now, wanted)) == "governor powersave, EPP power, max 3500 kHz, min 3000 kHz");
 }
 
 TEST_CASE("every way between any two settings is open at each step and ends where it should") {
-  std::vector<Knobs> all;
+  std::vector<FrequencySetting> all;
   for (const uint32_t min : {800U, 1500U, 2000U, 3500U}) {
     for (const uint32_t max : {800U, 1500U, 2000U, 3500U}) {
       for (const char* governor : {"performance", "powersave", "schedutil"}) {
@@ -106,10 +106,10 @@ TEST_CASE("every way between any two settings is open at each step and ends wher
     }
   }
   size_t wrong = 0;
-  for (const Knobs& now : all) {
-    for (const Knobs& wanted : all) {
+  for (const FrequencySetting& now : all) {
+    for (const FrequencySetting& wanted : all) {
       const bool stays = now.governor == "performance" && wanted.governor == "performance";
-      Knobs knobs = now;
+      FrequencySetting knobs = now;
       for (const Write& write : writes_between(now, wanted)) {
         if (write.knob == Knob::Epp && knobs.governor == "performance" && !stays) ++wrong;
         apply(knobs, write);
@@ -160,7 +160,7 @@ TEST_CASE("CPUs stand one by one or as a list") {
 TEST_CASE("a CPU under intel_pstate tells all that it can be") {
   Tree tree;
   tree.intel(4);
-  const Cpu expected{.way = Way::Cpufreq,
+  const Cpu expected{.way = Interface::Cpufreq,
                      .driver = "intel_pstate",
                      .min = {800000},
                      .max = {3500000},
@@ -194,7 +194,8 @@ TEST_CASE("a driver that tells no base frequency, domain or governor is served w
   tree.put(Tree::cpufreq(0, "scaling_driver"), "amd-pstate\n");
   tree.put(Tree::cpufreq(0, "cpuinfo_min_freq"), "400000\n");
   tree.put(Tree::cpufreq(0, "cpuinfo_max_freq"), "3700000\n");
-  const Cpu expected{.way = Way::Cpufreq, .driver = "amd-pstate", .min = {400000}, .max = {3700000}, .domain = {0}};
+  const Cpu expected{
+      .way = Interface::Cpufreq, .driver = "amd-pstate", .min = {400000}, .max = {3700000}, .domain = {0}};
   CHECK(discover_cpufreq(tree.root(), CpuId{0}).value() == expected);
 }
 
@@ -278,7 +279,7 @@ TEST_CASE("what a CPU is set to is read from four files") {
   Tree tree;
   tree.intel(4);
   CHECK(observe_cpufreq(tree.root(), CpuId{4}).value() ==
-        Knobs{.min = {800000}, .max = {3500000}, .governor = "powersave", .epp = "balance_performance"});
+        FrequencySetting{.min = {800000}, .max = {3500000}, .governor = "powersave", .epp = "balance_performance"});
   CHECK(current_of_cpufreq(tree.root(), CpuId{4}) == KHz{1200013});
   for (const char* file : {"scaling_min_freq", "scaling_max_freq", "scaling_governor"}) {
     INFO(file);
@@ -293,7 +294,7 @@ TEST_CASE("an EPP that cannot be read, as one of the firmware's that has no name
   tree.intel(4);
   tree.put(Tree::cpufreq(4, "energy_performance_preference"), "");
   CHECK(observe_cpufreq(tree.root(), CpuId{4}).value() ==
-        Knobs{.min = {800000}, .max = {3500000}, .governor = "powersave", .epp = ""});
+        FrequencySetting{.min = {800000}, .max = {3500000}, .governor = "powersave", .epp = ""});
 }
 
 TEST_CASE("Intel's table says turbo as one entry 1 MHz above base, whatever the firmware's limit says") {

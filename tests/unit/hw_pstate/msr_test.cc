@@ -14,7 +14,7 @@ using nrd::testing::Tree;
 
 namespace {
 
-Knobs a_window(uint32_t min, uint32_t max) { return {.min = {min}, .max = {max}}; }
+FrequencySetting a_window(uint32_t min, uint32_t max) { return {.min = {min}, .max = {max}}; }
 
 // A server with HWP: 800 to 3500 MHz, 2200 guaranteed, EPP 0x80.
 MapRegisters a_hwp_part() { return MapRegisters({{0x770, 1}, {0x771, 0x08'10'16'23}, {0x774, 0x80'00'23'08}}); }
@@ -52,22 +52,22 @@ TEST_CASE("every ratio goes in and comes out the same") {
 
 TEST_CASE("with HWP a CPU has a window") {
   MapRegisters registers = a_hwp_part();
-  CHECK(discover_registers(registers, RegisterSet::Intel, CpuId{5}).value() == Cpu{.way = Way::HwpRequest,
+  CHECK(discover_registers(registers, RegisterSet::Intel, CpuId{5}).value() == Cpu{.way = Interface::HwpRequest,
                                                                                    .driver = "msr",
                                                                                    .min = {800000},
                                                                                    .max = {3500000},
                                                                                    .base = KHz{2200000},
                                                                                    .domain = {5},
                                                                                    .hwp = true});
-  CHECK(observe_registers(registers, Way::HwpRequest).value() == a_window(800000, 3500000));
-  REQUIRE(write_registers(registers, Way::HwpRequest, a_window(1000000, 2000000)).has_value());
+  CHECK(observe_registers(registers, Interface::HwpRequest).value() == a_window(800000, 3500000));
+  REQUIRE(write_registers(registers, Interface::HwpRequest, a_window(1000000, 2000000)).has_value());
   CHECK(registers.word(0x774) == 0x80'00'14'0A);
-  CHECK(observe_registers(registers, Way::HwpRequest).value() == a_window(1000000, 2000000));
+  CHECK(observe_registers(registers, Interface::HwpRequest).value() == a_window(1000000, 2000000));
 }
 
 TEST_CASE("without HWP a CPU has one frequency") {
   MapRegisters registers = a_part_before_hwp();
-  const Cpu expected{.way = Way::PerfCtl,
+  const Cpu expected{.way = Interface::PerfCtl,
                      .driver = "msr",
                      .min = {1200000},
                      .max = {3300000},
@@ -75,15 +75,15 @@ TEST_CASE("without HWP a CPU has one frequency") {
                      .domain = {0},
                      .hwp = false};
   CHECK(discover_registers(registers, RegisterSet::Intel, CpuId{0}).value() == expected);
-  CHECK(observe_registers(registers, Way::PerfCtl).value() == a_window(2600000, 2600000));
-  CHECK(current_of_registers(registers, Way::PerfCtl) == KHz{2100000});
-  REQUIRE(write_registers(registers, Way::PerfCtl, a_window(1200000, 1200000)).has_value());
+  CHECK(observe_registers(registers, Interface::PerfCtl).value() == a_window(2600000, 2600000));
+  CHECK(current_of_registers(registers, Interface::PerfCtl) == KHz{2100000});
+  REQUIRE(write_registers(registers, Interface::PerfCtl, a_window(1200000, 1200000)).has_value());
   CHECK(registers.word(0x199) == 0x0C00);
 }
 
 TEST_CASE("HWP that is there but off leaves IA32_PERF_CTL in charge") {
   MapRegisters registers({{0x770, 0}, {0xCE, 0x0000'0800'0000'1600}});
-  CHECK(discover_registers(registers, RegisterSet::Intel, CpuId{0}).value()->way == Way::PerfCtl);
+  CHECK(discover_registers(registers, RegisterSet::Intel, CpuId{0}).value()->way == Interface::PerfCtl);
 }
 
 TEST_CASE("a part without turbo reaches its base frequency") {
@@ -100,7 +100,7 @@ TEST_CASE("registers that tell no ratios are no way to set a CPU, and no failure
                              Words{{0x770, 1}, {0x771, 0}}, Words{{0x770, 1}}, Words{{0x770, 1}, {0x771, 0x23}}}) {
     MapRegisters registers(words);
     CHECK(discover_registers(registers, RegisterSet::Intel, CpuId{0}).value() == std::nullopt);
-    CHECK(current_of_registers(registers, Way::PerfCtl) == std::nullopt);
+    CHECK(current_of_registers(registers, Interface::PerfCtl) == std::nullopt);
   }
 }
 
@@ -108,35 +108,35 @@ TEST_CASE("a register that cannot be read is an error") {
   MapRegisters registers = a_hwp_part();
   registers.break_down();
   CHECK_FALSE(discover_registers(registers, RegisterSet::Intel, CpuId{0}).has_value());
-  CHECK_FALSE(observe_registers(registers, Way::HwpRequest).has_value());
-  CHECK_FALSE(write_registers(registers, Way::HwpRequest, a_window(800000, 900000)).has_value());
-  CHECK(current_of_registers(registers, Way::PerfCtl) == std::nullopt);
+  CHECK_FALSE(observe_registers(registers, Interface::HwpRequest).has_value());
+  CHECK_FALSE(write_registers(registers, Interface::HwpRequest, a_window(800000, 900000)).has_value());
+  CHECK(current_of_registers(registers, Interface::PerfCtl) == std::nullopt);
   MapRegisters empty({});
-  CHECK(observe_registers(empty, Way::PerfCtl).error().detail == "register 0x199");
+  CHECK(observe_registers(empty, Interface::PerfCtl).error().detail == "register 0x199");
 }
 
 TEST_CASE("bits that the part masks off are seen when they are read back") {
   MapRegisters registers = a_part_before_hwp();
   registers.mask_off(0x0100);
-  REQUIRE(write_registers(registers, Way::PerfCtl, a_window(1300000, 1300000)).has_value());
-  CHECK(observe_registers(registers, Way::PerfCtl).value() == a_window(1200000, 1200000));
+  REQUIRE(write_registers(registers, Interface::PerfCtl, a_window(1300000, 1300000)).has_value());
+  CHECK(observe_registers(registers, Interface::PerfCtl).value() == a_window(1200000, 1200000));
 }
 
 TEST_CASE("what registers cannot hold is refused in words") {
-  const auto refusal = [](Way way, const Knobs& knobs) {
+  const auto refusal = [](Interface way, const FrequencySetting& knobs) {
     return check_for_registers(CpuId{4}, way, knobs).error().message;
   };
-  CHECK(check_for_registers(CpuId{4}, Way::HwpRequest, a_window(800000, 25500000)).has_value());
-  CHECK(check_for_registers(CpuId{4}, Way::PerfCtl, a_window(800000, 800000)).has_value());
-  CHECK(check_for_registers(CpuId{4}, Way::PerfCtl, a_window(0, 0)).has_value());
-  CHECK(refusal(Way::HwpRequest, a_window(800000, 2350000)) ==
+  CHECK(check_for_registers(CpuId{4}, Interface::HwpRequest, a_window(800000, 25500000)).has_value());
+  CHECK(check_for_registers(CpuId{4}, Interface::PerfCtl, a_window(800000, 800000)).has_value());
+  CHECK(check_for_registers(CpuId{4}, Interface::PerfCtl, a_window(0, 0)).has_value());
+  CHECK(refusal(Interface::HwpRequest, a_window(800000, 2350000)) ==
         "CPU 4 does not take 2350000 kHz, only multiples of 100000 up to 25500000");
-  CHECK(refusal(Way::HwpRequest, a_window(800000, 25600000)) ==
+  CHECK(refusal(Interface::HwpRequest, a_window(800000, 25600000)) ==
         "CPU 4 does not take 25600000 kHz, only multiples of 100000 up to 25500000");
-  CHECK(refusal(Way::PerfCtl, a_window(800000, 900000)) ==
+  CHECK(refusal(Interface::PerfCtl, a_window(800000, 900000)) ==
         "CPU 4 takes one frequency and no window: min 800000 kHz and max 900000 kHz must be the same");
-  for (const Knobs& knobs : {Knobs{.governor = "powersave"}, Knobs{.epp = "power"}}) {
-    CHECK(refusal(Way::HwpRequest, knobs) == "CPU 4 has no governor and no EPP: no cpufreq driver holds it");
+  for (const FrequencySetting& knobs : {FrequencySetting{.governor = "powersave"}, FrequencySetting{.epp = "power"}}) {
+    CHECK(refusal(Interface::HwpRequest, knobs) == "CPU 4 has no governor and no EPP: no cpufreq driver holds it");
   }
 }
 

@@ -14,11 +14,11 @@ namespace {
 
 CpuSet all() { return CpuSet::parse("0-15").value(); }
 
-Knobs a_window(uint32_t min, uint32_t max) {
+FrequencySetting a_window(uint32_t min, uint32_t max) {
   return {.min = {min}, .max = {max}, .governor = "powersave", .epp = "balance_performance"};
 }
 
-Setting a_setting(std::map<CpuId, Knobs> cpus) { return {.cpus = std::move(cpus)}; }
+Setting a_setting(std::map<CpuId, FrequencySetting> cpus) { return {.cpus = std::move(cpus)}; }
 
 // CPUs 0 to 3 under intel_pstate, as after boot.
 class IntelTree : public Tree {
@@ -76,7 +76,7 @@ TEST_CASE("CPUs are set to what is wanted, and the others are left alone") {
   const IntelTree tree;
   Pstate pstate(tree.root());
   REQUIRE(pstate.discover().has_value());
-  const Knobs fast{.min = {3000000}, .max = {3000000}, .governor = "performance", .epp = "performance"};
+  const FrequencySetting fast{.min = {3000000}, .max = {3000000}, .governor = "performance", .epp = "performance"};
   REQUIRE(pstate.converge(a_setting({{CpuId{1}, fast}, {CpuId{2}, a_window(800000, 1000000)}})).has_value());
   const Observed observed = pstate.observe(all()).value();
   CHECK(observed.cpus.at(CpuId{0}) == a_window(800000, 3500000));
@@ -102,7 +102,7 @@ TEST_CASE("CPUs that share a policy are set together") {
   tree.share_policy(0, 1);
   Pstate pstate(tree.root());
   CHECK(pstate.discover().value().cpus.at(CpuId{1}).domain == CpuSet{0, 1});
-  const Knobs slow = a_window(800000, 900000);
+  const FrequencySetting slow = a_window(800000, 900000);
   REQUIRE(pstate.converge(a_setting({{CpuId{0}, slow}, {CpuId{1}, slow}})).has_value());
   CHECK(pstate.observe(all()).value().cpus.at(CpuId{1}) == slow);
 }
@@ -126,7 +126,7 @@ TEST_CASE("a CPU that goes offline after discover is left out") {
   tree.online("0-2");
   tree.remove(Tree::cpufreq(3));
   CHECK(pstate.observe(all()).value().cpus.size() == 3);
-  const Knobs slow = a_window(800000, 900000);
+  const FrequencySetting slow = a_window(800000, 900000);
   CHECK(pstate.converge(a_setting({{CpuId{2}, slow}, {CpuId{3}, slow}})).has_value());
   CHECK(pstate.observe(all()).value().cpus.at(CpuId{2}) == slow);
 }
@@ -146,7 +146,7 @@ TEST_CASE("a CPU that cannot be set is refused before anything is written") {
   tree.remove(Tree::cpufreq(3));
   Pstate pstate(tree.root());
   REQUIRE(pstate.discover().has_value());
-  const Knobs slow = a_window(800000, 900000);
+  const FrequencySetting slow = a_window(800000, 900000);
   const Result<CpuSet> converged = pstate.converge(a_setting({{CpuId{0}, slow}, {CpuId{3}, slow}}));
   REQUIRE_FALSE(converged.has_value());
   CHECK(converged.error().code == ErrorCode::Unsupported);
@@ -170,7 +170,7 @@ TEST_CASE("a knob that the CPU does not have is an error, one that is not wanted
   tree.remove(Tree::cpufreq(0, "energy_performance_preference"));
   Pstate pstate(tree.root());
   REQUIRE(pstate.discover().has_value());
-  Knobs slow = a_window(800000, 900000);
+  FrequencySetting slow = a_window(800000, 900000);
   CHECK(pstate.converge(a_setting({{CpuId{0}, slow}})).error().message == "CPU 0 did not take EPP balance_performance");
   slow.epp.clear();
   CHECK(pstate.converge(a_setting({{CpuId{0}, slow}})).has_value());
@@ -235,8 +235,8 @@ TEST_CASE("registers serve the CPUs that no driver holds") {
   tree.registers(5);
   Pstate pstate(tree.root());
   const Node node = pstate.discover().value();
-  CHECK(node.cpus.at(CpuId{3}).way == Way::Cpufreq);
-  CHECK(node.cpus.at(CpuId{4}) == Cpu{.way = Way::PerfCtl,
+  CHECK(node.cpus.at(CpuId{3}).way == Interface::Cpufreq);
+  CHECK(node.cpus.at(CpuId{4}) == Cpu{.way = Interface::PerfCtl,
                                       .driver = "msr",
                                       .min = {800000},
                                       .max = {2200000},
@@ -316,9 +316,9 @@ TEST_CASE("a register is set and read back like a file") {
   tree.ratio(4, 0x198, 8, 14);
   Pstate pstate(tree.root());
   REQUIRE(pstate.discover().has_value());
-  CHECK(pstate.observe(all()).value().cpus.at(CpuId{4}) == Knobs{.min = {1500000}, .max = {1500000}});
+  CHECK(pstate.observe(all()).value().cpus.at(CpuId{4}) == FrequencySetting{.min = {1500000}, .max = {1500000}});
   CHECK(pstate.current({4}).at(CpuId{4}) == KHz{1400000});
-  const Knobs slow{.min = {900000}, .max = {900000}};
+  const FrequencySetting slow{.min = {900000}, .max = {900000}};
   REQUIRE(pstate.converge(a_setting({{CpuId{0}, a_window(800000, 900000)}, {CpuId{4}, slow}})).has_value());
   CHECK(pstate.observe(all()).value().cpus.at(CpuId{4}) == slow);
   CHECK(pstate.observe(all()).value().cpus.at(CpuId{0}) == a_window(800000, 900000));
@@ -331,7 +331,7 @@ TEST_CASE("what a register cannot hold is refused before anything is written") {
   tree.perf_ctl(4);
   Pstate pstate(tree.root());
   REQUIRE(pstate.discover().has_value());
-  const Knobs slow{.min = {900000}, .max = {950000}};
+  const FrequencySetting slow{.min = {900000}, .max = {950000}};
   CHECK_FALSE(pstate.converge(a_setting({{CpuId{0}, a_window(800000, 900000)}, {CpuId{4}, slow}})).has_value());
   CHECK(pstate.observe(all()).value().cpus.at(CpuId{0}) == a_window(800000, 3500000));
 }

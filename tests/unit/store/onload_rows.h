@@ -1,7 +1,7 @@
 // Rows of Onload with something in every column.
 #pragma once
 
-#include "store/onload_records.h"
+#include "store/onload/records.h"
 
 namespace nrd::testing {
 

@@ -1,0 +1,83 @@
+#include "api/auth/root_owned_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <system_error>
+
+namespace nrd::auth {
+namespace {
+
+Failure wrong(const std::string& path, const std::string& problem) {
+  return fail(ErrorCode::BadRequest, path + ": " + problem);
+}
+
+Failure wrong(const std::string& path, int error) { return wrong(path, std::generic_category().message(error)); }
+
+// What was opened is judged, so exchanging the file in between changes nothing.
+Result<void> check_owner(int fd, mode_t kind, const std::string& path) {
+  struct stat found {};
+  if (::fstat(fd, &found) != 0) return wrong(path, errno);
+  if ((found.st_mode & S_IFMT) != kind) {
+    return wrong(path, kind == S_IFDIR ? "not a folder" : "not a regular file");
+  }
+  if (found.st_uid != 0) return wrong(path, "does not belong to root");
+  if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0) return wrong(path, "others than root can write it");
+  return {};
+}
+
+Result<std::string> read_at(int folder, const std::string& name, const std::string& path, size_t limit) {
+  // Not blocking, so that a pipe in its place is seen to be one.
+  const UniqueFd file(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!file.valid()) return errno == ELOOP ? wrong(path, "a link is not followed") : wrong(path, errno);
+  if (const auto checked = check_owner(file.get(), S_IFREG, path); !checked) return Failure(checked.error());
+  std::string text;
+  std::array<char, 4096> block;
+  for (;;) {
+    const ssize_t got = ::read(file.get(), block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return wrong(path, errno);
+    if (got == 0) return text;
+    text.append(block.data(), static_cast<size_t>(got));
+    if (text.size() > limit) return wrong(path, "larger than " + std::to_string(limit) + " bytes");
+  }
+}
+
+}  // namespace
+
+Result<std::string> read_roots_file(const std::string& path, size_t limit) {
+  return read_at(AT_FDCWD, path, path, limit);
+}
+
+Result<RootOwnedDir> RootOwnedDir::open(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd.valid()) return wrong(path, errno);
+  if (const auto checked = check_owner(fd.get(), S_IFDIR, path); !checked) return Failure(checked.error());
+  return RootOwnedDir(path, std::move(fd));
+}
+
+Result<std::vector<std::string>> RootOwnedDir::names(size_t limit) const {
+  const int copy = ::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(copy < 0 ? nullptr : ::fdopendir(copy), &::closedir);
+  if (!entries) return wrong(path_, errno);
+  std::vector<std::string> names;
+  for (const dirent* entry = nullptr; (entry = ::readdir(entries.get())) != nullptr;) {
+    const std::string name = entry->d_name;
+    if (name.starts_with('.')) continue;
+    if (names.size() == limit) return wrong(path_, "more than " + std::to_string(limit) + " files");
+    names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+Result<std::string> RootOwnedDir::read(const std::string& name, size_t limit) const {
+  return read_at(fd_.get(), name, path_ + "/" + name, limit);
+}
+
+}  // namespace nrd::auth

@@ -1,0 +1,34 @@
+// What a JSON value must be, and what to say if it is something else. Fields are JSON pointers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/json/value.h"
+#include "base/result.h"
+
+namespace nrd::v1 {
+
+constexpr size_t kQuoted = 40;  // bytes of the client's text in a message
+
+// "", {}, [], 0 and null are what encoders write for a field that nobody set.
+bool is_absent(const json::Value& value);
+// What null means: on POST what RMD took it for, on PATCH that the part shall go.
+enum class Null { IsAbsent, Removes };
+// For a message: the value if it is short, otherwise its kind.
+std::string shown(const json::Value& value);
+Failure wrong_type(std::string field, const json::Value& value, std::string_view expected);
+Result<void> require_object(const std::string& field, const json::Value& value, std::string_view expected);
+Failure unknown_key(std::string_view parent, const std::string& key, const std::vector<std::string_view>& known);
+Result<void> check_keys(const json::Value& object, std::string_view parent, const std::vector<std::string_view>& known);
+// A number of cache ways, from `least` on; nullopt: the object has no such key, or null, which RMD's decoder took for
+// an absent one.
+Result<std::optional<uint32_t>> parse_ways(const json::Value& object, std::string_view parent, std::string_view key,
+                                           uint32_t least = 0);
+// `code` of the object, likewise; null says 0, that code has none alone.
+Result<std::optional<uint32_t>> parse_code_ways(const json::Value& object, std::string_view parent);
+
+}  // namespace nrd::v1

@@ -1,0 +1,103 @@
+#include "api/v1/onload/allocations.h"
+
+#include <charconv>
+#include <string>
+#include <utility>
+
+#include "api/json/reader.h"
+#include "api/v1/json_validation.h"
+#include "api/v1/onload/answer.h"
+#include "api/v1/onload/workload_onload.h"
+#include "api/v1/owner_json.h"
+#include "api/v1/render_json.h"
+#include "api/v1/workload_json.h"
+
+namespace nrd::v1 {
+namespace {
+
+using namespace onload;
+
+void render_members(json::Writer& w, const Allocation& allocation) {
+  w.key("id").number(allocation.id);
+  w.key("owner");
+  render(w, allocation.owner);
+  w.key("generation").number(allocation.generation);
+  w.key("version").string(allocation.version);
+  w.key("created").string(render(allocation.created));
+}
+
+// It ends with its workload, and has no number of its own.
+void render_of_workload(json::Writer& w, const Workload& workload) {
+  w.begin_object();
+  w.key("workload").string(id_text(workload));
+  w.key("generation").number(workload.spec.onload->generation);
+  w.key("version").string(workload.spec.onload->version);
+  w.key("created").string(render(workload.created));
+  w.end_object();
+}
+
+http::Response allocated(const Allocated& made) {
+  json::Writer w;
+  w.begin_object();
+  render_members(w, made.allocation);
+  render_launch(w, made.launch, "env");
+  w.end_object();
+  http::Response response = json_answer(201, w.take());
+  response.headers.emplace_back("Location", "/v1/onload/allocations/" + std::to_string(made.allocation.id));
+  return response;
+}
+
+Result<AllocationRequest> parse_allocation(const Call& call, const json::Value& body) {
+  Result<RenderRequest> what = parse_render(body, {"owner", "preload"});
+  if (!what) return Failure(what.error());
+  const Result<bool> preload = parse_flag(body, "preload", true);
+  if (!preload) return Failure(preload.error());
+  const Result<std::optional<OwnerRequest>> wish = parse_owner(body);
+  if (!wish) return Failure(wish.error());
+  if (!*wish) {
+    return fail_at(ErrorCode::BadRequest, "/owner", "is missing: an allocation ends with a process",
+                   "{\"pid\": 4711} or {\"caller\": true}");
+  }
+  Result<store::Owner> owner = find_owner(call.owners, **wish, call.request);
+  if (!owner) return Failure(owner.error());
+  return AllocationRequest{
+      .what = *std::move(what), .preload = *preload ? Preload::Yes : Preload::No, .owner = *std::move(owner)};
+}
+
+}  // namespace
+
+void list_allocations(const Call& call, http::Reply reply) {
+  json::Writer w;
+  w.begin_array();
+  const auto known = call.allocations.allocations();
+  for (const Allocation& allocation : *known) {
+    w.begin_object();
+    render_members(w, allocation);
+    w.end_object();
+  }
+  const auto state = call.engine.state();
+  for (const auto& [id, workload] : state->workloads) {
+    if (workload.spec.onload) render_of_workload(w, workload);
+  }
+  w.end_array();
+  reply.send(json_answer(200, w.take()));
+}
+
+void create_allocation(const Call& call, http::Reply reply) {
+  const Result<json::Value> body = json::parse(call.request.body);
+  if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
+  Result<AllocationRequest> request = parse_allocation(call, *body);
+  if (!request) return reply.send(refuse(request.error(), call.error_style));
+  call.allocations.allocate(*std::move(request), answer_with<Allocated>(call, std::move(reply), allocated));
+}
+
+void delete_allocation(const Call& call, http::Reply reply) {
+  uint64_t id = 0;
+  const auto [end, error] = std::from_chars(call.id.data(), call.id.data() + call.id.size(), id);
+  if (error != std::errc() || end != call.id.data() + call.id.size()) {
+    return reply.send(refuse({ErrorCode::NotFound, {}, "there is no such allocation", {}, {}, {}}, call.error_style));
+  }
+  call.allocations.release(id, answer_when_done(call, std::move(reply)));
+}
+
+}  // namespace nrd::v1

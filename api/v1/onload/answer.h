@@ -1,0 +1,76 @@
+// How handlers of /v1/onload answer, at once or when the controller has.
+#pragma once
+
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "api/json/writer.h"
+#include "api/v1/answer.h"
+#include "api/v1/call.h"
+#include "api/v1/onload/parse.h"
+#include "api/v1/problem.h"
+
+namespace nrd::v1 {
+
+inline http::Response refuse(const Error& error, ErrorStyle style) { return render(problem_of_request(error), style); }
+
+template <typename Thing>
+http::Response rendered(const Thing& thing) {
+  json::Writer w;
+  render(w, thing);
+  return json_answer(200, w.take());
+}
+
+template <typename Things>
+http::Response listed(const Things& things) {
+  json::Writer w;
+  w.begin_array();
+  for (const auto& thing : things) render(w, thing);
+  w.end_array();
+  return json_answer(200, w.take());
+}
+
+inline http::Response accepted(const onload::Accepted& done) {
+  json::Writer w;
+  w.begin_object();
+  w.key("generation").number(done.generation);
+  w.key("operation");
+  done.operation ? w.number(*done.operation) : w.null();
+  w.end_object();
+  http::Response response = json_answer(done.operation ? 202 : 200, w.take());
+  if (done.operation) {
+    response.headers.emplace_back("Location", "/v1/onload/operations/" + std::to_string(*done.operation));
+  }
+  return response;
+}
+
+// The {id} of a path, if it is a number.
+inline std::optional<uint64_t> number_of(std::string_view id) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);
+  return error == std::errc() && end == id.data() + id.size() ? std::optional(number) : std::nullopt;
+}
+
+// A std::function must be copyable, a Reply is not.
+template <typename T, typename Show>
+Callback<T> answer_with(const Call& call, http::Reply reply, Show show) {
+  const auto pending = std::make_shared<http::Reply>(std::move(reply));
+  const auto answer = [pending, show, style = call.error_style](const Result<T>& done) {
+    pending->send(done ? show(*done) : refuse(done.error(), style));
+  };
+  return Callback<T>(answer, call.request.client);
+}
+
+inline Callback<void> answer_when_done(const Call& call, http::Reply reply) {
+  const auto pending = std::make_shared<http::Reply>(std::move(reply));
+  const auto answer = [pending, style = call.error_style](const Result<void>& done) {
+    pending->send(done ? http::Response{.status = 200, .content_type = {}, .body = {}, .headers = {}}
+                       : refuse(done.error(), style));
+  };
+  return Callback<void>(answer, call.request.client);
+}
+
+}  // namespace nrd::v1

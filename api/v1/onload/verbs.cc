@@ -1,0 +1,125 @@
+#include "api/v1/onload/verbs.h"
+
+#include <string>
+#include <utility>
+
+#include "api/json/reader.h"
+#include "api/v1/onload/answer.h"
+#include "api/v1/onload/parse.h"
+#include "api/v1/problem.h"
+#include "api/v1/query.h"
+
+namespace nrd::v1 {
+namespace {
+
+using namespace onload;
+
+std::function<void(Result<Accepted>)> answer_accepted(const Call& call, http::Reply reply) {
+  return answer_with<Accepted>(call, std::move(reply), accepted);
+}
+
+// "{}" stands for no body at all.
+Result<json::Value> body_or_nothing(const Call& call) {
+  return json::parse(call.request.body.empty() ? "{}" : call.request.body);
+}
+
+// The client wrote "/max_packets_per_stack"; a wish has it at "/parameters/onload/max_packets_per_stack".
+Error within_module(Error error, const std::string& module) {
+  const std::string prefix = "/parameters/" + module;
+  if (error.field.starts_with(prefix)) error.field.erase(0, prefix.size());
+  return error;
+}
+
+void amend(const Call& call, http::Reply reply, onload::SpecPatch patch, const std::string& module) {
+  const Result<bool> reload = flag_in_query(call.request.query, "reload");
+  if (!reload) return reply.send(refuse(reload.error(), call.error_style));
+  const Result<std::optional<uint64_t>> if_match = parse_if_match(call.request.if_match);
+  if (!if_match) return reply.send(refuse(if_match.error(), call.error_style));
+  patch.reload = *reload ? Reload::Allow : Reload::Refuse;
+  call.onload.patch(std::move(patch), *if_match,
+                    [done = answer_accepted(call, std::move(reply)), module](Result<Accepted> result) {
+                      done(std::move(result).map_error([&](Error e) { return within_module(std::move(e), module); }));
+                    });
+}
+
+}  // namespace
+
+void preflight_onload(const Call& call, http::Reply reply) {
+  std::optional<onload::Spec> wish;
+  if (!call.request.body.empty()) {
+    const Result<json::Value> body = json::parse(call.request.body);
+    if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
+    const bool is_empty = body->kind() == json::Value::Kind::Object && body->members().empty();
+    Result<onload::Spec> spec = is_empty ? Result<onload::Spec>() : parse_spec(*body);
+    if (!spec) return reply.send(refuse(spec.error(), call.error_style));
+    if (!is_empty) wish = *std::move(spec);
+  }
+  call.onload.dry_run(std::move(wish), std::nullopt, answer_with<DryRun>(call, std::move(reply), rendered<DryRun>));
+}
+
+void drain_onload(const Call& call, http::Reply reply) {
+  const Result<json::Value> body = body_or_nothing(call);
+  if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
+  const Result<Drain> how = parse_drain(*body);
+  if (!how) return reply.send(refuse(how.error(), call.error_style));
+  call.onload.drain(*how, answer_accepted(call, std::move(reply)));
+}
+
+void undrain_onload(const Call& call, http::Reply reply) {
+  call.onload.undrain(answer_accepted(call, std::move(reply)));
+}
+
+void cancel_onload_operation(const Call& call, http::Reply reply) {
+  const std::optional<uint64_t> id = number_of(call.id);
+  if (!id) {
+    return reply.send(refuse({ErrorCode::NotFound, {}, "there is no such operation", {}, {}, {}}, call.error_style));
+  }
+  call.onload.cancel(*id, answer_accepted(call, std::move(reply)));
+}
+
+void show_onload_module(const Call& call, http::Reply reply) {
+  const auto view = call.onload.status();
+  const auto module = view->seen.modules.find(std::string(call.id));
+  if (module != view->seen.modules.end()) return reply.send(rendered(module->second));
+  reply.send(refuse({ErrorCode::NotFound, {}, "no such module of Onload is loaded", {}, {}, {}}, call.error_style));
+}
+
+void patch_onload_parameters(const Call& call, http::Reply reply) {
+  const Result<json::Value> body = json::parse(call.request.body);
+  if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
+  const std::string module(call.id);
+  Result<std::map<std::string, std::string>> values = parse_module_parameters(module, *body);
+  if (!values) return reply.send(refuse(values.error(), call.error_style));
+  amend(call, std::move(reply), {.parameters = {{module, *std::move(values)}}}, module);
+}
+
+void show_control_plane(const Call& call, http::Reply reply) {
+  json::Writer w;
+  render_control_plane(w, *call.onload.status());
+  reply.send(json_answer(200, w.take()));
+}
+
+void patch_control_plane(const Call& call, http::Reply reply) {
+  const Result<json::Value> body = json::parse(call.request.body);
+  if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
+  Result<std::vector<std::string>> words = parse_control_plane_patch(*body);
+  if (!words) return reply.send(refuse(words.error(), call.error_style));
+  amend(call, std::move(reply), {.control_plane = *std::move(words)}, "onload");
+}
+
+void restart_control_plane(const Call& call, http::Reply reply) {
+  call.onload.restart_control_plane(answer_accepted(call, std::move(reply)));
+}
+
+void kill_orphans(const Call& call, http::Reply reply) {
+  reply.send(refuse({ErrorCode::Unsupported,
+                     {},
+                     "nrd does not end orphaned stacks: each release of Onload has a protocol of its own for that; "
+                     "onload_stackdump -z kill of the release that is loaded does it",
+                     {},
+                     {},
+                     {}},
+                    call.error_style));
+}
+
+}  // namespace nrd::v1

@@ -1,0 +1,73 @@
+#include "api/v1/onload/versions.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/json/reader.h"
+#include "api/v1/onload/answer.h"
+#include "api/v1/workload_json.h"
+#include "base/joined.h"
+
+namespace nrd::v1 {
+namespace {
+
+using namespace onload;
+
+http::Response imported(const InstalledVersion& version) {
+  http::Response response = rendered(version);
+  response.status = 201;
+  response.headers.emplace_back("Location", "/v1/onload/versions/" + version.name);
+  return response;
+}
+
+// Whoever was given files of it may open them at any time. Empty: nobody was. Nobody can be given any meanwhile: they
+// are those of the generation in force, whose version the controller does not remove.
+std::string holders_of(const Call& call, const std::string& version) {
+  constexpr size_t kMost = 3;
+  std::vector<std::string> holders;
+  const auto allocations = call.allocations.allocations();
+  for (const Allocation& allocation : *allocations) {
+    if (allocation.version != version) continue;
+    holders.push_back("allocation " + std::to_string(allocation.id) + " (pid " + std::to_string(allocation.owner.pid) +
+                      ")");
+  }
+  const auto state = call.engine.state();
+  for (const auto& [id, workload] : state->workloads) {
+    if (workload.spec.onload && workload.spec.onload->version == version) {
+      holders.push_back("workload " + id_text(workload));
+    }
+  }
+  const size_t all = holders.size();
+  if (all > kMost) holders.resize(kMost);
+  return joined(holders, ", ") + (all > kMost ? " and " + std::to_string(all - kMost) + " more" : "");
+}
+
+}  // namespace
+
+void list_onload_versions(const Call& call, http::Reply reply) {
+  call.onload.list_versions(
+      answer_with<std::vector<InstalledVersion>>(call, std::move(reply), listed<std::vector<InstalledVersion>>));
+}
+
+void import_onload_version(const Call& call, http::Reply reply) {
+  const Result<json::Value> body = json::parse(call.request.body);
+  if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
+  Result<Import> import = parse_import(*body);
+  if (!import) return reply.send(refuse(import.error(), call.error_style));
+  call.onload.import(std::move(import->name), std::move(import->source),
+                     answer_with<InstalledVersion>(call, std::move(reply), imported));
+}
+
+void delete_onload_version(const Call& call, http::Reply reply) {
+  if (!is_version(call.id)) {
+    return reply.send(refuse({ErrorCode::NotFound, {}, "there is no such version", {}, {}, {}}, call.error_style));
+  }
+  if (const std::string holders = holders_of(call, std::string(call.id)); !holders.empty()) {
+    const std::string message = "files of version " + std::string(call.id) + " were given to " + holders;
+    return reply.send(refuse({ErrorCode::Conflict, {}, message, {}, {}, {}}, call.error_style));
+  }
+  call.onload.remove_version(std::string(call.id), answer_when_done(call, std::move(reply)));
+}
+
+}  // namespace nrd::v1

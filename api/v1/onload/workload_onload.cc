@@ -1,0 +1,92 @@
+#include "api/v1/onload/workload_onload.h"
+
+#include <utility>
+
+#include "api/v1/render_json.h"
+
+namespace nrd::v1 {
+namespace {
+
+using json::Value;
+
+constexpr std::string_view kExample = R"(an object such as {"profile": "latency"})";
+// What only we set, so that an answer may be edited and sent back.
+constexpr std::string_view kOurs[] = {"generation", "version", "environment", "devices", "mounts", "warnings"};
+
+// "profile" is a list of one.
+Result<onload::RenderRequest> with_single_profile(const Value& value, onload::RenderRequest request) {
+  const Value* profile = value.find("profile");
+  if (!profile) return request;
+  const std::string* name = profile->as_string();
+  if (!name) return wrong_type("/profile", *profile, "the name of a profile");
+  if (value.find("profiles"))
+    return fail_at(ErrorCode::BadRequest, "/profile", "stands beside profiles", "one of both");
+  request.profiles = {*name};
+  return request;
+}
+
+}  // namespace
+
+Error within_onload(Error error) {
+  error.field = "/onload" + error.field;
+  return error;
+}
+
+Result<OnloadRequest> parse_onload(const Value& body, Null null) {
+  const Value* value = body.find("onload");
+  if (!value || (value->is_null() && null == Null::IsAbsent)) return OnloadRequest{};
+  if (value->is_null()) return OnloadRequest{.is_named = true, .request = {}};
+  if (const auto object = require_object("/onload", *value, kExample); !object) return Failure(object.error());
+  std::vector<std::string_view> keys(std::begin(kOurs), std::end(kOurs));
+  keys.emplace_back("profile");
+  return parse_render(*value, std::move(keys))
+      .and_then([&](onload::RenderRequest request) { return with_single_profile(*value, std::move(request)); })
+      .map([](onload::RenderRequest request) { return OnloadRequest{.is_named = true, .request = std::move(request)}; })
+      .map_error(within_onload);
+}
+
+bool is_same(const onload::RenderRequest& wish, const std::optional<store::OnloadUse>& use) {
+  return use && use->profiles == wish.profiles && use->env == wish.environment &&
+         use->profiles_win == (wish.winner == profiles::Winner::Profiles);
+}
+
+store::OnloadUse use_of(const onload::RenderRequest& wish, const onload::LaunchEnvironment& launch) {
+  return {.profiles = wish.profiles,
+          .env = wish.environment,
+          .profiles_win = wish.winner == profiles::Winner::Profiles,
+          .generation = launch.generation,
+          .version = launch.version};
+}
+
+void render_launch(json::Writer& w, const onload::LaunchEnvironment& launch, std::string_view environment) {
+  w.key(environment);
+  render(w, launch.environment);
+  w.key("devices");
+  render(w, launch.devices);
+  w.key("mounts").begin_array();
+  for (const onload::Mount& mount : launch.mounts) {
+    w.begin_object();
+    w.key("source").string(mount.source);
+    w.key("target").string(mount.target);
+    w.key("read_only").boolean(true);
+    w.end_object();
+  }
+  w.end_array();
+  w.key("warnings");
+  render(w, launch.warnings);
+}
+
+void render(json::Writer& w, const store::OnloadUse& use, const onload::LaunchEnvironment* launch) {
+  w.begin_object();
+  w.key("profiles");
+  render(w, use.profiles);
+  w.key("env");
+  render(w, use.env);
+  w.key("force").boolean(use.profiles_win);
+  w.key("generation").number(use.generation);
+  w.key("version").string(use.version);
+  if (launch) render_launch(w, *launch, "environment");
+  w.end_object();
+}
+
+}  // namespace nrd::v1

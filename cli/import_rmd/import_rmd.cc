@@ -1,0 +1,108 @@
+#include "cli/import_rmd/import_rmd.h"
+
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/answer.h"
+#include "cli/import_rmd/import_workloads.h"
+#include "cli/import_rmd/rmd_access.h"
+#include "cli/import_rmd/rmd_policies.h"
+#include "cli/import_rmd/rmd_settings.h"
+
+namespace nrd::cli {
+namespace {
+
+constexpr mode_t kPublic = 0644;
+
+// RMD took any of these, and ran with its defaults where there was none.
+Result<json::Value> read_config(const RmdDirectory& rmd, Report& report) {
+  for (const char* name : {"rmd.toml", "rmd.yaml", "rmd.yml"}) {
+    Result<std::optional<json::Value>> config = rmd.read_tree(name);
+    if (!config) return Failure(config.error());
+    if (*config) return **std::move(config);
+  }
+  report.left_out(rmd.place_of("rmd.toml"), "is not there; RMD ran with its defaults, and nrd has its own");
+  return json::Value::object({});
+}
+
+std::string absolute(const std::string& path) {
+  std::error_code ignored;  // only if the current directory is gone, and then no file can be made either
+  const std::filesystem::path whole = std::filesystem::absolute(path, ignored).lexically_normal();
+  return whole.has_filename() ? whole : whole.parent_path();
+}
+
+// All names before the first file, since they go into several directories.
+Result<void> refuse_existing(const RmdImport& moving) {
+  std::string existing;
+  for (const auto& [directory, files] : moving.files()) {
+    for (const NewFile& file : files) {
+      const std::string path = moving.path_of(directory.empty() ? file.name : directory + "/" + file.name);
+      struct stat status {};
+      if (::lstat(path.c_str(), &status) == 0) existing += (existing.empty() ? "" : ", ") + path;
+    }
+  }
+  if (existing.empty()) return {};
+  return fail(ErrorCode::Store, existing + ": exists and is left alone; say --force to replace, or another --output");
+}
+
+// Last of all what names the others: nrd.toml is in "", and whole only when all of them are there.
+Result<void> write_all(const RmdImport& moving, const std::string& output, Existing existing) {
+  if (Result<void> made = write_new_files(output, {}); !made) return made;
+  for (const auto& [directory, files] : moving.files()) {
+    if (directory.empty()) continue;
+    if (Result<void> made = write_new_files(output + "/" + directory, files, existing); !made) return made;
+  }
+  return write_new_files(output, moving.files().at(""), existing);
+}
+
+int import_configuration(const ImportRmd& wanted) {
+  const std::string output = absolute(wanted.output);
+  const Result<RmdImport> moving = RmdDirectory::open(wanted.directory).and_then([&](const RmdDirectory& rmd) {
+    return moved_configuration(rmd, output, read_cache_ways());
+  });
+  if (!moving) return report_failure(moving.error().message);
+  if (!wanted.force) {
+    if (const Result<void> absent = refuse_existing(*moving); !absent) return report_failure(absent.error().message);
+  }
+  const Result<void> written = write_all(*moving, output, wanted.force ? Existing::Replace : Existing::Refuse);
+  if (!written) return report_failure(written.error().message);
+  print(moving->report().text());
+  print_format("\nMade %s/nrd.toml. Try it: nrd --config %s/nrd.toml --check-config\n", output.c_str(), output.c_str());
+  return kDone;
+}
+
+}  // namespace
+
+Result<RmdImport> moved_configuration(const RmdDirectory& rmd, const std::string& output,
+                                      const std::optional<CacheWays>& cache) {
+  Report first;
+  Result<json::Value> config = read_config(rmd, first);
+  if (!config) return Failure(config.error());
+  RmdImport moving(*std::move(config), output);
+  moving.report() = std::move(first);
+  move_server(moving);
+  if (const Result<void> moved = move_access(moving, rmd); !moved) return Failure(moved.error());
+  move_pools(moving, cache);
+  move_shared_limit(moving);
+  if (const Result<void> moved = move_policies(moving, rmd); !moved) return Failure(moved.error());
+  if (const Result<void> moved = move_cpu_map(moving, rmd); !moved) return Failure(moved.error());
+  move_log(moving);
+  leave_the_rest(moving);
+  moving.add_file("", {"nrd.toml", moving.configuration(), kPublic});
+  return moving;
+}
+
+int import_rmd(const Client& client, const ImportRmd& wanted) {
+  if (wanted.directory.empty() && wanted.workloads.empty()) {
+    report_failure("nothing to import: say RMD's directory, or --workloads FILE");
+    return kUsage;
+  }
+  if (!wanted.directory.empty()) {
+    if (const int exit = import_configuration(wanted); exit != kDone) return exit;
+  }
+  return wanted.workloads.empty() ? kDone : import_workloads(client, wanted.workloads);
+}
+
+}  // namespace nrd::cli

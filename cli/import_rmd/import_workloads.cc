@@ -1,0 +1,172 @@
+#include "cli/import_rmd/import_workloads.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "api/json/reader.h"
+#include "api/json/writer.h"
+#include "base/control.h"
+#include "base/file.h"
+#include "cli/answer.h"
+
+namespace nrd::cli {
+namespace {
+
+using json::Value;
+
+constexpr size_t kDumpBytes = size_t{4} << 20;
+constexpr long kCreated = 201;
+constexpr long kNotSupported = 422;
+
+std::string word(const Value& workload, std::string_view key) {
+  const Value* value = workload.find(key);
+  const std::string* text = value != nullptr ? value->as_string() : nullptr;
+  return text != nullptr ? *text : std::string();
+}
+
+void write(json::Writer& w, const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::Null: w.null(); return;
+    case Value::Kind::Bool: w.boolean(value.as_bool().value_or(false)); return;
+    case Value::Kind::Number: w.raw(*value.literal()); return;
+    case Value::Kind::String: w.string(*value.as_string()); return;
+    case Value::Kind::Array:
+      w.begin_array();
+      for (const Value& item : value.items()) write(w, item);
+      w.end_array();
+      return;
+    case Value::Kind::Object:
+      w.begin_object();
+      for (const json::Member& member : value.members()) write(w.key(member.key), member.value);
+      w.end_object();
+      return;
+  }
+}
+
+bool is_empty(const Value& value) {
+  return value.is_null() || (value.items().empty() && value.members().empty() && value.literal() == nullptr &&
+                             value.as_string() == nullptr && !value.as_bool());
+}
+
+// Without what is empty: RMD writes "mba": {} where nothing was asked for.
+Value without_empty(const Value& object) {
+  std::vector<json::Member> members;
+  for (const json::Member& member : object.members()) {
+    if (!is_empty(member.value)) members.push_back(member);
+  }
+  return Value::object(std::move(members));
+}
+
+Value body_of(const Value& workload) {
+  std::vector<json::Member> body;
+  for (const char* key : {"core_ids", "task_ids"}) {
+    if (const Value* list = workload.find(key); list != nullptr && !is_empty(*list)) body.push_back({key, *list});
+  }
+  if (const std::string policy = word(workload, "policy"); !policy.empty()) {
+    body.push_back({"policy", Value::string(policy)});
+    return Value::object(std::move(body));
+  }
+  for (const char* key : {"rdt", "plugins", "cache", "pstate"}) {  // of RMD 0.3, and of 0.2
+    const Value* part = workload.find(key);
+    if (part == nullptr) continue;
+    const Value said = without_empty(*part);
+    if (!said.members().empty()) body.push_back({key, said});
+  }
+  return Value::object(std::move(body));
+}
+
+std::string items_of(const Value& workload, const char* key) {
+  std::string text;
+  for (const Value& item : part(workload, key).items()) {
+    if (const std::string* one = item.as_string()) text += (text.empty() ? "" : ",") + *one;
+  }
+  return text;
+}
+
+// RMD's list is in the order of letters: "1", "10", "2".
+bool is_older(const DumpedWorkload& a, const DumpedWorkload& b) {
+  return std::pair(a.id.size(), a.id) < std::pair(b.id.size(), b.id);
+}
+
+// The first line of what nrd says.
+std::string reason_of(const Answer& answer) {
+  const std::string line = answer.body.substr(0, answer.body.find('\n'));
+  return std::to_string(answer.status) + (line.empty() ? "" : " " + without_controls(line));
+}
+
+// What nrd calls it, and where that is not what RMD had.
+std::string created_as(const DumpedWorkload& workload, const Value& made) {
+  std::string text = "created, " + text_of(made, "pool") + ", class " + text_of(made, "cos_name");
+  if (text_of(made, "id") != workload.id) text += "; its id is " + text_of(made, "id") + ", which nrd gave it";
+  if (!workload.origin.empty() && text_of(made, "origin") != workload.origin) {
+    text += "; its origin is " + text_of(made, "origin") + ", not " + workload.origin;
+  }
+  return text;
+}
+
+// An nrd that gives ids itself says so; then it is asked again without.
+Result<Answer> post(const Client& client, const DumpedWorkload& workload) {
+  Result<Answer> answer = client.post("/v1/workloads", workload.request(Id::Keep));
+  const bool gives_ids = answer && answer->status == kNotSupported && answer->body.find("/id:") != std::string::npos;
+  return gives_ids ? client.post("/v1/workloads", workload.request(Id::Leave)) : answer;
+}
+
+}  // namespace
+
+std::string DumpedWorkload::request(Id with) const {
+  json::Writer w;
+  w.begin_object();
+  if (with == Id::Keep && !id.empty()) w.key("id").string(id);
+  for (const json::Member& member : body.members()) write(w.key(member.key), member.value);
+  if (!uuid.empty()) w.key("uuid").string(uuid);
+  if (!origin.empty()) w.key("origin").string(origin);
+  w.end_object();
+  return w.take();
+}
+
+Result<std::vector<DumpedWorkload>> workloads_of_dump(const std::string& text) {
+  const Result<Value> dump = json::parse(text);
+  if (!dump) return Failure(dump.error());
+  if (dump->kind() != Value::Kind::Array) {
+    return fail(ErrorCode::BadRequest, "expected the list that RMD's GET /v1/workloads answers");
+  }
+  std::vector<DumpedWorkload> workloads;
+  for (size_t i = 0; i < dump->items().size(); ++i) {
+    const Value& one = dump->items()[i];
+    if (!one.is_object()) return fail(ErrorCode::BadRequest, json::pointer("", i) + " is no workload");
+    const std::string tasks = items_of(one, "task_ids");
+    workloads.push_back({.id = word(one, "id"),
+                         .uuid = word(one, "uuid"),
+                         .origin = word(one, "origin"),
+                         .cores = tasks.empty() ? "CPUs " + items_of(one, "core_ids") : "tasks " + tasks,
+                         .body = body_of(one)});
+  }
+  std::ranges::stable_sort(workloads, is_older);
+  return workloads;
+}
+
+int import_workloads(const Client& client, const std::string& path) {
+  const Result<std::optional<std::string>> text = read_file(path, kDumpBytes);
+  if (!text) return report_failure(path + " cannot be read: " + text.error().detail);
+  if (!*text) return report_failure(path + ": there is no such file");
+  const Result<std::vector<DumpedWorkload>> workloads = workloads_of_dump(**text);
+  if (!workloads) return report_failure(path + ": " + workloads.error().message);
+  size_t created = 0;
+  for (const DumpedWorkload& workload : *workloads) {
+    const Result<Answer> answer = post(client, workload);
+    if (!answer) {
+      report_failure(answer.error().message);
+      return kUnreachable;
+    }
+    print_format("workload %s (%s): ", without_controls(workload.id).c_str(), without_controls(workload.cores).c_str());
+    int exit = kDone;
+    const bool is_made = answer->status == kCreated;
+    const std::optional<Value> made = is_made ? parsed(answer->body, exit) : std::nullopt;
+    created += is_made ? 1 : 0;
+    print_format("%s\n", made ? created_as(workload, *made).c_str() : ("refused: " + reason_of(*answer)).c_str());
+  }
+  print_format("%zu of %zu workloads created\n", created, workloads->size());
+  return created == workloads->size() ? kDone : kRefused;
+}
+
+}  // namespace nrd::cli

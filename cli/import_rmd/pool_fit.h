@@ -1,0 +1,34 @@
+// Sizes of the pools of an L3 cache, as RMD's users know them.
+//
+// RMD's defaults are made for 20 ways: OS 1, guarantee 10, best effort 7, shared 2. On another cache each pool keeps
+// its part of them, rounded down, and the guarantee gets what is left:
+//
+//   11 ways:   bit 0  O GGGGGG BBB S  bit 10     (OS 1, guarantee 6, best effort 3, shared 1, as RMD's gen_conf has it)
+//
+// A pool is none or at least the smallest mask. nrd checks the same at its start (engine/model/pools.h).
+#pragma once
+
+#include <string>
+
+#include "cli/import_rmd/node_cache.h"
+
+namespace nrd::cli {
+
+struct Pools {
+  unsigned os = 1;
+  unsigned guarantee = 10;
+  unsigned besteffort = 7;
+  unsigned shared = 2;
+  unsigned sum() const { return os + guarantee + besteffort + shared; }
+  friend bool operator==(const Pools&, const Pools&) = default;
+};
+
+Pools fit_pools(const CacheWays& cache);
+
+// Why they cannot be had on that cache, with the numbers; empty: they can.
+std::string misfit(const Pools& pools, const CacheWays& cache);
+
+// "OGGGGGGBBBS", way 0 at the left; "." for what no pool has.
+std::string drawing(const Pools& pools, const CacheWays& cache);
+
+}  // namespace nrd::cli

@@ -1,0 +1,242 @@
+#include "cli/import_rmd/rmd_access.h"
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/joined.h"
+#include "cli/certificate_facts.h"
+#include "cli/import_rmd/rmd_pam.h"
+
+namespace nrd::cli {
+namespace {
+
+constexpr mode_t kPublic = 0644;
+constexpr mode_t kSecret = 0600;
+constexpr const char* kSample = "came with RMD, so everybody has its key; \"nrdctl tls init\" makes new ones";
+
+struct Source {
+  std::string path;
+  std::string pem;
+};
+
+// What [tls] is made of.
+struct TlsSource {
+  Source certificate, key, client_ca;
+};
+
+std::string below(const std::string& directory, const char* name) {
+  return directory + (directory.ends_with('/') ? "" : "/") + name;
+}
+
+// Empty: it may be used.
+std::string problem_of(const Source& source) {
+  const Result<CertificateFacts> facts = facts_of(source.pem);
+  if (!facts) return facts.error().message;
+  if (is_sample_of_rmd(*facts)) return kSample;
+  return facts->is_over ? "its time is over" : "";
+}
+
+// Nullopt, and told: a file is missing.
+Result<std::optional<TlsSource>> read_tls(RmdImport& moving, const RmdDirectory& rmd) {
+  const std::string server = moving.text("default.certpath", "/etc/rmd/cert/server");
+  const std::string client = moving.text("default.clientcapath", "/etc/rmd/cert/client");
+  TlsSource tls;
+  for (const auto& [named, source] :
+       {std::pair{below(server, "rmd-cert.pem"), &tls.certificate}, std::pair{below(server, "rmd-key.pem"), &tls.key},
+        std::pair{below(client, "ca.pem"), &tls.client_ca}}) {
+    Result<std::optional<std::string>> pem = rmd.read(named);
+    if (!pem) return Failure(pem.error());
+    source->path = rmd.place_of(named);
+    if (!*pem) {
+      moving.report().left_out(
+          "default.certpath",
+          "there is no " + source->path + ", so HTTPS is not served; \"nrdctl tls init\" makes what it needs");
+      return std::nullopt;
+    }
+    source->pem = **std::move(pem);
+  }
+  return tls;
+}
+
+// False, and told: HTTPS is not served with these.
+bool is_usable(RmdImport& moving, const TlsSource& tls) {
+  bool is_good = true;
+  for (const Source* source : {&tls.certificate, &tls.client_ca}) {
+    const std::string problem = problem_of(*source);
+    if (problem.empty()) continue;
+    moving.report().left_out(source->path, problem);
+    is_good = false;
+  }
+  if (is_good && !is_key_of(tls.key.pem, tls.certificate.pem)) {
+    moving.report().left_out(tls.key.path, "is not the key of " + tls.certificate.path + ", or has a passphrase");
+    is_good = false;
+  }
+  if (!is_good) moving.report().left_out("default.certpath", "HTTPS needs all of its files, so none was taken");
+  return is_good;
+}
+
+void set_client_auth(RmdImport& moving) {
+  const std::string was = moving.text("default.clientauth", "challenge");
+  const std::string key = "default.clientauth";
+  moving.set("tls", "client_auth", was == "no" ? "\"optional\"" : "\"require\"");
+  if (was == "no") return moving.report().taken(key, "tls.client_auth = optional, for those who log in by PAM");
+  if (was == "challenge") return moving.report().taken(key, "tls.client_auth = require");
+  moving.report().changed(key,
+                          "tls.client_auth = require, not " + was + ", with which RMD made everybody administrator");
+}
+
+void take_tls(RmdImport& moving, const TlsSource& tls) {
+  for (const auto& [source, name, key, mode] : {std::tuple{&tls.certificate, "server.crt", "certificate", kPublic},
+                                                std::tuple{&tls.key, "server.key", "key", kSecret},
+                                                std::tuple{&tls.client_ca, "ca.crt", "client_ca", kPublic}}) {
+    const std::string to = moving.path_of(std::string("tls/") + name);
+    moving.add_file("tls", {name, source->pem, mode});
+    moving.set("tls", key, literal_of(to));
+    moving.report().taken(source->path, std::string("tls.") + key + " = " + to);
+  }
+  set_client_auth(moving);
+}
+
+// One list of certificates, those of administrators or of users.
+Result<void> move_certificates(RmdImport& moving, const RmdDirectory& rmd, const std::string& key,
+                               const std::string& to) {
+  const std::string named = moving.text(key, "");
+  if (named.empty()) return {};
+  bool is_any = false;
+  for (const std::string& name : rmd.certificates_in(named)) {
+    const Result<std::optional<std::string>> pem = rmd.read(below(named, name.c_str()));
+    if (!pem) return Failure(pem.error());
+    const Source source{rmd.place_of(below(named, name.c_str())), pem->value_or("")};
+    if (const std::string problem = problem_of(source); !problem.empty()) {
+      moving.report().left_out(source.path, problem);
+      continue;
+    }
+    moving.add_file(to, {name, source.pem, kPublic});
+    moving.report().taken(source.path, moving.path_of(to + "/" + name));
+    is_any = true;
+  }
+  if (!is_any) {
+    moving.report().left_out(key, "none of its certificates was taken");
+    return {};
+  }
+  const std::string option = to == "admin-certificates" ? "admin_certificates" : "user_certificates";
+  moving.set("access", option, literal_of(moving.path_of(to)));
+  moving.report().taken(key, "access." + option + " = " + moving.path_of(to));
+  return {};
+}
+
+std::string list_of(const std::vector<std::string>& parts) {
+  std::vector<std::string> literals;
+  for (const std::string& part : parts) literals.push_back(literal_of(part));
+  return "[" + joined(literals, ", ") + "]";
+}
+
+void set_roles(RmdImport& moving, const NamedRoles& roles) {
+  moving.set("roles", "admin", list_of(roles.admins));
+  moving.set("roles", "user", list_of(roles.users));
+  moving.report().taken("acl.authorization",
+                        "roles.admin = " + list_of(roles.admins) + ", roles.user = " + list_of(roles.users));
+}
+
+Result<void> move_roles(RmdImport& moving, const RmdDirectory& rmd, const std::string& access_list) {
+  const std::string how = moving.text("acl.authorization", "signature");
+  if (how == "role") {
+    set_roles(moving, {{"OU=Admin"}, {"OU=User"}});
+  } else if (how == "username") {
+    set_roles(moving, named_roles_of(access_list));
+  } else if (moving.says("acl.authorization")) {
+    moving.report().taken("acl.authorization", "access.admin_certificates and access.user_certificates");
+  }
+  for (const auto& [key, to] :
+       {std::pair{"acl.admincert", "admin-certificates"}, std::pair{"acl.usercert", "user-certificates"}}) {
+    if (how != "signature" && moving.says(key)) {
+      moving.report().left_out(key, "was not used: acl.authorization is " + how);
+      continue;
+    }
+    if (Result<void> moved = move_certificates(moving, rmd, key, to); !moved) return moved;
+  }
+  return {};
+}
+
+// How RMD's users log in. What PAM reads is below /etc/pam.d and the operator's to change.
+Result<void> move_pam_stack(RmdImport& moving, const RmdDirectory& rmd) {
+  const std::string named = "pam/rmd";
+  const Result<std::optional<std::string>> stack = rmd.read(named);
+  if (!stack) return Failure(stack.error());
+  if (moving.says("pam.service")) moving.report().left_out("pam.service", "nrd asks PAM as nrd (access.pam_service)");
+  if (!*stack) {
+    moving.report().left_out(rmd.place_of(named),
+                             "is not there; put RMD's lines into /etc/pam.d/nrd to keep its users, with account lines");
+    return {};
+  }
+  moving.add_file("pam", {"nrd", with_account_lines(**stack), kPublic});
+  moving.report().changed(rmd.place_of(named), moving.path_of("pam/nrd") +
+                                                   ", with account lines, which nrd asks about as well; copy it to "
+                                                   "/etc/pam.d/nrd to keep RMD's users");
+  return {};
+}
+
+// Passwords, and the access list, which is about those who have one.
+Result<void> move_pam(RmdImport& moving, const RmdDirectory& rmd, const std::string& path,
+                      const std::string& access_list) {
+  moving.set("access", "pam", "true");
+  if (Result<void> moved = move_pam_stack(moving, rmd); !moved) return moved;
+  if (access_list.empty()) return {};
+  moving.add_file("", {"acl.csv", access_list, kPublic});
+  moving.set("access", "acl", literal_of(moving.path_of("acl.csv")));
+  moving.report().taken(path, "access.acl = " + moving.path_of("acl.csv"));
+  const NamedRoles named = named_roles_of(access_list);
+  if (!named.admins.empty() || !named.users.empty()) return {};
+  moving.report().changed(path,
+                          "RMD took the name of a user for a role; nrd wants a line \"g, NAME, user\" for each user, "
+                          "also \"g, user, user\" for one that is called like a role");
+  return {};
+}
+
+}  // namespace
+
+NamedRoles named_roles_of(const std::string& access_list) {
+  const auto is_role = [](const std::string& word) { return word == "admin" || word == "root" || word == "user"; };
+  NamedRoles roles;
+  for (size_t begin = 0; begin < access_list.size();) {
+    const size_t end = std::min(access_list.find('\n', begin), access_list.size());
+    std::vector<std::string> fields;
+    for (size_t from = begin; from <= end;) {
+      const size_t comma = std::min(access_list.find(',', from), end);
+      fields.emplace_back(trimmed(std::string_view(access_list).substr(from, comma - from)));
+      from = comma + 1;
+    }
+    begin = end + 1;
+    if (fields.size() != 3 || fields[0] != "g" || fields[1].empty() || is_role(fields[1]) || !is_role(fields[2]))
+      continue;
+    (fields[2] == "user" ? roles.users : roles.admins).push_back("CN=" + fields[1]);
+  }
+  return roles;
+}
+
+Result<void> move_access(RmdImport& moving, const RmdDirectory& rmd) {
+  const std::string named = below(moving.text("acl.path", "/etc/rmd/acl/"), "url/policy.csv");
+  const Result<std::optional<std::string>> access_list = rmd.read(named);
+  if (!access_list) return Failure(access_list.error());
+  const std::string path = rmd.place_of(named);
+  if (moving.says("acl.path")) moving.report().taken("acl.path", "read " + path);
+  if (moving.says("acl.filter")) moving.report().left_out("acl.filter", "there is one kind of access list");
+
+  const Result<std::optional<TlsSource>> tls = read_tls(moving, rmd);
+  if (!tls) return Failure(tls.error());
+  const bool is_served = *tls && is_usable(moving, **tls);
+  if (is_served) take_tls(moving, **tls);
+  if (const Result<void> moved = move_roles(moving, rmd, access_list->value_or("")); !moved) return moved;
+  if (!is_served) {
+    if (moving.says("default.clientauth")) moving.report().left_out("default.clientauth", "HTTPS is not served");
+    if (moving.says("pam.service")) moving.report().left_out("pam.service", "HTTPS is not served");
+  } else if (moving.text("default.clientauth", "challenge") == "no") {
+    return move_pam(moving, rmd, path, access_list->value_or(""));
+  } else if (moving.says("pam.service")) {
+    moving.report().left_out("pam.service", "clients have certificates: default.clientauth");
+  }
+  if (*access_list) moving.report().left_out(path, "is about those who log in by PAM; of certificates, roles decide");
+  return {};
+}
+
+}  // namespace nrd::cli

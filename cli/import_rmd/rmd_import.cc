@@ -1,0 +1,87 @@
+#include "cli/import_rmd/rmd_import.h"
+
+#include <algorithm>
+
+#include "api/json/writer.h"
+#include "base/ascii.h"
+#include "base/control.h"
+
+namespace nrd::cli {
+namespace {
+
+constexpr size_t kShown = 80;  // bytes of a value
+constexpr const char* kHead =
+    "# Configuration of nrd(8), carried over from RMD's by nrdctl import-rmd. What is not here has its default:\n"
+    "# nrd.toml(5).\n";
+// In the order of etc/nrd.toml.
+constexpr const char* kSections[] = {"server",      "tls",    "roles", "access", "rdt",
+                                     "cache_pools", "policy", "tasks", "log"};
+
+const json::Value& nothing() {
+  static const json::Value kNothing = json::Value::null();
+  return kNothing;
+}
+
+}  // namespace
+
+std::string literal_of(const std::string& text) { return json::quoted(text); }
+
+std::string shown(const json::Value& value) {
+  if (const std::string* text = value.as_string()) return json::quoted(*text, kShown);
+  if (value.literal() != nullptr) return *value.literal();
+  if (const auto flag = value.as_bool()) return *flag ? "true" : "false";
+  return value.items().empty() ? name_of(value.kind()) : shown(value.items().front()) + ", …";
+}
+
+const json::Value& RmdImport::value(const std::string& key) {
+  const std::string lower = lower_case(key);
+  known_.insert(lower);
+  const size_t dot = lower.find('.');
+  const json::Value* section = config_.find(lower.substr(0, dot));
+  const json::Value* found = section != nullptr ? section->find(lower.substr(dot + 1)) : nullptr;
+  return found != nullptr ? *found : nothing();
+}
+
+std::string RmdImport::text(const std::string& key, const std::string& otherwise) {
+  const std::string* text = value(key).as_string();
+  return text != nullptr ? *text : otherwise;
+}
+
+std::vector<std::string> RmdImport::sections() const {
+  std::vector<std::string> names;
+  for (const json::Member& section : config_.members()) names.push_back(section.key);
+  return names;
+}
+
+std::vector<std::string> RmdImport::unknown() const {
+  std::vector<std::string> keys;
+  for (const json::Member& section : config_.members()) {
+    if (!section.value.is_object() && !known_.contains(section.key)) keys.push_back(section.key);
+    for (const json::Member& member : section.value.members()) {
+      const std::string key = section.key + "." + member.key;
+      if (!known_.contains(key)) keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
+void RmdImport::set(const std::string& section, const std::string& key, const std::string& literal) {
+  lines_[section].push_back(key + " = " + literal);
+}
+
+std::string RmdImport::configuration() const {
+  std::string text = kHead;
+  for (const char* section : kSections) {
+    const auto found = lines_.find(section);
+    if (found == lines_.end()) continue;
+    text += std::string("\n[") + section + "]\n";
+    for (const std::string& line : found->second) text += line + "\n";
+  }
+  text += "\n# What RMD's had beyond that, and why it is not here:\n";
+  for (const Note& note : report_.notes()) {
+    if (note.kind == Note::Kind::LeftOut) text += "# " + without_controls(note.what + ": " + note.text) + "\n";
+  }
+  return text;
+}
+
+}  // namespace nrd::cli

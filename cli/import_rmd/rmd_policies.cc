@@ -1,0 +1,135 @@
+#include "cli/import_rmd/rmd_policies.h"
+
+#include <optional>
+
+namespace nrd::cli {
+namespace {
+
+using json::Member;
+using json::Value;
+
+constexpr mode_t kPublic = 0644;
+constexpr uint64_t kPercent = 100;
+
+// A key as TOML writes it; one that is no plain word in quotes.
+std::string key_of(const std::string& word) {
+  constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+  return word.empty() || word.find_first_not_of(kPlain) != word.npos ? literal_of(word) : word;
+}
+
+std::string line(const Member& member) {
+  const std::string* text = member.value.as_string();
+  return member.key + " = " + (text != nullptr ? literal_of(*text) : shown(member.value)) + "\n";
+}
+
+bool has_only(const Value& table, std::initializer_list<const char*> keys) {
+  for (const Member& member : table.members()) {
+    bool is_known = false;
+    for (const char* key : keys) is_known |= member.key == key;
+    if (!is_known) return false;
+  }
+  return table.is_object();
+}
+
+std::optional<uint64_t> number(const Value& table, const char* key) {
+  const Value* value = table.find(key);
+  return value != nullptr ? value->as_unsigned() : std::nullopt;
+}
+
+// Why nrd could not take it; empty: it can.
+std::string problem_of_cache(const Value& cache) {
+  const auto max = number(cache, "max");
+  const auto min = number(cache, "min");
+  if (!has_only(cache, {"max", "min"}) || !max || !min) return "is not max and min, both whole numbers";
+  const bool is_request = *max == 0 ? *min == 0 : *min > 0 && *min <= *max;
+  return is_request ? "" : "max " + std::to_string(*max) + " and min " + std::to_string(*min) + " are no request";
+}
+
+std::string problem_of_mba(const Value& mba) {
+  const auto percentage = number(mba, "percentage");
+  const auto mbps = number(mba, "mbps");
+  const bool is_one = mba.members().size() == 1 && (percentage || mbps);
+  const bool is_in_range = percentage ? *percentage > 0 && *percentage <= kPercent : mbps && *mbps > 0;
+  return is_one && is_in_range ? "" : "is neither a percentage of 1 to 100 nor mbps";
+}
+
+std::string problem_of_pstate(const Value& pstate) {
+  const Value* ratio = pstate.find("ratio");
+  if (!has_only(pstate, {"ratio", "monitoring"}) || ratio == nullptr) return "is not ratio and monitoring";
+  const std::optional<double> value = ratio->as_double();
+  if (!value || *value <= 0) return "ratio is not above 0";
+  const Value* monitoring = pstate.find("monitoring");
+  const std::string* word = monitoring != nullptr ? monitoring->as_string() : nullptr;
+  const bool is_known = monitoring == nullptr || (word != nullptr && (*word == "on" || *word == "off"));
+  return is_known ? "" : "monitoring is neither on nor off";
+}
+
+std::string problem_of(const Member& part) {
+  if (part.key == "cache") return problem_of_cache(part.value);
+  if (part.key == "mba") return problem_of_mba(part.value);
+  if (part.key == "pstate") return problem_of_pstate(part.value);
+  return "is nothing that nrd grants";
+}
+
+std::string policies_of(RmdImport& moving, const std::string& path, const Value& tree) {
+  std::string text = "# Policies of nrd(8), carried over from " + path + ".\n";
+  for (const Member& cpu : tree.members()) {
+    for (const Member& policy : cpu.value.members()) {
+      for (const Member& part : policy.value.members()) {
+        const std::string name = key_of(cpu.key) + "." + key_of(policy.key) + "." + key_of(part.key);
+        const std::string problem = problem_of(part);
+        if (!problem.empty()) {
+          moving.report().left_out(path + ": " + name, problem);
+          continue;
+        }
+        text += "\n[" + name + "]\n";
+        for (const Member& member : part.value.members()) text += line(member);
+      }
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<void> move_policies(RmdImport& moving, const RmdDirectory& rmd) {
+  const std::string named = moving.text("default.policypath", "/etc/rmd/policy.toml");
+  const std::string path = rmd.place_of(named);
+  const Result<std::optional<Value>> tree = rmd.read_tree(named);
+  if (!tree) return Failure(tree.error());
+  if (!*tree) {
+    moving.report().left_out("default.policypath", "there is no " + path);
+    return {};
+  }
+  moving.add_file("", {"policy.toml", policies_of(moving, path, **tree), kPublic});
+  moving.set("policy", "file", literal_of(moving.path_of("policy.toml")));
+  moving.report().taken(path, "policy.file = " + moving.path_of("policy.toml"));
+  return {};
+}
+
+Result<void> move_cpu_map(RmdImport& moving, const RmdDirectory& rmd) {
+  const std::string path = rmd.place_of("cpu_map.toml");
+  const Result<std::optional<Value>> tree = rmd.read_tree("cpu_map.toml");
+  if (!tree) return Failure(tree.error());
+  if (!*tree) return {};
+  std::string text = "# Names for families and models of CPUs, carried over from " + path + ".\n";
+  for (const Member& cpu : (*tree)->members()) {
+    if (cpu.value.as_string() != nullptr) continue;  // a title
+    for (const Value& part : cpu.value.items()) {
+      const auto family = number(part, "family");
+      const auto model = number(part, "model");
+      if (!has_only(part, {"family", "model"}) || !family || !model) {
+        moving.report().left_out(path + ": " + cpu.key, "is not family and model, both whole numbers");
+        continue;
+      }
+      text += "\n[[" + key_of(cpu.key) + "]]\nfamily = " + std::to_string(*family) +
+              "\nmodel = " + std::to_string(*model) + "\n";
+    }
+  }
+  moving.add_file("", {"cpu_map.toml", text, kPublic});
+  moving.set("policy", "cpu_map", literal_of(moving.path_of("cpu_map.toml")));
+  moving.report().taken(path, "policy.cpu_map = " + moving.path_of("cpu_map.toml"));
+  return {};
+}
+
+}  // namespace nrd::cli

@@ -1,0 +1,245 @@
+#include "cli/import_rmd/rmd_settings.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/ascii.h"
+#include "cli/import_rmd/pool_fit.h"
+
+namespace nrd::cli {
+namespace {
+
+constexpr uint64_t kMostShared = 1'000'000;  // as nrd.toml takes it
+
+struct Left {
+  const char* key;
+  const char* why;
+};
+
+constexpr const char* kJournal = "nrd logs to the journal: journalctl -u nrd";
+constexpr const char* kDatabase =
+    "workloads are in SQLite below state.directory and outlive a reboot; carry RMD's over with import-rmd --workloads";
+constexpr const char* kInfra =
+    "RMD's ways for infrastructure overlapped the pools; nrd's are its own (cache_pools.infra, infra.cpus), so the "
+    "pools have "
+    "to be smaller";
+
+constexpr std::array kLeft = {
+    Left{"default.openstackEnable", "nrd does not talk to OpenStack"},
+    Left{"default.sysresctrl",
+         "nrd uses resctrl where the kernel documents it and sys-fs-resctrl.mount mounts it, /sys/fs/resctrl"},
+    Left{"default.plugins", "nrd has no plug-ins; frequencies (pstate) are part of it"},
+    Left{"log.path", kJournal},
+    Left{"log.env", kJournal},
+    Left{"log.stdout", kJournal},
+    Left{"database.backend", kDatabase},
+    Left{"database.transport", kDatabase},
+    Left{"database.dbname", kDatabase},
+    Left{"OSGroup.cpuset",
+         "RMD granted workloads on these CPUs all the same, and gen_conf writes it on every node; os.cpus would refuse "
+         "them"},
+    Left{"InfraGroup.cacheways", kInfra},
+    Left{"InfraGroup.cpuset", kInfra},
+    Left{"InfraGroup.tasks", kInfra},
+};
+
+bool is_numeric(const std::string& address) {
+  std::array<unsigned char, sizeof(in6_addr)> bytes;
+  return ::inet_pton(AF_INET, address.c_str(), bytes.data()) == 1 ||
+         ::inet_pton(AF_INET6, address.c_str(), bytes.data()) == 1;
+}
+
+bool is_loopback(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
+
+void move_address(RmdImport& moving) {
+  const std::string key = "default.address";
+  if (!moving.says(key)) return;
+  const std::string was = moving.text(key, "");
+  const bool is_debug = moving.value("debug.enabled").as_bool().value_or(false);
+  std::string address = was == "localhost" ? "127.0.0.1" : was;
+  if (!is_numeric(address)) {
+    return moving.report().left_out(key, "is " + shown(moving.value(key)) + "; server.address is an IP address");
+  }
+  // nrd refuses to start otherwise.
+  const bool is_closed = is_debug && !is_loopback(address);
+  if (is_closed) address = "127.0.0.1";
+  moving.set("server", "address", literal_of(address));
+  if (is_closed) {
+    return moving.report().changed(
+        key, "server.address = 127.0.0.1, not " + was + ": with debug, anybody who reaches it would be administrator");
+  }
+  const std::string became = "server.address = " + address;
+  if (address == was) return moving.report().taken(key, became);
+  moving.report().changed(key, became + ", which is " + was);
+}
+
+void move_port(RmdImport& moving, const std::string& key, const std::string& to) {
+  constexpr uint64_t kHighest = 65535;
+  if (!moving.says(key)) return;
+  const std::optional<uint64_t> port = moving.value(key).as_unsigned();
+  if (!port || *port == 0 || *port > kHighest) {
+    return moving.report().left_out(key, "is " + shown(moving.value(key)) + ", which is no port");
+  }
+  moving.set("server", to, std::to_string(*port));
+  moving.report().taken(key, "server." + to + " = " + std::to_string(*port));
+}
+
+// How often it is looked which tasks have ended.
+void move_interval(RmdImport& moving) {
+  constexpr const char* kKey = "default.dbValidatorInterval";
+  constexpr uint64_t kLongest = 86400;
+  if (!moving.says(kKey)) return;
+  const std::optional<uint64_t> seconds = moving.value(kKey).as_unsigned();
+  if (!seconds || *seconds == 0 || *seconds > kLongest) {
+    return moving.report().left_out(kKey, "is " + shown(moving.value(kKey)) + ", not 1 to " + std::to_string(kLongest));
+  }
+  moving.set("tasks", "interval_seconds", std::to_string(*seconds));
+  moving.report().taken(kKey, "tasks.interval_seconds = " + std::to_string(*seconds));
+}
+
+void move_mba_mode(RmdImport& moving) {
+  constexpr const char* kKey = "rdt.mbaMode";
+  if (!moving.says(kKey)) return;
+  const std::string was = lower_case(moving.text(kKey, ""));
+  if (was == "none") return moving.report().left_out(kKey, "was \"none\"; resctrl stays as it is mounted");
+  if (was != "percentage" && was != "mbps")
+    return moving.report().left_out(kKey, "is " + shown(moving.value(kKey)) + ", which is no mode");
+  moving.set("rdt", "mba_mode", literal_of(was));
+  moving.report().taken(kKey, "rdt.mba_mode = " + was);
+}
+
+// RMD reads numbers in quotes as numbers, and so do we where it counts ways.
+std::optional<unsigned> ways_of(const json::Value& value) {
+  const std::optional<uint64_t> ways = value.as_unsigned();
+  constexpr uint64_t kMost = std::numeric_limits<uint16_t>::max();  // no cache has more, and sums stay small
+  if (!ways || *ways > kMost) return std::nullopt;
+  return static_cast<unsigned>(*ways);
+}
+
+struct PoolKey {
+  const char* of_rmd;
+  const char* of_nrd;
+  unsigned Pools::*size;
+};
+constexpr std::array kPoolKeys = {PoolKey{"OSGroup.cacheways", "os", &Pools::os},
+                                  PoolKey{"CachePool.guarantee", "guarantee", &Pools::guarantee},
+                                  PoolKey{"CachePool.besteffort", "besteffort", &Pools::besteffort},
+                                  PoolKey{"CachePool.shared", "shared", &Pools::shared}};
+
+void leave_pools(RmdImport& moving, const std::string& why) {
+  for (const PoolKey& key : kPoolKeys) {
+    if (moving.says(key.of_rmd)) moving.report().left_out(key.of_rmd, why);
+  }
+}
+
+}  // namespace
+
+void move_server(RmdImport& moving) {
+  move_interval(moving);
+  move_mba_mode(moving);
+  move_address(moving);
+  move_port(moving, "default.tlsport", "tls_port");
+  move_port(moving, "debug.debugport", "debug_port");
+  if (moving.says("debug.enabled")) {
+    const bool is_debug = moving.value("debug.enabled").as_bool().value_or(false);
+    moving.set("server", "debug", is_debug ? "true" : "false");
+    moving.report().taken("debug.enabled", std::string("server.debug = ") + (is_debug ? "true" : "false"));
+  }
+  const std::string socket = moving.text("default.unixsock", "");
+  if (!socket.starts_with('/')) {
+    if (moving.says("default.unixsock"))
+      moving.report().left_out("default.unixsock", "names no path; nrd's own socket stays");
+    return;
+  }
+  moving.set("server", "sockets", "[{path = " + literal_of(socket) + ", admin = [\"root\", \"@nrd\"]}]");
+  moving.report().taken("default.unixsock", "server.sockets = " + socket);
+}
+
+void move_log(RmdImport& moving) {
+  constexpr std::array<std::pair<const char*, const char*>, 7> kLevels = {{{"debug", "debug"},
+                                                                           {"info", "info"},
+                                                                           {"warn", "warning"},
+                                                                           {"warning", "warning"},
+                                                                           {"error", "error"},
+                                                                           {"fatal", "error"},
+                                                                           {"panic", "error"}}};
+  if (!moving.says("log.level")) return;
+  const std::string was = lower_case(moving.text("log.level", ""));
+  const auto* found = std::ranges::find_if(kLevels, [&was](const auto& level) { return was == level.first; });
+  if (found == kLevels.end()) {
+    return moving.report().left_out("log.level", "is " + shown(moving.value("log.level")) + ", which is no level");
+  }
+  moving.set("log", "level", literal_of(found->second));
+  const std::string became = std::string("log.level = ") + found->second;
+  if (was == found->second) return moving.report().taken("log.level", became);
+  moving.report().changed("log.level", became + ", not " + was);
+}
+
+void move_pools(RmdImport& moving, const std::optional<CacheWays>& cache) {
+  Pools pools;
+  bool is_said = false;
+  for (const PoolKey& key : kPoolKeys) {
+    if (!moving.says(key.of_rmd)) continue;
+    const std::optional<unsigned> ways = ways_of(moving.value(key.of_rmd));
+    if (!ways)
+      return leave_pools(moving, std::string(key.of_rmd) + " is no number of ways; the pools follow the cache");
+    pools.*key.size = *ways;
+    is_said = true;
+  }
+  if (const auto shrink = moving.value("CachePool.shrink").as_bool()) {
+    moving.set("cache_pools", "shrink", *shrink ? "true" : "false");
+    moving.report().taken("CachePool.shrink", std::string("cache_pools.shrink = ") + (*shrink ? "true" : "false"));
+  }
+  if (!is_said) return;
+  const std::string problem = cache ? misfit(pools, *cache) : "";
+  if (!problem.empty()) return leave_pools(moving, problem + "; the pools follow the cache instead (nrdctl genconf)");
+  const std::string doubt = cache ? "" : " (not compared with this node's caches, of which nothing is known)";
+  for (const PoolKey& key : kPoolKeys) {
+    const std::string ways = std::to_string(pools.*key.size);
+    moving.set("cache_pools", key.of_nrd, ways);
+    const std::string became = std::string("cache_pools.") + key.of_nrd + " = " + ways + doubt;
+    if (moving.says(key.of_rmd)) moving.report().taken(key.of_rmd, became);
+    // RMD's own, as the sizes that were written stand beside it.
+    else
+      moving.report().changed(key.of_rmd, became + ", RMD's default");
+  }
+}
+
+void move_shared_limit(RmdImport& moving) {
+  // The manual writes the first; RMD reads the second, and heeds neither.
+  const std::string written = "CachePool.max_allowed_shared";
+  const std::string read = "CachePool.maxallowedshared";
+  for (const std::string& key : {written, read}) {
+    if (!moving.says(key) || (key == read && moving.says(written))) continue;
+    const std::optional<uint64_t> most = moving.value(key).as_unsigned();
+    if (!most || *most == 0 || *most > kMostShared) {
+      moving.report().left_out(key,
+                               "is " + shown(moving.value(key)) + ", which is no limit; as many as want to may share");
+      continue;
+    }
+    moving.set("cache_pools", "max_allowed_shared", std::to_string(*most));
+    moving.report().taken(key, "cache_pools.max_allowed_shared = " + std::to_string(*most) + "; RMD never heeded it");
+  }
+}
+
+void leave_the_rest(RmdImport& moving) {
+  for (const Left& left : kLeft) {
+    if (moving.says(left.key))
+      moving.report().left_out(left.key, "was " + shown(moving.value(left.key)) + "; " + left.why);
+  }
+  moving.value("title");  // says nothing
+  for (const std::string& key : moving.unknown()) {
+    // What is in there are often passwords: nothing of it is shown.
+    if (key.starts_with("openstack."))
+      moving.report().left_out(key, "nrd does not talk to OpenStack");
+    else if (key.starts_with("pstate."))
+      moving.report().left_out(key, "frequencies (pstate) are part of nrd");
+    else
+      moving.report().left_out(key, "no key of RMD's that nrd knows; perhaps one of a plug-in, and nrd has none");
+  }
+}
+
+}  // namespace nrd::cli

@@ -1,0 +1,83 @@
+#include "cli/onload/interfaces.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "api/json/writer.h"
+#include "cli/answer.h"
+
+namespace nrd::cli {
+namespace {
+
+// What the kernel lets stand in a name but a path does not.
+bool can_be_asked_for(const std::string& name) {
+  return !name.empty() && std::ranges::none_of(name, [](char c) {
+    return c <= ' ' || c >= 0x7f || c == '/' || c == '?' || c == '#' || c == '%';
+  });
+}
+
+int turn(const Client& client, const std::vector<std::string>& words, const std::string& what, const char* key) {
+  const std::string& name = words.at(0);
+  const std::string& to = words.at(1);
+  if (to != "on" && to != "off") {
+    report_failure(to + " is neither on nor off");
+    return kUsage;
+  }
+  if (!can_be_asked_for(name)) {
+    report_failure(name + " is no name of an interface");
+    return kUsage;
+  }
+  json::Writer w;
+  w.begin_object();
+  w.key(key).boolean(to == "on");
+  w.end_object();
+  int exit = kDone;
+  (void)body_of(client.put("/v1/onload/interfaces/" + name + "/" + what, w.take()), exit);
+  return exit;
+}
+
+// "on", "off", "-"; "off (wanted on)" where it is not what was asked for.
+std::string state_of(const json::Value& interface, const char* key) {
+  const auto word = [](std::optional<bool> on) { return !on ? "-" : *on ? "on" : "off"; };
+  const std::optional<bool> is = part(interface, key).as_bool();
+  const std::optional<bool> wanted = part(part(interface, "wanted"), key).as_bool();
+  std::string text = word(is);
+  if (wanted && is != wanted) text += std::string(" (wanted ") + word(wanted) + ")";
+  return text;
+}
+
+int show(const Client& client, Output output) {
+  int exit = kDone;
+  const std::optional<std::string> body = body_of(client.get("/v1/onload/interfaces"), exit);
+  if (!body) return exit;
+  if (output.json) {
+    print_json(*body);
+    return exit;
+  }
+  const std::optional<json::Value> interfaces = parsed(*body, exit);
+  if (!interfaces) return exit;
+  print_format("%-16s %-13s %-18s %-10s %-8s %-17s %s\n", "INTERFACE", "PCI", "MAC", "DRIVER", "STATE", "ACCELERATED",
+               "AF_XDP");
+  for (const json::Value& interface : interfaces->items()) {
+    print_format("%-16s %-13s %-18s %-10s %-8s %-17s %s%s\n", text_of(interface, "name").c_str(),
+                 text_of(interface, "pci").c_str(), text_of(interface, "mac").c_str(),
+                 text_of(interface, "driver").c_str(), text_of(interface, "operstate").c_str(),
+                 state_of(interface, "accelerated").c_str(), state_of(interface, "af_xdp").c_str(),
+                 part(interface, "default_route").as_bool().value_or(false) ? "  (default route)" : "");
+  }
+  return exit;
+}
+
+}  // namespace
+
+int onload_interfaces(const Client& client, Output output, const InterfaceArgs& words) {
+  if (!words.accelerate.empty()) {
+    if (const int exit = turn(client, words.accelerate, "acceleration", "enabled"); exit != kDone) return exit;
+  }
+  if (!words.afxdp.empty()) {
+    if (const int exit = turn(client, words.afxdp, "afxdp", "registered"); exit != kDone) return exit;
+  }
+  return show(client, output);
+}
+
+}  // namespace nrd::cli

@@ -1,0 +1,163 @@
+#include "cli/onload/launch_profiles.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <variant>
+
+#include "api/json/reader.h"
+#include "base/file.h"
+#include "hw/onload/profile_files.h"
+#include "hw/onload/profiles/evaluate.h"
+#include "hw/onload/profiles/profile_text.h"
+
+namespace nrd::cli {
+namespace {
+
+constexpr std::string_view kExtension = ".opf";
+constexpr std::string_view kOfDaemon = "nrd:";  // no folder is called so: all of ours begin with a slash
+constexpr long kOk = 200;
+constexpr long kNotFound = 404;
+
+std::string file_of(const std::string& id) { return id.ends_with(".opf-fragment") ? id : id + std::string(kExtension); }
+
+std::string id_of(const std::string& file) {
+  return file.ends_with(kExtension) ? file.substr(0, file.size() - kExtension.size()) : file;
+}
+
+Result<json::Value> answer_of(const Client& client, const std::string& path, long& status) {
+  const Result<Answer> answer = client.get(path);
+  if (!answer) return Failure(answer.error());
+  status = answer->status;
+  if (status == kNotFound) return json::Value::null();
+  if (status != kOk) return fail(ErrorCode::BadRequest, answer->body);
+  return json::parse(answer->body);
+}
+
+// What nrd does not say to be root's, or says where anybody may answer, is data.
+Result<std::optional<profiles::ProfileFile>> profile_of_daemon(const Client& client, const std::string& id) {
+  using profiles::Origin;
+  long status = 0;
+  const Result<json::Value> answer = answer_of(client, "/v1/onload/profiles/" + id, status);
+  if (!answer) return Failure(answer.error());
+  if (status == kNotFound) return std::optional<profiles::ProfileFile>();
+  const json::Value* text = answer->find("text");
+  if (text == nullptr || text->as_string() == nullptr) return fail(ErrorCode::BadRequest, "this is not nrd's answer");
+  const json::Value* own = answer->find("own");
+  const bool is_of_root = own != nullptr && own->as_bool() == false && (client.is_local() || client.is_encrypted());
+  return profiles::ProfileFile{*text->as_string(), is_of_root ? Origin::File : Origin::Api};
+}
+
+std::optional<std::string> own_folder(const Environment& caller) {
+  const auto home = caller.find("HOME");
+  if (home == caller.end() || !home->second.starts_with('/')) return std::nullopt;
+  return home->second + "/.openonload/profiles";
+}
+
+profiles::Library library_of(const ProfileSource& source, const Environment& caller) {
+  profiles::Library library{.directories = {}, .paths = profiles::Paths::Taken, .read = {}};
+  if (const auto own = own_folder(caller)) library.directories.push_back(*own);
+  library.directories.insert(library.directories.end(), source.folders.begin(), source.folders.end());
+  if (source.client != nullptr) library.directories.emplace_back(kOfDaemon);
+  library.read = [client = source.client](const std::string& path) -> Result<std::optional<profiles::ProfileFile>> {
+    const size_t slash = path.rfind('/');
+    if (client != nullptr && path.substr(0, slash) == kOfDaemon) {
+      return profile_of_daemon(*client, id_of(path.substr(slash + 1)));
+    }
+    return read_file(path, profiles::kTextLimit).map([](std::optional<std::string> text) {
+      return text ? std::optional(profiles::ProfileFile{*std::move(text)}) : std::nullopt;
+    });
+  };
+  return library;
+}
+
+// What nrd has of root's, as files for a shell. They go with it. Of what came over the API there is the name only, so
+// that a shell that wants it says why it does not get it.
+class Copies {
+ public:
+  static Result<Copies> make(const Client& client) {
+    std::string name = (std::filesystem::temp_directory_path() / "nrd-profiles-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) return fail(ErrorCode::BadRequest, "no folder can be made at " + name);
+    Copies copies(name);
+    long status = 0;
+    const Result<json::Value> list = answer_of(client, "/v1/onload/profiles", status);
+    if (!list) return Failure(list.error());
+    for (const json::Value& item : list->items()) {
+      const json::Value* id = item.find("id");
+      const std::string* text = id == nullptr ? nullptr : id->as_string();
+      // They come over a connection: none of them leaves this folder.
+      if (text == nullptr || !onload::is_profile_file(file_of(*text))) {
+        return fail(ErrorCode::BadRequest, "nrd lists a profile whose name is none");
+      }
+      if (const Result<void> copied = copies.add(client, *text); !copied) return Failure(copied.error());
+    }
+    return copies;
+  }
+  Copies(Copies&& other) noexcept : folder_(std::exchange(other.folder_, {})) {}
+  Copies& operator=(Copies&&) = delete;
+  ~Copies() {
+    std::error_code ignored;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  }
+  const std::string& folder() const { return folder_; }
+
+ private:
+  explicit Copies(std::string folder) : folder_(std::move(folder)) {}
+
+  Result<void> add(const Client& client, const std::string& id) const {
+    const Result<std::optional<profiles::ProfileFile>> profile = profile_of_daemon(client, id);
+    if (!profile || !*profile) return {};  // one that is wrong is missed by whoever imports it
+    std::ofstream file(folder_ + "/" + file_of(id), std::ios::binary);
+    file << ((*profile)->origin == profiles::Origin::File ? (*profile)->text : refusal_of(id)) << std::flush;
+    return file.good() ? Result<void>() : fail(ErrorCode::BadRequest, "a profile cannot be copied to " + folder_);
+  }
+
+  // `id` has no quotes in it.
+  static std::string refusal_of(const std::string& id) {
+    return "fail '" + id + ": this profile came over the API, and is not given to a shell'\n";
+  }
+
+  std::string folder_;
+};
+
+Result<ProfileResult> run_in_shell(const ProfileSource& source, const ProfileRequest& wish) {
+  ShellRun run{
+      .names = wish.names, .folders = {}, .caller = wish.caller, .force = wish.force, .application = wish.application};
+  if (const auto own = own_folder(wish.caller)) run.folders.push_back(*own);
+  run.folders.insert(run.folders.end(), source.folders.begin(), source.folders.end());
+  std::optional<Copies> copies;
+  if (source.client != nullptr) {
+    Result<Copies> made = Copies::make(*source.client);
+    if (!made) return Failure(made.error());
+    run.folders.push_back(made->folder());
+    copies.emplace(*std::move(made));
+  }
+  Result<ShellResult> ran = run_profiles(run);
+  if (!ran) return Failure(ran.error());
+  ProfileResult result{.environment = std::move(ran->changed), .warnings = {}};
+  if (!ran->output.empty()) result.warnings.push_back("a profile says: " + ran->output);
+  return result;
+}
+
+}  // namespace
+
+Result<ProfileResult> evaluate_profiles(const ProfileSource& source, const ProfileRequest& wish) {
+  // A name is an argument of the shell's script and a part of a path.
+  for (const std::string& name : wish.names) {
+    if (name.find('\n') != std::string::npos) return fail(ErrorCode::BadRequest, "this is not the name of a profile");
+  }
+  auto evaluated =
+      profiles::evaluate(library_of(source, wish.caller),
+                         {.profiles = wish.names,
+                          .caller = wish.caller,
+                          .winner = wish.force == Force::Yes ? profiles::Winner::Profiles : profiles::Winner::Caller});
+  if (!evaluated) return Failure(evaluated.error());
+  if (std::holds_alternative<profiles::Dynamic>(*evaluated)) return run_in_shell(source, wish);
+  auto& known = std::get<profiles::Evaluated>(*evaluated);
+  return ProfileResult{.environment = std::move(known.environment), .warnings = std::move(known.warnings)};
+}
+
+}  // namespace nrd::cli

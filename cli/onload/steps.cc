@@ -1,0 +1,88 @@
+#include "cli/onload/steps.h"
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+
+#include "base/control.h"
+#include "cli/answer.h"
+
+namespace nrd::cli {
+namespace {
+
+// "2026-11-21T12:00:00.123Z": milliseconds within the day; a step takes less.
+std::optional<int64_t> time_of_day(const std::string& text) {
+  int hours = 0;
+  int minutes = 0;
+  int seconds = 0;
+  int milliseconds = 0;
+  const size_t at = text.find('T');
+  if (at == std::string::npos) return std::nullopt;
+  const int read = std::sscanf(text.c_str() + at, "T%2d:%2d:%2d.%3d", &hours, &minutes, &seconds, &milliseconds);
+  if (read < 3) return std::nullopt;
+  return ((int64_t{hours} * 60 + minutes) * 60 + seconds) * 1000 + milliseconds;
+}
+
+std::string duration(const json::Value& step) {
+  constexpr int64_t kDay = 86'400'000;
+  const std::optional<int64_t> from = time_of_day(text_of(step, "started"));
+  const std::optional<int64_t> to = time_of_day(text_of(step, "finished"));
+  if (!from || !to) return "";
+  std::array<char, 32> text{};
+  const auto milliseconds = static_cast<double>((*to - *from + kDay) % kDay);
+  std::snprintf(text.data(), text.size(), "%.1f s", milliseconds / 1000);
+  return text.data();
+}
+
+std::string act_of(const json::Value& step) {
+  const std::string subject = text_of(step, "subject");
+  return text_of(step, "act") + (subject == "-" ? "" : " " + subject);
+}
+
+bool is_running(const json::Value& step) { return text_of(step, "progress") == "running"; }
+
+}  // namespace
+
+std::string draw_step(const json::Value& step) {
+  std::string line = "  " + padded(text_of(step, "progress"), 12) + " " + padded(act_of(step), 40);
+  if (!is_running(step)) line += " " + duration(step);
+  const std::string cause = text_of(step, "cause");
+  if (cause != "-") line += "   " + cause + ": " + text_of(step, "message");
+  while (line.ends_with(' ')) line.pop_back();
+  line += "\n";
+  for (const json::Value& said : part(step, "kernel").items()) {
+    if (const std::string* text = said.as_string()) line += "               " + without_controls(*text) + "\n";
+  }
+  return line;
+}
+
+size_t ended_steps(const json::Value& operation) {
+  size_t ended = 0;
+  for (const json::Value& step : part(operation, "steps").items()) {
+    if (is_running(step)) break;
+    ++ended;
+  }
+  return ended;
+}
+
+std::string draw_running(const json::Value& operation) {
+  const auto& steps = part(operation, "steps").items();
+  return steps.empty() || !is_running(steps.back()) ? "" : "  " + padded("running", 12) + " " + act_of(steps.back());
+}
+
+std::string draw_outcome(const json::Value& operation) {
+  const std::string outcome = text_of(operation, "outcome");
+  const std::string why = text_of(operation, "cause") + ": " + text_of(operation, "message");
+  const std::string number = "operation " + text_of(operation, "id");
+  if (outcome == "succeeded") return number + " succeeded\n";
+  if (outcome == "rolled_back") {
+    const std::string to = text_of(operation, "fallback");
+    return number + " was rolled back to " + (to == "0" ? "what was there before" : "generation " + to) + "\n" + why +
+           "\n";
+  }
+  return number + " failed, and nobody may use Onload now; see docs/onload.md\n" + why + "\n";
+}
+
+}  // namespace nrd::cli

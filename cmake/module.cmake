@@ -1,0 +1,28 @@
+# nrd_module(NAME path FILES ... USES modules... HOME_OF libraries...)
+#
+# Makes one module a library that can include only what it names: each module gets a directory
+# <build>/modules/<name>/ with links to its headers under their full path ("hw/rdt/types.h"), and the include path of a
+# module is its own directory and those of the modules in USES. A wrong include does not compile.
+#
+#   nrd_module(engine PATH engine SOURCES transaction/engine.cc HEADERS transaction/engine.h USES base hw_rdt_types)
+#
+# HOME_OF names foreign libraries; they are linked PRIVATE, so no other module sees their headers through this one.
+function(nrd_module name)
+  cmake_parse_arguments(MODULE "" "PATH" "SOURCES;HEADERS;USES;HOME_OF" ${ARGN})
+  set(headers ${CMAKE_BINARY_DIR}/modules/${name})
+  foreach(header IN LISTS MODULE_HEADERS)
+    get_filename_component(folder ${headers}/${MODULE_PATH}/${header} DIRECTORY)
+    file(MAKE_DIRECTORY ${folder})
+    file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${MODULE_PATH}/${header} ${headers}/${MODULE_PATH}/${header} SYMBOLIC)
+  endforeach()
+  if(MODULE_SOURCES)
+    list(TRANSFORM MODULE_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/${MODULE_PATH}/)
+    add_library(${name} STATIC ${MODULE_SOURCES})
+    target_include_directories(${name} PUBLIC ${headers})
+    target_link_libraries(${name} PUBLIC ${MODULE_USES} PRIVATE nrd_warnings ${MODULE_HOME_OF})
+  else()
+    add_library(${name} INTERFACE)
+    target_include_directories(${name} INTERFACE ${headers})
+    target_link_libraries(${name} INTERFACE ${MODULE_USES})
+  endif()
+endfunction()

@@ -1,0 +1,78 @@
+#include "daemon/access_policy.h"
+
+#include <utility>
+
+#include "api/auth/root_owned_file.h"
+#include "base/log.h"
+
+namespace nrd::daemon {
+namespace {
+
+auth::CertificateList list_of(const std::string& folder) {
+  return folder.empty() ? auth::CertificateList{} : auth::read_certificates(folder);
+}
+
+// nullopt: certificates are not listed, their subjects count.
+std::optional<auth::Listed> read_listed(const Config::Access& access) {
+  if (access.admin_certificates.empty() && access.user_certificates.empty()) return std::nullopt;
+  return auth::Listed{.admin = list_of(access.admin_certificates), .user = list_of(access.user_certificates)};
+}
+
+void log_listed(const auth::Listed& listed) {
+  for (const auth::CertificateList* list : {&listed.admin, &listed.user}) {
+    for (const std::string& problem : list->problems) {
+      log::error("CERTIFICATE_NOT_LISTED", "certificates that grant nothing: " + problem);
+    }
+  }
+  log::notice("CERTIFICATES_LISTED", "listed certificates count from now on",
+              {{"ADMINS", std::to_string(listed.admin.fingerprints.size())},
+               {"USERS", std::to_string(listed.user.fingerprints.size())}});
+}
+
+}  // namespace
+
+Result<std::optional<auth::Acl>> load_acl(const Config::Access& access) {
+  if (access.acl.empty()) return std::nullopt;
+  return auth::read_roots_file(access.acl, auth::kAclLimit).and_then([&access](const std::string& text) {
+    return auth::Acl::parse(text, access.acl).map([](auth::Acl acl) { return std::optional(std::move(acl)); });
+  });
+}
+
+Result<std::unique_ptr<AccessPolicy>> AccessPolicy::open(const Config& config, std::vector<auth::SocketRules> sockets) {
+  Result<std::optional<auth::Acl>> acl = load_acl(config.access);
+  if (!acl) return Failure(acl.error());
+  auth::Rules rules{.admin = config.admins,
+                    .user = config.users,
+                    .sockets = std::move(sockets),
+                    .listed = read_listed(config.access),
+                    .asks_pam = config.access.pam,
+                    .pam_admin = config.pam_admins,
+                    .pam_user = config.pam_users,
+                    .acl = *std::move(acl)};
+  if (rules.listed) log_listed(*rules.listed);
+  std::unique_ptr<AccessPolicy> book(new AccessPolicy(config.access));
+  book->rules_->set(std::make_shared<const auth::Rules>(std::move(rules)));
+  return book;
+}
+
+void AccessPolicy::look() {
+  const std::shared_ptr<const auth::Rules> before = rules_->get();
+  auth::Rules now = *before;
+  now.listed = read_listed(access_);
+  const bool are_lists_new = now.listed != before->listed;
+  if (are_lists_new) log_listed(*now.listed);
+
+  Result<std::optional<auth::Acl>> acl = load_acl(access_);
+  const std::string problem = acl ? "" : acl.error().message;
+  if (problem != std::exchange(acl_problem_, problem) && !acl) {
+    log::error("ACL_NOT_RELOADED", problem + "; the access list from before stays in force");
+  }
+  const bool is_acl_new = acl && *acl != before->acl;
+  if (is_acl_new) {
+    now.acl = *std::move(acl);
+    log::notice("ACL_RELOADED", "the access list has changed and counts from now on");
+  }
+  if (are_lists_new || is_acl_new) rules_->set(std::make_shared<const auth::Rules>(std::move(now)));
+}
+
+}  // namespace nrd::daemon

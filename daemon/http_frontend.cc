@@ -1,0 +1,101 @@
+#include "daemon/http_frontend.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "api/v1/authorization.h"
+#include "base/log.h"
+#include "daemon/local_sockets.h"
+#include "daemon/notify.h"
+#include "daemon/version.h"
+#include "hw/rdt/locks.h"
+
+namespace nrd::daemon {
+namespace {
+
+constexpr const char* kPamProgram = "/usr/libexec/nrd/nrd-pam";
+
+// systemd makes it (RuntimeDirectory=); a daemon started by hand does so itself.
+void make_directory_of(const std::string& socket) {
+  constexpr mode_t kMode = 0755;
+  const std::string directory = std::filesystem::path(socket).parent_path();
+  ::mkdir(directory.c_str(), kMode);  // what goes wrong here, bind() will tell
+}
+
+http::ServerOptions doors_of(const Config& config, std::vector<http::UnixEndpoint> places) {
+  http::ServerOptions options;
+  options.adopted = passed_sockets();
+  for (const http::UnixEndpoint& place : places) make_directory_of(place.path);
+  options.unix_at = std::move(places);
+  options.tls = config.tls;
+  if (config.tls) options.tls_at = http::TcpEndpoint{config.server.address, config.server.tls_port};
+  if (config.server.debug) options.plain = http::TcpEndpoint{config.server.address, config.server.debug_port};
+  return options;
+}
+
+void announce(const Config& config, const http::Server& server) {
+  for (const LocalSocket& socket : config.server.sockets) {
+    log::notice("SERVING", "serving on a local socket", {{"SOCKET", socket.path}});
+  }
+  if (server.tls_port() != 0) {
+    log::notice("SERVING", "serving HTTPS",
+                {{"ADDRESS", config.server.address}, {"PORT", std::to_string(server.tls_port())}});
+  }
+  if (server.plain_port() != 0) {
+    log::warning("DEBUG_PORT_OPEN", "serving plain HTTP without authentication; every local user is administrator",
+                 {{"ADDRESS", config.server.address}, {"PORT", std::to_string(server.plain_port())}});
+  }
+}
+
+// Without its own file PAM would take the one for services it does not know, which on Debian lets everybody log in.
+Result<void> check_service(const std::string& service) {
+  const std::string file = "/etc/pam.d/" + service;
+  if (::access(file.c_str(), R_OK) == 0) return {};
+  return fail(ErrorCode::BadRequest, file + " is missing, which access.pam_service names",
+              std::generic_category().message(errno));
+}
+
+Result<std::unique_ptr<auth::PamClient>> start_logins(const Config::Access& access) {
+  if (!access.pam) return nullptr;
+  return check_service(access.pam_service).and_then([] { return auth::PamClient::start(kPamProgram); });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, v1::Services house) {
+  LocalSocketAccess local = local_socket_access(config.server.sockets);
+  Result<std::unique_ptr<AccessPolicy>> access_policy = AccessPolicy::open(config, std::move(local.rules));
+  if (!access_policy) return Failure(access_policy.error());
+  Result<std::unique_ptr<auth::PamClient>> pam_client = start_logins(config.access);
+  if (!pam_client) return Failure(pam_client.error());
+  const v1::Service service{
+      .version = kVersion, .debug_port_open = config.server.debug, .lock_holder = rdt::holder_of_tree};
+  auto server =
+      http::Server::start(doors_of(config, std::move(local.places)),
+                          v1::counted(service.counters, v1::authorize({.rules = (*access_policy)->rules(),
+                                                                       .pam_client = pam_client->get(),
+                                                                       .pam_service = config.access.pam_service},
+                                                                      v1::routes(house, service))));
+  if (!server) return Failure(server.error());
+  announce(config, **server);
+  return std::unique_ptr<HttpFrontend>(
+      new HttpFrontend(*std::move(access_policy), *std::move(pam_client), *std::move(server)));
+}
+
+void HttpFrontend::reload(Reload when) {
+  access_policy_->look();
+  if (when == Reload::IfChanged && !server_->have_tls_files_changed()) return;
+  if (const Result<void> reloaded = server_->reload_tls(); !reloaded) {
+    log::error("TLS_NOT_RELOADED", reloaded.error().message + "; the old files stay in force",
+               {{"DETAIL", reloaded.error().detail}});
+    return;
+  }
+  if (server_->tls_port() != 0) log::notice("TLS_RELOADED", "new connections use the files as they are now");
+}
+
+}  // namespace nrd::daemon

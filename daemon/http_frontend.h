@@ -1,0 +1,37 @@
+// The house's frontend: which doors the configuration asks for, and who may come in by them.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "api/auth/pam_client.h"
+#include "api/http/server.h"
+#include "api/v1/routes.h"
+#include "base/result.h"
+#include "daemon/access_policy.h"
+#include "daemon/config.h"
+
+namespace nrd::daemon {
+
+class HttpFrontend {
+ public:
+  // Serves at once. Adopts the sockets that systemd passes.
+  static Result<std::unique_ptr<HttpFrontend>> open(const Config& config, v1::Services house);
+
+  http::Server& server() { return *server_; }
+
+  // Reads the files of TLS and of access again. Those of TLS only if they have changed, unless it was asked for.
+  enum class Reload { IfChanged, Always };
+  void reload(Reload when);
+
+ private:
+  HttpFrontend(std::unique_ptr<AccessPolicy> access_policy, std::unique_ptr<auth::PamClient> pam_client,
+               std::unique_ptr<http::Server> server)
+      : access_policy_(std::move(access_policy)), pam_client_(std::move(pam_client)), server_(std::move(server)) {}
+
+  const std::unique_ptr<AccessPolicy> access_policy_;
+  const std::unique_ptr<auth::PamClient> pam_client_;  // null without PAM
+  const std::unique_ptr<http::Server> server_;         // goes first: its worker uses the others
+};
+
+}  // namespace nrd::daemon

@@ -1,0 +1,144 @@
+#include "daemon/onload/control_plane.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <set>
+#include <thread>
+
+#include "daemon/onload/step_errors.h"
+#include "hw/onload/control_plane.h"
+#include "hw/onload/kernel_file.h"
+#include "hw/onload/module_state.h"
+#include "hw/onload/parameter_text.h"
+#include "hw/onload/stacks.h"
+#include "hw/onload/stop_process.h"
+#include "hw/onload/users.h"
+
+namespace nrd::daemon {
+namespace {
+
+using namespace onload;
+using std::chrono::seconds;
+using Servers = std::vector<ControlPlaneServer>;
+
+constexpr const char* kModule = "onload";
+constexpr const char* kSpawns = "cplane_spawn_server";
+constexpr const char* kServerPath = "cplane_server_path";
+constexpr std::array kCommandLine = {"cplane_server_path", "cplane_server_params", "cplane_server_uid",
+                                     "cplane_server_gid"};
+constexpr seconds kEndPatience{5};
+constexpr seconds kUsualPatience{10};  // the module's own default
+constexpr seconds kMostPatience{30};
+constexpr std::chrono::milliseconds kLook{50};
+
+std::string parameter_of(const Module& module, const std::string& name) {
+  const auto found = module.parameters.find(name);
+  return found == module.parameters.end() ? "" : found->second.value.value_or("");
+}
+
+Acted write(const std::string& root, const std::string& parameter, const std::string& value) {
+  const Result<void> set = write_parameter(root, kModule, parameter, value);
+  return set ? Acted() : failed("parameter", set.error());
+}
+
+bool contains(const Servers& servers, const ControlPlaneServer& server) {
+  return std::ranges::find(servers, server.process, &ControlPlaneServer::process) != servers.end();
+}
+
+// Somebody is there who was not `before`, and nobody has a second one beside him.
+bool is_replaced(const Servers& before, const Servers& now) {
+  std::set<uint64_t> served;
+  for (const ControlPlaneServer& server : now) served.insert(server.net_namespace);
+  const auto is_new = [&before](const ControlPlaneServer& server) { return !contains(before, server); };
+  return served.size() == now.size() && std::ranges::any_of(now, is_new);
+}
+
+// The module has kept the one that it had, since it is in use by somebody who has no stack.
+bool is_kept(const Servers& before, const Servers& now) {
+  return !before.empty() && std::ranges::all_of(before, [&](const auto& server) { return contains(now, server); });
+}
+
+// After a change that has the module start a server.
+Acted await_server(const std::string& root, const Servers& before, const Clock& clock) {
+  const Result<std::optional<Module>> module = read_module(root, kModule);
+  if (!module) return failed("unreadable", module.error());
+  const Result<std::vector<Stack>> stacks = read_stacks(root);
+  if (!stacks) return failed("unreadable", stacks.error());
+  const std::optional<seconds> patience = *module ? patience_for_server(**module) : std::nullopt;
+  // With stacks, the module keeps the change for the next server.
+  if (!patience || !stacks->empty()) return {};
+  const auto until = clock.steady() + *patience;
+  for (;;) {
+    const Result<Servers> now = read_servers(root);
+    if (!now) return failed("control_plane", now.error());
+    if (is_replaced(before, *now)) return {};
+    if (clock.steady() < until) {
+      std::this_thread::sleep_for(kLook);
+      continue;
+    }
+    if (is_kept(before, *now)) return {};
+    const std::string time = std::to_string(patience->count()) + " s";
+    return failed(StepError{"control_plane", "no control plane server came up within " + time, {}, {}});
+  }
+}
+
+// A server that was stopped comes back only when its command line changes. So that is changed to another name of the
+// same file while the module starts none, and back when it does: one change starts one server.
+Acted start_server(const std::string& root, const std::string& yes, const Clock& clock) {
+  if (Acted set = stop_spawning(root); !set) return set;
+  const Result<Servers> servers = read_servers(root);
+  if (!servers) return failed("control_plane", servers.error());
+  const Result<std::optional<Module>> module = read_module(root, kModule);
+  if (!module) return failed("unreadable", module.error());
+  const bool is_to_come = servers->empty() && *module && (*module)->parameters.contains(kServerPath);
+  if (!is_to_come) return write(root, kSpawns, yes);
+  const std::string path = parameter_of(**module, kServerPath);
+  if (Acted set = write(root, kServerPath, "/" + path); !set) return set;
+  if (Acted set = write(root, kSpawns, yes); !set) return set;
+  if (Acted set = write(root, kServerPath, path); !set) return set;
+  return await_server(root, *servers, clock);
+}
+
+}  // namespace
+
+std::optional<seconds> patience_for_server(const Module& module) {
+  const std::string spawns = parameter_of(module, kSpawns);
+  if (spawns.empty() || !says_same("Y", spawns)) return std::nullopt;
+  if (parameter_of(module, "cplane_server_grace_timeout") == "0") return std::nullopt;
+  const auto told = parse_number<int64_t>(parameter_of(module, "cplane_init_timeout"));
+  return told && *told > 0 ? std::min(seconds(*told), kMostPatience) : kUsualPatience;
+}
+
+Acted stop_spawning(const std::string& root) {
+  const Result<void> set = write_parameter(root, kModule, kSpawns, "N");
+  if (!set && set.error().code != ErrorCode::NotFound) return failed("parameter", set.error());
+  return {};
+}
+
+Acted stop_servers(const std::string& root, const std::vector<User>& services) {
+  const Result<Servers> servers = read_servers(root);
+  if (!servers) return failed("control_plane", servers.error());
+  for (const ControlPlaneServer& server : *servers) {
+    const auto stopped = stop_process(server.process, server.exe, kEndPatience, IfItStays::Kill);
+    if (!stopped) return failed("control_plane", stopped.error());
+  }
+  for (const User& service : services) {
+    if (name_in(service.exe) != kShrubName) continue;
+    const auto stopped = stop_process(service.process, service.exe, kEndPatience, IfItStays::Kill);
+    if (!stopped) return failed("control_plane", stopped.error());
+  }
+  return {};
+}
+
+Acted set_onload_parameter(const std::string& root, const std::string& parameter, const std::string& value,
+                           const Clock& clock) {
+  if (parameter == kSpawns && says_same(value, "Y")) return start_server(root, value, clock);
+  if (std::ranges::find(kCommandLine, parameter) == kCommandLine.end()) return write(root, parameter, value);
+  const Result<Servers> before = read_servers(root);
+  if (!before) return failed("control_plane", before.error());
+  if (Acted set = write(root, parameter, value); !set) return set;
+  return await_server(root, *before, clock);
+}
+
+}  // namespace nrd::daemon

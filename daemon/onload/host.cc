@@ -1,0 +1,367 @@
+#include "daemon/onload/host.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/log.h"
+#include "daemon/onload/control_plane.h"
+#include "daemon/onload/preflight_checks.h"
+#include "daemon/onload/step_errors.h"
+#include "daemon/onload/target.h"
+#include "daemon/onload/verify.h"
+#include "daemon/onload/version_cache.h"
+#include "engine/onload/next_step.h"
+#include "hw/onload/control_plane.h"
+#include "hw/onload/default_routes.h"
+#include "hw/onload/devices.h"
+#include "hw/onload/interface_settings.h"
+#include "hw/onload/interfaces.h"
+#include "hw/onload/kernel_file.h"
+#include "hw/onload/kernel_log.h"
+#include "hw/onload/library_interface.h"
+#include "hw/onload/module_state.h"
+#include "hw/onload/modules.h"
+#include "hw/onload/stacks.h"
+#include "hw/onload/stop_process.h"
+#include "hw/onload/users.h"
+#include "hw/onload/versions.h"
+
+namespace nrd::daemon {
+namespace {
+
+using namespace onload;
+
+constexpr const char* kRoot = "";
+constexpr Access kShut{.uid = 0, .gid = 0, .mode = 0};
+
+std::string running_kernel() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.release : "";
+}
+
+InstalledVersion installed(const Version& version) {
+  InstalledVersion found{
+      .name = version.name, .kernels = {}, .control_plane = version.control_plane, .library = version.library};
+  for (const auto& [kernel, modules] : version.kernels) {
+    for (const auto& [path, file] : modules) {
+      found.kernels[kernel].push_back({file.name, file.version, file.build_id, path});
+    }
+  }
+  return found;
+}
+
+class OnloadHost final : public Host {
+ public:
+  OnloadHost(OnloadOptions options, const Clock& clock)
+      : options_(std::move(options)), clock_(clock), versions_({}, options_.versions), known_(versions_) {}
+
+  Result<Seen> observe() override {
+    Seen seen;
+    Result<std::map<std::string, Module>> modules = read_modules();
+    if (!modules) return Failure(modules.error());
+    seen.modules = *std::move(modules);
+    // Addresses take netlink, which nrd may not have where it only looks (systemd/onload.conf).
+    Result<std::vector<Interface>> found = read_interfaces(kRoot, {});
+    if (!found) return Failure(found.error());
+    seen.interfaces = *std::move(found);
+    Result<std::vector<DeviceNode>> devices = read_devices(kRoot);
+    if (!devices) return Failure(devices.error());
+    seen.devices = *std::move(devices);
+    Result<std::vector<ControlPlaneServer>> servers = read_servers(kRoot);
+    if (!servers) return Failure(servers.error());
+    seen.servers = *std::move(servers);
+    Result<std::optional<std::string>> current = versions_.current();
+    if (!current) return Failure(current.error());
+    seen.current = current->value_or("");
+    if (seen.modules.contains("onload")) seen.library_fits = library_fits(seen.current);
+    return seen;
+  }
+
+  InUse find_users() override { return onload::find_users(kRoot, clock_, {.library = current_library()}); }
+
+  Result<onload::Target> target_of(const Spec& spec) override {
+    if (spec.state != State::Loaded) return with_devices(target_without_modules(spec));
+    const Result<Version> version = known_.read(spec.version);
+    if (!version && version.error().code == ErrorCode::NotFound) return unknown_version(spec.version);
+    if (!version) return Failure(version.error());
+    return daemon::target_of(spec, *version, running_kernel(), tree_of(spec.version), options_.parameters)
+        .map([this](onload::Target target) { return with_devices(std::move(target)); });
+  }
+
+  std::vector<Check> examine(const Spec& spec) override {
+    std::vector<Check> checks;
+    if (spec.state == State::Loaded) checks = examine_version(versions_, spec.version, running_kernel());
+    const bool is_there = std::ranges::none_of(checks, [](const Check& check) { return check.refusal.has_value(); });
+    if (!is_there) return checks;
+    if (spec.state == State::Loaded) {
+      const Result<Version> version = known_.read(spec.version);
+      const Result<onload::Target> target = version.and_then([&](const Version& found) {
+        return daemon::target_of(spec, found, running_kernel(), tree_of(spec.version), options_.parameters);
+      });
+      checks.push_back(checked("parameters", target.map([](const onload::Target&) {})));
+      if (target) checks.push_back(checked("default_route", check_driver(*target)));
+    } else {
+      checks.push_back(checked("default_route", check_driver(target_without_modules(spec))));
+    }
+    return checks;
+  }
+
+  Result<void> may_remove_driver() override { return check_routes("sfc"); }
+
+  Acted close_door() override {
+    for (const char* device : kDevices) {
+      const Result<void> shut = set_access(kRoot, device, kShut);
+      if (!shut && shut.error().code != ErrorCode::NotFound) return failed("device", shut.error());
+    }
+    return {};
+  }
+
+  Acted open_door() override {
+    for (const char* device : kDevices) {
+      const Result<void> opened = set_access(kRoot, device, options_.devices);
+      if (!opened && opened.error().code != ErrorCode::NotFound) return failed("device", opened.error());
+    }
+    return {};
+  }
+
+  Acted end_user(const ProcessId& process, Force force) override {
+    const Result<void> sent = signal_process(process, force == Force::Term ? Signal::Term : Signal::Kill);
+    return sent ? Acted() : failed("end_user", sent.error());
+  }
+
+  Acted stop_control_plane() override {
+    if (Acted set = stop_spawning(kRoot); !set) return set;
+    return stop_servers(kRoot, find_users().services);
+  }
+
+  Acted remove(const std::string& module) override {
+    log_.reset();
+    if (is_of_driver(module)) {
+      if (const Result<void> checked = check_routes(module); !checked) return failed("default_route", checked.error());
+    }
+    if (module == "onload") {
+      // Else a server came back while the module is about to go.
+      if (Acted set = stop_spawning(kRoot); !set) return set;
+    }
+    const LoadResult removed = remove_module(module);
+    if (!removed && removed.error().cause != Cause::NotLoaded) return failed(removed.error());
+    const Result<std::optional<Module>> left = read_module(kRoot, module);
+    if (!left) return failed("unreadable", left.error());
+    if (*left) return failed(StepError{"still_loaded", "the module " + module + " is there again", {}, {}});
+    return {};
+  }
+
+  Acted switch_to(const std::string& version) override {
+    const Result<void> selected = versions_.select(version);
+    return selected ? Acted() : failed("files", selected.error());
+  }
+
+  Acted insert(const std::string& version, const TargetModule& module) override {
+    if (!log_) {
+      if (Result<KernelLog> log = KernelLog::open()) log_ = *std::move(log);
+    }
+    Acted inserted = insert_file(version, module);
+    if (!inserted) log_.reset();
+    return inserted;
+  }
+
+  Acted insert_of_system(const std::string& module) override {
+    const LoadResult loaded = SystemModules().load(module);
+    return loaded ? Acted() : failed(loaded.error());
+  }
+
+  Acted set_parameter(const std::string& module, const std::string& parameter, const std::string& value) override {
+    if (module == "onload") return set_onload_parameter(kRoot, parameter, value, clock_);
+    const Result<void> set = write_parameter(kRoot, module, parameter, value);
+    return set ? Acted() : failed("parameter", set.error());
+  }
+
+  Result<void> set_interface(const std::string& interface, InterfaceSwitch what, Turned to) override {
+    switch (what) {
+      case InterfaceSwitch::Acceleration:
+        return write_acceleration(kRoot, interface, to == Turned::On ? Acceleration::On : Acceleration::Off);
+      case InterfaceSwitch::Afxdp: break;
+    }
+    constexpr uint32_t kAllQueues = 0;
+    return to == Turned::On ? register_afxdp(kRoot, interface, kAllQueues) : unregister_afxdp(kRoot, interface);
+  }
+
+  Acted verify(const onload::Target& target, const std::vector<NotedInterface>& before) override {
+    const Result<Version> version = known_.read(target.version);
+    if (!version) return failed("files", version.error());
+    Expected expected{.target = target, .before = before, .library_fits = {}, .release = {}, .kernel = {}};
+    expected.library_fits = library_fits(target.version);
+    for (const auto& [path, file] : version->kernels.at(running_kernel())) {
+      if (file.name == "onload") expected.release = file.version;
+    }
+    if (log_) {
+      std::vector<std::string> names;
+      for (const TargetModule& module : target.modules) names.push_back(module.name);
+      if (Result<std::vector<LogLine>> lines = log_->read(names)) expected.kernel = *std::move(lines);
+      log_.reset();
+    }
+    Acted verified = verify_onload(expected, clock_);
+    return verified ? Acted() : failed(std::move(verified.error()));
+  }
+
+  Result<std::vector<InstalledVersion>> versions() override {
+    const Result<std::vector<std::string>> names = versions_.names();
+    if (!names) return Failure(names.error());
+    std::vector<InstalledVersion> all;
+    for (const std::string& name : *names) {
+      const Result<Version> version = versions_.read(name);
+      if (!version) return Failure(version.error());
+      all.push_back(installed(*version));
+    }
+    return all;
+  }
+
+  Result<InstalledVersion> import(const std::string& name, const std::string& source) override {
+    if (!source.starts_with(options_.imports + "/") || !parts_of(source.substr(options_.imports.size() + 1))) {
+      return fail_at(ErrorCode::BadRequest, "/source", "is not below " + options_.imports,
+                     "the path of a folder or a tar archive there (onload.imports in nrd.toml)");
+    }
+    Result<Version> version = versions_.import(name, source);
+    if (!version) return source_at_fault(version.error(), source);
+    return installed(*version);
+  }
+
+  Result<void> remove_version(const std::string& name) override {
+    const std::string tree = tree_of(name) + "/";
+    const InUse use = find_users();
+    for (const auto* users : {&use.users, &use.services}) {
+      for (const User& user : *users) {
+        if (!user.library.starts_with(tree) && !user.exe.starts_with(tree)) continue;
+        return fail(ErrorCode::Conflict,
+                    user.comm + " (pid " + std::to_string(user.process.pid) + ") uses the files of version " + name);
+      }
+    }
+    return versions_.remove(name);
+  }
+
+  Result<std::vector<Stack>> stacks() override { return read_stacks(kRoot); }
+
+  Result<std::vector<Interface>> interfaces() override {
+    return addresses_of_host().and_then([](const Addresses& addresses) { return read_interfaces(kRoot, addresses); });
+  }
+
+ private:
+  std::string tree_of(const std::string& version) const { return options_.versions + "/versions/" + version; }
+
+  std::string current_library() {
+    const Result<std::optional<std::string>> current = versions_.current();
+    if (!current || !*current) return {};
+    const Result<Version> version = known_.read(**current);
+    return version && !version->library.empty() ? tree_of(**current) + "/" + version->library : "";
+  }
+
+  Failure unknown_version(const std::string& name) const {
+    std::string known;
+    for (const std::string& version : versions_.names().value_or(std::vector<std::string>{})) {
+      known += (known.empty() ? "" : ", ") + version;
+    }
+    return fail_at(ErrorCode::BadRequest, "/version", "there is no version " + name,
+                   known.empty() ? "none is installed: POST /v1/onload/versions" : known);
+  }
+
+  onload::Target with_devices(onload::Target target) const {
+    target.devices = options_.devices;
+    return target;
+  }
+
+  static Result<std::map<std::string, Module>> read_modules() {
+    const auto names = list_directory(std::string(kRoot) + "/sys/module");
+    if (!names) return Failure(names.error());
+    std::map<std::string, Module> modules;
+    for (const std::string& name : names->value_or(std::vector<std::string>{})) {
+      if (!is_onload_module(name)) continue;
+      Result<std::optional<Module>> module = read_module(kRoot, name);
+      if (!module) return Failure(module.error());
+      if (*module) modules.emplace(name, **std::move(module));
+    }
+    return modules;
+  }
+
+  // nullopt: there is no library, or nothing to compare it with. What it holds does not change with the same name.
+  std::optional<bool> library_fits(const std::string& version) {
+    const Result<std::optional<InterfaceVersion>> told = read_interface_version(kRoot);
+    if (version.empty() || !told || !*told || (*told)->user_kernel.empty()) return std::nullopt;
+    const std::pair<std::string, std::string> pair(version, (*told)->user_kernel);
+    if (fits_ && fits_->first == pair) return fits_->second;
+    const Result<Version> tree = known_.read(version);
+    if (!tree || tree->library.empty()) return std::nullopt;
+    const Result<UniqueFd> file = versions_.open(version, tree->library);
+    const Result<bool> holds = file ? holds_text(file->get(), pair.second) : Failure(file.error());
+    if (!holds) {
+      log::warning("ONLOAD_LIBRARY_UNREADABLE", holds.error().message, {{"DETAIL", holds.error().detail}});
+      return std::nullopt;
+    }
+    fits_ = {pair, *holds};
+    return *holds;
+  }
+
+  // Asked with the modules as they are now.
+  Result<void> check_driver(const onload::Target& target) const {
+    Result<std::map<std::string, Module>> modules = read_modules();
+    if (!modules) return Failure(modules.error());
+    const std::vector<std::string> removed = removals(target, {.modules = *std::move(modules)});
+    return std::ranges::any_of(removed, is_of_driver) ? check_routes("sfc") : Result<void>();
+  }
+
+  // With the driver would go the interface through which this node is reached.
+  Result<void> check_routes(const std::string& module) const {
+    if (options_.default_route == OnloadOptions::DefaultRoute::Free) return {};
+    const Result<std::vector<Interface>> interfaces = read_interfaces(kRoot, {});
+    if (!interfaces) return Failure(interfaces.error());
+    for (const Interface& interface : *interfaces) {
+      if (!interface.default_route || interface.driver_module != module) continue;
+      return fail(ErrorCode::Conflict, "the driver " + module + " must go, but its interface " + interface.name +
+                                           " carries the default route of this node; "
+                                           "onload.protect_default_route in nrd.toml allows it");
+    }
+    return {};
+  }
+
+  Acted insert_file(const std::string& version, const TargetModule& module) {
+    const Result<Version> tree = known_.read(version);
+    if (!tree) return failed("files", tree.error());
+    const auto modules = tree->kernels.find(running_kernel());
+    if (modules == tree->kernels.end())
+      return failed(StepError{"wrong_kernel", version + " is not for this kernel", {}, {}});
+    const auto of_module = [&](const VersionModule& one) { return one.file.name == module.name; };
+    const auto found = std::ranges::find_if(modules->second, of_module);
+    if (found == modules->second.end()) return failed(StepError{"no_file", version + " has no " + module.name, {}, {}});
+
+    for (const std::string& needed : needed_of_system(modules->second)) {
+      if (std::ranges::find(found->file.depends, needed) == found->file.depends.end()) continue;
+      if (const LoadResult loaded = SystemModules().load(needed); !loaded) return failed(loaded.error());
+    }
+    const Result<UniqueFd> file = versions_.open(version, found->path);
+    if (!file) return failed("files", file.error());
+    const LoadResult inserted = insert_module(file->get(), found->file, module.parameters);
+    return inserted ? Acted() : failed(inserted.error());
+  }
+
+  const OnloadOptions options_;
+  const Clock& clock_;
+  const Versions versions_;
+  VersionCache known_;
+  // Whether the library of a version speaks to modules with this interface: the answer to the last question.
+  std::optional<std::pair<std::pair<std::string, std::string>, bool>> fits_;
+  std::optional<KernelLog> log_;  // since the first module was inserted
+};
+
+}  // namespace
+
+std::unique_ptr<Host> open_onload_host(OnloadOptions options, const Clock& clock) {
+  if (const Result<void> swept = Versions({}, options.versions).sweep(); !swept) {
+    log::warning("ONLOAD_NOT_SWEPT", swept.error().message, {{"DETAIL", swept.error().detail}});
+  }
+  return std::make_unique<OnloadHost>(std::move(options), clock);
+}
+
+}  // namespace nrd::daemon

@@ -1,0 +1,32 @@
+// Onload's part of the house: its node, and the controller and the allocations, which store through the engine.
+#pragma once
+
+#include <memory>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "daemon/config.h"
+#include "engine/onload/allocations.h"
+#include "engine/onload/controller.h"
+#include "engine/process_watcher.h"
+#include "engine/transaction/engine.h"
+#include "store/onload/records.h"
+
+namespace nrd::daemon {
+
+class Onload {
+ public:
+  // Fails if the configuration names a user or group that there is not, or the store holds what is not known. The
+  // thread of `owners` must be stopped before this ends.
+  static Result<std::unique_ptr<Onload>> start(const Config& config, Engine& engine, ProcessWatcher& owners,
+                                               const store::OnloadRecords& records, const Clock& clock);
+  onload::Controller& controller() { return *controller_; }
+  onload::Allocations& allocations() { return *allocations_; }
+
+ private:
+  std::unique_ptr<onload::Host> node_;
+  std::unique_ptr<onload::Controller> controller_;    // goes before the node
+  std::unique_ptr<onload::Allocations> allocations_;  // goes before the controller
+};
+
+}  // namespace nrd::daemon

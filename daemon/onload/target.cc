@@ -1,0 +1,99 @@
+#include "daemon/onload/target.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/joined.h"
+#include "hw/onload/modules.h"
+
+namespace nrd::daemon {
+namespace {
+
+using namespace onload;
+
+// The module prints them into seven bytes.
+constexpr uint32_t kMostId = 999999;
+
+std::string kernels_of(const Version& version) {
+  std::string text;
+  for (const auto& [kernel, modules] : version.kernels) text += (text.empty() ? "" : ", ") + kernel;
+  return text.empty() ? "none" : text;
+}
+
+ParameterValues with_ours(const Spec& spec, const Version& version, const ModuleFile& file, const std::string& tree) {
+  ParameterValues values;
+  const auto ours = [&](const std::string& name, const std::string& value) {
+    if (std::ranges::find(file.parameters, name) != file.parameters.end()) values[name] = value;
+  };
+  if (file.name == "onload") {
+    if (!version.control_plane.empty()) ours("cplane_server_path", tree + "/" + version.control_plane);
+    ours("cplane_server_params", joined(spec.control_plane, " "));
+    ours("cplane_spawn_server", "Y");
+  }
+  if (const auto asked = spec.parameters.find(file.name); asked != spec.parameters.end()) {
+    for (const auto& [name, value] : asked->second) values[name] = value;
+  }
+  return values;
+}
+
+Result<void> check_ids(const Spec& spec) {
+  const auto asked = spec.parameters.find("onload");
+  if (asked == spec.parameters.end()) return {};
+  for (const char* name : {"cplane_server_uid", "cplane_server_gid"}) {
+    const auto value = asked->second.find(name);
+    if (value == asked->second.end()) continue;
+    const std::string& text = value->second;
+    uint32_t id = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+    if (error == std::errc() && end == text.data() + text.size() && id <= kMostId) continue;
+    return fail_at(ErrorCode::BadRequest, std::string("/parameters/onload/") + name, "the module does not take this id",
+                   "0 to 999999");
+  }
+  return {};
+}
+
+// What is set for a module that is not loaded would be without effect, and nobody would notice.
+Result<void> check_modules(const Spec& spec, const Target& target) {
+  for (const auto& [module, values] : spec.parameters) {
+    if (std::ranges::find(target.modules, module, &TargetModule::name) != target.modules.end()) continue;
+    return fail_at(ErrorCode::BadRequest, "/parameters/" + module,
+                   is_of_driver(module) ? "the driver is not managed" : "the version has no such module");
+  }
+  return {};
+}
+
+}  // namespace
+
+Target target_without_modules(const Spec& spec) {
+  return {.state = spec.state,
+          .sfc = spec.sfc,
+          .users = spec.users,
+          .drain = spec.drain,
+          .device_access = spec.state == State::Unmanaged ? DeviceAccess::AsItIs : DeviceAccess::Open};
+}
+
+Result<Target> target_of(const Spec& spec, const Version& version, const std::string& kernel, const std::string& tree,
+                         const std::vector<AllowedParameter>& allowed) {
+  const auto modules = version.kernels.find(kernel);
+  const auto is_onload = [](const VersionModule& module) { return module.file.name == "onload"; };
+  if (modules == version.kernels.end() || std::ranges::none_of(modules->second, is_onload)) {
+    return fail_at(ErrorCode::BadRequest, "/version", version.name + " has no modules for the kernel " + kernel,
+                   "a version for it; this one is for: " + kernels_of(version));
+  }
+  if (const Result<void> ids = check_ids(spec); !ids) return Failure(ids.error());
+  if (const Result<void> may = check_parameters(spec.parameters, allowed, tree); !may) return Failure(may.error());
+  Target target = target_without_modules(spec);
+  target.version = version.name;
+  for (const auto& [path, file] : modules->second) {
+    if (is_of_driver(file.name) && spec.sfc == Sfc::External) continue;
+    ParameterValues values = with_ours(spec, version, file, tree);
+    if (const auto line = parameter_line(file, values); !line) {
+      return fail_at(ErrorCode::BadRequest, "/parameters/" + file.name, line.error().message);
+    }
+    target.modules.push_back({file.name, file.build_id, std::move(values)});
+  }
+  if (const Result<void> known = check_modules(spec, target); !known) return Failure(known.error());
+  return target;
+}
+
+}  // namespace nrd::daemon

@@ -1,0 +1,148 @@
+#include "daemon/onload/verify.h"
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+
+#include "daemon/onload/control_plane.h"
+#include "hw/onload/control_plane.h"
+#include "hw/onload/devices.h"
+#include "hw/onload/interfaces.h"
+#include "hw/onload/module_state.h"
+#include "hw/onload/stacks.h"
+
+namespace nrd::daemon {
+namespace {
+
+using namespace onload;
+using std::chrono::seconds;
+
+constexpr const char* kRoot = "";
+constexpr seconds kInterfacePatience{10};
+constexpr std::chrono::milliseconds kLook{100};
+
+Acted step_error(std::string cause, std::string message, std::string detail = {}) {
+  return tl::unexpected(StepError{std::move(cause), std::move(message), std::move(detail), {}});
+}
+Acted unreadable(const Error& error) { return step_error("unreadable", error.message, error.detail); }
+
+Acted check_module(const TargetModule& wanted, const std::string& release) {
+  const Result<std::optional<Module>> module = read_module(kRoot, wanted.name);
+  if (!module) return unreadable(module.error());
+  if (!*module) return step_error("not_loaded", "the module " + wanted.name + " is not loaded");
+  if ((*module)->state != ModuleState::Live)
+    return step_error("not_live", "the module " + wanted.name + " is not live");
+  if ((*module)->build_id != wanted.build_id) {
+    return step_error("other_module", "the module " + wanted.name + " was loaded from another file",
+                      (*module)->build_id + " instead of " + wanted.build_id);
+  }
+  if (wanted.name == "onload" && !release.empty() && (*module)->version != release) {
+    return step_error("other_version", "the module onload is of release " + (*module)->version + " and not " + release);
+  }
+  return {};
+}
+
+// libonload.so of the version asks the module the same when an application starts.
+Acted check_interface(const std::string& release) {
+  const Result<std::optional<InterfaceVersion>> told = read_interface_version(kRoot);
+  if (!told) return unreadable(told.error());
+  if (!*told) return step_error("interface", "the module does not say which interface it has");
+  if (!release.empty() && (*told)->version != release) {
+    return step_error("interface", "the module's interface is of release " + (*told)->version + " and not " + release);
+  }
+  return {};
+}
+
+Acted check_devices() {
+  const Result<std::vector<DeviceNode>> devices = read_devices(kRoot);
+  if (!devices) return unreadable(devices.error());
+  for (const DeviceNode& device : *devices) {
+    if (!device.number) return step_error("device", "the device " + device.name + " is not there");
+    if (!device.node) return step_error("device", "the device " + device.name + " has no node in /dev");
+    if (!device.leads_to_device()) return step_error("device", "/dev/" + device.name + " does not lead to its device");
+  }
+  return {};
+}
+
+Acted check_control_plane(const Target& target, const Clock& clock) {
+  const Result<std::optional<Module>> module = read_module(kRoot, "onload");
+  if (!module) return unreadable(module.error());
+  if (!*module) return step_error("not_loaded", "the module onload is not loaded");
+  const std::optional<seconds> patience = patience_for_server(**module);
+  if (!patience) return {};
+
+  const auto wanted = std::ranges::find(target.modules, "onload", &TargetModule::name);
+  const auto path = wanted->parameters.find("cplane_server_path");
+  const auto until = clock.steady() + *patience;
+  std::string found = "no control plane server came up within " + std::to_string(patience->count()) + " s";
+  for (;;) {
+    const Result<std::vector<ControlPlaneServer>> servers = read_servers(kRoot);
+    if (!servers) return unreadable(servers.error());
+    for (const ControlPlaneServer& server : *servers) {
+      if (path == wanted->parameters.end() || server.exe == path->second) return {};
+      found = "the control plane server that runs is " + server.exe;
+    }
+    if (clock.steady() >= until) return step_error("control_plane", found);
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
+std::string mapping(const InterfaceChanges& changes) {
+  std::string text;
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  for (const auto& [from, to] : changes.renamed) add(from + " is called " + to + " now");
+  for (const std::string& name : changes.lost) add(name + " is gone");
+  return text;
+}
+
+// udev renames them some time after the driver is there.
+Acted check_interfaces(const std::vector<NotedInterface>& noted, const Clock& clock) {
+  std::vector<Interface> before;
+  for (const auto& [pci, mac, name] : noted) before.push_back({.name = name, .pci = pci, .mac = mac});
+  const auto until = clock.steady() + kInterfacePatience;
+  while (!before.empty()) {
+    const Result<std::vector<Interface>> after = read_interfaces(kRoot, {});
+    if (!after) return unreadable(after.error());
+    const std::string changed = mapping(changes_between(before, *after));
+    if (changed.empty()) break;
+    if (clock.steady() >= until)
+      return step_error("interface_changed", "interfaces changed with the driver: " + changed);
+    std::this_thread::sleep_for(kLook);
+  }
+  return {};
+}
+
+Acted check_library(const Expected& expected) {
+  if (expected.library_fits.value_or(true)) return {};
+  return step_error("interface", "libonload.so of version " + expected.target.version +
+                                     " was built for another interface than that of the loaded module");
+}
+
+Acted check_log(const std::vector<LogLine>& lines) {
+  const auto bad = std::ranges::find_if(lines, is_error);
+  if (bad == lines.end()) return {};
+  return step_error("kernel_error", "the kernel's log has an error: " + bad->text);
+}
+
+Acted check_all(const Expected& expected, const Clock& clock) {
+  for (const TargetModule& module : expected.target.modules) {
+    if (Acted checked = check_module(module, expected.release); !checked) return checked;
+  }
+  if (Acted checked = check_interface(expected.release); !checked) return checked;
+  if (Acted checked = check_library(expected); !checked) return checked;
+  if (Acted checked = check_interfaces(expected.before, clock); !checked) return checked;
+  if (Acted checked = check_devices(); !checked) return checked;
+  if (Acted checked = check_log(expected.kernel); !checked) return checked;
+  return check_control_plane(expected.target, clock);
+}
+
+}  // namespace
+
+Acted verify_onload(const Expected& expected, const Clock& clock) {
+  Acted checked = check_all(expected, clock);
+  if (checked) return checked;
+  for (const LogLine& line : expected.kernel) checked.error().kernel.push_back(line.text);
+  return checked;
+}
+
+}  // namespace nrd::daemon

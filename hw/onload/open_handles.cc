@@ -1,0 +1,186 @@
+#include "hw/onload/open_handles.h"
+
+#include <algorithm>
+
+#include "hw/onload/kernel_file.h"
+
+namespace nrd::onload {
+namespace {
+
+constexpr std::string_view kDeleted = " (deleted)";
+constexpr std::string_view kLinkPrefix = "onload:[";
+constexpr size_t kFdinfoLimit = 1 << 20;   // lists every watched file of an epoll
+constexpr unsigned kPathOnly = 010000000;  // O_PATH, as fdinfo says flags: octal
+
+// "5-a" in hex. Only its form matters; the kernel made it.
+bool is_range(std::string_view text) {
+  const size_t dash = text.find('-');
+  return dash != std::string_view::npos && parse_number<uint64_t>(text.substr(0, dash), 16) &&
+         parse_number<uint64_t>(text.substr(dash + 1), 16);
+}
+
+// The next word, which ends at one blank; `rest` is what follows it.
+std::string_view next_word(std::string_view& rest) {
+  const size_t end = std::min(rest.find(' '), rest.size());
+  const std::string_view word = rest.substr(0, end);
+  rest.remove_prefix(std::min(rest.size(), end + 1));
+  return word;
+}
+
+// Links of files that can be no device: "socket:[1]", "pipe:[1]", "anon_inode:[eventpoll]".
+bool is_plain_link(std::string_view link) {
+  return link.starts_with("socket:[") || link.starts_with("pipe:[") || link.starts_with("anon_inode:");
+}
+
+// Such a descriptor is a mere name of the file: the module does not know of it.
+Result<bool> is_path_only(const ProcessDir& process, const std::string& fd) {
+  const Result<std::optional<std::string>> text = process.read("fdinfo/" + fd, kFdinfoLimit);
+  if (!text) return Failure(text.error());
+  if (!*text) return false;
+  for (const std::string_view line : lines_of(**text).value_or(std::vector<std::string_view>{})) {
+    const std::vector<std::string_view> words = words_of(line);
+    if (words.size() != 2 || words[0] != "flags:") continue;
+    const auto flags = parse_number<unsigned>(words[1], 8);
+    return flags && (*flags & kPathOnly) != 0;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<Mapping> parse_mapping(std::string_view line) {
+  std::string_view rest = line;
+  const std::string_view range = next_word(rest);
+  const std::string_view permissions = next_word(rest);
+  const std::string_view offset = next_word(rest);
+  const std::string_view file_system = next_word(rest);
+  const std::string_view inode = next_word(rest);
+  const size_t colon = file_system.find(':');
+  if (!is_range(range) || permissions.size() != 4 || colon == std::string_view::npos) return std::nullopt;
+  const auto major = parse_number<uint32_t>(file_system.substr(0, colon), 16);
+  const auto minor = parse_number<uint32_t>(file_system.substr(colon + 1), 16);
+  const auto number = parse_number<uint64_t>(inode);
+  if (!parse_number<uint64_t>(offset, 16) || !major || !minor || !number) return std::nullopt;
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  return Mapping{
+      .range = std::string(range), .file_system = {*major, *minor}, .inode = *number, .path = std::string(rest)};
+}
+
+bool is_onload_link(std::string_view link) { return link.starts_with(kLinkPrefix); }
+
+std::optional<uint32_t> parse_stack_link(std::string_view link) {
+  if (!is_onload_link(link) || !link.ends_with(']')) return std::nullopt;
+  link.remove_prefix(kLinkPrefix.size());
+  link.remove_suffix(1);
+  const size_t colon = link.find(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = link.substr(colon + 1);
+  return parse_number<uint32_t>(rest.substr(0, rest.find(':')));
+}
+
+bool is_library(std::string_view path) {
+  const std::string_view name = name_in(path);
+  return name.starts_with("libonload.so") || name.starts_with("libcitransport0.so");
+}
+
+Result<std::optional<Held>> Holder::held_by_file(const ProcessDir& process, const std::string& fd,
+                                                 OpenHandles& handles) {
+  const std::string file = "fd/" + fd;
+  const Result<std::optional<std::string>> link = process.link(file);
+  if (!link) return Failure(link.error());
+  if (!*link || is_plain_link(**link)) return std::nullopt;
+  if (is_onload_link(**link)) {
+    if (const std::optional<uint32_t> stack = parse_stack_link(**link)) handles.stacks.insert(*stack);
+    return Held::Socket;
+  }
+  const Result<std::optional<LinkTarget>> target = process.target(file);
+  if (!target) return Failure(target.error());
+  if (!*target || !(*target)->character_device) return std::nullopt;
+  const auto device = devices_.find(*(*target)->character_device);
+  if (device == devices_.end()) return std::nullopt;
+  const Result<bool> path_only = is_path_only(process, fd);
+  if (!path_only) return Failure(path_only.error());
+  if (*path_only) return std::nullopt;
+  return device->second;
+}
+
+Result<void> Holder::look_at_files(const ProcessDir& process, pid_t pid, OpenHandles& handles) {
+  const Result<std::optional<std::vector<std::string>>> fds = process.list("fd", files_left_);
+  if (!fds) return Failure(fds.error());
+  if (!*fds) return {};
+  files_left_ -= (*fds)->size();
+  for (const std::string& fd : **fds) {
+    const Result<std::optional<Held>> held = held_by_file(process, fd, handles);
+    if (!held) return Failure(held.error());
+    if (!*held) continue;
+    const std::optional<int> number = parse_number<int>(fd);
+    if (!number) return unexpected("the list of open files of a process", std::to_string(pid), fd);
+    handles.files.push_back({.pid = pid, .fd = *number, .held = **held});
+  }
+  return {};
+}
+
+Result<std::optional<Held>> Holder::held_by_mapping(const ProcessDir& process, const Mapping& mapping) {
+  if (mapping.inode == 0) return std::nullopt;
+  if (is_onload_link(mapping.path)) return Held::Socket;
+  // The path as well, for on some file systems (btrfs) different files have one number. It stands with its file system.
+  const std::string name =
+      std::to_string(mapping.file_system.major) + ":" + std::to_string(mapping.file_system.minor) + " " + mapping.path;
+  const std::pair<uint64_t, std::string> key{mapping.inode, name};
+  if (plain_.contains(key)) return std::nullopt;
+  const Result<std::optional<LinkTarget>> target = process.target("map_files/" + mapping.range);
+  if (!target) return Failure(target.error());
+  // The range was split or joined since it was listed, or belongs to a thread, which has no such links.
+  if (!*target) return held_by_node(mapping);
+  const std::optional<DeviceNumber> number = (*target)->character_device;
+  const auto device = number ? devices_.find(*number) : devices_.end();
+  if (device != devices_.end()) return device->second;
+  remember(mapping, name);
+  return std::nullopt;
+}
+
+std::optional<Held> Holder::held_by_node(const Mapping& mapping) const {
+  const auto node = known_.nodes.find({mapping.file_system, mapping.inode});
+  return node == known_.nodes.end() ? std::nullopt : std::optional(node->second);
+}
+
+void Holder::remember(const Mapping& mapping, std::string name) {
+  constexpr size_t kMostFiles = 16384;
+  constexpr size_t kLongestName = 512;
+  if (plain_.size() < kMostFiles && name.size() <= kLongestName) plain_.emplace(mapping.inode, std::move(name));
+}
+
+Result<bool> Holder::is_root_library(const ProcessDir& process, const Mapping& mapping) const {
+  if (mapping.inode == 0 || !is_library(mapping.path)) return false;
+  if (known_.library == FileId{mapping.file_system, mapping.inode}) return true;
+  const Result<std::optional<LinkTarget>> target = process.target("map_files/" + mapping.range);
+  if (!target) return Failure(target.error());
+  return *target && (*target)->owner == uid_t{0};
+}
+
+Result<void> Holder::look_at_mapping(const ProcessDir& process, Mapping mapping, OpenHandles& handles) {
+  const Result<std::optional<Held>> held = held_by_mapping(process, mapping);
+  if (!held) return Failure(held.error());
+  if (*held) handles.mapped.insert(**held);
+  if (handles.library) return {};
+  const bool deleted = mapping.path.ends_with(kDeleted);
+  if (deleted) mapping.path.resize(mapping.path.size() - kDeleted.size());
+  const Result<bool> is_one = is_root_library(process, mapping);
+  if (!is_one) return Failure(is_one.error());
+  if (*is_one) handles.library = Library{mapping.path, deleted, mapping.file_system, mapping.inode};
+  return {};
+}
+
+Result<OpenHandles> Holder::look_at(const ProcessDir& process, pid_t pid) {
+  OpenHandles handles;
+  if (Result<void> looked = look_at_files(process, pid, handles); !looked) return Failure(looked.error());
+  const Result<bool> looked = process.each_line("maps", [&](std::string_view line) -> Result<void> {
+    std::optional<Mapping> mapping = parse_mapping(line);
+    if (!mapping) return unexpected("the list of mappings of a process", "maps", line);
+    return look_at_mapping(process, *std::move(mapping), handles);
+  });
+  if (!looked) return Failure(looked.error());
+  return handles;
+}
+
+}  // namespace nrd::onload

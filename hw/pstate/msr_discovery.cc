@@ -1,0 +1,107 @@
+#include "hw/pstate/msr_discovery.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/cpuinfo.h"
+#include "base/file.h"
+#include "hw/pstate/cpu_model.h"
+#include "hw/pstate/cpu_name.h"
+#include "hw/pstate/cpufreq.h"
+#include "hw/pstate/msr.h"
+#include "hw/pstate/online.h"
+
+namespace nrd::pstate {
+namespace {
+
+// Which of the CPUs without a driver have no other way, by what keeps them from it.
+struct Unsettable {
+  CpuSet absent;   // no device to open
+  CpuSet refused;  // it is there
+  CpuSet silent;   // it tells nothing
+};
+
+std::vector<std::string> explain(const Unsettable& cpus) {
+  std::vector<std::string> sentences;
+  const auto add = [&sentences](const CpuSet& set, const std::string& why) {
+    if (!set.empty()) sentences.push_back("P-states: no cpufreq driver holds " + name_of(set) + ", and " + why);
+  };
+  const auto device = [](const CpuSet& set) {
+    return set.empty() ? "" : "/dev/cpu/" + std::to_string(set.members().front().value) + "/msr";
+  };
+  add(cpus.absent, device(cpus.absent) + " cannot be opened; load a driver or the msr module");
+  add(cpus.refused, device(cpus.refused) + " may not be opened, as under kernel lockdown; load a driver");
+  add(cpus.silent, "the registers tell no ratios, as in a virtual machine; load a driver, if the machine has one");
+  return sentences;
+}
+
+// The online CPUs of the same core; empty if the kernel does not tell.
+Result<CpuSet> threads_of_core(const std::string& root, CpuId cpu) {
+  const std::string path = root + kCpus + "/cpu" + std::to_string(cpu.value) + "/topology/thread_siblings_list";
+  const Result<std::optional<std::string>> text = read_file(path);
+  if (!text) return Failure(text.error());
+  if (!*text) return CpuSet{};
+  const std::optional<CpuSet> threads = parse_cpus(**text);
+  if (threads) return *threads;
+  return fail(ErrorCode::Hardware, name_of(cpu) + ": the kernel's list of threads is not as expected",
+              path + ": \"" + (*text)->substr(0, 80) + "\"");
+}
+
+// Null: it cannot be set, and is in one of `unsettable`, or has gone offline.
+Result<std::optional<Cpu>> discover_one(const std::string& root, RegisterSet set, CpuId cpu, Unsettable& unsettable) {
+  const Result<std::unique_ptr<Registers>> registers = open_registers(root, cpu);
+  if (!registers || !*registers) {
+    (registers ? unsettable.absent : unsettable.refused).add(cpu);
+    return std::nullopt;
+  }
+  Result<std::optional<Cpu>> found = discover_registers(**registers, set, cpu);
+  if (!found) return found;
+  if (!*found) {
+    unsettable.silent.add(cpu);
+    return std::nullopt;
+  }
+  const Result<CpuSet> threads = threads_of_core(root, cpu);
+  if (!threads) return Failure(threads.error());
+  (*found)->domain |= *threads;
+  return found;
+}
+
+// nullopt: `node` says why.
+std::optional<RegisterSet> registers_of_this_part(const std::string& root, const CpuSet& cpus, Node& node) {
+  const Result<std::optional<std::string>> cpuinfo = read_file(root + "/proc/cpuinfo", kCpuinfoLimit);
+  const Part part = part_of(cpuinfo ? cpuinfo->value_or("") : "");
+  const std::optional<RegisterSet> set = registers_of(part);
+  if (!set) {
+    node.missing.push_back("P-states: no cpufreq driver holds " + name_of(cpus) +
+                           ", and nrd does not set registers of " + to_string(part) + "; load a driver");
+  }
+  return set;
+}
+
+}  // namespace
+
+std::map<CpuId, CpuSet> discover_without_driver(const std::string& root, const CpuSet& cpus,
+                                                std::map<CpuId, CpuSet> known, Node& node) {
+  const std::optional<RegisterSet> set = registers_of_this_part(root, cpus, node);
+  if (!set) return known;
+  Unsettable unsettable;
+  std::map<CpuId, Cpu>& settable = node.cpus.edit();
+  for (const CpuId cpu : cpus.members()) {
+    Result<std::optional<Cpu>> found = discover_one(root, *set, cpu, unsettable);
+    if (!found && is_offline(root, cpu)) continue;
+    if (!found) node.missing.push_back("P-states: " + found.error().message);
+    if (!found || !*found) continue;
+    for (const CpuId thread : (*found)->domain.members()) known[thread] |= (*found)->domain;
+    settable.emplace(cpu, **std::move(found));
+  }
+  for (const CpuId cpu : cpus.members()) {
+    const auto found = settable.find(cpu);
+    if (found != settable.end()) found->second.domain |= known[cpu];
+  }
+  for (std::string& sentence : explain(unsettable)) node.missing.push_back(std::move(sentence));
+  return known;
+}
+
+}  // namespace nrd::pstate

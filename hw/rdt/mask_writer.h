@@ -1,0 +1,38 @@
+// Writes the masks of classes of service: libpqos (pqos.h) where it sees what resctrl has, else the files of resctrl
+// (kernel_writer.h). Both write the same, and both are read back.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "base/result.h"
+#include "hw/rdt/write_order.h"
+
+namespace nrd::rdt {
+
+// Of caches.
+struct Level {
+  unsigned number = 3;  // 2 or 3
+  bool cdp = false;     // both masks are written, that of code and that of data
+};
+
+// Caches and classes as a writer has to know them.
+struct CacheView {
+  std::set<uint32_t> l3;  // ids; empty where the level is not allocated
+  std::set<uint32_t> l2;
+  unsigned l3_ways = 0;
+  unsigned l2_ways = 0;
+  bool l3_cdp = false;
+  bool l2_cdp = false;
+  unsigned classes = 0;
+  friend bool operator==(const CacheView&, const CacheView&) = default;
+};
+
+class MaskWriter {
+ public:
+  virtual ~MaskWriter() = default;
+  virtual Result<void> set_ways(const Level& level, const WaysWrite& write) = 0;
+};
+
+}  // namespace nrd::rdt

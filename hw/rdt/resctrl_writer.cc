@@ -1,0 +1,19 @@
+#include "hw/rdt/resctrl_writer.h"
+
+#include <string>
+
+#include "hw/rdt/groups.h"
+#include "hw/rdt/resctrl.h"
+
+namespace nrd::rdt {
+
+Result<void> ResctrlWriter::set_ways(const Level& level, const WaysWrite& write) {
+  const auto line = [&](const char* of, WayMask ways) {
+    return "L" + std::to_string(level.number) + of + ":" + std::to_string(write.cache.value) + "=" + ways.hex() + "\n";
+  };
+  const Split split = write.split.value_or(Split{.code = write.ways, .data = write.ways});
+  return write_line(directory_of(write.clos), "schemata",
+                    level.cdp ? line("CODE", split.code) + line("DATA", split.data) : line("", write.ways));
+}
+
+}  // namespace nrd::rdt

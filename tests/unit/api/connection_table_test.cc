@@ -1,0 +1,88 @@
+#include "api/http/connection_table.h"
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+
+#include <string>
+#include <vector>
+
+#include "api/http/limits.h"
+
+using namespace nrd::http;
+using nrd::UniqueFd;
+
+namespace {
+
+constexpr ConnectionTable::Time kNow{};
+constexpr const char* kShare = "192.0.2.7";
+
+// As many of one address as may be, all of whose requests have come whole.
+struct FullShare {
+  FullShare() {
+    for (uint64_t id = 1; id <= kConnectionsPerAddress; ++id) {
+      int ends[2];
+      REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+      clients.emplace_back(ends[0]);
+      Connection& connection =
+          connections.add(Connection(id, Stream(UniqueFd(ends[1])), Peer{}, kShare, kNow), Peer::Transport::Plain);
+      ask(id);
+      REQUIRE(connection.has_request());
+    }
+  }
+  void ask(uint64_t id, const std::string& method = "POST") {
+    const std::string request = method + " / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    REQUIRE(::send(clients.at(id - 1).get(), request.data(), request.size(), 0) == std::ssize(request));
+    while (!connections.find(id)->advance(kNow)) {
+    }
+  }
+  ConnectionTable::Place place() const { return connections.place_for(Peer::Transport::Plain, kShare); }
+
+  std::vector<UniqueFd> clients;
+  ConnectionTable connections;
+};
+
+}  // namespace
+
+TEST_CASE("requests that wait for their turn keep no newcomer out") {
+  FullShare full;
+  CHECK_FALSE(full.place().is_refused);
+  CHECK(full.place().leaves == 1);
+}
+
+TEST_CASE("nobody goes while his request is worked on") {
+  FullShare full;
+  for (uint64_t id = 1; id < kConnectionsPerAddress; ++id) full.connections.find(id)->take();
+  CHECK(full.place().leaves == kConnectionsPerAddress);
+  full.connections.find(kConnectionsPerAddress)->take();
+  CHECK(full.place().is_refused);
+}
+
+TEST_CASE("a read that is worked on goes where nothing else can, and whoever has hung up before all others") {
+  FullShare full;
+  for (uint64_t id = 1; id <= kConnectionsPerAddress; ++id) full.connections.find(id)->take();
+  REQUIRE(full.place().is_refused);
+
+  Connection& reads = *full.connections.find(3);
+  reads.answer("HTTP/1.1 204 No Content\r\n\r\n", false, kNow);
+  while (!reads.advance(kNow)) {
+  }
+  full.ask(3, "GET");
+  CHECK(full.place().leaves == 3);  // waits for its turn
+  reads.take();
+  CHECK(full.place().leaves == 3);
+
+  full.clients.at(4) = UniqueFd();
+  full.connections.find(5)->look_for_hang_up();
+  CHECK(full.connections.find(5)->has_hung_up());
+  CHECK(full.place().leaves == 5);
+}
+
+TEST_CASE("who rests goes before whose request waits") {
+  FullShare full;
+  Connection& resting = *full.connections.find(7);
+  resting.take();
+  resting.answer("HTTP/1.1 204 No Content\r\n\r\n", false, kNow);
+  while (!resting.advance(kNow)) {
+  }
+  CHECK(full.place().leaves == 7);
+}

@@ -1,0 +1,44 @@
+// What a service needs beside an engine and a controller: real ones, on folders of their own.
+#pragma once
+
+#include <memory>
+
+#include "api/v1/routes.h"
+#include "engine/long_poll.h"
+#include "engine/onload/allocations.h"
+#include "engine/process_watcher.h"
+#include "tests/unit/hw_onload_modules/folder.h"
+
+namespace nrd::testing {
+
+// Stores nothing, and says that it did.
+struct Surroundings {
+  explicit Surroundings(const onload::Controller& controller, size_t most_allocations = 2)
+      : allocations(*onload::Allocations::start(controller, *owners,
+                                                [](const store::OnloadChange&) { return Result<void>(); }, {}, clock,
+                                                {.versions = "/opt",
+                                                 .trust = folder.trust(),
+                                                 .profiles = {"/etc/profiles"},
+                                                 .state_directory = folder.path("state"),
+                                                 .most_allocations = most_allocations})) {
+    folder.folder("state");
+  }
+  ~Surroundings() {
+    owners->stop();
+    watchers->stop();
+  }
+  Surroundings(const Surroundings&) = delete;
+  Surroundings& operator=(const Surroundings&) = delete;
+
+  v1::Services house(Engine& engine, onload::Controller& controller) {
+    return {engine, *owners, controller, *allocations, *watchers};
+  }
+
+  Folder folder;
+  SystemClock clock;
+  std::unique_ptr<ProcessWatcher> owners{*ProcessWatcher::start()};
+  std::unique_ptr<onload::Allocations> allocations;
+  std::unique_ptr<LongPoll> watchers = LongPoll::start();
+};
+
+}  // namespace nrd::testing

@@ -1,0 +1,60 @@
+#include "cli/export.h"
+
+#include <doctest/doctest.h>
+
+#include "api/json/reader.h"
+#include "cli/onload/launch.h"
+
+using namespace nrd;
+using namespace nrd::cli;
+
+namespace {
+
+constexpr const char* kAllocation = R"({"id": 7, "version": "9.0.2",
+  "env": {"EF_A": "it's 100%", "LD_PRELOAD": "/opt/nrd/onload/versions/9.0.2/usr/lib64/libonload.so"},
+  "devices": ["/dev/onload"],
+  "mounts": [{"source": "/opt/nrd/onload/versions/9.0.2/usr/lib64/libonload.so", "target": "x", "read_only": true}]})";
+
+std::string emitted(Kind kind, const char* text = kAllocation) {
+  const auto result = emit(kind, *json::parse(text));
+  return result ? *result : "refused";
+}
+
+}  // namespace
+
+TEST_CASE("arguments for containers are words of a shell, and files are named by way of current") {
+  CHECK(emitted(Kind::Docker) ==
+        "--device '/dev/onload' -v "
+        "'/opt/nrd/onload/current/usr/lib64/libonload.so:/opt/nrd/onload/current/usr/lib64/libonload.so:ro' "
+        "-e 'EF_A=it'\\''s 100%' -e 'LD_PRELOAD=/opt/nrd/onload/current/usr/lib64/libonload.so'\n");
+}
+
+TEST_CASE("a CDI file names device nodes, mounts and variables") {
+  const auto file = json::parse(emitted(Kind::Cdi));
+  REQUIRE(file);
+  CHECK(*file->find("kind")->as_string() == "amd.com/onload");
+  const json::Value& edits = *file->find("devices")->items().front().find("containerEdits");
+  CHECK(*edits.find("env")->items().front().as_string() == "EF_A=it's 100%");
+  CHECK(*edits.find("deviceNodes")->items().front().find("path")->as_string() == "/dev/onload");
+  CHECK(*edits.find("mounts")->items().front().find("hostPath")->as_string() ==
+        "/opt/nrd/onload/current/usr/lib64/libonload.so");
+}
+
+TEST_CASE("a drop-in preloads the current library") {
+  const std::string text = emitted(Kind::Systemd);
+  CHECK(text.find("Environment=\"LD_PRELOAD=/opt/nrd/onload/current/usr/lib64/libonload.so\"\n") != std::string::npos);
+  CHECK(text.find("Environment=\"EF_A=it's 100%%\"\n") != std::string::npos);
+}
+
+TEST_CASE("an answer without its parts gives nothing") {
+  for (const char* text : {"{}", "[]", R"({"env": {}, "devices": [], "mounts": []})"}) {
+    CAPTURE(text);
+    CHECK(emitted(Kind::Docker, text) == "refused");
+  }
+}
+
+TEST_CASE("names of profiles stand between commas") {
+  CHECK(split_names("a,b") == std::vector<std::string>{"a", "b"});
+  CHECK(split_names(",a,,") == std::vector<std::string>{"a"});
+  CHECK(split_names("").empty());
+}

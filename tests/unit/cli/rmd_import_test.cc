@@ -1,0 +1,230 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "cli/certificate_facts.h"
+#include "cli/certificates.h"
+#include "cli/import_rmd/import_rmd.h"
+#include "cli/import_rmd/import_workloads.h"
+#include "cli/import_rmd/rmd_access.h"
+#include "cli/import_rmd/rmd_pam.h"
+
+using namespace nrd;
+using namespace nrd::cli;
+namespace fs = std::filesystem;
+
+namespace {
+
+// RMD's directory with what a test puts there, and certificates of our own.
+class Rmd {
+ public:
+  explicit Rmd(const std::string& config) {
+    std::string pattern = fs::temp_directory_path() / "nrd-rmd-XXXXXX";
+    path_ = ::mkdtemp(pattern.data());
+    put("rmd.toml", config);
+    put("cert/server/rmd-cert.pem", pki().server.certificate);
+    put("cert/server/rmd-key.pem", pki().server.key);
+    put("cert/client/ca.pem", pki().ca.certificate);
+  }
+  Rmd(const Rmd&) = delete;
+  Rmd& operator=(const Rmd&) = delete;
+  ~Rmd() { fs::remove_all(path_); }
+
+  void put(const std::string& name, const std::string& text) const {
+    fs::create_directories(fs::path(path_ + "/" + name).parent_path());
+    std::ofstream(path_ + "/" + name) << text;
+  }
+  RmdImport moved(std::optional<CacheWays> cache = std::nullopt) const {
+    const Result<RmdDirectory> rmd = RmdDirectory::open(path_);
+    REQUIRE(rmd);
+    Result<RmdImport> moving = moved_configuration(*rmd, "/etc/nrd", cache);
+    REQUIRE(moving);
+    return *std::move(moving);
+  }
+  // Made once: keys take their time.
+  static const Pki& pki() {
+    static const Pki kPki = *make_pki({.node = "a", .hosts = {"localhost"}, .lifetime = std::chrono::days(1)});
+    return kPki;
+  }
+
+ private:
+  std::string path_;
+};
+
+bool has_line(const RmdImport& moving, const std::string& line) {
+  return moving.configuration().find("\n" + line + "\n") != std::string::npos;
+}
+
+// How often something was told of `what`.
+long told(const RmdImport& moving, Note::Kind kind, const std::string& what) {
+  const auto& notes = moving.report().notes();
+  return std::count_if(notes.begin(), notes.end(), [&](const Note& note) {
+    return note.kind == kind && note.what.find(what) != std::string::npos;
+  });
+}
+
+std::set<std::string> names_in(const RmdImport& moving, const std::string& directory) {
+  std::set<std::string> names;
+  if (!moving.files().contains(directory)) return names;
+  for (const NewFile& file : moving.files().at(directory)) names.insert(file.name);
+  return names;
+}
+
+DumpedWorkload only(const std::string& dump) {
+  const auto workloads = workloads_of_dump(dump);
+  REQUIRE(workloads);
+  REQUIRE(workloads->size() == 1);
+  return workloads->front();
+}
+
+}  // namespace
+
+TEST_CASE("users who log in by PAM keep doing so, with RMD's access list") {
+  const Rmd rmd("[default]\nclientauth = \"no\"\n[pam]\nservice = \"rmd\"\n");
+  rmd.put("acl/url/policy.csv", "p, user, /workloads, GET\ng, alice, user\n");
+  const RmdImport moving = rmd.moved();
+  CHECK(has_line(moving, "client_auth = \"optional\""));
+  CHECK(has_line(moving, "pam = true"));
+  CHECK(has_line(moving, "acl = \"/etc/nrd/acl.csv\""));
+  CHECK(names_in(moving, "").contains("acl.csv"));
+  CHECK(told(moving, Note::Kind::LeftOut, "pam.service") == 1);
+  CHECK(told(moving, Note::Kind::LeftOut, "pam/rmd") == 1);
+  CHECK(told(moving, Note::Kind::Changed, "policy.csv") == 0);
+  rmd.put("acl/url/policy.csv", "p, user, /workloads, GET\ng, root, user\n");
+  CHECK(told(rmd.moved(), Note::Kind::Changed, "policy.csv") == 1);
+}
+
+TEST_CASE("RMD's stack of PAM gets account lines unless it has some") {
+  const std::string auth = "# RMD\nauth sufficient pam_unix.so\n-auth\trequisite pam_userdb.so db=/x crypt=crypt";
+  CHECK(with_account_lines(auth) ==
+        auth + "\naccount sufficient pam_unix.so\n-account\trequisite pam_userdb.so db=/x crypt=crypt\n");
+  CHECK(with_account_lines("@include common-auth\n") == "@include common-auth\n@include common-account\n");
+  for (const std::string whole : {"auth required a.so\naccount required b.so", "auth required a.so\n@include other\n",
+                                  "auth required a.so\n-account required b.so\n", "", "session required a.so\n"}) {
+    CAPTURE(whole);
+    CHECK(with_account_lines(whole) == whole);
+  }
+  const Rmd rmd("[default]\nclientauth = \"no\"\n");
+  rmd.put("pam/rmd", auth);
+  const RmdImport moving = rmd.moved();
+  CHECK(names_in(moving, "pam") == std::set<std::string>{"nrd"});
+  CHECK(moving.files().at("pam").front().content == with_account_lines(auth));
+  CHECK(told(moving, Note::Kind::Changed, "pam/rmd") == 1);
+}
+
+TEST_CASE("modes in which RMD made everybody administrator become one in which nobody is without a certificate") {
+  for (const std::string mode : {"require", "require_any", "challenge_given", "nonsense"}) {
+    const Rmd rmd("[default]\nclientauth = \"" + mode + "\"\n");
+    const RmdImport moving = rmd.moved();
+    CHECK(has_line(moving, "client_auth = \"require\""));
+    CHECK(told(moving, Note::Kind::Changed, "clientauth") == 1);
+    CHECK(moving.configuration().find("pam") == std::string::npos);
+  }
+}
+
+TEST_CASE("listed certificates are copied, those that are none are not") {
+  const Rmd rmd(
+      "[acl]\nauthorization = \"signature\"\nadmincert = \"/etc/rmd/acl/roles/admin\"\nusercert = \"/etc/rmd/u\"\n");
+  rmd.put("acl/roles/admin/boss.pem", Rmd::pki().admin.certificate);
+  rmd.put("acl/roles/admin/broken.pem", "x");
+  rmd.put("acl/roles/admin/readme.txt", "x");
+  const RmdImport moving = rmd.moved();
+  CHECK(names_in(moving, "admin-certificates") == std::set<std::string>{"boss.pem"});
+  CHECK(has_line(moving, "admin_certificates = \"/etc/nrd/admin-certificates\""));
+  CHECK(told(moving, Note::Kind::LeftOut, "broken.pem") == 1);
+  CHECK(told(moving, Note::Kind::LeftOut, "acl.usercert") == 1);
+  CHECK(moving.configuration().find("user_certificates =") == std::string::npos);
+}
+
+TEST_CASE("roles come from the subject where RMD took them from there") {
+  const Rmd by_unit("[acl]\nauthorization = \"role\"\n");
+  CHECK(has_line(by_unit.moved(), "admin = [\"OU=Admin\"]"));
+  CHECK(has_line(by_unit.moved(), "user = [\"OU=User\"]"));
+  const Rmd by_name("[acl]\nauthorization = \"username\"\n");
+  by_name.put("acl/url/policy.csv", "g, alice, admin\ng, bob, root\ng, eve, user\ng, admin, root\ng, x\np, a, b, c\n");
+  CHECK(has_line(by_name.moved(), "admin = [\"CN=alice\", \"CN=bob\"]"));
+  CHECK(has_line(by_name.moved(), "user = [\"CN=eve\"]"));
+}
+
+TEST_CASE("the lines that give roles to users are told from those about roles") {
+  CHECK(named_roles_of("") == NamedRoles{});
+  CHECK(named_roles_of("g,alice,root") == NamedRoles{{"CN=alice"}, {}});
+  CHECK(named_roles_of("g, root, user\n#g, x, root\ng, y, boss\ng, , user\n\n") == NamedRoles{});
+}
+
+TEST_CASE("with plain HTTP, an address that others reach becomes loopback") {
+  const Rmd rmd("[default]\naddress = \"0.0.0.0\"\n[debug]\nenabled = true\n");
+  CHECK(has_line(rmd.moved(), "address = \"127.0.0.1\""));
+  const Rmd closed("[default]\naddress = \"0.0.0.0\"\n");
+  CHECK(has_line(closed.moved(), "address = \"0.0.0.0\""));
+  const Rmd named("[default]\naddress = \"node17\"\n");
+  CHECK(named.moved().configuration().find("address =") == std::string::npos);
+}
+
+TEST_CASE("of pools that RMD left to its defaults, its defaults are written") {
+  const Rmd rmd("[CachePool]\nguarantee = 9\n");
+  const RmdImport moving = rmd.moved(CacheWays{20, 1});
+  for (const std::string line : {"os = 1", "guarantee = 9", "besteffort = 7", "shared = 2"})
+    CHECK(has_line(moving, line));
+  CHECK(told(moving, Note::Kind::Changed, "besteffort") == 1);
+  const Rmd wrong("[CachePool]\nguarantee = \"nine\"\nshared = 1\n");
+  CHECK(wrong.moved().configuration().find("[cache_pools]") == std::string::npos);
+}
+
+TEST_CASE("what a value says cannot break out of its comment") {
+  const Rmd rmd("[log]\npath = \"a\\nb\"\n[default]\nplugins = \"\\u001b[2J\"\n");
+  const std::string text = rmd.moved().configuration();
+  CHECK(text.find("\nb") == std::string::npos);
+  CHECK(text.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("a workload of a dump is asked for without what RMD chose") {
+  const DumpedWorkload one = only(
+      R"([{"id":"3","core_ids":["4-5","7"],"status":"Successful","cos_name":"COS2",)"
+      R"("rdt":{"cache":{"max":2,"min":2},"mba":{}},"plugins":{"pstate":{"ratio":1.50}},"uuid":"w","origin":"OPENSTACK",)"
+      R"("backend_plugin_info":{"pstate":"1"}}])");
+  CHECK(one.cores == "CPUs 4-5,7");
+  CHECK(one.request(Id::Keep) ==
+        R"({"id":"3","core_ids":["4-5","7"],"rdt":{"cache":{"max":2,"min":2}},"plugins":{"pstate":{"ratio":1.50}},)"
+        R"("uuid":"w","origin":"OPENSTACK"})");
+  CHECK(one.request(Id::Leave).find("\"id\"") == std::string::npos);
+}
+
+TEST_CASE("a workload of RMD 0.2 is asked for in its own shape") {
+  CHECK(only(R"([{"id":"1","core_ids":["1"],"cache":{"max":1,"min":1},"pstate":{"ratio":2}}])").request(Id::Leave) ==
+        R"({"core_ids":["1"],"cache":{"max":1,"min":1},"pstate":{"ratio":2}})");
+}
+
+TEST_CASE("of a workload with a policy, the policy is asked for") {
+  const DumpedWorkload one =
+      only(R"([{"id":"3","task_ids":["17"],"policy":"gold","rdt":{"cache":{"max":4,"min":4}},"origin":"REST"}])");
+  CHECK(one.cores == "tasks 17");
+  CHECK(one.request(Id::Leave) == R"({"task_ids":["17"],"policy":"gold","origin":"REST"})");
+}
+
+TEST_CASE("workloads are in the order of their numbers, not of letters") {
+  const auto workloads = workloads_of_dump(R"([{"id":"1"},{"id":"10"},{"id":"2"}])");
+  REQUIRE(workloads);
+  CHECK(workloads->at(1).id == "2");
+  CHECK(workloads->at(2).id == "10");
+}
+
+TEST_CASE("a certificate tells whose it is, and a key whether it is its own") {
+  const auto admin = facts_of(Rmd::pki().admin.certificate);
+  REQUIRE(admin);
+  CHECK(admin->subject == "CN=admin,OU=Admin");
+  CHECK_FALSE(admin->is_over);
+  CHECK_FALSE(is_sample_of_rmd(*admin));
+  CHECK(is_key_of(Rmd::pki().admin.key, Rmd::pki().admin.certificate));
+  CHECK_FALSE(is_key_of(Rmd::pki().user.key, Rmd::pki().admin.certificate));
+  CHECK_FALSE(is_key_of("", Rmd::pki().admin.certificate));
+  for (const std::string& text : {std::string(), std::string("x"), Rmd::pki().admin.certificate.substr(0, 200)}) {
+    CHECK_FALSE(facts_of(text));
+  }
+  CHECK(
+      is_sample_of_rmd({.subject = "CN=Alice,OU=Admin", .issuer = "O=Resource Management Daedmon", .is_over = false}));
+  CHECK(is_sample_of_rmd({.subject = "CN=RMD-SERVER", .issuer = "CN=x", .is_over = false}));
+}

@@ -1,0 +1,23 @@
+#include "hw/pstate/cpu_model.h"
+
+#include <doctest/doctest.h>
+
+#include <ostream>
+
+namespace nrd::pstate {
+
+TEST_CASE("registers are known of parts whose bus clock and P-states are") {
+  CHECK(registers_of({"GenuineIntel", 6, 0x55}) == RegisterSet::Intel);
+  CHECK(registers_of({"AuthenticAMD", 0x17, 1}) == RegisterSet::Amd17h);
+  CHECK(registers_of({"AuthenticAMD", 0x19, 0x11}) == RegisterSet::Amd17h);
+  CHECK(registers_of({"HygonGenuine", 0x18, 0}) == RegisterSet::Amd17h);
+  CHECK(registers_of({"AuthenticAMD", 0x1A, 2}) == RegisterSet::Amd1Ah);
+  // 133.33 MHz, another unit of frequency, other makers.
+  for (const Part& part : {Part{"GenuineIntel", 6, 0x2C}, Part{"GenuineIntel", 15, 6}, Part{"AuthenticAMD", 0x15, 2},
+                           Part{"AuthenticAMD", 0x1B, 0}, Part{"CentaurHauls", 7, 0}, Part{}}) {
+    INFO(to_string(part));
+    CHECK_FALSE(registers_of(part));
+  }
+}
+
+}  // namespace nrd::pstate
