@@ -192,3 +192,28 @@ def test_each_row_of_the_security_document_names_a_test_or_says_that_there_is_no
     shown = [table for table in rows_of_tables(read("docs/security.md")) if table[0][-1] == "shown by"]
     assert len(shown) >= 7
     assert [row for table in shown for row in table[2:] if not re.search(r"`(?:test_|tests/|wire/|node/)|^no test", row[-1])] == []
+
+
+def test_links_and_source_paths_of_documents_exist():
+    documents = [os.path.relpath(path, ROOT) for pattern in ("*.md", "docs/**/*.md") for path in glob.glob(os.path.join(ROOT, pattern), recursive=True)]
+    assert len(documents) > 20
+    wrong = []
+    for document in documents:
+        text = read(document)
+        for link, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", text):
+            target = os.path.normpath(os.path.join(os.path.dirname(document), link)) if link else document
+            if link.startswith("http"):
+                continue
+            if not os.path.exists(os.path.join(ROOT, target)):
+                wrong.append((document, link))
+            elif anchor and anchor not in anchors(target):
+                wrong.append((document, f"{link}#{anchor}"))
+        paths = re.findall(r"`((?:api|base|bench|cli|cmake|daemon|engine|hw|store|tests)/[\w./-]+\.(?:cc|h|py|sql|cmake))`", text)
+        wrong += [(document, path) for path in paths if not os.path.exists(os.path.join(ROOT, path))]
+    assert wrong == []
+
+
+def anchors(document):
+    """Anchors of the headings, as Markdown renderers make them."""
+    headings = re.findall(r"^#+ (.*)$", read(document), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
