@@ -198,7 +198,7 @@ TEST_CASE("a boot without L2 allocation is reported and affects nothing else") {
   }
   fixture.start();
   CHECK(fixture.drawn(2, 0) == ".##........");
-  CHECK(problem_of(fixture.state()).find("does not allocate") != std::string::npos);
+  CHECK(problem_of(fixture.state()).find("no longer allocates") != std::string::npos);
   CHECK_FALSE(is_applied(fixture.state(), *workload));
   REQUIRE(fixture.patch(workload->id, without_l2()));
   CHECK(problem_of(fixture.state()).empty());
