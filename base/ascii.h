@@ -1,4 +1,4 @@
-// Letters without regard to case, as protocols mean it: A to Z and nothing else, whatever the locale.
+// ASCII letters without regard to case, as protocols define it: A to Z, whatever the locale.
 #pragma once
 
 #include <string>

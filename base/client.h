@@ -1,7 +1,7 @@
-// For whom something waits in a queue, and how it is answered.
+// The client of a queued request, and how to answer it.
 //
-// Places in queues are counted by client, so that one that asks much keeps neither others nor administrators waiting
-// (fair_queue.h, wait_list.h). What a client does not wait for any more is not begun.
+// Queue places are counted by client, so that one client with many requests delays neither others nor administrators
+// (fair_queue.h, wait_list.h). A request whose client has disconnected is not begun.
 #pragma once
 
 #include <atomic>
@@ -15,17 +15,17 @@
 namespace nrd {
 
 struct Client {
-  std::string share;                                   // the same for all requests of one client; empty: nrd itself
-  bool is_privileged = false;                          // administrators, also those of local sockets
-  std::shared_ptr<const std::atomic<bool>> hung_up{};  // null: it never does
+  std::string share;                                   // identifies the client across its requests; empty: nrd itself
+  bool is_privileged = false;                          // administrators, also on local sockets
+  std::shared_ptr<const std::atomic<bool>> hung_up{};  // null: it never disconnects
   bool is_gone() const { return hung_up && *hung_up; }
   bool is_nrd() const { return share.empty(); }
 };
 
-// What nrd asks of itself.
+// The client of nrd's own requests.
 inline Client nrd_itself() { return {.share = {}, .is_privileged = true}; }
 
-// The answer to one question: called exactly once by whoever serves it. A plain function is an answer to nrd itself.
+// The answer to one request: called exactly once. A plain function is an answer to nrd itself.
 template <typename T>
 class Callback {
  public:

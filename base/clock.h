@@ -1,4 +1,4 @@
-// The time, handed in, so that a test can turn it.
+// The time, passed in so that tests can control it.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@ namespace nrd {
 class Clock {
  public:
   virtual ~Clock() = default;
-  virtual std::chrono::system_clock::time_point now() const = 0;     // for people: timestamps
+  virtual std::chrono::system_clock::time_point now() const = 0;     // wall clock, for timestamps
   virtual std::chrono::steady_clock::time_point steady() const = 0;  // for deadlines
 };
 

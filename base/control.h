@@ -1,4 +1,4 @@
-// Control characters in UTF-8: what must not reach a terminal or be part of a name.
+// Control characters in UTF-8, which must not reach a terminal or be part of a name.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ constexpr size_t control_length(std::string_view text) {
   return static_cast<unsigned char>(text[1]) < 0xa0 ? 2 : 0;
 }
 
-// Each of them becomes a "?".
+// Replaces each of them by "?".
 inline std::string without_controls(std::string_view text) {
   std::string clean;
   while (!text.empty()) {

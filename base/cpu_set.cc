@@ -10,9 +10,9 @@ namespace {
 
 constexpr uint32_t kBits = 64;
 
-constexpr size_t kQuoted = 40;  // enough to recognise the item, too little to fill a log with
+constexpr size_t kQuoted = 40;  // enough to recognise the item, but bounded for the log
 
-// kMaxCpus: that much, or more.
+// kMaxCpus: this number or a larger one.
 std::optional<uint32_t> parse_cpu(std::string_view text) {
   uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -20,7 +20,7 @@ std::optional<uint32_t> parse_cpu(std::string_view text) {
   return error == std::errc::result_out_of_range ? CpuSet::kMaxCpus : std::min(value, CpuSet::kMaxCpus);
 }
 
-// Too large for a CpuSet, and so for any node.
+// Too large for a CpuSet, and therefore for any node.
 Failure not_a_cpu(std::string_view number) {
   return fail(ErrorCode::BadRequest, "CPU " + std::string(number.substr(0, kQuoted)) +
                                          " does not exist; Linux numbers CPUs from 0 to " +

@@ -19,22 +19,22 @@ namespace nrd {
 
 class CpuSet {
  public:
-  // The kernel's own limit (NR_CPUS with MAXSMP on x86). It bounds what one hostile range can allocate.
+  // The kernel's own limit (NR_CPUS with MAXSMP on x86). It bounds the memory of one hostile range.
   static constexpr uint32_t kMaxCpus = 8192;
 
   CpuSet() = default;
   CpuSet(std::initializer_list<uint32_t> cpus);
 
-  // BadRequest with a message that quotes the item; `field` is left to the caller.
+  // BadRequest with a message that quotes the item; the caller sets `field`.
   static Result<CpuSet> parse(std::string_view list);
-  // A number, or a range of one comma-free item; the same refusals.
+  // A number or one range, without commas; the same errors.
   static Result<std::pair<CpuId, CpuId>> parse_range(std::string_view item);
   // All CPUs 0..count-1.
   static CpuSet first(uint32_t count);
 
   void add(CpuId cpu);
   void remove(CpuId cpu);
-  // From `first` to `last`, in whole words: lists of clients name the same thousands of CPUs again and again.
+  // Adds `first` to `last` word by word: clients list the same thousands of CPUs repeatedly.
   void add(CpuId first, CpuId last);
   void remove(CpuId first, CpuId last);
   bool contains(CpuId cpu) const;

@@ -1,4 +1,4 @@
-// What /proc/cpuinfo tells of the part. Its first processor speaks for all.
+// The CPU model according to the first processor of /proc/cpuinfo.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace nrd {
 
-constexpr size_t kCpuinfoLimit = size_t{16} << 20;  // of 1,024 CPUs it is 2 MiB
+constexpr size_t kCpuinfoLimit = size_t{16} << 20;  // 2 MiB for 1,024 CPUs
 
 struct Part {
   std::string vendor;   // vendor_id: "GenuineIntel"; empty if there is none
@@ -17,7 +17,7 @@ struct Part {
 
 Part part_of(std::string_view cpuinfo);
 
-// Whether `flag` is one of the words of `flags`.
+// True if `flag` is one of the words of `flags`.
 bool has_flag(std::string_view cpuinfo, std::string_view flag);
 
 // "AuthenticAMD family 21 model 2"

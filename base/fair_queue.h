@@ -1,8 +1,8 @@
-// What waits for one thread, in a line for each client. Lines take turns, those of administrators and the local socket
-// first; so a client waits for its own requests and for one of each other's, however many those have.
+// A queue for one thread, with a line for each client. The lines are served round robin, those of administrators and
+// the local socket first; so a client waits for its own requests and for one of each other client.
 //
-// A client has `share` places, all of them together `most`, the last `reserve` of which only the privileged take.
-// nrd's own requests are bounded by what they are for. Not for several threads at once.
+// A client has `share` places, all clients together `most`, of which the last `reserve` are for privileged ones. nrd's
+// own requests are not limited here. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,7 @@ class FairQueue {
     ++size_;
   }
 
-  // nullopt: it is empty.
+  // nullopt: the queue is empty.
   std::optional<Item> pop() {
     Lines& lines = lines_[lines_[0].empty() ? 1 : 0];
     if (lines.empty()) return std::nullopt;
@@ -67,7 +67,7 @@ class FairQueue {
   using Lines = std::deque<Line>;
 
   const QueueLimits limits_;
-  Lines lines_[2];  // of the privileged, and of others; each begins with whose turn it is
+  Lines lines_[2];  // of privileged clients, and of the others; the first line is served next
   size_t size_ = 0;
 };
 

@@ -12,8 +12,7 @@ namespace nrd {
 namespace {
 
 Failure unreadable(const std::string& path, int error) {
-  return fail(ErrorCode::Hardware, "a file of the kernel could not be read",
-              path + ": " + std::generic_category().message(error));
+  return fail(ErrorCode::Hardware, "cannot read a kernel file", path + ": " + std::generic_category().message(error));
 }
 
 enum class Until { End, LineEnd };
@@ -21,7 +20,7 @@ enum class Until { End, LineEnd };
 Result<std::optional<std::string>> read_until(Until until, const std::string& path, size_t limit) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file.valid()) {
-    // ENODEV and ENOTDIR: a CPU went away between listing and reading its directory.
+    // ENODEV and ENOTDIR: a CPU was removed between listing and reading its directory.
     if (errno == ENOENT || errno == ENOTDIR || errno == ENODEV) return std::nullopt;
     return unreadable(path, errno);
   }

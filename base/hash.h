@@ -1,5 +1,5 @@
-// A short name for a text, the same for the same text: FNV-1a, 64 bits, and the size, in hexadecimal. It tells two
-// texts of a well-meaning client apart; it is no protection against one who looks for two with the same name.
+// A short hash of a text: FNV-1a, 64 bits, and the size, in hexadecimal. It distinguishes texts of an honest client; it
+// does not resist a client that searches for collisions.
 #pragma once
 
 #include <array>

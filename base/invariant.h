@@ -1,5 +1,5 @@
-// Wrong bookkeeping is a bug, not an error: the daemon stops in every build, and the next start heals, because it
-// computes the setting anew from the store.
+// Wrong bookkeeping is a bug, not an error: the daemon stops in every build, and the next start recovers by computing
+// the setting from the store again.
 #pragma once
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Words as one text: joined({"a", "b"}, ", ") is "a, b".
+// Joins words to one text: joined({"a", "b"}, ", ") is "a, b".
 #pragma once
 
 #include <string>

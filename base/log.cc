@@ -1,6 +1,6 @@
 #include "base/log.h"
 
-// Otherwise each line would carry a path of the machine that built this file.
+// Without this, each line would contain a path of the build machine.
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include <sys/uio.h>
 #include <systemd/sd-journal.h>
@@ -23,7 +23,7 @@ bool under_journald() {
 
 std::string escaped(std::string_view text) {
   constexpr char kDigits[] = "0123456789abcdef";
-  constexpr size_t kLongest = 2048;  // bytes of `text`: what is longer than a screen is read nowhere
+  constexpr size_t kLongest = 2048;  // bytes of `text`
   std::string safe;
   for (const char c : text.substr(0, kLongest)) {
     const auto byte = static_cast<unsigned char>(c);
@@ -50,7 +50,7 @@ void to_stderr(Priority priority, std::string_view id, const std::string& text, 
   std::string line = std::string("nrd ") + kNames[static_cast<int>(priority)] + " " + std::string(id) + ": " + text;
   for (const auto& [name, value] : fields) line += " " + std::string(name) + "=" + escaped(value);
   line += '\n';
-  // One write, so that lines of different threads do not mix. Nobody is left to tell if stderr is gone.
+  // One write, so that lines of different threads do not mix. If stderr is gone, the failure cannot be reported.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -38,19 +38,21 @@ std::optional<uint64_t> start_in(std::string_view stat) {
 
 Result<std::optional<Process>> open_process(pid_t pid) {
   constexpr size_t kStatLimit = 4096;
-  // glibc 2.36 has a function for it, whose header does not go together with that of clone(2).
+  // glibc 2.36 has a wrapper, but its header conflicts with that of clone(2).
   UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!fd.valid()) {
-    if (errno == ESRCH || errno == EINVAL) return std::optional<Process>();  // EINVAL: of a thread, or not positive
-    return fail(ErrorCode::Hardware, "a process cannot be watched",
+    if (errno == ESRCH || errno == EINVAL)
+      return std::optional<Process>();  // EINVAL: the id of a thread, or not positive
+    return fail(ErrorCode::Hardware, "cannot watch a process",
                 "pidfd_open " + std::to_string(pid) + ": " + std::generic_category().message(errno));
   }
-  // Read between two looks at the descriptor: as long as it has not ended, nobody else has its number.
+  // Read while the descriptor is open: until the process exits its number is not reused.
   const Result<std::optional<std::string>> stat = read_file("/proc/" + std::to_string(pid) + "/stat", kStatLimit);
   if (has_ended(fd.get())) return std::optional<Process>();
   if (!stat) return Failure(stat.error());
   const std::optional<uint64_t> start = start_in(stat->value_or(""));
-  if (!start) return fail(ErrorCode::Hardware, "a process cannot be told from others", "/proc/" + std::to_string(pid));
+  if (!start)
+    return fail(ErrorCode::Hardware, "cannot read the start time of a process", "/proc/" + std::to_string(pid));
   return Process{.fd = std::move(fd), .start = *start};
 }
 

@@ -1,4 +1,4 @@
-// A process of this host, held by a descriptor, so that it is never mistaken for a later one of the same number.
+// A process of this host, held by a descriptor, so that it is never mistaken for a later one with the same number.
 #pragma once
 
 #include <sys/types.h>
@@ -13,15 +13,15 @@
 namespace nrd {
 
 // Field 22 of /proc/PID/stat (proc(5)): clock ticks from boot to its start. "4711 (feed handler) S 1 ...": the name is
-// between the first "(" and the last ")", whatever is in it. nullopt: this is no such line.
+// between the first "(" and the last ")" and may contain anything. nullopt: not such a line.
 std::optional<uint64_t> start_in(std::string_view stat);
 
 struct Process {
-  UniqueFd fd;  // pidfd_open(2): readable when all of its threads have ended
+  UniqueFd fd;  // pidfd_open(2): readable when all of its threads have exited
   uint64_t start = 0;
 };
 
-// nullopt: there is no process of this number, or it has ended and only waits to be asked for its status.
+// nullopt: there is no such process, or it is a zombie.
 Result<std::optional<Process>> open_process(pid_t pid);
 
 }  // namespace nrd

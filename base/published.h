@@ -1,4 +1,4 @@
-// A published value: one thread replaces it, any thread takes it.
+// A published value: one thread replaces it, any thread reads it.
 //
 // A small lock and not std::atomic<std::shared_ptr>: that of g++ 12 is reported as a race by ThreadSanitizer. The lock
 // is held for the copy of a pointer only.
@@ -19,7 +19,7 @@ class Published {
   }
   void set(std::shared_ptr<const T> value) {
     const std::lock_guard hold(lock_);
-    value_.swap(value);  // the old one is destroyed after the lock is given back
+    value_.swap(value);  // the old one is destroyed after the lock is released
   }
 
  private:

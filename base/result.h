@@ -1,4 +1,4 @@
-// How everything below api/ says that it failed.
+// The error handling of all code below api/.
 //
 // A Result<T> is a value or an Error. An Error has two readers: `message` and `field` go to the client (what, where,
 // what is allowed), `detail` goes to the journal (errno, path, library code) and never leaves the host.
@@ -22,12 +22,12 @@ enum class ErrorCode {
   NoClass,       // valid, but every class of service is in use
   Unsupported,   // this node lacks the capability
   Busy,          // withdrawn before it began; try again
-  Conflict,      // something else is going on, or in the way; `subject`: the id of the operation, if it is one
+  Conflict,      // another operation or state prevents it; `subject`: the operation's id, if it is one
   Stale,         // the client knows an older state (If-Match)
-  KeyReused,     // an Idempotency-Key that came with another request before
-  Locked,        // somebody froze it
+  KeyReused,     // an Idempotency-Key already used with another request
+  Locked,        // frozen by an administrator
   Frozen,        // the store's state is unknown; no writes until it is clear
-  Hardware,      // the hardware did not take what was written
+  Hardware,      // the hardware did not apply what was written
   Store,         // nothing was stored, nothing was changed
   Internal,
 };
@@ -37,8 +37,8 @@ struct Error {
   std::string field;    // JSON pointer into the request ("/cache/min"), empty if no single field is at fault
   std::string message;  // one line for the client
   std::string detail;   // one line for the journal
-  std::string allowed;  // what would have been accepted, empty if that cannot be said in a line
-  std::string subject;  // the bare thing it is about where the code says so, for clients that match on texts
+  std::string allowed;  // what would be accepted; empty if that does not fit on a line
+  std::string subject;  // the bare subject of the error as described above, for clients that match texts
 
   friend bool operator==(const Error&, const Error&) = default;
 };

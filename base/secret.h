@@ -1,7 +1,7 @@
-// A text that must not stay in memory: a password, or a header that holds one.
+// A text that must not stay in memory: a password, or a header that contains one.
 //
-// It lies on the heap in one piece and is never copied; moving it moves the pointer. What it held is overwritten when
-// it goes. It cannot be logged by accident: whoever wants to read it says view().
+// It is stored on the heap in one piece and is never copied; moving it moves the pointer. The destructor overwrites it.
+// It cannot be logged by accident: readers must call view().
 #pragma once
 
 #include <cstring>
@@ -12,7 +12,7 @@
 
 namespace nrd {
 
-// Overwritten for sure: a compiler may leave out a memset() of what nobody reads any more.
+// A guaranteed overwrite: a compiler may remove a memset() of memory that is not read again.
 inline void wipe(std::span<char> bytes) {
   if (!bytes.empty()) ::explicit_bzero(bytes.data(), bytes.size());
 }
@@ -23,7 +23,7 @@ class Secret {
   explicit Secret(std::string_view text) : bytes_(new char[text.size()]), size_(text.size()) {
     text.copy(bytes_.get(), text.size());
   }
-  // `size` zero bytes, to be written by way of bytes().
+  // `size` zero bytes, to be filled through bytes().
   explicit Secret(size_t size) : bytes_(new char[size]()), size_(size) {}
   Secret(Secret&& other) noexcept : bytes_(std::move(other.bytes_)), size_(std::exchange(other.size_, 0)) {}
   Secret& operator=(Secret&& other) noexcept {

@@ -1,8 +1,8 @@
-// A map that its copies share. A copy costs a pointer, whatever the number of CPUs and caches in it: each request
-// copies the state of the node, and what discovery found differs between two of these copies once in a few months.
+// A copy-on-write map. A copy costs a pointer, whatever the number of CPUs and caches in it: each request copies the
+// state of the node, whose topology rarely changes.
 //
-// It is read like a std::map. edit() makes a copy of its own first, so nobody else's changes, in whatever thread it is
-// read. To fill one, build a std::map and assign it.
+// It is read like a std::map. edit() first makes a private copy, so it changes no other copy, in any thread. To fill
+// one, build a std::map and assign it.
 #pragma once
 
 #include <initializer_list>

@@ -23,7 +23,7 @@ bool is_gone(int error) { return error == ENOENT || error == ESRCH || error == E
 std::string path_of(pid_t id) { return "/proc/" + std::to_string(id); }
 
 Failure unreadable(pid_t id, int error) {
-  return fail(ErrorCode::Hardware, "task " + std::to_string(id) + " could not be looked at",
+  return fail(ErrorCode::Hardware, "cannot inspect task " + std::to_string(id),
               path_of(id) + ": " + std::generic_category().message(error));
 }
 
@@ -35,7 +35,7 @@ std::optional<Number> number_in(std::string_view text) {
   return value;
 }
 
-// /proc/ID, held open. Not valid: it is gone.
+// /proc/ID, held open. Not valid: the task is gone.
 Result<UniqueFd> open_directory(pid_t id) {
   UniqueFd directory(::open(path_of(id).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory.valid() && !is_gone(errno)) return unreadable(id, errno);
@@ -52,17 +52,17 @@ Result<std::optional<std::string>> read_in(const UniqueFd& directory, pid_t id, 
   return unreadable(id, errno);
 }
 
-// nullopt: it is gone.
+// nullopt: the task is gone.
 Result<std::optional<TaskStat>> stat_in(const UniqueFd& directory, pid_t id) {
   const Result<std::optional<std::string>> text = read_in(directory, id, "stat");
   if (!text) return Failure(text.error());
   if (!*text) return std::nullopt;
   const std::optional<TaskStat> stat = parse_task_stat(**text);
-  if (!stat) return fail(ErrorCode::Hardware, "a task cannot be told from others", path_of(id) + "/stat");
+  if (!stat) return fail(ErrorCode::Hardware, "cannot read the start time of a task", path_of(id) + "/stat");
   return *stat;
 }
 
-// "Tgid:\t4711" of status. 0: it is gone, or the kernel does not say.
+// "Tgid:\t4711" of status. 0: the task is gone, or the line is missing.
 Result<pid_t> process_in(const UniqueFd& directory, pid_t id) {
   constexpr std::string_view kName = "\nTgid:\t";
   const Result<std::optional<std::string>> text = read_in(directory, id, "status");
@@ -97,7 +97,7 @@ Result<std::vector<pid_t>> threads_in(const UniqueFd& directory, pid_t id) {
   return threads;
 }
 
-// Where it may run; empty: it is gone.
+// The CPUs it may run on; empty: the task is gone.
 CpuSet cpus_of(pid_t thread) {
   constexpr size_t kBytes = CpuSet::kMaxCpus / 8;
   std::array<cpu_set_t, kBytes / sizeof(cpu_set_t)> mask{};
@@ -109,7 +109,7 @@ CpuSet cpus_of(pid_t thread) {
   return cpus;
 }
 
-// "Uid:\t0\t0\t0\t0" of status: real, effective, saved and of the file system. False also if it is gone.
+// "Uid:\t0\t0\t0\t0" of status: real, effective, saved and file system. False also if the task is gone.
 Result<bool> runs_as(const UniqueFd& directory, pid_t id, const std::set<uid_t>& users) {
   constexpr std::string_view kName = "\nUid:";
   constexpr size_t kIds = 4;
@@ -130,7 +130,7 @@ Result<bool> runs_as(const UniqueFd& directory, pid_t id, const std::set<uid_t>&
   return count == kIds;
 }
 
-// nullopt: it does not match, or it is gone.
+// nullopt: it does not match, or is gone.
 Result<std::optional<Task>> process_matching(pid_t id, const std::vector<std::string>& patterns,
                                              const std::set<uid_t>& users) {
   const Result<UniqueFd> directory = open_directory(id);
@@ -155,7 +155,7 @@ Result<std::optional<Task>> process_matching(pid_t id, const std::vector<std::st
 }  // namespace
 
 std::optional<TaskStat> parse_task_stat(std::string_view stat) {
-  constexpr size_t kState = 0;  // counted behind the name, which may hold blanks and parentheses
+  constexpr size_t kState = 0;  // counted after the name, which may contain blanks and parentheses
   constexpr size_t kFlags = 6;
   constexpr size_t kStart = 19;
   const size_t name_end = stat.rfind(") ");
@@ -184,7 +184,7 @@ Result<std::vector<pid_t>> threads_of(const Task& task) {
   const bool has_ended = (*stat)->state == 'Z' || (*stat)->state == 'X';
   if (!task.is_process()) return has_ended ? std::vector<pid_t>() : std::vector<pid_t>{task.id};
   Result<std::vector<pid_t>> threads = threads_in(*directory, task.id);
-  // Its first thread may have ended, and others go on.
+  // Its first thread may have exited while others run.
   if (threads && has_ended && threads->size() <= 1) threads->clear();
   return threads;
 }
@@ -211,7 +211,7 @@ Result<std::optional<FoundTask>> find_task(pid_t id) {
 Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns, const std::set<uid_t>& users) {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir("/proc"), &::closedir);
   if (!entries) {
-    return fail(ErrorCode::Hardware, "processes could not be looked for", std::generic_category().message(errno));
+    return fail(ErrorCode::Hardware, "cannot list processes", std::generic_category().message(errno));
   }
   std::set<Task> found;
   while (const dirent* entry = ::readdir(entries.get())) {

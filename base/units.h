@@ -1,5 +1,5 @@
-// Units of frequency. A KHz is what cpufreq reads and writes; a Ratio is a multiple of the bus clock, which is what the
-// hardware takes. RMD calls something else "ratio" as well; that one is BranchMissThreshold and no unit.
+// Units of frequency. A KHz is the unit of cpufreq; a Ratio is a multiple of the bus clock, as in the hardware's
+// registers. RMD also uses "ratio" for something else: that is BranchMissThreshold.
 #pragma once
 
 #include <compare>

@@ -1,5 +1,5 @@
-// Who gives way where many clients wait for a change. Nobody is refused: whoever has waited longest of the client that
-// waits most is answered before its time, with things as they are, which such a client expects anyway.
+// Evicts waiters where many clients wait for a change. No client is refused: the oldest waiter of the client with the
+// most waiters is answered early, with the present state, which long-polling clients expect anyway.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,11 @@
 
 namespace nrd {
 
-// Its place among `waiting`, which are in the order they came and whose Waiter::client says who they are;
-// waiting.size() for the newcomer itself. nullopt: there is room. Those that have hung up, or give way already
-// (Waiter::gives_way), have no place.
+// The index in `waiting` (in order of arrival) of the waiter to evict for `newcomer`; waiting.size() for the newcomer
+// itself. nullopt: there is space. Waiters that have disconnected or are already evicted do not count.
 template <typename Waiter>
-std::optional<size_t> who_gives_way(const std::vector<Waiter>& waiting, const Client& newcomer,
-                                    const QueueLimits& limits = {}) {
+std::optional<size_t> find_evicted(const std::vector<Waiter>& waiting, const Client& newcomer,
+                                   const QueueLimits& limits = {}) {
   struct Share {
     size_t count = 0;
     size_t oldest = 0;
@@ -30,7 +29,7 @@ std::optional<size_t> who_gives_way(const std::vector<Waiter>& waiting, const Cl
   size_t unprivileged = 0;
   for (size_t i = waiting.size(); i-- > 0;) {
     const Client& client = waiting[i].client;
-    if (waiting[i].gives_way || client.is_gone()) continue;
+    if (waiting[i].is_evicted || client.is_gone()) continue;
     Share& share = shares[client.share];
     share = {share.count + 1, i, client.is_privileged};
     ++all;
@@ -50,13 +49,13 @@ std::optional<size_t> who_gives_way(const std::vector<Waiter>& waiting, const Cl
   return most == nullptr ? waiting.size() : most->oldest;
 }
 
-// Lets `newcomer` in. Those that give way for it, and those that have hung up, are to be answered next.
+// Adds `newcomer`. Evicted and disconnected waiters are to be answered next.
 template <typename Waiter>
-void wait_beside(std::vector<Waiter>& waiting, Waiter newcomer, const QueueLimits& limits = {}) {
-  const std::optional<size_t> leaves = who_gives_way(waiting, newcomer.client, limits);
+void add_waiter(std::vector<Waiter>& waiting, Waiter newcomer, const QueueLimits& limits = {}) {
+  const std::optional<size_t> leaves = find_evicted(waiting, newcomer.client, limits);
   waiting.push_back(std::move(newcomer));
-  if (leaves) waiting[*leaves].gives_way = true;
-  for (Waiter& waiter : waiting) waiter.gives_way = waiter.gives_way || waiter.client.is_gone();
+  if (leaves) waiting[*leaves].is_evicted = true;
+  for (Waiter& waiter : waiting) waiter.is_evicted = waiter.is_evicted || waiter.client.is_gone();
 }
 
 }  // namespace nrd

@@ -1,7 +1,7 @@
 // The ways of one cache as bits, bit 0 the lowest way (a capacity bit mask, CBM, in the manuals' words).
 //
-// CAT wants runs without holes (SDM vol. 3B, 18.19.4), so the questions asked most are is_contiguous() and
-// longest_run(). 0x7f0 on an 11-way cache draws as "....#######", way 0 at the left.
+// CAT requires contiguous masks (SDM vol. 3B, 18.19.4), so is_contiguous() and longest_run() are the main operations.
+// 0x7f0 on an 11-way cache draws as "....#######", way 0 at the left.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@ class WayMask {
   constexpr WayMask() = default;
   constexpr explicit WayMask(uint32_t bits) : bits_(bits) {}
 
-  // `count` ways from way `lowest` upwards; kMaxWays is the end of the world.
+  // `count` ways from way `lowest` upwards; `lowest + count` must not exceed kMaxWays.
   static constexpr WayMask run(unsigned lowest, unsigned count) {
     const uint64_t ones = (uint64_t{1} << count) - 1;
     return WayMask(static_cast<uint32_t>(ones << lowest));
@@ -60,7 +60,7 @@ class WayMask {
     return text.empty() ? "0" : text;
   }
 
-  std::string list() const {  // "4-10", "4,7-9": numbers of ways, as people and RMD's clients read them
+  std::string list() const {  // "4-10", "4,7-9": way numbers, as in messages and for RMD's clients
     std::string text;
     for (WayMask rest = *this; !rest.empty(); rest = rest - rest.lowest_run()) {
       const WayMask next = rest.lowest_run();

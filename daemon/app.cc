@@ -141,12 +141,12 @@ Result<void> run(const Config& config) {
                                                           .tasks_interval = config.tasks_interval,
                                                           .usage_interval = config.usage_interval,
                                                           .changed_cpus = changed_cpus,
-                                                          .published = [&watchers] { watchers->look(); }});
+                                                          .published = [&watchers] { watchers->notify(); }});
   if (!engine) return Failure(engine.error());
   Result<std::unique_ptr<Onload>> onload = Onload::start(config, **engine, **owners, records->onload, clock);
   if (!onload) return Failure(onload.error());
   const StopBefore stop_before{**owners, cpu_events.get()};  // what they call is not there any more after this
-  if (cpu_events) cpu_events->watch([&engine] { (*engine)->look_for_cpus(); });
+  if (cpu_events) cpu_events->watch([&engine] { (*engine)->refresh_cpus(); });
   end_with_owners(**engine, **owners);
   Result<std::unique_ptr<HttpFrontend>> frontend =
       HttpFrontend::open(config, {**engine, **owners, (*onload)->controller(), (*onload)->allocations(), *watchers});

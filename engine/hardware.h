@@ -1,4 +1,5 @@
-// The whole node as the engine sees it. daemon/hardware.cc joins the hardware rooms behind it; tests have a fake one.
+// The host's hardware as the engine sees it. daemon/hardware.cc implements it with the hardware modules; tests use a
+// fake.
 #pragma once
 
 #include <map>
@@ -36,27 +37,27 @@ class Hardware {
  public:
   virtual ~Hardware() = default;
   virtual Result<NodeFacts> discover() = 0;
-  // Caches and classes whole, the frequencies of these CPUs, and where these tasks are.
+  // All caches and classes, the frequencies of these CPUs, and the groups of these tasks.
   virtual Result<Observed> observe(const CpuSet& frequencies, const std::set<Task>& tasks) = 0;
   // The frequencies alone: few files, where observe() reads all groups.
   virtual Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) = 0;
-  // The names of all groups of resctrl but the root; cheaper than observe().
+  // The names of all resctrl groups except the root; cheaper than observe().
   virtual Result<std::set<std::string>> group_names() = 0;
   // The processes of these users that match one of these patterns (base/task.h); their boot_id is left empty.
   virtual Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns,
                                                 const std::set<uid_t>& users) = 0;
-  // Whether nobody keeps the locks that converge() takes; waits a moment. Busy, with who has one.
+  // Checks that the locks that converge() needs are free; waits briefly. Busy names the holder.
   virtual Result<void> await_locks() = 0;
-  // The answer is the CPUs whose frequency could not be put back, or who are not there; they are tried again later.
+  // Returns the CPUs whose frequency could not be restored or that are offline; the engine retries them.
   virtual Result<CpuSet> converge(const Setting& wanted) = 0;
-  // What these CPUs run at, as far as it can be told.
+  // The current frequencies of these CPUs, where known.
   virtual std::map<CpuId, KHz> current_frequencies(const CpuSet& cpus) = 0;
-  // What the kernel counts for these classes on these caches. A group that is not there is left out. `asked`: those
-  // of them whose monitoring was requested.
+  // The kernel's counters for these classes on these caches. A group that does not exist is left out. `asked`: the
+  // classes whose monitoring was requested.
   virtual rdt::Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes,
                                   const std::set<ClosId>& asked) = 0;
-  // Since each of them was first asked for; counting goes on until one is not asked for. Who cannot be read is left
-  // out.
+  // Counts since the first request for each CPU; counting ends for a CPU that is not requested. An unreadable CPU is
+  // left out.
   virtual std::map<CpuId, pstate::BranchCounts> count_branches(const CpuSet& cpus) = 0;
 };
 

@@ -28,36 +28,36 @@ struct Watcher {
   const Engine* engine = nullptr;
   std::shared_ptr<const NodeState> seen;
   Steady until;
-  LongPoll::Tell tell;
-  bool gives_way = false;  // is told next
+  LongPoll::Callback callback;
+  bool is_evicted = false;  // answered next
 };
 
-// Is told `state`.
+// A callback and the state to call it with.
 struct Due {
-  LongPoll::Tell tell;
+  LongPoll::Callback callback;
   std::shared_ptr<const NodeState> state;
 };
 
-class ThreadedWatchers final : public LongPoll {
+class ThreadedLongPoll final : public LongPoll {
  public:
-  ThreadedWatchers() : thread_([this] { run(); }) {}
-  ~ThreadedWatchers() override { end(); }
+  ThreadedLongPoll() : thread_([this] { run(); }) {}
+  ~ThreadedLongPoll() override { end(); }
 
   void wait(const Client& client, const Engine& engine, std::shared_ptr<const NodeState> seen,
-            std::chrono::milliseconds longest, Tell tell) override {
+            std::chrono::milliseconds longest, Callback callback) override {
     std::unique_lock hold(lock_);
     if (is_stopping_) {
       hold.unlock();
-      return tell(engine.state());
+      return callback(engine.state());
     }
     const Steady until = std::chrono::steady_clock::now() + longest;
-    wait_beside(watchers_, Watcher{client, &engine, std::move(seen), until, std::move(tell)});
-    ring();
+    add_waiter(watchers_, Watcher{client, &engine, std::move(seen), until, std::move(callback)});
+    wake();
   }
 
-  void look() override {
+  void notify() override {
     const std::lock_guard hold(lock_);
-    if (!watchers_.empty()) ring();
+    if (!watchers_.empty()) wake();
   }
 
   void stop() override { end(); }
@@ -67,14 +67,14 @@ class ThreadedWatchers final : public LongPoll {
     {
       const std::lock_guard hold(lock_);
       is_stopping_ = true;
-      ring();
+      wake();
     }
     if (thread_.joinable()) thread_.join();
   }
 
   // With the lock held.
-  void ring() {
-    rings_ = true;
+  void wake() {
+    is_notified_ = true;
     wake_.notify_one();
   }
 
@@ -82,38 +82,38 @@ class ThreadedWatchers final : public LongPoll {
     ::pthread_setname_np(::pthread_self(), "nrd-watchers");
     std::unique_lock hold(lock_);
     for (;;) {
-      rings_ = false;
+      is_notified_ = false;
       const bool is_last = is_stopping_;
       const std::vector<Due> due = take_due(is_last);
       hold.unlock();
-      for (const Due& one : due) one.tell(one.state);
+      for (const Due& one : due) one.callback(one.state);
       hold.lock();
       if (is_last) return;
-      if (!rings_) sleep(hold);
+      if (!is_notified_) sleep(hold);
     }
   }
 
   void sleep(std::unique_lock<std::mutex>& hold) {
     const auto next = std::ranges::min_element(watchers_, {}, &Watcher::until);
     if (next == watchers_.end()) {
-      wake_.wait(hold, [this] { return rings_; });
+      wake_.wait(hold, [this] { return is_notified_; });
     } else {
-      wake_.wait_until(hold, Steady(next->until), [this] { return rings_; });
+      wake_.wait_until(hold, Steady(next->until), [this] { return is_notified_; });
     }
   }
 
-  // With the lock held: those whose time is up or who have not seen what there is now.
+  // With the lock held: watchers that timed out, were evicted, or have not seen the present state.
   std::vector<Due> take_due(bool is_last) {
     const Steady now = std::chrono::steady_clock::now();
     std::vector<Due> due;
-    // One look at each pair of states, of which there are few, and not at each watcher.
-    std::map<std::pair<const NodeState*, const NodeState*>, bool> looks;
+    // Compares each pair of states once: there are few pairs and many watchers.
+    std::map<std::pair<const NodeState*, const NodeState*>, bool> comparisons;
     std::erase_if(watchers_, [&](Watcher& watcher) {
       std::shared_ptr<const NodeState> state = watcher.engine->state();
-      const auto [look, is_new] = looks.try_emplace({watcher.seen.get(), state.get()}, true);
-      if (is_new) look->second = shows_same(*watcher.seen, *state);
-      if (!is_last && !watcher.gives_way && now < watcher.until && look->second) return false;
-      due.push_back({std::move(watcher.tell), std::move(state)});
+      const auto [comparison, is_new] = comparisons.try_emplace({watcher.seen.get(), state.get()}, true);
+      if (is_new) comparison->second = shows_same(*watcher.seen, *state);
+      if (!is_last && !watcher.is_evicted && now < watcher.until && comparison->second) return false;
+      due.push_back({std::move(watcher.callback), std::move(state)});
       return true;
     });
     return due;
@@ -122,13 +122,13 @@ class ThreadedWatchers final : public LongPoll {
   std::mutex lock_;
   std::condition_variable wake_;
   std::vector<Watcher> watchers_;  // guarded by lock_
-  bool rings_ = false;             // guarded by lock_
+  bool is_notified_ = false;       // guarded by lock_
   bool is_stopping_ = false;       // guarded by lock_
-  std::thread thread_;             // after what it uses
+  std::thread thread_;             // last: uses the members above
 };
 
 }  // namespace
 
-std::unique_ptr<LongPoll> LongPoll::start() { return std::make_unique<ThreadedWatchers>(); }
+std::unique_ptr<LongPoll> LongPoll::start() { return std::make_unique<ThreadedLongPoll>(); }
 
 }  // namespace nrd

@@ -1,7 +1,7 @@
-// Clients that wait for the workloads to change: long polls. No thread of the HTTP service waits with them.
+// Long polls: clients that wait for the workloads to change. They block no thread of the HTTP service.
 //
-// A watcher is told once: when the workloads, or whether they are applied, differ from what it has seen; when its time
-// is up, or too many wait (base/wait_list.h); or when the service stops.
+// A watcher is answered once: when the workloads, or whether they are applied, differ from what it has seen; on
+// timeout; when it is evicted (base/wait_list.h); or when the service stops.
 #pragma once
 
 #include <chrono>
@@ -15,17 +15,17 @@ namespace nrd {
 
 class LongPoll {
  public:
-  using Tell = std::function<void(const std::shared_ptr<const NodeState>&)>;
+  using Callback = std::function<void(const std::shared_ptr<const NodeState>&)>;
 
   static std::unique_ptr<LongPoll> start();
   virtual ~LongPoll() = default;
 
-  // From any thread. `tell` is called on a thread of its own, once; `engine` must be there until stop().
+  // From any thread. Calls `callback` once, on the long-poll thread; `engine` must exist until stop().
   virtual void wait(const Client& client, const Engine& engine, std::shared_ptr<const NodeState> seen,
-                    std::chrono::milliseconds longest, Tell tell) = 0;
-  // The engine has published; does not block.
-  virtual void look() = 0;
-  // Has told all who wait when it returns; whoever comes after that is told at once.
+                    std::chrono::milliseconds longest, Callback callback) = 0;
+  // Call after the engine has published; does not block.
+  virtual void notify() = 0;
+  // Answers all watchers before it returns; later ones are answered at once.
   virtual void stop() = 0;
 };
 

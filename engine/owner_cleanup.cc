@@ -17,8 +17,8 @@ std::vector<WorkloadId> workloads_of(const NodeState& state, const store::Owner&
   return ids;
 }
 
-// All that a process leaves behind. Deletions are asked for until there is nothing left: what refuses one (a queue that
-// is full, hardware, a store that froze) passes.
+// Deletes the workloads of an exited process. Retries until none is left, since the causes of refusal (a full queue,
+// hardware, a frozen store) pass.
 class Estate {
  public:
   explicit Estate(store::Owner owner) : owner_(std::move(owner)) {}
@@ -29,7 +29,7 @@ class Estate {
     const auto state = engine.state();
     const std::vector<WorkloadId> ids = workloads_of(*state, estate->owner_);
     for (const WorkloadId id : ids) remove(estate, engine, id);
-    // What is not known to be stored may turn out to be.
+    // A commit with an unknown outcome may turn out to be stored.
     return ids.empty() && !state->health.writes_frozen;
   }
 
@@ -39,12 +39,12 @@ class Estate {
     engine.submit(DeleteWorkload{id}, [estate, id](const Outcome& outcome) {
       const std::string workload = std::to_string(id.value);
       if (outcome) {
-        log::notice("OWNER_ENDED", "the process of a workload has ended, and the workload with it",
+        log::notice("OWNER_ENDED", "the owner process of a workload has exited; the workload was deleted",
                     {{"WORKLOAD", workload}});
       } else if (outcome.error().code != ErrorCode::NotFound && !estate->has_complained_.exchange(true)) {
-        // NotFound: a client was faster.
+        // NotFound: a client has already deleted it.
         log::warning("OWNER_NOT_RELEASED",
-                     "a workload whose process has ended cannot be deleted now: " + outcome.error().message,
+                     "cannot delete a workload whose owner process has exited; will retry: " + outcome.error().message,
                      {{"WORKLOAD", workload}, {"DETAIL", outcome.error().detail}});
       }
       --estate->asked_;
@@ -52,7 +52,7 @@ class Estate {
   }
 
   const store::Owner owner_;
-  std::atomic<size_t> asked_{0};  // deletions that are not answered yet
+  std::atomic<size_t> asked_{0};  // deletions without an answer yet
   std::atomic<bool> has_complained_{false};
 };
 

@@ -1,7 +1,7 @@
-// Workloads that end with a process: deleted, as by a client, when it ends.
+// Deletes workloads when their owner process exits.
 //
-// The owner is stored with the workload in its one commit, so there is no moment at which a workload is there and
-// nobody would delete it: what happens while nrd is down is seen at its next start. Any thread.
+// The owner is stored in the same commit as its workload, so a stored workload is never without its owner; an exit
+// while nrd is down is found at the next start. Any thread.
 #pragma once
 
 #include "engine/process_watcher.h"
@@ -9,10 +9,10 @@
 
 namespace nrd {
 
-// All workloads of `owner`. Called after each attempt to create one for it, also one that failed: of a commit whose
-// outcome is unknown it may turn out later that it was done. Both must outlive the thread of `owners`.
+// Watches `owner` for all its workloads. Call it after each attempt to create one, including a failed one: a commit
+// with an unknown outcome may turn out to be done. Both must outlive the thread of `owners`.
 void end_with_owner(Engine& engine, ProcessWatcher& owners, const store::Owner& owner);
-// Of all the workloads there are, at the start.
+// Watches the owners of all existing workloads, at start.
 void end_with_owners(Engine& engine, ProcessWatcher& owners);
 
 }  // namespace nrd

@@ -22,22 +22,22 @@ namespace nrd {
 namespace {
 
 constexpr const char* kBootId = "/proc/sys/kernel/random/boot_id";
-constexpr std::chrono::milliseconds kAgain{1000};
+constexpr std::chrono::milliseconds kRetryInterval{1000};
 
 struct Watched {
   store::Owner owner;
-  const void* house;
+  const void* registrant;
   std::function<bool()> ended;
-  UniqueFd process{};      // none: there is no descriptor to be had, or it has ended
-  bool has_ended = false;  // and `ended` could not do its work yet
+  UniqueFd process{};      // not valid: no descriptor available, or the process has exited
+  bool has_ended = false;  // and `ended` has not succeeded yet
 };
 
-class ThreadedOwners final : public ProcessWatcher {
+class ThreadedProcessWatcher final : public ProcessWatcher {
  public:
-  ThreadedOwners(std::string boot_id, UniqueFd wake) : boot_id_(std::move(boot_id)), wake_(std::move(wake)) {
+  ThreadedProcessWatcher(std::string boot_id, UniqueFd wake) : boot_id_(std::move(boot_id)), wake_(std::move(wake)) {
     thread_ = std::thread([this] { run(); });
   }
-  ~ThreadedOwners() override { stop(); }
+  ~ThreadedProcessWatcher() override { stop(); }
 
   Result<store::Owner> identify(pid_t pid) const override {
     const Result<std::optional<Process>> process = open_process(pid);
@@ -49,10 +49,10 @@ class ThreadedOwners final : public ProcessWatcher {
     return store::Owner{.pid = pid, .start = (*process)->start, .boot_id = boot_id_};
   }
 
-  void watch(const store::Owner& owner, const void* house, std::function<bool()> ended) override {
+  void watch(const store::Owner& owner, const void* registrant, std::function<bool()> ended) override {
     {
       const std::lock_guard hold(lock_);
-      new_.push_back({.owner = owner, .house = house, .ended = std::move(ended)});
+      new_.push_back({.owner = owner, .registrant = registrant, .ended = std::move(ended)});
     }
     wake();
   }
@@ -69,7 +69,7 @@ class ThreadedOwners final : public ProcessWatcher {
  private:
   void wake() const {
     const uint64_t one = 1;
-    // It fails only when the counter is full, and then the thread is about to wake up anyway.
+    // Fails only if the counter is full, and then the thread is about to wake up anyway.
     [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
   }
 
@@ -86,7 +86,7 @@ class ThreadedOwners final : public ProcessWatcher {
     const std::lock_guard hold(lock_);
     for (Watched& added : new_) {
       const bool is_known = std::ranges::any_of(watched_, [&added](const Watched& watched) {
-        return watched.owner == added.owner && watched.house == added.house;
+        return watched.owner == added.owner && watched.registrant == added.registrant;
       });
       if (!is_known) watched_.push_back(std::move(added));
     }
@@ -103,31 +103,32 @@ class ThreadedOwners final : public ProcessWatcher {
     }
     if (watched.owner.boot_id != boot_id_) return watched.has_ended = true;
     Result<std::optional<Process>> process = open_process(watched.owner.pid);
-    if (!process) return false;  // no descriptor, or no memory, now
+    if (!process) return false;  // out of descriptors or memory for now
     watched.has_ended = !*process || (*process)->start != watched.owner.start;
     if (!watched.has_ended) watched.process = std::move((*process)->fd);
     return watched.has_ended;
   }
 
-  // Until one of them ends or something new comes; at most a second if there is one that must be looked at.
+  // Until a process exits or a new one is added; at most a second if one must be polled.
   void sleep() const {
     std::vector<pollfd> events{{.fd = wake_.get(), .events = POLLIN, .revents = 0}};
-    bool must_look = false;
+    bool must_poll = false;
     for (const Watched& watched : watched_) {
       if (watched.process.valid() && !watched.has_ended) {
         events.push_back({.fd = watched.process.get(), .events = POLLIN, .revents = 0});
       } else {
-        must_look = true;
+        must_poll = true;
       }
     }
-    ::poll(events.data(), events.size(), must_look ? static_cast<int>(kAgain.count()) : -1);
+    ::poll(events.data(), events.size(), must_poll ? static_cast<int>(kRetryInterval.count()) : -1);
     uint64_t count = 0;
-    [[maybe_unused]] const ssize_t taken = ::read(wake_.get(), &count, sizeof count);  // EAGAIN: nobody woke us
+    [[maybe_unused]] const ssize_t taken =
+        ::read(wake_.get(), &count, sizeof count);  // EAGAIN: woken by a process or the timeout
   }
 
   const std::string boot_id_;
   const UniqueFd wake_;
-  std::vector<Watched> watched_;  // of the thread
+  std::vector<Watched> watched_;  // used by the thread only
 
   std::mutex lock_;
   std::vector<Watched> new_;  // guarded by lock_
@@ -140,12 +141,12 @@ class ThreadedOwners final : public ProcessWatcher {
 Result<std::unique_ptr<ProcessWatcher>> ProcessWatcher::start() {
   const Result<std::optional<std::string>> boot_id = read_file(kBootId);
   if (!boot_id) return Failure(boot_id.error());
-  if (!*boot_id) return fail(ErrorCode::Hardware, "the kernel does not say which boot this is", kBootId);
+  if (!*boot_id) return fail(ErrorCode::Hardware, "cannot read the boot id", kBootId);
   UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid()) {
-    return fail(ErrorCode::Internal, "no event can be made", "eventfd: " + std::generic_category().message(errno));
+    return fail(ErrorCode::Internal, "cannot create an eventfd", "eventfd: " + std::generic_category().message(errno));
   }
-  return std::make_unique<ThreadedOwners>(std::string(trimmed(**boot_id)), std::move(wake));
+  return std::make_unique<ThreadedProcessWatcher>(std::string(trimmed(**boot_id)), std::move(wake));
 }
 
 }  // namespace nrd

@@ -1,10 +1,10 @@
-// Processes to which something belongs, and what is to be done when one of them ends.
+// Watches owner processes and calls back when one exits.
 //
-// A process ends without telling anybody: it is killed, or nrd is not running at that moment. So each is held by a
-// pidfd(2), which the kernel makes readable at its end, and is known by number, start and boot, so that after a restart
-// of nrd or of the host a later process of that number is not taken for it.
+// A process exits without notice: it is killed, or nrd is not running at that moment. So each is held by a pidfd(2),
+// which becomes readable at its exit, and identified by number, start and boot, so that after a restart of nrd or of
+// the host a later process with that number is not mistaken for it.
 //
-// One thread of its own; all functions from any thread. Where no descriptor is to be had, it looks once a second.
+// One thread of its own; all functions from any thread. A process without a descriptor is polled once a second.
 #pragma once
 
 #include <functional>
@@ -20,14 +20,13 @@ class ProcessWatcher {
   static Result<std::unique_ptr<ProcessWatcher>> start();
   virtual ~ProcessWatcher() = default;
 
-  // A process that runs now. BadRequest: there is none of that number.
+  // A running process. BadRequest: there is none with that number.
   virtual Result<store::Owner> identify(pid_t pid) const = 0;
-  // Calls `ended` on the thread of this once that process has ended, also if it had before. It must not block. False
-  // from it: it could not be done, and is to be tried again in a second. `house` is whose it is to know what that
-  // process has: it watches an owner once, and a second watch of one that goes on is dropped. So a process that takes
-  // and gives back all day costs one descriptor.
-  virtual void watch(const store::Owner& owner, const void* house, std::function<bool()> ended) = 0;
-  // Ends the thread: nothing is called from then on.
+  // Calls `ended` on the watcher's thread once that process has exited, also if it already has. It must not block; if
+  // it returns false it is called again in a second. `registrant` identifies the caller: each registrant watches an
+  // owner once, and a duplicate watch is dropped, so a process with many allocations costs one descriptor.
+  virtual void watch(const store::Owner& owner, const void* registrant, std::function<bool()> ended) = 0;
+  // Ends the thread; no callback follows.
   virtual void stop() = 0;
 };
 

@@ -25,8 +25,8 @@ Result<ResolvedTasks> find_tasks(const std::vector<pid_t>& ids, const std::strin
     if (!found) return Failure(found.error());
     if (!*found) return no_such_task(field, ids[i]);
     if ((*found)->is_kernels) {
-      return fail_at(ErrorCode::BadRequest, field, "task " + std::to_string(ids[i]) + " is one of the kernel's own",
-                     "processes and threads of programs");
+      return fail_at(ErrorCode::BadRequest, field, "task " + std::to_string(ids[i]) + " is a kernel thread",
+                     "user-space processes and threads");
     }
     Task task = (*found)->task;
     task.boot_id = boot_id;

@@ -1,4 +1,4 @@
-// The tasks that clients name by number, as they are now.
+// Resolves the tasks that clients name by number.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct ResolvedTasks {
 // Reads /proc. An error names the item: "/task_ids/1".
 Result<ResolvedTasks> find_tasks(const std::vector<pid_t>& ids, const std::string& boot_id);
 
-// There is no task of this number, which is the error's `subject`.
+// There is no task with this number, which is the error's `subject`.
 Failure no_such_task(std::string field, pid_t id);
 
 }  // namespace nrd

@@ -23,7 +23,7 @@ const rdt::Usage* find(const UsageSample& sample, ClosId clos, const rdt::Monito
 std::set<CacheId> counted_caches(const NodeState& state, const Workload& workload) {
   std::set<CacheId> caches;
   for (const auto& [cache, ways] : workload.grant.ways) {
-    if (!cache.is_l2_beside) caches.insert(cache);
+    if (!cache.is_secondary_l2) caches.insert(cache);
   }
   if (!caches.empty() || !workload.grant.has_class()) return caches;
   for (const auto& [cache, cpus] : state.facts.rdt.caches) {
@@ -42,10 +42,10 @@ std::map<ClosId, std::set<CacheId>> counted_classes(const NodeState& state) {
   return classes;
 }
 
-bool is_unasked(const UsageSample& sample, ClosId clos) {
+bool is_unrequested(const UsageSample& sample, ClosId clos) {
   const auto group = sample.classes.find(clos);
   return group != sample.classes.end() &&
-         std::ranges::any_of(group->second, [](const auto& usage) { return usage.second.counted.is_unasked; });
+         std::ranges::any_of(group->second, [](const auto& usage) { return usage.second.counted.is_unrequested; });
 }
 
 UsageSample next_sample(const UsageSample* last, const rdt::Usages& counted, UsageSample::Steady taken, Time at) {

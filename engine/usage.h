@@ -1,7 +1,7 @@
-// What the classes of workloads use of cache and memory bandwidth, at one moment. Pure.
+// Cache and memory bandwidth usage of the workloads' classes at one moment. Pure.
 //
-// The kernel counts bytes of memory traffic for ever; a rate is what came to be between two samples. A counter that is
-// lower than before wrapped, or its group was made anew: then there is no rate until the next sample.
+// The kernel counts bytes of memory traffic from the start of counting; a rate is the difference of two samples. A
+// counter lower than before has wrapped, or its group was recreated: there is no rate until the next sample.
 #pragma once
 
 #include <chrono>
@@ -24,23 +24,21 @@ struct CacheUsage {
 struct UsageSample {
   using Steady = std::chrono::steady_clock::time_point;
   Steady taken;
-  Time at;  // the same, for people
-  std::optional<std::chrono::nanoseconds>
-      since;  // the sample before; nullopt: there was none that rates can be told by
+  Time at;                                        // the same as wall-clock time
+  std::optional<std::chrono::nanoseconds> since;  // the previous sample; nullopt: none suitable for rates
   std::map<ClosId, std::map<rdt::MonitoringDomain, CacheUsage>> classes;
 };
 
-// Where is counted what the class of `workload` uses: the L3 caches where it has ways, or that it touches if it asked
-// for ways of L2 alone.
+// Where the class of `workload` is counted: the L3 caches of its ways, or of its CPUs if it requested L2 ways alone.
 std::set<CacheId> counted_caches(const NodeState& state, const Workload& workload);
 
-// The class has no bandwidth counters somewhere, because its monitoring was not requested before the sample.
-bool is_unasked(const UsageSample& sample, ClosId clos);
+// True if the class lacks bandwidth counters somewhere because monitoring was not requested before the sample.
+bool is_unrequested(const UsageSample& sample, ClosId clos);
 
-// What is counted for the workloads of `state`: the classes they have.
+// The classes of the workloads of `state`.
 std::map<ClosId, std::set<CacheId>> counted_classes(const NodeState& state);
 
-// `last`: null if there was none, or it is so old that a rate would say nothing of now.
+// `last`: null if there was none, or it is too old for a current rate.
 UsageSample next_sample(const UsageSample* last, const rdt::Usages& counted, UsageSample::Steady taken, Time at);
 
 }  // namespace nrd

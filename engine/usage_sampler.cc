@@ -11,15 +11,15 @@ bool Sampler::ask(ClosId clos, Done done) {
     const std::lock_guard hold(lock_);
     const Steady now = clock_.steady();
     if (interval_.count() == 0) {
-      answer = fail(ErrorCode::Unsupported, "monitoring is switched off here (monitoring.interval_seconds is 0)");
+      answer = fail(ErrorCode::Unsupported, "monitoring is disabled (monitoring.interval_seconds is 0)");
     } else if (ended_) {
-      answer = fail(ErrorCode::Busy, "nrd stops");
+      answer = fail(ErrorCode::Busy, "nrd is stopping");
     } else if (waiting_.size() >= kMost) {
-      answer = fail(ErrorCode::Busy, "too many wait for a sample; try again");
+      answer = fail(ErrorCode::Busy, "too many requests are waiting for a sample; try again");
     } else {
       until_ = now + linger();
       asked_.insert(clos);
-      if (!last_ || now - last_->taken > interval_ || is_unasked(*last_, clos)) {
+      if (!last_ || now - last_->taken > interval_ || is_unrequested(*last_, clos)) {
         waiting_.push_back(std::move(done));
         return true;
       }
@@ -34,9 +34,9 @@ std::shared_ptr<const UsageSample> Sampler::last(bool& is_due) {
   const std::lock_guard hold(lock_);
   const bool is_old =
       !last_ || clock_.steady() - last_->taken > interval_ ||
-      std::ranges::any_of(last_->classes, [this](const auto& entry) { return is_unasked(*last_, entry.first); });
+      std::ranges::any_of(last_->classes, [this](const auto& entry) { return is_unrequested(*last_, entry.first); });
   is_due = is_old && interval_.count() > 0 && !ended_;
-  wants_one_ = wants_one_ || is_due;
+  sample_requested_ = sample_requested_ || is_due;
   return last_;
 }
 
@@ -47,7 +47,7 @@ std::optional<Sampler::Steady> Sampler::next() const {
 
 std::optional<Sampler::Steady> Sampler::next_with_lock() const {
   if (ended_) return std::nullopt;
-  if (!waiting_.empty() || wants_one_) return Steady::min();
+  if (!waiting_.empty() || sample_requested_) return Steady::min();
   if (!until_ || !last_) return std::nullopt;
   const Steady next = last_->taken + interval_;
   return next <= *until_ ? std::optional(next) : std::nullopt;
@@ -57,7 +57,7 @@ std::set<ClosId> Sampler::asked(const std::map<ClosId, std::set<CacheId>>& count
   const std::lock_guard hold(lock_);
   std::set<ClosId> asked;
   for (const auto& [clos, caches] : counted) {
-    if (wants_one_ || asked_.contains(clos)) asked.insert(clos);
+    if (sample_requested_ || asked_.contains(clos)) asked.insert(clos);
   }
   asked_.clear();
   return asked;
@@ -69,12 +69,12 @@ void Sampler::take(const rdt::Usages& usages) {
   {
     const std::lock_guard hold(lock_);
     const Steady now = clock_.steady();
-    // A rate since a sample long ago would say nothing of now.
+    // A rate over a long interval would not describe the present.
     const bool is_recent = last_ && now - last_->taken <= linger();
     sample = std::make_shared<const UsageSample>(next_sample(
         is_recent ? last_.get() : nullptr, usages, now, std::chrono::floor<std::chrono::milliseconds>(clock_.now())));
     last_ = sample;
-    wants_one_ = false;
+    sample_requested_ = false;
     waiting.swap(waiting_);
   }
   for (const Done& done : waiting) done(sample);
@@ -87,7 +87,7 @@ void Sampler::end() {
     ended_ = true;
     waiting.swap(waiting_);
   }
-  for (const Done& done : waiting) done(fail(ErrorCode::Busy, "nrd stops"));
+  for (const Done& done : waiting) done(fail(ErrorCode::Busy, "nrd is stopping"));
 }
 
 }  // namespace nrd

@@ -1,8 +1,9 @@
-// When usage is sampled, and who waits for it. The engine thread takes the samples; readers take what is published.
+// Schedules usage samples and keeps the requests that wait for one. The engine thread takes the samples; readers use
+// the published one.
 //
-// Reading a counter makes the kernel interrupt a CPU of that cache, so nothing is sampled while nobody asks. Somebody
-// who asks by ask() gets a sample not older than one interval, and sampling goes on for kLinger, so that his next
-// questions have rates. Who asks by last() gets what there is, and one sample is taken for his next time.
+// Reading a counter makes the kernel interrupt a CPU of that cache, so nothing is sampled without requests. ask() gives
+// a sample at most one interval old, and sampling continues for kLinger so that following requests get rates. last()
+// returns the existing sample and triggers one for the next request.
 #pragma once
 
 #include <algorithm>
@@ -24,29 +25,29 @@ class Sampler {
  public:
   using Steady = UsageSample::Steady;
   using Done = std::function<void(Result<std::shared_ptr<const UsageSample>>)>;
-  static constexpr std::chrono::seconds kLinger{10};  // and as long as two samples take
-  // Who wait at a time: more than there can be connections, since one sample answers all.
+  static constexpr std::chrono::seconds kLinger{10};  // at least two samples
+  // Requests waiting at a time: more than there can be connections, since one sample answers all.
   static constexpr size_t kMost = 2048;
 
-  // 0: nothing is sampled, and whoever asks is told so.
+  // 0: nothing is sampled, and requests are refused.
   Sampler(const Clock& clock, std::chrono::milliseconds interval) : clock_(clock), interval_(interval) {}
 
-  // Any thread. True if a sample is due now, which the engine thread must be told. `done` is called exactly once: here,
-  // or by take() or end(); it must not block. `clos`: the class of the workload that is asked about.
+  // Any thread. True if a sample is due now, which the caller must pass to the engine thread. `done` is called exactly
+  // once: here, or by take() or end(); it must not block. `clos`: the class of the workload in question.
   bool ask(ClosId clos, Done done);
-  // Any thread. Null: none was taken yet. `is_due`: as above.
+  // Any thread. Null: there is no sample yet. `is_due`: as above.
   std::shared_ptr<const UsageSample> last(bool& is_due);
 
-  // The engine thread. nullopt: nobody asks.
+  // The engine thread. nullopt: no sample is requested.
   std::optional<Steady> next() const;
   bool is_due() const {
     const std::optional<Steady> at = next();
     return at && *at <= clock_.steady();
   }
-  // Of `counted` classes those that were asked about since the last sample; by last(), all of them.
+  // The classes among `counted` requested since the last sample; after last(), all of them.
   std::set<ClosId> asked(const std::map<ClosId, std::set<CacheId>>& counted);
   void take(const rdt::Usages& usages);
-  // There will be no more samples.
+  // No more samples follow.
   void end();
 
  private:
@@ -58,11 +59,11 @@ class Sampler {
   const Clock& clock_;
   const std::chrono::milliseconds interval_;
   mutable std::mutex lock_;
-  std::shared_ptr<const UsageSample> last_;  // guarded by lock_, as all that follows
+  std::shared_ptr<const UsageSample> last_;  // this and the following are guarded by lock_
   std::vector<Done> waiting_;
-  std::set<ClosId> asked_;       // since asked()
-  std::optional<Steady> until_;  // sampling goes on
-  bool wants_one_ = false;       // for last()
+  std::set<ClosId> asked_;         // since asked()
+  std::optional<Steady> until_;    // sampling continues until then
+  bool sample_requested_ = false;  // by last()
   bool ended_ = false;
 };
 

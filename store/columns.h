@@ -1,4 +1,4 @@
-// What SQLite's columns hold, as our types and back: 64-bit integers, and times as milliseconds since 1970, UTC.
+// Conversions between SQLite columns and our types: 64-bit integers, and times as milliseconds since 1970, UTC.
 #pragma once
 
 #include <chrono>

@@ -14,10 +14,10 @@
 namespace nrd::store {
 namespace {
 
-// "nrd1", so that file(1) and we know our own (sqlite.org/pragma.html#pragma_application_id).
+// "nrd1", so that file(1) and nrd recognise the file (sqlite.org/pragma.html#pragma_application_id).
 constexpr int64_t kApplicationId = 0x6e726431;
 
-// A database of a full node is some 100 KiB; reading it whole at start costs milliseconds.
+// The database of a full node has some 100 KiB; checking it at start takes milliseconds.
 constexpr const char* kQuickCheck = "PRAGMA quick_check(1)";
 
 Failure refused(const std::string& path, const std::string& what, const std::string& todo, const SqlError& error) {
@@ -63,25 +63,25 @@ Result<Identity> identify(Connection& connection, const std::string& path) {
   return identity;
 }
 
-// The first bytes of every SQLite file (sqlite.org/fileformat2.html, 1.3). SQLite takes a file shorter than a page for
+// The first bytes of every SQLite file (sqlite.org/fileformat2.html, 1.3). SQLite treats a file shorter than a page as
 // an empty database and would overwrite it.
 bool is_empty_or_sqlite(const std::string& path) {
   constexpr std::string_view kMagic("SQLite format 3\0", 16);
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file.valid()) return true;  // gone or not readable: opening it says why
+  if (!file.valid()) return true;  // gone or not readable: opening it reports why
   char head[kMagic.size()] = {};
   const ssize_t got = ::read(file.get(), head, sizeof head);
   return got == 0 || std::string_view(head, sizeof head) == kMagic;
 }
 
-// The version of a database that is ours, whole and not newer than we are; 0 for an empty one. The cheap questions come
-// first, so that a large file of others is not read whole.
+// The version of a valid nrd database that is not newer than this nrd; 0 for an empty one. Cheap checks come first, so
+// that a large foreign file is not read completely.
 Result<int> version_of(Connection& connection, const std::string& path) {
   const Result<Identity> identity = identify(connection, path);
   if (!identity) return Failure(identity.error());
   const bool is_new = identity->tables == "0" && identity->application_id == "0" && identity->version == "0";
   if (!is_new && identity->application_id != std::to_string(kApplicationId)) {
-    return refused(path, "is a database of another program", "set state.directory to a directory of nrd's own", {});
+    return refused(path, "is a database of another program", "set state.directory to a directory used only by nrd", {});
   }
   const int version = std::stoi(identity->version);  // SQLite keeps 32 bits
   if (version > kSchemaVersion) {
@@ -107,7 +107,7 @@ Result<void> migrate(Connection& connection, int version) {
   const SqlError error = connection.execute(sql);
   if (error.ok()) return {};
   if (connection.in_transaction()) connection.execute("ROLLBACK");
-  return fail(ErrorCode::Store, "the database could not be brought to this version; is the disk full?", error.text);
+  return fail(ErrorCode::Store, "the database schema could not be upgraded; check for free disk space", error.text);
 }
 
 Result<Connection> open_database(const std::string& path) {
@@ -115,8 +115,8 @@ Result<Connection> open_database(const std::string& path) {
   const bool has_log = size_of(path + "-wal") > 0;
   Connection connection;
   if (const SqlError error = Connection::open(path, connection); !error.ok()) return unreadable(path, error);
-  // What we refuse we do not write to, and folding its log in would be that. Without a log the default leaves less
-  // behind.
+  // Do not write to a refused database, which a checkpoint of its WAL would do. Without a WAL the default leaves fewer
+  // files.
   if (has_log) connection.set_on_close(Connection::OnClose::LeaveLog);
   if (const SqlError error = connection.execute("PRAGMA busy_timeout=1000"); !error.ok())
     return unreadable(path, error);
@@ -127,9 +127,10 @@ Result<Connection> open_database(const std::string& path) {
   if (const SqlError error = ask(connection, "PRAGMA journal_mode=WAL", journal_mode); !error.ok()) {
     return unreadable(path, error);
   }
-  if (journal_mode != "wal") return refused(path, "cannot have a log", "set state.directory to a local disk", {});
-  // Checkpoints are not made inside a commit: one that failed would make a commit that is on disk look like one that is
-  // not. Others may read while we run (a backup does), so locking is not exclusive; they make us wait a second at most.
+  if (journal_mode != "wal")
+    return refused(path, "does not support WAL mode", "set state.directory to a local disk", {});
+  // No checkpoints inside a commit: a failing one would make a commit that is on disk look failed. Other processes may
+  // read in the meantime (a backup does), so locking is not exclusive; nrd waits for them at most a second.
   for (const char* pragma : {"PRAGMA synchronous=FULL", "PRAGMA foreign_keys=ON", "PRAGMA wal_autocheckpoint=0",
                              "PRAGMA trusted_schema=OFF"}) {
     if (const SqlError error = connection.execute(pragma); !error.ok()) return unreadable(path, error);

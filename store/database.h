@@ -1,5 +1,5 @@
-// Opening nrd.db: is it ours, is it whole, is it of our version; and making or migrating it. See store.h for what is
-// refused. Nothing is written before all questions are answered.
+// Opens nrd.db: checks that it belongs to nrd, is intact and has a known version, then creates or migrates it. See
+// store.h for what is refused. Writes nothing before all checks have passed.
 #pragma once
 
 #include <string>

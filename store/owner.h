@@ -1,4 +1,4 @@
-// The process that something belongs to: it is released when that process ends.
+// The process that owns something, which is released when the process exits.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +11,7 @@ namespace nrd::store {
 struct Owner {
   pid_t pid = 0;
   uint64_t start = 0;   // clock ticks after boot
-  std::string boot_id;  // start and number say nothing in another boot
+  std::string boot_id;  // start and number are meaningless in another boot
   friend bool operator==(const Owner&, const Owner&) = default;
 };
 

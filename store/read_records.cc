@@ -22,7 +22,7 @@ class Reader {
     records_.onload = read_onload(connection_, complaint_);
     return std::move(records_);
   }
-  // The first thing that went wrong, empty if nothing did.
+  // The first error, empty if there is none.
   const std::string& complaint() const { return complaint_; }
 
  private:
@@ -48,13 +48,13 @@ class Reader {
     return row.is_null(column) ? std::nullopt : std::optional(u32(row, column));
   }
 
-  // Of the columns cpu, min_khz, max_khz, governor, epp, from `first` on.
+  // From the columns cpu, min_khz, max_khz, governor, epp, starting at `first`.
   FrequencyRecord frequency(const Statement& row, int first) {
     return {CpuId{u32(row, first)}, KHz{u32(row, first + 1)}, KHz{u32(row, first + 2)}, row.text(first + 3),
             row.text(first + 4)};
   }
 
-  // Of the columns task, process, start, boot_id, from `first` on.
+  // From the columns task, process, start, boot_id, starting at `first`.
   static Task task(const Statement& row, int first) {
     return {.id = static_cast<pid_t>(row.integer(first)),
             .process = static_cast<pid_t>(row.integer(first + 1)),
@@ -62,12 +62,12 @@ class Reader {
             .boot_id = row.text(first + 3)};
   }
 
-  // Of the columns with its number, and whether it is an L2 cache beside those of L3.
-  CacheId cache(const Statement& row, int number, int is_l2_beside) {
-    return {.value = u32(row, number), .is_l2_beside = row.integer(is_l2_beside) != 0};
+  // From the columns with its number, and whether it is a secondary L2.
+  CacheId cache(const Statement& row, int number, int is_secondary_l2) {
+    return {.value = u32(row, number), .is_secondary_l2 = row.integer(is_secondary_l2) != 0};
   }
 
-  // Of the columns cache, unit, value, from `first` on.
+  // From the columns cache, unit, value, starting at `first`.
   BandwidthRecord bandwidth(const Statement& row, int first) {
     return {.cache = CacheId{u32(row, first)}, .unit = row.text(first + 1), .value = u32(row, first + 2)};
   }
@@ -95,8 +95,7 @@ class Reader {
     if (rows != 1) complain("table node has " + std::to_string(rows) + " rows instead of one");
   }
 
-  // `owner` finds the workload that a row belongs to. Rows of the two other tables have one here, or SQLite would not
-  // have taken them.
+  // `owner` finds the workload of a row. Foreign keys guarantee one for the rows of the other two tables.
   template <typename Owner>
   void read_onload_uses(Owner owner) {
     each_row("SELECT workload, profiles_win, generation, version FROM workload_onload", [&](const Statement& row) {
@@ -277,7 +276,7 @@ Result<Records> read_records(Connection& connection, const std::string& path) {
   Reader reader(connection);
   Records records = reader.read();
   if (reader.complaint().empty()) return records;
-  return fail(ErrorCode::Store, path + " cannot be read or holds what makes no sense; restore a backup",
+  return fail(ErrorCode::Store, path + " cannot be read or contains invalid data; restore a backup",
               reader.complaint());
 }
 

@@ -1,5 +1,5 @@
-// From rows to records. The schema's CHECKs hold for what nrd wrote; this holds for whatever is in the file: a row that
-// does not fit our types, belongs to no workload or makes no sense is an error, never a guess.
+// Converts rows to records. The schema's CHECKs hold for what nrd wrote; this checks any file: a row that does not fit
+// our types, belongs to no workload or is inconsistent is an error, never a guess.
 #pragma once
 
 #include "base/result.h"
@@ -8,7 +8,7 @@
 
 namespace nrd::store {
 
-// The one rule for workloads, asked before a commit too, so that nothing is stored that could not be loaded.
+// The validity rule for workloads, also checked before a commit, so that every stored workload can be loaded.
 bool makes_sense(const WorkloadRecord& workload, uint64_t next_id);
 
 // ErrorCode::Store with the reason in `detail`.

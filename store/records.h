@@ -1,4 +1,4 @@
-// What is kept on disk, as rows. The store does not know what a pool or a planner is.
+// The stored data as rows. The store knows neither pools nor planners.
 #pragma once
 
 #include <chrono>
@@ -20,12 +20,12 @@ namespace nrd::store {
 
 using Time = std::chrono::sys_time<std::chrono::milliseconds>;  // UTC
 
-// A window that was asked for.
+// A requested frequency window.
 struct FrequencyRequestRecord {
   std::string unit;  // "ratio", "mhz"
   std::optional<uint32_t> min;
   std::optional<uint32_t> max;
-  std::string governor;  // empty: not asked for
+  std::string governor;  // empty: not requested
   std::string epp;
   bool turbo = true;
   bool allows_shared_domain = false;
@@ -34,7 +34,7 @@ struct FrequencyRequestRecord {
   friend bool operator==(const FrequencyRequestRecord&, const FrequencyRequestRecord&) = default;
 };
 
-// What one CPU was granted, or was set to before nrd touched it for the first time since boot.
+// The granted frequency of one CPU, or its setting before nrd's first write in this boot.
 struct FrequencyRecord {
   CpuId cpu;
   KHz min;
@@ -54,44 +54,44 @@ struct BandwidthRecord {
 
 struct WorkloadRecord {
   WorkloadId id;
-  std::string uuid;                   // empty: none was given
-  std::string given_id;               // that the client chose; empty: its number is its id
+  std::string uuid;                   // empty: none
+  std::string given_id;               // chosen by the client; empty: its number is its id
   uint64_t revision = 1;              // grows by one with each change
   std::string origin;                 // "REST"
   std::vector<std::string> core_ids;  // as the client wrote them, in order
-  std::string policy;                 // by whose name the rest was asked for; empty: none
-  uint32_t max_ways = 0;              // asked for; without a pool both are 0
+  std::string policy;                 // policy that supplies the rest of the request; empty: none
+  uint32_t max_ways = 0;              // requested; both are 0 without a pool
   uint32_t min_ways = 0;
   uint32_t code_ways = 0;     // of these for code alone; 0: code and data share them
-  uint32_t l2_ways = 0;       // asked for of L2 caches beside L3; 0: nothing
+  uint32_t l2_ways = 0;       // requested for L2 caches where L3 is allocated too; 0: none
   uint32_t l2_code_ways = 0;  // of these for code alone
   std::string pool;           // granted: "none", "guarantee", "besteffort", "shared"
   ClosId clos;
   std::map<CacheId, WayMask> ways;  // granted, only the caches its CPUs touch
   std::optional<FrequencyRequestRecord> frequency;
   std::vector<FrequencyRecord> frequencies;  // granted, ordered by CPU
-  std::optional<Owner> owner;                // nullopt: it stays until it is deleted
-  std::optional<OnloadUse> onload{};         // nullopt: it does not run with Onload
-  std::string mba_unit{};                    // asked for: "percentage", "mbps"; empty: nothing
+  std::optional<Owner> owner;                // nullopt: it stays until deleted
+  std::optional<OnloadUse> onload{};         // nullopt: it does not use Onload
+  std::string mba_unit{};                    // requested: "percentage", "mbps"; empty: nothing
   uint32_t mba_value = 0;
   std::vector<BandwidthRecord> bandwidth{};  // granted, ordered by cache
-  std::vector<Task> tasks{};                 // whom it is for besides those CPUs, ordered by number
-  std::string task_cpus{};                   // where these might run when they were named; empty: no tasks
+  std::vector<Task> tasks{};                 // tasks in addition to its CPUs, ordered by number
+  std::string task_cpus{};                   // CPUs the tasks could run on when they were named; empty: no tasks
   Time created;
   Time updated;
   friend bool operator==(const WorkloadRecord&, const WorkloadRecord&) = default;
 };
 
-// A key under which a workload was created, so that asking again does not create another one.
+// The idempotency key of a creation, so that a retry does not create another workload.
 struct IdempotencyRecord {
   std::string key;
-  std::string hash_of;  // of the body it came with
+  std::string hash_of;  // of the request body
   WorkloadId workload;  // may have been deleted since
   Time created;
   friend bool operator==(const IdempotencyRecord&, const IdempotencyRecord&) = default;
 };
 
-// The value a knob had before nrd touched it for the first time since boot.
+// The value of a setting before nrd's first write in this boot.
 struct WaysBaseline {
   ClosId clos;
   CacheId cache;
@@ -108,18 +108,18 @@ struct BandwidthBaseline {
   BandwidthRecord limit;
   friend bool operator==(const BandwidthBaseline&, const BandwidthBaseline&) = default;
 };
-// A task that was moved into a class, and is to be moved back.
+// A task that was moved into a class, and must be moved back.
 struct TaskClaim {
   Task task;
   ClosId clos;
   friend auto operator<=>(const TaskClaim&, const TaskClaim&) = default;
 };
 struct Baselines {
-  std::string boot_id;                       // of the boot they were read in; another boot's are worth nothing
-  std::vector<WaysBaseline> ways;            // ordered by class, cache; those of L2 beside L3 last
+  std::string boot_id;                       // of the boot they were read in; useless in another boot
+  std::vector<WaysBaseline> ways;            // ordered by class, cache; secondary L2 caches last
   std::vector<CpuBaseline> cpus;             // ordered by CPU
   std::vector<FrequencyRecord> frequencies;  // ordered by CPU
-  // Of some of these: what others wrote since, which is given back instead. Ordered by CPU.
+  // For some of these: the value that other software wrote since, to restore instead. Ordered by CPU.
   std::vector<FrequencyRecord> frequencies_of_others{};
   std::vector<TaskClaim> tasks{};              // ordered
   std::vector<BandwidthBaseline> bandwidth{};  // ordered by class, cache
@@ -127,7 +127,7 @@ struct Baselines {
   friend bool operator==(const Baselines&, const Baselines&) = default;
 };
 
-// All that the store holds.
+// The complete content of the store.
 struct Records {
   uint64_t revision = 0;                  // grows by one with each commit
   uint64_t next_id = 1;                   // the next workload's id; never goes back
@@ -144,20 +144,21 @@ struct Change {
   std::vector<WorkloadRecord> put;  // new, or replaces the one with the same id whole
   std::vector<WorkloadId> removed;
   std::vector<IdempotencyRecord> keys;      // added
-  std::vector<std::string> forgotten_keys;  // before those are added
-  // Baselines of a new boot: all old ones are dropped first. Empty: keep those there are.
+  std::vector<std::string> forgotten_keys;  // deleted before new ones are added
+  // Baselines of a new boot: deletes all old ones first. Empty: keeps the existing ones.
   std::string new_boot_id;
-  std::vector<WaysBaseline> ways_baselines;            // added
-  std::vector<CpuBaseline> cpu_baselines;              // added
-  std::vector<FrequencyRecord> frequency_baselines;    // added
-  std::vector<CpuId> dropped_frequency_baselines;      // before those are added; what others wrote goes along
+  std::vector<WaysBaseline> ways_baselines;          // added
+  std::vector<CpuBaseline> cpu_baselines;            // added
+  std::vector<FrequencyRecord> frequency_baselines;  // added
+  std::vector<CpuId>
+      dropped_frequency_baselines;  // deleted before new ones are added, with the values of other software
   std::vector<FrequencyRecord> frequencies_of_others;  // added, or replaces the one of the same CPU
   std::vector<CpuId> dropped_frequencies_of_others;
   std::vector<BandwidthBaseline> bandwidth_baselines;  // added
   std::vector<TaskClaim> task_claims;                  // added
-  std::vector<TaskClaim> dropped_task_claims;          // before those are added
+  std::vector<TaskClaim> dropped_task_claims;          // deleted before new ones are added
   std::vector<ClosId> group_claims;                    // added
-  std::vector<ClosId> dropped_group_claims;            // before those are added
+  std::vector<ClosId> dropped_group_claims;            // deleted before new ones are added
   OnloadChange onload;
 };
 

@@ -14,7 +14,7 @@ SqlError error_of(sqlite3* connection, int code) {
   return {extended, std::string(text) + " (SQLite " + std::to_string(extended) + ")"};
 }
 
-// The low byte is the primary code, the rest says more (sqlite.org/rescode.html).
+// The low byte is the primary code, the rest gives details (sqlite.org/rescode.html).
 int primary(const SqlError& error) { return error.code & 0xff; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// SQLite's home: an owned connection and statements on our types. No other file includes sqlite3.h.
+// The only use of SQLite: an owned connection and statements on our types. No other file includes sqlite3.h.
 //
 // Errors are SQLite's extended result codes; store.cc decides what each means for a commit. One thread only.
 #pragma once
@@ -18,9 +18,9 @@ struct SqlError {
   bool ok() const { return code == 0; }
 };
 
-// A COMMIT that failed so has certainly not reached the disk; after any other error it may have.
+// A COMMIT that failed with this has certainly not reached the disk; after any other error it may have.
 bool is_certainly_not_committed(const SqlError& error);
-// The file is not a database, or not a whole one.
+// The file is not a database, or is damaged.
 bool is_corrupt(const SqlError& error);
 
 class Statement {
@@ -33,9 +33,9 @@ class Statement {
   Statement& bind(int position, const std::string& value);
   Statement& bind_null(int position);
 
-  // Executes to the end and makes ready for the next run.
+  // Executes to the end and resets for the next run.
   SqlError run();
-  // The next row: true if there is one. At the end or on an error false; then error() tells which.
+  // The next row: true if there is one. False at the end or on an error; then see error().
   bool next();
   const SqlError& error() const { return error_; }
   int64_t integer(int column) const;
@@ -58,7 +58,7 @@ class Statement {
 
 class Connection {
  public:
-  // Opens `path`, which must exist. SQLite refuses a symbolic link in any component, so hand in a resolved path.
+  // Opens `path`, which must exist. SQLite refuses a symbolic link in any component, so pass a resolved path.
   static SqlError open(const std::string& path, Connection& connection);
 
   // Any number of statements without results.
@@ -68,9 +68,10 @@ class Connection {
   // Rows changed by the last statement.
   int64_t changes() const;
 
-  // Syncs the log, copies it into the database, syncs that and empties the log. SQLITE_BUSY while somebody reads.
+  // Checkpoint: syncs the WAL, copies it into the database, syncs that and truncates the WAL. SQLITE_BUSY while another
+  // process reads.
   SqlError checkpoint();
-  // Whether closing leaves the log alone. SQLite's default is to fold it in, which writes to the database.
+  // Whether closing skips the checkpoint. SQLite's default is to make one, which writes to the database.
   enum class OnClose { FoldLog, LeaveLog };
   void set_on_close(OnClose what);
 

@@ -19,7 +19,7 @@
 namespace nrd::store {
 namespace {
 
-// The log is folded into the database after this many commits, outside of any of them (some 4 MiB of log at the most).
+// Number of commits between checkpoints, which run outside any commit (at most some 4 MiB of WAL).
 constexpr unsigned kCheckpointEvery = 256;
 
 constexpr int kNoRow = 12;  // SQLITE_NOTFOUND
@@ -33,7 +33,7 @@ Result<void> sync_directory(const std::string& path) {
   return fail(ErrorCode::Store, path + " cannot be synced: " + reason, reason);
 }
 
-// The statements of commit(), kept prepared.
+// The prepared statements of commit().
 struct Statements {
   Statement begin, commit, rollback, node, drop_ways, drop_cpus, ways_baseline, cpu_baseline, remove, put, core_id,
       ways, drop_frequencies, drop_frequency, frequency_baseline, frequency_request, frequency, owner, policy, given_id,
@@ -125,12 +125,12 @@ class SqliteStore final : public Store {
   SqliteStore(std::string directory, UniqueFd lock)
       : directory_(std::move(directory)), path_(directory_ + "/nrd.db"), lock_(std::move(lock)) {}
 
-  // The first opening. A log that cannot be folded in (a full disk) is no reason not to start: it is read all the same.
+  // The first opening. Start even if the checkpoint fails (a full disk): the WAL is read all the same.
   Result<void> start() {
     if (const Result<void> opened = open(); !opened) return opened;
     fold_log();
     if (const Result<Records> records = read_records(connection_, path_)) revision_ = records->revision;
-    return {};  // what cannot be read is load()'s to say
+    return {};  // load() reports what cannot be read
   }
 
   Result<Records> load() override;
@@ -176,10 +176,10 @@ Result<void> SqliteStore::open() {
   return {};
 }
 
-// What was read after a failed sync may be in the page cache only: the kernel reports such an error once and takes the
-// pages for clean, so a second sync of the same log says nothing. Hence the answer is believed when the log has been
-// written into the database and that was synced; and the directory too, or a power cut could bring back the log that
-// closing the file has removed, the undecided transaction in it.
+// After a failed sync, data that can be read may exist in the page cache only: the kernel reports such an error once
+// and marks the pages clean, so a second sync of the same WAL succeeds. So trust the answer only after a checkpoint has
+// written the WAL into the database and synced it; sync the directory too, or a power cut could restore the WAL that
+// closing the file has removed, with the undecided transaction in it.
 Result<uint64_t> SqliteStore::reopen() {
   usable_ = false;
   statements_ = {};
@@ -194,7 +194,7 @@ Result<uint64_t> SqliteStore::reopen() {
   const Result<Records> records = read_records(connection_, path_);
   if (!records) return Failure(records.error());
   if (records->revision != revision_ && records->revision != revision_ + 1) {
-    return fail(ErrorCode::Store, path_ + " is not the file it was; restart nrd to take it as it is",
+    return fail(ErrorCode::Store, path_ + " was replaced by another file; restart nrd to use it",
                 "revision " + std::to_string(records->revision) + " after " + std::to_string(revision_));
   }
   revision_ = records->revision;
@@ -213,7 +213,7 @@ SqlError SqliteStore::write_baselines(const Change& change) {
     }
   }
   for (const auto& [clos, cache, ways] : change.ways_baselines) {
-    Statement& put = cache.is_l2_beside ? statements_.l2_ways_baseline : statements_.ways_baseline;
+    Statement& put = cache.is_secondary_l2 ? statements_.l2_ways_baseline : statements_.ways_baseline;
     SqlError error = put.bind(1, clos.value).bind(2, cache.value).bind(3, ways.bits()).run();
     if (!error.ok()) return error;
   }
@@ -279,7 +279,7 @@ SqlError SqliteStore::write_workload(const WorkloadRecord& workload) {
     if (!error.ok()) return error;
   }
   for (const auto& [cache, ways] : workload.ways) {
-    Statement& granted = cache.is_l2_beside ? statements_.l2_ways : statements_.ways;
+    Statement& granted = cache.is_secondary_l2 ? statements_.l2_ways : statements_.ways;
     SqlError error = granted.bind(1, id).bind(2, cache.value).bind(3, ways.bits()).run();
     if (!error.ok()) return error;
   }
@@ -375,7 +375,7 @@ SqlError SqliteStore::write_request(int64_t workload, const FrequencyRequestReco
   return put.bind(10, request.is_monitored ? 1 : 0).run();
 }
 
-// Of a new workload there is nothing to remove, and SQLite takes a tenth of a commit to find that: the deletion might
+// A new workload has no rows to remove, and SQLite needs a tenth of a commit to find that out: the deletion might
 // cascade to 24 tables.
 SqlError SqliteStore::remove_stored(WorkloadId id) {
   const int64_t number = as_i64(id.value);
@@ -395,7 +395,7 @@ SqlError SqliteStore::write_all(const Change& change) {
     error = statements_.remove.bind(1, static_cast<int64_t>(id.value)).run();
     if (!error.ok()) return error;
   }
-  // Uuids may change hands within one transaction, so the old rows go first.
+  // Uuids may move between workloads in one transaction, so delete the old rows first.
   for (const WorkloadRecord& workload : change.put) {
     error = remove_stored(workload.id);
     if (!error.ok()) return error;
@@ -412,9 +412,9 @@ CommitOutcome SqliteStore::commit(const Change& change) {
   if (!usable_) return {Committed::NotDone, "the store must be reopened first"};
   for (const WorkloadRecord& workload : change.put) {
     if (makes_sense(workload, change.next_id)) continue;
-    return {Committed::NotDone, "workload " + std::to_string(workload.id.value) + " could not be loaded again"};
+    return {Committed::NotDone, "workload " + std::to_string(workload.id.value) + " is invalid and was not stored"};
   }
-  // Between commits, so that its failure cannot be taken for that of a commit.
+  // Between commits, so that its failure cannot be mistaken for that of a commit.
   if (commits_since_checkpoint_ >= kCheckpointEvery) fold_log();
   SqlError error = statements_.begin.run();
   if (error.ok()) error = write_all(change);
@@ -425,8 +425,8 @@ CommitOutcome SqliteStore::commit(const Change& change) {
       ++revision_;
       return {Committed::Done, {}};
     }
-    // Only COMMIT writes a commit frame, so whatever failed before it is not done. sqlite.cc says which errors of
-    // COMMIT itself come before that frame is whole; after all others the next opening will believe what it finds.
+    // Only COMMIT writes a commit frame, so anything that failed before it is not done. sqlite.cc says which errors of
+    // COMMIT come before that frame is complete; after all others the next opening decides.
     if (!is_certainly_not_committed(error)) {
       usable_ = false;
       return {Committed::Unknown, error.text};
@@ -436,20 +436,19 @@ CommitOutcome SqliteStore::commit(const Change& change) {
   return {Committed::NotDone, error.text};
 }
 
-// If it fails the log grows, nothing else.
+// If it fails, only the WAL grows.
 void SqliteStore::fold_log() {
   commits_since_checkpoint_ = 0;
   const SqlError error = connection_.checkpoint();
   if (!error.ok()) {
-    log::warning("CHECKPOINT_FAILED", "the log of the store could not be folded into it; trying again later",
-                 {{"DETAIL", error.text}});
+    log::warning("CHECKPOINT_FAILED", "WAL checkpoint failed; will retry", {{"DETAIL", error.text}});
   }
 }
 
-// The directory to work in, without symbolic links: SQLite refuses one in any component of a path, and /var may be one.
+// The state directory without symbolic links: SQLite refuses one in any component of a path, and /var may be one.
 Result<std::string> resolved(const std::string& directory) {
   if (::mkdir(directory.c_str(), 0700) == 0) {
-    // Its name must survive a power cut like what will be in it.
+    // The directory itself must survive a power cut, like its content.
     const Result<void> synced = sync_directory(directory + "/..");
     if (!synced) return Failure(synced.error());
   } else if (errno != EEXIST) {
@@ -477,7 +476,7 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& name) {
   if (!directory) return Failure(directory.error());
   Result<UniqueFd> lock = lock_directory(*directory);
   if (!lock) return Failure(lock.error());
-  // SQLite would create the file with the umask's mode; make it first, for root only.
+  // SQLite would create the file with the umask's mode; create it first, for root only.
   const std::string path = *directory + "/nrd.db";
   if (!UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)).valid()) {
     return fail(ErrorCode::Store, path + " cannot be opened: " + errno_text());

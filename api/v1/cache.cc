@@ -83,7 +83,7 @@ void render_geometry(json::Writer& w, const rdt::Node& node, CacheId id) {
   w.key("NumClasses").number(cat.classes);
   // Bits of the ways that I/O fills too, as libpqos calls it.
   w.key("WayContention").number(cat.shareable.bits());
-  w.key("CacheLevel").number(id.is_l2_beside ? 2 : node.level);
+  w.key("CacheLevel").number(id.is_secondary_l2 ? 2 : node.level);
 }
 
 // Where it is, and whose it is.
@@ -114,7 +114,7 @@ void render_policies(json::Writer& w, const NodeState& state, CacheId id, const 
   const auto most = static_cast<unsigned>((cpus & free_cpus(state)).size());
   w.key("available_policy").begin_object();
   for (const auto& [name, policy] : state.policies ? *state.policies : Policies{}) {
-    const bool can_be_had = policy.cache && !id.is_l2_beside && plan::check_bandwidth(state, asked_by(policy));
+    const bool can_be_had = policy.cache && !id.is_secondary_l2 && plan::check_bandwidth(state, asked_by(policy));
     w.key(name).number(can_be_had ? plan::how_many_fit(state, *policy.cache, id, most) : 0);
   }
   w.end_object();
@@ -165,7 +165,7 @@ http::Response refuse(const Call& call, int status, const char* code, std::strin
 }
 
 // The path names the L2 caches, and they are allocated beside those of L3.
-bool is_l2_beside(const Call& call, const rdt::Node& node) { return call.level == "l2" && node.l2_cat; }
+bool is_secondary_l2(const Call& call, const rdt::Node& node) { return call.level == "l2" && node.l2_cat; }
 
 // Why nothing can be told of the level that the path names; nullopt if it is one that is served.
 std::optional<http::Response> refuse_level(const Call& call, const rdt::Node& node) {
@@ -175,7 +175,7 @@ std::optional<http::Response> refuse_level(const Call& call, const rdt::Node& no
   }
   if (node.caches.empty())
     return refuse(call, 400, "BadRequest", "this node has no cache of the level that ways are of");
-  if (call.level == "llc" || call.level == level_name(node) || is_l2_beside(call, node)) return std::nullopt;
+  if (call.level == "llc" || call.level == level_name(node) || is_secondary_l2(call, node)) return std::nullopt;
   return refuse(call, 400, "BadRequest",
                 "ways are granted in the last level only, which is " + std::string(level_name(node)) + " here");
 }
@@ -211,7 +211,7 @@ void show_cache_level(const Call& call, http::Reply reply) {
   if (auto refused = refuse_level(call, state->facts.rdt)) return reply.send(*std::move(refused));
   const rdt::Node& node = state->facts.rdt;
   reply.send(json_answer(
-      200, is_l2_beside(call, node) ? render_level(*state, node.l2) : call.bodies.caches.text(state)->text));
+      200, is_secondary_l2(call, node) ? render_level(*state, node.l2) : call.bodies.caches.text(state)->text));
 }
 
 void show_cache(const Call& call, http::Reply reply) {
@@ -224,7 +224,7 @@ void show_cache(const Call& call, http::Reply reply) {
   if (!std::ranges::all_of(call.id, is_digit)) {
     return reply.send(refuse(call, 400, "BadRequest", rmd::kCacheIdNotDigits));
   }
-  const bool of_l2 = is_l2_beside(call, node);
+  const bool of_l2 = is_secondary_l2(call, node);
   const auto& caches = of_l2 ? node.l2 : node.caches;
   const std::optional<uint32_t> id = parse_id(call.id);
   const auto found = id ? caches.find({*id, of_l2}) : caches.end();

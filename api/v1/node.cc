@@ -197,7 +197,7 @@ void render_owners(json::Writer& w, const NodeState& state, CacheId cache) {
     w.key("id").string(id_text(workload));
     if (!workload.spec.uuid.empty()) w.key("uuid").string(workload.spec.uuid);
     w.key("cos_name").string(cos_name(workload.grant.clos));
-    w.key("pool").string(to_string(cache.is_l2_beside ? Pool::Guarantee : workload.grant.pool));
+    w.key("pool").string(to_string(cache.is_secondary_l2 ? Pool::Guarantee : workload.grant.pool));
     w.key("ways");
     render(w, ways->second);
     w.end_object();

@@ -58,15 +58,15 @@ void render_monitoring(json::Writer& w, const NodeState& state, CpuId id, const 
     return;
   }
   const FrequencyRequest& request = *owner->spec.frequency;
-  const auto control = request.is_monitored ? state.paces.find(id) : state.paces.end();
-  const bool is_sampled = control != state.paces.end();
+  const auto control = request.is_monitored ? state.governors.find(id) : state.governors.end();
+  const bool is_sampled = control != state.governors.end();
   w.begin_object();
   w.key("monitoring").string(request.is_monitored ? "on" : "off");
   w.key("ratio_threshold").raw(text_of(*request.threshold));
   w.key("last_ratio");
   is_sampled && control->second.percent ? w.raw(text_of(BranchMissThreshold{*control->second.percent})) : w.null();
   w.key("decision");
-  is_sampled ? w.string(pace_of(state, id) == plan::Speed::Fast ? "maximum" : "minimum") : w.null();
+  is_sampled ? w.string(speed_of(state, id) == plan::Speed::Fast ? "maximum" : "minimum") : w.null();
   w.key("transitions").number(is_sampled ? control->second.transitions : 0);
   w.end_object();
 }

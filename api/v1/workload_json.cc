@@ -220,7 +220,7 @@ Result<std::string> parse_policy(const Value& body) {
 void render_granted_ways(json::Writer& w, const Workload& workload, bool of_l2_beside) {
   w.begin_object();
   for (const auto& [id, ways] : workload.grant.ways) {
-    if (id.is_l2_beside != of_l2_beside) continue;
+    if (id.is_secondary_l2 != of_l2_beside) continue;
     w.key(std::to_string(id.value));
     render(w, ways, split_of(workload, id));
   }

@@ -28,10 +28,10 @@ void drop_limits_of_others(Baselines& kept, const NodeState& state, const rdt::S
   }
 }
 
-// `before`, with the knobs of which `found` says something else than `wanted`.
+// `before`, plus those settings of `found` that differ from `wanted`.
 pstate::FrequencySetting with_written(pstate::FrequencySetting before, const pstate::FrequencySetting& found,
                                       const pstate::FrequencySetting& wanted) {
-  // Below the minimum a maximum takes it along (cpufreq_verify_within_limits()), so nothing wrote the minimum.
+  // Lowering a maximum also lowers the minimum (cpufreq_verify_within_limits()), so the minimum was not written.
   const bool is_taken_along = found.max < wanted.min && found.min == found.max;
   const bool has_min = found.min != wanted.min && !is_taken_along;
   const bool has_max = found.max != wanted.max;
@@ -93,7 +93,8 @@ void merge(Baselines& baselines, const Baselines& added) {
   baselines.frequencies.insert(added.frequencies.begin(), added.frequencies.end());
   baselines.frequencies_of_others.insert(added.frequencies_of_others.begin(), added.frequencies_of_others.end());
   for (const auto& [clos, limits] : added.bandwidth) {
-    for (const auto& [cache, limit] : limits) baselines.bandwidth[clos][cache] = limit;  // another unit counts now
+    for (const auto& [cache, limit] : limits)
+      baselines.bandwidth[clos][cache] = limit;  // replaces a limit in another unit
   }
   baselines.tasks.insert(added.tasks.begin(), added.tasks.end());
   baselines.groups.insert(added.groups.begin(), added.groups.end());
@@ -120,21 +121,21 @@ Baselines unsettled_baselines(const NodeState& state) {
     if (kept.ways[clos].empty()) kept.ways.erase(clos);
   }
   drop_limits_of_others(kept, state, unused.rdt);
-  for (const auto& [cpu, home] : unused.rdt.cpus) {
+  for (const auto& [cpu, clos] : unused.rdt.cpus) {
     if (owns_class_of(state, cpu) || (state.groups.os | state.groups.infra).contains(cpu)) continue;
-    const auto group = state.observed.rdt.classes.find(home);
+    const auto group = state.observed.rdt.classes.find(clos);
     if (group == state.observed.rdt.classes.end() || !group->second.cpus.contains(cpu)) kept.cpus.erase(cpu);
   }
   return kept;
 }
 
-std::vector<store::TaskClaim> settled_claims(const NodeState& state) {
+std::vector<store::TaskClaim> finished_task_claims(const NodeState& state) {
   const rdt::Setting wanted = setting_of(state).rdt;
   const auto is_full = [&state](ClosId clos) {
     const auto group = state.observed.rdt.classes.find(clos);
     return group != state.observed.rdt.classes.end() && group->second.has_tasks();
   };
-  std::vector<store::TaskClaim> settled;
+  std::vector<store::TaskClaim> finished;
   for (const store::TaskClaim& claim : state.baselines.tasks) {
     const auto to = wanted.tasks.find(claim.task);
     if (to != wanted.tasks.end() && to->second == claim.clos) continue;
@@ -142,9 +143,9 @@ std::vector<store::TaskClaim> settled_claims(const NodeState& state) {
     const bool is_in_it =
         places != state.observed.rdt.tasks.end() && places->second.contains("COS" + std::to_string(claim.clos.value));
     const bool is_full_of_others = wanted.without_tasks.contains(claim.clos) && is_full(claim.clos);
-    if (!is_in_it && !is_full_of_others) settled.push_back(claim);
+    if (!is_in_it && !is_full_of_others) finished.push_back(claim);
   }
-  return settled;
+  return finished;
 }
 
 }  // namespace nrd

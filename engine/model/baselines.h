@@ -1,4 +1,5 @@
-// What nrd found before it touched a knob: as rows of the store, and what of it is still ours to put back.
+// Baselines: the values that settings had before nrd first wrote them, stored as rows, and which of them nrd must still
+// restore.
 #pragma once
 
 #include <map>
@@ -10,21 +11,21 @@
 namespace nrd {
 
 Baselines baselines_of(const store::Baselines& records);
-// `added` as rows that `change` adds.
+// Adds `added` to `change` as rows.
 void add_baselines(store::Change& change, const Baselines& added);
-// What is in both stays as it is in `baselines`, but for limits of bandwidth: one of another unit replaces the old one.
+// An existing entry of `baselines` wins, except for a bandwidth limit: one in another unit replaces the old one.
 void merge(Baselines& baselines, const Baselines& added);
-// The baselines of `state` without those of knobs that no workload needs and that others have changed: these are theirs
-// now.
+// The baselines of `state` without those of settings that no workload uses and that other software has changed. nrd no
+// longer restores these.
 Baselines unsettled_baselines(const NodeState& state);
 
-// What is to be given back of frequencies that are not as `wanted`, because others wrote on them; knob by knob, the
-// newest. CPUs without anything new are left out, and so are those of `except` and of their domains.
+// The frequencies to restore at release where other software has overwritten what is `wanted`; the newest value of each
+// setting. Leaves out CPUs without a new value, and those of `except` and their frequency domains.
 std::map<CpuId, pstate::FrequencySetting> written_by_others(const NodeState& state, const pstate::Setting& wanted,
                                                             const CpuSet& except);
 
-// Claims of tasks that no workload names any more, and that are settled: they are out of the class, or have ended, and
-// it is empty or has others of its own.
-std::vector<store::TaskClaim> settled_claims(const NodeState& state);
+// Claims of tasks that no workload references any more and that need no further work: the task is in another class or
+// has exited, and the class is empty or has tasks of other software.
+std::vector<store::TaskClaim> finished_task_claims(const NodeState& state);
 
 }  // namespace nrd

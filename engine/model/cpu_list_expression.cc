@@ -14,7 +14,7 @@ std::string_view without_blanks(std::string_view text) {
 
 enum class Read { Whole, BrokenOff };
 
-// One number or range, "^" in front or not.
+// One number or range, optionally preceded by "^".
 Result<Read> add_to(CpuSet& cpus, std::string_view part, CpuId last) {
   part = without_blanks(part);
   const bool is_taken_away = part.starts_with('^');

@@ -1,10 +1,10 @@
-// The CPUs that clients name, in what RMD's parser of bitmaps takes: numbers, upward ranges, commas, and "^" in front
-// of what is taken away from all that stands before it, also in earlier items:
+// The CPU lists that clients send, in the syntax of RMD's bitmap parser: numbers, ascending ranges, commas, and "^",
+// which removes CPUs from everything before it, including earlier items:
 //
 //   ["0-7,^3"]   0-2,4-7        ["0-7", "^2-3"]   0-1,4-7        ["^3,0-7"]   0-7
 //
-// Blanks around numbers and ranges are passed over. What stands behind the first CPU that cannot exist is not read: the
-// set ends with that CPU, and the planner refuses it by name.
+// Blanks around numbers and ranges are ignored. Parsing stops at the first CPU that cannot exist: the set ends with
+// that CPU, and the planner refuses it by number.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace nrd {
 
-// `last`: no CPU after it can exist on the node. BadRequest names the item: "/core_ids/1".
+// `last`: the highest CPU number that can exist on the node. BadRequest names the item: "/core_ids/1".
 Result<CpuSet> parse_core_ids(const std::vector<std::string>& items, CpuId last = {CpuSet::kMaxCpus - 1});
 
 }  // namespace nrd

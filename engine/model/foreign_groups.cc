@@ -54,7 +54,7 @@ bool is_leftover(const NodeState& state, const rdt::Class& group) {
          std::ranges::none_of(group.ways, [&](const auto& entry) { return constrains(state, group, entry.first); });
 }
 
-// A locked region has given its class back.
+// A pseudo-locked region has released its class.
 bool holds_class(const rdt::Class& group) { return group.mode != rdt::GroupMode::PseudoLocked; }
 
 std::vector<std::string> holders(const NodeState& state) {
@@ -78,7 +78,7 @@ std::string joined(const std::vector<std::string>& names) {
   return names.size() > kShown ? text + " and " + std::to_string(names.size() - kShown) + " more" : text;
 }
 
-// Of `workloads` and of the infrastructure.
+// The classes that `workloads` and the infrastructure use.
 size_t classes_needed(const NodeState& state, const Workloads& workloads) {
   std::set<ClosId> classes = classes_of(workloads);
   if (is_reserved_for_infra(state, kInfraClass)) classes.insert(kInfraClass);
@@ -154,7 +154,7 @@ WayMask locked_ways(const NodeState& state, CacheId cache) {
   return locked;
 }
 
-// rdtgroup_init_cat() of the kernel.
+// As rdtgroup_init_cat() of the kernel computes it.
 WayMask new_group_ways(const NodeState& state, CacheId cache) {
   return (all_ways(state, cache) - locked_ways(state, cache)).lowest_run();
 }
@@ -171,7 +171,7 @@ std::set<std::string> sharing_groups(const NodeState& state, CacheId cache, WayM
 std::set<std::string> sharing_groups(const NodeState& state, const Workload& workload) {
   std::set<std::string> names;
   for (const auto& [cache, ways] : workload.grant.ways) {
-    if (workload.grant.pool == Pool::Shared && !cache.is_l2_beside) continue;
+    if (workload.grant.pool == Pool::Shared && !cache.is_secondary_l2) continue;
     names.merge(sharing_groups(state, cache, ways, Unreadable::Included));
   }
   return names;

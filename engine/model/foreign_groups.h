@@ -1,8 +1,8 @@
-// ReservedCpus of resctrl that nrd did not make: of containers, virtual machines, other tools. They hold classes of
-// service, and those that have CPUs or tasks fill the ways of their masks.
+// resctrl groups that nrd did not create: of containers, virtual machines, other tools. They use classes of service,
+// and a group with CPUs or tasks fills the ways of its masks.
 //
-// A group COSn with the masks of a new group, no CPUs, no tasks and no monitoring groups is a leftover of libpqos,
-// which makes the groups of all classes whenever a program such as pqos starts it. It counts as free.
+// libpqos creates a group for every class whenever a program such as pqos starts it. A group COSn with the masks of a
+// new group and without CPUs, tasks and monitoring groups is such a leftover and counts as free.
 #pragma once
 
 #include <map>
@@ -20,40 +20,41 @@ namespace nrd {
 
 struct NodeState;
 
-// What a guarantee does where a foreign group may fill its ways.
+// What to do with a guarantee whose ways a foreign group may fill.
 enum class ForeignGroups { Report, Refuse };
 
-// Of all groups but the root.
+// Every group except the root.
 std::set<std::string> group_names(const rdt::Observed& observed);
-// By name; the pointers are into `state`.
+// By name; the pointers refer into `state`.
 std::map<std::string, const rdt::Class*> foreign_groups(const NodeState& state);
-// Leftovers that no workload and not the infrastructure needs.
+// Leftovers that neither a workload nor the infrastructure uses.
 std::set<ClosId> leftover_groups(const NodeState& state);
 
-// Ways of `cache` that foreign groups hold. A group with the masks of a new one constrains nothing and holds none.
+// Ways of `cache` that foreign groups hold. A group with the masks of a new group restricts nothing and holds none.
 WayMask foreign_ways(const NodeState& state, CacheId cache);
-// Ways of `cache` that the kernel lets no other group have: those of exclusive groups and locked regions.
+// Ways of `cache` that the kernel allows in no other group: those of exclusive groups and pseudo-locked regions.
 WayMask locked_ways(const NodeState& state, CacheId cache);
 
-// The mask of `cache` that the kernel gives a new group: all ways but the locked ones, or as many of these as are
-// legal.
+// The mask of `cache` that the kernel gives a new group: all ways except pseudo-locked ones, or the legal part of
+// these.
 WayMask new_group_ways(const NodeState& state, CacheId cache);
 
-// Names of the foreign groups that may fill `ways` of `cache`: they have CPUs there, or tasks, which run anywhere. One
-// that cannot be read is among them with `Unreadable::Included`.
+// Names of the foreign groups that may fill `ways` of `cache`: groups with CPUs on that cache, or with tasks, which run
+// anywhere. `Unreadable::Included` adds the groups that cannot be read.
 enum class Unreadable { Included, LeftOut };
 std::set<std::string> sharing_groups(const NodeState& state, CacheId cache, WayMask ways, Unreadable unreadable);
-// Of all its caches; empty for a workload whose ways are its own alone, and in the shared pool.
+// The same for all caches of a workload; empty if its ways are exclusive, and in the shared pool.
 std::set<std::string> sharing_groups(const NodeState& state, const Workload& workload);
-// Its ways are filled by it alone. False in the shared pool.
+// True if only this workload fills its ways. False in the shared pool.
 bool is_exclusive(const NodeState& state, const Workload& workload);
 
-// The class that a further workload beside `workloads` gets, or NoClass with the names of those that hold them. COS1 is
-// the last choice: clients of RMD know it as the infrastructure's, and expect workloads from COS2 on.
+// The class for one more workload besides `workloads`, or NoClass with the names of the groups that hold the classes.
+// COS1 comes last: clients of RMD know it as the infrastructure's and expect workloads from COS2 on.
 Result<ClosId> choose_class(const NodeState& state, const std::map<WorkloadId, Workload>& workloads);
-// Whether COSn can be had: the group does not exist and the kernel has a class for it, or it is nrd's or a leftover.
+// True if nrd can use COSn: the group does not exist and the kernel has a class for it, or the group is nrd's or a
+// leftover.
 bool is_class_available(const NodeState& state, ClosId clos);
-// Classes in use of any kind, the root's included.
+// Classes in use by anything, including the root class.
 unsigned used_classes(const NodeState& state);
 
 }  // namespace nrd

@@ -1,7 +1,7 @@
-// How long the writer's slow steps took, since start: histograms that a reader gets with the published NodeState.
+// Durations of the transaction's slow steps since start: histograms that readers get with the published NodeState.
 //
-// Bounds are upper ones and inclusive, as Prometheus has them ("le"). A step that takes longer than the last bound is
-// in the last bucket, so that nothing is left out of count().
+// Bounds are inclusive upper bounds, as in Prometheus ("le"). A step longer than the last bound counts in the last
+// bucket, so count() includes it.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,7 @@ namespace nrd {
 
 class Histogram {
  public:
-  // A converge of one mask through libpqos takes a tenth of a millisecond, a commit to a disk that syncs some ten of
-  // them.
+  // Writing one mask through libpqos takes about 0.1 ms, a commit to a disk that syncs about 10 ms.
   static constexpr std::array<std::chrono::microseconds, 16> kBounds = {
       {std::chrono::microseconds(100), std::chrono::microseconds(250), std::chrono::microseconds(500),
        std::chrono::microseconds(1000), std::chrono::microseconds(2500), std::chrono::microseconds(5000),
@@ -23,7 +22,7 @@ class Histogram {
        std::chrono::microseconds(100'000), std::chrono::microseconds(250'000), std::chrono::microseconds(500'000),
        std::chrono::microseconds(1'000'000), std::chrono::microseconds(2'500'000), std::chrono::microseconds(5'000'000),
        std::chrono::microseconds(10'000'000)}};
-  // One for each bound, and one for all above.
+  // One bucket for each bound, and one above the last.
   using Buckets = std::array<uint64_t, kBounds.size() + 1>;
 
   void add(std::chrono::nanoseconds took) {
@@ -42,8 +41,8 @@ class Histogram {
 };
 
 struct LatencyHistograms {
-  Histogram converge;  // each, also one that the hardware refused
-  Histogram commit;    // each, whatever became of it
+  Histogram converge;  // every attempt, including failed ones
+  Histogram commit;    // every attempt, whatever its outcome
   friend bool operator==(const LatencyHistograms&, const LatencyHistograms&) = default;
 };
 

@@ -13,7 +13,7 @@ WayMask all_ways(const NodeState& state, CacheId cache) {
 }  // namespace
 
 const std::optional<PoolPartition>& partition_of(const NodeState& state, CacheId cache) {
-  return cache.is_l2_beside ? state.l2_layout : state.layout;
+  return cache.is_secondary_l2 ? state.l2_layout : state.layout;
 }
 
 WayMask io_ways(const NodeState& state, CacheId cache) {
@@ -44,8 +44,8 @@ WayMask os_ways(const NodeState& state, CacheId cache) {
   }
   const WayMask unassigned = unassigned_ways(state, cache);
   const WayMask ways = cat->sparse_masks ? unassigned : plan::os_run(unassigned, layout->os, io_ways(state, cache));
-  // Foreign groups may hold the floor. It is granted to no workload, so the OS shares it with these groups only. Where
-  // the kernel does not allow that, the OS has less.
+  // Foreign groups may hold the OS floor. No workload is granted it, so the OS shares it with these groups only. Where
+  // the kernel does not allow sharing, the OS has fewer ways.
   const bool is_locked = layout->os.intersects(locked_ways(state, cache));
   return ways.count() >= (is_locked ? cat->min_ways : layout->os.count()) ? ways : layout->os;
 }
@@ -78,7 +78,7 @@ size_t workloads_with_onload(const NodeState& state) {
 
 CpuSet free_cpus(const NodeState& state) {
   CpuSet claimed;
-  for (const auto& [cpu, home] : state.baselines.cpus) claimed.add(cpu);
+  for (const auto& [cpu, clos] : state.baselines.cpus) claimed.add(cpu);
   CpuSet free = state.facts.rdt.online;
   for (const auto& [name, group] : state.observed.rdt.foreign) free -= group.cpus;
   for (const auto& [clos, group] : state.observed.rdt.classes) {
@@ -173,7 +173,7 @@ std::string bandwidth_problem(const NodeState& state) {
     const auto& granted = workload.grant.bandwidth;
     if (granted.empty() || (mba && mba->unit == granted.begin()->second.unit)) continue;
     return "the memory bandwidth of workload " + id_text(workload) +
-           " was granted in another unit than resctrl speaks of now, and is not set; mount resctrl as it was (with or "
+           " was granted in a unit that resctrl no longer uses, and is not set; mount resctrl as before (with or "
            "without mba_MBps), or change the workload";
   }
   return {};
@@ -181,7 +181,7 @@ std::string bandwidth_problem(const NodeState& state) {
 
 namespace {
 
-// Workloads whose code has ways of its own, while resctrl keeps none apart.
+// Workloads with separate ways for code while resctrl has one mask for both.
 std::string code_problem(const NodeState& state) {
   const rdt::Node& node = state.facts.rdt;
   for (const auto& [id, workload] : state.workloads) {
@@ -190,18 +190,18 @@ std::string code_problem(const NodeState& state) {
     const bool is_joined_in_l2 = spec.l2 && spec.l2->code > 0 && node.l2_cat && !node.l2_cat->cdp;
     if (!is_joined && !is_joined_in_l2) continue;
     return "code and data of workload " + id_text(workload) +
-           " were granted ways apart, and share them now; mount resctrl as it was (with cdp or cdpl2), or change the "
+           " were granted separate ways but share them now; mount resctrl as before (with cdp or cdpl2), or change the "
            "workload";
   }
   return {};
 }
 
-// Workloads that have ways of L2, while the kernel allocates none beside L3.
+// Workloads with L2 ways while the kernel allocates only L3.
 std::string l2_problem(const NodeState& state) {
   for (const auto& [id, workload] : state.workloads) {
     if (!workload.spec.l2 || state.facts.rdt.l2_cat) continue;
     return "workload " + id_text(workload) +
-           " was granted ways of L2, which the kernel does not allocate now; boot as before (without rdt=!l2cat), or "
+           " was granted L2 ways, which the kernel no longer allocates; boot as before (without rdt=!l2cat), or "
            "change the workload";
   }
   return {};
@@ -232,17 +232,17 @@ KHz reach(const pstate::Node& node, const pstate::Cpu& cpu) {
   return node.turbo == false && cpu.base ? std::min(*cpu.base, cpu.max) : cpu.max;
 }
 
-plan::Speed pace_of(const NodeState& state, CpuId cpu) {
+plan::Speed speed_of(const NodeState& state, CpuId cpu) {
   const auto facts = state.facts.pstate.cpus.find(cpu);
   const CpuSet domain = facts == state.facts.pstate.cpus.end() ? CpuSet{cpu.value} : facts->second.domain;
   std::optional<plan::Speed> slowest;
   for (const CpuId other : domain.members()) {
-    const auto control = state.paces.find(other);
-    if (control == state.paces.end()) continue;
-    if (control->second.pace == plan::Speed::Fast) return plan::Speed::Fast;
-    slowest = control->second.pace;
+    const auto control = state.governors.find(other);
+    if (control == state.governors.end()) continue;
+    if (control->second.speed == plan::Speed::Fast) return plan::Speed::Fast;
+    slowest = control->second.speed;
   }
-  return slowest.value_or(plan::GovernorState{}.pace);
+  return slowest.value_or(plan::GovernorState{}.speed);
 }
 
 std::map<CpuId, BranchMissThreshold> monitored_cpus(const NodeState& state) {
@@ -254,7 +254,7 @@ std::map<CpuId, BranchMissThreshold> monitored_cpus(const NodeState& state) {
   return monitored;
 }
 
-std::optional<pstate::FrequencySetting> before_us(const NodeState& state, CpuId cpu) {
+std::optional<pstate::FrequencySetting> original_setting(const NodeState& state, CpuId cpu) {
   if (const auto claimed = state.baselines.frequencies.find(cpu); claimed != state.baselines.frequencies.end()) {
     return claimed->second;
   }
@@ -277,14 +277,14 @@ pstate::FrequencySetting wanted_knobs(const NodeState& state, const Workload& wo
   if (is_monitored(workload)) {
     const auto facts = state.facts.pstate.cpus.find(cpu);
     const KHz limit = facts == state.facts.pstate.cpus.end() ? granted.max : reach(state.facts.pstate, facts->second);
-    const bool is_fast = pace_of(state, cpu) == plan::Speed::Fast;
+    const bool is_fast = speed_of(state, cpu) == plan::Speed::Fast;
     knobs.min = knobs.max = std::min(is_fast ? granted.max : granted.min, limit);
   }
   if (!granted.governor.empty()) knobs.governor = granted.governor;
   if (!granted.epp.empty()) {
     knobs.epp = granted.epp;
   } else if (granted.governor == "performance" && !knobs.epp.empty()) {
-    knobs.epp = "performance";  // active drivers say so under this governor, whatever was set before
+    knobs.epp = "performance";  // active drivers report this under this governor, whatever was set before
   }
   return knobs;
 }

@@ -1,4 +1,4 @@
-// What the node is and holds at one moment. Immutable once published; reads use it and never wait.
+// The host's hardware and its workloads at one moment. Immutable once published; readers never wait.
 #pragma once
 
 #include <map>
@@ -21,23 +21,23 @@
 
 namespace nrd {
 
-// What the owned knobs said before nrd touched them, in this boot.
+// Values of the settings that nrd owns, from before its first write in this boot.
 struct Baselines {
-  std::map<ClosId, std::map<CacheId, WayMask>> ways;  // of the root class; the others' groups are removed
+  std::map<ClosId, std::map<CacheId, WayMask>> ways;  // of the root class; other groups are removed at release
   std::map<CpuId, ClosId> cpus;
   std::map<CpuId, pstate::FrequencySetting> frequencies;
-  // Of some of these: what others wrote while the CPU was set for a workload. At the end it is given back instead.
+  // For some of these: the value that other software wrote while a workload used the CPU. Restored instead at release.
   std::map<CpuId, pstate::FrequencySetting> frequencies_of_others{};
-  std::map<ClosId, std::map<CacheId, rdt::Bandwidth>> bandwidth{};  // likewise
-  std::set<ClosId> groups{};         // of classes: nrd may make and remove these in this boot
-  std::set<store::TaskClaim> tasks;  // moved into a class: who no workload names any more goes to the root class
+  std::map<ClosId, std::map<CacheId, rdt::Bandwidth>> bandwidth{};  // as above
+  std::set<ClosId> groups{};         // classes whose groups nrd may create and remove in this boot
+  std::set<store::TaskClaim> tasks;  // moved into a class; one that no workload references moves back to the root class
   friend bool operator==(const Baselines&, const Baselines&) = default;
 };
 
 struct Health {
   bool writes_frozen = false;    // the last commit's outcome is unknown
-  std::string hardware_problem;  // why hardware and setting differ, empty if they agree
-  uint64_t drift_repairs = 0;    // knobs found changed by others and put back, since start
+  std::string hardware_problem;  // why hardware and setting differ; empty: they agree
+  uint64_t drift_repairs = 0;    // settings that other software changed and nrd restored, since start
   friend bool operator==(const Health&, const Health&) = default;
 };
 
@@ -45,76 +45,74 @@ struct NodeState {
   uint64_t revision = 0;  // of the store
   NodeFacts facts;
   std::optional<PoolPartition> layout;       // absent on a node without L3 CAT
-  std::optional<PoolPartition> l2_layout{};  // of L2 caches beside those of L3
+  std::optional<PoolPartition> l2_layout{};  // of the L2 caches where L3 is allocated too
   plan::Shrink shrink = plan::Shrink::No;
-  std::optional<unsigned> max_shared;  // workloads in the shared class; nullopt: as many as want to
+  std::optional<unsigned> max_shared;  // workloads in the shared class; nullopt: no limit
   ReservedCpus groups;
-  unsigned reserved_classes = 0;  // kept for groups of others, those that exist included
+  unsigned reserved_classes = 0;  // kept for foreign groups, including the existing ones
   ForeignGroups foreign_policy = ForeignGroups::Report;
-  std::set<ClosId>
-      made_groups{};           // those of baselines.groups that exist, as far as nrd knows; unneeded ones are removed
-  std::set<Task> infra_tasks;  // processes of the infrastructure, at the last look
-  std::shared_ptr<const Policies> policies;  // of this microarchitecture; null: there are none
+  std::set<ClosId> made_groups{};  // those of baselines.groups that exist, as far as nrd knows; unused ones are removed
+  std::set<Task> infra_tasks;      // processes of the infrastructure, as last observed
+  std::shared_ptr<const Policies> policies;  // of this microarchitecture; null: none configured
   std::map<WorkloadId, Workload> workloads;
   Baselines baselines;
-  Observed observed;  // as last read: shows what others hold
+  Observed observed;  // as last read, including foreign groups
   Health health;
-  std::map<CpuId, plan::GovernorState> paces;  // of monitored CPUs
-  CpuSet uncounted;                            // monitored and online, but their branches cannot be counted
-  std::map<CpuId, KHz> current;                // of CPUs that are set for a workload, at the last look
+  std::map<CpuId, plan::GovernorState> governors;  // of monitored CPUs
+  CpuSet uncounted;                                // monitored and online, but without branch counters
+  std::map<CpuId, KHz> current;                    // of CPUs whose frequency a workload sets, as last observed
   LatencyHistograms timings;
 };
 
-// Of the level of `cache`.
+// For the level of `cache`.
 const std::optional<PoolPartition>& partition_of(const NodeState& state, CacheId cache);
-// Ways of `cache` that workloads have.
+// Ways of `cache` granted to workloads.
 WayMask granted_ways(const NodeState& state, CacheId cache);
-// Ways of `cache` that neither workloads nor the infrastructure nor foreign groups have; the OS floor is among them.
+// Ways of `cache` that no workload, infrastructure or foreign group holds; includes the OS floor.
 WayMask unassigned_ways(const NodeState& state, CacheId cache);
-// Of these the ones that are outside the mask of the root class, so that nothing fills them.
+// Those of them outside the root class's mask, so that nothing fills them.
 WayMask idle_ways(const NodeState& state, CacheId cache);
-// Ways of `cache` that can be granted: unassigned ones without the OS floor and the infra pool.
+// Ways of `cache` that can be granted: unassigned ones without the OS floor and the infrastructure pool.
 WayMask free_ways(const NodeState& state, CacheId cache);
-// How many workloads run with Onload.
+// Number of workloads that use Onload.
 size_t workloads_with_onload(const NodeState& state);
-// CPUs that run and that neither a workload nor a group has: a new workload may name them.
+// Online CPUs that belong to no workload and no group: a new workload may request them.
 CpuSet free_cpus(const NodeState& state);
-// The workload whose id clients write so, if any.
+// The workload with this id as clients write it, if any.
 const Workload* workload_with_id(const NodeState& state, std::string_view id);
-// All tasks that workloads name, and those that were moved for one.
+// All tasks that workloads reference, and all that nrd has moved.
 std::set<Task> known_tasks(const NodeState& state);
-// `task` is of another boot, or was looked for and was not there any more.
+// True if `task` belongs to another boot, or the last observation did not find it.
 bool has_ended(const NodeState& state, const Task& task);
 // The workload that owns `cpu`, if any.
 const Workload* owner_of(const NodeState& state, CpuId cpu);
-// The hardware, as last read, gives `workload` what was granted. Offline CPUs do not count.
+// True if the hardware, as last read, applies what `workload` was granted. Offline CPUs do not count.
 bool is_applied(const NodeState& state, const Workload& workload);
-// Workloads whose memory bandwidth cannot be set, because resctrl speaks of another unit by now; in words, empty: none.
+// Describes workloads whose memory bandwidth cannot be set because resctrl now uses another unit; empty: none.
 std::string bandwidth_problem(const NodeState& state);
-// Why the hardware does not hold what was granted, as GET /v1/health says and the metrics do; empty: it does.
+// Why the hardware does not apply the grants, as shown by GET /v1/health and the metrics; empty: it does.
 std::string problem_of(const NodeState& state);
-// And whether more can be asked for.
+// Whether further changes are accepted.
 bool is_ok(const NodeState& state);
-// CPUs that run fast or slow as their branches say, with the threshold of each.
+// The monitored CPUs, with the threshold of each.
 std::map<CpuId, BranchMissThreshold> monitored_cpus(const NodeState& state);
-// What the frequency of `cpu` was set to before nrd: its baseline, or what it is set to now if it is not claimed.
+// The frequency setting of `cpu` before nrd changed it: its baseline, or its present value if it is not claimed.
 // Nullopt if neither is known.
-std::optional<pstate::FrequencySetting> before_us(const NodeState& state, CpuId cpu);
-// What a claimed `cpu` gets back once no workload sets it.
+std::optional<pstate::FrequencySetting> original_setting(const NodeState& state, CpuId cpu);
+// The setting that a claimed `cpu` gets back once no workload sets it.
 const pstate::FrequencySetting& given_back(const Baselines& baselines, CpuId cpu);
-// What `cpu` must be set to now for `workload`, which was granted a frequency there, on top of what it was set to
-// before.
+// The setting of `cpu` for `workload`, which was granted a frequency there, on top of the one it had before.
 pstate::FrequencySetting wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu,
                                       pstate::FrequencySetting before);
-// How high `cpu` can go now: to its base while turbo is off.
+// The highest frequency of `cpu` now: its base frequency while turbo is off.
 KHz reach(const pstate::Node& node, const pstate::Cpu& cpu);
-// The pace at which `cpu` is kept: that of its domain, which is fast if one of its CPUs asks for it.
-plan::Speed pace_of(const NodeState& state, CpuId cpu);
-// Ways of `cache` that devices fill too, so that nothing else has them alone.
+// The speed of `cpu`: that of its frequency domain, which is fast if one of its CPUs requests it.
+plan::Speed speed_of(const NodeState& state, CpuId cpu);
+// Ways of `cache` that devices also fill, so that they are never exclusive.
 WayMask io_ways(const NodeState& state, CacheId cache);
-// Ways the root class (the OS) has on `cache` under the current setting: where ways are in use the longest run of
-// unassigned ways, wherever it lies (all of these where masks may have holes), and as many ways as the OS floor has at
-// least. Where none are in use the mask is left as it is.
+// Ways of the root class (the OS) on `cache` under the current setting. Where ways are granted: the longest run of
+// unassigned ways, wherever it lies (all of them where masks may have holes), and at least as many as the OS floor.
+// Otherwise the mask stays as it is.
 WayMask os_ways(const NodeState& state, CacheId cache);
 
 }  // namespace nrd

@@ -1,9 +1,9 @@
-// A policy: what a name stands for, so that clients need not know ways and frequencies of each kind of node.
+// A policy: a name for a request, so that clients need not know the ways and frequencies of each kind of node.
 //
-//   gold = {cache: {max: 4, min: 4}}     a workload with "policy": "gold" gets four ways of its own
+//   gold = {cache: {max: 4, min: 4}}     a workload with "policy": "gold" gets four exclusive ways
 //
-// Policies come from a file (daemon/policy_file.h), and those of this node's microarchitecture are published with the
-// state. What a workload was granted does not change with the file.
+// Policies come from a file (daemon/policy_file.h); those of this node's microarchitecture are published with the
+// state. Changing the file does not change existing grants.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace nrd {
 
-// At least one of them.
+// At least one of these is set.
 struct Policy {
   std::optional<CacheRequest> cache;
   std::optional<MbaRequest> mba;

@@ -11,7 +11,7 @@ struct Sizes {
   unsigned sum() const { return os + guarantee + besteffort + shared + infra; }
 };
 
-// Sizes with nothing configured but the infra ways.
+// Defaults for everything except the infrastructure's ways.
 Sizes default_sizes(unsigned ways, unsigned min_ways, unsigned infra) {
   const auto at_least = [min_ways](unsigned n) { return std::max(n, min_ways); };
   Sizes sizes{.os = min_ways,
@@ -19,7 +19,7 @@ Sizes default_sizes(unsigned ways, unsigned min_ways, unsigned infra) {
               .besteffort = at_least(ways / 3),
               .shared = at_least((ways + 3) / 6),  // a sixth, rounded
               .infra = infra};
-  // A guarantee is what people come for, so it is the last to go without.
+  // Clients want guarantees most, so that pool is emptied last.
   if (sizes.sum() + min_ways > ways) sizes.besteffort = 0;
   if (sizes.sum() + min_ways > ways) sizes.shared = 0;
   return sizes;

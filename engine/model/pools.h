@@ -1,11 +1,11 @@
-// How the ways of each L3 cache are divided: OS at the low end, then guarantee, best effort, shared, infra at the top.
+// How the ways of each L3 cache are divided: OS at the low end, then guarantee, best effort, shared, infrastructure.
 //
 //   11 ways, nothing configured:   bit 0  O GGGGG BBB SS  bit 10      (OS 1, guarantee 5, best effort 3, shared 2)
 //
-// A pool is a limit and a place: its workloads have ways of it and no others, so that workloads of one pool never split
-// the room of another. What is granted to none is not idle for that: the root class has the longest run of such ways,
-// in whichever pools it lies (os_ways() of node_state.h). The OS ways are its floor and given to no workload, and so
-// are the infra ways.
+// A pool limits both the number and the position of its workloads' ways, so that workloads of one pool never fragment
+// another. Ungranted ways are not idle: the root class has the longest run of them, in whichever pools it lies
+// (os_ways() of node_state.h). The OS ways are its floor. Neither they nor the infrastructure's ways are granted to a
+// workload.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace nrd {
 
-// Number of ways; what is not configured is derived from the cache.
+// Numbers of ways; a pool that is not configured is derived from the cache.
 struct PoolSizes {
   std::optional<unsigned> os;
   std::optional<unsigned> guarantee;
@@ -46,11 +46,10 @@ inline constexpr std::array kNamedPools{
     NamedPool{"infra", &PoolPartition::infra}};
 
 // Defaults: OS min_ways, shared about a sixth, best effort about a third, guarantee the rest, none below min_ways; a
-// cache too small for all four goes without best effort, then without shared. BadRequest with the numbers if they do
-// not fit.
+// cache too small for all four omits best effort, then shared. BadRequest with the numbers if they do not fit.
 Result<PoolPartition> plan_layout(const rdt::Cat& cat, const PoolSizes& sizes);
 
-// Of L2 caches beside those of L3: the OS keeps min_ways, all others are for guarantees.
+// For L2 caches of nodes that also allocate L3: the OS keeps min_ways, all others are for guarantees.
 PoolPartition plan_l2_layout(const rdt::Cat& cat);
 
 }  // namespace nrd

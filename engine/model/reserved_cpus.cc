@@ -25,15 +25,16 @@ Result<void> check_reserved_cpus(const ReservedCpus& groups, const rdt::Node& no
   if (const Result<void> exist = check_exist("os.cpus", groups.os, node); !exist) return exist;
   if (const Result<void> exist = check_exist("infra.cpus", groups.infra, node); !exist) return exist;
   if (const CpuSet both = groups.os & groups.infra; !both.empty()) {
-    return refused("infra.cpus", "CPU " + both.to_string() + " is one of os.cpus, too", "CPUs of one group only");
+    return refused("infra.cpus", "CPU " + both.to_string() + " is also in os.cpus", "CPUs of one group only");
   }
   if (!groups.has_infra()) return {};
   const std::string key = groups.infra.empty() ? "infra.processes" : "infra.cpus";
   if (layout.infra.empty()) {
-    return refused(key, "there are no ways for them, cache_pools.infra is 0", "cache_pools.infra of 1 or more");
+    return refused(key, "the infrastructure has no ways: cache_pools.infra is 0", "cache_pools.infra of 1 or more");
   }
   if (node.cat && node.cat->classes < 2) {
-    return refused(key, "they need a class of service, and the node has only the root class", "no " + key);
+    return refused(key, "the infrastructure needs a class of service, but the node has only the root class",
+                   "no " + key);
   }
   return {};
 }
@@ -46,7 +47,7 @@ WayMask infra_ways(const NodeState& state, CacheId cache) {
   const auto cpus = state.facts.rdt.caches.find(cache);
   if (!state.layout || cpus == state.facts.rdt.caches.end()) return {};
   if (state.groups.infra_processes.empty() && !cpus->second.intersects(state.groups.infra)) return {};
-  // Others have it: neither claimed nor free.
+  // Foreign groups hold the class: it is neither claimed nor free.
   if (!state.made_groups.contains(kInfraClass) && !is_class_available(state, kInfraClass)) return {};
   const bool is_in_the_way = std::ranges::any_of(state.workloads, [&](const auto& entry) {
     const Grant& grant = entry.second.grant;

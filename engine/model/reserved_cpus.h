@@ -1,11 +1,11 @@
-// Who stands beside the workloads, by configuration: the operating system and the node's infrastructure.
+// CPUs and processes reserved by configuration for the operating system and the node's infrastructure.
 //
 //   os      CPUs that stay in the root class
-//   infra   CPUs and processes in a class of their own (COS1), which has the infra pool: on each cache that its CPUs
-//           touch, on all of them if it has processes, which run anywhere
+//   infra   CPUs and processes in a class of their own (COS1) with the ways of the infra pool: on each cache of its
+//           CPUs, on all caches if it has processes, which run anywhere
 //
-// No workload may ask for ways on such a CPU. What a workload had before the configuration changed it keeps until it is
-// deleted, and the group has to do without meanwhile.
+// No workload may request ways on such a CPU. A workload granted before the configuration changed keeps its ways until
+// it is deleted; until then the group goes without.
 #pragma once
 
 #include <sys/types.h>
@@ -31,20 +31,20 @@ struct ReservedCpus {
   CpuSet os;
   CpuSet infra;
   std::vector<std::string> infra_processes;  // patterns of command lines, see base/task.h
-  std::set<uid_t> infra_users{0};            // whose processes count
+  std::set<uid_t> infra_users{0};            // owners of the matching processes
   bool has_infra() const { return !infra.empty() || !infra_processes.empty(); }
   friend bool operator==(const ReservedCpus&, const ReservedCpus&) = default;
 };
 
 inline constexpr ClosId kInfraClass{1};  // RMD's clients know COS1 as this group's
 
-// Whether the node can have `groups` with this layout of its caches. BadRequest with the numbers.
+// Checks whether the node supports `groups` with this layout of its caches. BadRequest with the numbers.
 Result<void> check_reserved_cpus(const ReservedCpus& groups, const rdt::Node& node, const PoolPartition& layout);
 
-// Ways that the infrastructure has on `cache`; none where nobody of it is, where a workload is in
-// the way, or while others use COS1.
+// Ways of the infrastructure on `cache`; none if it has no CPU or process there, if a workload holds them, or while a
+// foreign group uses COS1.
 WayMask infra_ways(const NodeState& state, CacheId cache);
-// Whether COS1 is kept for the infrastructure.
+// True if COS1 is reserved for the infrastructure.
 bool is_reserved_for_infra(const NodeState& state, ClosId clos);
 
 }  // namespace nrd

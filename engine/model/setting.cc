@@ -31,7 +31,7 @@ std::optional<uint32_t> limit_of(const rdt::Observed& observed, ClosId clos, Cac
   return limit == group->second.bandwidth.end() ? std::nullopt : std::optional(limit->second);
 }
 
-// What a CPU shows that was offline when the others of its domain were claimed is our own doing: it was what they were.
+// A CPU that was offline when the others of its domain were claimed shows nrd's own setting; before, it had theirs.
 void claim_frequency(Baselines& added, const NodeState& state, CpuId cpu, const pstate::FrequencySetting& found,
                      const pstate::FrequencySetting& wanted) {
   added.frequencies[cpu] = found;
@@ -47,7 +47,7 @@ void claim_frequency(Baselines& added, const NodeState& state, CpuId cpu, const 
   }
 }
 
-// Whoever shares a domain with a CPU of a workload changes along, and is ours to put back as well.
+// CPUs that share a domain with a workload's CPU change with it, so nrd must restore them as well.
 pstate::Setting frequencies_of(const NodeState& state) {
   std::map<CpuId, const Workload*> owners;
   CpuSet granted;
@@ -63,7 +63,7 @@ pstate::Setting frequencies_of(const NodeState& state) {
     const auto claimed = state.baselines.frequencies.find(cpu);
     if (!leaders.empty()) {
       const CpuId leader = leaders.members().front();
-      const pstate::FrequencySetting before = before_us(state, cpu).value_or(pstate::FrequencySetting{});
+      const pstate::FrequencySetting before = original_setting(state, cpu).value_or(pstate::FrequencySetting{});
       wanted.cpus[cpu] = wanted_knobs(state, *owners.at(leader), leader, before);
     } else if (claimed != state.baselines.frequencies.end()) {
       wanted.put_back[cpu] = given_back(state.baselines, cpu);
@@ -72,7 +72,7 @@ pstate::Setting frequencies_of(const NodeState& state) {
   return wanted;
 }
 
-// It, or a thread of it.
+// The process, or one of its threads.
 bool is_of_workload(const NodeState& state, const Task& process) {
   return std::ranges::any_of(state.workloads, [&process](const auto& entry) {
     return std::ranges::any_of(entry.second.spec.tasks, [&process](const Task& task) {
@@ -81,7 +81,7 @@ bool is_of_workload(const NodeState& state, const Task& process) {
   });
 }
 
-// Before the workloads: what these were granted earlier goes before.
+// Infrastructure before workloads, so that existing grants override it.
 void add_groups(rdt::Setting& wanted, const NodeState& state) {
   if (!state.layout) return;
   const rdt::Node& node = state.facts.rdt;
@@ -97,7 +97,7 @@ void add_groups(rdt::Setting& wanted, const NodeState& state) {
   }
 }
 
-// Who is in a class; tasks run anywhere.
+// The classes in use; tasks run anywhere.
 struct Members {
   CpuSet cpus;
   bool has_tasks = false;
@@ -118,7 +118,7 @@ std::map<ClosId, Members> members_of_classes(const NodeState& state, const Class
   return members;
 }
 
-// Whoever else may run on a cache where somebody has ways must keep off these.
+// Every other class on a cache with granted ways must not use these ways.
 void add_bystanders(ClassWays& classes, const NodeState& state) {
   const rdt::Node& node = state.facts.rdt;
   std::set<CacheId> used;
@@ -136,7 +136,7 @@ void add_bystanders(ClassWays& classes, const NodeState& state) {
   }
 }
 
-// Where a class of ours had ways or a limit that it does not need any more, it has what a new group has.
+// A class that no longer needs its ways or its limit gets the values of a new group.
 void add_unneeded(rdt::Setting& wanted, const NodeState& state) {
   const std::optional<rdt::MbaInfo>& mba = state.facts.rdt.capabilities.mba_info;
   for (const ClosId clos : wanted.made) {
@@ -153,7 +153,7 @@ void add_unneeded(rdt::Setting& wanted, const NodeState& state) {
   }
 }
 
-// The group of each class in which something is, and no other of ours.
+// The groups of classes in use, and no other group that nrd owns.
 void add_group_changes(rdt::Setting& wanted, const NodeState& state) {
   for (const auto& [clos, ways] : wanted.ways) wanted.made.insert(clos);
   for (const auto& [id, workload] : state.workloads) {
@@ -164,7 +164,7 @@ void add_group_changes(rdt::Setting& wanted, const NodeState& state) {
   for (const ClosId clos : wanted.made) wanted.removed.erase(clos);
 }
 
-// A number of another unit than that of now is not written: it would mean something else.
+// Skip a number in a unit other than the current one: it would mean something else.
 void add_bandwidth(rdt::Setting& wanted, const NodeState& state) {
   const std::optional<rdt::MbaInfo>& mba = state.facts.rdt.capabilities.mba_info;
   if (!mba) return;
@@ -177,7 +177,7 @@ void add_bandwidth(rdt::Setting& wanted, const NodeState& state) {
   for (const auto& [id, workload] : state.workloads) add(workload.grant.clos, workload.grant.bandwidth);
 }
 
-// A class without tasks of workloads that had some is emptied: their children are still in it.
+// Empty a class when its last workload with tasks is gone: their children are still in it.
 void add_tasks(rdt::Setting& wanted, const NodeState& state) {
   std::set<ClosId> with_tasks;
   for (const auto& [task, clos] : wanted.tasks) with_tasks.insert(clos);
@@ -195,14 +195,14 @@ void add_tasks(rdt::Setting& wanted, const NodeState& state) {
   }
 }
 
-// The directories of groups, as people know them.
+// Names of group directories for messages.
 std::string text_of(const std::set<std::string>& places) {
   std::string text;
   for (const std::string& place : places) text += (text.empty() ? "" : " ") + (place.empty() ? "COS0" : place);
   return text;
 }
 
-// Who has to be in no class of ours, but is in a group of others, is let alone.
+// Leave tasks in foreign groups untouched if they must be in no class of nrd.
 bool is_right(const std::set<std::string>& places, ClosId wanted) {
   if (wanted != kRootClass) return places == std::set<std::string>{name_of(wanted)};
   return std::ranges::none_of(places, [](const std::string& place) { return place.starts_with("COS"); });
@@ -262,7 +262,7 @@ Setting setting_of(const NodeState& state) {
   for (const auto& [clos, caches] : state.baselines.ways) {
     for (const auto& [cache, ways] : caches) {
       if (!node.has(cache)) continue;
-      // The kernel refuses a mask with ways that a group locked since.
+      // The kernel refuses a mask with ways that a group has pseudo-locked since.
       const WayMask locked = locked_ways(state, cache);
       wanted.ways[clos].emplace(cache, ways.intersects(locked) ? (ways - locked).longest_run() : ways);
     }
@@ -273,7 +273,7 @@ Setting setting_of(const NodeState& state) {
   add_groups(wanted, state);
   for (const auto& [id, workload] : state.workloads) {
     for (const auto& [cache, ways] : workload.grant.ways) {
-      // Mounted without CDP since: they share, and code_problem() says so.
+      // Mounted without CDP since: code and data share the ways, and code_problem() reports it.
       const bool can_split = node.has(cache) && node.cat_of(cache) && node.cat_of(cache)->cdp;
       const auto split = can_split ? split_of(workload, cache) : std::nullopt;
       if (split) wanted.split[workload.grant.clos][cache] = *split;
@@ -302,7 +302,7 @@ Baselines unclaimed(const NodeState& state, const Setting& setting) {
   }
   for (const auto& [cpu, wanted] : setting.rdt.cpus) {
     if (baselines.cpus.contains(cpu)) continue;
-    // Who is in a group of others has no class to go back to but the root's.
+    // A task in a foreign group has no class to return to except the root class.
     added.cpus[cpu] = class_of(observed.rdt, cpu).value_or(kRootClass);
   }
   for (const ClosId clos : setting.rdt.made) {
@@ -332,7 +332,7 @@ Baselines unclaimed(const NodeState& state, const Setting& setting) {
 CpuSet unreadable(const NodeState& state, const Setting& setting) {
   CpuSet cpus;
   for (const auto& [cpu, wanted] : setting.pstate.cpus) {
-    if (!before_us(state, cpu)) cpus.add(cpu);
+    if (!original_setting(state, cpu)) cpus.add(cpu);
   }
   return cpus;
 }
@@ -373,9 +373,9 @@ Observed with_applied(Observed observed, const Setting& setting) {
       if (const auto split = setting.rdt.split_of(clos, cache)) observed.rdt.classes[clos].split[cache] = *split;
     }
   }
-  for (const auto& [cpu, home] : setting.rdt.cpus) {
+  for (const auto& [cpu, target] : setting.rdt.cpus) {
     for (auto& [clos, group] : observed.rdt.classes) group.cpus.remove(cpu);
-    observed.rdt.classes[home].cpus.add(cpu);
+    observed.rdt.classes[target].cpus.add(cpu);
   }
   for (const auto& [clos, limits] : setting.rdt.bandwidth) {
     for (const auto& [cache, limit] : limits) observed.rdt.classes[clos].bandwidth[cache] = limit.value;

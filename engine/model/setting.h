@@ -1,4 +1,4 @@
-// What the hardware must say now, computed from the workloads. The only place that knows.
+// The setting of the hardware, computed from the workloads. Nothing else computes it.
 #pragma once
 
 #include <string>
@@ -10,32 +10,32 @@
 
 namespace nrd {
 
-// The setting of `state`: every knob that nrd owns says its baseline, and on top of that each class has the ways of
-// ways_in_use(), and each workload's online CPUs are in its class. CPUs with a frequency of their own have its window.
+// The setting of `state`: the baseline of every setting that nrd owns, then for each class the ways of ways_in_use(),
+// for each workload's online CPUs its class, and for CPUs with a requested frequency its window.
 Setting setting_of(const NodeState& state);
 
-// The ways of workloads and of the infrastructure, and on each cache where they have some what is left for the others:
-// os_ways() for the root class, and for every class that has no ways there but a task or a CPU that may run there.
+// The ways of workloads and of the infrastructure, and on each of their caches the remaining ways for all others:
+// os_ways() for the root class and for every class without ways there that has a task or a CPU that may run there.
 std::map<ClosId, std::map<CacheId, WayMask>> ways_in_use(const NodeState& state);
 
-// The knobs of `setting` that have no baseline yet, with the value `state` has observed for them. A knob that was not
-// observed has none either: see unreadable().
+// The values of `setting` without a baseline, as observed in `state`. A value that was not observed is left out: see
+// unreadable().
 Baselines unclaimed(const NodeState& state, const Setting& setting);
 
-// CPUs whose frequency `setting` sets, and of which nobody knows what they were set to before.
+// CPUs whose frequency `setting` sets while their previous value is unknown.
 CpuSet unreadable(const NodeState& state, const Setting& setting);
 
-// `setting` without the frequencies that are the same in `before`: one CPU that does not take its value any more is
-// nothing that a change of others has to do with.
+// `setting` without the frequencies that equal those in `before`, so that one failing CPU does not block unrelated
+// changes.
 Setting changes(Setting setting, const Setting& before);
 
 // Only the frequencies of workloads on these CPUs.
 Setting only_frequencies(const Setting& setting, const CpuSet& cpus);
 
-// Only what `setting` says about tasks.
+// Only the task assignments of `setting`.
 Setting tasks_of(Setting setting);
 
-// `observed` after `setting` was converged to.
+// `observed` after converging to `setting`.
 Observed with_applied(Observed observed, const Setting& setting);
 
 struct KnobChange {
@@ -44,11 +44,11 @@ struct KnobChange {
   std::string to;
   friend bool operator==(const KnobChange&, const KnobChange&) = default;
 };
-// The knobs of which `observed` says something else.
+// The settings that differ in `observed`.
 std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& observed);
-// In words, for the journal: "COS3 ways on cache 0: 7ff, not 600".
+// As text for the journal: "COS3 ways on cache 0: 7ff, not 600".
 std::string text_of(const KnobChange& change);
-// All of knob_changes() in words.
+// All of knob_changes() as text.
 std::vector<std::string> differences(const Setting& setting, const Observed& observed);
 
 }  // namespace nrd

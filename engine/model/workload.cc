@@ -78,11 +78,11 @@ std::map<CacheId, rdt::Bandwidth> bandwidth_of(const std::vector<store::Bandwidt
   return bandwidth;
 }
 
-// Code has the lowest: where best effort grows or shrinks, it does so at its upper end.
+// Code has the lowest ways: best effort grows and shrinks at its upper end.
 std::optional<rdt::Split> split_of(const Workload& workload, CacheId cache) {
   const auto granted = workload.grant.ways.find(cache);
-  const uint32_t ways = cache.is_l2_beside ? workload.spec.l2.value_or(L2Request{}).code
-                                           : workload.spec.cache.value_or(CacheRequest{}).code;
+  const uint32_t ways = cache.is_secondary_l2 ? workload.spec.l2.value_or(L2Request{}).code
+                                              : workload.spec.cache.value_or(CacheRequest{}).code;
   if (granted == workload.grant.ways.end() || ways == 0) return std::nullopt;
   const WayMask code = WayMask::run(granted->second.lowest(), ways);
   return rdt::Split{.code = code, .data = granted->second - code};
@@ -144,29 +144,29 @@ store::WorkloadRecord to_record(const Workload& workload) {
 }
 
 Result<Workload> from_record(const store::WorkloadRecord& record) {
-  const auto senseless = [&](const std::string& what) {
-    return fail(ErrorCode::Store, "the store holds a workload that makes no sense; restore a backup",
+  const auto invalid = [&](const std::string& what) {
+    return fail(ErrorCode::Store, "the store contains an invalid workload; restore a backup",
                 "workload " + std::to_string(record.id.value) + ": " + what);
   };
   const std::optional<Pool> pool = parse_pool(record.pool);
-  if (!pool) return senseless("pool " + record.pool);
+  if (!pool) return invalid("pool " + record.pool);
   const Result<CpuSet> cpus = parse_core_ids(record.core_ids);
-  if (!cpus) return senseless(cpus.error().message);
+  if (!cpus) return invalid(cpus.error().message);
   const Result<CpuSet> task_cpus = record.task_cpus.empty() ? CpuSet() : CpuSet::parse(record.task_cpus);
-  if (!task_cpus) return senseless(task_cpus.error().message);
+  if (!task_cpus) return invalid(task_cpus.error().message);
   std::optional<CacheRequest> cache;
   if (record.max_ways > 0 || *pool == Pool::Shared)
     cache = CacheRequest{.max = record.max_ways, .min = record.min_ways, .code = record.code_ways};
   std::optional<FrequencyRequest> frequency;
   if (record.frequency) {
     frequency = from_record(*record.frequency);
-    if (!frequency) return senseless("unit " + record.frequency->unit);
+    if (!frequency) return invalid("unit " + record.frequency->unit);
   }
   const std::map<CacheId, rdt::Bandwidth> bandwidth = bandwidth_of(record.bandwidth);
-  if (bandwidth.size() != record.bandwidth.size()) return senseless("unit of a granted bandwidth");
+  if (bandwidth.size() != record.bandwidth.size()) return invalid("unit of a granted bandwidth");
   std::optional<MbaRequest> mba;
   if (!record.mba_unit.empty()) {
-    if (record.mba_unit != kPercentage && record.mba_unit != kMbps) return senseless("unit " + record.mba_unit);
+    if (record.mba_unit != kPercentage && record.mba_unit != kMbps) return invalid("unit " + record.mba_unit);
     const bool is_percentage = record.mba_unit == kPercentage;
     mba = MbaRequest{.unit = is_percentage ? MbaRequest::Unit::Percentage : MbaRequest::Unit::Mbps,
                      .value = record.mba_value};

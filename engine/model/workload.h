@@ -1,4 +1,4 @@
-// A workload: what a client asked for (Spec) and what nrd chose for it (Grant).
+// A workload: the client's request (Spec) and what nrd allocated for it (Grant).
 #pragma once
 
 #include <map>
@@ -19,20 +19,20 @@ namespace nrd {
 
 using store::Time;
 
-// Ways of each L3 cache the CPUs touch. max == min > 0 asks for the guarantee pool, max > min > 0 for best effort,
-// 0/0 for the shared class.
+// Ways of each L3 cache that the CPUs use. max == min > 0 requests a guarantee, max > min > 0 best effort, 0/0 the
+// shared class.
 struct CacheRequest {
   uint32_t max = 0;
   uint32_t min = 0;
-  uint32_t code = 0;  // so many of them are code's alone, and the others data's (CDP); 0: code and data share all
+  uint32_t code = 0;  // ways for code alone, the rest for data (CDP); 0: code and data share all
   friend bool operator==(const CacheRequest&, const CacheRequest&) = default;
 };
 
-// Ways of each L2 cache the CPUs touch, on a node that allocates these beside L3. A guarantee: an L2 cache has so few
-// CPUs that pools of it would be of no use.
+// Ways of each L2 cache that the CPUs use, on a node that allocates L2 and L3. Always a guarantee: too few CPUs share
+// an L2 cache for pools to be useful.
 struct L2Request {
   uint32_t ways = 0;
-  uint32_t code = 0;  // as with CacheRequest
+  uint32_t code = 0;  // as in CacheRequest
   friend bool operator==(const L2Request&, const L2Request&) = default;
 };
 
@@ -42,23 +42,23 @@ struct BranchMissThreshold {
   friend bool operator==(const BranchMissThreshold&, const BranchMissThreshold&) = default;
 };
 
-// A window for the frequency of its CPUs. One bound alone pins both.
+// A frequency window for its CPUs. A single bound pins both.
 struct FrequencyRequest {
   enum class Unit { Ratio, Mhz };  // as the client wrote it; a ratio is a multiple of the bus clock
   enum class SharedDomain {
-    Refuse,  // CPUs of others that change along
+    Refuse,  // CPUs outside the workload that share the domain
     Allow,
   };
   Unit unit = Unit::Ratio;
   std::optional<uint32_t> min;
   std::optional<uint32_t> max;
-  std::string governor;  // empty: as it is
-  std::string epp;       // energy_performance_preference; empty: as it is
-  bool turbo = true;     // false: nothing above the base frequency
+  std::string governor;  // empty: unchanged
+  std::string epp;       // energy_performance_preference; empty: unchanged
+  bool turbo = true;     // false: not above the base frequency
   SharedDomain shared_domain = SharedDomain::Refuse;
-  // Adaptive: each CPU runs at the upper or the lower end of the window, as its branches say (plan/branch_control.h).
+  // Adaptive: each CPU runs at the upper or lower end of the window, as its branches say (plan/frequency_governor.h).
   std::optional<BranchMissThreshold> threshold{};
-  bool is_monitored = true;  // false: the threshold is kept, and the CPUs are left alone
+  bool is_monitored = true;  // false: the threshold is kept, the CPUs are not monitored
   friend bool operator==(const FrequencyRequest&, const FrequencyRequest&) = default;
 };
 
@@ -70,61 +70,60 @@ struct MbaRequest {
   friend bool operator==(const MbaRequest&, const MbaRequest&) = default;
 };
 
-// At least one of cache, l2, frequency and Onload is asked for.
+// At least one of cache, l2, frequency and Onload is requested.
 struct Spec {
-  std::string uuid;                   // client's own name for it, unique; empty: none
+  std::string uuid;                   // chosen by the client, unique; empty: none
   std::vector<std::string> core_ids;  // as the client wrote them
   CpuSet cpus;                        // the same, parsed
-  std::string policy;                 // by whose name the rest was asked for; empty: none
+  std::string policy;                 // policy that supplies the rest of the request; empty: none
   std::optional<CacheRequest> cache;
   std::optional<FrequencyRequest> frequency;
-  std::optional<store::Owner> owner{};  // the process with which it ends; nullopt: it stays until it is deleted
-  std::string given_id{};               // that the client chose; empty: its number is its id
-  // Admitted by engine/onload/allocations.h before it comes here, nothing of it is chosen or checked by the planner.
-  // What the profiles set is not kept.
+  std::optional<store::Owner> owner{};  // process whose exit deletes the workload; nullopt: none
+  std::string given_id{};               // chosen by the client; empty: its number is its id
+  // Admitted by engine/onload/allocations.h; the planner neither chooses nor checks any of it. Values set by profiles
+  // are not kept.
   std::optional<store::OnloadUse> onload{};
-  std::vector<Task> tasks{};  // whom it is for besides its CPUs, ordered by number; of this boot, or they have ended
-  std::optional<MbaRequest> mba{};  // beside cache
-  CpuSet task_cpus{};               // where these might run when they were named: whose caches they touch
+  std::vector<Task> tasks{};  // tasks in addition to its CPUs, ordered by number; from this boot, or they have exited
+  std::optional<MbaRequest> mba{};  // requires cache
+  CpuSet task_cpus{};               // CPUs the tasks could run on when they were named: determines their caches
   std::optional<L2Request> l2{};
-  bool asks_for_ways() const { return cache || l2; }  // and so for a class of service
+  bool asks_for_ways() const { return cache || l2; }  // and therefore for a class of service
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 
-// What a PATCH names; the rest stays.
+// The fields of a PATCH; all others stay.
 struct SpecPatch {
-  std::string policy;  // empty: none is named. Another than before fills cache and frequency anew
+  std::string policy;  // empty: not given. A different policy replaces cache and frequency
   std::optional<std::vector<std::string>> core_ids;  // set together with `cpus`
   std::optional<CpuSet> cpus;
   std::optional<uint32_t> max;
   std::optional<uint32_t> min;
   std::optional<uint32_t> code;
-  bool without_cache = false;  // takes it away; then none of these is named
-  // Set: replaces the whole request; an inner nullopt takes it away.
+  bool without_cache = false;  // removes it; then none of these is given
+  // Set: replaces the whole request; an inner nullopt removes it.
   std::optional<std::optional<FrequencyRequest>> frequency;
-  std::optional<std::optional<store::OnloadUse>> onload{};  // likewise
-  std::optional<std::vector<Task>> tasks{};                 // set together with `task_cpus`; empty: none any more
+  std::optional<std::optional<store::OnloadUse>> onload{};  // as above
+  std::optional<std::vector<Task>> tasks{};                 // set together with `task_cpus`; empty: removes all
   CpuSet task_cpus{};
-  std::optional<std::optional<MbaRequest>> mba{};  // an inner nullopt takes it away
+  std::optional<std::optional<MbaRequest>> mba{};  // an inner nullopt removes it
   std::optional<uint32_t> l2_ways{};
   std::optional<uint32_t> l2_code{};
-  bool without_l2 = false;  // takes it away; then neither of these is named
+  bool without_l2 = false;  // removes it; then neither of these is given
 };
 
 enum class Pool {
-  None,       // no ways were asked for: no class
-  Guarantee,  // also who asks for L2 alone
+  None,       // no ways requested: no class
+  Guarantee,  // also for workloads that request L2 alone
   BestEffort,
   Shared,
 };
 
 struct Grant {
   Pool pool = Pool::None;
-  ClosId clos;                      // means nothing without a pool
-  std::map<CacheId, WayMask> ways;  // only the caches its CPUs and tasks touch, of each level asked for
-  std::map<CpuId, pstate::FrequencySetting>
-      frequencies;                                // of its CPUs; governor and epp are empty where they stay as they are
-  std::map<CacheId, rdt::Bandwidth> bandwidth{};  // on those of `ways` that are not L2 beside; empty: not limited
+  ClosId clos;                      // meaningless without a pool
+  std::map<CacheId, WayMask> ways;  // only the caches of its CPUs and tasks, of each level requested
+  std::map<CpuId, pstate::FrequencySetting> frequencies;  // of its CPUs; governor and epp are empty where unchanged
+  std::map<CacheId, rdt::Bandwidth> bandwidth{};          // on the L3 caches of `ways`; empty: not limited
   bool has_class() const { return pool != Pool::None; }
   friend bool operator==(const Grant&, const Grant&) = default;
 };
@@ -135,19 +134,19 @@ struct Workload {
   Grant grant;
   Time created;
   Time updated;
-  std::string origin = "REST";  // who created it; others than REST come from an import
+  std::string origin = "REST";  // "REST", or the source of an import
   uint64_t revision = 1;        // grows by one with each change
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 
-// Of the ways that were granted on `cache`, code's and data's; nullopt: they share them.
+// The code and data parts of the ways granted on `cache`; nullopt: both share all of them.
 std::optional<rdt::Split> split_of(const Workload& workload, CacheId cache);
 
 // As clients know it: the id they chose, or the number.
 std::string id_text(const Workload& workload);
 
 std::vector<store::BandwidthRecord> to_records(const std::map<CacheId, rdt::Bandwidth>& bandwidth);
-// Without those whose unit makes no sense.
+// Leaves out those with an invalid unit.
 std::map<CacheId, rdt::Bandwidth> bandwidth_of(const std::vector<store::BandwidthRecord>& records);
 
 const char* to_string(Pool pool);  // "none", "guarantee", "besteffort", "shared"
@@ -156,7 +155,7 @@ std::optional<Pool> parse_pool(std::string_view name);
 std::vector<store::FrequencyRecord> to_records(const std::map<CpuId, pstate::FrequencySetting>& frequencies);
 std::map<CpuId, pstate::FrequencySetting> frequencies_of(const std::vector<store::FrequencyRecord>& records);
 store::WorkloadRecord to_record(const Workload& workload);
-// ErrorCode::Store if a row makes no sense (unknown pool, CPU list that does not parse).
+// ErrorCode::Store if a row is invalid (unknown pool, CPU list that does not parse).
 Result<Workload> from_record(const store::WorkloadRecord& record);
 
 }  // namespace nrd

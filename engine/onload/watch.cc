@@ -30,7 +30,7 @@ void Watch::add(uint64_t since, std::chrono::seconds wait, Done done) {
     return done(views_.get());
   }
   const Client client = done.client();
-  wait_beside(waiting_, {since, clock_.steady() + wait, std::move(done), client});
+  add_waiter(waiting_, {since, clock_.steady() + wait, std::move(done), client});
   has_changed_ = true;
   wake_.notify_one();
 }
@@ -55,7 +55,7 @@ void Watch::end() {
 std::vector<Watch::Waiter> Watch::take_due(uint64_t revision, Steady& next) {
   const Steady now = clock_.steady();
   const auto stays = [&](const Waiter& waiter) {
-    return !ended_ && !waiter.gives_way && waiter.since == revision && waiter.until > now;
+    return !ended_ && !waiter.is_evicted && waiter.since == revision && waiter.until > now;
   };
   const auto first_due = std::stable_partition(waiting_.begin(), waiting_.end(), stays);
   std::vector<Waiter> due(std::make_move_iterator(first_due), std::make_move_iterator(waiting_.end()));

@@ -45,7 +45,7 @@ class Watch {
     Steady until;
     Done done;
     Client client;
-    bool gives_way = false;  // is answered next
+    bool is_evicted = false;  // is answered next
   };
 
   void run() noexcept;

@@ -19,7 +19,7 @@ bool is_everything(const MbaRequest& request) {
   return request.value == (request.unit == Unit::Percentage ? kMostPercent : kMostMbps);
 }
 
-// `subject`: what clients of RMD are told in RMD's words.
+// `subject`: the text for clients of RMD, in RMD's words.
 Failure refused(ErrorCode code, std::string message, std::string allowed, std::string subject) {
   return Failure(Error{.code = code,
                        .field = kField,
@@ -46,25 +46,25 @@ Result<void> check_bandwidth(const NodeState& state, const Spec& spec) {
   const std::optional<rdt::MbaInfo>& mba = state.facts.rdt.capabilities.mba_info;
   if (!mba) return refused(ErrorCode::Unsupported, "this node cannot limit memory bandwidth", "", "none");
   if (!spec.cache) {
-    return refused(ErrorCode::BadRequest,
-                   "memory bandwidth is limited beside ways of the cache, and none are asked for", "cache beside mba",
+    return refused(ErrorCode::BadRequest, "a memory bandwidth limit requires a cache request", "cache beside mba",
                    "cache");
   }
   if (Result<void> checked = check_unit(*mba, *spec.mba); !checked) return checked;
   const Result<Pool> pool = pool_of(*spec.cache);
   if (!pool) return Failure(pool.error());
   if (*pool == Pool::Shared) {
-    return refused(ErrorCode::BadRequest, "workloads that share a class have no bandwidth of their own",
+    return refused(ErrorCode::BadRequest, "workloads in the shared class cannot have a bandwidth limit of their own",
                    "max and min of cache equal and above 0", is_everything(*spec.mba) ? "shared" : "guarantee");
   }
   if (*pool == Pool::BestEffort && !is_everything(*spec.mba)) {
-    return refused(ErrorCode::BadRequest, "memory bandwidth is limited for a guarantee only",
+    return refused(ErrorCode::BadRequest, "memory bandwidth can be limited only for a guarantee",
                    "max and min of cache equal and above 0", "guarantee");
   }
   if (mba->unit != rdt::MbaUnit::EighthsOfGbps || is_everything(*spec.mba)) return {};
   const uint64_t most = uint64_t{mba->most} * kMbpsOfEighth;
   if (spec.mba->value <= most) return {};
-  return refused(ErrorCode::BadRequest, std::to_string(spec.mba->value) + " MB/s is more than this node can tell apart",
+  return refused(ErrorCode::BadRequest,
+                 std::to_string(spec.mba->value) + " MB/s exceeds the largest limit of this node",
                  "1 to " + std::to_string(most), "");
 }
 
@@ -73,7 +73,7 @@ rdt::Bandwidth limit_for(const rdt::MbaInfo& mba, const MbaRequest& request) {
   const bool is_amd = mba.unit == rdt::MbaUnit::EighthsOfGbps;
   const uint64_t asked = is_amd ? (uint64_t{request.value} + kMbpsOfEighth - 1) / kMbpsOfEighth : request.value;
   const uint64_t step = std::max(mba.step, 1U);
-  // The kernel knows no least in MB/s (bw_validate() of fs/resctrl).
+  // The kernel has no minimum in MB/s (bw_validate() of fs/resctrl).
   const uint64_t least = mba.unit == rdt::MbaUnit::Mbps ? 1 : mba.least;
   const uint64_t rounded = (std::max(asked, least) + step - 1) / step * step;
   return {.unit = mba.unit, .value = static_cast<uint32_t>(std::min<uint64_t>(rounded, mba.most))};
@@ -85,7 +85,7 @@ std::map<CacheId, rdt::Bandwidth> plan_bandwidth(const NodeState& state, const S
   const std::optional<rdt::MbaInfo>& mba = state.facts.rdt.capabilities.mba_info;
   if (!spec.mba || !mba || is_everything(*spec.mba)) return limits;
   for (const auto& [cache, its] : ways) {
-    if (!cache.is_l2_beside) limits[cache] = limit_for(*mba, *spec.mba);
+    if (!cache.is_secondary_l2) limits[cache] = limit_for(*mba, *spec.mba);
   }
   return limits;
 }

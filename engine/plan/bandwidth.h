@@ -1,7 +1,7 @@
 // Memory bandwidth of a workload's class. Pure.
 //
-// Only a guarantee has a class of its own, so only a guarantee can be limited. Asking for all there is limits nothing
-// and may stand beside any request but one for the shared class, as in RMD.
+// Only a guarantee has a class of its own, so only a guarantee can be limited. A request for all bandwidth limits
+// nothing and is valid with any request except one for the shared class, as in RMD.
 #pragma once
 
 #include <map>
@@ -12,19 +12,18 @@
 
 namespace nrd::plan {
 
-// What can be said against the request before anything is granted.
+// The checks that need no grant.
 Result<void> check_bandwidth(const NodeState& state, const Spec& spec);
 
-// The limit in the kernel's unit, as the kernel will round it: up to a multiple of its step, at least its least.
-// Meant for a request that passed check_bandwidth().
+// The limit in the kernel's unit, rounded as the kernel rounds it: up to a multiple of its step, at least its minimum.
+// Requires a request that passed check_bandwidth().
 rdt::Bandwidth limit_for(const rdt::MbaInfo& mba, const MbaRequest& request);
 
 // On each cache of `ways`; empty if nothing is limited.
 std::map<CacheId, rdt::Bandwidth> plan_bandwidth(const NodeState& state, const Spec& spec,
                                                  const std::map<CacheId, WayMask>& ways);
 
-// CPUs of others that the limit of a workload's CPUs slows as well: threads of the same cores, where the kernel says
-// that a core has one limit.
+// CPUs outside the workload that its limit also slows: threads of the same cores, where a core has one limit.
 CpuSet throttled_siblings(const NodeState& state, const Workload& workload);
 
 }  // namespace nrd::plan

@@ -11,7 +11,7 @@ DryRun foretold(const NodeState& state, Workloads planned, WorkloadId id) {
   NodeState wanted = state;
   wanted.workloads = std::move(planned);
   Setting setting = changes(setting_of(wanted), setting_of(state));
-  // What nobody would ask for any more is put back.
+  // Settings without a workload return to their baselines.
   for (const auto& [cpu, before] : setting.pstate.put_back) setting.pstate.cpus.emplace(cpu, before);
   return {.workload = wanted.workloads.at(id), .changes = knob_changes(setting, state.observed)};
 }
@@ -19,7 +19,7 @@ DryRun foretold(const NodeState& state, Workloads planned, WorkloadId id) {
 }  // namespace
 
 Result<DryRun> dry_run(const NodeState& state, const CreateWorkload& create, Time now) {
-  // After all others, as a new one is.
+  // After all existing workloads, as a new one is.
   const WorkloadId id{state.workloads.empty() ? 1 : state.workloads.rbegin()->first.value + 1};
   return plan::create(state, id, create.spec, now, state.shrink).map([&](Workloads planned) {
     return foretold(state, std::move(planned), id);

@@ -1,5 +1,5 @@
-// What a change would do, without doing it. Pure, for any thread: it plans on the state it is given, which others may
-// have changed by the time somebody asks for the same in earnest.
+// Computes the effect of a change without applying it. Pure, for any thread: it plans on the given state, which may
+// have changed by the time the same change is requested.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 namespace nrd::plan {
 
 struct DryRun {
-  Workload workload;  // as it would be; the number of a new one is not its own yet
+  Workload workload;  // after the change; a new one has no final id yet
   std::vector<KnobChange> changes;
 };
 

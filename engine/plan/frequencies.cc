@@ -38,38 +38,39 @@ std::string key_of(const char* bound, const FrequencyRequest& request) {
   return std::string(bound) + (is_ratio(request) ? "_ratio" : "_mhz");
 }
 
-// 64 bits, so that no number a client can write overflows. Where there is a table, that is what rounds.
+// 64 bits, so that no number from a client overflows. A frequency table does the rounding where there is one.
 uint64_t khz_of(uint32_t bound, const FrequencyRequest& request, const pstate::Cpu& cpu) {
   const uint64_t khz = uint64_t{bound} * (is_ratio(request) ? kBusClock.value : kMhz.value);
   return cpu.steps.empty() ? khz - khz % kBusClock.value : khz;
 }
 
-// What the CPU makes of it: where there is a table of frequencies, the entry at or below.
+// The value that the CPU uses: the table entry at or below, where there is a table.
 KHz on_step(const pstate::Cpu& cpu, KHz frequency) {
   if (cpu.steps.empty()) return frequency;
   const auto above = std::ranges::upper_bound(cpu.steps, frequency);
   return above == cpu.steps.begin() ? *above : *std::prev(above);
 }
 
-// The lowest that can be asked for: a limit between two ratios is the upper one's.
+// The lowest valid request: a limit between two ratios rounds up.
 KHz rounded_up(KHz frequency) {
   const uint32_t over = frequency.value % kBusClock.value;
   return over == 0 ? frequency : KHz{frequency.value - over + kBusClock.value};
 }
 
-// The highest that can be asked for. The turbo of a table lies 1 MHz above a ratio and is meant by the next one.
+// The highest valid request. A table lists turbo 1 MHz above a ratio; the next ratio selects it.
 KHz highest_asked(const pstate::Cpu& cpu, KHz limit) {
   return cpu.steps.empty() ? khz_of(ratio_of(limit)) : rounded_up(limit);
 }
 
-// `bound` of the request ("min", "max") on this CPU, which reaches up to `limit` now.
+// `bound` of the request ("min", "max") on this CPU, whose upper limit is now `limit`.
 Result<KHz> checked_bound(const char* bound, uint32_t value, const FrequencyRequest& request, CpuId id,
                           const pstate::Cpu& cpu, KHz limit) {
   const uint64_t khz = khz_of(value, request, cpu);
   if (khz >= cpu.min.value && khz <= highest_asked(cpu, limit).value) {
     return on_step(cpu, KHz{static_cast<uint32_t>(khz)});
   }
-  return refuse(key_of(bound, request), of_cpu(id) + " cannot do that" + (limit < cpu.max ? " while turbo is off" : ""),
+  return refuse(key_of(bound, request),
+                of_cpu(id) + " does not support this frequency" + (limit < cpu.max ? " while turbo is off" : ""),
                 text_of(rounded_up(cpu.min), request) + " to " + text_of(highest_asked(cpu, limit), request));
 }
 
@@ -78,8 +79,8 @@ struct Window {
   KHz max;
 };
 
-// One bound alone pins both; none leaves the window that the CPU had before. Whoever moves on his own may use all there
-// is on the side that has no bound.
+// A single bound pins both; without bounds the CPU keeps its previous window. On a CPU that scales by itself, a missing
+// bound is the hardware limit.
 Result<Window> asked_window(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu, Window before,
                             KHz limit) {
   if (request.min && request.max && *request.min > *request.max) {
@@ -100,7 +101,7 @@ Result<Window> asked_window(const FrequencyRequest& request, CpuId id, const pst
 Result<Window> window_of(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu, Window before, KHz limit) {
   Result<Window> window = asked_window(request, id, cpu, before, limit);
   if (!window || request.turbo) return window;
-  if (!cpu.base) return unsupported("turbo", of_cpu(id) + " does not tell its base frequency");
+  if (!cpu.base) return unsupported("turbo", of_cpu(id) + " does not report its base frequency");
   if ((request.min || request.max) && window->min > *cpu.base) {
     return refuse(
         "turbo",
@@ -112,15 +113,15 @@ Result<Window> window_of(const FrequencyRequest& request, CpuId id, const pstate
   return window;
 }
 
-// A choice from a list of the kernel's.
+// A value from a list of the kernel.
 Result<void> check_choice(const std::string& key, const std::string& wanted, const std::vector<std::string>& offered,
                           CpuId cpu) {
   if (wanted.empty() || std::ranges::find(offered, wanted) != offered.end()) return {};
-  if (offered.empty()) return unsupported(key, of_cpu(cpu) + " has none to choose");
+  if (offered.empty()) return unsupported(key, of_cpu(cpu) + " does not support this setting");
   return refuse(key, of_cpu(cpu) + " does not know \"" + wanted + "\"", joined(offered, ", "));
 }
 
-// The kernel refuses a preference under the governor "performance", which has one of its own.
+// The kernel accepts one preference only under the governor "performance".
 Result<void> check_preference(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu,
                               const pstate::FrequencySetting& before) {
   const std::string& governor = request.governor.empty() ? before.governor : request.governor;
@@ -129,27 +130,28 @@ Result<void> check_preference(const FrequencyRequest& request, CpuId id, const p
     return refuse("epp", "under the governor \"performance\" of " + of_cpu(id) + " no other preference can be set",
                   "\"performance\", or another governor");
   }
-  // Some drivers list no other while that governor is set; what is written then is judged by reading it back.
+  // Some drivers list no other preference under that governor; reading back decides then.
   const bool is_list_whole = before.governor != kPerformance;
   return is_list_whole ? check_choice("epp", request.epp, cpu.epps, id) : Result<void>();
 }
 
-// What is asked must make sense all the same, but nothing is set.
+// The request must be valid, but nothing is set.
 bool keeps_threshold_only(const FrequencyRequest& request) { return request.threshold && !request.is_monitored; }
 
 Result<void> check_way(const pstate::Cpu& cpu, CpuId id, const Window& window, bool is_adaptive) {
   if (takes_window(cpu.way) || window.min == window.max || is_adaptive) return {};
-  return unsupported("", of_cpu(id) + " has neither a cpufreq driver nor HWP and takes one ratio, no window");
+  return unsupported(
+      "", of_cpu(id) + " has neither a cpufreq driver nor HWP and supports a single ratio only, not a window");
 }
 
-// What monitoring needs, besides a window to move in.
+// What monitoring requires besides a window.
 Result<void> check_monitoring(const NodeState& state, const FrequencyRequest& request) {
   const auto& missing = state.facts.pstate.cannot_count_branches;
   if (!request.threshold || !request.is_monitored || !missing) return {};
   return unsupported("ratio", *missing);
 }
 
-// CPUs that change along with those of the workload and are not its own.
+// CPUs outside the workload that share a frequency domain with it.
 Result<void> check_domain(const NodeState& state, const Spec& spec, WorkloadId self, CpuId id,
                           const pstate::FrequencySetting& wanted) {
   const CpuSet& domain = state.facts.pstate.cpus.at(id).domain;
@@ -163,13 +165,13 @@ Result<void> check_domain(const NodeState& state, const Spec& spec, WorkloadId s
   for (const auto& [other, workload] : state.workloads) {
     if (other == self) continue;
     for (const auto& [cpu, granted] : workload.grant.frequencies) {
-      // Two that move on their own would move each other.
+      // Two adaptive workloads would change each other's CPUs.
       const bool is_adaptive = spec.frequency->threshold || workload.spec.frequency->threshold;
       if (!others.contains(cpu) || (granted == wanted && !is_adaptive)) continue;
       return refuse("",
                     of_cpu(id) + " shares its frequency with CPU " + std::to_string(cpu.value) +
-                        ", for which workload " + std::to_string(other.value) + " asks something else",
-                    "the same as that workload asks for");
+                        ", for which workload " + std::to_string(other.value) + " requests a different frequency",
+                    "the same request as that workload");
     }
   }
   return {};
@@ -193,7 +195,7 @@ Result<std::map<CpuId, pstate::FrequencySetting>> plan_frequencies(const NodeSta
     }
     const pstate::Cpu& cpu = found->second;
     const pstate::FrequencySetting before =
-        before_us(state, id).value_or(pstate::FrequencySetting{cpu.min, cpu.max, "", ""});
+        original_setting(state, id).value_or(pstate::FrequencySetting{cpu.min, cpu.max, "", ""});
     const Result<Window> window = window_of(request, id, cpu, {before.min, before.max}, reach(state.facts.pstate, cpu));
     if (!window) return Failure(window.error());
     const pstate::FrequencySetting knobs{window->min, window->max, request.governor, request.epp};

@@ -1,8 +1,8 @@
 // The frequency window of each CPU of a workload. Pure.
 //
-// Rounded to what the hardware takes: down to a multiple of the bus clock. Within the hardware's limits, or refused
-// with them. Where CPUs share a frequency domain with others' CPUs, those change along, so that must be allowed; two
-// workloads in one domain get what they ask for only if that is the same.
+// Rounded down to a multiple of the bus clock, as the hardware does. A window outside the hardware's limits is refused
+// with these limits. CPUs of one frequency domain change together, so a request that affects CPUs outside the workload
+// must allow that; two workloads in one domain must request the same.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace nrd::plan {
 
-// Empty if the spec asks for no frequency.
+// Empty if the spec requests no frequency.
 Result<std::map<CpuId, pstate::FrequencySetting>> plan_frequencies(const NodeState& state, const Spec& spec,
                                                                    WorkloadId self);
 

@@ -5,8 +5,8 @@
 namespace nrd::plan {
 namespace {
 
-// Unsigned subtraction, so a counter that wraps in between counts on. One that was opened anew begins at nearly
-// nothing: the sample is then larger than anything that fits into the interval, and says nothing.
+// Unsigned subtraction, so a counter that wraps in between still works. A reopened counter starts near zero: the
+// difference is then larger than any real sample and is discarded.
 std::optional<double> percent_of(const pstate::BranchCounts& before, const pstate::BranchCounts& now) {
   constexpr uint64_t kMostBranches = uint64_t{1} << 40;
   const uint64_t branches = now.branches - before.branches;
@@ -37,14 +37,14 @@ GovernorState next(GovernorState control, BranchMissThreshold threshold,
   }
   control.percent = percent;
   const std::optional<Speed> asked = asked_by(*percent, threshold);
-  if (!asked || *asked == control.pace) {
+  if (!asked || *asked == control.speed) {
     control.samples_to_move = 0;
     return control;
   }
   ++control.samples_to_move;
-  const bool has_rested = !control.moved || now - *control.moved >= kRest;
-  if (control.samples_to_move < kSamplesToMove || !has_rested) return control;
-  control.pace = *asked;
+  const bool may_move = !control.moved || now - *control.moved >= kMinInterval;
+  if (control.samples_to_move < kSamplesToMove || !may_move) return control;
+  control.speed = *asked;
   control.samples_to_move = 0;
   control.moved = now;
   ++control.transitions;

@@ -1,11 +1,11 @@
-// When a monitored CPU runs fast and when slow: RMD's adaptive P-states as a pure function of what was counted.
+// Decides when a monitored CPU runs fast or slow: RMD's adaptive P-states as a pure function of branch counts.
 //
 // The ratio is branch misses in percent of branch hits: 100 * misses / (branches - misses). Above the threshold the CPU
 // goes to the upper end of its window, below it to the lower end. Programs that predict badly wait for the pipeline and
 // not for memory, so a higher clock helps them.
 //
-// No flapping: the ratio must be a tenth beyond the threshold in kSamplesToMove samples on end, and between two moves
-// lie at least kRest. So a CPU moves at most once in kRest, whatever it runs.
+// Hysteresis: the ratio must be a tenth beyond the threshold in kSamplesToMove consecutive samples, and moves of a CPU
+// are at least kMinInterval apart.
 #pragma once
 
 #include <chrono>
@@ -21,23 +21,23 @@ enum class Speed { Fast, Slow };
 
 constexpr std::chrono::milliseconds kSampleInterval{200};
 constexpr unsigned kSamplesToMove = 3;
-constexpr std::chrono::milliseconds kRest{2000};
+constexpr std::chrono::milliseconds kMinInterval{2000};
 constexpr double kMargin = 0.1;             // of the threshold
-constexpr uint64_t kFewestBranches = 1000;  // of a sample that says something; an idle CPU stays as it is
+constexpr uint64_t kFewestBranches = 1000;  // of a valid sample; an idle CPU keeps its speed
 
 struct GovernorState {
   using Time = std::chrono::steady_clock::time_point;
 
-  Speed pace = Speed::Fast;                     // a CPU begins at the upper end
+  Speed speed = Speed::Fast;                    // a CPU starts at the upper end
   std::optional<pstate::BranchCounts> counted;  // as last read
-  std::optional<double> percent;                // of the last sample that says something
-  unsigned samples_to_move = 0;                 // on end that ask for the other pace
+  std::optional<double> percent;                // of the last valid sample
+  unsigned samples_to_move = 0;                 // consecutive samples in favour of the other speed
   std::optional<Time> moved;
   uint64_t transitions = 0;
   friend bool operator==(const GovernorState&, const GovernorState&) = default;
 };
 
-// `counted`: nullopt if the CPU could not be read (it is offline): its next sample begins anew.
+// `counted`: nullopt if the CPU could not be read (it is offline); its next sample starts over.
 GovernorState next(GovernorState control, BranchMissThreshold threshold,
                    const std::optional<pstate::BranchCounts>& counted, GovernorState::Time now);
 

@@ -15,7 +15,7 @@
 namespace nrd::plan {
 namespace {
 
-// Ways of `cache` that are held by workloads (without those of `but`) or by others.
+// Ways of `cache` held by workloads (except those of `but`) or by foreign groups.
 WayMask held(const NodeState& state, const Workloads& workloads, CacheId cache, const std::set<WorkloadId>& but) {
   WayMask ways = foreign_ways(state, cache);
   for (const auto& [id, workload] : workloads) {
@@ -25,8 +25,8 @@ WayMask held(const NodeState& state, const Workloads& workloads, CacheId cache, 
   return ways;
 }
 
-// What a newcomer to the pool `pool` of `cache` may choose from when `held` ways are taken.
-Room room_in(const NodeState& state, CacheId cache, WayMask pool, WayMask held) {
+// The ways available to a new workload in `pool` of `cache` while `held` ways are in use.
+AvailableWays available_ways(const NodeState& state, CacheId cache, WayMask pool, WayMask held) {
   const rdt::Cat& cat = *state.facts.rdt.cat_of(cache);
   return {.free = pool - held,
           .unassigned = WayMask::all(cat.ways) - held - infra_ways(state, cache),
@@ -35,8 +35,8 @@ Room room_in(const NodeState& state, CacheId cache, WayMask pool, WayMask held) 
 
 std::string on_cache(CacheId cache) { return " on " + text_of(cache); }
 
-// "; 5 free ways belong to besteffort and shared", so that a refusal beside free ways explains itself; empty if other
-// pools have none.
+// "; 5 free ways belong to besteffort and shared", to explain a refusal despite free ways; empty if other pools have
+// none.
 std::string free_in_others(const PoolPartition& layout, Pool pool, WayMask held) {
   std::string names;
   unsigned count = 0;
@@ -68,7 +68,7 @@ Failure not_enough(CacheId cache, const std::string& field, const std::string& m
                        .subject = std::to_string(cache.value)});
 }
 
-// The class of the shared workloads if there is one, else a free one.
+// The class of the shared workloads if there is one, else a free class.
 Result<ClosId> class_for(const NodeState& state, const Workloads& workloads, Pool pool, const Spec& spec) {
   for (const auto& [id, workload] : workloads) {
     if (pool == Pool::Shared && workload.grant.pool == Pool::Shared) return workload.grant.clos;
@@ -81,60 +81,60 @@ Result<ClosId> class_for(const NodeState& state, const Workloads& workloads, Poo
   });
 }
 
-// Masks of code and of data that others set apart could not be put back.
+// If other software has set different masks for code and data, nrd could not restore them.
 Result<void> check_root_is_whole(const NodeState& state, const std::set<CacheId>& touched) {
   const auto root = state.observed.rdt.classes.find(ClosId{0});
   const auto claimed = state.baselines.ways.find(ClosId{0});
   for (const CacheId cache : touched) {
     const bool is_ours = claimed != state.baselines.ways.end() && claimed->second.contains(cache);
     if (is_ours || root == state.observed.rdt.classes.end() || !root->second.split.contains(cache)) continue;
-    return fail_at(ErrorCode::Conflict, cache.is_l2_beside ? "/l2" : "/cache",
+    return fail_at(ErrorCode::Conflict, cache.is_secondary_l2 ? "/l2" : "/cache",
                    "code and data have different ways in the root class" + on_cache(cache) + ", which nrd does not own",
                    "caches whose root class has the same ways for both");
   }
   return {};
 }
 
-// Who is in the shared class already may stay, also when the limit has been lowered.
+// Workloads already in the shared class stay, even above a lowered limit.
 Result<void> check_shared(const NodeState& state) {
   if (shared_places(state) > 0) return {};
   const std::string limit = std::to_string(*state.max_shared);
-  return fail_at(ErrorCode::Conflict, "/cache", "the shared class has the " + limit + " workloads that it may have",
-                 "ways of its own, or the shared class when a workload has left it");
+  return fail_at(ErrorCode::Conflict, "/cache", "the shared class is full (limit: " + limit + " workloads)",
+                 "a guarantee or best effort, or try again when a workload has left the shared class");
 }
 
-// With cache_pools.foreign_groups = "refuse": others would fill the ways of a guarantee.
+// With cache_pools.foreign_groups = "refuse": foreign groups would fill the ways of a guarantee.
 Result<void> check_alone(const NodeState& state, CacheId cache, WayMask ways) {
   if (state.foreign_policy == ForeignGroups::Report) return {};
   const std::set<std::string> sharing = sharing_groups(state, cache, ways, Unreadable::LeftOut);
   if (sharing.empty()) return {};
   std::string names;
   for (const std::string& name : sharing) names += (names.empty() ? "" : ", ") + name;
-  return fail_at(ErrorCode::Conflict, cache.is_l2_beside ? "/l2" : "/cache",
+  return fail_at(ErrorCode::Conflict, cache.is_secondary_l2 ? "/l2" : "/cache",
                  "resctrl group " + names + " has CPUs or tasks" + on_cache(cache) + " and may fill ways " +
                      ways.list() + ", and cache_pools.foreign_groups is \"refuse\"",
-                 "a guarantee when the masks of these groups leave its ways out, or best effort");
+                 "best effort, or a guarantee once the masks of these groups exclude its ways");
 }
 
 Result<void> grant_guarantee(const NodeState& state, Workloads& workloads, Workload& workload, CacheId cache,
                              const Grant& before) {
-  const unsigned count = cache.is_l2_beside ? workload.spec.l2->ways : workload.spec.cache->max;
+  const unsigned count = cache.is_secondary_l2 ? workload.spec.l2->ways : workload.spec.cache->max;
   const auto old = before.ways.find(cache);
-  const bool was_guarantee = cache.is_l2_beside || before.pool == Pool::Guarantee;
+  const bool was_guarantee = cache.is_secondary_l2 || before.pool == Pool::Guarantee;
   if (was_guarantee && old != before.ways.end() && old->second.count() == count) {
     workload.grant.ways[cache] = old->second;
     return {};
   }
   const PoolPartition& layout = *partition_of(state, cache);
   const WayMask taken = held(state, workloads, cache, {workload.id});
-  const Room room = room_in(state, cache, layout.guarantee, taken);
-  const std::optional<WayMask> run = place_run(room, count);
+  const AvailableWays available = available_ways(state, cache, layout.guarantee, taken);
+  const std::optional<WayMask> run = place_run(available, count);
   if (!run) {
-    return not_enough(cache, cache.is_l2_beside ? "/l2/ways" : "/cache/max",
+    return not_enough(cache, cache.is_secondary_l2 ? "/l2/ways" : "/cache/max",
                       "needs " + std::to_string(count) + " contiguous ways" + on_cache(cache) + "; " +
                           left_in(layout, Pool::Guarantee, taken) + free_in_others(layout, Pool::Guarantee, taken) +
                           held_by_others(state, cache, layout.guarantee),
-                      "at most " + std::to_string(room.free.longest_run().count()));
+                      "at most " + std::to_string(available.free.longest_run().count()));
   }
   if (const Result<void> checked = check_alone(state, cache, *run); !checked) return checked;
   workload.grant.ways[cache] = *run;
@@ -165,7 +165,7 @@ Result<void> grant_shared(const NodeState& state, const Workloads& workloads, Wo
   return {};
 }
 
-// The best-effort workloads on `cache` from the highest way down, newcomers last.
+// The best-effort workloads on `cache` from the highest way down, new ones last.
 std::vector<WorkloadId> besteffort_on(const Workloads& workloads, CacheId cache, const std::set<WorkloadId>& touching) {
   std::vector<std::pair<unsigned, WorkloadId>> order;
   for (const auto& [id, workload] : workloads) {
@@ -183,16 +183,16 @@ std::vector<WorkloadId> besteffort_on(const Workloads& workloads, CacheId cache,
   return ids;
 }
 
-// Lays out the best-effort pool of `cache`: its members side by side from one end of what is free, in the order they
-// lie in now. `newcomer` need not have ways there yet.
+// Lays out the best-effort pool of `cache`: its members side by side from one end of the free ways, in their present
+// order. `newcomer` need not have ways there yet.
 Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, CacheId cache,
                                std::optional<WorkloadId> newcomer, Shrink shrink) {
   std::set<WorkloadId> touching;
   if (newcomer) touching.insert(*newcomer);
   const std::vector<WorkloadId> members = besteffort_on(workloads, cache, touching);
   const std::set<WorkloadId> pool(members.begin(), members.end());
-  Room room = room_in(state, cache, state.layout->besteffort, held(state, workloads, cache, pool));
-  room.free = room.free.longest_run();
+  AvailableWays available = available_ways(state, cache, state.layout->besteffort, held(state, workloads, cache, pool));
+  available.free = available.free.longest_run();
   std::vector<Demand> demands;
   for (const WorkloadId id : members) {
     const Workload& member = workloads.at(id);
@@ -201,14 +201,14 @@ Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, Cac
                        .max = member.spec.cache->max,
                        .now = granted == member.grant.ways.end() ? 0 : granted->second.count()});
   }
-  const auto ways = share_ways(room.free.count(), demands, shrink);
+  const auto ways = share_ways(available.free.count(), demands, shrink);
   if (!ways) {
     unsigned others = 0;
     for (size_t i = 0; i < members.size(); ++i) {
       const unsigned kept = shrink == Shrink::Yes ? demands[i].min : std::max(demands[i].now, demands[i].min);
       if (members[i] != newcomer) others += kept;
     }
-    const unsigned in_all = room.free.count();
+    const unsigned in_all = available.free.count();
     const unsigned left = others < in_all ? in_all - others : 0;
     return not_enough(cache, "/cache/min",
                       "needs at least " + std::to_string(newcomer ? workloads.at(*newcomer).spec.cache->min : 0) +
@@ -223,13 +223,13 @@ Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, Cac
     const auto& before = workloads.at(members[i]).grant.ways;
     slots.push_back({.before = before.contains(cache) ? before.at(cache) : WayMask(), .count = (*ways)[i]});
   }
-  const std::vector<WayMask> runs = pack_runs(room, slots);
+  const std::vector<WayMask> runs = pack_runs(available, slots);
   for (size_t i = 0; i < members.size(); ++i) workloads.at(members[i]).grant.ways[cache] = runs[i];
   return {};
 }
 
-// Lets the best-effort workloads on `caches` have what became free. Nobody asked for it, so where the pool cannot be
-// laid out anew (others took ways of it) all stay where they are.
+// Gives freed ways to the best-effort workloads on `caches`. It is optional, so if the pool cannot be laid out again
+// (foreign groups hold ways of it) all grants stay.
 void reclaim_free_ways(const NodeState& state, Workloads& workloads, const std::set<CacheId>& caches, Shrink shrink) {
   for (const CacheId cache : caches) {
     Workloads grown = workloads;
@@ -237,10 +237,10 @@ void reclaim_free_ways(const NodeState& state, Workloads& workloads, const std::
   }
 }
 
-// On one cache. Best effort keeps what it has for the time being: its pool is laid out when all others have theirs.
+// For one cache. Best effort keeps its ways for now: its pool is laid out after all other grants.
 Result<void> grant_on(const NodeState& state, Workloads& without, Workload& workload, CacheId cache,
                       const Grant& before) {
-  if (cache.is_l2_beside) return grant_guarantee(state, without, workload, cache, before);
+  if (cache.is_secondary_l2) return grant_guarantee(state, without, workload, cache, before);
   switch (workload.grant.pool) {
     case Pool::None: break;
     case Pool::Guarantee: return grant_guarantee(state, without, workload, cache, before);
@@ -254,16 +254,16 @@ Result<void> grant_on(const NodeState& state, Workloads& without, Workload& work
   return {};
 }
 
-// Where it has ways of the best-effort pool.
+// The caches where it has ways of the best-effort pool.
 std::set<CacheId> besteffort_caches(const Grant& grant) {
   std::set<CacheId> caches;
   for (const auto& [cache, ways] : grant.ways) {
-    if (grant.pool == Pool::BestEffort && !cache.is_l2_beside) caches.insert(cache);
+    if (grant.pool == Pool::BestEffort && !cache.is_secondary_l2) caches.insert(cache);
   }
   return caches;
 }
 
-// Gives `workload` its ways on every cache it touches; `before` is what it had.
+// Allocates the ways of `workload` on each of its caches; `before` is its previous grant.
 Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Workload workload, const Grant& before,
                              Shrink shrink) {
   const Pool pool = workload.spec.cache ? *pool_of(*workload.spec.cache) : Pool::Guarantee;
@@ -273,7 +273,7 @@ Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Worklo
   const std::set<CacheId> touched = caches_of(state.facts.rdt, workload.spec);
   workload.grant.pool = pool;
 
-  // Best effort keeps its place in the order; the others choose among what is free without it.
+  // Best effort keeps its position in the order; other pools choose among ways that are free without it.
   Workloads without = workloads;
   without.erase(workload.id);
   const bool keeps_class = before.has_class() && before.pool != Pool::Shared && pool != Pool::Shared;
@@ -291,7 +291,7 @@ Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Worklo
   workloads.at(workload.id).grant.bandwidth = plan_bandwidth(state, workload.spec, workload.grant.ways);
   std::set<CacheId> left = besteffort_caches(before);
   for (const CacheId cache : touched) {
-    if (pool != Pool::BestEffort || cache.is_l2_beside) continue;
+    if (pool != Pool::BestEffort || cache.is_secondary_l2) continue;
     const Result<void> laid_out = layout_besteffort(state, workloads, cache, workload.id, shrink);
     if (!laid_out) return Failure(laid_out.error());
     left.erase(cache);
@@ -300,7 +300,7 @@ Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Worklo
   return workloads;
 }
 
-// Gives `workload` all that it asks for; `before` is what it had.
+// Allocates everything that `workload` requests; `before` is its previous grant.
 Result<Workloads> grant(const NodeState& state, Workload workload, const Grant& before, Shrink shrink) {
   auto frequencies = plan_frequencies(state, workload.spec, workload.id);
   if (!frequencies) return Failure(frequencies.error());
@@ -313,8 +313,8 @@ Result<Workloads> grant(const NodeState& state, Workload workload, const Grant& 
   return workloads;
 }
 
-// Another policy than before replaces all that was asked for. The same one is no change, whatever stands beside it:
-// clients send what they sent first, 0/0 for example, beside it again.
+// A different policy replaces the whole request. The same policy changes nothing, whatever else is given: clients
+// repeat their first request, for example with 0/0.
 Result<Spec> with_policy(const NodeState& state, Spec spec, const std::string& policy) {
   if (policy == spec.policy) return spec;
   if (!spec.policy.empty()) {
@@ -350,7 +350,7 @@ Result<Spec> patched(const NodeState& state, Spec spec, const SpecPatch& patch) 
   if (patch.without_cache) spec.cache.reset();
   if (patch.frequency) spec.frequency = *patch.frequency;
   if (patch.mba) spec.mba = *patch.mba;
-  // Who changes what a policy gave asks for something of his own.
+  // Changing a field that the policy supplied replaces the policy by an explicit request.
   if (spec.cache != unpatched.cache || spec.mba != unpatched.mba || spec.frequency != unpatched.frequency)
     spec.policy.clear();
   return spec;
@@ -399,11 +399,11 @@ Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& 
                         : patch.without_l2  ? "/l2"
                         : patch.frequency   ? "/pstate"
                                             : "/onload";
-    return fail_at(ErrorCode::BadRequest, field, "nothing would be left that the workload asks for",
+    return fail_at(ErrorCode::BadRequest, field, "the workload would request no resources",
                    "delete the workload instead");
   }
   if (workload.spec.core_ids.empty() && workload.spec.tasks.empty()) {
-    return fail_at(ErrorCode::BadRequest, "/task_ids", "nobody would be left whom the workload is for",
+    return fail_at(ErrorCode::BadRequest, "/task_ids", "the workload would have no CPUs and no tasks",
                    "delete the workload instead");
   }
   workload.updated = now;
@@ -434,7 +434,7 @@ Workloads without_tasks(const NodeState& state, const std::map<WorkloadId, std::
     if (tasks.empty()) {
       workload.spec.task_cpus = {};
       const std::set<CacheId> touched = is_over ? std::set<CacheId>() : caches_of(state.facts.rdt, workload.spec);
-      // Of a cache whose CPUs are all offline nobody can tell; its own may be among them.
+      // If all CPUs of a cache are offline its CPU list is unknown; it may be one of this workload's.
       std::erase_if(workload.grant.ways, [&](const auto& granted) {
         return !touched.contains(granted.first) && (is_over || state.facts.rdt.has(granted.first));
       });

@@ -11,8 +11,8 @@ namespace {
 
 constexpr unsigned kAll = 100;
 
-// The workloads that have a say about `cache`: those with a class, but of the many in the shared class one, which
-// stands for its ways and for the class.
+// The workloads that affect the capacity of `cache`: those with a class, and one of those in the shared class, which
+// stands for its ways and its class.
 Workloads neighbours(const NodeState& state, CacheId cache) {
   Workloads kept;
   const Workload* shared = nullptr;
@@ -37,7 +37,7 @@ unsigned score(const NodeState& state, const CacheRequest& request, CacheId cach
   const WorkloadId id = next_id(before);
   const Result<Workloads> granted = create_on(state, before, id, request, cache, state.shrink);
   if (!granted) return 0;
-  if (request.max == 0) return kAll;  // the shared class is had whole
+  if (request.max == 0) return kAll;  // the whole shared class is available
   return kAll * granted->at(id).grant.ways.at(cache).count() / request.max;
 }
 
@@ -57,7 +57,7 @@ unsigned how_many_fit(const NodeState& state, const CacheRequest& request, Cache
   for (unsigned count = 0; count < most; ++count) {
     Result<Workloads> granted = create_on(state, workloads, next_id(workloads), request, cache, state.shrink);
     if (!granted) return count;
-    // Whoever shares takes nothing from those who come after but one of the places.
+    // A workload in the shared class uses only one of its places.
     if (request.max == 0) return static_cast<unsigned>(std::min<size_t>(most, shared_places(state)));
     workloads = *std::move(granted);
   }

@@ -1,5 +1,5 @@
-// What would be granted to newcomers, cache by cache. Pure, and never another opinion than the planner's: it asks
-// create_on() and looks at what it grants.
+// What new workloads would be granted, for each cache. Pure, and always consistent with the planner: it calls
+// create_on() and evaluates the grant.
 #pragma once
 
 #include <map>
@@ -10,11 +10,11 @@
 
 namespace nrd::plan {
 
-// For each cache: how much of `request.max` one more workload would get there, in percent; 0 if it would be refused.
-// Empty where the pool that the request asks for has no ways. BadRequest if max and min ask for no pool.
+// For each cache: the percentage of `request.max` that one more workload would get there; 0 if it would be refused.
+// Empty where the requested pool has no ways. BadRequest if max and min select no pool.
 Result<std::map<CacheId, unsigned>> hospitality(const NodeState& state, const CacheRequest& request);
 
-// How many more workloads with this request `cache` takes, one after the other; at most `most`.
+// How many more workloads with this request fit on `cache`, one after the other; at most `most`.
 unsigned how_many_fit(const NodeState& state, const CacheRequest& request, CacheId cache, unsigned most);
 
 }  // namespace nrd::plan

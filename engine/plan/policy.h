@@ -1,4 +1,4 @@
-// From the name of a policy to what it asks for. Pure.
+// Expands the name of a policy to its request. Pure.
 #pragma once
 
 #include <string>
@@ -12,11 +12,12 @@ namespace nrd::plan {
 // The policy of this name; NoSuchPolicy if there is none.
 Result<Policy> policy_named(const NodeState& state, const std::string& name);
 
-// `spec` with what its policy asks for; where the policy is silent the spec's own stays. Without a policy as it is.
+// `spec` with the request of its policy; fields that the policy does not set keep the spec's values. Without a policy,
+// `spec` unchanged.
 Result<Spec> filled(const NodeState& state, Spec spec);
 
-// A refusal of what came from the policy of `spec`: the client wrote a name, so that is the field at fault. What he
-// asked for himself, where the policy is silent, keeps its own.
+// Attributes a refusal of a policy's value to the policy field: the client wrote only the name. Fields that the policy
+// does not set keep their own.
 Error blaming_policy(const NodeState& state, const Spec& spec, Error error);
 
 }  // namespace nrd::plan

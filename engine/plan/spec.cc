@@ -11,7 +11,7 @@
 namespace nrd::plan {
 namespace {
 
-// JSON pointer of the core_ids item that names `cpu`.
+// JSON pointer of the core_ids item that contains `cpu`.
 std::string item_of(const Spec& spec, CpuId cpu) {
   for (size_t i = 0; i < spec.core_ids.size(); ++i) {
     const Result<CpuSet> item = parse_core_ids({spec.core_ids[i]});
@@ -35,7 +35,7 @@ Failure taken(const CpuSet& cpus, const std::string& by) {
                        .subject = spaced(cpus)});
 }
 
-// By what is no workload: the subject names it behind the CPUs.
+// CPUs taken by something other than a workload: the subject names it after the CPUs.
 Failure taken_by_group(const CpuSet& cpus, const std::string& group, const std::string& allowed) {
   Failure failure = taken(cpus, group);
   failure.value().allowed = allowed;
@@ -43,7 +43,7 @@ Failure taken_by_group(const CpuSet& cpus, const std::string& group, const std::
   return failure;
 }
 
-// Likewise, by a resctrl group that nrd has not made.
+// The same for a foreign resctrl group.
 Failure taken_by_others(const CpuSet& cpus, const std::string& group) {
   return taken_by_group(cpus, "resctrl group " + group + ", which nrd does not own",
                         "CPUs that no other workload or group has; " + how_to_free(group));
@@ -84,7 +84,7 @@ Result<void> check_cpus_free(const NodeState& state, const Spec& spec, std::opti
   return {};
 }
 
-// ReservedCpus may have put CPUs into classes; whoever asks for no ways does not touch that.
+// Reserved CPUs may already be in a class; a workload without ways does not change that.
 Result<void> check_classes_free(const NodeState& state, const Spec& spec) {
   if (const CpuSet both = state.groups.os & spec.cpus; !both.empty()) {
     return taken_by_group(both, "the operating system, by the configuration (os.cpus)", "CPUs outside of os.cpus");
@@ -99,7 +99,7 @@ Result<void> check_classes_free(const NodeState& state, const Spec& spec) {
   }
   for (const auto& [clos, group] : state.observed.rdt.classes) {
     CpuSet both = group.cpus & spec.cpus;
-    for (const auto& [cpu, home] : state.baselines.cpus) both.remove(cpu);  // ours: claimed before
+    for (const auto& [cpu, claimed] : state.baselines.cpus) both.remove(cpu);  // nrd claimed these before
     if (clos != ClosId{0} && !both.empty()) {
       return taken_by_others(both, "COS" + std::to_string(clos.value));
     }
@@ -135,10 +135,10 @@ Result<void> check_can_cache(const NodeState& state) {
   const rdt::Node& node = state.facts.rdt;
   if (node.cat && state.layout) return {};
   const std::string why = node.missing.empty() ? "this node has no cache allocation" : node.missing.front();
-  return fail_at(ErrorCode::Unsupported, "/cache", "cache ways cannot be granted here: " + why);
+  return fail_at(ErrorCode::Unsupported, "/cache", "cache ways cannot be allocated: " + why);
 }
 
-// `subject`: what clients of RMD are told in RMD's words.
+// `subject`: the text for clients of RMD, in RMD's words.
 Failure refused(ErrorCode code, std::string field, std::string message, std::string allowed, std::string subject) {
   return Failure(Error{.code = code,
                        .field = std::move(field),
@@ -148,25 +148,25 @@ Failure refused(ErrorCode code, std::string field, std::string message, std::str
                        .subject = std::move(subject)});
 }
 
-// Pools are the same on every cache; `touched` is the one that the refusal names.
+// Pools are the same on every cache; the refusal names `touched`.
 Result<void> check_sizes(const NodeState& state, const CacheRequest& cache, CacheId touched) {
   const Result<Pool> pool = pool_of(cache);
   if (!pool) return Failure(pool.error());
-  const unsigned room = ways_of(*state.layout, *pool).count();
+  const unsigned available = ways_of(*state.layout, *pool).count();
   const unsigned smallest = state.facts.rdt.cat->min_ways;
-  if (room == 0) {
+  if (available == 0) {
     const std::string name = to_string(*pool);
     return refused(ErrorCode::Unsupported, "/cache", "the " + name + " pool has no ways on this node", "",
                    "no pool " + name);
   }
   if (*pool == Pool::Shared) return {};
-  const std::string allowed = std::to_string(smallest) + " to " + std::to_string(room) + " ways";
+  const std::string allowed = std::to_string(smallest) + " to " + std::to_string(available) + " ways";
   const char* field = *pool == Pool::Guarantee ? "/cache/max" : "/cache/min";
-  if (cache.min > room) {
+  if (cache.min > available) {
     return refused(
         ErrorCode::BadRequest, field,
-        std::to_string(cache.min) + " ways, but the " + to_string(*pool) + " pool has " + std::to_string(room), allowed,
-        "pool too small on " + std::to_string(touched.value));
+        std::to_string(cache.min) + " ways, but the " + to_string(*pool) + " pool has " + std::to_string(available),
+        allowed, "pool too small on " + std::to_string(touched.value));
   }
   if (cache.min < smallest) {
     return fail_at(
@@ -176,34 +176,34 @@ Result<void> check_sizes(const NodeState& state, const CacheRequest& cache, Cach
   return {};
 }
 
-// Code has its ways of `least`, the fewest that are granted, so that data keeps some when best effort shrinks.
-// `least_is` is what clients call it, "min".
+// `least` is the minimum granted; data must keep some of it when best effort shrinks. `least_is` is its name for
+// clients, "min".
 Result<void> check_code(const rdt::Cat& cat, const std::string& field, uint32_t code, uint32_t least,
                         const std::string& least_is) {
   if (code == 0) return {};
   if (!cat.cdp) {
     return fail_at(ErrorCode::Unsupported, field,
-                   "code and data cannot have ways apart here: resctrl is not mounted with " +
+                   "separate ways for code and data are not available: resctrl is not mounted with " +
                        std::string(field.starts_with("/l2") ? "cdpl2" : "cdp"));
   }
   const unsigned both = 2 * cat.min_ways;
   if (least < both) {
     return fail_at(ErrorCode::BadRequest, field,
-                   "code and data have " + std::to_string(cat.min_ways) + " ways each at least, but " + least_is +
+                   "code and data need at least " + std::to_string(cat.min_ways) + " ways each, but " + least_is +
                        " is " + std::to_string(least),
                    "0, or " + std::to_string(both) + " or more for " + least_is);
   }
   if (code >= cat.min_ways && code <= least - cat.min_ways) return {};
   return fail_at(ErrorCode::BadRequest, field,
-                 std::to_string(code) + " ways for code, but of " + std::to_string(least) + " (" + least_is +
-                     ") data needs some as well",
+                 std::to_string(code) + " ways for code leave too few of " + std::to_string(least) + " (" + least_is +
+                     ") for data",
                  "0 or " + std::to_string(cat.min_ways) + " to " + std::to_string(least - cat.min_ways) + " ways");
 }
 
-// Of those that ways of `cache` are asked for on. Meant for a request whose CPUs have caches.
+// The CPUs or tasks' caches on which ways of `cache` are requested. Requires a request whose CPUs have caches.
 CacheId first_cache(const NodeState& state, const Spec& spec) {
   const std::set<CacheId> touched = caches_of(state.facts.rdt, spec);
-  return *std::ranges::find_if(touched, [](CacheId cache) { return !cache.is_l2_beside; });
+  return *std::ranges::find_if(touched, [](CacheId cache) { return !cache.is_secondary_l2; });
 }
 
 Result<void> check_amounts(const NodeState& state, const CacheRequest& cache, CacheId touched) {
@@ -216,28 +216,28 @@ Result<void> check_can_l2(const NodeState& state) {
   const rdt::Node& node = state.facts.rdt;
   if (node.l2_cat && state.l2_layout) return {};
   if (node.cat && node.level == 2) {
-    return fail_at(ErrorCode::Unsupported, "/l2", "this node allocates its L2 caches only, not beside those of L3",
-                   "cache, which is of L2 here");
+    return fail_at(ErrorCode::Unsupported, "/l2", "this node allocates only L2 caches",
+                   "cache, which means L2 on this node");
   }
   const std::string why = node.cat               ? "resctrl has no info/L2 here"
                           : node.missing.empty() ? "this node has no cache allocation"
                                                  : node.missing.front();
-  return fail_at(ErrorCode::Unsupported, "/l2", "ways of L2 cannot be granted here: " + why);
+  return fail_at(ErrorCode::Unsupported, "/l2", "L2 ways cannot be allocated: " + why);
 }
 
 Result<void> check_l2(const NodeState& state, const Spec& spec) {
   if (!spec.l2) return {};
   const rdt::Cat& cat = *state.facts.rdt.l2_cat;
-  const unsigned room = state.l2_layout->guarantee.count();
-  const std::string allowed = std::to_string(cat.min_ways) + " to " + std::to_string(room) + " ways";
-  if (spec.l2->ways < cat.min_ways || spec.l2->ways > room) {
+  const unsigned available = state.l2_layout->guarantee.count();
+  const std::string allowed = std::to_string(cat.min_ways) + " to " + std::to_string(available) + " ways";
+  if (spec.l2->ways < cat.min_ways || spec.l2->ways > available) {
     return fail_at(ErrorCode::BadRequest, "/l2/ways",
                    std::to_string(spec.l2->ways) + " ways, but a mask has at least " + std::to_string(cat.min_ways) +
-                       ", and beside the operating system there are " + std::to_string(room),
+                       ", and workloads can have at most " + std::to_string(available),
                    allowed);
   }
   if (spec.cache && spec.cache->max == 0) {
-    return fail_at(ErrorCode::BadRequest, "/l2", "workloads that share a class have no ways of L2 of their own",
+    return fail_at(ErrorCode::BadRequest, "/l2", "workloads in the shared class cannot have L2 ways of their own",
                    "max and min of cache above 0, or no cache");
   }
   return check_code(cat, "/l2/code", spec.l2->code, spec.l2->ways, "ways");
@@ -259,8 +259,9 @@ Result<void> check_revision(const NodeState& state, WorkloadId id, const std::op
   const auto found = state.workloads.find(id);
   if (!wanted || found == state.workloads.end()) return {};
   if (std::ranges::find(*wanted, found->second.revision) != wanted->end()) return {};
-  return fail_at(ErrorCode::Stale, "If-Match", "the workload has changed since",
-                 "the ETag of the workload as it is now");
+  return fail_at(ErrorCode::Stale, "If-Match",
+                 "the workload has changed; its revision is now " + std::to_string(found->second.revision),
+                 "the current ETag of the workload");
 }
 
 Result<Pool> pool_of(const CacheRequest& request) {

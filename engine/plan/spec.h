@@ -1,4 +1,4 @@
-// What can be said against a spec before any way is looked for.
+// Checks a spec before any way is allocated.
 #pragma once
 
 #include <optional>
@@ -11,25 +11,25 @@
 
 namespace nrd::plan {
 
-// Stale unless the workload, if it is there, has one of these revisions; nullopt: whichever it has.
+// Stale unless the workload, if it exists, has one of these revisions; nullopt: any revision.
 Result<void> check_revision(const NodeState& state, WorkloadId id, const std::optional<std::vector<uint64_t>>& wanted);
 
-// The pool that max and min ask for, or BadRequest (max > 0 with min = 0, min > max).
+// The pool that max and min select, or BadRequest (max > 0 with min = 0, min > max).
 Result<Pool> pool_of(const CacheRequest& request);
 
-// All checks that need no free way: capability, CPUs (exist, online, nobody else's), uuid, sizes against pool and
+// All checks that need no free way: capability, CPUs (exist, online, not taken), uuid, sizes against pool and
 // min_cbm_bits. `self` is the workload being patched, which does not conflict with itself.
 Result<void> check(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self);
 
-// The part of check() that is about ways of `cache` alone: capability, and sizes against pool and min_cbm_bits.
-// `touched` is where they are asked for.
+// The part of check() about ways of `cache` alone: capability, and sizes against pool and min_cbm_bits. `touched` is a
+// cache where they are requested.
 Result<void> check_ways(const NodeState& state, const CacheRequest& cache, CacheId touched);
 
-// The ways that `pool` has on each cache.
+// The ways of `pool` on each cache.
 WayMask ways_of(const PoolPartition& layout, Pool pool);
 
-// The caches that the CPUs touch, and those on which the tasks might run when they were named; all of them if that says
-// nothing. Of each level that ways are asked for of: cache, l2.
+// The caches of the CPUs, and those where the tasks could run when they were named; all caches if that is unknown. Of
+// each level requested: cache, l2.
 std::set<CacheId> caches_of(const rdt::Node& node, const Spec& spec);
 
 }  // namespace nrd::plan

@@ -1,4 +1,4 @@
-// What to do about resctrl groups of others that are in the way of a request. RMD and pqos leave theirs behind. Pure.
+// Advice about foreign resctrl groups that block a request. RMD and pqos leave theirs behind. Pure.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace nrd::plan {
 
-// For a refusal: how a group that is left over is removed. RMD's classes are "COS2" and so on, so all of them are named
-// at once.
+// For a refusal: how to remove a leftover group. RMD names its groups "COS2" and so on, so the pattern covers all of
+// them.
 std::string how_to_free(const std::string& group);
 
-// For a refusal over ways of `cache`, of which `wanted` would do: which groups of others hold some of these, and how
-// they are freed. Empty if none does.
+// For a refusal over ways of `cache`, of which `wanted` would suffice: which foreign groups hold some of them, and how
+// to free them. Empty if none does.
 std::string held_by_others(const NodeState& state, CacheId cache, WayMask wanted);
 
 }  // namespace nrd::plan

@@ -13,7 +13,7 @@ constexpr const char* kField = "/task_ids";
 
 std::string number_of(const Task& task) { return std::to_string(task.id); }
 
-// One means the other, or a part of it.
+// The same task, or a process and one of its threads.
 bool overlap(const Task& a, const Task& b) {
   if (a.boot_id != b.boot_id) return false;
   if (a.is_process() && b.is_process()) return a.id == b.id && a.start == b.start;
@@ -44,10 +44,10 @@ Result<void> check_not_infra(const NodeState& state, const Task& task) {
   if (!is_infra) return {};
   return fail_at(ErrorCode::Conflict, kField,
                  "task " + number_of(task) + " belongs to the infrastructure, by the configuration (infra.processes)",
-                 "tasks that nobody else has");
+                 "tasks that no other workload or group has");
 }
 
-// Children of a task that a workload has are in its class, too; that is no claim of theirs.
+// Children of a workload's task are in its class too, without being claimed themselves.
 bool is_class_of_ours(const NodeState& state, const std::string& group) {
   return std::ranges::any_of(state.workloads, [&group](const auto& entry) {
     const Grant& grant = entry.second.grant;
@@ -78,12 +78,11 @@ bool has_already(const NodeState& state, std::optional<WorkloadId> self, const T
 Result<void> check_tasks(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
   if (spec.tasks.empty()) return {};
   if (!spec.asks_for_ways()) {
-    return fail_at(ErrorCode::BadRequest, kField, "tasks are given ways of the cache, and none are asked for",
-                   "cache beside task_ids");
+    return fail_at(ErrorCode::BadRequest, kField, "task_ids requires a cache request", "cache together with task_ids");
   }
   if (spec.frequency && spec.cpus.empty()) {
-    return fail_at(ErrorCode::BadRequest, "/pstate", "a frequency is one of CPUs, and none are named",
-                   "core_ids beside task_ids");
+    return fail_at(ErrorCode::BadRequest, "/pstate", "a frequency request requires CPUs",
+                   "core_ids together with task_ids");
   }
   for (const Task& task : spec.tasks) {
     if (has_already(state, self, task)) continue;

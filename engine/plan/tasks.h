@@ -1,4 +1,4 @@
-// What can be said against the tasks of a spec. Pure.
+// Checks the tasks of a spec. Pure.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace nrd::plan {
 
-// They are there, nobody else's, and there is something that tasks can be given. `self` is the workload that is
-// patched: what it has already may have ended since.
+// Each task exists and is not taken, and the spec requests something that applies to tasks. `self` is the workload
+// being patched: its present tasks may have exited since.
 Result<void> check_tasks(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self);
 
 }  // namespace nrd::plan

@@ -9,14 +9,14 @@ namespace {
 
 enum class End { Low, High };
 
-std::vector<WayMask> pack_from(End end, WayMask room, const std::vector<Slot>& slots) {
-  // Upwards in the order that the workloads lie in, which is that of the slots from the last one that has ways.
+std::vector<WayMask> pack_from(End end, WayMask available, const std::vector<Slot>& slots) {
+  // Upwards in the order of the workloads' present ways, which is that of the slots from the last one with ways.
   const auto newcomers = std::ranges::find_if(slots, [](const Slot& slot) { return slot.before.empty(); });
   std::vector<size_t> order(slots.size());
   std::iota(order.begin(), order.end(), size_t{0});
   if (end == End::Low) std::reverse(order.begin(), order.begin() + (newcomers - slots.begin()));
   std::vector<WayMask> runs(slots.size());
-  WayMask left = room;
+  WayMask left = available;
   for (const size_t i : order) {
     const unsigned lowest = end == End::Low ? left.lowest() : left.end() - slots[i].count;
     runs[i] = WayMask::run(lowest, slots[i].count);
@@ -31,22 +31,22 @@ bool moves(const Slot& slot, WayMask run) {
 
 }  // namespace
 
-std::optional<WayMask> place_run(const Room& room, unsigned count) {
-  if (count == 0 || count > room.free.end()) return std::nullopt;
-  const auto rank = [&room](WayMask run) {
-    const unsigned exclusive = (run - room.shareable).count();
-    return std::tuple(exclusive, (room.unassigned - run).longest_run().count(),
-                      (room.free - run).longest_run().count());
+std::optional<WayMask> place_run(const AvailableWays& available, unsigned count) {
+  if (count == 0 || count > available.free.end()) return std::nullopt;
+  const auto rank = [&available](WayMask run) {
+    const unsigned exclusive = (run - available.shareable).count();
+    return std::tuple(exclusive, (available.unassigned - run).longest_run().count(),
+                      (available.free - run).longest_run().count());
   };
   std::optional<WayMask> best;
-  for (unsigned lowest = room.free.end() - count + 1; lowest-- > 0;) {
+  for (unsigned lowest = available.free.end() - count + 1; lowest-- > 0;) {
     const WayMask run = WayMask::run(lowest, count);
-    if (room.free.contains(run) && (!best || rank(run) > rank(*best))) best = run;
+    if (available.free.contains(run) && (!best || rank(run) > rank(*best))) best = run;
   }
   return best;
 }
 
-std::vector<WayMask> pack_runs(const Room& room, const std::vector<Slot>& slots) {
+std::vector<WayMask> pack_runs(const AvailableWays& available, const std::vector<Slot>& slots) {
   const auto rank = [&](const std::vector<WayMask>& runs) {
     int moved = 0;
     WayMask taken;
@@ -54,10 +54,11 @@ std::vector<WayMask> pack_runs(const Room& room, const std::vector<Slot>& slots)
       if (moves(slots[i], runs[i])) ++moved;
       taken = taken | runs[i];
     }
-    return std::tuple(-moved, (taken - room.shareable).count(), (room.unassigned - taken).longest_run().count());
+    return std::tuple(-moved, (taken - available.shareable).count(),
+                      (available.unassigned - taken).longest_run().count());
   };
-  std::vector<WayMask> high = pack_from(End::High, room.free, slots);
-  std::vector<WayMask> low = pack_from(End::Low, room.free, slots);
+  std::vector<WayMask> high = pack_from(End::High, available.free, slots);
+  std::vector<WayMask> low = pack_from(End::Low, available.free, slots);
   return rank(low) > rank(high) ? low : high;
 }
 
@@ -72,15 +73,15 @@ WayMask os_run(WayMask unassigned, WayMask floor, WayMask shareable) {
   return best;
 }
 
-std::optional<std::vector<unsigned>> share_ways(unsigned room, const std::vector<Demand>& demands, Shrink shrink) {
+std::optional<std::vector<unsigned>> share_ways(unsigned available, const std::vector<Demand>& demands, Shrink shrink) {
   std::vector<unsigned> ways;
   for (const Demand& demand : demands) {
     const unsigned kept = shrink == Shrink::Yes ? 0 : std::min(demand.now, demand.max);
     ways.push_back(std::max(demand.min, kept));
   }
   const unsigned taken = std::accumulate(ways.begin(), ways.end(), 0U);
-  if (taken > room) return std::nullopt;
-  for (unsigned left = room - taken; left > 0; --left) {
+  if (taken > available) return std::nullopt;
+  for (unsigned left = available - taken; left > 0; --left) {
     std::optional<size_t> narrowest;
     for (size_t i = 0; i < demands.size(); ++i) {
       if (ways[i] < demands[i].max && (!narrowest || ways[i] < ways[*narrowest])) narrowest = i;

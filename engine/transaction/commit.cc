@@ -1,4 +1,4 @@
-// Of the writer: the commit, and what becomes of hardware and state when its outcome is not known.
+// Part of the transaction: the commit, and recovery of hardware and state when its outcome is unknown.
 #include "base/invariant.h"
 #include "base/log.h"
 #include "engine/transaction/transaction.h"
@@ -15,7 +15,7 @@ Result<void> Transaction::record(store::OnloadChange change) {
   return commit(std::move(whole), {state_.workloads, state_.baselines});
 }
 
-// A claim's outcome is unknown, so nothing of this batch was committed: all of it is taken back.
+// The outcome of a claim is unknown, so nothing of this batch was committed: roll all of it back.
 std::vector<Result<Workload>> Transaction::all_frozen(std::vector<Result<Workload>> outcomes,
                                                       const plan::Workloads& before) {
   keys_.drop_added();
@@ -24,7 +24,7 @@ std::vector<Result<Workload>> Transaction::all_frozen(std::vector<Result<Workloa
   state_.workloads = before;
   rollback();
   for (Result<Workload>& outcome : outcomes) {
-    if (outcome) outcome = fail(ErrorCode::Frozen, "the store does not answer clearly; nothing was changed");
+    if (outcome) outcome = fail(ErrorCode::Frozen, "store state unknown; change rejected, try again");
   }
   return outcomes;
 }
@@ -39,16 +39,16 @@ Result<void> Transaction::commit_workloads(const plan::Workloads& before) {
   for (const auto& [id, workload] : before) {
     if (!state_.workloads.contains(id)) change.removed.push_back(id);
   }
-  // A key is stored even if its workload was deleted by the next command already.
+  // Store a key even if the next command has already deleted its workload.
   if (change.put.empty() && change.removed.empty() && !keys_.has_added()) return {};
   keys_.write_to(change, now());
-  // Claims made by commands of this batch are on disk whatever becomes of the workloads.
+  // Claims made by commands of this batch are on disk, whatever happens to the workloads.
   const Baselines claimed = state_.baselines;
   drop_restored_baselines(change);
   return commit(std::move(change), {before, claimed});
 }
 
-// Commits `change`, which leads from `before` to state_. Not done: state_ and the hardware are `before` again.
+// Commits `change`, which leads from `before` to state_. On NotDone, state_ and the hardware return to `before`.
 Result<void> Transaction::commit(store::Change change, const Before& before) {
   const auto begun = clock_.steady();
   const store::CommitOutcome outcome = store_.commit(change);
@@ -56,18 +56,17 @@ Result<void> Transaction::commit(store::Change change, const Before& before) {
   switch (outcome.committed) {
     case store::Committed::Done: ++state_.revision; return {};
     case store::Committed::NotDone: {
-      log::error("COMMIT_NOT_DONE", "the store did not take a change; nothing was changed",
-                 {{"DETAIL", outcome.detail}});
+      log::error("COMMIT_NOT_DONE", "commit failed and was rolled back; nothing changed", {{"DETAIL", outcome.detail}});
       const bool hardware_moved = before.workloads != state_.workloads;
       state_.workloads = before.workloads;
       state_.baselines = before.baselines;
       if (hardware_moved) rollback();
-      return fail(ErrorCode::Store, "the change could not be stored, so nothing was changed; is the disk full?",
+      return fail(ErrorCode::Store, "the change could not be stored and was rolled back; check for free disk space",
                   outcome.detail);
     }
     case store::Committed::Unknown: break;
   }
-  log::error("COMMIT_UNKNOWN", "the disk failed while a change was being stored; opening the store anew to see",
+  log::error("COMMIT_UNKNOWN", "commit outcome unknown after an I/O error; reopening the store",
              {{"DETAIL", outcome.detail}});
   before_unknown_ = after_unknown_ = state_;
   before_unknown_->workloads = before.workloads;
@@ -75,50 +74,50 @@ Result<void> Transaction::commit(store::Change change, const Before& before) {
   return resolve_unknown();
 }
 
-// Asks the store, opened anew, which of the two states it holds, and converges the hardware to that one. Success means
-// the change is stored.
+// Reopens the store to find out which of the two states it contains, and converges the hardware to that one. Success
+// means that the change is stored.
 Result<void> Transaction::resolve_unknown() {
   INVARIANT(before_unknown_ && after_unknown_);
   const Result<uint64_t> revision = store_.reopen();
   if (!revision) {
     state_.health.writes_frozen = true;
-    // Readers keep seeing what was acknowledged, and the hardware keeps saying it.
+    // Readers keep the acknowledged state, and the hardware keeps applying it.
     const bool hardware_moved = before_unknown_->workloads != state_.workloads;
     state_.workloads = before_unknown_->workloads;
     if (hardware_moved) rollback();
-    log::error("WRITES_FROZEN", "the store cannot be opened again; no change is accepted until it can",
+    log::error("WRITES_FROZEN", "cannot reopen the store; changes are rejected until it can be read",
                {{"DETAIL", revision.error().detail}});
     return fail(ErrorCode::Frozen,
-                "the disk failed while a change was being stored; its outcome is unknown until the store can be read",
+                "I/O error while storing the change; its outcome is unknown until the store can be read",
                 revision.error().detail);
   }
   const bool was_frozen = state_.health.writes_frozen;
   const bool done = *revision == after_unknown_->revision + 1;
-  NodeState settled = done ? *std::move(after_unknown_) : *std::move(before_unknown_);
+  NodeState resolved = done ? *std::move(after_unknown_) : *std::move(before_unknown_);
   before_unknown_.reset();
   after_unknown_.reset();
-  settled.observed = state_.observed;
-  settled.made_groups = state_.made_groups;
-  settled.facts = state_.facts;
-  settled.layout = state_.layout;
-  settled.l2_layout = state_.l2_layout;
-  settled.paces = std::move(state_.paces);
-  settled.uncounted = state_.uncounted;
-  settled.current = std::move(state_.current);
-  settled.timings = state_.timings;
-  settled.health = state_.health;
-  settled.health.writes_frozen = false;
-  settled.revision = *revision;
-  state_ = std::move(settled);
-  // The id of a create that was stored is used up, that of one that was not may be given again.
+  resolved.observed = state_.observed;
+  resolved.made_groups = state_.made_groups;
+  resolved.facts = state_.facts;
+  resolved.layout = state_.layout;
+  resolved.l2_layout = state_.l2_layout;
+  resolved.governors = std::move(state_.governors);
+  resolved.uncounted = state_.uncounted;
+  resolved.current = std::move(state_.current);
+  resolved.timings = state_.timings;
+  resolved.health = state_.health;
+  resolved.health.writes_frozen = false;
+  resolved.revision = *revision;
+  state_ = std::move(resolved);
+  // The id of a stored create is used up; that of one that was not stored may be assigned again.
   if (const Result<store::Records> records = store_.load()) {
     next_id_ = records->next_id;
     keys_.load(records->keys);
   }
   rollback();
-  log::notice("COMMIT_RESOLVED", done ? "the store holds the change" : "the store does not hold the change");
+  log::notice("COMMIT_RESOLVED", done ? "the store contains the change" : "the store does not contain the change");
   if (done || was_frozen) return {};
-  return fail(ErrorCode::Store, "the change could not be stored, so nothing was changed; is the disk failing?");
+  return fail(ErrorCode::Store, "the change could not be stored and was rolled back; check the disk for errors");
 }
 
 }  // namespace nrd

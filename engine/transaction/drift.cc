@@ -1,4 +1,4 @@
-// Of the writer: what it does by itself from time to time, against drift and for tasks that come and go.
+// Part of the transaction: periodic work against drift and for tasks that start and exit.
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -14,8 +14,8 @@
 namespace nrd {
 namespace {
 
-// The differences between `wanted` and what was observed that others made. A knob that still says what `before` asked
-// for differs only because something else is asked for now: the root class gives way to a foreign group that came.
+// The differences between `wanted` and the observation that other software caused. A setting that still has the value
+// of `before` differs only because `wanted` changed: the root class avoids a new foreign group.
 std::vector<std::string> drift(const Setting& before, const Setting& wanted, const Observed& observed) {
   std::set<std::string> changed;
   for (const KnobChange& change : knob_changes(before, observed)) changed.insert(change.knob);
@@ -28,11 +28,11 @@ std::vector<std::string> drift(const Setting& before, const Setting& wanted, con
 
 }  // namespace
 
-// A knob that no workload needs and that somebody else has changed is no longer ours: drop the claim, leave it alone.
+// Drop claims on settings that no workload uses and that other software has changed.
 void Transaction::release_unused(const Setting& wanted) {
   const Baselines kept = unsettled_baselines(state_);
   if (kept == state_.baselines) return;
-  log::notice("CLAIM_DROPPED", "others changed classes or CPUs that no workload needs; leaving them alone",
+  log::notice("CLAIM_DROPPED", "other software changed classes or CPUs that no workload uses; no longer managing them",
               {{"WHAT", differences(wanted, state_.observed).front()}});
   const Baselines before = state_.baselines;
   state_.baselines = kept;
@@ -40,11 +40,11 @@ void Transaction::release_unused(const Setting& wanted) {
   change.next_id = next_id_;
   change.new_boot_id = state_.facts.boot_id;
   add_baselines(change, kept);
-  // If it is not stored the claim stays, and the next turn tries again.
+  // If this commit fails the claim stays, and the next run tries again.
   [[maybe_unused]] const Result<void> committed = commit(std::move(change), {state_.workloads, before});
 }
 
-// A group that exists although nrd removed it was made by others.
+// A group that exists although nrd removed it was created by other software.
 void Transaction::drop_taken_claims() {
   const Baselines before = state_.baselines;
   store::Change change;
@@ -55,11 +55,11 @@ void Transaction::drop_taken_claims() {
     state_.baselines.groups.erase(clos);
   }
   if (change.dropped_group_claims.empty()) return;
-  // If it is not stored the claim stays, and the next turn tries again.
+  // If this commit fails the claim stays, and the next run tries again.
   [[maybe_unused]] const Result<void> committed = commit(std::move(change), {state_.workloads, before});
 }
 
-// One that is there at two looks is not just being set up by the program that made it.
+// A group that two observations show is not just being set up by the program that created it.
 std::set<ClosId> Transaction::seen_twice(const std::set<ClosId>& leftovers) {
   std::set<ClosId> twice;
   std::ranges::set_intersection(leftovers, leftovers_, std::inserter(twice, twice.end()));
@@ -67,19 +67,19 @@ std::set<ClosId> Transaction::seen_twice(const std::set<ClosId>& leftovers) {
   return twice;
 }
 
-// Other software needs their classes. They hold nothing, so there is nothing to give back and no claim to make.
+// Other software needs their classes. They hold nothing, so there is nothing to restore and nothing to claim.
 void Transaction::remove_leftovers(std::set<ClosId> leftovers) {
   if (leftovers.empty()) return;
   Setting wanted;
   wanted.rdt.removed = std::move(leftovers);
   if (const Result<CpuSet> removed = hardware_.converge(wanted); !removed)
     return note_hardware_problem(removed.error());
-  log::notice("GROUPS_REMOVED", "removed empty groups that libpqos or pqos had made",
+  log::notice("GROUPS_REMOVED", "removed empty resctrl groups left by libpqos or pqos",
               {{"COUNT", std::to_string(wanted.rdt.removed.size())}});
   state_.observed = with_applied(std::move(state_.observed), wanted);
 }
 
-// Reports what changed since the last time.
+// Reports the changes since the last call.
 void Transaction::note_sharing() {
   if (sharing_.empty() && foreign_groups(state_).empty()) return;
   std::map<WorkloadId, std::set<std::string>> sharing;
@@ -92,19 +92,19 @@ void Transaction::note_sharing() {
     if (before != sharing_.end() && before->second == names) continue;
     std::string groups;
     for (const std::string& name : names) groups += (groups.empty() ? "" : " ") + name;
-    log::warning("WAYS_SHARED", "resctrl groups of others may fill the ways of a workload",
+    log::warning("WAYS_SHARED", "foreign resctrl groups may fill the ways of a workload",
                  {{"WORKLOAD", id_text(state_.workloads.at(id))}, {"GROUPS", groups}});
   }
   for (const auto& [id, names] : sharing_) {
     const auto workload = state_.workloads.find(id);
     if (workload == state_.workloads.end() || sharing.contains(id)) continue;
-    log::notice("WAYS_EXCLUSIVE", "the ways of a workload are its own alone again",
+    log::notice("WAYS_EXCLUSIVE", "the ways of a workload are exclusive again",
                 {{"WORKLOAD", id_text(workload->second)}});
   }
   sharing_ = std::move(sharing);
 }
 
-// Those that were owed and have taken what they had.
+// Drops the claims of pending restores that succeeded.
 void Transaction::forget_restored() {
   if (state_.baselines.frequencies.empty() && state_.baselines.tasks.empty()) return;
   const Baselines before = state_.baselines;
@@ -112,18 +112,18 @@ void Transaction::forget_restored() {
   change.next_id = next_id_;
   drop_restored_baselines(change);
   if (change.dropped_frequency_baselines.empty() && change.dropped_task_claims.empty()) return;
-  // If it is not stored they are put back once more, and the next turn tries again.
+  // If this commit fails they are restored once more, and the next run tries again.
   [[maybe_unused]] const Result<void> committed = commit(std::move(change), {state_.workloads, before});
 }
 
 void Transaction::reap_tasks() {
   if (!names_tasks(state_) || (before_unknown_ && !resolve_unknown())) return;
-  const Result<void> looked = refresh_infra().and_then([this] { return refresh({}); });
-  if (!looked) return note_hardware_problem(looked.error());
+  const Result<void> refreshed = refresh_infra().and_then([this] { return refresh({}); });
+  if (!refreshed) return note_hardware_problem(refreshed.error());
   drop_exited();
   if (const Result<void> claimed = claim(state_); !claimed) return note_hardware_problem(claimed.error());
-  // Processes of the infrastructure that came, and threads that came to a process and are elsewhere. What else differs
-  // is drift, and repair()'s to mend and to count.
+  // New processes of the infrastructure, and new threads that are in another class. All other differences are drift,
+  // which repair() fixes and counts.
   Setting wanted = tasks_of(setting_of(state_));
   leave_out_unclaimed(wanted, state_.baselines);
   if (in_sync_ && !differences(wanted, state_.observed).empty()) {
@@ -135,7 +135,7 @@ void Transaction::reap_tasks() {
   if (!before_unknown_) forget_restored();
 }
 
-// What cannot be done now is tried again at the next turn: who has ended stays so.
+// On failure the next run tries again: an exited task stays exited.
 void Transaction::drop_exited() {
   ExitedTasks exited = without_exited(state_, now());
   if (exited.of.empty()) return;
@@ -175,13 +175,13 @@ void Transaction::repair(const CpuSet& changed) {
   }
   note_absent_cpus();
   drop_taken_claims();
-  // Looks after events are too close to each other to tell what is left over from what is being made.
+  // Observations after events follow each other too closely to tell a leftover from a group being set up.
   if (changed.empty()) remove_leftovers(seen_twice(leftover_groups(state_)));
   note_sharing();
   Setting wanted = setting_of(state_);
   // Not while a CPU waits for its class: the kernel may have to wake each of them.
   if (changed.empty()) state_.current = hardware_.current_frequencies(cpus_of(wanted.pstate.cpus));
-  // What a failed write of ours left behind looks like somebody's change, but is ours to mend.
+  // A failed write of nrd looks like other software's change but is nrd's to fix.
   if (in_sync_ && !differences(wanted, state_.observed).empty()) {
     release_unused(wanted);
     wanted = setting_of(state_);
@@ -202,11 +202,11 @@ void Transaction::repair(const CpuSet& changed) {
       });
   if (!converged) return note_hardware_problem(converged.error());
   forget_restored();
-  // What a failed write of ours left behind is not others' doing.
+  // A failed write of nrd is not drift.
   if (!is_different || !was_settled) return;
-  // A CPU that went and came back is in the default class without having been moved.
+  // A CPU that went offline and came back is in the default class without having been moved.
   if (state_.facts.rdt.online != online || !changed.empty()) {
-    log::notice("CPUS_CHANGED", "CPUs came or went; those that there are were set for their workloads",
+    log::notice("CPUS_CHANGED", "CPUs went online or offline; settings applied to the online CPUs",
                 {{"CPUS", state_.facts.rdt.online.to_string()}});
     return;
   }

@@ -21,7 +21,7 @@ namespace {
 
 using Steady = std::chrono::steady_clock::time_point;
 
-// As many as one commit carries: bounds how long the first waits for the last.
+// The most commands that one commit carries; bounds how long the first waits for the last.
 constexpr size_t kBatchLimit = 64;
 
 struct Waiting {
@@ -87,10 +87,10 @@ class ThreadedEngine final : public Engine {
         return;
       }
     }
-    done(fail(ErrorCode::Busy, "nrd stops"));
+    done(fail(ErrorCode::Busy, "nrd is stopping"));
   }
 
-  void look_for_cpus() override {
+  void refresh_cpus() override {
     const std::lock_guard hold(lock_);
     cpus_changed_ = true;
     wake_.notify_one();
@@ -164,9 +164,9 @@ class ThreadedEngine final : public Engine {
     sampler_.take(hardware_.count_usage(classes, asked));
   }
 
-  // Something is due that was not when the thread went to sleep.
+  // Wakes the engine thread because work is due earlier than it knows.
   void ring() {
-    const std::lock_guard hold(lock_);  // so that it is not between its refresh and its sleep
+    const std::lock_guard hold(lock_);  // the thread is then either before its check or asleep
     wake_.notify_one();
   }
 
@@ -175,7 +175,7 @@ class ThreadedEngine final : public Engine {
     return stopping_ && records_.empty();
   }
 
-  // Without monitored CPUs there is nothing to wake up for.
+  // Without monitored CPUs there is no deadline.
   std::optional<Steady> first_sample() const {
     return monitored_cpus(writer_.state()).empty() ? std::nullopt : std::optional(clock_.steady());
   }
@@ -213,7 +213,7 @@ class ThreadedEngine final : public Engine {
   void serve_hotplug() {
     const bool is_right = writer_.serve_hotplug(hotplug_.changed());
     publish();
-    hotplug_.looked(is_right, clock_.steady());
+    hotplug_.completed(is_right, clock_.steady());
   }
 
   void store_records() {
@@ -239,7 +239,7 @@ class ThreadedEngine final : public Engine {
         continue;
       }
       if (waiting.done.client().is_gone()) {
-        waiting.done(fail(ErrorCode::Busy, "the client has hung up; the change was withdrawn"));
+        waiting.done(fail(ErrorCode::Busy, "the client disconnected; the change was withdrawn"));
         continue;
       }
       commands.push_back(std::move(waiting.command));

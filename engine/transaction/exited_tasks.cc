@@ -40,7 +40,7 @@ void log_exited(const plan::Workloads& before, const ExitedTasks& exited) {
     const bool is_over = !exited.workloads.contains(id);
     log::notice(
         "TASKS_ENDED",
-        is_over ? "all tasks of a workload have ended, and the workload with them" : "tasks of a workload have ended",
+        is_over ? "all tasks of a workload have exited; the workload is deleted" : "tasks of a workload have exited",
         {{"WORKLOAD", id_text(before.at(id))}, {"TASKS", numbers_of(tasks)}});
   }
 }

@@ -1,4 +1,4 @@
-// Tasks that have ended, and workloads whose last one has. Pure.
+// Exited tasks, and workloads whose last task has exited. Pure.
 #pragma once
 
 #include <map>
@@ -10,16 +10,16 @@
 namespace nrd {
 
 struct ExitedTasks {
-  plan::Workloads workloads;                   // without those tasks, and without workloads that were for them alone
-  std::map<WorkloadId, std::vector<Task>> of;  // who has ended, by workload
+  plan::Workloads workloads;                   // without these tasks, and without workloads that had nothing else
+  std::map<WorkloadId, std::vector<Task>> of;  // exited tasks by workload
 };
-// As `state` has observed them.
+// Exited tasks according to the observation in `state`.
 ExitedTasks without_exited(const NodeState& state, Time now);
 
-// There is somebody to refresh for.
+// True if any workload or rule references tasks.
 bool names_tasks(const NodeState& state);
 
-// A line of the journal for each of these workloads.
+// Logs one line for each of these workloads.
 void log_exited(const plan::Workloads& before, const ExitedTasks& exited);
 
 }  // namespace nrd

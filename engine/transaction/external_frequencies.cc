@@ -1,10 +1,9 @@
-// Of the writer: what others write on frequencies that are set for workloads. It is put back, and what they wrote is
-// what they get at the end: tuned and cpupower do not write again when a workload goes.
+// Part of the transaction: frequencies that other software writes while a workload sets them. nrd overwrites them, and
+// restores them when the workload goes: tuned and cpupower do not write again at that moment.
 //
-// Their value is stored before it is overwritten, so that it is known after any crash. It is theirs only if the
-// hardware had taken the last setting whole (in_sync_); else it may be what a failed write of ours left. And it is
-// theirs only if the CPU then takes ours: what comes back is a limit that the kernel sets (thermal, turbo), which is
-// nobody's value.
+// Their value is stored before it is overwritten, so that no crash loses it. It is an external value only if the
+// hardware had applied the last setting completely (in_sync_), else it may be left from a failed write of nrd. And only
+// if the CPU then accepts nrd's value: one that comes back is a limit of the kernel (thermal, turbo).
 #include "base/log.h"
 #include "engine/model/baselines.h"
 #include "engine/model/setting.h"
@@ -25,7 +24,7 @@ CpuSet changed_between(const std::map<CpuId, pstate::FrequencySetting>& before,
 
 }  // namespace
 
-// If it cannot be stored, what was to be given back stays: the workload has what it was granted all the same.
+// If this commit fails the previous restore value stays; the workload gets its grant all the same.
 void Transaction::store_external(Frequencies of_others) {
   const Baselines before = state_.baselines;
   const Frequencies& old = before.frequencies_of_others;
@@ -41,19 +40,20 @@ void Transaction::store_external(Frequencies of_others) {
   [[maybe_unused]] const Result<void> committed = commit(std::move(change), {state_.workloads, before});
 }
 
-// The observation of these frequencies is fresh. Those of `except` were not there at the last one: they have what the
-// kernel gave them.
+// Requires a fresh observation of these frequencies. The CPUs of `except` were offline at the last one and have values
+// that the kernel gave them.
 Result<void> Transaction::record_external(const Setting& wanted, const CpuSet& except) {
   if (!in_sync_) return {};
   Frequencies written = written_by_others(state_, wanted.pstate, except);
   if (written.empty()) return {};
   const Setting ours = only_frequencies(wanted, cpus_of(written));
-  log::notice("FREQUENCY_REMEMBERED", "others wrote frequencies of CPUs that are set for workloads; they get them back",
+  log::notice("FREQUENCY_REMEMBERED",
+              "other software changed frequencies that workloads use; will restore its values later",
               {{"CPUS", cpus_of(written).to_string()}});
   const Frequencies before = state_.baselines.frequencies_of_others;
   written.merge(Frequencies(before));
   store_external(std::move(written));
-  if (before_unknown_) return fail(ErrorCode::Frozen, "the store does not answer clearly; nothing was changed");
+  if (before_unknown_) return fail(ErrorCode::Frozen, "store state unknown; change rejected, try again");
   const Result<CpuSet> taken = hardware_.converge(ours);
   in_sync_ = taken.has_value();
   if (taken) {
@@ -65,7 +65,7 @@ Result<void> Transaction::record_external(const Setting& wanted, const CpuSet& e
   return {};
 }
 
-// After a failed write of `ours`: what was to be given back of those that say something else is as `before`.
+// After a failed write of `ours`: reset the restore values of CPUs that differ to those of `before`.
 void Transaction::forget_untaken_external(const Frequencies& before, const Setting& ours) {
   Frequencies kept = state_.baselines.frequencies_of_others;
   const Frequencies now = hardware_.observe_frequencies(cpus_of(ours.pstate.cpus)).value_or(pstate::Observed{}).cpus;
@@ -78,8 +78,8 @@ void Transaction::forget_untaken_external(const Frequencies& before, const Setti
   if (kept != state_.baselines.frequencies_of_others) store_external(std::move(kept));
 }
 
-// Between two looks: frequencies that `wanted` is about to overwrite. A limit of the kernel's is a problem that is
-// told, and keeps no workload from being changed or deleted.
+// Frequencies that `wanted` is about to overwrite, changed since the last observation. A limit of the kernel is
+// reported as a problem and does not block changes to or deletion of a workload.
 Result<void> Transaction::restore(const NodeState& wanted) {
   if (!in_sync_ || before_unknown_ || state_.baselines.frequencies.empty()) return {};
   const Setting now = setting_of(state_);
@@ -99,7 +99,7 @@ Result<void> Transaction::restore(const NodeState& wanted) {
 
 void Transaction::note_repaired(const std::vector<std::string>& drifted) {
   state_.health.drift_repairs += drifted.size();
-  log::warning("DRIFT_REPAIRED", "others changed what workloads were granted; it was put back",
+  log::warning("DRIFT_REPAIRED", "other software changed granted settings; they have been restored",
                {{"WHAT", drifted.front()}, {"COUNT", std::to_string(drifted.size())}});
 }
 

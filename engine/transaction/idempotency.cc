@@ -22,8 +22,8 @@ Result<std::optional<WorkloadId>> Idempotency::find(const IdempotencyKey& key, s
     for (const store::IdempotencyRecord& record : *records) {
       if (record.key != key.key || is_expired(record, now)) continue;
       if (record.hash_of == key.hash_of) return std::optional(record.workload);
-      return fail_at(ErrorCode::KeyReused, "Idempotency-Key", "the key came with another body before",
-                     "a new key for each new request");
+      return fail_at(ErrorCode::KeyReused, "Idempotency-Key", "the key was already used with a different request",
+                     "a new key for each request");
     }
   }
   return std::optional<WorkloadId>();

@@ -1,9 +1,8 @@
-// Keys under which workloads were created, so that a client who heard no answer may ask again and gets the workload it
-// has, not a second one.
+// Idempotency keys of created workloads: a client that got no response can retry and gets the existing workload instead
+// of a second one.
 //
-// A key is stored in the one commit that stores its workload, and outlives it: what comes late, after the workload was
-// deleted, creates nothing either. Keys are kept for a day, kMostKeys of them at most, the oldest go first. Engine
-// thread.
+// A key is stored in the same commit as its workload and outlives it: a late retry, after the workload was deleted,
+// creates nothing. Keys are kept for a day, at most kMostKeys of them; the oldest are dropped first. Engine thread.
 #pragma once
 
 #include <chrono>
@@ -18,7 +17,7 @@ namespace nrd {
 
 struct IdempotencyKey {
   std::string key;
-  std::string hash_of;  // of the request: the same key with another one is a mistake of the client
+  std::string hash_of;  // of the request: the same key with a different request is a client error
 };
 
 class Idempotency {
@@ -27,10 +26,10 @@ class Idempotency {
   static constexpr std::chrono::hours kKeptFor{24};
 
   void load(std::vector<store::IdempotencyRecord> records);
-  // The workload that was created under this key. KeyReused if that was for another request.
+  // The workload created with this key. KeyReused if the key belongs to another request.
   Result<std::optional<WorkloadId>> find(const IdempotencyKey& key, store::Time now) const;
 
-  // Those of a batch: found at once, kept if its commit is done.
+  // Keys of the current batch: found at once, kept if its commit is done.
   void add(const IdempotencyKey& key, WorkloadId workload, store::Time now);
   bool has_added() const { return !added_.empty(); }
   void write_to(store::Change& change, store::Time now) const;
@@ -38,7 +37,7 @@ class Idempotency {
   void drop_added() { added_.clear(); }
 
  private:
-  // Of those that are kept, how many have to go when the added ones come.
+  // How many of the kept keys must be dropped to make room for the added ones.
   size_t leaving(store::Time now) const;
 
   std::vector<store::IdempotencyRecord> kept_;  // oldest first

@@ -11,9 +11,9 @@
 namespace nrd {
 namespace {
 
-// The number that an id which a client chose reads as; 0: none.
+// A client-chosen id read as a number; 0: it is none.
 uint64_t number_of(const std::string& given_id) {
-  // What a client's numbers can be as a double, too. Above it there is room for ours, for ever.
+  // Numbers that a client's double represents exactly. All above remain for ids that nrd assigns.
   constexpr uint64_t kLargest = uint64_t{1} << 53;
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(given_id.data(), given_id.data() + given_id.size(), number);
@@ -33,7 +33,7 @@ Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& c
   state_.policies = options.policies;
 }
 
-// What could not be claimed could not be put back, so it is not touched. Tasks on their way back need no claim.
+// Do not touch unclaimed settings: they could not be restored. Tasks moving back need no claim.
 void Transaction::leave_out_unclaimed(Setting& setting, const Baselines& baselines) {
   std::erase_if(setting.pstate.cpus, [&](const auto& entry) { return !baselines.frequencies.contains(entry.first); });
   std::erase_if(setting.rdt.tasks, [&](const auto& entry) {
@@ -41,7 +41,7 @@ void Transaction::leave_out_unclaimed(Setting& setting, const Baselines& baselin
   });
 }
 
-// The one place that counts, whoever changes a workload: a patch of its own, or a newcomer to whom it gives way.
+// The only place that increments revisions: for a patch, and for a best-effort workload that shrinks for a new one.
 void Transaction::count_revisions(const plan::Workloads& before, plan::Workloads& after) {
   for (auto& [id, workload] : after) {
     const auto old = before.find(id);
@@ -66,7 +66,7 @@ Result<void> Transaction::discover() {
   return {};
 }
 
-// Those that have come are the infrastructure's from now on, those that are called otherwise by now are not any more.
+// Adds processes that match now, and removes those that no longer match.
 Result<void> Transaction::refresh_infra() {
   if (state_.groups.infra_processes.empty() || !state_.layout) return {};
   const Result<std::set<Task>> found =
@@ -105,13 +105,14 @@ Result<void> Transaction::recover() {
   next_id_ = records->next_id;
   keys_.load(records->keys);
   state_.revision = records->revision;
-  // Another boot's baselines tell what registers said that have been reset since.
+  // Drop baselines of another boot: the registers have been reset since.
   if (records->baselines.boot_id == state_.facts.boot_id) state_.baselines = baselines_of(records->baselines);
   state_.made_groups = state_.baselines.groups;
 
-  const Result<void> looked = refresh_infra().and_then([this] { return refresh(cpus_of(state_.facts.pstate.cpus)); });
-  if (!looked) {
-    note_hardware_problem(looked.error());
+  const Result<void> refreshed =
+      refresh_infra().and_then([this] { return refresh(cpus_of(state_.facts.pstate.cpus)); });
+  if (!refreshed) {
+    note_hardware_problem(refreshed.error());
     return {};
   }
   remove_leftovers(leftover_groups(state_));
@@ -133,7 +134,8 @@ Result<plan::Workloads> Transaction::plan(const Command& command) {
   return plan::remove(state_, std::get<DeleteWorkload>(command).id, state_.shrink);
 }
 
-// A plan that touches cold knobs is made on a fresh observation: others may have taken them since the last one.
+// A plan that touches unclaimed settings needs a fresh observation: other software may have changed them since the last
+// one.
 Result<NodeState> Transaction::plan_on_fresh_observation(const Command& command) {
   const Result<bool> has_seen_groups = refresh_foreign_groups();
   if (!has_seen_groups) return Failure(has_seen_groups.error());
@@ -142,11 +144,11 @@ Result<NodeState> Transaction::plan_on_fresh_observation(const Command& command)
   NodeState wanted = state_;
   wanted.workloads = *std::move(planned);
   const Setting setting = setting_of(wanted);
-  const Baselines cold = unclaimed(wanted, setting);
-  const CpuSet frequencies = cpus_of(cold.frequencies) | unreadable(wanted, setting);
-  if (cold == Baselines{} && frequencies.empty()) return wanted;
-  if (*has_seen_groups && cold.tasks.empty() && frequencies.empty()) return wanted;
-  if (const Result<void> looked = refresh(frequencies, cold); !looked) return Failure(looked.error());
+  const Baselines added = unclaimed(wanted, setting);
+  const CpuSet frequencies = cpus_of(added.frequencies) | unreadable(wanted, setting);
+  if (added == Baselines{} && frequencies.empty()) return wanted;
+  if (*has_seen_groups && added.tasks.empty() && frequencies.empty()) return wanted;
+  if (const Result<void> refreshed = refresh(frequencies, added); !refreshed) return Failure(refreshed.error());
   if (state_.observed == wanted.observed) return wanted;
   planned = plan(command);
   if (!planned) return Failure(planned.error());
@@ -155,17 +157,16 @@ Result<NodeState> Transaction::plan_on_fresh_observation(const Command& command)
   return wanted;
 }
 
-// Foreign groups come and go, and those that exist change, without a word to nrd. Where there is none a refresh at the
-// names is enough.
+// Foreign groups appear, disappear and change without notice. While there is none, comparing the group names is enough.
 Result<bool> Transaction::refresh_foreign_groups() {
   if (!state_.layout) return false;
   const Result<std::set<std::string>> names = hardware_.group_names();
   if (names && *names == group_names(state_.observed.rdt) && foreign_groups(state_).empty()) return false;
-  return refresh({}).map([] { return true; });  // which also mounts a tree that has gone, where nrd may
+  return refresh({}).map([] { return true; });  // also mounts a missing resctrl tree where nrd may
 }
 
-// The claim stays, so that the next workload in that class needs no commit before its group is made. A group that
-// appears there meanwhile was made by others.
+// The claim stays, so that the next workload in that class needs no commit before its group is created. A group that
+// appears there meanwhile was created by other software.
 void Transaction::note_removed_groups(const rdt::Setting& setting) {
   for (const ClosId clos : setting.removed) state_.made_groups.erase(clos);
 }
@@ -174,7 +175,7 @@ Result<void> Transaction::claim(NodeState& wanted) {
   wanted.baselines = state_.baselines;
   wanted.observed = state_.observed;
   const Setting setting = setting_of(wanted);
-  // What could not be put back is not touched.
+  // Do not touch what could not be restored.
   if (const CpuSet cpus = unreadable(wanted, setting); !cpus.empty()) {
     return fail(ErrorCode::Hardware, "the frequency of CPU " + cpus.to_string() + " cannot be read now; try again");
   }
@@ -184,7 +185,7 @@ Result<void> Transaction::claim(NodeState& wanted) {
   merge(state_.baselines, added);
   store::Change change;
   change.next_id = next_id_;
-  // The first claim of a boot replaces what is stored of the boot before.
+  // The first claim of a boot replaces the stored baselines of the previous boot.
   if (before == Baselines{}) change.new_boot_id = state_.facts.boot_id;
   add_baselines(change, added);
   return commit(std::move(change), {state_.workloads, before});
@@ -200,7 +201,7 @@ Result<void> Transaction::converge(NodeState& wanted, Scope scope) {
   const auto begun = clock_.steady();
   const Result<CpuSet> left = hardware_.converge(setting);
   state_.timings.converge.add(clock_.steady() - begun);
-  // What changed says nothing about the rest.
+  // A partial write says nothing about the other settings.
   in_sync_ = left.has_value() && (in_sync_ || scope == Scope::All);
   if (!left) return Failure(left.error());
   note_removed_groups(setting.rdt);
@@ -215,7 +216,7 @@ Result<void> Transaction::converge(NodeState& wanted, Scope scope) {
   return {};
 }
 
-// It has gone offline since the last refresh, which will find the rest of what that means.
+// The CPU has gone offline since the last refresh; the next one handles the rest.
 void Transaction::note_absent(CpuId cpu) {
   state_.facts.rdt.online.remove(cpu);
   state_.observed.pstate.cpus.erase(cpu);
@@ -225,11 +226,10 @@ void Transaction::note_pending_restore(CpuId cpu) {
   if (pending_restore_.contains(cpu)) return;
   pending_restore_.add(cpu);
   if (!state_.facts.rdt.online.contains(cpu)) return;
-  log::warning("FREQUENCY_OWED", "a CPU does not take the frequency it had before; it is tried again at each look",
-               {{"CPU", std::to_string(cpu.value)}});
+  log::warning("FREQUENCY_OWED", "cannot restore CPU frequency; will retry", {{"CPU", std::to_string(cpu.value)}});
 }
 
-// What was put back and belongs to nobody is no longer ours: others may change it, and it is not written again.
+// Drop the baselines of restored settings without a workload: other software may change them from now on.
 void Transaction::drop_restored_baselines(store::Change& change) {
   change.dropped_frequency_baselines = drop_restored_frequencies();
   change.dropped_task_claims = drop_restored_tasks();
@@ -251,19 +251,19 @@ std::vector<CpuId> Transaction::drop_restored_frequencies() {
 std::vector<store::TaskClaim> Transaction::drop_restored_tasks() {
   std::vector<store::TaskClaim> dropped;
   if (!in_sync_ || state_.baselines.tasks.empty()) return dropped;
-  dropped = settled_claims(state_);
+  dropped = finished_task_claims(state_);
   for (const store::TaskClaim& claim : dropped) state_.baselines.tasks.erase(claim);
   return dropped;
 }
 
 void Transaction::rollback() {
-  // The write may have failed for CPUs that came or went since the last refresh.
+  // The write may have failed because CPUs went online or offline since the last refresh.
   [[maybe_unused]] const Result<void> found = discover();
   const Result<void> converged = converge(state_, Scope::All);
   if (converged) return;
   note_hardware_problem(converged.error());
-  // If that fails as well, what was seen last stays, and the next refresh tries again.
-  [[maybe_unused]] const Result<void> looked = refresh(cpus_of(state_.facts.pstate.cpus));
+  // If that fails too, the last observation stays, and the next refresh tries again.
+  [[maybe_unused]] const Result<void> refreshed = refresh(cpus_of(state_.facts.pstate.cpus));
 }
 
 void Transaction::note_absent_cpus() {
@@ -277,7 +277,7 @@ Result<std::optional<WorkloadId>> Transaction::created_before(const Command& com
   if (!create || !create->key) return std::optional<WorkloadId>();
   Result<std::optional<WorkloadId>> found = keys_.find(*create->key, now());
   if (!found || !*found || state_.workloads.contains(**found)) return found;
-  return fail_at(ErrorCode::Conflict, "Idempotency-Key", "the workload that was created under this key is deleted",
+  return fail_at(ErrorCode::Conflict, "Idempotency-Key", "the workload created with this key has been deleted",
                  "a new key for a new workload");
 }
 
@@ -289,13 +289,13 @@ Result<void> Transaction::check_revision(const Command& command) const {
   return remove ? plan::check_revision(state_, remove->id, remove->if_revision) : Result<void>();
 }
 
-// Numbers are given once, and not to others when a client has chosen one.
+// Assign each number once, and skip those that clients have chosen.
 void Transaction::note_created(const CreateWorkload& create) {
   if (create.key) keys_.add(*create.key, WorkloadId{next_id_}, now());
   next_id_ = std::max(next_id_, number_of(create.spec.given_id)) + 1;
 }
 
-// Once more, if the plan was for CPUs or groups that are others by now.
+// Plan again if CPUs or groups have changed since the plan was made.
 Result<WorkloadId> Transaction::apply_one(const Command& command) {
   const CpuSet online = state_.facts.rdt.online;
   const std::set<std::string> groups = group_names(state_.observed.rdt);
@@ -303,8 +303,9 @@ Result<WorkloadId> Transaction::apply_one(const Command& command) {
   if (applied || before_unknown_) return applied;
   const ErrorCode code = applied.error().code;
   if (code != ErrorCode::Hardware && code != ErrorCode::NoClass) return applied;
-  const Result<void> looked = refresh({});
-  const bool has_changed = state_.facts.rdt.online != online || (looked && group_names(state_.observed.rdt) != groups);
+  const Result<void> refreshed = refresh({});
+  const bool has_changed =
+      state_.facts.rdt.online != online || (refreshed && group_names(state_.observed.rdt) != groups);
   return has_changed ? try_one(command) : applied;
 }
 
@@ -313,7 +314,7 @@ Result<WorkloadId> Transaction::try_one(const Command& command) {
   if (!created) return Failure(created.error());
   if (*created) return **created;
   if (const auto* create = std::get_if<CreateWorkload>(&command); create && create->only_asks) {
-    return fail(ErrorCode::NotFound, "no workload was created under this key");
+    return fail(ErrorCode::NotFound, "no workload was created with this key");
   }
   if (const Result<void> checked = check_revision(command); !checked) return Failure(checked.error());
   Result<NodeState> wanted = plan_on_fresh_observation(command);
@@ -324,7 +325,7 @@ Result<WorkloadId> Transaction::try_one(const Command& command) {
   if (const auto* remove = std::get_if<DeleteWorkload>(&command)) id = remove->id;
   if (wanted->workloads == state_.workloads) return id;
 
-  // Whoever keeps a lock keeps every write from being done, so none is begun.
+  // A process that holds a lock blocks every write, so do not begin one.
   const Result<void> ready = check_counters(*wanted)
                                  .and_then([&] { return hardware_.await_locks(); })
                                  .and_then([&] { return restore(*wanted); })
@@ -351,11 +352,11 @@ std::vector<Result<Workload>> Transaction::apply(std::span<const Command> comman
   const plan::Workloads before = state_.workloads;
   const uint64_t id_before = next_id_;
   for (const Command& command : commands) {
-    if (before_unknown_) {  // the claim of a command before this one
-      outcomes.push_back(fail(ErrorCode::Frozen, "the store does not answer clearly; nothing was changed"));
+    if (before_unknown_) {  // the claim of an earlier command
+      outcomes.push_back(fail(ErrorCode::Frozen, "store state unknown; change rejected, try again"));
       continue;
     }
-    // A deleted workload is answered as it was; the others as they are when the batch is through.
+    // Answer a delete with the workload as it was, and the others with their state after the batch.
     std::optional<Workload> deleted;
     if (const auto* remove = std::get_if<DeleteWorkload>(&command)) {
       const auto found = state_.workloads.find(remove->id);
@@ -376,7 +377,7 @@ std::vector<Result<Workload>> Transaction::apply(std::span<const Command> comman
   } else {
     keys_.drop_added();
   }
-  // Of commands that failed, and of those that took each other back.
+  // Claims of commands that failed, and of those that cancelled each other.
   if (!before_unknown_) forget_restored();
   if (!committed) {
     if (!before_unknown_) next_id_ = id_before;

@@ -1,15 +1,15 @@
-// The transaction: plan, claim, converge, commit. Written once, here; engine.cc adds the thread and the queue.
+// A transaction: plan, claim, converge, commit. Implemented once, here; engine.cc adds the thread and the queue.
 //
-// What a power cut (or kill -9) leaves behind, and what the next start makes of it:
+// The effect of a power cut (or kill -9) after each step, and of the next start:
 //
 //   after     store                 hardware              after the next start
 //   plan      before                before                before
 //   claim     before, baselines     before                before
-//   converge  before, baselines     after (or partly)     before: owned knobs say what the stored workloads ask for
+//   converge  before, baselines     after (or partly)     before: owned settings match the stored workloads
 //   commit    after                 after                 after
 //
-// An answer is given after the commit only, so what was acknowledged is in the last row and what was not is either in
-// the last row too (the client may ask) or nowhere.
+// The answer follows the commit, so an acknowledged change is in the last row; an unacknowledged one is either there
+// too (the client may ask) or nowhere.
 #pragma once
 
 #include <memory>
@@ -28,21 +28,21 @@ class Transaction {
  public:
   Transaction(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options);
 
-  // Start after stop, crash or reboot: converges the hardware to what the store holds.
+  // Start after stop, crash or reboot: converges the hardware to the stored state.
   Result<void> recover();
-  // One outcome for each command, in order; all of them share one commit. `Done::state` is left to the publisher.
+  // One outcome for each command, in order; all share one commit. The publisher fills in `Done::state`.
   std::vector<Result<Workload>> apply(std::span<const Command> commands);
-  // A commit of its own.
+  // Commits on its own.
   Result<void> record(store::OnloadChange change);
-  // Drift and hotplug: puts back what others changed under our workloads, lets go of what they took while we did not
-  // need it, and tries again what failed before.
+  // Drift and hotplug: restores granted settings that other software changed, drops claims on unused settings that it
+  // changed, and retries what failed before.
   void repair() { repair({}); }
-  // The same after these CPUs came or went. False: some of what was granted is not there yet.
+  // The same after these CPUs went online or offline. False: some grants are not applied yet.
   bool serve_hotplug(const CpuSet& changed);
-  // Of tasks: lets go of those that have ended, and of workloads that were for them alone, and moves threads that have
-  // come to a process since.
+  // Removes exited tasks from workloads, deletes workloads that had nothing else, and moves new threads of known
+  // processes.
   void reap_tasks();
-  // Looks at the branches of monitored CPUs and moves those that must go faster or slower. False if there are none.
+  // Samples the branches of monitored CPUs and changes their speed. False if no CPU is monitored.
   bool govern_frequencies();
 
   const NodeState& state() const { return state_; }
@@ -59,14 +59,14 @@ class Transaction {
   Time now() const { return std::chrono::floor<std::chrono::milliseconds>(clock_.now()); }
   void repair(const CpuSet& changed);
   Result<void> discover();
-  // Observes anew; of frequencies those of these CPUs, the others stay as they were seen last; of tasks those of
-  // workloads, and `others`.
+  // Observes the hardware: frequencies of these CPUs only, the others keep their last observation; tasks of workloads
+  // and of `others`.
   Result<void> refresh_infra();
   Result<void> refresh(const CpuSet& frequencies, const Baselines& others = {});
   void drop_exited();
   Result<plan::Workloads> plan(const Command& command);
   Result<NodeState> plan_on_fresh_observation(const Command& command);
-  // Whether that took an observation of all groups.
+  // Returns whether this observed all groups.
   Result<bool> refresh_foreign_groups();
   void note_removed_groups(const rdt::Setting& setting);
   void drop_taken_claims();
@@ -79,10 +79,10 @@ class Transaction {
   void store_external(Frequencies of_others);
   Result<void> restore(const NodeState& wanted);
   void note_repaired(const std::vector<std::string>& drifted);
-  // These two bring what `wanted` has of claims and observations to that of now: a copy of it for each would cost more
-  // than what they do.
+  // These two copy the claims and observations of the present state into `wanted`; copying the whole state for each
+  // would cost more than the work itself.
   Result<void> claim(NodeState& wanted);
-  // Changes: of frequencies only what differs from those of now.
+  // Scope::Changes: only frequencies that differ from the present ones.
   enum class Scope { All, Changes };
   Result<void> converge(NodeState& wanted, Scope scope);
   void rollback();
@@ -93,7 +93,7 @@ class Transaction {
   Result<WorkloadId> try_one(const Command& command);
   std::vector<Result<Workload>> all_frozen(std::vector<Result<Workload>> outcomes, const plan::Workloads& before);
   Result<void> commit_workloads(const plan::Workloads& before);
-  // What the state is again if its change is not stored.
+  // The state to return to if the change is not stored.
   struct Before {
     const plan::Workloads& workloads;
     const Baselines& baselines;
@@ -120,11 +120,11 @@ class Transaction {
   NodeState state_;
   uint64_t next_id_ = 1;
   Idempotency keys_;
-  // Whether the hardware took the last setting whole, so that what differs from it since is somebody else's doing.
+  // True if the hardware applied the last setting completely, so that a later difference was caused by other software.
   bool in_sync_ = false;
   std::set<ClosId> leftovers_;                           // at the last refresh
   std::map<WorkloadId, std::set<std::string>> sharing_;  // reported
-  // CPUs whose frequency is ours to put back, and that were not there to take it.
+  // CPUs whose frequency nrd must restore and that were offline or failed.
   CpuSet pending_restore_;
   bool counts_branches_ = false;  // counters may be open
   // The state before a commit whose outcome is unknown; while it is set, nothing is written.

@@ -20,7 +20,7 @@ Result<std::optional<KHz>> read_definition(Registers& registers, Interface way, 
   });
 }
 
-// P-states that can be chosen, by their frequency; of two with the same one the first.
+// Selectable P-states by frequency; the first of two with the same one.
 Result<std::map<KHz, uint32_t>> read_choices(Registers& registers, Interface way) {
   std::map<KHz, uint32_t> choices;
   const Result<std::optional<uint64_t>> limit = registers.read(kPstateLimit);
@@ -34,7 +34,7 @@ Result<std::map<KHz, uint32_t>> read_choices(Registers& registers, Interface way
   return choices;
 }
 
-// The frequency of the P-state that bits 2:0 of this register name.
+// The frequency of the P-state that bits 2:0 of this register select.
 Result<std::optional<KHz>> read_chosen(Registers& registers, Interface way, uint32_t address) {
   const Result<std::optional<uint64_t>> word = registers.read(address);
   if (!word) return Failure(word.error());
@@ -71,7 +71,7 @@ Result<std::optional<Cpu>> discover_amd(Registers& registers, CpuId cpu, Interfa
 Result<FrequencySetting> observe_amd(Registers& registers, Interface way) {
   const Result<std::optional<KHz>> chosen = read_chosen(registers, way, kPstateControl);
   if (!chosen) return Failure(chosen.error());
-  if (!*chosen) return fail(ErrorCode::Hardware, "the P-state of the CPU is none of those it has", "MSRC001_0062");
+  if (!*chosen) return fail(ErrorCode::Hardware, "the CPU reports an undefined P-state", "MSRC001_0062");
   return FrequencySetting{.min = **chosen, .max = **chosen};
 }
 

@@ -32,7 +32,7 @@ Result<BranchCounters::Pair> BranchCounters::open(CpuId cpu) {
   pair.branches = open_counter(cpu, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, -1);
   if (pair.branches.valid()) pair.misses = open_counter(cpu, PERF_COUNT_HW_BRANCH_MISSES, pair.branches.get());
   if (pair.misses.valid()) return pair;
-  return fail(ErrorCode::Unsupported, "branches cannot be counted on CPU " + std::to_string(cpu.value),
+  return fail(ErrorCode::Unsupported, "cannot count branches on CPU " + std::to_string(cpu.value),
               std::generic_category().message(errno));
 }
 
@@ -59,7 +59,7 @@ std::map<CpuId, BranchCounts> BranchCounters::read(const CpuSet& cpus) {
       if (!pair) continue;
       pairs_.emplace(cpu, *std::move(pair));
     }
-    // A CPU that went offline ends its counters: they are opened anew when it is back.
+    // Going offline ends a CPU's counters: reopen them when it is back.
     const std::optional<BranchCounts> read_now = read(pairs_.at(cpu));
     if (read_now) {
       counts[cpu] = *read_now;

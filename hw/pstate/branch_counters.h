@@ -1,7 +1,7 @@
-// Branches that CPUs retire, and those that were predicted wrongly, counted by the hardware through perf.
+// Counts retired branches and mispredicted ones in hardware, through perf.
 //
-// One pair of counters a CPU, for whatever runs there, opened when a CPU is first asked for and closed when it no
-// longer is. Engine thread only.
+// One pair of counters per CPU, for everything that runs there, opened when a CPU is first requested and closed when it
+// no longer is. Engine thread only.
 #pragma once
 
 #include <map>
@@ -21,8 +21,8 @@ class BranchCounters {
   // Why branches cannot be counted on `cpu`, one sentence; nullopt if they can.
   static std::optional<std::string> missing(CpuId cpu);
 
-  // What each of these CPUs has counted since it was first asked for. CPUs that are not there, or whose counters had to
-  // be opened anew, begin at what they say now; who cannot be read is left out. Others are closed.
+  // Counts of each CPU since its first request. A CPU whose counters were reopened starts from their present value;
+  // unreadable CPUs are left out. Closes the counters of all other CPUs.
   std::map<CpuId, BranchCounts> read(const CpuSet& cpus);
 
  private:

@@ -6,8 +6,8 @@
 namespace nrd::pstate {
 namespace {
 
-// Intel parts of family 6 whose bus clock is not 100 MHz (SDM vol. 4, chapter 2: MSR_PLATFORM_INFO of each): Nehalem
-// and Westmere count 133.33 MHz, Silvermont and Airmont what MSR_FSB_FREQ says.
+// Intel CPUs of family 6 whose bus clock is not 100 MHz (SDM vol. 4, chapter 2: MSR_PLATFORM_INFO of each): 133.33 MHz
+// on Nehalem and Westmere, the one in MSR_FSB_FREQ on Silvermont and Airmont.
 constexpr std::array<unsigned, 13> kOtherBusClock = {0x1A, 0x1E, 0x1F, 0x2E, 0x25, 0x2C, 0x2F,
                                                      0x37, 0x4A, 0x4D, 0x5A, 0x5D, 0x4C};
 

@@ -1,4 +1,4 @@
-// Which registers a part has, as far as nrd knows them.
+// Which registers a CPU model has, as far as nrd supports them.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace nrd::pstate {
 
-// Whose registers nrd knows.
+// CPU models whose registers nrd supports.
 enum class RegisterSet { Intel, Amd17h, Amd1Ah };
 std::optional<RegisterSet> registers_of(const Part& part);
 

@@ -1,4 +1,4 @@
-// What messages of this room call a CPU: "CPU 4", "CPUs 0-3,8".
+// CPU names for messages: "CPU 4", "CPUs 0-3,8".
 #pragma once
 
 #include <string>

@@ -53,7 +53,7 @@ class Files {
     return parsed(root_ + kCpus + "/cpu" + std::to_string(cpu_.value) + "/" + file, file, parse);
   }
 
-  // The first of these files that is there.
+  // The first of these files that exists.
   template <typename T>
   Result<std::optional<T>> find_first(std::initializer_list<const char*> files, Parser<T> parse) const {
     for (const char* file : files) {
@@ -81,7 +81,7 @@ class Files {
     if (!*text) return std::nullopt;
     std::optional<T> value = parse(**text);
     if (!value) {
-      return fail(ErrorCode::Hardware, name_of(cpu_) + ": " + file + " of cpufreq is not as expected",
+      return fail(ErrorCode::Hardware, name_of(cpu_) + ": " + file + " of cpufreq has unexpected content",
                   path + ": \"" + (*text)->substr(0, 80) + "\"");
     }
     return value;
@@ -101,18 +101,18 @@ std::optional<Error> first_error(const Results&... results) {
   return first;
 }
 
-// acpi-cpufreq has the firmware's table, where Intel's says turbo as one entry 1 MHz above the highest without it.
+// acpi-cpufreq has the firmware's table; on Intel turbo is one entry, 1 MHz above the highest without it.
 bool ends_with_turbo(const std::vector<KHz>& steps) {
   return steps.size() >= 2 && steps.back().value - steps[steps.size() - 2].value == 1000;
 }
 
-// From MHz. Firmware that says 0, or more than there is, does not know.
+// From MHz. Firmware that reports 0, or more than the maximum, does not know.
 std::optional<KHz> base_of(const std::optional<KHz>& nominal_mhz, KHz max) {
   if (!nominal_mhz || *nominal_mhz == KHz{0} || nominal_mhz->value > max.value / 1000) return std::nullopt;
   return KHz{nominal_mhz->value * 1000};
 }
 
-// A driver with a table resolves limits to its entries: a maximum down, a minimum up.
+// A driver with a table rounds limits to its entries: a maximum down, a minimum up.
 Result<std::vector<KHz>> read_steps(const Files& files) {
   const auto steps = files.find("scaling_available_frequencies", parse_steps);
   const auto boosts = files.find("scaling_boost_frequencies", parse_steps);
@@ -140,14 +140,14 @@ std::vector<Write> writes_between(const FrequencySetting& now, const FrequencySe
   const bool changes_governor = !wanted.governor.empty() && wanted.governor != now.governor;
   const bool enters_performance = changes_governor && wanted.governor == kPerformance;
   const bool leaves_performance = changes_governor && now.governor == kPerformance;
-  // Under performance EPP reads as "performance", and the driver brings back what it was before when it is left. So
-  // what was read then says nothing about what it will be.
+  // Under performance EPP reads as "performance", and the driver restores the previous value afterwards. So a value
+  // read under performance does not predict the next one.
   const bool changes_epp = !wanted.epp.empty() && (wanted.epp != now.epp || leaves_performance);
 
   std::vector<Write> writes;
   if (changes_epp && enters_performance) writes.push_back({Knob::Epp, wanted.epp});
   if (changes_governor) writes.push_back({Knob::Governor, wanted.governor});
-  // Staying under performance this may be refused; there is no order in which it would not be.
+  // If the governor stays performance this may be refused; no other order would help.
   if (changes_epp && !enters_performance) writes.push_back({Knob::Epp, wanted.epp});
 
   const bool raises_max = wanted.max > now.max;
@@ -208,7 +208,7 @@ std::optional<std::vector<KHz>> parse_steps(std::string_view text) {
 }
 
 Result<std::optional<bool>> turbo_of_cpufreq(const std::string& root) {
-  // intel_pstate/no_turbo: of intel_pstate in both modes; cpufreq/boost: of the other drivers that know boost.
+  // intel_pstate/no_turbo: of intel_pstate in both modes; cpufreq/boost: of other drivers that support boost.
   const Result<std::optional<std::string>> no_turbo = read_file(root + kCpus + "/intel_pstate/no_turbo", kSysfsLimit);
   const Result<std::optional<std::string>> boost = read_file(root + kCpus + "/cpufreq/boost", kSysfsLimit);
   if (const std::optional<Error> error = first_error(no_turbo, boost)) return Failure(*error);
@@ -224,8 +224,8 @@ Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu) 
   if (!*driver) return std::nullopt;
   const auto min = files.read("cpuinfo_min_freq", parse_khz);
   const auto max = files.read("cpuinfo_max_freq", parse_khz);
-  // base_frequency: intel_pstate with HWP. bios_limit: acpi-cpufreq; what the firmware allows now, which without its
-  // limits is the highest P-state that is not boost. Other drivers tell neither.
+  // base_frequency: intel_pstate with HWP. bios_limit: acpi-cpufreq; the firmware's present limit, which is otherwise
+  // the highest P-state without boost. Other drivers report neither.
   const auto base = files.find_first({"base_frequency", "bios_limit"}, parse_khz);
   // acpi_cppc/nominal_freq: in MHz, of amd-pstate; without boost (Documentation/admin-guide/acpi/cppc_sysfs.rst).
   const auto nominal = files.find_beside("acpi_cppc/nominal_freq", parse_khz);
@@ -238,7 +238,7 @@ Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu) 
     return Failure(*error);
   }
   if (*max == KHz{0} || *min > *max) {
-    return fail(ErrorCode::Hardware, name_of(cpu) + ": the frequencies that cpufreq tells are not as expected",
+    return fail(ErrorCode::Hardware, name_of(cpu) + ": cpufreq reports inconsistent frequencies",
                 path_of(root, cpu, "cpuinfo_max_freq") + ": " + std::to_string(min->value) + " to " +
                     std::to_string(max->value));
   }
@@ -254,9 +254,9 @@ Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu) 
             .hwp = std::nullopt};
   found.domain.add(cpu);
   if (ends_with_turbo(found.steps)) found.base = found.steps[found.steps.size() - 2];
-  // intel_pstate and intel_cpufreq have a preference with HWP only.
+  // intel_pstate and intel_cpufreq have a preference only with HWP.
   if (found.driver.starts_with("intel_")) found.hwp = !found.epps.empty();
-  // A word for "as after boot", not a value: it reads back as what it stood for.
+  // Resets to the value of boot: it reads back as that value.
   std::erase(found.epps, "default");
   return found;
 }
@@ -268,7 +268,7 @@ Result<std::optional<FrequencySetting>> observe_cpufreq(const std::string& root,
   const auto max = files.read(file_of(Knob::Max), parse_khz);
   const auto governor = files.find(file_of(Knob::Governor), parse_word);
   if (const std::optional<Error> error = first_error(min, max, governor)) return Failure(*error);
-  // Where the firmware chose one that has no name, reading it fails (amd-pstate says EINVAL).
+  // Reading fails (EINVAL with amd-pstate) if the firmware chose a value without a name.
   const auto epp = files.find(file_of(Knob::Epp), parse_word);
   return FrequencySetting{
       .min = **min, .max = *max, .governor = governor->value_or(""), .epp = epp ? epp->value_or("") : ""};
@@ -286,7 +286,7 @@ Result<void> write_cpufreq(const std::string& root, CpuId cpu, const Write& writ
     return fail(ErrorCode::Hardware, name_of(cpu) + " did not take " + to_string(write),
                 path + ": " + std::generic_category().message(error));
   };
-  // The directory may be a link (cpufreq -> ../cpufreq/policyN), the file never is.
+  // The directory may be a link (cpufreq -> ../cpufreq/policyN); the file never is.
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
   if (!file.valid()) return refused(errno);
   const std::string line = write.value + "\n";
@@ -294,7 +294,7 @@ Result<void> write_cpufreq(const std::string& root, CpuId cpu, const Write& writ
     const ssize_t put = ::write(file.get(), line.data(), line.size());
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) return refused(errno);
-    // The kernel takes a value whole; the rest of one is not sent after it as if it were another.
+    // The kernel accepts a value only whole; do not send the rest as if it were another value.
     if (static_cast<size_t>(put) != line.size()) return refused(EIO);
     return {};
   }

@@ -1,9 +1,9 @@
-// CPUs that a cpufreq driver holds, through /sys/devices/system/cpu/cpuN/cpufreq (Documentation/admin-guide/pm/
-// cpufreq.rst). All drivers speak through the same files; what one of them does not have is an absent file.
+// CPUs with a cpufreq driver, through /sys/devices/system/cpu/cpuN/cpufreq (Documentation/admin-guide/pm/cpufreq.rst).
+// All drivers use the same files; a missing feature is a missing file.
 //
-// Frequencies are kHz in decimal. The kernel ends every text with a line end, so one without was cut off and is
-// refused: half of "2200000" would be another frequency. CPU lists are numbers between blanks here ("0 1 2 3"), not
-// ranges. The engine thread calls this, by way of pstate.h.
+// Frequencies are kHz in decimal. The kernel ends every text with a line end, so one without was truncated and is
+// refused: half of "2200000" would be another frequency. CPU lists are numbers separated by blanks here ("0 1 2 3"),
+// not ranges. Called by the engine thread, through pstate.h.
 #pragma once
 
 #include <optional>
@@ -29,8 +29,8 @@ struct Write {
 // "max 3000000 kHz", "governor powersave", "EPP power".
 std::string to_string(const Write& write);
 
-// What must be written to go from `now` to `wanted`, in an order that the kernel accepts at each step. A governor or
-// EPP that `wanted` leaves empty stays as it is.
+// The writes that lead from `now` to `wanted`, in an order that the kernel accepts at each step. A governor or EPP that
+// is empty in `wanted` stays as it is.
 //
 //   800..2000 -> 3000..3500   max 3500, min 3000   the window never closes: min > max is EINVAL on older kernels and
 //   3000..3500 -> 800..2000   min 800, max 2000    cut short in silence on newer ones
@@ -38,20 +38,20 @@ std::string to_string(const Write& write);
 //   performance -> powersave  governor, EPP        (intel_pstate, amd-pstate-epp)
 std::vector<Write> writes_between(const FrequencySetting& now, const FrequencySetting& wanted);
 
-// Texts of files; nullopt for what the kernel would not say.
+// Texts of files; nullopt for unexpected content.
 std::optional<KHz> parse_khz(std::string_view text);
 std::optional<std::string> parse_word(std::string_view text);
 std::optional<std::vector<std::string>> parse_words(std::string_view text);
 std::optional<CpuSet> parse_cpus(std::string_view text);
-std::optional<std::vector<KHz>> parse_steps(std::string_view text);  // "2200000 1500000 ", as it comes
+std::optional<std::vector<KHz>> parse_steps(std::string_view text);  // "2200000 1500000 ", in the file's order
 
-// Whether the driver lets CPUs go above their base frequency now; nullopt: it does not tell.
+// True if the driver lets CPUs exceed their base frequency now; nullopt: not reported.
 Result<std::optional<bool>> turbo_of_cpufreq(const std::string& root);
-// nullopt: no driver holds the CPU.
+// nullopt: the CPU has no cpufreq driver.
 Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu);
 // nullopt: the files are gone.
 Result<std::optional<FrequencySetting>> observe_cpufreq(const std::string& root, CpuId cpu);
-// nullopt: it cannot be told, for example on an idle CPU.
+// nullopt: not available, for example on an idle CPU.
 std::optional<KHz> current_of_cpufreq(const std::string& root, CpuId cpu);
 Result<void> write_cpufreq(const std::string& root, CpuId cpu, const Write& write);
 

@@ -41,7 +41,7 @@ class MsrDevice final : public Registers {
       got = ::pread(device_.get(), &word, sizeof word, static_cast<off_t>(address));
     } while (got < 0 && errno == EINTR);
     if (got == sizeof word) return word;
-    // The CPU answered the instruction with #GP, which is how it says that it has no such register.
+    // The CPU raised #GP: it has no such register.
     if (got < 0 && errno == EIO) return std::nullopt;
     return failed("read", address, got);
   }
@@ -70,11 +70,11 @@ class MsrDevice final : public Registers {
 Result<uint64_t> read_existing(Registers& registers, uint32_t address) {
   const Result<std::optional<uint64_t>> word = registers.read(address);
   if (!word) return Failure(word.error());
-  if (!*word) return fail(ErrorCode::Hardware, "a register of the CPU is not there", register_name(address));
+  if (!*word) return fail(ErrorCode::Hardware, "the CPU lacks a register", register_name(address));
   return **word;
 }
 
-// The register that sets the CPU.
+// The register that sets the frequency.
 uint32_t request_of(Interface way) { return way == Interface::HwpRequest ? kHwpRequest : kPerfCtl; }
 
 std::optional<Cpu> settable(Interface way, CpuId cpu, Ratio min, Ratio base, Ratio max) {
@@ -97,7 +97,7 @@ Result<std::unique_ptr<Registers>> open_registers(const std::string& root, CpuId
   UniqueFd device(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
   if (device.valid()) return std::make_unique<MsrDevice>(cpu, std::move(path), std::move(device));
   if (errno == ENOENT || errno == ENOTDIR || errno == ENXIO || errno == ENODEV) return nullptr;
-  return fail(ErrorCode::Hardware, name_of(cpu) + ": its registers cannot be opened",
+  return fail(ErrorCode::Hardware, name_of(cpu) + ": cannot open its registers",
               path + ": " + std::generic_category().message(errno));
 }
 
@@ -111,7 +111,7 @@ uint64_t perf_ctl(uint64_t word, Ratio ratio) { return with_ratio(word, 8, ratio
 
 Result<void> check_for_registers(CpuId cpu, Interface way, const FrequencySetting& wanted) {
   if (!wanted.governor.empty() || !wanted.epp.empty()) {
-    return fail(ErrorCode::Unsupported, name_of(cpu) + " has no governor and no EPP: no cpufreq driver holds it");
+    return fail(ErrorCode::Unsupported, name_of(cpu) + " has no governor and no EPP without a cpufreq driver");
   }
   for (const KHz frequency : {wanted.min, wanted.max}) {
     if (is_amd(way)) break;  // its P-states may have any frequency
@@ -122,7 +122,7 @@ Result<void> check_for_registers(CpuId cpu, Interface way, const FrequencySettin
                                            std::to_string(kRatioBits * kBusClock.value));
   }
   if (!takes_window(way) && wanted.min != wanted.max) {
-    return fail(ErrorCode::BadRequest, name_of(cpu) + " takes one frequency and no window: min " +
+    return fail(ErrorCode::BadRequest, name_of(cpu) + " supports a single frequency only, not a window: min " +
                                            std::to_string(wanted.min.value) + " kHz and max " +
                                            std::to_string(wanted.max.value) + " kHz must be the same");
   }
@@ -145,7 +145,7 @@ Result<std::optional<Cpu>> discover_intel(Registers& registers, CpuId cpu) {
   const Result<std::optional<uint64_t>> platform = registers.read(kPlatformInfo);
   if (!platform) return Failure(platform.error());
   if (!*platform) return std::nullopt;
-  // With one core active 7:0. Not there: no turbo.
+  // With one core active 7:0. Absent: no turbo.
   const Result<std::optional<uint64_t>> turbo = registers.read(kTurboRatioLimit);
   if (!turbo) return Failure(turbo.error());
   const Ratio base = ratio_at(**platform, 8);

@@ -1,16 +1,16 @@
-// CPUs that no cpufreq driver holds, through their registers: /dev/cpu/N/msr of the msr module, where the offset is the
-// number of the register and each is 8 bytes (msr(4)). Here those of Intel; AMD's are in amd.h. Numbers and fields are
+// CPUs without a cpufreq driver, through their registers: /dev/cpu/N/msr of the msr module, where the offset is the
+// register number and each register is 8 bytes (msr(4)). Intel registers here, AMD's in amd.h. Numbers and fields are
 // from the SDM: vol. 4, chapter 2; HWP from vol. 3, "Power and Thermal Management".
 //
 // With HWP the CPU chooses between two ratios of IA32_HWP_REQUEST, otherwise it runs at the one of IA32_PERF_CTL.
-// Ratios are 8 bits and count kBusClock, so a frequency is a multiple of 100000 kHz and reads back as what was written
-// (on hybrid client parts HWP counts in other steps; those are not for this way):
+// Ratios are 8 bits and multiples of kBusClock, so a frequency is a multiple of 100000 kHz and reads back as written
+// (hybrid client CPUs use other HWP steps and are not supported):
 //
 //   IA32_HWP_REQUEST 0x80'00'23'08   EPP 0x80, no desired ratio, max 0x23 (3.5 GHz), min 0x08 (800 MHz)
 //   IA32_PERF_CTL        0x1600      ratio 0x16 (2.2 GHz)
 //
-// The registers keep what the part cannot do as well (a ratio of 255): who plans must keep within Cpu::min and max.
-// The engine thread calls this, by way of pstate.h.
+// The registers also store values that the CPU does not support (a ratio of 255), so planners must respect Cpu::min and
+// max. Called by the engine thread, through pstate.h.
 #pragma once
 
 #include <cstdint>
@@ -46,21 +46,21 @@ class Registers {
   virtual Result<void> write(uint32_t address, uint64_t word) = 0;
 };
 
-// Null: there is no such device, because the msr module is not loaded or the CPU is offline.
+// Null: the device does not exist, because the msr module is not loaded or the CPU is offline.
 Result<std::unique_ptr<Registers>> open_registers(const std::string& root, CpuId cpu);
 
-// Register words. A request keeps all bits that are not its ratios.
+// Register values. A request preserves all bits except its ratios.
 Ratio ratio_at(uint64_t word, unsigned lowest_bit);
 uint64_t hwp_request(uint64_t word, Ratio min, Ratio max);
 uint64_t perf_ctl(uint64_t word, Ratio ratio);
 
-// What these registers can hold, whatever the part makes of it.
+// The frequencies that these registers can hold, whether the CPU supports them or not.
 Result<void> check_for_registers(CpuId cpu, Interface way, const FrequencySetting& wanted);
 
-// nullopt: the registers tell no frequencies, as in a virtual machine.
+// nullopt: the registers report no frequencies, as in a virtual machine.
 Result<std::optional<Cpu>> discover_registers(Registers& registers, RegisterSet set, CpuId cpu);
 Result<FrequencySetting> observe_registers(Registers& registers, Interface way);
-// nullopt: it cannot be told.
+// nullopt: not available.
 std::optional<KHz> current_of_registers(Registers& registers, Interface way);
 Result<void> write_registers(Registers& registers, Interface way, const FrequencySetting& wanted);
 

@@ -16,11 +16,11 @@
 namespace nrd::pstate {
 namespace {
 
-// Which of the CPUs without a driver have no other way, by what keeps them from it.
+// CPUs without a driver that cannot be set through registers, by reason.
 struct Unsettable {
   CpuSet absent;   // no device to open
-  CpuSet refused;  // it is there
-  CpuSet silent;   // it tells nothing
+  CpuSet refused;  // opening the device is forbidden
+  CpuSet silent;   // the registers report nothing
 };
 
 std::vector<std::string> explain(const Unsettable& cpus) {
@@ -37,7 +37,7 @@ std::vector<std::string> explain(const Unsettable& cpus) {
   return sentences;
 }
 
-// The online CPUs of the same core; empty if the kernel does not tell.
+// The online CPUs of the same core; empty if not reported.
 Result<CpuSet> threads_of_core(const std::string& root, CpuId cpu) {
   const std::string path = root + kCpus + "/cpu" + std::to_string(cpu.value) + "/topology/thread_siblings_list";
   const Result<std::optional<std::string>> text = read_file(path);
@@ -45,11 +45,11 @@ Result<CpuSet> threads_of_core(const std::string& root, CpuId cpu) {
   if (!*text) return CpuSet{};
   const std::optional<CpuSet> threads = parse_cpus(**text);
   if (threads) return *threads;
-  return fail(ErrorCode::Hardware, name_of(cpu) + ": the kernel's list of threads is not as expected",
+  return fail(ErrorCode::Hardware, name_of(cpu) + ": unexpected list of threads from the kernel",
               path + ": \"" + (*text)->substr(0, 80) + "\"");
 }
 
-// Null: it cannot be set, and is in one of `unsettable`, or has gone offline.
+// Null: it cannot be set and was added to `unsettable`, or it has gone offline.
 Result<std::optional<Cpu>> discover_one(const std::string& root, RegisterSet set, CpuId cpu, Unsettable& unsettable) {
   const Result<std::unique_ptr<Registers>> registers = open_registers(root, cpu);
   if (!registers || !*registers) {
@@ -68,7 +68,7 @@ Result<std::optional<Cpu>> discover_one(const std::string& root, RegisterSet set
   return found;
 }
 
-// nullopt: `node` says why.
+// nullopt: `node` has the reason.
 std::optional<RegisterSet> registers_of_this_part(const std::string& root, const CpuSet& cpus, Node& node) {
   const Result<std::optional<std::string>> cpuinfo = read_file(root + "/proc/cpuinfo", kCpuinfoLimit);
   const Part part = part_of(cpuinfo ? cpuinfo->value_or("") : "");

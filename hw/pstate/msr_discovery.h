@@ -1,7 +1,7 @@
-// Finding CPUs that no cpufreq driver holds and that can be set through their registers.
+// Discovers CPUs without a cpufreq driver that can be set through their registers.
 //
-// The threads of a core run at one frequency, the highest that any of them asks for. So they are one domain here,
-// unlike under a driver, which tells its domains itself.
+// The threads of a core run at one frequency, the highest requested by any of them. So they form one domain here; under
+// a driver, the driver reports the domains.
 #pragma once
 
 #include <map>
@@ -12,8 +12,8 @@
 
 namespace nrd::pstate {
 
-// Adds those of `cpus` that can be set to `node`, and why the others cannot. The kernel tells the online threads of a
-// core only, so `known` is what was learned before; the answer is what is known now.
+// Adds the settable CPUs among `cpus` to `node`, and the reasons for the others. The kernel reports only the online
+// threads of a core, so `known` holds earlier results; returns the updated ones.
 std::map<CpuId, CpuSet> discover_without_driver(const std::string& root, const CpuSet& cpus,
                                                 std::map<CpuId, CpuSet> known, Node& node);
 

@@ -13,7 +13,7 @@ Result<CpuSet> read_online(const std::string& root) {
   if (!text) return Failure(text.error());
   const std::optional<CpuSet> online = *text ? parse_cpus(**text) : std::nullopt;
   if (!online) {
-    return fail(ErrorCode::Hardware, "the kernel's list of online CPUs is not as expected",
+    return fail(ErrorCode::Hardware, "unexpected list of online CPUs from the kernel",
                 path + ": \"" + text->value_or("no such file").substr(0, 80) + "\"");
   }
   return *online;

@@ -1,4 +1,4 @@
-// Which CPUs the kernel has online now.
+// The CPUs that are online now.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace nrd::pstate {
 
 Result<CpuSet> read_online(const std::string& root);
 
-// Asked when something about a CPU failed. The errno does not tell: files of an offline CPU stay and say EBUSY, EINVAL
-// or ENODEV, as the kernel's version has it.
+// Call this when an operation on a CPU failed. The errno is not reliable: files of an offline CPU remain and return
+// EBUSY, EINVAL or ENODEV, depending on the kernel version.
 bool is_offline(const std::string& root, CpuId cpu);
 
 }  // namespace nrd::pstate

@@ -19,27 +19,27 @@ using Steady = std::chrono::steady_clock;
 
 // A write to scaling_min_freq or scaling_max_freq returns before the kernel applies it: cpufreq_notifier_min() and
 // cpufreq_notifier_max() of drivers/cpufreq/cpufreq.c leave that to a worker. Until it has run, the files show the
-// limits of before. One bound for all CPUs of a change.
+// previous limits. One time limit for all CPUs of a change.
 constexpr std::chrono::milliseconds kAppliedWithin{250};
 constexpr std::chrono::milliseconds kApplyPoll{1};
 
-// "max 3000000 kHz (found 2200000)" for the first knob that differs. What `wanted` leaves empty is not compared.
+// "max 3000000 kHz (found 2200000)" for the first value that differs. Skips values that are empty in `wanted`.
 std::optional<std::string> difference(const FrequencySetting& found, const FrequencySetting& wanted) {
-  const auto told = [](const Write& goal, const std::string& value) {
+  const auto mismatch = [](const Write& goal, const std::string& value) {
     return to_string(goal) + " (found " + (value.empty() ? "none" : value) + ")";
   };
   if (!wanted.governor.empty() && found.governor != wanted.governor) {
-    return told({Knob::Governor, wanted.governor}, found.governor);
+    return mismatch({Knob::Governor, wanted.governor}, found.governor);
   }
-  if (!wanted.epp.empty() && found.epp != wanted.epp) return told({Knob::Epp, wanted.epp}, found.epp);
+  if (!wanted.epp.empty() && found.epp != wanted.epp) return mismatch({Knob::Epp, wanted.epp}, found.epp);
   if (found.min != wanted.min)
-    return told({Knob::Min, std::to_string(wanted.min.value)}, std::to_string(found.min.value));
+    return mismatch({Knob::Min, std::to_string(wanted.min.value)}, std::to_string(found.min.value));
   if (found.max != wanted.max)
-    return told({Knob::Max, std::to_string(wanted.max.value)}, std::to_string(found.max.value));
+    return mismatch({Knob::Max, std::to_string(wanted.max.value)}, std::to_string(found.max.value));
   return std::nullopt;
 }
 
-// Before anything is written: what cannot be, whatever the hardware says.
+// Rejects settings that are invalid on any hardware, before anything is written.
 Result<void> check(const Node& node, const std::map<CpuId, FrequencySetting>& wanted, const CpuSet& online) {
   for (const auto& [cpu, knobs] : wanted) {
     if (knobs.min > knobs.max) {
@@ -57,7 +57,7 @@ Result<void> check(const Node& node, const std::map<CpuId, FrequencySetting>& wa
   return {};
 }
 
-// nullopt: what the CPU was set through when it was discovered is not there.
+// nullopt: the interface that the CPU was discovered with does not exist any more.
 Result<std::optional<FrequencySetting>> observe_cpu(const std::string& root, CpuId cpu, Interface way) {
   if (way == Interface::Cpufreq) return observe_cpufreq(root, cpu);
   const Result<std::unique_ptr<Registers>> registers = open_registers(root, cpu);
@@ -68,14 +68,13 @@ Result<std::optional<FrequencySetting>> observe_cpu(const std::string& root, Cpu
   });
 }
 
-// The same, where it must be there.
+// The same, where its absence is an error.
 Result<FrequencySetting> observe_existing(const std::string& root, CpuId cpu, Interface way) {
   Result<std::optional<FrequencySetting>> knobs = observe_cpu(root, cpu, way);
   if (!knobs) return Failure(knobs.error());
   if (*knobs) return **std::move(knobs);
-  return fail(ErrorCode::Hardware,
-              name_of(cpu) + (way == Interface::Cpufreq ? " is not held by a cpufreq driver any more"
-                                                        : " does not show its registers any more"));
+  return fail(ErrorCode::Hardware, name_of(cpu) + (way == Interface::Cpufreq ? " has no cpufreq driver any more"
+                                                                             : " no longer provides register access"));
 }
 
 std::optional<KHz> current_of(const std::string& root, CpuId cpu, Interface way) {
@@ -90,7 +89,7 @@ Result<void> write_cpu(const std::string& root, CpuId cpu, Interface way, const 
   if (way != Interface::Cpufreq) {
     const Result<std::unique_ptr<Registers>> registers = open_registers(root, cpu);
     if (!registers) return Failure(registers.error());
-    if (!*registers) return {};  // gone since it was read; reading back tells whether that is an error
+    if (!*registers) return {};  // gone since it was read; reading back decides whether that is an error
     return write_registers(**registers, way, wanted).map_error([&](Error error) {
       error.message = name_of(cpu) + " did not take " + difference(now, wanted).value_or("what is wanted");
       return error;
@@ -149,7 +148,7 @@ Result<Node> Pstate::discover() {
   if (!without_driver.empty()) {
     threads_ = discover_without_driver(root_, without_driver, threads_, node);
   }
-  // Asked once: what perf can count does not change while a kernel runs.
+  // Check once: the capabilities of perf do not change while a kernel runs.
   if (!knows_branches_ && !node.cpus.empty()) {
     cannot_count_branches_ = BranchCounters::missing(node.cpus.begin()->first);
     knows_branches_ = true;
@@ -189,7 +188,7 @@ Result<CpuSet> Pstate::converge(const Setting& wanted) {
   if (!online) return Failure(online.error());
   if (const Result<void> possible = check(node_, wanted.cpus, *online); !possible) return Failure(possible.error());
 
-  // First: in a domain what is wanted now wins.
+  // First, so that in a domain the wanted settings win.
   CpuSet left = put_back(wanted.put_back, *online);
   if (const Result<void> taken = set(wanted.cpus, *online); !taken) return Failure(taken.error());
   for (const auto& [cpu, knobs] : wanted.cpus) {
@@ -213,7 +212,7 @@ CpuSet Pstate::put_back(const std::map<CpuId, FrequencySetting>& before, const C
   return left;
 }
 
-// The first that fails is the error.
+// Reports the first failure.
 Result<void> Pstate::set(const std::map<CpuId, FrequencySetting>& wanted, const CpuSet& online) const {
   Result<void> first_failure;
   const auto note = [&first_failure](const Error& error) {
@@ -225,7 +224,7 @@ Result<void> Pstate::set(const std::map<CpuId, FrequencySetting>& wanted, const 
     const Cpu& facts = node_.cpus.at(cpu);
     const Result<bool> written = converge_cpu(root_, cpu, facts.way, knobs);
     if (!written && !is_offline(root_, cpu)) note(written.error());
-    // A write is for all CPUs of the domain, also for those that were right before it.
+    // A write affects all CPUs of the domain, including those that were right before it.
     if (written && *written) touched |= facts.domain;
   }
   const Steady::time_point deadline = Steady::now() + kAppliedWithin;

@@ -1,8 +1,8 @@
-// The frequencies of CPUs: what they can be, what they are set to, and setting them.
+// CPU frequencies: discovering the limits, reading the settings, and changing them.
 //
-// Through cpufreq where a driver holds the CPU, otherwise through MSRs. Called by the engine thread only. Errors are
-// Hardware with path, errno or register in `detail`; a setting that a CPU cannot have in any case (min above max, no
-// knob for it) is BadRequest or Unsupported and refused before anything is written.
+// Through cpufreq where the CPU has a driver, otherwise through MSRs. Called by the engine thread only. Errors are
+// Hardware with path, errno or register in `detail`; a setting that is invalid on any CPU (min above max, no support
+// for it) is BadRequest or Unsupported and refused before anything is written.
 #pragma once
 
 #include <map>
@@ -17,23 +17,22 @@ namespace nrd::pstate {
 
 class Pstate {
  public:
-  // Below `root` lie sys/devices/system/cpu, dev/cpu and proc/cpuinfo; "" is the host itself.
+  // `root` is prepended to sys/devices/system/cpu, dev/cpu and proc/cpuinfo; "" is the host itself.
   explicit Pstate(std::string root = "") : root_(std::move(root)) {}
 
-  // A node without any way to set frequencies is no error: see Node::missing.
+  // A node that cannot set frequencies at all is no error: see Node::missing.
   Result<Node> discover();
-  // Of those of `cpus` that discover() found last. One that cannot be read is left out, whether it has gone offline
-  // since or its driver has a fault: that is no reason not to see the others.
+  // The settings of those of `cpus` that the last discover() found. A CPU that cannot be read, because it went offline
+  // or its driver has a fault, is left out and does not affect the others.
   Result<Observed> observe(const CpuSet& cpus);
-  // What these CPUs run at, as far as it can be told. Slow: the kernel may have to wake each of them.
+  // The present frequencies of these CPUs, where known. Slow: the kernel may have to wake each of them.
   std::map<CpuId, KHz> current(const CpuSet& cpus) const;
-  // Writes what differs from what is read, in an order that the kernel accepts, and reads it back. What is read must be
-  // what was wanted; the first CPU that does not take it is named with what it says instead.
-  // CPUs that are not there any more are left out.
-  // All CPUs are tried, whatever one of them says. The answer is those that could not be put back, or were not there.
+  // Writes what differs from the present settings, in an order that the kernel accepts, and reads it back. Fails for
+  // the first CPU that did not take its setting, with the value found instead. Skips offline CPUs. Tries all CPUs even
+  // if one fails. Returns the CPUs that could not be restored, or are offline.
   Result<CpuSet> converge(const Setting& wanted);
 
-  // Counts branches on these CPUs and on no other; see BranchCounters.
+  // Counts branches on exactly these CPUs; see BranchCounters.
   std::map<CpuId, BranchCounts> count_branches(const CpuSet& cpus) { return branches_.read(cpus); }
 
  private:
@@ -43,7 +42,7 @@ class Pstate {
   std::string root_;
   Node node_;
   BranchCounters branches_;
-  std::map<CpuId, CpuSet> threads_;  // of cores, as far as they were online together
+  std::map<CpuId, CpuSet> threads_;  // of each core, as far as they were online together
   bool knows_branches_ = false;
   std::optional<std::string> cannot_count_branches_;
 };

@@ -1,6 +1,6 @@
-// What this room knows and wants, in plain structs: what each CPU's frequency can be set to, and what it is set to.
+// Plain structs of the P-state module: the limits of each CPU's frequency, and its setting.
 //
-// A CPU is set either through cpufreq (sysfs) or, where no driver holds it, through its registers (MSR); never both.
+// A CPU is set either through cpufreq (sysfs) or, without a driver, through its registers (MSR); never both.
 #pragma once
 
 #include <cstdint>
@@ -20,63 +20,63 @@ enum class Interface {
   Cpufreq,     // /sys/devices/system/cpu/cpuN/cpufreq
   HwpRequest,  // IA32_HWP_REQUEST: lowest and highest ratio
   PerfCtl,     // IA32_PERF_CTL: one ratio, so lowest and highest are the same
-  Amd17h,      // MSRC001_0062 of AMD's families 17h to 19h: one of the P-states that the firmware defined
+  Amd17h,      // MSRC001_0062 of AMD's families 17h to 19h: one of the P-states defined by the firmware
   Amd1Ah,      // the same of family 1Ah
 };
 
 constexpr bool takes_window(Interface way) { return way == Interface::Cpufreq || way == Interface::HwpRequest; }
 
-// What a CPU can be set to.
+// The frequency capabilities of a CPU.
 struct Cpu {
   Interface way = Interface::Cpufreq;
   std::string driver;                  // scaling_driver ("intel_pstate"); "msr" without one
   KHz min;                             // of the hardware
   KHz max;                             // of the hardware, turbo included
   std::optional<KHz> base;             // highest without turbo, where it is known
-  std::vector<KHz> steps;              // ascending: all there is; empty: any multiple of the bus clock
-  CpuSet domain;                       // CPUs that are set together with this one, offline ones and itself among them
-  std::vector<std::string> governors;  // empty: there is none to choose
-  std::vector<std::string> epps;       // energy_performance_preference; empty: there is none
-  std::optional<bool> hwp;             // of Intel: whether the CPU moves within its window on its own
+  std::vector<KHz> steps;              // ascending, all supported frequencies; empty: any multiple of the bus clock
+  CpuSet domain;                       // CPUs that are set together with this one, including offline ones and itself
+  std::vector<std::string> governors;  // empty: no choice
+  std::vector<std::string> epps;       // energy_performance_preference; empty: not supported
+  std::optional<bool> hwp;             // Intel only: whether the CPU scales within its window by itself
   friend bool operator==(const Cpu&, const Cpu&) = default;
 };
 
-// Branches retired since some moment, and those of them that were predicted wrongly. Both wrap at 2^64.
+// Retired branches since some moment, and the mispredicted ones among them. Both wrap at 2^64.
 struct BranchCounts {
   uint64_t branches = 0;
   uint64_t misses = 0;
   friend bool operator==(const BranchCounts&, const BranchCounts&) = default;
 };
 
-// What discover() finds. Online CPUs that can be set; the others are not in `cpus`, and `missing` says why.
+// The result of discover(). Online CPUs that can be set; the others are not in `cpus`, and `missing` has the reasons.
 struct Node {
   SharedMap<CpuId, Cpu> cpus;
-  std::optional<bool> turbo;         // whether any CPU may go above its base now; nullopt: not told
+  std::optional<bool> turbo;         // whether any CPU may exceed its base now; nullopt: not reported
   std::vector<std::string> missing;  // one sentence each: "P-states: no cpufreq driver, and no msr module"
-  std::optional<std::string> cannot_count_branches;  // why, one sentence; nullopt: it can
+  std::optional<std::string> cannot_count_branches;  // why, one sentence; nullopt: supported
   friend bool operator==(const Node&, const Node&) = default;
 };
 
-// What one CPU is set to, or must be.
+// The setting of one CPU, present or wanted.
 struct FrequencySetting {
   KHz min;
   KHz max;
-  std::string governor;  // empty: there is none
-  std::string epp;       // empty: there is none
+  std::string governor;  // empty: none
+  std::string epp;       // empty: none
   friend bool operator==(const FrequencySetting&, const FrequencySetting&) = default;
 };
 
-// As read from the kernel.
+// The settings read from the kernel.
 struct Observed {
   std::map<CpuId, FrequencySetting> cpus;
   friend bool operator==(const Observed&, const Observed&) = default;
 };
 
-// What some CPUs must be set to. A CPU that is not named is left alone.
+// Wanted settings of some CPUs. CPUs not named here stay untouched.
 struct Setting {
   std::map<CpuId, FrequencySetting> cpus;
-  // What nobody asks for any more and what they were set to before. The world may have changed since (turbo is off, a
-  // governor is gone), so what cannot be put back is told and is no failure.
+  // Previous settings of released CPUs. Conditions may have changed since (turbo off, a governor missing), so a CPU
+  // that cannot be restored is reported and is no failure.
   std::map<CpuId, FrequencySetting> put_back;
   friend bool operator==(const Setting&, const Setting&) = default;
 };

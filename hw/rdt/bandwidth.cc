@@ -51,7 +51,7 @@ Result<MbaInfo> with_unit(MbaInfo info, bool is_amd) {
   uint32_t largest = 0;
   for (const std::string& directory : directories) {
     const auto limits = read_limits(directory);
-    if (!limits || !*limits) continue;  // one group that cannot be read says nothing about the unit
+    if (!limits || !*limits) continue;  // one unreadable group does not affect the unit
     for (const auto& [cache, value] : **limits) largest = std::max(largest, value);
   }
   constexpr size_t kMountsLimit = size_t{4} << 20;
@@ -68,7 +68,7 @@ Result<Limits> limits_to_write(const Observed& observed, const Setting& wanted, 
     for (const auto& [cache, limit] : caches) {
       if (!now || now->unit != limit.unit) {
         return fail(ErrorCode::Hardware,
-                    limit_of(clos, cache, limit.value) + ": resctrl speaks of bandwidth in another unit by now");
+                    limit_of(clos, cache, limit.value) + ": resctrl now uses another bandwidth unit");
       }
       if (limit_in(observed, clos, cache) != limit.value) limits[clos][cache] = limit.value;
     }
@@ -84,7 +84,7 @@ Result<void> write_limits(const Limits& limits) {
       if (written) continue;
       Error error = written.error();
       error.message = limit_of(clos, cache, value);
-      if (const std::string refusal = last_refusal(); !refusal.empty()) error.detail += "; kernel: " + refusal;
+      if (const std::string refusal = last_cmd_status(); !refusal.empty()) error.detail += "; kernel: " + refusal;
       return Failure(std::move(error));
     }
   }

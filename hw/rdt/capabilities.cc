@@ -21,7 +21,7 @@ Result<std::optional<unsigned>> parse_line(const char* file, const std::optional
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   const bool is_number = error == std::errc{} && end == digits.data() + digits.size();
   if (is_number && text->ends_with('\n')) return value;
-  return fail(ErrorCode::Hardware, "a file of resctrl is not as expected",
+  return fail(ErrorCode::Hardware, "unexpected content in a resctrl file",
               info_path(file) + ": \"" + text->substr(0, 80) + "\"");
 }
 

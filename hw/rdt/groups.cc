@@ -19,7 +19,7 @@
 namespace nrd::rdt {
 namespace {
 
-// The kernel looks for RMIDs that can be used again once a second (CQM_LIMBOCHECK_INTERVAL).
+// The kernel checks once a second which RMIDs can be reused (CQM_LIMBOCHECK_INTERVAL).
 constexpr std::chrono::milliseconds kRmidPatience{2500};
 constexpr std::chrono::milliseconds kRmidPoll{20};
 
@@ -28,7 +28,7 @@ std::string path_of(const std::string& directory) { return kResctrl + directory;
 using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
 Directory open_directory(const std::string& path) { return {::opendir(path.c_str()), &::closedir}; }
 
-// Some file systems do not say in the entry what it is.
+// Some file systems do not report the type in the directory entry.
 bool is_directory(DIR* parent, const dirent& entry) {
   if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
   struct stat status = {};
@@ -64,7 +64,7 @@ Result<GroupMode> read_mode(const std::string& directory) {
 Result<void> read_schemata(const std::string& directory, Class& group) {
   const Result<std::optional<std::string>> schemata = read_file(path_of(directory) + "/schemata");
   if (!schemata) return Failure(schemata.error());
-  if (!*schemata) return fail(ErrorCode::NotFound, "the group is gone");
+  if (!*schemata) return fail(ErrorCode::NotFound, "the group no longer exists");
   Result<Masks> masks = parse_masks(**schemata);
   if (!masks) return Failure(masks.error());
   Result<std::map<CacheId, uint32_t>> limits = parse_mb(**schemata);
@@ -75,7 +75,7 @@ Result<void> read_schemata(const std::string& directory, Class& group) {
   return {};
 }
 
-// Up to the first file that cannot be read.
+// Reads until the first file that cannot be read.
 Result<void> read_files(const std::string& directory, Group& read) {
   if (!directory.empty()) {
     const Result<GroupMode> mode = read_mode(directory);
@@ -84,11 +84,12 @@ Result<void> read_files(const std::string& directory, Group& read) {
   }
   if (read.group.mode == GroupMode::PseudoLockSetup) return {};
   if (Result<void> schemata = read_schemata(directory, read.group); !schemata) return schemata;
-  // cpus_list of a locked region names the CPUs of the cache, which are not members; it has neither CPUs nor tasks.
+  // cpus_list of a pseudo-locked region names the CPUs of the cache, which are not members; it has neither CPUs nor
+  // tasks.
   if (read.group.mode == GroupMode::PseudoLocked) return {};
   Result<std::optional<CpuSet>> cpus = read_cpus(directory);
   if (!cpus) return Failure(cpus.error());
-  if (!*cpus) return fail(ErrorCode::NotFound, "the group is gone");
+  if (!*cpus) return fail(ErrorCode::NotFound, "the group no longer exists");
   read.group.cpus = **std::move(cpus);
   if (directory.empty()) return {};
   Result<std::optional<std::vector<pid_t>>> tasks = read_tasks(directory);
@@ -100,12 +101,12 @@ Result<void> read_files(const std::string& directory, Group& read) {
 }
 
 Failure cannot_make(const std::string& path, int error) {
-  const std::string kernel = last_refusal();
+  const std::string kernel = last_cmd_status();
   const std::string detail =
       path + ": " + std::generic_category().message(error) + (kernel.empty() ? "" : "; kernel: " + kernel);
   if (error == ENOSPC) {
-    return fail(ErrorCode::NoClass, "the kernel makes no further resctrl group" + (kernel.empty() ? "" : ": " + kernel),
-                detail);
+    return fail(ErrorCode::NoClass,
+                "the kernel cannot create another resctrl group" + (kernel.empty() ? "" : ": " + kernel), detail);
   }
   if (error == EBUSY) {
     return fail(ErrorCode::Busy,
@@ -113,7 +114,7 @@ Failure cannot_make(const std::string& path, int error) {
                 "removed a moment ago; try again in a second",
                 detail);
   }
-  return fail(ErrorCode::Hardware, "the group of a class of service could not be made", detail);
+  return fail(ErrorCode::Hardware, "cannot create the resctrl group of a class of service", detail);
 }
 
 }  // namespace
@@ -121,7 +122,8 @@ Failure cannot_make(const std::string& path, int error) {
 Result<std::vector<std::string>> list_groups() {
   const Directory directory = open_directory(kResctrl);
   if (!directory) {
-    return fail(ErrorCode::Hardware, "the resctrl tree is gone", std::generic_category().message(errno));
+    return fail(ErrorCode::Hardware, "the resctrl file system is no longer mounted",
+                std::generic_category().message(errno));
   }
   std::vector<std::string> groups = subdirectories(directory.get());
   std::erase_if(groups,
@@ -157,8 +159,8 @@ Result<void> remove_group(const std::string& name) {
   const std::string path = path_of("/" + name);
   const bool is_removed = ::rmdir(path.c_str()) == 0 || errno == ENOENT;
   if (is_removed && ::access(path.c_str(), F_OK) != 0) return {};
-  const std::string reason = is_removed ? "it is still there" : std::generic_category().message(errno);
-  return fail(ErrorCode::Hardware, "group " + name + " could not be removed", path + ": " + reason);
+  const std::string reason = is_removed ? "it still exists" : std::generic_category().message(errno);
+  return fail(ErrorCode::Hardware, "cannot remove group " + name, path + ": " + reason);
 }
 
 Result<std::optional<Group>> read_group(const std::string& directory) {

@@ -29,8 +29,8 @@ constexpr int kTries = 500;  // half a second; libpqos and pqos hold either lock
 
 std::string reason() { return std::generic_category().message(errno); }
 
-// Whether a line of /proc/locks (proc(5)) is about the file: "1: FLOCK  ADVISORY  READ 4711 00:1e:1 0 EOF". Who waits
-// for one has "->" behind the number.
+// True if the line of /proc/locks (proc(5)) is about the file: "1: FLOCK  ADVISORY  READ 4711 00:1e:1 0 EOF". A waiting
+// process has "->" after the number.
 pid_t holder_in(const std::string& line, const std::string& file) {
   std::istringstream words(line);
   std::string number, kind, advice, access, place;
@@ -50,7 +50,7 @@ std::string named(pid_t pid) {
   return (shown.empty() ? "a process" : shown) + " (" + std::to_string(pid) + ")";
 }
 
-// Of others; empty: nobody, or nobody whom this process may know.
+// Other holders; empty: none, or none visible to this process.
 std::string holder_of(const struct stat& file) {
   constexpr size_t kLimit = size_t{4} << 20;
   std::array<char, 64> place{};
@@ -66,7 +66,7 @@ std::string holder_of(const struct stat& file) {
   return {};
 }
 
-// `take`: false with EAGAIN, EACCES or EWOULDBLOCK while somebody has it.
+// `take`: false with EAGAIN, EACCES or EWOULDBLOCK while another process holds the lock.
 template <typename Take>
 bool wait_for(const Take& take) {
   for (int tries = kTries;; --tries) {
@@ -76,7 +76,7 @@ bool wait_for(const Take& take) {
   }
 }
 
-Failure kept_by_others(const std::string& what, int fd) {
+Failure lock_is_held(const std::string& what, int fd) {
   const std::string why = reason();
   struct stat file {};
   const std::string holder = ::fstat(fd, &file) == 0 ? holder_of(file) : "";
@@ -85,7 +85,7 @@ Failure kept_by_others(const std::string& what, int fd) {
               why);
 }
 
-// Of the whole file, as lockf(3) does.
+// Locks the whole file, as lockf(3) does.
 bool set_lock(int fd, short kind) {
   struct flock whole {};
   whole.l_type = kind;
@@ -100,10 +100,11 @@ bool is_roots_alone(const struct stat& file) { return S_ISREG(file.st_mode) && f
 Result<UniqueFd> lock_tree() {
   UniqueFd tree(::open(kResctrl, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!tree.valid()) {
-    return fail(ErrorCode::Hardware, "the kernel refused a change of a class of service", kResctrl + (": " + reason()));
+    return fail(ErrorCode::Hardware, "the kernel rejected a change to a class of service",
+                kResctrl + (": " + reason()));
   }
   if (wait_for([&tree] { return ::flock(tree.get(), LOCK_EX | LOCK_NB) == 0; })) return tree;
-  return kept_by_others("the resctrl tree", tree.get());
+  return lock_is_held("the resctrl tree", tree.get());
 }
 
 std::string holder_of_tree() {
@@ -115,7 +116,7 @@ void guard_tree(mode_t mode) {
   struct stat tree {};
   if (mode == kKernelsMode || ::stat(kResctrl, &tree) != 0 || (tree.st_mode & 07777) != kKernelsMode) return;
   if (::chmod(kResctrl, mode) == 0) return;
-  log::warning("RDT_TREE_MODE", "the mode of the resctrl tree cannot be set; any local user can lock it",
+  log::warning("RDT_TREE_MODE", "cannot set the mode of the resctrl tree; any local user can lock it",
                {{"DETAIL", reason()}});
 }
 
@@ -127,24 +128,24 @@ void give_tree_back(mode_t mode) {
 Result<LibraryLock> LibraryLock::open() {
   struct stat found {};
   if (::lstat(kLibraryLock, &found) == 0 && !is_roots_alone(found)) {
-    log::warning("RDT_LOCK_FILE", "the lock file of libpqos was somebody else's and is replaced",
+    log::warning("RDT_LOCK_FILE", "the libpqos lock file was not owned by root alone; replaced it",
                  {{"PATH", kLibraryLock}});
     ::unlink(kLibraryLock);
   }
-  // With O_CREAT alone the kernel refuses a file of others in a folder that is everybody's (fs.protected_regular).
+  // With O_CREAT alone the kernel refuses a foreign file in a world-writable directory (fs.protected_regular).
   UniqueFd file(::open(kLibraryLock, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   if (!file.valid())
     file = UniqueFd(::open(kLibraryLock, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kRootAlone));
   if (!file.valid() || ::fstat(file.get(), &found) != 0 || !is_roots_alone(found) ||
       ::fchmod(file.get(), kRootAlone) != 0) {
-    return fail(ErrorCode::Hardware, "the lock file of libpqos cannot be used", kLibraryLock + (": " + reason()));
+    return fail(ErrorCode::Hardware, "cannot use the libpqos lock file", kLibraryLock + (": " + reason()));
   }
   return LibraryLock(std::move(file));
 }
 
 Result<void> LibraryLock::take() const {
   if (wait_for([this] { return set_lock(file_.get(), F_WRLCK); })) return {};
-  return kept_by_others(kLibraryLock, file_.get());
+  return lock_is_held(kLibraryLock, file_.get());
 }
 
 void LibraryLock::let_go() const { set_lock(file_.get(), F_UNLCK); }

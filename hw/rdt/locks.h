@@ -1,7 +1,8 @@
-// The two locks that whoever changes classes agrees on, and that others can keep from us: that of the resctrl tree
-// (flock(2), Documentation/arch/x86/resctrl.rst), for which a descriptor to read is enough, and libpqos's file.
+// The two locks that all software that changes classes uses, and that other processes can hold: that of the resctrl
+// tree (flock(2), Documentation/arch/x86/resctrl.rst), which needs only a descriptor for reading, and that of libpqos's
+// lock file.
 //
-// Each wait is bounded. Error: Busy, with who holds it, as /proc/locks says.
+// Each wait is bounded. Error: Busy, with the holder according to /proc/locks.
 #pragma once
 
 #include <sys/types.h>
@@ -13,26 +14,26 @@
 
 namespace nrd::rdt {
 
-// Held as long as the file is open.
+// Held while the file is open.
 Result<UniqueFd> lock_tree();
 
-// Who holds the lock of the tree, "sleep (4711)"; empty: nobody does.
+// The holder of the tree's lock, "sleep (4711)"; empty: none.
 std::string holder_of_tree();
 
-// While the kernel's own mode is the tree's (0555), sets another; a mode that somebody else has chosen stays. Without
-// rights to read there is no descriptor for other users, and so no lock.
+// Changes the tree's mode if it is the kernel's default (0555); a mode set by other software stays. Without read
+// permission other users get no descriptor and so no lock.
 void guard_tree(mode_t mode);
-// Gives the kernel's mode back, if the tree has `mode`.
+// Restores the kernel's default mode if the tree has `mode`.
 void give_tree_back(mode_t mode);
 
 // /run/lock/libpqos, which libpqos locks for each of its calls, waiting without limit. It is a lock of the process
-// (fcntl(2)): what is held here libpqos gets at once, and its unlocking is ours as well. Closing any descriptor of the
-// file would end it too, so this one stays open.
+// (fcntl(2)): libpqos gets a lock held here at once, and its unlock releases it here too. Closing any descriptor of the
+// file would also release it, so this one stays open.
 class LibraryLock {
  public:
-  // A file that is not root's alone is replaced: whoever can open it can hold it.
+  // Replaces a file that other users can open, because they could hold the lock.
   static Result<LibraryLock> open();
-  // Before each call of libpqos, which lets it go.
+  // Call before each call of libpqos, which releases the lock.
   Result<void> take() const;
   void let_go() const;
 

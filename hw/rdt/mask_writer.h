@@ -1,5 +1,5 @@
-// Writes the masks of classes of service: libpqos (pqos.h) where it sees what resctrl has, else the files of resctrl
-// (kernel_writer.h). Both write the same, and both are read back.
+// Writes the masks of classes of service: through libpqos (pqos.h) where it sees the same as resctrl, else through the
+// files of resctrl (resctrl_writer.h). Both write the same, and both are read back.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace nrd::rdt {
 
-// Of caches.
+// A cache level.
 struct Level {
   unsigned number = 3;  // 2 or 3
-  bool cdp = false;     // both masks are written, that of code and that of data
+  bool cdp = false;     // write both masks, of code and of data
 };
 
-// Caches and classes as a writer has to know them.
+// Caches and classes as a writer sees them.
 struct CacheView {
   std::set<uint32_t> l3;  // ids; empty where the level is not allocated
   std::set<uint32_t> l2;

@@ -31,18 +31,18 @@ std::string text_of(const CacheView& view) {
   return text + (text.empty() ? "" : ", ") + std::to_string(view.classes) + " classes";
 }
 
-// Why libpqos must not even try, because it would take what others need; empty: it may.
+// Why libpqos must not be started, because it would use up what other software needs; empty: it may.
 std::string obstacle() {
   if (!is_mounted()) return {};
   for (const std::string& group : list_groups().value_or(std::vector<std::string>())) {
-    if (!class_of(group)) return "group " + group + " holds a class of service, and libpqos wants every class";
+    if (!class_of(group)) return "group " + group + " holds a class of service, and libpqos needs every class";
   }
-  // The RMIDs of the groups that libpqos made cannot be used again at once.
+  // RMIDs of the groups that libpqos created cannot be reused at once.
   const std::optional<Monitoring> monitoring = read_monitoring();
   const Result<unsigned> classes = read_classes();
   if (!monitoring || !classes || monitoring->groups >= 2 * *classes) return {};
-  return "libpqos makes a group of every class when it starts, and there are only " +
-         std::to_string(monitoring->groups) + " RMIDs for " + std::to_string(*classes) + " classes";
+  return "libpqos creates a group for every class at start, but there are only " + std::to_string(monitoring->groups) +
+         " RMIDs for " + std::to_string(*classes) + " classes";
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ void MaskWriters::start() {
     if (started) {
       pqos_ = *std::move(started);
     } else {
-      why_no_pqos_ = "libpqos does not start on this node";
+      why_no_pqos_ = "libpqos cannot start on this node";
       log::notice("RDT_PQOS", why_no_pqos_, {{"DETAIL", started.error().detail}});
     }
   }
@@ -109,7 +109,7 @@ Result<CacheView> read_cache_view(const Cat& cat, const std::optional<Cat>& l2_c
     view.l2_cdp = l2_cat->cdp;
   }
   for (const auto& [cache, ways] : root->value_or(Masks{}).ways) {
-    (is_l2_alone || cache.is_l2_beside ? view.l2 : view.l3).insert(cache.value);
+    (is_l2_alone || cache.is_secondary_l2 ? view.l2 : view.l3).insert(cache.value);
   }
   return view;
 }

@@ -1,9 +1,9 @@
-// Chooses who writes masks: libpqos where its idea of caches and classes equals what resctrl has, else the files of
-// resctrl. libpqos takes the number of caches and their ids from CPUID, which is wrong wherever an L3 cache is not a
-// socket on Intel, and it wants every class for itself.
+// Selects the mask writer: libpqos where its view of caches and classes equals resctrl's, else the files of resctrl.
+// libpqos takes the number of caches and their ids from CPUID, which is wrong wherever an L3 cache is not a socket on
+// Intel, and it needs every class for itself.
 //
-// libpqos is started once for a mounted tree, because each start makes and removes the groups of all classes. Later
-// the two views are compared again at each discovery, since caches come and go with their CPUs.
+// libpqos is started once per mount, because each start creates and removes the groups of all classes. Later each
+// discovery compares the two views again, since caches appear and disappear with their CPUs.
 #pragma once
 
 #include <memory>
@@ -17,19 +17,19 @@ namespace nrd::rdt {
 
 class MaskWriters {
  public:
-  // Starts libpqos, which may mount the tree. It is not an error if it does not start.
+  // Starts libpqos, which may mount the tree. Failure to start is not an error.
   void start();
-  // True: start() was not called yet with the tree mounted.
+  // True: start() has not been called since the tree was mounted.
   bool needs_start() const { return !has_started_; }
-  // The tree is gone, and so is what libpqos knows of it.
+  // Call when the tree was unmounted: the state of libpqos is then invalid.
   void reset();
 
-  // For a tree that has this.
+  // Selects the writer for a tree with these properties.
   void choose(const CacheView& resctrl);
   const MaskWriterChoice& choice() const { return choice_; }
-  // Whether the locks that writing takes are free; waits a moment. Busy, with who has one.
+  // Checks that the locks needed for writing are free; waits briefly. Busy names the holder.
   Result<void> await_locks() const;
-  // A mask with holes goes to resctrl in any case: libpqos refuses it.
+  // A mask with holes always goes to resctrl: libpqos refuses it.
   MaskWriter& writer_for(const WaysWrite& write);
 
  private:
@@ -40,7 +40,7 @@ class MaskWriters {
   bool has_started_ = false;
 };
 
-// Of the mounted tree, whose caches are allocated as `cat` and, of L2 beside L3, as `l2_cat` says.
+// The view of the mounted tree, whose caches are allocated as `cat` says and, if L2 is allocated too, as `l2_cat` says.
 Result<CacheView> read_cache_view(const Cat& cat, const std::optional<Cat>& l2_cat);
 
 }  // namespace nrd::rdt

@@ -39,7 +39,7 @@ std::optional<Number> whole_number(std::string_view digits) {
   return value;
 }
 
-// What stands before the next `end`, which is cut off with it.
+// Returns the text before the next `end` and removes both from the input.
 std::string_view cut(std::string_view& text, char end) {
   const size_t at = std::min(text.find(end), text.size());
   const std::string_view part = text.substr(0, at);
@@ -54,7 +54,7 @@ std::string folder_of(ClosId clos, CacheId cache) {
   return kResctrl + directory_of(clos) + "/mon_data/mon_L3_" + id;
 }
 
-// The NUMA nodes that are counted apart, each with its folder. nullopt: there is no such cache or group.
+// The NUMA nodes that are counted separately, each with its directory. nullopt: there is no such cache or group.
 std::optional<std::map<uint32_t, std::string>> numa_nodes_in(const std::string& folder) {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(folder.c_str()), &::closedir);
   if (!directory) return std::nullopt;
@@ -80,7 +80,7 @@ std::vector<const char*> bandwidth_events(const Monitoring& monitoring) {
   return events;
 }
 
-// Which of its counters one class has, and those that it gets while it is read.
+// The counters assigned to one class, and assigning missing ones while it is read.
 class Counters {
  public:
   Counters(const Monitoring& monitoring, ClosId clos, bool is_asked)
@@ -90,14 +90,14 @@ class Counters {
     if (text && *text) assigned_ = parse_assignments(**text);
   }
 
-  // The file says what groups below mon_groups have where the class itself has no counter.
+  // The file lists what groups below mon_groups have where the class itself has no counter.
   bool has(const char* event, uint32_t domain) const {
     if (!assigned_) return true;
     const auto found = assigned_->find(event);
     return found != assigned_->end() && found->second.contains(domain);
   }
 
-  // Makes that the events of `domain` are counted, and tells which are not.
+  // Ensures that the events of `domain` are counted, and notes those that are not.
   void complete(uint32_t domain, Usage& usage) {
     for (const char* event : bandwidth_events(monitoring_)) {
       if (has(event, domain)) continue;
@@ -105,29 +105,29 @@ class Counters {
           is_asked_ ? assign(event, domain) : "no counter is assigned before a request for monitoring";
       if (why.empty()) continue;
       usage.not_counted += (usage.not_counted.empty() ? "" : "; ") + std::string(event) + ": " + why;
-      usage.is_unasked = !is_asked_;
+      usage.is_unrequested = !is_asked_;
     }
   }
 
  private:
-  // Why it cannot be; empty: it is.
+  // Why it cannot be assigned; empty: it is.
   std::string assign(const char* event, uint32_t domain) {
     const std::string id = std::to_string(domain);
     if (write_line(directory_of(clos_), kAssignments, std::string(event) + ":" + id + "=e\n")) {
       (*assigned_)[event].insert(domain);
       return {};
     }
-    const std::string kernel = last_refusal();
+    const std::string kernel = last_cmd_status();
     if (kernel.starts_with("Failed to allocate counter"))
       return "all " + std::to_string(*monitoring_.assigned_counters) + " counters of domain " + id +
              " are assigned to groups (mbm_L3_assignments)";
-    return "the kernel assigns no counter" + (kernel.empty() ? "" : ": " + kernel.substr(0, kernel.find('\n')));
+    return "the kernel assigned no counter" + (kernel.empty() ? "" : ": " + kernel.substr(0, kernel.find('\n')));
   }
 
   const Monitoring& monitoring_;
   ClosId clos_;
   bool is_asked_;
-  std::optional<Assignments> assigned_;  // nullopt: each event is counted
+  std::optional<Assignments> assigned_;  // nullopt: all events are always counted
 };
 
 Usage read_domain(const Monitoring& monitoring, const std::string& folder, uint32_t domain, Counters& counters) {
@@ -139,7 +139,7 @@ Usage read_domain(const Monitoring& monitoring, const std::string& folder, uint3
   return usage;
 }
 
-// The kernel's sum over NUMA nodes leaves out those without a counter.
+// The kernel's sum over NUMA nodes omits those without a counter.
 Usage read_sum(const Monitoring& monitoring, const std::string& folder, const std::map<uint32_t, Usage>& nodes,
                const Counters& counters) {
   Usage usage;
@@ -151,7 +151,7 @@ Usage read_sum(const Monitoring& monitoring, const std::string& folder, const st
   if (monitoring.local && is_whole(kLocal)) usage.local_bytes = read_count(folder, kLocal);
   for (const auto& [node, its] : nodes) {
     if (usage.not_counted.empty()) usage.not_counted = its.not_counted;
-    usage.is_unasked = usage.is_unasked || its.is_unasked;
+    usage.is_unrequested = usage.is_unrequested || its.is_unrequested;
   }
   return usage;
 }
@@ -182,14 +182,14 @@ std::optional<Monitoring> read_monitoring() {
 }
 
 std::optional<uint64_t> parse_count(std::string_view text) {
-  // The kernel ends the line: half of a number is another one.
+  // The kernel ends the line: half of a number would be a different number.
   return text.ends_with('\n') ? whole_number<uint64_t>(text.substr(0, text.size() - 1)) : std::nullopt;
 }
 
 std::optional<unsigned> parse_assigned_counters(const std::optional<std::string>& mode,
                                                 const std::optional<std::string>& counters) {
   if (!mode || !has_line(*mode, "[mbm_event]")) return std::nullopt;
-  // All domains have as many.
+  // All domains have the same number.
   std::string_view first = counters ? std::string_view(*counters) : std::string_view();
   cut(first, '=');
   return whole_number<unsigned>(first.substr(0, first.find_first_of(";\n"))).value_or(0);

@@ -39,10 +39,10 @@ Result<void> unmount() {
   if (!groups) return Failure(groups.error());
   for (const std::string& group : *groups) {
     if (class_of(group)) continue;
-    return fail(ErrorCode::Unsupported, "resctrl is not mounted anew while group " + group +
-                                            " of others is there; remove it, or leave rdt.mba_mode out");
+    return fail(ErrorCode::Unsupported,
+                "cannot remount resctrl while foreign group " + group + " exists; remove it, or unset rdt.mba_mode");
   }
-  if (::umount2(kResctrl, UMOUNT_NOFOLLOW) != 0) return cannot("unmounted", "end whoever uses it");
+  if (::umount2(kResctrl, UMOUNT_NOFOLLOW) != 0) return cannot("unmounted", "stop the processes that use it");
   return {};
 }
 
@@ -50,11 +50,11 @@ Result<void> mount_with(const std::string& options) {
   constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RELATIME;  // of the mount unit as well
   if (::mount("resctrl", kResctrl, "resctrl", kFlags, options.c_str()) == 0) return {};
   return cannot("mounted with \"" + options + "\"",
-                errno == EBUSY ? "it is mounted outside of the service as well: mount it there as it is wanted"
-                               : "mount it yourself, or leave rdt.mba_mode out");
+                errno == EBUSY ? "it is also mounted outside the service; mount it there with these options"
+                               : "mount it manually, or unset rdt.mba_mode");
 }
 
-// Only the host's mount unit can do it: a drop-in, so that it is mounted the same way after a reboot.
+// Only the host's mount unit can do this: through a drop-in, so that it is mounted the same way after a reboot.
 Failure refer_to_unit(MbaUnit unit, const std::string& is) {
   const std::string options = mount_options(unit);
   return fail(
@@ -70,44 +70,45 @@ Failure refer_to_unit(MbaUnit unit, const std::string& is) {
 }  // namespace
 
 Result<void> check_mount() {
-  // The kernel makes the mount point where the CPU has something to allocate or to count.
+  // The kernel creates the mount point if the CPU supports allocation or monitoring.
   if (is_mounted() || ::access(kResctrl, F_OK) != 0 || is_mount_visible_to_host()) return {};
   return fail(ErrorCode::Unsupported, "L3 CAT: resctrl is not mounted; run: systemctl start sys-fs-resctrl.mount",
               "nrd runs in its own mount namespace, and what it mounts there would end with it");
 }
 
-Result<void> ensure_mounted_as(const MountOptions& wish) {
-  if (!wish.unit) return {};
+Result<void> ensure_mounted_as(const MountOptions& wanted) {
+  if (!wanted.unit) return {};
   const bool was_mounted = is_mounted();
-  if (!was_mounted && *wish.unit == MbaUnit::Percent) return {};  // libpqos will
+  if (!was_mounted && *wanted.unit == MbaUnit::Percent) return {};  // libpqos mounts it in percent
   const Result<Capabilities> now = read_flags().and_then(with_mount);
   if (!now) return Failure(now.error());
   if (now->is_amd) return {};
   const bool has_mba = now->mba_info || (!was_mounted && now->mba);
   if (!has_mba) {
-    if (*wish.unit == MbaUnit::Percent) return {};
+    if (*wanted.unit == MbaUnit::Percent) return {};
     return fail(ErrorCode::Unsupported, "rdt.mba_mode is \"mbps\", but this node allocates no memory bandwidth");
   }
-  if (now->mba_info && now->mba_info->unit == *wish.unit) return {};
+  if (now->mba_info && now->mba_info->unit == *wanted.unit) return {};
   if (!is_mount_visible_to_host())
-    return refer_to_unit(*wish.unit, was_mounted ? "mounted for the other" : "not mounted");
-  if (was_mounted && !wish.may_remount) {
-    return fail(ErrorCode::Unsupported, "rdt.mba_mode is \"" + word_of(*wish.unit) + "\", but resctrl is mounted for " +
-                                            "the other; start nrd once with --force-config, or mount it " +
-                                            (*wish.unit == MbaUnit::Mbps ? "with" : "without") + " mba_MBps");
+    return refer_to_unit(*wanted.unit, was_mounted ? "mounted with the other unit" : "not mounted");
+  if (was_mounted && !wanted.may_remount) {
+    return fail(ErrorCode::Unsupported, "rdt.mba_mode is \"" + word_of(*wanted.unit) +
+                                            "\", but resctrl is mounted with " +
+                                            "the other unit; start nrd once with --force-config, or mount it " +
+                                            (*wanted.unit == MbaUnit::Mbps ? "with" : "without") + " mba_MBps");
   }
-  const std::string options = mount_options(*wish.unit);
+  const std::string options = mount_options(*wanted.unit);
   Result<void> mounted = was_mounted ? unmount() : Result<void>();
   mounted = mounted.and_then([&] { return mount_with(options); });
   if (!mounted) return mounted;
   const Result<Capabilities> after = with_mount(*now);
   if (!after) return Failure(after.error());
-  if (!after->mba_info || after->mba_info->unit != *wish.unit) {
+  if (!after->mba_info || after->mba_info->unit != *wanted.unit) {
     return fail(ErrorCode::Unsupported, "resctrl was mounted with \"" + options +
-                                            "\", and bandwidth is still not in \"" + word_of(*wish.unit) +
-                                            "\"; leave rdt.mba_mode out");
+                                            "\", but the bandwidth unit is still not \"" + word_of(*wanted.unit) +
+                                            "\"; unset rdt.mba_mode");
   }
-  log::notice("RDT_MOUNTED", "resctrl was mounted as rdt.mba_mode wants it; no class holds anything yet",
+  log::notice("RDT_MOUNTED", "resctrl was mounted according to rdt.mba_mode; all classes are reset",
               {{"OPTIONS", options}});
   return {};
 }

@@ -10,10 +10,10 @@
 namespace nrd::rdt {
 namespace {
 
-// The mount that a path lies on.
+// The mount that contains a path.
 struct Mount {
-  std::string_view id;     // the same in no two namespaces
-  std::string_view peers;  // "shared:7", the peer group that mounts on it propagate to; empty: to none
+  std::string_view id;     // unique across namespaces
+  std::string_view peers;  // "shared:7", the peer group that receives its mounts; empty: none
 };
 
 std::string_view next(std::string_view& text, char separator) {
@@ -33,7 +33,7 @@ struct Line {
   Mount mount;
 };
 
-// nullopt: the line was cut off, since "-" ends the optional fields of each.
+// nullopt: the line was truncated, since "-" ends the optional fields of each.
 std::optional<Line> parse_line(std::string_view text) {
   Line line;
   line.mount.id = next(text, ' ');
@@ -48,7 +48,7 @@ std::optional<Line> parse_line(std::string_view text) {
   return std::nullopt;
 }
 
-// Of several on one mount point the last line is the topmost.
+// If several are on one mount point the last line is the topmost.
 Mount mount_above(std::string_view mountinfo, std::string_view path) {
   Line found;
   while (!mountinfo.empty()) {
@@ -71,7 +71,7 @@ bool propagates(std::string_view own, std::string_view init, std::string_view pa
 bool is_mount_visible_to_host() {
   constexpr size_t kLimit = size_t{4} << 20;
   const auto own = read_file("/proc/self/mountinfo", kLimit);
-  const auto init = read_file("/proc/1/mountinfo", kLimit);  // absent with hidepid=, which is not for full root
+  const auto init = read_file("/proc/1/mountinfo", kLimit);  // hidden with hidepid=, but not from full root
   return own && *own && init && *init && propagates(**own, **init, kResctrl);
 }
 

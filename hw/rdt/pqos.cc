@@ -30,9 +30,9 @@ const char* name_of(int retval) {
   }
 }
 
-// Without SIGALRM a lock that somebody holds would hang us for ever, and a thread inherits what was blocked. It is let
-// through for one call only: a thread that stayed open, and those that it starts, would take it from the one that
-// waits.
+// Unblocks SIGALRM for one call: without it libpqos waits forever for a held lock, and a thread inherits a blocked
+// mask. Only for that call: a thread that left it unblocked, and threads that it starts, would receive the signal
+// instead of the waiting one.
 class AlarmLetThrough {
  public:
   AlarmLetThrough() {
@@ -90,8 +90,8 @@ std::set<std::string> existing_groups() {
   return {names.begin(), names.end()};
 }
 
-// Those of classes that are there and were not `before`. One that others put something into meanwhile keeps it: rmdir
-// follows the start by less than a millisecond, and libpqos's lock keeps its other users out.
+// Removes groups of classes that did not exist `before`. A group that other software has used in the meantime keeps its
+// class: rmdir follows the start by less than a millisecond, and libpqos's lock excludes its other users.
 void remove_new_groups(const std::set<std::string>& before) {
   for (const std::string& name : existing_groups()) {
     if (before.contains(name) || !class_of(name)) continue;
@@ -103,24 +103,24 @@ void remove_new_groups(const std::set<std::string>& before) {
 }  // namespace
 
 void Pqos::capture(void* log, const size_t size, const char* message) {
-  const int kept = errno;  // libpqos goes on after this, and failed() wants to know what the kernel said
-  auto& heard = *static_cast<LogCapture*>(log);
+  const int kept = errno;  // libpqos continues after this, and failed() needs the kernel's errno
+  auto& captured = *static_cast<LogCapture*>(log);
   const std::string_view text = trimmed(std::string_view(message, size));
   const bool is_error = text.starts_with("ERROR");
-  if (is_error) heard.last_error = text;
-  if (!text.empty()) log::write(is_error ? heard.error_priority : log::Priority::Debug, "RDT_PQOS", text);
+  if (is_error) captured.last_error = text;
+  if (!text.empty()) log::write(is_error ? captured.error_priority : log::Priority::Debug, "RDT_PQOS", text);
   errno = kept;
 }
 
 Failure Pqos::failed(const std::string& call, int retval, int error) const {
   std::string detail = call + ": " + name_of(retval) + " (libpqos " + std::to_string(retval) + ")";
-  if (!chatter_.last_error.empty()) detail += "; " + chatter_.last_error;
+  if (!log_capture_.last_error.empty()) detail += "; " + log_capture_.last_error;
   if (error != 0) detail += "; errno: " + std::generic_category().message(error);
-  return fail(ErrorCode::Hardware, "the kernel refused a change of a class of service", detail);
+  return fail(ErrorCode::Hardware, "the kernel rejected a change to a class of service", detail);
 }
 
 Result<std::unique_ptr<Pqos>> Pqos::start() {
-  // Not make_unique: the constructor is private, so that a Pqos always is a running libpqos.
+  // Not make_unique: the constructor is private, so that a Pqos is always a running libpqos.
   Result<LibraryLock> lock = LibraryLock::open();
   if (!lock) return Failure(lock.error());
   std::unique_ptr<Pqos> pqos(new Pqos(*std::move(lock)));
@@ -137,13 +137,13 @@ Result<void> Pqos::init() {
   pqos_config config = {};
   config.fd_log = -1;
   config.callback_log = &Pqos::capture;
-  config.context_log = &chatter_;
+  config.context_log = &log_capture_;
   config.verbose = 0;  // warnings and errors (LOG_VER_DEFAULT, which the package's headers do not define)
   config.interface = PQOS_INTER_OS;
   const int retval = pqos_init(&config);
   if (retval != PQOS_RETVAL_OK) return failed("pqos_init", retval, 0);
   is_running_ = true;
-  chatter_.error_priority = log::Priority::Warning;
+  log_capture_.error_priority = log::Priority::Warning;
   const pqos_cap* cap = nullptr;
   const pqos_cpuinfo* cpus = nullptr;
   if (Result<void> taken = lock_.take(); !taken) return taken;
@@ -155,7 +155,9 @@ Result<void> Pqos::init() {
 Pqos::~Pqos() {
   if (!is_running_) return;
   if (const Result<void> taken = lock_.take(); !taken) {
-    log::warning("RDT_PQOS", taken.error().message);  // and its memory stays, since asking for it would wait for ever
+    log::warning(
+        "RDT_PQOS",
+        taken.error().message);  // its memory stays allocated, since releasing it would wait for the lock forever
     return;
   }
   const AlarmLetThrough alarm;
@@ -171,11 +173,11 @@ Result<void> Pqos::set_ways(const Level& level, const WaysWrite& write) {
       setting.u.s.code_mask = write.split->code.bits();
       setting.u.s.data_mask = write.split->data.bits();
     } else {
-      setting.u.ways_mask = write.ways.bits();  // with CDP of code and of data
+      setting.u.ways_mask = write.ways.bits();  // with CDP for code and data
     }
   };
   const AlarmLetThrough alarm;
-  chatter_.last_error.clear();
+  log_capture_.last_error.clear();
   errno = 0;
   if (level.number == 2) {
     pqos_l2ca setting = {};

@@ -42,7 +42,7 @@ class ResctrlRdt final : public Rdt {
     add_cat(*node);
     if (const Result<void> added = add_what_few_ask(*node); !added) return Failure(added.error());
     if (!node->cat) return node;
-    // Bandwidth and what is counted are the third level's, whose caches have other ids.
+    // Bandwidth and monitoring belong to L3, whose caches have other ids.
     if (level_ != 3) node->capabilities.mba_info.reset();
     add_cores(*node);
     monitoring_ = level_ == 3 ? read_monitoring() : std::nullopt;
@@ -53,20 +53,21 @@ class ResctrlRdt final : public Rdt {
 
   Result<Observed> observe(const std::set<Task>& tasks) override {
     known_.reset();
-    if (has_served_ && !is_mounted()) {
+    if (was_available_ && !is_mounted()) {
       writers_.reset();
       start();
-      if (is_mounted()) log::notice("RDT_RESTARTED", "resctrl was not mounted any more; libpqos has mounted it");
+      if (is_mounted()) log::notice("RDT_RESTARTED", "resctrl was unmounted; libpqos has mounted it again");
     }
-    if (!is_served_ && has_served_) return fail(ErrorCode::Hardware, why_not_.message, why_not_.detail);
-    if (!is_served_) return Observed{};
+    if (!is_available_ && was_available_)
+      return fail(ErrorCode::Hardware, unavailable_reason_.message, unavailable_reason_.detail);
+    if (!is_available_) return Observed{};
     Result<Observed> observed = read_all(tasks);
     if (observed) known_ = *observed;
     return observed;
   }
 
   Result<std::set<std::string>> group_names() override {
-    if (!is_served_) return std::set<std::string>();
+    if (!is_available_) return std::set<std::string>();
     const Result<std::vector<std::string>> names = list_groups();
     if (!names) return Failure(names.error());
     return std::set<std::string>(names->begin(), names->end());
@@ -77,33 +78,33 @@ class ResctrlRdt final : public Rdt {
     return monitoring_ ? read_usage(*monitoring_, classes, asked_) : Usages{};
   }
 
-  Result<void> await_locks() override { return is_served_ ? writers_.await_locks() : Result<void>(); }
+  Result<void> await_locks() override { return is_available_ ? writers_.await_locks() : Result<void>(); }
 
   Result<void> converge(const Setting& wanted) override {
     if (wanted == Setting{}) return {};
-    if (!is_served_) return fail(ErrorCode::Unsupported, why_not_.message, why_not_.detail);
+    if (!is_available_) return fail(ErrorCode::Unsupported, unavailable_reason_.message, unavailable_reason_.detail);
     const std::map<ClosId, Class> seen = known_ ? known_->classes : std::map<ClosId, Class>();
     Result<void> converged = converge_once(wanted);
-    // Others removed groups since the last observation. The second attempt observes first.
+    // Other software removed groups since the last observation. The second attempt observes first.
     const bool is_refused = !converged && converged.error().code == ErrorCode::Hardware;
     if (is_refused && has_lost_group(seen)) converged = converge_once(wanted);
     return converged;
   }
 
  private:
-  // What resctrl has now decides; without it there is nothing to write.
+  // The present state of resctrl decides; without it nothing can be written.
   void choose_writer() {
     const Result<void> served = read_cat();
-    is_served_ = served.has_value();
+    is_available_ = served.has_value();
     if (!served) {
-      // Tried again with every discovery, reported once.
-      if (served.error() != why_not_)
+      // Retried with every discovery, reported once.
+      if (served.error() != unavailable_reason_)
         log::notice("RDT_OFF", served.error().message, {{"DETAIL", served.error().detail}});
-      why_not_ = served.error();
+      unavailable_reason_ = served.error();
       return;
     }
-    why_not_ = {};
-    has_served_ = true;
+    unavailable_reason_ = {};
+    was_available_ = true;
     if (const Result<CacheView> view = read_cache_view(cat_, l2_cat_)) writers_.choose(*view);
   }
 
@@ -123,19 +124,19 @@ class ResctrlRdt final : public Rdt {
     const Result<std::map<CacheId, WayMask>> io_ways = read_io_ways();
     if (!io_ways) return fail(ErrorCode::Unsupported, "L3 CAT: " + io_ways.error().message, io_ways.error().detail);
     io_ways_ = *io_ways;
-    cat_.classes = *classes - (io_ways_.empty() || *classes < 2 ? 0 : 1);  // the highest is the devices'
+    cat_.classes = *classes - (io_ways_.empty() || *classes < 2 ? 0 : 1);  // io_alloc uses the highest
     if (l2_cat_) l2_cat_->classes = *classes;
     return {};
   }
 
   void add_cat(Node& node) const {
-    if (!is_served_) return node.missing.push_back(why_not_.message);
+    if (!is_available_) return node.missing.push_back(unavailable_reason_.message);
     node.cat = cat_;
     node.l2_cat = l2_cat_;
     node.io_ways = io_ways_;
   }
 
-  // What takes many files is read again only if it may have changed.
+  // Read many files again only if they may have changed.
   Result<void> read_flags_once() {
     if (flags_) return {};
     const Result<Capabilities> flags = read_flags();
@@ -154,7 +155,7 @@ class ResctrlRdt final : public Rdt {
 
   void add_l2(Node& node) {
     const bool all = l2_cat_.has_value();
-    // The cache of a CPU that just came may be shown a moment later than the CPU.
+    // The cache files of a CPU may appear a moment after the CPU.
     const bool has_all = l2_.geometry.size() == l2_.l2.size() && cpus_of(l2_.l2) == node.online;
     if (l2_.online != node.online || (all && !has_all)) l2_ = read_l2(node.online, all);
     node.l2 = l2_.l2;
@@ -163,7 +164,7 @@ class ResctrlRdt final : public Rdt {
     node.geometry.edit().insert(l2_.geometry.begin(), l2_.geometry.end());
   }
 
-  // Where a limit of memory bandwidth is a core's. Not read again while the same CPUs are online.
+  // CPUs that share a core's limit of memory bandwidth. Reread only when the online CPUs change.
   void add_cores(Node& node) {
     auto& mba = node.capabilities.mba_info;
     if (mba) mba->throttle_mode = read_throttle_mode();
@@ -184,22 +185,21 @@ class ResctrlRdt final : public Rdt {
            });
   }
 
-  // A new group has no CPUs and no tasks, so the ways that the kernel gives it are used by none: to the order of writes
-  // it has none yet.
+  // A new group has no CPUs and no tasks, so nothing uses its initial ways: for the order of writes it has none yet.
   Result<void> make_groups(Observed& observed, const Setting& wanted) {
     for (const ClosId clos : wanted.made) {
       if (observed.classes.contains(clos)) continue;
       if (Result<void> made = make_group(clos); !made) return made;
       observed.classes[clos] = {};
       asked_.erase(clos);
-      // A group that keeps its counters does its work all the same.
+      // A group that keeps its counters works all the same.
       const Result<void> freed = monitoring_ ? free_counters(*monitoring_, clos) : Result<void>();
       if (!freed) log::notice("COUNTERS_NOT_FREED", freed.error().message, {{"DETAIL", freed.error().detail}});
     }
     return {};
   }
 
-  // Last, when its ways, CPUs and tasks are with others: a failure before leaves it to be used again.
+  // Last, when its ways, CPUs and tasks have moved: after an earlier failure it remains usable.
   static Result<void> remove_groups(Observed& observed, const Setting& wanted) {
     for (const ClosId clos : wanted.removed) {
       const auto group = observed.classes.find(clos);
@@ -214,14 +214,14 @@ class ResctrlRdt final : public Rdt {
     return {};
   }
 
-  // A failure on the way leaves nothing known, so the next one looks before it writes.
+  // After a failure the state is unknown, so the next converge observes before it writes.
   Result<void> converge_once(const Setting& wanted) {
     if (!known_ || !knows_tasks_of(wanted)) {
       std::set<Task> tasks;
       for (const auto& [task, clos] : wanted.tasks) tasks.insert(task);
       if (const Result<Observed> observed = observe(tasks); !observed) return Failure(observed.error());
     }
-    if (!known_) return fail(ErrorCode::Unsupported, why_not_.message, why_not_.detail);
+    if (!known_) return fail(ErrorCode::Unsupported, unavailable_reason_.message, unavailable_reason_.detail);
     Observed observed = *std::exchange(known_, std::nullopt);
     if (Result<void> made = make_groups(observed, wanted); !made) return made;
     const std::vector<Write> writes = write_order(observed, wanted, cat_.min_ways, l2_cat_ ? l2_cat_->min_ways : 1);
@@ -248,7 +248,7 @@ class ResctrlRdt final : public Rdt {
     return {};
   }
 
-  // The unit is looked at anew before each write.
+  // Re-read the unit before each write.
   Result<Limits> limits_of(const Observed& observed, const Setting& wanted) const {
     if (wanted.bandwidth.empty()) return Limits();
     const Result<Capabilities> now = with_mount(flags_.value_or(Capabilities{}));
@@ -257,7 +257,7 @@ class ResctrlRdt final : public Rdt {
   }
 
   Result<void> apply(const WaysWrite& write) {
-    const Level level{.number = write.cache.is_l2_beside ? 2 : level_, .cdp = cat_of(write.cache).cdp};
+    const Level level{.number = write.cache.is_secondary_l2 ? 2 : level_, .cdp = cat_of(write.cache).cdp};
     return writers_.writer_for(write).set_ways(level, write).map_error([&](Error error) {
       return explained(std::move(error), not_taken(write.clos, write.cache, write.ways, write.split));
     });
@@ -270,16 +270,16 @@ class ResctrlRdt final : public Rdt {
   }
 
   static Error explained(Error error, std::string message) {
-    if (error.code == ErrorCode::Busy) error.detail = error.message + ": " + error.detail;  // who has a lock
-    error.code = ErrorCode::Hardware;  // what has begun is not simply tried again later
+    if (error.code == ErrorCode::Busy) error.detail = error.message + ": " + error.detail;  // the holder of a lock
+    error.code = ErrorCode::Hardware;  // a converge that has begun is not simply retried
     error.message = std::move(message);
-    if (const std::string refusal = last_refusal(); !refusal.empty()) error.detail += "; kernel: " + refusal;
+    if (const std::string refusal = last_cmd_status(); !refusal.empty()) error.detail += "; kernel: " + refusal;
     return error;
   }
 
-  const Cat& cat_of(CacheId cache) const { return cache.is_l2_beside && l2_cat_ ? *l2_cat_ : cat_; }
+  const Cat& cat_of(CacheId cache) const { return cache.is_secondary_l2 && l2_cat_ ? *l2_cat_ : cat_; }
 
-  // As wide as the cache: 0x00f of eleven ways.
+  // As wide as the cache: 0x00f for eleven ways.
   std::string hex(CacheId cache, WayMask ways) const {
     const std::string digits = ways.hex();
     const size_t width = WayMask::all(cat_of(cache).ways).hex().size();
@@ -324,7 +324,7 @@ class ResctrlRdt final : public Rdt {
     return observed;
   }
 
-  // Nothing that was written is believed before the kernel shows it: one read for each class that was touched.
+  // Verify all writes by reading back: one read for each class that was written.
   Result<void> read_back_masks(Observed& observed, const Setting& wanted, const std::vector<Write>& writes) const {
     std::map<ClosId, std::set<CacheId>> written;
     for (const Write& write : writes) {
@@ -351,7 +351,7 @@ class ResctrlRdt final : public Rdt {
     return {};
   }
 
-  // Where the CPUs ended; whether one waited in the root class on the way there does not matter any more.
+  // The final places of the CPUs; waiting in the root class in between is irrelevant.
   static Result<void> read_back_cpus(Observed& observed, const Setting& wanted, const std::vector<Write>& writes) {
     std::map<ClosId, CpuSet> written;
     for (const Write& write : writes) {
@@ -373,28 +373,28 @@ class ResctrlRdt final : public Rdt {
   }
 
   MaskWriters writers_;
-  bool is_served_ = false;   // the tree is mounted and allocates a cache; else why_not_ says why
-  bool has_served_ = false;  // it was once
-  Error why_not_;
-  std::optional<Observed> known_;  // nullopt after any failure: look before the next write
+  bool is_available_ = false;   // the tree is mounted and allocates a cache; else see unavailable_reason_
+  bool was_available_ = false;  // at least once since start
+  Error unavailable_reason_;
+  std::optional<Observed> known_;  // nullopt after any failure: observe before the next write
   Cat cat_;
-  std::optional<Cat> l2_cat_;  // beside cat_
+  std::optional<Cat> l2_cat_;  // in addition to cat_
   std::map<CacheId, WayMask> io_ways_;
   const mode_t tree_mode_;
   std::optional<Monitoring> monitoring_;
-  std::set<ClosId> asked_;  // whose monitoring was requested, since their groups were made
+  std::set<ClosId> asked_;  // classes whose monitoring was requested since their groups were created
   unsigned level_ = 3;      // of the caches whose ways are set
   std::optional<Capabilities> flags_;
-  std::vector<CpuSet> cores_;  // with several threads, of the CPUs that are online, which were `cores_of_`
+  std::vector<CpuSet> cores_;  // online cores with several threads, for the online CPUs in `cores_of_`
   CpuSet cores_of_;
-  Node l2_;  // the L2 caches beside those of L3, of the CPUs that are `online`
+  Node l2_;  // the L2 caches where L3 is allocated too, for the CPUs in `online`
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Rdt>> Rdt::start(const MountOptions& wish) {
-  if (const Result<void> mounted = ensure_mounted_as(wish); !mounted) return Failure(mounted.error());
-  auto rdt = std::make_unique<ResctrlRdt>(wish.tree_mode);
+Result<std::unique_ptr<Rdt>> Rdt::start(const MountOptions& options) {
+  if (const Result<void> mounted = ensure_mounted_as(options); !mounted) return Failure(mounted.error());
+  auto rdt = std::make_unique<ResctrlRdt>(options.tree_mode);
   rdt->start();
   return rdt;
 }

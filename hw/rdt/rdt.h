@@ -1,12 +1,12 @@
-// The door of the RDT room: discover, observe, converge.
+// The interface of the RDT module: discover, observe, converge.
 //
 // Masks are written through libpqos or the kernel's files (mask_writers.h), CPUs (see pqos.h), tasks (tasks.h) and
-// groups (groups.h) through the kernel's files; reading back goes to the kernel's own files, so what is believed is
-// what the kernel says and not what the library that wrote it remembers. Only the engine thread may call: libpqos is
-// not transactional, and its resctrl lock uses SIGALRM.
+// groups (groups.h) through the kernel's files. Reading back always uses the kernel's files, so nrd trusts the kernel
+// and not the library's own state. Only the engine thread may call: libpqos is not transactional, and its resctrl lock
+// uses SIGALRM.
 //
-// Untouched knobs are trusted between observations: converge() compares with what was last read, reads back what it
-// wrote, and takes nothing on faith after a failure. The engine's drift timer calls observe() to see the rest.
+// Between observations unchanged settings are trusted: converge() compares with the last observation, reads back what
+// it wrote, and trusts nothing after a failure. The engine's drift timer calls observe() to see the rest.
 #pragma once
 
 #include <map>
@@ -21,26 +21,26 @@ namespace nrd::rdt {
 
 class Rdt {
  public:
-  // Starts libpqos where the node has RDT. A node without it is not an error: discover() then says what is missing.
-  // A wish that cannot be had is one.
-  static Result<std::unique_ptr<Rdt>> start(const MountOptions& wish = {});
+  // Starts libpqos where the node has RDT. A node without it is not an error: discover() then reports what is missing.
+  // A mount option that cannot be applied is an error.
+  static Result<std::unique_ptr<Rdt>> start(const MountOptions& options = {});
   virtual ~Rdt() = default;
 
-  // CPUs, caches and capabilities as they are now; CPUs come and go, so call it again after hotplug.
+  // The present CPUs, caches and capabilities; call it again after hotplug.
   virtual Result<Node> discover() = 0;
-  // Every group, read from the kernel. Empty on a node without RDT. `tasks`: those whose groups are looked for.
+  // Every group, read from the kernel. Empty on a node without RDT. `tasks`: those whose groups to determine.
   virtual Result<Observed> observe(const std::set<Task>& tasks = {}) = 0;
-  // The names of all groups but the root, which is cheaper to ask for than observe().
+  // The names of all groups except the root; cheaper than observe().
   virtual Result<std::set<std::string>> group_names() = 0;
-  // Of these classes on these caches; nothing on a node that does not count. Those of `asked` get bandwidth counters
-  // where these are assigned, and keep them (monitor.h).
+  // Usage of these classes on these caches; nothing on a node without monitoring. Classes in `asked` get bandwidth
+  // counters where these are assigned, and keep them (monitor.h).
   virtual Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes, const std::set<ClosId>& asked) = 0;
-  // Whether nobody keeps the locks that converge() takes; waits a moment. Busy, with who has one.
+  // Checks that the locks that converge() needs are free; waits briefly. Busy names the holder.
   virtual Result<void> await_locks() = 0;
-  // Writes what differs, takes bits away before handing them out, reads back. ErrorCode::Hardware names the first knob
-  // that did not take its value ("class COS3 on cache 0 did not take ways 0x00f (found 0x7ff)"); then some knobs may
-  // have been written and others not: converge to the setting before. NoClass and Busy: a group could not be made
-  // (groups.h). Offline CPUs must not be named.
+  // Writes what differs, removes bits before granting them, reads back. ErrorCode::Hardware names the first setting
+  // that did not take effect ("class COS3 on cache 0 did not take ways 0x00f (found 0x7ff)"); some settings may then
+  // have been written: converge to the previous setting. NoClass and Busy: a group could not be created (groups.h).
+  // Offline CPUs must not be named.
   virtual Result<void> converge(const Setting& wanted) = 0;
 };
 

@@ -28,7 +28,7 @@ std::optional<Number> parse_number(std::string_view text, int base = 10) {
 }
 
 Failure unexpected(const std::string& path, std::string_view text) {
-  return fail(ErrorCode::Hardware, "a file of resctrl is not as expected",
+  return fail(ErrorCode::Hardware, "unexpected content in a resctrl file",
               path + ": \"" + std::string(text.substr(0, 80)) + "\"");
 }
 
@@ -48,8 +48,8 @@ Result<std::optional<uint32_t>> parse_info(const char* file, const std::optional
   return value;
 }
 
-// The line of one resource, without its name and what surrounds it: at the start, after a line end, or after the
-// kernel's padding. nullopt: there is none.
+// The line of one resource, without its name and surroundings: at the start, after a line end, or after the kernel's
+// padding. nullopt: there is none.
 std::optional<std::string_view> find_line(std::string_view schemata, std::string_view name) {
   for (size_t at = schemata.find(name); at != std::string_view::npos; at = schemata.find(name, at + 1)) {
     if (at != 0 && schemata[at - 1] != ' ' && schemata[at - 1] != '\n') continue;
@@ -59,7 +59,7 @@ std::optional<std::string_view> find_line(std::string_view schemata, std::string
   return std::nullopt;
 }
 
-// "0=7ff;1=7ff". nullopt: this is no such list.
+// "0=7ff;1=7ff". nullopt: not such a list.
 std::optional<std::map<CacheId, uint32_t>> parse_values(std::string_view rest, int base) {
   std::map<CacheId, uint32_t> values;
   for (;;) {
@@ -95,23 +95,23 @@ std::string why_no_cat() {
   if (!file_has_word("/proc/cpuinfo", "cat_l3") && !file_has_word("/proc/cpuinfo", "cat_l2")) {
     return "L3 CAT: the CPU has none (no cat_l3 or cat_l2 in /proc/cpuinfo)";
   }
-  return "L3 CAT: resctrl has no info/L3; is it switched off on the kernel's command line (rdt=!l3cat)?";
+  return "L3 CAT: resctrl has no info/L3; check the kernel command line for rdt=!l3cat";
 }
 
-Result<std::map<CacheId, WayMask>> parse_line(std::string_view line, bool is_l2_beside) {
+Result<std::map<CacheId, WayMask>> parse_line(std::string_view line, bool is_secondary_l2) {
   const auto masks = parse_values(line, 16);
   if (!masks) return unexpected("schemata", line);
   std::map<CacheId, WayMask> ways;
   for (const auto& [cache, mask] : *masks) {
-    ways.emplace(CacheId{cache.value, is_l2_beside}, WayMask(mask));
+    ways.emplace(CacheId{cache.value, is_secondary_l2}, WayMask(mask));
   }
   return ways;
 }
 
-Result<void> add_cdp(std::string_view code_line, std::string_view data_line, bool is_l2_beside, Masks& masks) {
-  const Result<std::map<CacheId, WayMask>> code = parse_line(code_line, is_l2_beside);
+Result<void> add_cdp(std::string_view code_line, std::string_view data_line, bool is_secondary_l2, Masks& masks) {
+  const Result<std::map<CacheId, WayMask>> code = parse_line(code_line, is_secondary_l2);
   if (!code) return Failure(code.error());
-  const Result<std::map<CacheId, WayMask>> data = parse_line(data_line, is_l2_beside);
+  const Result<std::map<CacheId, WayMask>> data = parse_line(data_line, is_secondary_l2);
   if (!data) return Failure(data.error());
   for (const auto& [cache, ways] : *code) {
     const auto of_data = data->find(cache);
@@ -128,15 +128,16 @@ Result<Masks> parse_masks(std::string_view schemata) {
   if (!schemata.ends_with('\n')) return unexpected("schemata", schemata);
   Masks masks;
   for (const std::string level : {"L3", "L2"}) {
-    const bool is_l2_beside = level == "L2" && !masks.ways.empty();
+    const bool is_secondary_l2 = level == "L2" && !masks.ways.empty();
     const auto code = find_line(schemata, level + "CODE:");
     const auto data = find_line(schemata, level + "DATA:");
     if (const auto line = find_line(schemata, level + ":")) {
-      Result<std::map<CacheId, WayMask>> ways = parse_line(*line, is_l2_beside);
+      Result<std::map<CacheId, WayMask>> ways = parse_line(*line, is_secondary_l2);
       if (!ways) return Failure(ways.error());
       masks.ways.merge(*ways);
     } else if (code && data) {
-      if (const Result<void> added = add_cdp(*code, *data, is_l2_beside, masks); !added) return Failure(added.error());
+      if (const Result<void> added = add_cdp(*code, *data, is_secondary_l2, masks); !added)
+        return Failure(added.error());
     }
   }
   if (masks.ways.empty()) return unexpected("schemata", schemata);
@@ -195,7 +196,7 @@ bool is_mounted() { return ::access(path_of("", "info").c_str(), F_OK) == 0; }
 
 namespace {
 
-// What the mount allocates: a folder below info.
+// A resource that the mount allocates: a directory below info.
 struct Allocated {
   const char* folder;
   unsigned level;
@@ -279,7 +280,7 @@ Result<unsigned> read_classes() {
     if (!classes) return Failure(classes.error());
     if (*classes) least = std::min(least.value_or(**classes), **classes);
   }
-  if (!least) return fail(ErrorCode::Hardware, "resctrl does not say how many classes of service there are");
+  if (!least) return fail(ErrorCode::Hardware, "cannot read the number of classes of service from resctrl");
   return *least;
 }
 
@@ -333,7 +334,7 @@ Result<void> write_line(const std::string& directory, const char* file, const st
   const UniqueFd opened(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (opened.valid() && ::write(opened.get(), lines.data(), lines.size()) == static_cast<ssize_t>(lines.size()))
     return {};
-  return fail(ErrorCode::Hardware, "the kernel refused a change of a class of service",
+  return fail(ErrorCode::Hardware, "the kernel rejected a change to a class of service",
               path + " " + lines.substr(0, lines.size() - 1) + ": " + std::generic_category().message(errno));
 }
 
@@ -343,11 +344,11 @@ Result<bool> write_task(const std::string& directory, pid_t thread) {
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (file.valid() && ::write(file.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) return true;
   if (file.valid() && errno == ESRCH) return false;
-  return fail(ErrorCode::Hardware, "the kernel refused to move a task",
+  return fail(ErrorCode::Hardware, "the kernel rejected moving a task",
               path + " " + std::to_string(thread) + ": " + std::generic_category().message(errno));
 }
 
-std::string last_refusal() {
+std::string last_cmd_status() {
   const Result<std::optional<std::string>> text = read_file(path_of("/info", "last_cmd_status"));
   if (!text || !*text || trimmed(**text) == "ok") return {};
   return std::string(trimmed(**text));

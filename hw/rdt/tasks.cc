@@ -9,11 +9,11 @@ namespace nrd::rdt {
 namespace {
 
 constexpr ClosId kRootClass{0};
-// A process that starts threads without end is not followed for ever: from the first look on its new ones are in the
-// group anyway, or the reading back finds them.
-constexpr int kLooks = 64;
+// The maximum number of passes over a process that keeps starting threads: after the first pass its new ones are in the
+// group anyway, or reading back finds them.
+constexpr int kMaxPasses = 64;
 
-// As places_of() names them.
+// Names as in places_of().
 std::string group_name(ClosId clos) { return clos == kRootClass ? "" : name_of(clos); }
 
 std::string not_moved(const Task& task, ClosId to) {
@@ -23,13 +23,13 @@ std::string not_moved(const Task& task, ClosId to) {
 
 Error explained(Error error, std::string message) {
   error.message = std::move(message);
-  if (const std::string refusal = last_refusal(); !refusal.empty()) error.detail += "; kernel: " + refusal;
+  if (const std::string refusal = last_cmd_status(); !refusal.empty()) error.detail += "; kernel: " + refusal;
   return error;
 }
 
-// All threads of `task` but those in `inside`, which they are in afterwards.
+// Moves all threads of `task` except those in `inside`, and adds them to it.
 Result<void> move(const Task& task, ClosId to, std::set<pid_t>& inside) {
-  for (int look = 0; look < kLooks; ++look) {
+  for (int pass = 0; pass < kMaxPasses; ++pass) {
     const Result<std::vector<pid_t>> threads = threads_of(task);
     if (!threads) return Failure(threads.error());
     bool is_new = false;
@@ -51,10 +51,10 @@ Result<std::set<pid_t>> members_of(ClosId clos) {
   return std::set<pid_t>((*tasks)->begin(), (*tasks)->end());
 }
 
-// Children of its tasks are in it as well, and may start others while they leave.
+// Children of its tasks are in it as well, and may start others while they are moved.
 Result<void> empty(ClosId clos) {
   Result<std::set<pid_t>> members = members_of(clos);
-  for (int look = 0; look < kLooks && members && !members->empty(); ++look) {
+  for (int pass = 0; pass < kMaxPasses && members && !members->empty(); ++pass) {
     for (const pid_t thread : *members) {
       const Result<bool> written = write_task(directory_of(kRootClass), thread);
       if (!written) {
@@ -68,7 +68,7 @@ Result<void> empty(ClosId clos) {
   return fail(ErrorCode::Hardware, "task " + std::to_string(*members->begin()) + " did not move to class COS0");
 }
 
-// The class among `places` that it has to leave, if it has to be in `to`.
+// The class among `places` to leave if the task belongs in `to`.
 std::optional<ClosId> class_to_leave(const std::set<std::string>& places, ClosId to) {
   for (const std::string& place : places) {
     if (const std::optional<ClosId> clos = class_of(place); clos && *clos != to) return clos;
@@ -76,14 +76,14 @@ std::optional<ClosId> class_to_leave(const std::set<std::string>& places, ClosId
   return std::nullopt;
 }
 
-// One of `threads` that is there still is (or is not) among `members`.
+// True if a thread that still exists is (or is not) among `members`.
 bool has_one(const Task& task, const std::vector<pid_t>& threads, const std::set<pid_t>& members, bool among) {
   return std::ranges::any_of(
       threads, [&](pid_t thread) { return members.contains(thread) == among && is_there(task.process, thread); });
 }
 
-// All threads of `task` are in the class (or none of them is). They are listed before the members are, so that one that
-// starts in between is not missed.
+// True if all (or none) of the threads of `task` are in the class. The threads are listed before the members, so that a
+// thread started in between is not missed.
 Result<bool> is_as_wanted(const Task& task, ClosId clos, bool belongs) {
   const Result<std::vector<pid_t>> threads = threads_of(task);
   if (!threads) return Failure(threads.error());
@@ -161,7 +161,7 @@ Result<void> enter(const TaskMoves& moves) {
   return {};
 }
 
-// The files of many tasks of one class are one file: it is read once, and again only for who does not seem to be there.
+// Tasks of one class share one file: read it once, and again only for a task that seems to be missing.
 Result<void> read_back(const TaskMoves& moves) {
   std::map<ClosId, std::set<pid_t>> members;
   const auto check = [&members](const Task& task, ClosId clos, bool belongs) -> Result<void> {

@@ -35,11 +35,11 @@ Result<CpuSet> read_list(const std::string& path) {
   if (list.empty() && (*text)->ends_with('\n')) return CpuSet{};
   Result<CpuSet> cpus = CpuSet::parse(list);
   if (cpus && (*text)->ends_with('\n')) return cpus;
-  return fail(ErrorCode::Hardware, "the kernel's list of CPUs is not as expected",
+  return fail(ErrorCode::Hardware, "unexpected CPU list from the kernel",
               path + ": \"" + (*text)->substr(0, 80) + "\"");
 }
 
-// One line without its end. Nullopt: there is none that can be read whole.
+// One line without its end. Nullopt: no complete line can be read.
 std::optional<std::string> read_line(const std::string& path) {
   const Result<std::optional<std::string>> text = read_one_line(path);
   if (!text || !*text || !(*text)->ends_with('\n')) return std::nullopt;
@@ -59,8 +59,8 @@ uint64_t read_size(const std::string& path) {
   return parse_whole<uint32_t>(std::string_view(*line).substr(0, line->size() - 1)).value_or(0) * kKiB;
 }
 
-// The folder of the CPU's cache of `level`; a CPU without one, or one that just went offline, has none. L1 has two
-// folders, so that of level n is index n; the others are tried for parts that number differently.
+// The sysfs directory of the CPU's cache of `level`; none for a CPU without one or one that just went offline. L1 has
+// two directories, so level n has index n; the others are tried for CPUs with a different numbering.
 std::optional<std::string> cache_folder(const std::string& root, CpuId cpu, uint32_t level) {
   for (const uint32_t index : std::array{level, 0U, 1U, 2U, 3U, 4U}) {
     std::string folder = cpu_path(root, cpu) + "cache/index" + std::to_string(index) + "/";
@@ -77,7 +77,7 @@ Geometry read_geometry(const std::string& folder) {
           .bytes = read_size(folder + "size")};
 }
 
-// A CPU's folder has a link "node3" to its NUMA node.
+// A CPU's directory has a link "node3" to its NUMA node.
 std::optional<uint32_t> find_numa_node(const std::string& root, CpuId cpu) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(cpu_path(root, cpu).c_str()), &::closedir);
   if (!folder) return std::nullopt;
@@ -89,7 +89,7 @@ std::optional<uint32_t> find_numa_node(const std::string& root, CpuId cpu) {
   return std::nullopt;
 }
 
-// Those of `cpus`. One CPU speaks for all of its node.
+// The NUMA nodes of `cpus`. Reads one CPU of each node.
 std::set<uint32_t> read_numa_nodes(const std::string& root, const CpuSet& cpus) {
   std::set<uint32_t> nodes;
   CpuSet left = cpus;
@@ -105,11 +105,11 @@ std::set<uint32_t> read_numa_nodes(const std::string& root, const CpuSet& cpus) 
   return nodes;
 }
 
-// A level of caches that is to be read.
+// A level of caches to read.
 struct Wanted {
   uint32_t level = 3;
-  bool is_l2_beside = false;
-  bool all = true;  // and not their ids and CPUs only
+  bool is_secondary_l2 = false;
+  bool all = true;  // including geometry and position, not only ids and CPUs
 };
 
 // The maps of a Node while they are filled.
@@ -120,14 +120,14 @@ struct Caches {
   std::map<CacheId, Geometry> geometry;
 };
 
-// What is told of the cache of `cpu`, which speaks for all that share it. The answer is those.
+// Reads the cache of `cpu` for all CPUs that share it, and returns these.
 CpuSet add_cache(const std::string& root, CpuId cpu, const Wanted& wanted, const CpuSet& online, Caches& caches) {
   const std::optional<std::string> folder = cache_folder(root, cpu, wanted.level);
   if (!folder) return {};
   const std::optional<uint32_t> number = read_number(*folder + "id");
   const Result<CpuSet> sharing = read_list(*folder + "shared_cpu_list");
   if (!number || !sharing) return {};
-  const CacheId id{*number, wanted.is_l2_beside};
+  const CacheId id{*number, wanted.is_secondary_l2};
   CpuSet& cpus = caches.cpus[id];
   cpus |= *sharing & online;
   cpus.add(cpu);
@@ -139,14 +139,14 @@ CpuSet add_cache(const std::string& root, CpuId cpu, const Wanted& wanted, const
   return cpus;
 }
 
-// One CPU speaks for all that share its cache: on 1,024 CPUs that is a few files and not some thousand.
+// Read one CPU of each cache: on 1,024 CPUs that is a few files instead of thousands.
 void add_caches(const std::string& root, const Wanted& wanted, Node& node) {
   Caches caches;
   CpuSet left = node.online;
   for (const CpuId cpu : node.online.members()) {
     if (left.contains(cpu)) left -= add_cache(root, cpu, wanted, node.online, caches);
   }
-  (wanted.is_l2_beside ? node.l2 : node.caches) = std::move(caches.cpus);
+  (wanted.is_secondary_l2 ? node.l2 : node.caches) = std::move(caches.cpus);
   node.sockets = std::move(caches.sockets);
   node.numa_nodes = std::move(caches.numa_nodes);
   node.geometry = std::move(caches.geometry);
@@ -170,7 +170,7 @@ Result<Node> read_topology(const std::string& root, unsigned level) {
 Node read_l2(const CpuSet& online, bool all, const std::string& root) {
   Node node;
   node.online = online;
-  add_caches(root, {.level = 2, .is_l2_beside = true, .all = all}, node);
+  add_caches(root, {.level = 2, .is_secondary_l2 = true, .all = all}, node);
   return node;
 }
 

@@ -1,9 +1,9 @@
-// What this room knows and wants, in plain structs: the node's caches, its classes of service, and a setting of them.
+// Plain structs of the RDT module: the node's caches, its classes of service, and a setting of them.
 //
 // A class of service (CLOS) is one resctrl group: ClosId 0 is the root group, ClosId n the directory COSn. A class has
-// one way mask per cache id; a CPU belongs to exactly one class. The caches are those of level 3, or of level 2 on
-// small parts that allocate no other; where both are allocated, the L2 caches stand beside (CacheId::is_l2_beside).
-// Where code and data have masks of their own (CDP), both are the class's ways, but where they are split.
+// one way mask per cache id; a CPU belongs to exactly one class. The caches are those of level 3, or of level 2 on CPUs
+// that allocate only L2; where both are allocated, CacheId::is_secondary_l2 marks the L2 caches. Where code and data
+// have separate masks (CDP), a class's ways are both together, except in Split.
 #pragma once
 
 #include <map>
@@ -23,16 +23,16 @@ namespace nrd::rdt {
 // Allocation of the caches of one level as the kernel offers it (info/L3, info/L2). The same numbers hold for every
 // cache id.
 struct Cat {
-  unsigned classes = 0;   // num_closids, the least of all resources: so many groups there can be, the root's included
+  unsigned classes = 0;   // num_closids, the minimum of all resources: the most groups there can be, including the root
   unsigned ways = 0;      // width of a mask
-  unsigned min_ways = 1;  // min_cbm_bits, at least 1: AMD's kernels say 0, but a class of ours is never without ways
+  unsigned min_ways = 1;  // min_cbm_bits, at least 1: AMD's kernels report 0, but a class of nrd always has a way
   WayMask shareable;      // shareable_bits: ways that I/O (DDIO) also fills
   bool cdp = false;       // mounted with masks for code and data; `classes` are half as many as without
-  bool sparse_masks = false;  // a mask may have holes (Linux 6.7, on AMD and on Intel's newer parts)
+  bool sparse_masks = false;  // a mask may have holes (Linux 6.7, on AMD and newer Intel CPUs)
   friend bool operator==(const Cat&, const Cat&) = default;
 };
 
-// A cache as the kernel describes it (Documentation/ABI/testing/sysfs-devices-system-cpu); 0: it does not tell.
+// A cache as the kernel describes it (Documentation/ABI/testing/sysfs-devices-system-cpu); 0: not reported.
 struct Geometry {
   uint32_t ways = 0;  // ways_of_associativity; the masks of Cat may be narrower
   uint32_t sets = 0;
@@ -42,7 +42,7 @@ struct Geometry {
   friend bool operator==(const Geometry&, const Geometry&) = default;
 };
 
-// What the numbers of the MB lines mean.
+// The unit of the MB lines.
 enum class MbaUnit {
   Percent,
   Mbps,           // on Intel, mounted with mba_MBps
@@ -54,14 +54,14 @@ struct MbaInfo {
   unsigned step = 0;   // bandwidth_gran
   unsigned least = 0;  // min_bandwidth
   MbaUnit unit = MbaUnit::Percent;
-  uint32_t most = 100;  // what a group has to which nothing was written
-  // thread_throttle_mode: "max", all threads of a core get the smallest limit among them; "per-thread"; empty: the
-  // kernel does not tell.
+  uint32_t most = 100;  // the value of a group that was never limited
+  // thread_throttle_mode: "max", all threads of a core get the smallest limit among them; "per-thread"; empty: not
+  // reported.
   std::string throttle_mode{};
   friend bool operator==(const MbaInfo&, const MbaInfo&) = default;
 };
 
-// What the part has (flags of /proc/cpuinfo), and what resctrl was mounted with.
+// The features of the CPU (flags of /proc/cpuinfo), and the options that resctrl was mounted with.
 struct Capabilities {
   bool rdt = false;         // rdt_a
   bool l2_cat = false;      // cat_l2
@@ -77,40 +77,40 @@ struct Capabilities {
   friend bool operator==(const Capabilities&, const Capabilities&) = default;
 };
 
-// What the kernel counts for each class and cache (info/L3_MON).
+// The counters that the kernel offers for each class and cache (info/L3_MON).
 struct Monitoring {
-  unsigned groups = 0;     // num_rmids: so many groups can be counted at a time
+  unsigned groups = 0;     // num_rmids: the most groups that can be counted at a time
   bool occupancy = false;  // llc_occupancy
   bool total = false;      // mbm_total_bytes
   bool local = false;      // mbm_local_bytes
-  // So many bandwidth counters each L3 cache has, to be assigned to groups: an event of a group is counted only with
-  // one (mbm_assign_mode mbm_event, Linux 6.18). nullopt: every group has its own.
+  // The number of bandwidth counters of each L3 cache, assigned to groups: an event of a group is counted only with one
+  // (mbm_assign_mode mbm_event, Linux 6.18). nullopt: every group has its own.
   std::optional<unsigned> assigned_counters{};
   friend bool operator==(const Monitoring&, const Monitoring&) = default;
 };
 
-// What the kernel counts apart: an L3 cache, and with sub-NUMA clusters also each NUMA node of its CPUs.
+// A unit that the kernel counts separately: an L3 cache, and with sub-NUMA clusters also each NUMA node of its CPUs.
 struct MonitoringDomain {
   CacheId cache;
   std::optional<uint32_t> numa_node{};  // nullopt: the whole cache
   friend auto operator<=>(const MonitoringDomain&, const MonitoringDomain&) = default;
 };
 
-// Of one class in one domain, as the kernel told it; nullopt: it does not tell, which is not nothing.
+// Counters of one class in one domain; nullopt: not available, which is different from 0.
 struct Usage {
   std::optional<uint64_t> occupancy_bytes;  // in the cache now
-  std::optional<uint64_t> total_bytes;      // to and from memory, since it has been counted
+  std::optional<uint64_t> total_bytes;      // to and from memory, since counting began
   std::optional<uint64_t> local_bytes;      // of these, from the memory of the same socket
-  std::string not_counted{};                // why an event has no counter, for people; empty: each has one
-  bool is_unasked = false;                  // it has none because monitoring was not requested
+  std::string not_counted{};                // why an event has no counter, as text; empty: each has one
+  bool is_unrequested = false;              // no counter because monitoring was not requested
   friend bool operator==(const Usage&, const Usage&) = default;
 };
 using Usages = std::map<ClosId, std::map<MonitoringDomain, Usage>>;
 
-// Which code writes masks. libpqos is used where it sees the same caches and classes as resctrl does.
+// The code that writes masks. libpqos is used where it sees the same caches and classes as resctrl.
 struct MaskWriterChoice {
   bool is_libpqos = false;
-  std::string reason;  // one clause, for people: "libpqos sees caches 0-1 where resctrl has 0-3"
+  std::string reason;  // one clause for messages: "libpqos sees caches 0-1 where resctrl has 0-3"
   friend bool operator==(const MaskWriterChoice&, const MaskWriterChoice&) = default;
 };
 
@@ -120,42 +120,47 @@ inline CpuSet cpus_of(const std::map<CacheId, CpuSet>& caches) {
   return all;
 }
 
-// What discover() finds. CPUs and caches are known on a node without RDT as well.
+// The result of discover(). CPUs and caches are known on a node without RDT as well.
 struct Node {
-  // Of the level of `cache`.
-  const std::optional<Cat>& cat_of(CacheId cache) const { return cache.is_l2_beside ? l2_cat : cat; }
-  // It is there, and one of those that are allocated.
-  bool has(CacheId cache) const { return cache.is_l2_beside ? l2_cat && l2.contains(cache) : caches.contains(cache); }
-  const CpuSet& cpus_of(CacheId cache) const { return (cache.is_l2_beside ? l2 : caches).at(cache); }  // if it has it
+  // For the level of `cache`.
+  const std::optional<Cat>& cat_of(CacheId cache) const { return cache.is_secondary_l2 ? l2_cat : cat; }
+  // True if the cache exists and its level is allocated.
+  bool has(CacheId cache) const {
+    return cache.is_secondary_l2 ? l2_cat && l2.contains(cache) : caches.contains(cache);
+  }
+  const CpuSet& cpus_of(CacheId cache) const {
+    return (cache.is_secondary_l2 ? l2 : caches).at(cache);
+  }  // requires has()
 
-  CpuSet possible;                                    // all CPU numbers this boot may ever see
+  CpuSet possible;                                    // all CPU numbers possible in this boot
   CpuSet online;                                      // those that run now
   unsigned level = 3;                                 // of `caches`
   SharedMap<CacheId, CpuSet> caches;                  // online CPUs of each cache
-  SharedMap<CacheId, int> sockets;                    // physical_package_id of each cache, for people
-  SharedMap<CacheId, std::set<uint32_t>> numa_nodes;  // of its CPUs; not there: the kernel knows no NUMA nodes
+  SharedMap<CacheId, int> sockets;                    // physical_package_id of each cache, for display
+  SharedMap<CacheId, std::set<uint32_t>> numa_nodes;  // of its CPUs; absent: the kernel reports no NUMA nodes
   SharedMap<CacheId, Geometry> geometry;              // of each cache
-  SharedMap<CacheId, CpuSet> l2;                      // likewise of each L2 cache, where `caches` are of L3
-  std::map<CacheId, WayMask> io_ways{};      // that devices fill with a class of their own (io_alloc), of `caches`
+  SharedMap<CacheId, CpuSet> l2;                      // as `caches` for each L2 cache, where `caches` are of L3
+  std::map<CacheId, WayMask> io_ways{};      // filled by devices with a class of their own (io_alloc), of `caches`
   CpuSet isolated;                           // from the scheduler (isolcpus=)
-  std::vector<CpuSet> throttled_together{};  // threads of a core, online, where a limit of one slows all (MbaInfo)
+  std::vector<CpuSet> throttled_together{};  // online threads of a core, where a limit of one slows all (MbaInfo)
   Capabilities capabilities;
   std::optional<Cat> cat;                    // of `caches`; absent: their ways cannot be set here
-  std::optional<Cat> l2_cat{};               // of `l2`, likewise
-  std::optional<Monitoring> monitoring{};    // absent: nothing is counted here
+  std::optional<Cat> l2_cat{};               // of `l2`, as above
+  std::optional<Monitoring> monitoring{};    // absent: no monitoring on this node
   std::optional<MaskWriterChoice> writer{};  // absent where `cat` is
-  std::vector<std::string> missing;  // why, one sentence each: "L3 CAT: the CPU has none (no cat_l3 in /proc/cpuinfo)"
+  std::vector<std::string>
+      missing;  // reasons, one sentence each: "L3 CAT: the CPU has none (no cat_l3 in /proc/cpuinfo)"
   friend bool operator==(const Node&, const Node&) = default;
 };
 
-// A limit of memory bandwidth, and in what.
+// A limit of memory bandwidth with its unit.
 struct Bandwidth {
   MbaUnit unit = MbaUnit::Percent;
   uint32_t value = 0;
   friend auto operator<=>(const Bandwidth&, const Bandwidth&) = default;
 };
 
-// The ways of a class on one cache, code's and data's apart (CDP).
+// The ways of a class on one cache, separate for code and data (CDP).
 struct Split {
   WayMask code;
   WayMask data;
@@ -165,9 +170,9 @@ struct Split {
 // The file `mode` of a group (Documentation/arch/x86/resctrl.rst).
 enum class GroupMode {
   Shareable,
-  Exclusive,        // no other group may have its ways
+  Exclusive,        // no other group may use its ways
   PseudoLockSetup,  // a region is being set up; it has no masks
-  PseudoLocked,     // its ways hold locked data; it has given its class back
+  PseudoLocked,     // its ways hold locked data; it has released its class
 };
 
 struct Class {
@@ -184,7 +189,7 @@ struct Class {
   friend bool operator==(const Class&, const Class&) = default;
 };
 
-// All of it as read from the kernel.
+// The complete state as read from the kernel.
 struct Observed {
   std::optional<Split> split_of(ClosId clos, CacheId cache) const {
     const auto group = classes.find(clos);
@@ -193,16 +198,16 @@ struct Observed {
   }
 
   std::map<ClosId, Class> classes;
-  // Groups made by others under other names; not ours to touch, but their ways and CPUs are taken.
+  // Foreign groups, under other names; nrd leaves them untouched and counts their ways and CPUs as taken.
   std::map<std::string, Class> foreign;
-  // Of the tasks that were asked about: the directories of the groups that their threads are in, "" for the root's.
-  // Empty: it has ended.
+  // For the requested tasks: the directories of the groups of their threads, "" for the root's. Empty: the task has
+  // exited.
   std::map<Task, std::set<std::string>> tasks;
   friend bool operator==(const Observed&, const Observed&) = default;
 };
 
-// What some knobs must say. A knob that is not named is left alone. A class that is named in `ways` or `cpus` must
-// exist or stand in `made`.
+// Wanted values of some settings. Settings not named here stay untouched. A class named in `ways` or `cpus` must exist
+// or be in `made`.
 struct Setting {
   std::optional<Split> split_of(ClosId clos, CacheId cache) const {
     const auto caches = split.find(clos);
@@ -211,14 +216,14 @@ struct Setting {
   }
 
   std::map<ClosId, std::map<CacheId, WayMask>> ways;
-  std::map<ClosId, std::map<CacheId, Split>> split{};  // of `ways`; those that are not in here, code and data share
+  std::map<ClosId, std::map<CacheId, Split>> split{};  // of `ways`; where absent, code and data share the ways
   std::map<CpuId, ClosId> cpus;
   std::map<ClosId, std::map<CacheId, Bandwidth>> bandwidth{};
-  // Those that have ended are passed over. Class 0: in no other class; where a foreign group has it, it stays.
+  // Skips exited tasks. Class 0: remove from classes of nrd; a task in a foreign group stays there.
   std::map<Task, ClosId> tasks;
-  std::set<ClosId> without_tasks;  // the tasks of these go to the root group
+  std::set<ClosId> without_tasks;  // the tasks of these move to the root group
   std::set<ClosId> made{};         // groups that must exist
-  std::set<ClosId> removed{};      // groups that must not; their CPUs and tasks go to the root group
+  std::set<ClosId> removed{};      // groups that must not exist; their CPUs and tasks move to the root group
   friend bool operator==(const Setting&, const Setting&) = default;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr ClosId kRootClass{0};
 
-// One class on one cache on its way from `before` to `goal`; `now` is what was last written.
+// One class on one cache on the way from `before` to `goal`; `now` is the last written mask.
 struct Move {
   ClosId clos;
   WayMask before;
@@ -20,8 +20,8 @@ struct Move {
   }
 };
 
-// Ways that `move` must not take yet: somebody holds them with whom it shares them neither before nor after. Classes
-// that do not move need no look: all a mask ever has is its ways before and after, and what these share is allowed.
+// Ways that `move` must not use yet: another class holds them that shares them with it neither before nor after.
+// Classes that do not move need no check: a mask only ever has its ways of before and after, which may be shared.
 WayMask held_by_others(const Move& move, const std::vector<Move>& moves) {
   WayMask held;
   for (const Move& other : moves) {
@@ -31,17 +31,17 @@ WayMask held_by_others(const Move& move, const std::vector<Move>& moves) {
   return held;
 }
 
-// The mask that `move` can take now, of these the best; empty if it has to wait.
+// The best mask that `move` can have now; empty if it has to wait.
 WayMask next_step(const Move& move, const std::vector<Move>& moves, unsigned min_ways) {
   const WayMask held = held_by_others(move, moves);
   if (!move.goal.intersects(held)) return move.goal;
-  if (move.goal.contains(move.now)) return {};  // it keeps nothing that others wait for
+  if (move.goal.contains(move.now)) return {};  // it holds nothing that others wait for
   const WayMask part = (move.goal - held).longest_run();
   return part.count() >= min_ways ? part : WayMask();
 }
 
-// All wait for each other, so one gives up what it can while it still holds a legal mask: it keeps the end of its ways
-// that others want less. Empty if it cannot.
+// All moves wait for each other, so one releases as much as it can and keeps a legal mask: the end of its ways that
+// other moves need less. Empty if it cannot.
 WayMask least(const Move& move, const std::vector<Move>& moves, unsigned min_ways) {
   const WayMask run = move.now.longest_run();
   if (move.goal.contains(move.now) || run.count() < min_ways) return {};
@@ -55,7 +55,7 @@ WayMask least(const Move& move, const std::vector<Move>& moves, unsigned min_way
   return move.now.count() == min_ways ? WayMask() : kept;
 }
 
-// Ends, because each round finishes a move, brings one inside its goal for good, or cuts one to its least for good.
+// Terminates: each round finishes a move, moves one inside its goal for good, or reduces one to its minimum for good.
 void write_masks(std::vector<Write>& writes, CacheId cache, std::vector<Move> moves, unsigned min_ways) {
   const auto step_of = [&](const Move& move) { return next_step(move, moves, min_ways); };
   const auto least_of = [&](const Move& move) { return least(move, moves, min_ways); };
@@ -110,7 +110,7 @@ std::vector<Write> mask_writes(const Observed& observed, const Setting& wanted, 
   }
   std::vector<Write> writes;
   for (const auto& [cache, of_cache] : moves) {
-    write_masks(writes, cache, of_cache, std::max(cache.is_l2_beside ? l2_min_ways : min_ways, 1U));
+    write_masks(writes, cache, of_cache, std::max(cache.is_secondary_l2 ? l2_min_ways : min_ways, 1U));
   }
   return writes;
 }

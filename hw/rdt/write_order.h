@@ -1,14 +1,14 @@
-// In which order a setting is written. Pure.
+// Orders the writes of a setting. Pure.
 //
-// Take bits away before handing them out: for a moment a way may belong to nobody, but never to two classes that share
-// it neither before nor after. And a CPU is never in a class while the ways of that class become somebody else's. So:
+// Removes bits before granting them: for a moment a way may belong to no class, but never to two classes that share it
+// neither before nor after. And a CPU is never in a class while ways of that class are reassigned. So:
 //
-//   1. CPUs leave their class for the root class. One that changes between two classes waits in the root class while
-//      masks change: there it is nobody's guest, in its old class it would use what others are given in step 2.
-//   2. Masks, each as soon as nobody else still holds a way it takes.
-//   3. CPUs enter their classes, whose masks are right by now.
+//   1. CPUs leave their class for the root class. A CPU that changes between two classes waits in the root class while
+//      masks change, so that it never uses reassigned ways.
+//   2. Masks, each as soon as no other class holds a way it needs.
+//   3. CPUs enter their classes, whose masks are final by now.
 //
-// Step 2 on cache 0 for "COS1 and COS2 change places"; no mask may be empty, so one of them keeps a way for a while:
+// Step 2 on cache 0 for "COS1 and COS2 swap ways"; no mask may be empty, so one of them keeps a way for a while:
 //
 //   COS1 ####....   #.......   #.......   ....####   ....####
 //   COS2 ....####   ....####   .###....   .###....   ####....
@@ -29,7 +29,7 @@ struct WaysWrite {
   std::optional<Split> split{};  // of these ways, once they are the goal
   friend bool operator==(const WaysWrite&, const WaysWrite&) = default;
 };
-// All CPUs that come to a class at that moment, in one write; who is in it already stays.
+// All CPUs that enter a class at that moment, in one write; its present CPUs stay.
 struct CpusWrite {
   ClosId clos;
   CpuSet cpus;
@@ -37,10 +37,10 @@ struct CpusWrite {
 };
 using Write = std::variant<WaysWrite, CpusWrite>;
 
-// Only what differs. A mask in between is contiguous, has at least `min_ways` ways (on L2 beside L3 `l2_min_ways`; 0
-// counts as 1), and consists of ways that the class has before or after. Where classes that change places have no room
-// for that (each has too few ways to give one up), one of them takes its ways while another still holds them: the
-// setting wins over the way there.
+// Only what differs. A mask in between is contiguous, has at least `min_ways` ways (`l2_min_ways` for a secondary L2; 0
+// counts as 1), and consists of ways that the class has before or after. If classes that swap ways have too few to
+// release any, one of them gets its ways while another still holds them: reaching the setting has priority over
+// exclusiveness on the way.
 std::vector<Write> write_order(const Observed& observed, const Setting& wanted, unsigned min_ways,
                                unsigned l2_min_ways = 1);
 

@@ -56,8 +56,8 @@ def is_refused_whole(node, request, image, start, after, nth):
         assert image(node) == after, nth
         return False
     except Refused as error:
-        says_what = any(words in error.text for words in ("did not take", "did not move", "could not be made", "could not be removed"))
-        has_no_class = error.status == 409 and "the kernel makes no further resctrl group" in error.text  # mkdir said ENOSPC
+        says_what = any(words in error.text for words in ("did not take", "did not move", "cannot create the resctrl group", "cannot remove group"))
+        has_no_class = error.status == 409 and "the kernel cannot create another resctrl group" in error.text  # mkdir said ENOSPC
         assert error.status == 500 and says_what or has_no_class, error
         assert_one_line(error.text)
         assert image(node) == start, nth

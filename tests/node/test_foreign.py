@@ -26,7 +26,7 @@ def with_group_of_others(**shape):
 def test_it_is_left_alone_and_accounted_and_workloads_are_served_beside_it(shape):
     with with_group_of_others(**shape) as node:
         writer = node.call("GET", "/v1/node")["writer"]
-        assert writer == {"by": "resctrl", "reason": "group theirs holds a class of service, and libpqos wants every class"}
+        assert writer == {"by": "resctrl", "reason": "group theirs holds a class of service, and libpqos needs every class"}
         theirs = node.hardware()["theirs"]
         caches = node.call("GET", "/v1/node")["caches"]
         assert caches[0]["foreign"] == [{"group": "theirs", "ways": {"mask": "3", "ways": 2}, "cpus": "6-7", "tasks": 0,

@@ -127,7 +127,7 @@ def test_the_shared_class_is_full_at_its_limit():
     with Node(config=GROUPS) as node:
         question = {"max_cache": 0, "min_cache": 0}
         first, _ = (node.create(cpu, 0, 0)["id"] for cpu in ("4", "5"))
-        with pytest.raises(Refused, match="shared class has the 2 workloads"):
+        with pytest.raises(Refused, match="shared class is full \\(limit: 2 workloads\\)"):
             node.create("6", 0, 0)
         assert set(node.call("POST", "/v1/hospitality", question)["score"]["l3"].values()) == {0}
         node.delete(first)

@@ -57,7 +57,7 @@ def test_null_takes_away_what_it_names_and_leaves_the_rest(node, patch, left):
     assert counts(node) == before
     with pytest.raises(Refused) as refused:
         node.call("PATCH", f"/v1/workloads/{id}", {left: None})
-    assert refused.value.status == 400 and "nothing would be left" in refused.value.text
+    assert refused.value.status == 400 and "would request no resources" in refused.value.text
     assert counts(node) == before and node.list() == [patched]
 
 

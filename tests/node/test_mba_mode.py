@@ -54,7 +54,7 @@ def test_workloads_of_the_other_mode_are_kept_and_named():
         node.flags = ["--force-config"]
         node.start()
         assert {w["id"]: w["status"] for w in node.list()} == {limited["id"]: "Failed", plain["id"]: "Successful"}
-        assert f"workload {limited['id']} was granted in another unit" in node.health()["hardware_problem"]
+        assert f"workload {limited['id']} was granted in a unit that resctrl no longer uses" in node.health()["hardware_problem"]
         group = node.hardware()[limited["cos_name"]]
         assert group["L3"]["0"] == limited["granted_ways"]["0"]["mask"] and group["MB"]["0"] == "4294967295"
         node.call("PATCH", f"/v1/workloads/{limited['id']}", {"rdt": {"mba": {"mbps": 3000}}})
@@ -74,7 +74,7 @@ def test_what_is_mounted_elsewhere_as_well_is_told(monkeypatch):
     monkeypatch.setenv("NRD_RESCTRL_BUSY", "1")
     with intel(MBPS, start=False, flags=["--force-config"]) as node:
         said = refusal(node)
-        assert "mount it there as it is wanted" in said, said
+        assert "mount it there with these options" in said, said
 
 
 def test_where_there_is_no_bandwidth_only_percent_can_be_wished_for():

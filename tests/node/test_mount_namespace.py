@@ -89,7 +89,7 @@ def test_another_mode_takes_a_drop_in_for_the_mount_unit(flags):
     with ServiceNode('[rdt]\nmba_mode = "mbps"\n', flags=flags) as node:
         node.mount()
         said = refusal(node)
-        assert "resctrl is mounted for the other" in said and node.mount_calls() == [], said
+        assert "resctrl is mounted with the other unit" in said and node.mount_calls() == [], said
         for needed in ("/etc/systemd/system/sys-fs-resctrl.mount.d/", '"[Mount]"',
                        '"Options=nosuid,nodev,noexec,relatime,mba_MBps"', "systemctl restart sys-fs-resctrl.mount"):
             assert needed in said, said

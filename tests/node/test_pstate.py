@@ -121,7 +121,7 @@ def test_moving_to_other_cpus_takes_the_window_along(intel):
     ({"governor": "turbo"}, 400, '/pstate/governor: CPU 4 does not know "turbo" (allowed: performance, powersave)'),
     ({"epp": "maximum"}, 400, "/pstate/epp: CPU 4 does not know"),
     ({"governor": "performance", "epp": "power"}, 400, "/pstate/epp: under the governor"),
-    ({"max_ratio": 7}, 400, "/pstate/max_ratio: CPU 4 cannot do that (allowed: 8 to 35)"),
+    ({"max_ratio": 7}, 400, "/pstate/max_ratio: CPU 4 does not support this frequency (allowed: 8 to 35)"),
     ({"max_ratio": 36}, 400, "(allowed: 8 to 35)"), ({"max_mhz": 4_294_967_295}, 400, "(allowed: 800 MHz to 3500 MHz)"),
     ({"min_ratio": 30, "max_ratio": 20}, 400, "/pstate/min_ratio: is above the maximum"),
     ({"min_ratio": 30, "turbo": False}, 400, "/pstate/turbo: false, but min_ratio is above the base frequency"),
@@ -374,7 +374,7 @@ def test_cpus_that_share_their_frequency_with_others_need_a_word():
         # Another workload in the same domain: the same window or none.
         with pytest.raises(Refused) as other:
             post(node, {"max_ratio": 20, "shared_domain": "allow"}, ["5"])
-        assert "for which workload 1 asks something else" in other.value.text
+        assert "for which workload 1 requests a different frequency" in other.value.text
         second = post(node, {**WINDOW, "shared_domain": "allow"}, ["5"])
         node.delete(made["id"])
         assert window(node, 4) == {"min": 1_200_000, "max": 3_000_000}, "it still shares with a workload's"
@@ -414,7 +414,7 @@ def refusal_text(node, pstate, cores):
 def test_without_driver_and_hwp_one_ratio_can_be_set():
     with Node(msr="perf") as node:
         before = node.sim.freq()
-        assert "takes one ratio, no window" in refusal(node, WINDOW).text
+        assert "supports a single ratio only" in refusal(node, WINDOW).text
         made = post(node, {"max_ratio": 18})
         assert node.sim.freq()["4"]["msr"]["0x199"] >> 8 & 0xff == 18
         node.delete(made["id"])
@@ -499,7 +499,7 @@ def test_an_owner_that_is_offline_still_rules_its_domain():
         node.sim.control("offline 5")
         wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
         status, text, _ = node.request("PATCH", f"/v1/workloads/{first}", {"pstate": {"max_ratio": 20, "shared_domain": "allow"}})
-        assert status == 400 and "for which workload 2 asks something else" in text
+        assert status == 400 and "for which workload 2 requests a different frequency" in text
         node.delete(first)
         after_a_look(node)
         assert window(node, 4) == {"min": 1_200_000, "max": 3_000_000}
@@ -533,7 +533,7 @@ def test_a_workload_without_cache_leaves_classes_alone():
 def test_a_patch_cannot_leave_nothing(intel):
     id = post(intel, WINDOW)["id"]
     status, text, _ = intel.request("PATCH", f"/v1/workloads/{id}", {"pstate": None})
-    assert status == 400 and "nothing would be left" in text
+    assert status == 400 and "would request no resources" in text
 
 
 def test_turbo_true_takes_turbo_false_back(intel):
@@ -553,7 +553,7 @@ def test_what_is_not_asked_for_stays_as_it_was():
 def test_errors_point_into_plugins_where_that_was_sent(intel):
     with pytest.raises(Refused) as refused:
         intel.call("POST", "/v1/workloads", {"core_ids": ["6"], "plugins": {"pstate": {"max_ratio": 99}}})
-    assert "/plugins/pstate/max_ratio: CPU 6 cannot do that" in refused.value.text
+    assert "/plugins/pstate/max_ratio: CPU 6 does not support this frequency" in refused.value.text
 
 
 def test_limits_between_two_ratios_are_told_as_what_can_be_asked_for():
@@ -589,7 +589,7 @@ def test_without_a_driver_amd_takes_one_of_its_pstates():
     with Node(msr="amd") as node:
         told = node.call("GET", "/v1/pstate/4")
         assert told["interface"] == "msr, MSRC001_0062" and told["steps_khz"] == [800_000, 1_500_000, 2_200_000]
-        assert "takes one ratio, no window" in refusal_text(node, {"min_ratio": 10, "max_ratio": 20}, ["4-5"])
+        assert "supports a single ratio only" in refusal_text(node, {"min_ratio": 10, "max_ratio": 20}, ["4-5"])
         made = post(node, {"max_ratio": 16})
         assert made["granted_frequencies"]["4"]["min_khz"] == 1_500_000
         assert node.sim.freq()["4"]["msr"][control] == 1
@@ -675,7 +675,7 @@ def test_above_base_is_refused_while_turbo_is_off():
     with Node(LOOKS, cpufreq="intel_pstate") as node:
         node.sim.write(NO_TURBO, "1\n")
         wait_for(lambda: node.call("GET", "/v1/pstate")["turbo"] is False, "a look")
-        assert "/pstate/max_ratio: CPU 4 cannot do that while turbo is off (allowed: 8 to 22)" in refusal(node, {"max_ratio": 30}).text
+        assert "/pstate/max_ratio: CPU 4 does not support this frequency while turbo is off (allowed: 8 to 22)" in refusal(node, {"max_ratio": 30}).text
 
 
 def test_the_turbo_of_a_table_can_be_asked_for_and_left_out():

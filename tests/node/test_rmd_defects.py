@@ -20,7 +20,7 @@ def test_defect_01_success_is_what_the_hardware_took(node, fault):
     node.sim.control("reset")
     node.sim.control(f"fault write 1 {fault}")
     status, text = not_created(node, ["4-5"], (2, 2))
-    assert status == 500 and ("could not be made" in text or "did not take ways" in text), text
+    assert status == 500 and ("cannot create the resctrl group" in text or "did not take ways" in text), text
     assert node.sim.writes() > 0 and created(node, ["4-5"], (2, 2))["status"] == "Successful"
 
 
@@ -137,7 +137,7 @@ def test_defect_14_what_a_node_does_not_have_is_refused(shape):
         assert refusal(node, "POST", "/v1/workloads", bandwidth)[0] == 422
         if "rdt" in shape:
             status, text = not_created(node, ["1"], (1, 1))
-            assert status == 422 and "/cache: cache ways cannot be granted here: L3 CAT" in text
+            assert status == 422 and "/cache: cache ways cannot be allocated: L3 CAT" in text
         else:
             created(node, ["1"], (1, 1))
 

@@ -263,7 +263,7 @@ TEST_CASE("a group that others made under a name of ours is not taken over unsee
   REQUIRE(::mkdir((kTree + "COS3").c_str(), 0755) == 0);
   const Result<void> refused = rdt.converge(one_workload());
   REQUIRE_FALSE(refused.has_value());
-  CHECK(refused.error().message == "the group of a class of service could not be made");
+  CHECK(refused.error().message == "cannot create the resctrl group of a class of service");
 }
 
 TEST_CASE("beside a foreign group masks are written to resctrl, and the group is seen") {
@@ -273,7 +273,7 @@ TEST_CASE("beside a foreign group masks are written to resctrl, and the group is
   const Result<Node> found = rdt->discover();
   CHECK(found->cat->classes == 16);
   CHECK_FALSE(found->writer->is_libpqos);
-  CHECK(found->writer->reason == "group theirs holds a class of service, and libpqos wants every class");
+  CHECK(found->writer->reason == "group theirs holds a class of service, and libpqos needs every class");
   CHECK(rdt->converge(one_workload()).has_value());
   CHECK(holds(*rdt->observe(), one_workload()));
   CHECK(rdt->observe()->foreign.contains("theirs"));

@@ -80,7 +80,7 @@ class FakeEngine final : public Engine {
     done(*outcome_);
   }
   void record(store::OnloadChange, std::function<void(Result<void>)> done) override { done({}); }
-  void look_for_cpus() override {}
+  void refresh_cpus() override {}
   void sample_usage(ClosId, Sampler::Done done) override { done(sample); }
   std::shared_ptr<const UsageSample> last_usage() override { return sample ? *sample : nullptr; }
   std::chrono::steady_clock::time_point last_beat() const override { return {}; }

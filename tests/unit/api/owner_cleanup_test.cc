@@ -47,7 +47,7 @@ TEST_CASE("a workload that turns out to be stored after all ends with its proces
   handler({.method = "POST", .path = "/v1/workloads", .content_type = "application/json", .body = body},
           http::Reply([](const http::Response& response) { CHECK(response.status == 503); }));
   engine.publish(frozen(a_node()));
-  engine.answer_waiting(fail(ErrorCode::Frozen, "the store does not answer clearly"));
+  engine.answer_waiting(fail(ErrorCode::Frozen, "store state unknown; change rejected, try again"));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   around.owners->watch(owner, &handler, [] { return true; });  // wakes the thread, which looks at all that have ended

@@ -20,7 +20,7 @@ TEST_CASE("a CPU list is read as the kernel writes it and printed in its canonic
   }
 }
 
-TEST_CASE("what is not a CPU list is refused and quoted without control characters") {
+TEST_CASE("an invalid CPU list is refused and quoted without control characters") {
   for (const char* text : {"", "abc", "3-1", "-1", "1-", "1,,2", "1,", " 1", "1 ", "1.5", "0x1", "8192", "1-9999999999",
                            "+1", "1-2-3", "\n", "^3"}) {
     CAPTURE(text);
@@ -31,7 +31,7 @@ TEST_CASE("what is not a CPU list is refused and quoted without control characte
   }
 }
 
-TEST_CASE("a number that no CPU has is refused by its number") {
+TEST_CASE("an impossible CPU number is refused") {
   for (const auto& [text, cpu] : {std::pair{"8192", "8192"}, std::pair{"0-9999", "9999"},
                                   std::pair{"18446744073709551616", "18446744073709551616"}}) {
     CAPTURE(text);
@@ -41,7 +41,7 @@ TEST_CASE("a number that no CPU has is refused by its number") {
   }
 }
 
-TEST_CASE("sets that hold the same CPUs are equal however they came about") {
+TEST_CASE("sets with the same CPUs are equal") {
   CpuSet set{1, 200};
   set.remove(CpuId{200});
   CHECK(set == CpuSet{1});

@@ -6,7 +6,7 @@
 
 namespace nrd {
 
-TEST_CASE("a part is what the first processor of cpuinfo says") {
+TEST_CASE("the CPU model comes from the first processor of cpuinfo") {
   CHECK(part_of("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\nmodel name\t: Xeon\n") ==
         Part{"GenuineIntel", 6, 85});
   CHECK(part_of("vendor_id\t: AuthenticAMD\ncpu family\t: 25\n\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n") ==

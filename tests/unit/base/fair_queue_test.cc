@@ -18,7 +18,7 @@ Client admin(const std::string& share) { return {.share = share, .is_privileged 
 
 struct Waiter {
   Client client;
-  bool gives_way = false;
+  bool is_evicted = false;
 };
 
 // Whether it was taken.
@@ -57,34 +57,34 @@ TEST_CASE("a client has its share, and the reserve is for administrators") {
   CHECK(queue.pop() == "d");
 }
 
-TEST_CASE("where too many wait, the oldest of the client that waits most gives way") {
+TEST_CASE("at the limit the oldest waiter of the busiest client is evicted") {
   constexpr nrd::QueueLimits kLimits{.most = 6, .reserve = 2, .share = 3};
-  const auto gives_way = [&](const std::vector<Waiter>& waiting, const Client& newcomer) {
-    return nrd::who_gives_way(waiting, newcomer, kLimits);
+  const auto is_evicted = [&](const std::vector<Waiter>& waiting, const Client& newcomer) {
+    return nrd::find_evicted(waiting, newcomer, kLimits);
   };
   const Waiter a{user("a")};
   const Waiter b{user("b")};
   const Waiter d{admin("d")};
-  CHECK(gives_way({}, user("a")) == std::nullopt);
-  CHECK(gives_way({b, a, a, a}, user("a")) == 1);  // its share
-  CHECK(gives_way({b, a, a}, user("c")) == std::nullopt);
-  CHECK(gives_way({b, a, b, b}, user("c")) == 0);  // all that users may have
-  CHECK(gives_way({b, a, b, b}, admin("d")) == std::nullopt);
-  CHECK(gives_way({d, d, a, b, a, b}, admin("e")) == 2);
-  CHECK(gives_way({d, d, d, {admin("e")}, {admin("e")}, {admin("e")}}, admin("f")) == 0);
-  CHECK(gives_way({d, d, d, {admin("e")}, {admin("e")}, {admin("e")}}, user("a")) == 6);  // the newcomer
+  CHECK(is_evicted({}, user("a")) == std::nullopt);
+  CHECK(is_evicted({b, a, a, a}, user("a")) == 1);  // its share
+  CHECK(is_evicted({b, a, a}, user("c")) == std::nullopt);
+  CHECK(is_evicted({b, a, b, b}, user("c")) == 0);  // all that users may have
+  CHECK(is_evicted({b, a, b, b}, admin("d")) == std::nullopt);
+  CHECK(is_evicted({d, d, a, b, a, b}, admin("e")) == 2);
+  CHECK(is_evicted({d, d, d, {admin("e")}, {admin("e")}, {admin("e")}}, admin("f")) == 0);
+  CHECK(is_evicted({d, d, d, {admin("e")}, {admin("e")}, {admin("e")}}, user("a")) == 6);  // the newcomer
 }
 
-TEST_CASE("each newcomer has another one give way, also before the first one has gone") {
+TEST_CASE("each new waiter evicts another one") {
   std::vector<Waiter> waiting;
-  for (int i = 0; i < 5; ++i) nrd::wait_beside(waiting, {user("a")}, {.share = 3});
+  for (int i = 0; i < 5; ++i) nrd::add_waiter(waiting, {user("a")}, {.share = 3});
   std::string leaving;
-  for (const Waiter& waiter : waiting) leaving += waiter.gives_way ? '1' : '0';
+  for (const Waiter& waiter : waiting) leaving += waiter.is_evicted ? '1' : '0';
   CHECK(leaving == "11000");
 }
 
-TEST_CASE("who has hung up has no place") {
+TEST_CASE("disconnected clients hold no places") {
   const auto gone = std::make_shared<const std::atomic<bool>>(true);
   const Waiter left{{.share = "a", .hung_up = gone}};
-  CHECK(nrd::who_gives_way(std::vector<Waiter>{left, left, {user("a")}}, user("a"), {.share = 2}) == std::nullopt);
+  CHECK(nrd::find_evicted(std::vector<Waiter>{left, left, {user("a")}}, user("a"), {.share = 2}) == std::nullopt);
 }

@@ -33,7 +33,7 @@ TEST_CASE("a file of one line is read whole, whatever its length") {
   }
 }
 
-TEST_CASE("a line that was cut off is read as it is, and a file that is gone is none") {
+TEST_CASE("a truncated line is returned as it is, and a missing file is none") {
   CHECK(one_line_of("0-") == "0-");
   CHECK(one_line_of("") == "");
   const auto gone = read_one_line("/tmp/nrd-file-that-is-not-there");

@@ -22,7 +22,7 @@ TEST_CASE("the start of a process is read whatever its name is") {
   }
 }
 
-TEST_CASE("a line that is no status of a process has no start") {
+TEST_CASE("an invalid status line of a process has no start") {
   for (const std::string& text :
        {std::string(), std::string("4711 (feed)"), "4711 (feed)" + std::string(kBefore),
         "4711 (feed)" + std::string(kBefore) + "98", "4711 (feed)" + std::string(kBefore) + "x 0",
@@ -33,7 +33,7 @@ TEST_CASE("a line that is no status of a process has no start") {
   }
 }
 
-TEST_CASE("a process that has ended is not there, even if nobody has asked for its status") {
+TEST_CASE("a zombie process counts as exited") {
   int pipe_fds[2] = {};
   REQUIRE(::pipe(pipe_fds) == 0);
   const pid_t child = ::fork();
@@ -61,7 +61,7 @@ TEST_CASE("a process that has ended is not there, even if nobody has asked for i
   CHECK_FALSE(*gone);
 }
 
-TEST_CASE("numbers that no process has are of none") {
+TEST_CASE("unused process numbers have no process") {
   for (const pid_t pid : {0, -1}) {
     const auto none = open_process(pid);
     REQUIRE(none);

@@ -47,7 +47,7 @@ TEST_CASE("the status of a task is read whatever its name is") {
       parse_task_stat("1 (init) S 0 1 1 0 -1 4194560 7 8 9 10 11 12 13 14 15 16 17 18 19 20 0 0\n")->is_kernels());
 }
 
-TEST_CASE("a line that is no status of a task is none") {
+TEST_CASE("an invalid status line of a task is none") {
   for (const std::string& text :
        {std::string(), std::string("4711 (feed)"), std::string("4711 (feed) S 1 2"),
         "4711 (feed) SS" + std::string(kFields), "4711 (feed) S" + std::string(kFields).substr(0, 54)}) {
@@ -83,7 +83,7 @@ TEST_CASE("a task that started at another time has ended") {
   CHECK(threads_of(task)->empty());
 }
 
-TEST_CASE("a process that has ended is not there, even if nobody has asked for its status") {
+TEST_CASE("a zombie process counts as exited") {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
   siginfo_t info{};

@@ -16,8 +16,8 @@ namespace {
 constexpr auto kPercentage = MbaRequest::Unit::Percentage;
 constexpr auto kMbps = MbaRequest::Unit::Mbps;
 
-struct House : nrd::testing::WriterHouse {
-  explicit House(rdt::MbaInfo mba = {.step = 10, .least = 10}) {
+struct Fixture : nrd::testing::TransactionFixture {
+  explicit Fixture(rdt::MbaInfo mba = {.step = 10, .least = 10}) {
     mount(mba);
     start();
   }
@@ -30,7 +30,7 @@ struct House : nrd::testing::WriterHouse {
   Result<Workload> create(uint32_t max, uint32_t min, MbaRequest mba) {
     Spec spec = a_spec("4").ways(max, min);
     spec.mba = mba;
-    return WriterHouse::create(spec);
+    return TransactionFixture::create(spec);
   }
   uint32_t limit(uint32_t clos, uint32_t cache) {
     return hardware.tree.rdt.classes.at(ClosId{clos}).bandwidth.at(CacheId{cache});
@@ -39,19 +39,19 @@ struct House : nrd::testing::WriterHouse {
 
 }  // namespace
 
-TEST_CASE("a guarantee is limited where it has ways, and no longer when it is deleted") {
-  House house;
-  const Observed before = house.hardware.tree;
-  const auto workload = house.create(2, 2, {kPercentage, 45});
+TEST_CASE("a bandwidth limit applies on the caches of a guarantee until it is deleted") {
+  Fixture fixture;
+  const Observed before = fixture.hardware.tree;
+  const auto workload = fixture.create(2, 2, {kPercentage, 45});
   REQUIRE(workload);
   CHECK(workload->grant.bandwidth == std::map<CacheId, rdt::Bandwidth>{{CacheId{0}, {MbaUnit::Percent, 50}}});
-  CHECK(house.limit(2, 0) == 50);
-  CHECK(house.limit(2, 1) == 100);
-  CHECK(is_applied(house.writer->state(), *workload));
-  house.start();
-  CHECK(house.writer->state().workloads.at(workload->id) == *workload);
-  REQUIRE(house.apply(DeleteWorkload{workload->id}));
-  CHECK(house.hardware.tree == before);
+  CHECK(fixture.limit(2, 0) == 50);
+  CHECK(fixture.limit(2, 1) == 100);
+  CHECK(is_applied(fixture.writer->state(), *workload));
+  fixture.start();
+  CHECK(fixture.writer->state().workloads.at(workload->id) == *workload);
+  REQUIRE(fixture.apply(DeleteWorkload{workload->id}));
+  CHECK(fixture.hardware.tree == before);
 }
 
 TEST_CASE("limits are rounded up as the kernel rounds them") {
@@ -68,8 +68,8 @@ TEST_CASE("limits are rounded up as the kernel rounds them") {
   CHECK(plan::limit_for(amd, {kMbps, 5001}).value == 41);
 }
 
-TEST_CASE("what cannot be limited is refused, in words that clients know") {
-  House house;
+TEST_CASE("a bandwidth limit that the node or workload cannot have is refused") {
+  Fixture fixture;
   struct Row {
     uint32_t max, min;
     MbaRequest mba;
@@ -77,66 +77,66 @@ TEST_CASE("what cannot be limited is refused, in words that clients know") {
   };
   for (const Row& row : {Row{2, 2, {kMbps, 5000}, "percentage"}, Row{3, 1, {kPercentage, 50}, "guarantee"},
                          Row{0, 0, {kPercentage, 50}, "guarantee"}, Row{0, 0, {kPercentage, 100}, "shared"}}) {
-    const auto refused = house.create(row.max, row.min, row.mba);
+    const auto refused = fixture.create(row.max, row.min, row.mba);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::BadRequest);
     CHECK(refused.error().field == "/rdt/mba");
     CHECK(refused.error().subject == row.subject);
   }
-  const auto whole = house.create(3, 1, {kPercentage, 100});
+  const auto whole = fixture.create(3, 1, {kPercentage, 100});
   REQUIRE(whole);
   CHECK(whole->grant.bandwidth.empty());
-  House mbps({.step = 10, .least = 10, .unit = MbaUnit::Mbps, .most = 4294967295});
+  Fixture mbps({.step = 10, .least = 10, .unit = MbaUnit::Mbps, .most = 4294967295});
   CHECK(mbps.create(2, 2, {kPercentage, 50}).error().subject == "mbps");
-  House amd({.step = 1, .least = 0, .unit = MbaUnit::EighthsOfGbps, .most = 2048});
+  Fixture amd({.step = 1, .least = 0, .unit = MbaUnit::EighthsOfGbps, .most = 2048});
   CHECK(amd.create(2, 2, {kMbps, 256001}).error().allowed == "1 to 256000");
   CHECK(amd.create(2, 2, {kMbps, 256000}));
 }
 
-TEST_CASE("a limit in percent is never written where numbers are MB/s") {
-  House house;
-  const auto workload = house.create(2, 2, {kPercentage, 50});
+TEST_CASE("a limit in percent is never written to a mount in MB/s") {
+  Fixture fixture;
+  const auto workload = fixture.create(2, 2, {kPercentage, 50});
   REQUIRE(workload);
-  house.mount({.step = 10, .least = 10, .unit = MbaUnit::Mbps, .most = 4294967295});
-  house.writer->repair();
-  CHECK(house.limit(2, 0) == 4294967295);
-  CHECK_FALSE(is_applied(house.writer->state(), *workload));
-  CHECK_FALSE(bandwidth_problem(house.writer->state()).empty());
-  REQUIRE(house.apply(DeleteWorkload{workload->id}));
-  CHECK_FALSE(house.hardware.tree.rdt.classes.contains(ClosId{2}));
-  CHECK(bandwidth_problem(house.writer->state()).empty());
+  fixture.mount({.step = 10, .least = 10, .unit = MbaUnit::Mbps, .most = 4294967295});
+  fixture.writer->repair();
+  CHECK(fixture.limit(2, 0) == 4294967295);
+  CHECK_FALSE(is_applied(fixture.writer->state(), *workload));
+  CHECK_FALSE(bandwidth_problem(fixture.writer->state()).empty());
+  REQUIRE(fixture.apply(DeleteWorkload{workload->id}));
+  CHECK_FALSE(fixture.hardware.tree.rdt.classes.contains(ClosId{2}));
+  CHECK(bandwidth_problem(fixture.writer->state()).empty());
 }
 
-TEST_CASE("a class that others have limited is not given to a workload") {
-  House house;
-  house.hardware.tree.rdt.classes[ClosId{2}] = house.hardware.new_group();
-  house.hardware.tree.rdt.classes.at(ClosId{2}).bandwidth[CacheId{1}] = 30;
-  house.start();
-  CHECK(house.create(2, 2, {kPercentage, 50})->grant.clos == ClosId{3});
-  CHECK(house.limit(2, 1) == 30);
+TEST_CASE("a workload does not get a class that other software has limited") {
+  Fixture fixture;
+  fixture.hardware.tree.rdt.classes[ClosId{2}] = fixture.hardware.new_group();
+  fixture.hardware.tree.rdt.classes.at(ClosId{2}).bandwidth[CacheId{1}] = 30;
+  fixture.start();
+  CHECK(fixture.create(2, 2, {kPercentage, 50})->grant.clos == ClosId{3});
+  CHECK(fixture.limit(2, 1) == 30);
 }
 
-TEST_CASE("what others change of a limit is put back") {
-  House house;
-  REQUIRE(house.create(2, 2, {kPercentage, 50}));
-  house.hardware.tree.rdt.classes.at(ClosId{2}).bandwidth[CacheId{0}] = 80;
-  house.writer->repair();
-  CHECK(house.limit(2, 0) == 50);
-  CHECK(house.writer->state().health.drift_repairs == 1);
+TEST_CASE("drift of a bandwidth limit is repaired") {
+  Fixture fixture;
+  REQUIRE(fixture.create(2, 2, {kPercentage, 50}));
+  fixture.hardware.tree.rdt.classes.at(ClosId{2}).bandwidth[CacheId{0}] = 80;
+  fixture.writer->repair();
+  CHECK(fixture.limit(2, 0) == 50);
+  CHECK(fixture.writer->state().health.drift_repairs == 1);
 }
 
-TEST_CASE("a class that was limited in another unit is not left limited") {
-  House house({.step = 10, .least = 0, .unit = MbaUnit::Mbps, .most = 4294967295});
-  const auto first = house.create(2, 2, {.unit = kMbps, .value = 1000});
+TEST_CASE("a limit in another unit is removed from a class") {
+  Fixture fixture({.step = 10, .least = 0, .unit = MbaUnit::Mbps, .most = 4294967295});
+  const auto first = fixture.create(2, 2, {.unit = kMbps, .value = 1000});
   REQUIRE(first);
-  house.mount({.step = 10, .least = 10});
-  house.writer->repair();
-  REQUIRE(house.remove(first->id));
-  const auto second = house.create(2, 2, {.unit = kPercentage, .value = 50});
+  fixture.mount({.step = 10, .least = 10});
+  fixture.writer->repair();
+  REQUIRE(fixture.remove(first->id));
+  const auto second = fixture.create(2, 2, {.unit = kPercentage, .value = 50});
   REQUIRE(second);
-  CHECK(house.limit(second->grant.clos.value, 0) == 50);
+  CHECK(fixture.limit(second->grant.clos.value, 0) == 50);
   SpecPatch without_mba;
   without_mba.mba.emplace();
-  REQUIRE(house.patch(second->id, without_mba));
-  CHECK(house.limit(second->grant.clos.value, 0) == 100);
+  REQUIRE(fixture.patch(second->id, without_mba));
+  CHECK(fixture.limit(second->grant.clos.value, 0) == 100);
 }

@@ -27,7 +27,7 @@ TEST_CASE("lists of CPUs are read as RMD's clients write them") {
   }
 }
 
-TEST_CASE("what is no list of CPUs is refused and the item named") {
+TEST_CASE("an invalid CPU list is refused and names the item") {
   for (const char* item :
        {"", " ", ",", "1,", "4-x", "7-3", "^", "^^1", "1^2", "0 1", "0 - 3", "8192", "-1", "0x1", "1-2-3"}) {
     CAPTURE(item);

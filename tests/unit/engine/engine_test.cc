@@ -22,7 +22,7 @@ Outcome submit(Engine& engine, Command command) {
 
 }  // namespace
 
-TEST_CASE("of two requests for the same CPU at once exactly one wins") {
+TEST_CASE("of two concurrent requests for the same CPU exactly one succeeds") {
   FakeHardware hardware({});
   FakeStore store;
   const SystemClock clock;
@@ -49,7 +49,7 @@ TEST_CASE("of two requests for the same CPU at once exactly one wins") {
   }
 }
 
-TEST_CASE("readers see whole states while a writer works") {
+TEST_CASE("readers see consistent states during transactions") {
   FakeHardware hardware({});
   FakeStore store;
   const SystemClock clock;
@@ -73,7 +73,7 @@ TEST_CASE("readers see whole states while a writer works") {
   reader.join();
 }
 
-TEST_CASE("commands accepted before a stop are answered, later ones are refused") {
+TEST_CASE("stop answers accepted commands and refuses later ones") {
   FakeHardware hardware({});
   FakeStore store;
   const SystemClock clock;
@@ -89,7 +89,7 @@ TEST_CASE("commands accepted before a stop are answered, later ones are refused"
   CHECK(store.records.workloads.size() == 5);
 }
 
-TEST_CASE("a command that waited beyond its deadline is withdrawn") {
+TEST_CASE("a command is withdrawn after its deadline") {
   FakeHardware hardware({});
   FakeStore store;
   const SystemClock clock;

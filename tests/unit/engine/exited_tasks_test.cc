@@ -42,9 +42,9 @@ Workload for_a_task(uint64_t id, Pool pool, WayMask ways, const std::string& boo
 }
 
 NodeState a_node_with(std::vector<Workload> workloads) {
-  nrd::testing::WriterHouse house;
-  house.start();
-  NodeState state = house.state();
+  nrd::testing::TransactionFixture fixture;
+  fixture.start();
+  NodeState state = fixture.state();
   for (Workload& workload : workloads) state.workloads.emplace(workload.id, std::move(workload));
   return state;
 }
@@ -63,14 +63,14 @@ size_t work_of_ending(size_t count) {
 
 }  // namespace
 
-TEST_CASE("ten times the workloads end after a reboot with ten times the work") {
+TEST_CASE("cleanup of exited tasks scales linearly with the workloads") {
   const size_t hundred = work_of_ending(100);
   const size_t thousand = work_of_ending(1000);
   CHECK(hundred > 100);
   CHECK(thousand < 15 * hundred);
 }
 
-TEST_CASE("who is left of best effort grows once all have gone that have ended") {
+TEST_CASE("best effort grows once, after all exited tasks are removed") {
   NodeState state = a_node_with({});
   const WayMask pool = state.layout->besteffort;
   REQUIRE(pool.count() >= 3);
@@ -85,7 +85,7 @@ TEST_CASE("who is left of best effort grows once all have gone that have ended")
   CHECK(exited.workloads.at(WorkloadId{2}).grant.ways.at(CacheId{0}) == WayMask::run(end - 3, 3));
 }
 
-TEST_CASE("a workload that goes on for its CPUs keeps their caches and gives back the others") {
+TEST_CASE("a workload whose tasks exited keeps only the caches of its CPUs") {
   NodeState state = a_node_with({});
   const WayMask ways = state.layout->besteffort.longest_run();
   Workload workload = for_a_task(1, Pool::BestEffort, ways);

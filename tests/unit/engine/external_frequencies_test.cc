@@ -13,12 +13,12 @@ const pstate::FrequencySetting kBefore{KHz{800'000}, KHz{3'500'000}, "powersave"
 const pstate::FrequencySetting kOurs{KHz{1'200'000}, KHz{3'000'000}, "powersave", "balance_performance"};
 const pstate::FrequencySetting kTheirs{KHz{1'000'000}, KHz{2'000'000}, "performance", "performance"};
 
-struct House : WriterHouse {
-  explicit House(const NodeShape& shape = {}) : WriterHouse(shape) { start(); }
+struct Fixture : TransactionFixture {
+  explicit Fixture(const NodeShape& shape = {}) : TransactionFixture(shape) { start(); }
 
   WorkloadId create(const std::string& cpus = "4") {
     const auto made =
-        WriterHouse::create(a_spec(cpus).no_cache().frequency({.min = 12, .max = 30, .shared_domain = kAllow}));
+        TransactionFixture::create(a_spec(cpus).no_cache().frequency({.min = 12, .max = 30, .shared_domain = kAllow}));
     REQUIRE(made);
     return made->id;
   }
@@ -31,182 +31,182 @@ struct House : WriterHouse {
 
 }  // namespace
 
-TEST_CASE("what others write on a CPU of a workload is put back, and given back at the end") {
-  House house;
-  const WorkloadId id = house.create();
-  CHECK(house.knobs() == kOurs);
-  house.knobs() = kTheirs;
-  house.writer->repair();
-  CHECK(house.knobs() == kOurs);
-  CHECK(house.state().health.drift_repairs == 1);
-  REQUIRE(house.stored().size() == 1);
-  REQUIRE(house.remove(id));
-  CHECK(house.knobs() == kTheirs);
-  CHECK(house.stored().empty());
-  CHECK(house.store.records.baselines.frequencies.empty());
+TEST_CASE("an external frequency is overwritten and restored at release") {
+  Fixture fixture;
+  const WorkloadId id = fixture.create();
+  CHECK(fixture.knobs() == kOurs);
+  fixture.knobs() = kTheirs;
+  fixture.writer->repair();
+  CHECK(fixture.knobs() == kOurs);
+  CHECK(fixture.state().health.drift_repairs == 1);
+  REQUIRE(fixture.stored().size() == 1);
+  REQUIRE(fixture.remove(id));
+  CHECK(fixture.knobs() == kTheirs);
+  CHECK(fixture.stored().empty());
+  CHECK(fixture.store.records.baselines.frequencies.empty());
 }
 
-TEST_CASE("what others wrote last counts, also if it is what was there before") {
-  House house;
-  const WorkloadId id = house.create();
-  house.knobs().max = KHz{2'000'000};
-  house.writer->repair();
-  CHECK(house.stored().front().max == KHz{2'000'000});
-  house.knobs().max = kBefore.max;
-  house.writer->repair();
-  REQUIRE(house.remove(id));
-  CHECK(house.knobs() == kBefore);
+TEST_CASE("the latest external frequency wins, even if it equals the baseline") {
+  Fixture fixture;
+  const WorkloadId id = fixture.create();
+  fixture.knobs().max = KHz{2'000'000};
+  fixture.writer->repair();
+  CHECK(fixture.stored().front().max == KHz{2'000'000});
+  fixture.knobs().max = kBefore.max;
+  fixture.writer->repair();
+  REQUIRE(fixture.remove(id));
+  CHECK(fixture.knobs() == kBefore);
 }
 
-TEST_CASE("what others wrote outlives a restart, and not a reboot") {
-  House house;
-  const WorkloadId id = house.create();
-  house.knobs() = kTheirs;
-  house.writer->repair();
+TEST_CASE("an external frequency survives a restart but not a reboot") {
+  Fixture fixture;
+  const WorkloadId id = fixture.create();
+  fixture.knobs() = kTheirs;
+  fixture.writer->repair();
   SUBCASE("restart") {
-    house.start();
-    CHECK(house.knobs() == kOurs);
-    REQUIRE(house.remove(id));
-    CHECK(house.knobs() == kTheirs);
+    fixture.start();
+    CHECK(fixture.knobs() == kOurs);
+    REQUIRE(fixture.remove(id));
+    CHECK(fixture.knobs() == kTheirs);
   }
   SUBCASE("reboot") {
-    house.hardware.reboot("boot-2");
-    house.start();
-    CHECK(house.knobs() == kOurs);
-    REQUIRE(house.remove(id));
-    CHECK(house.knobs() == kBefore);
+    fixture.hardware.reboot("boot-2");
+    fixture.start();
+    CHECK(fixture.knobs() == kOurs);
+    REQUIRE(fixture.remove(id));
+    CHECK(fixture.knobs() == kBefore);
   }
 }
 
-TEST_CASE("what others write between two looks is remembered by the change that overwrites it") {
-  House house;
-  const WorkloadId id = house.create();
-  house.knobs() = kTheirs;
+TEST_CASE("an external frequency between two observations is saved before it is overwritten") {
+  Fixture fixture;
+  const WorkloadId id = fixture.create();
+  fixture.knobs() = kTheirs;
   SUBCASE("a delete") {
-    REQUIRE(house.remove(id));
-    CHECK(house.knobs() == kTheirs);
+    REQUIRE(fixture.remove(id));
+    CHECK(fixture.knobs() == kTheirs);
   }
   SUBCASE("a patch, and a delete later") {
     SpecPatch patch;
     patch.frequency = FrequencyRequest{.min = 10, .max = 20};
-    REQUIRE(house.patch(id, patch));
-    CHECK(house.knobs().max == KHz{2'000'000});
-    CHECK(house.knobs().governor == "powersave");
-    REQUIRE(house.remove(id));
-    CHECK(house.knobs() == kTheirs);
+    REQUIRE(fixture.patch(id, patch));
+    CHECK(fixture.knobs().max == KHz{2'000'000});
+    CHECK(fixture.knobs().governor == "powersave");
+    REQUIRE(fixture.remove(id));
+    CHECK(fixture.knobs() == kTheirs);
   }
-  CHECK(house.state().health.drift_repairs == 1);
+  CHECK(fixture.state().health.drift_repairs == 1);
 }
 
-TEST_CASE("what a failed write of ours leaves is not taken for others' value") {
-  House house;
-  const WorkloadId id = house.create("4-5");
+TEST_CASE("the result of a failed write is not taken for an external frequency") {
+  Fixture fixture;
+  const WorkloadId id = fixture.create("4-5");
   SpecPatch patch;
   patch.frequency = FrequencyRequest{.min = 10, .max = 20};
   // CPU 4 is written, CPU 5 is not, and what was written cannot be taken back at first.
-  house.hardware.broken_from_write = house.hardware.writes + 2;
-  REQUIRE_FALSE(house.patch(id, patch));
-  CHECK(house.knobs().max == KHz{2'000'000});
-  house.hardware.broken_from_write.reset();
-  house.writer->repair();
-  CHECK(house.knobs() == kOurs);
-  CHECK(house.stored().empty());
-  REQUIRE(house.remove(id));
-  CHECK(house.knobs() == kBefore);
+  fixture.hardware.broken_from_write = fixture.hardware.writes + 2;
+  REQUIRE_FALSE(fixture.patch(id, patch));
+  CHECK(fixture.knobs().max == KHz{2'000'000});
+  fixture.hardware.broken_from_write.reset();
+  fixture.writer->repair();
+  CHECK(fixture.knobs() == kOurs);
+  CHECK(fixture.stored().empty());
+  REQUIRE(fixture.remove(id));
+  CHECK(fixture.knobs() == kBefore);
 }
 
-TEST_CASE("a limit that the kernel sets is not taken for others' value") {
-  House house;
-  const WorkloadId id = house.create("4-5");
-  house.knobs(4) = kTheirs;
-  house.knobs(5).max = KHz{2'000'000};  // too hot
-  house.hardware.stuck = {5};
-  SUBCASE("seen at a look") {
-    house.writer->repair();
-    CHECK(house.state().health.hardware_problem == "CPU is stuck");
-    house.hardware.stuck = {};
-    house.writer->repair();
-    CHECK(house.knobs(5) == kOurs);
-    CHECK(house.state().health.hardware_problem.empty());
-    REQUIRE(house.remove(id));
+TEST_CASE("a kernel limit is not taken for an external frequency") {
+  Fixture fixture;
+  const WorkloadId id = fixture.create("4-5");
+  fixture.knobs(4) = kTheirs;
+  fixture.knobs(5).max = KHz{2'000'000};  // too hot
+  fixture.hardware.stuck = {5};
+  SUBCASE("seen by the drift check") {
+    fixture.writer->repair();
+    CHECK(fixture.state().health.hardware_problem == "CPU is stuck");
+    fixture.hardware.stuck = {};
+    fixture.writer->repair();
+    CHECK(fixture.knobs(5) == kOurs);
+    CHECK(fixture.state().health.hardware_problem.empty());
+    REQUIRE(fixture.remove(id));
   }
-  SUBCASE("seen at a delete") {
-    REQUIRE(house.remove(id));
-    CHECK(house.knobs(5).max == KHz{2'000'000});
-    house.hardware.stuck = {};
-    house.writer->repair();
+  SUBCASE("seen by a delete") {
+    REQUIRE(fixture.remove(id));
+    CHECK(fixture.knobs(5).max == KHz{2'000'000});
+    fixture.hardware.stuck = {};
+    fixture.writer->repair();
   }
-  CHECK(house.knobs(4) == kTheirs);
-  CHECK(house.knobs(5) == kBefore);
+  CHECK(fixture.knobs(4) == kTheirs);
+  CHECK(fixture.knobs(5) == kBefore);
 }
 
-TEST_CASE("a CPU that went and came back has what the kernel gave it, not what others wrote") {
-  House house;
-  const WorkloadId id = house.create();
-  house.knobs() = {KHz{900'000}, KHz{3'100'000}, "performance", "performance"};
-  house.writer->serve_hotplug({4});
-  CHECK(house.knobs() == kOurs);
-  CHECK(house.stored().empty());
-  REQUIRE(house.remove(id));
-  CHECK(house.knobs() == kBefore);
+TEST_CASE("after hotplug the kernel's default is not taken for an external frequency") {
+  Fixture fixture;
+  const WorkloadId id = fixture.create();
+  fixture.knobs() = {KHz{900'000}, KHz{3'100'000}, "performance", "performance"};
+  fixture.writer->serve_hotplug({4});
+  CHECK(fixture.knobs() == kOurs);
+  CHECK(fixture.stored().empty());
+  REQUIRE(fixture.remove(id));
+  CHECK(fixture.knobs() == kBefore);
 }
 
-TEST_CASE("if it cannot be stored the workload has its window all the same") {
-  House house;
-  const WorkloadId id = house.create();
-  house.knobs() = kTheirs;
-  house.store.next_outcomes = {store::Committed::NotDone};
-  house.writer->repair();
-  CHECK(house.knobs() == kOurs);
-  REQUIRE(house.remove(id));
-  CHECK(house.knobs() == kBefore);
+TEST_CASE("a workload gets its window even if the external frequency cannot be stored") {
+  Fixture fixture;
+  const WorkloadId id = fixture.create();
+  fixture.knobs() = kTheirs;
+  fixture.store.next_outcomes = {store::Committed::NotDone};
+  fixture.writer->repair();
+  CHECK(fixture.knobs() == kOurs);
+  REQUIRE(fixture.remove(id));
+  CHECK(fixture.knobs() == kBefore);
 }
 
-TEST_CASE("nothing is written while it is not known whether it is stored") {
-  House house;
-  const WorkloadId id = house.create();
-  house.knobs() = kTheirs;
-  house.store.next_outcomes = {store::Committed::Unknown};
-  house.store.reopens = false;
+TEST_CASE("no frequency is written while the commit outcome is unknown") {
+  Fixture fixture;
+  const WorkloadId id = fixture.create();
+  fixture.knobs() = kTheirs;
+  fixture.store.next_outcomes = {store::Committed::Unknown};
+  fixture.store.reopens = false;
   bool is_stored = false;
   SUBCASE("stored") { is_stored = true; }
   SUBCASE("not stored") {}
-  house.store.unknown_is_stored = is_stored;
-  house.writer->repair();
-  CHECK(house.knobs() == kTheirs);
-  CHECK_FALSE(house.remove(id));
-  house.store.reopens = true;
-  house.writer->repair();
-  CHECK(house.knobs() == kOurs);
-  REQUIRE(house.remove(id));
-  if (is_stored) CHECK(house.knobs() == kTheirs);
+  fixture.store.unknown_is_stored = is_stored;
+  fixture.writer->repair();
+  CHECK(fixture.knobs() == kTheirs);
+  CHECK_FALSE(fixture.remove(id));
+  fixture.store.reopens = true;
+  fixture.writer->repair();
+  CHECK(fixture.knobs() == kOurs);
+  REQUIRE(fixture.remove(id));
+  if (is_stored) CHECK(fixture.knobs() == kTheirs);
 }
 
-TEST_CASE("a CPU that joins its domain later gives back what others wrote there") {
-  House house(NodeShape{.cpus_per_domain = 2});
-  auto& facts = house.hardware.facts;
+TEST_CASE("a CPU that joins its domain later restores the external frequency") {
+  Fixture fixture(NodeShape{.cpus_per_domain = 2});
+  auto& facts = fixture.hardware.facts;
   const pstate::Cpu five = facts.pstate.cpus.at(CpuId{5});
   const auto go = [&] {
     facts.rdt.online.remove(CpuId{5});
     facts.pstate.cpus.edit().erase(CpuId{5});
   };
   go();
-  house.writer->repair();
-  const WorkloadId id = house.create();
-  house.knobs(4) = house.knobs(5) = kTheirs;
-  house.writer->repair();
+  fixture.writer->repair();
+  const WorkloadId id = fixture.create();
+  fixture.knobs(4) = fixture.knobs(5) = kTheirs;
+  fixture.writer->repair();
   facts.rdt.online.add(CpuId{5});
   facts.pstate.cpus.edit()[CpuId{5}] = five;
-  house.writer->serve_hotplug({5});
-  CHECK(house.stored().size() == 2);
-  REQUIRE(house.remove(id));
-  CHECK(house.knobs(4) == kTheirs);
-  CHECK(house.knobs(5) == kTheirs);
-  CHECK(house.stored().empty());
+  fixture.writer->serve_hotplug({5});
+  CHECK(fixture.stored().size() == 2);
+  REQUIRE(fixture.remove(id));
+  CHECK(fixture.knobs(4) == kTheirs);
+  CHECK(fixture.knobs(5) == kTheirs);
+  CHECK(fixture.stored().empty());
 }
 
 // Knob by knob: what is wanted, what is found, what was to be given back, what is to be given back.
-TEST_CASE("a knob that is as wanted was not written by others") {
+TEST_CASE("a setting that matches is not taken for an external write") {
   struct Row {
     const char* what;
     pstate::FrequencySetting found;
@@ -229,9 +229,9 @@ TEST_CASE("a knob that is as wanted was not written by others") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.what);
-    House house;
-    house.create();
-    NodeState state = house.state();
+    Fixture fixture;
+    fixture.create();
+    NodeState state = fixture.state();
     state.observed.pstate.cpus[CpuId{4}] = row.found;
     const auto written = written_by_others(state, {.cpus = {{CpuId{4}, kOurs}}, .put_back = {}}, {});
     CHECK(written.size() == (row.given_back == kBefore ? 0 : 1));

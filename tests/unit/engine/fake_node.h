@@ -115,7 +115,7 @@ class FakeHardware final : public Hardware {
     for (const ClosId clos : wanted.rdt.made) {
       if (tree.rdt.classes.contains(clos)) continue;
       if (tree.rdt.classes.size() + tree.rdt.foreign.size() >= facts.rdt.cat->classes)
-        return fail(ErrorCode::NoClass, "the kernel makes no further resctrl group");
+        return fail(ErrorCode::NoClass, "the kernel cannot create another resctrl group");
       if (fails()) return fail(ErrorCode::Hardware, "group was not made");
       tree.rdt.classes[clos] = new_group();
     }

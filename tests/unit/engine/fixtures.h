@@ -13,8 +13,8 @@
 
 namespace nrd::testing {
 
-struct WriterHouse {
-  explicit WriterHouse(const NodeShape& shape = {}, EngineOptions configured = {})
+struct TransactionFixture {
+  explicit TransactionFixture(const NodeShape& shape = {}, EngineOptions configured = {})
       : hardware(shape), options(std::move(configured)) {}
 
   // Also again, as after a stop.

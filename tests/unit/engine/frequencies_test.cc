@@ -53,7 +53,7 @@ TEST_CASE("a window is rounded down to ratios, and to the entries of a table whe
   }
 }
 
-TEST_CASE("what the hardware cannot do is refused with what it can") {
+TEST_CASE("an unsupported frequency is refused with the supported range") {
   const NodeState state = a_node();
   struct Row {
     Request request;
@@ -74,14 +74,14 @@ TEST_CASE("what the hardware cannot do is refused with what it can") {
   }
 }
 
-TEST_CASE("whoever takes one ratio only is given no window") {
+TEST_CASE("a CPU with a single ratio refuses a window") {
   NodeState state = a_node();
   for (auto& [cpu, facts] : state.facts.pstate.cpus.edit()) facts.way = pstate::Interface::Amd17h;
   CHECK(planned(state, {.max = 20}).value() == Window{2000, 2000});
   CHECK(planned(state, {.min = 10, .max = 20}).error().code == ErrorCode::Unsupported);
 }
 
-TEST_CASE("a domain with CPUs of others needs a word, and one of another workload its window") {
+TEST_CASE("a shared frequency domain needs permission, and one with another workload the same request") {
   NodeState state = a_node({.cpus_per_domain = 2});
   CHECK(planned(state, {.max = 20}).error().allowed == "core_ids with all of 4-5, or \"shared_domain\": \"allow\"");
   CHECK(planned(state, {.max = 20}, "4-5").value() == Window{2000, 2000});
@@ -93,5 +93,5 @@ TEST_CASE("a domain with CPUs of others needs a word, and one of another workloa
   state.workloads.emplace(other.id, other);
   CHECK(planned(state, allowed).value() == Window{2000, 2000});
   const Request faster{.max = 21, .shared_domain = Request::SharedDomain::Allow};
-  CHECK(planned(state, faster).error().allowed == "the same as that workload asks for");
+  CHECK(planned(state, faster).error().allowed == "the same request as that workload");
 }

@@ -20,13 +20,13 @@ class Ticking final : public Clock {
   mutable std::chrono::steady_clock::time_point now_{};
 };
 
-struct House {
+struct Fixture {
   FakeHardware hardware{NodeShape{}};
   FakeStore store;
   Ticking clock;
   Transaction writer{hardware, store, clock, {}};
 
-  House() { REQUIRE(writer.recover()); }
+  Fixture() { REQUIRE(writer.recover()); }
 
   WorkloadId create(bool is_monitored = true) {
     FrequencyRequest request{.min = 12, .max = 30, .threshold = BranchMissThreshold{3}, .is_monitored = is_monitored};
@@ -52,124 +52,124 @@ using Window = std::pair<uint32_t, uint32_t>;
 
 }  // namespace
 
-TEST_CASE("a monitored CPU runs at the upper end, and at the lower while it predicts well") {
-  House house;
-  house.create();
-  CHECK(house.window() == Window{30, 30});
-  house.run(1'000, 5);
-  CHECK(house.window() == Window{12, 12});
-  CHECK(is_applied(house.writer.state(), house.writer.state().workloads.begin()->second));
-  house.run(90'000, 12);
-  CHECK(house.window() == Window{30, 30});
-  CHECK(house.writer.state().paces.at(CpuId{4}).transitions == 2);
+TEST_CASE("a monitored CPU runs at the upper end, and at the lower end below the threshold") {
+  Fixture fixture;
+  fixture.create();
+  CHECK(fixture.window() == Window{30, 30});
+  fixture.run(1'000, 5);
+  CHECK(fixture.window() == Window{12, 12});
+  CHECK(is_applied(fixture.writer.state(), fixture.writer.state().workloads.begin()->second));
+  fixture.run(90'000, 12);
+  CHECK(fixture.window() == Window{30, 30});
+  CHECK(fixture.writer.state().governors.at(CpuId{4}).transitions == 2);
 }
 
-TEST_CASE("when a CPU moves, no other one is touched") {
-  House house;
-  house.create();
+TEST_CASE("changing the speed of a CPU touches no other CPU") {
+  Fixture fixture;
+  fixture.create();
   FrequencyRequest fixed{.min = 20, .max = 20};
   const std::vector<Command> another{CreateWorkload{a_spec("5").no_cache().frequency(fixed)}};
-  REQUIRE(house.writer.apply(another).front());
-  house.run(1'000, 5);
-  const pstate::Setting moved = house.hardware.converged_frequencies;
+  REQUIRE(fixture.writer.apply(another).front());
+  fixture.run(1'000, 5);
+  const pstate::Setting moved = fixture.hardware.converged_frequencies;
   CHECK(moved.cpus.contains(CpuId{4}));
   CHECK_FALSE(moved.cpus.contains(CpuId{5}));
-  CHECK(house.window() == Window{12, 12});
+  CHECK(fixture.window() == Window{12, 12});
 }
 
-TEST_CASE("deleted, it is as before and counted no longer") {
-  House house;
+TEST_CASE("a delete restores the frequency and stops counting") {
+  Fixture fixture;
   const Observed before = FakeHardware(NodeShape{}).tree;
-  const std::vector<Command> gone{DeleteWorkload{house.create()}};
-  house.run(1'000, 5);
-  REQUIRE(house.writer.apply(gone).front());
-  CHECK(house.hardware.tree == before);
-  house.writer.govern_frequencies();
-  CHECK(house.hardware.counted_on.empty());
-  CHECK_FALSE(house.writer.govern_frequencies());
+  const std::vector<Command> gone{DeleteWorkload{fixture.create()}};
+  fixture.run(1'000, 5);
+  REQUIRE(fixture.writer.apply(gone).front());
+  CHECK(fixture.hardware.tree == before);
+  fixture.writer.govern_frequencies();
+  CHECK(fixture.hardware.counted_on.empty());
+  CHECK_FALSE(fixture.writer.govern_frequencies());
 }
 
-TEST_CASE("without monitoring the threshold is kept and the CPU left alone") {
-  House house;
-  house.create(false);
-  CHECK(house.window() == Window{8, 35});
-  CHECK_FALSE(house.writer.govern_frequencies());
-  CHECK(house.store.records.workloads.front().frequency->threshold == 3.0);
+TEST_CASE("without monitoring the threshold is stored and the CPU is untouched") {
+  Fixture fixture;
+  fixture.create(false);
+  CHECK(fixture.window() == Window{8, 35});
+  CHECK_FALSE(fixture.writer.govern_frequencies());
+  CHECK(fixture.store.records.workloads.front().frequency->threshold == 3.0);
 }
 
-TEST_CASE("a restart begins at the upper end again") {
-  House house;
-  house.create();
-  house.run(1'000, 5);
-  CHECK(house.window() == Window{12, 12});
-  Transaction again(house.hardware, house.store, house.clock, {});
+TEST_CASE("a restart starts at the upper end") {
+  Fixture fixture;
+  fixture.create();
+  fixture.run(1'000, 5);
+  CHECK(fixture.window() == Window{12, 12});
+  Transaction again(fixture.hardware, fixture.store, fixture.clock, {});
   REQUIRE(again.recover());
   CHECK(again.state().workloads.size() == 1);
   CHECK(again.state().health.hardware_problem == "");
-  CHECK(house.window().first == 30);
-  CHECK(house.window().second == 30);
+  CHECK(fixture.window().first == 30);
+  CHECK(fixture.window().second == 30);
 }
 
-TEST_CASE("a move that the hardware refuses is a problem that is told, and tried again") {
-  House house;
-  house.create();
-  house.hardware.broken_from_write = house.hardware.writes + 1;
-  house.run(1'000, 5);
-  CHECK_FALSE(house.writer.state().health.hardware_problem.empty());
-  house.hardware.broken_from_write.reset();
-  house.writer.repair();
-  CHECK(house.window() == Window{12, 12});
-  CHECK(house.writer.state().health.hardware_problem.empty());
+TEST_CASE("a speed change that the hardware refuses is reported and retried") {
+  Fixture fixture;
+  fixture.create();
+  fixture.hardware.broken_from_write = fixture.hardware.writes + 1;
+  fixture.run(1'000, 5);
+  CHECK_FALSE(fixture.writer.state().health.hardware_problem.empty());
+  fixture.hardware.broken_from_write.reset();
+  fixture.writer.repair();
+  CHECK(fixture.window() == Window{12, 12});
+  CHECK(fixture.writer.state().health.hardware_problem.empty());
 }
 
-TEST_CASE("where branches cannot be counted, monitoring is refused with the reason") {
-  House house;
-  house.hardware.facts.pstate.cannot_count_branches = "no counters";
-  house.writer.repair();
+TEST_CASE("without branch counters monitoring is refused with the reason") {
+  Fixture fixture;
+  fixture.hardware.facts.pstate.cannot_count_branches = "no counters";
+  fixture.writer.repair();
   FrequencyRequest request{.threshold = BranchMissThreshold{3}};
   const std::vector<Command> commands{CreateWorkload{a_spec("4").frequency(request)}};
-  const auto refused = house.writer.apply(commands).front();
+  const auto refused = fixture.writer.apply(commands).front();
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::Unsupported);
   CHECK(refused.error().field == "/pstate/ratio");
   CHECK(refused.error().message == "no counters");
 }
 
-TEST_CASE("what monitoring decided while the store was frozen stays decided") {
-  House house;
-  house.create();
-  house.run(90'000, 2);
-  house.store.next_outcomes = {store::Committed::Unknown};
-  house.store.reopens = false;
+TEST_CASE("a speed change during frozen writes persists") {
+  Fixture fixture;
+  fixture.create();
+  fixture.run(90'000, 2);
+  fixture.store.next_outcomes = {store::Committed::Unknown};
+  fixture.store.reopens = false;
   const std::vector<Command> another{CreateWorkload{a_spec("9").ways(2, 2)}};
-  CHECK_FALSE(house.writer.apply(another).front());
-  REQUIRE(house.writer.state().health.writes_frozen);
-  house.run(1'000, 5);
-  CHECK(house.window() == Window{12, 12});
-  house.store.reopens = true;
-  house.writer.repair();
-  CHECK_FALSE(house.writer.state().health.writes_frozen);
-  CHECK(house.window() == Window{12, 12});
-  CHECK(house.writer.state().paces.at(CpuId{4}).transitions == 1);
+  CHECK_FALSE(fixture.writer.apply(another).front());
+  REQUIRE(fixture.writer.state().health.writes_frozen);
+  fixture.run(1'000, 5);
+  CHECK(fixture.window() == Window{12, 12});
+  fixture.store.reopens = true;
+  fixture.writer.repair();
+  CHECK_FALSE(fixture.writer.state().health.writes_frozen);
+  CHECK(fixture.window() == Window{12, 12});
+  CHECK(fixture.writer.state().governors.at(CpuId{4}).transitions == 1);
 }
 
-TEST_CASE("counters are closed when the last monitored workload goes, also after a freeze") {
-  House house;
-  const WorkloadId id = house.create();
-  house.store.next_outcomes = {store::Committed::Done, store::Committed::Unknown};
-  house.store.reopens = false;
+TEST_CASE("counters close with the last monitored workload, also after frozen writes") {
+  Fixture fixture;
+  const WorkloadId id = fixture.create();
+  fixture.store.next_outcomes = {store::Committed::Done, store::Committed::Unknown};
+  fixture.store.reopens = false;
   const std::vector<Command> another{CreateWorkload{a_spec("9").ways(2, 2)}};
-  CHECK_FALSE(house.writer.apply(another).front());
-  house.run(1'000, 2);
-  CHECK_FALSE(house.hardware.counted_on.empty());
-  house.store.reopens = true;
+  CHECK_FALSE(fixture.writer.apply(another).front());
+  fixture.run(1'000, 2);
+  CHECK_FALSE(fixture.hardware.counted_on.empty());
+  fixture.store.reopens = true;
   const std::vector<Command> gone{DeleteWorkload{id}};
-  REQUIRE(house.writer.apply(gone).front());
-  house.writer.govern_frequencies();
-  CHECK(house.hardware.counted_on.empty());
+  REQUIRE(fixture.writer.apply(gone).front());
+  fixture.writer.govern_frequencies();
+  CHECK(fixture.hardware.counted_on.empty());
 }
 
-TEST_CASE("CPUs of one domain are fast together while one of them asks for it") {
+TEST_CASE("a frequency domain is fast while one of its CPUs requests it") {
   FakeHardware hardware({.cpus_per_domain = 2});
   FakeStore store;
   Ticking clock;
@@ -196,45 +196,45 @@ TEST_CASE("CPUs of one domain are fast together while one of them asks for it") 
   CHECK(run(90'000, 12) == KHz{3'000'000});
 }
 
-TEST_CASE("a CPU whose branches cannot be counted is refused, and told if that comes later") {
-  House house;
-  house.hardware.uncountable = {4};
+TEST_CASE("missing branch counters are refused at create and reported later") {
+  Fixture fixture;
+  fixture.hardware.uncountable = {4};
   const FrequencyRequest request{.min = 12, .max = 30, .threshold = BranchMissThreshold{3}};
   const std::vector<Command> commands{CreateWorkload{a_spec("4").no_cache().frequency(request)}};
-  CHECK(house.writer.apply(commands).front().error().message == "the branches of CPU 4 cannot be counted now");
-  CHECK(house.writer.state().baselines.frequencies.empty());
-  house.hardware.uncountable = {};
-  house.create();
-  house.hardware.uncountable = {4};
-  house.writer.govern_frequencies();
-  CHECK_FALSE(is_applied(house.writer.state(), house.writer.state().workloads.begin()->second));
-  house.hardware.uncountable = {};
-  house.writer.govern_frequencies();
-  CHECK(is_applied(house.writer.state(), house.writer.state().workloads.begin()->second));
+  CHECK(fixture.writer.apply(commands).front().error().message == "the branches of CPU 4 cannot be counted now");
+  CHECK(fixture.writer.state().baselines.frequencies.empty());
+  fixture.hardware.uncountable = {};
+  fixture.create();
+  fixture.hardware.uncountable = {4};
+  fixture.writer.govern_frequencies();
+  CHECK_FALSE(is_applied(fixture.writer.state(), fixture.writer.state().workloads.begin()->second));
+  fixture.hardware.uncountable = {};
+  fixture.writer.govern_frequencies();
+  CHECK(is_applied(fixture.writer.state(), fixture.writer.state().workloads.begin()->second));
 }
 
-TEST_CASE("a create and its delete in one batch leave no claim") {
-  House house;
+TEST_CASE("a create and delete in one batch leave no claim") {
+  Fixture fixture;
   const FrequencyRequest fixed{.min = 20, .max = 20};
   const std::vector<Command> both{CreateWorkload{a_spec("5").no_cache().frequency(fixed)},
                                   DeleteWorkload{WorkloadId{1}}};
-  for (const auto& outcome : house.writer.apply(both)) CHECK(outcome);
-  CHECK(house.writer.state().workloads.empty());
-  CHECK(house.writer.state().baselines.frequencies.empty());
-  CHECK(house.store.records.baselines.frequencies.empty());
+  for (const auto& outcome : fixture.writer.apply(both)) CHECK(outcome);
+  CHECK(fixture.writer.state().workloads.empty());
+  CHECK(fixture.writer.state().baselines.frequencies.empty());
+  CHECK(fixture.store.records.baselines.frequencies.empty());
 }
 
-TEST_CASE("a move of one CPU does not hide the problem of another") {
-  House house;
-  house.create();
+TEST_CASE("a speed change of one CPU does not hide the problem of another") {
+  Fixture fixture;
+  fixture.create();
   const FrequencyRequest fixed{.min = 20, .max = 20};
   const std::vector<Command> another{CreateWorkload{a_spec("5").no_cache().frequency(fixed)}};
-  REQUIRE(house.writer.apply(another).front());
-  house.hardware.tree.pstate.cpus.at(CpuId{5}).max = KHz{2'500'000};
-  house.hardware.stuck = {5};
-  house.writer.repair();
-  REQUIRE_FALSE(house.writer.state().health.hardware_problem.empty());
-  house.run(1'000, 5);
-  CHECK(house.window() == Window{12, 12});
-  CHECK_FALSE(house.writer.state().health.hardware_problem.empty());
+  REQUIRE(fixture.writer.apply(another).front());
+  fixture.hardware.tree.pstate.cpus.at(CpuId{5}).max = KHz{2'500'000};
+  fixture.hardware.stuck = {5};
+  fixture.writer.repair();
+  REQUIRE_FALSE(fixture.writer.state().health.hardware_problem.empty());
+  fixture.run(1'000, 5);
+  CHECK(fixture.window() == Window{12, 12});
+  CHECK_FALSE(fixture.writer.state().health.hardware_problem.empty());
 }

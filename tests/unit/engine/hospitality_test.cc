@@ -14,12 +14,12 @@ using nrd::testing::a_spec;
 namespace {
 
 // Eleven ways: OS 1, guarantee 5, best effort 3, shared 2. CPUs 0-7 on cache 0, 8-15 on cache 1.
-struct House : nrd::testing::WriterHouse {
-  explicit House(const nrd::testing::NodeShape& shape = {}, EngineOptions configured = {})
-      : WriterHouse(shape, std::move(configured)) {
+struct Fixture : nrd::testing::TransactionFixture {
+  explicit Fixture(const nrd::testing::NodeShape& shape = {}, EngineOptions configured = {})
+      : TransactionFixture(shape, std::move(configured)) {
     start();
   }
-  bool create(Spec spec) { return WriterHouse::create(std::move(spec)).has_value(); }
+  bool create(Spec spec) { return TransactionFixture::create(std::move(spec)).has_value(); }
   std::map<CacheId, unsigned> score(uint32_t max, uint32_t min) const {
     return plan::hospitality(state(), {.max = max, .min = min}).value();
   }
@@ -53,65 +53,65 @@ Tried try_them(const NodeState& before, const CacheRequest& request, CacheId cac
 
 }  // namespace
 
-TEST_CASE("an empty node takes what its pools can hold") {
-  const House house;
-  CHECK(house.score(5, 5) == scores(100, 100));
-  CHECK(house.score(6, 6) == scores(0, 0));
-  CHECK(house.score(3, 1) == scores(100, 100));
-  CHECK(house.score(6, 1) == scores(50, 50));
-  CHECK(house.score(8, 4) == scores(0, 0));
-  CHECK(house.score(0, 0) == scores(100, 100));
+TEST_CASE("an empty node has the full capacity of its pools") {
+  const Fixture fixture;
+  CHECK(fixture.score(5, 5) == scores(100, 100));
+  CHECK(fixture.score(6, 6) == scores(0, 0));
+  CHECK(fixture.score(3, 1) == scores(100, 100));
+  CHECK(fixture.score(6, 1) == scores(50, 50));
+  CHECK(fixture.score(8, 4) == scores(0, 0));
+  CHECK(fixture.score(0, 0) == scores(100, 100));
 }
 
 TEST_CASE("the score of a cache falls with what is granted there") {
-  House house;
-  REQUIRE(house.create(a_spec("0").ways(3, 3)));
-  REQUIRE(house.create(a_spec("8").ways(2, 1)));
-  CHECK(house.score(2, 2) == scores(100, 100));
-  CHECK(house.score(3, 3) == scores(0, 100));
-  CHECK(house.score(3, 1) == scores(100, 33));
+  Fixture fixture;
+  REQUIRE(fixture.create(a_spec("0").ways(3, 3)));
+  REQUIRE(fixture.create(a_spec("8").ways(2, 1)));
+  CHECK(fixture.score(2, 2) == scores(100, 100));
+  CHECK(fixture.score(3, 3) == scores(0, 100));
+  CHECK(fixture.score(3, 1) == scores(100, 33));
 }
 
-TEST_CASE("best effort that gives way makes room for a newcomer") {
+TEST_CASE("shrinking best effort adds capacity for a new workload") {
   for (const bool shrink : {false, true}) {
     EngineOptions options;
     options.shrink = shrink;
-    House house({}, options);
-    REQUIRE(house.create(a_spec("0").ways(3, 1)));
-    CHECK(house.score(2, 1) == scores(shrink ? 50 : 0, 100));
+    Fixture fixture({}, options);
+    REQUIRE(fixture.create(a_spec("0").ways(3, 1)));
+    CHECK(fixture.score(2, 1) == scores(shrink ? 50 : 0, 100));
   }
 }
 
-TEST_CASE("without a free class nobody is welcome but those who share") {
-  House house({.classes = 3});
-  REQUIRE(house.create(a_spec("0").ways(1, 1)));
-  REQUIRE(house.create(a_spec("8").ways(0, 0)));
-  CHECK(house.score(1, 1) == scores(0, 0));
-  CHECK(house.score(0, 0) == scores(100, 100));
+TEST_CASE("without a free class only shared workloads fit") {
+  Fixture fixture({.classes = 3});
+  REQUIRE(fixture.create(a_spec("0").ways(1, 1)));
+  REQUIRE(fixture.create(a_spec("8").ways(0, 0)));
+  CHECK(fixture.score(1, 1) == scores(0, 0));
+  CHECK(fixture.score(0, 0) == scores(100, 100));
 }
 
 TEST_CASE("a pool without ways has no score, and max and min must ask for a pool") {
   EngineOptions options;
   options.pools.shared = 0;
-  const House house({}, options);
-  CHECK(house.score(0, 0).empty());
+  const Fixture fixture({}, options);
+  CHECK(fixture.score(0, 0).empty());
   CHECK(plan::hospitality({}, {.max = 1, .min = 1})->empty());
   for (const CacheRequest request : {CacheRequest{.max = 2, .min = 0}, CacheRequest{.max = 1, .min = 2}}) {
-    CHECK(plan::hospitality(house.state(), request).error().code == ErrorCode::BadRequest);
+    CHECK(plan::hospitality(fixture.state(), request).error().code == ErrorCode::BadRequest);
   }
 }
 
-TEST_CASE("as many fit as the pool has room for") {
-  House house;
-  CHECK(plan::how_many_fit(house.state(), {.max = 2, .min = 2}, CacheId{0}, 8) == 2);
-  CHECK(plan::how_many_fit(house.state(), {.max = 1, .min = 1}, CacheId{0}, 3) == 3);
-  CHECK(plan::how_many_fit(house.state(), {.max = 0, .min = 0}, CacheId{0}, 7) == 7);
-  REQUIRE(house.create(a_spec("0").ways(4, 4)));
-  CHECK(plan::how_many_fit(house.state(), {.max = 2, .min = 2}, CacheId{0}, 8) == 0);
-  CHECK(plan::how_many_fit(house.state(), {.max = 2, .min = 2}, CacheId{1}, 8) == 2);
+TEST_CASE("as many workloads fit as the pool has ways for") {
+  Fixture fixture;
+  CHECK(plan::how_many_fit(fixture.state(), {.max = 2, .min = 2}, CacheId{0}, 8) == 2);
+  CHECK(plan::how_many_fit(fixture.state(), {.max = 1, .min = 1}, CacheId{0}, 3) == 3);
+  CHECK(plan::how_many_fit(fixture.state(), {.max = 0, .min = 0}, CacheId{0}, 7) == 7);
+  REQUIRE(fixture.create(a_spec("0").ways(4, 4)));
+  CHECK(plan::how_many_fit(fixture.state(), {.max = 2, .min = 2}, CacheId{0}, 8) == 0);
+  CHECK(plan::how_many_fit(fixture.state(), {.max = 2, .min = 2}, CacheId{1}, 8) == 2);
 }
 
-TEST_CASE("whatever was granted before, what is foretold is what happens") {
+TEST_CASE("predicted capacity matches the planner for any state") {
   unsigned welcome = 0;
   for (unsigned seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
@@ -123,21 +123,21 @@ TEST_CASE("whatever was granted before, what is foretold is what happens") {
     };
     EngineOptions options;
     options.shrink = below(2) == 0;
-    House house({.ways = 8 + below(20), .classes = 3 + below(10), .min_ways = 1 + below(2)}, options);
+    Fixture fixture({.ways = 8 + below(20), .classes = 3 + below(10), .min_ways = 1 + below(2)}, options);
     for (unsigned n = below(12); n > 0; --n) {
       Spec spec = a_spec(std::to_string(below(16)) + (below(3) == 0 ? "," + std::to_string(below(16)) : ""));
       spec.cache = a_request();
-      house.create(std::move(spec));
+      fixture.create(std::move(spec));
     }
     const CacheRequest request = a_request();
-    const auto foretold = plan::hospitality(house.state(), request);
+    const auto foretold = plan::hospitality(fixture.state(), request);
     REQUIRE(foretold);
     for (const auto& [cache, score] : *foretold) {
-      const CpuSet free = free_cpus(house.state()) & house.state().facts.rdt.caches.at(cache);
+      const CpuSet free = free_cpus(fixture.state()) & fixture.state().facts.rdt.caches.at(cache);
       if (free.empty()) continue;
-      const Tried tried = try_them(house.state(), request, cache);
+      const Tried tried = try_them(fixture.state(), request, cache);
       CHECK(score == tried.score);
-      CHECK(plan::how_many_fit(house.state(), request, cache, static_cast<unsigned>(free.size())) == tried.fitted);
+      CHECK(plan::how_many_fit(fixture.state(), request, cache, static_cast<unsigned>(free.size())) == tried.fitted);
       if (tried.fitted > 0) ++welcome;
     }
   }

@@ -36,7 +36,7 @@ void set_online(FakeHardware& hardware, CpuId cpu, const pstate::Cpu& facts, con
 
 }  // namespace
 
-TEST_CASE("an event is looked at at once, a burst of them once in 20 ms") {
+TEST_CASE("a hotplug event is handled at once, a burst once per 20 ms") {
   HotplugRefresh looks;
   CHECK_FALSE(looks.next());
   looks.note({}, kStart);
@@ -44,7 +44,7 @@ TEST_CASE("an event is looked at at once, a burst of them once in 20 ms") {
   looks.note({3}, kStart);
   CHECK(looks.is_due(kStart));
   CHECK(looks.changed() == CpuSet{3});
-  looks.looked(true, kStart + 5ms);
+  looks.completed(true, kStart + 5ms);
   CHECK_FALSE(looks.next());
   CHECK(looks.changed().empty());
   looks.note({4}, kStart + 6ms);
@@ -53,17 +53,17 @@ TEST_CASE("an event is looked at at once, a burst of them once in 20 ms") {
   CHECK(looks.changed() == CpuSet{4, 5});
 }
 
-TEST_CASE("a change that comes after an event waits for no interval") {
+TEST_CASE("a change after a hotplug event waits for no interval") {
   HotplugRefresh looks;
-  looks.looked(true, kStart);
+  looks.completed(true, kStart);
   looks.note({4}, kStart + 1ms);
   CHECK_FALSE(looks.is_due(kStart + 1ms));
   CHECK(looks.has_news());
-  looks.looked(true, kStart + 2ms);
+  looks.completed(true, kStart + 2ms);
   CHECK_FALSE(looks.has_news());
 }
 
-TEST_CASE("what is not there yet is looked for again, but not for ever") {
+TEST_CASE("missing CPU files are retried a limited number of times") {
   HotplugRefresh looks;
   HotplugRefresh::Steady now = kStart;
   looks.note({4}, now);
@@ -71,16 +71,16 @@ TEST_CASE("what is not there yet is looked for again, but not for ever") {
   for (; looks.next(); ++count) {
     CHECK(looks.changed() == CpuSet{4});
     now = *looks.next();
-    looks.looked(false, now);
+    looks.completed(false, now);
   }
-  CHECK(count == 1 + HotplugRefresh::kAgain);
+  CHECK(count == 1 + HotplugRefresh::kMaxRetries);
   CHECK(now - kStart < 2s);
   looks.note({5}, now);
-  looks.looked(false, now);
+  looks.completed(false, now);
   CHECK(looks.next() == now + 20ms);
 }
 
-TEST_CASE("a CPU that comes back gets class and frequency with the event, not with the drift interval") {
+TEST_CASE("a CPU that comes online gets class and frequency with its event") {
   FakeHardware hardware({});
   FakeStore store;
   const SystemClock clock;
@@ -107,7 +107,7 @@ TEST_CASE("a CPU that comes back gets class and frequency with the event, not wi
       const std::lock_guard hold(lock);
       changed.add(cpu);
     }
-    engine->look_for_cpus();
+    engine->refresh_cpus();
     published.wait(before);
   };
   REQUIRE(submit(CreateWorkload{a_spec("4-5").ways(2, 2).frequency({.min = 12, .max = 30})}));
@@ -128,7 +128,7 @@ TEST_CASE("a CPU that comes back gets class and frequency with the event, not wi
   CHECK(hardware.tree.pstate.cpus.at(CpuId{5}) == wanted);
 }
 
-TEST_CASE("a CPU that has gone is known before a change is planned, though no thread told of it yet") {
+TEST_CASE("a change is planned without a CPU that just went offline") {
   FakeHardware hardware({});
   FakeStore store;
   const SystemClock clock;
@@ -146,30 +146,30 @@ TEST_CASE("a CPU that has gone is known before a change is planned, though no th
   CHECK_FALSE(engine->state()->facts.rdt.online.contains(CpuId{5}));
 }
 
-TEST_CASE("a CPU that went and came back between two looks is no drift") {
-  WriterHouse house;
-  house.start();
-  const auto made = house.create(a_spec("4-5").ways(2, 2));
+TEST_CASE("a CPU that went offline and online between two observations is no drift") {
+  TransactionFixture fixture;
+  fixture.start();
+  const auto made = fixture.create(a_spec("4-5").ways(2, 2));
   REQUIRE(made);
-  for (auto& [clos, group] : house.hardware.tree.rdt.classes) group.cpus.remove(CpuId{5});
-  house.hardware.tree.rdt.classes.at(ClosId{0}).cpus.add(CpuId{5});
-  CHECK(house.writer->serve_hotplug({5}));
-  CHECK(house.cpus(made->grant.clos.value) == "4-5");
-  CHECK(house.state().health.drift_repairs == 0);
+  for (auto& [clos, group] : fixture.hardware.tree.rdt.classes) group.cpus.remove(CpuId{5});
+  fixture.hardware.tree.rdt.classes.at(ClosId{0}).cpus.add(CpuId{5});
+  CHECK(fixture.writer->serve_hotplug({5}));
+  CHECK(fixture.cpus(made->grant.clos.value) == "4-5");
+  CHECK(fixture.state().health.drift_repairs == 0);
 }
 
-TEST_CASE("while the frequency of a CPU that came cannot be set yet, its workload is not whole") {
-  WriterHouse house;
-  house.start();
-  REQUIRE(house.create(a_spec("4-5").no_cache().frequency({.min = 12, .max = 30})));
-  const pstate::Cpu facts = house.hardware.facts.pstate.cpus.at(CpuId{5});
-  const pstate::FrequencySetting before = house.hardware.tree.pstate.cpus.at(CpuId{6});
-  set_offline(house.hardware, CpuId{5});
-  CHECK(house.writer->serve_hotplug({5}));
+TEST_CASE("a workload is not applied until the frequency of its new CPU is set") {
+  TransactionFixture fixture;
+  fixture.start();
+  REQUIRE(fixture.create(a_spec("4-5").no_cache().frequency({.min = 12, .max = 30})));
+  const pstate::Cpu facts = fixture.hardware.facts.pstate.cpus.at(CpuId{5});
+  const pstate::FrequencySetting before = fixture.hardware.tree.pstate.cpus.at(CpuId{6});
+  set_offline(fixture.hardware, CpuId{5});
+  CHECK(fixture.writer->serve_hotplug({5}));
   // Online, but its driver has not taken it yet.
-  house.hardware.facts.rdt.online.add(CpuId{5});
-  CHECK_FALSE(house.writer->serve_hotplug({5}));
-  set_online(house.hardware, CpuId{5}, facts, before);
-  CHECK(house.writer->serve_hotplug({5}));
-  CHECK(house.hardware.tree.pstate.cpus.at(CpuId{5}).max == KHz{3'000'000});
+  fixture.hardware.facts.rdt.online.add(CpuId{5});
+  CHECK_FALSE(fixture.writer->serve_hotplug({5}));
+  set_online(fixture.hardware, CpuId{5}, facts, before);
+  CHECK(fixture.writer->serve_hotplug({5}));
+  CHECK(fixture.hardware.tree.pstate.cpus.at(CpuId{5}).max == KHz{3'000'000});
 }

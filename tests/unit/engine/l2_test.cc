@@ -7,10 +7,10 @@ namespace {
 
 using testing::a_spec;
 
-CacheId l2(uint32_t id) { return {.value = id, .is_l2_beside = true}; }
+CacheId l2(uint32_t id) { return {.value = id, .is_secondary_l2 = true}; }
 
-struct House : testing::WriterHouse {
-  explicit House(bool cdp = false) : WriterHouse({.cpus_per_l2 = 2}) {
+struct Fixture : testing::TransactionFixture {
+  explicit Fixture(bool cdp = false) : TransactionFixture({.cpus_per_l2 = 2}) {
     hardware.facts.rdt.l2_cat->cdp = cdp;
     start();
   }
@@ -40,228 +40,228 @@ SpecPatch without_l2() {
 
 }  // namespace
 
-TEST_CASE("ways of L2 are had beside those of L3, are kept, and go back") {
-  House house;
-  const Observed before = house.hardware.tree;
-  Spec spec = House::asking("4-5,7", 4);
+TEST_CASE("L2 ways are granted together with L3 ways, persist, and are released") {
+  Fixture fixture;
+  const Observed before = fixture.hardware.tree;
+  Spec spec = Fixture::asking("4-5,7", 4);
   spec.cache = CacheRequest{2, 2};
-  const auto workload = house.create(spec);
+  const auto workload = fixture.create(spec);
   REQUIRE(workload);
   CHECK(workload->grant.pool == Pool::Guarantee);
   CHECK(workload->grant.ways.size() == 3);
-  CHECK(house.drawn(2, 0) == ".##........");
-  CHECK(house.drawn_l2(2, 2) == "............####");
-  CHECK(house.drawn_l2(2, 3) == "............####");
-  CHECK(house.drawn_l2(2, 1) == "################");
-  CHECK(house.drawn_l2(0, 2) == "############....");
-  CHECK(house.drawn_l2(0, 1) == "################");
-  CHECK(is_applied(house.state(), *workload));
-  house.start();
-  CHECK(house.state().workloads.at(workload->id) == *workload);
-  CHECK(house.drawn_l2(2, 2) == "............####");
-  REQUIRE(house.remove(workload->id));
-  CHECK(house.hardware.tree == before);
+  CHECK(fixture.drawn(2, 0) == ".##........");
+  CHECK(fixture.drawn_l2(2, 2) == "............####");
+  CHECK(fixture.drawn_l2(2, 3) == "............####");
+  CHECK(fixture.drawn_l2(2, 1) == "################");
+  CHECK(fixture.drawn_l2(0, 2) == "############....");
+  CHECK(fixture.drawn_l2(0, 1) == "################");
+  CHECK(is_applied(fixture.state(), *workload));
+  fixture.start();
+  CHECK(fixture.state().workloads.at(workload->id) == *workload);
+  CHECK(fixture.drawn_l2(2, 2) == "............####");
+  REQUIRE(fixture.remove(workload->id));
+  CHECK(fixture.hardware.tree == before);
 }
 
-TEST_CASE("who asks for L2 alone has a class, and keeps off the L3 ways of others") {
-  House house;
-  REQUIRE(house.create(a_spec("4").ways(2, 2)));
-  const auto workload = house.create(House::asking("6", 4));
+TEST_CASE("a workload with L2 ways alone has a class without granted L3 ways") {
+  Fixture fixture;
+  REQUIRE(fixture.create(a_spec("4").ways(2, 2)));
+  const auto workload = fixture.create(Fixture::asking("6", 4));
   REQUIRE(workload);
   CHECK(workload->grant.pool == Pool::Guarantee);
   CHECK_FALSE(workload->spec.cache);
-  CHECK(house.cpus(3) == "6");
-  CHECK(house.drawn_l2(3, 3) == "............####");
-  CHECK(house.drawn(3, 0) == house.drawn(0, 0));
-  CHECK(house.drawn(3, 0) == "...########");
-  house.start();
-  CHECK(house.state().workloads.at(workload->id) == *workload);
+  CHECK(fixture.cpus(3) == "6");
+  CHECK(fixture.drawn_l2(3, 3) == "............####");
+  CHECK(fixture.drawn(3, 0) == fixture.drawn(0, 0));
+  CHECK(fixture.drawn(3, 0) == "...########");
+  fixture.start();
+  CHECK(fixture.state().workloads.at(workload->id) == *workload);
 }
 
-TEST_CASE("who shares an L2 cache without having ways of it keeps off those of others") {
-  House house;
-  const auto neighbour = house.create(a_spec("5").ways(2, 2));
+TEST_CASE("a workload without L2 ways avoids the granted ones") {
+  Fixture fixture;
+  const auto neighbour = fixture.create(a_spec("5").ways(2, 2));
   REQUIRE(neighbour);
-  CHECK(house.drawn_l2(2, 2) == "################");
-  const auto workload = house.create(House::asking("4", 6));
+  CHECK(fixture.drawn_l2(2, 2) == "################");
+  const auto workload = fixture.create(Fixture::asking("4", 6));
   REQUIRE(workload);
-  CHECK(house.drawn_l2(3, 2) == "..........######");
-  CHECK(house.drawn_l2(2, 2) == "##########......");
-  CHECK(house.drawn_l2(0, 2) == "##########......");
-  CHECK(is_applied(house.state(), house.state().workloads.at(neighbour->id)));
-  REQUIRE(house.remove(workload->id));
-  CHECK(house.drawn_l2(2, 2) == "################");
+  CHECK(fixture.drawn_l2(3, 2) == "..........######");
+  CHECK(fixture.drawn_l2(2, 2) == "##########......");
+  CHECK(fixture.drawn_l2(0, 2) == "##########......");
+  CHECK(is_applied(fixture.state(), fixture.state().workloads.at(neighbour->id)));
+  REQUIRE(fixture.remove(workload->id));
+  CHECK(fixture.drawn_l2(2, 2) == "################");
 }
 
 TEST_CASE("ways of one L2 cache are granted once") {
-  House house;
-  REQUIRE(house.create(House::asking("4", 9)));
-  const auto refused = house.create(House::asking("5", 7));
+  Fixture fixture;
+  REQUIRE(fixture.create(Fixture::asking("4", 9)));
+  const auto refused = fixture.create(Fixture::asking("5", 7));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::NotEnough);
   CHECK(refused.error().field == "/l2/ways");
   CHECK(refused.error().message.find("L2 cache 2") != std::string::npos);
   CHECK(refused.error().allowed == "at most 6");
-  REQUIRE(house.create(House::asking("5", 6)));
-  CHECK(house.drawn_l2(0, 2) == "#...............");
-  CHECK(house.drawn_l2(3, 2) == ".######.........");
+  REQUIRE(fixture.create(Fixture::asking("5", 6)));
+  CHECK(fixture.drawn_l2(0, 2) == "#...............");
+  CHECK(fixture.drawn_l2(3, 2) == ".######.........");
 }
 
-TEST_CASE("a PATCH gives ways of L2, changes and takes them") {
-  House house;
-  const auto workload = house.create(a_spec("4").ways(3, 1));
+TEST_CASE("a PATCH adds, changes and removes L2 ways") {
+  Fixture fixture;
+  const auto workload = fixture.create(a_spec("4").ways(3, 1));
   REQUIRE(workload);
   const WayMask l3 = workload->grant.ways.at(CacheId{0});
-  REQUIRE(house.patch(workload->id, l2_ways(3)));
-  CHECK(house.drawn_l2(2, 2) == ".............###");
-  REQUIRE(house.patch(workload->id, l2_ways(5)));
-  CHECK(house.drawn_l2(2, 2) == "...........#####");
-  CHECK(house.state().workloads.at(workload->id).grant.ways.at(CacheId{0}) == l3);
-  REQUIRE(house.patch(workload->id, without_l2()));
-  CHECK(house.drawn_l2(2, 2) == "################");
+  REQUIRE(fixture.patch(workload->id, l2_ways(3)));
+  CHECK(fixture.drawn_l2(2, 2) == ".............###");
+  REQUIRE(fixture.patch(workload->id, l2_ways(5)));
+  CHECK(fixture.drawn_l2(2, 2) == "...........#####");
+  CHECK(fixture.state().workloads.at(workload->id).grant.ways.at(CacheId{0}) == l3);
+  REQUIRE(fixture.patch(workload->id, without_l2()));
+  CHECK(fixture.drawn_l2(2, 2) == "################");
   SpecPatch without_cache;
   without_cache.without_cache = true;
   without_cache.l2_ways = 2;
-  const auto l2_only = house.patch(workload->id, without_cache);
+  const auto l2_only = fixture.patch(workload->id, without_cache);
   REQUIRE(l2_only);
   CHECK(l2_only->grant.pool == Pool::Guarantee);
   CHECK(l2_only->grant.ways.size() == 1);
-  CHECK(house.patch(workload->id, without_l2()).error().field == "/l2");
+  CHECK(fixture.patch(workload->id, without_l2()).error().field == "/l2");
 }
 
-TEST_CASE("best effort grows and shrinks on L3 and leaves L2 as it was granted") {
-  House house;
-  house.options.shrink = true;
-  house.start();
-  Spec spec = House::asking("4", 4);
+TEST_CASE("best effort resizes on L3 only") {
+  Fixture fixture;
+  fixture.options.shrink = true;
+  fixture.start();
+  Spec spec = Fixture::asking("4", 4);
   spec.cache = CacheRequest{3, 1};
-  const auto first = house.create(spec);
+  const auto first = fixture.create(spec);
   REQUIRE(first);
-  const auto second = house.create(a_spec("5").ways(2, 2));
-  const auto third = house.create(a_spec("6").ways(3, 2));
+  const auto second = fixture.create(a_spec("5").ways(2, 2));
+  const auto third = fixture.create(a_spec("6").ways(3, 2));
   REQUIRE(second);
   REQUIRE(third);
-  CHECK(house.state().workloads.at(first->id).grant.ways.at(CacheId{0}).count() == 1);
-  CHECK(house.drawn_l2(2, 2) == "............####");
-  REQUIRE(house.remove(third->id));
-  CHECK(house.state().workloads.at(first->id).grant.ways.at(CacheId{0}).count() == 3);
-  CHECK(house.drawn_l2(2, 2) == "............####");
+  CHECK(fixture.state().workloads.at(first->id).grant.ways.at(CacheId{0}).count() == 1);
+  CHECK(fixture.drawn_l2(2, 2) == "............####");
+  REQUIRE(fixture.remove(third->id));
+  CHECK(fixture.state().workloads.at(first->id).grant.ways.at(CacheId{0}).count() == 3);
+  CHECK(fixture.drawn_l2(2, 2) == "............####");
 }
 
-TEST_CASE("of ways of L2 code has some alone where the level is split") {
-  House house(true);
-  const auto workload = house.create(House::asking("4", 5, 2));
+TEST_CASE("code gets its own L2 ways where L2 has CDP") {
+  Fixture fixture(true);
+  const auto workload = fixture.create(Fixture::asking("4", 5, 2));
   REQUIRE(workload);
-  const auto split = house.hardware.tree.rdt.split_of(ClosId{2}, l2(2));
+  const auto split = fixture.hardware.tree.rdt.split_of(ClosId{2}, l2(2));
   REQUIRE(split);
   CHECK(testing::picture(split->code, 16) == "...........##...");
   CHECK(testing::picture(split->data, 16) == ".............###");
-  CHECK(house.create(House::asking("8", 5, 5)).error().field == "/l2/code");
-  REQUIRE(house.patch(workload->id, l2_ways(6)));
-  CHECK(house.state().workloads.at(workload->id).spec.l2 == L2Request{.ways = 6, .code = 2});
+  CHECK(fixture.create(Fixture::asking("8", 5, 5)).error().field == "/l2/code");
+  REQUIRE(fixture.patch(workload->id, l2_ways(6)));
+  CHECK(fixture.state().workloads.at(workload->id).spec.l2 == L2Request{.ways = 6, .code = 2});
   SpecPatch joined;
   joined.l2_code = 0;
-  REQUIRE(house.patch(workload->id, joined));
-  CHECK_FALSE(house.hardware.tree.rdt.split_of(ClosId{2}, l2(2)));
+  REQUIRE(fixture.patch(workload->id, joined));
+  CHECK_FALSE(fixture.hardware.tree.rdt.split_of(ClosId{2}, l2(2)));
   joined.l2_code = 2;
-  REQUIRE(house.patch(workload->id, joined));
-  house.hardware.facts.rdt.l2_cat->cdp = false;
-  house.start();
-  CHECK(problem_of(house.state()).find("cdpl2") != std::string::npos);
-  CHECK(house.create(House::asking("8", 5, 2)).error().code == ErrorCode::Unsupported);
+  REQUIRE(fixture.patch(workload->id, joined));
+  fixture.hardware.facts.rdt.l2_cat->cdp = false;
+  fixture.start();
+  CHECK(problem_of(fixture.state()).find("cdpl2") != std::string::npos);
+  CHECK(fixture.create(Fixture::asking("8", 5, 2)).error().code == ErrorCode::Unsupported);
 }
 
-TEST_CASE("ways of L2 that cannot be had are refused") {
-  House house;
-  CHECK(house.create(House::asking("4", 16)).error().allowed == "1 to 15 ways");
-  Spec shared = House::asking("4", 2);
+TEST_CASE("impossible L2 requests are refused") {
+  Fixture fixture;
+  CHECK(fixture.create(Fixture::asking("4", 16)).error().allowed == "1 to 15 ways");
+  Spec shared = Fixture::asking("4", 2);
   shared.cache = CacheRequest{0, 0};
-  CHECK(house.create(shared).error().field == "/l2");
-  testing::WriterHouse without;
+  CHECK(fixture.create(shared).error().field == "/l2");
+  testing::TransactionFixture without;
   without.start();
-  const auto refused = without.create(House::asking("4", 2));
+  const auto refused = without.create(Fixture::asking("4", 2));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::Unsupported);
   CHECK(refused.error().field == "/l2");
 }
 
-TEST_CASE("a boot without L2 allocation is told, and harms nothing else") {
-  House house;
-  Spec spec = House::asking("4", 4);
+TEST_CASE("a boot without L2 allocation is reported and affects nothing else") {
+  Fixture fixture;
+  Spec spec = Fixture::asking("4", 4);
   spec.cache = CacheRequest{2, 2};
-  const auto workload = house.create(spec);
+  const auto workload = fixture.create(spec);
   REQUIRE(workload);
-  house.hardware.reboot("boot-2");
-  house.hardware.facts.rdt.l2_cat.reset();
-  for (auto& [clos, group] : house.hardware.tree.rdt.classes) {
-    std::erase_if(group.ways, [](const auto& entry) { return entry.first.is_l2_beside; });
+  fixture.hardware.reboot("boot-2");
+  fixture.hardware.facts.rdt.l2_cat.reset();
+  for (auto& [clos, group] : fixture.hardware.tree.rdt.classes) {
+    std::erase_if(group.ways, [](const auto& entry) { return entry.first.is_secondary_l2; });
   }
-  house.start();
-  CHECK(house.drawn(2, 0) == ".##........");
-  CHECK(problem_of(house.state()).find("does not allocate") != std::string::npos);
-  CHECK_FALSE(is_applied(house.state(), *workload));
-  REQUIRE(house.patch(workload->id, without_l2()));
-  CHECK(problem_of(house.state()).empty());
+  fixture.start();
+  CHECK(fixture.drawn(2, 0) == ".##........");
+  CHECK(problem_of(fixture.state()).find("no longer allocates") != std::string::npos);
+  CHECK_FALSE(is_applied(fixture.state(), *workload));
+  REQUIRE(fixture.patch(workload->id, without_l2()));
+  CHECK(problem_of(fixture.state()).empty());
 }
 
 TEST_CASE("an L2 cache whose CPUs are offline keeps its grant") {
-  House house;
+  Fixture fixture;
   const Task task{.id = 7, .process = 7, .start = 7, .boot_id = "boot-1"};
-  house.hardware.tasks[task] = "";
-  Spec spec = House::asking("4,6", 4);
+  fixture.hardware.tasks[task] = "";
+  Spec spec = Fixture::asking("4,6", 4);
   spec.tasks = {task};
   spec.task_cpus = {4};
-  const auto workload = house.create(spec);
+  const auto workload = fixture.create(spec);
   REQUIRE(workload);
-  const NodeFacts all = house.hardware.facts;
-  rdt::Node& node = house.hardware.facts.rdt;
+  const NodeFacts all = fixture.hardware.facts;
+  rdt::Node& node = fixture.hardware.facts.rdt;
   node.online -= CpuSet{6, 7};
   node.caches.edit().at(CacheId{0}) -= CpuSet{6, 7};
   node.l2.edit().erase(l2(3));
-  house.writer->repair();
-  CHECK(is_applied(house.state(), house.state().workloads.at(workload->id)));
-  house.hardware.tasks.clear();
-  house.writer->reap_tasks();
-  CHECK(house.state().workloads.at(workload->id).spec.tasks.empty());
-  house.hardware.facts = all;
-  house.writer->repair();
-  CHECK(house.drawn_l2(2, 3) == "............####");
-  CHECK(is_applied(house.state(), house.state().workloads.at(workload->id)));
-  CHECK(house.state().health.drift_repairs == 0);
+  fixture.writer->repair();
+  CHECK(is_applied(fixture.state(), fixture.state().workloads.at(workload->id)));
+  fixture.hardware.tasks.clear();
+  fixture.writer->reap_tasks();
+  CHECK(fixture.state().workloads.at(workload->id).spec.tasks.empty());
+  fixture.hardware.facts = all;
+  fixture.writer->repair();
+  CHECK(fixture.drawn_l2(2, 3) == "............####");
+  CHECK(is_applied(fixture.state(), fixture.state().workloads.at(workload->id)));
+  CHECK(fixture.state().health.drift_repairs == 0);
 }
 
-TEST_CASE("a request after a CPU went is planned for those that there are") {
-  House house;
-  const auto workload = house.create(House::asking("4,6", 4));
+TEST_CASE("a request after a CPU went offline is planned for the online CPUs") {
+  Fixture fixture;
+  const auto workload = fixture.create(Fixture::asking("4,6", 4));
   REQUIRE(workload);
-  house.hardware.facts.rdt.online -= CpuSet{6, 7};
-  house.hardware.facts.rdt.l2.edit().erase(l2(3));
-  house.hardware.fail_at_write = house.hardware.writes + 1;
-  REQUIRE(house.remove(workload->id));
-  CHECK(house.state().health.hardware_problem.empty());
-  house.hardware.facts.rdt.online.remove(CpuId{5});
-  house.hardware.fail_at_write = house.hardware.writes + 1;
-  CHECK(house.create(House::asking("5", 4)).error().message.find("offline") != std::string::npos);
-  CHECK(house.state().workloads.empty());
+  fixture.hardware.facts.rdt.online -= CpuSet{6, 7};
+  fixture.hardware.facts.rdt.l2.edit().erase(l2(3));
+  fixture.hardware.fail_at_write = fixture.hardware.writes + 1;
+  REQUIRE(fixture.remove(workload->id));
+  CHECK(fixture.state().health.hardware_problem.empty());
+  fixture.hardware.facts.rdt.online.remove(CpuId{5});
+  fixture.hardware.fail_at_write = fixture.hardware.writes + 1;
+  CHECK(fixture.create(Fixture::asking("5", 4)).error().message.find("offline") != std::string::npos);
+  CHECK(fixture.state().workloads.empty());
 }
 
-TEST_CASE("a task without ways on a cache keeps off those of others there") {
-  House house;
+TEST_CASE("a task without ways on a cache avoids granted ways") {
+  Fixture fixture;
   const Task task{.id = 7, .process = 7, .start = 7, .boot_id = "boot-1"};
-  house.hardware.tasks[task] = "";
+  fixture.hardware.tasks[task] = "";
   Spec spec = a_spec("4").ways(2, 2);
   spec.core_ids.clear();
   spec.cpus = {};
   spec.tasks = {task};
   spec.task_cpus = {4};
-  REQUIRE(house.create(spec));
-  CHECK(house.drawn(2, 1) == "###########");
-  const auto workload = house.create(a_spec("12").ways(3, 3));
+  REQUIRE(fixture.create(spec));
+  CHECK(fixture.drawn(2, 1) == "###########");
+  const auto workload = fixture.create(a_spec("12").ways(3, 3));
   REQUIRE(workload);
-  CHECK(house.drawn(2, 1) == house.drawn(0, 1));
-  CHECK(house.drawn(2, 1) == "....#######");
-  REQUIRE(house.remove(workload->id));
-  CHECK(house.drawn(2, 1) == "###########");
+  CHECK(fixture.drawn(2, 1) == fixture.drawn(0, 1));
+  CHECK(fixture.drawn(2, 1) == "....#######");
+  REQUIRE(fixture.remove(workload->id));
+  CHECK(fixture.drawn(2, 1) == "###########");
 }
 
 }  // namespace nrd

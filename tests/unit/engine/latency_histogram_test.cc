@@ -5,7 +5,7 @@
 using namespace nrd;
 using namespace std::chrono_literals;
 
-TEST_CASE("a time that is a bound counts as below it, and what is above all bounds is counted as well") {
+TEST_CASE("histogram bounds are inclusive and the last bucket counts all longer times") {
   Histogram histogram;
   histogram.add(100us);
   histogram.add(100us + 1ns);

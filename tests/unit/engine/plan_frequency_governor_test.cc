@@ -50,7 +50,7 @@ class Trace {
 
   const GovernorState& control() const { return control_; }
   // F and S by sample.
-  const std::string& paces() const { return paces_; }
+  const std::string& governors() const { return governors_; }
   std::chrono::milliseconds elapsed() const {
     return std::chrono::duration_cast<std::chrono::milliseconds>(now_.time_since_epoch());
   }
@@ -59,22 +59,24 @@ class Trace {
   void step(const std::optional<BranchCounts>& counted) {
     control_ = plan::next(control_, kThreshold, counted, now_);
     now_ += plan::kSampleInterval;
-    paces_ += control_.pace == Speed::Fast ? 'F' : 'S';
+    governors_ += control_.speed == Speed::Fast ? 'F' : 'S';
   }
 
   BranchCounts counts_;
   GovernorState control_;
   GovernorState::Time now_{};
-  std::string paces_;
+  std::string governors_;
 };
 
 }  // namespace
 
-TEST_CASE("a CPU begins fast and stays so above the threshold") { CHECK(Trace().run(8, 10).paces() == "FFFFFFFFFFF"); }
+TEST_CASE("a CPU starts fast and stays fast above the threshold") {
+  CHECK(Trace().run(8, 10).governors() == "FFFFFFFFFFF");
+}
 
-TEST_CASE("below the threshold it goes slow after three samples on end, and fast again above it") {
+TEST_CASE("a CPU slows down after three consecutive samples below the threshold") {
   const Trace trace = Trace().run(1, 12).run(8, 5);
-  CHECK(trace.paces() == "FFFSSSSSSSSSSSSFFF");
+  CHECK(trace.governors() == "FFFSSSSSSSSSSSSFFF");
   CHECK(trace.control().transitions == 2);
 }
 
@@ -85,7 +87,7 @@ TEST_CASE("the ratio is misses in percent of hits") {
   CHECK(*trace.control().percent == doctest::Approx(4.0).epsilon(0.001));
 }
 
-TEST_CASE("noise around the threshold moves nothing") {
+TEST_CASE("noise around the threshold changes nothing") {
   Trace trace;
   for (int i = 0; i < 200; ++i) trace.run(i % 2 == 0 ? 2.75 : 3.25, 1);
   CHECK(trace.control().transitions == 0);
@@ -93,41 +95,41 @@ TEST_CASE("noise around the threshold moves nothing") {
   CHECK(trace.control().transitions == 0);
 }
 
-TEST_CASE("a square wave moves it once each half and never more often than it rests") {
+TEST_CASE("a square wave changes the speed once per half period, at most once per kMinInterval") {
   Trace slow;
   for (int half = 0; half < 20; ++half) slow.run(half % 2 == 0 ? 1 : 9, 25);  // 5 s each
   CHECK(slow.control().transitions == 20);
   // Half periods shorter than the rest: the bound holds whatever is run.
   Trace fast;
   for (int half = 0; half < 400; ++half) fast.run(half % 2 == 0 ? 1 : 9, 4);
-  const auto most = static_cast<uint64_t>(fast.elapsed() / plan::kRest + 1);
+  const auto most = static_cast<uint64_t>(fast.elapsed() / plan::kMinInterval + 1);
   CHECK(fast.control().transitions <= most);
   CHECK(fast.control().transitions > most / 4);
 }
 
-TEST_CASE("an idle CPU stays as it is") {
+TEST_CASE("an idle CPU keeps its speed") {
   const Trace trace = Trace().run(1, 5).idle(100);
-  CHECK(trace.control().pace == Speed::Slow);
+  CHECK(trace.control().speed == Speed::Slow);
   CHECK(*trace.control().percent == doctest::Approx(1.0).epsilon(0.001));
 }
 
-TEST_CASE("counters that wrap go on") {
+TEST_CASE("wrapping counters give valid samples") {
   const uint64_t nearly = std::numeric_limits<uint64_t>::max() - kBranches / 2;
   const Trace trace = Trace(BranchCounts{nearly, nearly}).run(1, 5);
-  CHECK(trace.paces() == "FFFSSS");
+  CHECK(trace.governors() == "FFFSSS");
 }
 
-TEST_CASE("a CPU that goes offline and returns, or counts from nothing again, begins a new sample") {
+TEST_CASE("a CPU starts a new sample after being offline or a counter reset") {
   Trace trace;
   trace.run(1, 2).offline(3).reopened().run(1, 2);
-  CHECK(trace.control().pace == Speed::Fast);
-  CHECK(trace.run(1, 2).control().pace == Speed::Slow);
+  CHECK(trace.control().speed == Speed::Fast);
+  CHECK(trace.run(1, 2).control().speed == Speed::Slow);
   Trace reopened;
   reopened.run(8, 3).reopened().run(8, 5);
   CHECK(reopened.control().transitions == 0);
 }
 
-TEST_CASE("samples with idleness between them are not on end") {
+TEST_CASE("samples separated by idle time are not consecutive") {
   Trace trace;
   for (int i = 0; i < 5; ++i) trace.run(0.5, 1).idle(3000);
   CHECK(trace.control().transitions == 0);

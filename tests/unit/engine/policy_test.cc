@@ -25,8 +25,8 @@ Policies the_policies() {
           {"narrow", {.cache = CacheRequest{1, 1}, .mba = MbaRequest{.value = 50}, .frequency = {}}}};
 }
 
-struct House : nrd::testing::WriterHouse {
-  House() {
+struct Fixture : nrd::testing::TransactionFixture {
+  Fixture() {
     options.policies = std::make_shared<const Policies>(the_policies());
     start();
   }
@@ -34,7 +34,7 @@ struct House : nrd::testing::WriterHouse {
     Spec spec = a_spec(cpus);
     spec.policy = policy;
     spec.cache = cache;
-    return WriterHouse::create(spec);
+    return TransactionFixture::create(spec);
   }
 };
 
@@ -47,9 +47,9 @@ SpecPatch to_policy(const std::string& name, std::optional<uint32_t> ways = {}) 
 
 }  // namespace
 
-TEST_CASE("a policy says what its workload gets, whatever else was asked for") {
-  House house;
-  const auto workload = house.create("4", "gold", CacheRequest{0, 0});
+TEST_CASE("a policy overrides other fields of the request") {
+  Fixture fixture;
+  const auto workload = fixture.create("4", "gold", CacheRequest{0, 0});
   REQUIRE(workload);
   CHECK(workload->spec.policy == "gold");
   CHECK(workload->spec.cache == CacheRequest{2, 2});
@@ -57,91 +57,91 @@ TEST_CASE("a policy says what its workload gets, whatever else was asked for") {
   CHECK(workload->grant.pool == Pool::Guarantee);
 }
 
-TEST_CASE("where a policy is silent the request stands") {
-  House house;
-  CHECK(house.create("4", "slow", CacheRequest{1, 1})->spec.cache == CacheRequest{1, 1});
-  CHECK_FALSE(house.create("5", "slow")->spec.cache);
+TEST_CASE("fields that a policy does not set come from the request") {
+  Fixture fixture;
+  CHECK(fixture.create("4", "slow", CacheRequest{1, 1})->spec.cache == CacheRequest{1, 1});
+  CHECK_FALSE(fixture.create("5", "slow")->spec.cache);
 }
 
-TEST_CASE("a name that is no policy is refused with those that are") {
-  House house;
-  const auto refused = house.create("4", "golden");
+TEST_CASE("an unknown policy is refused with the known names") {
+  Fixture fixture;
+  const auto refused = fixture.create("4", "golden");
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::NoSuchPolicy);
   CHECK(refused.error().subject == "golden");
   CHECK(refused.error().allowed == "gold, large, narrow, silver, slow");
-  house.options.policies = nullptr;
-  house.start();
-  CHECK(house.create("4", "gold").error().code == ErrorCode::NoSuchPolicy);
+  fixture.options.policies = nullptr;
+  fixture.start();
+  CHECK(fixture.create("4", "gold").error().code == ErrorCode::NoSuchPolicy);
 }
 
-TEST_CASE("what cannot be had is blamed on the policy") {
-  House house;
-  const auto bandwidth = house.create("4", "narrow");
+TEST_CASE("a refused policy value is attributed to the policy field") {
+  Fixture fixture;
+  const auto bandwidth = fixture.create("4", "narrow");
   CHECK(bandwidth.error().code == ErrorCode::Unsupported);
   CHECK(bandwidth.error().field == "/policy");
-  const auto ways = house.create("4", "large");
+  const auto ways = fixture.create("4", "large");
   CHECK(ways.error().field == "/policy");
   CHECK(ways.error().message == "policy large, cache/max: 9 ways, but the guarantee pool has 5");
-  CHECK(house.create("99", "gold").error().field == "/core_ids/0");
+  CHECK(fixture.create("99", "gold").error().field == "/core_ids/0");
 }
 
-TEST_CASE("what was asked for beside a policy is not blamed on it") {
-  House house;
-  const auto refused = house.create("4", "slow", CacheRequest{9, 9});
+TEST_CASE("a refused request value next to a policy keeps its own field") {
+  Fixture fixture;
+  const auto refused = fixture.create("4", "slow", CacheRequest{9, 9});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().field == "/cache/max");
   CHECK(refused.error().message == "9 ways, but the guarantee pool has 5");
 }
 
-TEST_CASE("the policy a workload has is no change, whatever stands beside it") {
-  House house;
-  const auto workload = house.create("4", "gold");
-  const uint64_t commits = house.store.commits;
-  CHECK(house.patch(workload->id, to_policy("gold")) == workload);
-  CHECK(house.patch(workload->id, to_policy("gold", 0)) == workload);
-  house.options.policies = nullptr;  // the file may be gone since
-  house.start();
-  CHECK(house.patch(workload->id, to_policy("gold")) == workload);
-  CHECK(house.store.commits == commits);
+TEST_CASE("repeating a workload's policy changes nothing") {
+  Fixture fixture;
+  const auto workload = fixture.create("4", "gold");
+  const uint64_t commits = fixture.store.commits;
+  CHECK(fixture.patch(workload->id, to_policy("gold")) == workload);
+  CHECK(fixture.patch(workload->id, to_policy("gold", 0)) == workload);
+  fixture.options.policies = nullptr;  // the file may be gone since
+  fixture.start();
+  CHECK(fixture.patch(workload->id, to_policy("gold")) == workload);
+  CHECK(fixture.store.commits == commits);
   SpecPatch moved = to_policy("gold");
   moved.core_ids = {"6"};
   moved.cpus = CpuSet{6};
-  CHECK(house.patch(workload->id, moved)->spec.cache == CacheRequest{2, 2});
+  CHECK(fixture.patch(workload->id, moved)->spec.cache == CacheRequest{2, 2});
 }
 
-TEST_CASE("another policy replaces all that the one before gave") {
-  House house;
-  const auto workload = house.create("4", "gold");
-  const auto silver = house.patch(workload->id, to_policy("silver"));
+TEST_CASE("a new policy replaces all values of the old one") {
+  Fixture fixture;
+  const auto workload = fixture.create("4", "gold");
+  const auto silver = fixture.patch(workload->id, to_policy("silver"));
   REQUIRE(silver);
   CHECK(silver->spec.cache == CacheRequest{3, 1});
   CHECK_FALSE(silver->spec.frequency);
-  const auto slow = house.patch(workload->id, to_policy("slow"));
+  const auto slow = fixture.patch(workload->id, to_policy("slow"));
   CHECK_FALSE(slow->spec.cache);
-  CHECK(house.patch(workload->id, to_policy("large")).error().field == "/policy");
-  CHECK(house.writer->state().workloads.at(workload->id) == *slow);
+  CHECK(fixture.patch(workload->id, to_policy("large")).error().field == "/policy");
+  CHECK(fixture.writer->state().workloads.at(workload->id) == *slow);
 }
 
-TEST_CASE("ways of one's own end the policy, and saying the same does not") {
-  House house;
-  const auto workload = house.create("4", "silver");
+TEST_CASE("explicit ways end a policy unless they equal its ways") {
+  Fixture fixture;
+  const auto workload = fixture.create("4", "silver");
   SpecPatch same;
   same.max = 3;
   same.min = 1;
-  CHECK(house.patch(workload->id, same)->spec.policy == "silver");
+  CHECK(fixture.patch(workload->id, same)->spec.policy == "silver");
   SpecPatch own;
   own.min = 2;
-  const auto patched = house.patch(workload->id, own);
+  const auto patched = fixture.patch(workload->id, own);
   REQUIRE(patched);
   CHECK(patched->spec.policy.empty());
   CHECK(patched->spec.cache == CacheRequest{3, 2});
 }
 
-TEST_CASE("what a policy gave outlasts it") {
-  House house;
-  const auto workload = house.create("4", "gold");
-  house.options.policies = std::make_shared<const Policies>(Policies{{"gold", {.cache = CacheRequest{1, 1}}}});
-  house.start();
-  CHECK(house.writer->state().workloads.at(workload->id) == *workload);
+TEST_CASE("a grant outlives the removal of its policy") {
+  Fixture fixture;
+  const auto workload = fixture.create("4", "gold");
+  fixture.options.policies = std::make_shared<const Policies>(Policies{{"gold", {.cache = CacheRequest{1, 1}}}});
+  fixture.start();
+  CHECK(fixture.writer->state().workloads.at(workload->id) == *workload);
 }

@@ -42,7 +42,7 @@ TEST_CASE("pools follow the number of ways when nothing is configured") {
   }
 }
 
-TEST_CASE("configured sizes win and the guarantee pool gets the rest") {
+TEST_CASE("configured pool sizes win and the guarantee pool gets the rest") {
   const rdt::Cat cat{.classes = 16, .ways = 20, .min_ways = 1, .shareable = {}};
   CHECK(drawn(*plan_layout(cat, {.os = 1, .guarantee = 10, .besteffort = 7, .shared = 2}), 20) ==
         "OGGGGGGGGGGBBBBBBBSS");

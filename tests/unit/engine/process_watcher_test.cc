@@ -68,7 +68,7 @@ Spec owned_by(const store::Owner& owner, const char* cpus) {
 
 }  // namespace
 
-TEST_CASE("what belongs to a process is released when that is killed, and not before") {
+TEST_CASE("allocations of a process are released when it is killed") {
   const auto owners = *ProcessWatcher::start();
   Child child;
   const auto owner = owners->identify(child.pid());
@@ -87,7 +87,7 @@ TEST_CASE("what belongs to a process is released when that is killed, and not be
   CHECK(calls == 1);
 }
 
-TEST_CASE("a process that runs under the number of an owner is not taken for it") {
+TEST_CASE("a process with a reused number is not taken for the owner") {
   const auto owners = *ProcessWatcher::start();
   const auto living = owners->identify(::getpid());
   REQUIRE(living);
@@ -105,7 +105,7 @@ TEST_CASE("a process that runs under the number of an owner is not taken for it"
   }
 }
 
-TEST_CASE("what could not be released is tried again") {
+TEST_CASE("a failed release is retried") {
   const auto owners = *ProcessWatcher::start();
   std::atomic<int> calls{0};
   std::promise<void> done;
@@ -117,7 +117,7 @@ TEST_CASE("what could not be released is tried again") {
   CHECK(done.get_future().wait_for(kDeadline) == std::future_status::ready);
 }
 
-TEST_CASE("a process that takes and gives back all day costs one descriptor") {
+TEST_CASE("a process with many allocations costs one descriptor") {
   const auto owners = *ProcessWatcher::start();
   Child child;
   const auto owner = owners->identify(child.pid());
@@ -140,7 +140,7 @@ TEST_CASE("a process that takes and gives back all day costs one descriptor") {
   CHECK(calls == 1);
 }
 
-TEST_CASE("a process that is not there owns nothing") {
+TEST_CASE("a missing process cannot be an owner") {
   const auto owners = *ProcessWatcher::start();
   pid_t gone = 0;
   {
@@ -155,7 +155,7 @@ TEST_CASE("a process that is not there owns nothing") {
   }
 }
 
-TEST_CASE("a workload ends with its process, and its neighbours stay") {
+TEST_CASE("a workload is deleted when its owner exits, and other workloads stay") {
   FakeHardware hardware({});
   FakeStore store;
   const SystemClock clock;
@@ -173,7 +173,7 @@ TEST_CASE("a workload ends with its process, and its neighbours stay") {
   owners->stop();
 }
 
-TEST_CASE("a workload whose process ended while nrd was down is gone after the start") {
+TEST_CASE("a workload whose owner exited while nrd was down is deleted at start") {
   FakeHardware hardware({});
   FakeStore store;
   const SystemClock clock;
@@ -193,7 +193,7 @@ TEST_CASE("a workload whose process ended while nrd was down is gone after the s
   owners->stop();
 }
 
-TEST_CASE("a store that refuses now is asked again until the workload is gone") {
+TEST_CASE("deletion is retried until the store accepts it") {
   FakeHardware hardware({});
   FakeStore store;
   const SystemClock clock;

@@ -67,7 +67,7 @@ Command a_random_command(Dice& dice, const NodeState& state, const NodeShape& sh
 
 }  // namespace
 
-TEST_CASE("whatever is asked in whatever order, masks stay whole, apart and inside their pools") {
+TEST_CASE("any sequence of requests keeps masks contiguous, disjoint and inside their pools") {
   const SystemClock clock;
   unsigned accepted = 0;
   const unsigned nodes = nrd::testing::often(40U);

@@ -138,7 +138,7 @@ TEST_CASE("a request about a class without counters takes a new sample") {
   CHECK(sampler.asked(counted) == std::set{ClosId{2}});
   CHECK(sampler.asked(counted).empty());
   rdt::Usages usages = used(5);
-  usages[ClosId{1}][{CacheId{0}}].is_unasked = true;
+  usages[ClosId{1}][{CacheId{0}}].is_unrequested = true;
   sampler.take(usages);
   CHECK(!sampler.ask(ClosId{2}, asker.done()));
   CHECK(sampler.ask(ClosId{1}, asker.done()));
@@ -155,7 +155,7 @@ TEST_CASE("a scrape requests monitoring of all classes") {
   sampler.last(is_due);
   CHECK(sampler.asked(counted) == std::set{ClosId{1}, ClosId{2}});
   rdt::Usages usages = used(5);
-  usages[ClosId{1}][{CacheId{0}}].is_unasked = true;
+  usages[ClosId{1}][{CacheId{0}}].is_unrequested = true;
   sampler.take(usages);
   sampler.last(is_due);
   CHECK(is_due);

@@ -97,7 +97,7 @@ TEST_CASE("best effort gets between min and max, the narrowest first") {
   CHECK_FALSE(plan::share_ways(2, {{2, 3, 2}, {1, 3, 0}}, Shrink::Yes));
 }
 
-TEST_CASE("shares never leave their bounds and never exceed the room") {
+TEST_CASE("shares never leave their bounds and never exceed the available") {
   std::mt19937 engine(7);
   const auto random = [&engine] { return static_cast<unsigned>(engine()); };
   for (int round = 0; round < 20000; ++round) {
@@ -107,11 +107,11 @@ TEST_CASE("shares never leave their bounds and never exceed the room") {
       const unsigned max = min + 1 + random() % 6;
       demands.push_back({min, max, random() % 2 == 0 ? 0U : min + random() % (max - min + 1)});
     }
-    const unsigned room = random() % 33;
+    const unsigned available = random() % 33;
     const Shrink shrink = random() % 2 == 0 ? Shrink::No : Shrink::Yes;
-    const auto ways = plan::share_ways(room, demands, shrink);
+    const auto ways = plan::share_ways(available, demands, shrink);
     if (!ways) continue;
-    CHECK(std::accumulate(ways->begin(), ways->end(), 0U) <= room);
+    CHECK(std::accumulate(ways->begin(), ways->end(), 0U) <= available);
     for (size_t i = 0; i < demands.size(); ++i) {
       CHECK((*ways)[i] >= demands[i].min);
       CHECK((*ways)[i] <= demands[i].max);

@@ -38,7 +38,7 @@ TEST_CASE("a definition is a frequency if its P-state is there") {
   CHECK_FALSE(frequency_of_definition(Interface::Amd1Ah, kThere));
 }
 
-TEST_CASE("a CPU of AMD takes the frequency of one of its P-states") {
+TEST_CASE("an AMD CPU supports the frequencies of its P-states") {
   MapRegisters registers = an_epyc();
   const Cpu cpu = discover_registers(registers, RegisterSet::Amd17h, CpuId{3}).value().value();
   CHECK(cpu == Cpu{.way = Interface::Amd17h,
@@ -70,7 +70,7 @@ TEST_CASE("of two P-states with one frequency the first is chosen") {
   CHECK(registers.word(0xC0010062) == 1);
 }
 
-TEST_CASE("without P-states there is no way to set a CPU, and a choice that is none is an error") {
+TEST_CASE("a CPU without P-states cannot be set, and an undefined P-state is an error") {
   MapRegisters none({});
   CHECK_FALSE(discover_registers(none, RegisterSet::Amd17h, CpuId{0}).value());
   CHECK_FALSE(current_of_registers(none, Interface::Amd17h));

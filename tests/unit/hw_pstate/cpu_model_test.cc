@@ -6,7 +6,7 @@
 
 namespace nrd::pstate {
 
-TEST_CASE("registers are known of parts whose bus clock and P-states are") {
+TEST_CASE("registers are supported for CPU models with a known bus clock and P-states") {
   CHECK(registers_of({"GenuineIntel", 6, 0x55}) == RegisterSet::Intel);
   CHECK(registers_of({"AuthenticAMD", 0x17, 1}) == RegisterSet::Amd17h);
   CHECK(registers_of({"AuthenticAMD", 0x19, 0x11}) == RegisterSet::Amd17h);

@@ -82,7 +82,7 @@ TEST_CASE("another EPP under performance is asked of the driver, which may refus
   CHECK(told(writes_between(words("performance", "performance"), words("performance", "power"))) == "EPP power");
 }
 
-TEST_CASE("a governor and an EPP that are not wanted stay") {
+TEST_CASE("an empty governor or EPP is not written") {
   CHECK(writes_between(words("performance", "power"), words("", "")).empty());
   CHECK(told(writes_between(words("performance", "performance"), words("powersave", ""))) == "governor powersave");
   CHECK(writes_between(words("", ""), words("", "")).empty());
@@ -94,7 +94,7 @@ TEST_CASE("governor and EPP come before the window") {
   CHECK(told(writes_between(now, wanted)) == "governor powersave, EPP power, max 3500 kHz, min 3000 kHz");
 }
 
-TEST_CASE("every way between any two settings is open at each step and ends where it should") {
+TEST_CASE("every sequence between two settings is valid at each step and reaches the goal") {
   std::vector<FrequencySetting> all;
   for (const uint32_t min : {800U, 1500U, 2000U, 3500U}) {
     for (const uint32_t max : {800U, 1500U, 2000U, 3500U}) {
@@ -133,7 +133,7 @@ TEST_CASE("a frequency is read whole or not at all") {
   }
 }
 
-TEST_CASE("words stand between blanks, and a text without its line end was cut off") {
+TEST_CASE("words are separated by blanks, and a text without a line end is refused") {
   using Words = std::vector<std::string>;
   CHECK(parse_words("performance powersave\n") == Words{"performance", "powersave"});
   CHECK(parse_words("default power \n") == Words{"default", "power"});
@@ -147,7 +147,7 @@ TEST_CASE("words stand between blanks, and a text without its line end was cut o
   }
 }
 
-TEST_CASE("CPUs stand one by one or as a list") {
+TEST_CASE("CPUs are listed one by one or as ranges") {
   CHECK(parse_cpus("0 1 2 16\n") == CpuSet{0, 1, 2, 16});
   CHECK(parse_cpus("0-3,8\n") == CpuSet{0, 1, 2, 3, 8});
   CHECK(parse_cpus("7\n") == CpuSet{7});
@@ -157,7 +157,7 @@ TEST_CASE("CPUs stand one by one or as a list") {
   }
 }
 
-TEST_CASE("a CPU under intel_pstate tells all that it can be") {
+TEST_CASE("a CPU under intel_pstate reports all its capabilities") {
   Tree tree;
   tree.intel(4);
   const Cpu expected{.way = Interface::Cpufreq,
@@ -189,7 +189,7 @@ TEST_CASE("acpi-cpufreq has no EPP, and its domain is what the hardware coordina
   CHECK(observe_cpufreq(tree.root(), CpuId{1}).value()->epp.empty());
 }
 
-TEST_CASE("a driver that tells no base frequency, domain or governor is served with what it has") {
+TEST_CASE("a driver without base frequency, domain or governor is supported") {
   Tree tree;
   tree.put(Tree::cpufreq(0, "scaling_driver"), "amd-pstate\n");
   tree.put(Tree::cpufreq(0, "cpuinfo_min_freq"), "400000\n");
@@ -199,7 +199,7 @@ TEST_CASE("a driver that tells no base frequency, domain or governor is served w
   CHECK(discover_cpufreq(tree.root(), CpuId{0}).value() == expected);
 }
 
-TEST_CASE("a driver with a table tells its frequencies, boost among them, in ascending order") {
+TEST_CASE("a driver with a table reports its frequencies in ascending order, including boost") {
   Tree tree;
   tree.intel(1);
   tree.put(Tree::cpufreq(1, "scaling_available_frequencies"), "3400000 2200000 1500000 \n");
@@ -216,7 +216,7 @@ TEST_CASE("a driver with a table tells its frequencies, boost among them, in asc
   }
 }
 
-TEST_CASE("amd-pstate tells its base frequency in MHz, beside cpufreq") {
+TEST_CASE("amd-pstate reports its base frequency in MHz outside cpufreq") {
   Tree tree;
   tree.intel(1);
   tree.remove(Tree::cpufreq(1, "base_frequency"));
@@ -233,14 +233,14 @@ TEST_CASE("amd-pstate tells its base frequency in MHz, beside cpufreq") {
   CHECK_FALSE(discover_cpufreq(tree.root(), CpuId{1}));
 }
 
-TEST_CASE("without a cpufreq directory no driver holds a CPU, which is no failure") {
+TEST_CASE("a CPU without a cpufreq directory has no driver, which is no error") {
   const Tree tree;
   CHECK(discover_cpufreq(tree.root(), CpuId{0}).value() == std::nullopt);
   CHECK(observe_cpufreq(tree.root(), CpuId{0}).value() == std::nullopt);
   CHECK(current_of_cpufreq(tree.root(), CpuId{0}) == std::nullopt);
 }
 
-TEST_CASE("a file that is empty, cut off, garbage or too long is named to the client and quoted in the journal") {
+TEST_CASE("an invalid file is named to the client and quoted in the journal") {
   for (const char* file : {"scaling_driver", "cpuinfo_min_freq", "cpuinfo_max_freq", "base_frequency", "related_cpus",
                            "scaling_available_governors", "energy_performance_available_preferences"}) {
     for (const std::string& text :
@@ -258,14 +258,14 @@ TEST_CASE("a file that is empty, cut off, garbage or too long is named to the cl
   }
 }
 
-TEST_CASE("a CPU whose limits vanished is an error that says which") {
+TEST_CASE("missing limits of a CPU are an error that names the file") {
   Tree tree;
   tree.intel(4);
   tree.remove(Tree::cpufreq(4, "cpuinfo_max_freq"));
   CHECK(discover_cpufreq(tree.root(), CpuId{4}).error().message == "CPU 4: cpufreq has no cpuinfo_max_freq");
 }
 
-TEST_CASE("limits that make no window are refused") {
+TEST_CASE("inconsistent limits are refused") {
   Tree tree;
   tree.intel(4);
   tree.put(Tree::cpufreq(4, "cpuinfo_max_freq"), "799999\n");
@@ -275,7 +275,7 @@ TEST_CASE("limits that make no window are refused") {
   CHECK_FALSE(discover_cpufreq(tree.root(), CpuId{4}).has_value());
 }
 
-TEST_CASE("what a CPU is set to is read from four files") {
+TEST_CASE("the setting of a CPU is read from four files") {
   Tree tree;
   tree.intel(4);
   CHECK(observe_cpufreq(tree.root(), CpuId{4}).value() ==
@@ -289,7 +289,7 @@ TEST_CASE("what a CPU is set to is read from four files") {
   }
 }
 
-TEST_CASE("an EPP that cannot be read, as one of the firmware's that has no name, is none") {
+TEST_CASE("an unreadable EPP is none") {
   Tree tree;
   tree.intel(4);
   tree.put(Tree::cpufreq(4, "energy_performance_preference"), "");
@@ -297,7 +297,7 @@ TEST_CASE("an EPP that cannot be read, as one of the firmware's that has no name
         FrequencySetting{.min = {800000}, .max = {3500000}, .governor = "powersave", .epp = ""});
 }
 
-TEST_CASE("Intel's table says turbo as one entry 1 MHz above base, whatever the firmware's limit says") {
+TEST_CASE("Intel's table lists turbo 1 MHz above base, whatever the firmware's limit is") {
   Tree tree;
   tree.intel(1);
   tree.remove(Tree::cpufreq(1, "base_frequency"));
@@ -307,14 +307,14 @@ TEST_CASE("Intel's table says turbo as one entry 1 MHz above base, whatever the 
   CHECK(discover_cpufreq(tree.root(), CpuId{1}).value()->base == KHz{2300000});
 }
 
-TEST_CASE("an EPP that has no name is a number and stays one") {
+TEST_CASE("an EPP without a name is a number") {
   Tree tree;
   tree.intel(4);
   tree.put(Tree::cpufreq(4, "energy_performance_preference"), "64\n");
   CHECK(observe_cpufreq(tree.root(), CpuId{4}).value()->epp == "64");
 }
 
-TEST_CASE("a current frequency that the kernel cannot tell is none") {
+TEST_CASE("an unavailable current frequency is none") {
   Tree tree;
   tree.intel(4);
   for (const char* text : {"<unknown>\n", "0\n", "", "12"}) {
@@ -332,7 +332,7 @@ TEST_CASE("a write is one line in the knob's file") {
   CHECK(tree.get(Tree::cpufreq(4, "energy_performance_preference")) == "power\n");
 }
 
-TEST_CASE("a write that fails names the CPU and the value, and makes no file") {
+TEST_CASE("a failed write names the CPU and the value, and creates no file") {
   Tree tree;
   tree.intel(4);
   tree.remove(Tree::cpufreq(4, "energy_performance_preference"));

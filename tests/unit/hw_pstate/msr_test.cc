@@ -86,14 +86,14 @@ TEST_CASE("HWP that is there but off leaves IA32_PERF_CTL in charge") {
   CHECK(discover_registers(registers, RegisterSet::Intel, CpuId{0}).value()->way == Interface::PerfCtl);
 }
 
-TEST_CASE("a part without turbo reaches its base frequency") {
+TEST_CASE("a CPU without turbo reaches its base frequency") {
   MapRegisters absent({{0xCE, 0x0000'0800'0000'1600}});
   CHECK(discover_registers(absent, RegisterSet::Intel, CpuId{0}).value()->max == KHz{2200000});
   MapRegisters zero({{0xCE, 0x0000'0800'0000'1600}, {0x1AD, 0}});
   CHECK(discover_registers(zero, RegisterSet::Intel, CpuId{0}).value()->max == KHz{2200000});
 }
 
-TEST_CASE("registers that tell no ratios are no way to set a CPU, and no failure") {
+TEST_CASE("a CPU whose registers report no ratios cannot be set, which is no error") {
   using Words = std::map<uint32_t, uint64_t>;
   for (const Words& words : {Words{}, Words{{0xCE, 0}}, Words{{0xCE, 0x8000'0000}}, Words{{0xCE, 0x1600}},
                              Words{{0xCE, 0x0000'0800'0000'0000}}, Words{{0xCE, 0x0000'1700'0000'1600}},
@@ -115,14 +115,14 @@ TEST_CASE("a register that cannot be read is an error") {
   CHECK(observe_registers(empty, Interface::PerfCtl).error().detail == "register 0x199");
 }
 
-TEST_CASE("bits that the part masks off are seen when they are read back") {
+TEST_CASE("bits that the CPU ignores are detected by reading back") {
   MapRegisters registers = a_part_before_hwp();
   registers.mask_off(0x0100);
   REQUIRE(write_registers(registers, Interface::PerfCtl, a_window(1300000, 1300000)).has_value());
   CHECK(observe_registers(registers, Interface::PerfCtl).value() == a_window(1200000, 1200000));
 }
 
-TEST_CASE("what registers cannot hold is refused in words") {
+TEST_CASE("a value that registers cannot hold is refused with a message") {
   const auto refusal = [](Interface way, const FrequencySetting& knobs) {
     return check_for_registers(CpuId{4}, way, knobs).error().message;
   };
@@ -134,9 +134,9 @@ TEST_CASE("what registers cannot hold is refused in words") {
   CHECK(refusal(Interface::HwpRequest, a_window(800000, 25600000)) ==
         "CPU 4 does not take 25600000 kHz, only multiples of 100000 up to 25500000");
   CHECK(refusal(Interface::PerfCtl, a_window(800000, 900000)) ==
-        "CPU 4 takes one frequency and no window: min 800000 kHz and max 900000 kHz must be the same");
+        "CPU 4 supports a single frequency only, not a window: min 800000 kHz and max 900000 kHz must be the same");
   for (const FrequencySetting& knobs : {FrequencySetting{.governor = "powersave"}, FrequencySetting{.epp = "power"}}) {
-    CHECK(refusal(Interface::HwpRequest, knobs) == "CPU 4 has no governor and no EPP: no cpufreq driver holds it");
+    CHECK(refusal(Interface::HwpRequest, knobs) == "CPU 4 has no governor and no EPP without a cpufreq driver");
   }
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("a device is read and written at the number of the register") {
   CHECK(tree.get(Tree::msr(3)).size() == 4096);
 }
 
-TEST_CASE("a device that is not there is null, one that is not a device an error") {
+TEST_CASE("a missing device is null, and a file that is no device is an error") {
   Tree tree;
   CHECK(open_registers(tree.root(), CpuId{0}).value() == nullptr);
   tree.put("dev/cpu/0", "not a directory");
@@ -160,10 +160,10 @@ TEST_CASE("a device that is not there is null, one that is not a device an error
   std::filesystem::create_symlink("other", tree.root() + "/" + Tree::msr(1));
   const auto linked = open_registers(tree.root(), CpuId{1});
   REQUIRE_FALSE(linked.has_value());
-  CHECK(linked.error().message == "CPU 1: its registers cannot be opened");
+  CHECK(linked.error().message == "CPU 1: cannot open its registers");
 }
 
-TEST_CASE("a register that was cut off is an error that names it in the journal") {
+TEST_CASE("a short register read is an error that names the register in the journal") {
   Tree tree;
   for (const char* text : {"", "only 12 byte"}) {
     tree.put(Tree::msr(0), text);

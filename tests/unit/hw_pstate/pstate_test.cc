@@ -51,7 +51,7 @@ TEST_CASE("each online CPU is discovered, and what was discovered is observed") 
   CHECK(pstate.current({2}).at(CpuId{2}) == KHz{1200013});
 }
 
-TEST_CASE("a node without its list of online CPUs is an error whatever is asked of it") {
+TEST_CASE("a missing list of online CPUs is an error for every call") {
   IntelTree tree;
   Pstate pstate(tree.root());
   REQUIRE(pstate.discover().has_value());
@@ -72,7 +72,7 @@ TEST_CASE("an offline CPU stays a part of its domain") {
   CHECK(Pstate(tree.root()).discover().value().cpus.at(CpuId{0}).domain == CpuSet{0, 1, 2});
 }
 
-TEST_CASE("CPUs are set to what is wanted, and the others are left alone") {
+TEST_CASE("wanted CPUs are set, and the others are untouched") {
   const IntelTree tree;
   Pstate pstate(tree.root());
   REQUIRE(pstate.discover().has_value());
@@ -85,7 +85,7 @@ TEST_CASE("CPUs are set to what is wanted, and the others are left alone") {
   CHECK(observed.cpus.at(CpuId{3}) == a_window(800000, 3500000));
 }
 
-TEST_CASE("what is as wanted already is not written") {
+TEST_CASE("an unchanged setting is not written") {
   const IntelTree tree;
   Pstate pstate(tree.root());
   REQUIRE(pstate.discover().has_value());
@@ -138,7 +138,7 @@ TEST_CASE("a CPU whose driver went away is no longer observed and cannot be set"
   tree.remove(Tree::cpufreq(3));
   CHECK_FALSE(pstate.observe(all()).value().cpus.contains(CpuId{3}));
   CHECK(pstate.converge(a_setting({{CpuId{3}, a_window(800000, 900000)}})).error().message ==
-        "CPU 3 is not held by a cpufreq driver any more");
+        "CPU 3 has no cpufreq driver any more");
 }
 
 TEST_CASE("a CPU that cannot be set is refused before anything is written") {
@@ -176,26 +176,26 @@ TEST_CASE("a knob that the CPU does not have is an error, one that is not wanted
   CHECK(pstate.converge(a_setting({{CpuId{0}, slow}})).has_value());
 }
 
-TEST_CASE("a CPU whose knob is garbage is not seen, and cannot be set") {
+TEST_CASE("a CPU with an invalid file is not observed and cannot be set") {
   IntelTree tree;
   Pstate pstate(tree.root());
   REQUIRE(pstate.discover().has_value());
   tree.put(Tree::cpufreq(2, "scaling_max_freq"), "3500");
   CHECK(pstate.observe(all()).value().cpus.size() == 3);
   CHECK(pstate.converge(a_setting({{CpuId{2}, a_window(800000, 900000)}})).error().message ==
-        "CPU 2: scaling_max_freq of cpufreq is not as expected");
+        "CPU 2: scaling_max_freq of cpufreq has unexpected content");
   CHECK(pstate.converge(a_setting({{CpuId{1}, a_window(800000, 900000)}})).has_value());
   tree.online("0-1,3");
   CHECK(pstate.observe(all()).value().cpus.size() == 3);
 }
 
-TEST_CASE("nothing wanted touches and reads nothing") {
+TEST_CASE("an empty setting reads and writes nothing") {
   const Tree tree;
   Pstate pstate(tree.root());
   CHECK(pstate.converge({}).has_value());
 }
 
-TEST_CASE("without driver and device a node says what to do") {
+TEST_CASE("a node without driver and device says what to do") {
   struct Row {
     const char* vendor;
     unsigned family;
@@ -227,7 +227,7 @@ TEST_CASE("a node whose vendor is unknown needs a driver") {
                                "does not tell its vendor; load a driver"});
 }
 
-TEST_CASE("registers serve the CPUs that no driver holds") {
+TEST_CASE("CPUs without a driver are set through registers") {
   IntelTree tree;
   tree.online("0-6");
   tree.part("GenuineIntel", 6);
@@ -266,12 +266,12 @@ TEST_CASE("without a driver the threads of a core are one domain") {
     INFO("list \"" << text << "\"");
     tree.put(Tree::cpu(2, "topology/thread_siblings_list"), text);
     const Node told = pstate.discover().value();
-    CHECK(told.missing == std::vector<std::string>{"P-states: CPU 2: the kernel's list of threads is not as expected"});
+    CHECK(told.missing == std::vector<std::string>{"P-states: CPU 2: unexpected list of threads from the kernel"});
     CHECK(told.cpus.size() == 3);
   }
 }
 
-TEST_CASE("a thread that has gone offline stays in the domain of its core") {
+TEST_CASE("an offline thread stays in the domain of its core") {
   Tree tree;
   tree.online("0-3");
   tree.part("GenuineIntel", 6);
@@ -284,7 +284,7 @@ TEST_CASE("a thread that has gone offline stays in the domain of its core") {
   CHECK(pstate.discover().value().cpus.at(CpuId{0}).domain == CpuSet{0, 2});
 }
 
-TEST_CASE("whether turbo may be used is told where the driver tells it") {
+TEST_CASE("turbo is reported where the driver reports it") {
   IntelTree tree;
   Pstate pstate(tree.root());
   CHECK_FALSE(pstate.discover().value().turbo.has_value());
@@ -298,7 +298,7 @@ TEST_CASE("whether turbo may be used is told where the driver tells it") {
   CHECK(pstate.discover().value().turbo == false);
 }
 
-TEST_CASE("only the CPUs that are asked for are observed") {
+TEST_CASE("only requested CPUs are observed") {
   IntelTree tree;
   Pstate pstate(tree.root());
   REQUIRE(pstate.discover());
@@ -324,7 +324,7 @@ TEST_CASE("a register is set and read back like a file") {
   CHECK(pstate.observe(all()).value().cpus.at(CpuId{0}) == a_window(800000, 900000));
 }
 
-TEST_CASE("what a register cannot hold is refused before anything is written") {
+TEST_CASE("a value that a register cannot hold is refused before any write") {
   IntelTree tree;
   tree.online("0-4");
   tree.part("GenuineIntel", 6);
@@ -336,7 +336,7 @@ TEST_CASE("what a register cannot hold is refused before anything is written") {
   CHECK(pstate.observe(all()).value().cpus.at(CpuId{0}) == a_window(800000, 3500000));
 }
 
-TEST_CASE("a device that vanished is no longer observed, and an error for a CPU that is online") {
+TEST_CASE("a vanished device is not observed, and is an error for an online CPU") {
   Tree tree;
   tree.online("0-1");
   tree.part("GenuineIntel", 6);
@@ -347,13 +347,13 @@ TEST_CASE("a device that vanished is no longer observed, and an error for a CPU 
   tree.remove("dev/cpu/1");
   const Setting slow = a_setting({{CpuId{1}, {.min = {900000}, .max = {900000}}}});
   CHECK(pstate.observe(all()).value().cpus.size() == 1);
-  CHECK(pstate.converge(slow).error().message == "CPU 1 does not show its registers any more");
+  CHECK(pstate.converge(slow).error().message == "CPU 1 no longer provides register access");
   tree.online("0");
   CHECK(pstate.observe(all()).value().cpus.size() == 1);
   CHECK(pstate.converge(slow).has_value());
 }
 
-TEST_CASE("a CPU whose registers were cut off is told, and keeps nobody from being seen") {
+TEST_CASE("a CPU with unreadable registers is reported and does not affect other CPUs") {
   Tree tree;
   tree.online("0-1");
   tree.part("GenuineIntel", 6);

@@ -24,14 +24,14 @@ TEST_CASE("an MB line that was cut off or says something impossible is refused")
   }
 }
 
-TEST_CASE("what the numbers mean is told by the part, the mount and what an unlimited group has") {
+TEST_CASE("the bandwidth unit follows from CPU, mount and the value of an unlimited group") {
   CHECK(unit_of(false, false, 100) == MbaUnit::Percent);
   CHECK(unit_of(false, false, 4294967295) == MbaUnit::Mbps);
   CHECK(unit_of(false, true, 100) == MbaUnit::Mbps);  // somebody has limited every group
   CHECK(unit_of(true, false, 2048) == MbaUnit::EighthsOfGbps);
 }
 
-TEST_CASE("the option of the mount of resctrl counts, and of no other") {
+TEST_CASE("only mba_MBps of the resctrl mount counts") {
   constexpr const char* kOther = "31 20 0:27 / /mnt/mba_MBps rw - tmpfs mba_MBps rw\n";
   CHECK_FALSE(is_mounted_in_mbps(""));
   CHECK_FALSE(is_mounted_in_mbps(kOther));
@@ -39,7 +39,7 @@ TEST_CASE("the option of the mount of resctrl counts, and of no other") {
   CHECK(is_mounted_in_mbps(std::string(kOther) + "30 20 0:26 / /sys/fs/resctrl rw - resctrl resctrl rw,mba_MBps\n"));
 }
 
-TEST_CASE("a number is never written in another unit than the one it was meant in") {
+TEST_CASE("a limit is never written in a different unit") {
   Observed observed;
   observed.classes[ClosId{2}].bandwidth = {{CacheId{0}, 100}, {CacheId{1}, 50}};
   Setting wanted;

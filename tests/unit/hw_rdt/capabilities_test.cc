@@ -18,12 +18,12 @@ TEST_CASE("capabilities are the flags of the part") {
   CHECK(flags_in("flags : mba cdp_l3 cat_l2 cdp_l2 rdt_a cat_l3 cqm\n") == expected);
 }
 
-TEST_CASE("info tells step and minimum of memory bandwidth") {
+TEST_CASE("info has step and minimum of memory bandwidth") {
   CHECK(parse_mba_info("10\n", "20\n").value() == MbaInfo{.step = 10, .least = 20});
   CHECK(parse_mba_info("1\n", "0\n").value() == MbaInfo{.step = 1, .least = 0});
 }
 
-TEST_CASE("vanished info is no MBA, and one that was cut off is a failure") {
+TEST_CASE("missing info means no MBA, and a truncated file is an error") {
   CHECK(parse_mba_info(std::nullopt, std::nullopt).value() == std::nullopt);
   CHECK(parse_mba_info("10\n", std::nullopt).value() == std::nullopt);
   for (const char* text : {"", "1", "x\n", "-1\n"}) {

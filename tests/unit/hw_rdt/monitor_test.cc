@@ -5,7 +5,7 @@
 using namespace nrd;
 using namespace nrd::rdt;
 
-TEST_CASE("a counter is a whole line that is a number, and nothing else is one") {
+TEST_CASE("a counter is one complete line with a number") {
   struct Row {
     const char* text;
     std::optional<uint64_t> count;
@@ -18,7 +18,7 @@ TEST_CASE("a counter is a whole line that is a number, and nothing else is one")
   }
 }
 
-TEST_CASE("what is counted is what mon_features names, on whole lines") {
+TEST_CASE("mon_features names the counted events") {
   CHECK(parse_monitoring("224\n", "llc_occupancy\nmbm_total_bytes\nmbm_local_bytes\n") ==
         Monitoring{.groups = 224, .occupancy = true, .total = true, .local = true});
   CHECK(parse_monitoring("8\n", "llc_occupancy\nmbm_total_bytes_config\nmbm_local") ==

@@ -52,13 +52,13 @@ TEST_CASE("the mount below resctrl decides, and not resctrl itself") {
   CHECK_FALSE(propagates(kService + "390 371 0:40 / " + resctrl, kHost + "50 23 0:40 / " + resctrl, kTree));
 }
 
-TEST_CASE("of two mounts on one place the upper one decides") {
+TEST_CASE("of two mounts on one mount point the upper one decides") {
   const std::string covered = kHost + "60 23 0:60 / /sys rw shared:60 - tmpfs tmpfs rw\n";
   CHECK_FALSE(propagates(covered, kHost, kTree));
   CHECK(propagates(covered, covered, kTree));
 }
 
-TEST_CASE("a mountinfo that is empty or cut off makes no mount visible") {
+TEST_CASE("an empty or truncated mountinfo makes no mount visible") {
   CHECK_FALSE(propagates("", "", kTree));
   CHECK_FALSE(propagates("", kHost, kTree));
   CHECK_FALSE(propagates(kHost, "", kTree));

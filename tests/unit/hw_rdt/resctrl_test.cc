@@ -36,13 +36,13 @@ TEST_CASE("the caches of an L3 line stand in any order and may be one") {
   CHECK(ways_in("L3:0=ffffffff\n") == Ways{{CacheId{0}, WayMask(0xffffffff)}});
 }
 
-TEST_CASE("level 2 counts where there is no level 3") {
+TEST_CASE("L2 is read where there is no L3") {
   CHECK(ways_in("    L2:0=ff;1=0f\n") == Ways{{CacheId{0}, WayMask(0xff)}, {CacheId{1}, WayMask(0xf)}});
   CHECK(ways_in("L2DATA:0=ff\nL2CODE:0=ff\n") == Ways{{CacheId{0}, WayMask(0xff)}});
 }
 
-TEST_CASE("beside level 3 the L2 caches are numbered on their own") {
-  const CacheId l2{.value = 0, .is_l2_beside = true};
+TEST_CASE("secondary L2 caches have their own numbers") {
+  const CacheId l2{.value = 0, .is_secondary_l2 = true};
   const Ways both{{CacheId{0}, WayMask(0x7ff)}, {l2, WayMask(0xff)}};
   CHECK(ways_in("    L2:0=ff\n    L3:0=7ff\n") == both);
   CHECK(ways_in("    MB:0=100\n    L3:0=7ff\n    L2:0=ff\n") == both);
@@ -55,7 +55,7 @@ TEST_CASE("beside level 3 the L2 caches are numbered on their own") {
   CHECK_FALSE(parse_masks("L3:0=7ff\nL2:0=zz\n"));
 }
 
-TEST_CASE("masks of code and of data are one, and where they differ is told") {
+TEST_CASE("code and data masks are merged, and differences are reported") {
   CHECK(ways_in("    MB:0=100\nL3DATA:0=7ff;1=00f\nL3CODE:0=7ff;1=00f\n") ==
         Ways{{CacheId{0}, WayMask(0x7ff)}, {CacheId{1}, WayMask(0xf)}});
   const Result<Masks> apart = parse_masks("L3DATA:0=003;1=00f\nL3CODE:0=00c;1=00f\n");
@@ -64,7 +64,7 @@ TEST_CASE("masks of code and of data are one, and where they differ is told") {
   CHECK(apart->split == std::map<CacheId, Split>{{CacheId{0}, {.code = WayMask(0xc), .data = WayMask(0x3)}}});
 }
 
-TEST_CASE("a schemata that was cut off is refused") {
+TEST_CASE("a truncated schemata is refused") {
   for (const char* text : {"", "L3:0=7ff;1=7", "    L", "MB:0=100\n", "L3:\n", "L3:0\n", "L3:0=\n", "L3:0=7ff;\n",
                            "L3:0=7ff;1\n", "L3:0=7ff;1=\n"}) {
     INFO("schemata \"" << text << "\"");
@@ -76,7 +76,7 @@ TEST_CASE("a mask may be empty, which AMD's kernels allow") {
   CHECK(parse_masks("L3:0=0;1=f\n")->ways == std::map<CacheId, WayMask>{{CacheId{0}, {}}, {CacheId{1}, WayMask(0xf)}});
 }
 
-TEST_CASE("the ways of devices are those of io_alloc while it is enabled") {
+TEST_CASE("the ways of devices come from io_alloc while it is enabled") {
   CHECK(parse_io_alloc("enabled\n", "0=600;1=ff\n") ==
         std::map<CacheId, WayMask>{{CacheId{0}, WayMask(0x600)}, {CacheId{1}, WayMask(0xff)}});
   CHECK(parse_io_alloc("disabled\n", "0=600\n")->empty());
@@ -86,7 +86,7 @@ TEST_CASE("the ways of devices are those of io_alloc while it is enabled") {
   CHECK_FALSE(parse_io_alloc("enabled\n", "0=x\n"));
 }
 
-TEST_CASE("a schemata that says something impossible is refused") {
+TEST_CASE("an impossible schemata is refused") {
   for (const char* text :
        {"L3:0=zz\n", "L3:a=f\n", "L3:0=f;0=f0\n", "L3:0=1ffffffff\n", "L3CODE:0=f\n", "L3CODE:0=7ff\nL3DATA:1=7ff\n",
         "L3CODE:0=f\nL3DATA:0=f;1=f\n", "L3:0=-1\n", "L3:-1=f\n", "L3:0=0xf\n", "L3:0=f f\n"}) {
@@ -112,7 +112,7 @@ TEST_CASE("a CPU list is read whole or not at all") {
   }
 }
 
-TEST_CASE("info tells ways, the least mask and what I/O shares") {
+TEST_CASE("info has ways, the minimum mask and the ways shared with I/O") {
   const auto cat = parse_cat_info("7ff\n", "2\n", "600\n");
   REQUIRE(cat.has_value());
   CHECK(*cat == Cat{.classes = 0, .ways = 11, .min_ways = 2, .shareable = WayMask(0x600)});
@@ -124,19 +124,19 @@ TEST_CASE("a kernel without shareable_bits shares nothing") {
   CHECK(*cat == Cat{.classes = 0, .ways = 20, .min_ways = 1, .shareable = {}});
 }
 
-TEST_CASE("vanished info is no L3 CAT and no failure") {
+TEST_CASE("missing info means no L3 CAT and is no error") {
   CHECK(parse_cat_info(std::nullopt, std::nullopt, std::nullopt).value() == std::nullopt);
   CHECK(parse_cat_info("7ff\n", std::nullopt, "0\n").value() == std::nullopt);
 }
 
-TEST_CASE("info that was cut off is refused") {
+TEST_CASE("truncated info is refused") {
   CHECK_FALSE(parse_cat_info("", "1\n", "0\n").has_value());
   CHECK_FALSE(parse_cat_info("7f", "1\n", "0\n").has_value());
   CHECK_FALSE(parse_cat_info("7ff\n", "\n", "0\n").has_value());
   CHECK_FALSE(parse_cat_info("7ff\n", "1\n", "").has_value());
 }
 
-TEST_CASE("only names that libpqos gives are classes") {
+TEST_CASE("only group names of libpqos are classes") {
   CHECK(class_of("COS1") == ClosId{1});
   CHECK(class_of("COS16") == ClosId{16});
   for (const char* name :

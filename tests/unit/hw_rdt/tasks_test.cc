@@ -55,7 +55,7 @@ TEST_CASE("tasks enter the class they are wanted in, and only what differs moves
   CHECK(observed.classes.at(ClosId{2}).has_tasks());
 }
 
-TEST_CASE("who changes between classes waits in the root group while masks change") {
+TEST_CASE("a task that changes class waits in the root group while masks change") {
   Observed observed = with_classes();
   observed.tasks[a_process(1)] = {"COS2"};
   Setting wanted;
@@ -65,7 +65,7 @@ TEST_CASE("who changes between classes waits in the root group while masks chang
   CHECK(task_moves(observed, wanted, false).entering.at(a_process(1)) == ClosId{3});
 }
 
-TEST_CASE("who belongs to no workload leaves its class, but not a group of others") {
+TEST_CASE("a task without a workload leaves its class, but not a foreign group") {
   Observed observed = with_classes();
   observed.tasks = {{a_process(1), {"COS2"}}, {a_process(2), {"theirs"}}, {a_process(3), {""}}};
   Setting wanted;

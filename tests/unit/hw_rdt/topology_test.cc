@@ -44,7 +44,7 @@ constexpr CacheId kL3{4};
 
 }  // namespace
 
-TEST_CASE("an L3 cache is told with its CPUs, its place and its geometry") {
+TEST_CASE("an L3 cache is read with its CPUs, socket and geometry") {
   const TwoCpus tree;
   const Result<Node> node = read_topology(tree.root());
   REQUIRE(node.has_value());
@@ -60,7 +60,7 @@ TEST_CASE("an L3 cache is told with its CPUs, its place and its geometry") {
   CHECK(*node == expected);
 }
 
-TEST_CASE("what a file does not tell whole is not told") {
+TEST_CASE("values of truncated files are ignored") {
   TwoCpus tree;
   for (const char* text : {"", "11", "11K\n", "-1\n", "\n"}) {
     INFO("ways_of_associativity \"" << text << "\"");
@@ -80,7 +80,7 @@ TEST_CASE("what a file does not tell whole is not told") {
   CHECK(node->numa_nodes.empty());
 }
 
-TEST_CASE("a cache without a whole id is no cache") {
+TEST_CASE("a cache with a truncated id is ignored") {
   TwoCpus tree;
   for (const char* text : {"", "4", "x\n"}) {
     tree.put(TwoCpus::cache(0, 3, "id"), text);
@@ -93,7 +93,7 @@ TEST_CASE("a cache without a whole id is no cache") {
   CHECK(read_topology(tree.root())->caches == std::map<CacheId, CpuSet>{{kL3, CpuSet{0, 1}}});
 }
 
-TEST_CASE("a list of CPUs that was cut off is a failure and a vanished one is empty") {
+TEST_CASE("a truncated CPU list is an error and a missing one is empty") {
   TwoCpus tree;
   tree.remove("sys/devices/system/cpu/isolated");
   CHECK(read_topology(tree.root())->isolated.empty());
@@ -110,9 +110,9 @@ std::set<CacheId> l2_ids(const TwoCpus& tree, const CpuSet& online) {
   return ids;
 }
 
-CacheId l2(uint32_t id) { return {.value = id, .is_l2_beside = true}; }
+CacheId l2(uint32_t id) { return {.value = id, .is_secondary_l2 = true}; }
 
-TEST_CASE("L2 caches are told by their ids, wherever the part lists them") {
+TEST_CASE("L2 caches are identified by their ids, at any index") {
   TwoCpus tree;
   CHECK(l2_ids(tree, {0, 1}) == std::set{l2(8), l2(9)});
   tree.put(TwoCpus::cache(0, 2, "shared_cpu_list"), "0-1\n");
@@ -149,7 +149,7 @@ TEST_CASE("a cache is on all NUMA nodes of its CPUs") {
   CHECK(read_topology(tree.root())->numa_nodes.at(kL3) == std::set<uint32_t>{7, 9});
 }
 
-TEST_CASE("cores are those with several threads online") {
+TEST_CASE("cores are listed if several threads are online") {
   TwoCpus tree;
   CHECK(read_cores(CpuSet{0, 1}, tree.root()).empty());
   for (const uint32_t cpu : {0U, 1U}) tree.put(TwoCpus::cpu(cpu, "topology/thread_siblings_list"), "0-1\n");

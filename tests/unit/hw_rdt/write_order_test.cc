@@ -102,21 +102,21 @@ bool safe_way_exists(const Masks& before, const Masks& after, const std::vector<
 
 }  // namespace
 
-TEST_CASE("what is already so is not written") {
+TEST_CASE("an unchanged setting is not written") {
   const Masks masks{{ClosId{0}, drawn("####....")}, {ClosId{1}, drawn("....####")}};
   Setting wanted = setting_to(masks);
   wanted.cpus[CpuId{3}] = ClosId{1};
   CHECK(write_order(observed_as(masks, {{ClosId{1}, {3}}}), wanted, 1).empty());
 }
 
-TEST_CASE("a class takes a way only after the other gave it up") {
+TEST_CASE("a class gets a way only after the other released it") {
   const Observed observed = observed_as({{ClosId{1}, drawn("##......")}, {ClosId{2}, drawn("..####..")}});
   const Setting wanted = setting_to({{ClosId{1}, drawn("####....")}, {ClosId{2}, drawn("....##..")}});
   CHECK(write_order(observed, wanted, 1) == std::vector<Write>{ways(2, "....##.."), ways(1, "####....")});
 }
 
 TEST_CASE("caches of two levels are written each by its own least mask") {
-  const CacheId l2{.value = 0, .is_l2_beside = true};
+  const CacheId l2{.value = 0, .is_secondary_l2 = true};
   Observed observed;
   Setting wanted;
   for (const CacheId cache : {kCache, l2}) {
@@ -138,7 +138,7 @@ TEST_CASE("classes fresh from boot need one write each") {
   CHECK(write_order(observed_as(boot), setting_to(goal), 1).size() == 3);
 }
 
-TEST_CASE("two classes that change places never hold the same way") {
+TEST_CASE("two classes that swap ways never overlap") {
   const Observed observed = observed_as({{ClosId{1}, drawn("####....")}, {ClosId{2}, drawn("....####")}});
   const Setting wanted = setting_to({{ClosId{1}, drawn("....####")}, {ClosId{2}, drawn("####....")}});
   CHECK(write_order(observed, wanted, 1) ==
@@ -268,7 +268,7 @@ TEST_CASE("changes of many classes with room to spare never overlap") {
   }
 }
 
-TEST_CASE("any change of three classes ends at what is wanted through legal masks") {
+TEST_CASE("any change of three classes reaches the goal through legal masks") {
   std::mt19937 random(21);
   for (const unsigned min_ways : {1U, 2U}) {
     const std::vector<WayMask> runs = all_runs(11, min_ways);
@@ -504,7 +504,7 @@ TEST_CASE("where code and data differ the mask is written, though together they 
   CHECK(write_order(observed, wanted, 1) == std::vector<Write>{ways(1, "....####")});
 }
 
-TEST_CASE("code and data come apart with the write that reaches the goal, and not on the way") {
+TEST_CASE("code and data are separated by the write that reaches the goal") {
   const Split split{.code = drawn("....##.."), .data = drawn("......##")};
   const Observed observed = observed_as({{ClosId{1}, drawn("####....")}, {ClosId{2}, drawn("....####")}});
   Setting wanted = setting_to({{ClosId{1}, drawn("....####")}, {ClosId{2}, drawn("####....")}});

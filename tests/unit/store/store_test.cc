@@ -141,7 +141,7 @@ Records after_a_kill(const Folder& folder) {
 
 }  // namespace
 
-TEST_CASE("what was committed is loaded again as it was") {
+TEST_CASE("committed state is loaded unchanged") {
   const Folder folder;
   {
     const auto store = *Store::open(folder.state());
@@ -179,7 +179,7 @@ TEST_CASE("baselines of one boot add up and another boot replaces them") {
         std::vector{CpuBaseline{CpuId{1}, ClosId{0}}, CpuBaseline{CpuId{4}, ClosId{0}}});
 }
 
-TEST_CASE("what others wrote on a frequency stays as long as its baseline") {
+TEST_CASE("an external frequency is stored as long as its baseline") {
   const Folder folder;
   const auto store = *Store::open(folder.state());
   const auto frequency = [](uint32_t cpu, uint32_t max) {
@@ -216,7 +216,7 @@ TEST_CASE("only root reads the database") {
   CHECK((status.st_mode & 0777) == 0600);
 }
 
-TEST_CASE("a second opener is refused while the first lives") {
+TEST_CASE("a second daemon is refused while the first runs") {
   const Folder folder;
   {
     const auto first = *Store::open(folder.state());
@@ -227,7 +227,7 @@ TEST_CASE("a second opener is refused while the first lives") {
   CHECK(Store::open(folder.state()));
 }
 
-TEST_CASE("a file that is not ours or not whole is refused and stays as it is") {
+TEST_CASE("a foreign or damaged file is refused and not modified") {
   const Folder folder;
   { REQUIRE((*Store::open(folder.state()))->commit(a_day()[0]).committed == Committed::Done); }
   const std::string good = bytes_of(folder.database());
@@ -288,14 +288,14 @@ TEST_CASE("a refused database keeps its log") {
   CHECK(bytes_of(folder.database() + "-wal") == log);
 }
 
-TEST_CASE("a version that never was is refused") {
+TEST_CASE("an unknown schema version is refused") {
   const Folder folder;
   { REQUIRE((*Store::open(folder.state()))->commit(a_day()[0]).committed == Committed::Done); }
   edit(folder.database(), "PRAGMA user_version = -1");
   CHECK_FALSE(Store::open(folder.state()));
 }
 
-TEST_CASE("a row that makes no sense is reported, not guessed at") {
+TEST_CASE("an invalid row is reported") {
   for (const char* sql :
        {"UPDATE node SET next_id = 1", "DELETE FROM node",
         "PRAGMA foreign_keys = OFF; DELETE FROM workload WHERE id = 1", "UPDATE workload SET clos = 4294967297",
@@ -312,7 +312,7 @@ TEST_CASE("a row that makes no sense is reported, not guessed at") {
   }
 }
 
-TEST_CASE("what could not be loaded again is not stored") {
+TEST_CASE("a workload that could not be loaded is not stored") {
   const Folder folder;
   const auto store = *Store::open(folder.state());
   REQUIRE(store->commit(a_day()[0]).committed == Committed::Done);
@@ -338,7 +338,7 @@ TEST_CASE("the next id never goes back") {
   CHECK(loaded(*store).next_id == 3);
 }
 
-TEST_CASE("a database that vanished is not made anew by reopening") {
+TEST_CASE("reopening does not recreate a vanished database") {
   for (const bool is_emptied : {false, true}) {
     CAPTURE(is_emptied);
     const Folder folder;
@@ -419,7 +419,7 @@ std::string kinds_of_an_opening() {
 
 // Operations on the disk fail, one or more each time. What commit() said must agree with what the store holds, now and
 // after a kill; and what reopen() says is not believed from a disk that cannot sync.
-TEST_CASE("whatever the disk does, the outcome of a commit is the truth") {
+TEST_CASE("the commit outcome is correct for every disk failure") {
   unsigned undone = 0;
   unsigned unknown_and_there = 0;
   unsigned unknown_and_not_there = 0;
@@ -477,7 +477,7 @@ TEST_CASE("whatever the disk does, the outcome of a commit is the truth") {
 
 // The log is folded in before a commit. Each operation of the commit that does both fails in turn; those up to the
 // first write to the log are the folding, and whatever it does the commit is done.
-TEST_CASE("a log that cannot be folded in does not touch the outcome of a commit") {
+TEST_CASE("a failed checkpoint does not affect the outcome of a commit") {
   constexpr unsigned kCommitsBeforeFolding = 256;
   Change change;
   change.next_id = 3;
@@ -520,7 +520,7 @@ TEST_CASE("a log that cannot be folded in does not touch the outcome of a commit
   }
 }
 
-TEST_CASE("a directory whose first opening failed at any point can be opened later") {
+TEST_CASE("a directory can be opened after a first opening failed at any point") {
   const std::string kinds = kinds_of_an_opening();
   for (const Fault& fault : kFaults) {
     for (uint64_t nth = 1;; ++nth) {
