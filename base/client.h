@@ -15,15 +15,15 @@
 namespace nrd {
 
 struct Client {
-  std::string share;                                   // the same for all requests of one client; empty: nrd itself
+  std::string client_key;                              // the same for all requests of one client; empty: nrd itself
   bool is_privileged = false;                          // administrators, also those of local sockets
   std::shared_ptr<const std::atomic<bool>> hung_up{};  // null: it never does
   bool is_gone() const { return hung_up && *hung_up; }
-  bool is_nrd() const { return share.empty(); }
+  bool is_nrd() const { return client_key.empty(); }
 };
 
 // What nrd asks of itself.
-inline Client nrd_itself() { return {.share = {}, .is_privileged = true}; }
+inline Client nrd_itself() { return {.client_key = {}, .is_privileged = true}; }
 
 // The answer to one question: called exactly once by whoever serves it. A plain function is an answer to nrd itself.
 template <typename T>

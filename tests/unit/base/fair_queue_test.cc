@@ -13,8 +13,8 @@ using nrd::FairQueue;
 
 namespace {
 
-Client user(const std::string& share) { return {.share = share}; }
-Client admin(const std::string& share) { return {.share = share, .is_privileged = true}; }
+Client user(const std::string& key) { return {.client_key = key}; }
+Client admin(const std::string& key) { return {.client_key = key, .is_privileged = true}; }
 
 struct Waiter {
   Client client;
@@ -85,6 +85,6 @@ TEST_CASE("each newcomer has another one give way, also before the first one has
 
 TEST_CASE("who has hung up has no place") {
   const auto gone = std::make_shared<const std::atomic<bool>>(true);
-  const Waiter left{{.share = "a", .hung_up = gone}};
+  const Waiter left{{.client_key = "a", .hung_up = gone}};
   CHECK(nrd::who_gives_way(std::vector<Waiter>{left, left, {user("a")}}, user("a"), {.share = 2}) == std::nullopt);
 }
