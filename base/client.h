@@ -15,15 +15,15 @@
 namespace nrd {
 
 struct Client {
-  std::string share;                                   // identifies the client across its requests; empty: nrd itself
-  bool is_privileged = false;                          // administrators, also on local sockets
-  std::shared_ptr<const std::atomic<bool>> hung_up{};  // null: it never disconnects
+  std::string client_key;                              // the same for all requests of one client; empty: nrd itself
+  bool is_privileged = false;                          // administrators, also those of local sockets
+  std::shared_ptr<const std::atomic<bool>> hung_up{};  // null: it never does
   bool is_gone() const { return hung_up && *hung_up; }
-  bool is_nrd() const { return share.empty(); }
+  bool is_nrd() const { return client_key.empty(); }
 };
 
-// The client of nrd's own requests.
-inline Client nrd_itself() { return {.share = {}, .is_privileged = true}; }
+// What nrd asks of itself.
+inline Client nrd_itself() { return {.client_key = {}, .is_privileged = true}; }
 
 // The answer to one request: called exactly once. A plain function is an answer to nrd itself.
 template <typename T>

@@ -31,14 +31,14 @@ class FairQueue {
     if (client.is_nrd()) return true;
     if (size_ >= limits_.most - (client.is_privileged ? 0 : limits_.reserve)) return false;
     const Lines& lines = lines_[client.is_privileged ? 0 : 1];
-    const auto own = std::ranges::find(lines, client.share, &Line::share);
+    const auto own = std::ranges::find(lines, client.client_key, &Line::client_key);
     return own == lines.end() || own->items.size() < limits_.share;
   }
 
   void push(const Client& client, Item item) {
     Lines& lines = lines_[client.is_privileged ? 0 : 1];
-    auto own = std::ranges::find(lines, client.share, &Line::share);
-    if (own == lines.end()) own = lines.insert(lines.end(), Line{client.share, {}});
+    auto own = std::ranges::find(lines, client.client_key, &Line::client_key);
+    if (own == lines.end()) own = lines.insert(lines.end(), Line{client.client_key, {}});
     own->items.push_back(std::move(item));
     ++size_;
   }
@@ -61,7 +61,7 @@ class FairQueue {
 
  private:
   struct Line {
-    std::string share;
+    std::string client_key;
     std::deque<Item> items;
   };
   using Lines = std::deque<Line>;

@@ -30,12 +30,12 @@ std::optional<size_t> find_evicted(const std::vector<Waiter>& waiting, const Cli
   for (size_t i = waiting.size(); i-- > 0;) {
     const Client& client = waiting[i].client;
     if (waiting[i].is_evicted || client.is_gone()) continue;
-    Share& share = shares[client.share];
+    Share& share = shares[client.client_key];
     share = {share.count + 1, i, client.is_privileged};
     ++all;
     if (!client.is_privileged) ++unprivileged;
   }
-  if (const auto own = shares.find(newcomer.share); own != shares.end() && own->second.count >= limits.share) {
+  if (const auto own = shares.find(newcomer.client_key); own != shares.end() && own->second.count >= limits.share) {
     return own->second.oldest;
   }
   const bool is_full = all >= limits.most || (!newcomer.is_privileged && unprivileged >= limits.most - limits.reserve);

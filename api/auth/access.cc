@@ -34,19 +34,20 @@ tl::expected<Identity, AuthFailure> identify_by_list(const Listed& listed, const
   if (has(listed.admin)) return Identity{name_in(peer), Role::Admin, AuthMethod::ListedCertificate};
   if (has(listed.user)) return Identity{name_in(peer), Role::User, AuthMethod::ListedCertificate};
   return tl::unexpected(
-      AuthFailure{AuthFailure::Kind::Unlisted, subject_text(peer), "The certificate is not listed here."});
+      AuthFailure{AuthFailure::Kind::Unlisted, subject_text(peer), "The certificate is not on the certificate list."});
 }
 
 tl::expected<Identity, AuthFailure> identify_by_certificate(const Rules& rules, const http::Peer& peer,
                                                             std::chrono::system_clock::time_point now) {
   if (!peer.valid_until) {
     if (rules.asks_pam)
-      return tl::unexpected(AuthFailure{AuthFailure::Kind::NeedsPassword, "", "A password is needed."});
-    return tl::unexpected(AuthFailure{AuthFailure::Kind::Unknown, "", "A client certificate is needed."});
+      return tl::unexpected(
+          AuthFailure{AuthFailure::Kind::NeedsPassword, "", "Authentication required: user and password."});
+    return tl::unexpected(AuthFailure{AuthFailure::Kind::Unknown, "", "Authentication required: client certificate."});
   }
   if (peer.is_revoked) {
     return tl::unexpected(
-        AuthFailure{AuthFailure::Kind::Unknown, subject_text(peer), "The certificate is not trusted here any more."});
+        AuthFailure{AuthFailure::Kind::Unknown, subject_text(peer), "The certificate is no longer trusted."});
   }
   if (*peer.valid_until < now) {
     return tl::unexpected(AuthFailure{AuthFailure::Kind::Unknown, subject_text(peer), "The certificate has expired."});
@@ -55,7 +56,7 @@ tl::expected<Identity, AuthFailure> identify_by_certificate(const Rules& rules, 
   if (fits(rules.admin, peer)) return Identity{name_in(peer), Role::Admin, AuthMethod::Subject};
   if (fits(rules.user, peer)) return Identity{name_in(peer), Role::User, AuthMethod::Subject};
   return tl::unexpected(AuthFailure{AuthFailure::Kind::Roleless, subject_text(peer),
-                                    "The certificate's subject has no role here: see [roles] in nrd.toml."});
+                                    "The certificate's subject has no role; see [roles] in nrd.toml."});
 }
 
 bool names(const Locals& locals, const http::Peer::Credentials& who) {
@@ -65,7 +66,8 @@ bool names(const Locals& locals, const http::Peer::Credentials& who) {
 
 tl::expected<Identity, AuthFailure> identify_by_credentials(const Rules& rules, const http::Peer& peer) {
   if (!peer.credentials) {
-    return tl::unexpected(AuthFailure{AuthFailure::Kind::Unwelcome, "", "The kernel does not say who is calling."});
+    return tl::unexpected(
+        AuthFailure{AuthFailure::Kind::Forbidden, "", "The kernel reports no credentials for this connection."});
   }
   const std::string name = "uid " + std::to_string(peer.credentials->uid);
   const SocketRules lists = peer.socket < rules.sockets.size() ? rules.sockets[peer.socket] : SocketRules{};
@@ -76,11 +78,11 @@ tl::expected<Identity, AuthFailure> identify_by_credentials(const Rules& rules, 
   if (is_in(lists.user)) return Identity{name, Role::User, AuthMethod::Socket, runs};
   if (runs) return Identity{name, Role::None, AuthMethod::Socket, runs};
   return tl::unexpected(
-      AuthFailure{AuthFailure::Kind::Unwelcome, name,
-                  "Only root and who is named for this socket ([[server.sockets]] in nrd.toml) may use it."});
+      AuthFailure{AuthFailure::Kind::Forbidden, name,
+                  "Access denied; allowed are root and the users and groups in [[server.sockets]] of nrd.toml."});
 }
 
-// What an ordinary request about workloads may be: to make one, and to see, change and delete what was made.
+// Requests that the run role may make: create, read, change and delete a workload.
 bool may_be_about_own(std::string_view method, std::string_view path) {
   constexpr std::string_view kWorkloads = "/v1/workloads";
   if (path == kWorkloads) return method == "POST";

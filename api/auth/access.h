@@ -1,12 +1,13 @@
-// Who a client is, and what he may do. Nobody is anybody without a reason that the transport or PAM vouches for:
+// Authentication and access rules. A client has an identity only if the transport or PAM proves it:
 //
-//   Unix socket        the kernel says who connected: root is administrator, others are what the socket's lists say
-//   TLS, certificate   one that our authority has signed. Its role follows from its subject, or, where certificates are
-//                      listed, from the folder it lies in, and then from nothing else
-//   TLS, without one   a user and his password, which PAM is asked about (pam_client.h), where that is switched on
-//   plain HTTP         everybody is administrator; it is for debugging, on loopback, and must be asked for
+//   Unix socket        the kernel reports the user: root is administrator, others have the roles of the socket's lists
+//   TLS, certificate   one signed by the client CA. Its role follows from its subject, or, if certificates are listed,
+//   only
+//                      from the folder that contains it
+//   TLS, without one   user and password, checked by PAM (pam_client.h), if enabled
+//   plain HTTP         every client is administrator; for debugging, on loopback, off by default
 //
-// Any thread; nothing here keeps state.
+// Thread-safe: pure functions.
 #pragma once
 
 #include <chrono>
@@ -23,26 +24,26 @@
 namespace nrd::auth {
 
 enum class Role {
-  None,   // is known, and may do nothing
-  User,   // reads
-  Admin,  // changes, too
+  None,   // known, without permissions
+  User,   // may read
+  Admin,  // may read and change
 };
 
-// What may become of a request.
+// The decision on a request.
 enum class Grant {
   No,
-  Own,  // it is served as far as it is about the process that asks, and what belongs to that
+  Own,  // allowed for workloads of the calling process only
   Whole,
 };
 
-// How a client was known.
+// How the client was authenticated.
 enum class AuthMethod { Debug, Socket, Subject, ListedCertificate, Password };
 
 struct Identity {
   std::string name;  // "uid 0", "Alice" (the CN, or PAM's user), "debug"
   Role role = Role::User;
   AuthMethod method = AuthMethod::Subject;
-  bool runs = false;  // may have workloads for the process that asks, whatever the role says
+  bool runs = false;  // may manage workloads of the calling process, in addition to the role
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
@@ -59,7 +60,7 @@ struct Locals {
   friend bool operator==(const Locals&, const Locals&) = default;
 };
 
-// Whom a Unix socket is for besides root. Who is in several lists may do what each says.
+// Access lists of a Unix socket, in addition to root. A user in several lists has the permissions of all.
 struct SocketRules {
   Locals admin{};
   Locals user{};
@@ -67,14 +68,14 @@ struct SocketRules {
 };
 
 struct Rules {
-  // One part of a subject each, "OU=Admin"; a certificate that fits both is an administrator's.
+  // One subject attribute each, "OU=Admin"; admin wins if a certificate matches both.
   std::vector<std::string> admin = {"OU=Admin"};
   std::vector<std::string> user = {"OU=User", "CN=Eli"};
-  std::vector<SocketRules> sockets{};  // by Peer::socket; one without rules is root's alone
-  // Instead of the subjects above; the same certificate in both is an administrator's.
+  std::vector<SocketRules> sockets{};  // by Peer::socket; a socket without rules is for root only
+  // Replaces the subjects above; admin wins if both lists have the certificate.
   std::optional<Listed> listed{};
-  // Whether PAM is asked about who has no certificate, and what its users may do: what the list says or, without one,
-  // what their role allows.
+  // Whether clients without a certificate log in with PAM, and their permissions: the access list or, without one,
+  // their role.
   bool asks_pam = false;
   std::vector<std::string> pam_admin{};
   std::vector<std::string> pam_user{};
@@ -83,33 +84,33 @@ struct Rules {
 
 struct AuthFailure {
   enum class Kind {
-    Unknown,        // has shown nothing, or what counts no more: another certificate may do
-    Unlisted,       // has shown a certificate that is not among the listed ones
-    Roleless,       // has shown a certificate whose subject has no role
-    NeedsPassword,  // PAM is to be asked
-    Unwelcome,      // is known for sure, and is not among those who may
+    Unknown,        // no certificate, or one that is expired or untrusted
+    Unlisted,       // the certificate is not listed
+    Roleless,       // the certificate's subject has no role
+    NeedsPassword,  // requires a login with PAM
+    Forbidden,      // authenticated, but not permitted
   };
   Kind kind = Kind::Unknown;
-  std::string name;    // as far as known, for the journal: "uid 1000", "OU=Guests, CN=Mallory"
-  std::string reason;  // for the client
+  std::string name;    // for the journal, if known: "uid 1000", "OU=Guests, CN=Mallory"
+  std::string reason;  // sent to the client
   friend bool operator==(const AuthFailure&, const AuthFailure&) = default;
 };
 
-// A certificate that was good when the connection began counts until its end, or its removal from the list, only.
+// Checks expiry and the certificate list for each request, not only when the connection is established.
 tl::expected<Identity, AuthFailure> identify(const Rules& rules, const http::Peer& peer,
                                              std::chrono::system_clock::time_point now);
 
-// Whether there is anything that a user of PAM may do. PAM is asked about nobody else: its answer would tell strangers
-// whether a password of the node is right.
+// True if the PAM user has any permission. Do not ask PAM about other users: the result would reveal whether a password
+// of the node is correct.
 bool has_role(const Rules& rules, const std::string& user);
 
-// Whom PAM has let in.
+// The identity of a user authenticated by PAM.
 Identity identify_by_password(const Rules& rules, const std::string& user);
 
-// Whether a method only reads (RFC 9110, section 9.2.1: safe methods).
+// True for safe methods (RFC 9110, section 9.2.1).
 bool is_reading(std::string_view method);
 
-// `only_reads`: the request changes nothing, whatever its method says.
+// `only_reads`: the request changes nothing, although it may be a POST.
 Grant granted(const Rules& rules, const Identity& who, std::string_view method, std::string_view path, bool only_reads);
 
 }  // namespace nrd::auth

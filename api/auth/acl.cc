@@ -12,12 +12,12 @@ namespace {
 
 constexpr size_t kNameLimit = 256;
 constexpr std::array<std::string_view, 7> kMethods = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
-// What RMD's own file forgot to grant to anybody.
-constexpr std::string_view kForgotten = "p, user, /hospitality, POST\np, user, /mba, GET\n";
+// Permissions that RMD's own file does not grant to any role.
+constexpr std::string_view kMissingInRmd = "p, user, /hospitality, POST\np, user, /mba, GET\n";
 
 Failure wrong(std::string problem) { return fail(ErrorCode::BadRequest, std::move(problem)); }
 
-// Takes what stands before `separator` from the front of `rest`.
+// Splits off the part before `separator`.
 std::string_view next(std::string_view& rest, char separator) {
   const size_t end = std::min(rest.find(separator), rest.size());
   const std::string_view part = rest.substr(0, end);
@@ -43,7 +43,7 @@ std::string_view without_brackets(std::string_view text) {
   return has_brackets ? text.substr(1, text.size() - 2) : text;
 }
 
-// "GET", "(PATCH)|(DELETE)", "(GET|POST)": of regular expressions what is in use. nullopt: something else.
+// "GET", "(PATCH)|(DELETE)", "(GET|POST)": the subset of regular expressions in use. nullopt for any other.
 std::optional<std::vector<std::string>> methods_in(std::string_view text) {
   const std::string_view inner = without_brackets(text);
   if (inner.find_first_of("()") == inner.npos) text = inner;
@@ -57,7 +57,7 @@ std::optional<std::vector<std::string>> methods_in(std::string_view text) {
   return methods;
 }
 
-// "/v1/workloads/" is "/workloads".
+// "/v1/workloads/" becomes "/workloads".
 std::string_view resource_of(std::string_view path) {
   constexpr std::string_view kVersion = "/v1";
   if (path.starts_with("/v1/")) path.remove_prefix(kVersion.size());
@@ -68,7 +68,7 @@ std::string_view resource_of(std::string_view path) {
 }  // namespace
 
 Result<Acl::Permission> Acl::permission_of(std::string_view path, std::string_view methods) {
-  if (!path.starts_with('/')) return wrong("a path begins with /, such as /workloads/*");
+  if (!path.starts_with('/')) return wrong("a path must begin with /, for example /workloads/*");
   Permission permission;
   const size_t star = path.find('*');
   permission.is_prefix = star != path.npos;
@@ -76,7 +76,7 @@ Result<Acl::Permission> Acl::permission_of(std::string_view path, std::string_vi
   if (methods == ".*" || methods == "*") return permission;
   auto listed = methods_in(methods);
   if (!listed) {
-    return wrong("methods are GET, POST, PUT, PATCH, DELETE, HEAD or OPTIONS, with | between them, or .* for all");
+    return wrong("expected methods GET, POST, PUT, PATCH, DELETE, HEAD or OPTIONS, separated by |, or .* for all");
   }
   permission.methods = *std::move(listed);
   return permission;
@@ -102,7 +102,7 @@ Result<void> Acl::add(std::string_view line) {
 Result<Acl> Acl::parse(std::string_view text, const std::string& name) {
   if (text.size() > kAclLimit) return wrong(name + ": larger than " + std::to_string(kAclLimit) + " bytes");
   Acl acl;
-  for (std::string_view own = kForgotten; !own.empty();) {
+  for (std::string_view own = kMissingInRmd; !own.empty();) {
     if (const auto added = acl.add(next(own, '\n')); !added) return Failure(added.error());
   }
   for (size_t number = 1; !text.empty(); ++number) {
@@ -135,7 +135,7 @@ bool Acl::permits(const std::string& user, std::string_view method, std::string_
   if (!has_role(user)) return false;
   if (method == "HEAD") method = "GET";
   path = resource_of(path);
-  // Each role once, whatever circles the g lines make.
+  // Visit each role once; the g lines may form cycles.
   std::set<std::string> seen{user};
   std::vector<std::string> ahead{user};
   while (!ahead.empty()) {

@@ -1,17 +1,17 @@
-// What users of PAM may do, in the form of RMD's access list (acl/url/policy.csv, the policy language of casbin):
+// Permissions of PAM users, in the format of RMD's access list (acl/url/policy.csv, casbin policies):
 //
-//   p, user, /cache/l*, GET                     the role `user` may GET /v1/cache/l3 and all that begins so
+//   p, user, /cache/l*, GET                     the role `user` may GET /v1/cache/l3 and all paths with that prefix
 //   p, root, /workloads/*, (PATCH)|(DELETE)     methods: one, several with | between them, or .* for all
-//   g, root, user                               whoever has the role `root` has the role `user` as well
-//   g, alice, root                              the user of PAM alice has the role `root`
+//   g, root, user                               the role `root` inherits the role `user`
+//   g, alice, root                              the PAM user alice has the role `root`
 //
-// Paths are those of the API without /v1; from a "*" on everything fits (casbin's keyMatch). # begins a comment.
+// Paths are API paths without /v1; "*" matches the rest of the path (casbin's keyMatch). # begins a comment.
 //
-// Where RMD had gaps: POST /hospitality and GET /mba, which RMD's own file forgot, belong to the role `user` in every
-// file. The query is not matched. A role is what stands second in a p line or third in a g line, and a user of PAM
-// whose name is that of a role gets nothing by it, until a line says that it is meant so:
+// Differences from RMD: the role `user` always has POST /hospitality and GET /mba, which RMD's own file omits. The
+// query is not matched. The second field of a p line and the third of a g line name roles; a PAM user with the name of
+// a role does not have that role unless a line grants it:
 //
-//   g, user, user                               the user of PAM `user` has the role `user`
+//   g, user, user                               the PAM user `user` has the role `user`
 #pragma once
 
 #include <cstddef>
@@ -25,26 +25,26 @@
 
 namespace nrd::auth {
 
-constexpr size_t kAclLimit = size_t{64} << 10;  // bytes of the file
+constexpr size_t kAclLimit = size_t{64} << 10;  // bytes per file
 constexpr size_t kAclLineLimit = 1024;
 
 class Acl {
  public:
-  // BadRequest with the number of the line; `name` stands before it.
+  // BadRequest with `name` and the line number.
   static Result<Acl> parse(std::string_view text, const std::string& name);
 
-  // `path` as in a request: "/v1/workloads/7". HEAD is GET without a body.
+  // `path` as in a request: "/v1/workloads/7". HEAD matches GET.
   bool permits(const std::string& user, std::string_view method, std::string_view path) const;
 
-  // Whether a line gives the user a role at all.
+  // True if the user has any role.
   bool has_role(const std::string& user) const;
 
   friend bool operator==(const Acl&, const Acl&) = default;
 
  private:
   struct Permission {
-    std::string path;                  // up to its "*"
-    bool is_prefix = false;            // it had one
+    std::string path;                  // up to the "*"
+    bool is_prefix = false;            // had a "*"
     std::vector<std::string> methods;  // empty: all
     friend bool operator==(const Permission&, const Permission&) = default;
   };

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-// The bytes of four digits; padding stands for zeros. nullopt: not a digit.
+// Decodes four digits, padding as zeros. nullopt for an invalid digit.
 std::optional<uint32_t> value_of(std::string_view quad) {
   uint32_t value = 0;
   for (const char c : quad) {
@@ -22,7 +22,7 @@ std::optional<uint32_t> value_of(std::string_view quad) {
   return value;
 }
 
-// Strict: padded, padding at the end only, no bits behind the last byte.
+// Strict: padding is required, only at the end, and unused bits are 0.
 std::optional<Secret> decoded(std::string_view text) {
   if (text.empty() || text.size() % 4 != 0) return std::nullopt;
   const size_t padding = text.size() - 1 - text.find_last_not_of('=');

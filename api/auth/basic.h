@@ -1,4 +1,5 @@
-// The header of HTTP's Basic authentication (RFC 7617): "Basic " and USER:PASSWORD in base64 (RFC 4648, section 4).
+// Parses the header of HTTP Basic authentication (RFC 7617): "Basic " and USER:PASSWORD in base64 (RFC 4648, section
+// 4).
 #pragma once
 
 #include <optional>

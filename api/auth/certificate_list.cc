@@ -17,7 +17,7 @@ namespace {
 using Bytes = std::unique_ptr<BIO, int (*)(BIO*)>;
 using Certificate = std::unique_ptr<X509, void (*)(X509*)>;
 
-// A key that lies beside its certificate is skipped over, and one with a passphrase is not asked about.
+// Skip keys in the file, and do not prompt for a passphrase.
 int no_passphrase(char* /*text*/, int /*size*/, int /*writing*/, void* /*unused*/) { return 0; }
 
 Result<std::set<std::string>> fingerprints_in(const std::string& pem, const std::string& path) {

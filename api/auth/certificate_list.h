@@ -1,9 +1,8 @@
-// Clients' certificates that root has put into a folder, each as a whole: the SHA-256 of its DER form. RMD compared
-// signatures only.
+// Client certificates in a folder owned by root, as SHA-256 of the DER form. RMD compared signatures only.
 //
-// A file holds one certificate or several, in PEM form. One that cannot be read, or that others could have written,
-// grants nothing, and is a line in `problems`; the others count all the same, so that whoever is taken off the list is
-// off it whatever else lies there. Of a folder that is not root's, or too full, nothing counts.
+// A file holds one or more certificates in PEM form. A file that is unreadable or writable by other users grants
+// nothing and adds a line to `problems`. The other files still count, so that a bad file does not keep a removed
+// certificate valid. If the folder is not owned by root or has too many files, the list is empty.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +12,12 @@
 
 namespace nrd::auth {
 
-constexpr size_t kListedFileLimit = 256;  // files of a folder
+constexpr size_t kListedFileLimit = 256;  // files per folder
 constexpr size_t kListedSizeLimit = size_t{64} << 10;
 constexpr size_t kListedPerFile = 16;
 
 struct CertificateList {
-  std::set<std::string> fingerprints;  // as http::Peer has them
+  std::set<std::string> fingerprints;  // in the format of http::Peer
   std::vector<std::string> problems;
   friend bool operator==(const CertificateList&, const CertificateList&) = default;
 };

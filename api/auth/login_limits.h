@@ -1,12 +1,10 @@
-// How often pam_client may fail: per client's host and per user.
+// Limits for failed logins, per client host and per user.
 //
-// Each has a bucket of tokens. A login takes one of both before PAM is asked, gets them back if it succeeds, and one
-// comes back by itself every so often. So many that are asked at once count as so many failures until they are
-// answered, and who does not fail is never slowed down by how often he comes, only by how many of his are open. The
-// user's bucket is larger, so that nobody locks another one out from a single host.
+// Each host and each user has a token bucket. A login takes a token from both before PAM is asked and returns them on
+// success; buckets also refill over time. So pending logins count as failures until PAM answers, and successful logins
+// are limited only in their concurrency. The user's bucket is larger, so that a single host cannot lock a user out.
 //
-// The tables are bounded: where one is full, the fullest bucket is forgotten, which is the one that says least.
-// One thread.
+// The tables are bounded: a full table drops the bucket with the most tokens. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -17,10 +15,10 @@
 namespace nrd::auth {
 
 constexpr double kFailuresOfHost = 10;
-constexpr std::chrono::seconds kHostRegains{6};  // a token: ten failures a minute in the long run
+constexpr std::chrono::seconds kHostRegains{6};  // per token: ten failures a minute on average
 constexpr double kFailuresOfUser = 30;
 constexpr std::chrono::seconds kUserRegains{2};
-constexpr size_t kBucketLimit = 4096;  // of each table
+constexpr size_t kBucketLimit = 4096;  // entries per table
 
 class Buckets {
  public:
@@ -43,14 +41,14 @@ class Buckets {
 
   const double size_;
   const std::chrono::duration<double> regain_;
-  std::unordered_map<std::string, Bucket> buckets_;  // those that are not full
+  std::unordered_map<std::string, Bucket> buckets_;  // only buckets that are not full
 };
 
 class LoginLimits {
  public:
   using Time = Buckets::Time;
 
-  // Whether PAM may be asked; if so it counts as a failure until succeeded().
+  // True if PAM may be asked; the login then counts as a failure until succeeded().
   bool admit(const std::string& host, const std::string& user, Time now);
   void succeeded(const std::string& host, const std::string& user, Time now);
 

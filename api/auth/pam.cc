@@ -8,7 +8,7 @@
 namespace nrd::auth {
 namespace {
 
-// Written, not only handed over: pam_start() keeps a pointer to it.
+// Not const and kept alive: pam_start() keeps a pointer to it.
 struct Talk {
   const Secret& password;
 };
@@ -22,7 +22,7 @@ void forget(pam_response* answers, int count) {
   std::free(answers);
 }
 
-// What may be asked for without an echo is the password; anything else there is nobody to ask about.
+// Answers only prompts without echo, with the password; fails other prompts.
 int converse(int count, const pam_message** messages, pam_response** answers, void* data) {
   if (count <= 0 || count > PAM_MAX_NUM_MSG) return PAM_CONV_ERR;
   // Freed by libpam, hence malloc.
@@ -43,13 +43,13 @@ int converse(int count, const pam_message** messages, pam_response** answers, vo
   return PAM_SUCCESS;
 }
 
-// How fast somebody may guess is for nrd to say, which counts by client and by user (login_limits.h). A program that
-// sleeps for two seconds would only keep others waiting for its place.
+// Disables PAM's failure delay: nrd limits failures by host and user (login_limits.h), and a delay would only block the
+// queue.
 void no_delay(int /*status*/, unsigned /*microseconds*/, void* /*data*/) {}
 
 int set(pam_handle_t* pam, int item, const void* value) { return ::pam_set_item(pam, item, value); }
 
-// A module may have replaced the name. Roles are given to the name that the client said, so it must still be that one.
+// A module may replace the user name. Roles depend on the name that the client sent, so it must be unchanged.
 bool is_still(pam_handle_t* pam, const std::string& user) {
   const void* name = nullptr;
   return ::pam_get_item(pam, PAM_USER, &name) == PAM_SUCCESS && name != nullptr &&
@@ -57,7 +57,7 @@ bool is_still(pam_handle_t* pam, const std::string& user) {
 }
 
 int ask(pam_handle_t* pam, const PamQuestion& question) {
-  // An empty password is none, whatever "nullok" in the stack says.
+  // Refuse empty passwords even with "nullok" in the PAM stack.
   constexpr int kFlags = PAM_SILENT | PAM_DISALLOW_NULL_AUTHTOK;
   int code = set(pam, PAM_RHOST, question.host.c_str());
   if (code == PAM_SUCCESS) code = set(pam, PAM_FAIL_DELAY, reinterpret_cast<const void*>(&no_delay));

@@ -1,7 +1,7 @@
-// One question to PAM: is this the user's password, and may he come in? libpam has its home in pam.cc.
+// One PAM transaction: checks a password and the account. Only pam.cc uses libpam.
 //
-// Only the program nrd-pam calls this (pam_program.cc): modules are code of others that may hang, crash or talk, and
-// the daemon stays out of their reach.
+// Only the program nrd-pam calls this (pam_program.cc): third-party modules may hang, crash or write to the terminal,
+// so they must not run in the daemon.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace nrd::auth {
 
-// Authentication and then account management. No session is opened, no credentials are set.
+// Authentication, then account management. Opens no session and sets no credentials.
 PamAnswer ask_pam(const PamQuestion& question);
 
 }  // namespace nrd::auth

@@ -29,14 +29,14 @@ namespace {
 using Time = std::chrono::steady_clock::time_point;
 
 Failure unknown(const std::string& message, const std::string& detail = {}) {
-  return fail(ErrorCode::Busy, "the password cannot be checked now: " + message, detail);
+  return fail(ErrorCode::Busy, "cannot check the password now: " + message, detail);
 }
 
 Failure unknown(const std::string& message, int error) {
   return unknown(message, std::generic_category().message(error));
 }
 
-// The program, which ends itself and all that modules have started when our end of the socket closes.
+// The child process. When the daemon's end of the socket closes, it kills all processes of modules and exits.
 class Child {
  public:
   Child(pid_t pid, UniqueFd socket) : pid_(pid), socket_(std::move(socket)) {}
@@ -53,7 +53,7 @@ class Child {
   UniqueFd socket_;
 };
 
-// Signals as if nobody had ever touched them: nrd blocks and ignores some, and modules may not expect that.
+// Default signal mask and handlers: nrd blocks and ignores signals that modules may rely on.
 class Attributes {
  public:
   Attributes() {
@@ -94,7 +94,7 @@ Result<pid_t> spawn(const std::string& program, int socket) {
   pid_t pid = 0;
   const int error =
       ::posix_spawn(&pid, program.c_str(), Actions(socket).get(), Attributes().get(), argv.data(), environment.data());
-  if (error != 0) return unknown("its program does not start", error);
+  if (error != 0) return unknown("cannot start nrd-pam", error);
   return pid;
 }
 
@@ -103,7 +103,7 @@ int milliseconds_until(Time deadline) {
   return static_cast<int>(std::max(left, std::chrono::milliseconds(0)).count());
 }
 
-// `stop` becomes readable when the daemon ends.
+// `stop` becomes readable when the daemon stops.
 PamOutcome wait_for_answer(int socket, int stop, Time deadline) {
   std::array<pollfd, 2> watched{pollfd{socket, POLLIN, 0}, pollfd{stop, POLLIN, 0}};
   int ready = 0;
@@ -111,12 +111,12 @@ PamOutcome wait_for_answer(int socket, int stop, Time deadline) {
     ready = ::poll(watched.data(), watched.size(), milliseconds_until(deadline));
   } while (ready < 0 && errno == EINTR);
   if (ready < 0) return unknown("poll", errno);
-  if (ready == 0) return unknown("PAM takes too long", "killed at its deadline");
+  if (ready == 0) return unknown("PAM timed out", "killed at its deadline");
   if (watched[1].revents != 0) return unknown("nrd is stopping");
   std::array<char, kPacketLimit> packet{};
   const ssize_t got = ::recv(socket, packet.data(), packet.size(), 0);
   const auto answer = answer_in({packet.data(), static_cast<size_t>(std::max<ssize_t>(got, 0))});
-  if (!answer) return unknown("PAM ended without an answer", "the program or a module of PAM has crashed");
+  if (!answer) return unknown("PAM ended without an answer", "nrd-pam or a PAM module crashed");
   return *answer;
 }
 
@@ -125,20 +125,20 @@ PamOutcome ask_program(const std::string& program, const PamQuestion& question, 
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) return unknown("socketpair", errno);
   UniqueFd ours(ends[0]);
   UniqueFd theirs(ends[1]);
-  // Before the program is there: a packet of this size always fits, so this does not block.
+  // Send before starting the program: a packet of this size fits into the socket buffer.
   const Secret packet = packet_of(question);
   if (::send(ours.get(), packet.view().data(), packet.view().size(), MSG_NOSIGNAL) < 0) return unknown("send", errno);
   const Result<pid_t> pid = spawn(program, theirs.get());
   if (!pid) return Failure(pid.error());
   const Child child(*pid, std::move(ours));
-  theirs = UniqueFd();  // so that its end is seen here
+  theirs = UniqueFd();  // so that recv() sees the program exit
   return wait_for_answer(child.socket(), stop, deadline);
 }
 
-// Tells failures when it is time, on a thread of its own: none of those that ask PAM waits with them.
+// Reports failures after their delay, on its own thread, so that the PAM threads do not wait.
 class Failures {
  public:
-  Failures() : thread_([this] { tell(); }) {}
+  Failures() : thread_([this] { report(); }) {}
   ~Failures() {
     {
       const std::lock_guard hold(lock_);
@@ -148,18 +148,18 @@ class Failures {
     thread_.join();
   }
 
-  // One that was asked about at `asked` and has failed now.
+  // A login that PAM was asked about at `asked` and that has failed now.
   void add(Time asked, PamOutcome outcome, PamClient::Then then) {
     const Time now = std::chrono::steady_clock::now();
     const std::lock_guard hold(lock_);
-    lately_[told_++ % lately_.size()] = now - asked;
+    recent_[recorded_++ % recent_.size()] = now - asked;
     put(asked, now - asked, {std::move(outcome), std::move(then)});
   }
-  // One that PAM is not asked about: as if it had taken what another one took.
+  // A login that fails without PAM, with the delay of a recent failure.
   void add_unasked(PamClient::Then then) {
     const std::lock_guard hold(lock_);
-    const size_t known = std::clamp<size_t>(told_, 1, lately_.size());
-    put(std::chrono::steady_clock::now(), lately_[picked_++ % known],
+    const size_t known = std::clamp<size_t>(recorded_, 1, recent_.size());
+    put(std::chrono::steady_clock::now(), recent_[picked_++ % known],
         {PamAnswer{kAuthenticationError, kAuthenticationFailure}, std::move(then)});
   }
 
@@ -169,13 +169,13 @@ class Failures {
     PamClient::Then then;
   };
 
-  // With the lock held: at the end of the step in which it was known.
+  // Requires lock_. Reports at the end of the current step.
   void put(Time asked, Time::duration took, Failure failure) {
     waiting_.emplace(asked + (took / kFailureStep + 1) * kFailureStep, std::move(failure));
     wake_.notify_all();
   }
 
-  void tell() {
+  void report() {
     std::unique_lock hold(lock_);
     while (!is_stopping_) {
       if (waiting_.empty()) {
@@ -193,9 +193,9 @@ class Failures {
 
   std::mutex lock_;
   std::condition_variable wake_;
-  std::multimap<Time, Failure> waiting_;     // guarded by lock_, as all that follows; as many as limits let ask
-  std::array<Time::duration, 16> lately_{};  // what the last ones took; few, so that a busier node shows in all soon
-  size_t told_ = 0;
+  std::multimap<Time, Failure> waiting_;     // lock_ guards this and all below; bounded by the login limits
+  std::array<Time::duration, 16> recent_{};  // recent durations; few, to adapt quickly to load
+  size_t recorded_ = 0;
   size_t picked_ = 0;
   bool is_stopping_ = false;
   std::thread thread_;
@@ -227,7 +227,7 @@ class PamClientThreads final : public PamClient {
         return;
       }
     }
-    then(unknown("too many others are waiting"));
+    then(unknown("too many logins are queued"));
   }
 
   void refuse(Then then) override { failures_.add_unasked(std::move(then)); }
@@ -253,8 +253,8 @@ class PamClientThreads final : public PamClient {
   }
 
   void answer(Job job) {
-    if (job.client.is_gone()) return job.then(unknown("the client has hung up"));
-    if (std::chrono::steady_clock::now() >= job.deadline()) return job.then(unknown("too many others are waiting"));
+    if (job.client.is_gone()) return job.then(unknown("the client disconnected"));
+    if (std::chrono::steady_clock::now() >= job.deadline()) return job.then(unknown("too many logins are queued"));
     PamOutcome outcome = ask_program(program_, job.question, stop_.get(), job.deadline());
     const bool has_failed = outcome && outcome->code != 0;
     if (!has_failed) return job.then(std::move(outcome));
@@ -266,7 +266,7 @@ class PamClientThreads final : public PamClient {
   Failures failures_;
   std::mutex lock_;
   std::condition_variable has_job_;
-  // Of one host as many as may fail at once (login_limits.h).
+  // Per host as many as may fail at once (login_limits.h).
   FairQueue<Job> jobs_{{.most = kLoginsWaiting, .reserve = kLoginsWaiting / 4, .share = 16}};
   bool is_stopping_ = false;
   std::vector<std::thread> threads_;
@@ -276,7 +276,7 @@ class PamClientThreads final : public PamClient {
 
 Result<std::unique_ptr<PamClient>> PamClient::start(const std::string& program) {
   if (::access(program.c_str(), X_OK) != 0) {
-    return fail(ErrorCode::Internal, program + " cannot be run", std::generic_category().message(errno));
+    return fail(ErrorCode::Internal, program + " is not executable", std::generic_category().message(errno));
   }
   return std::make_unique<PamClientThreads>(program);
 }

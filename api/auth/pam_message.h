@@ -1,7 +1,7 @@
-// What nrd and its program nrd-pam say to each other: one packet each way over a SOCK_SEQPACKET socket.
+// Messages between nrd and nrd-pam: one packet in each direction over a SOCK_SEQPACKET socket.
 //
 //   question   SERVICE \0 USER \0 HOST \0 PASSWORD
-//   answer     the code of PAM in decimal, a blank, PAM's words for it: "7 Authentication failure"
+//   answer     PAM's code in decimal, a blank, PAM's message: "7 Authentication failure"
 #pragma once
 
 #include <array>

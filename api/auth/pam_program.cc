@@ -1,11 +1,11 @@
-// nrd-pam: asks PAM one question and ends. Started by nrd for each login (pam_client.h), with a socket as standard
+// nrd-pam: one PAM transaction per process. nrd starts it for each login (pam_client.h), with a socket as standard
 // input.
 //
-// It is two processes. The second one asks PAM: whatever a module does happens there, a crash or a hang costs one login
-// its answer, and what stays in memory goes with the process. The first one waits until the second has ended or nrd has
-// closed the socket, and then ends all that modules have started, in whatever session that is (pam_exec makes its own).
+// It consists of two processes. The child calls PAM, so a crash or hang of a module affects one login only, and its
+// memory is released on exit. The parent waits until the child exits or nrd closes the socket, then kills all processes
+// that modules started, including those in other sessions (pam_exec creates its own).
 //
-// Neither leaves a core file or can be traced, so that no password comes out that way.
+// Core dumps and tracing are disabled for both, to protect the password.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -24,7 +24,7 @@
 
 namespace {
 
-// Modules and what they start get nothing of ours: 0, 1 and 2 are /dev/null from here on.
+// Modules and their children inherit no descriptors: 0, 1 and 2 become /dev/null.
 int take_socket() {
   const int socket = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -49,11 +49,11 @@ int answer(int socket) {
 void wait_for_end(int socket, pid_t asks) {
   const int process = static_cast<int>(::syscall(SYS_pidfd_open, asks, 0));
   std::array<pollfd, 2> watched{pollfd{socket, 0, 0}, pollfd{process, POLLIN, 0}};
-  ::poll(watched.data(), watched.size(), -1);  // POLLHUP is always told
+  ::poll(watched.data(), watched.size(), -1);  // POLLHUP is always reported
 }
 
-// A killed process gives its children to us, so the list is looked at until it is empty. One that the kernel cannot end
-// now, as on a lost network file system, is left to it.
+// The children of a killed process become children of this one (subreaper), so repeat until the list is empty. Skip
+// processes that cannot be killed, for example in uninterruptible sleep on a lost network file system.
 void end_all() {
   constexpr int kTries = 1000;
   constexpr useconds_t kPause = 1000;
@@ -63,7 +63,7 @@ void end_all() {
     for (pid_t child = 0; children >> child;) ::kill(child, SIGKILL);
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
-    if (::waitpid(-1, nullptr, WNOHANG) < 0) return;  // ECHILD: there is none left
+    if (::waitpid(-1, nullptr, WNOHANG) < 0) return;  // ECHILD: no children left
     ::usleep(kPause);
   }
 }
@@ -81,7 +81,7 @@ int main() {
   if (asks < 0) return 1;
   if (asks == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // Not exit(): nothing of what modules have registered for the end shall run.
+    // Not exit(): do not run atexit handlers of modules.
     ::_exit(answer(socket));
   }
   wait_for_end(socket, asks);

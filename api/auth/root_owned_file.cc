@@ -19,22 +19,24 @@ Failure wrong(const std::string& path, const std::string& problem) {
 
 Failure wrong(const std::string& path, int error) { return wrong(path, std::generic_category().message(error)); }
 
-// What was opened is judged, so exchanging the file in between changes nothing.
+// Checks the open file, so that replacing the path has no effect.
 Result<void> check_owner(int fd, mode_t kind, const std::string& path) {
   struct stat found {};
   if (::fstat(fd, &found) != 0) return wrong(path, errno);
   if ((found.st_mode & S_IFMT) != kind) {
     return wrong(path, kind == S_IFDIR ? "not a folder" : "not a regular file");
   }
-  if (found.st_uid != 0) return wrong(path, "does not belong to root");
-  if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0) return wrong(path, "others than root can write it");
+  if (found.st_uid != 0) return wrong(path, "must be owned by root");
+  if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0) return wrong(path, "must not be writable by group or others");
   return {};
 }
 
 Result<std::string> read_at(int folder, const std::string& name, const std::string& path, size_t limit) {
-  // Not blocking, so that a pipe in its place is seen to be one.
+  // Non-blocking, so that open() does not hang on a FIFO.
   const UniqueFd file(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (!file.valid()) return errno == ELOOP ? wrong(path, "a link is not followed") : wrong(path, errno);
+  if (!file.valid())
+    return errno == ELOOP ? wrong(path, "is a symbolic link; a regular file or folder is required")
+                          : wrong(path, errno);
   if (const auto checked = check_owner(file.get(), S_IFREG, path); !checked) return Failure(checked.error());
   std::string text;
   std::array<char, 4096> block;

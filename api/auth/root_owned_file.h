@@ -1,4 +1,4 @@
-// Files that say who may do what, and so are read only if nobody but root could have written them.
+// Files with access rules; accepted only if no user but root can write them.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,16 @@
 
 namespace nrd::auth {
 
-// A regular file (no link) of root's that neither its group nor others can write, whole. BadRequest that names the file
-// and what is wrong with it.
+// Reads a regular file (no symlink) owned by root and not writable by group or others. BadRequest names the file and
+// the reason.
 Result<std::string> read_roots_file(const std::string& path, size_t limit);
 
-// A folder of which the same is true.
+// A folder with the same requirements.
 class RootOwnedDir {
  public:
   static Result<RootOwnedDir> open(const std::string& path);
 
-  // Names in it, in order, but for those that begin with a dot. BadRequest if there are more than `limit`.
+  // Sorted names, without those that begin with a dot. BadRequest if there are more than `limit`.
   Result<std::vector<std::string>> names(size_t limit) const;
   Result<std::string> read(const std::string& name, size_t limit) const;
 

@@ -12,20 +12,20 @@ namespace nrd::http {
 namespace {
 
 constexpr size_t kReadSize = size_t{16} << 10;  // a TLS record
-// In one turn, so that a client which sends without pause does not keep the others waiting.
+// Per turn, so that a client that sends without pause does not starve the others.
 constexpr int kStepsPerTurn = 32;
 
 }  // namespace
 
-Connection::Connection(uint64_t id, Stream stream, Peer peer, std::string share, Time now)
+Connection::Connection(uint64_t id, Stream stream, Peer peer, std::string client_key, Time now)
     : id_(id),
       stream_(std::move(stream)),
       peer_(std::make_shared<const Peer>(std::move(peer))),
-      share_(std::move(share)),
+      client_key_(std::move(client_key)),
       since_(now),
       deadline_(now + kHeadDeadline),
-      parser_(peer_->transport == Peer::Transport::Plain ? RequestParser::MeantFor::Loopback
-                                                         : RequestParser::MeantFor::Anyone) {}
+      parser_(peer_->transport == Peer::Transport::Plain ? RequestParser::HostPolicy::LoopbackOnly
+                                                         : RequestParser::HostPolicy::Any) {}
 
 void Connection::become(Phase phase, Time now, Time deadline) {
   phase_ = phase;
@@ -61,7 +61,7 @@ Connection::Step Connection::shake_hands(Time now) {
         stream_.describe_client(known);
         peer_ = std::make_shared<const Peer>(std::move(known));
       }
-      // The deadline of the first head is that of the handshake: both are one wait for the client.
+      // Handshake and first head client_key one deadline.
       phase_ = Phase::Receiving;
       return Step::Again;
     case Stream::Io::Ended:
@@ -96,7 +96,7 @@ Connection::Step Connection::receive(Time now) {
   const Stream::Moved got = stream_.read(buffer);
   if (got.io == Stream::Io::Done) {
     input_.append(buffer.data(), got.bytes);
-    if (stream_.is_tls()) wipe(std::span(buffer).first(got.bytes));  // there may be a password in it
+    if (stream_.is_tls()) wipe(std::span(buffer).first(got.bytes));  // may contain a password
     return Step::Again;
   }
   if (got.io == Stream::Io::Again) return Step::Waits;
@@ -104,7 +104,8 @@ Connection::Step Connection::receive(Time now) {
   return Step::Waits;
 }
 
-// Deadlines of a request count from its first byte and from the end of its head; bytes in between change nothing.
+// The head deadline starts at the first byte of the request, the body deadline at the end of the head; further bytes do
+// not extend them.
 void Connection::note_progress(Time now) {
   if (!request_has_begun_ && !input_.empty()) {
     request_has_begun_ = true;
@@ -126,8 +127,8 @@ RawRequest Connection::take() {
   return request;
 }
 
-void Connection::look_for_hang_up() {
-  if (is_worked_on() && stream_.has_hung_up(peer_->transport == Peer::Transport::Unix)) *hung_up_ = true;
+void Connection::check_hang_up() {
+  if (is_in_progress() && stream_.has_hung_up(peer_->transport == Peer::Transport::Unix)) *hung_up_ = true;
 }
 
 void Connection::answer(std::string bytes, bool closes, Time now) { say(std::move(bytes), closes, now); }
@@ -159,14 +160,15 @@ Connection::Step Connection::send(Time now) {
   sent_ = 0;
   if (closes_) {
     stream_.end_writing();
-    become(Phase::Leaving, now, now + kFarewellDeadline);
+    become(Phase::Leaving, now, now + kLingerDeadline);
   } else {
     become(Phase::Receiving, now, now + (body_has_begun_ ? kBodyDeadline : kIdleDeadline));
   }
   return Step::Again;
 }
 
-// What the client still sends is thrown away for a moment: closing at once would make its kernel forget our answer.
+// Lingering close: discards input for a moment. Closing with unread input sends a reset, and the client could lose the
+// response.
 Connection::Step Connection::leave() {
   std::array<char, kReadSize> buffer;
   switch (stream_.read(buffer).io) {
@@ -181,7 +183,7 @@ Connection::Step Connection::leave() {
 
 void Connection::expire(Time now) {
   if (phase_ == Phase::Receiving && request_has_begun_) {
-    refuse(408, "The request took too long to arrive.", now);
+    refuse(408, "Request timeout.", now);
     return;
   }
   if (phase_ == Phase::Sending) stream_.abort_on_close();

@@ -1,10 +1,10 @@
-// One client: a stream, a parser, one answer at a time, and a deadline for whatever it is at.
+// One client connection: a stream, a parser, one response at a time, and a deadline for the current phase.
 //
 //   Handshaking -> Receiving -> Working -> Sending -> Receiving ...
 //                                             \-> Leaving -> closed
 //
-// While it works or sends nothing is read, so a client that asks faster than it listens is held back by TCP, and at
-// most one answer waits in memory. Belongs to the event_loop's thread alone.
+// The connection does not read while it works or sends, so TCP flow control throttles a client that pipelines, and at
+// most one response is in memory. Only the event loop's thread uses it.
 #pragma once
 
 #include <atomic>
@@ -25,28 +25,28 @@ class Connection {
 
   enum class Phase { Handshaking, Receiving, Working, Sending, Leaving, Closed };
 
-  // `share`: by what the event_loop counts connections of one client.
-  Connection(uint64_t id, Stream stream, Peer peer, std::string share, Time now);
+  // `client_key`: identifies the client in the connection limits.
+  Connection(uint64_t id, Stream stream, Peer peer, std::string client_key, Time now);
 
-  // Goes on as far as the socket lets it. Afterwards it may have a request, or be Closed.
-  // False if there is more to do although the socket was not waited for: others come first.
+  // Advances until the socket would block. Afterwards there may be a request, or the connection is Closed.
+  // False if it used up its turn before the socket would block.
   bool advance(Time now);
 
   bool has_request() const { return phase_ == Phase::Working && !is_taken_; }
-  RawRequest take();  // the request, once
-  bool is_worked_on() const { return phase_ == Phase::Working && is_taken_; }
-  // Worked on, and nothing is lost if it ends all the same: it only reads, or the client has gone.
-  bool is_only_waited_for() const { return is_worked_on() && (reads_ || has_hung_up()); }
-  // While it is worked on: whether the client still waits. Whoever works on it sees it in hung_up().
-  void look_for_hang_up();
+  RawRequest take();  // the request; call once
+  bool is_in_progress() const { return phase_ == Phase::Working && is_taken_; }
+  // In progress, and safe to drop: the request only reads, or the client has hung up.
+  bool is_interruptible() const { return is_in_progress() && (reads_ || has_hung_up()); }
+  // While a request is in progress: checks whether the client is still connected and updates hung_up().
+  void check_hang_up();
   std::shared_ptr<const std::atomic<bool>> hung_up() const { return hung_up_; }
   bool has_hung_up() const { return hung_up_->load(); }
-  // In Working: hands over the whole answer. The connection ends with it if `closes`.
+  // In Working: queues the whole response. If `closes`, the connection closes after it.
   void answer(std::string bytes, bool closes, Time now);
 
-  // The deadline has passed: a 408 for a request that has begun, otherwise the end.
+  // The deadline has passed: sends a 408 if a request has begun, otherwise closes.
   void expire(Time now);
-  // Ends at once; what the client has not taken yet is lost.
+  // Closes at once and drops unsent output.
   void abort();
 
   uint64_t id() const { return id_; }
@@ -57,7 +57,7 @@ class Connection {
   size_t unread() const { return output_.size() - sent_; }
   bool has_asked() const { return has_asked_; }
   const Stream& stream() const { return stream_; }
-  const std::string& share() const { return share_; }
+  const std::string& client_key() const { return client_key_; }
   const std::shared_ptr<const Peer>& peer() const { return peer_; }
 
  private:
@@ -77,19 +77,19 @@ class Connection {
   const uint64_t id_;
   Stream stream_;
   std::shared_ptr<const Peer> peer_;
-  const std::string share_;
+  const std::string client_key_;
 
   Phase phase_ = Phase::Handshaking;
   Time since_;     // of the phase
-  Time deadline_;  // of the phase; Time::max() if the server's own work bounds it
+  Time deadline_;  // of the phase; Time::max() in Working, which the client cannot prolong
   RequestParser parser_;
-  std::string input_;  // what the parser has not used yet
+  std::string input_;  // bytes that the parser has not consumed yet
   bool request_has_begun_ = false;
   bool body_has_begun_ = false;
-  bool is_taken_ = false;  // the request that is worked on
-  bool reads_ = false;     // it is a GET or HEAD
+  bool is_taken_ = false;  // take() was called
+  bool reads_ = false;     // the request is a GET or HEAD
   std::shared_ptr<std::atomic<bool>> hung_up_ = std::make_shared<std::atomic<bool>>(false);
-  bool has_asked_ = false;  // at least one whole request has come
+  bool has_asked_ = false;  // at least one complete request was received
   std::string output_;
   size_t sent_ = 0;
   bool closes_ = false;

@@ -12,42 +12,43 @@ namespace {
 
 using Phase = Connection::Phase;
 
-constexpr std::string_view kRootsShare = "uid 0";
+constexpr std::string_view kRootKey = "uid 0";
 
-bool can_be_sent_away(const Connection& connection) {
-  const bool is_needed = connection.is_worked_on() && !connection.is_only_waited_for();
+bool is_evictable(const Connection& connection) {
+  const bool is_needed = connection.is_in_progress() && !connection.is_interruptible();
   return !is_needed && connection.phase() != Phase::Closed;
 }
 
 }  // namespace
 
-// The smaller, the sooner it goes.
+// Connections with the smallest rank are evicted first.
 auto ConnectionTable::eviction_rank(const Connection& connection) const {
-  const size_t crowding = of_share_.at(connection.share());
-  return std::tuple(std::numeric_limits<size_t>::max() - crowding, !connection.has_hung_up(), connection.is_worked_on(),
-                    connection.has_request(), connection.phase() == Phase::Sending, connection.has_asked(),
-                    connection.since(), connection.id());
+  const size_t connections = connections_of_client_.at(connection.client_key());
+  return std::tuple(std::numeric_limits<size_t>::max() - connections, !connection.has_hung_up(),
+                    connection.is_in_progress(), connection.has_request(), connection.phase() == Phase::Sending,
+                    connection.has_asked(), connection.since(), connection.id());
 }
 
 template <typename Belongs>
 std::optional<uint64_t> ConnectionTable::next_to_evict_where(Belongs belongs) const {
   const Connection* least = nullptr;
   for (const auto& [id, member] : members_) {
-    if (!belongs(member) || !can_be_sent_away(member.connection)) continue;
+    if (!belongs(member) || !is_evictable(member.connection)) continue;
     if (least == nullptr || eviction_rank(member.connection) < eviction_rank(*least)) least = &member.connection;
   }
   return least == nullptr ? std::nullopt : std::optional(least->id());
 }
 
-ConnectionTable::Place ConnectionTable::place_for(Peer::Transport listener, const std::string& share) const {
+ConnectionTable::Admission ConnectionTable::admit(Peer::Transport listener, const std::string& client_key) const {
   const bool is_unix = listener == Peer::Transport::Unix;
-  const auto place = [](std::optional<uint64_t> leaves) { return Place{.is_refused = !leaves, .leaves = leaves}; };
-  const auto own = of_share_.find(share);
-  if (own != of_share_.end() && own->second >= (is_unix ? kConnectionsPerUser : kConnectionsPerAddress)) {
-    return place(next_to_evict_where([&](const Member& member) { return member.connection.share() == share; }));
+  const auto place = [](std::optional<uint64_t> evicts) { return Admission{.is_refused = !evicts, .evicts = evicts}; };
+  const auto own = connections_of_client_.find(client_key);
+  if (own != connections_of_client_.end() && own->second >= (is_unix ? kConnectionsPerUser : kConnectionsPerAddress)) {
+    return place(
+        next_to_evict_where([&](const Member& member) { return member.connection.client_key() == client_key; }));
   }
   const size_t beside = is_unix ? unix_members_ : members_.size() - unix_members_;
-  const size_t limit = !is_unix ? kConnectionLimit : kUnixConnectionLimit + (share == kRootsShare ? kRootsReserve : 0);
+  const size_t limit = !is_unix ? kConnectionLimit : kUnixConnectionLimit + (client_key == kRootKey ? kRootReserve : 0);
   if (beside >= limit) {
     return place(next_to_evict_where(
         [&](const Member& member) { return (member.listener == Peer::Transport::Unix) == is_unix; }));
@@ -65,7 +66,7 @@ std::optional<uint64_t> ConnectionTable::slowest_reader_over_limit() const {
   for (const auto& [id, member] : members_) {
     const Connection& connection = member.connection;
     unread += connection.unread();
-    // The nearer its deadline, the longer it has taken nothing.
+    // The nearest deadline belongs to the client that has not read for the longest time.
     if (connection.unread() > 0 && (slowest == nullptr || connection.deadline() < slowest->deadline())) {
       slowest = &connection;
     }
@@ -75,7 +76,7 @@ std::optional<uint64_t> ConnectionTable::slowest_reader_over_limit() const {
 }
 
 Connection& ConnectionTable::add(Connection connection, Peer::Transport listener) {
-  ++of_share_[connection.share()];
+  ++connections_of_client_[connection.client_key()];
   if (listener == Peer::Transport::Unix) ++unix_members_;
   const uint64_t id = connection.id();
   return members_.try_emplace(id, Member{.connection = std::move(connection), .listener = listener})
@@ -90,8 +91,8 @@ Connection* ConnectionTable::find(uint64_t id) {
 void ConnectionTable::remove(uint64_t id) {
   const auto member = members_.find(id);
   if (member == members_.end()) return;
-  const auto share = of_share_.find(member->second.connection.share());
-  if (--share->second == 0) of_share_.erase(share);
+  const auto client_key = connections_of_client_.find(member->second.connection.client_key());
+  if (--client_key->second == 0) connections_of_client_.erase(client_key);
   if (member->second.listener == Peer::Transport::Unix) --unix_members_;
   members_.erase(member);
 }

@@ -1,11 +1,17 @@
-// All connections of a event_loop, and who has to go when there are too many.
+// All connections of an event loop, and their eviction order at the limits.
 //
-// A limit does not turn the newcomer away, but one of the client with the most connections: of those first the ones
-// that have hung up, then those that have not asked anything yet, then those which rest between two requests, then
-// those which do not take their answer, then those whose request waits for its turn, then those whose request is worked
-// on but only reads, the oldest first each time. So a connections cannot keep an honest client out, whatever it does,
-// and a client with few connections does not pay for one with many. Nobody is sent away while a change is worked on,
-// unless the client has gone.
+// At a limit the table evicts a connection of the client with the most connections to admit the new one. Among these it
+// evicts in this order, the oldest first within each step:
+//
+//   1. the client has hung up
+//   2. no request received yet
+//   3. idle between two requests
+//   4. the client does not read its response
+//   5. a request is queued
+//   6. a read request is in progress
+//
+// So no client can keep others out, and a client with few connections does not pay for one with many. A connection with
+// a change in progress is never evicted, unless the client has hung up.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +27,23 @@ class ConnectionTable {
  public:
   using Time = Connection::Time;
 
-  // For another connection of `share`: who must leave for it, if anybody. Refused where somebody must and nobody can.
-  struct Place {
+  // Admission of another connection of `client_key`: which connection to evict for it, if any. Refused if the limit is
+  // reached and no connection can be evicted.
+  struct Admission {
     bool is_refused = false;
-    std::optional<uint64_t> leaves;
+    std::optional<uint64_t> evicts;
   };
-  Place place_for(Peer::Transport listener, const std::string& share) const;
-  // Who is best sent away where descriptors are short; nullopt: nobody can be.
+  Admission admit(Peer::Transport listener, const std::string& client_key) const;
+  // The connection to evict when descriptors run out; nullopt if none can be evicted.
   std::optional<uint64_t> next_to_evict() const;
-  // Whose unread answer must go, if all of them together are more than may be kept.
+  // The connection to drop if unread responses exceed kUnreadLimit; nullopt below the limit.
   std::optional<uint64_t> slowest_reader_over_limit() const;
 
   Connection& add(Connection connection, Peer::Transport listener);
   Connection* find(uint64_t id);
   void remove(uint64_t id);
 
-  // Handshaking to Leaving, everyone. Do not add or remove meanwhile.
+  // Visits every connection. `visit` must not add or remove connections.
   template <typename Visit>
   void each(Visit visit) {
     for (auto& [id, member] : members_) visit(member.connection);
@@ -53,7 +60,7 @@ class ConnectionTable {
   auto eviction_rank(const Connection& connection) const;
 
   std::unordered_map<uint64_t, Member> members_;
-  std::unordered_map<std::string, size_t> of_share_;
+  std::unordered_map<std::string, size_t> connections_of_client_;
   size_t unix_members_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Where clients come in, as the configuration and systemd name it.
+// Endpoints from the configuration and sockets passed by systemd.
 #pragma once
 
 #include <sys/types.h>
@@ -18,9 +18,9 @@ struct TcpEndpoint {
 struct UnixEndpoint {
   enum class Connects { Root, Group, Everybody };
   std::string path;
-  std::string name{};  // of the descriptor that systemd passes for it (FileDescriptorName=); empty: its path says
+  std::string name{};  // FileDescriptorName= of the socket from systemd; empty: matched by path
   Connects connects = Connects::Root;
-  gid_t group = 0;  // with Connects::Group: besides root
+  gid_t group = 0;  // with Connects::Group: may connect, in addition to root
 };
 
 // A listening socket from systemd.
@@ -29,7 +29,7 @@ struct PassedSocket {
   std::string name;
 };
 
-// Whether a numeric address is one of this host alone: 127.0.0.0/8 or ::1.
+// True for a numeric loopback address: 127.0.0.0/8 or ::1.
 bool is_loopback(const std::string& address);
 
 }  // namespace nrd::http

@@ -27,20 +27,20 @@ using namespace std::chrono_literals;
 namespace polling = Pistache::Polling;
 using Time = Connection::Time;
 
-// Tags of what the reactor watches besides connections, which are numbered from kFirstConnection.
-constexpr uint64_t kBell = 0;
-constexpr uint64_t kTimer = 1;
-constexpr uint64_t kActs = 2;
-constexpr uint64_t kFirstDoor = 3;
+// Reactor tags of all other descriptors; connection ids start at kFirstConnection.
+constexpr uint64_t kAnswersTag = 0;
+constexpr uint64_t kTimerTag = 1;
+constexpr uint64_t kDeferredTag = 2;
+constexpr uint64_t kFirstListener = 3;
 constexpr uint64_t kFirstConnection = 1024;
 
-constexpr int kCallersPerTurn = 64;
-// Turns of the house before the reactor is asked for news again. A request takes two; who pipelines without end gets
-// two answers while everybody else is looked at once.
+constexpr int kAcceptsPerTurn = 64;
+// Turns between two polls of the reactor. A request takes two turns, so a client that pipelines without end gets two
+// responses per poll.
 constexpr int kTurns = 4;
-// And no longer than this, however many have asked: who comes new is let in and answered between two of them.
+// Time limit for these turns, so that new connections are accepted in time under load.
 constexpr auto kTurnsTime = 10ms;
-constexpr auto kDoorRest = 100ms;  // of a listener that cannot let anybody in
+constexpr auto kAcceptBackoff = 100ms;  // pause of a listener that cannot accept
 
 using Act = std::function<void()>;
 
@@ -54,21 +54,25 @@ Response plain(int status, const std::string& line) {
   return {.status = status, .content_type = "text/plain", .body = line + "\n", .headers = {}};
 }
 
-// Whether `act` ended without an exception, of whatever type.
+// Runs `act` and logs any exception; false if it threw.
 template <typename Act>
-bool survives(Act act) noexcept {
+bool runs_without_exception(Act act) noexcept {
   try {
     act();
     return true;
   } catch (const std::exception& thrown) {
-    log::error("REQUEST_LOST", "serving a client failed", {{"DETAIL", thrown.what()}});
+    log::error("REQUEST_LOST",
+               "exception while serving a client; the request is answered with 500 or its connection is closed",
+               {{"DETAIL", thrown.what()}});
   } catch (...) {
-    log::error("REQUEST_LOST", "serving a client failed", {{"DETAIL", "unknown exception"}});
+    log::error("REQUEST_LOST",
+               "exception while serving a client; the request is answered with 500 or its connection is closed",
+               {{"DETAIL", "unknown exception"}});
   }
   return false;
 }
 
-// All that happens on the event_loop's thread.
+// The reactor's handler. Private functions run on the event loop's thread only.
 class Loop final : public Pistache::Aio::Handler {
  public:
   Loop(std::vector<ListeningSocket> listeners, const TlsContext* tls, http::Handler handler)
@@ -79,42 +83,42 @@ class Loop final : public Pistache::Aio::Handler {
         acts_(std::make_shared<NotifyQueue<Act>>()),
         timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {}
 
-  // Before the reactor runs.
+  // Call before the reactor runs.
   void watch_all() {
-    watch(answers_->fd(), kBell);
-    watch(acts_->fd(), kActs);
-    watch(timer_.get(), kTimer);
-    for (size_t i = 0; i < listeners_.size(); ++i) watch(listeners_[i].fd.get(), kFirstDoor + i);
+    watch(answers_->fd(), kAnswersTag);
+    watch(acts_->fd(), kDeferredTag);
+    watch(timer_.get(), kTimerTag);
+    for (size_t i = 0; i < listeners_.size(); ++i) watch(listeners_[i].fd.get(), kFirstListener + i);
   }
 
   void onReady(const Pistache::Aio::FdSet& events) override {
     now_ = std::chrono::steady_clock::now();
     thread_ = std::this_thread::get_id();
-    for (const auto& event : events) note(event.getTag().value());
+    for (const auto& event : events) record_event(event.getTag().value());
     for (int turn = 0; turn < kTurns && is_in_time() && take_turn(); ++turn) {
     }
-    if (has_more_to_do()) answers_->notify();  // and go on as soon as others were looked at
+    if (has_more_to_do()) answers_->notify();  // continue after polling the reactor
     set_timer();
     last_beat_ = std::chrono::steady_clock::now();
-    if (is_draining_) tell_if_idle();
+    if (is_draining_) notify_if_idle();
   }
 
-  // One reactor, one handler: Pistache clones handlers for reactors of several threads.
+  // Never called: Pistache clones handlers only for multi-threaded reactors.
   std::shared_ptr<Pistache::Aio::Handler> clone() const override {
     INVARIANT(false);
     return nullptr;
   }
   void registerPoller(polling::Epoll& /*poller*/) override {}
 
-  // Other threads.
+  // Called from other threads.
   void drain(std::chrono::milliseconds deadline) {
     is_draining_ = true;
     std::unique_lock hold(idle_lock_);
-    is_idle_ = false;  // until the event_loop has looked
+    is_idle_ = false;  // until the event loop has checked
     answers_->notify();
     became_idle_.wait_for(hold, deadline, [this] { return is_idle_; });
-    const std::lock_guard asking(asking_);  // until the handler that runs now has returned
-    is_shut_ = true;
+    const std::lock_guard asking(handler_lock_);  // waits for the running handler to return
+    is_stopped_ = true;
   }
   void ask_for_beat() { answers_->notify(); }
   Time last_beat() const { return last_beat_; }
@@ -125,74 +129,74 @@ class Loop final : public Pistache::Aio::Handler {
 
  private:
   void watch(int fd, uint64_t tag) {
-    // Edges: nothing has to be armed anew, and a client that has gone does not wake us while its request is worked on.
+    // Edge-triggered: needs no re-arming, and a hang-up does not wake the loop repeatedly during a request.
     reactor()->registerFd(key(), fd, polling::NotifyOn::Read | polling::NotifyOn::Write, polling::Tag(tag),
                           polling::Mode::Edge);
   }
 
   bool is_in_time() const { return std::chrono::steady_clock::now() - now_ < kTurnsTime; }
 
-  bool has_more_to_do() { return !ready_.empty() || !ready_doors_.empty() || !answers_->is_empty(); }
+  bool has_more_to_do() { return !ready_.empty() || !ready_listeners_.empty() || !answers_->is_empty(); }
 
-  void note(uint64_t tag) {
-    if (tag == kBell) {
+  void record_event(uint64_t tag) {
+    if (tag == kAnswersTag) {
       answers_->clear();
-    } else if (tag == kTimer) {
+    } else if (tag == kTimerTag) {
       expire();
-    } else if (tag == kActs) {
+    } else if (tag == kDeferredTag) {
       acts_->clear();
       for (const Act& act : acts_->take()) call_handler(act);
     } else if (tag >= kFirstConnection) {
-      put_in_line(tag);
+      enqueue(tag);
     } else {
-      ready_doors_.push_back(tag - kFirstDoor);
+      ready_listeners_.push_back(tag - kFirstListener);
     }
   }
 
-  // Once, however often it is noted: a client that sends byte by byte has one place, too.
-  void put_in_line(uint64_t id) {
-    if (in_line_.insert(id).second) ready_.push_back(id);
+  // At most one queue entry per connection, so that a client gains nothing by sending single bytes.
+  void enqueue(uint64_t id) {
+    if (queued_.insert(id).second) ready_.push_back(id);
   }
 
-  // Whether there was anything to do.
+  // False if there was nothing to do.
   bool take_turn() {
     deliver_all();
-    const size_t ready = ready_.size();  // who becomes ready meanwhile waits for the next turn
-    const std::vector<size_t> listeners = std::exchange(ready_doors_, {});
+    const size_t ready = ready_.size();  // connections that become ready meanwhile wait for the next turn
+    const std::vector<size_t> listeners = std::exchange(ready_listeners_, {});
     for (size_t i = 0; i < ready && is_in_time(); ++i) {
       const uint64_t id = ready_.front();
       ready_.pop_front();
-      in_line_.erase(id);
-      attend(id, Next::Now);
+      queued_.erase(id);
+      serve(id, Next::Now);
       deliver_all();
     }
-    for (const size_t listener : listeners) let_in(listener);
+    for (const size_t listener : listeners) accept_pending(listener);
     return ready > 0 || !listeners.empty();
   }
 
-  // Those that are there now, one by one onto the wire, so that answers do not pile up between handlers and clients.
+  // Writes posted responses one by one, so that they do not accumulate in memory.
   void deliver_all() {
     for (Answer& answer : answers_->take()) {
       Connection* connection = connections_.find(answer.connection);
       if (connection == nullptr || connection->phase() != Connection::Phase::Working) continue;
       connection->answer(std::move(answer.bytes), answer.closes, now_);
-      attend(answer.connection, Next::InLine);
+      serve(answer.connection, Next::Queued);
     }
   }
 
-  // When a request that has arrived is worked on: who pipelines takes his place behind the others with each.
-  enum class Next { Now, InLine };
+  // Now: dispatch a received request at once. Queued: queue it behind other connections, for pipelined requests.
+  enum class Next { Now, Queued };
 
-  // What goes wrong here costs this client its connection and nobody else.
-  void attend(uint64_t id, Next next) noexcept {
+  // An exception closes this connection only.
+  void serve(uint64_t id, Next next) noexcept {
     Connection* connection = connections_.find(id);
     if (connection == nullptr) return;
-    const bool went_well = survives([this, connection, id, next] {
-      if (!connection->advance(now_)) put_in_line(id);
-      if (connection->is_worked_on()) return connection->look_for_hang_up();
+    const bool went_well = runs_without_exception([this, connection, id, next] {
+      if (!connection->advance(now_)) enqueue(id);
+      if (connection->is_in_progress()) return connection->check_hang_up();
       if (!connection->has_request()) return;
       if (next == Next::Now) return dispatch(*connection);
-      put_in_line(id);
+      enqueue(id);
     });
     if (!went_well) connection->abort();
     if (connection->phase() == Connection::Phase::Closed) {
@@ -207,7 +211,7 @@ class Loop final : public Pistache::Aio::Handler {
     RawRequest raw = connection.take();
     const bool is_outdated = connection.stream().is_tls() && !connection.stream().began_with(tls_->get());
     const Framing framing{.has_body = raw.method != "HEAD", .closes = raw.closes || is_draining_ || is_outdated};
-    auto request = reader_.read(std::move(raw), is_outdated ? peer_by_now(connection) : connection.peer());
+    auto request = reader_.read(std::move(raw), is_outdated ? reverified_peer(connection) : connection.peer());
     Reply reply([answers = answers_, id = connection.id(), framing, event_loop = thread_](const Response& response) {
       answers->post({.connection = id, .bytes = bytes_of(response, framing), .closes = framing.closes},
                     std::this_thread::get_id() != event_loop);
@@ -216,76 +220,76 @@ class Loop final : public Pistache::Aio::Handler {
     if (is_draining_) return reply.send(plain(503, kStopping));
     if (!request) return reply.send(plain(request.error().status, request.error().line));
     request->later = [acts = acts_](Act act) { acts->post(std::move(act), true); };
-    request->client = {.share = connection.share(),
+    request->client = {.client_key = connection.client_key(),
                        .is_privileged = connection.peer()->transport == Peer::Transport::Unix,
                        .hung_up = connection.hung_up()};
-    // A handler that throws has dropped its reply, and thereby answered.
+    // A handler that throws destroys its Reply, which sends a 500.
     if (!call_handler([this, &request, &reply] { handler_(std::move(*request), std::move(reply)); }))
       reply.send(plain(503, kStopping));
-    // It may have been gone with the last byte of its request, and then no event will tell so.
-    connection.look_for_hang_up();
+    // The client may have hung up right after its request, and no further event would report it.
+    connection.check_hang_up();
   }
 
-  // Of a connection from before a reload: the authorities of now have the last word.
-  std::shared_ptr<const Peer> peer_by_now(const Connection& connection) const {
+  // For a connection from before a reload: checks the certificate against the current CA.
+  std::shared_ptr<const Peer> reverified_peer(const Connection& connection) const {
     if (connection.stream().is_trusted_by(tls_->get())) return connection.peer();
     auto peer = std::make_shared<Peer>(*connection.peer());
     peer->is_revoked = true;
     return peer;
   }
 
-  // False: what is behind the handler may be gone, and nothing was asked.
+  // False after drain(): the handler was not called, because its services may be destroyed.
   template <typename Act>
   bool call_handler(Act act) {
-    const std::lock_guard asking(asking_);
-    if (is_shut_) return false;
-    survives(std::move(act));
+    const std::lock_guard asking(handler_lock_);
+    if (is_stopped_) return false;
+    runs_without_exception(std::move(act));
     return true;
   }
 
-  void let_in(size_t listener) noexcept {
-    for (int i = 0; i < kCallersPerTurn; ++i) {
+  void accept_pending(size_t listener) noexcept {
+    for (int i = 0; i < kAcceptsPerTurn; ++i) {
       tl::expected<AcceptedSocket, AcceptError> accepted = accept_next(listeners_[listener]);
       if (accepted) {
         accept(std::move(*accepted));
         continue;
       }
-      if (accepted.error() == AcceptError::Nobody) return;
+      if (accepted.error() == AcceptError::WouldBlock) return;
       const bool is_stuck = accepted.error() == AcceptError::Broken ||
                             (accepted.error() == AcceptError::OutOfFiles && !evict(connections_.next_to_evict()));
-      if (is_stuck) return let_rest(listener);
+      if (is_stuck) return back_off(listener);
     }
-    ready_doors_.push_back(listener);
+    ready_listeners_.push_back(listener);
   }
 
-  void let_rest(size_t listener) {
-    if (std::ranges::find(resting_doors_, listener) != resting_doors_.end()) return;
-    if (resting_doors_.empty()) rest_ends_ = now_ + kDoorRest;
-    resting_doors_.push_back(listener);
+  void back_off(size_t listener) {
+    if (std::ranges::find(backed_off_listeners_, listener) != backed_off_listeners_.end()) return;
+    if (backed_off_listeners_.empty()) backoff_ends_ = now_ + kAcceptBackoff;
+    backed_off_listeners_.push_back(listener);
   }
 
   void accept(AcceptedSocket accepted) noexcept {
     const Peer::Transport kind = accepted.peer.transport;
-    const ConnectionTable::Place place = connections_.place_for(kind, accepted.share);
+    const ConnectionTable::Admission place = connections_.admit(kind, accepted.client_key);
     if (place.is_refused) return;
-    evict(place.leaves);
+    evict(place.evicts);
     const uint64_t id = next_connection_++;
-    const bool is_in = survives([this, &accepted, kind, id] {
+    const bool is_in = runs_without_exception([this, &accepted, kind, id] {
       Stream stream =
           kind == Peer::Transport::Tls ? Stream(std::move(accepted.fd), tls_->get()) : Stream(std::move(accepted.fd));
-      Connection connection(id, std::move(stream), std::move(accepted.peer), std::move(accepted.share), now_);
+      Connection connection(id, std::move(stream), std::move(accepted.peer), std::move(accepted.client_key), now_);
       watch(connections_.add(std::move(connection), kind).fd(), id);
     });
     if (!is_in) return connections_.remove(id);
-    attend(id,
-           Next::Now);  // its request may be here already, and in a connections it should not lose its place before
-                        // that is seen
+    serve(id,
+          Next::Now);  // the request may have arrived already; read it before the connection can be evicted as idle
   }
 
   bool evict(std::optional<uint64_t> id) {
     Connection* connection = id ? connections_.find(*id) : nullptr;
     if (connection == nullptr) return false;
-    // An answer that the kernel has already may still be on its way: only who gets none, or takes none, is cut off.
+    // Reset only connections without a pending response or whose client does not read; the kernel may still be sending
+    // to others.
     if (!connection->has_asked() || connection->phase() == Connection::Phase::Sending) connection->abort();
     connections_.remove(*id);
     return true;
@@ -300,24 +304,24 @@ class Loop final : public Pistache::Aio::Handler {
     uint64_t count = 0;
     [[maybe_unused]] const ssize_t got = ::read(timer_.get(), &count, sizeof count);
     timer_is_for_ = Time::max();
-    if (now_ >= rest_ends_) {
-      rest_ends_ = Time::max();
-      for (const size_t listener : std::exchange(resting_doors_, {})) ready_doors_.push_back(listener);
+    if (now_ >= backoff_ends_) {
+      backoff_ends_ = Time::max();
+      for (const size_t listener : std::exchange(backed_off_listeners_, {})) ready_listeners_.push_back(listener);
     }
-    due_ = rest_ends_;
+    due_ = backoff_ends_;
     connections_.each([this](Connection& connection) {
       if (connection.deadline() <= now_) {
         connection.expire(now_);
-        put_in_line(connection.id());
+        enqueue(connection.id());
       } else {
         due_ = std::min(due_, connection.deadline());
       }
     });
   }
 
-  // Only if it must notify earlier than it will anyway: deadlines mostly move away before they come.
+  // Re-arms only for an earlier deadline: most deadlines are extended before they expire.
   void set_timer() {
-    const Time due = std::min(due_, rest_ends_);
+    const Time due = std::min(due_, backoff_ends_);
     if (due >= timer_is_for_) return;
     timer_is_for_ = due;
     const auto nanoseconds = std::chrono::nanoseconds(due.time_since_epoch()).count();
@@ -327,7 +331,7 @@ class Loop final : public Pistache::Aio::Handler {
     ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
   }
 
-  void tell_if_idle() {
+  void notify_if_idle() {
     bool is_idle = answers_->is_empty() && ready_.empty();
     connections_.each([&is_idle](Connection& connection) {
       const Connection::Phase phase = connection.phase();
@@ -350,18 +354,18 @@ class Loop final : public Pistache::Aio::Handler {
   uint64_t next_connection_ = kFirstConnection;
   Time now_{};
   std::thread::id thread_;
-  std::deque<uint64_t> ready_;            // connections to look after
-  std::unordered_set<uint64_t> in_line_;  // who is in ready_
-  std::vector<size_t> ready_doors_;       // listeners that may have callers
-  std::vector<size_t> resting_doors_;
-  Time rest_ends_ = Time::max();
-  Time due_ = Time::max();           // not later than the first deadline
-  Time timer_is_for_ = Time::max();  // when the timer will notify
+  std::deque<uint64_t> ready_;           // connections to serve
+  std::unordered_set<uint64_t> queued_;  // ids in ready_
+  std::vector<size_t> ready_listeners_;  // listeners with pending connections
+  std::vector<size_t> backed_off_listeners_;
+  Time backoff_ends_ = Time::max();
+  Time due_ = Time::max();           // at or before the first deadline
+  Time timer_is_for_ = Time::max();  // when the timer fires
 
   std::atomic<bool> is_draining_ = false;
   std::atomic<Time> last_beat_ = std::chrono::steady_clock::now();
-  std::mutex asking_;     // held while the handler, or an act of its, runs
-  bool is_shut_ = false;  // guarded by asking_
+  std::mutex handler_lock_;  // held while a handler or a deferred function runs
+  bool is_stopped_ = false;  // guarded by handler_lock_
   std::mutex idle_lock_;
   std::condition_variable became_idle_;
   bool is_idle_ = false;

@@ -1,8 +1,8 @@
-// The thread that serves clients: all listeners and all connections hang on one of Pistache's reactors.
+// The thread that serves clients: one Pistache reactor for all listeners and connections.
 //
-// Answers may come from any thread; they are posted to the event_loop, which alone touches connections. A connection
-// keeps its descriptor until its answer is written or given up, and answers name connections by a number that is never
-// used twice, so no answer can reach another client.
+// Any thread may send a response; it is posted to the event loop, which alone accesses connections. A connection keeps
+// its descriptor until its response is written or dropped, and connection ids are never reused, so no response can
+// reach another client.
 #pragma once
 
 #include <atomic>
@@ -19,16 +19,16 @@ namespace nrd::http {
 
 class EventLoop {
  public:
-  // `tls` may be null if no listener needs it; it must outlive the event_loop.
+  // `tls` may be null if no listener uses TLS; it must outlive the event loop.
   static std::unique_ptr<EventLoop> start(std::vector<ListeningSocket> listeners, const TlsContext* tls,
                                           Handler handler);
-  virtual ~EventLoop() = default;  // ends all connections at once
+  virtual ~EventLoop() = default;  // closes all connections
 
-  // From now on a new request gets 503 and its connection ends. Returns when those accepted are answered, or at the
-  // deadline.
+  // Answers new requests with 503 and closes their connections. Returns when all accepted requests are answered, or at
+  // the deadline.
   virtual void drain(std::chrono::milliseconds deadline) = 0;
 
-  // Asks the event_loop for a sign of life, and tells when it last gave one. Any thread.
+  // Liveness: ask_for_beat() wakes the event loop, last_beat() is the end of its last turn. Any thread.
   virtual void ask_for_beat() = 0;
   virtual std::chrono::steady_clock::time_point last_beat() const = 0;
 };

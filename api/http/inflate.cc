@@ -32,7 +32,7 @@ constexpr int kGzip = 15 + 16;
 
 tl::expected<std::string, RefusedRequest> inflate_all(std::string body, int window_bits) {
   Stream stream(window_bits);
-  if (!stream.is_open) return refuse(503, "There is no memory to inflate the body; try again.");
+  if (!stream.is_open) return refuse(503, "Out of memory while decompressing the body; try again.");
   std::string out(kBodyLimit + 1, '\0');
   stream.zlib.next_in = reinterpret_cast<Bytef*>(body.data());
   stream.zlib.avail_in = static_cast<uInt>(body.size());
@@ -40,10 +40,10 @@ tl::expected<std::string, RefusedRequest> inflate_all(std::string body, int wind
   stream.zlib.avail_out = static_cast<uInt>(out.size());
   const int result = ::inflate(&stream.zlib, Z_FINISH);
   if (stream.zlib.avail_out == 0) {
-    return refuse(413, "The body is, inflated, larger than " + std::to_string(kBodyLimit) + " bytes.");
+    return refuse(413, "The decompressed body exceeds " + std::to_string(kBodyLimit) + " bytes.");
   }
   if (result != Z_STREAM_END || stream.zlib.avail_in > 0) {
-    return refuse(400, "The body is not whole or not what Content-Encoding says.");
+    return refuse(400, "The body is truncated or does not match Content-Encoding.");
   }
   out.resize(stream.zlib.total_out);
   return out;
@@ -56,7 +56,7 @@ tl::expected<std::string, RefusedRequest> inflated(std::string body, std::string
   if (name.empty() || name == "identity" || body.empty()) return body;
   if (name == "gzip" || name == "x-gzip") return inflate_all(std::move(body), kGzip);
   if (name == "deflate") return inflate_all(std::move(body), kDeflate);
-  return refuse(415, "Content-Encoding is not known here; gzip, deflate and identity are.");
+  return refuse(415, "Unsupported Content-Encoding; supported: gzip, deflate, identity.");
 }
 
 }  // namespace nrd::http

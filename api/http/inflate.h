@@ -1,4 +1,4 @@
-// Bodies that came compressed (Content-Encoding). zlib has its home in inflate.cc.
+// Decompression of request bodies (Content-Encoding). Only inflate.cc uses zlib.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace nrd::http {
 
-// The body as it was before `encoding` ("gzip", "x-gzip", "deflate"; "" and "identity": as it is). The limit of a body
-// holds for what comes out: 413 at the first byte beyond it, and nothing more is inflated. 400 for what is broken, ends
-// too early or goes on after its end; 415 for another encoding.
+// Decodes `encoding` ("gzip", "x-gzip", "deflate"; "" and "identity" change nothing). The body limit applies to the
+// decompressed size: 413 at the first byte above it, without inflating further. 400 for corrupt, truncated or trailing
+// data; 415 for another encoding.
 tl::expected<std::string, RefusedRequest> inflated(std::string body, std::string_view encoding);
 
 }  // namespace nrd::http

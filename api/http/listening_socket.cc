@@ -71,12 +71,12 @@ void describe_tcp(const SocketAddress& address, AcceptedSocket& accepted) {
     const auto& v4 = address.as<sockaddr_in>();
     std::array<char, INET_ADDRSTRLEN> text{};
     ::inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
-    accepted.peer.host = accepted.share = text.data();
-    accepted.peer.address = accepted.share + ":" + std::to_string(ntohs(v4.sin_port));
+    accepted.peer.host = accepted.client_key = text.data();
+    accepted.peer.address = accepted.client_key + ":" + std::to_string(ntohs(v4.sin_port));
     return;
   }
   const auto& v6 = address.as<sockaddr_in6>();
-  if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {  // a socket of systemd's may serve both families
+  if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {  // a socket from systemd may be dual-stack
     SocketAddress mapped;
     auto& v4 = reinterpret_cast<sockaddr_in&>(mapped.storage);
     v4.sin_family = AF_INET;
@@ -85,19 +85,19 @@ void describe_tcp(const SocketAddress& address, AcceptedSocket& accepted) {
     return describe_tcp(mapped, accepted);
   }
   accepted.peer.address = "[" + v6_text(v6.sin6_addr) + "]:" + std::to_string(ntohs(v6.sin6_port));
-  // Whoever has one address of a /64 can have all of them.
+  // One client can use all addresses of a /64.
   in6_addr network = v6.sin6_addr;
   std::memset(network.s6_addr + 8, 0, 8);
-  accepted.peer.host = accepted.share = v6_text(network) + "/64";
+  accepted.peer.host = accepted.client_key = v6_text(network) + "/64";
 }
 
-// Connections can be inherited and outlive their process, whose pid is then another's.
+// A connection can be inherited and outlive the process that opened it, whose PID may then be reused.
 uint64_t start_of(pid_t pid) {
   const Result<std::optional<Process>> process = open_process(pid);
   return process && *process ? (*process)->start : 0;
 }
 
-// False if the kernel does not say who it is.
+// False if the kernel reports no credentials.
 bool describe_unix(int fd, AcceptedSocket& accepted) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
@@ -112,8 +112,8 @@ bool describe_unix(int fd, AcceptedSocket& accepted) {
   }
   groups.resize(size / sizeof(gid_t));
   groups.insert(groups.begin(), credentials.gid);
-  accepted.share = "uid " + std::to_string(credentials.uid);
-  accepted.peer.address = accepted.share + " pid " + std::to_string(credentials.pid);
+  accepted.client_key = "uid " + std::to_string(credentials.uid);
+  accepted.peer.address = accepted.client_key + " pid " + std::to_string(credentials.pid);
   accepted.peer.credentials = {.uid = credentials.uid,
                                .pid = credentials.pid,
                                .started = start_of(credentials.pid),
@@ -121,7 +121,7 @@ bool describe_unix(int fd, AcceptedSocket& accepted) {
   return true;
 }
 
-// accept(2): errors of the network that lie on the new connection come up here, too.
+// accept(2) also returns pending network errors of the new connection.
 AcceptError reason_of(int error) {
   switch (error) {
     case EMFILE:
@@ -132,17 +132,17 @@ AcceptError reason_of(int error) {
     case EINVAL:
     case ENOTSOCK:
     case EFAULT: return AcceptError::Broken;
-    default: return AcceptError::LeftAlready;
+    default: return AcceptError::Aborted;
   }
 }
 
-bool somebody_listens(const sockaddr_un& address) {
+bool is_listening_at(const sockaddr_un& address) {
   const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  // EAGAIN: its queue is full.
+  // EAGAIN: a listener exists and its backlog is full.
   return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 || errno == EAGAIN;
 }
 
-bool let_in(const UnixEndpoint& place) {
+bool set_permissions(const UnixEndpoint& place) {
   switch (place.connects) {
     case UnixEndpoint::Connects::Root: return true;
     case UnixEndpoint::Connects::Group:
@@ -173,25 +173,25 @@ Result<ListeningSocket> listen_on_unix(const UnixEndpoint& place) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
-    return fail(ErrorCode::Internal, "cannot listen on " + path + ": the path of a socket has at most 107 bytes");
+    return fail(ErrorCode::Internal, "cannot listen on " + path + ": socket paths are limited to 107 bytes");
   }
   path.copy(address.sun_path, path.size());
   struct stat found {};
   if (::lstat(path.c_str(), &found) == 0) {
     if (!S_ISSOCK(found.st_mode)) return fail(ErrorCode::Internal, "cannot listen on " + path + ": not a socket");
-    if (somebody_listens(address))
-      return fail(ErrorCode::Internal, "cannot listen on " + path + ": another daemon does");
+    if (is_listening_at(address))
+      return fail(ErrorCode::Internal, "cannot listen on " + path + ": another process is listening there");
     ::unlink(path.c_str());
   }
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return cannot_listen(path, errno);
-  // Closed to everybody until its mode is set; nobody can connect before listen() anyway.
+  // Not accessible until the final mode is set; connecting is impossible before listen() anyway.
   const mode_t before = ::umask(0177);
   const int bound = ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   const int error = errno;
   ::umask(before);
   if (bound != 0) return cannot_listen(path, error);
-  const bool is_open = let_in(place);
+  const bool is_open = set_permissions(place);
   if (!is_open) return cannot_listen(path, errno);
   if (::listen(fd.get(), kBacklog) != 0) return cannot_listen(path, errno);
   return ListeningSocket{.kind = Peer::Transport::Unix, .fd = std::move(fd)};
@@ -238,17 +238,17 @@ tl::expected<AcceptedSocket, AcceptError> accept_next(const ListeningSocket& lis
   AcceptedSocket accepted;
   accepted.fd = UniqueFd(::accept4(listener.fd.get(), address.get(), &address.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!accepted.fd.valid()) {
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return tl::unexpected(AcceptError::Nobody);
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return tl::unexpected(AcceptError::WouldBlock);
     return tl::unexpected(reason_of(errno));
   }
   accepted.peer.transport = listener.kind;
   accepted.peer.socket = listener.socket;
   if (listener.kind == Peer::Transport::Unix) {
-    if (!describe_unix(accepted.fd.get(), accepted)) return tl::unexpected(AcceptError::LeftAlready);
+    if (!describe_unix(accepted.fd.get(), accepted)) return tl::unexpected(AcceptError::Aborted);
     return accepted;
   }
   describe_tcp(address, accepted);
-  // An answer is written in one piece, and the next thing the client waits for.
+  // A response is written in one piece, so Nagle's algorithm would only delay it.
   set_option(accepted.fd.get(), IPPROTO_TCP, TCP_NODELAY);
   return accepted;
 }

@@ -1,4 +1,4 @@
-// The sockets that clients come to: made here, or passed by systemd.
+// Listening sockets, created by nrd or passed by systemd.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace nrd::http {
 
-// A listening socket that does not block.
+// A non-blocking listening socket.
 struct ListeningSocket {
   Peer::Transport kind = Peer::Transport::Plain;
   UniqueFd fd;
@@ -22,31 +22,31 @@ struct ListeningSocket {
 // `address`: numeric IPv4 or IPv6 ("127.0.0.1", "::1"; "::" is IPv6 only). Port 0: any free one.
 Result<ListeningSocket> listen_on_tcp(Peer::Transport kind, const std::string& address, uint16_t port);
 
-// Replaces what a dead daemon left there, but nothing else.
+// Replaces a stale socket of a daemon that is gone, but nothing else.
 Result<ListeningSocket> listen_on_unix(const UnixEndpoint& place);
 
-// A listening socket that somebody else made. A Unix socket is a Unix listener; a TCP socket is one for TLS.
+// Adopts a socket from systemd. A Unix socket becomes a Unix listener, a TCP socket a TLS listener.
 Result<ListeningSocket> adopt_listener(UniqueFd fd);
 
 uint16_t port_of(const ListeningSocket& listener);
-// Of a Unix socket; empty without one.
+// The path of a Unix socket; empty for TCP.
 std::string path_of(const ListeningSocket& listener);
 
-// A client that has come in.
+// An accepted connection.
 struct AcceptedSocket {
   UniqueFd fd;
   Peer peer;
-  std::string share;  // the same for all connections that one client can make: address, IPv6 /64, user
+  std::string client_key;  // identifies the client in limits: IPv4 address, IPv6 /64 or uid
 };
 
 enum class AcceptError {
-  Nobody,       // waits
-  LeftAlready,  // it was one, and it is gone
-  OutOfFiles,   // there is one, but no descriptor or memory for it
-  Broken,       // the listener itself does not work
+  WouldBlock,  // no pending connection
+  Aborted,     // the client disconnected before accept
+  OutOfFiles,  // out of descriptors or memory
+  Broken,      // the listener itself failed
 };
 
-// Takes the next client, with everything set up to serve it without blocking.
+// Accepts the next connection as a non-blocking socket.
 tl::expected<AcceptedSocket, AcceptError> accept_next(const ListeningSocket& listener);
 
 }  // namespace nrd::http

@@ -1,7 +1,7 @@
-// A request and its answer on our own types. Handlers see these and nothing of the HTTP library.
+// Requests and responses. Handlers use these types only, not those of the HTTP library.
 //
-// A Request is complete and bounded when a handler gets it. A Reply answers exactly once: send() may be called from any
-// thread, also after the handler returned; a Reply that is dropped unanswered sends a 500, so no client waits for ever.
+// A handler receives a complete request of bounded size. A Reply is sent exactly once: any thread may call send(), also
+// after the handler returned. A Reply destroyed without send() sends a 500, so that no client waits forever.
 #pragma once
 
 #include <sys/types.h>
@@ -20,32 +20,31 @@
 
 namespace nrd::http {
 
-// Who is at the other end of a connection, as far as the transport can vouch for it.
+// The client of a connection, as identified by the transport.
 struct Peer {
   enum class Transport { Plain, Tls, Unix };
-  // Of the process that connected to a Unix socket (SO_PEERCRED, SO_PEERGROUPS).
+  // The process that connected to a Unix socket (SO_PEERCRED, SO_PEERGROUPS).
   struct Credentials {
     uid_t uid = 0;
-    pid_t pid = 0;              // 0: out of reach of this node's numbers
-    uint64_t started = 0;       // clock ticks after boot, as of the accept; 0: not known, or it had ended already
-    std::vector<gid_t> groups;  // its own first
+    pid_t pid = 0;              // 0: not visible in this PID namespace
+    uint64_t started = 0;       // start time in clock ticks after boot, read at accept; 0: unknown or exited
+    std::vector<gid_t> groups;  // primary group first
   };
 
   Transport transport = Transport::Plain;
   std::string address;                       // "192.0.2.7:40112", "[2001:db8::1]:40112", "uid 1000 pid 4711"
-  std::string host{};                        // "192.0.2.7", "2001:db8::/64" (whoever has one of them can have all)
-  std::optional<Credentials> credentials{};  // of a Unix socket only
-  size_t socket = 0;                         // which of ServerOptions::unix_at
-  // Subject of the client's certificate, verified against our CA, in its own order: {"OU", "Admin"}, {"CN", "Alice"}.
-  // Empty without a certificate.
+  std::string host{};                        // "192.0.2.7", "2001:db8::/64" (one client can use all of them)
+  std::optional<Credentials> credentials{};  // Unix sockets only
+  size_t socket = 0;                         // index into ServerOptions::unix_at
+  // Subject of the client's certificate, verified against the client CA, in certificate order: {"OU", "Admin"}, {"CN",
+  // "Alice"}. Empty without a certificate.
   std::vector<std::pair<std::string, std::string>> subject{};
   std::optional<std::chrono::sys_seconds> valid_until{};  // of that certificate
-  std::string hash_of{};                                  // of that certificate, whole: SHA-256 in hexadecimal
-  bool is_revoked = false;                                // our authorities of now do not vouch for it any more
+  std::string hash_of{};                                  // SHA-256 of that certificate (DER), in hexadecimal
+  bool is_revoked = false;                                // the current client CA does not verify it
 };
 
-// Runs an act soon, on the thread that serves this client. Any thread may call; once the server is gone, acts are
-// dropped unrun.
+// Runs a function soon on the event loop's thread. Thread-safe; after shutdown it drops the function.
 using Later = std::function<void(std::function<void()>)>;
 
 struct Request {
@@ -57,11 +56,11 @@ struct Request {
   std::string if_match;
   std::string if_none_match{};
   std::string idempotency_key{};
-  std::string body;                               // as it was before it was compressed, if it was
+  std::string body;                               // decompressed
   std::shared_ptr<const Secret> authorization{};  // over TLS only; null if absent
   std::shared_ptr<const Peer> peer;               // never null
-  bool is_limited_to_own = false;                 // to what is about the process that asks (auth::Grant::Own)
-  Client client{};                                // by its address; the gate, who knows it better, by its name as well
+  bool is_limited_to_own = false;                 // to workloads of the calling process (auth::Grant::Own)
+  Client client{};                                // keyed by address; authorization adds the user name
   Later later{};
 };
 
@@ -78,8 +77,7 @@ class Reply {
   Reply(Reply&& other) noexcept : send_(std::exchange(other.send_, nullptr)) {}
   Reply& operator=(Reply&&) = delete;
   ~Reply() {
-    if (send_)
-      send_({.status = 500, .content_type = "text/plain", .body = "The request was not answered.\n", .headers = {}});
+    if (send_) send_({.status = 500, .content_type = "text/plain", .body = "Internal error.\n", .headers = {}});
   }
 
   void send(Response response) {

@@ -1,4 +1,4 @@
-// What other threads want to tell a event_loop. Posting wakes it up; after close() nothing is taken any more.
+// A queue from other threads to an event loop. post() wakes the loop through an eventfd; after close() it drops items.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -18,10 +18,10 @@ class NotifyQueue {
  public:
   NotifyQueue() : event_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
 
-  // Readable while there may be letters.
+  // Readable while there may be items.
   int fd() const { return event_.get(); }
 
-  // Wakes the event_loop, unless it is the one who posts.
+  // `wakes`: false if the event loop itself posts.
   void post(Item item, bool wakes) {
     const std::lock_guard hold(lock_);
     if (is_closed_) return;
@@ -31,11 +31,11 @@ class NotifyQueue {
 
   void notify() const {
     const uint64_t one = 1;
-    // It can fail only if the counter is full, and then the fd rings already.
+    // Fails only if the counter is at its maximum, and then the fd is readable already.
     [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof one);
   }
 
-  // Before take(), so that a item which is posted in between rings again.
+  // Call before take(), so that an item posted in between makes the fd readable again.
   void clear() const {
     uint64_t count = 0;
     [[maybe_unused]] const ssize_t got = ::read(event_.get(), &count, sizeof count);
@@ -52,7 +52,7 @@ class NotifyQueue {
   }
 
   void close() {
-    std::vector<Item> unread;  // outlives the lock: what a item holds may want to post once more as it goes
+    std::vector<Item> unread;  // destroyed after the lock is released: destructors of items may post
     const std::lock_guard hold(lock_);
     is_closed_ = true;
     items_.swap(unread);

@@ -30,13 +30,13 @@ bool is_made_of(std::string_view text, std::string_view marks) {
 // RFC 9110, section 5.6.2.
 bool is_token(std::string_view text) { return !text.empty() && is_made_of(text, "!#$%&'*+-.^_`|~"); }
 
-// RFC 3986: what may stand in a path and a query, before decoding. No fragment: a client keeps that to itself.
+// RFC 3986: characters of an encoded path and query. No fragment, which clients do not send.
 bool is_target(std::string_view text) { return is_made_of(text, "/?%-._~!$&'()*+,;=:@"); }
 
 bool is_host(std::string_view text) { return is_made_of(text, "-._~:[]%"); }
 
-// "localhost", "127.0.0.1:8081", "[::1]". The name that RFC 6761 keeps for loopback and numeric addresses are all that
-// no DNS server answers for.
+// "localhost", "127.0.0.1:8081", "[::1]". Only these need no DNS server: the name that RFC 6761 reserves
+// for loopback, and numeric addresses.
 bool means_loopback(std::string_view host) {
   const size_t bracket = host.starts_with('[') ? host.find(']') : 0;
   const std::string name = lower_case(host.substr(0, host.find(':', bracket == host.npos ? 0 : bracket)));
@@ -57,7 +57,7 @@ bool has_bare_line_feed(std::string_view text, size_t from) {
   return false;
 }
 
-// Whether the list `value` ("close, Upgrade") names `token`.
+// True if the list `value` ("close, Upgrade") contains `token`.
 bool names(std::string_view value, std::string_view token) {
   while (!value.empty()) {
     const size_t comma = std::min(value.find(','), value.size());
@@ -77,7 +77,7 @@ std::string over_limit(const char* what, size_t limit) {
   return std::string(what) + " larger than " + std::to_string(limit) + " bytes.";
 }
 
-// The values of a header that may stand more than once make one list.
+// Joins the values of a repeated header to one list.
 void append(std::string& list, std::string_view value) { (list += list.empty() ? "" : ", ") += value; }
 
 }  // namespace
@@ -125,17 +125,17 @@ bool RequestParser::step(std::string_view& rest) {
 }
 
 bool RequestParser::read_head(std::string_view& rest) {
-  // The last three bytes may be the beginning of the end.
+  // The last three bytes may be the start of the end marker.
   const size_t from = searched_ < kHeadEnd.size() ? 0 : searched_ - kHeadEnd.size() + 1;
   const size_t end = rest.find(kHeadEnd, from);
   const size_t size = end == rest.npos ? rest.size() : end + kHeadEnd.size();
-  constexpr size_t kLongestLine = kTargetLimit + 32;  // with method and version
+  constexpr size_t kLongestLine = kTargetLimit + 32;  // includes method and version
   const size_t first_line = rest.substr(0, size).find(kLineEnd);
   if (std::min(first_line, size) > kLongestLine) return refuse(414, over_limit("The path and query are", kTargetLimit));
   if (size > kHeadLimit) return refuse(431, over_limit("The headers are", kHeadLimit));
   if (end == rest.npos) {
-    // Told at once, for such a client believes that it has said all and would wait for us.
-    if (has_bare_line_feed(rest, from)) return refuse(400, "Lines must end in CR LF.");
+    // Refuse at once: such a client considers its request complete and waits for a response.
+    if (has_bare_line_feed(rest, from)) return refuse(400, "Lines must end with CR LF.");
     searched_ = rest.size();
     return false;
   }
@@ -158,16 +158,16 @@ bool RequestParser::accept_head(std::string_view head) {
 bool RequestParser::accept_request_line(std::string_view line) {
   const size_t first = line.find(' ');
   const size_t last = line.rfind(' ');
-  if (first == line.npos || first == last) return refuse(400, "The request line is not METHOD PATH HTTP/1.1.");
+  if (first == line.npos || first == last) return refuse(400, "Malformed request line; expected METHOD PATH HTTP/1.1.");
   const std::string_view method = line.substr(0, first);
   const std::string_view target = line.substr(first + 1, last - first - 1);
   const std::string_view version = line.substr(last + 1);
-  if (!is_token(method)) return refuse(400, "The method is not a word.");
+  if (!is_token(method)) return refuse(400, "Malformed method.");
   if (version != "HTTP/1.1" && version != "HTTP/1.0") {
-    if (version.starts_with("HTTP/")) return refuse(505, "Only HTTP/1.1 and HTTP/1.0 are spoken here.");
-    return refuse(400, "The request line is not METHOD PATH HTTP/1.1.");
+    if (version.starts_with("HTTP/")) return refuse(505, "Unsupported HTTP version; supported: 1.0, 1.1.");
+    return refuse(400, "Malformed request line; expected METHOD PATH HTTP/1.1.");
   }
-  if (std::ranges::find(kMethods, method) == kMethods.end()) return refuse(501, "The method is not known.");
+  if (std::ranges::find(kMethods, method) == kMethods.end()) return refuse(501, "Unknown method.");
   if (target.size() > kTargetLimit) return refuse(414, over_limit("The path and query are", kTargetLimit));
   if (!target.starts_with('/') || !is_target(target)) {
     return refuse(400, "The path must begin with / and be percent-encoded.");
@@ -184,22 +184,24 @@ bool RequestParser::accept_header(std::string_view line) {
   if (++headers_ > kHeaderCountLimit) {
     return refuse(431, "There are more than " + std::to_string(kHeaderCountLimit) + " headers.");
   }
-  // A line that begins with a space continues the one before it for some readers, and not for others: no token.
+  // Parsers disagree on whether a line with a leading space continues the previous header; such a line is no token.
   const size_t colon = line.find(':');
-  if (colon == line.npos || !is_token(line.substr(0, colon))) return refuse(400, "A header is not NAME: VALUE.");
+  if (colon == line.npos || !is_token(line.substr(0, colon)))
+    return refuse(400, "Malformed header; expected NAME: VALUE.");
   return accept_known_header(lower_case(line.substr(0, colon)), trimmed(line.substr(colon + 1)));
 }
 
 bool RequestParser::accept_host(std::string_view value) {
-  if (std::exchange(has_host_, true) || !is_host(value)) return refuse(400, "Host must be one name.");
-  if (meant_for_ == MeantFor::Loopback && !means_loopback(value)) {
-    return refuse(421, "Host must be localhost or a loopback address here.");
+  if (std::exchange(has_host_, true) || !is_host(value))
+    return refuse(400, "Host must be present once, as one host name or address.");
+  if (host_policy_ == HostPolicy::LoopbackOnly && !means_loopback(value)) {
+    return refuse(421, "Host must be localhost or a loopback address on this port.");
   }
   return true;
 }
 
 bool RequestParser::accept_single(std::string& header, const std::string& name, std::string_view value) {
-  if (!header.empty()) return refuse(400, name + " must stand once.");
+  if (!header.empty()) return refuse(400, name + " must occur only once.");
   header = value;
   return true;
 }
@@ -207,8 +209,8 @@ bool RequestParser::accept_single(std::string& header, const std::string& name, 
 bool RequestParser::accept_known_header(const std::string& name, std::string_view value) {
   if (name == "host") {
     return accept_host(value);
-  } else if (name == "origin" && meant_for_ == MeantFor::Loopback) {
-    return refuse(403, "Web pages may not ask here; Origin must be absent.");
+  } else if (name == "origin" && host_policy_ == HostPolicy::LoopbackOnly) {
+    return refuse(403, "Requests from web pages are not allowed; Origin must be absent.");
   } else if (name == "content-length") {
     return accept_length(value);
   } else if (name == "transfer-encoding") {
@@ -216,7 +218,7 @@ bool RequestParser::accept_known_header(const std::string& name, std::string_vie
   } else if (name == "connection") {
     request_.closes = request_.closes || names(value, "close");
   } else if (name == "expect") {
-    if (lower_case(value) != "100-continue") return refuse(417, "Only 100-continue can be expected here.");
+    if (lower_case(value) != "100-continue") return refuse(417, "Unsupported Expect; supported: 100-continue.");
     expects_continue_ = true;
   } else if (name == "content-type") {
     return accept_single(request_.content_type, "Content-Type", value);
@@ -226,7 +228,7 @@ bool RequestParser::accept_known_header(const std::string& name, std::string_vie
     return accept_single(request_.idempotency_key, "Idempotency-Key", value);
   } else if (name == "authorization") {
     has_secret_ = true;
-    if (!request_.authorization.empty()) return refuse(400, "Authorization must stand once.");
+    if (!request_.authorization.empty()) return refuse(400, "Authorization must occur only once.");
     request_.authorization = Secret(value);
   } else if (name == "accept") {
     append(request_.accept, value);
@@ -239,10 +241,10 @@ bool RequestParser::accept_known_header(const std::string& name, std::string_vie
 }
 
 bool RequestParser::accept_length(std::string_view value) {
-  if (std::exchange(has_length_, true)) return refuse(400, "Content-Length must stand once.");
+  if (std::exchange(has_length_, true)) return refuse(400, "Content-Length must occur only once.");
   const bool is_number = !value.empty() && std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; });
   if (!is_number) return refuse(400, "Content-Length is not a number.");
-  // A number too large for size_t is not read at all, and too large a body all the same.
+  // A number that overflows size_t is above the body limit, too.
   if (!parse_whole(value, remaining_, 10) || remaining_ > kBodyLimit) {
     return refuse(413, over_limit("The body is", kBodyLimit));
   }
@@ -250,16 +252,16 @@ bool RequestParser::accept_length(std::string_view value) {
 }
 
 bool RequestParser::accept_transfer_coding(std::string_view value) {
-  if (std::exchange(is_chunked_, true)) return refuse(400, "Transfer-Encoding must stand once.");
-  if (lower_case(value) != "chunked") return refuse(501, "The only transfer coding known here is chunked.");
+  if (std::exchange(is_chunked_, true)) return refuse(400, "Transfer-Encoding must occur only once.");
+  if (lower_case(value) != "chunked") return refuse(501, "Unsupported Transfer-Encoding; supported: chunked.");
   return true;
 }
 
-// Where the body ends, once all headers are known.
+// Determines the body framing once all headers are parsed.
 bool RequestParser::accept_framing() {
   if (!has_host_ && !is_http10_) return refuse(400, "Host is missing.");
   if (is_chunked_ && (has_length_ || is_http10_)) {
-    return refuse(400, "Transfer-Encoding goes neither with Content-Length nor with HTTP/1.0.");
+    return refuse(400, "Transfer-Encoding is not allowed with Content-Length or HTTP/1.0.");
   }
   expects_continue_ = expects_continue_ && !is_http10_;
   state_ = is_chunked_ ? State::ChunkSize : remaining_ > 0 ? State::Body : State::Complete;
@@ -280,12 +282,12 @@ bool RequestParser::read_chunk_size(std::string_view& rest) {
   constexpr size_t kLongestSize = 8;  // digits
   const size_t end = rest.substr(0, kLongestSize + kLineEnd.size()).find(kLineEnd);
   const std::string_view digits = rest.substr(0, std::min({end, rest.size(), kLongestSize + 1}));
-  // Judged by its digits already, so that a client that never ends the line is not waited for.
+  // Validate the digits before the line is complete, so that an endless line is refused at once.
   const size_t plain = std::min(digits.find_first_not_of("0123456789abcdefABCDEF"), digits.size());
   const bool may_go_on = plain == digits.size() || (plain + 1 == digits.size() && digits.ends_with('\r'));
-  if (!may_go_on || plain > kLongestSize) return refuse(400, "A chunk does not begin with its size in hexadecimal.");
+  if (!may_go_on || plain > kLongestSize) return refuse(400, "Malformed chunk; expected its size in hexadecimal.");
   if (end == rest.npos) return false;
-  if (!parse_whole(digits, remaining_, 16)) return refuse(400, "A chunk does not begin with its size in hexadecimal.");
+  if (!parse_whole(digits, remaining_, 16)) return refuse(400, "Malformed chunk; expected its size in hexadecimal.");
   if (remaining_ > kBodyLimit - request_.body.size()) return refuse(413, over_limit("The body is", kBodyLimit));
   rest.remove_prefix(end + kLineEnd.size());
   state_ = remaining_ == 0 ? State::LastChunkEnd : State::ChunkData;
@@ -294,7 +296,7 @@ bool RequestParser::read_chunk_size(std::string_view& rest) {
 
 bool RequestParser::read_line_end(std::string_view& rest, State next) {
   const std::string_view begin = rest.substr(0, kLineEnd.size());
-  if (!kLineEnd.starts_with(begin)) return refuse(400, "A chunk is longer than its size, or has a trailer.");
+  if (!kLineEnd.starts_with(begin)) return refuse(400, "A chunk exceeds its size or has a trailer.");
   if (begin != kLineEnd) return false;
   rest.remove_prefix(kLineEnd.size());
   state_ = next;

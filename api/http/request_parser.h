@@ -1,13 +1,13 @@
-// Reads requests out of a client's bytes, one at a time, and lets only complete and strictly valid ones through.
+// Parses requests from a client's bytes, one at a time, and accepts only complete and strictly valid ones.
 //
-// What it refuses is refused because some other reader of HTTP might see something else in it: bare line feeds, folded
-// headers, two lengths, chunk extensions, trailers, an absolute target. The library's own parser sees a request only
-// after this one has taken it apart and it has been written anew (request_reader.h).
+// It refuses everything that HTTP parsers interpret differently, to prevent request smuggling: bare line feeds, folded
+// headers, two lengths, chunk extensions, trailers, an absolute target. The library's parser only sees a request that
+// this parser has accepted and request_reader.h has serialized again.
 //
 //   RequestParser parser;
-//   switch (parser.read(input)) { ... }   // again and again, as bytes come; takes what it has used out of `input`
+//   switch (parser.read(input)) { ... }   // repeat as bytes arrive; removes consumed bytes from `input`
 //
-// No thread of its own, no clock, no descriptor: a function of the bytes.
+// A pure function of the bytes: no thread, clock or descriptor.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,9 @@
 
 namespace nrd::http {
 
-// A request as it was written, but for its body, which is whole and without chunks.
+// A request as received, with its complete body without chunk framing.
 struct RawRequest {
-  std::string method;        // one that HTTP knows: "GET"
+  std::string method;        // a known HTTP method: "GET"
   std::string target;        // origin form, still encoded: "/v1/workloads?uuid=a"
   std::string content_type;  // empty if absent
   std::string content_encoding;
@@ -30,45 +30,45 @@ struct RawRequest {
   std::string if_none_match;
   Secret authorization;
   std::string body;
-  bool closes = false;  // the client wants no further answer on this connection
+  bool closes = false;  // the client requests to close the connection after the response
 };
 
 struct RefusedRequest {
   int status = 400;
-  std::string line;  // what was wrong and what is allowed, without line end
+  std::string line;  // the error and what is allowed, without line end
 };
 
 class RequestParser {
  public:
-  // Whom requests may be meant for. Where nobody logs in, a web page that the node's own browser shows could ask as
-  // well, under a name of its own that resolves to 127.0.0.1 (DNS rebinding) or across origins. A browser tells both.
-  enum class MeantFor {
-    Anyone,
-    Loopback,  // Host is localhost or a loopback address; Origin, which only browsers send, is refused
+  // Accepted Host headers. Without authentication, a web page in a browser on the node could send requests to
+  // 127.0.0.1, by DNS rebinding or across origins. The Host and Origin headers of the browser reveal both.
+  enum class HostPolicy {
+    Any,
+    LoopbackOnly,  // Host is localhost or a loopback address; Origin, which only browsers send, is refused
   };
 
-  explicit RequestParser(MeantFor whom = MeantFor::Anyone) : meant_for_(whom) {}
+  explicit RequestParser(HostPolicy whom = HostPolicy::Any) : host_policy_(whom) {}
 
   enum class Outcome {
-    NeedsMore,  // all of `input` is used, or it is the beginning of a head
-    Complete,   // take() it before the next read()
-    Refused,    // refusal() says why; what follows on this connection can no longer be told apart
+    NeedsMore,  // consumed all of `input`, or it ends within a head
+    Complete,   // call take() before the next read()
+    Refused,    // see refusal(); the connection cannot be resynchronized
   };
 
-  // Takes at most one request from the front of `input`. Where that has held a secret, nothing of it is left there.
+  // Removes at most one request from the front of `input`, and wipes the bytes of secrets.
   Outcome read(std::string& input);
 
   RawRequest take();
   const RefusedRequest& refusal() const { return refusal_; }
 
   bool in_body() const { return state_ != State::Head; }
-  // True once, if the client waits for a "100 Continue" before it sends the body.
+  // True once, if the client expects "100 Continue" before it sends the body.
   bool take_continue();
 
  private:
   enum class State { Head, Body, ChunkSize, ChunkData, ChunkEnd, LastChunkEnd, Complete, Refused };
 
-  // Each takes what it can from the front of `rest` and returns whether it got anywhere.
+  // Each consumes from the front of `rest` and returns whether it made progress.
   bool step(std::string_view& rest);
   bool read_head(std::string_view& rest);
   bool read_body(std::string_view& rest);
@@ -86,13 +86,13 @@ class RequestParser {
   bool accept_framing();
   bool refuse(int status, std::string line);
 
-  MeantFor meant_for_;
+  HostPolicy host_policy_;
   State state_ = State::Head;
   RawRequest request_;
   RefusedRequest refusal_;
-  size_t searched_ = 0;   // of the head: no end in these bytes
+  size_t searched_ = 0;   // bytes of the head without its end
   size_t remaining_ = 0;  // of the body or the chunk
-  // Of the head that is being read.
+  // State of the current head.
   size_t headers_ = 0;
   bool is_http10_ = false;
   bool has_host_ = false;

@@ -16,7 +16,7 @@ namespace {
 
 namespace pistache = Pistache::Http;
 
-// What we add around the client's target and body.
+// Bytes added around the client's target and body.
 constexpr size_t kFrameSize = 256;
 
 std::string written_anew(const RawRequest& raw) {
@@ -38,7 +38,7 @@ std::optional<std::map<std::string, std::string>> decoded_query(const pistache::
   return decoded;
 }
 
-// A password means something where nobody else can read it, and where the transport does not say who is calling.
+// Accept passwords only over TLS, where they are encrypted and the transport alone does not identify the client.
 std::shared_ptr<const Secret> authorization_of(RawRequest& raw, const Peer& peer) {
   if (peer.transport != Peer::Transport::Tls || raw.authorization.empty()) return nullptr;
   return std::make_shared<const Secret>(std::move(raw.authorization));
@@ -81,10 +81,10 @@ tl::expected<Request, RefusedRequest> RequestReader::read(RawRequest raw, std::s
       }
     }
   } catch (const std::exception& thrown) {
-    log::debug("REQUEST_REFUSED", "the library does not read this request", {{"DETAIL", thrown.what()}});
-    library_ = std::make_unique<Library>();  // whatever it was in the midst of
+    log::debug("REQUEST_REFUSED", "Pistache cannot parse the request; answering 400", {{"DETAIL", thrown.what()}});
+    library_ = std::make_unique<Library>();  // discards its parse state
   }
-  return tl::unexpected(RefusedRequest{.status = 400, .line = "The path or query is not properly percent-encoded."});
+  return tl::unexpected(RefusedRequest{.status = 400, .line = "Invalid percent-encoding in the path or query."});
 }
 
 }  // namespace nrd::http

@@ -1,8 +1,8 @@
-// From a request that the parser let through to the one that handlers get. Pistache's parser has its home here.
+// Converts an accepted raw request to the Request of a handler. Only this module uses Pistache's parser.
 //
-// The parser is given text that we wrote ourselves: method, target, a fixed Host, a length, the body. None of the
-// client's headers reach Pistache's typed header readers, which throw, or answer in the library's words, for many of
-// them; nor does a chunk, on which its body reader can spin for ever.
+// Pistache parses a request serialized by nrd: method, target, a fixed Host, a length, the body. No client header
+// reaches Pistache's typed header parsers, which throw or respond themselves for many of them, and no chunk reaches its
+// body parser, which can loop forever.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace nrd::http {
 
-// One per event_loop; not for several threads.
+// One per event loop; not thread-safe.
 class RequestReader {
  public:
   RequestReader();

@@ -4,10 +4,10 @@
 
 namespace nrd::http {
 
-// Written here because Pistache 0.0.5 writes no header of a name it does not know, says "Connection: Close" to clients
-// that did not ask to keep it (and keeps it), and gives a HEAD a body.
+// Not left to Pistache 0.0.5: it omits headers with unknown names, sends "Connection: Close" to clients without
+// keep-alive but does not close, and sends a body for HEAD.
 std::string bytes_of(const Response& response, Framing framing) {
-  constexpr size_t kHeadSize = 256;  // of nearly every answer
+  constexpr size_t kHeadSize = 256;  // enough for nearly every response
   std::string bytes;
   bytes.reserve(kHeadSize + response.body.size());
   bytes += "HTTP/1.1 " + std::to_string(response.status) + " " +
@@ -18,7 +18,7 @@ std::string bytes_of(const Response& response, Framing framing) {
   if (!response.content_type.empty()) header("Content-Type", response.content_type);
   for (const auto& [name, value] : response.headers) header(name, value);
   if (framing.closes) header("Connection", "close");
-  // That of a 304 would be the length of the 200 it stands for (RFC 9110, 8.6), so it says none.
+  // In a 304 it would be the length of the corresponding 200 (RFC 9110, 8.6), so it is omitted.
   constexpr int kNotModified = 304;
   if (response.status != kNotModified) header("Content-Length", std::to_string(response.body.size()));
   bytes += "\r\n";

@@ -1,4 +1,4 @@
-// An answer as bytes on the wire.
+// Serializes a response.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 namespace nrd::http {
 
 struct Framing {
-  bool has_body = true;  // false for the answer to a HEAD, which still says how long it would be
-  bool closes = false;   // the connection ends with it
+  bool has_body = true;  // false for HEAD, whose response still has Content-Length
+  bool closes = false;   // the connection closes after it
 };
 
 std::string bytes_of(const Response& response, Framing framing);

@@ -23,8 +23,8 @@ bool has_socket(const std::vector<ListeningSocket>& listeners, size_t socket) {
   });
 }
 
-// Which of the endpoints a passed Unix socket is for: by the name of its descriptor, or by its path. A single one needs
-// neither, since there is no other right that it could lend.
+// Finds the endpoint of a passed Unix socket by descriptor name or path. A single endpoint matches any socket, because
+// there are no other access rules to confuse it with.
 Result<size_t> endpoint_of(const ListeningSocket& listener, const std::string& name,
                            const std::vector<UnixEndpoint>& endpoints) {
   const auto index = [&endpoints](const auto& found) { return static_cast<size_t>(found - endpoints.begin()); };
@@ -35,7 +35,7 @@ Result<size_t> endpoint_of(const ListeningSocket& listener, const std::string& n
   const auto at_path = std::ranges::find(endpoints, path, &UnixEndpoint::path);
   if (at_path != endpoints.end()) return index(at_path);
   if (endpoints.size() == 1) return size_t{0};
-  return fail(ErrorCode::Internal, "a socket was passed at " + path + " with the name \"" + name +
+  return fail(ErrorCode::Internal, "systemd passed a socket at " + path + " with the name \"" + name +
                                        "\", but no [[server.sockets]] has that path or name");
 }
 
@@ -59,7 +59,7 @@ Result<std::vector<ListeningSocket>> open_doors(ServerOptions& options) {
     if (const auto kept = keep(adopt(std::move(passed), options.unix_at)); !kept) return Failure(kept.error());
   }
   if (has_kind(listeners, Peer::Transport::Tls) && !options.tls) {
-    return fail(ErrorCode::Internal, "a TCP socket was passed, but the configuration names no certificate: see [tls]");
+    return fail(ErrorCode::Internal, "systemd passed a TCP socket, but no certificate is configured; see [tls]");
   }
   for (size_t i = 0; i < options.unix_at.size(); ++i) {
     if (has_socket(listeners, i)) continue;
@@ -104,7 +104,7 @@ class HouseServer final : public Server {
   const uint16_t plain_port_;
   const uint16_t tls_port_;
   const std::unique_ptr<TlsContext> tls_;
-  const std::unique_ptr<EventLoop> event_loop_;  // after what it uses
+  const std::unique_ptr<EventLoop> event_loop_;  // declared after what it uses
 };
 
 }  // namespace
@@ -121,7 +121,7 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler han
   try {
     return std::make_unique<HouseServer>(std::move(*listeners), std::move(tls), std::move(handler));
   } catch (const std::exception& thrown) {
-    return fail(ErrorCode::Internal, "the HTTP service cannot be started", thrown.what());
+    return fail(ErrorCode::Internal, "cannot start the HTTP server", thrown.what());
   }
 }
 

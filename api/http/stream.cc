@@ -22,7 +22,7 @@ bool is_transient(int error) { return error == EAGAIN || error == EWOULDBLOCK ||
 void Stream::FreeSsl::operator()(ssl_st* ssl) const { ::SSL_free(ssl); }
 
 Stream::Stream(UniqueFd fd, const std::shared_ptr<const ssl_ctx_st>& context)
-    // The connection counts itself as a user of the context, hence not const for OpenSSL.
+    // OpenSSL takes a non-const context because it counts references.
     : fd_(std::move(fd)),
       late_handshakes_(std::make_unique<unsigned>(0)),
       ssl_(::SSL_new(const_cast<SSL_CTX*>(context.get()))) {
@@ -84,14 +84,14 @@ Stream::Moved Stream::write(std::string_view bytes) {
 }
 
 bool Stream::has_hung_up(bool is_unix) const {
-  pollfd watched{fd_.get(), static_cast<short>(is_unix ? 0 : POLLRDHUP), 0};  // POLLHUP and POLLERR are always told
+  pollfd watched{fd_.get(), static_cast<short>(is_unix ? 0 : POLLRDHUP), 0};  // POLLHUP and POLLERR are always reported
   return ::poll(&watched, 1, 0) > 0;
 }
 
 void Stream::end_writing() {
   if (ssl_ && !is_broken_) {
     ::ERR_clear_error();
-    ::SSL_shutdown(ssl_.get());  // close_notify; whether it fits into the socket changes nothing here
+    ::SSL_shutdown(ssl_.get());  // close_notify, best effort
     ::ERR_clear_error();
   }
   ::shutdown(fd_.get(), SHUT_WR);
@@ -104,7 +104,7 @@ void Stream::abort_on_close() {
 
 void Stream::describe_client(Peer& peer) const {
   const X509* certificate = ssl_ ? ::SSL_get0_peer_certificate(ssl_.get()) : nullptr;
-  // Checked again although the handshake does not succeed otherwise: this is what roles are given for.
+  // The handshake already requires this; check again, because roles depend on it.
   if (certificate == nullptr || ::SSL_get_verify_result(ssl_.get()) != X509_V_OK) return;
   tm end{};
   if (::ASN1_TIME_to_tm(::X509_get0_notAfter(certificate), &end) != 1) return;
@@ -129,7 +129,8 @@ bool Stream::began_with(const std::shared_ptr<const ssl_ctx_st>& context) const 
   return !ssl_ || ::SSL_get_SSL_CTX(ssl_.get()) == context.get();
 }
 
-// As in a handshake of now. A resumed session has no chain: where that is needed, the client has to show it anew.
+// Verifies as in a new handshake. A resumed session has no intermediate certificates; if these are required, the client
+// needs a full handshake.
 bool Stream::is_trusted_by(const std::shared_ptr<const ssl_ctx_st>& context) const {
   X509* certificate = ssl_ ? ::SSL_get0_peer_certificate(ssl_.get()) : nullptr;
   if (certificate == nullptr) return true;

@@ -1,4 +1,4 @@
-// The bytes to and from one client, plain or through TLS. Nothing here blocks.
+// Byte stream of one client, plain or TLS. Never blocks.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,9 @@ namespace nrd::http {
 class Stream {
  public:
   enum class Io {
-    Done,   // the handshake is over; some bytes were moved
-    Again,  // when the socket is ready
-    Ended,  // the client will send no more
+    Done,   // handshake complete, or some bytes transferred
+    Again,  // would block
+    Ended,  // end of stream
     Failed,
   };
   struct Moved {
@@ -30,34 +30,34 @@ class Stream {
     size_t bytes = 0;
   };
 
-  // `fd` must not block.
+  // `fd` must be non-blocking.
   explicit Stream(UniqueFd fd) : fd_(std::move(fd)) {}
-  // TLS as server, with all that `context` says now.
+  // A TLS server stream with the current `context`.
   Stream(UniqueFd fd, const std::shared_ptr<const ssl_ctx_st>& context);
 
   int fd() const { return fd_.get(); }
   bool is_tls() const { return ssl_ != nullptr; }
 
-  Io handshake();  // Done at once without TLS
-  // After a handshake that failed: the client speaks plain HTTP. Further writes are plain then.
+  Io handshake();  // Done immediately without TLS
+  // After a failed handshake: true if the client sent plain HTTP. Further writes are then unencrypted.
   bool fall_back_to_plain();
   Moved read(std::span<char> into);
   Moved write(std::string_view bytes);
 
-  // Whether the client has gone while its answer is worked on: a Unix socket is closed at its end; by TCP it says that
-  // it will send no more, which for HTTP's clients is the same.
+  // True if the client has disconnected during a request: it has closed its Unix socket, or shut down the TCP
+  // connection for writing, which HTTP clients do only when they disconnect.
   bool has_hung_up(bool is_unix) const;
 
-  // Says that nothing more will come; the client may still be sending.
+  // Shuts down writing; the client may still send.
   void end_writing();
-  // The close that follows throws away what is unsent.
+  // Makes the following close discard unsent data (RST).
   void abort_on_close();
 
-  // What the client's verified certificate says of him; nothing without one.
+  // Adds the data of the client's verified certificate, if any.
   void describe_client(Peer& peer) const;
-  // False if the context has been replaced since by `context`.
+  // False if `context` is not the context of this stream's handshake.
   bool began_with(const std::shared_ptr<const ssl_ctx_st>& context) const;
-  // Whether the authorities of `context` vouch for the client's certificate, too; true if it has shown none.
+  // True if the CA of `context` also verifies the client's certificate, or there is none.
   bool is_trusted_by(const std::shared_ptr<const ssl_ctx_st>& context) const;
 
  private:
@@ -68,10 +68,10 @@ class Stream {
   Moved moved_by_tls(int result, size_t bytes);
 
   UniqueFd fd_;
-  // Counted by TlsContext, by way of the SSL: where it lies must not change when the Stream moves.
+  // TlsContext counts through a pointer in the SSL, so its address must survive a move of the Stream.
   std::unique_ptr<unsigned> late_handshakes_;
   std::unique_ptr<ssl_st, FreeSsl> ssl_;
-  bool is_broken_ = false;  // a TLS error: OpenSSL must not be asked again
+  bool is_broken_ = false;  // after a TLS error OpenSSL must not be called again
   bool speaks_http_ = false;
 };
 

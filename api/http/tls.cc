@@ -11,7 +11,7 @@
 namespace nrd::http {
 namespace {
 
-// TLS 1.2: those of specifications for clients of this kind (ECDHE-*-AES256-GCM), and their siblings of equal strength.
+// TLS 1.2 ciphers: ECDHE-*-AES256-GCM and suites of equal strength.
 constexpr const char* kCiphers =
     "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"
     "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305:"
@@ -19,9 +19,9 @@ constexpr const char* kCiphers =
 constexpr const char* kGroups = "X25519:P-256:P-384";
 constexpr unsigned char kSessionContext[] = "nrd";
 constexpr int kLongestChain = 4;
-// A client's certificate is looked at again when the handshake that showed it is older than this.
+// Resumption is refused when the full handshake is older than this, so that the certificate is verified again.
 constexpr int64_t kSessionSeconds = 300;
-// Handshake messages of a client after its handshake: a few changes of keys in the life of a connection.
+// Limit of handshake messages after the handshake: a few key updates per connection.
 constexpr unsigned kMostLateHandshakes = 16;
 
 Failure failed(const char* what, const std::string& file) {
@@ -32,8 +32,8 @@ Failure failed(const char* what, const std::string& file) {
 }
 
 // OpenSSL works through any number of handshake messages (changes of keys in TLS 1.3, refused renegotiations in 1.2) in
-// one SSL_read(), so that a client could keep the event_loop there. Whoever sends too many loses his connection: the
-// descriptor is taken away from under OpenSSL, which is the one way out of its loop.
+// one SSL_read(), so that a client could block the event loop. At the limit nrd closes the connection by
+// replacing the descriptor, the only way to leave OpenSSL's loop.
 void count_late_handshakes(int is_ours, int /*version*/, int type, const void* bytes, size_t size, SSL* ssl,
                            void* /*unused*/) {
   const int record = ::SSL_version(ssl) == TLS1_3_VERSION ? SSL3_RT_INNER_CONTENT_TYPE : SSL3_RT_HEADER;
@@ -45,8 +45,8 @@ void count_late_handshakes(int is_ours, int /*version*/, int type, const void* b
 
 int64_t seconds_now() { return static_cast<int64_t>(::time(nullptr)); }
 
-// A ticket carries the time of the handshake in which the certificate was shown, also when it is itself the successor
-// of another ticket: sessions are not prolonged by being resumed.
+// A ticket carries the time of the full handshake, also when issued in a resumed session: resumption does not extend
+// the lifetime of a session.
 int stamp_ticket(SSL* ssl, void* /*unused*/) {
   SSL_SESSION* session = ::SSL_get_session(ssl);
   void* stamp = nullptr;
@@ -76,7 +76,7 @@ SSL_TICKET_RETURN accept_ticket(SSL* /*ssl*/, SSL_SESSION* session, const unsign
   return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
-// A key with a passphrase is refused, not asked for.
+// Refuse keys with a passphrase instead of prompting.
 int no_passphrase(char* /*text*/, int /*size*/, int /*writing*/, void* /*unused*/) { return 0; }
 
 using Context = std::shared_ptr<SSL_CTX>;
@@ -102,7 +102,7 @@ Result<void> trust_clients(SSL_CTX* context, const TlsFiles& files) {
   }
   STACK_OF(X509_NAME)* names = ::SSL_load_client_CA_file(files.client_ca.c_str());
   if (names == nullptr) return failed("is not a readable certificate (PEM)", files.client_ca);
-  ::SSL_CTX_set_client_CA_list(context, names);  // takes them over
+  ::SSL_CTX_set_client_CA_list(context, names);  // takes ownership
   const int required = files.client_auth == ClientAuth::Require ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
   ::SSL_CTX_set_verify(context, SSL_VERIFY_PEER | required, nullptr);
   ::SSL_CTX_set_verify_depth(context, kLongestChain);
@@ -116,11 +116,11 @@ Result<Context> load_context(const TlsFiles& files) {
   SSL_CTX* raw = context.get();
   ::SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
   ::SSL_CTX_set_options(raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
-  // An answer is written from where it lies; idle connections keep no buffers.
+  // Write from the response buffer without copying; idle connections keep no buffers.
   ::SSL_CTX_set_mode(raw,
                      SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   ::SSL_CTX_set_read_ahead(raw, 1);
-  // Sessions are kept by the clients, in tickets whose key dies with this context: new files, new sessions.
+  // Clients keep sessions in tickets encrypted with a key of this context, so new files invalidate all sessions.
   ::SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);
   ::SSL_CTX_set_session_id_context(raw, kSessionContext, sizeof kSessionContext - 1);
   ::SSL_CTX_set_timeout(raw, kSessionSeconds);
@@ -144,7 +144,7 @@ Result<std::unique_ptr<TlsContext>> TlsContext::load(TlsFiles files) {
 }
 
 Result<void> TlsContext::reload() {
-  loaded_ = stamp();  // before reading: what changes meanwhile is a change
+  loaded_ = stamp();  // before reading, so that a concurrent change is detected later
   const Result<Context> context = load_context(files_);
   if (!context) return Failure(context.error());
   context_.set(*context);

@@ -1,9 +1,9 @@
-// The TLS side of the listener: certificate, key and the authority of clients, as they are in the files now.
+// TLS context of the listener: certificate, key and client CA from the configured files.
 //
 // TLS 1.2 and 1.3 only, forward secrecy and authenticated encryption only, no renegotiation. Files may be replaced
-// while nrd runs: reload() checks the new ones first and keeps the old ones if anything is wrong with them; a
-// connection from before gets the answer it waits for, or one more, and ends. For that one more its certificate is
-// verified again by the new authorities. OpenSSL has its home here and in stream.cc.
+// at run time: reload() validates the new ones and keeps the old ones on error. An existing connection gets its current
+// response, or one more, and closes; for one more, the new CA verifies its certificate again. Only this module and
+// stream.cc use OpenSSL.
 #pragma once
 
 #include <array>
@@ -18,29 +18,29 @@ struct ssl_ctx_st;  // OpenSSL's SSL_CTX
 namespace nrd::http {
 
 enum class ClientAuth {
-  Require,   // no handshake without a certificate of our authority
-  Optional,  // a handshake without one succeeds; who that is, is decided by others
+  Require,   // the handshake fails without a certificate of the client CA
+  Optional,  // the handshake succeeds without one; authorization decides
 };
 
 struct TlsFiles {
   std::string certificate;  // PEM: the server's, then intermediate ones
   std::string key;          // PEM, without passphrase
-  std::string client_ca;    // PEM: who signs clients
+  std::string client_ca;    // PEM: CA of client certificates
   ClientAuth client_auth = ClientAuth::Require;
   friend bool operator==(const TlsFiles&, const TlsFiles&) = default;
 };
 
 class TlsContext {
  public:
-  // Fails with the file and what is wrong with it.
+  // Errors name the file and the reason.
   static Result<std::unique_ptr<TlsContext>> load(TlsFiles files);
 
-  // Any thread, one at a time. On failure the old files stay in force.
+  // Any thread, one at a time. Keeps the old context on failure.
   Result<void> reload();
-  // Whether a file was replaced or written since the last load or reload, successful or not.
+  // True if a file changed since the last load or reload, successful or not.
   bool have_files_changed() const;
 
-  // What new connections begin with; never null.
+  // The context for new connections; never null.
   std::shared_ptr<const ssl_ctx_st> get() const { return context_.get(); }
 
  private:

@@ -10,16 +10,16 @@
 namespace nrd::json {
 namespace {
 
-// An array or object that is still open.
+// An unclosed array or object.
 struct Open {
   bool is_object = false;
-  std::string key;  // of the member that comes next
+  std::string key;  // of the next member
   std::set<std::string> keys;
   std::vector<Value> items;
   std::vector<Member> members;
 };
 
-// RapidJSON calls a function for each token; false stops it. Then `refusal_` says why.
+// RapidJSON's SAX handler; returning false stops the parser, with the reason in `refusal_`.
 class Builder {
  public:
   bool Null() { return add(Value::null()); }
@@ -47,7 +47,7 @@ class Builder {
     if (!open_.back().keys.insert(std::move(key)).second) return refuse("the key occurs twice in its object", here());
     return true;
   }
-  // With kParseNumbersAsStringsFlag all numbers come as RawNumber.
+  // kParseNumbersAsStringsFlag makes all numbers RawNumber.
   bool Int(int) { return false; }
   bool Uint(unsigned) { return false; }
   bool Int64(int64_t) { return false; }
@@ -58,7 +58,7 @@ class Builder {
   const std::optional<Error>& refusal() const { return refusal_; }
 
  private:
-  // The pointer of the value that comes next.
+  // The pointer of the next value.
   std::string here() const {
     std::string text;
     for (const Open& open : open_) text = open.is_object ? pointer(text, open.key) : pointer(text, open.items.size());
@@ -104,18 +104,18 @@ class Builder {
 
 const char* words(rapidjson::ParseErrorCode code) {
   switch (code) {
-    case rapidjson::kParseErrorDocumentEmpty: return "there is no value";
-    case rapidjson::kParseErrorDocumentRootNotSingular: return "there is something after the value";
-    case rapidjson::kParseErrorObjectMissName: return "an object needs a key in double quotes here";
-    case rapidjson::kParseErrorObjectMissColon: return "a ':' is missing after a key";
-    case rapidjson::kParseErrorObjectMissCommaOrCurlyBracket: return "a ',' or '}' is missing";
-    case rapidjson::kParseErrorArrayMissCommaOrSquareBracket: return "a ',' or ']' is missing";
+    case rapidjson::kParseErrorDocumentEmpty: return "no value";
+    case rapidjson::kParseErrorDocumentRootNotSingular: return "unexpected text after the value";
+    case rapidjson::kParseErrorObjectMissName: return "expected a key in double quotes";
+    case rapidjson::kParseErrorObjectMissColon: return "expected ':' after a key";
+    case rapidjson::kParseErrorObjectMissCommaOrCurlyBracket: return "expected ',' or '}'";
+    case rapidjson::kParseErrorArrayMissCommaOrSquareBracket: return "expected ',' or ']'";
     case rapidjson::kParseErrorStringUnicodeEscapeInvalidHex: return "a \\u escape needs four hexadecimal digits";
     case rapidjson::kParseErrorStringUnicodeSurrogateInvalid: return "a \\u escape is half of a surrogate pair";
     case rapidjson::kParseErrorStringEscapeInvalid: return "a string contains an unknown escape or a control character";
     case rapidjson::kParseErrorStringMissQuotationMark: return "a string has no closing quote";
     case rapidjson::kParseErrorStringInvalidEncoding: return "a string is not valid UTF-8";
-    case rapidjson::kParseErrorNumberTooBig: return "a number is too big";
+    case rapidjson::kParseErrorNumberTooBig: return "a number is out of range";
     case rapidjson::kParseErrorNumberMissFraction: return "a number has no digits after its '.'";
     case rapidjson::kParseErrorNumberMissExponent: return "a number has no digits in its exponent";
     case rapidjson::kParseErrorNone:
@@ -123,11 +123,11 @@ const char* words(rapidjson::ParseErrorCode code) {
     case rapidjson::kParseErrorTermination:
     case rapidjson::kParseErrorUnspecificSyntaxError: break;
   }
-  return "this is not a JSON value";
+  return "expected a JSON value";
 }
 
 Failure refused_at(Error error, size_t offset) {
-  error.message = "not acceptable as JSON: " + error.message + " (byte " + std::to_string(offset) + ")";
+  error.message = "invalid JSON: " + error.message + " (byte " + std::to_string(offset) + ")";
   return Failure(std::move(error));
 }
 
@@ -135,9 +135,9 @@ Failure refused_at(Error error, size_t offset) {
 
 Result<Value> parse(std::string_view text) {
   if (text.find_first_not_of(" \t\r\n") == text.npos) {
-    return fail(ErrorCode::BadRequest, "the body is empty; a JSON value is expected");
+    return fail(ErrorCode::BadRequest, "the body is empty; expected a JSON value");
   }
-  // RapidJSON takes NUL for the end of the text and would not see what follows.
+  // RapidJSON treats NUL as the end of the text and would ignore the rest.
   if (const size_t nul = text.find('\0'); nul != text.npos) {
     return refused_at({ErrorCode::BadRequest, {}, "a NUL byte", {}, {}, {}}, nul);
   }
@@ -151,7 +151,7 @@ Result<Value> parse(std::string_view text) {
   if (builder.refusal()) return refused_at(*builder.refusal(), result.Offset());
   const bool is_truncated =
       result.Offset() >= text.size() && result.Code() != rapidjson::kParseErrorStringInvalidEncoding;
-  return refused_at({ErrorCode::BadRequest, {}, is_truncated ? "it ends too early" : words(result.Code()), {}, {}, {}},
+  return refused_at({ErrorCode::BadRequest, {}, is_truncated ? "unexpected end" : words(result.Code()), {}, {}, {}},
                     result.Offset());
 }
 

@@ -1,7 +1,7 @@
-// One JSON text as an immutable tree, made by parse() in reader.h.
+// An immutable JSON document, created by parse() in reader.h.
 //
-// A number keeps its literal: 2 and 2.0 are told apart, and 4294967296 is not rounded. Asking a value for what it is
-// not gives nullopt or an empty list, never garbage. An object keeps the order of its members; no key occurs twice.
+// A number keeps its literal: 2 and 2.0 differ, and 4294967296 is not rounded. An accessor of the wrong type returns
+// nullopt or an empty list. An object keeps the order of its members; no key occurs twice.
 #pragma once
 
 #include <cstdint>

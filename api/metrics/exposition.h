@@ -1,5 +1,5 @@
-// Numbers as Prometheus reads them: text format 0.0.4. The home of prometheus-cpp, of which only the writer is used:
-// what is counted lies in our own types, and a scrape makes families from them.
+// Prometheus text format 0.0.4. Only this module uses prometheus-cpp, and only its serializer: a scrape builds the
+// metric families from published state.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ struct Sample {
   Labels labels{};
 };
 
-// Of a histogram.
+// The data of a histogram.
 struct Distribution {
-  std::vector<std::pair<double, uint64_t>> buckets{};  // upper bound -> all up to it
+  std::vector<std::pair<double, uint64_t>> buckets{};  // upper bound, cumulative count
   uint64_t count = 0;
   double sum = 0;
 };

@@ -31,7 +31,7 @@ std::string in_database(const std::string& why) {
   return invalid("Workload validation in database failed. Details: " + why);
 }
 
-// "4711" is not there, "4711 3" is workload 3's.
+// Subject "4711": no such task; "4711 3": taken by workload 3.
 std::optional<std::string> task_refused(const Error& error) {
   if (!error.field.starts_with("/task_ids") || error.subject.empty()) return std::nullopt;
   if (error.code == ErrorCode::BadRequest) return invalid("The task: " + error.subject + " does not exist");
@@ -54,7 +54,7 @@ std::optional<std::string> bandwidth_refused(const Error& error) {
   return line == kLines.end() ? std::nullopt : std::optional(invalid(line->second));
 }
 
-// Wrong numbers of ways, which RMD's planner refused where ours does, by what the subject begins with.
+// RMD's planner errors for invalid numbers of ways, selected by the prefix of the subject.
 std::optional<std::string> ways_refused(const Error& error) {
   struct Line {
     std::string_view subject;
@@ -75,7 +75,7 @@ std::optional<std::string> ways_refused(const Error& error) {
   return text + ". Details: " + reason(error);
 }
 
-// "0 1" are a workload's, "0 1; the operating system" are not: RMD's clients do not know why, so they are told.
+// "0 1": taken by a workload; "0 1; the operating system": reserved, which RMD's text does not cover.
 std::string cpus_taken(const Error& error) {
   const size_t end = std::min(error.subject.find("; "), error.subject.size());
   const std::string line = "CPU list [" + error.subject.substr(0, end) + "] has been assigned";

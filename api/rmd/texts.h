@@ -1,7 +1,8 @@
-// Every text that clients of Intel RMD match on or show, word for word, and nothing of it anywhere else.
+// Every text that clients of Intel RMD match on or display, word for word. All of them are in this file.
 //
-// RMD is the predecessor of this service. Its clients read the status code and one line of text/plain; the spelling
-// ("Could not found") is theirs by now. The line ends in '\n', as RMD's composite errors do.
+// RMD is the predecessor of nrd. Its clients read the status code and one line of text/plain, including its
+// misspellings
+// ("Could not found"). The line ends with '\n', like RMD's composite errors.
 #pragma once
 
 #include <cstdint>
@@ -19,50 +20,49 @@ inline constexpr std::string_view kNotAcceptable = "406: Not Acceptable";
 inline constexpr std::string_view kUnsupportedMediaType = "415: Unsupported Media Type";
 inline constexpr std::string_view kNoSuchWorkload = "404: Could not found workload";
 
-// A workload that has no one to serve, nothing to give, or half of a cache request.
+// A workload without CPUs and tasks, without any request, or with only one of max and min.
 Failure no_cores();
 Failure no_parameters();
 Failure half_a_cache();
-// A limit of memory bandwidth that is no whole number from 1 to `most`.
+// A memory bandwidth limit that is not a whole number from 1 to `most`.
 Failure bandwidth_out_of_range(std::string field, const std::string& found, uint64_t most);
-// A plugin that there is not.
+// An unknown plugin.
 Failure no_such_plugin(std::string field);
 
-// Somebody else's workload has a task that was named; a CPU or a uuid would be an ErrorCode of its own.
+// True if another workload has one of the tasks. A taken CPU or uuid has its own ErrorCode.
 bool is_task_taken(const Error& error);
-// The line for a request about a workload that failed. `uuid` is the one the request gave.
+// The line for a failed workload request. `uuid` is the one in the request.
 std::string workload_refused(const Error& error, std::string_view uuid);
-// The line for a body that is not JSON.
+// The line for an invalid JSON body.
 std::string unreadable(const Error& error);
 
 inline constexpr std::string_view kNoPolicies = "Failed to load policy";
-// A question about hospitality with a name that is no policy.
+// A hospitality request with an unknown policy.
 std::string no_such_policy(std::string_view name);
-// max and min of a question about hospitality that ask for no pool.
+// A hospitality request whose max and min match no pool.
 std::string no_pool(uint32_t max, uint32_t min);
 
-// A cache that is not there, and an id that is no number.
+// An unknown cache, and an id that is not a number.
 std::string no_such_cache(std::string_view id, unsigned level);
 inline constexpr std::string_view kCacheIdNotDigits = "Please input the correct id, it should be digital";
 
-// The service itself only changes what was asked for here; of others' workloads it says so, with status 200.
+// Responses, with status 200, to a change of a workload that was not created through this API.
 inline constexpr std::string_view kOwnOrigin = "REST";
 inline constexpr std::string_view kMayNotModify = "200: You only have permission to modify REST origin workloads";
 inline constexpr std::string_view kMayNotDelete = "200: You only have permission to delete REST origin workloads";
 
-// A user who may not do this. One whose certificate is listed has no name of his own here.
+// A user without permission. RMD used one name for all listed certificates.
 std::string not_authorized(std::string_view user);
 inline constexpr std::string_view kListedUser = "Cert Client User";
 
-// A request that should have had a user and a password; one whose password was wrong is answered in PAM's own words,
-// and with this challenge.
+// A request without valid credentials. A wrong password is answered with PAM's message and this challenge.
 inline constexpr std::string_view kMalformedCredentials = "Malformed credentials";
 inline constexpr std::string_view kChallenge = "Basic realm=RMD";
-// A certificate that is not listed, and one whose organisational units are no role.
+// A certificate that is not listed, and one whose organisational units have no role.
 std::string not_listed(std::string_view common_name);
 std::string no_role(const std::vector<std::string>& units);
 
-// "/cache/max: must be ... (allowed: 0 to 9)"; a sentence of RMD's stays as it is.
+// "/cache/max: must be ... (allowed: 0 to 9)"; RMD's own messages are unchanged.
 std::string reason(const Error& error);
 
 }  // namespace nrd::rmd

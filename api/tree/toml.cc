@@ -17,7 +17,7 @@ class Converter {
   explicit Converter(const std::string& name) : name_(name) {}
 
   Result<Value> convert(const toml::node& node, size_t depth) {
-    if (depth > kTreeDepth) return at(node, "nested too deep");
+    if (depth > kTreeDepth) return at(node, "nested too deeply");
     if (++values_ > kTreeValues) return at(node, "too many values");
     if (const toml::table* table = node.as_table()) return object(*table, depth);
     if (const toml::array* array = node.as_array()) return items(*array, depth);
@@ -29,7 +29,7 @@ class Converter {
       const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number->get());
       if (error == std::errc()) return Value::number(std::string(digits.data(), end));
     }
-    return at(node, "expected text, a number, true or false");
+    return at(node, "expected a string, number or boolean");
   }
 
  private:
@@ -63,8 +63,8 @@ class Converter {
   size_t values_ = 0;
 };
 
-// toml++ has a limit for brackets within each other but none for keys with dots, each of which is a table within the
-// one before: a line of a hundred thousand of them ends the stack.
+// toml++ limits nested brackets but not dotted keys, where each dot adds a table: a line with a hundred thousand dots
+// overflows the stack.
 Result<void> check_lines(std::string_view text, const std::string& name) {
   constexpr size_t kLineBytes = 4096;
   for (size_t line = 1; !text.empty(); ++line) {

@@ -8,7 +8,7 @@ namespace {
 
 using json::Value;
 
-// Plain scalars have the tag "?", those in quotes "!".
+// yaml-cpp tags plain scalars "?" and quoted ones "!".
 Value scalar(const YAML::Node& node) {
   const std::string& text = node.Scalar();
   if (node.Tag() == "?") {
@@ -18,7 +18,7 @@ Value scalar(const YAML::Node& node) {
   return Value::string(text);
 }
 
-// yaml-cpp counts from 0; -1 is a place that it does not know.
+// yaml-cpp counts from 0; -1 is unknown.
 size_t line_of(const YAML::Mark& mark) { return static_cast<size_t>(mark.line) + 1; }
 
 class Converter {
@@ -26,7 +26,7 @@ class Converter {
   explicit Converter(const std::string& name) : name_(name) {}
 
   Result<Value> convert(const YAML::Node& node, size_t depth) {
-    if (depth > kTreeDepth) return at(node, "nested too deep, or part of itself");
+    if (depth > kTreeDepth) return at(node, "nested too deeply, or an alias to itself");
     if (++values_ > kTreeValues) return at(node, "too many values");
     switch (node.Type()) {
       case YAML::NodeType::Undefined:
@@ -35,7 +35,7 @@ class Converter {
       case YAML::NodeType::Sequence: return items(node, depth);
       case YAML::NodeType::Map: return object(node, depth);
     }
-    return at(node, "is not understood");
+    return at(node, "unsupported YAML element");
   }
 
  private:
@@ -46,7 +46,7 @@ class Converter {
   Result<Value> object(const YAML::Node& map, size_t depth) {
     std::vector<json::Member> members;
     for (const auto& entry : map) {
-      if (!entry.first.IsScalar()) return at(entry.first, "expected a word before the colon");
+      if (!entry.first.IsScalar()) return at(entry.first, "expected a plain key before the colon");
       Result<Value> value = convert(entry.second, depth + 1);
       if (!value) return value;
       if (!add_member(members, entry.first.Scalar(), *std::move(value))) {
@@ -76,9 +76,9 @@ Result<Value> of_yaml(const std::string& text, const std::string& name) {
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     if (documents.empty()) return Value::object({});
-    if (documents.size() > 1) return at_line(name, 1, "has more than one document");
+    if (documents.size() > 1) return at_line(name, 1, "contains more than one document; expected one");
     Result<Value> tree = Converter(name).convert(documents.front(), 0);
-    // Nothing but comments is an empty file, in TOML as well.
+    // A file with comments only is an empty tree, as in TOML.
     return tree && tree->is_null() ? Value::object({}) : tree;
   } catch (const YAML::Exception& error) {
     return at_line(name, line_of(error.mark), error.msg);

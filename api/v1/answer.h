@@ -1,4 +1,4 @@
-// An answer that is a JSON text.
+// A JSON response.
 #pragma once
 
 #include <string>

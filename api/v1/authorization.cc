@@ -18,7 +18,7 @@
 namespace nrd::v1 {
 namespace {
 
-// As much of a client's text as tells what it was.
+// Client text for the log, cut to a bounded length.
 std::string echoed(std::string_view text) {
   constexpr size_t kMost = 128;
   return text.size() <= kMost ? std::string(text) : std::string(text.substr(0, kMost)) + "...";
@@ -27,53 +27,52 @@ std::string echoed(std::string_view text) {
 // "Alice from 127.0.0.1:40112: DELETE /v1/workloads/1: 403"
 std::string audit_line(const std::string& user, const http::Peer& peer, const std::string& method,
                        const std::string& path, int status) {
-  const std::string who = user.empty() ? "somebody" : echoed(user);
-  return who + " from " + peer.address + ": " + method + " " + echoed(path) + ": " + std::to_string(status);
+  const std::string name = user.empty() ? "unknown user" : echoed(user);
+  return name + " from " + peer.address + ": " + method + " " + echoed(path) + ": " + std::to_string(status);
 }
 
-// Lines that clients cause as they like: a line for each would let one fill the journal until it drops other lines. So
-// each client has some at once and one more every now and then, and all together likewise; docs/security.md has what
-// that comes to in a day.
+// Rate limit for log lines that clients can trigger at will, so that no client can flood the journal: a token bucket
+// per client and one for all clients. docs/security.md states the resulting maximum per day.
 //
-// From any thread: answers of the engine come on its own.
+// Thread-safe: the engine replies on its own thread.
 class RefusalLog {
  public:
-  // Whether this one has its line. Once a minute a line tells how many had not.
-  bool admits(const std::string& share) {
+  // Takes a token; false if there is none. Logs the number of suppressed lines at most once per minute.
+  bool admits(const std::string& client_key) {
     const std::lock_guard hold(lock_);
     const auto now = std::chrono::steady_clock::now();
-    if (left_out_ > 0 && now - told_ >= kTold) {
-      log::warning("AUDIT_LEFT_OUT", std::to_string(left_out_) + " refusals have no line of their own",
-                   {{"COUNT", std::to_string(left_out_)}});
-      told_ = now;
-      left_out_ = 0;
+    if (suppressed_ > 0 && now - last_report_ >= kReportInterval) {
+      log::warning("AUDIT_LEFT_OUT", std::to_string(suppressed_) + " refusals suppressed by the log rate limit",
+                   {{"COUNT", std::to_string(suppressed_)}});
+      last_report_ = now;
+      suppressed_ = 0;
     }
-    if (!of_client_.has_token(share, now) || !of_all_.has_token(kAll, now)) {
-      if (left_out_++ == 0) told_ = now;
+    if (!per_client_.has_token(client_key, now) || !all_clients_.has_token(kAll, now)) {
+      if (suppressed_++ == 0) last_report_ = now;
       return false;
     }
-    of_client_.take(share, now);
-    of_all_.take(kAll, now);
+    per_client_.take(client_key, now);
+    all_clients_.take(kAll, now);
     return true;
   }
 
  private:
-  static constexpr std::chrono::seconds kTold{60};
+  static constexpr std::chrono::seconds kReportInterval{60};
   static constexpr const char* kAll = "";
   std::mutex lock_;
-  auth::Buckets of_client_{20, std::chrono::seconds(10)};
-  auth::Buckets of_all_{50, std::chrono::seconds(1)};
-  std::chrono::steady_clock::time_point told_{};
-  uint64_t left_out_ = 0;
+  auth::Buckets per_client_{20, std::chrono::seconds(10)};
+  auth::Buckets all_clients_{50, std::chrono::seconds(1)};
+  std::chrono::steady_clock::time_point last_report_{};
+  uint64_t suppressed_ = 0;
 };
 
 ErrorStyle style_of(const http::Request& request) { return error_style(request.accept).value_or(ErrorStyle::Text); }
 
-http::Response refuse(const http::Request& request, const Problem& problem, const std::string& who,
+http::Response refuse(const http::Request& request, const Problem& problem, const std::string& user,
                       RefusalLog& refusals) {
-  if (!refusals.admits(request.client.share)) return render(problem, style_of(request));
-  log::notice("AUDIT_REFUSED", audit_line(who, *request.peer, request.method, request.path, problem.status),
-              {{"USER", echoed(who)},
+  if (!refusals.admits(request.client.client_key)) return render(problem, style_of(request));
+  log::notice("AUDIT_REFUSED", audit_line(user, *request.peer, request.method, request.path, problem.status),
+              {{"USER", echoed(user)},
                {"FROM", request.peer->address},
                {"METHOD", request.method},
                {"PATH", echoed(request.path)},
@@ -96,20 +95,20 @@ std::vector<std::string> units_of(const http::Peer& peer) {
   return units;
 }
 
-// Clients of RMD show the line.
+// The text/plain line, which RMD's clients display.
 std::string line_for(const auth::AuthFailure& failure, const http::Peer& peer) {
   switch (failure.kind) {
     case auth::AuthFailure::Kind::Unlisted: return rmd::not_listed(part_of(peer, "CN"));
     case auth::AuthFailure::Kind::Roleless: return rmd::no_role(units_of(peer));
     case auth::AuthFailure::Kind::NeedsPassword:
     case auth::AuthFailure::Kind::Unknown:
-    case auth::AuthFailure::Kind::Unwelcome: break;
+    case auth::AuthFailure::Kind::Forbidden: break;
   }
   return failure.reason;
 }
 
 http::Response refuse(const http::Request& request, const auth::AuthFailure& failure, RefusalLog& refusals) {
-  const bool is_known = failure.kind == auth::AuthFailure::Kind::Unwelcome;
+  const bool is_known = failure.kind == auth::AuthFailure::Kind::Forbidden;
   return refuse(request,
                 {.status = is_known ? 403 : 401,
                  .code = is_known ? "Forbidden" : "Unauthorized",
@@ -125,42 +124,41 @@ struct Limit {
   const char* allowed;
 };
 
-Limit limit_of(const auth::Identity& who) {
-  if (who.role == auth::Role::User) {
-    return {" may only read; changes need the role of an administrator",
+Limit limit_of(const auth::Identity& identity) {
+  if (identity.role == auth::Role::User) {
+    return {" has read-only access; changes require the admin role",
             "GET, HEAD, OPTIONS, POST /v1/hospitality, POST /v1/onload/preflight"};
   }
-  if (who.runs) {
-    return {" may only have workloads for the process that asks",
-            "POST /v1/workloads with the owner {\"caller\": true}; GET, PATCH and DELETE of such a workload"};
+  if (identity.runs) {
+    return {" may only manage workloads owned by the calling process",
+            "POST /v1/workloads with owner {\"caller\": true}; GET, PATCH and DELETE of such a workload"};
   }
-  return {" may not do this", ""};
+  return {" is not permitted to make this request", ""};
 }
 
-http::Response refuse(const http::Request& request, const auth::Identity& who, RefusalLog& refusals) {
-  const bool is_listed = who.method == auth::AuthMethod::ListedCertificate;
-  const Limit limit = limit_of(who);
+http::Response refuse(const http::Request& request, const auth::Identity& identity, RefusalLog& refusals) {
+  const bool is_listed = identity.method == auth::AuthMethod::ListedCertificate;
+  const Limit limit = limit_of(identity);
   return refuse(request,
                 {.status = 403,
                  .code = "Forbidden",
-                 .line = rmd::not_authorized(is_listed ? rmd::kListedUser : std::string_view(who.name)),
-                 .detail = "\"" + who.name + "\"" + limit.detail,
+                 .line = rmd::not_authorized(is_listed ? rmd::kListedUser : std::string_view(identity.name)),
+                 .detail = "\"" + identity.name + "\"" + limit.detail,
                  .field = {},
                  .allowed = limit.allowed},
-                who.name, refusals);
+                identity.name, refusals);
 }
 
-// A reply that leaves its line in the audit when it is sent. `refusals`: null if each attempt has a line. Who is
-// limited to its own workloads could otherwise fill the journal with attempts at others; a change that is made always
-// has one.
-http::Reply audited(const http::Request& request, const auth::Identity& who, std::shared_ptr<RefusalLog> refusals,
+// Wraps `reply` so that sending it writes an audit line. With `refusals`, error responses are rate-limited: a client
+// limited to its own workloads must not flood the journal with denied attempts. Successful changes are always logged.
+http::Reply audited(const http::Request& request, const auth::Identity& identity, std::shared_ptr<RefusalLog> refusals,
                     http::Reply reply) {
   // A std::function must be copyable, a Reply is not.
   const auto inner = std::make_shared<http::Reply>(std::move(reply));
-  return http::Reply([inner, user = who.name, peer = request.peer, method = request.method, path = request.path,
-                      share = request.client.share, refusals = std::move(refusals)](http::Response response) {
+  return http::Reply([inner, user = identity.name, peer = request.peer, method = request.method, path = request.path,
+                      client_key = request.client.client_key, refusals = std::move(refusals)](http::Response response) {
     constexpr int kFirstRefusal = 400;
-    if (refusals && response.status >= kFirstRefusal && !refusals->admits(share)) {
+    if (refusals && response.status >= kFirstRefusal && !refusals->admits(client_key)) {
       return inner->send(std::move(response));
     }
     log::notice("AUDIT_CHANGE", audit_line(user, *peer, method, path, response.status),
@@ -182,39 +180,39 @@ Problem without_field(int status, const char* code, std::string_view line, std::
           .allowed = {}};
 }
 
-// A request whose user PAM is asked about. Shared by what waits for the answer.
+// A request that waits for the PAM result.
 struct Login {
   http::Request request;
   http::Reply reply;
   std::string user;
 };
 
-// All of it on the worker's thread.
+// Runs on the event loop's thread only.
 class Authorization : public std::enable_shared_from_this<Authorization> {
  public:
-  Authorization(AuthorizationOptions entry, http::Handler inside)
-      : entry_(std::move(entry)), inside_(std::move(inside)) {}
+  Authorization(AuthorizationOptions options, http::Handler next)
+      : options_(std::move(options)), next_(std::move(next)) {}
 
-  void enter(http::Request request, http::Reply reply) {
-    const auto rules = entry_.rules->get();
-    const auto who = auth::identify(*rules, *request.peer, std::chrono::system_clock::now());
-    if (who) return admit(*rules, *who, std::move(request), std::move(reply));
-    if (who.error().kind == auth::AuthFailure::Kind::NeedsPassword) return log_in(request, std::move(reply));
-    reply.send(refuse(request, who.error(), *refusals_));
+  void authorize(http::Request request, http::Reply reply) {
+    const auto rules = options_.rules->get();
+    const auto identity = auth::identify(*rules, *request.peer, std::chrono::system_clock::now());
+    if (identity) return admit(*rules, *identity, std::move(request), std::move(reply));
+    if (identity.error().kind == auth::AuthFailure::Kind::NeedsPassword) return log_in(request, std::move(reply));
+    reply.send(refuse(request, identity.error(), *refusals_));
   }
 
  private:
-  void admit(const auth::Rules& rules, const auth::Identity& who, http::Request request, http::Reply reply) {
+  void admit(const auth::Rules& rules, const auth::Identity& identity, http::Request request, http::Reply reply) {
     const bool reads = only_reads(request.method, request.path);
-    const auth::Grant grant = auth::granted(rules, who, request.method, request.path, reads);
+    const auth::Grant grant = auth::granted(rules, identity, request.method, request.path, reads);
     const bool is_limited = grant != auth::Grant::Whole;
-    if (grant == auth::Grant::No) return reply.send(refuse(request, who, *refusals_));
+    if (grant == auth::Grant::No) return reply.send(refuse(request, identity, *refusals_));
     http::Reply answered =
-        reads ? std::move(reply) : audited(request, who, is_limited ? refusals_ : nullptr, std::move(reply));
+        reads ? std::move(reply) : audited(request, identity, is_limited ? refusals_ : nullptr, std::move(reply));
     request.is_limited_to_own = is_limited;
-    request.client.share = who.name + " at " + request.client.share;
-    request.client.is_privileged = who.role == auth::Role::Admin;
-    inside_(std::move(request), std::move(answered));
+    request.client.client_key = identity.name + " at " + request.client.client_key;
+    request.client.is_privileged = identity.role == auth::Role::Admin;
+    next_(std::move(request), std::move(answered));
   }
 
   void log_in(const http::Request& request, http::Reply reply) {
@@ -225,76 +223,77 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
     }
     const auto login = std::make_shared<Login>(Login{request, std::move(reply), given->user});
     login->request.authorization.reset();
-    const auto then = [authorize = shared_from_this(), login](const auth::PamOutcome& outcome) {
-      login->request.later([authorize, login, outcome] { authorize->go_on(*login, outcome); });
+    const auto then = [self = shared_from_this(), login](const auth::PamOutcome& outcome) {
+      login->request.later([self, login, outcome] { self->finish_login(*login, outcome); });
     };
-    const auto rules = entry_.rules->get();
-    if (!auth::has_role(*rules, given->user)) return entry_.pam_client->refuse(then);
+    const auto rules = options_.rules->get();
+    if (!auth::has_role(*rules, given->user)) return options_.pam_client->refuse(then);
     Client client = request.client;
     client.is_privileged = auth::identify_by_password(*rules, given->user).role == auth::Role::Admin;
-    entry_.pam_client->ask(client,
-                           {.service = entry_.pam_service,
-                            .user = given->user,
-                            .host = request.peer->host,
-                            .password = std::move(given->password)},
-                           then);
+    options_.pam_client->ask(client,
+                             {.service = options_.pam_service,
+                              .user = given->user,
+                              .host = request.peer->host,
+                              .password = std::move(given->password)},
+                             then);
   }
 
-  void go_on(Login& login, const auth::PamOutcome& outcome) {
+  void finish_login(Login& login, const auth::PamOutcome& outcome) {
     if (!outcome) return login.reply.send(refuse_unchecked(login, outcome.error()));
     if (outcome->code != 0) return login.reply.send(refuse_failed(login, outcome->text));
     limits_.succeeded(login.request.peer->host, login.user, std::chrono::steady_clock::now());
-    const auto rules = entry_.rules->get();
+    const auto rules = options_.rules->get();
     admit(*rules, auth::identify_by_password(*rules, login.user), std::move(login.request), std::move(login.reply));
   }
 
   http::Response refuse_malformed(const http::Request& request) {
     return refuse(request,
                   without_field(400, "MalformedCredentials", rmd::kMalformedCredentials,
-                                "neither a certificate nor \"Authorization: Basic\" with a user and a password"),
+                                "no client certificate and no valid \"Authorization: Basic\" credentials"),
                   "", *refusals_);
   }
 
   http::Response refuse_too_many(const http::Request& request, const std::string& user) {
     http::Response response = refuse(request,
                                      without_field(429, "TooManyLogins", "Too many failed logins; try again later.",
-                                                   "too many failed logins of this host or user"),
+                                                   "too many failed logins from this host or for this user"),
                                      user, *refusals_);
     response.headers.emplace_back("Retry-After", std::to_string(auth::kHostRegains.count()));
     return response;
   }
 
   http::Response refuse_unchecked(const Login& login, const Error& error) {
-    if (refusals_->admits(login.request.client.share)) {
+    if (refusals_->admits(login.request.client.client_key)) {
       log::warning("LOGIN_UNCHECKED", error.message,
                    {{"USER", echoed(login.user)}, {"FROM", login.request.peer->address}, {"DETAIL", error.detail}});
     }
     return render(without_field(503, "LoginUnchecked", error.message, error.message), style_of(login.request));
   }
 
-  http::Response refuse_failed(const Login& login, const std::string& pams_words) {
-    if (refusals_->admits(login.request.client.share)) {
-      log::notice("LOGIN_FAILED", echoed(login.user) + " from " + login.request.peer->address + ": " + pams_words,
-                  {{"USER", echoed(login.user)}, {"FROM", login.request.peer->address}, {"REASON", pams_words}});
+  http::Response refuse_failed(const Login& login, const std::string& pam_message) {
+    if (refusals_->admits(login.request.client.client_key)) {
+      log::notice("LOGIN_FAILED", echoed(login.user) + " from " + login.request.peer->address + ": " + pam_message,
+                  {{"USER", echoed(login.user)}, {"FROM", login.request.peer->address}, {"REASON", pam_message}});
     }
     http::Response response =
-        render(without_field(401, "Unauthorized", pams_words, pams_words), style_of(login.request));
+        render(without_field(401, "Unauthorized", pam_message, pam_message), style_of(login.request));
     response.headers.emplace_back("WWW-Authenticate", rmd::kChallenge);
     return response;
   }
 
-  const AuthorizationOptions entry_;
-  const http::Handler inside_;
+  const AuthorizationOptions options_;
+  const http::Handler next_;
   const std::shared_ptr<RefusalLog> refusals_ = std::make_shared<RefusalLog>();
   auth::LoginLimits limits_;
 };
 
 }  // namespace
 
-http::Handler authorize(AuthorizationOptions entry, http::Handler inside) {
-  // Shared by the copies of this handler, all of which run on the one worker.
-  return [authorize = std::make_shared<Authorization>(std::move(entry), std::move(inside))](
-             http::Request request, http::Reply reply) { authorize->enter(std::move(request), std::move(reply)); };
+http::Handler authorize(AuthorizationOptions options, http::Handler next) {
+  // Copies of this handler share the state and all run on the event loop's thread.
+  return
+      [authorization = std::make_shared<Authorization>(std::move(options), std::move(next))](
+          http::Request request, http::Reply reply) { authorization->authorize(std::move(request), std::move(reply)); };
 }
 
 }  // namespace nrd::v1

@@ -1,7 +1,7 @@
-// What stands before every route: who is asking, whether he may, and the audit.
+// Authentication, authorization and audit log for every route.
 //
-// Each refusal and each change, whatever became of it, is one line of the journal: who, from where, what, outcome.
-// While PAM is asked nobody waits: the request goes on when the answer is there.
+// Each denied request and each change, successful or not, writes one line to the journal: user, address, request,
+// status. Authentication with PAM is asynchronous and does not block other requests.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace nrd::v1 {
 
-// By what the authorize judges. The rules of the moment count for each request anew.
+// The access rules and the PAM client. Each request uses the current rules.
 struct AuthorizationOptions {
   std::shared_ptr<const Published<auth::Rules>> rules;
   auth::PamClient* pam_client = nullptr;  // must outlive the server; null if the rules never ask PAM

@@ -15,7 +15,7 @@ constexpr uint64_t kMostMbps = 4294967290;  // RMD's
 constexpr uint64_t kMbpsOfEighth = 125;     // an eighth of a GB/s
 constexpr const char* kBothUnits = "both units";
 
-// nullopt: nothing is said; so does 0, which RMD's clients write for a field that nobody set.
+// nullopt if absent or 0, which RMD's clients write for an unset field.
 Result<std::optional<uint32_t>> parse_value(const Value& mba, const char* key, uint64_t most) {
   const Value* value = mba.find(key);
   if (!value || is_absent(*value)) return std::optional<uint32_t>();
@@ -44,7 +44,7 @@ Result<BandwidthFields> parse_bandwidth(const Value& body, Null null) {
                          .field = kField,
                          .message = "has both percentage and mbps",
                          .detail = {},
-                         .allowed = "one of both",
+                         .allowed = "either percentage or mbps",
                          .subject = kBothUnits});
   }
   if (*percentage) {

@@ -1,5 +1,4 @@
-// RunState bandwidth of a workload on the wire, as RMD's clients write it: {"rdt": {"mba": {"percentage": 50}}}, or
-// mbps.
+// JSON of a workload's memory bandwidth, in RMD's format: {"rdt": {"mba": {"percentage": 50}}}, or mbps.
 #pragma once
 
 #include <map>
@@ -15,16 +14,16 @@
 namespace nrd::v1 {
 
 struct BandwidthFields {
-  bool is_named = false;  // also to say that there shall be none
+  bool is_named = false;  // also if null removes it
   std::optional<MbaRequest> request;
 };
 Result<BandwidthFields> parse_bandwidth(const json::Value& body, Null null);
-// A refusal of bandwidth in both units, as RMD has it: it asks for the one that the node limits in.
+// For a request with both units, sets the unit that the node supports, as RMD's message names it.
 Error naming_the_unit(const NodeState& state, Error error);
 
-// {"percentage": 50}, {} if nothing is asked for.
+// {"percentage": 50}; {} if nothing is requested.
 void render(json::Writer& w, const std::optional<MbaRequest>& request);
-// {"0": {"percentage": 50}}: by cache, in units that clients know.
+// {"0": {"percentage": 50}}: by cache, in the units of requests.
 void render(json::Writer& w, const std::map<CacheId, rdt::Bandwidth>& granted);
 
 }  // namespace nrd::v1

@@ -17,7 +17,7 @@
 namespace nrd::v1 {
 namespace {
 
-// RMD's clients read 32 bits, and a larger number breaks the whole answer for them.
+// RMD's clients decode into 32 bits and reject the whole response if a number is larger.
 uint64_t in_32_bits(uint64_t value) { return std::min<uint64_t>(value, std::numeric_limits<uint32_t>::max()); }
 
 void render_ids(json::Writer& w, std::string_view level, const std::map<CacheId, CpuSet>& caches) {
@@ -49,10 +49,10 @@ std::string render_summary(const rdt::Node& node) {
 struct PoolView {
   std::string_view name;  // RMD's
   WayMask ways;
-  WayMask free;  // granted to nobody
+  WayMask free;  // not granted
 };
 
-// The pools that have ways here.
+// The pools that have ways on this cache.
 std::vector<PoolView> pools_of(const NodeState& state, CacheId cache) {
   const std::optional<PoolPartition>& layout = partition_of(state, cache);
   if (!layout) return {};
@@ -81,17 +81,17 @@ void render_geometry(json::Writer& w, const rdt::Node& node, CacheId id) {
   w.key("WaySize").number(in_32_bits(partitions * geometry.line_bytes * geometry.sets));
   const rdt::Cat cat = node.cat_of(id).value_or(rdt::Cat{});
   w.key("NumClasses").number(cat.classes);
-  // Bits of the ways that I/O fills too, as libpqos calls it.
+  // libpqos's name for the mask of ways shared with I/O.
   w.key("WayContention").number(cat.shareable.bits());
   w.key("CacheLevel").number(id.is_secondary_l2 ? 2 : node.level);
 }
 
-// Where it is, and whose it is.
+// Location and available resources.
 void render_place(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
   const rdt::Node& node = state.facts.rdt;
   const auto socket = node.sockets.find(id);
   w.key("location_on_socket").string(socket == node.sockets.end() ? "" : std::to_string(socket->second));
-  // A kernel without NUMA has no numbers for them; to it the machine is one node, and clients read a number here.
+  // Without NUMA support the kernel reports no nodes; report node 0, because clients expect a number.
   const std::string numa_nodes = numa_nodes_of(node, id);
   w.key("location_on_node").string(numa_nodes.empty() ? "0" : numa_nodes);
   w.key("share_cpu_list").string(cpus.to_string());
@@ -101,20 +101,20 @@ void render_place(json::Writer& w, const NodeState& state, CacheId id, const Cpu
   w.key("available_isolated_cpus").string((free & node.isolated).to_string());
 }
 
-Spec asked_by(const Policy& policy) {
+Spec spec_of(const Policy& policy) {
   Spec spec;
   spec.cache = policy.cache;
   spec.mba = policy.mba;
   return spec;
 }
 
-// How many more workloads of each policy the cache takes; none ask for ways of L2 beside L3. Each needs a CPU there
-// that nobody has.
+// The number of further workloads of each policy that fit; 0 for L2 next to L3, which no policy requests. Each workload
+// needs a free CPU of the cache.
 void render_policies(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
   const auto most = static_cast<unsigned>((cpus & free_cpus(state)).size());
   w.key("available_policy").begin_object();
   for (const auto& [name, policy] : state.policies ? *state.policies : Policies{}) {
-    const bool can_be_had = policy.cache && !id.is_secondary_l2 && plan::check_bandwidth(state, asked_by(policy));
+    const bool can_be_had = policy.cache && !id.is_secondary_l2 && plan::check_bandwidth(state, spec_of(policy));
     w.key(name).number(can_be_had ? plan::how_many_fit(state, *policy.cache, id, most) : 0);
   }
   w.end_object();
@@ -129,7 +129,7 @@ void render_cache(json::Writer& w, const NodeState& state, CacheId id, const Cpu
   w.key("available_ways_pool").begin_object();
   for (const PoolView& pool : pools) w.key(pool.name).string(pool.free.list());
   w.end_object();
-  // Ours: the same as numbers.
+  // nrd's own keys: the same as numbers.
   w.key("available_ways_count").number(free_ways(state, id).count());
   w.key("pool_counts").begin_object();
   for (const PoolView& pool : pools) {
@@ -164,20 +164,19 @@ http::Response refuse(const Call& call, int status, const char* code, std::strin
                 call.error_style);
 }
 
-// The path names the L2 caches, and they are allocated beside those of L3.
+// True if the path names the L2 caches and the node allocates them in addition to L3.
 bool is_secondary_l2(const Call& call, const rdt::Node& node) { return call.level == "l2" && node.l2_cat; }
 
-// Why nothing can be told of the level that the path names; nullopt if it is one that is served.
+// The error response for an unsupported {level}; nullopt if the level is supported.
 std::optional<http::Response> refuse_level(const Call& call, const rdt::Node& node) {
   constexpr std::array kLevels{"l2", "l3", "llc"};
   if (std::ranges::find(kLevels, call.level) == kLevels.end()) {
     return refuse(call, 404, "NoSuchPath", rmd::kPageNotFound);
   }
-  if (node.caches.empty())
-    return refuse(call, 400, "BadRequest", "this node has no cache of the level that ways are of");
+  if (node.caches.empty()) return refuse(call, 400, "BadRequest", "this node has no cache with allocatable ways");
   if (call.level == "llc" || call.level == level_name(node) || is_secondary_l2(call, node)) return std::nullopt;
   return refuse(call, 400, "BadRequest",
-                "ways are granted in the last level only, which is " + std::string(level_name(node)) + " here");
+                "unsupported cache level; ways are allocated in " + std::string(level_name(node)) + " on this node");
 }
 
 // From digits only; nullopt also for a number too large to be an id.
@@ -195,7 +194,7 @@ std::string_view level_name(const rdt::Node& node) { return node.level == 2 ? "l
 std::string numa_nodes_of(const rdt::Node& node, CacheId cache) {
   const auto found = node.numa_nodes.find(cache);
   if (found == node.numa_nodes.end()) return {};
-  CpuSet numbers;  // a list as the kernel writes one of CPUs
+  CpuSet numbers;  // formats as a kernel CPU list
   for (const uint32_t number : found->second) numbers.add(CpuId{number});
   return numbers.to_string();
 }
@@ -218,7 +217,7 @@ void show_cache(const Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const rdt::Node& node = state->facts.rdt;
   if (auto refused = refuse_level(call, node)) return reply.send(*std::move(refused));
-  // RMD's path wants digits at the front: what begins otherwise is no path, what goes on otherwise is no number.
+  // As in RMD: an id that does not begin with a digit is an unknown path, one with other characters a bad number.
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   if (!is_digit(call.id.front())) return reply.send(refuse(call, 404, "NoSuchPath", rmd::kPageNotFound));
   if (!std::ranges::all_of(call.id, is_digit)) {

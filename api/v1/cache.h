@@ -1,7 +1,7 @@
-// /v1/cache: the node's caches as RMD shows them, with true values where RMD leaves 0, and numbers beside the masks.
+// /v1/cache: the node's caches in RMD's format, with actual values where RMD returns 0, and counts next to the masks.
 //
-// Names and types are RMD's to the letter: clients of it take a whole answer for broken if one number does not fit its
-// type. What is ours stands after what is RMD's.
+// Names and types match RMD exactly: its clients reject a whole response if one number does not fit its type. nrd's own
+// keys follow RMD's.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@
 
 namespace nrd::v1 {
 
-// Every cache of the level that is served.
-// "l3", or "l2" on a node whose ways are of that level.
+// The level whose ways are allocated: "l3", or "l2" on a node without L3 CAT.
 std::string_view level_name(const rdt::Node& node);
 
+// Every cache of that level.
 std::string render_cache_level(const NodeState& state);
 
-// "0-1"; empty: the kernel knows no NUMA nodes.
+// "0-1"; empty if the kernel reports no NUMA nodes.
 std::string numa_nodes_of(const rdt::Node& node, CacheId cache);
 
 void show_caches(const Call& call, http::Reply reply);

@@ -1,4 +1,4 @@
-// What a handler gets: the request, what stands for {id} and {level} in its path, and the house it serves.
+// The arguments of a route handler: the request, the {id} and {level} of its path, and the services it uses.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@
 
 namespace nrd::v1 {
 
-// Those that clients poll for.
+// Cached responses of the resources that clients poll.
 struct Bodies {
   using Render = std::string (*)(const NodeState&);
   Bodies(Render render_workloads, Render render_caches) : workloads(render_workloads), caches(render_caches) {}

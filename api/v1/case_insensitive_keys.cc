@@ -16,11 +16,11 @@ using json::Value;
 
 Failure occurs_twice(const std::string& here, const std::string& key) {
   return fail_at(ErrorCode::BadRequest, json::pointer(here, key.substr(0, kQuoted)),
-                 "the key " + json::quoted(lower_case(key), kQuoted) + " occurs twice, in different case",
+                 "the key " + json::quoted(lower_case(key), kQuoted) + " occurs twice, differing only in case",
                  "each key once");
 }
 
-// Not deeper than the reader let it be. A sorted set, not a hash table: clients choose the keys.
+// The reader bounds the depth. A sorted set, not a hash table, because clients choose the keys.
 Result<Value> folded(const Value& value, const std::string& here) {
   if (!value.is_object()) return value;
   std::set<std::string> seen;

@@ -1,4 +1,4 @@
-// Keys in any case, as Go's decoder takes them for RMD: "Core_IDs" is core_ids.
+// Case-insensitive keys, as accepted by RMD's Go decoder: "Core_IDs" is core_ids.
 #pragma once
 
 #include "api/json/value.h"
@@ -6,8 +6,8 @@
 
 namespace nrd::v1 {
 
-// `body` with all keys in lower case, as ours are. Below `plugins` they stay, for Go keeps the keys of a map as they
-// are. BadRequest if an object has the same key twice but for the case: which of them counts, readers would not agree.
+// `body` with lower-case keys. Keys below `plugins` and `onload` stay as they are, like the keys of a Go map.
+// BadRequest if an object has two keys that differ only in case: parsers disagree on which one applies.
 Result<json::Value> with_canonical_keys(const json::Value& body);
 
 }  // namespace nrd::v1

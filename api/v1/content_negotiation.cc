@@ -8,7 +8,7 @@
 namespace nrd::v1 {
 namespace {
 
-// The part before `separator`; `rest` is left with what follows it.
+// Splits off the part before `separator`; `rest` keeps the remainder.
 std::string_view next_part(std::string_view& rest, char separator) {
   const size_t end = rest.find(separator);
   const std::string_view part = rest.substr(0, end);
@@ -16,7 +16,7 @@ std::string_view next_part(std::string_view& rest, char separator) {
   return trimmed(part);
 }
 
-// ";q=0" and ";q=0.000" mean: not this one (RFC 9110, 12.4.2).
+// ";q=0" and ";q=0.000" mean not acceptable (RFC 9110, 12.4.2).
 bool is_excluded(std::string_view parameters) {
   while (!parameters.empty()) {
     const std::string parameter = lower_case(next_part(parameters, ';'));

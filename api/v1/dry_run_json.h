@@ -1,4 +1,4 @@
-// The answer to ?dry_run=true: what would be granted, and which knobs would change.
+// The response to ?dry_run=true: the grant and the hardware settings that would change.
 //
 //   {"workload": {...}, "changes": [{"knob": "COS2 ways on cache 0", "from": "7ff", "to": "30"}, ...]}
 #pragma once

@@ -10,7 +10,7 @@
 namespace nrd::v1 {
 namespace {
 
-// Our tags have no comma in them, so what is between two of them is a tag or none of ours.
+// nrd's tags contain no comma, so splitting at commas finds them all.
 std::string_view next_tag(std::string_view& list) {
   const size_t comma = std::min(list.find(','), list.size());
   const std::string_view tag = trimmed(list.substr(0, comma));
@@ -18,14 +18,14 @@ std::string_view next_tag(std::string_view& list) {
   return tag;
 }
 
-// Takes `prefix` from the front of `text`, if it is there.
+// Removes `prefix` from the front of `text`; false if absent.
 bool take(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;
   text.remove_prefix(prefix.size());
   return true;
 }
 
-// The revision that `tag` names of workload `id`.
+// The revision in `tag`; nullopt if the tag is not one of workload `id`.
 std::optional<uint64_t> revision_in(std::string_view tag, WorkloadId id) {
   if (!take(tag, "\"" + std::to_string(id.value) + "-")) return std::nullopt;
   uint64_t revision = 0;

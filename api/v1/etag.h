@@ -1,9 +1,9 @@
-// ETags of workloads, and requests that are made on condition (RFC 9110, 8.8.3 and 13).
+// ETags of workloads and conditional requests (RFC 9110, 8.8.3 and 13).
 //
-//   "7-3"      the third revision of workload number 7; numbers are given once, so it is never said of another one
-//   "7-3f"     the same while the hardware does not hold what it was granted (its status is Failed)
+//   "7-3"      revision 3 of workload 7; ids are never reused, so the tag is unique
+//   "7-3f"     the same while the hardware does not match the grant (status Failed)
 //
-// For a change it is the revision that counts: who read "7-3f" knows what he changes.
+// If-Match compares the revision only: "7-3f" and "7-3" are the same state of the workload.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@
 namespace nrd::v1 {
 
 std::string etag_of(const NodeState& state, const Workload& workload);
-// If-None-Match names `etag`: the client has what would be answered.
+// True if If-None-Match contains `etag`: the client's copy is current.
 bool has_already(std::string_view if_none_match, std::string_view etag);
-// If-Match: the revisions it names of workload `id`. "*": whichever; without the header likewise.
+// The revisions of workload `id` in If-Match; nullopt (any) for "*" or without the header.
 IfRevision revisions_of(std::string_view if_match, WorkloadId id);
 
-// `response` with ETag and revision, or a 304 in its place if the client has it already.
+// Adds ETag and revision to `response`, or replaces it by a 304 if the client's copy is current.
 http::Response with_etag(http::Response response, const std::string& etag, uint64_t revision,
                          std::string_view if_none_match);
 

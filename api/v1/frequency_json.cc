@@ -54,7 +54,7 @@ Result<SharedDomain> parse_shared_domain(const Value& object, const std::string&
                  "\"allow\" or \"refuse\"");
 }
 
-// The bounds in one of the two units.
+// Bounds in ratios or MHz, not both.
 Result<void> parse_bounds(const Value& object, const std::string& parent, FrequencyRequest& request) {
   const bool in_ratio = object.find("min_ratio") || object.find("max_ratio");
   const bool in_mhz = object.find("min_mhz") || object.find("max_mhz");
@@ -72,7 +72,7 @@ Result<void> parse_bounds(const Value& object, const std::string& parent, Freque
   return {};
 }
 
-// RMD's operator takes the number from a string of its users, and some hand it on as one.
+// Some clients of RMD's operator send the number as a string.
 std::optional<double> number_of(const Value& value) {
   if (const std::string* text = value.as_string()) {
     double number = 0;
@@ -83,7 +83,7 @@ std::optional<double> number_of(const Value& value) {
   return value.as_double();
 }
 
-// RMD's threshold of branch misses. 0 and "" are what encoders write for one that nobody set.
+// RMD's branch-miss threshold. Encoders write 0 or "" if it is unset.
 Result<std::optional<BranchMissThreshold>> parse_threshold(const Value& object, const std::string& parent) {
   const Value* value = object.find("ratio");
   if (!value || is_absent(*value)) return std::optional<BranchMissThreshold>();
@@ -129,19 +129,19 @@ Result<FrequencyFields> parse_pstate(const Value& object, const std::string& par
   if (!monitoring) return Failure(monitoring.error());
   const Value* word = object.find("monitoring");
   if (!*threshold && word && !is_absent(*word)) {
-    return fail_at(ErrorCode::BadRequest, json::pointer(parent, "monitoring"), "needs the ratio to compare with",
-                   "\"ratio\" beside it");
+    return fail_at(ErrorCode::BadRequest, json::pointer(parent, "monitoring"),
+                   "requires ratio, the threshold to compare with", "\"ratio\" in the same object");
   }
   request.threshold = *threshold;
   request.is_monitored = *monitoring || !request.threshold;
-  // An object of empty values is what encoders write for one that nobody set.
+  // Encoders write an object of empty values if it is unset.
   if (is_absent(object)) return FrequencyFields{};
-  const bool asks = request.min || request.max || !request.governor.empty() || !request.epp.empty() || !request.turbo ||
-                    request.threshold;
-  return FrequencyFields{.is_named = true, .request = asks ? std::optional(std::move(request)) : std::nullopt};
+  const bool has_request = request.min || request.max || !request.governor.empty() || !request.epp.empty() ||
+                           !request.turbo || request.threshold;
+  return FrequencyFields{.is_named = true, .request = has_request ? std::optional(std::move(request)) : std::nullopt};
 }
 
-// `pstate` of `plugins`; other plugins must say nothing.
+// `pstate` of `plugins`; other plugins must be empty.
 Result<FrequencyFields> parse_plugins(const Value& plugins, Null null) {
   if (plugins.is_null()) return FrequencyFields{.is_named = null == Null::Removes, .request = {}};
   if (is_absent(plugins) && !plugins.find("pstate")) return FrequencyFields{};
@@ -173,7 +173,8 @@ Result<FrequencyFields> parse_frequency(const Value& body, Null null) {
   Result<FrequencyFields> top = pstate ? parse_pstate(*pstate, "/pstate", null) : FrequencyFields{};
   if (!top || !nested->is_named) return top;
   if (top->is_named && top->request != nested->request) {
-    return fail_at(ErrorCode::BadRequest, "/plugins/pstate", "differs from /pstate", "one of both, or both the same");
+    return fail_at(ErrorCode::BadRequest, "/plugins/pstate", "differs from /pstate",
+                   "either one, or both with the same value");
   }
   return nested;
 }

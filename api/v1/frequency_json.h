@@ -1,9 +1,10 @@
-// The frequency of a workload as JSON: `pstate`, at top level or under `plugins`, and what was granted.
+// JSON of a workload's frequency: `pstate`, at top level or under `plugins`, and the grant.
 //
 //   {"min_ratio": 22, "max_ratio": 30}                 multiples of the bus clock (100 MHz)
-//   {"min_mhz": 2200, "governor": "performance"}       one bound pins both
+//   {"min_mhz": 2200, "governor": "performance"}       one bound sets both
 //   {"turbo": false, "shared_domain": "allow"}
-//   {"ratio": 3.0, "monitoring": "on"}                 RMD's: fast above that percentage of branch misses, slow below
+//   {"ratio": 3.0, "monitoring": "on"}                 RMD's: maximum above that percentage of branch misses, else
+//   minimum
 #pragma once
 
 #include <optional>
@@ -17,20 +18,20 @@
 namespace nrd::v1 {
 
 struct FrequencyFields {
-  bool is_named = false;  // the body says something about it: a request, or null for none
+  bool is_named = false;  // the body has a request, or null to remove it
   std::optional<FrequencyRequest> request;
 };
 
-// From either place, or from both if they say the same. An empty object says nothing.
+// Accepts either place, or both if they are equal. Ignores an empty object.
 Result<FrequencyFields> parse_frequency(const json::Value& body, Null null = Null::IsAbsent);
 
-// RMD answers a POST with the ratio as it was written, 3.0 for 3.0: the literal; empty if there is none.
+// The literal of `ratio`, which RMD echoes unchanged (3.0, not 3); empty if absent.
 std::string ratio_literal(const json::Value& body);
 
-// "pstate" and what was asked for.
+// Writes "pstate" and the request.
 void render_pstate(json::Writer& w, const FrequencyRequest& request, const std::string& ratio = {});
-// Each writes its key, or nothing where there is nothing to say.
-// `ratio`: the threshold as it shall be written; empty: as the number it is.
+// Each writes its key, or nothing without a frequency request.
+// `ratio`: the literal to write for the threshold; empty: formatted from the number.
 void render_plugins(json::Writer& w, const Workload& workload, const std::string& ratio = {});
 void render_frequency(json::Writer& w, const Workload& workload, const std::string& ratio = {});
 void render_granted_frequencies(json::Writer& w, const Workload& workload);

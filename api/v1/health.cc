@@ -12,7 +12,7 @@ void render_warnings(json::Writer& w, const NodeState& state, const Service& ser
   }
   for (const std::string& sentence : state.facts.rdt.missing) w.string(sentence);
   if (const std::string holder = service.lock_holder(); !holder.empty()) {
-    w.string("the resctrl tree is locked by " + holder + ": changes are refused until it lets go");
+    w.string("the resctrl tree is locked by " + holder + ": changes are refused until the lock is released");
   }
   for (const auto& [id, workload] : state.workloads) {
     std::string groups;

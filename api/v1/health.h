@@ -1,4 +1,4 @@
-// /v1/health: is what clients were promised true at this moment, and can they ask for more?
+// /v1/health: whether the hardware matches all grants and the service accepts changes.
 #pragma once
 
 #include "api/http/message.h"
@@ -6,7 +6,7 @@
 
 namespace nrd::v1 {
 
-// 200 also when degraded: the daemon answers, and the body says what is wrong.
+// 200 also if degraded; the body states the problem.
 void show_health(const Call& call, http::Reply reply);
 
 }  // namespace nrd::v1

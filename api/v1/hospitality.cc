@@ -22,11 +22,11 @@ using json::Value;
 
 struct Question {
   CacheRequest cache;
-  std::string policy;           // wins over `cache`; empty: none
-  std::optional<CacheId> only;  // the answer is about this one
+  std::string policy;           // takes precedence over `cache`; empty: none
+  std::optional<CacheId> only;  // limits the answer to this cache
 };
 
-// Null is what some encoders write for a field that nobody set.
+// Some encoders write null for an unset field.
 Result<std::optional<uint32_t>> parse_number(const Value& body, std::string_view key) {
   const Value* value = body.find(key);
   if (!value || value->is_null()) return std::optional<uint32_t>();
@@ -58,12 +58,12 @@ Result<Question> parse_question(const Value& asked) {
                   .only = *id ? std::optional(CacheId{**id}) : std::nullopt};
 }
 
-// What the question is about once its policy is looked up.
+// The cache request, taken from the policy if one is named.
 Result<CacheRequest> request_of(const NodeState& state, const Question& question) {
   if (question.policy.empty()) return question.cache;
   return plan::policy_named(state, question.policy).and_then([&](const Policy& policy) -> Result<CacheRequest> {
     if (policy.cache) return *policy.cache;
-    return fail_at(ErrorCode::BadRequest, "/policy", "policy " + question.policy + " asks for no cache");
+    return fail_at(ErrorCode::BadRequest, "/policy", "policy " + question.policy + " requests no cache");
   });
 }
 

@@ -1,5 +1,4 @@
-// POST /v1/hospitality: how well each cache would receive one more workload. It changes nothing; it is a POST because
-// RMD's is.
+// POST /v1/hospitality: a score per cache for one more workload. Read-only; POST for compatibility with RMD.
 #pragma once
 
 #include "api/v1/call.h"

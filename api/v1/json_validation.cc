@@ -43,7 +43,7 @@ Result<void> require_object(const std::string& field, const Value& value, std::s
 Failure unknown_key(std::string_view parent, const std::string& key, const std::vector<std::string_view>& known) {
   const std::string guess(closest(key, known));
   return fail_at(ErrorCode::BadRequest, json::pointer(parent, key.substr(0, kQuoted)),
-                 "unknown key " + json::quoted(key, kQuoted) + "; the nearest known one is \"" + guess + "\"", guess);
+                 "unknown key " + json::quoted(key, kQuoted) + "; did you mean \"" + guess + "\"?", guess);
 }
 
 Result<void> check_keys(const Value& object, std::string_view parent, const std::vector<std::string_view>& known) {

@@ -15,7 +15,7 @@ constexpr std::string_view kExample = "an object such as {\"ways\": 4}";
 Result<L2Fields> parse_l2(const Value& body, Null null) {
   const Value* l2 = body.find("l2");
   if (!l2) return L2Fields{};
-  if (l2->is_null()) return L2Fields{.ways = {}, .code = {}, .is_taken_away = null == Null::Removes};
+  if (l2->is_null()) return L2Fields{.ways = {}, .code = {}, .is_removed = null == Null::Removes};
   if (const auto object = require_object(kField, *l2, kExample); !object) return Failure(object.error());
   if (const auto known = check_keys(*l2, kField, {"ways", "code"}); !known) return Failure(known.error());
   const auto ways = parse_ways(*l2, kField, "ways", 1);
@@ -25,10 +25,10 @@ Result<L2Fields> parse_l2(const Value& body, Null null) {
   return L2Fields{.ways = *ways, .code = *code};
 }
 
-Result<std::optional<L2Request>> l2_request(const L2Fields& wish) {
-  if (wish.ways) return std::optional(L2Request{.ways = *wish.ways, .code = wish.code.value_or(0)});
-  if (!wish.code) return std::optional<L2Request>();
-  return fail_at(ErrorCode::BadRequest, "/l2/ways", "is missing", "ways beside code");
+Result<std::optional<L2Request>> l2_request(const L2Fields& fields) {
+  if (fields.ways) return std::optional(L2Request{.ways = *fields.ways, .code = fields.code.value_or(0)});
+  if (!fields.code) return std::optional<L2Request>();
+  return fail_at(ErrorCode::BadRequest, "/l2/ways", "is required with code", "both ways and code");
 }
 
 void render(json::Writer& w, const L2Request& request) {

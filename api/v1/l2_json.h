@@ -1,4 +1,4 @@
-// Ways of L2 caches on nodes that allocate these beside L3: {"l2": {"ways": 4, "code": 1}}. RMD knew none.
+// L2 cache ways, on nodes that allocate L2 in addition to L3: {"l2": {"ways": 4, "code": 1}}. Not part of RMD's API.
 #pragma once
 
 #include <optional>
@@ -11,16 +11,16 @@
 
 namespace nrd::v1 {
 
-// What one `l2` object names.
+// The members of one `l2` object.
 struct L2Fields {
   std::optional<uint32_t> ways;
   std::optional<uint32_t> code;
-  bool is_taken_away = false;
+  bool is_removed = false;
 };
 Result<L2Fields> parse_l2(const json::Value& body, Null null);
 
-// Of a POST; nullopt: nothing is asked for.
-Result<std::optional<L2Request>> l2_request(const L2Fields& wish);
+// For a POST; nullopt if nothing is requested.
+Result<std::optional<L2Request>> l2_request(const L2Fields& fields);
 
 // {"ways": 4}
 void render(json::Writer& w, const L2Request& request);

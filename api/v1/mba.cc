@@ -11,7 +11,7 @@ void render_unit(json::Writer& w, const rdt::MbaInfo& mba) {
   w.key("mba_unit").string(is_percent ? "percent" : mba.unit == rdt::MbaUnit::Mbps ? "MB/s" : "GB/s / 8");
 }
 
-// RMD leaves out what is false or 0, all but `mba`.
+// Like RMD, omits false and 0, except for `mba`.
 void show_mba(const Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const rdt::Capabilities& has = state->facts.rdt.capabilities;

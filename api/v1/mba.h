@@ -1,4 +1,4 @@
-// GET /v1/mba: whether memory bandwidth can be allocated here, and in which steps. As RMD answers it.
+// GET /v1/mba: memory bandwidth allocation of the node, in RMD's format.
 #pragma once
 
 #include "api/json/writer.h"
@@ -7,7 +7,7 @@
 
 namespace nrd::v1 {
 
-// Ours: "mba_request", in what requests have to be, and "mba_unit", in what the kernel's numbers are.
+// nrd's own keys: "mba_request", the unit of requests, and "mba_unit", the unit of the kernel's values.
 void render_unit(json::Writer& w, const rdt::MbaInfo& mba);
 void show_mba(const Call& call, http::Reply reply);
 

@@ -23,14 +23,14 @@ using Families = std::vector<Family>;
 
 double seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
 
-double yes_or_no(bool is_so) { return is_so ? 1 : 0; }
+double bool_value(bool is_so) { return is_so ? 1 : 0; }
 
 template <typename Number>
 Family one(Kind kind, const char* name, const char* help, Number value) {
   return {.name = name, .help = help, .kind = kind, .samples = {{.value = static_cast<double>(value)}}};
 }
 
-// What the kernel or a file says, as a label: short, and nothing in it that could not be shown.
+// Text from the kernel or a file as a label value: bounded, printable ASCII.
 std::string as_label(std::string_view text) {
   constexpr size_t kMost = 64;
   std::string label(text.substr(0, kMost));
@@ -41,27 +41,26 @@ std::string as_label(std::string_view text) {
 
 void add_service(Families& families, const NodeState& state, const Service& service) {
   families.push_back({.name = "nrd_build_info",
-                      .help = "always 1; the version of nrd",
+                      .help = "Version of nrd; the value is always 1",
                       .samples = {{.value = 1, .labels = {{"version", service.version}}}}});
-  families.push_back(one(Kind::Gauge, "nrd_uptime_seconds", "since the service began",
+  families.push_back(one(Kind::Gauge, "nrd_uptime_seconds", "Time since the daemon started",
                          seconds(std::chrono::steady_clock::now() - service.counters->start())));
-  families.push_back(one(Kind::Gauge, "nrd_ok", "1 while GET /v1/health says ok", yes_or_no(is_ok(state))));
-  families.push_back(one(Kind::Gauge, "nrd_hardware_ok", "1 while GET /v1/health tells no hardware_problem",
-                         yes_or_no(problem_of(state).empty())));
+  families.push_back(one(Kind::Gauge, "nrd_ok", "1 while GET /v1/health reports ok", bool_value(is_ok(state))));
+  families.push_back(one(Kind::Gauge, "nrd_hardware_ok", "1 while GET /v1/health reports no hardware_problem",
+                         bool_value(problem_of(state).empty())));
   families.push_back(one(Kind::Gauge, "nrd_writes_frozen", "1 while the outcome of a commit is unknown",
-                         yes_or_no(state.health.writes_frozen)));
-  families.push_back(one(Kind::Counter, "nrd_drift_repairs_total", "knobs that others changed and nrd put back",
+                         bool_value(state.health.writes_frozen)));
+  families.push_back(one(Kind::Counter, "nrd_drift_repairs_total", "Hardware settings restored after external changes",
                          state.health.drift_repairs));
   const auto shared = std::ranges::count_if(
       state.workloads, [&state](const auto& entry) { return !sharing_groups(state, entry.second).empty(); });
   families.push_back(one(Kind::Gauge, "nrd_workloads_with_shared_ways",
-                         "workloads whose ways resctrl groups of others may fill", static_cast<uint64_t>(shared)));
+                         "Workloads whose ways foreign resctrl groups may fill", static_cast<uint64_t>(shared)));
 }
 
 void add_requests(Families& families, const RequestCounters& counters) {
-  Family requests{.name = "nrd_http_requests_total",
-                  .help = "requests answered, by the route they belong to and the status they got",
-                  .kind = Kind::Counter};
+  Family requests{
+      .name = "nrd_http_requests_total", .help = "HTTP responses by route and status code", .kind = Kind::Counter};
   for (const RequestCounters::Count& count : counters.counts()) {
     requests.samples.push_back({.value = static_cast<double>(count.answers),
                                 .labels = {{"method", count.method}, {"route", count.route}, {"code", count.status}}});
@@ -82,13 +81,12 @@ Family histogram(const char* name, const char* help, const Histogram& measured) 
 }
 
 void add_timings(Families& families, const LatencyHistograms& timings) {
-  families.push_back(
-      histogram("nrd_converge_seconds", "how long it took to bring the hardware to a setting", timings.converge));
-  families.push_back(histogram("nrd_commit_seconds", "how long it took to store a change", timings.commit));
+  families.push_back(histogram("nrd_converge_seconds", "Time to apply a setting to the hardware", timings.converge));
+  families.push_back(histogram("nrd_commit_seconds", "Time to commit a change to the store", timings.commit));
 }
 
 void add_workloads(Families& families, const NodeState& state) {
-  Family workloads{.name = "nrd_workloads", .help = "workloads, by the pool of their cache ways"};
+  Family workloads{.name = "nrd_workloads", .help = "Workloads by pool of their cache ways"};
   for (const Pool pool : {Pool::None, Pool::Guarantee, Pool::BestEffort, Pool::Shared}) {
     const auto count =
         std::ranges::count_if(state.workloads, [pool](const auto& entry) { return entry.second.grant.pool == pool; });
@@ -98,15 +96,14 @@ void add_workloads(Families& families, const NodeState& state) {
   const auto failed =
       std::ranges::count_if(state.workloads, [&state](const auto& entry) { return !is_applied(state, entry.second); });
   families.push_back(
-      one(Kind::Gauge, "nrd_workloads_failed", "workloads whose grant the hardware does not hold now", failed));
+      one(Kind::Gauge, "nrd_workloads_failed", "Workloads whose grant is not applied to the hardware", failed));
 }
 
 void add_ways(Families& families, const NodeState& state) {
-  Family all{.name = "nrd_cache_ways", .help = "ways of a cache"};
-  Family free{.name = "nrd_cache_ways_free", .help = "ways that nobody holds"};
-  Family used{.name = "nrd_cache_ways_used", .help = "ways that workloads have"};
-  Family idle{.name = "nrd_cache_ways_idle",
-              .help = "ways that neither workloads, the OS, infra nor foreign groups fill"};
+  Family all{.name = "nrd_cache_ways", .help = "Ways of the cache"};
+  Family free{.name = "nrd_cache_ways_free", .help = "Ways that are not granted and not used by foreign groups"};
+  Family used{.name = "nrd_cache_ways_used", .help = "Ways granted to workloads"};
+  Family idle{.name = "nrd_cache_ways_idle", .help = "Ways that no workload, foreign group, OS or infra class fills"};
   const auto add_level = [&](const std::optional<rdt::Cat>& cat, unsigned level,
                              const std::map<CacheId, CpuSet>& caches) {
     if (!cat) return;
@@ -124,7 +121,7 @@ void add_ways(Families& families, const NodeState& state) {
   families.insert(families.end(), {std::move(all), std::move(free), std::move(used), std::move(idle)});
 }
 
-// Whose classes are: the workload that is alone in one, null where several share it.
+// The owner of each class; null if several workloads share it.
 std::map<ClosId, const Workload*> owners_of_classes(const NodeState& state) {
   std::map<ClosId, const Workload*> owners;
   for (const auto& [id, workload] : state.workloads) {
@@ -139,7 +136,7 @@ void add(Family& family, const std::optional<uint64_t>& value, const metrics::La
   if (value) family.samples.push_back({.value = static_cast<double>(*value), .labels = labels});
 }
 
-// What classes use of caches, or of the NUMA nodes of a cache that are counted apart.
+// Usage of classes per cache, or per NUMA node of a cache where the kernel counts these separately.
 struct UsageFamilies {
   Family occupancy;
   Family total;
@@ -147,23 +144,21 @@ struct UsageFamilies {
 };
 
 UsageFamilies families_of_caches() {
-  return {.occupancy = {.name = "nrd_class_cache_bytes", .help = "what a class of workloads has in an L3 cache"},
-          .total = {.name = "nrd_class_memory_bytes_total",
-                    .help = "what a class of workloads moved to and from memory",
-                    .kind = Kind::Counter},
+  return {.occupancy = {.name = "nrd_class_cache_bytes", .help = "L3 cache occupancy of a class"},
+          .total = {.name = "nrd_class_memory_bytes_total", .help = "Memory traffic of a class", .kind = Kind::Counter},
           .local = {.name = "nrd_class_local_memory_bytes_total",
-                    .help = "of these, with the memory of the same socket",
+                    .help = "Memory traffic of a class with the local socket",
                     .kind = Kind::Counter}};
 }
 
 UsageFamilies families_of_numa_nodes() {
   return {.occupancy = {.name = "nrd_class_numa_cache_bytes",
-                        .help = "nrd_class_cache_bytes by NUMA node, where these are counted apart"},
+                        .help = "nrd_class_cache_bytes by NUMA node, where counted separately"},
           .total = {.name = "nrd_class_numa_memory_bytes_total",
-                    .help = "nrd_class_memory_bytes_total by NUMA node, likewise",
+                    .help = "nrd_class_memory_bytes_total by NUMA node, where counted separately",
                     .kind = Kind::Counter},
           .local = {.name = "nrd_class_numa_local_memory_bytes_total",
-                    .help = "nrd_class_local_memory_bytes_total by NUMA node, likewise",
+                    .help = "nrd_class_local_memory_bytes_total by NUMA node, where counted separately",
                     .kind = Kind::Counter}};
 }
 
@@ -177,25 +172,25 @@ void add_classes(UsageFamilies& caches, UsageFamilies& nodes, const NodeState& s
   const std::map<ClosId, const Workload*> owners = owners_of_classes(state);
   for (const auto& [clos, domains] : sample.classes) {
     const auto owner = owners.find(clos);
-    if (owner == owners.end()) continue;  // since then its workloads have gone
+    if (owner == owners.end()) continue;  // its workloads were deleted after the sample
     const Workload* alone = owner->second;
     for (const auto& [domain, usage] : domains) {
       metrics::Labels labels{{"class", cos_name(clos)},
                              {"workload", alone == nullptr ? "" : id_text(*alone)},
                              {"cache", std::to_string(domain.cache.value)}};
       if (domain.numa_node) labels.emplace_back("numa_node", std::to_string(*domain.numa_node));
-      // What was counted for the workload before it is not told as its own.
+      // Omit samples that belong to the class's previous workload.
       const std::optional<CacheUsage> its = alone == nullptr ? usage : usage_of(sample, *alone, domain);
       if (its) add(domain.numa_node ? nodes : caches, its->counted, labels);
     }
   }
 }
 
-// As sampled last; this scrape has another sample taken, for the next one.
+// Reports the last sample and triggers a new one for the next scrape.
 void add_usage(Families& families, const Call& call, const NodeState& state) {
   UsageFamilies caches = families_of_caches();
   UsageFamilies nodes = families_of_numa_nodes();
-  Family age{.name = "nrd_usage_age_seconds", .help = "how old the sample is that the numbers of classes come from"};
+  Family age{.name = "nrd_usage_age_seconds", .help = "Age of the sample behind the nrd_class_* metrics"};
   const auto sample = state.facts.rdt.monitoring ? call.engine.last_usage() : nullptr;
   if (sample) {
     age.samples.push_back({.value = seconds(std::chrono::steady_clock::now() - sample->taken)});
@@ -206,17 +201,17 @@ void add_usage(Families& families, const Call& call, const NodeState& state) {
   families.push_back(std::move(age));
 }
 
-// The module onload, once it runs; null: it does not.
-const onload::Module* running_module(const onload::Status& view) {
-  const auto found = view.seen.modules.find("onload");
-  const bool runs = found != view.seen.modules.end() && found->second.state == onload::ModuleState::Live;
+// The onload module; null unless it is live.
+const onload::Module* running_module(const onload::Status& status) {
+  const auto found = status.seen.modules.find("onload");
+  const bool runs = found != status.seen.modules.end() && found->second.state == onload::ModuleState::Live;
   return runs ? &found->second : nullptr;
 }
 
-// Nobody can use what is not loaded, and so nobody is looked for.
+// Without the module there are no users; report 0 without counting.
 void add_users(Families& families, const Call& call, bool is_loaded) {
-  Family users{.name = "nrd_onload_users", .help = "processes that use Onload, as counted last"};
-  Family stacks{.name = "nrd_onload_stacks", .help = "stacks of Onload, as counted last"};
+  Family users{.name = "nrd_onload_users", .help = "Processes that use Onload, as last counted"};
+  Family stacks{.name = "nrd_onload_stacks", .help = "Onload stacks, as last counted"};
   const auto last = is_loaded ? call.service.usage->last(call.onload) : std::make_shared<const UsageCache::Count>();
   if (last) {
     users.samples.push_back({.value = static_cast<double>(last->users)});
@@ -226,32 +221,32 @@ void add_users(Families& families, const Call& call, bool is_loaded) {
   families.insert(families.end(), {std::move(users), std::move(stacks)});
 }
 
-void add_operation(Families& families, const onload::Status& view) {
+void add_operation(Families& families, const onload::Status& status) {
   using onload::OperationKind;
-  Family running{.name = "nrd_onload_operation_running", .help = "1 for what the operation that runs now is for"};
-  const onload::Operation* operation = onload::running(view);
+  Family running{.name = "nrd_onload_operation_running", .help = "1 for the kind of the running operation"};
+  const onload::Operation* operation = onload::running(status);
   for (const OperationKind kind :
        {OperationKind::Change, OperationKind::Drain, OperationKind::Undrain, OperationKind::RestartControlPlane}) {
-    running.samples.push_back({.value = yes_or_no(operation != nullptr && operation->kind == kind),
+    running.samples.push_back({.value = bool_value(operation != nullptr && operation->kind == kind),
                                .labels = {{"errand", std::string(onload::word_of(kind))}}});
   }
   families.push_back(std::move(running));
 }
 
 void add_onload(Families& families, const Call& call) {
-  const auto view = call.onload.status();
-  const onload::Module* module = running_module(*view);
+  const auto status = call.onload.status();
+  const onload::Module* module = running_module(*status);
   families.push_back(
-      one(Kind::Gauge, "nrd_onload_loaded", "1 while the module onload is loaded", yes_or_no(module != nullptr)));
-  Family info{.name = "nrd_onload_info", .help = "always 1; the version of the module that is loaded"};
+      one(Kind::Gauge, "nrd_onload_loaded", "1 while the onload module is loaded", bool_value(module != nullptr)));
+  Family info{.name = "nrd_onload_info", .help = "Version of the loaded onload module; the value is always 1"};
   if (module != nullptr) info.samples.push_back({.value = 1, .labels = {{"version", as_label(module->version)}}});
   families.push_back(std::move(info));
   families.push_back(
-      one(Kind::Gauge, "nrd_onload_door_open", "1 while new users may come", yes_or_no(view->door_open)));
+      one(Kind::Gauge, "nrd_onload_door_open", "1 while new users are admitted", bool_value(status->door_open)));
   add_users(families, call, module != nullptr);
-  families.push_back(one(Kind::Gauge, "nrd_onload_allocations", "allocations and workloads that run with Onload",
+  families.push_back(one(Kind::Gauge, "nrd_onload_allocations", "Allocations and workloads that use Onload",
                          call.allocations.allocations()->size() + workloads_with_onload(*call.engine.state())));
-  add_operation(families, *view);
+  add_operation(families, *status);
 }
 
 }  // namespace

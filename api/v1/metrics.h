@@ -1,8 +1,8 @@
-// GET /metrics: what nrd and the node do, in the text format of Prometheus.
+// GET /metrics: metrics of nrd and the node in the Prometheus text format.
 //
-// A scrape reads what is published already and touches neither hardware nor disk. docs/operations.md lists every name.
-// Values of labels are routes of the table, statuses, pools, caches and classes of the node, ids of workloads that have
-// a class of their own, and versions of what is loaded: not more than the node has.
+// A scrape reads published state only and accesses neither hardware nor disk. docs/operations.md lists every name. The
+// number of label values is bounded: routes, status codes, pools, caches and classes of the node, ids of workloads with
+// their own class, and loaded versions.
 #pragma once
 
 #include "api/http/message.h"

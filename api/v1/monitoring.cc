@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kBytesOfMb = 1e6;
 
-// With three digits after the point.
+// With three decimals.
 void render(json::Writer& w, const char* key, std::optional<double> value) {
   w.key(key);
   if (!value) {
@@ -42,24 +42,24 @@ std::optional<double> in_mb(std::optional<double> bytes) {
   return bytes ? std::optional(*bytes / kBytesOfMb) : std::nullopt;
 }
 
-// What `ways` of the cache hold; nullopt: the kernel does not tell how large it is.
+// The size of `ways`; nullopt if the kernel does not report the cache size.
 std::optional<uint64_t> bytes_of(const rdt::Node& node, CacheId cache, WayMask ways) {
   const auto geometry = node.geometry.find(cache);
   if (geometry == node.geometry.end() || geometry->second.bytes == 0 || !node.cat) return std::nullopt;
   return geometry->second.bytes / node.cat->ways * ways.count();
 }
 
-// Why nothing is counted for it.
+// Fails with the reason if the workload has no usage counters.
 Result<void> check_counted(const NodeState& state, const Workload& workload) {
   if (!state.facts.rdt.monitoring) {
     const auto& missing = state.facts.rdt.missing;
-    return fail(ErrorCode::Unsupported, "this node does not count what classes use: " +
+    return fail(ErrorCode::Unsupported, "usage monitoring is not available on this node: " +
                                             (missing.empty() ? "resctrl has no info/L3_MON" : missing.front()));
   }
   if (workload.grant.has_class()) return {};
   return fail(ErrorCode::Conflict,
-              "the workload has no class of its own, because it asked for no ways: what its CPUs use is counted with "
-              "all others of the root class and cannot be told apart");
+              "the workload has no class of its own because it requested no ways; its usage is counted in the root "
+              "class and cannot be separated");
 }
 
 void render_usage_of(json::Writer& w, const std::optional<CacheUsage>& usage) {
@@ -77,7 +77,7 @@ void render_usage_of(json::Writer& w, const std::optional<CacheUsage>& usage) {
   }
 }
 
-// Those that are counted apart.
+// The NUMA nodes that the kernel counts separately.
 std::set<uint32_t> numa_nodes_of(const UsageSample& sample, ClosId clos, CacheId cache) {
   std::set<uint32_t> nodes;
   const auto group = sample.classes.find(clos);
@@ -90,7 +90,7 @@ std::set<uint32_t> numa_nodes_of(const UsageSample& sample, ClosId clos, CacheId
 
 void render_cache(json::Writer& w, const NodeState& state, const Workload& workload, CacheId cache,
                   const UsageSample& sample) {
-  // It may have asked for ways of L2 alone.
+  // A workload may have L2 ways only.
   const auto found = workload.grant.ways.find(cache);
   const WayMask ways = found == workload.grant.ways.end() ? WayMask() : found->second;
   w.begin_object();
@@ -124,7 +124,7 @@ std::optional<CacheUsage> usage_of(const UsageSample& sample, const Workload& wo
   const auto found = group->second.find(domain);
   if (found == group->second.end()) return std::nullopt;
   CacheUsage usage = found->second;
-  // The class may have been somebody else's at the sample before.
+  // At the previous sample the class may have belonged to another workload.
   if (sample.since && sample.at - *sample.since < workload.updated) {
     usage.total_bytes_per_second = usage.local_bytes_per_second = std::nullopt;
   }

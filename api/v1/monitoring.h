@@ -1,7 +1,7 @@
-// /v1/workloads/{id}/monitoring: what a workload uses of the cache and of memory bandwidth, by cache.
+// /v1/workloads/{id}/monitoring: cache occupancy and memory bandwidth of a workload, by cache.
 //
-// The kernel counts for classes. A workload with ways of its own is alone in its class; those of the shared pool are
-// one class together, and the answer says so. What the kernel does not tell is null.
+// The kernel counts per class. A workload with its own ways has its own class; workloads of the shared pool share one,
+// and the response states how many. Values that the kernel does not report are null.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace nrd::v1 {
 
-// Of the class of `workload` on one cache; nullopt: not sampled since the workload has it. Rates only if both samples
-// they are told by are the workload's.
+// Usage of the class of `workload` on one cache; nullopt if not sampled since the last update of the workload. Rates
+// are set only if both samples were taken after it.
 std::optional<CacheUsage> usage_of(const UsageSample& sample, const Workload& workload,
                                    const rdt::MonitoringDomain& domain);
 size_t workloads_in_class(const NodeState& state, ClosId clos);

@@ -118,7 +118,7 @@ void render_groups(json::Writer& w, const NodeState& state) {
   w.end_object();
 }
 
-// In use: the root class, those of the infrastructure and of workloads, and those that foreign groups hold.
+// Used: the root class and the classes of infra, workloads and foreign groups.
 void render_classes(json::Writer& w, const NodeState& state) {
   w.key("classes").begin_object();
   w.key("total").number(state.facts.rdt.cat ? state.facts.rdt.cat->classes : 0);
@@ -149,7 +149,7 @@ std::string_view text_of(rdt::GroupMode mode) {
   return {};
 }
 
-// ReservedCpus that nrd did not make: their masks of this cache, and what of them may fill it.
+// Resctrl groups not created by nrd: their masks on this cache, CPUs and tasks.
 void render_foreign(json::Writer& w, const NodeState& state, CacheId cache, const CpuSet& cpus) {
   w.key("foreign").begin_array();
   for (const auto& [name, group] : foreign_groups(state)) {
@@ -169,7 +169,7 @@ void render_foreign(json::Writer& w, const NodeState& state, CacheId cache, cons
   w.end_array();
 }
 
-// What is left of each pool that has ways here.
+// Free ways of each pool that has ways on this cache.
 void render_pools(json::Writer& w, const NodeState& state, CacheId cache) {
   const std::optional<PoolPartition>& layout = partition_of(state, cache);
   const WayMask unassigned = unassigned_ways(state, cache);

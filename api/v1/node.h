@@ -1,4 +1,4 @@
-// /v1/node: what the node has, how its cache is divided, and who owns which way now.
+// /v1/node: capabilities of the node, the partition of its caches, and the current owner of each way.
 #pragma once
 
 #include <string>

@@ -8,13 +8,13 @@
 namespace nrd::v1 {
 namespace {
 
-pid_t asking_process(const Call& call) {
+pid_t calling_process(const Call& call) {
   const auto& credentials = call.request.peer->credentials;
-  return credentials ? credentials->pid : 0;  // 0: in a place that this node's numbers do not reach
+  return credentials ? credentials->pid : 0;  // 0: not visible in this PID namespace
 }
 
 bool belongs_to_caller(const Call& call, const std::optional<store::Owner>& owner) {
-  if (!owner || owner->pid != asking_process(call)) return false;
+  if (!owner || owner->pid != calling_process(call)) return false;
   const Result<store::Owner> caller = find_caller(call.owners, call.request);
   return caller && *caller == *owner;
 }
@@ -23,11 +23,11 @@ Problem forbidden(const char* field, const char* detail, const char* allowed) {
   return {.status = 403, .code = "Forbidden", .line = detail, .detail = detail, .field = field, .allowed = allowed};
 }
 
-std::optional<Problem> beyond_own_tasks(const Call& call, const std::vector<Task>& tasks) {
-  const pid_t pid = asking_process(call);
+std::optional<Problem> refuse_foreign_tasks(const Call& call, const std::vector<Task>& tasks) {
+  const pid_t pid = calling_process(call);
   if (std::ranges::all_of(tasks, [pid](const Task& task) { return task.process == pid; })) return std::nullopt;
-  return forbidden("/task_ids", "the role run is for the process that asks, and no other task",
-                   "that process and its threads");
+  return forbidden("/task_ids", "the run role may only name tasks of the calling process",
+                   "the calling process and its threads");
 }
 
 }  // namespace
@@ -38,15 +38,16 @@ const Workload* addressed_workload(const Call& call, const NodeState& state) {
   return belongs_to_caller(call, found->spec.owner) ? found : nullptr;
 }
 
-std::optional<Problem> beyond_own(const Call& call, const Spec& spec) {
+std::optional<Problem> refuse_if_not_own(const Call& call, const Spec& spec) {
   if (!call.request.is_limited_to_own) return std::nullopt;
-  if (belongs_to_caller(call, spec.owner)) return beyond_own_tasks(call, spec.tasks);
-  return forbidden("/owner", "the role run is for workloads that the process that asks owns", "{\"caller\": true}");
+  if (belongs_to_caller(call, spec.owner)) return refuse_foreign_tasks(call, spec.tasks);
+  return forbidden("/owner", "the run role may only manage workloads owned by the calling process",
+                   "{\"caller\": true}");
 }
 
-std::optional<Problem> beyond_own(const Call& call, const SpecPatch& patch) {
+std::optional<Problem> refuse_if_not_own(const Call& call, const SpecPatch& patch) {
   if (!call.request.is_limited_to_own || !patch.tasks) return std::nullopt;
-  return beyond_own_tasks(call, *patch.tasks);
+  return refuse_foreign_tasks(call, *patch.tasks);
 }
 
 }  // namespace nrd::v1

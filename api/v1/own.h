@@ -1,7 +1,7 @@
-// Requests that are served as far as they are about the process that asks (auth::Grant::Own).
+// Checks for requests that are limited to the calling process (auth::Grant::Own).
 //
-// Whoever may run a program with resources of its own may make a workload that this process owns, and see, change and
-// delete it. What belongs to others is not there for him.
+// A client with the run role may create workloads owned by the calling process and read, change and delete these. All
+// other workloads answer 404.
 #pragma once
 
 #include <optional>
@@ -14,12 +14,12 @@
 
 namespace nrd::v1 {
 
-// The workload that the path names; nullptr if there is none, or none for this request.
+// The workload named in the path; nullptr if it does not exist or the request may not access it.
 const Workload* addressed_workload(const Call& call, const NodeState& state);
 
-// What of a new workload reaches beyond the process that asks; nullopt: nothing, or it may.
-std::optional<Problem> beyond_own(const Call& call, const Spec& spec);
-// The same of a change.
-std::optional<Problem> beyond_own(const Call& call, const SpecPatch& patch);
+// A 403 if the new workload concerns other processes and the request is limited to its own; otherwise nullopt.
+std::optional<Problem> refuse_if_not_own(const Call& call, const Spec& spec);
+// The same for a patch.
+std::optional<Problem> refuse_if_not_own(const Call& call, const SpecPatch& patch);
 
 }  // namespace nrd::v1

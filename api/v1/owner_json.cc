@@ -11,18 +11,18 @@ using json::Value;
 
 constexpr uint64_t kLargestPid = uint64_t{1} << 22;  // PID_MAX_LIMIT of the kernel
 
-Result<OwnerRequest> parse_wish(const Value& value) {
+Result<OwnerRequest> parse_owner_request(const Value& value) {
   constexpr std::string_view kExample = "an object such as {\"pid\": 4711} or {\"caller\": true}";
   if (const auto object = require_object("/owner", value, kExample); !object) return Failure(object.error());
   if (const auto known = check_keys(value, "/owner", {"pid", "start", "caller"}); !known) return Failure(known.error());
   const Value* pid = value.find("pid");
   const Value* caller = value.find("caller");
   if ((pid == nullptr) == (caller == nullptr)) {
-    return fail_at(ErrorCode::BadRequest, "/owner", "expected one of pid and caller", std::string(kExample));
+    return fail_at(ErrorCode::BadRequest, "/owner", "expected either pid or caller", std::string(kExample));
   }
   const Value* start = value.find("start");
   if (caller != nullptr && start != nullptr) {
-    return fail_at(ErrorCode::BadRequest, "/owner/start", "goes with pid", "{\"caller\": true}");
+    return fail_at(ErrorCode::BadRequest, "/owner/start", "is only allowed with pid", "{\"caller\": true}");
   }
   if (caller != nullptr) {
     if (caller->as_bool() == true) return OwnerRequest{};
@@ -30,13 +30,13 @@ Result<OwnerRequest> parse_wish(const Value& value) {
   }
   const std::optional<uint64_t> number = pid->as_unsigned();
   if (!number || *number == 0 || *number > kLargestPid) {
-    return fail_at(ErrorCode::BadRequest, "/owner/pid", "expected the number of a process, found " + shown(*pid),
+    return fail_at(ErrorCode::BadRequest, "/owner/pid", "expected a process ID, found " + shown(*pid),
                    "1 to " + std::to_string(kLargestPid));
   }
-  OwnerRequest wish{.pid = static_cast<pid_t>(*number)};
-  if (start == nullptr) return wish;
-  wish.start = start->as_unsigned();
-  if (wish.start) return wish;
+  OwnerRequest requested{.pid = static_cast<pid_t>(*number)};
+  if (start == nullptr) return requested;
+  requested.start = start->as_unsigned();
+  if (requested.start) return requested;
   return wrong_type("/owner/start", *start, "a whole number: field 22 of /proc/PID/stat");
 }
 
@@ -45,28 +45,29 @@ Result<OwnerRequest> parse_wish(const Value& value) {
 Result<std::optional<OwnerRequest>> parse_owner(const Value& body) {
   const Value* owner = body.find("owner");
   if (owner == nullptr || owner->is_null()) return std::optional<OwnerRequest>();
-  return parse_wish(*owner).map([](const OwnerRequest& wish) { return std::optional(wish); });
+  return parse_owner_request(*owner).map([](const OwnerRequest& requested) { return std::optional(requested); });
 }
 
 Result<store::Owner> find_caller(const ProcessWatcher& owners, const http::Request& request) {
   const auto& credentials = request.peer->credentials;
   if (!credentials || credentials->pid <= 0) {
-    return fail_at(ErrorCode::BadRequest, "/owner/caller", "the calling process is known on Unix sockets only",
+    return fail_at(ErrorCode::BadRequest, "/owner/caller", "the calling process is known only on Unix sockets",
                    "{\"pid\": 4711}");
   }
   Result<store::Owner> caller = owners.identify(credentials->pid);
   if (caller && caller->start == credentials->started) return caller;
-  return fail_at(ErrorCode::BadRequest, "/owner/caller", "the process that opened this connection has ended",
-                 "a connection of the calling process itself");
+  return fail_at(ErrorCode::BadRequest, "/owner/caller", "the process that opened this connection has exited",
+                 "a connection opened by the calling process");
 }
 
-Result<store::Owner> find_owner(const ProcessWatcher& owners, const OwnerRequest& wish, const http::Request& request) {
-  if (wish.pid) {
-    Result<store::Owner> owner = owners.identify(*wish.pid);
-    if (!owner || !wish.start || *wish.start == owner->start) return owner;
+Result<store::Owner> find_owner(const ProcessWatcher& owners, const OwnerRequest& requested,
+                                const http::Request& request) {
+  if (requested.pid) {
+    Result<store::Owner> owner = owners.identify(*requested.pid);
+    if (!owner || !requested.start || *requested.start == owner->start) return owner;
     return fail_at(ErrorCode::BadRequest, "/owner/start",
-                   "process " + std::to_string(*wish.pid) +
-                       " of this node started at another time; who asks runs elsewhere, or under another number here");
+                   "process " + std::to_string(*requested.pid) +
+                       " has a different start time; the client runs on another host or in another PID namespace");
   }
   return find_caller(owners, request);
 }

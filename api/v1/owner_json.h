@@ -1,6 +1,6 @@
-// The process that something belongs to, on the wire: {"pid": 4711}, or {"caller": true} for whoever asks over the Unix
-// socket, whose number the kernel says, also from within a container. {"pid": 4711, "start": 8150} is for those who
-// know themselves only: on another host, or under another number, they are not found.
+// JSON of an owner process: {"pid": 4711}, or {"caller": true} for the client of a Unix socket, whose PID the kernel
+// reports even from inside a container. {"pid": 4711, "start": 8150} also checks the start time, so that a client on
+// another host or in another PID namespace does not name an unrelated process.
 #pragma once
 
 #include <sys/types.h>
@@ -21,13 +21,14 @@ struct OwnerRequest {
   friend bool operator==(const OwnerRequest&, const OwnerRequest&) = default;
 };
 
-// The member "owner" of a body; nullopt: there is none.
+// The member "owner" of a body; nullopt if absent.
 Result<std::optional<OwnerRequest>> parse_owner(const json::Value& body);
 
-// BadRequest at /owner: there is no such process, it started at another time, or the transport does not say who calls.
-// The process that connected, over a Unix socket; BadRequest if that has ended.
+// The process that connected to a Unix socket. BadRequest if it has exited or the transport does not identify it.
 Result<store::Owner> find_caller(const ProcessWatcher& owners, const http::Request& request);
-Result<store::Owner> find_owner(const ProcessWatcher& owners, const OwnerRequest& wish, const http::Request& request);
+// BadRequest at /owner if the process does not exist or has a different start time.
+Result<store::Owner> find_owner(const ProcessWatcher& owners, const OwnerRequest& requested,
+                                const http::Request& request);
 
 void render(json::Writer& w, const store::Owner& owner);
 

@@ -1,4 +1,4 @@
-// GET /v1/policy: the policies of this node's microarchitecture, as RMD shows them.
+// GET /v1/policy: the policies of this node's microarchitecture, in RMD's format.
 #pragma once
 
 #include "api/v1/call.h"

@@ -35,27 +35,27 @@ const char* name_of(ErrorCode code) {
   return "Internal";
 }
 
-// RFC 9457: the same for every problem of a type.
+// RFC 9457: a title does not vary between occurrences.
 const char* title_of(int status) {
   switch (status) {
-    case 400: return "The request is wrong";
-    case 401: return "Who is asking is not known here";
-    case 403: return "This is not allowed to whoever is asking";
-    case 404: return "There is no such thing";
-    case 405: return "The path does not know this method";
-    case 406: return "Nothing that is written here can be read by the client";
-    case 409: return "Not possible beside what is granted already";
-    case 412: return "The client knows an older state";
-    case 415: return "The content type is not known here";
-    case 422: return "This node or version cannot do that";
-    case 423: return "Somebody has frozen it";
-    case 429: return "Too often";
-    case 503: return "Not possible now";
-    default: return "The request failed";
+    case 400: return "Invalid request";
+    case 401: return "Authentication required";
+    case 403: return "Permission denied";
+    case 404: return "Not found";
+    case 405: return "Method not allowed";
+    case 406: return "No acceptable representation";
+    case 409: return "Conflict with the current state";
+    case 412: return "Precondition failed";
+    case 415: return "Unsupported media type";
+    case 422: return "Not supported by this node or version";
+    case 423: return "Changes are frozen";
+    case 429: return "Too many requests";
+    case 503: return "Temporarily unavailable";
+    default: return "Request failed";
   }
 }
 
-// What is sent is one line whatever a client or the hardware put into it.
+// Replaces control characters, so that the message stays on one line.
 std::string one_line(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -65,8 +65,8 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
-// What has failed fails for each who asks, as often as clients like.
-bool has_line(const std::string& code) {
+// Rate limit per error code: clients can repeat a failing request at will.
+bool may_log(const std::string& code) {
   static std::mutex lock;
   static auth::Buckets lines{10, std::chrono::seconds(10)};
   const std::lock_guard hold(lock);
@@ -77,7 +77,7 @@ bool has_line(const std::string& code) {
 }
 
 void log_detail(const Error& error) {
-  if (error.detail.empty() || !has_line(name_of(error.code))) return;
+  if (error.detail.empty() || !may_log(name_of(error.code))) return;
   log::warning("REQUEST_FAILED", error.message, {{"CODE", name_of(error.code)}, {"DETAIL", error.detail}});
 }
 
@@ -90,7 +90,7 @@ int status_of(ErrorCode code) {
     case ErrorCode::NotFound: return 404;
     case ErrorCode::CpuTaken:
     case ErrorCode::IdTaken:
-    case ErrorCode::UuidTaken: return 400;  // and not 409: RMD's status, which its clients know
+    case ErrorCode::UuidTaken: return 400;  // not 409: RMD's clients expect 400
     case ErrorCode::NotEnough:
     case ErrorCode::NoClass:
     case ErrorCode::Conflict: return 409;

@@ -1,6 +1,6 @@
-// From an Error to what the client reads: a status, and one line of text or a problem (RFC 9457).
+// Converts an Error to an HTTP response: a status with one line of text or a problem document (RFC 9457).
 //
-// Error.detail (errno, paths, library codes) is logged here, once, and never sent.
+// Error.detail (errno, paths, library codes) is logged here and never sent.
 #pragma once
 
 #include <string>
@@ -17,17 +17,17 @@ int status_of(ErrorCode code);
 struct Problem {
   int status = 500;
   std::string code;     // "CpuTaken": stable, for programs; also the end of the problem's type
-  std::string line;     // the text/plain answer, without line end
+  std::string line;     // the text/plain response, without line end
   std::string detail;   // the same for problem+json, without RMD's phrases
   std::string field;    // JSON pointer into the request, empty if no single field is at fault
-  std::string allowed;  // what would have been accepted, empty if that cannot be said in a line
+  std::string allowed;  // accepted values, empty if they do not fit on a line
 };
 
 // Any failure, with its text/plain line.
 Problem problem_of(const Error& error, std::string line);
-// A request about a workload failed; `uuid` is the one it gave.
+// For a workload request; `uuid` is the one in its body.
 Problem problem_of_workload(const Error& error, std::string_view uuid = {});
-// Any other request failed.
+// For any other request.
 Problem problem_of_request(const Error& error);
 // The body is not JSON.
 Problem problem_of_body(const Error& error);

@@ -12,8 +12,8 @@
 namespace nrd::v1 {
 namespace {
 
-const char* name_of(pstate::Interface way) {
-  switch (way) {
+const char* name_of(pstate::Interface interface) {
+  switch (interface) {
     case pstate::Interface::Cpufreq: return "cpufreq";
     case pstate::Interface::HwpRequest: return "msr, IA32_HWP_REQUEST";
     case pstate::Interface::PerfCtl: return "msr, IA32_PERF_CTL";
@@ -29,7 +29,7 @@ void render_words(json::Writer& w, std::string_view key, const std::vector<std::
   w.end_array();
 }
 
-// Null: it is not told.
+// Null if unknown.
 void render_known(json::Writer& w, const std::optional<bool>& fact) { fact ? w.boolean(*fact) : w.null(); }
 
 void render_set(json::Writer& w, const NodeState& state, CpuId id) {
@@ -98,8 +98,8 @@ void render_cpu(json::Writer& w, const NodeState& state, CpuId id, const pstate:
   w.end_object();
 }
 
-// What RMD 0.2 answered: the CPUs with a threshold, whether it is looked at or not.
-std::string as_rmd_did(const NodeState& state) {
+// RMD 0.2's format: all CPUs with a threshold, monitored or not.
+std::string render_rmd_format(const NodeState& state) {
   json::Writer w;
   w.begin_array();
   for (const auto& [id, workload] : state.workloads) {
@@ -123,7 +123,7 @@ void list_pstates(const Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const auto view = call.request.query.find("view");
   if (view != call.request.query.end() && view->second == "rmd")
-    return reply.send(json_answer(200, as_rmd_did(*state)));
+    return reply.send(json_answer(200, render_rmd_format(*state)));
   json::Writer w;
   w.begin_object();
   w.key("cpus").begin_array();
@@ -143,7 +143,7 @@ void show_pstate(const Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const auto found = state->facts.pstate.cpus.find(CpuId{number});
   if (!is_number || found == state->facts.pstate.cpus.end()) {
-    const char* text = "there is no such CPU, or its frequency cannot be set";
+    const char* text = "no such CPU, or its frequency cannot be set";
     return reply.send(
         render({.status = 404, .code = "NotFound", .line = text, .detail = text, .field = {}, .allowed = {}},
                call.error_style));

@@ -1,4 +1,4 @@
-// GET /v1/pstate and /v1/pstate/{cpu}: what each CPU's frequency can be, what it is set to, and for whom.
+// GET /v1/pstate and /v1/pstate/{cpu}: frequency limits and current setting of each CPU, and the workload that set it.
 #pragma once
 
 #include "api/v1/call.h"

@@ -36,7 +36,7 @@ Result<void> check_query(const Query& query, std::string_view known) {
     if (names.empty()) return fail_at(ErrorCode::BadRequest, field, "this path takes no parameters", "none");
     const std::string guess(closest(name, names));
     return fail_at(ErrorCode::BadRequest, field,
-                   "unknown parameter " + json::quoted(name, kQuoted) + "; the nearest known one is \"" + guess + "\"",
+                   "unknown parameter " + json::quoted(name, kQuoted) + "; did you mean \"" + guess + "\"?",
                    std::string(known));
   }
   return {};
@@ -66,7 +66,7 @@ Result<ListQuery> parse_list_query(const Query& query) {
   const auto wait = number_in_query(query, "wait", kLongestWait);
   if (!wait) return Failure(wait.error());
   if (*wait && !*since) {
-    return fail_at(ErrorCode::BadRequest, "?wait", "needs since, the revision that is known", "since beside it");
+    return fail_at(ErrorCode::BadRequest, "?wait", "requires since, the last known revision", "both since and wait");
   }
   return ListQuery{.uuid = value_of(query, "uuid"),
                    .origin = value_of(query, "origin"),

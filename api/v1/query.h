@@ -1,4 +1,4 @@
-// What stands behind the '?' of a path.
+// Query parameters.
 #pragma once
 
 #include <chrono>
@@ -14,20 +14,20 @@ namespace nrd::v1 {
 
 using Query = std::map<std::string, std::string>;
 
-// BadRequest for a parameter that is not among `known`, which are separated by blanks.
+// BadRequest for a parameter that is not among `known`, which is separated by blanks.
 Result<void> check_query(const Query& query, std::string_view known);
 
-// "true" or "false"; false if it is not there.
+// "true" or "false"; false if absent.
 Result<bool> flag_in_query(const Query& query, const std::string& name);
-// nullopt: it is not there.
+// nullopt if absent.
 Result<std::optional<uint64_t>> number_in_query(const Query& query, const std::string& name, uint64_t largest);
 
-// Of GET /v1/workloads.
+// The query of GET /v1/workloads.
 struct ListQuery {
   std::optional<std::string> uuid;
   std::optional<std::string> origin;
   std::optional<uint64_t> since;  // a revision
-  std::chrono::seconds wait{};    // while the revision is that one; 0: not at all
+  std::chrono::seconds wait{};    // how long to wait while the revision equals `since`; 0: no wait
   bool is_whole() const { return !uuid && !origin; }
 };
 constexpr uint64_t kLongestWait = 60;  // seconds

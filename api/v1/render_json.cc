@@ -45,7 +45,7 @@ Result<profiles::Environment> parse_variables(const Value& value) {
     const std::string* text = member.value.as_string();
     if (text == nullptr) return wrong_type(field, member.value, "a string");
     if (member.key.empty() || member.key.find('=') != std::string::npos || text->size() > kMostText) {
-      return fail_at(ErrorCode::BadRequest, field, "is no variable",
+      return fail_at(ErrorCode::BadRequest, field, "is not a valid variable",
                      "a name without \"=\" and a value of at most 4096 bytes");
     }
     environment.emplace(member.key, *text);
@@ -83,7 +83,7 @@ Result<onload::Form> parse_form(const Value& body) {
   for (const auto& [word, known] : kForms) {
     if (text != nullptr && *text == word) return known;
   }
-  return fail_at(ErrorCode::BadRequest, "/format", "expected a form, found " + shown(*form),
+  return fail_at(ErrorCode::BadRequest, "/format", "expected a format, found " + shown(*form),
                  "json, env, systemd, configmap");
 }
 

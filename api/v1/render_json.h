@@ -1,4 +1,4 @@
-// Profiles and variables on the wire, as requests for rendering and for allocations have them:
+// JSON of profiles and variables, as in render and allocation requests:
 //
 //   {"profiles": ["latency"], "env": {"EF_POLL_USEC": "0"}, "force": false}
 #pragma once
@@ -16,11 +16,11 @@ namespace nrd::v1 {
 
 constexpr size_t kMostProfiles = 32;  // in one request
 
-// `keys`: those that the body may have beside the three.
+// `keys`: keys allowed in addition to these three.
 Result<onload::RenderRequest> parse_render(const json::Value& body, std::vector<std::string_view> keys);
-// The member "format", "json" if there is none.
+// The member "format"; default "json".
 Result<onload::Form> parse_form(const json::Value& body);
-// A member that is true or false, `otherwise` if there is none.
+// A boolean member; default `otherwise`.
 Result<bool> parse_flag(const json::Value& body, std::string_view key, bool otherwise);
 
 // {"EF_POLL_USEC": "0"}

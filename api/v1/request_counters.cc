@@ -18,7 +18,7 @@ size_t column_of(int status) { return static_cast<size_t>(std::ranges::find(kSta
 
 }  // namespace
 
-// The last row: of requests that no route knows.
+// The last row counts requests without a route.
 RequestCounters::RequestCounters() : answers_((route_count() + 1) * kColumns) {}
 
 void RequestCounters::count(std::string_view method, std::string_view path, int status) {

@@ -1,7 +1,6 @@
-// How often each route was answered with which status, since start: for the metrics.
+// Responses since startup by route and status code, for the metrics.
 //
-// Routes are those of the table and statuses those that are answered here, so what is told of them is bounded whatever
-// clients ask for. Any thread may count and read.
+// The size is bounded by the route table and the known status codes, whatever clients request. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -19,7 +18,7 @@ namespace nrd::v1 {
 class RequestCounters {
  public:
   struct Count {
-    std::string method;  // "other" for a request that no route knows
+    std::string method;  // "other" for a request without a route
     std::string route;   // "/v1/workloads/{id}"; "none"
     std::string status;  // "200"; "other"
     uint64_t answers = 0;
@@ -27,7 +26,7 @@ class RequestCounters {
 
   RequestCounters();
   void count(std::string_view method, std::string_view path, int status);
-  // Those that are not 0, in the order of the table.
+  // The non-zero counts, in the order of the route table.
   std::vector<Count> counts() const;
   std::chrono::steady_clock::time_point start() const { return start_; }
 
@@ -36,7 +35,7 @@ class RequestCounters {
   std::vector<std::atomic<uint64_t>> answers_;  // by route, then status
 };
 
-// `inside`, with each of its answers counted.
+// Wraps `inside` and counts its responses.
 http::Handler counted(std::shared_ptr<RequestCounters> counters, http::Handler inside);
 
 }  // namespace nrd::v1

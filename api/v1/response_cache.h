@@ -1,4 +1,4 @@
-// The body of an answer that many ask for, rendered once for each published state and not once for each request.
+// A response body rendered once per published state instead of once per request.
 #pragma once
 
 #include <memory>
@@ -13,11 +13,11 @@ class ResponseCache {
  public:
   explicit ResponseCache(std::string (*render)(const NodeState&)) : render_(render) {}
 
-  // Any thread. Two that come first after a change may both render: the texts are the same.
+  // Any thread. Concurrent first calls after a change may both render; the texts are equal.
   struct Text {
-    std::shared_ptr<const NodeState> of;  // held, so that its address cannot come again for another state
+    std::shared_ptr<const NodeState> of;  // kept alive, so that no other state can get the same address
     std::string text;
-    std::string tag;  // of the text: an ETag
+    std::string tag;  // ETag of the text
   };
   std::shared_ptr<const Text> text(const std::shared_ptr<const NodeState>& state);
 

@@ -35,8 +35,8 @@ struct Route {
   std::string_view method;
   std::string_view pattern;
   void (*handler)(const Call&, http::Reply);
-  bool only_reads = false;      // although it is a POST
-  std::string_view query = {};  // the parameters it knows
+  bool only_reads = false;      // a POST that changes nothing
+  std::string_view query = {};  // names of the accepted parameters
 };
 
 // The whole service. Each line is also in docs/openapi.yaml and docs/api.md.
@@ -97,7 +97,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/metrics", show_metrics},
 };
 
-// What stands in the path where the pattern has {id} and {level}.
+// The segments of the path that match {id} and {level}.
 struct Parts {
   std::string_view id;
   std::string_view level;
@@ -111,7 +111,7 @@ std::string_view next_part(std::string_view& rest) {
 }
 
 std::optional<Parts> match(std::string_view pattern, std::string_view path) {
-  // Most differ before the first name; part by part it takes ten times as long.
+  // Fast path, ten times faster than comparing segments: most patterns differ before the first placeholder.
   if (!path.starts_with(pattern.substr(0, pattern.find('{')))) return std::nullopt;
   Parts parts;
   while (!pattern.empty() && path.starts_with('/')) {
@@ -125,11 +125,11 @@ std::optional<Parts> match(std::string_view pattern, std::string_view path) {
   return parts;
 }
 
-// What a path and a method lead to.
+// The route for a path and method.
 struct Match {
   const Route* route = nullptr;
   Parts parts;
-  std::string allow;  // "GET, POST": the methods the path knows; empty if there is no such path
+  std::string allow;  // "GET, POST": the methods of the path; empty if the path is unknown
 };
 
 Match find(std::string_view method, std::string_view path) {
@@ -151,42 +151,43 @@ http::Response refuse(int status, const char* code, std::string_view line, const
       {.status = status, .code = code, .line = std::string(line), .detail = detail, .field = {}, .allowed = {}}, style);
 }
 
-// A body must be JSON and say so. Without a body the type may be absent; clients of RMD send it on DELETE too.
-bool is_type_welcome(const http::Request& request) {
+// A body needs Content-Type: application/json. Without a body the header may be absent; RMD's clients send it on DELETE
+// too.
+bool is_content_type_accepted(const http::Request& request) {
   const bool has_body = request.method == "POST" || request.method == "PATCH" || request.method == "PUT";
   return is_json(request.content_type) || (!has_body && request.content_type.empty());
 }
 
-// In RMD's order: path, method, what is sent, what can be read.
-void answer(const Services& house, const Service& service, Bodies& bodies, const http::Request& request,
-            http::Reply reply) {
+// Checks in RMD's order: path, method, Content-Type, Accept.
+void dispatch(const Services& services, const Service& service, Bodies& bodies, const http::Request& request,
+              http::Reply reply) {
   const std::optional<ErrorStyle> accepted = error_style(request.accept);
   const ErrorStyle style = accepted.value_or(ErrorStyle::Text);
   const Match found = find(request.method, request.path);
   if (found.allow.empty()) {
-    return reply.send(refuse(404, "NoSuchPath", rmd::kPageNotFound, "there is no such path", style));
+    return reply.send(refuse(404, "NoSuchPath", rmd::kPageNotFound, "no such path", style));
   }
   if (!found.route) {
     http::Response response =
-        refuse(405, "WrongMethod", rmd::kMethodNotAllowed, "the path does not know this method", style);
+        refuse(405, "WrongMethod", rmd::kMethodNotAllowed, "method not allowed for this path", style);
     response.headers.emplace_back("Allow", found.allow);
     return reply.send(std::move(response));
   }
-  if (!is_type_welcome(request)) {
+  if (!is_content_type_accepted(request)) {
     return reply.send(
         refuse(415, "WrongContentType", rmd::kUnsupportedMediaType, "Content-Type must be application/json", style));
   }
   if (!accepted) {
     return reply.send(refuse(406, "NotAcceptable", rmd::kNotAcceptable,
-                             "Accept names nothing that is written here: application/json, text/plain, "
+                             "no acceptable representation; available: application/json, text/plain, "
                              "application/problem+json",
                              style));
   }
   if (const Result<void> checked = check_query(request.query, found.route->query); !checked) {
     return reply.send(render(problem_of_request(checked.error()), style));
   }
-  found.route->handler({request, found.parts.id, found.parts.level, style, house.engine, house.owners, house.onload,
-                        house.allocations, house.watchers, service, bodies},
+  found.route->handler({request, found.parts.id, found.parts.level, style, services.engine, services.owners,
+                        services.onload, services.allocations, services.watchers, service, bodies},
                        std::move(reply));
 }
 
@@ -206,10 +207,10 @@ std::optional<size_t> route_number(std::string_view method, std::string_view pat
   return route ? std::optional(static_cast<size_t>(route - kRoutes)) : std::nullopt;
 }
 
-http::Handler routes(Services house, Service service) {
+http::Handler routes(Services services, Service service) {
   const auto bodies = std::make_shared<Bodies>(render_workloads, render_cache_level);
-  return [house, service = std::move(service), bodies](const http::Request& request, http::Reply reply) {
-    answer(house, service, *bodies, request, std::move(reply));
+  return [services, service = std::move(service), bodies](const http::Request& request, http::Reply reply) {
+    dispatch(services, service, *bodies, request, std::move(reply));
   };
 }
 

@@ -21,13 +21,14 @@ namespace nrd::v1 {
 struct Service {
   std::string version;
   bool debug_port_open = false;  // plain HTTP without authentication is being served; GET /v1/health says so
-  std::function<std::string()> lock_holder = [] { return std::string(); };  // of the resctrl tree now; empty: nobody
-  std::shared_ptr<RequestCounters> counters =
-      std::make_shared<RequestCounters>();  // of what is answered; filled by counted()
+  std::function<std::string()> lock_holder = [] {
+    return std::string();
+  };  // process that holds the lock of the resctrl tree; empty: none
+  std::shared_ptr<RequestCounters> counters = std::make_shared<RequestCounters>();  // of responses; counted() fills it
   std::shared_ptr<UsageCache> usage = std::make_shared<UsageCache>();
 };
 
-// Whom it serves.
+// What the route handlers use.
 struct Services {
   Engine& engine;
   ProcessWatcher& owners;
@@ -36,8 +37,7 @@ struct Services {
   LongPoll& watchers;
 };
 
-// Whether a request changes nothing, so that users may make it and the audit passes over it. Not always what the method
-// says.
+// True if the request changes nothing: the user role may make it, and the audit log omits it. Includes some POSTs.
 bool only_reads(std::string_view method, std::string_view path);
 
 // A line of the table.
@@ -47,10 +47,10 @@ struct RouteName {
 };
 size_t route_count();
 RouteName route_name(size_t number);  // below route_count()
-// To which line a request belongs; nullopt: to none.
+// The route of a request; nullopt if none matches.
 std::optional<size_t> route_number(std::string_view method, std::string_view path);
 
-// The handler of the whole service. All in `house` must outlive it.
-http::Handler routes(Services house, Service service);
+// The handler for all routes. Everything in `services` must outlive it.
+http::Handler routes(Services services, Service service);
 
 }  // namespace nrd::v1

@@ -35,7 +35,7 @@ unsigned distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string_view closest(std::string_view word, const std::vector<std::string_view>& known) {
-  constexpr size_t kCompared = 64;  // no known word is that long, so more of a hostile one tells nothing
+  constexpr size_t kCompared = 64;  // longer than any known word; bounds the cost for hostile input
   std::string_view best;
   unsigned least = std::numeric_limits<unsigned>::max();
   for (const std::string_view candidate : known) {

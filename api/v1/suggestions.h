@@ -1,4 +1,4 @@
-// "did you mean": the known word that needs the fewest changes to become a given one.
+// "did you mean": the known word with the smallest edit distance.
 #pragma once
 
 #include <string_view>
@@ -6,7 +6,7 @@
 
 namespace nrd::v1 {
 
-// Empty if `known` is. Letters in the wrong case count half as wrong as other letters, so "CORE_IDS" finds "core_ids".
+// Empty if `known` is empty. A difference in case costs half of another change, so "CORE_IDS" matches "core_ids".
 std::string_view closest(std::string_view word, const std::vector<std::string_view>& known);
 
 }  // namespace nrd::v1

@@ -13,7 +13,7 @@ constexpr size_t kMost = 1024;
 constexpr pid_t kLargest = 1 << 22;  // PID_MAX_LIMIT of the kernel
 constexpr std::string_view kExample = "a list of processes and threads such as [\"4711\", \"4712\"]";
 
-// As the kernel writes them: no sign, no blank, no zero in front.
+// As the kernel formats PIDs: no sign, no blank, no leading zero.
 std::optional<pid_t> number_in(const std::string& text) {
   pid_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -38,10 +38,10 @@ Result<TaskFields> parse_task_ids(const Value& body, Null null) {
     const Value& item = value->items()[i];
     const std::string field = json::pointer("/task_ids", i);
     const std::string* text = item.as_string();
-    if (!text) return wrong_type(field, item, "the number of a process or thread as a string such as \"4711\"");
+    if (!text) return wrong_type(field, item, "a process or thread ID as a string such as \"4711\"");
     const std::optional<pid_t> id = number_in(*text);
     if (!id) {
-      return fail_at(ErrorCode::BadRequest, field, "expected the number of a process or thread, found " + shown(item),
+      return fail_at(ErrorCode::BadRequest, field, "expected a process or thread ID, found " + shown(item),
                      "\"1\" to \"" + std::to_string(kLargest) + "\"");
     }
     ids.push_back(*id);
@@ -50,10 +50,10 @@ Result<TaskFields> parse_task_ids(const Value& body, Null null) {
 }
 
 Result<Spec> with_tasks(const Value& body, const NodeState& state, Spec spec) {
-  const Result<TaskFields> wish = parse_task_ids(body, Null::IsAbsent);
-  if (!wish) return Failure(wish.error());
-  if (!*wish) return spec;
-  Result<ResolvedTasks> named = find_tasks(**wish, state.facts.boot_id);
+  const Result<TaskFields> task_ids = parse_task_ids(body, Null::IsAbsent);
+  if (!task_ids) return Failure(task_ids.error());
+  if (!*task_ids) return spec;
+  Result<ResolvedTasks> named = find_tasks(**task_ids, state.facts.boot_id);
   if (!named) return Failure(named.error());
   spec.tasks = std::move(named->tasks);
   spec.task_cpus = std::move(named->cpus);
@@ -61,10 +61,10 @@ Result<Spec> with_tasks(const Value& body, const NodeState& state, Spec spec) {
 }
 
 Result<SpecPatch> with_tasks(const Value& body, const NodeState& state, SpecPatch patch) {
-  const Result<TaskFields> wish = parse_task_ids(body, Null::Removes);
-  if (!wish) return Failure(wish.error());
-  if (!*wish) return patch;
-  Result<ResolvedTasks> named = find_tasks(**wish, state.facts.boot_id);
+  const Result<TaskFields> task_ids = parse_task_ids(body, Null::Removes);
+  if (!task_ids) return Failure(task_ids.error());
+  if (!*task_ids) return patch;
+  Result<ResolvedTasks> named = find_tasks(**task_ids, state.facts.boot_id);
   if (!named) return Failure(named.error());
   patch.tasks = std::move(named->tasks);
   patch.task_cpus = std::move(named->cpus);

@@ -1,4 +1,4 @@
-// The tasks of a workload on the wire, as RMD's clients write them: {"task_ids": ["4711", "4712"]}.
+// JSON of a workload's tasks, in RMD's format: {"task_ids": ["4711", "4712"]}.
 #pragma once
 
 #include <optional>
@@ -14,11 +14,11 @@
 
 namespace nrd::v1 {
 
-// nullopt: nothing is said. Empty, where null takes away: none any more.
+// nullopt if absent. Empty if null removes the tasks.
 using TaskFields = std::optional<std::vector<pid_t>>;
 Result<TaskFields> parse_task_ids(const json::Value& body, Null null);
 
-// `spec` or `patch` with those tasks, as they are on this node now.
+// `spec` or `patch` with the named tasks, resolved to running ones.
 Result<Spec> with_tasks(const json::Value& body, const NodeState& state, Spec spec);
 Result<SpecPatch> with_tasks(const json::Value& body, const NodeState& state, SpecPatch patch);
 

@@ -1,7 +1,7 @@
-// How many use Onload, counted while somebody scrapes.
+// The number of Onload users, refreshed by scrapes.
 //
-// To count them all processes are looked at, which takes a while. So whoever asks gets what was counted last, and the
-// controller's thread counts anew for the next time: not more often than kInterval, and not while it counts already.
+// Counting scans all processes, which is slow. So a scrape gets the last count and triggers a new one on the
+// controller's thread, at most once per kInterval and one at a time.
 #pragma once
 
 #include <atomic>
@@ -19,12 +19,12 @@ class UsageCache : public std::enable_shared_from_this<UsageCache> {
   static constexpr std::chrono::seconds kInterval{10};
   struct Count {
     std::chrono::steady_clock::time_point at;
-    size_t users = 0;    // processes, but for those of Onload itself
-    size_t stacks = 0;   // of applications that live
-    size_t orphans = 0;  // stacks whose applications are gone
+    size_t users = 0;    // processes, without Onload's own
+    size_t stacks = 0;   // of running applications
+    size_t orphans = 0;  // stacks whose applications have exited
   };
 
-  // Any thread; never waits. Null: nothing was counted yet.
+  // Any thread; never blocks. Null before the first count.
   std::shared_ptr<const Count> last(onload::Controller& controller);
 
  private:

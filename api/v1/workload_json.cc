@@ -34,17 +34,17 @@ constexpr std::string_view kCoresExample = "a list of CPUs such as [\"0\", \"1-3
 
 enum class Use {
   Read,
-  Text,      // a string that we set ourselves: what the client gives is ignored
-  Ignored,   // ours, in an answer sent back
-  ReadOnly,  // ours: a client that gives it expects something that would not happen
-  NotYet,    // must say nothing
+  Text,         // a string set by nrd; the client's value is ignored
+  Ignored,      // set by nrd; ignored, so that a response can be sent back
+  ReadOnly,     // set by nrd; refused, because it would have no effect
+  Unsupported,  // must be empty
 };
 
 struct Key {
   std::string_view name;
   Use on_post;
   Use on_patch;
-  std::string_view why_not = {};  // for NotYet and ReadOnly
+  std::string_view why_not = {};  // for Unsupported and ReadOnly
 };
 
 constexpr std::array kKeys = {
@@ -63,17 +63,17 @@ constexpr std::array kKeys = {
     Key{"origin", Use::Text, Use::Text},
     Key{"owner", Use::Read, Use::Ignored},
     Key{"onload", Use::Read, Use::Read},
-    Key{"backend_plugin_info", Use::NotYet, Use::NotYet, "plugins are not supported"},
-    Key{"pool", Use::ReadOnly, Use::Ignored, "the pool follows from max and min of cache and cannot be given"},
-    Key{"exclusive", Use::ReadOnly, Use::Ignored, "whether others may fill the ways is observed and cannot be given"},
-    Key{"shared_with", Use::ReadOnly, Use::Ignored, "whether others may fill the ways is observed and cannot be given"},
-    Key{"granted_ways", Use::ReadOnly, Use::Ignored, "the ways are chosen by the service and cannot be given"},
-    Key{"granted_l2_ways", Use::ReadOnly, Use::Ignored, "the ways are chosen by the service and cannot be given"},
-    Key{"granted_frequencies", Use::ReadOnly, Use::Ignored, "what was granted follows from pstate and cannot be given"},
-    Key{"granted_bandwidth", Use::ReadOnly, Use::Ignored, "what was granted follows from mba and cannot be given"},
-    Key{"throttled_siblings", Use::ReadOnly, Use::Ignored, "which CPUs share a limit is observed and cannot be given"},
-    Key{"created", Use::ReadOnly, Use::Ignored, "the time is set by the service and cannot be given"},
-    Key{"updated", Use::ReadOnly, Use::Ignored, "the time is set by the service and cannot be given"},
+    Key{"backend_plugin_info", Use::Unsupported, Use::Unsupported, "plugins are not supported"},
+    Key{"pool", Use::ReadOnly, Use::Ignored, "read-only; the pool follows from max and min of cache"},
+    Key{"exclusive", Use::ReadOnly, Use::Ignored, "read-only; nrd observes which groups share the ways"},
+    Key{"shared_with", Use::ReadOnly, Use::Ignored, "read-only; nrd observes which groups share the ways"},
+    Key{"granted_ways", Use::ReadOnly, Use::Ignored, "read-only; nrd chooses the ways"},
+    Key{"granted_l2_ways", Use::ReadOnly, Use::Ignored, "read-only; nrd chooses the ways"},
+    Key{"granted_frequencies", Use::ReadOnly, Use::Ignored, "read-only; the grant follows from pstate"},
+    Key{"granted_bandwidth", Use::ReadOnly, Use::Ignored, "read-only; the grant follows from mba"},
+    Key{"throttled_siblings", Use::ReadOnly, Use::Ignored, "read-only; nrd observes which CPUs share a limit"},
+    Key{"created", Use::ReadOnly, Use::Ignored, "read-only; nrd sets the time"},
+    Key{"updated", Use::ReadOnly, Use::Ignored, "read-only; nrd sets the time"},
 };
 
 Result<void> check_member(const json::Member& member, const Key& key, Use use) {
@@ -85,7 +85,7 @@ Result<void> check_member(const json::Member& member, const Key& key, Use use) {
       if (member.value.as_string() || member.value.is_null()) return {};
       return wrong_type(field, member.value, "a string");
     case Use::ReadOnly: return fail_at(ErrorCode::BadRequest, field, std::string(key.why_not));
-    case Use::NotYet:
+    case Use::Unsupported:
       if (is_absent(member.value)) return {};
       return fail_at(ErrorCode::Unsupported, field, std::string(key.why_not));
   }
@@ -131,18 +131,18 @@ Result<Cores> parse_cores(const Value& value, CpuId last) {
   });
 }
 
-// What one `cache` object names.
+// The members of one `cache` object.
 struct Cache {
   std::optional<uint32_t> max;
   std::optional<uint32_t> min;
   std::optional<uint32_t> code;
-  bool is_taken_away = false;
-  bool empty() const { return !max && !min && !code && !is_taken_away; }
+  bool is_removed = false;
+  bool empty() const { return !max && !min && !code && !is_removed; }
   friend bool operator==(const Cache&, const Cache&) = default;
 };
 
 Result<Cache> parse_cache(const Value& value, const std::string& field, Null null) {
-  if (value.is_null()) return Cache{.max = {}, .min = {}, .code = {}, .is_taken_away = null == Null::Removes};
+  if (value.is_null()) return Cache{.max = {}, .min = {}, .code = {}, .is_removed = null == Null::Removes};
   if (const auto object = require_object(field, value, kCacheExample); !object) return Failure(object.error());
   if (const auto known = check_keys(value, field, {"max", "min", "code"}); !known) return Failure(known.error());
   const auto max = parse_ways(value, field, "max");
@@ -154,7 +154,7 @@ Result<Cache> parse_cache(const Value& value, const std::string& field, Null nul
   return Cache{.max = *max, .min = *min, .code = *code};
 }
 
-// `cache` of `rdt`; the bandwidth there is parse_bandwidth()'s.
+// `cache` of `rdt`; parse_bandwidth() reads `mba`.
 Result<Cache> parse_rdt(const Value& value, Null null) {
   constexpr std::string_view kExample = "an object such as {\"cache\": {\"max\": 2, \"min\": 2}}";
   if (value.is_null()) return parse_cache(value, "/rdt", null);
@@ -164,7 +164,7 @@ Result<Cache> parse_rdt(const Value& value, Null null) {
   return cache ? parse_cache(*cache, "/rdt/cache", null) : Cache{};
 }
 
-// From either shape, or from both if they say the same.
+// Accepts either shape, or both if they are equal.
 Result<Cache> parse_caches(const Value& body, Null null) {
   const Value* rdt = body.find("rdt");
   const Result<Cache> nested = rdt ? parse_rdt(*rdt, null) : Cache{};
@@ -173,12 +173,13 @@ Result<Cache> parse_caches(const Value& body, Null null) {
   const Result<Cache> top = cache ? parse_cache(*cache, "/cache", null) : Cache{};
   if (!top || nested->empty()) return top;
   if (!top->empty() && *top != *nested) {
-    return fail_at(ErrorCode::BadRequest, "/rdt/cache", "differs from /cache", "one of both, or both the same");
+    return fail_at(ErrorCode::BadRequest, "/rdt/cache", "differs from /cache",
+                   "either one, or both with the same value");
   }
   return nested;
 }
 
-// Empty: none is given.
+// Empty if the body has none.
 Result<std::string> parse_uuid(const Value& body) {
   constexpr std::string_view kAllowed = "a string of at most 256 bytes without control characters";
   const Value* value = body.find("uuid");
@@ -193,7 +194,7 @@ Result<std::string> parse_uuid(const Value& body) {
   return *text;
 }
 
-// What can stand in a path as it is. Empty: none is given.
+// Only characters that need no percent-encoding in a path. Empty if the body has none.
 Result<std::string> parse_given_id(const Value& body) {
   constexpr std::string_view kAllowed = "a string of at most 128 letters, digits and -_.~:@+";
   constexpr std::string_view kMarks = "-_.~:@+";
@@ -205,10 +206,10 @@ Result<std::string> parse_given_id(const Value& body) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || kMarks.find(c) != kMarks.npos;
   });
   if (is_plain && text->size() <= kMaxId && *text != "." && *text != "..") return *text;
-  return fail_at(ErrorCode::BadRequest, "/id", "is too long or has other characters", std::string(kAllowed));
+  return fail_at(ErrorCode::BadRequest, "/id", "is too long or has invalid characters", std::string(kAllowed));
 }
 
-// Empty: none is named.
+// Empty if the body has none.
 Result<std::string> parse_policy(const Value& body) {
   const Value* value = body.find("policy");
   if (!value || value->is_null()) return std::string();
@@ -252,9 +253,9 @@ Result<Spec> parse_spec(const Value& body, CpuId last) {
   if (!policy) return Failure(policy.error());
   const Result<OnloadRequest> onload = parse_onload(body, Null::IsAbsent);
   if (!onload) return Failure(onload.error());
-  const bool asks_for_nothing =
+  const bool is_empty_request =
       cache->empty() && !*l2 && !mba->request && !frequency->request && policy->empty() && !onload->request;
-  if (asks_for_nothing) return rmd::no_parameters();
+  if (is_empty_request) return rmd::no_parameters();
   Result<std::string> uuid = parse_uuid(body);
   if (!uuid) return Failure(uuid.error());
   Result<std::string> id = parse_given_id(body);
@@ -275,7 +276,7 @@ Result<Spec> parse_spec(const Value& body, CpuId last) {
 Result<SpecPatch> parse_patch(const Value& body, CpuId last) {
   if (const auto known = check_top_level(body, &Key::on_patch); !known) return Failure(known.error());
   SpecPatch patch;
-  // Null is RMD's "absent" here, too: CPUs cannot be taken away, a workload can be deleted.
+  // As in RMD, null means absent: CPUs can be replaced but not removed.
   if (const Value* core_ids = body.find("core_ids"); core_ids && !core_ids->is_null()) {
     Result<Cores> cores = parse_cores(*core_ids, last);
     if (!cores) return Failure(cores.error());
@@ -290,7 +291,7 @@ Result<SpecPatch> parse_patch(const Value& body, CpuId last) {
   patch.max = cache->max;
   patch.min = cache->min;
   patch.code = cache->code;
-  patch.without_cache = cache->is_taken_away;
+  patch.without_cache = cache->is_removed;
   Result<FrequencyFields> frequency = parse_frequency(body, Null::Removes);
   if (!frequency) return Failure(frequency.error());
   if (frequency->is_named) patch.frequency = std::move(frequency->request);
@@ -301,7 +302,7 @@ Result<SpecPatch> parse_patch(const Value& body, CpuId last) {
   if (!l2) return Failure(l2.error());
   patch.l2_ways = l2->ways;
   patch.l2_code = l2->code;
-  patch.without_l2 = l2->is_taken_away;
+  patch.without_l2 = l2->is_removed;
   return patch;
 }
 
@@ -346,7 +347,7 @@ std::string render(Time time) {
 
 namespace {
 
-// Only of workloads that have ways.
+// Only for workloads with cache ways.
 void render_exclusive(json::Writer& w, const NodeState& state, const Workload& workload) {
   if (!workload.grant.has_class()) return;
   w.key("exclusive").boolean(is_exclusive(state, workload));
@@ -368,7 +369,7 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
     w.end_object();
   };
   w.begin_object();
-  // RMD's keys in RMD's order.
+  // RMD's keys, in RMD's order.
   w.key("id").string(options.is_dry_run && !state.workloads.contains(workload.id) ? workload.spec.given_id
                                                                                   : id_text(workload));
   if (!workload.spec.core_ids.empty()) {
@@ -378,7 +379,7 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
   }
   if (!workload.spec.tasks.empty()) render(w.key("task_ids"), workload.spec.tasks);
   if (!workload.spec.policy.empty()) w.key("policy").string(workload.spec.policy);
-  // "Failed" is rare and true: somebody changed the hardware behind our back, or it did not take its setting at start.
+  // "Failed": the hardware setting differs from the grant, after an external change or a failed write at startup.
   w.key("status").string(options.is_dry_run ? "None" : is_applied(state, workload) ? "Successful" : "Failed");
   w.key("cos_name").string(workload.grant.has_class() ? cos_name(workload.grant.clos) : "");
   w.key("rdt").begin_object();
@@ -388,7 +389,7 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
   if (!workload.spec.uuid.empty()) w.key("uuid").string(workload.spec.uuid);
   w.key("origin").string(workload.origin);
   render_plugins(w, workload, options.ratio);
-  // The older shape, then our own.
+  // RMD 0.2's shape, then nrd's own keys.
   cache();
   render_frequency(w, workload, options.ratio);
   w.key("pool").string(to_string(workload.grant.pool));

@@ -1,10 +1,10 @@
-// A workload on the wire, in both shapes that clients of RMD speak:
+// JSON of a workload, in both shapes that RMD's clients use:
 //
 //   {"core_ids": ["0", "1-3"], "cache": {"max": 2, "min": 2}}              RMD 0.2
 //   {"core_ids": ["0", "1-3"], "rdt": {"cache": {"max": 2, "min": 2}}}     RMD 0.3
 //
-// Read strictly: an unknown key is refused and the closest known one named; a key of RMD's that this version cannot
-// honour is accepted while it says nothing ("", {}, [], 0, null) and refused otherwise. Answers carry both shapes.
+// The parser is strict: it refuses an unknown key and suggests the closest known one. It accepts a key of RMD's that
+// nrd does not support only if its value is empty ("", {}, [], 0, null). Responses carry both shapes.
 #pragma once
 
 #include <optional>
@@ -19,39 +19,38 @@
 
 namespace nrd::v1 {
 
-// Where the client wrote it.
+// Where the client's body has these members.
 struct Shape {
   bool has_nested_cache = false;   // in `rdt`
   bool has_nested_pstate = false;  // in `plugins`
 };
 
-// Body of a POST. Lists of CPUs are not read beyond the first one after `last`, which cannot exist.
+// Parses the body of a POST. Stops reading a CPU list at the first CPU above `last`, the highest possible one.
 constexpr CpuId kLastCpu{CpuSet::kMaxCpus - 1};
 Result<Spec> parse_spec(const json::Value& body, CpuId last = kLastCpu);
-// Body of a PATCH: what it names is replaced, the rest stays. What only we set (id, uuid, status, pool, ...) is
-// ignored, so that an answer may be edited and sent back.
+// Parses the body of a PATCH: replaces the members it has and keeps the rest. Ignores members that only nrd sets (id,
+// uuid, status, pool, ...), so that a client can edit a response and send it back.
 Result<SpecPatch> parse_patch(const json::Value& body, CpuId last = kLastCpu);
 
 Shape shape_of(const json::Value& body);
-// The engine names fields as at top level; the client reads the pointer into what it sent.
+// Rewrites the engine's top-level pointer (/cache) to the position in the client's body (/rdt/cache).
 Error pointing_into(Shape shape, Error error);
 
 struct RenderOptions {
-  std::string ratio{};      // the threshold of branch misses as the client wrote it; empty: as the number it is
-  bool is_dry_run = false;  // by a dry run: nothing of it is there, and a new one has no number yet
-  const onload::LaunchEnvironment* launch = nullptr;  // what it takes to start with Onload; null: is not told
+  std::string ratio{};      // the branch-miss threshold as the client wrote it; empty: formatted from the number
+  bool is_dry_run = false;  // not applied to the hardware; a new workload has no id yet
+  const onload::LaunchEnvironment* launch = nullptr;  // launch environment for Onload; null: omitted
 };
 void render(json::Writer& w, const NodeState& state, const Workload& workload, const RenderOptions& options = {});
 std::string render_workload(const NodeState& state, const Workload& workload, const RenderOptions& options = {});
-// The list, without those of another uuid or origin; nullopt: of any.
+// The workloads with this uuid and origin; nullopt matches all.
 std::string render_chosen(const NodeState& state, const std::optional<std::string>& uuid,
                           const std::optional<std::string>& origin);
 std::string render_workloads(const NodeState& state);  // an array, in the order of ids
 
-// "COS2": the directory of the class.
+// "COS2": the name of the resctrl directory.
 std::string cos_name(ClosId clos);
-// {"mask": "600", "ways": 2}: the mask in hexadecimal as resctrl writes it; of these ways "code" and "data" if they
-// have some apart.
+// {"mask": "600", "ways": 2}: the mask in hexadecimal as resctrl writes it; with CDP also the "code" and "data" masks.
 void render(json::Writer& w, WayMask ways, const std::optional<rdt::Split>& split = {});
 // "2026-07-01T12:00:00.000Z" (RFC 3339).
 std::string render(Time time);

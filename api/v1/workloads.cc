@@ -37,59 +37,60 @@ http::Response no_such_workload(ErrorStyle style) {
   return refused({ErrorCode::NotFound, {}, "there is no such workload", {}, {}, {}}, style);
 }
 
-// RMD's clients get RMD's answer, who asks for JSON a refusal that is one.
-http::Response not_ours_to_change(const Workload& workload, std::string_view line, ErrorStyle style) {
+// RMD answers 200 with a line of text here. Clients that accept JSON get a 403 instead.
+http::Response refuse_foreign_origin(const Workload& workload, std::string_view line, ErrorStyle style) {
   if (style == ErrorStyle::Text) {
     return {.status = 200, .content_type = "text/plain", .body = std::string(line) + "\n", .headers = {}};
   }
-  return render({.status = 403,
-                 .code = "Forbidden",
-                 .line = std::string(line),
-                 .detail = "the workload is of origin " + workload.origin + "; only those of origin REST change here",
-                 .field = {},
-                 .allowed = {}},
-                style);
+  return render(
+      {.status = 403,
+       .code = "Forbidden",
+       .line = std::string(line),
+       .detail = "the workload has origin " + workload.origin + "; this API changes only workloads of origin REST",
+       .field = {},
+       .allowed = {}},
+      style);
 }
 
-// What is needed to answer a write when the request is long gone.
+// Context for the reply to a write, which outlives the request.
 struct Pending {
   http::Reply reply;
   ErrorStyle style;
   Client client;
   Shape shape{};
   std::string uuid = {};
-  std::function<void()> settled = [] {};  // before the answer, whatever that is
+  std::function<void()> before_reply = [] {};  // runs before the reply, on success and failure
 };
 
 void refuse(Pending& pending, const Error& error) {
-  pending.settled();
+  pending.before_reply();
   pending.reply.send(render(problem_of_workload(pointing_into(pending.shape, error), pending.uuid), pending.style));
 }
 
-// `answer` turns what was done into the response.
+// `answer` renders the response from the result.
 void submit(Engine& engine, Command command, Pending pending, std::function<http::Response(const Done&)> answer) {
   // A std::function must be copyable, a Reply is not.
   const auto waiting = std::make_shared<Pending>(std::move(pending));
   const auto done = [waiting, answer = std::move(answer)](const Outcome& outcome) {
     if (!outcome) return refuse(*waiting, outcome.error());
-    waiting->settled();
+    waiting->before_reply();
     waiting->reply.send(answer(*outcome));
   };
   engine.submit(std::move(command), {done, waiting->client});
 }
 
 Result<Spec> with_owner(const Call& call, const json::Value& body, Spec spec) {
-  const Result<std::optional<OwnerRequest>> wish = parse_owner(body);
-  if (!wish) return Failure(wish.error());
-  if (!*wish) return spec;
-  Result<store::Owner> owner = find_owner(call.owners, **wish, call.request);
+  const Result<std::optional<OwnerRequest>> requested = parse_owner(body);
+  if (!requested) return Failure(requested.error());
+  if (!*requested) return spec;
+  Result<store::Owner> owner = find_owner(call.owners, **requested, call.request);
   if (!owner) return Failure(owner.error());
   spec.owner = *std::move(owner);
   return spec;
 }
 
-// As those are now. Refused if one of them has ended.
-Result<Spec> with_those_it_is_for(const Call& call, const json::Value& body, Spec spec) {
+// Resolves tasks and owner to running processes. Fails if one of them has exited.
+Result<Spec> with_tasks_and_owner(const Call& call, const json::Value& body, Spec spec) {
   return with_tasks(body, *call.engine.state(), std::move(spec)).and_then([&](Spec parsed) {
     return with_owner(call, body, std::move(parsed));
   });
@@ -113,19 +114,19 @@ http::Response patched(const Done& done, const RenderOptions& options) {
   return with_workload(kOk, *done.state, done.workload, options);
 }
 
-// 200 and not 204: clients of RMD take any other status for a failure and try again for ever.
+// 200, not 204: clients of RMD treat any other status as a failure and retry forever.
 http::Response deleted(const Done&) { return {.status = kOk, .content_type = {}, .body = {}, .headers = {}}; }
 
 template <typename Command>
-http::Response foretold(const Engine& engine, const Command& command, const Pending& pending) {
+http::Response dry_run_response(const Engine& engine, const Command& command, const Pending& pending) {
   const auto state = engine.state();
   const Time now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  const Result<plan::DryRun> foretold = plan::dry_run(*state, command, now);
-  if (foretold) return json_answer(kOk, render_dry_run(*state, *foretold));
-  return render(problem_of_workload(pointing_into(pending.shape, foretold.error()), pending.uuid), pending.style);
+  const Result<plan::DryRun> dry_run = plan::dry_run(*state, command, now);
+  if (dry_run) return json_answer(kOk, render_dry_run(*state, *dry_run));
+  return render(problem_of_workload(pointing_into(pending.shape, dry_run.error()), pending.uuid), pending.style);
 }
 
-// A creation or a change on its way to the engine.
+// A create or patch that has not reached the engine yet.
 template <typename Command>
 struct PendingChange {
   Command command;
@@ -137,7 +138,7 @@ struct PendingChange {
 
 template <typename Command>
 void run(Engine& engine, PendingChange<Command> change, std::shared_ptr<const onload::Admitted> admitted) {
-  if (change.is_dry) return change.pending.reply.send(foretold(engine, change.command, change.pending));
+  if (change.is_dry) return change.pending.reply.send(dry_run_response(engine, change.command, change.pending));
   submit(engine, std::move(change.command), std::move(change.pending),
          [answer = change.answer, ratio = change.ratio, admitted = std::move(admitted)](const Done& done) {
            return answer(done, {.ratio = ratio, .launch = admitted ? &admitted->launch : nullptr});
@@ -151,51 +152,52 @@ void put_onload(PatchWorkload& command, store::OnloadUse use) { command.patch.on
 template <typename Command>
 using Waiting = std::shared_ptr<PendingChange<Command>>;
 
-// Runs it when the allocations has admitted what it wants of Onload.
+// Runs the change once `allocations` has admitted its Onload request.
 template <typename Command>
 void run_admitted(Engine& engine, onload::Allocations& allocations, const Waiting<Command>& waiting,
-                  const onload::RenderRequest& wish, onload::Allocations::Place place) {
-  const auto done = [waiting, wish, &engine](Result<onload::Admitted> admitted) {
+                  const onload::RenderRequest& onload_request, onload::Allocations::Place place) {
+  const auto done = [waiting, onload_request, &engine](Result<onload::Admitted> admitted) {
     if (!admitted) {
       return waiting->pending.reply.send(refused(within_onload(std::move(admitted.error())), waiting->pending.style));
     }
-    put_onload(waiting->command, use_of(wish, admitted->launch));
+    put_onload(waiting->command, use_of(onload_request, admitted->launch));
     run(engine, std::move(*waiting), std::make_shared<const onload::Admitted>(*std::move(admitted)));
   };
-  allocations.admit(wish, place, {done, waiting->pending.client});
+  allocations.admit(onload_request, place, {done, waiting->pending.client});
 }
 
-// What came of it the first time is the answer, whatever Onload is by now. What it takes to start is told as long as
-// that is the same.
+// Repeats the first response, whatever the state of Onload is now. Includes the launch environment only if it is
+// unchanged.
 void replay(onload::Allocations& allocations, const Waiting<CreateWorkload>& waiting,
-            const std::optional<onload::RenderRequest>& wish, const Done& done) {
+            const std::optional<onload::RenderRequest>& onload_request, const Done& done) {
   const auto send = [waiting, done](const onload::LaunchEnvironment* launch) {
-    waiting->pending.settled();
+    waiting->pending.before_reply();
     waiting->pending.reply.send(waiting->answer(done, {.ratio = waiting->ratio, .launch = launch}));
   };
-  if (!wish) return send(nullptr);
-  allocations.admit(*wish, onload::Allocations::Place::Kept,
-                    [wish, done, send](const Result<onload::Admitted>& admitted) {
-                      const bool is_same = admitted && done.workload.spec.onload == use_of(*wish, admitted->launch);
+  if (!onload_request) return send(nullptr);
+  allocations.admit(*onload_request, onload::Allocations::Place::Kept,
+                    [onload_request, done, send](const Result<onload::Admitted>& admitted) {
+                      const bool is_same =
+                          admitted && done.workload.spec.onload == use_of(*onload_request, admitted->launch);
                       send(is_same ? &admitted->launch : nullptr);
                     });
 }
 
-// Answers a request that was served before as it was answered then; `first_time` is for one that was not. Both on the
-// thread of the request: that of the engine goes on when the allocations is there no more.
+// Replays the response if the idempotency key is known, otherwise calls `first_time`. Both run on the thread of the
+// request, because the engine thread may outlive `allocations`.
 void run_once(const Call& call, const Waiting<CreateWorkload>& waiting,
-              const std::optional<onload::RenderRequest>& wish, std::function<void()> first_time) {
-  CreateWorkload question = waiting->command;
-  question.only_asks = true;
-  const auto done = [waiting, wish, later = call.request.later, &allocations = call.allocations,
+              const std::optional<onload::RenderRequest>& onload_request, std::function<void()> first_time) {
+  CreateWorkload lookup = waiting->command;
+  lookup.only_asks = true;
+  const auto done = [waiting, onload_request, later = call.request.later, &allocations = call.allocations,
                      first_time = std::move(first_time)](const Outcome& outcome) {
     if (!outcome && outcome.error().code != ErrorCode::NotFound) return refuse(waiting->pending, outcome.error());
-    later([waiting, wish, &allocations, first_time, outcome] {
+    later([waiting, onload_request, &allocations, first_time, outcome] {
       if (!outcome) return first_time();
-      replay(allocations, waiting, wish, *outcome);
+      replay(allocations, waiting, onload_request, *outcome);
     });
   };
-  call.engine.submit(std::move(question), {done, call.request.client});
+  call.engine.submit(std::move(lookup), {done, call.request.client});
 }
 
 http::Response listed(Bodies& bodies, const std::shared_ptr<const NodeState>& state, const ListQuery& query,
@@ -217,17 +219,17 @@ Result<std::optional<IdempotencyKey>> parse_key(const http::Request& request) {
   if (is_plain && key.size() <= kLongest) {
     return std::optional(IdempotencyKey{.key = key, .hash_of = hash_of(request.body)});
   }
-  return fail_at(ErrorCode::BadRequest, "Idempotency-Key", "is too long or has other characters",
-                 "1 to 255 visible characters of ASCII");
+  return fail_at(ErrorCode::BadRequest, "Idempotency-Key", "is too long or has invalid characters",
+                 "1 to 255 visible ASCII characters");
 }
 
-// Nodes that name none may have any.
+// kLastCpu if the node reports no possible CPUs.
 CpuId last_possible_cpu(const NodeState& state) {
   const std::vector<CpuId> possible = state.facts.rdt.possible.members();
   return possible.empty() ? kLastCpu : possible.back();
 }
 
-// The body of a request, its keys folded; or the answer that it cannot be read.
+// The request body with lower-case keys, or the error response.
 tl::expected<json::Value, http::Response> body_of(const Call& call) {
   const Result<json::Value> body = json::parse(call.request.body);
   if (!body) return tl::unexpected(render(problem_of_body(body.error()), call.error_style));
@@ -277,46 +279,47 @@ void create_workload(const Call& call, http::Reply reply) {
   }
   const Result<OnloadRequest> onload = parse_onload(*body, Null::IsAbsent);
   if (!onload) return reply.send(refused(onload.error(), call.error_style));
-  const std::optional<onload::RenderRequest>& wish = onload->request;
+  const std::optional<onload::RenderRequest>& onload_request = onload->request;
   const auto waiting = std::make_shared<PendingChange<CreateWorkload>>(PendingChange<CreateWorkload>{
       .command = {.spec = *spec, .key = *key},
       .pending = {std::move(reply), call.error_style, call.request.client, shape_of(*body), spec->uuid},
       .is_dry = *is_dry,
       .ratio = ratio_literal(*body),
       .answer = created});
-  const bool may_be_known = *key && !*is_dry;
-  Result<Spec> whole = with_those_it_is_for(call, *body, *std::move(spec));
+  const bool may_be_replay = *key && !*is_dry;
+  Result<Spec> whole = with_tasks_and_owner(call, *body, *std::move(spec));
   if (!whole) {
-    // A task or an owner may have ended since the request was served.
+    // A task or the owner may have exited since the original request.
     const auto refuse_it = [waiting, error = whole.error()] {
       waiting->pending.reply.send(refused(error, waiting->pending.style));
     };
-    return may_be_known ? run_once(call, waiting, wish, refuse_it) : refuse_it();
+    return may_be_replay ? run_once(call, waiting, onload_request, refuse_it) : refuse_it();
   }
-  if (const auto beyond = beyond_own(call, *whole)) {
-    return waiting->pending.reply.send(render(*beyond, call.error_style));
+  if (const auto problem = refuse_if_not_own(call, *whole)) {
+    return waiting->pending.reply.send(render(*problem, call.error_style));
   }
   if (whole->owner) {
-    waiting->pending.settled = [&engine = call.engine, &owners = call.owners, owner = *whole->owner] {
+    waiting->pending.before_reply = [&engine = call.engine, &owners = call.owners, owner = *whole->owner] {
       end_with_owner(engine, owners, owner);
     };
   }
   waiting->command.spec = *std::move(whole);
-  if (!wish) return run(call.engine, std::move(*waiting), nullptr);
-  const auto admit = [waiting, wish, &engine = call.engine, &allocations = call.allocations] {
-    run_admitted(engine, allocations, waiting, *wish, onload::Allocations::Place::New);
+  if (!onload_request) return run(call.engine, std::move(*waiting), nullptr);
+  const auto admit = [waiting, onload_request, &engine = call.engine, &allocations = call.allocations] {
+    run_admitted(engine, allocations, waiting, *onload_request, onload::Allocations::Place::New);
   };
-  // Nothing is admitted anew for a request that was served before.
-  return may_be_known ? run_once(call, waiting, wish, admit) : admit();
+  // Do not admit a replayed request a second time.
+  return may_be_replay ? run_once(call, waiting, onload_request, admit) : admit();
 }
 
 void patch_workload(const Call& call, http::Reply reply) {
-  // 404 comes before any fault of the body, as in RMD. An id that is deleted meanwhile gets its 404 from the engine.
+  // As in RMD, 404 takes precedence over errors in the body. The engine returns 404 if the workload is deleted
+  // concurrently.
   const auto state = call.engine.state();
   const Workload* found = addressed_workload(call, *state);
   if (!found) return reply.send(no_such_workload(call.error_style));
   if (found->origin != rmd::kOwnOrigin) {
-    return reply.send(not_ours_to_change(*found, rmd::kMayNotModify, call.error_style));
+    return reply.send(refuse_foreign_origin(*found, rmd::kMayNotModify, call.error_style));
   }
   const Result<bool> is_dry = flag_in_query(call.request.query, "dry_run");
   if (!is_dry) return reply.send(refused(is_dry.error(), call.error_style));
@@ -326,7 +329,7 @@ void patch_workload(const Call& call, http::Reply reply) {
     return with_tasks(*body, *state, std::move(parsed));
   });
   if (!patch) return reply.send(refused(naming_the_unit(*state, patch.error()), call.error_style));
-  if (const auto beyond = beyond_own(call, *patch)) return reply.send(render(*beyond, call.error_style));
+  if (const auto problem = refuse_if_not_own(call, *patch)) return reply.send(render(*problem, call.error_style));
   const Result<OnloadRequest> onload = parse_onload(*body, Null::Removes);
   if (!onload) return reply.send(refused(onload.error(), call.error_style));
   if (onload->is_named && !onload->request) patch->onload = std::optional<store::OnloadUse>();
@@ -350,7 +353,7 @@ void delete_workload(const Call& call, http::Reply reply) {
   const Workload* found = addressed_workload(call, *state);
   if (!found) return reply.send(no_such_workload(call.error_style));
   if (found->origin != rmd::kOwnOrigin) {
-    return reply.send(not_ours_to_change(*found, rmd::kMayNotDelete, call.error_style));
+    return reply.send(refuse_foreign_origin(*found, rmd::kMayNotDelete, call.error_style));
   }
   submit(call.engine, DeleteWorkload{.id = found->id, .if_revision = revisions_of(call.request.if_match, found->id)},
          {std::move(reply), call.error_style, call.request.client}, deleted);

@@ -1,7 +1,7 @@
-// /v1/workloads: what clients ask for, and what they were granted.
+// /v1/workloads: requests of workloads and their grants.
 //
-// Reads take the published state and never wait; a long poll is handed to the watchers. Writes are submitted; the
-// answer is sent from the engine's thread.
+// Reads use the published state and never block; LongPoll holds a long poll. Writes are submitted to the engine, which
+// sends the response from its thread.
 #pragma once
 
 #include "api/http/message.h"

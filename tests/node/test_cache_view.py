@@ -87,7 +87,7 @@ def test_ways_and_cpus_of_others_are_not_available():
 def test_only_the_last_level_is_told_and_other_words_are_no_path():
     with Node() as node:
         for path in ("/v1/cache/l2", "/v1/cache/l2/0"):
-            assert text(node, path, 400) == "ways are granted in the last level only, which is l3 here\n"
+            assert text(node, path, 400) == "unsupported cache level; ways are allocated in l3 on this node\n"
         assert text(node, "/v1/cache/l3/7", 404) == "Cache id 7 for level 3 is not found\n"
         assert text(node, "/v1/cache/llc/99999999999", 404) == "Cache id 99999999999 for level 3 is not found\n"
         assert text(node, "/v1/cache/l3/0abc", 400) == "Please input the correct id, it should be digital\n"

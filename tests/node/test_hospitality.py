@@ -37,7 +37,7 @@ def test_what_is_foretold_is_what_a_workload_gets():
     ({"max_cache": 1, "min_cache": 2}, "Bad request, max_cache=1, min_cache=2\n"),
     ({"max_cache": 1}, "Bad request, max_cache=1, min_cache=0\n"),
     ({"max_cache": -1}, "/max_cache: expected a whole number, found -1 (allowed: 0 to 4294967295)\n"),
-    ({"max_cach": 1}, '/max_cach: unknown key "max_cach"; the nearest known one is "max_cache" (allowed: max_cache)\n'),
+    ({"max_cach": 1}, '/max_cach: unknown key "max_cach"; did you mean "max_cache"? (allowed: max_cache)\n'),
     ([], "expected an object such as {\"max_cache\": 2, \"min_cache\": 2}, found an array "
          "(allowed: an object such as {\"max_cache\": 2, \"min_cache\": 2})\n"),
 ])

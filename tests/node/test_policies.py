@@ -140,7 +140,7 @@ def test_the_cache_view_and_hospitality_know_policies():
         assert node.call("POST", "/v1/hospitality", {"policy": "gold"}) == {"score": {"l3": {"0": 0, "1": 100}}}
         for question, status, line in (
                 ({"policy": "x"}, 400, "Can not find Policy. Details: Can not find specified policy x\n"),
-                ({"policy": "fast"}, 400, "/policy: policy fast asks for no cache\n"),
+                ({"policy": "fast"}, 400, "/policy: policy fast requests no cache\n"),
                 ({"policy": 1}, 400, "/policy: expected a string, found a number (allowed: a string)\n")):
             assert node.request("POST", "/v1/hospitality", question)[:2] == (status, line)
 

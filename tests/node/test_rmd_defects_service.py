@@ -23,7 +23,7 @@ def test_defect_18_each_refusal_has_its_code_and_a_reason(node):
     assert not_created(node, ["5"], (8, 8))[0] == 409
     assert refusal(node, "PATCH", path, {"rdt": {"cache": {"max": 1, "min": 3}}})[0] == 400
     for cache in ("/v1/cache/l2", "/v1/cache/l2/0"):
-        assert refusal(node, "GET", cache) == (400, "ways are granted in the last level only, which is l3 here\n")
+        assert refusal(node, "GET", cache) == (400, "unsupported cache level; ways are allocated in l3 on this node\n")
     assert refusal(node, "GET", "/v1/cache/l3/99")[0] == 404
     assert refusal(node, "POST", "/v1/hospitality", {"max_cache": 1})[0] == 400
     assert refusal(node, "POST", "/v1/workloads", "{", {"Content-Type": "application/json"})[0] == 400

@@ -27,7 +27,7 @@ def test_row_01_lists_of_cpus(node):
     assert workload["rdt"] == {"cache": {"max": 2, "min": 2}, "mba": {}}
     assert cpus_of(node.hardware()[workload["cos_name"]]["cpus"]) == {4, 6, 7, 9, 11, 12}
     status, text = not_created(node, ["20"], (1, 1), core_id=["20"])
-    assert status == 400 and '/core_id: unknown key "core_id"; the nearest known one is "core_ids"' in text
+    assert status == 400 and '/core_id: unknown key "core_id"; did you mean "core_ids"?' in text
 
 
 @pytest.mark.parametrize("ways, pool", [((0, 0), "shared"), ((3, 1), "besteffort"), ((3, 3), "guarantee")])

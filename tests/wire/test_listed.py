@@ -124,8 +124,8 @@ def test_a_file_that_grants_nothing_is_named_and_keeps_nobody_on_the_list(lists)
         assert code(house, house.user) == 200
         assert code(house, house.admin) == 401
         said = house.journal()
-        for bad, why in (("foreign", "does not belong to root"), ("writable", "others than root can write it"),
-                         ("link", "a link is not followed"), ("rubbish", "not certificates in PEM form"),
+        for bad, why in (("foreign", "must be owned by root"), ("writable", "must not be writable by group or others"),
+                         ("link", "is a symbolic link"), ("rubbish", "not certificates in PEM form"),
                          ("pipe", "not a regular file")):
             assert f"{bad}.pem: {why}" in said
 
@@ -180,6 +180,6 @@ def test_a_wrong_access_list_is_refused_at_the_start(acl):
     try:
         house.spawn()
         assert house.wait_dead() == 1
-        assert f"{acl}: others than root can write it" in house.journal()
+        assert f"{acl}: must not be writable by group or others" in house.journal()
     finally:
         house.end()

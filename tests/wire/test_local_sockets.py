@@ -139,7 +139,7 @@ def test_who_may_run_may_nothing_else(house):
     for method, target in (("GET", "/v1/workloads"), ("GET", "/v1/node"), ("PUT", "/v1/onload/freeze"), ("GET", "/metrics"),
                            ("POST", "/v1/onload/drain"), ("GET", "/v1/onload/users")):
         status, refusal = call(house.steps, method, target, {"frozen": True} if method != "GET" else None, group=NEWS)
-        assert status == 403 and "process that asks" in refusal["detail"], (method, target, refusal)
+        assert status == 403 and "calling process" in refusal["detail"], (method, target, refusal)
 
 
 def test_workloads_of_a_run_end_with_it(house):

@@ -1,4 +1,4 @@
-// Who is who.
+// Authentication by transport, certificate and list.
 #include "api/auth/access.h"
 
 #include <doctest/doctest.h>
@@ -38,7 +38,7 @@ AuthFailure::Kind refused(const Rules& rules, const Peer& peer) {
 
 }  // namespace
 
-TEST_CASE("root and whom a Unix socket names as such are administrators there") {
+TEST_CASE("root and users in the socket's admin list are administrators") {
   const Rules rules{.sockets = {{.admin = {.groups = {kOurGroup}}}}};
   CHECK(identify(rules, unix_peer(0, {0})) == Identity{"uid 0", Role::Admin, AuthMethod::Socket});
   CHECK(identify(rules, unix_peer(1000, {kOurGroup})) == Identity{"uid 1000", Role::Admin, AuthMethod::Socket});
@@ -46,7 +46,7 @@ TEST_CASE("root and whom a Unix socket names as such are administrators there") 
         Identity{"uid 1000", Role::Admin, AuthMethod::Socket});
 }
 
-TEST_CASE("who is named for a Unix socket is what its lists say, there and nowhere else") {
+TEST_CASE("a user has the roles of the lists of the socket in use only") {
   const Rules rules{
       .sockets = {{.admin = {.users = {1000}}}, {.user = {.groups = {60}}, .run = {.users = {1001}, .groups = {61}}}}};
   const auto on = [](size_t socket, Peer peer) {
@@ -54,22 +54,22 @@ TEST_CASE("who is named for a Unix socket is what its lists say, there and nowhe
     return peer;
   };
   CHECK(identify(rules, on(0, unix_peer(1000, {1}))) == Identity{"uid 1000", Role::Admin, AuthMethod::Socket});
-  CHECK(refused(rules, on(1, unix_peer(1000, {1}))) == AuthFailure::Kind::Unwelcome);
-  CHECK(refused(rules, on(2, unix_peer(1000, {60}))) == AuthFailure::Kind::Unwelcome);  // there is no such socket
+  CHECK(refused(rules, on(1, unix_peer(1000, {1}))) == AuthFailure::Kind::Forbidden);
+  CHECK(refused(rules, on(2, unix_peer(1000, {60}))) == AuthFailure::Kind::Forbidden);  // there is no such socket
   CHECK(identify(rules, on(2, unix_peer(0, {0}))) == Identity{"uid 0", Role::Admin, AuthMethod::Socket});
   CHECK(identify(rules, on(1, unix_peer(7, {60}))) == Identity{"uid 7", Role::User, AuthMethod::Socket});
   CHECK(identify(rules, on(1, unix_peer(1001, {1}))) == Identity{"uid 1001", Role::None, AuthMethod::Socket, true});
   CHECK(identify(rules, on(1, unix_peer(7, {61, 60}))) == Identity{"uid 7", Role::User, AuthMethod::Socket, true});
 }
 
-TEST_CASE("nobody else is anybody on the Unix socket") {
+TEST_CASE("other users are refused on the Unix socket") {
   CHECK(refused({.sockets = {{.admin = {.groups = {kOurGroup}}}}}, unix_peer(1000, {1000, 0})) ==
-        AuthFailure::Kind::Unwelcome);
-  CHECK(refused({}, unix_peer(1000, {kOurGroup})) == AuthFailure::Kind::Unwelcome);
-  CHECK(refused({}, {.transport = Peer::Transport::Unix, .address = ""}) == AuthFailure::Kind::Unwelcome);
+        AuthFailure::Kind::Forbidden);
+  CHECK(refused({}, unix_peer(1000, {kOurGroup})) == AuthFailure::Kind::Forbidden);
+  CHECK(refused({}, {.transport = Peer::Transport::Unix, .address = ""}) == AuthFailure::Kind::Forbidden);
 }
 
-TEST_CASE("a certificate's subject gives the role, the higher one if it fits both") {
+TEST_CASE("a certificate's subject selects the role, admin if it matches both") {
   CHECK(identify({}, tls_peer({{"OU", "Admin"}, {"CN", "Alice"}})) == Identity{"Alice", Role::Admin});
   CHECK(identify({}, tls_peer({{"CN", "Eli"}})) == Identity{"Eli", Role::User});
   CHECK(identify({}, tls_peer({{"OU", "User"}})) == Identity{"OU=User", Role::User});
@@ -77,7 +77,7 @@ TEST_CASE("a certificate's subject gives the role, the higher one if it fits bot
   CHECK(identify({.admin = {"CN=Zoe"}, .user = {}}, tls_peer({{"CN", "Zoe"}})) == Identity{"Zoe", Role::Admin});
 }
 
-TEST_CASE("a certificate that fits no rule to the letter is a stranger's") {
+TEST_CASE("a certificate that matches no rule exactly has no role") {
   for (const auto& subject :
        std::vector<std::vector<std::pair<std::string, std::string>>>{{},
                                                                      {{"OU", "admin"}},
@@ -91,7 +91,7 @@ TEST_CASE("a certificate that fits no rule to the letter is a stranger's") {
   CHECK(refused({.admin = {}, .user = {}}, tls_peer({{"OU", "Admin"}})) == AuthFailure::Kind::Roleless);
 }
 
-TEST_CASE("a certificate counts until its end, also on a connection that goes on") {
+TEST_CASE("a certificate is refused after it expires, also on an open connection") {
   Peer peer = tls_peer({{"OU", "Admin"}, {"CN", "Alice"}});
   CHECK(auth::identify({}, peer, kEnd));
   CHECK_FALSE(auth::identify({}, peer, kEnd + std::chrono::seconds(1)));
@@ -99,7 +99,7 @@ TEST_CASE("a certificate counts until its end, also on a connection that goes on
   CHECK_FALSE(identify({}, peer));
 }
 
-TEST_CASE("a listed certificate has the role of its folder, whatever its subject says, and no other has any") {
+TEST_CASE("with certificate lists only the folder of a certificate selects its role") {
   const Rules rules{.listed = auth::Listed{.admin = {{"aa"}, {}}, .user = {{"aa", "bb"}, {}}}};
   Peer peer = tls_peer({{"OU", "User"}, {"CN", "Bo"}});
   peer.hash_of = "aa";
@@ -113,17 +113,17 @@ TEST_CASE("a listed certificate has the role of its folder, whatever its subject
   }
 }
 
-TEST_CASE("PAM is asked about who shows no certificate over TLS, and about nobody else") {
+TEST_CASE("PAM is asked only for TLS clients without a certificate") {
   const Rules rules{.asks_pam = true};
   Peer peer = tls_peer({});
   CHECK(refused(rules, peer) == AuthFailure::Kind::Roleless);  // a certificate without a subject
   peer.valid_until.reset();
   CHECK(refused(rules, peer) == AuthFailure::Kind::NeedsPassword);
   CHECK(refused(rules, tls_peer({{"OU", "Guests"}})) == AuthFailure::Kind::Roleless);
-  CHECK(refused(rules, unix_peer(1000, {1000})) == AuthFailure::Kind::Unwelcome);
+  CHECK(refused(rules, unix_peer(1000, {1000})) == AuthFailure::Kind::Forbidden);
 }
 
-TEST_CASE("users read, administrators change, and who has no role does neither") {
+TEST_CASE("users may read, administrators may change, other clients may do neither") {
   const auto may = [](Role role, bool only_reads) {
     return auth::granted({}, Identity{"x", role, AuthMethod::Subject}, only_reads ? "GET" : "POST", "/v1/workloads",
                          only_reads) == auth::Grant::Whole;
@@ -136,7 +136,7 @@ TEST_CASE("users read, administrators change, and who has no role does neither")
   CHECK_FALSE(may(Role::None, false));
 }
 
-TEST_CASE("a user of PAM has the role that names him, or what the access list says") {
+TEST_CASE("a PAM user has the configured role or the permissions of the access list") {
   Rules rules{.asks_pam = true, .pam_admin = {"alice"}, .pam_user = {"bob"}};
   CHECK(auth::identify_by_password(rules, "alice") == Identity{"alice", Role::Admin, AuthMethod::Password});
   CHECK(auth::identify_by_password(rules, "bob").role == Role::User);
@@ -151,7 +151,7 @@ TEST_CASE("a user of PAM has the role that names him, or what the access list sa
   CHECK(may(Identity{"Eli", Role::User, AuthMethod::Subject}));  // a certificate's role is not the list's matter
 }
 
-TEST_CASE("who runs programs is served about his own workloads, and nothing else") {
+TEST_CASE("the run role may manage its own workloads only") {
   const auto grant = [](std::string_view method, std::string_view path, Role role = Role::None) {
     return auth::granted({}, Identity{"x", role, AuthMethod::Socket, true}, method, path, auth::is_reading(method));
   };
@@ -168,7 +168,7 @@ TEST_CASE("who runs programs is served about his own workloads, and nothing else
   CHECK(grant("DELETE", "/v1/workloads/7", Role::User) == auth::Grant::Own);
 }
 
-TEST_CASE("a certificate that the authorities of now do not vouch for is nobody's, whatever it says") {
+TEST_CASE("a certificate that the current CA does not verify has no role") {
   Peer peer = tls_peer({{"OU", "Admin"}, {"CN", "Alice"}});
   peer.is_revoked = true;
   CHECK(refused({}, peer) == AuthFailure::Kind::Unknown);

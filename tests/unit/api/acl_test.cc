@@ -35,7 +35,7 @@ std::string problem(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a role has what its lines and those of the roles it inherits grant") {
+TEST_CASE("a role has its own and inherited permissions") {
   const Acl list = acl();
   for (const char* user : {"alice", "bob"}) {
     CHECK(list.permits(user, "GET", "/v1/cache"));
@@ -54,14 +54,14 @@ TEST_CASE("a role has what its lines and those of the roles it inherits grant") 
   CHECK_FALSE(list.permits("", "GET", "/v1/cache"));
 }
 
-TEST_CASE("what RMD's own file forgot belongs to the role user") {
+TEST_CASE("the role user has the permissions that RMD's own file omits") {
   CHECK(acl().permits("bob", "POST", "/v1/hospitality"));
   CHECK(acl().permits("bob", "GET", "/v1/mba"));
   CHECK(acl("g, bob, user").permits("bob", "GET", "/v1/mba"));
   CHECK_FALSE(acl("").permits("bob", "GET", "/v1/mba"));
 }
 
-TEST_CASE("a user of PAM whose name is that of a role has nothing by it") {
+TEST_CASE("a PAM user with the name of a role does not have that role") {
   for (const char* name : {"root", "admin", "user"}) {
     CHECK_FALSE(acl().permits(name, "GET", "/v1/cache"));
     CHECK_FALSE(acl().permits(name, "POST", "/v1/workloads"));
@@ -69,7 +69,7 @@ TEST_CASE("a user of PAM whose name is that of a role has nothing by it") {
   CHECK_FALSE(acl("p, alice, /cache, GET").permits("alice", "GET", "/v1/cache"));
 }
 
-TEST_CASE("a user of PAM who is called like a role has that role if a line says so") {
+TEST_CASE("a PAM user with the name of a role has it if a g line grants it") {
   const Acl list = acl(std::string(kRmds) + "g, user, user\ng, admin, admin\n");
   CHECK(list.permits("user", "GET", "/v1/cache"));
   CHECK_FALSE(list.permits("user", "POST", "/v1/workloads"));
@@ -78,7 +78,7 @@ TEST_CASE("a user of PAM who is called like a role has that role if a line says 
   CHECK_FALSE(list.permits("bob", "POST", "/v1/workloads"));
 }
 
-TEST_CASE("roles that inherit each other in a circle end") {
+TEST_CASE("cyclic role inheritance terminates") {
   const Acl list = acl("g, a, b\ng, b, c\ng, c, b\np, c, /x, GET");
   CHECK(list.permits("a", "GET", "/v1/x"));
   CHECK_FALSE(list.permits("a", "GET", "/v1/y"));
@@ -99,7 +99,7 @@ TEST_CASE("methods are a list, with or without brackets, or all") {
   }
 }
 
-TEST_CASE("a line that is none refuses the whole file and is named") {
+TEST_CASE("an invalid line refuses the whole file and is named in the error") {
   for (const char* line : {"p", "p, r, /x", "p, r, /x, GET, more", "q, a, b", "g, a", "g, a, b, c", "g, , b", "g, a, ",
                            "p, r, x, GET", "p, , /x, GET", "p, a b, /x, GET"}) {
     CAPTURE(line);
@@ -109,7 +109,7 @@ TEST_CASE("a line that is none refuses the whole file and is named") {
   CHECK(problem(std::string(nrd::auth::kAclLineLimit + 1, '\n')).find("more than") != std::string::npos);
 }
 
-TEST_CASE("who is in no g line, or called like a role that nobody gave it, has no role") {
+TEST_CASE("a user without a g line has no role, also with the name of a role") {
   const Acl list = acl(std::string(kRmds) + "g, user, user\n");
   for (const char* user : {"alice", "bob", "user"}) CHECK(list.has_role(user));
   for (const char* user : {"mallory", "root", "admin", ""}) CHECK_FALSE(list.has_role(user));

@@ -20,7 +20,7 @@ namespace {
 
 struct Service {
   Service() {
-    around.folder.put("opt/versions/9.0/usr/lib64/libonload.so", "");
+    fixture.folder.put("opt/versions/9.0/usr/lib64/libonload.so", "");
     controller.known.generations = {
         {.number = 3, .spec = {.state = State::Loaded, .version = "9.0"}, .verdict = Verdict::Verified}};
     controller.known.door_open = true;
@@ -29,7 +29,7 @@ struct Service {
     auto peer = std::make_shared<http::Peer>();
     if (caller != 0) {
       peer->credentials = http::Peer::Credentials{
-          .uid = 0, .pid = caller, .started = around.owners->identify(caller)->start, .groups = {}};
+          .uid = 0, .pid = caller, .started = fixture.owners->identify(caller)->start, .groups = {}};
     }
     return {.method = std::move(method),
             .path = std::move(path),
@@ -50,13 +50,13 @@ struct Service {
   http::Later later = [](const std::function<void()>& act) { act(); };
   FakeEngine engine{a_node()};
   nrd::testing::FakeController controller;
-  nrd::testing::Surroundings around{controller};
-  http::Handler handler = v1::routes(around.house(engine, controller), {.version = "1.2.3"});
+  nrd::testing::Fixture fixture{controller};
+  http::Handler handler = v1::routes(fixture.services(engine, controller), {.version = "1.2.3"});
 };
 
 }  // namespace
 
-TEST_CASE("who asks over the Unix socket may be the owner without knowing his number") {
+TEST_CASE("a client of the Unix socket can be the owner without knowing its PID") {
   Service service;
   const auto made = service.ask("POST", "/v1/onload/allocations", R"({"owner": {"caller": true}})", ::getpid());
   REQUIRE(made.status == 201);
@@ -71,7 +71,7 @@ TEST_CASE("who asks over the Unix socket may be the owner without knowing his nu
   CHECK(service.ask("POST", "/v1/onload/allocations", R"({"owner": {"caller": true}})").status == 400);
 }
 
-TEST_CASE("a version whose files somebody was given is not removed, and he is named") {
+TEST_CASE("a version in use is not removed and the error names its user") {
   Service service;
   const std::string body = R"({"owner": {"pid": )" + std::to_string(::getpid()) + "}}";
   REQUIRE(service.ask("POST", "/v1/onload/allocations", body).status == 201);
@@ -90,7 +90,7 @@ TEST_CASE("a version whose files somebody was given is not removed, and he is na
   CHECK(refused.body.find("workload 7") != std::string::npos);
 }
 
-TEST_CASE("a workload asked for again under its key is not admitted anew") {
+TEST_CASE("a replayed create is not admitted again") {
   Service service;
   const std::string body = R"({"core_ids": ["0"], "onload": {}})";
   const auto ask = [&] { return service.ask("POST", "/v1/workloads", body, 0, "key-1"); };
@@ -114,7 +114,7 @@ TEST_CASE("a workload asked for again under its key is not admitted anew") {
   CHECK(ask().status == 422);
 }
 
-TEST_CASE("nothing is asked of Onload on the thread of the engine") {
+TEST_CASE("the engine thread does not call Onload") {
   Service service;
   std::vector<std::function<void()>> left;
   service.later = [&left](std::function<void()> act) { left.push_back(std::move(act)); };
@@ -128,7 +128,7 @@ TEST_CASE("nothing is asked of Onload on the thread of the engine") {
   CHECK(status == 500);
 }
 
-TEST_CASE("what is wrong with a request for an allocation is said with its field") {
+TEST_CASE("errors of an allocation request name the field") {
   Service service;
   struct Row {
     const char* body;
@@ -149,10 +149,10 @@ TEST_CASE("what is wrong with a request for an allocation is said with its field
     CHECK(refused.body.starts_with(std::string(row.field) + ": "));
   }
   CHECK(service.ask("POST", "/v1/onload/render", R"({"format": "yaml"})").body.starts_with("/format: "));
-  CHECK(service.around.allocations->allocations()->empty());
+  CHECK(service.fixture.allocations->allocations()->empty());
 }
 
-TEST_CASE("an allocation is a 503 while the door is closed and a 409 without Onload") {
+TEST_CASE("an allocation is a 503 while access is closed and a 409 without Onload") {
   Service service;
   const std::string body = R"({"owner": {"pid": )" + std::to_string(::getpid()) + "}}";
   service.controller.known.door_open = false;

@@ -17,9 +17,9 @@ namespace {
 json::Value first_cache_of(NodeState state) {
   FakeEngine engine(std::move(state));
   testing::FakeController onload;
-  testing::Surroundings around{onload};
+  testing::Fixture fixture{onload};
   http::Response answer;
-  v1::routes(around.house(engine, onload), {.version = "1"})(
+  v1::routes(fixture.services(engine, onload), {.version = "1"})(
       {.method = "GET", .path = "/v1/cache/l3/0"},
       http::Reply([&answer](http::Response got) { answer = std::move(got); }));
   REQUIRE(answer.status == 200);
@@ -41,7 +41,7 @@ TEST_CASE("a cache of more than 4 GiB does not break clients that read 32 bits")
   CHECK(number(cache, "NumSets") == 1U << 30);
 }
 
-TEST_CASE("what the kernel does not tell of a cache is 0, and its NUMA node is the only one") {
+TEST_CASE("unknown cache properties are 0 and the NUMA node is 0") {
   const json::Value cache = first_cache_of(a_node());
   for (const char* key : {"NumWays", "NumSets", "NumPartitions", "LineSize", "total_size", "WaySize"}) {
     CHECK(number(cache, key) == 0);
@@ -49,7 +49,7 @@ TEST_CASE("what the kernel does not tell of a cache is 0, and its NUMA node is t
   CHECK(text(cache, "location_on_node") == "0");
 }
 
-TEST_CASE("isolated CPUs are available until a workload has them") {
+TEST_CASE("isolated CPUs are available until a workload uses them") {
   NodeState state = a_node();
   state.facts.rdt.isolated = CpuSet{1, 2, 6};
   CHECK(text(first_cache_of(state), "available_isolated_cpus") == "1-2");
@@ -58,7 +58,7 @@ TEST_CASE("isolated CPUs are available until a workload has them") {
   CHECK(text(cache, "available_cpus") == "2-3");
 }
 
-TEST_CASE("a cache tells how many more workloads of each policy it takes") {
+TEST_CASE("a cache reports how many more workloads of each policy fit") {
   NodeState state = a_node();
   state.policies = std::make_shared<const Policies>(
       Policies{{"gold", {.cache = CacheRequest{2, 2}}},

@@ -16,7 +16,7 @@ namespace {
 constexpr ConnectionTable::Time kNow{};
 constexpr const char* kShare = "192.0.2.7";
 
-// As many of one address as may be, all of whose requests have come whole.
+// The maximum number of connections of one address, each with a complete request.
 struct FullShare {
   FullShare() {
     for (uint64_t id = 1; id <= kConnectionsPerAddress; ++id) {
@@ -35,7 +35,7 @@ struct FullShare {
     while (!connections.find(id)->advance(kNow)) {
     }
   }
-  ConnectionTable::Place place() const { return connections.place_for(Peer::Transport::Plain, kShare); }
+  ConnectionTable::Admission place() const { return connections.admit(Peer::Transport::Plain, kShare); }
 
   std::vector<UniqueFd> clients;
   ConnectionTable connections;
@@ -43,21 +43,21 @@ struct FullShare {
 
 }  // namespace
 
-TEST_CASE("requests that wait for their turn keep no newcomer out") {
+TEST_CASE("connections with queued requests are evicted for new ones") {
   FullShare full;
   CHECK_FALSE(full.place().is_refused);
-  CHECK(full.place().leaves == 1);
+  CHECK(full.place().evicts == 1);
 }
 
-TEST_CASE("nobody goes while his request is worked on") {
+TEST_CASE("a connection with a change in progress is not evicted") {
   FullShare full;
   for (uint64_t id = 1; id < kConnectionsPerAddress; ++id) full.connections.find(id)->take();
-  CHECK(full.place().leaves == kConnectionsPerAddress);
+  CHECK(full.place().evicts == kConnectionsPerAddress);
   full.connections.find(kConnectionsPerAddress)->take();
   CHECK(full.place().is_refused);
 }
 
-TEST_CASE("a read that is worked on goes where nothing else can, and whoever has hung up before all others") {
+TEST_CASE("reads in progress are evicted last and hung-up clients first") {
   FullShare full;
   for (uint64_t id = 1; id <= kConnectionsPerAddress; ++id) full.connections.find(id)->take();
   REQUIRE(full.place().is_refused);
@@ -67,22 +67,22 @@ TEST_CASE("a read that is worked on goes where nothing else can, and whoever has
   while (!reads.advance(kNow)) {
   }
   full.ask(3, "GET");
-  CHECK(full.place().leaves == 3);  // waits for its turn
+  CHECK(full.place().evicts == 3);  // waits for its turn
   reads.take();
-  CHECK(full.place().leaves == 3);
+  CHECK(full.place().evicts == 3);
 
   full.clients.at(4) = UniqueFd();
-  full.connections.find(5)->look_for_hang_up();
+  full.connections.find(5)->check_hang_up();
   CHECK(full.connections.find(5)->has_hung_up());
-  CHECK(full.place().leaves == 5);
+  CHECK(full.place().evicts == 5);
 }
 
-TEST_CASE("who rests goes before whose request waits") {
+TEST_CASE("idle connections are evicted before queued ones") {
   FullShare full;
   Connection& resting = *full.connections.find(7);
   resting.take();
   resting.answer("HTTP/1.1 204 No Content\r\n\r\n", false, kNow);
   while (!resting.advance(kNow)) {
   }
-  CHECK(full.place().leaves == 7);
+  CHECK(full.place().evicts == 7);
 }

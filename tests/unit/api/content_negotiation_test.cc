@@ -48,7 +48,7 @@ TEST_CASE("Accept decides how an error is written") {
   }
 }
 
-TEST_CASE("the nearest word is the one that needs the fewest changes") {
+TEST_CASE("the suggestion is the known word with the smallest edit distance") {
   CHECK(closest("chache", {"core_ids", "cache", "rdt"}) == "cache");
   CHECK(closest("CORE_IDS", {"cos_name", "core_ids", "task_ids"}) == "core_ids");
   CHECK(closest("", {"rdt", "cache"}) == "rdt");

@@ -6,7 +6,7 @@
 
 using namespace nrd;
 
-TEST_CASE("an ETag says number, revision and whether the hardware agrees") {
+TEST_CASE("an ETag contains id, revision and whether the grant is applied") {
   Workload workload = a_workload(7);
   workload.revision = 3;
   CHECK(v1::etag_of(with(a_node(), workload), workload) == "\"7-3\"");
@@ -22,7 +22,7 @@ TEST_CASE("If-None-Match is compared with each tag of the list") {
   }
 }
 
-TEST_CASE("If-Match names revisions of its workload alone") {
+TEST_CASE("If-Match matches revisions of its own workload only") {
   using Revisions = std::vector<uint64_t>;
   constexpr WorkloadId kSeven{7};
   CHECK(v1::revisions_of("", kSeven) == std::nullopt);

@@ -1,4 +1,4 @@
-// A controller that knows what it was given, records specs, and answers at once with what it was told to.
+// A controller with a preset status that records calls and answers at once with preset results.
 #pragma once
 
 #include <functional>

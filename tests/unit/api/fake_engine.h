@@ -1,4 +1,4 @@
-// An engine that does what it is told to: it holds a state, records commands, and answers at once or when asked to.
+// An engine with a preset state that records commands and answers at once or on answer_waiting().
 #pragma once
 
 #include <functional>
@@ -89,10 +89,10 @@ class FakeEngine final : public Engine {
     const std::lock_guard hold(lock_);
     state_ = std::make_shared<const NodeState>(std::move(state));
   }
-  Result<std::shared_ptr<const UsageSample>> sample;  // null: none was taken
-  // From now on every command ends so, at once.
+  Result<std::shared_ptr<const UsageSample>> sample;  // null: no sample
+  // From now on answers every command at once with `outcome`.
   void answer_with(Outcome outcome) { outcome_ = std::move(outcome); }
-  // Ends the commands that wait.
+  // Answers the waiting commands.
   void answer_waiting(const Outcome& outcome) {
     std::vector<Done_> waiting;
     {

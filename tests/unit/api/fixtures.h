@@ -1,4 +1,4 @@
-// What a service needs beside an engine and a controller: real ones, on folders of their own.
+// The services of the routes besides engine and controller: real ones, in temporary folders.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,9 @@
 
 namespace nrd::testing {
 
-// Stores nothing, and says that it did.
-struct Surroundings {
-  explicit Surroundings(const onload::Controller& controller, size_t most_allocations = 2)
+// The commit function of the allocations reports success without storing.
+struct Fixture {
+  explicit Fixture(const onload::Controller& controller, size_t most_allocations = 2)
       : allocations(*onload::Allocations::start(controller, *owners,
                                                 [](const store::OnloadChange&) { return Result<void>(); }, {}, clock,
                                                 {.versions = "/opt",
@@ -23,14 +23,14 @@ struct Surroundings {
                                                  .most_allocations = most_allocations})) {
     folder.folder("state");
   }
-  ~Surroundings() {
+  ~Fixture() {
     owners->stop();
     watchers->stop();
   }
-  Surroundings(const Surroundings&) = delete;
-  Surroundings& operator=(const Surroundings&) = delete;
+  Fixture(const Fixture&) = delete;
+  Fixture& operator=(const Fixture&) = delete;
 
-  v1::Services house(Engine& engine, onload::Controller& controller) {
+  v1::Services services(Engine& engine, onload::Controller& controller) {
     return {engine, *owners, controller, *allocations, *watchers};
   }
 

@@ -20,7 +20,7 @@ int status(const std::string& body, const char* encoding) {
 
 }  // namespace
 
-TEST_CASE("a compressed body comes out as it went in") {
+TEST_CASE("a compressed body is decompressed unchanged") {
   CHECK(*inflated(kGzip, "gzip") == "hello");
   CHECK(*inflated(kGzip, "X-GZIP") == "hello");
   CHECK(*inflated(kZlib, "deflate") == "hello");
@@ -29,7 +29,7 @@ TEST_CASE("a compressed body comes out as it went in") {
   CHECK(*inflated("", "gzip") == "");
 }
 
-TEST_CASE("a compressed body that is broken, cut off or goes on is a 400") {
+TEST_CASE("a corrupt, truncated or overlong compressed body is a 400") {
   for (size_t size = 1; size < kGzip.size(); ++size) CHECK(status(kGzip.substr(0, size), "gzip") == 400);
   CHECK(status(kGzip + "x", "gzip") == 400);
   CHECK(status(kGzip + kGzip, "gzip") == 400);

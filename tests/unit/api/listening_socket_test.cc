@@ -1,4 +1,4 @@
-// Doors that systemd passes, and who comes in by them.
+// Sockets passed by systemd and accepted connections.
 #include "api/http/listening_socket.h"
 
 #include <arpa/inet.h>
@@ -37,19 +37,19 @@ UniqueFd connected_to(const char* address, uint16_t port) {
 
 }  // namespace
 
-TEST_CASE("on a socket of both families an IPv4 client counts by its own address") {
+TEST_CASE("on a dual-stack socket an IPv4 client is limited by its own address") {
   const auto listener = http::adopt_listener(a_socket_of_both_families());
   REQUIRE(listener);
   CHECK(listener->kind == Peer::Transport::Tls);
   const UniqueFd client = connected_to("127.0.0.1", http::port_of(*listener));
   const auto accepted = http::accept_next(*listener);
   REQUIRE(accepted);
-  CHECK(accepted->share == "127.0.0.1");
+  CHECK(accepted->client_key == "127.0.0.1");
   CHECK(accepted->peer.address.starts_with("127.0.0.1:"));
-  CHECK(http::accept_next(*listener).error() == http::AcceptError::Nobody);
+  CHECK(http::accept_next(*listener).error() == http::AcceptError::WouldBlock);
 }
 
-TEST_CASE("what is no listening stream socket is not taken for one") {
+TEST_CASE("only a listening stream socket is adopted") {
   CHECK_FALSE(http::adopt_listener(UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))));
   CHECK_FALSE(http::adopt_listener(UniqueFd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0))));
   CHECK_FALSE(http::adopt_listener(UniqueFd()));

@@ -11,12 +11,12 @@ namespace {
 struct Service {
   FakeEngine engine{a_node()};
   testing::FakeController onload;
-  testing::Surroundings around{onload};
+  testing::Fixture fixture{onload};
   v1::Service service{.version = "1.2.3"};
 
   std::string scrape() {
     std::string body;
-    const http::Handler handler = v1::counted(service.counters, v1::routes(around.house(engine, onload), service));
+    const http::Handler handler = v1::counted(service.counters, v1::routes(fixture.services(engine, onload), service));
     handler({.method = "GET", .path = "/metrics"}, http::Reply([&body](const http::Response& response) {
               CHECK(response.status == 200);
               body = response.body;
@@ -35,7 +35,7 @@ onload::Module a_module(std::string version) {
 
 }  // namespace
 
-TEST_CASE("a scrape shows who was counted last, and has others counted for the next one") {
+TEST_CASE("a scrape returns the last user count and triggers a new one") {
   Service service;
   service.onload.known.seen.modules["onload"] = a_module("9.0.1.86");
   service.onload.known.door_open = true;
@@ -46,14 +46,14 @@ TEST_CASE("a scrape shows who was counted last, and has others counted for the n
   CHECK(has_line(first, "nrd_onload_loaded 1"));
   CHECK(has_line(first, "nrd_onload_info{version=\"9.0.1.86\"} 1"));
   CHECK(has_line(first, "nrd_onload_door_open 1"));
-  CHECK(first.find("nrd_onload_users ") == first.find("nrd_onload_users processes"));  // in HELP only
+  CHECK(first.find("nrd_onload_users ") == first.find("nrd_onload_users Processes"));  // in HELP only
   const std::string second = service.scrape();
   CHECK(has_line(second, "nrd_onload_users 3"));
   CHECK(has_line(second, "nrd_onload_stacks{kind=\"live\"} 2"));
   CHECK(has_line(second, "nrd_onload_stacks{kind=\"orphan\"} 1"));
 }
 
-TEST_CASE("counts of users are those of the interval, however often it is scraped") {
+TEST_CASE("users are counted at most once per interval") {
   Service service;
   service.onload.known.seen.modules["onload"] = a_module("9");
   service.onload.use.users.resize(3);
@@ -62,13 +62,13 @@ TEST_CASE("counts of users are those of the interval, however often it is scrape
   CHECK(has_line(service.scrape(), "nrd_onload_users 3"));
 }
 
-TEST_CASE("what a module says of itself cannot break the text") {
+TEST_CASE("a module's version cannot break the exposition format") {
   Service service;
   service.onload.known.seen.modules["onload"] = a_module("a\"b\\c\n\xff" + std::string(100, 'x'));
   CHECK(has_line(service.scrape(), "nrd_onload_info{version=\"a\\\"b\\\\c??" + std::string(57, 'x') + "\"} 1"));
 }
 
-TEST_CASE("the operation that runs is told by what it is for") {
+TEST_CASE("the running operation is labelled with its kind") {
   Service service;
   service.onload.known.operations.push_back({.id = 1, .kind = onload::OperationKind::Drain});
   const std::string text = service.scrape();
@@ -76,7 +76,7 @@ TEST_CASE("the operation that runs is told by what it is for") {
   CHECK(has_line(text, "nrd_onload_operation_running{errand=\"change\"} 0"));
 }
 
-TEST_CASE("an answer is counted once, with its route and status") {
+TEST_CASE("a response is counted once by route and status") {
   v1::RequestCounters counters;
   counters.count("GET", "/v1/workloads/7", 200);
   counters.count("GET", "/v1/workloads/8/", 200);

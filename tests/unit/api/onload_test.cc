@@ -19,8 +19,8 @@ namespace {
 struct Service {
   FakeEngine engine{a_node()};
   nrd::testing::FakeController controller;
-  nrd::testing::Surroundings around{controller};
-  http::Handler handler = v1::routes(around.house(engine, controller), {.version = "1.2.3"});
+  nrd::testing::Fixture fixture{controller};
+  http::Handler handler = v1::routes(fixture.services(engine, controller), {.version = "1.2.3"});
 
   std::map<std::string, std::string> query{};  // of the next requests
 

@@ -30,18 +30,18 @@ NodeState frozen(NodeState state) {
 
 }  // namespace
 
-TEST_CASE("a workload that turns out to be stored after all ends with its process") {
+TEST_CASE("a workload whose commit was uncertain ends with its process") {
   FakeEngine engine{a_node()};
   nrd::testing::FakeController controller;
-  nrd::testing::Surroundings around{controller};
-  const http::Handler handler = v1::routes(around.house(engine, controller), {.version = "1.2.3"});
+  nrd::testing::Fixture fixture{controller};
+  const http::Handler handler = v1::routes(fixture.services(engine, controller), {.version = "1.2.3"});
   const pid_t child = ::fork();
   if (child == 0) {
     for (;;) ::pause();
   }
-  const store::Owner owner = *around.owners->identify(child);
+  const store::Owner owner = *fixture.owners->identify(child);
 
-  // The commit's outcome is unknown: the client reads 503, and his process ends.
+  // The commit's outcome is unknown: the client gets a 503 and its process exits.
   const std::string body =
       R"({"core_ids": ["0"], "cache": {"max": 2, "min": 2}, "owner": {"pid": )" + std::to_string(child) + "}}";
   handler({.method = "POST", .path = "/v1/workloads", .content_type = "application/json", .body = body},
@@ -50,7 +50,7 @@ TEST_CASE("a workload that turns out to be stored after all ends with its proces
   engine.answer_waiting(fail(ErrorCode::Frozen, "store state unknown; change rejected, try again"));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
-  around.owners->watch(owner, &handler, [] { return true; });  // wakes the thread, which looks at all that have ended
+  fixture.owners->watch(owner, &handler, [] { return true; });  // wakes the thread, which looks at all that have ended
 
   Workload stored = a_workload(1);
   stored.spec.owner = owner;
@@ -58,6 +58,6 @@ TEST_CASE("a workload that turns out to be stored after all ends with its proces
   engine.publish(with(with(a_node(), other), stored));
   REQUIRE(wait_until([&engine] { return engine.commands().size() > 1; }));
   CHECK(std::get<DeleteWorkload>(engine.commands().back()).id == stored.id);
-  around.owners->stop();
+  fixture.owners->stop();
   CHECK(engine.commands().size() == 2);
 }

@@ -1,4 +1,4 @@
-// What comes before PAM: the header, the limits, and the packets to its program.
+// Basic credentials, login limits, and packets to nrd-pam.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -29,7 +29,7 @@ TEST_CASE("Basic credentials are a user, a colon and a password that may have co
   CHECK(read("Basic w7Y6w7w=") == "ö / ü");
 }
 
-TEST_CASE("credentials that another reader could understand otherwise are none") {
+TEST_CASE("ambiguous credentials are refused") {
   for (const char* header : {"", "Basic", "Basic ", "Bearer YTpi", "BasicYTpi", "Basic YTpi YTpi", "Basic YTpiY",
                              "Basic YTp=i", "Basic ====", "Basic YTo", "Basic YTp=", "Basic YTr=", "Basic YTp_",
                              "Basic YWxpY2U=", "Basic OnNlY3JldA==", "Basic YToA", "Basic YTpiCg=="}) {
@@ -38,7 +38,7 @@ TEST_CASE("credentials that another reader could understand otherwise are none")
   }
 }
 
-TEST_CASE("users and passwords have a longest") {
+TEST_CASE("user names and passwords have a maximum length") {
   // "x" and 'a' as often as needed: 3 letters are "YWFh" in base64.
   std::string long_user = "Basic ";
   for (size_t i = 0; i < kUserLimit / 3 + 1; ++i) long_user += "YWFh";
@@ -48,7 +48,7 @@ TEST_CASE("users and passwords have a longest") {
   CHECK(read(long_password) == "none");
 }
 
-TEST_CASE("who fails too often is refused before PAM is asked, and comes back in time") {
+TEST_CASE("repeated failures are refused without asking PAM until tokens refill") {
   LoginLimits limits;
   for (int i = 0; i < static_cast<int>(kFailuresOfHost); ++i) CHECK(limits.admit("h", "u" + std::to_string(i), kNow));
   CHECK_FALSE(limits.admit("h", "other", kNow));
@@ -58,7 +58,7 @@ TEST_CASE("who fails too often is refused before PAM is asked, and comes back in
   CHECK_FALSE(limits.admit("h", "other", kNow + kHostRegains));
 }
 
-TEST_CASE("a user is guessed at no faster from many hosts") {
+TEST_CASE("failed logins of a user are limited across hosts") {
   LoginLimits limits;
   int admitted = 0;
   for (int i = 0; i < 1000; ++i) admitted += limits.admit("h" + std::to_string(i), "root", kNow) ? 1 : 0;
@@ -66,7 +66,7 @@ TEST_CASE("a user is guessed at no faster from many hosts") {
   CHECK(limits.admit("h5", "alice", kNow));
 }
 
-TEST_CASE("who succeeds may come as often as he likes") {
+TEST_CASE("successful logins are not limited") {
   LoginLimits limits;
   for (int i = 0; i < 1000; ++i) {
     REQUIRE(limits.admit("h", "u", kNow));
@@ -74,7 +74,7 @@ TEST_CASE("who succeeds may come as often as he likes") {
   }
 }
 
-TEST_CASE("the table of failures stays small and keeps those who fail most") {
+TEST_CASE("the table of failures is bounded and keeps the most frequent failures") {
   Buckets buckets(10, 6s);
   for (int i = 0; i < 10; ++i) buckets.take("worst", kNow);
   for (size_t i = 0; i < 2 * kBucketLimit; ++i) buckets.take(std::to_string(i), kNow);
@@ -84,7 +84,7 @@ TEST_CASE("the table of failures stays small and keeps those who fail most") {
   CHECK(buckets.count() < 10);  // those that were full again have gone
 }
 
-TEST_CASE("a question and an answer of PAM are read as they were written") {
+TEST_CASE("PAM packets survive a round trip") {
   const PamQuestion question{"nrd", "alice", "::1/64", nrd::Secret("a b: ")};
   const auto read_back = question_in(packet_of(question).view());
   REQUIRE(read_back);

@@ -25,7 +25,7 @@ std::string text_of(const Error& error) {
 
 }  // namespace
 
-TEST_CASE("every error has its status and its line") {
+TEST_CASE("every error code maps to its status and line") {
   struct Row {
     ErrorCode code;
     int status;
@@ -60,7 +60,7 @@ TEST_CASE("every error has its status and its line") {
   }
 }
 
-TEST_CASE("a sentence of RMD stays as it is") {
+TEST_CASE("RMD's texts are unchanged") {
   CHECK(text_of(rmd::no_cores().value()) == "Failed to validate workload. Reason: No task or core id specified\n");
   CHECK(text_of(rmd::half_a_cache().value()) ==
         "Failed to validate workload. Reason: Need to provide both cache.* or none of them\n");
@@ -68,7 +68,7 @@ TEST_CASE("a sentence of RMD stays as it is") {
         "Failed to validate workload. Reason: No RDT/Plugins params in workload\n");
 }
 
-TEST_CASE("what is for the journal never reaches the client") {
+TEST_CASE("Error.detail is not sent to the client") {
   for (const ErrorStyle style : {ErrorStyle::Text, ErrorStyle::Json}) {
     const auto response = v1::render(v1::problem_of_workload(an_error(ErrorCode::Hardware)), style);
     CHECK(response.body.find("errno") == std::string::npos);
@@ -76,14 +76,14 @@ TEST_CASE("what is for the journal never reaches the client") {
   }
 }
 
-TEST_CASE("an error is one line whatever it quotes") {
+TEST_CASE("an error is one line, whatever it quotes") {
   Error error = an_error(ErrorCode::BadRequest);
   error.message = "a\r\nb\x1b[2J";
   error.detail = "";
   CHECK(text_of(error) == "Failed to validate workload. Reason: /cache/max: a??b?[2J (allowed: 1 to 5)\n");
 }
 
-TEST_CASE("a problem has code, field, detail and what is allowed") {
+TEST_CASE("a problem has code, field, detail and allowed values") {
   const auto response = v1::render(v1::problem_of_workload(an_error(ErrorCode::NotEnough)), ErrorStyle::Json);
   CHECK(response.status == 409);
   CHECK(response.content_type == "application/problem+json");

@@ -25,7 +25,7 @@ std::string repeated(const std::string& text, size_t count) {
 
 }  // namespace
 
-TEST_CASE("every kind of value is read") {
+TEST_CASE("every kind of value is parsed") {
   const auto parsed = parse(R"( {"n": null, "b": true, "i": 12, "s": "\u00e4\n", "a": [1, []], "o": {}} )");
   REQUIRE(parsed);
   const Value wanted = Value::object({{"n", Value::null()},
@@ -63,7 +63,7 @@ TEST_CASE("a number keeps its literal and is an integer only if it is written as
   }
 }
 
-TEST_CASE("a value that is asked for what it is not says so") {
+TEST_CASE("an accessor of the wrong type returns nothing") {
   const auto text = parse(R"("12")");
   REQUIRE(text);
   CHECK_FALSE(text->as_unsigned());
@@ -75,33 +75,33 @@ TEST_CASE("a value that is asked for what it is not says so") {
   CHECK(parse("12")->as_string() == nullptr);
 }
 
-TEST_CASE("what is wrong is said with its byte") {
+TEST_CASE("errors contain the byte offset") {
   struct Row {
     std::string text;
     const char* message;
   };
   const Row rows[] = {
-      {"", "the body is empty; a JSON value is expected"},
-      {" \r\n\t", "the body is empty; a JSON value is expected"},
-      {R"({"a": 1)", "not acceptable as JSON: it ends too early (byte 7)"},
-      {R"({"a":)", "not acceptable as JSON: it ends too early (byte 5)"},
-      {R"(["a)", "not acceptable as JSON: it ends too early (byte 3)"},
-      {R"({"a": 1} x)", "not acceptable as JSON: there is something after the value (byte 9)"},
-      {"{} {}", "not acceptable as JSON: there is something after the value (byte 3)"},
-      {R"({"a": 1, "a": 2})", "not acceptable as JSON: the key occurs twice in its object (byte 12)"},
-      {R"({a: 1})", "not acceptable as JSON: an object needs a key in double quotes here (byte 1)"},
-      {R"({"a" 1})", "not acceptable as JSON: a ':' is missing after a key (byte 5)"},
-      {R"([1 2])", "not acceptable as JSON: a ',' or ']' is missing (byte 3)"},
-      {R"([1,])", "not acceptable as JSON: this is not a JSON value (byte 3)"},
-      {R"([NaN])", "not acceptable as JSON: this is not a JSON value (byte 1)"},
-      {R"(['a'])", "not acceptable as JSON: this is not a JSON value (byte 1)"},
-      {R"([1.])", "not acceptable as JSON: a number has no digits after its '.' (byte 3)"},
-      {"[1e999]", "not acceptable as JSON: a number is too big (byte 1)"},
-      {R"(["\x"])", "not acceptable as JSON: a string contains an unknown escape or a control character (byte 2)"},
-      {R"(["\u0000"])", "not acceptable as JSON: a string contains the character \\u0000 (byte 9)"},
-      {R"(["\ud800"])", "not acceptable as JSON: a \\u escape is half of a surrogate pair (byte 2)"},
-      {"\xef\xbb\xbf{}", "not acceptable as JSON: this is not a JSON value (byte 0)"},
-      {std::string("{}\0{}", 5), "not acceptable as JSON: a NUL byte (byte 2)"},
+      {"", "the body is empty; expected a JSON value"},
+      {" \r\n\t", "the body is empty; expected a JSON value"},
+      {R"({"a": 1)", "invalid JSON: unexpected end (byte 7)"},
+      {R"({"a":)", "invalid JSON: unexpected end (byte 5)"},
+      {R"(["a)", "invalid JSON: unexpected end (byte 3)"},
+      {R"({"a": 1} x)", "invalid JSON: unexpected text after the value (byte 9)"},
+      {"{} {}", "invalid JSON: unexpected text after the value (byte 3)"},
+      {R"({"a": 1, "a": 2})", "invalid JSON: the key occurs twice in its object (byte 12)"},
+      {R"({a: 1})", "invalid JSON: expected a key in double quotes (byte 1)"},
+      {R"({"a" 1})", "invalid JSON: expected ':' after a key (byte 5)"},
+      {R"([1 2])", "invalid JSON: expected ',' or ']' (byte 3)"},
+      {R"([1,])", "invalid JSON: expected a JSON value (byte 3)"},
+      {R"([NaN])", "invalid JSON: expected a JSON value (byte 1)"},
+      {R"(['a'])", "invalid JSON: expected a JSON value (byte 1)"},
+      {R"([1.])", "invalid JSON: a number has no digits after its '.' (byte 3)"},
+      {"[1e999]", "invalid JSON: a number is out of range (byte 1)"},
+      {R"(["\x"])", "invalid JSON: a string contains an unknown escape or a control character (byte 2)"},
+      {R"(["\u0000"])", "invalid JSON: a string contains the character \\u0000 (byte 9)"},
+      {R"(["\ud800"])", "invalid JSON: a \\u escape is half of a surrogate pair (byte 2)"},
+      {"\xef\xbb\xbf{}", "invalid JSON: expected a JSON value (byte 0)"},
+      {std::string("{}\0{}", 5), "invalid JSON: a NUL byte (byte 2)"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.text);
@@ -109,7 +109,7 @@ TEST_CASE("what is wrong is said with its byte") {
   }
 }
 
-TEST_CASE("a key that occurs twice is pointed to wherever it is") {
+TEST_CASE("the error for a duplicate key has its pointer at any depth") {
   const auto parsed = parse(R"({"rdt": {"cache": {"max": 1, "max": 2}}})");
   REQUIRE_FALSE(parsed);
   CHECK(parsed.error().field == "/rdt/cache/max");
@@ -118,12 +118,12 @@ TEST_CASE("a key that occurs twice is pointed to wherever it is") {
 
 TEST_CASE("strings that are not UTF-8 are refused") {
   for (const std::string bytes : {"\xff", "\xc0\xaf", "\xed\xa0\x80", "\xf5\x80\x80\x80", "\xc3"}) {
-    CHECK(message_of("[\"" + bytes + "\"]").starts_with("not acceptable as JSON: a string is not valid UTF-8"));
-    CHECK(message_of("{\"" + bytes + "\": 1}").starts_with("not acceptable as JSON: a string is not valid UTF-8"));
+    CHECK(message_of("[\"" + bytes + "\"]").starts_with("invalid JSON: a string is not valid UTF-8"));
+    CHECK(message_of("{\"" + bytes + "\": 1}").starts_with("invalid JSON: a string is not valid UTF-8"));
   }
 }
 
-TEST_CASE("depth is bounded exactly, also where it would overflow a stack") {
+TEST_CASE("nesting beyond the limit is refused, however deep") {
   CHECK(parse(repeated("[", kMaxDepth) + repeated("]", kMaxDepth)));
   const std::string too_deep = "nested more than 32 levels deep";
   CHECK(message_of(repeated("[", kMaxDepth + 1) + repeated("]", kMaxDepth + 1)).find(too_deep) != std::string::npos);

@@ -1,4 +1,4 @@
-// The parser as a function of bytes: what it lets through, what it refuses, and that pieces make no difference.
+// Accepted and refused requests, independent of how the input is split.
 #include "api/http/request_parser.h"
 
 #include <doctest/doctest.h>
@@ -50,7 +50,7 @@ RawRequest accepted(std::string bytes) {
 
 }  // namespace
 
-TEST_CASE("a request is taken as it was written") {
+TEST_CASE("a request is parsed unchanged") {
   const RawRequest request = accepted(
       post("content-TYPE:  application/json \r\nAccept: a/b\r\nACCEPT: c/d\r\nX-Other: \"x\"\r\nContent-Length: 2\r\n",
            "{}"));
@@ -67,7 +67,7 @@ TEST_CASE("chunks are joined") {
   CHECK(accepted(chunked("3\r\nabc\r\n00A\r\n0123456789\r\n0\r\n\r\n")).body == "abc0123456789");
 }
 
-TEST_CASE("a request in two pieces is the same request, wherever it is cut") {
+TEST_CASE("a request split at any byte parses the same") {
   for (const std::string& whole :
        {chunked("5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n"), post("Content-Length: 11\r\n", "hello world")}) {
     for (size_t cut = 0; cut <= whole.size(); ++cut) {
@@ -83,7 +83,7 @@ TEST_CASE("a request in two pieces is the same request, wherever it is cut") {
   }
 }
 
-TEST_CASE("a request byte by byte is the same request") {
+TEST_CASE("a request sent byte by byte parses the same") {
   RequestParser parser;
   std::string input;
   Outcome outcome = Outcome::NeedsMore;
@@ -96,7 +96,7 @@ TEST_CASE("a request byte by byte is the same request") {
   CHECK(parser.take().body == "hello");
 }
 
-TEST_CASE("requests in one piece come one after the other") {
+TEST_CASE("pipelined requests are parsed one after the other") {
   std::string input = post("Content-Length: 1\r\n", "a") + chunked("1\r\nb\r\n0\r\n\r\n") + head();
   RequestParser parser;
   std::vector<std::string> bodies;
@@ -105,7 +105,7 @@ TEST_CASE("requests in one piece come one after the other") {
   CHECK(input.empty());
 }
 
-TEST_CASE("who wants the connection closed") {
+TEST_CASE("Connection and the HTTP version decide whether to close") {
   CHECK(accepted(head("Connection: close\r\n")).closes);
   CHECK(accepted(head("Connection: keep-alive, Close\r\n")).closes);
   CHECK(accepted("GET / HTTP/1.0\r\n\r\n").closes);
@@ -113,7 +113,7 @@ TEST_CASE("who wants the connection closed") {
   CHECK_FALSE(accepted(head("Connection: close-not\r\n")).closes);
 }
 
-TEST_CASE("a body that is waited for is asked for once") {
+TEST_CASE("100 Continue is requested once") {
   RequestParser parser;
   std::string input = post("Expect: 100-continue\r\nContent-Length: 3\r\n", "");
   CHECK(parser.read(input) == Outcome::NeedsMore);
@@ -161,7 +161,7 @@ TEST_CASE("request lines that are not strictly valid are refused") {
   }
 }
 
-TEST_CASE("headers that two readers could understand in two ways are refused") {
+TEST_CASE("ambiguous headers are refused") {
   struct Row {
     const char* headers;
     int status;
@@ -208,7 +208,7 @@ TEST_CASE("headers that two readers could understand in two ways are refused") {
   CHECK(status_of(std::string("GET / HTTP/1.1\r\nHost: a\r\nX: \0\r\n\r\n", 34)) == 400);
 }
 
-TEST_CASE("bare line feeds are refused as soon as they are seen") {
+TEST_CASE("bare line feeds are refused at once") {
   CHECK(status_of("GET / HTTP/1.1\n") == 400);
   CHECK(status_of("\n") == 400);
   CHECK(status_of("GET / HTTP/1.1\r\nHost: a\n\n") == 400);
@@ -235,7 +235,7 @@ TEST_CASE("chunks that are not strictly valid are refused") {
   }
 }
 
-TEST_CASE("each limit holds to the byte") {
+TEST_CASE("each limit is exact to the byte") {
   const auto target = [](size_t size) { return head("", "GET /" + std::string(size - 1, 'a') + " HTTP/1.1"); };
   CHECK(status_of(target(kTargetLimit)) == 0);
   CHECK(status_of(target(kTargetLimit + 1)) == 414);
@@ -263,7 +263,7 @@ TEST_CASE("after a refusal nothing more is read") {
   CHECK(parser.read(input) == Outcome::Refused);
 }
 
-TEST_CASE("credentials stand once, and nothing of them is left where they were read") {
+TEST_CASE("credentials are accepted once and wiped from the input") {
   std::string bytes = head("Authorization: Basic c2VjcmV0OnNlY3JldA==\r\n") + "GET /next";
   const char* where = bytes.data();
   const size_t size = bytes.size();
@@ -276,9 +276,9 @@ TEST_CASE("credentials stand once, and nothing of them is left where they were r
   CHECK(status_of(head("Authorization: Basic YQ==\r\nAuthorization: Basic YQ==\r\n")) == 400);
 }
 
-TEST_CASE("where nobody logs in, only what is meant for loopback is taken, and nothing from web pages") {
+TEST_CASE("without authentication, only loopback hosts and no web pages are accepted") {
   const auto status = [](const std::string& headers) {
-    RequestParser parser(RequestParser::MeantFor::Loopback);
+    RequestParser parser(RequestParser::HostPolicy::LoopbackOnly);
     std::string bytes = "POST / HTTP/1.1\r\n" + headers + "\r\n";
     return parser.read(bytes) == Outcome::Complete ? 0 : parser.refusal().status;
   };

@@ -17,8 +17,8 @@ namespace {
 struct Service {
   FakeEngine engine{a_node()};
   testing::FakeController onload;
-  testing::Surroundings around{onload};
-  http::Handler handler = v1::routes(around.house(engine, onload), {.version = "1.2.3", .debug_port_open = true});
+  testing::Fixture fixture{onload};
+  http::Handler handler = v1::routes(fixture.services(engine, onload), {.version = "1.2.3", .debug_port_open = true});
 };
 
 // Everything that was answered to one request.
@@ -49,7 +49,7 @@ constexpr const char* kTwoWays = R"({"core_ids": ["0", "1"], "cache": {"max": 2,
 
 }  // namespace
 
-TEST_CASE("a workload is created with what was asked for and answered with what was granted") {
+TEST_CASE("creating a workload submits the request and returns the grant") {
   Service service;
   service.engine.answer_with(done_with(a_workload(5)));
   const auto response = ask(service.handler, a_post(kTwoWays));
@@ -63,7 +63,7 @@ TEST_CASE("a workload is created with what was asked for and answered with what 
   CHECK(std::get<CreateWorkload>(commands.front()).spec == a_workload(5).spec);
 }
 
-TEST_CASE("an answer that comes later from another thread is sent once") {
+TEST_CASE("an asynchronous response from another thread is sent once") {
   Service service;
   Answers answers;
   service.handler(a_post(kTwoWays), answers.reply());
@@ -85,7 +85,7 @@ TEST_CASE("a command that the engine drops is answered with 500") {
   CHECK(answers.all.front().status == 500);
 }
 
-TEST_CASE("a refusal of the engine points into the shape that was sent") {
+TEST_CASE("an engine error points into the shape of the request") {
   Service service;
   service.engine.answer_with(fail_at(ErrorCode::BadRequest, "/cache/min", "min is 3, but max is only 2", "0 to max"));
   const auto response = ask(service.handler, a_post(R"({"core_ids": ["0"], "rdt": {"cache": {"max": 2, "min": 3}}})"));
@@ -95,7 +95,7 @@ TEST_CASE("a refusal of the engine points into the shape that was sent") {
         "Failed to validate workload. Reason: /rdt/cache/min: min is 3, but max is only 2 (allowed: 0 to max)\n");
 }
 
-TEST_CASE("a uuid that is taken is named") {
+TEST_CASE("the error for a taken uuid names it") {
   Service service;
   service.engine.answer_with(Failure(Error{ErrorCode::UuidTaken, "/uuid", "taken", {}, {}, "4"}));
   const auto response =
@@ -105,7 +105,7 @@ TEST_CASE("a uuid that is taken is named") {
         "UUID u-7 already exists in workload 4\n");
 }
 
-TEST_CASE("a body that is refused reaches no engine") {
+TEST_CASE("an invalid body is not submitted to the engine") {
   Service service;
   for (const std::string body : {"", "null", "{", "{}", R"({"core_ids": null})", "[[[[", "{\"a\": \"\xff\"}",
                                  R"({"core_ids": ["0"], "core_ids": ["1"], "cache": {"max": 1, "min": 1}})"}) {
@@ -118,14 +118,14 @@ TEST_CASE("a body that is refused reaches no engine") {
   CHECK(service.engine.commands().empty());
 }
 
-TEST_CASE("what is not JSON is answered with RMD's words and the byte") {
+TEST_CASE("invalid JSON is answered with RMD's text and the byte offset") {
   Service service;
   CHECK(ask(service.handler, a_post("{\"core_ids\": [")).body ==
         "Failed to read request correctly. Please check request syntax and data. Details: "
-        "not acceptable as JSON: it ends too early (byte 14)\n");
+        "invalid JSON: unexpected end (byte 14)\n");
 }
 
-TEST_CASE("a workload is shown, listed, and found with and without a slash at the end") {
+TEST_CASE("a workload is found with and without a trailing slash") {
   Service service;
   service.engine.publish(with(a_node(), a_workload(1)));
   for (const std::string path : {"/v1/workloads", "/v1/workloads/"}) {
@@ -163,7 +163,7 @@ TEST_CASE("an unknown id is a 404 in RMD's spelling for every method") {
   }
 }
 
-TEST_CASE("a patch names its workload and what changes") {
+TEST_CASE("a patch submits the workload id and the changes") {
   Service service;
   service.engine.publish(with(a_node(), a_workload(1)));
   service.engine.answer_with(done_with(a_workload(1)));
@@ -203,7 +203,7 @@ TEST_CASE("an unknown path is a 404") {
   }
 }
 
-TEST_CASE("a wrong method is a 405 that names the right ones") {
+TEST_CASE("a wrong method is a 405 with the allowed methods") {
   Service service;
   struct Row {
     std::string method, path, allow;
@@ -239,7 +239,7 @@ TEST_CASE("a body of another type is a 415") {
   CHECK(service.engine.commands().empty());
 }
 
-TEST_CASE("a client that can read nothing of ours gets a 406") {
+TEST_CASE("an unsupported Accept header is a 406") {
   Service service;
   http::Request request = a_get("/v1/workloads");
   request.accept = "text/html";
@@ -248,7 +248,7 @@ TEST_CASE("a client that can read nothing of ours gets a 406") {
   CHECK(response.body == "406: Not Acceptable\n");
 }
 
-TEST_CASE("a client that reads JSON gets its errors as problems") {
+TEST_CASE("a client that accepts JSON gets problem documents") {
   Service service;
   http::Request request = a_post(R"({"core_ids": ["0"], "cache": {"max": -1, "min": 0}})");
   request.accept = "application/json";
@@ -264,7 +264,7 @@ TEST_CASE("a client that reads JSON gets its errors as problems") {
   CHECK(*json::parse(response.body)->find("code")->as_string() == "NoSuchPath");
 }
 
-TEST_CASE("the health says what is wrong") {
+TEST_CASE("the health lists all problems") {
   Service service;
   NodeState state = with(a_node(), a_workload(1));
   service.engine.publish(state);
@@ -311,7 +311,7 @@ TEST_CASE("the node shows who owns which way") {
       R"("holds_ways":false,"readable":true}],"workloads":[]}]})");
 }
 
-TEST_CASE("a node without cache allocation says what is missing") {
+TEST_CASE("a node without cache allocation reports what is missing") {
   Service service;
   NodeState state = a_node();
   state.facts.rdt.cat.reset();

@@ -1,4 +1,4 @@
-// The real server on a real socket, asked by a client that writes and reads plain bytes.
+// The server on a real socket, with a client that sends and receives raw bytes.
 #include "api/http/server.h"
 
 #include <arpa/inet.h>
@@ -43,7 +43,7 @@ std::unique_ptr<Server> serve(Handler handler) {
   return std::move(*server);
 }
 
-// Answers with what it was asked.
+// Echoes the request.
 void echo(const Request& request, Reply reply) {
   std::string body = request.method + " " + request.path + " [" + request.content_type + "] [" + request.accept + "]";
   for (const auto& [key, value] : request.query) body += " " + key + "=" + value;
@@ -149,7 +149,7 @@ TEST_CASE("one connection serves many requests") {
   }
 }
 
-TEST_CASE("a connection is closed when the client asks for it and after HTTP/1.0") {
+TEST_CASE("a connection closes on request and after HTTP/1.0") {
   const auto server = serve(echo);
   for (const std::string& request : {a_get("/", "Connection: close\r\n"), std::string("GET / HTTP/1.0\r\n\r\n")}) {
     HttpClient client(server->plain_port());
@@ -160,7 +160,7 @@ TEST_CASE("a connection is closed when the client asks for it and after HTTP/1.0
   }
 }
 
-TEST_CASE("types are handed on as they were sent") {
+TEST_CASE("Content-Type and Accept reach the handler unchanged") {
   const auto server = serve(echo);
   HttpClient client(server->plain_port());
   CHECK(client
@@ -203,7 +203,7 @@ TEST_CASE("a body of 64 KiB is read and a larger one is a 413") {
   CHECK(HttpClient(server->plain_port()).ask(a_post(std::string(3 << 20, 'x'))).status() == 413);
 }
 
-TEST_CASE("a body in pieces is read whole") {
+TEST_CASE("a body in several packets is read completely") {
   const auto server = serve(echo);
   HttpClient client(server->plain_port());
   const std::string request = a_post("{\"a\": 1}");
@@ -211,7 +211,7 @@ TEST_CASE("a body in pieces is read whole") {
   CHECK(client.capture()->body == "POST /x [application/json] [] 8 bytes");
 }
 
-TEST_CASE("headers of an answer are written whatever their name") {
+TEST_CASE("response headers with any name are sent") {
   const auto server = serve([](const Request&, Reply reply) {
     reply.send({.status = 405, .content_type = {}, .body = {}, .headers = {{"Allow", "GET, POST"}, {"X-Nrd", "1"}}});
   });
@@ -232,7 +232,7 @@ TEST_CASE("a HEAD has no body") {
   CHECK(all.ends_with("\r\n\r\n"));
 }
 
-TEST_CASE("an exception of a handler is a 500 that tells nothing") {
+TEST_CASE("an exception in a handler is a 500 without details") {
   const auto server = serve([](const Request& request, Reply) {
     if (request.path == "/int") throw 42;
     throw std::runtime_error("secret /etc/path");
@@ -241,7 +241,7 @@ TEST_CASE("an exception of a handler is a 500 that tells nothing") {
     HttpClient client(server->plain_port());
     const Heard heard = client.ask(a_get(path));
     CHECK(heard.status() == 500);
-    CHECK(heard.body == "The request was not answered.\n");
+    CHECK(heard.body == "Internal error.\n");
   }
 }
 
@@ -268,7 +268,7 @@ TEST_CASE("garbage is refused or ends the connection, and others are served") {
   CHECK(HttpClient(server->plain_port()).ask(a_get("/")).status() == 200);
 }
 
-TEST_CASE("an unknown type is a 415 that tells nothing") {
+TEST_CASE("an unknown media type is a 415 without details") {
   const auto server = serve(echo);
   for (const std::string type : {"nonsense", "a/b/c", "/", "foo/bar"}) {
     CAPTURE(type);
@@ -278,7 +278,7 @@ TEST_CASE("an unknown type is a 415 that tells nothing") {
   }
 }
 
-TEST_CASE("many clients at once each get their own answers") {
+TEST_CASE("concurrent clients get their own responses") {
   const auto server = serve(echo);
   std::atomic<int> wrong = 0;
   std::vector<std::thread> clients;
@@ -295,7 +295,7 @@ TEST_CASE("many clients at once each get their own answers") {
   CHECK(wrong == 0);
 }
 
-// A handler that keeps its replies until told.
+// A handler that holds replies until released.
 struct Later {
   std::mutex lock;
   std::condition_variable came;
@@ -336,7 +336,7 @@ TEST_CASE("an answer may come from another thread") {
   }
 }
 
-TEST_CASE("draining refuses what comes and waits for what was accepted") {
+TEST_CASE("draining refuses new requests and waits for accepted ones") {
   Later later;
   const auto server = serve([answer_later = later.handler()](const Request& request, Reply reply) {
     if (request.path == "/later") return answer_later(request, std::move(reply));
@@ -366,7 +366,7 @@ TEST_CASE("draining ends at its deadline") {
   later.answer_all();
 }
 
-TEST_CASE("what was left for later is not done once a drain is over, and answered all the same") {
+TEST_CASE("deferred functions do not run after a drain and their requests are answered") {
   std::promise<std::pair<Request, std::shared_ptr<Reply>>> accepted;
   const auto server = serve([&accepted](const Request& request, Reply reply) {
     accepted.set_value({request, std::make_shared<Reply>(std::move(reply))});
@@ -384,7 +384,7 @@ TEST_CASE("what was left for later is not done once a drain is over, and answere
   CHECK_FALSE(was_done);
 }
 
-TEST_CASE("an answer after the server has gone is dropped") {
+TEST_CASE("a response after the server is destroyed is dropped") {
   Later later;
   {
     const auto server = serve(later.handler());
@@ -395,7 +395,7 @@ TEST_CASE("an answer after the server has gone is dropped") {
   later.answer_all();
 }
 
-TEST_CASE("a port that is taken is named") {
+TEST_CASE("the error for a port in use names it") {
   const auto first = serve(echo);
   const auto second =
       Server::start({.plain = http::TcpEndpoint{.address = "127.0.0.1", .port = first->plain_port()}}, echo);

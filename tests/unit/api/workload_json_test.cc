@@ -27,7 +27,7 @@ constexpr auto kUnsupported = ErrorCode::Unsupported;
 
 }  // namespace
 
-TEST_CASE("both wire shapes say the same") {
+TEST_CASE("both wire shapes parse to the same request") {
   for (const std::string body : {
            R"({"core_ids": ["0", "1-3"], "cache": {"max": 2, "min": 2}})",
            R"({"core_ids": ["0", "1-3"], "rdt": {"cache": {"max": 2, "min": 2}}})",
@@ -41,7 +41,7 @@ TEST_CASE("both wire shapes say the same") {
   }
 }
 
-TEST_CASE("what the operators of RMD send is accepted") {
+TEST_CASE("requests of RMD's operators are accepted") {
   const auto older = spec_of(R"({"core_ids":["4","5"],"status":"","cos_name":"","cache":{"max":0,"min":0},
                                  "pstate":{},"uuid":"rmdworkload-x","origin":""})");
   REQUIRE(older);
@@ -53,7 +53,7 @@ TEST_CASE("what the operators of RMD send is accepted") {
   CHECK(newer->cache == CacheRequest{.max = 3, .min = 1});
 }
 
-TEST_CASE("a key that this version cannot honour is accepted while it says nothing") {
+TEST_CASE("an unsupported key is accepted only if it is empty") {
   CHECK(spec_of(R"({"core_ids":["0","1-3"],"cache":{"max":2,"min":2},"id":"","task_ids":[],"policy":"",
                     "status":"Failed","cos_name":"junk","origin":"OPENSTACK","uuid":"","pstate":{"ratio":0},
                     "plugins":{"pstate":{}},"backend_plugin_info":null,"rdt":{"mba":{"percentage":0}}})") == kTwoWays);
@@ -65,7 +65,7 @@ TEST_CASE("the same CPU named twice in one request is one CPU") {
   CHECK(spec->cpus == CpuSet{0, 1});
 }
 
-TEST_CASE("every fault of a POST is named with its pointer") {
+TEST_CASE("every error of a POST has a JSON pointer") {
   const Refusal rows[] = {
       {"null", kBad, "", "expected an object that describes a workload, found null"},
       {"[]", kBad, "", "expected an object that describes a workload, found an array"},
@@ -92,15 +92,14 @@ TEST_CASE("every fault of a POST is named with its pointer") {
        "expected a whole number of ways, found \"1\""},
       {R"({"core_ids": ["0"], "l2": null})", kBad, "/cache", "No RDT/Plugins params in workload"},
       {R"({"core_ids": ["0"], "l2": 4})", kBad, "/l2", "expected an object such as {\"ways\": 4}, found a number"},
-      {R"({"core_ids": ["0"], "l2": {"way": 4}})", kBad, "/l2/way",
-       "unknown key \"way\"; the nearest known one is \"ways\""},
+      {R"({"core_ids": ["0"], "l2": {"way": 4}})", kBad, "/l2/way", "unknown key \"way\"; did you mean \"ways\"?"},
       {R"({"core_ids": ["0"], "l2": {"ways": 0}})", kBad, "/l2/ways", "expected a whole number of ways, found 0"},
       {R"({"core_ids": ["0"], "l2": {"ways": "4"}})", kBad, "/l2/ways", "expected a whole number of ways, found \"4\""},
       {R"({"core_ids": ["0"], "l2": {"ways": 4, "code": -1}})", kBad, "/l2/code",
        "expected a whole number of ways, found -1"},
-      {R"({"core_ids": ["0"], "l2": {"code": 1}})", kBad, "/l2/ways", "is missing"},
+      {R"({"core_ids": ["0"], "l2": {"code": 1}})", kBad, "/l2/ways", "is required with code"},
       {R"({"core_ids": ["0"], "l2": {"ways": 1}, "granted_l2_ways": {}})", kBad, "/granted_l2_ways",
-       "the ways are chosen by the service and cannot be given"},
+       "read-only; nrd chooses the ways"},
       {R"({"core_ids": ["0"], "cache": null, "rdt": null})", kBad, "/cache", "No RDT/Plugins params in workload"},
       {R"({"core_ids": ["0"], "cache": {"max": null, "min": 2}})", kBad, "/cache",
        "Need to provide both cache.* or none of them"},
@@ -114,32 +113,30 @@ TEST_CASE("every fault of a POST is named with its pointer") {
        "expected a whole number of ways, found 4294967296"},
       {R"({"core_ids": ["0"], "cache": {"max": 1, "min": 1}, "rdt": {"cache": {"max": 2, "min": 2}}})", kBad,
        "/rdt/cache", "differs from /cache"},
-      {R"({"cores": ["0"]})", kBad, "/cores", "unknown key \"cores\"; the nearest known one is \"core_ids\""},
-      {R"({"Core_IDs": ["0"]})", kBad, "/Core_IDs", "unknown key \"Core_IDs\"; the nearest known one is \"core_ids\""},
-      {R"({"core_ids": ["0"], "cache": {"mx": 1}})", kBad, "/cache/mx",
-       "unknown key \"mx\"; the nearest known one is \"max\""},
+      {R"({"cores": ["0"]})", kBad, "/cores", "unknown key \"cores\"; did you mean \"core_ids\"?"},
+      {R"({"Core_IDs": ["0"]})", kBad, "/Core_IDs", "unknown key \"Core_IDs\"; did you mean \"core_ids\"?"},
+      {R"({"core_ids": ["0"], "cache": {"mx": 1}})", kBad, "/cache/mx", "unknown key \"mx\"; did you mean \"max\"?"},
       {R"({"core_ids": ["0"], "rdt": {"cach": {}}})", kBad, "/rdt/cach",
-       "unknown key \"cach\"; the nearest known one is \"cache\""},
+       "unknown key \"cach\"; did you mean \"cache\"?"},
       {R"({"core_ids": ["0"], "status": 1})", kBad, "/status", "expected a string, found a number"},
       {R"({"core_ids": ["0"], "cache": {"max": 1, "min": 1}, "uuid": 7})", kBad, "/uuid",
        "expected a string of at most 256 bytes without control characters, found a number"},
       {R"({"core_ids": ["0"], "cache": {"max": 1, "min": 1}, "uuid": "a\nb"})", kBad, "/uuid",
        "is too long or has control characters"},
       {R"({"core_ids": ["0"], "pool": "guarantee"})", kBad, "/pool",
-       "the pool follows from max and min of cache and cannot be given"},
+       "read-only; the pool follows from max and min of cache"},
       {R"({"core_ids": ["0"], "cache": {"max": 1, "min": 1}, "id": "a/b"})", kBad, "/id",
-       "is too long or has other characters"},
+       "is too long or has invalid characters"},
       {R"({"core_ids": ["0"], "cache": {"max": 1, "min": 1}, "id": ".."})", kBad, "/id",
-       "is too long or has other characters"},
+       "is too long or has invalid characters"},
       {R"({"task_ids": "1"})", kBad, "/task_ids",
        R"(expected a list of processes and threads such as ["4711", "4712"], found a string)"},
       {R"({"task_ids": [1]})", kBad, "/task_ids/0",
-       R"(expected the number of a process or thread as a string such as "4711", found a number)"},
-      {R"({"task_ids": ["1", "0"]})", kBad, "/task_ids/1", R"(expected the number of a process or thread, found "0")"},
-      {R"({"task_ids": ["-1"]})", kBad, "/task_ids/0", R"(expected the number of a process or thread, found "-1")"},
-      {R"({"task_ids": ["07"]})", kBad, "/task_ids/0", R"(expected the number of a process or thread, found "07")"},
-      {R"({"task_ids": ["4194305"]})", kBad, "/task_ids/0",
-       R"(expected the number of a process or thread, found "4194305")"},
+       R"(expected a process or thread ID as a string such as "4711", found a number)"},
+      {R"({"task_ids": ["1", "0"]})", kBad, "/task_ids/1", R"(expected a process or thread ID, found "0")"},
+      {R"({"task_ids": ["-1"]})", kBad, "/task_ids/0", R"(expected a process or thread ID, found "-1")"},
+      {R"({"task_ids": ["07"]})", kBad, "/task_ids/0", R"(expected a process or thread ID, found "07")"},
+      {R"({"task_ids": ["4194305"]})", kBad, "/task_ids/0", R"(expected a process or thread ID, found "4194305")"},
       {R"({"task_ids": []})", kBad, "/core_ids", "No task or core id specified"},
       {R"({"task_ids": ["1"]})", kBad, "/cache", "No RDT/Plugins params in workload"},
       {R"({"core_ids": ["0"], "policy": 1})", kBad, "/policy",
@@ -167,7 +164,7 @@ TEST_CASE("every fault of a POST is named with its pointer") {
       {R"({"core_ids": ["0"], "pstate": {"shared_domain": "yes"}})", kBad, "/pstate/shared_domain",
        "expected \"allow\" or \"refuse\""},
       {R"({"core_ids": ["0"], "pstate": {"maxratio": 20}})", kBad, "/pstate/maxratio",
-       "unknown key \"maxratio\"; the nearest known one is \"max_ratio\""},
+       "unknown key \"maxratio\"; did you mean \"max_ratio\"?"},
       {R"({"core_ids": ["0"], "pstate": {"max_ratio": 20}, "plugins": {"pstate": {"max_ratio": 21}}})", kBad,
        "/plugins/pstate", "differs from /pstate"},
       {R"({"core_ids": ["0"], "rdt": {"mba": {"percentage": 101}}})", kBad, "/rdt/mba/percentage",
@@ -179,9 +176,9 @@ TEST_CASE("every fault of a POST is named with its pointer") {
       {R"({"core_ids": ["0"], "rdt": {"mba": {"percentage": 50, "mbps": 7}}})", kBad, "/rdt/mba",
        "has both percentage and mbps"},
       {R"({"core_ids": ["0"], "rdt": {"mba": {"percent": 50}}})", kBad, "/rdt/mba/percent",
-       "unknown key \"percent\"; the nearest known one is \"percentage\""},
+       "unknown key \"percent\"; did you mean \"percentage\"?"},
       {R"({"core_ids": ["0"], "granted_bandwidth": {}})", kBad, "/granted_bandwidth",
-       "what was granted follows from mba and cannot be given"},
+       "read-only; the grant follows from mba"},
   };
   for (const Refusal& row : rows) {
     CAPTURE(row.body);
@@ -203,7 +200,7 @@ TEST_CASE("1024 task_ids are accepted and one more is not") {
   CHECK(spec_of(with_items(1025)).error().allowed == "at most 1024");
 }
 
-TEST_CASE("memory bandwidth is read in either unit, and taken away by null") {
+TEST_CASE("memory bandwidth is accepted in either unit and removed by null") {
   CHECK(spec_of(R"({"core_ids": ["0"], "rdt": {"mba": {"percentage": 50}}})")->mba == MbaRequest{.value = 50});
   CHECK(spec_of(R"({"core_ids": ["0"], "rdt": {"mba": {"mbps": 5000, "percentage": 0}}})")->mba ==
         MbaRequest{.unit = MbaRequest::Unit::Mbps, .value = 5000});
@@ -215,7 +212,7 @@ TEST_CASE("memory bandwidth is read in either unit, and taken away by null") {
   CHECK_FALSE(patch_of(R"({"rdt": {"cache": {"max": 1}}})")->mba);
 }
 
-TEST_CASE("tasks and bandwidth are answered where RMD has them") {
+TEST_CASE("tasks and bandwidth are rendered where RMD has them") {
   Workload workload = a_workload(1);
   workload.spec.core_ids = {};
   workload.spec.cpus = {};
@@ -229,7 +226,7 @@ TEST_CASE("tasks and bandwidth are answered where RMD has them") {
   CHECK(text.find(R"("granted_bandwidth":{"0":{"percentage":50},"1":{"mbps":250}})") != std::string::npos);
 }
 
-TEST_CASE("a number that is no way count says what is allowed") {
+TEST_CASE("an invalid number of ways is answered with the allowed range") {
   CHECK(spec_of(R"({"core_ids": ["0"], "cache": {"max": -1, "min": 2}})").error().allowed == "0 to 4294967295");
 }
 
@@ -251,7 +248,7 @@ TEST_CASE("8192 core_ids are accepted and one more is not") {
   CHECK(spec_of(with_items(8193)).error().allowed == "at most 8192");
 }
 
-TEST_CASE("a patch names only what changes") {
+TEST_CASE("a patch contains only the members of its body") {
   const auto empty = patch_of("{}");
   REQUIRE(empty);
   CHECK_FALSE(empty->core_ids);
@@ -280,14 +277,14 @@ TEST_CASE("an answer may be sent back as a patch") {
   CHECK(patch->min == 2);
 }
 
-TEST_CASE("every fault of a PATCH is named with its pointer") {
+TEST_CASE("every error of a PATCH has a JSON pointer") {
   const Refusal rows[] = {
       {"null", kBad, "", "expected an object that describes a workload, found null"},
       {R"({"core_ids": []})", kBad, "/core_ids", "No task or core id specified"},
       {R"({"id": 1})", kBad, "/id", "expected a string, found a number"},
       {R"({"policy": ["gold"]})", kBad, "/policy",
        "expected the name of a policy, of at most 64 bytes, found an array"},
-      {R"({"cahce": {}})", kBad, "/cahce", "unknown key \"cahce\"; the nearest known one is \"cache\""},
+      {R"({"cahce": {}})", kBad, "/cahce", "unknown key \"cahce\"; did you mean \"cache\"?"},
   };
   for (const Refusal& row : rows) {
     CAPTURE(row.body);
@@ -311,7 +308,7 @@ TEST_CASE("an answer has RMD's keys in RMD's order and then ours") {
   CHECK(v1::render_workload(with(a_node(), workload), workload).find(R"("uuid":"u-1","origin")") != std::string::npos);
 }
 
-TEST_CASE("a policy is read by name and stands where RMD has it") {
+TEST_CASE("a policy is parsed by name and rendered where RMD has it") {
   const auto spec = spec_of(R"({"core_ids": ["0"], "policy": "gold"})");
   REQUIRE(spec);
   CHECK(spec->policy == "gold");
@@ -324,13 +321,13 @@ TEST_CASE("a policy is read by name and stands where RMD has it") {
         std::string::npos);
 }
 
-TEST_CASE("a workload that the hardware does not hold is not called successful") {
+TEST_CASE("a workload that is not applied to the hardware has status Failed") {
   NodeState state = with(a_node(), a_workload(1));
   state.observed.rdt.classes[ClosId{2}].ways[CacheId{0}] = WayMask::all(11);
   CHECK(v1::render_workload(state, a_workload(1)).find(R"("status":"Failed")") != std::string::npos);
 }
 
-TEST_CASE("the list is in the order of numbers and not of texts") {
+TEST_CASE("the list is sorted by numeric id") {
   NodeState state = a_node();
   for (const uint64_t id : {10u, 2u, 1u}) state.workloads.emplace(WorkloadId{id}, a_workload(id));
   const auto list = json::parse(v1::render_workloads(state));
@@ -341,7 +338,7 @@ TEST_CASE("the list is in the order of numbers and not of texts") {
   CHECK(v1::render_workloads(a_node()) == "[]");
 }
 
-TEST_CASE("a pointer of the engine leads into the shape that was sent") {
+TEST_CASE("a pointer of the engine is mapped to the shape of the request") {
   const Error error{ErrorCode::BadRequest, "/cache/min", "", {}, {}, {}};
   const auto shape = [](const char* body) { return v1::shape_of(*json::parse(body)); };
   CHECK(v1::pointing_into(shape(R"({"rdt": {"cache": {"max": 1}}})"), error).field == "/rdt/cache/min");

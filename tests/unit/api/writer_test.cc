@@ -18,7 +18,7 @@ TEST_CASE("commas stand between values and nowhere else") {
   CHECK(w.text() == R"({"a":[1,"x",[],null],"b":{},"c":false,"d":1.50})");
 }
 
-TEST_CASE("whatever a string contains, the text is valid and one line") {
+TEST_CASE("a string with any bytes is written as valid JSON on one line") {
   for (const std::string text :
        {"a\"b\\c", "\n\r\t\x01\x7f", "\xff\xc3", "\xed\xa0\x80", "\xf0\x9f\x98\x80", "\xc3\xa4"}) {
     const std::string json = quoted(text);
@@ -29,7 +29,7 @@ TEST_CASE("whatever a string contains, the text is valid and one line") {
   CHECK(quoted("\xff") == "\"\xef\xbf\xbd\"");
 }
 
-TEST_CASE("a long text is cut between characters") {
+TEST_CASE("a long text is truncated at a character boundary") {
   CHECK(quoted("abcdef", 3) == "\"abc...\"");
   CHECK(quoted("ab\xc3\xa4z", 3) == "\"ab...\"");
   CHECK(quoted("abc", 3) == "\"abc\"");

@@ -13,8 +13,8 @@ using nrd::FairQueue;
 
 namespace {
 
-Client user(const std::string& share) { return {.share = share}; }
-Client admin(const std::string& share) { return {.share = share, .is_privileged = true}; }
+Client user(const std::string& key) { return {.client_key = key}; }
+Client admin(const std::string& key) { return {.client_key = key, .is_privileged = true}; }
 
 struct Waiter {
   Client client;
@@ -85,6 +85,6 @@ TEST_CASE("each new waiter evicts another one") {
 
 TEST_CASE("disconnected clients hold no places") {
   const auto gone = std::make_shared<const std::atomic<bool>>(true);
-  const Waiter left{{.share = "a", .hung_up = gone}};
+  const Waiter left{{.client_key = "a", .hung_up = gone}};
   CHECK(nrd::find_evicted(std::vector<Waiter>{left, left, {user("a")}}, user("a"), {.share = 2}) == std::nullopt);
 }

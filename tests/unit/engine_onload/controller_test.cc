@@ -609,7 +609,7 @@ TEST_CASE("who waits beyond its share is answered early, and all are answered") 
     told.notify_all();
   };
   for (size_t i = 0; i < limits.share + 2; ++i) {
-    house.controller->watch(revision, std::chrono::seconds(60), {answer, Client{.share = "one"}});
+    house.controller->watch(revision, std::chrono::seconds(60), {answer, Client{.client_key = "one"}});
   }
   {
     std::unique_lock hold(lock);
@@ -626,7 +626,7 @@ TEST_CASE("one look answers all who asked before it began") {
   house.start();
   for (int i = 0; i < 1000; ++i) {
     house.controller->find_users(
-        {[&answers](const Result<InUse>& use) { answers += use ? 1 : 0; }, Client{.share = "one"}});
+        {[&answers](const Result<InUse>& use) { answers += use ? 1 : 0; }, Client{.client_key = "one"}});
   }
   std::promise<void> looked;
   house.controller->look([&looked](const Result<void>&) { looked.set_value(); });
@@ -642,7 +642,7 @@ TEST_CASE("what a client asks for that has hung up is not begun") {
   const auto gone = std::make_shared<const std::atomic<bool>>(true);
   std::promise<Result<void>> answer;
   house.controller->set_freeze({true, ""}, {[&answer](const Result<void>& done) { answer.set_value(done); },
-                                            Client{.share = "one", .hung_up = gone}});
+                                            Client{.client_key = "one", .hung_up = gone}});
   const Result<void> done = answer.get_future().get();
   REQUIRE_FALSE(done);
   CHECK(done.error().code == ErrorCode::Busy);
