@@ -208,8 +208,8 @@ void add_usage(Families& families, const Call& call, const NodeState& state) {
 
 // The module onload, once it runs; null: it does not.
 const onload::Module* running_module(const onload::Status& view) {
-  const auto found = view.seen.modules.find("onload");
-  const bool runs = found != view.seen.modules.end() && found->second.state == onload::ModuleState::Live;
+  const auto found = view.observed.modules.find("onload");
+  const bool runs = found != view.observed.modules.end() && found->second.state == onload::ModuleState::Live;
   return runs ? &found->second : nullptr;
 }
 
@@ -247,7 +247,7 @@ void add_onload(Families& families, const Call& call) {
   if (module != nullptr) info.samples.push_back({.value = 1, .labels = {{"version", as_label(module->version)}}});
   families.push_back(std::move(info));
   families.push_back(
-      one(Kind::Gauge, "nrd_onload_door_open", "1 while new users may come", yes_or_no(view->door_open)));
+      one(Kind::Gauge, "nrd_onload_door_open", "1 while new users may come", yes_or_no(view->device_access_open)));
   add_users(families, call, module != nullptr);
   families.push_back(one(Kind::Gauge, "nrd_onload_allocations", "allocations and workloads that run with Onload",
                          call.allocations.allocations()->size() + workloads_with_onload(*call.engine.state())));

@@ -37,8 +37,8 @@ onload::Module a_module(std::string version) {
 
 TEST_CASE("a scrape shows who was counted last, and has others counted for the next one") {
   Service service;
-  service.onload.known.seen.modules["onload"] = a_module("9.0.1.86");
-  service.onload.known.door_open = true;
+  service.onload.known.observed.modules["onload"] = a_module("9.0.1.86");
+  service.onload.known.device_access_open = true;
   service.onload.use.users.resize(3);
   service.onload.use.stacks.resize(2);
   service.onload.use.orphans.resize(1);
@@ -55,7 +55,7 @@ TEST_CASE("a scrape shows who was counted last, and has others counted for the n
 
 TEST_CASE("counts of users are those of the interval, however often it is scraped") {
   Service service;
-  service.onload.known.seen.modules["onload"] = a_module("9");
+  service.onload.known.observed.modules["onload"] = a_module("9");
   service.onload.use.users.resize(3);
   service.scrape();
   service.onload.use.users.resize(4);
@@ -64,7 +64,7 @@ TEST_CASE("counts of users are those of the interval, however often it is scrape
 
 TEST_CASE("what a module says of itself cannot break the text") {
   Service service;
-  service.onload.known.seen.modules["onload"] = a_module("a\"b\\c\n\xff" + std::string(100, 'x'));
+  service.onload.known.observed.modules["onload"] = a_module("a\"b\\c\n\xff" + std::string(100, 'x'));
   CHECK(has_line(service.scrape(), "nrd_onload_info{version=\"a\\\"b\\\\c??" + std::string(57, 'x') + "\"} 1"));
 }
 
