@@ -28,8 +28,8 @@ std::optional<std::string> body_of(const Result<Answer>& answer, int& exit) {
     return std::nullopt;
   }
   if (answer->status < kFirstGood || answer->status > kLastGood) {
-    exit =
-        report_failure(answer->body.empty() ? "refused with status " + std::to_string(answer->status) : answer->body);
+    exit = report_failure(answer->body.empty() ? "request failed with HTTP status " + std::to_string(answer->status)
+                                               : answer->body);
     return std::nullopt;
   }
   exit = kDone;
@@ -39,7 +39,7 @@ std::optional<std::string> body_of(const Result<Answer>& answer, int& exit) {
 std::optional<json::Value> parsed(const std::string& body, int& exit) {
   Result<json::Value> value = json::parse(body);
   if (value) return *std::move(value);
-  exit = report_failure("the answer is not JSON; is this nrd?");
+  exit = report_failure("the response is not JSON; check that the endpoint is nrd");
   return std::nullopt;
 }
 

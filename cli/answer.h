@@ -1,4 +1,4 @@
-// What the daemon answered: printed, complained about, or taken apart.
+// Prints, checks and parses responses of the daemon.
 #pragma once
 
 #include <optional>
@@ -13,21 +13,20 @@ namespace nrd::cli {
 
 enum Exit : int { kDone = 0, kRefused = 1, kUsage = 2, kUnreachable = 3 };
 
-// With blanks up to that width.
+// Pads `text` with blanks up to `width`.
 std::string padded(std::string text, size_t width);
-// On stderr; kRefused.
+// Prints to stderr; returns kRefused.
 int report_failure(const std::string& text);
 
-// The body of a good answer; otherwise says why on stderr and sets the exit code.
+// The body of a successful response; otherwise prints the error and sets the exit code.
 std::optional<std::string> body_of(const Result<Answer>& answer, int& exit);
 std::optional<json::Value> parsed(const std::string& body, int& exit);
-// Both in one.
+// body_of() and parsed() combined.
 std::optional<json::Value> value_of(const Result<Answer>& answer, int& exit);
 
-// Text or number under `key`, without control characters, which names of strangers' programs may hold; "-" if there is
-// nothing.
+// Text or number under `key`, without control characters (foreign program names may contain some); "-" if absent.
 std::string text_of(const json::Value& object, std::string_view key);
-// What `of` has under `key`; null if nothing.
+// The member `key` of `of`; null if absent.
 const json::Value& part(const json::Value& of, std::string_view key);
 
 }  // namespace nrd::cli

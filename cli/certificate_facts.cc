@@ -21,7 +21,7 @@ using Key = std::unique_ptr<EVP_PKEY, Releaser<::EVP_PKEY_free>>;
 
 Bio bytes_of(const std::string& pem) { return Bio(::BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))); }
 
-// Without it, OpenSSL would ask whoever sits at the terminal.
+// Without this callback, OpenSSL would prompt on the terminal.
 int no_passphrase(char* /*buffer*/, int /*size*/, int /*is_writing*/, void* /*of*/) { return -1; }
 
 Certificate certificate_in(const std::string& pem) {
@@ -41,7 +41,7 @@ std::string text_of(const X509_NAME* name) {
 
 Result<CertificateFacts> facts_of(const std::string& pem) {
   const Certificate certificate = certificate_in(pem);
-  if (!certificate) return fail(ErrorCode::BadRequest, "is no certificate in PEM form");
+  if (!certificate) return fail(ErrorCode::BadRequest, "not a PEM certificate");
   return CertificateFacts{.subject = text_of(::X509_get_subject_name(certificate.get())),
                           .issuer = text_of(::X509_get_issuer_name(certificate.get())),
                           .is_over = ::X509_cmp_current_time(::X509_get0_notAfter(certificate.get())) < 0};
@@ -55,7 +55,7 @@ bool is_key_of(const std::string& key, const std::string& certificate) {
   return read && ::X509_check_private_key(owner.get(), read.get()) == 1;
 }
 
-// By the name of their CA, misspelt as it is, and by that of its server, whoever signed it.
+// Match the name of RMD's sample CA (misspelt in the original) or the name of its sample server, whatever the issuer.
 bool is_sample_of_rmd(const CertificateFacts& facts) {
   const auto has = [](const std::string& name, const char* part) { return name.find(part) != std::string::npos; };
   constexpr const char* kCa = "Resource Management Daedmon";

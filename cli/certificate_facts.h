@@ -1,5 +1,4 @@
-// What a certificate says of itself, for one who is to decide whether it may be used. libcrypto is read in
-// certificate_facts.cc.
+// The certificate fields that decide whether a certificate may be used. Only certificate_facts.cc uses libcrypto.
 #pragma once
 
 #include <string>
@@ -9,18 +8,18 @@
 namespace nrd::cli {
 
 struct CertificateFacts {
-  std::string subject;  // as RFC 2253 writes it: "CN=Alice,OU=Admin"
+  std::string subject;  // RFC 2253 form: "CN=Alice,OU=Admin"
   std::string issuer;
-  bool is_over = false;  // its time
+  bool is_over = false;  // expired
 };
 
-// Of the first certificate in PEM text; BadRequest if there is none.
+// Facts of the first certificate in PEM text; BadRequest if there is none.
 Result<CertificateFacts> facts_of(const std::string& pem);
 
-// Both PEM; false also for a key with a passphrase, which nrd could not read either.
+// Both in PEM. False also for a key with a passphrase, which nrd could not read either.
 bool is_key_of(const std::string& key, const std::string& certificate);
 
-// One of those that came with RMD: everybody has their keys.
+// True for the sample certificates shipped with RMD, whose private keys are public.
 bool is_sample_of_rmd(const CertificateFacts& facts);
 
 }  // namespace nrd::cli

@@ -19,9 +19,9 @@ namespace {
 
 constexpr int kSerialBits = 128;
 constexpr size_t kNameLimit = 64;  // RFC 5280, ub-common-name
-// A client whose clock is a little late need not wait.
+// Tolerate clients whose clock is slightly behind.
 constexpr std::chrono::seconds kClockTolerance = std::chrono::minutes(5);
-// The name that clients of Intel RMD expect in the certificate.
+// Clients of Intel RMD expect this name in the certificate.
 constexpr const char* kServerName = "rmd-nameserver";
 
 template <auto release>
@@ -89,7 +89,7 @@ bool is_dns_name(const std::string& text) {
 }
 
 bool set_serial(X509* certificate) {
-  // Random, so that no two certificates of any CA of this name share one.
+  // Random, so that serial numbers never repeat, even across CAs of the same name.
   const Bignum number(::BN_new());
   return number && ::BN_rand(number.get(), kSerialBits, BN_RAND_TOP_ANY, BN_RAND_BOTTOM_ANY) == 1 &&
          ::BN_to_ASN1_INTEGER(number.get(), ::X509_get_serialNumber(certificate)) != nullptr;
@@ -117,7 +117,7 @@ bool add_extension(X509* certificate, X509V3_CTX* context, int id, const char* v
   return extension && ::X509_add_ext(certificate, extension.get(), -1) == 1;
 }
 
-// Not by X509V3_EXT_conf_nid: it would read a comma in a name as the end of it.
+// Not X509V3_EXT_conf_nid: it would treat a comma in a name as a separator.
 bool add_hosts(X509* certificate, const std::vector<std::string>& hosts) {
   if (hosts.empty()) return true;
   const GeneralNames names(sk_GENERAL_NAME_new_null());
@@ -137,7 +137,7 @@ bool add_hosts(X509* certificate, const std::vector<std::string>& hosts) {
 bool add_extensions(X509* certificate, X509* issuer, const Profile& profile) {
   X509V3_CTX context;
   ::X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
-  // The subject's key identifier first: in the CA's own certificate the issuer's is read from it.
+  // Add the subject key identifier first: a self-signed certificate copies the authority key identifier from it.
   return add_extension(certificate, &context, NID_basic_constraints, profile.constraints) &&
          add_extension(certificate, &context, NID_key_usage, profile.key_usage) &&
          add_extension(certificate, &context, NID_ext_key_usage, profile.extended_key_usage) &&
@@ -173,13 +173,13 @@ Key new_key(KeyKind kind) {
                                   : ::EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"));
 }
 
-// A new key and its certificate, signed by `ca`; by itself if that is null.
+// Create a key and its certificate, signed by `ca`, or self-signed if `ca` is null.
 Result<Issued> issue(const Subject& subject, const Profile& profile, const std::vector<std::string>& hosts,
                      Validity validity, const Issued* ca) {
   Issued made{Certificate(::X509_new()), new_key(profile.key), {}};
   X509* certificate = made.certificate.get();
   EVP_PKEY* key = made.key.get();
-  if (certificate == nullptr || key == nullptr) return broken("no key for " + subject.name);
+  if (certificate == nullptr || key == nullptr) return broken("cannot create a key for " + subject.name);
   X509* issuer = ca == nullptr ? certificate : ca->certificate.get();
   const bool is_signed = ::X509_set_version(certificate, X509_VERSION_3) == 1 && set_serial(certificate) &&
                          set_subject(certificate, subject) && set_validity(certificate, validity) &&
@@ -187,9 +187,9 @@ Result<Issued> issue(const Subject& subject, const Profile& profile, const std::
                          ::X509_set_pubkey(certificate, key) == 1 && add_hosts(certificate, hosts) &&
                          add_extensions(certificate, issuer, profile) &&
                          ::X509_sign(certificate, ca == nullptr ? key : ca->key.get(), ::EVP_sha256()) > 0;
-  if (!is_signed) return broken("no certificate for " + subject.name);
+  if (!is_signed) return broken("cannot create a certificate for " + subject.name);
   std::optional<KeyPair> pem = pem_of(certificate, key);
-  if (!pem) return broken("no PEM for " + subject.name);
+  if (!pem) return broken("cannot encode as PEM: " + subject.name);
   made.pem = *std::move(pem);
   return made;
 }
@@ -200,10 +200,9 @@ bool is_host(const std::string& text) { return is_address(text) || is_dns_name(t
 
 Result<Pki> make_pki(const NewPki& wanted) {
   const auto bad = std::find_if_not(wanted.hosts.begin(), wanted.hosts.end(), is_host);
-  if (bad != wanted.hosts.end())
-    return fail(ErrorCode::BadRequest, *bad + " is neither a host's name nor an IP address");
+  if (bad != wanted.hosts.end()) return fail(ErrorCode::BadRequest, *bad + " is not a valid host name or IP address");
   const auto now = std::chrono::system_clock::now();
-  // One validity for all: a certificate that outlives its CA is of no use.
+  // All share one validity: a certificate that outlives its CA is useless.
   const Validity validity{std::chrono::system_clock::to_time_t(now - kClockTolerance),
                           std::chrono::system_clock::to_time_t(now + wanted.lifetime)};
   const Result<Issued> ca = issue({nullptr, "nrd CA of " + wanted.node}, kCa, {}, validity, nullptr);

@@ -1,9 +1,8 @@
-// A PKI for one node, made in memory: a CA, and signed by it nrd's certificate and one for each role a client can have.
+// Creates the PKI of one node in memory: a CA, and signed by it, nrd's certificate and one for each client role.
 //
-// The CA may sign these and nothing beneath them (path length 0). What a client may do follows from the organisational
-// unit (OU) of its certificate's subject: Admin or User. Keys are EC P-256, those of clients RSA with
-// 3072 bits: clients of Intel RMD take no others. Signatures are ECDSA with SHA-256.
-// libcrypto has its home in certificates.cc.
+// The CA signs end-entity certificates only (path length 0). The organisational unit (OU) of a client's subject,
+// Admin or User, sets its rights. Keys are EC P-256; client keys are 3072-bit RSA because clients of Intel RMD accept
+// no others. Signatures are ECDSA with SHA-256. Only certificates.cc and certificate_facts.cc use libcrypto.
 #pragma once
 
 #include <chrono>
@@ -24,15 +23,15 @@ struct Pki {
 };
 
 struct NewPki {
-  std::string node;                // whose CA this is, for those who have the CAs of several nodes
-  std::vector<std::string> hosts;  // names and addresses by which clients reach the server
+  std::string node;                // distinguishes the CAs of several nodes
+  std::vector<std::string> hosts;  // names and addresses under which clients reach the server
   std::chrono::days lifetime{0};
 };
 
-// A DNS name or an IP address, as a certificate can carry it.
+// True for a DNS name or IP address that a certificate can carry.
 bool is_host(const std::string& text);
 
-// BadRequest for a host that is none; Internal if libcrypto fails.
+// BadRequest for an invalid host; Internal if libcrypto fails.
 Result<Pki> make_pki(const NewPki& wanted);
 
 }  // namespace nrd::cli

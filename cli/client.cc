@@ -39,14 +39,14 @@ void set_tls(CURL* curl, const Endpoint& to) {
   ::curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 2L);
   if (!to.ca.empty()) {
     ::curl_easy_setopt(curl, CURLOPT_CAINFO, to.ca.c_str());
-    // Else Debian's libcurl would go on trusting everybody in /etc/ssl/certs beside the CA that was named.
+    // Without this, Debian's libcurl would trust all of /etc/ssl/certs in addition to the given CA.
     ::curl_easy_setopt(curl, CURLOPT_CAPATH, nullptr);
   }
   if (!to.certificate.empty()) ::curl_easy_setopt(curl, CURLOPT_SSLCERT, to.certificate.c_str());
   if (!to.key.empty()) ::curl_easy_setopt(curl, CURLOPT_SSLKEY, to.key.c_str());
 }
 
-// libcurl has copies of its own, which end with the handle.
+// libcurl copies these; the copies live as long as the handle.
 void set_user(CURL* curl, const Endpoint& to) {
   if (to.user.empty() || !to.password) return;
   Secret terminated(to.password->view().size() + 1);
@@ -63,60 +63,62 @@ void set_endpoint(CURL* curl, const Endpoint& to, const std::string& path) {
   }
   ::curl_easy_setopt(curl, CURLOPT_URL, ("http://localhost" + path).c_str());
   ::curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, to.socket.c_str());
-  ::curl_easy_setopt(curl, CURLOPT_PROXY, "");  // a proxy of the environment has no business on a local socket
+  ::curl_easy_setopt(curl, CURLOPT_PROXY, "");  // the environment's proxy does not apply to a local socket
 }
 
 std::string socket_trouble(CURL* curl, CURLcode code, const Endpoint& to, const std::string& text) {
   const std::string where = "cannot reach nrd on the socket " + to.socket + ": ";
   long number = 0;
   ::curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &number);
-  // Only of a connect that failed does libcurl's own text say less than the system's: it speaks of localhost port 80.
+  // For a failed connect to a Unix socket, libcurl's own text is misleading (localhost port 80); use errno instead.
   if (code != CURLE_COULDNT_CONNECT || number == 0) return where + text;
   const std::string reason = std::generic_category().message(static_cast<int>(number));
-  if (number == EACCES || number == EPERM) return where + reason + "; be root or in the group nrd";
-  return where + reason + "; is nrd running? (systemctl status nrd)";
+  if (number == EACCES || number == EPERM) return where + reason + "; run as root or join the group nrd";
+  return where + reason + "; check that nrd is running (systemctl status nrd)";
 }
 
-// Which check of TLS failed, and on which side.
+// Which TLS check failed, and on which side.
 std::string tls_trouble(CURLcode code, const Endpoint& to, const std::string& reason) {
   if (code == CURLE_PEER_FAILED_VERIFICATION) {
-    // So libcurl begins what OpenSSL says of the chain of signatures; else it is its own check of the name.
+    // libcurl uses this prefix for chain errors of OpenSSL; otherwise its own host name check failed.
     const bool is_chain = reason.starts_with("SSL certificate problem");
-    return "the certificate of " + to.url + " is not accepted: " + reason +
-           (is_chain ? "; --cacert must be the CA that signed it, and neither may be expired"
-                     : "; use a name it is made for, or make one with nrdctl tls init --host NAME");
+    return "the certificate of " + to.url + " was rejected: " + reason +
+           (is_chain ? "; --cacert must name the CA that signed it, and both must be unexpired"
+                     : "; use a host name listed in it, or create one with nrdctl tls init --host NAME");
   }
   if (code == CURLE_SSL_CACERT_BADFILE) return "--cacert " + to.ca + " cannot be used: " + reason;
   if (code == CURLE_SSL_CERTPROBLEM) {
     return "--cert " + to.certificate + " cannot be used: " + reason +
-           "; may you read it, and does --key belong to it?";
+           "; check its permissions and that --key matches it";
   }
   if (reason.find("protocol version") != std::string::npos) {
-    return "cannot reach " + to.url + ": " + reason + "; nrdctl speaks TLS 1.2 and newer, as nrd does: is this nrd?";
+    return "cannot reach " + to.url + ": " + reason +
+           "; nrd and nrdctl require TLS 1.2 or newer; check that the endpoint is nrd";
   }
-  constexpr const char* kWhoIsBelieved =
-      "--cert and --key must be of a certificate that the CA of nrd's tls.client_ca signed";
+  constexpr const char* kTrustedClients =
+      "--cert and --key must belong to a certificate signed by the CA in nrd's tls.client_ca";
   if (reason.find("alert") != std::string::npos) {
-    return to.url + " refuses us in the TLS handshake: " + reason + "; " + kWhoIsBelieved;
+    return to.url + " rejected the TLS handshake: " + reason + "; " + kTrustedClients;
   }
-  // With TLS 1.3 the server looks at our certificate when we already believe to be connected and are sending. If it has
-  // closed the connection by then, that is all we see of its refusal.
+  // With TLS 1.3 the server verifies the client certificate only after our handshake has finished and we are sending.
+  // A closed connection is then the only sign of a refusal.
   if (code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING) {
-    return to.url + " ended the connection: " + ::curl_easy_strerror(code) +
-           "; if nrd is running, it refuses us: " + kWhoIsBelieved;
+    return to.url + " closed the connection: " + ::curl_easy_strerror(code) +
+           "; if nrd is running, it rejected the client certificate: " + kTrustedClients;
   }
-  return "cannot reach " + to.url + ": " + reason + "; is nrd running and serving TLS there? (systemctl status nrd)";
+  return "cannot reach " + to.url + ": " + reason +
+         "; check that nrd is running and serves TLS there (systemctl status nrd)";
 }
 
 Failure trouble(CURL* curl, CURLcode code, const Endpoint& to, const ErrorText& text) {
   const std::string reason = text[0] == '\0' ? ::curl_easy_strerror(code) : text.data();
   if (to.url.empty()) return fail(ErrorCode::Busy, socket_trouble(curl, code, to, reason));
   if (is_https(to.url)) return fail(ErrorCode::Busy, tls_trouble(code, to, reason));
-  return fail(ErrorCode::Busy,
-              "cannot reach " + to.url + ": " + reason + "; is nrd running with --debug? (systemctl status nrd)");
+  return fail(ErrorCode::Busy, "cannot reach " + to.url + ": " + reason +
+                                   "; check that nrd is running with --debug (systemctl status nrd)");
 }
 
-// As curl_easy_perform(), but ends when `fd` has something to read.
+// Like curl_easy_perform(), but returns once `fd` is readable.
 CURLcode perform_unless_readable(CURL* curl, int fd) {
   const std::unique_ptr<CURLM, CURLMcode (*)(CURLM*)> multi(::curl_multi_init(), &::curl_multi_cleanup);
   if (!multi || ::curl_multi_add_handle(multi.get(), curl) != CURLM_OK) return CURLE_FAILED_INIT;

@@ -1,4 +1,4 @@
-// The daemon's API, as nrdctl calls it. libcurl has its home in client.cc.
+// The HTTP client of nrdctl. Only client.cc uses libcurl.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,16 @@
 
 namespace nrd::cli {
 
-// Where nrd serves, and who we are there: the Unix socket, where the kernel tells nrd who is calling, or a URL, where a
-// certificate does. All files are PEM.
+// The endpoint and the client's identity: the Unix socket, where the kernel reports the peer's credentials, or a URL
+// with a certificate or password. All files are PEM.
 struct Endpoint {
   std::string socket = "/run/nrd/nrd.sock";
   std::string url;          // scheme, host and port ("https://node17:8443"); if not empty, the socket is not used
-  std::string certificate;  // empty: none is shown
-  std::string key;          // empty: it is in the file of the certificate
-  std::string ca;           // who may sign nrd's certificate; empty: whom this host trusts
-  std::string user;         // with https and without a certificate, for PAM; empty: none
-  std::shared_ptr<const Secret> password{};  // the user's
+  std::string certificate;  // empty: no client certificate
+  std::string key;          // empty: contained in `certificate`
+  std::string ca;           // CA of nrd's certificate; empty: the host's default CAs
+  std::string user;         // for PAM, with https and without a certificate; empty: none
+  std::shared_ptr<const Secret> password{};  // of `user`
 };
 
 struct Answer {
@@ -32,20 +32,20 @@ class Client {
  public:
   explicit Client(Endpoint to) : to_(std::move(to)) {}
 
-  // The same for who may want to end: an answer is waited for until `fd` has something to read, then it is a refusal.
+  // A copy that aborts requests with Busy once `fd` is readable.
   Client broken_off_by(int fd) const {
     Client other = *this;
     other.breaks_off_ = fd;
     return other;
   }
 
-  // Over the Unix socket, where nrd is told which process calls.
+  // True over the Unix socket, where nrd knows the calling process.
   bool is_local() const { return to_.url.empty(); }
   const std::string& socket() const { return to_.socket; }
-  // Over a URL, where the server must show a certificate.
+  // True over https, where the server must present a certificate.
   bool is_encrypted() const { return to_.url.starts_with("https://"); }
 
-  // An answer of any status. ErrorCode::Busy with what to do if the daemon cannot be reached or either side does not
+  // A response of any status. ErrorCode::Busy, with advice, if the daemon cannot be reached or either side does not
   // trust the other.
   Result<Answer> get(const std::string& path) const { return call("GET", path, ""); }
   Result<Answer> post(const std::string& path, const std::string& body) const { return call("POST", path, body); }

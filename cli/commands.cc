@@ -53,28 +53,28 @@ void render_frequency(json::Writer& w, const NewWorkload& wanted) {
   w.end_object();
 }
 
-// "50%", "2000 MB/s"; empty: its memory bandwidth is not limited.
+// "50%", "2000 MB/s"; empty: memory bandwidth is not limited.
 std::string bandwidth_of(const json::Value& workload) {
   const json::Value& limit = part(part(workload, "rdt"), "mba");
   if (limit.find("percentage") != nullptr) return text_of(limit, "percentage") + "%";
   return limit.find("mbps") != nullptr ? text_of(limit, "mbps") + " MB/s" : "";
 }
 
-// "4", of which code has one alone: "4 (code 1)"; empty: it has no ways of L2 beside those of L3.
+// "4"; with CDP "4 (code 1)"; empty: no L2 ways beside L3.
 std::string l2_of(const json::Value& workload) {
   const json::Value& l2 = part(workload, "l2");
   if (!l2.is_object()) return "";
   return text_of(l2, "ways") + (l2.find("code") == nullptr ? "" : " (code " + text_of(l2, "code") + ")");
 }
 
-// What few workloads have. There is a column of it if one of them has.
+// Optional columns, shown only if at least one workload uses them.
 struct RareColumn {
   size_t place;
   std::string (*cell_of)(const json::Value& workload);
 };
 constexpr std::array kRare = {RareColumn{6, l2_of}, RareColumn{7, bandwidth_of}};
 
-// One line for each.
+// One line per workload.
 void print_table(std::span<const json::Value> workloads) {
   std::set<size_t> left_out;
   for (const RareColumn& rare : kRare) {
@@ -116,12 +116,12 @@ int print_workload(const Result<Answer>& answer, Output output) {
 
 int nothing_asked() {
   report_failure(
-      "nothing is asked for: say --ways, --max and --min, --l2-ways, or a frequency (nrdctl workload create --help)");
+      "no resources given; use --ways, --max and --min, --l2-ways, or a frequency (nrdctl workload create --help)");
   return kUsage;
 }
 
 int nobody_named() {
-  report_failure("nobody is named: say --cpus, --task-ids, or both (nrdctl workload create --help)");
+  report_failure("no CPUs or tasks given; use --cpus or --task-ids (nrdctl workload create --help)");
   return kUsage;
 }
 

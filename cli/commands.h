@@ -1,4 +1,4 @@
-// What nrdctl can do. Each command prints its result and returns the exit code.
+// The commands of nrdctl. Each prints its result and returns the exit code.
 #pragma once
 
 #include <optional>
@@ -11,21 +11,21 @@
 namespace nrd::cli {
 
 struct Output {
-  bool json = false;  // the daemon's answer as it is
+  bool json = false;  // print the daemon's response unchanged
   bool colour = false;
-  bool terminal = false;  // a line may be written over
+  bool terminal = false;  // standard output is a terminal, so lines may be overwritten
 };
 
 struct NewWorkload {
   std::string cpus;
   std::vector<std::string> tasks;  // processes and threads
-  std::optional<uint32_t> max;     // ways; neither: no cache is asked for
+  std::optional<uint32_t> max;     // L3 ways; both absent: no L3 request
   std::optional<uint32_t> min;
   std::optional<uint32_t> code;                      // of these ways
   std::optional<uint32_t> l2_ways, l2_code;          // of L2 caches beside L3
   std::optional<uint32_t> mba_percentage, mba_mbps;  // memory bandwidth
   std::string uuid;
-  // Frequency; what is absent or empty is not asked for.
+  // Frequency; absent or empty members are not requested.
   std::optional<uint32_t> min_ratio, max_ratio, min_mhz, max_mhz;
   std::string governor;
   std::string epp;
@@ -34,13 +34,13 @@ struct NewWorkload {
   std::optional<double> adaptive;  // branch misses in percent of hits
 };
 
-// More than CPUs: ways or a frequency.
+// True if the request names ways, bandwidth or a frequency, not only CPUs.
 bool asks_something(const NewWorkload& wanted);
-// The body of its creation; `owner`: JSON of the process that it ends with, empty: none.
+// The body of the POST; `owner`: JSON of the owning process, empty: none.
 std::string workload_request(const NewWorkload& wanted, const std::string& owner = {});
 
 int create_workload(const Client& client, Output output, const NewWorkload& wanted);
-// What create_workload() would do, and nothing of it.
+// Shows what create_workload() would do without applying it.
 int dry_run_workload(const Client& client, Output output, const NewWorkload& wanted);
 int list_workloads(const Client& client, Output output);
 int show_workload(const Client& client, Output output, const std::string& id);

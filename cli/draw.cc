@@ -38,7 +38,7 @@ const std::vector<json::Value>& list_of(const json::Value& object, std::string_v
   return list == nullptr ? kNone : list->items();
 }
 
-// A, B, ... in the order of the workloads; after Z comes a again, and a reader has the legend.
+// Letters in workload order; they repeat after z, and the legend resolves them.
 std::map<std::string, char> letters_of(const json::Value& workloads) {
   constexpr std::string_view kLetters = "ABCDEFGHJKLMNPQRTUVWYZabcdefghijklmnpqrtuvwyz";  // without O, I, S, o, s, x
   std::map<std::string, char> letters;
@@ -53,7 +53,7 @@ std::map<std::string, char> letters_of(const json::Value& workloads) {
 std::string coloured(char glyph, Colour colour) {
   const std::string text(1, glyph);
   if (colour == Colour::No || glyph == kIdle) return text;
-  // Six colours of the terminal's palette, chosen by the letter, so that neighbours differ.
+  // Six terminal colours, chosen by letter so that neighbours differ.
   const int number = glyph == kOs ? 37 : 31 + glyph % 6;
   return "\x1b[" + std::to_string(number) + "m" + text + "\x1b[0m";
 }
@@ -68,7 +68,7 @@ struct Row {
   std::string drawn(Colour colour) const {
     std::string line;
     for (unsigned way = 0; way < cells.size(); ++way) {
-      // As wide as the number of the way above it.
+      // Pad to the width of the way number above.
       line += " " + coloured(cells[way], colour) + (way >= 10 ? " " : "");
     }
     return line.substr(0, line.find_last_not_of(' ') + 1);
@@ -114,7 +114,7 @@ std::string joined_items(const json::Value& workload, const char* key) {
 
 std::string legend(const json::Value& workloads, const std::map<std::string, char>& letters, Colour colour) {
   std::string text =
-      "  " + coloured(kOs, colour) + "  OS: the longest run of free ways (COS0)      .  idle      x  others'\n";
+      "  " + coloured(kOs, colour) + "  OS: the longest run of free ways (COS0)      .  idle      x  foreign\n";
   for (const json::Value& workload : workloads.items()) {
     const std::string id = text_of(workload, "id");
     const std::string uuid = text_of(workload, "uuid");
@@ -140,7 +140,7 @@ std::string whom(const json::Value& workload) {
 std::string ratios_of(const json::Value& workload) {
   const json::Value* granted = workload.find("granted_frequencies");
   if (granted == nullptr || granted->members().empty()) return "-";
-  // One request, one window: CPUs differ only where their hardware does.
+  // All CPUs of a request get the same window, unless their hardware differs.
   const json::Value& first = granted->members().front().value;
   const auto bound = [&first](const char* key) {
     const json::Value* value = first.find(key);
@@ -177,7 +177,7 @@ std::string draw_ways(const json::Value& node, const json::Value& workloads, Col
   const size_t l3_ways = ways_of(capabilities, "l3_cat");
   const size_t ways = l3_ways > 0 ? l3_ways : l2_ways;
   if (ways == 0) {
-    std::string text = "This node has no L3 ways to give.\n";
+    std::string text = "This node has no allocatable cache ways.\n";
     if (capabilities == nullptr) return text;
     for (const json::Value& missing : list_of(*capabilities, "missing")) text += "  " + text_of(&missing) + "\n";
     return text;
@@ -187,7 +187,7 @@ std::string draw_ways(const json::Value& node, const json::Value& workloads, Col
   for (const json::Value& cache : list_of(node, "caches")) {
     text += draw_cache(cache, "cache", owners(cache, ways, letters), pools(node.find("layout"), ways), colour);
   }
-  // There is one for each core; those that nobody has ways of would hide the others.
+  // There is one L2 cache per core; skip unused ones.
   for (const json::Value& cache : list_of(node, "l2_caches")) {
     if (list_of(cache, "workloads").empty() && list_of(cache, "foreign").empty()) continue;
     text +=

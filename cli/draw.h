@@ -1,4 +1,4 @@
-// Who owns which cache ways, as a picture. Pure: from the JSON of GET /v1/node to text.
+// Draws which workload owns which cache ways. Pure: from the JSON of GET /v1/node to text.
 //
 //   cache 0   socket 0   CPUs 0-7
 //      way  0 1 2 3 4 5 6 7 8 9 10
@@ -17,14 +17,14 @@ namespace nrd::cli {
 
 enum class Colour { No, Yes };
 
-// `node` is the answer of GET /v1/node, `workloads` that of GET /v1/workloads. Text that a stranger's uuid or group
-// name put into them is drawn without control characters.
+// `node` is the response of GET /v1/node, `workloads` that of GET /v1/workloads. Control characters in uuids and
+// group names are removed.
 std::string draw_ways(const json::Value& node, const json::Value& workloads, Colour colour);
 
-// "CPUs 4-7", "tasks 4711,4712", "CPUs 4-7, tasks 4711": whom a workload is for.
+// "CPUs 4-7", "tasks 4711,4712", "CPUs 4-7, tasks 4711": the CPUs and tasks of a workload.
 std::string whom(const json::Value& workload);
 
-// "12-30", "22": the frequency window that the CPUs of a workload were granted, as ratios; "-" if none.
+// "12-30", "22": the granted frequency window of a workload, as ratios; "-" if none.
 std::string ratios_of(const json::Value& workload);
 
 }  // namespace nrd::cli

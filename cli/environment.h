@@ -1,4 +1,4 @@
-// The environment of a process as a map, and back. What is no NAME=VALUE is left out, as a shell does.
+// The environment of a process as a map, and back. Entries without '=' are dropped.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@ namespace nrd::cli {
 using Environment = std::map<std::string, std::string>;
 
 Environment own_environment();
-// "NAME=VALUE" each, in order.
+// One "NAME=VALUE" per variable, in order.
 std::vector<std::string> lines_of(const Environment& environment);
 
 }  // namespace nrd::cli

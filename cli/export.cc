@@ -18,7 +18,7 @@ constexpr long kUnavailable = 503;
 constexpr const char* kPreload = "LD_PRELOAD";
 constexpr std::string_view kOwnPreload = "LD_PRELOAD=";
 
-// What an allocation says.
+// The fields of an allocation.
 struct Parts {
   profiles::Environment environment;
   std::vector<std::string> devices;
@@ -46,7 +46,7 @@ Result<Parts> parts_of(const json::Value& allocation) {
   const json::Value* mounts = allocation.find("mounts");
   const std::string* version = text_in(allocation, "version");
   if (environment == nullptr || devices == nullptr || mounts == nullptr || version == nullptr) {
-    return fail(ErrorCode::BadRequest, "this is not nrd's answer");
+    return fail(ErrorCode::BadRequest, "unexpected response; check that the endpoint is nrd");
   }
   Parts parts{.environment = {}, .devices = {}, .files = {}, .version = *version};
   for (const json::Member& variable : environment->members()) {
@@ -63,7 +63,7 @@ Result<Parts> parts_of(const json::Value& allocation) {
   return parts;
 }
 
-// One word of a POSIX shell.
+// Quotes one word for a POSIX shell.
 std::string quoted(const std::string& text) {
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
@@ -112,15 +112,15 @@ std::string cdi(const Parts& parts) {
   return w.take() + "\n";
 }
 
-Result<std::string> request_of(const OnloadStart& wish, const std::string& owner) {
+Result<std::string> request_of(const OnloadStart& request, const std::string& owner) {
   json::Writer w;
   w.begin_object();
   w.key("owner").raw(owner);
   w.key("profiles").begin_array();
-  for (const std::string& name : wish.profiles) w.string(name);
+  for (const std::string& name : request.profiles) w.string(name);
   w.end_array();
   w.key("env").begin_object();
-  for (const std::string& line : wish.variables) {
+  for (const std::string& line : request.variables) {
     const size_t equals = line.find('=');
     if (equals == std::string::npos || !profiles::is_name(line.substr(0, equals))) {
       return fail(ErrorCode::BadRequest, "-e " + line + ": expected NAME=VALUE");
@@ -128,17 +128,17 @@ Result<std::string> request_of(const OnloadStart& wish, const std::string& owner
     w.key(line.substr(0, equals)).string(line.substr(equals + 1));
   }
   w.end_object();
-  w.key("force").boolean(wish.force);
-  w.key("preload").boolean(wish.preload);
+  w.key("force").boolean(request.force);
+  w.key("preload").boolean(request.preload);
   w.end_object();
   return w.take();
 }
 
-Result<void> check_allocation(const json::Value& allocation, const OnloadStart& wish) {
+Result<void> check_allocation(const json::Value& allocation, const OnloadStart& request) {
   const json::Value* environment = allocation.find("env");
   const std::string* preload = environment == nullptr ? nullptr : text_in(*environment, kPreload);
   std::string own;
-  for (const std::string& line : wish.variables) {
+  for (const std::string& line : request.variables) {
     if (line.starts_with(kOwnPreload)) own = line.substr(kOwnPreload.size());
   }
   return preload == nullptr ? Result<void>() : check_preload(*preload, own);
@@ -162,25 +162,26 @@ Result<std::string> emit(Kind kind, const json::Value& allocation) {
   return {};
 }
 
-int emit(const Client& client, Kind kind, const OnloadStart& wish) {
+int emit(const Client& client, Kind kind, const OnloadStart& request) {
   if (const Result<void> may = check_server(client); !may) return give_up(kUsage, may.error().message);
   const Result<std::string> owner = this_process(client);
   if (!owner) return give_up(kRefused, owner.error().message);
-  const Result<std::string> request = request_of(wish, *owner);
-  if (!request) return give_up(kUsage, request.error().message);
-  const Result<Answer> answer = client.post("/v1/onload/allocations", *request);
+  const Result<std::string> body = request_of(request, *owner);
+  if (!body) return give_up(kUsage, body.error().message);
+  const Result<Answer> answer = client.post("/v1/onload/allocations", *body);
   if (!answer) return give_up(kUnreachable, answer.error().message);
   if (answer->status != kCreated) {
     return give_up(answer->status == kUnavailable ? int{kTryAgain} : int{kRefused}, answer->body);
   }
   const Result<json::Value> allocation = json::parse(answer->body);
-  if (!allocation) return give_up(kRefused, "the answer is not JSON; is this nrd?");
-  // nrd would release it when we end; this is sooner.
+  if (!allocation) return give_up(kRefused, "the response is not JSON; check that the endpoint is nrd");
+  // nrd would release it when this process exits; release it now instead.
   if (const json::Value* id = allocation->find("id"); id != nullptr && id->as_unsigned()) {
     [[maybe_unused]] const auto released =
         client.remove("/v1/onload/allocations/" + std::to_string(*id->as_unsigned()));
   }
-  if (const Result<void> may = check_allocation(*allocation, wish); !may) return give_up(kRefused, may.error().message);
+  if (const Result<void> may = check_allocation(*allocation, request); !may)
+    return give_up(kRefused, may.error().message);
   const Result<std::string> text = emit(kind, *allocation);
   if (!text) return give_up(kRefused, text.error().message);
   print(*text);

@@ -1,4 +1,4 @@
-// nrdctl onload emit: what others need to start an application with Onload, in their own words.
+// nrdctl onload emit: the launch environment of Onload as systemd, docker or CDI configuration.
 #pragma once
 
 #include <optional>
@@ -13,16 +13,16 @@
 namespace nrd::cli {
 
 enum class Kind {
-  Systemd,  // a drop-in for a unit
+  Systemd,  // drop-in for a systemd unit
   Docker,   // arguments for docker run or podman run, for a shell
-  Cdi,      // a file for /etc/cdi
+  Cdi,      // CDI specification for /etc/cdi
 };
 
-// From the answer to a request for an allocation. Files are named by way of `current`, so that what is written down
-// once is right after an upgrade, too.
+// `allocation`: the response to an allocation request. Paths go through the `current` link so that they stay valid
+// after an upgrade.
 Result<std::string> emit(Kind kind, const json::Value& allocation);
 
-// Takes an allocation for as long as it takes to read it.
-int emit(const Client& client, Kind kind, const OnloadStart& wish);
+// Holds an allocation only while reading it.
+int emit(const Client& client, Kind kind, const OnloadStart& request);
 
 }  // namespace nrd::cli

@@ -1,4 +1,4 @@
-// nrdctl: a client of the API.
+// nrdctl: command-line client of nrd's REST API.
 #include <curl/curl.h>
 #include <unistd.h>
 
@@ -48,10 +48,10 @@ struct Arguments {
   bool reload = false;
   std::string reason;
   std::optional<uint64_t> generation;
-  std::string profiles;  // with commas between them
+  std::string profiles;  // comma-separated
   OnloadStart start;
   Launch launch;
-  bool once = false;  // of top
+  bool once = false;  // for top
 };
 
 std::string environment(const char* name, const std::string& otherwise = {}) {
@@ -59,7 +59,7 @@ std::string environment(const char* name, const std::string& otherwise = {}) {
   return value == nullptr || *value == '\0' ? otherwise : value;
 }
 
-// What the environment says is there before the flags, so that a flag wins.
+// Read the environment before the flags are parsed: flags override it.
 Endpoint endpoint_of_environment() {
   Endpoint to;
   to.socket = environment("NRD_SOCKET", to.socket);
@@ -71,185 +71,201 @@ Endpoint endpoint_of_environment() {
 }
 
 void declare_endpoint(CLI::App& app, Endpoint& to, PasswordSource& password) {
-  CLI::Option* socket = app.add_option("--socket", to.socket, "the Unix socket nrd serves on (env NRD_SOCKET)");
-  CLI::Option* url = app.add_option("--url", to.url, "where nrd serves instead, https://HOST:8443 (env NRD_URL)");
+  CLI::Option* socket = app.add_option("--socket", to.socket, "Unix socket of nrd (env NRD_SOCKET)");
+  CLI::Option* url =
+      app.add_option("--url", to.url, "URL of nrd instead of the socket, https://HOST:8443 (env NRD_URL)");
   socket->capture_default_str();
   url->excludes(socket);
-  app.add_option("--cert", to.certificate, "with https: our certificate (env NRD_CERT)");
-  app.add_option("--key", to.key, "with https: its private key (env NRD_KEY)");
-  app.add_option("--cacert", to.ca, "with https: the CA of nrd's certificate, and no other (env NRD_CACERT)");
+  app.add_option("--cert", to.certificate, "client certificate, PEM (https only; env NRD_CERT)");
+  app.add_option("--key", to.key, "private key of --cert, PEM (https only; env NRD_KEY)");
+  app.add_option("--cacert", to.ca, "CA that signed nrd's certificate, PEM (https only; env NRD_CACERT)");
   CLI::Option* user =
-      app.add_option("--user", to.user, "with https: a user whom nrd's host knows; asks for the password");
-  CLI::Option* file = app.add_option("--password-file", password.file, "instead of asking: its first line, mode 0600");
-  app.add_option("--password-fd", password.fd, "instead of asking: the first line of this descriptor")
+      app.add_option("--user", to.user, "log in as this user of nrd's host; prompts for the password (https only)");
+  CLI::Option* file = app.add_option("--password-file", password.file,
+                                     "read the password from the first line of this file (mode 0600)");
+  app.add_option("--password-fd", password.fd, "read the password from the first line of this file descriptor")
       ->check(CLI::NonNegativeNumber)
       ->excludes(file)
       ->needs(user);
   file->needs(user);
 }
 
-// A word about TLS that would be ignored is not what was meant.
+// Reject TLS options that would have no effect with the chosen endpoint.
 void check_endpoint(const CLI::App& app, Endpoint& to) {
   if (app.count("--socket") > 0) to.url.clear();
   if (!to.url.empty() && !to.url.starts_with("http://") && !to.url.starts_with("https://")) {
-    throw CLI::ValidationError("--url", to.url + " does not begin with http:// or https://");
+    throw CLI::ValidationError("--url", to.url + " must begin with http:// or https://");
   }
   const bool is_about_tls = app.count("--cert") + app.count("--key") + app.count("--cacert") > 0;
   if (is_about_tls && !to.url.starts_with("https://")) {
-    throw CLI::ValidationError("--cert, --key and --cacert", "are for --url https://HOST:PORT");
+    throw CLI::ValidationError("--cert, --key and --cacert", "require --url https://HOST:PORT");
   }
   if (app.count("--user") > 0 && !to.url.starts_with("https://")) {
-    throw CLI::ValidationError("--user", "is for --url https://HOST:PORT: nobody else shall read the password");
+    throw CLI::ValidationError("--user", "requires --url https://HOST:PORT so that the password is encrypted");
   }
   if (app.count("--user") > 0 && !to.certificate.empty()) {
-    throw CLI::ValidationError("--user", "and a certificate: nrd would go by the certificate alone");
+    throw CLI::ValidationError("--user", "cannot be combined with --cert: nrd would ignore the user");
   }
   if (app.count("--key") > 0 && to.certificate.empty()) {
-    throw CLI::ValidationError("--key", "needs the --cert it belongs to");
+    throw CLI::ValidationError("--key", "requires --cert");
   }
 }
 
-// What a workload gets, and on which CPUs.
-void declare_wanted(CLI::App& app, Arguments& a) {
+// Options for the resources of a workload and the CPUs it uses.
+void declare_resources(CLI::App& app, Arguments& a) {
   app.add_option("--cpus", a.wanted.cpus, "CPU list, such as 4-7,12");
-  CLI::Option* ways = app.add_option("--ways", a.ways, "exactly that many ways for itself (a guarantee)");
-  app.add_option("--max", a.wanted.max, "at most that many ways")->excludes(ways);
-  app.add_option("--min", a.wanted.min, "at least that many ways; max 0 and min 0 share one class")->excludes(ways);
-  app.add_option("--code-ways", a.wanted.code, "so many of them for code alone, the others for data (CDP)");
+  CLI::Option* ways = app.add_option("--ways", a.ways, "exact number of exclusive L3 cache ways (guarantee)");
+  app.add_option("--max", a.wanted.max, "maximum number of L3 cache ways")->excludes(ways);
+  app.add_option("--min", a.wanted.min, "minimum number of L3 cache ways; --max 0 --min 0 uses the shared class")
+      ->excludes(ways);
+  app.add_option("--code-ways", a.wanted.code, "number of these ways for code only; the rest is for data (CDP)");
   CLI::Option* l2_ways = app.add_option("--l2-ways", a.wanted.l2_ways,
-                                        "exactly that many ways of each L2 cache, where these are allocated beside L3");
-  app.add_option("--l2-code-ways", a.wanted.l2_code, "so many of these for code alone (CDP)")->needs(l2_ways);
-  CLI::Option* percentage = app.add_option("--mba-percentage", a.wanted.mba_percentage, "memory bandwidth in percent");
-  app.add_option("--mba-mbps", a.wanted.mba_mbps, "the same in MB/s; GET /v1/mba says which of both")
+                                        "exact number of ways of each L2 cache, on nodes that allocate L2 and L3");
+  app.add_option("--l2-code-ways", a.wanted.l2_code, "number of the L2 ways for code only (CDP)")->needs(l2_ways);
+  CLI::Option* percentage =
+      app.add_option("--mba-percentage", a.wanted.mba_percentage, "memory bandwidth limit in percent");
+  app.add_option("--mba-mbps", a.wanted.mba_mbps,
+                 "memory bandwidth limit in MB/s; GET /v1/mba shows which unit this node takes")
       ->excludes(percentage);
   CLI::Option* min_ratio =
-      app.add_option("--min-ratio", a.wanted.min_ratio, "lowest frequency, in multiples of 100 MHz");
-  CLI::Option* max_ratio = app.add_option("--max-ratio", a.wanted.max_ratio, "highest; one of the two alone pins both");
-  app.add_option("--min-mhz", a.wanted.min_mhz, "the same in MHz")->excludes(min_ratio)->excludes(max_ratio);
-  app.add_option("--max-mhz", a.wanted.max_mhz)->excludes(min_ratio)->excludes(max_ratio);
+      app.add_option("--min-ratio", a.wanted.min_ratio, "minimum frequency in multiples of 100 MHz");
+  CLI::Option* max_ratio = app.add_option("--max-ratio", a.wanted.max_ratio,
+                                          "maximum frequency in multiples of 100 MHz; one bound alone sets both");
+  app.add_option("--min-mhz", a.wanted.min_mhz, "minimum frequency in MHz")->excludes(min_ratio)->excludes(max_ratio);
+  app.add_option("--max-mhz", a.wanted.max_mhz, "maximum frequency in MHz")->excludes(min_ratio)->excludes(max_ratio);
   app.add_option("--governor", a.wanted.governor, "cpufreq governor");
   app.add_option("--epp", a.wanted.epp, "energy performance preference");
-  app.add_flag("--no-turbo", a.wanted.no_turbo, "nothing above the base frequency");
+  app.add_flag("--no-turbo", a.wanted.no_turbo, "do not exceed the base frequency");
   app.add_option("--adaptive", a.wanted.adaptive,
-                 "fast while branch misses are above that percentage of hits, otherwise slow")
+                 "run fast while branch misses exceed this percentage of hits, otherwise slow")
       ->check(CLI::PositiveNumber);
-  app.add_flag("--allow-shared-domain", a.wanted.allow_shared_domain, "even if CPUs of others change along");
-  app.add_option("--uuid", a.wanted.uuid, "your own name for it; unique");
+  app.add_flag("--allow-shared-domain", a.wanted.allow_shared_domain,
+               "accept that CPUs in the same frequency domain change as well");
+  app.add_option("--uuid", a.wanted.uuid, "unique name of your choice for the workload");
 }
 
 void declare_workload(CLI::App& app, Arguments& a) {
   CLI::App* workload = app.add_subcommand("workload", "create, list, show and delete workloads")->require_subcommand(1);
-  CLI::App* create = workload->add_subcommand("create", "give CPUs ways of their L3 cache, and frequencies");
-  declare_wanted(*create, a);
-  create->add_option("--task-ids", a.wanted.tasks, "processes (with all their threads) and threads: 4711,4712")
+  CLI::App* create =
+      workload->add_subcommand("create", "assign cache ways, bandwidth and frequencies to CPUs or tasks");
+  declare_resources(*create, a);
+  create->add_option("--task-ids", a.wanted.tasks, "PIDs (all threads of the process) and TIDs, such as 4711,4712")
       ->delimiter(',');
-  create->add_flag("--dry-run", a.is_dry, "show what would be granted and changed, and do nothing");
-  workload->add_subcommand("list", "all workloads");
-  workload->add_subcommand("show", "one workload")->add_option("ID", a.id)->required();
-  workload->add_subcommand("delete", "give everything back")->add_option("ID", a.ids)->required();
+  create->add_flag("--dry-run", a.is_dry, "show what would be granted and changed without applying it");
+  workload->add_subcommand("list", "list all workloads");
+  workload->add_subcommand("show", "show one workload")->add_option("ID", a.id)->required();
+  workload->add_subcommand("delete", "delete workloads and release their resources")
+      ->add_option("ID", a.ids)
+      ->required();
 }
 
-void declare_onload_wish(CLI::App& app, Arguments& a) {
-  app.add_option("-e,--env", a.launch.variables, "a variable for the command, NAME=VALUE; may be repeated")
+void declare_launch_options(CLI::App& app, Arguments& a) {
+  app.add_option("-e,--env", a.launch.variables, "set an environment variable of the command, NAME=VALUE; repeatable")
       ->allow_extra_args(false);
-  app.add_flag("--force-profiles", a.start.force, "profiles win over the environment");
-  app.add_flag("!--no-preload", a.start.preload, "leave LD_PRELOAD alone");
+  app.add_flag("--force-profiles", a.start.force, "profiles override the environment");
+  app.add_flag("!--no-preload", a.start.preload, "do not set LD_PRELOAD");
 }
 
 void declare_run(CLI::App& app, Arguments& a) {
-  CLI::App* run = app.add_subcommand("run", "start a command with CPUs, ways and Onload of its own; all ends with it");
-  declare_wanted(*run, a);
+  CLI::App* run =
+      app.add_subcommand("run", "run a command with its own CPUs, cache ways and Onload; released when it exits");
+  declare_resources(*run, a);
   CLI::Option* onload =
-      run->add_option("--onload", a.profiles, "with Onload, and these profiles: --onload or --onload=latency,mine")
+      run->add_option("--onload", a.profiles, "use Onload, optionally with profiles: --onload or --onload=latency,mine")
           ->expected(0, 1)
           ->default_str("");
-  declare_onload_wish(*run, a);
+  declare_launch_options(*run, a);
   CLI::Option* require = run->add_flag("--require-accel", a.launch.require_accel,
-                                       "not unless an interface is accelerated; never fall back")
+                                       "fail unless an interface is accelerated; never fall back to the kernel")
                              ->needs(onload);
-  run->add_flag("--allow-unaccelerated", a.launch.allow_unaccelerated, "start it without Onload if that is not loaded")
+  run->add_flag("--allow-unaccelerated", a.launch.allow_unaccelerated, "run without Onload if it is not loaded")
       ->excludes(require);
-  run->add_flag("--offline", a.launch.offline, "start it even if nrd cannot be reached");
-  run->add_option("COMMAND", a.launch.command, "the command and its arguments, after --")->required();
+  run->add_flag("--offline", a.launch.offline, "run even if nrd is unreachable");
+  run->add_option("COMMAND", a.launch.command, "command and arguments, after --")->required();
   run->positionals_at_end();
 }
 
 void declare_emit(CLI::App& emit, Arguments& a) {
   emit.require_subcommand(1);
-  for (const auto& [name, text] :
-       {std::pair{"systemd", "a drop-in for a unit"}, std::pair{"docker", "arguments for docker run and podman run"},
-        std::pair{"cdi", "a file for /etc/cdi"}}) {
+  for (const auto& [name, text] : {std::pair{"systemd", "drop-in for a systemd unit"},
+                                   std::pair{"docker", "arguments for docker run or podman run"},
+                                   std::pair{"cdi", "CDI specification for /etc/cdi"}}) {
     CLI::App* kind = emit.add_subcommand(name, text);
-    kind->add_option("-p,--profiles", a.profiles, "profiles, with commas between them");
-    declare_onload_wish(*kind, a);
+    kind->add_option("-p,--profiles", a.profiles, "profiles, comma-separated");
+    declare_launch_options(*kind, a);
   }
 }
 
-void declare_policies(CLI::App& command, OnloadRequest& wish) {
-  command.add_option("--users", wish.users_policy, "fail, wait, term or kill: how far to go with those who use it");
-  command.add_option("--drain", wish.drain_seconds, "seconds that users may take to end by themselves");
-  command.add_option("--on-failure", wish.on_failure, "rollback or stop");
-  command.add_flag("--sfc", wish.manages_sfc, "the network driver comes and goes with Onload");
+void declare_policies(CLI::App& command, OnloadRequest& request) {
+  command.add_option("--users", request.users_policy,
+                     "how to treat processes that use Onload: fail, wait, term or kill");
+  command.add_option("--drain", request.drain_seconds, "seconds to wait for processes to stop using Onload");
+  command.add_option("--on-failure", request.on_failure, "what to do if the change fails: rollback or stop");
+  command.add_flag("--sfc", request.manages_sfc, "load and unload the sfc network driver together with Onload");
 }
 
-void declare_load(CLI::App& command, OnloadRequest& wish) {
-  command.add_option("--param", wish.parameters, "MODULE.NAME=VALUE; may be repeated");
-  command.add_option("--control-plane", wish.control_plane, "what its server is started with (-K)");
-  declare_policies(command, wish);
+void declare_load(CLI::App& command, OnloadRequest& request) {
+  command.add_option("--param", request.parameters, "module parameter MODULE.NAME=VALUE; repeatable");
+  command.add_option("--control-plane", request.control_plane, "arguments of the control plane server (-K)");
+  declare_policies(command, request);
 }
 
-// They are options of another program, so none is an option here, not even -h.
-void declare_server_words(CLI::App& set, std::string& words) {
+// These arguments belong to the control plane server, so declare no options here, not even -h.
+void declare_control_plane_args(CLI::App& set, std::string& words) {
   set.set_help_flag("--help", "Print this help message and exit");
   set.allow_extras();
   set.callback([&set, &words] {
-    if (set.remaining().empty()) throw CLI::RequiredError("WORDS");
+    if (set.remaining().empty()) throw CLI::RequiredError("ARGS");
     for (const std::string& word : set.remaining()) words += (words.empty() ? "" : " ") + word;
   });
 }
 
 void declare_onload_verbs(CLI::App& onload, Arguments& a) {
-  CLI::App* preflight = onload.add_subcommand("preflight", "whether that could be done, and how it would go");
-  preflight->add_option("VERSION", a.onload.version, "a version to load; without it, the last wish");
+  CLI::App* preflight = onload.add_subcommand("preflight", "check a change and show its steps without applying it");
+  preflight->add_option("VERSION", a.onload.version, "version to load (default: repeat the last requested change)");
   declare_load(*preflight, a.onload);
-  CLI::App* drain = onload.add_subcommand("drain", "shut the door for good, and end users");
-  drain->add_option("--users", a.onload.users_policy, "fail, wait (the default), term or kill");
-  drain->add_option("--drain", a.onload.drain_seconds, "seconds that users may take to end by themselves");
-  onload.add_subcommand("undrain", "open the door again");
-  onload.add_subcommand("cancel", "turn an operation back")->add_option("ID", a.id)->required();
-  CLI::App* set = onload.add_subcommand("set", "change parameters of a module");
+  CLI::App* drain = onload.add_subcommand("drain", "block new Onload users and stop existing ones");
+  drain->add_option("--users", a.onload.users_policy,
+                    "how to treat processes that use Onload: fail, wait (default), term or kill");
+  drain->add_option("--drain", a.onload.drain_seconds, "seconds to wait for processes to stop using Onload");
+  onload.add_subcommand("undrain", "allow Onload users again");
+  onload.add_subcommand("cancel", "cancel a running operation and roll it back")->add_option("ID", a.id)->required();
+  CLI::App* set = onload.add_subcommand("set", "change module parameters");
   set->add_option("MODULE", a.module)->required();
   set->add_option("PARAM=VALUE", a.settings)->required();
-  set->add_flag("--reload", a.reload, "even if modules must be loaded anew for it");
-  CLI::App* plane = onload.add_subcommand("controlplane", "its servers");
+  set->add_flag("--reload", a.reload, "reload modules if the parameter requires it");
+  CLI::App* plane = onload.add_subcommand("controlplane", "show the control plane servers");
   plane->require_subcommand(0, 1);
-  declare_server_words(*plane->add_subcommand("set", "WORDS...: what they are started with"), a.onload.control_plane);
-  plane->add_subcommand("restart", "end them and have the module start one again");
+  declare_control_plane_args(*plane->add_subcommand("set", "ARGS...: set the arguments of the control plane servers"),
+                             a.onload.control_plane);
+  plane->add_subcommand("restart", "stop the control plane servers and let the module start a new one");
 }
 
 void declare_onload(CLI::App& app, Arguments& a) {
   CLI::App* onload = app.add_subcommand("onload", "Onload's kernel modules: versions, upgrades, rollback");
   onload->require_subcommand(0, 1);
-  onload->add_subcommand("show", "what it is to be, and what it is");
-  onload->add_subcommand("versions", "releases whose files are installed");
-  CLI::App* import = onload->add_subcommand("import", "install the files of a release from a folder or tar archive");
+  onload->add_subcommand("show", "show requested and actual state");
+  onload->add_subcommand("versions", "list installed versions");
+  CLI::App* import = onload->add_subcommand("import", "install a version from a directory or tar archive");
   import->add_option("NAME", a.onload.version)->required();
-  import->add_option("SOURCE", a.source, "path on the node, below onload.imports of nrd.toml")->required();
-  CLI::App* load = onload->add_subcommand("load", "load a version, or change to it");
+  import->add_option("SOURCE", a.source, "path on the node below onload.imports (nrd.toml)")->required();
+  CLI::App* load = onload->add_subcommand("load", "load a version or switch to it");
   load->add_option("VERSION", a.onload.version)->required();
   declare_load(*load, a.onload);
-  declare_policies(*onload->add_subcommand("unload", "remove its modules"), a.onload);
-  onload->add_subcommand("rollback", "back to the generation that was verified before")
-      ->add_option("--to", a.generation, "or to this one");
-  onload->add_subcommand("freeze", "keep everything as it is")->add_option("--reason", a.reason, "shown to others");
-  onload->add_subcommand("thaw", "no longer");
-  onload->add_subcommand("users", "who uses it");
+  declare_policies(*onload->add_subcommand("unload", "unload the kernel modules"), a.onload);
+  onload->add_subcommand("rollback", "return to the previous verified generation")
+      ->add_option("--to", a.generation, "generation to return to");
+  onload->add_subcommand("freeze", "block changes to Onload")
+      ->add_option("--reason", a.reason, "reason shown in the status");
+  onload->add_subcommand("thaw", "allow changes again");
+  onload->add_subcommand("users", "list processes that use Onload");
   declare_onload_verbs(*onload, a);
-  CLI::App* interfaces = onload->add_subcommand("interfaces", "network interfaces as Onload sees them");
-  interfaces->add_option("--accelerate", a.interfaces.accelerate, "IF on|off: whether Onload may")->expected(2);
-  interfaces->add_option("--afxdp", a.interfaces.afxdp, "IF on|off: registered with Onload through AF_XDP")
+  CLI::App* interfaces = onload->add_subcommand("interfaces", "show or configure network interfaces");
+  interfaces->add_option("--accelerate", a.interfaces.accelerate, "IF on|off: enable or disable acceleration")
       ->expected(2);
-  declare_emit(*onload->add_subcommand("emit", "print what others need to start something with Onload"), a);
+  interfaces->add_option("--afxdp", a.interfaces.afxdp, "IF on|off: register the interface through AF_XDP")
+      ->expected(2);
+  declare_emit(*onload->add_subcommand("emit", "print configuration to start applications with Onload"), a);
 }
 
 int emit_onload(const CLI::App& kinds, const Client& client, const Arguments& a) {
@@ -283,32 +299,30 @@ int execute_onload(const CLI::App& onload, const Client& client, Output output, 
 
 void declare_tls(CLI::App& app, TlsInit& wanted) {
   constexpr int kLongest = 36500;
-  CLI::App* tls = app.add_subcommand("tls", "certificates for nrd and its clients")->require_subcommand(1);
-  CLI::App* init = tls->add_subcommand("init", "make a CA, nrd's certificate, and one each for an admin and a user");
-  init->add_option("--dir", wanted.directory, "where to; made if absent, nothing is overwritten")
+  CLI::App* tls = app.add_subcommand("tls", "manage TLS certificates of nrd and its clients")->require_subcommand(1);
+  CLI::App* init = tls->add_subcommand("init", "create a CA and certificates for nrd, an admin and a user");
+  init->add_option("--dir", wanted.directory, "output directory; created if absent, existing files are kept")
       ->capture_default_str();
-  init->add_option("--host", wanted.hosts, "a name or address by which clients reach nrd; may be repeated")
+  init->add_option("--host", wanted.hosts, "host name or IP address of nrd for its certificate; repeatable")
       ->check([](const std::string& host) {
-        return is_host(host) ? std::string() : host + " is neither a host's name nor an IP address";
+        return is_host(host) ? std::string() : host + " is not a valid host name or IP address";
       });
-  init->add_option("--days", wanted.days, "how long they are valid")
-      ->check(CLI::Range(1, kLongest))
-      ->capture_default_str();
+  init->add_option("--days", wanted.days, "validity in days")->check(CLI::Range(1, kLongest))->capture_default_str();
 }
 
 void declare_genconf(CLI::App& app, Genconf& wanted) {
   CLI::App* genconf = app.add_subcommand("genconf", "print a configuration for this node");
-  genconf->add_option("--output", wanted.output, "a file instead of standard output");
-  genconf->add_flag("--force", wanted.force, "even if that file exists");
+  genconf->add_option("--output", wanted.output, "output file (default: standard output)");
+  genconf->add_flag("--force", wanted.force, "overwrite an existing file");
 }
 
 void declare_import(CLI::App& app, ImportRmd& wanted) {
-  CLI::App* import = app.add_subcommand("import-rmd", "carry Intel RMD's configuration and workloads over");
-  import->add_option("DIR", wanted.directory, "RMD's configuration, /etc/rmd or a copy of it");
-  import->add_option("--output", wanted.output, "where nrd's goes; nothing there is overwritten")
-      ->capture_default_str();
-  import->add_option("--workloads", wanted.workloads, "what RMD's GET /v1/workloads answered: each is asked of nrd");
-  import->add_flag("--force", wanted.force, "files that exist are replaced");
+  CLI::App* import = app.add_subcommand("import-rmd", "import configuration and workloads of Intel RMD");
+  import->add_option("DIR", wanted.directory, "RMD's configuration directory, /etc/rmd or a copy");
+  import->add_option("--output", wanted.output, "output directory; existing files are kept")->capture_default_str();
+  import->add_option("--workloads", wanted.workloads,
+                     "saved response of RMD's GET /v1/workloads; creates each workload in nrd");
+  import->add_flag("--force", wanted.force, "replace existing files");
 }
 
 int run_command(const CLI::App& run, const Client& client, Arguments& a) {
@@ -345,31 +359,31 @@ int execute(const CLI::App& app, Arguments& a) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"nrdctl: ask nrd, the node resource daemon"};
+  CLI::App app{"nrdctl: command-line client of nrd, the node resource daemon"};
   app.require_subcommand(1);
   app.footer(
-      "Exit codes: 0 done, 1 refused, 2 wrong usage, 3 the daemon cannot be reached or does not trust us.\n"
+      "Exit codes: 0 success, 1 refused, 2 usage error, 3 daemon unreachable or client not trusted.\n"
       "Example: nrdctl workload create --cpus 4-7 --ways 2 && nrdctl ways");
   Arguments arguments{.to = endpoint_of_environment()};
   declare_endpoint(app, arguments.to, arguments.password);
-  app.add_flag("--json", arguments.json, "print the daemon's answer as it is");
+  app.add_flag("--json", arguments.json, "print the daemon's JSON response unchanged");
   declare_workload(app, arguments);
   declare_onload(app, arguments);
   declare_tls(app, arguments.tls);
   declare_genconf(app, arguments.genconf);
   declare_import(app, arguments.import);
   declare_run(app, arguments);
-  app.add_subcommand("support-bundle", "what nrd knows about this node, as a tar archive for whoever is to help")
-      ->add_option("FILE", arguments.bundle, "where to; must not exist")
+  app.add_subcommand("support-bundle", "save the state of nrd and this node in a tar archive for support")
+      ->add_option("FILE", arguments.bundle, "output file; must not exist")
       ->required();
-  CLI::App* reset = app.add_subcommand("reset", "delete all workloads and give everything back");
-  reset->add_flag("--yes", arguments.reset.is_confirmed, "ask nothing");
+  CLI::App* reset = app.add_subcommand("reset", "delete all workloads and release all resources");
+  reset->add_flag("--yes", arguments.reset.is_confirmed, "do not ask for confirmation");
   reset->add_option("--foreign", arguments.reset.foreign,
-                    "remove resctrl groups of others whose names match this pattern, such as 'COS*'");
-  app.add_subcommand("node", "topology, capabilities and free ways");
-  app.add_subcommand("ways", "draw who owns which cache ways");
-  app.add_subcommand("top", "what workloads have in the cache and move to and from memory, until q")
-      ->add_flag("--once", arguments.once, "one picture");
+                    "remove foreign resctrl groups whose names match this pattern, such as 'COS*'");
+  app.add_subcommand("node", "show topology, capabilities and free ways");
+  app.add_subcommand("ways", "show which workload owns which cache ways");
+  app.add_subcommand("top", "show live cache occupancy and memory bandwidth per workload; q quits")
+      ->add_flag("--once", arguments.once, "print one snapshot and exit");
   try {
     app.parse(argc, argv);
     check_endpoint(app, arguments.to);

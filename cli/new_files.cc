@@ -14,10 +14,10 @@ namespace nrd::cli {
 namespace {
 
 constexpr mode_t kDirectoryMode = 0700;
-constexpr const char* kBeside = ".new";  // what replaces a file, until all are written
+constexpr const char* kBeside = ".new";  // suffix of replacements until all of them are written
 
 Failure failed(const std::string& path, int error) {
-  return fail(ErrorCode::Store, path + ": " + std::generic_category().message(error) + "; nothing was made");
+  return fail(ErrorCode::Store, path + ": " + std::generic_category().message(error) + "; no files were created");
 }
 
 bool write_all(int file, std::string_view rest) {
@@ -30,7 +30,7 @@ bool write_all(int file, std::string_view rest) {
   return true;
 }
 
-// The directory and what was made in it so far, all of which goes again unless `keep` is reached.
+// The directory and the files created so far; removed again unless `keep` is reached.
 class Attempt {
  public:
   explicit Attempt(std::string directory) : path_(std::move(directory)) {}
@@ -48,17 +48,16 @@ class Attempt {
     directory_ = UniqueFd(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     struct stat status {};
     if (!directory_.valid() || ::fstat(directory_.get(), &status) != 0) return failed(path_, errno);
-    // Whoever may write to the directory could put a key of his own in the place of ours.
+    // A user with write access to the directory could replace the key.
     if (status.st_uid == ::geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
-    return fail(ErrorCode::Store,
-                path_ + ": others may write to this directory; make it yours alone (chown, chmod 0700)");
+    return fail(ErrorCode::Store, path_ + ": writable by other users; fix it with chown and chmod 0700");
   }
 
   Result<void> refuse_existing(const std::string& name) const {
     const std::string path = path_ + "/" + name;
     struct stat status {};
     const bool exists = ::fstatat(directory_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
-    if (exists) return fail(ErrorCode::Store, path + " exists and is left alone; move it or choose another directory");
+    if (exists) return fail(ErrorCode::Store, path + " already exists; move it or choose another directory");
     return errno == ENOENT ? Result<void>() : failed(path, errno);
   }
 
@@ -72,7 +71,7 @@ class Attempt {
     return {};
   }
 
-  // A directory of that name stays, and is an error; what was replaced until then stays so.
+  // If a directory has that name, it stays and the call fails; files replaced before stay replaced.
   Result<void> put_in_place(const std::string& name) {
     const std::string beside = name + kBeside;
     if (::renameat(directory_.get(), beside.c_str(), directory_.get(), name.c_str()) == 0) return {};
@@ -80,7 +79,7 @@ class Attempt {
                                       "; it and the files after it were not replaced");
   }
 
-  // The names must be as durable as the content, and so must that of a new directory in its parent.
+  // Sync the names as well as the content, and the entry of a new directory in its parent.
   Result<void> keep() {
     if (::fsync(directory_.get()) != 0) return failed(path_, errno);
     const UniqueFd parent(::openat(directory_.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -1,8 +1,8 @@
-// New files side by side in one directory, all of them or none.
+// Creates several files in one directory, all or none.
 //
-// No link is followed, and nothing that exists is overwritten unless the caller says so. What was made goes away again
-// if a later file cannot be written; only a process that is killed midway leaves some of them behind, and then the next
-// attempt names one. Where files may be replaced, all of them are first written whole beside the old ones.
+// Symbolic links are not followed, and existing files are not overwritten unless requested. If one file cannot be
+// written, the earlier ones are removed; only a killed process leaves some behind, which the next attempt reports.
+// Replacements are first written completely beside the old files.
 #pragma once
 
 #include <sys/types.h>
@@ -22,8 +22,8 @@ struct NewFile {
 
 enum class Existing { Refuse, Replace };
 
-// Makes `directory` (mode 0700, not its parents) if it is absent; refuses one that others could write to. When this
-// returns well, the files are on the disk. The message of an error is for whoever chose the directory.
+// Creates `directory` (mode 0700, not its parents) if absent; refuses one that other users can write to. On success
+// the files are on disk (fsync). Error messages are written for the user who chose the directory.
 Result<void> write_new_files(const std::string& directory, const std::vector<NewFile>& files,
                              Existing existing = Existing::Refuse);
 

@@ -1,4 +1,4 @@
-// This process, as nrd is told whose something is to be (api/v1/owner_json.h).
+// This process as an owner in API requests (api/v1/owner_json.h).
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace nrd::cli {
 
-// {"caller":true} over the Unix socket: the kernel tells nrd who calls, also from within a container. Else number and
-// start, so that nrd on another host, or outside of our container, takes nobody else for us and refuses.
+// {"caller":true} over the Unix socket: the kernel reports the process, also from inside a container. Otherwise PID
+// and start time, so that nrd on another host or outside our container rejects a mismatch.
 Result<std::string> this_process(const Client& client);
 
 }  // namespace nrd::cli

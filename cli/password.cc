@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kLongest = 512;  // nrd takes no longer ones
 
 Failure unusable(const std::string& what, const std::string& why) {
-  return fail(ErrorCode::BadRequest, "no password from " + what + ": " + why);
+  return fail(ErrorCode::BadRequest, "cannot read a password from " + what + ": " + why);
 }
 
 Failure unusable(const std::string& what, int error) { return unusable(what, std::generic_category().message(error)); }
@@ -35,7 +35,7 @@ Result<Secret> first_line_of(int fd, const std::string& what) {
     size += static_cast<size_t>(got);
   }
   const size_t end = std::min(line.view().substr(0, size).find('\n'), size);
-  if (end == 0) return unusable(what, "its first line is empty");
+  if (end == 0) return unusable(what, "the first line is empty");
   if (end > kLongest) return unusable(what, "longer than " + std::to_string(kLongest) + " bytes");
   line.shorten(end);
   return line;
@@ -46,12 +46,12 @@ Result<Secret> from_file(const std::string& path) {
   struct stat found {};
   if (!file.valid() || ::fstat(file.get(), &found) != 0) return unusable(path, errno);
   if ((found.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    return unusable(path, "others than its owner can read or write it; chmod 600 " + path);
+    return unusable(path, "readable or writable by other users; run chmod 600 " + path);
   }
   return first_line_of(file.get(), path);
 }
 
-// No echo, and no end by Ctrl-C meanwhile, which would leave the terminal so: it is done when the echo is back.
+// Disable echo and defer Ctrl-C until echo is restored; otherwise the terminal would be left without echo.
 class Silence {
  public:
   explicit Silence(int terminal) : terminal_(terminal) {
@@ -71,7 +71,7 @@ class Silence {
 
   bool is_on() const { return is_on_; }
 
-  // False if somebody wants us to end first.
+  // False if a signal asks this process to end first.
   bool wait_for_line() const {
     constexpr int kLook = 100;  // milliseconds
     pollfd input{terminal_, POLLIN, 0};
@@ -97,7 +97,7 @@ class Silence {
 Result<Secret> from_terminal(const std::string& user) {
   const UniqueFd terminal(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY));
   constexpr const char* kWhat = "the terminal";
-  if (!terminal.valid()) return unusable(kWhat, "there is none; --password-file or --password-fd");
+  if (!terminal.valid()) return unusable(kWhat, "not available; use --password-file or --password-fd");
   const Silence silence(terminal.get());
   if (!silence.is_on()) return unusable(kWhat, errno);
   const std::string prompt = "Password of " + user + ": ";

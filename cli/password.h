@@ -1,5 +1,5 @@
-// The password of --user: from a file, from a descriptor, or asked for at the terminal without an echo. Never from the
-// command line or the environment, where other processes can read it.
+// Reads the password of --user from a file, a descriptor or a terminal prompt without echo. Never from the command
+// line or the environment, which other processes can read.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@
 namespace nrd::cli {
 
 struct PasswordSource {
-  std::string file;       // its first line; refused if others than its owner can read it
-  std::optional<int> fd;  // likewise; if there is no file
+  std::string file;       // first line is used; refused if other users can read it
+  std::optional<int> fd;  // likewise; used if `file` is empty
 };
 
-// Without a source, whoever sits at the terminal is asked.
+// Prompts on the terminal if no source is given.
 Result<Secret> read_password(const PasswordSource& from, const std::string& user);
 
 }  // namespace nrd::cli

@@ -10,13 +10,13 @@
 namespace nrd::cli {
 namespace {
 
-// Of xterm and all that are like it: second screen, cursor, line wrap, home, clear; and a line anew.
+// xterm sequences: alternate screen, cursor, line wrap, home, clear, clear line.
 constexpr auto kMovements =
     std::to_array<std::string_view>({"\x1b[?1049h", "\x1b[?1049l", "\x1b[?25h", "\x1b[?25l", "\x1b[?7h", "\x1b[?7l",
                                      "\x1b[H", "\x1b[K", "\x1b[J", "\r\x1b[K"});
 
-// Bytes of the well-formed character that `text` begins with (RFC 3629), surrogates and longest forms included: a
-// terminal shows nothing for these. 0: none.
+// Length of the well-formed UTF-8 character at the start of `text`, 0 if there is none. Accepts surrogates and the
+// longest forms (RFC 3629 forbids them): terminals show nothing for these.
 size_t character_length(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   const size_t length = lead < 0x80                   ? 1
@@ -29,7 +29,7 @@ size_t character_length(std::string_view text) {
   return std::all_of(text.begin() + 1, text.begin() + static_cast<ptrdiff_t>(length), follows) ? length : 0;
 }
 
-// The colours are "ESC [ number m".
+// Colours: "ESC [ number m".
 size_t drawing_length(std::string_view text) {
   for (const std::string_view movement : kMovements) {
     if (text.starts_with(movement)) return movement.size();
@@ -39,7 +39,7 @@ size_t drawing_length(std::string_view text) {
   return end != std::string_view::npos && end > 2 && end < 6 && text[end] == 'm' ? end + 1 : 0;
 }
 
-// Pieces that `harmless` has a length for stay; what `replace` makes of another takes its place.
+// Keeps sequences for which `harmless` returns a length; passes all others to `replace`.
 template <typename Harmless, typename Replace>
 std::string replaced(std::string_view text, Harmless harmless, Replace replace) {
   std::string clean;
@@ -71,7 +71,7 @@ std::string printable(std::string_view text) { return replaced(text, harmless_le
 
 std::string printable_json(std::string_view text) {
   return replaced(text, harmless_length, [](std::string_view found) -> std::string {
-    if (found == "\r") return " ";  // a blank of JSON, and on a terminal a way to write over what is there
+    if (found == "\r") return " ";  // a blank in JSON; on a terminal it would overwrite the line
     const auto last = static_cast<unsigned char>(found.back());
     if (control_length(found) == 0 || last < 0x20) return "?";
     constexpr std::string_view kHex = "0123456789abcdef";

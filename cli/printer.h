@@ -1,8 +1,8 @@
-// All that nrdctl writes on standard output and standard error goes through here (tests/house looks for other ways).
+// All output of nrdctl to stdout and stderr goes through here (a source check rejects other ways).
 //
-// Most of it is foreign: names of programs, refusals, texts of servers that may not be nrd. A terminal obeys control
-// characters, so none gets through: C0 but for line ends and tabs, DEL, C1 in UTF-8, and bytes that are not UTF-8,
-// among which a terminal of eight bits has its own C1. Each becomes a "?".
+// Most output contains foreign text: program names, error messages, responses of servers that may not be nrd. Control
+// characters could drive the terminal, so each is replaced by "?": C0 except line ends and tabs, DEL, C1 in UTF-8,
+// and bytes that are not UTF-8, which an 8-bit terminal could read as C1.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace nrd::cli {
 
-// As it may be printed.
+// `text` with control characters replaced.
 std::string printable(std::string_view text);
-// The same of JSON: what is in its strings is escaped there, so that it means what it meant.
+// The same for JSON: inside strings they are escaped, which keeps the meaning.
 std::string printable_json(std::string_view text);
 
 void print(std::string_view text);
-// As printf(3); what was put together is printed as foreign text.
+// Like printf(3); the result is sanitised as foreign text.
 __attribute__((format(printf, 1, 2))) void print_format(const char* format, ...);
-// An answer of the daemon's as it is, and a line end.
+// A response of the daemon, unchanged but sanitised, and a line end.
 void print_json(std::string_view text);
-// What we draw ourselves: colours and movements of the list in printer.cc stay; the rest as print().
+// For our own drawings: keeps the colours and cursor movements listed in printer.cc.
 void print_drawn(std::string_view text);
 // "nrdctl: ...", on standard error.
 void print_error(std::string_view text);

@@ -23,7 +23,7 @@ constexpr const char* kResctrl = "/sys/fs/resctrl";
 bool confirm(const Reset& wanted, const std::string& question) {
   if (wanted.is_confirmed) return true;
   if (::isatty(STDIN_FILENO) != 1) {
-    report_failure("confirmation needed: " + question + "; use --yes");
+    report_failure("confirmation required: " + question + " Use --yes to skip it.");
     return false;
   }
   print_format("%s [y/N] ", question.c_str());
@@ -32,7 +32,7 @@ bool confirm(const Reset& wanted, const std::string& question) {
   return std::fgets(line.data(), line.size(), stdin) != nullptr && (line[0] == 'y' || line[0] == 'Y');
 }
 
-// Name of each, with what it has: "CPUs 4-7, 12 tasks".
+// Group names with their content: "CPUs 4-7, 12 tasks".
 std::map<std::string, std::string> foreign_groups(const json::Value& node) {
   std::map<std::string, std::string> groups;
   const json::Value& caches = part(node, "caches");
@@ -46,14 +46,14 @@ std::map<std::string, std::string> foreign_groups(const json::Value& node) {
   return groups;
 }
 
-// Without a daemon every group is one of others.
+// Without a daemon, treat every group as foreign.
 std::map<std::string, std::string> all_groups() {
   std::map<std::string, std::string> groups;
   std::error_code ignored;  // no tree: no groups
   for (const fs::directory_entry& entry : fs::directory_iterator(kResctrl, ignored)) {
     const std::string name = entry.path().filename();
     const bool is_of_kernel = name == "info" || name == "mon_groups" || name == "mon_data";
-    if (entry.is_directory(ignored) && !is_of_kernel) groups[name] = "its CPUs and tasks go to the root group";
+    if (entry.is_directory(ignored) && !is_of_kernel) groups[name] = "its CPUs and tasks return to the root group";
   }
   return groups;
 }
@@ -67,7 +67,7 @@ int remove_groups(const Reset& wanted, const std::map<std::string, std::string>&
       continue;
     }
     if (::rmdir((fs::path(kResctrl) / name).c_str()) != 0) {
-      exit = report_failure("group " + name + " could not be removed: " + std::generic_category().message(errno));
+      exit = report_failure("cannot remove group " + name + ": " + std::generic_category().message(errno));
       continue;
     }
     print_format("group %s removed\n", name.c_str());
@@ -83,10 +83,10 @@ int delete_all(const Client& client, const Reset& wanted, const json::Value& wor
   return delete_workloads(client, ids);
 }
 
-// Beside nrdctl in /usr/bin there is /usr/sbin/nrd.
+// nrdctl lies in /usr/bin, nrd in /usr/sbin.
 int reset_without_daemon(const Reset& wanted) {
   int exit = wanted.foreign.empty() ? kDone : remove_groups(wanted, all_groups());
-  if (!confirm(wanted, "nrd does not run; delete all workloads that it has stored?")) return kRefused;
+  if (!confirm(wanted, "nrd is not running; delete all stored workloads?")) return kRefused;
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   const std::string daemon = self.parent_path().parent_path() / "sbin/nrd";
@@ -105,7 +105,7 @@ int reset(const Client& client, const Reset& wanted) {
   if (!workloads) return exit;
   exit = delete_all(client, wanted, *workloads);
   if (exit != kDone || wanted.foreign.empty()) return exit;
-  if (!client.is_local()) return report_failure("--foreign works on the node itself, over the Unix socket");
+  if (!client.is_local()) return report_failure("--foreign requires the Unix socket of the local node");
   const std::optional<json::Value> node = value_of(client.get("/v1/node"), exit);
   return node ? remove_groups(wanted, foreign_groups(*node)) : exit;
 }

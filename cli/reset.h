@@ -1,4 +1,4 @@
-// nrdctl reset: gives everything back that nrd holds, and removes leftover groups of others.
+// nrdctl reset: releases everything nrd holds, and removes leftover foreign groups.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 namespace nrd::cli {
 
 struct Reset {
-  bool is_confirmed = false;  // --yes: nothing is asked
-  std::string foreign;        // pattern of names (fnmatch(3)); empty: groups of others stay
+  bool is_confirmed = false;  // --yes: skip the confirmation
+  std::string foreign;        // name pattern (fnmatch(3)); empty: foreign groups stay
 };
 
-// Deletes all workloads; where no daemon runs, `nrd --reset` does it.
+// Deletes all workloads; runs `nrd --reset` if no daemon is running.
 int reset(const Client& client, const Reset& wanted);
 
 }  // namespace nrd::cli

@@ -16,7 +16,7 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-// Of xterm and all that are like it: the second screen, the cursor hidden, long lines cut.
+// xterm sequences: alternate screen, hidden cursor, no line wrap.
 constexpr const char* kEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 constexpr const char* kLeave = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 constexpr const char* kHome = "\x1b[H";
@@ -57,7 +57,7 @@ void Screen::leave() {
   is_left_ = true;
   write_now(kLeave);
   if (before_) ::tcsetattr(STDIN_FILENO, TCSANOW, &*before_);
-  // What came meanwhile has been answered by leaving.
+  // Pending signals are dropped here: leaving the screen has handled them.
   std::array<char, sizeof(signalfd_siginfo) * 4> taken;
   while (::read(signals_.get(), taken.data(), taken.size()) > 0) {
   }
@@ -83,7 +83,7 @@ void Screen::show(const std::string& text) {
 
 bool Screen::is_left_within(std::chrono::milliseconds time) {
   const auto end = Steady::now() + time;
-  // Without a terminal there are no keys to wait for; poll() passes over -1.
+  // Without a terminal, poll() ignores the -1 descriptor.
   std::array<pollfd, 2> sources = {{{.fd = signals_.get(), .events = POLLIN, .revents = 0},
                                     {.fd = before_ ? STDIN_FILENO : -1, .events = POLLIN, .revents = 0}}};
   for (;;) {

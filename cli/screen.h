@@ -1,6 +1,6 @@
-// The terminal's second screen, for a picture that moves: taken while this lives, and given back as it was.
+// The terminal's alternate screen for live output; restored by the destructor.
 //
-// Keys come one by one and are not shown. SIGINT, SIGTERM and SIGHUP end the picture in order instead of the program.
+// Keys are read one by one without echo. SIGINT, SIGTERM and SIGHUP end the live output instead of the program.
 #pragma once
 
 #include <signal.h>
@@ -22,15 +22,15 @@ class Screen {
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
-  size_t rows() const;                 // 24 if the terminal does not tell; at least 3
-  void show(const std::string& text);  // over what was shown before
-  // Waits that long. True at once when somebody presses q or Ctrl-C, or the terminal has gone.
+  size_t rows() const;                 // 24 if unknown; at least 3
+  void show(const std::string& text);  // replaces the previous frame
+  // Waits up to `time`. True at once on q, Ctrl-C, or when the terminal is gone.
   bool is_left_within(std::chrono::milliseconds time);
-  int signals() const { return signals_.get(); }  // readable when one of them has come
-  void leave();                                   // before anything is written for good
+  int signals() const { return signals_.get(); }  // readable once a signal has arrived
+  void leave();                                   // call before printing permanent output
 
  private:
-  std::optional<termios> before_;  // of standard input, if that is a terminal
+  std::optional<termios> before_;  // previous settings of standard input; nullopt: not a terminal
   sigset_t mask_before_{};
   UniqueFd signals_;
   bool is_left_ = false;

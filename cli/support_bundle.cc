@@ -20,7 +20,7 @@ struct Page {
   const char* path;
 };
 
-// What the kernel logged while Onload's modules were loaded is in the steps of operations.
+// Kernel log lines from module loads are part of the operations' steps.
 constexpr std::array kPages{
     Page{"health.json", "/v1/health"},
     Page{"node.json", "/v1/node"},
@@ -60,7 +60,7 @@ int complain_about(const std::string& file, int error) {
 }  // namespace
 
 int write_support_bundle(const Client& client, const std::string& file) {
-  // Before anything is asked: who cannot be given the file need not wait for it.
+  // Create the file first, so that an unwritable path fails before any request.
   const UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd.valid()) return complain_about(file, errno);
   const auto now = static_cast<uint64_t>(std::time(nullptr));
@@ -73,7 +73,7 @@ int write_support_bundle(const Client& client, const std::string& file) {
       body_of(answer, exit);
       return exit;
     }
-    // What cannot be told is told, too: it may be what is wrong.
+    // Include failed requests: they may be the problem.
     const std::string name = std::string("nrd-support/") + page.name;
     const bool is_good = answer->status == kOk;
     archive += ustar_member(is_good ? name : name + ".refused",
@@ -84,7 +84,7 @@ int write_support_bundle(const Client& client, const std::string& file) {
     ::unlink(file.c_str());
     return complain_about(file, error);
   }
-  print(file + ": " + std::to_string(kPages.size()) + " answers of nrd\n");
+  print(file + ": " + std::to_string(kPages.size()) + " API responses saved\n");
   return kDone;
 }
 

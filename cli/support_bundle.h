@@ -1,7 +1,7 @@
-// nrdctl support-bundle FILE: what somebody who is asked for help wants to see of a node, in one tar archive.
+// nrdctl support-bundle FILE: collects the state of nrd and the node in one tar archive.
 //
-// All of it is what the API answers to GET, so whoever may read the API may make one, and there is nothing in it that
-// he could not have read: no keys, no passwords, no environments of applications, no texts of profiles.
+// It holds only responses to GET requests, so any API reader can create one and it exposes nothing beyond the API: no
+// keys, passwords, application environments or profile texts.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace nrd::cli {
 
-// `file` is made (mode 0600) and must not be there.
+// Creates `file` (mode 0600); it must not exist.
 int write_support_bundle(const Client& client, const std::string& file);
 
 }  // namespace nrd::cli

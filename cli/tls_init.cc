@@ -23,14 +23,14 @@ int report_failure(const Error& error) {
   return error.code == ErrorCode::BadRequest ? kUsage : kRefused;
 }
 
-// As the kernel has it; localhost if no certificate could carry that.
+// The kernel's host name, or localhost if a certificate cannot carry it.
 std::string own_name() {
   std::array<char, 256> name{};
   ::gethostname(name.data(), name.size() - 1);
   return is_host(name.data()) ? name.data() : "localhost";
 }
 
-// First the name that clients of Intel RMD expect, then every way to reach the node from itself, then what was asked.
+// First the name that RMD clients expect, then all local names, then the requested ones.
 std::vector<std::string> hosts_of(const std::vector<std::string>& asked) {
   std::vector<std::string> hosts;
   const auto add = [&hosts](const std::string& host) {
@@ -42,7 +42,7 @@ std::vector<std::string> hosts_of(const std::vector<std::string>& asked) {
   return hosts;
 }
 
-// Without a slash at the end, which would have a link followed.
+// Strip a trailing slash: it would make the path follow a symbolic link.
 std::string absolute(const std::string& path) {
   std::error_code ignored;  // only if the current directory is gone, and then no file can be made either
   const std::filesystem::path whole = std::filesystem::absolute(path, ignored).lexically_normal();
@@ -61,21 +61,21 @@ std::vector<NewFile> files_of(const Pki& pki) {
   return files;
 }
 
-// `directory` is absolute: nrd reads no other paths.
+// `directory` is absolute because nrd accepts only absolute paths.
 void print_what_next(const std::string& directory, const std::vector<std::string>& hosts, int days) {
   const char* dir = directory.c_str();
-  print_format("Made in %s, valid for %d days:\n", dir, days);
-  print_format("  ca.crt      ca.key      signs the others\n");
-  print_format("  server.crt  server.key  nrd, reached as %s\n", joined(hosts, ", ").c_str());
-  print_format("  admin.crt   admin.key   a client that may change everything (OU=Admin)\n");
-  print_format("  user.crt    user.key    a client that may only read (OU=User)\n\n");
-  print_format("Have the section [tls] of /etc/nrd/nrd.toml say this, and restart nrd:\n\n");
+  print_format("Created in %s, valid for %d days:\n", dir, days);
+  print_format("  ca.crt      ca.key      signs the other certificates\n");
+  print_format("  server.crt  server.key  for nrd, valid for %s\n", joined(hosts, ", ").c_str());
+  print_format("  admin.crt   admin.key   for clients with full access (OU=Admin)\n");
+  print_format("  user.crt    user.key    for clients with read-only access (OU=User)\n\n");
+  print_format("Add this to /etc/nrd/nrd.toml and restart nrd:\n\n");
   print_format("[tls]\ncertificate = \"%s/server.crt\"\nkey = \"%s/server.key\"\nclient_ca = \"%s/ca.crt\"\n", dir, dir,
                dir);
-  print_format("client_auth = \"require\"\n\nThen try:\n\n");
+  print_format("client_auth = \"require\"\n\nThen test it with:\n\n");
   print_format("curl --cacert %s/ca.crt --cert %s/admin.crt --key %s/admin.key https://localhost:8443/v1/node\n\n", dir,
                dir, dir);
-  print_format("Move %s/ca.key off this host: who has it can make himself administrator, and nrd does not need it.\n",
+  print_format("Move %s/ca.key off this host: it can issue administrator certificates, and nrd does not need it.\n",
                dir);
 }
 

@@ -1,4 +1,4 @@
-// nrdctl tls init: the certificates that nrd and its first clients need, and what to do with them.
+// nrdctl tls init: creates the certificates for nrd and its first clients and prints how to use them.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace nrd::cli {
 
 struct TlsInit {
   std::string directory = "/etc/nrd/tls";
-  std::vector<std::string> hosts;  // by which clients reach the node, beside those it always has
+  std::vector<std::string> hosts;  // additional names of the node
   int days = 3650;
 };
 
-// Makes ca, server, admin and user, a .crt and a .key of each, and prints how to go on. Overwrites nothing.
+// Creates .crt and .key files for ca, server, admin and user, and prints the next steps. Overwrites nothing.
 int init_tls(const TlsInit& wanted);
 
 }  // namespace nrd::cli

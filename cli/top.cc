@@ -53,7 +53,7 @@ std::string bar_of(const json::Value& cache, bool in_colour) {
 struct Line {
   std::array<std::string, kHeads.size()> cells;
   std::string bar;
-  size_t bar_width = 0;  // as it is seen: colours take no room
+  size_t bar_width = 0;  // visible width, without colour sequences
   std::string total, local;
 };
 
@@ -115,15 +115,15 @@ namespace {
 
 struct Frame {
   std::vector<Watched> watched;
-  std::vector<std::string> bodies;  // of the usages, as they were answered
-  bool has_rates = true;            // or there are none to be had
+  std::vector<std::string> bodies;  // unchanged responses with usage
+  bool has_rates = true;            // true as well if the node has no rates
 };
 
 constexpr long kGood = 200;
 constexpr long kGone = 404;
-constexpr long kNoClass = 409;  // then it is drawn without numbers
+constexpr long kNoClass = 409;  // the workload is then drawn without numbers
 
-// An answer that nothing can be drawn from is passed on, for it can be told only where no picture is in the way.
+// A failed request is returned, not printed: an error message is readable only after the screen is restored.
 using Bad = tl::unexpected<Result<Answer>>;
 template <typename T>
 using Drawable = tl::expected<T, Result<Answer>>;
@@ -131,11 +131,11 @@ using Drawable = tl::expected<T, Result<Answer>>;
 Drawable<json::Value> read(const Result<Answer>& answer) {
   if (!answer || answer->status != kGood) return Bad(answer);
   Result<json::Value> value = json::parse(answer->body);
-  if (!value) return Bad(fail(ErrorCode::Internal, "the answer is not JSON; is this nrd?"));
+  if (!value) return Bad(fail(ErrorCode::Internal, "the response is not JSON; check that the endpoint is nrd"));
   return *std::move(value);
 }
 
-// Of one workload; nullopt: it is gone.
+// Usage of one workload; nullopt: the workload is gone.
 Drawable<std::optional<json::Value>> usage_of(const Client& client, const std::string& id, Frame& frame) {
   const Result<Answer> answer = client.get("/v1/workloads/" + id + "/monitoring");
   if (answer && answer->status == kNoClass) return json::Value::null();
@@ -147,7 +147,7 @@ Drawable<std::optional<json::Value>> usage_of(const Client& client, const std::s
   return *std::move(usage);
 }
 
-// Not more workloads than `most` are asked about; 0: all. The others are counted only.
+// Requests usage of at most `most` workloads (0: all); further ones are only counted.
 Drawable<Frame> look(const Client& client, size_t most) {
   const Drawable<json::Value> workloads = read(client.get("/v1/workloads"));
   if (!workloads) return Bad(workloads.error());
@@ -171,7 +171,7 @@ int tell(const Result<Answer>& bad) {
 }
 
 int show_once(const Client& client, Output output) {
-  constexpr int kTries = 5;  // rates need two samples, which are seconds apart at most
+  constexpr int kTries = 5;  // rates need two samples, which are at most seconds apart
   Drawable<Frame> frame = look(client, 0);
   for (int i = 1; i < kTries && frame && !frame->has_rates; ++i) {
     std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -193,7 +193,7 @@ int show_live(const Client& client, Output output) {
   const Client impatient = client.broken_off_by(screen.signals());
   for (;;) {
     const size_t rows = screen.rows();
-    // Each workload has a line at least, so more are not asked about than there is room for.
+    // Each workload takes at least one line, so request no more than fit on the screen.
     const Drawable<Frame> frame = look(impatient, rows);
     if (!frame) {
       if (screen.is_left_within(std::chrono::milliseconds(0))) return kDone;

@@ -17,7 +17,7 @@ void put(std::string& header, size_t at, std::string_view text) {
   std::ranges::copy(text, header.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
-// So many octal digits; a NUL follows.
+// Writes `digits` octal digits; a NUL follows.
 void put_octal(std::string& header, size_t at, size_t digits, uint64_t number) {
   for (size_t i = digits; i > 0; --i, number >>= 3) header[at + i - 1] = static_cast<char>('0' + (number & 7));
   INVARIANT(number == 0);
@@ -36,7 +36,7 @@ std::string ustar_member(std::string_view name, std::string_view content, uint64
   put_octal(member, 136, 11, modified);        // mtime
   member[156] = '0';                           // a regular file
   put(member, 257, std::string_view("ustar\00000", 8));
-  // The sum of all bytes, with its own place taken for blanks.
+  // The sum of all header bytes, with the checksum field counted as blanks.
   put(member, kChecksum, std::string(kChecksumLength, ' '));
   const uint64_t sum = std::accumulate(member.begin(), member.end(), uint64_t{0},
                                        [](uint64_t all, char c) { return all + static_cast<unsigned char>(c); });

@@ -1,4 +1,4 @@
-// A tar archive of small files (POSIX.1-1988 ustar), as text: what every tar reads, and too little to need a library.
+// Writes tar archives of small files (POSIX.1-1988 ustar), which need no library.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace nrd::cli {
 
-// One file, readable by its owner alone. The name has up to 99 bytes; `modified` is in seconds since 1970.
+// One file, readable by its owner only. The name has at most 99 bytes; `modified` is in seconds since 1970.
 std::string ustar_member(std::string_view name, std::string_view content, uint64_t modified);
-// What the archive ends with.
+// The end marker of the archive.
 std::string ustar_end();
 
 }  // namespace nrd::cli

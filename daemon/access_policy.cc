@@ -12,7 +12,7 @@ auth::CertificateList list_of(const std::string& folder) {
   return folder.empty() ? auth::CertificateList{} : auth::read_certificates(folder);
 }
 
-// nullopt: certificates are not listed, their subjects count.
+// nullopt: no allowlist is configured; only certificate subjects count.
 std::optional<auth::Listed> read_listed(const Config::Access& access) {
   if (access.admin_certificates.empty() && access.user_certificates.empty()) return std::nullopt;
   return auth::Listed{.admin = list_of(access.admin_certificates), .user = list_of(access.user_certificates)};
@@ -21,10 +21,10 @@ std::optional<auth::Listed> read_listed(const Config::Access& access) {
 void log_listed(const auth::Listed& listed) {
   for (const auth::CertificateList* list : {&listed.admin, &listed.user}) {
     for (const std::string& problem : list->problems) {
-      log::error("CERTIFICATE_NOT_LISTED", "certificates that grant nothing: " + problem);
+      log::error("CERTIFICATE_NOT_LISTED", "ignored certificates in the allowlist: " + problem);
     }
   }
-  log::notice("CERTIFICATES_LISTED", "listed certificates count from now on",
+  log::notice("CERTIFICATES_LISTED", "certificate allowlist reloaded",
               {{"ADMINS", std::to_string(listed.admin.fingerprints.size())},
                {"USERS", std::to_string(listed.user.fingerprints.size())}});
 }
@@ -55,7 +55,7 @@ Result<std::unique_ptr<AccessPolicy>> AccessPolicy::open(const Config& config, s
   return book;
 }
 
-void AccessPolicy::look() {
+void AccessPolicy::reload() {
   const std::shared_ptr<const auth::Rules> before = rules_->get();
   auth::Rules now = *before;
   now.listed = read_listed(access_);
@@ -65,12 +65,12 @@ void AccessPolicy::look() {
   Result<std::optional<auth::Acl>> acl = load_acl(access_);
   const std::string problem = acl ? "" : acl.error().message;
   if (problem != std::exchange(acl_problem_, problem) && !acl) {
-    log::error("ACL_NOT_RELOADED", problem + "; the access list from before stays in force");
+    log::error("ACL_NOT_RELOADED", problem + "; the previous access list stays in force");
   }
   const bool is_acl_new = acl && *acl != before->acl;
   if (is_acl_new) {
     now.acl = *std::move(acl);
-    log::notice("ACL_RELOADED", "the access list has changed and counts from now on");
+    log::notice("ACL_RELOADED", "access list reloaded");
   }
   if (are_lists_new || is_acl_new) rules_->set(std::make_shared<const auth::Rules>(std::move(now)));
 }

@@ -1,8 +1,8 @@
-// Who may do what, as configuration, access list and listed certificates say now.
+// Access decisions from the configuration, the access list and the certificate allowlists.
 //
-// The files are small and few, so each look reads them all and compares what they say, not when they were written. What
-// is off a list is off it with the next look; a list of certificates that cannot be read lists nobody. An access list
-// that cannot be read does not replace the one before: half a file grants other things than the whole.
+// The files are small, so each reload reads all of them and compares contents, not times. Removed entries lose access
+// with the next reload; an unreadable certificate list grants nothing. An unreadable access list does not replace the
+// previous one, because half a file could grant more than the whole.
 #pragma once
 
 #include <memory>
@@ -24,18 +24,18 @@ class AccessPolicy {
  public:
   static Result<std::unique_ptr<AccessPolicy>> open(const Config& config, std::vector<auth::SocketRules> sockets);
 
-  // For any thread, and for the life of whoever holds it.
+  // Any thread. The returned policy is immutable and valid while it is held.
   std::shared_ptr<const Published<auth::Rules>> rules() const { return rules_; }
 
   // Reads the files again. One thread.
-  void look();
+  void reload();
 
  private:
   explicit AccessPolicy(Config::Access access) : access_(std::move(access)) {}
 
   const Config::Access access_;
   const std::shared_ptr<Published<auth::Rules>> rules_ = std::make_shared<Published<auth::Rules>>();
-  std::string acl_problem_;  // of the last look
+  std::string acl_problem_;  // from the last reload
 };
 
 }  // namespace nrd::daemon

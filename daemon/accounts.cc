@@ -10,9 +10,9 @@
 namespace nrd::daemon {
 namespace {
 
-constexpr size_t kMostBytes = size_t{16} << 20;  // of the names of all members of a group
+constexpr size_t kMostBytes = size_t{16} << 20;  // for the names of all members of a group
 
-// nullopt: there is none of this name. `look` is getgrnam_r(3) or getpwnam_r(3).
+// nullopt: no such name. `look` is getgrnam_r(3) or getpwnam_r(3).
 template <typename AuthorizationOptions, typename Look>
 Result<std::optional<AuthorizationOptions>> find(const std::string& name, Look look) {
   AuthorizationOptions entry{};
@@ -25,7 +25,7 @@ Result<std::optional<AuthorizationOptions>> find(const std::string& name, Look l
   }
   if (found != nullptr) return entry;
   if (error == 0) return std::nullopt;
-  return fail(ErrorCode::Internal, name + " cannot be looked up", std::generic_category().message(error));
+  return fail(ErrorCode::Internal, name + ": account lookup failed", std::generic_category().message(error));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 namespace nrd::daemon {
 
-// nullopt: there is none of this name.
+// nullopt: no such name.
 Result<std::optional<uid_t>> find_user(const std::string& name);
 Result<std::optional<gid_t>> find_group(const std::string& name);
 

@@ -26,15 +26,16 @@
 namespace nrd::daemon {
 namespace {
 
-// Long enough for every change that has begun; what waits longer than this is withdrawn by the engine anyway.
+// Covers every change that has begun; the engine withdraws changes that wait longer.
 constexpr std::chrono::seconds kDrainDeadline{10};
-// For the answers of changes that ended after that.
+// Covers the responses of changes that ended after that.
 constexpr std::chrono::seconds kLastAnswers{1};
 
-// How often the files of TLS and of access are looked at.
+// How often TLS and access files are checked for changes.
 constexpr std::chrono::seconds kLook{5};
 
-// Waits for the end. Under a watchdog it beats while engine and worker do; if one of them hangs, the beat stops.
+// Waits for the end. With a watchdog, notifies systemd while engine and event loop respond; if one hangs, the
+// notifications stop.
 void serve(const Engine& engine, HttpFrontend& frontend) {
   http::Server& server = frontend.server();
   const std::optional<std::chrono::microseconds> limit = watchdog_limit();
@@ -46,7 +47,7 @@ void serve(const Engine& engine, HttpFrontend& frontend) {
     const std::optional<Signal> signal = wait_for_signal(period);
     if (signal == Signal::Stop) return;
     if (signal == Signal::Reload)
-      log::notice("RELOAD", "the files of TLS and of access are read again; the rest at a restart only");
+      log::notice("RELOAD", "reloading TLS and access files; other settings require a restart");
     if (has_tls)
       frontend.reload(signal == Signal::Reload ? HttpFrontend::Reload::Always : HttpFrontend::Reload::IfChanged);
     const auto oldest_beat = std::min(engine.last_beat(), server.last_beat());
@@ -54,16 +55,16 @@ void serve(const Engine& engine, HttpFrontend& frontend) {
   }
 }
 
-// Every client is a descriptor; what a shell grants by default is less than the listener's limits.
+// Each client needs a descriptor; a shell's default limit is lower than the listener's limits.
 void allow_many_files() {
   rlimit limit{};
   constexpr rlim_t kEnough = 4096;
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = std::max(limit.rlim_cur, std::min(limit.rlim_max, kEnough));
-  ::setrlimit(RLIMIT_NOFILE, &limit);  // without it, clients make room for each other sooner
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // without it, connections are evicted earlier
 }
 
-// However the start ends.
+// Notifies systemd however the start ends.
 struct StopBefore {
   ProcessWatcher& owners;
   CpuEvents* cpu_events;
@@ -73,7 +74,7 @@ struct StopBefore {
   }
 };
 
-// Null: CPUs that come and go are found at the drift interval.
+// Null: CPU hotplug is then noticed at the drift interval.
 std::unique_ptr<CpuEvents> listen_for_cpus() {
   Result<std::unique_ptr<CpuEvents>> events = CpuEvents::open();
   if (events) return *std::move(events);
@@ -82,7 +83,7 @@ std::unique_ptr<CpuEvents> listen_for_cpus() {
 }
 
 void log_policies(const FoundPolicies& found) {
-  if (!found.policies) return log::notice("NO_POLICIES", "there are no policies for this kind of CPU");
+  if (!found.policies) return log::notice("NO_POLICIES", "no policies for this CPU model");
   log::notice("POLICIES", std::to_string(found.policies->size()) + " policies", {{"SECTION", found.section}});
 }
 
@@ -92,7 +93,7 @@ Result<ReservedCpus> groups_of(const Config& config) {
   for (const std::string& name : config.infra_users) {
     const Result<std::optional<uid_t>> user = find_user(name);
     if (!user) return Failure(user.error());
-    if (!*user) return fail(ErrorCode::BadRequest, "infra.users: there is no " + name + " on this node");
+    if (!*user) return fail(ErrorCode::BadRequest, "infra.users: user " + name + " not found on this node");
     groups.infra_users.insert(**user);
   }
   return groups;
@@ -103,8 +104,7 @@ Result<ReservedCpus> groups_of(const Config& config) {
 Result<void> run(const Config& config) {
   if (::geteuid() != 0) return fail(ErrorCode::Unsupported, "nrd writes classes of service and must run as root");
   log::set_lowest(config.log_level);
-  // Answers of some 30 KiB would otherwise make glibc give memory back to the kernel, and take it again, at each of
-  // them.
+  // Responses of some 30 KiB would otherwise make glibc return memory to the kernel and request it again each time.
   ::mallopt(M_TRIM_THRESHOLD, 2 << 20);
   block_signals();
   allow_many_files();
@@ -116,10 +116,10 @@ Result<void> run(const Config& config) {
   const Result<ReservedCpus> groups = groups_of(config);
   if (!groups) return Failure(groups.error());
 
-  // The store's lock comes before the first touch of the hardware: a second daemon must not get that far.
+  // Lock the store before touching the hardware, so that a second daemon fails first.
   const Result<std::unique_ptr<store::Store>> store = store::Store::open(config.state_directory);
   if (!store) return Failure(store.error());
-  const Result<store::Records> records = (*store)->load();  // Onload's; from now on the store is the engine's
+  const Result<store::Records> records = (*store)->load();  // used for Onload; the engine owns the store from here on
   if (!records) return Failure(records.error());
   const Result<std::unique_ptr<Hardware>> hardware = open_hardware(config.mount);
   if (!hardware) return Failure(hardware.error());
@@ -127,7 +127,8 @@ Result<void> run(const Config& config) {
   const Result<std::unique_ptr<ProcessWatcher>> owners = ProcessWatcher::start();
   if (!owners) return Failure(owners.error());
   const std::unique_ptr<LongPoll> watchers = LongPoll::start();
-  const std::unique_ptr<CpuEvents> cpu_events = listen_for_cpus();  // before the first look, so that none is missed
+  const std::unique_ptr<CpuEvents> cpu_events =
+      listen_for_cpus();  // before the first observation, so that no event is missed
   const auto changed_cpus = [&cpu_events] { return cpu_events ? cpu_events->take() : CpuSet{}; };
   Result<std::unique_ptr<Engine>> engine = Engine::start(**hardware, **store, clock,
                                                          {.pools = config.pools,
@@ -145,7 +146,7 @@ Result<void> run(const Config& config) {
   if (!engine) return Failure(engine.error());
   Result<std::unique_ptr<Onload>> onload = Onload::start(config, **engine, **owners, records->onload, clock);
   if (!onload) return Failure(onload.error());
-  const StopBefore stop_before{**owners, cpu_events.get()};  // what they call is not there any more after this
+  const StopBefore stop_before{**owners, cpu_events.get()};  // its callbacks use objects that are destroyed after this
   if (cpu_events) cpu_events->watch([&engine] { (*engine)->refresh_cpus(); });
   end_with_owners(**engine, **owners);
   Result<std::unique_ptr<HttpFrontend>> frontend =
@@ -162,13 +163,13 @@ Result<void> run(const Config& config) {
 
   notify_stopping();
   log::notice("STOPPING", "stopping; workloads stay on the hardware");
-  (*onload)->controller().end_watches();  // those who wait for a change would hold up the drain
+  (*onload)->controller().end_watches();  // pending watches would delay the drain
   watchers->stop();
-  (*frontend)->server().drain(kDrainDeadline);  // no request asks any of the following from here on
+  (*frontend)->server().drain(kDrainDeadline);  // afterwards no request uses any of the following
   (*owners)->stop();
   if (cpu_events) cpu_events->stop();
-  onload->reset();  // between two stages; what it stores still needs the engine
-  engine->reset();  // ends the changes it has accepted; their answers still need the server
+  onload->reset();  // stops between two steps; storing them still needs the engine
+  engine->reset();  // completes accepted changes; their responses still need the server
   (*frontend)->server().drain(kLastAnswers);
   frontend->reset();
   return {};

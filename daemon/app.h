@@ -1,4 +1,4 @@
-// The house, built from the ground up and taken down from the roof.
+// Starts all components bottom-up, runs the daemon, and stops them in reverse order.
 #pragma once
 
 #include "base/result.h"
@@ -6,7 +6,7 @@
 
 namespace nrd::daemon {
 
-// Serves until SIGTERM or SIGINT. An error means that it could not start.
+// Serves until SIGTERM or SIGINT. An error means that the daemon could not start.
 Result<void> run(const Config& config);
 
 }  // namespace nrd::daemon

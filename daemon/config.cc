@@ -17,12 +17,12 @@ namespace nrd::daemon {
 namespace {
 
 constexpr int64_t kMostShared = 1'000'000;
-constexpr int64_t kMostReserved = 1024;  // more classes than any part has
+constexpr int64_t kMostReserved = 1024;  // more classes than any CPU has
 constexpr size_t kMostNames = 64;
 constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
 constexpr size_t kConfigLimit = size_t{1} << 20;
 
-// What went wrong, without the place; empty: nothing.
+// The error without its position; empty: none.
 using Problem = std::string;
 using SetKey = std::function<Problem(const toml::node&)>;
 using Keys = std::map<std::string, SetKey>;
@@ -73,7 +73,7 @@ SetKey absolute_path(std::string& target) {
   };
 }
 
-// A list of texts each of which is good. What is no text counts as an empty one.
+// A list of strings that each pass the check. Entries of other types count as empty strings.
 template <typename Test>
 SetKey texts(std::vector<std::string>& target, const char* expected, size_t most, Test is_good) {
   return [=, &target](const toml::node& node) -> Problem {
@@ -101,7 +101,7 @@ SetKey text(std::string& target) {
   };
 }
 
-// Any key of [tls] asks for HTTPS.
+// Any key of [tls] enables HTTPS.
 SetKey tls_file(std::optional<http::TlsFiles>& tls, std::string http::TlsFiles::*file) {
   return [&tls, file](const toml::node& node) {
     if (!tls) tls.emplace();
@@ -119,7 +119,7 @@ SetKey client_auth(std::optional<http::TlsFiles>& tls) {
   };
 }
 
-// ["OU=Admin", "CN=Alice"]: parts of certificates' subjects.
+// ["OU=Admin", "CN=Alice"]: parts of certificate subjects.
 SetKey subject_parts(std::vector<std::string>& target) {
   return texts(target, "expected a list of parts of a subject, such as [\"OU=Admin\"]", kAnyNumber,
                [](const std::string& part) {
@@ -128,25 +128,25 @@ SetKey subject_parts(std::vector<std::string>& target) {
                });
 }
 
-// Of command lines, as base/task.h takes them.
+// Command line patterns (base/task.h).
 SetKey patterns(std::vector<std::string>& target) {
   constexpr size_t kLongest = 256;
   return texts(target, "expected a list of at most 64 patterns of 1 to 256 bytes, such as [\"ovs*\"]", kMostNames,
                [](const std::string& pattern) { return !pattern.empty() && pattern.size() <= kLongest; });
 }
 
-// Names of users, as they say them to PAM.
+// PAM user names.
 SetKey user_names(std::vector<std::string>& target) {
   return texts(target, "expected a list of users, such as [\"alice\"]", kAnyNumber,
                [](const std::string& name) { return !name.empty(); });
 }
 
-// A file of /etc/pam.d.
+// A service name, a file in /etc/pam.d.
 SetKey service_name(std::string& target) {
   return [&target](const toml::node& node) -> Problem {
     const std::string name = node.value_or(std::string());
     const bool is_plain = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") == name.npos;
-    if (name.empty() || !is_plain) return "expected a service of PAM: lower-case letters, digits, - and _";
+    if (name.empty() || !is_plain) return "expected a PAM service name: lower-case letters, digits, - and _";
     target = name;
     return {};
   };
@@ -200,7 +200,7 @@ SetKey at_start(onload::AtStart& target) {
   };
 }
 
-// As chmod(1) takes it: "0660". Never 0: that is how a closed door is known.
+// Octal permissions as for chmod(1): "0660". Never 0, because mode 0 marks closed device access.
 SetKey file_mode(mode_t& target) {
   return [&target](const toml::node& node) -> Problem {
     const std::string text = node.value_or(std::string());
@@ -213,7 +213,7 @@ SetKey file_mode(mode_t& target) {
   };
 }
 
-// ["root", "@nrd"]: names of users, and of groups with @.
+// ["root", "@nrd"]: user names, and group names with @.
 SetKey accounts(std::vector<std::string>& target) {
   return texts(target, "expected a list of at most 64 users and @groups, such as [\"root\", \"@nrd\"]", kMostNames,
                [](const std::string& name) { return !name.empty() && name != "@"; });
@@ -228,8 +228,7 @@ Problem read_local_socket(const toml::table& table, LocalSocket& socket) {
                      {"run", accounts(socket.run)}};
   for (const auto& [key, node] : table) {
     const auto known = keys.find(std::string(key.str()));
-    if (known == keys.end())
-      return "unknown key " + std::string(key.str()) + "; there are path, name, admin, user, run";
+    if (known == keys.end()) return "unknown key " + std::string(key.str()) + "; allowed: path, name, admin, user, run";
     if (const Problem problem = known->second(node); !problem.empty()) return known->first + ": " + problem;
   }
   if (socket.path.empty()) return "path is missing";
@@ -248,7 +247,7 @@ SetKey local_sockets(std::vector<LocalSocket>& target) {
       if (!problem.empty()) return problem;
       const std::string& path = found.back().path;
       if (std::ranges::count_if(found, [&path](const LocalSocket& other) { return other.path == path; }) > 1)
-        return "path: " + path + " stands twice";
+        return "path: duplicate " + path;
     }
     target = std::move(found);
     return {};
@@ -276,7 +275,7 @@ Keys onload_keys(Config::Onload& onload) {
           {"imports", absolute_path(onload.imports)},
           {"users_policy", users_policy(onload.users_policy)},
           {"look_interval_seconds",
-           integer(1, 86400, [&onload](int64_t value) { onload.look_interval = std::chrono::seconds(value); })},
+           integer(1, 86400, [&onload](int64_t value) { onload.refresh_interval = std::chrono::seconds(value); })},
           {"at_start", at_start(onload.at_start)},
           {"device_user", text(onload.device_user)},
           {"device_group", text(onload.device_group)},
@@ -288,7 +287,7 @@ Keys onload_keys(Config::Onload& onload) {
            integer(0, 100000, [&onload](int64_t value) { onload.max_allocations = static_cast<size_t>(value); })}};
 }
 
-// Every key there is, by section.
+// All keys, by section.
 std::map<std::string, Keys> all_keys(Config& config) {
   return {
       {"server",
@@ -364,33 +363,33 @@ Result<void> read_section(const std::string& name, const std::string& section, c
   return {};
 }
 
-// All three or none: without an authority nobody could be told from anybody.
+// All three or none: without a CA clients could not be authenticated.
 Result<void> check_tls(const http::TlsFiles& tls) {
   for (const auto& [key, path] : {std::pair{"tls.certificate", &tls.certificate}, std::pair{"tls.key", &tls.key},
                                   std::pair{"tls.client_ca", &tls.client_ca}}) {
     if (!path->empty()) continue;
-    return fail(ErrorCode::BadRequest, std::string(key) + " is missing: HTTPS needs certificate, key and client_ca " +
-                                           "(\"nrdctl tls init\" makes all of them)");
+    return fail(ErrorCode::BadRequest, std::string(key) +
+                                           " is missing: HTTPS requires certificate, key and client_ca " +
+                                           "(\"nrdctl tls init\" creates them)");
   }
   return {};
 }
 
-// What would be ignored is not what was meant.
+// Reject settings that would have no effect.
 Result<void> check_access(const Config& config) {
   const bool lets_in_without = config.tls && config.tls->client_auth == http::ClientAuth::Optional;
   if (config.access.pam && !lets_in_without) {
     return fail(ErrorCode::BadRequest,
-                "access.pam is for clients without a certificate over HTTPS: it needs [tls] and "
+                "access.pam applies to HTTPS clients without a certificate: it requires [tls] and "
                 "tls.client_auth = \"optional\"");
   }
   const bool has_roles = !config.pam_admins.empty() || !config.pam_users.empty();
   if ((!config.access.acl.empty() || has_roles) && !config.access.pam) {
     return fail(ErrorCode::BadRequest,
-                "access.acl, roles.pam_admin and roles.pam_user are about users of PAM: they need access.pam = true");
+                "access.acl, roles.pam_admin and roles.pam_user apply to PAM users: they require access.pam = true");
   }
   if (!config.access.acl.empty() && has_roles) {
-    return fail(ErrorCode::BadRequest,
-                "access.acl says what users of PAM may do: roles.pam_admin and roles.pam_user cannot stand beside it");
+    return fail(ErrorCode::BadRequest, "access.acl cannot be combined with roles.pam_admin and roles.pam_user");
   }
   return {};
 }
@@ -429,15 +428,15 @@ Result<Config> parse_config(const std::string& text, const std::string& name) {
 
 Result<Config> load_config(const std::string& path) {
   const Result<std::optional<std::string>> text = read_file(path, kConfigLimit);
-  if (!text) return fail(ErrorCode::BadRequest, path + " cannot be read: " + text.error().detail);
-  if (!*text) return fail(ErrorCode::BadRequest, path + ": there is no such file");
+  if (!text) return fail(ErrorCode::BadRequest, path + ": cannot read file: " + text.error().detail);
+  if (!*text) return fail(ErrorCode::BadRequest, path + ": file not found");
   return parse_config(**text, path);
 }
 
 Result<void> check(const Config& config) {
   if (config.server.debug && !http::is_loopback(config.server.address)) {
     return fail(ErrorCode::BadRequest, "server.address is " + config.server.address +
-                                           ", but the debug port has no authentication and serves loopback only "
+                                           ", but the unauthenticated debug port must use a loopback address "
                                            "(127.0.0.1 or ::1)");
   }
   if (config.tls) {

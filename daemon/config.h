@@ -1,7 +1,7 @@
-// The configuration file and what it may say. toml++ has its home in config.cc.
+// The configuration file. Only config.cc uses toml++.
 //
 // Every key has a default, so an empty file is valid. Unknown keys, wrong types and values out of range are errors with
-// file and line. docs/configuration.md and etc/nrd.toml name every key; a test compares them.
+// file and line. docs/configuration.md and etc/nrd.toml list every key; a test compares them.
 #pragma once
 
 #include <chrono>
@@ -23,11 +23,11 @@
 
 namespace nrd::daemon {
 
-// A Unix socket and whom it is for: users by name, groups as "@name". Root is administrator on each. In a file a socket
-// that names nobody is root's alone; the one below is what there is without any.
+// A Unix socket and its users: names, groups as "@name". Root is always administrator. A socket in a file that names no
+// users is for root only; the default below applies if no socket is configured.
 struct LocalSocket {
   std::string path = "/run/nrd/nrd.sock";
-  std::string name;  // FileDescriptorName= of the systemd socket unit that holds it; empty: its path says
+  std::string name;  // FileDescriptorName= of the systemd socket unit; empty: matched by path
   std::vector<std::string> admin = {"root", "@nrd"};
   std::vector<std::string> user;
   std::vector<std::string> run;
@@ -36,23 +36,23 @@ struct LocalSocket {
 
 struct Config {
   struct Server {
-    bool debug = false;  // plain HTTP without authentication, on loopback only
+    bool debug = false;  // serve plain HTTP without authentication, on loopback only
     uint16_t debug_port = 8081;
     std::string address = "127.0.0.1";
     uint16_t tls_port = 8443;
     std::vector<LocalSocket> sockets = std::vector<LocalSocket>(1);
     friend bool operator==(const Server&, const Server&) = default;
   } server;
-  std::optional<http::TlsFiles> tls;  // HTTPS is served if it is there
+  std::optional<http::TlsFiles> tls;  // nullopt: HTTPS is off
   std::vector<std::string> admins = {"OU=Admin"};
   std::vector<std::string> users = {"OU=User", "CN=Eli"};
   std::vector<std::string> pam_admins;
   std::vector<std::string> pam_users;
   struct Access {
-    bool pam = false;  // passwords, from clients without a certificate
+    bool pam = false;  // accept passwords from clients without a certificate
     std::string pam_service = "nrd";
-    std::string acl;                 // what users of PAM may do; empty: what their role says
-    std::string admin_certificates;  // folders; if there is one, only certificates in them count
+    std::string acl;                 // access list for PAM users; empty: roles decide
+    std::string admin_certificates;  // directories; if one is set, only certificates in it are accepted
     std::string user_certificates;
     friend bool operator==(const Access&, const Access&) = default;
   } access;
@@ -66,14 +66,14 @@ struct Config {
   ReservedCpus groups;
   std::vector<std::string> infra_users{"root"};  // groups.infra_users by name
   PolicyFiles policy;
-  std::chrono::seconds drift_interval{30};  // 0: never look
-  std::chrono::seconds usage_interval{1};   // of samples of what workloads use, while somebody asks; 0: never
-  std::chrono::seconds tasks_interval{30};  // 0: never look for tasks that have ended
+  std::chrono::seconds drift_interval{30};  // 0: off
+  std::chrono::seconds usage_interval{1};   // between usage samples while clients request them; 0: off
+  std::chrono::seconds tasks_interval{30};  // between checks for exited tasks; 0: off
   struct Onload {
     std::string versions = "/opt/nrd/onload";
     std::string imports = "/opt/nrd/import";
-    onload::UsersPolicy users_policy = onload::UsersPolicy::Wait;  // the most forceful that a client may ask for
-    std::chrono::seconds look_interval{10};
+    onload::UsersPolicy users_policy = onload::UsersPolicy::Wait;  // the most forceful policy clients may request
+    std::chrono::seconds refresh_interval{10};
     onload::AtStart at_start = onload::AtStart::Apply;
     std::string device_user = "root";
     std::string device_group = "root";
@@ -88,16 +88,16 @@ struct Config {
   friend bool operator==(const Config&, const Config&) = default;
 };
 
-// Parses text; `name` stands in error messages ("/etc/nrd/nrd.toml:3: ...").
+// Parses text; `name` is used in error messages ("/etc/nrd/nrd.toml:3: ...").
 Result<Config> parse_config(const std::string& text, const std::string& name);
 
 // Reads and parses a file. A missing file is an error.
 Result<Config> load_config(const std::string& path);
 
-// "info", "debug", …; nullopt for another word.
+// "info", "debug", …; nullopt for an unknown level.
 std::optional<log::Priority> level_of(const std::string& word);
 
-// Rules that flags can break as well: the debug port is for loopback only, and paths are absolute.
+// Checks rules that flags can violate as well: the debug port requires loopback, and paths must be absolute.
 Result<void> check(const Config& config);
 
 }  // namespace nrd::daemon

@@ -20,17 +20,17 @@
 namespace nrd::daemon {
 namespace {
 
-// Multicast group of the kernel's own messages; those that udev sends on are group 2.
+// Multicast group of messages from the kernel itself; group 2 carries those that udev forwards.
 constexpr uint32_t kKernelGroup = 1;
-// The kernel's variables take 2 KiB at most (UEVENT_BUFFER_SIZE), with the path in frontend of them once more.
+// The kernel's variables take at most 2 KiB (UEVENT_BUFFER_SIZE), preceded by the path once more.
 constexpr size_t kLongest = 8192;
 
-// More than a receive buffer of the usual size holds.
+// Exceeds what a receive buffer of default size holds.
 constexpr unsigned kAtOnce = 1024;
 
 constexpr std::array<std::string_view, 4> kActions{"online", "offline", "add", "remove"};
 
-// The value of `key` among the variables of a message; empty: it has none.
+// The value of `key` in a message; empty: absent.
 std::string_view value_of(std::string_view message, std::string_view key) {
   while (!message.empty()) {
     const std::string_view line = message.substr(0, message.find('\0'));
@@ -44,7 +44,7 @@ std::string_view value_of(std::string_view message, std::string_view key) {
 CpuSet every_cpu() { return CpuSet::first(CpuSet::kMaxCpus); }
 
 Failure no_socket() {
-  return fail(ErrorCode::Unsupported, "the kernel's events about CPUs cannot be received here",
+  return fail(ErrorCode::Unsupported, "cannot receive CPU hotplug events",
               "netlink: " + std::generic_category().message(errno));
 }
 
@@ -84,7 +84,7 @@ void CpuEvents::watch(std::function<void()> changed) {
 void CpuEvents::stop() {
   if (!thread_.joinable()) return;
   const uint64_t one = 1;
-  // It fails only when the counter is full, and then the thread is about to wake up anyway.
+  // Fails only if the counter is full, and then the thread wakes up anyway.
   [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
   thread_.join();
 }
@@ -113,7 +113,7 @@ void CpuEvents::run() noexcept {
   }
 }
 
-// With lock_ held. What is more than fits into one call counts as dropped.
+// Call with lock_ held. If there is more than one batch, counts the rest as dropped.
 void CpuEvents::receive() {
   for (unsigned i = 0; i < kAtOnce; ++i) {
     if (!is_open_ || !note_message()) return;
@@ -121,7 +121,7 @@ void CpuEvents::receive() {
   pending_ = every_cpu();
 }
 
-// False: there is none, or no more will come.
+// False: no message, or the socket is closed.
 bool CpuEvents::note_message() {
   std::array<char, kLongest> text;
   iovec part{.iov_base = text.data(), .iov_len = text.size()};
@@ -134,12 +134,13 @@ bool CpuEvents::note_message() {
   const ssize_t size = ::recvmsg(socket_.get(), &message, 0);
   if (size < 0 && errno == EAGAIN) return false;
   if (size < 0 && errno == EINTR) return true;
-  if (size < 0 && errno == ENOBUFS) {  // messages were dropped: any CPU may have come or gone
+  if (size < 0 && errno == ENOBUFS) {  // messages were dropped: any CPU may have changed
     pending_ = every_cpu();
     return true;
   }
   if (size < 0) {
-    log::warning("CPU_EVENTS_OFF", "the kernel's events about CPUs cannot be received any more",
+    log::warning("CPU_EVENTS_OFF",
+                 "CPU hotplug events are no longer received; changes are noticed at the drift interval",
                  {{"DETAIL", "recvmsg: " + std::generic_category().message(errno)}});
     is_open_ = false;
     return false;

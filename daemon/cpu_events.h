@@ -1,13 +1,13 @@
-// CPUs that come and go, as the kernel's uevents tell it: one datagram of netlink for each device that is added,
-// removed, or set online or offline (Documentation/core-api/kobject.rst, "Uevents"):
+// CPU hotplug events from the kernel's uevents: one netlink datagram for each device that is added, removed, or set
+// online or offline (Documentation/core-api/kobject.rst, "Uevents"):
 //
 //   online@/devices/system/cpu/cpu3\0ACTION=online\0DEVPATH=/devices/system/cpu/cpu3\0SUBSYSTEM=cpu\0SEQNUM=843\0
 //
-// The kernel sends it once its own handlers of hotplug have run, before the write to `online` returns. A message is
-// only a reason to look; what is true is read from sysfs. Messages of processes are ignored: those of the kernel come
-// from port 0, which no process can have.
+// The kernel sends it after its own hotplug handlers, before the write to `online` returns. A message only triggers a
+// refresh; the state is read from sysfs. Messages from other processes are ignored: the kernel's have port 0, which no
+// process can use.
 //
-// One thread of its own; take() from any thread.
+// Runs its own thread; take() from any thread.
 #pragma once
 
 #include <functional>
@@ -23,22 +23,21 @@
 
 namespace nrd::daemon {
 
-// The CPU that a message says has come or gone; nullopt: it is about something else.
+// The CPU whose state a message reports; nullopt: the message is about something else.
 std::optional<CpuId> cpu_of_uevent(std::string_view message);
 
 class CpuEvents {
  public:
-  // From now on no event is missed. Unsupported: no such socket is to be had here.
+  // Starts receiving; later events are not missed. Unsupported: the socket is not available here.
   static Result<std::unique_ptr<CpuEvents>> open();
   CpuEvents(UniqueFd socket, UniqueFd wake) : socket_(std::move(socket)), wake_(std::move(wake)) {}
   ~CpuEvents() { stop(); }
 
-  // Calls `changed` on the thread of this whenever take() has something to give. It must not block.
+  // Calls `changed` on this object's thread when take() has news. It must not block.
   void watch(std::function<void()> changed);
-  // No call of `changed` after this.
+  // `changed` is not called after this returns.
   void stop();
-  // The CPUs that came or went since it was last asked, up to this moment; all there can be, if the kernel had to drop
-  // messages. Never waits.
+  // The CPUs that changed since the last call; all possible CPUs if the kernel dropped messages. Never blocks.
   CpuSet take();
 
  private:

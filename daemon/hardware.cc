@@ -16,7 +16,7 @@ class NodeHardware final : public Hardware {
   Result<NodeFacts> discover() override {
     const Result<std::optional<std::string>> boot_id = read_file(kBootId);
     if (!boot_id) return Failure(boot_id.error());
-    if (!*boot_id) return fail(ErrorCode::Hardware, "cannot read the boot id", kBootId);
+    if (!*boot_id) return fail(ErrorCode::Hardware, "cannot read the kernel's boot id", kBootId);
     Result<rdt::Node> rdt = rdt_->discover();
     if (!rdt) return Failure(rdt.error());
     Result<pstate::Node> pstate = pstate_.discover();

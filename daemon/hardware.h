@@ -1,4 +1,4 @@
-// Joins the hardware rooms behind the engine's Hardware.
+// Implements the engine's Hardware interface with the hw/ modules.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace nrd::daemon {
 
-// Starts the rooms. A node that lacks a capability is not an error; the rooms say what is missing. That resctrl is not
-// mounted as is wished for is one.
+// Starts the hardware modules. A missing capability is not an error; it is reported. A resctrl mount that differs from
+// the configuration is an error.
 Result<std::unique_ptr<Hardware>> open_hardware(const rdt::MountOptions& mount);
 
 }  // namespace nrd::daemon

@@ -20,11 +20,11 @@ namespace {
 
 constexpr const char* kPamProgram = "/usr/libexec/nrd/nrd-pam";
 
-// systemd makes it (RuntimeDirectory=); a daemon started by hand does so itself.
+// systemd creates it (RuntimeDirectory=); create it for a daemon started by hand.
 void make_directory_of(const std::string& socket) {
   constexpr mode_t kMode = 0755;
   const std::string directory = std::filesystem::path(socket).parent_path();
-  ::mkdir(directory.c_str(), kMode);  // what goes wrong here, bind() will tell
+  ::mkdir(directory.c_str(), kMode);  // bind() reports any error
 }
 
 http::ServerOptions doors_of(const Config& config, std::vector<http::UnixEndpoint> places) {
@@ -47,17 +47,16 @@ void announce(const Config& config, const http::Server& server) {
                 {{"ADDRESS", config.server.address}, {"PORT", std::to_string(server.tls_port())}});
   }
   if (server.plain_port() != 0) {
-    log::warning("DEBUG_PORT_OPEN", "serving plain HTTP without authentication; every local user is administrator",
+    log::warning("DEBUG_PORT_OPEN", "serving plain HTTP without authentication; every local user has full access",
                  {{"ADDRESS", config.server.address}, {"PORT", std::to_string(server.plain_port())}});
   }
 }
 
-// Without its own file PAM would take the one for services it does not know, which on Debian lets everybody log in.
+// Without its own file, PAM would use the service "other", which on Debian accepts every local password.
 Result<void> check_service(const std::string& service) {
   const std::string file = "/etc/pam.d/" + service;
   if (::access(file.c_str(), R_OK) == 0) return {};
-  return fail(ErrorCode::BadRequest, file + " is missing, which access.pam_service names",
-              std::generic_category().message(errno));
+  return fail(ErrorCode::BadRequest, file + " is missing (access.pam_service)", std::generic_category().message(errno));
 }
 
 Result<std::unique_ptr<auth::PamClient>> start_logins(const Config::Access& access) {
@@ -67,7 +66,7 @@ Result<std::unique_ptr<auth::PamClient>> start_logins(const Config::Access& acce
 
 }  // namespace
 
-Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, v1::Services house) {
+Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, v1::Services services) {
   LocalSocketAccess local = local_socket_access(config.server.sockets);
   Result<std::unique_ptr<AccessPolicy>> access_policy = AccessPolicy::open(config, std::move(local.rules));
   if (!access_policy) return Failure(access_policy.error());
@@ -80,7 +79,7 @@ Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, v
                           v1::counted(service.counters, v1::authorize({.rules = (*access_policy)->rules(),
                                                                        .pam_client = pam_client->get(),
                                                                        .pam_service = config.access.pam_service},
-                                                                      v1::routes(house, service))));
+                                                                      v1::routes(services, service))));
   if (!server) return Failure(server.error());
   announce(config, **server);
   return std::unique_ptr<HttpFrontend>(
@@ -88,14 +87,14 @@ Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, v
 }
 
 void HttpFrontend::reload(Reload when) {
-  access_policy_->look();
+  access_policy_->reload();
   if (when == Reload::IfChanged && !server_->have_tls_files_changed()) return;
   if (const Result<void> reloaded = server_->reload_tls(); !reloaded) {
-    log::error("TLS_NOT_RELOADED", reloaded.error().message + "; the old files stay in force",
+    log::error("TLS_NOT_RELOADED", reloaded.error().message + "; the previous files stay in force",
                {{"DETAIL", reloaded.error().detail}});
     return;
   }
-  if (server_->tls_port() != 0) log::notice("TLS_RELOADED", "new connections use the files as they are now");
+  if (server_->tls_port() != 0) log::notice("TLS_RELOADED", "TLS files reloaded for new connections");
 }
 
 }  // namespace nrd::daemon

@@ -1,4 +1,4 @@
-// The house's frontend: which doors the configuration asks for, and who may come in by them.
+// The HTTP frontend: opens the configured listeners and applies the access policy.
 #pragma once
 
 #include <memory>
@@ -15,12 +15,12 @@ namespace nrd::daemon {
 
 class HttpFrontend {
  public:
-  // Serves at once. Adopts the sockets that systemd passes.
-  static Result<std::unique_ptr<HttpFrontend>> open(const Config& config, v1::Services house);
+  // Starts serving at once. Adopts sockets passed by systemd.
+  static Result<std::unique_ptr<HttpFrontend>> open(const Config& config, v1::Services services);
 
   http::Server& server() { return *server_; }
 
-  // Reads the files of TLS and of access again. Those of TLS only if they have changed, unless it was asked for.
+  // Reloads TLS and access files. TLS files only if they changed, unless the reload was requested.
   enum class Reload { IfChanged, Always };
   void reload(Reload when);
 
@@ -31,7 +31,7 @@ class HttpFrontend {
 
   const std::unique_ptr<AccessPolicy> access_policy_;
   const std::unique_ptr<auth::PamClient> pam_client_;  // null without PAM
-  const std::unique_ptr<http::Server> server_;         // goes first: its worker uses the others
+  const std::unique_ptr<http::Server> server_;         // destroyed first: its event loop uses the others
 };
 
 }  // namespace nrd::daemon

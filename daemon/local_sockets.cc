@@ -14,10 +14,10 @@ void add_account(const std::string& name, auth::Locals& locals) {
   const bool is_group = name.starts_with('@');
   const auto found = is_group ? find_group(name.substr(1)) : find_user(name);
   if (!found) {
-    log::error("ACCOUNT_UNKNOWN", "who is named for a local socket cannot be looked up and is not let in",
+    log::error("ACCOUNT_UNKNOWN", "cannot look up a user or group of a local socket; access denied",
                {{"NAME", name}, {"DETAIL", found.error().detail}});
   } else if (!*found) {
-    log::notice("NO_ACCOUNT", "a local socket is for a user or group that does not exist", {{"NAME", name}});
+    log::notice("NO_ACCOUNT", "unknown user or group configured for a local socket; ignored", {{"NAME", name}});
   } else {
     (is_group ? locals.groups : locals.users).push_back(**found);
   }

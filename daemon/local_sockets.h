@@ -1,4 +1,4 @@
-// What [[server.sockets]] comes to on this node: where clients connect, who can, and who is what there.
+// Resolves [[server.sockets]] on this node: paths, file permissions and the roles of users.
 #pragma once
 
 #include <vector>
@@ -9,14 +9,14 @@
 
 namespace nrd::daemon {
 
-// Both in the order of the configuration.
+// Both in configuration order.
 struct LocalSocketAccess {
   std::vector<http::UnixEndpoint> places;
   std::vector<auth::SocketRules> rules;
 };
 
-// Whom this node does not know is left out, with a line in the journal. A file has one owner, one group and the others:
-// where it must let in more, it lets everybody connect, and each request is judged by who connected.
+// Skips unknown users and groups, with a log line. A socket file has one owner, one group and others: if it needs to
+// admit more, everyone may connect, and each request is authorized by the peer's credentials.
 LocalSocketAccess local_socket_access(const std::vector<LocalSocket>& sockets);
 
 }  // namespace nrd::daemon

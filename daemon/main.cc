@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   if (options->resets) {
     const nrd::Result<size_t> workloads = nrd::daemon::reset(options->config);
     if (!workloads) return fail_with(workloads.error());
-    std::printf("%zu workloads deleted; all that nrd held is given back\n", *workloads);
+    std::printf("%zu workloads deleted; all resources released\n", *workloads);
     return 0;
   }
   const nrd::Result<void> ran = nrd::daemon::run(options->config);

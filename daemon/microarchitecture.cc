@@ -14,8 +14,8 @@ struct Models {
   std::string_view name;
 };
 
-// Parts with cache allocation (Linux, arch/x86/include/asm/intel-family.h). The first three are named as RMD's shipped
-// files do, Cascade and Cooper Lake among them: they have Skylake's model.
+// CPUs with cache allocation (Linux, arch/x86/include/asm/intel-family.h). The first three use the names of RMD's
+// files; Cascade Lake and Cooper Lake share Skylake's model.
 constexpr std::array kIntel = {
     Models{6, 0x3d, 0x3d, "broadwell"},       Models{6, 0x47, 0x47, "broadwell"},
     Models{6, 0x4f, 0x4f, "broadwell"},       Models{6, 0x56, 0x56, "broadwell"},

@@ -1,4 +1,4 @@
-// What kind of CPU this is, in the words of policy files: "skylake", "ice lake", "zen 4".
+// The microarchitecture name of a CPU as in policy files: "skylake", "ice lake", "zen 4".
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace nrd::daemon {
 // Family and model to name, from RMD's cpu_map.toml.
 using CpuMap = std::map<std::pair<unsigned, unsigned>, std::string>;
 
-// Those of `map` go before those known here; empty for a part that neither names.
+// Entries of `map` take precedence over built-in ones; empty if the CPU is unknown.
 std::string microarchitecture_of(const Part& part, const CpuMap& map);
 
 }  // namespace nrd::daemon

@@ -21,7 +21,7 @@ std::optional<std::chrono::microseconds> watchdog_limit() {
 std::vector<http::PassedSocket> passed_sockets() {
   std::vector<http::PassedSocket> sockets;
   char** names = nullptr;
-  const int count = ::sd_listen_fds_with_names(1, &names);  // sets close-on-exec; children are told nothing
+  const int count = ::sd_listen_fds_with_names(1, &names);  // sets close-on-exec and hides the variables from children
   for (int i = 0; i < count; ++i) {
     sockets.push_back({.fd = UniqueFd(SD_LISTEN_FDS_START + i), .name = names[i]});
     std::free(names[i]);

@@ -1,4 +1,4 @@
-// Telling systemd how we are (sd_notify(3)). All of it does nothing when nobody asked (no NOTIFY_SOCKET).
+// Status notifications for systemd (sd_notify(3)). No effect without NOTIFY_SOCKET.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ void notify_alive();
 // WatchdogSec= of the unit; nullopt without a watchdog.
 std::optional<std::chrono::microseconds> watchdog_limit();
 
-// Listening sockets of nrd.socket and others like it (LISTEN_FDS, LISTEN_FDNAMES); empty without any.
+// Listening sockets from nrd.socket and similar units (LISTEN_FDS, LISTEN_FDNAMES); may be empty.
 std::vector<http::PassedSocket> passed_sockets();
 
 }  // namespace nrd::daemon

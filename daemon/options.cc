@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kDefaultFile = "/etc/nrd/nrd.toml";
 
-// Unset flags leave the file's values alone.
+// Unset flags keep the file's values.
 struct Flags {
   std::string file = kDefaultFile;
   bool debug = false;
@@ -28,19 +28,20 @@ void declare(CLI::App& app, Flags& flags) {
   const auto port = CLI::Range(1, 65535);
   app.set_version_flag("--version", std::string("nrd ") + kVersion);
   CLI::Option* file = app.add_option("--config", flags.file, "configuration file (TOML)")->capture_default_str();
-  app.add_option("--conf-dir", flags.directory, "directory with an nrd.toml, instead of --config")->excludes(file);
-  app.add_flag("-d,--debug", flags.debug, "serve plain HTTP without authentication on loopback");
-  app.add_option("--debug-port,--debugport", flags.debug_port, "port of the plain HTTP (8081)")->check(port);
-  app.add_option("--address", flags.address, "address to serve on (127.0.0.1)");
-  app.add_option("--tls-port,--tlsport", flags.tls_port, "port of HTTPS (8443)")->check(port);
-  app.add_option("--unix-socket,--unixsock", flags.unix_socket, "path of the local socket (/run/nrd/nrd.sock)");
-  app.add_option("--state-dir", flags.state_directory, "directory of nrd.db (/var/lib/nrd)");
-  app.add_option("--log-level", flags.log_level, "error, warning, notice, info or debug (info)")
+  app.add_option("--conf-dir", flags.directory, "directory that contains nrd.toml, instead of --config")
+      ->excludes(file);
+  app.add_flag("-d,--debug", flags.debug, "also serve plain HTTP without authentication on loopback");
+  app.add_option("--debug-port,--debugport", flags.debug_port, "plain HTTP port (8081)")->check(port);
+  app.add_option("--address", flags.address, "listen address (127.0.0.1)");
+  app.add_option("--tls-port,--tlsport", flags.tls_port, "HTTPS port (8443)")->check(port);
+  app.add_option("--unix-socket,--unixsock", flags.unix_socket, "path of the Unix socket (/run/nrd/nrd.sock)");
+  app.add_option("--state-dir", flags.state_directory, "directory for nrd.db (/var/lib/nrd)");
+  app.add_option("--log-level", flags.log_level, "log level: error, warning, notice, info or debug (info)")
       ->check(CLI::IsMember({"error", "warning", "notice", "info", "debug"}));
   app.add_flag("--force-config", flags.force_config,
-               "mount resctrl anew where it is not mounted as rdt.mba_mode wants it; every class is emptied first");
-  app.add_flag("--reset", flags.resets, "delete all stored workloads, give everything back, and exit");
-  app.add_flag("--check-config", flags.check_only, "read the configuration, say whether it is valid, and exit");
+               "remount resctrl if its options do not match rdt.mba_mode; clears every class first");
+  app.add_flag("--reset", flags.resets, "delete all stored workloads, release all resources, and exit");
+  app.add_flag("--check-config", flags.check_only, "check the configuration and exit");
 }
 
 void override_with(const Flags& flags, Config& config) {
@@ -57,7 +58,7 @@ void override_with(const Flags& flags, Config& config) {
 }  // namespace
 
 Result<Options> parse_options(int argc, char** argv, std::optional<Exit>& exit) {
-  CLI::App app{"nrd, the node resource daemon: L3 cache ways for workloads over REST"};
+  CLI::App app{"nrd, the node resource daemon: cache ways, bandwidth and frequencies for workloads, over REST"};
   if (const auto refused = refused_flag_of_rmd({argv + 1, argv + argc})) {
     std::fprintf(stderr, "nrd: %s\n", refused->c_str());
     exit = Exit{2};
@@ -74,7 +75,7 @@ Result<Options> parse_options(int argc, char** argv, std::optional<Exit>& exit) 
   Options options;
   options.check_only = flags.check_only;
   options.resets = flags.resets;
-  // Without a word on the command line the default file may be absent: every key has a default.
+  // The default file may be absent, because every key has a default.
   if (flags.directory) flags.file = *flags.directory + "/nrd.toml";
   const bool is_named = app.count("--config") > 0 || flags.directory;
   if (is_named || ::access(kDefaultFile, F_OK) == 0) {

@@ -1,4 +1,4 @@
-// The command line of nrd. Flags win over the configuration file.
+// The command line of nrd. Flags override the configuration file.
 #pragma once
 
 #include <optional>
@@ -13,16 +13,15 @@ struct Options {
   Config config;
   bool check_only = false;  // --check-config
   bool resets = false;      // --reset
-  std::string config_file;  // the one that was read; empty: the default file is absent
+  std::string config_file;  // the file that was read; empty: the default file is absent
 };
 
-// What to do instead of running: --help, --version, or a wrong flag.
+// What to do instead of running: --help, --version, or a usage error.
 struct Exit {
   int code = 0;
 };
 
-// Reads flags and the file they name. Prints help, version and errors of usage itself, and then says with which code to
-// exit.
+// Parses flags and the file they name. Prints help, version and usage errors itself and then returns the exit code.
 Result<Options> parse_options(int argc, char** argv, std::optional<Exit>& exit);
 
 }  // namespace nrd::daemon

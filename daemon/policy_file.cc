@@ -68,7 +68,7 @@ Result<MbaRequest> parse_mba(const Value& value, const std::string& field) {
   return MbaRequest{.unit = in_mbps ? MbaRequest::Unit::Mbps : MbaRequest::Unit::Percentage, .value = *amount};
 }
 
-// As a workload's, so that there is one opinion on what it may say.
+// Uses the workload's parser, so that both accept the same values.
 Result<std::optional<FrequencyRequest>> parse_pstate(const Value& value, const std::string& parent) {
   Result<v1::FrequencyFields> wish = v1::parse_frequency(Value::object({{"pstate", value}}));
   if (wish) return std::move(wish->request);
@@ -97,7 +97,8 @@ Result<Policy> parse_policy(const Value& value, const std::string& field) {
     if (!parsed) return Failure(parsed.error());
     policy.frequency = *std::move(parsed);
   }
-  if (policy == Policy{}) return fail_at(ErrorCode::BadRequest, field, "asks for nothing");
+  if (policy == Policy{})
+    return fail_at(ErrorCode::BadRequest, field, "names no resource; expected cache, pstate or mba");
   return policy;
 }
 
@@ -110,12 +111,12 @@ bool is_name(const std::string& name) {
 Result<Policies> parse_section(const Value& section, const std::string& field) {
   if (const auto object = v1::require_object(field, section, "a section"); !object) return Failure(object.error());
   if (section.members().size() > kMostPolicies) {
-    return fail_at(ErrorCode::BadRequest, field, "has more than " + std::to_string(kMostPolicies) + " policies");
+    return fail_at(ErrorCode::BadRequest, field, "too many policies; at most " + std::to_string(kMostPolicies));
   }
   Policies policies;
   for (const json::Member& member : section.members()) {
     const std::string place = json::pointer(field, member.key.substr(0, kMaxName));
-    if (!is_name(member.key)) return fail_at(ErrorCode::BadRequest, place, "is no name for a policy");
+    if (!is_name(member.key)) return fail_at(ErrorCode::BadRequest, place, "is not a valid policy name");
     Result<Policy> policy = parse_policy(member.value, place);
     if (!policy) return Failure(policy.error());
     policies.emplace(member.key, *std::move(policy));
@@ -133,16 +134,16 @@ Error in_file(const std::string& name, const Error& error) {
           .subject = {}};
 }
 
-// Nullopt: it is not named, and there is none at the default place.
+// Nullopt: not configured, and the default file does not exist.
 Result<std::optional<Value>> read_tree(const std::string& named, const char* otherwise) {
   const std::string path = named.empty() ? otherwise : named;
   const Result<std::optional<std::string>> text = read_file(path, kFileBytes);
-  if (!text) return fail(ErrorCode::BadRequest, path + " cannot be read: " + text.error().detail);
+  if (!text) return fail(ErrorCode::BadRequest, path + ": cannot read file: " + text.error().detail);
   if (!*text && named.empty()) return std::nullopt;
-  if (!*text) return fail(ErrorCode::BadRequest, path + ": there is no such file");
+  if (!*text) return fail(ErrorCode::BadRequest, path + ": file not found");
   const bool is_yaml = path.ends_with(".yaml") || path.ends_with(".yml");
   if (!is_yaml && !path.ends_with(".toml")) {
-    return fail(ErrorCode::BadRequest, path + ": expected a name that ends in .toml, .yaml or .yml");
+    return fail(ErrorCode::BadRequest, path + ": expected a file name ending in .toml, .yaml or .yml");
   }
   Result<Value> tree = is_yaml ? tree::of_yaml(**text, path) : tree::of_toml(**text, path);
   if (!tree) return Failure(tree.error());
@@ -162,7 +163,7 @@ Result<std::map<std::string, Policies>> parse_policies(const Value& tree, const 
   return sections;
 }
 
-// `title = "…"` stands in RMD's own file and says nothing.
+// Ignore `title = "…"`, which RMD's own file contains.
 Result<CpuMap> parse_cpu_map(const Value& tree, const std::string& name) {
   CpuMap map;
   for (const json::Member& member : tree.members()) {
@@ -183,7 +184,7 @@ Result<CpuMap> parse_cpu_map(const Value& tree, const std::string& name) {
       if (!model) return Failure(in_file(name, model.error()));
       const auto [entry, is_new] = map.try_emplace({*family, *model}, member.key);
       if (is_new || entry->second == member.key) continue;
-      return fail(ErrorCode::BadRequest, name + ": " + place + ": is " + entry->second + " already");
+      return fail(ErrorCode::BadRequest, name + ": " + place + ": already named " + entry->second);
     }
   }
   return map;

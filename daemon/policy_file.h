@@ -1,11 +1,11 @@
-// The file of policies, TOML or YAML by its name, in RMD's form:
+// Reads the policy file, TOML or YAML by its suffix, in RMD's format:
 //
 //   [skylake.gold.cache]      one section for each microarchitecture, and [default.…] for those without one
 //   max = 4
 //   min = 4
 //
-// A policy has `cache` (max, min), `pstate` (as in a workload) and `mba` (percentage or mbps), each or some of them.
-// The whole file is checked, not only the section of this node. RMD's cpu_map.toml gives names to families and models.
+// A policy has at least one of `cache` (max, min), `pstate` (as in a workload) and `mba` (percentage or mbps). The
+// whole file is checked, not only this node's section. RMD's cpu_map.toml names CPU families and models.
 #pragma once
 
 #include <map>
@@ -21,23 +21,23 @@
 namespace nrd::daemon {
 
 struct PolicyFiles {
-  std::string policies;  // empty: /etc/nrd/policy.toml if it is there
-  std::string cpu_map;   // empty: /etc/nrd/cpu_map.toml if it is there
+  std::string policies;  // empty: /etc/nrd/policy.toml if it exists
+  std::string cpu_map;   // empty: /etc/nrd/cpu_map.toml if it exists
   friend bool operator==(const PolicyFiles&, const PolicyFiles&) = default;
 };
 
-// By microarchitecture; `name` stands in error messages.
+// By microarchitecture; `name` is used in error messages.
 Result<std::map<std::string, Policies>> parse_policies(const json::Value& tree, const std::string& name);
 Result<CpuMap> parse_cpu_map(const json::Value& tree, const std::string& name);
 
-// The policies for `part`. Null: there is no file, or it has no section for it. A file that is named must be there.
+// The policies for `part`. Null: no file, or no section for it. A configured file must exist.
 struct FoundPolicies {
   std::shared_ptr<const Policies> policies;
-  std::string section;  // whose they are; empty: nobody's
+  std::string section;  // the matching section; empty: none
 };
 Result<FoundPolicies> load_policies(const PolicyFiles& files, const Part& part);
 
-// The part of this host.
+// The CPU of this host.
 Result<Part> read_part();
 
 }  // namespace nrd::daemon

@@ -23,7 +23,7 @@ Result<void> remove(Engine& engine, WorkloadId id) {
 }  // namespace
 
 Result<size_t> reset(const Config& config) {
-  if (::geteuid() != 0) return fail(ErrorCode::Unsupported, "classes of service belong to root; run it as root");
+  if (::geteuid() != 0) return fail(ErrorCode::Unsupported, "changing classes of service requires root");
   log::set_lowest(config.log_level);
   block_signals();
   const Result<std::unique_ptr<store::Store>> store = store::Store::open(config.state_directory);
@@ -31,7 +31,7 @@ Result<size_t> reset(const Config& config) {
   const Result<std::unique_ptr<Hardware>> hardware = open_hardware(config.mount);
   if (!hardware) return Failure(hardware.error());
   const SystemClock clock;
-  // Without the configured CPUs of OS and infrastructure: their class goes as well.
+  // Ignore the configured OS and infrastructure CPUs, so that their class is removed as well.
   Result<std::unique_ptr<Engine>> engine =
       Engine::start(**hardware, **store, clock, {.pools = config.pools, .shrink = config.shrink});
   if (!engine) return Failure(engine.error());
@@ -41,7 +41,7 @@ Result<size_t> reset(const Config& config) {
   }
   const auto state = (*engine)->state();
   if (!state->health.hardware_problem.empty())
-    return fail(ErrorCode::Hardware, "not everything could be given back: " + state->health.hardware_problem);
+    return fail(ErrorCode::Hardware, "cannot release all resources: " + state->health.hardware_problem);
   rdt::give_tree_back(config.mount.tree_mode);
   return workloads.size();
 }

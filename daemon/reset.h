@@ -1,4 +1,4 @@
-// nrd --reset: gives everything back while no daemon runs.
+// nrd --reset: releases everything while no daemon is running.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace nrd::daemon {
 
-// Deletes all workloads as DELETE /v1/workloads/{id} would, so that classes, CPUs, frequencies and groups are as they
-// were before nrd. The answer is how many there were. ErrorCode::Busy: a daemon runs, which has to be asked itself.
+// Deletes all workloads as DELETE /v1/workloads/{id} would, so that classes, CPUs, frequencies and groups return to
+// their state before nrd. Returns the number of workloads. ErrorCode::Busy: a daemon is running.
 Result<size_t> reset(const Config& config);
 
 }  // namespace nrd::daemon

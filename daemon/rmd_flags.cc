@@ -12,9 +12,9 @@ struct Refused {
   std::string_view instead;
 };
 
-constexpr std::string_view kJournal = "nrd logs to the journal (journalctl -u nrd); how much, says --log-level";
+constexpr std::string_view kJournal = "nrd logs to the journal (journalctl -u nrd); set the level with --log-level";
 constexpr std::array kRefused = {
-    Refused{"--clientauth", "say tls.client_auth in nrd.toml, and access.pam for clientauth=no"},
+    Refused{"--clientauth", "use tls.client_auth in nrd.toml, and access.pam for clientauth=no"},
     Refused{"--log-dir", kJournal},
     Refused{"--logtostderr", kJournal},
     Refused{"--alsologtostderr", kJournal},
@@ -24,7 +24,7 @@ constexpr std::array kRefused = {
     Refused{"-v", kJournal},
 };
 
-// "--log_dir=/x" is "--log-dir": RMD took both.
+// RMD accepted "--log_dir=/x" as well as "--log-dir".
 std::string name_of(const std::string& word) {
   std::string name = word.substr(0, word.find('='));
   std::ranges::replace(name, '_', '-');
@@ -37,7 +37,7 @@ std::optional<std::string> refused_flag_of_rmd(const std::vector<std::string>& w
   for (const std::string& word : words) {
     const auto* found = std::ranges::find(kRefused, name_of(word), &Refused::flag);
     if (found == kRefused.end()) continue;
-    return word + " is a flag of RMD that nrd does not take: " + std::string(found->instead);
+    return word + " is an RMD flag that nrd does not support: " + std::string(found->instead);
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
-// Flags of RMD's that mean nothing here. A unit written for RMD may have them: what each was for is answered, instead
-// of "not expected". Those that do something are flags like all others (options.cc).
+// Flags of RMD without a meaning in nrd. A unit written for RMD may use them: each gets a helpful error instead of "not
+// expected". Supported RMD flags are ordinary options (options.cc).
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace nrd::daemon {
 
-// Why the first such flag in the command line is refused; nullopt: there is none.
+// The error for the first such flag on the command line; nullopt: none.
 std::optional<std::string> refused_flag_of_rmd(const std::vector<std::string>& words);
 
 }  // namespace nrd::daemon

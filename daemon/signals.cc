@@ -22,21 +22,21 @@ timespec to_timespec(std::chrono::microseconds time) {
 
 void block_signals() {
   sigset_t signals = awaited();
-  // libpqos ends its wait for a lock by SIGALRM. The signal goes to the process, so it must find no thread open but the
-  // one that waits; hw/rdt lets it through there.
+  // libpqos ends its wait for a lock by SIGALRM, a process-directed signal: only the waiting thread may have it
+  // unblocked; hw/rdt unblocks it there.
   sigaddset(&signals, SIGALRM);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);  // a client that hangs up is an error of a write, not the end of the daemon
+  ::signal(SIGPIPE, SIG_IGN);  // a disconnected client is a write error, not the end of the daemon
 }
 
 std::optional<Signal> wait_for_signal(std::optional<std::chrono::microseconds> timeout) {
   const sigset_t signals = awaited();
   const timespec time = to_timespec(timeout.value_or(std::chrono::microseconds(0)));
-  // sigtimedwait() without a time waits for ever.
+  // sigtimedwait() without a timeout waits forever.
   const int number = ::sigtimedwait(&signals, nullptr, timeout ? &time : nullptr);
   if (number == SIGHUP) return Signal::Reload;
   if (number == SIGTERM || number == SIGINT) return Signal::Stop;
-  return std::nullopt;  // EAGAIN: time is over; EINTR: another signal
+  return std::nullopt;  // EAGAIN: timeout; EINTR: another signal
 }
 
 }  // namespace nrd::daemon

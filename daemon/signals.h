@@ -1,4 +1,4 @@
-// Signals, as return values of one wait in the main thread.
+// Waits for signals in the main thread and returns them as values.
 #pragma once
 
 #include <chrono>
@@ -8,12 +8,11 @@ namespace nrd::daemon {
 
 enum class Signal { Stop, Reload };
 
-// Blocks the signals we wait for, and SIGALRM, which only the engine thread lets through; ignores SIGPIPE. Call before
-// any thread is started.
+// Blocks the signals we wait for, and SIGALRM, which only the engine thread unblocks; ignores SIGPIPE. Call before any
+// thread is started.
 void block_signals();
 
-// Waits for SIGTERM or SIGINT (Stop) or SIGHUP (Reload); nullopt when `timeout` is over. Without a timeout the thread
-// sleeps for good.
+// Waits for SIGTERM or SIGINT (Stop) or SIGHUP (Reload); nullopt after `timeout`. Without a timeout it waits forever.
 std::optional<Signal> wait_for_signal(std::optional<std::chrono::microseconds> timeout);
 
 }  // namespace nrd::daemon

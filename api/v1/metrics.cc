@@ -201,10 +201,10 @@ void add_usage(Families& families, const Call& call, const NodeState& state) {
   families.push_back(std::move(age));
 }
 
-// The onload module; null unless it is live.
+// The module onload, once it runs; null: it does not.
 const onload::Module* running_module(const onload::Status& status) {
-  const auto found = status.seen.modules.find("onload");
-  const bool runs = found != status.seen.modules.end() && found->second.state == onload::ModuleState::Live;
+  const auto found = status.observed.modules.find("onload");
+  const bool runs = found != status.observed.modules.end() && found->second.state == onload::ModuleState::Live;
   return runs ? &found->second : nullptr;
 }
 
@@ -242,7 +242,7 @@ void add_onload(Families& families, const Call& call) {
   if (module != nullptr) info.samples.push_back({.value = 1, .labels = {{"version", as_label(module->version)}}});
   families.push_back(std::move(info));
   families.push_back(
-      one(Kind::Gauge, "nrd_onload_door_open", "1 while new users are admitted", bool_value(status->door_open)));
+      one(Kind::Gauge, "nrd_onload_door_open", "1 while new users may come", bool_value(status->device_access_open)));
   add_users(families, call, module != nullptr);
   families.push_back(one(Kind::Gauge, "nrd_onload_allocations", "Allocations and workloads that use Onload",
                          call.allocations.allocations()->size() + workloads_with_onload(*call.engine.state())));

@@ -1,4 +1,4 @@
-// nrdctl genconf: a configuration for this node, to begin with.
+// nrdctl genconf: prints an initial configuration for this node.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,14 @@
 namespace nrd::cli {
 
 struct Genconf {
-  std::string output;  // a file; empty: standard output
-  bool force = false;  // a file that exists is replaced
+  std::string output;  // output file; empty: standard output
+  bool force = false;  // replace an existing file
 };
 
-// What it says about a node with such caches (nullopt: none that nrd could divide) and isolated CPUs.
+// Text for a node with these L3 caches (nullopt: no divisible cache) and isolated CPUs.
 std::string configuration_for(const std::optional<CacheWays>& cache, const std::string& isolated);
 
-// Reads this node; does not talk to nrd.
+// Reads this node; does not contact nrd.
 int generate_configuration(const Genconf& wanted);
 
 }  // namespace nrd::cli

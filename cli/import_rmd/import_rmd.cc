@@ -16,14 +16,14 @@ namespace {
 
 constexpr mode_t kPublic = 0644;
 
-// RMD took any of these, and ran with its defaults where there was none.
+// RMD read the first of these that exists, and used its defaults if none did.
 Result<json::Value> read_config(const RmdDirectory& rmd, Report& report) {
   for (const char* name : {"rmd.toml", "rmd.yaml", "rmd.yml"}) {
     Result<std::optional<json::Value>> config = rmd.read_tree(name);
     if (!config) return Failure(config.error());
     if (*config) return **std::move(config);
   }
-  report.left_out(rmd.place_of("rmd.toml"), "is not there; RMD ran with its defaults, and nrd has its own");
+  report.left_out(rmd.place_of("rmd.toml"), "not found; RMD used its defaults, and nrd uses its own");
   return json::Value::object({});
 }
 
@@ -33,7 +33,7 @@ std::string absolute(const std::string& path) {
   return whole.has_filename() ? whole : whole.parent_path();
 }
 
-// All names before the first file, since they go into several directories.
+// Check all names before creating the first file, since they span several directories.
 Result<void> refuse_existing(const RmdImport& moving) {
   std::string existing;
   for (const auto& [directory, files] : moving.files()) {
@@ -44,10 +44,10 @@ Result<void> refuse_existing(const RmdImport& moving) {
     }
   }
   if (existing.empty()) return {};
-  return fail(ErrorCode::Store, existing + ": exists and is left alone; say --force to replace, or another --output");
+  return fail(ErrorCode::Store, existing + ": already exists; use --force to replace it, or another --output");
 }
 
-// Last of all what names the others: nrd.toml is in "", and whole only when all of them are there.
+// Write nrd.toml last: it names the other files, so it must not exist before they do.
 Result<void> write_all(const RmdImport& moving, const std::string& output, Existing existing) {
   if (Result<void> made = write_new_files(output, {}); !made) return made;
   for (const auto& [directory, files] : moving.files()) {
@@ -69,7 +69,8 @@ int import_configuration(const ImportRmd& wanted) {
   const Result<void> written = write_all(*moving, output, wanted.force ? Existing::Replace : Existing::Refuse);
   if (!written) return report_failure(written.error().message);
   print(moving->report().text());
-  print_format("\nMade %s/nrd.toml. Try it: nrd --config %s/nrd.toml --check-config\n", output.c_str(), output.c_str());
+  print_format("\nCreated %s/nrd.toml. Check it with: nrd --config %s/nrd.toml --check-config\n", output.c_str(),
+               output.c_str());
   return kDone;
 }
 
@@ -96,7 +97,7 @@ Result<RmdImport> moved_configuration(const RmdDirectory& rmd, const std::string
 
 int import_rmd(const Client& client, const ImportRmd& wanted) {
   if (wanted.directory.empty() && wanted.workloads.empty()) {
-    report_failure("nothing to import: say RMD's directory, or --workloads FILE");
+    report_failure("nothing to import; give RMD's directory or --workloads FILE");
     return kUsage;
   }
   if (!wanted.directory.empty()) {

@@ -1,4 +1,4 @@
-// nrdctl import-rmd: RMD's configuration becomes nrd's, and what RMD had granted is asked of nrd.
+// nrdctl import-rmd: converts RMD's configuration and recreates its workloads in nrd.
 #pragma once
 
 #include <optional>
@@ -12,13 +12,13 @@
 namespace nrd::cli {
 
 struct ImportRmd {
-  std::string directory;  // RMD's; empty: no configuration
+  std::string directory;  // RMD's directory; empty: no configuration
   std::string output = "/etc/nrd";
-  std::string workloads;  // a file with what RMD's GET /v1/workloads answers; empty: none
-  bool force = false;     // files that exist are replaced
+  std::string workloads;  // a saved response of RMD's GET /v1/workloads; empty: none
+  bool force = false;     // replace existing files
 };
 
-// All of RMD's files; an error is one that cannot be read or understood.
+// Converts all of RMD's files; fails if one cannot be read or parsed.
 Result<RmdImport> moved_configuration(const RmdDirectory& rmd, const std::string& output,
                                       const std::optional<CacheWays>& cache);
 

@@ -48,7 +48,7 @@ bool is_empty(const Value& value) {
                              value.as_string() == nullptr && !value.as_bool());
 }
 
-// Without what is empty: RMD writes "mba": {} where nothing was asked for.
+// Drop empty objects: RMD writes "mba": {} if nothing was requested.
 Value without_empty(const Value& object) {
   std::vector<json::Member> members;
   for (const json::Member& member : object.members()) {
@@ -83,28 +83,28 @@ std::string items_of(const Value& workload, const char* key) {
   return text;
 }
 
-// RMD's list is in the order of letters: "1", "10", "2".
+// RMD sorts ids as text: "1", "10", "2".
 bool is_older(const DumpedWorkload& a, const DumpedWorkload& b) {
   return std::pair(a.id.size(), a.id) < std::pair(b.id.size(), b.id);
 }
 
-// The first line of what nrd says.
+// The first line of nrd's error.
 std::string reason_of(const Answer& answer) {
   const std::string line = answer.body.substr(0, answer.body.find('\n'));
   return std::to_string(answer.status) + (line.empty() ? "" : " " + without_controls(line));
 }
 
-// What nrd calls it, and where that is not what RMD had.
+// The granted pool, class and id, and differences from RMD's workload.
 std::string created_as(const DumpedWorkload& workload, const Value& made) {
   std::string text = "created, " + text_of(made, "pool") + ", class " + text_of(made, "cos_name");
-  if (text_of(made, "id") != workload.id) text += "; its id is " + text_of(made, "id") + ", which nrd gave it";
+  if (text_of(made, "id") != workload.id) text += "; new id " + text_of(made, "id") + " assigned by nrd";
   if (!workload.origin.empty() && text_of(made, "origin") != workload.origin) {
     text += "; its origin is " + text_of(made, "origin") + ", not " + workload.origin;
   }
   return text;
 }
 
-// An nrd that gives ids itself says so; then it is asked again without.
+// If nrd assigns ids itself, it rejects the id; retry without one.
 Result<Answer> post(const Client& client, const DumpedWorkload& workload) {
   Result<Answer> answer = client.post("/v1/workloads", workload.request(Id::Keep));
   const bool gives_ids = answer && answer->status == kNotSupported && answer->body.find("/id:") != std::string::npos;
@@ -128,12 +128,12 @@ Result<std::vector<DumpedWorkload>> workloads_of_dump(const std::string& text) {
   const Result<Value> dump = json::parse(text);
   if (!dump) return Failure(dump.error());
   if (dump->kind() != Value::Kind::Array) {
-    return fail(ErrorCode::BadRequest, "expected the list that RMD's GET /v1/workloads answers");
+    return fail(ErrorCode::BadRequest, "expected the list from RMD's GET /v1/workloads");
   }
   std::vector<DumpedWorkload> workloads;
   for (size_t i = 0; i < dump->items().size(); ++i) {
     const Value& one = dump->items()[i];
-    if (!one.is_object()) return fail(ErrorCode::BadRequest, json::pointer("", i) + " is no workload");
+    if (!one.is_object()) return fail(ErrorCode::BadRequest, json::pointer("", i) + " is not a workload");
     const std::string tasks = items_of(one, "task_ids");
     workloads.push_back({.id = word(one, "id"),
                          .uuid = word(one, "uuid"),
@@ -147,8 +147,8 @@ Result<std::vector<DumpedWorkload>> workloads_of_dump(const std::string& text) {
 
 int import_workloads(const Client& client, const std::string& path) {
   const Result<std::optional<std::string>> text = read_file(path, kDumpBytes);
-  if (!text) return report_failure(path + " cannot be read: " + text.error().detail);
-  if (!*text) return report_failure(path + ": there is no such file");
+  if (!text) return report_failure(path + ": cannot read file: " + text.error().detail);
+  if (!*text) return report_failure(path + ": file not found");
   const Result<std::vector<DumpedWorkload>> workloads = workloads_of_dump(**text);
   if (!workloads) return report_failure(path + ": " + workloads.error().message);
   size_t created = 0;

@@ -1,11 +1,12 @@
-// What RMD had granted, asked of nrd: each workload of a dump (what RMD's GET /v1/workloads answers) is a POST.
+// Recreates RMD's workloads in nrd: each workload of a dump (RMD's GET /v1/workloads) becomes one POST.
 //
 //   {"id":"3","core_ids":["4-5"],"status":"Successful","cos_name":"COS2","rdt":{"cache":{"max":2,"min":2},"mba":{}},
 //    "uuid":"web","origin":"REST"}
 //   becomes
 //   {"id":"3","core_ids":["4-5"],"rdt":{"cache":{"max":2,"min":2}},"uuid":"web","origin":"REST"}
 //
-// The class and the ways are nrd's to choose. With a policy nothing else is asked for, as it overrode all in RMD.
+// nrd chooses the class and the ways. If a policy is set, only the policy is sent, because it overrode all else in
+// RMD.
 #pragma once
 
 #include <string>
@@ -23,16 +24,16 @@ struct DumpedWorkload {
   std::string id;      // RMD's
   std::string uuid;    // empty: none
   std::string origin;  // "REST" or "OPENSTACK"
-  std::string cores;   // for people
+  std::string cores;   // for messages
   json::Value body;
-  // What nrd is asked for; with RMD's id or one of nrd's own.
+  // The POST body; with RMD's id or without one.
   std::string request(Id id) const;
 };
 
-// In the order in which RMD created them. BadRequest names what is no workload.
+// In the order in which RMD created them. BadRequest names the malformed element.
 Result<std::vector<DumpedWorkload>> workloads_of_dump(const std::string& text);
 
-// One line for each. kRefused if one of them was refused.
+// Prints one line per workload. kRefused if nrd refused one.
 int import_workloads(const Client& client, const std::string& path);
 
 }  // namespace nrd::cli

@@ -9,7 +9,7 @@ namespace nrd::cli {
 namespace {
 
 constexpr const char* kInfo = "/sys/fs/resctrl/info/";
-constexpr const char* kFolders[] = {"L3", "L3CODE", "L2", "L2CODE"};  // the first one there is, as in nrd
+constexpr const char* kFolders[] = {"L3", "L3CODE", "L2", "L2CODE"};  // the first that exists, as in nrd
 constexpr const char* kIsolated = "/sys/devices/system/cpu/isolated";
 
 std::optional<uint32_t> number_in(std::string_view text, int base) {

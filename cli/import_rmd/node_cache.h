@@ -1,5 +1,5 @@
-// What the kernel says about this node's L3 caches and CPUs, read from its own files: a configuration is written before
-// nrd runs. Where resctrl is not mounted yet, nothing is known of the ways.
+// Reads the L3 caches and CPUs of this node from kernel files, because a configuration is written before nrd runs.
+// Without a resctrl mount the number of ways is unknown.
 #pragma once
 
 #include <optional>
@@ -15,13 +15,13 @@ struct CacheWays {
   friend bool operator==(const CacheWays&, const CacheWays&) = default;
 };
 
-// From info/L3/cbm_mask ("7ff") and info/L3/min_cbm_bits ("1"); nullopt if they are not what the kernel writes.
+// From info/L3/cbm_mask ("7ff") and info/L3/min_cbm_bits ("1"); nullopt if malformed.
 std::optional<CacheWays> cache_ways_of(const std::string& cbm_mask, const std::string& min_cbm_bits);
 
-// Nullopt: no resctrl, or no L3 CAT.
+// Nullopt: resctrl is not mounted, or there is no L3 CAT.
 std::optional<CacheWays> read_cache_ways();
 
-// CPUs that the kernel keeps its scheduler off (isolcpus=): "4-15"; empty if there are none.
+// Isolated CPUs (isolcpus=): "4-15"; empty if none.
 std::string read_isolated_cpus();
 
 }  // namespace nrd::cli

@@ -15,7 +15,7 @@ Pools fit_pools(const CacheWays& cache) {
   const auto part = [&cache](unsigned of_rmd) { return std::max(cache.ways * of_rmd / kWaysOfRmd, cache.min_ways); };
   Pools pools{
       .os = cache.min_ways, .guarantee = 0, .besteffort = part(kOfRmd.besteffort), .shared = part(kOfRmd.shared)};
-  // A cache too small for all: a guarantee is what people come for, so it is the last to go without.
+  // If the cache is too small for all pools, shrink the guarantee pool last: it matters most.
   if (pools.sum() + cache.min_ways > cache.ways) pools.besteffort = 0;
   if (pools.sum() + cache.min_ways > cache.ways) pools.shared = 0;
   const unsigned rest = cache.ways - pools.sum();
@@ -29,7 +29,7 @@ std::string misfit(const Pools& pools, const CacheWays& cache) {
                               std::to_string(pools.shared) + " = " + std::to_string(pools.sum()) + " ways";
   if (pools.sum() > cache.ways) return numbers + ", but each L3 cache here has " + std::to_string(cache.ways);
   const std::string least = "the smallest mask here has " + std::to_string(cache.min_ways);
-  if (pools.os < cache.min_ways) return numbers + "; the OS needs ways of its own, and " + least;
+  if (pools.os < cache.min_ways) return numbers + "; the OS pool needs ways, and " + least;
   for (const unsigned pool : {pools.guarantee, pools.besteffort, pools.shared}) {
     if (pool != 0 && pool < cache.min_ways) return numbers + "; " + least;
   }

@@ -1,11 +1,11 @@
-// Sizes of the pools of an L3 cache, as RMD's users know them.
+// Fits RMD's pool sizes to an L3 cache.
 //
-// RMD's defaults are made for 20 ways: OS 1, guarantee 10, best effort 7, shared 2. On another cache each pool keeps
-// its part of them, rounded down, and the guarantee gets what is left:
+// RMD's defaults assume 20 ways: OS 1, guarantee 10, best effort 7, shared 2. On another cache each pool keeps its
+// share, rounded down, and the guarantee pool gets the rest:
 //
 //   11 ways:   bit 0  O GGGGGG BBB S  bit 10     (OS 1, guarantee 6, best effort 3, shared 1, as RMD's gen_conf has it)
 //
-// A pool is none or at least the smallest mask. nrd checks the same at its start (engine/model/pools.h).
+// A pool is empty or at least as large as the smallest mask. nrd checks the same at start (engine/model/pools.h).
 #pragma once
 
 #include <string>
@@ -25,10 +25,10 @@ struct Pools {
 
 Pools fit_pools(const CacheWays& cache);
 
-// Why they cannot be had on that cache, with the numbers; empty: they can.
+// Why these pools do not fit the cache, with the numbers; empty: they fit.
 std::string misfit(const Pools& pools, const CacheWays& cache);
 
-// "OGGGGGGBBBS", way 0 at the left; "." for what no pool has.
+// "OGGGGGGBBBS", way 0 on the left; "." for unassigned ways.
 std::string drawing(const Pools& pools, const CacheWays& cache);
 
 }  // namespace nrd::cli

@@ -1,4 +1,4 @@
-// What became of each thing that RMD had: for the operator's eyes, and as comments in the configuration.
+// Records how each RMD setting was converted, for the operator and for comments in the configuration.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ struct Note {
   enum class Kind { Taken, Changed, LeftOut };
   Kind kind;
   std::string what;  // a key ("default.tlsport") or a file
-  std::string text;  // what it became, or why it was left out
+  std::string text;  // the new setting, or why it was left out
   friend bool operator==(const Note&, const Note&) = default;
 };
 
@@ -20,7 +20,7 @@ class Report {
   void changed(std::string what, std::string became);
   void left_out(std::string what, std::string why);
   const std::vector<Note>& notes() const { return notes_; }
-  // One line each, first what was taken.
+  // One line each, converted settings first.
   std::string text() const;
 
  private:

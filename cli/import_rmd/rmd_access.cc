@@ -12,14 +12,15 @@ namespace {
 
 constexpr mode_t kPublic = 0644;
 constexpr mode_t kSecret = 0600;
-constexpr const char* kSample = "came with RMD, so everybody has its key; \"nrdctl tls init\" makes new ones";
+constexpr const char* kSample =
+    "is RMD's sample, whose private key is public; create new ones with \"nrdctl tls init\"";
 
 struct Source {
   std::string path;
   std::string pem;
 };
 
-// What [tls] is made of.
+// Input of [tls].
 struct TlsSource {
   Source certificate, key, client_ca;
 };
@@ -28,15 +29,15 @@ std::string below(const std::string& directory, const char* name) {
   return directory + (directory.ends_with('/') ? "" : "/") + name;
 }
 
-// Empty: it may be used.
+// Empty: the certificate may be used.
 std::string problem_of(const Source& source) {
   const Result<CertificateFacts> facts = facts_of(source.pem);
   if (!facts) return facts.error().message;
   if (is_sample_of_rmd(*facts)) return kSample;
-  return facts->is_over ? "its time is over" : "";
+  return facts->is_over ? "has expired" : "";
 }
 
-// Nullopt, and told: a file is missing.
+// Nullopt, with a report: a file is missing.
 Result<std::optional<TlsSource>> read_tls(RmdImport& moving, const RmdDirectory& rmd) {
   const std::string server = moving.text("default.certpath", "/etc/rmd/cert/server");
   const std::string client = moving.text("default.clientcapath", "/etc/rmd/cert/client");
@@ -49,8 +50,7 @@ Result<std::optional<TlsSource>> read_tls(RmdImport& moving, const RmdDirectory&
     source->path = rmd.place_of(named);
     if (!*pem) {
       moving.report().left_out(
-          "default.certpath",
-          "there is no " + source->path + ", so HTTPS is not served; \"nrdctl tls init\" makes what it needs");
+          "default.certpath", source->path + " not found, so HTTPS is disabled; \"nrdctl tls init\" creates the files");
       return std::nullopt;
     }
     source->pem = **std::move(pem);
@@ -58,7 +58,7 @@ Result<std::optional<TlsSource>> read_tls(RmdImport& moving, const RmdDirectory&
   return tls;
 }
 
-// False, and told: HTTPS is not served with these.
+// False, with a report: HTTPS is not served with these files.
 bool is_usable(RmdImport& moving, const TlsSource& tls) {
   bool is_good = true;
   for (const Source* source : {&tls.certificate, &tls.client_ca}) {
@@ -71,7 +71,7 @@ bool is_usable(RmdImport& moving, const TlsSource& tls) {
     moving.report().left_out(tls.key.path, "is not the key of " + tls.certificate.path + ", or has a passphrase");
     is_good = false;
   }
-  if (!is_good) moving.report().left_out("default.certpath", "HTTPS needs all of its files, so none was taken");
+  if (!is_good) moving.report().left_out("default.certpath", "HTTPS needs all of its files, so none was imported");
   return is_good;
 }
 
@@ -79,10 +79,9 @@ void set_client_auth(RmdImport& moving) {
   const std::string was = moving.text("default.clientauth", "challenge");
   const std::string key = "default.clientauth";
   moving.set("tls", "client_auth", was == "no" ? "\"optional\"" : "\"require\"");
-  if (was == "no") return moving.report().taken(key, "tls.client_auth = optional, for those who log in by PAM");
+  if (was == "no") return moving.report().taken(key, "tls.client_auth = optional, for clients that log in through PAM");
   if (was == "challenge") return moving.report().taken(key, "tls.client_auth = require");
-  moving.report().changed(key,
-                          "tls.client_auth = require, not " + was + ", with which RMD made everybody administrator");
+  moving.report().changed(key, "tls.client_auth = require, not " + was + ", which gave every RMD client full access");
 }
 
 void take_tls(RmdImport& moving, const TlsSource& tls) {
@@ -97,7 +96,7 @@ void take_tls(RmdImport& moving, const TlsSource& tls) {
   set_client_auth(moving);
 }
 
-// One list of certificates, those of administrators or of users.
+// One list of certificates, of administrators or of users.
 Result<void> move_certificates(RmdImport& moving, const RmdDirectory& rmd, const std::string& key,
                                const std::string& to) {
   const std::string named = moving.text(key, "");
@@ -116,7 +115,7 @@ Result<void> move_certificates(RmdImport& moving, const RmdDirectory& rmd, const
     is_any = true;
   }
   if (!is_any) {
-    moving.report().left_out(key, "none of its certificates was taken");
+    moving.report().left_out(key, "none of its certificates was imported");
     return {};
   }
   const std::string option = to == "admin-certificates" ? "admin_certificates" : "user_certificates";
@@ -158,25 +157,26 @@ Result<void> move_roles(RmdImport& moving, const RmdDirectory& rmd, const std::s
   return {};
 }
 
-// How RMD's users log in. What PAM reads is below /etc/pam.d and the operator's to change.
+// How RMD's users log in. Files below /etc/pam.d are left to the operator.
 Result<void> move_pam_stack(RmdImport& moving, const RmdDirectory& rmd) {
   const std::string named = "pam/rmd";
   const Result<std::optional<std::string>> stack = rmd.read(named);
   if (!stack) return Failure(stack.error());
-  if (moving.says("pam.service")) moving.report().left_out("pam.service", "nrd asks PAM as nrd (access.pam_service)");
+  if (moving.says("pam.service"))
+    moving.report().left_out("pam.service", "nrd uses the PAM service nrd (access.pam_service)");
   if (!*stack) {
     moving.report().left_out(rmd.place_of(named),
-                             "is not there; put RMD's lines into /etc/pam.d/nrd to keep its users, with account lines");
+                             "not found; to keep RMD's users, add its lines and account lines to /etc/pam.d/nrd");
     return {};
   }
   moving.add_file("pam", {"nrd", with_account_lines(**stack), kPublic});
   moving.report().changed(rmd.place_of(named), moving.path_of("pam/nrd") +
-                                                   ", with account lines, which nrd asks about as well; copy it to "
+                                                   ", with the account lines that nrd needs; copy it to "
                                                    "/etc/pam.d/nrd to keep RMD's users");
   return {};
 }
 
-// Passwords, and the access list, which is about those who have one.
+// Password logins, and the access list that applies to them.
 Result<void> move_pam(RmdImport& moving, const RmdDirectory& rmd, const std::string& path,
                       const std::string& access_list) {
   moving.set("access", "pam", "true");
@@ -188,8 +188,8 @@ Result<void> move_pam(RmdImport& moving, const RmdDirectory& rmd, const std::str
   const NamedRoles named = named_roles_of(access_list);
   if (!named.admins.empty() || !named.users.empty()) return {};
   moving.report().changed(path,
-                          "RMD took the name of a user for a role; nrd wants a line \"g, NAME, user\" for each user, "
-                          "also \"g, user, user\" for one that is called like a role");
+                          "RMD treated user names as roles; nrd needs a line \"g, NAME, user\" for each user, "
+                          "including \"g, user, user\" for a user named like a role");
   return {};
 }
 
@@ -220,7 +220,7 @@ Result<void> move_access(RmdImport& moving, const RmdDirectory& rmd) {
   if (!access_list) return Failure(access_list.error());
   const std::string path = rmd.place_of(named);
   if (moving.says("acl.path")) moving.report().taken("acl.path", "read " + path);
-  if (moving.says("acl.filter")) moving.report().left_out("acl.filter", "there is one kind of access list");
+  if (moving.says("acl.filter")) moving.report().left_out("acl.filter", "nrd has only one kind of access list");
 
   const Result<std::optional<TlsSource>> tls = read_tls(moving, rmd);
   if (!tls) return Failure(tls.error());
@@ -228,14 +228,14 @@ Result<void> move_access(RmdImport& moving, const RmdDirectory& rmd) {
   if (is_served) take_tls(moving, **tls);
   if (const Result<void> moved = move_roles(moving, rmd, access_list->value_or("")); !moved) return moved;
   if (!is_served) {
-    if (moving.says("default.clientauth")) moving.report().left_out("default.clientauth", "HTTPS is not served");
-    if (moving.says("pam.service")) moving.report().left_out("pam.service", "HTTPS is not served");
+    if (moving.says("default.clientauth")) moving.report().left_out("default.clientauth", "HTTPS is disabled");
+    if (moving.says("pam.service")) moving.report().left_out("pam.service", "HTTPS is disabled");
   } else if (moving.text("default.clientauth", "challenge") == "no") {
     return move_pam(moving, rmd, path, access_list->value_or(""));
   } else if (moving.says("pam.service")) {
-    moving.report().left_out("pam.service", "clients have certificates: default.clientauth");
+    moving.report().left_out("pam.service", "not used: clients need certificates (default.clientauth)");
   }
-  if (*access_list) moving.report().left_out(path, "is about those who log in by PAM; of certificates, roles decide");
+  if (*access_list) moving.report().left_out(path, "applies to PAM logins only; roles apply to certificates");
   return {};
 }
 

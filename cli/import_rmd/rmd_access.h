@@ -1,4 +1,5 @@
-// Who RMD let in, and by which certificates. Those that came with RMD are never taken over: everybody has their keys.
+// Converts RMD's TLS files, roles and access list. RMD's sample certificates are never imported: their keys are
+// public.
 #pragma once
 
 #include "base/result.h"
@@ -7,10 +8,10 @@
 
 namespace nrd::cli {
 
-// [tls] and its files, whole or not at all; then [roles] and [access]. An error is a file that cannot be read.
+// [tls] and its files, all or none; then [roles] and [access]. Fails if a file cannot be read.
 Result<void> move_access(RmdImport& moving, const RmdDirectory& rmd);
 
-// Users and roles of an access list's "g, NAME, ROLE" lines, as parts of certificates' subjects.
+// Users and roles from the access list's "g, NAME, ROLE" lines, as parts of certificate subjects.
 struct NamedRoles {
   std::vector<std::string> admins;  // "CN=alice"
   std::vector<std::string> users;

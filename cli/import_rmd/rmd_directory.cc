@@ -20,7 +20,7 @@ constexpr size_t kMostCertificates = 256;
 Result<RmdDirectory> RmdDirectory::open(const std::string& path) {
   std::error_code error;
   const fs::path whole = fs::absolute(path, error).lexically_normal();
-  if (!fs::is_directory(whole, error)) return fail(ErrorCode::BadRequest, path + " is no directory");
+  if (!fs::is_directory(whole, error)) return fail(ErrorCode::BadRequest, path + " is not a directory");
   return RmdDirectory(whole.has_filename() ? whole : whole.parent_path());
 }
 
@@ -32,7 +32,7 @@ std::string RmdDirectory::place_of(const std::string& named) const {
 Result<std::optional<std::string>> RmdDirectory::read(const std::string& named) const {
   const std::string path = place_of(named);
   Result<std::optional<std::string>> text = read_file(path, kFileBytes);
-  if (!text) return fail(ErrorCode::BadRequest, path + " cannot be read: " + text.error().detail);
+  if (!text) return fail(ErrorCode::BadRequest, path + ": cannot read file: " + text.error().detail);
   return text;
 }
 

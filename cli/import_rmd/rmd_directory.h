@@ -1,5 +1,5 @@
-// RMD's directory of configuration, or a copy of it. Paths below /etc/rmd, which its files name, are looked up in the
-// directory, so that one that was copied from another node can be read.
+// RMD's configuration directory or a copy. Paths below /etc/rmd in its files are resolved inside this directory, so
+// that a copy from another node works.
 #pragma once
 
 #include <optional>
@@ -13,21 +13,21 @@ namespace nrd::cli {
 
 class RmdDirectory {
  public:
-  // BadRequest if it is no directory.
+  // BadRequest if it is not a directory.
   static Result<RmdDirectory> open(const std::string& path);
 
-  // Where something is that RMD's files call so: "/etc/rmd/policy.toml" or, from the directory, "policy.toml".
+  // Resolves a path from RMD's files: "/etc/rmd/policy.toml" or, relative to the directory, "policy.toml".
   std::string place_of(const std::string& named) const;
-  // Nullopt: there is no such file.
+  // Nullopt: the file does not exist.
   Result<std::optional<std::string>> read(const std::string& named) const;
-  // TOML or YAML by its name, as one object; keys in lower case.
+  // A TOML or YAML file (by suffix) as one object; keys in lower case.
   Result<std::optional<json::Value>> read_tree(const std::string& named) const;
-  // Names of the *.pem in a directory, in order; none if it is absent.
+  // Names of the *.pem files in a directory, sorted; none if the directory is absent.
   std::vector<std::string> certificates_in(const std::string& named) const;
 
  private:
   explicit RmdDirectory(std::string path) : path_(std::move(path)) {}
-  std::string path_;  // without a slash at the end
+  std::string path_;  // without a trailing slash
 };
 
 }  // namespace nrd::cli

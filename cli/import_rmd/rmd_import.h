@@ -1,7 +1,7 @@
-// One configuration on its way from RMD to nrd: what was read, what is to be written, and what is told about it.
+// One conversion from RMD to nrd: the parsed input, the files to write, and the report.
 //
-// Each key of RMD is asked for by its name as documents write it ("default.dbValidatorInterval"); case does not matter.
-// What nobody asked for in the end, RMD did not know either, and is told so.
+// RMD's keys are looked up by their documented name ("default.dbValidatorInterval"), ignoring case. Keys that no code
+// looked up are unknown to RMD and are reported.
 #pragma once
 
 #include <map>
@@ -20,25 +20,25 @@ class RmdImport {
   // `output`: nrd's directory, absolute.
   RmdImport(json::Value config, std::string output) : config_(std::move(config)), output_(std::move(output)) {}
 
-  // Null where it says nothing. Marks the key as known.
+  // Null if the key is absent. Marks the key as known.
   const json::Value& value(const std::string& key);
   // `otherwise` is RMD's default.
   std::string text(const std::string& key, const std::string& otherwise);
   bool says(const std::string& key) { return !value(key).is_null(); }
-  // Names of sections there are, in lower case.
+  // Names of the sections, in lower case.
   std::vector<std::string> sections() const;
-  // Keys there are that nobody asked for.
+  // Keys that were never looked up.
   std::vector<std::string> unknown() const;
 
-  // A key of nrd.toml; `literal` as TOML writes it.
+  // Sets a key of nrd.toml; `literal` in TOML syntax.
   void set(const std::string& section, const std::string& key, const std::string& literal);
-  // A file below the directory of nrd: in "" or in "tls".
+  // Adds a file below nrd's directory: in "" or in "tls".
   void add_file(const std::string& directory, NewFile file) { files_[directory].push_back(std::move(file)); }
   std::string path_of(const std::string& below) const { return output_ + "/" + below; }
 
   Report& report() { return report_; }
   const Report& report() const { return report_; }
-  // The text of nrd.toml: what was set, then a comment for each key that was left out.
+  // The text of nrd.toml: the keys set, then a comment for each key that was left out.
   std::string configuration() const;
   const std::map<std::string, std::vector<NewFile>>& files() const { return files_; }
 
@@ -51,9 +51,9 @@ class RmdImport {
   Report report_;
 };
 
-// A string as TOML and JSON both write it.
+// A string literal valid in TOML and JSON.
 std::string literal_of(const std::string& text);
-// What a file of RMD has, short enough for a comment.
+// A value of an RMD file, shortened for a comment.
 std::string shown(const json::Value& value);
 
 }  // namespace nrd::cli

@@ -12,7 +12,7 @@ constexpr std::string_view kAuth = "auth";
 constexpr std::string_view kAccount = "account";
 constexpr std::string_view kCommonAuth = "@include common-auth";
 
-// What stands for the account where `line` stands for the password; "" for other lines.
+// The account line that corresponds to an auth line; "" for other lines.
 std::string account_line_of(std::string_view line) {
   if (line == kCommonAuth) return "@include common-account";
   const bool may_be_absent = line.starts_with('-');  // the module, see pam.d(5)
@@ -23,7 +23,7 @@ std::string account_line_of(std::string_view line) {
 }
 
 bool is_about_accounts(std::string_view line) {
-  if (line.starts_with("@include") && line != kCommonAuth) return true;  // it may have some
+  if (line.starts_with("@include") && line != kCommonAuth) return true;  // the included file may contain account lines
   return line.starts_with(kAccount) || line.starts_with("-account");
 }
 

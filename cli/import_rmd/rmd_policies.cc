@@ -11,7 +11,7 @@ using json::Value;
 constexpr mode_t kPublic = 0644;
 constexpr uint64_t kPercent = 100;
 
-// A key as TOML writes it; one that is no plain word in quotes.
+// A TOML key, quoted unless it is a bare word.
 std::string key_of(const std::string& word) {
   constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
   return word.empty() || word.find_first_not_of(kPlain) != word.npos ? literal_of(word) : word;
@@ -36,13 +36,14 @@ std::optional<uint64_t> number(const Value& table, const char* key) {
   return value != nullptr ? value->as_unsigned() : std::nullopt;
 }
 
-// Why nrd could not take it; empty: it can.
+// Why nrd would refuse it; empty: valid.
 std::string problem_of_cache(const Value& cache) {
   const auto max = number(cache, "max");
   const auto min = number(cache, "min");
-  if (!has_only(cache, {"max", "min"}) || !max || !min) return "is not max and min, both whole numbers";
+  if (!has_only(cache, {"max", "min"}) || !max || !min) return "expected whole numbers max and min";
   const bool is_request = *max == 0 ? *min == 0 : *min > 0 && *min <= *max;
-  return is_request ? "" : "max " + std::to_string(*max) + " and min " + std::to_string(*min) + " are no request";
+  return is_request ? ""
+                    : "max " + std::to_string(*max) + " and min " + std::to_string(*min) + " are not a valid request";
 }
 
 std::string problem_of_mba(const Value& mba) {
@@ -50,29 +51,29 @@ std::string problem_of_mba(const Value& mba) {
   const auto mbps = number(mba, "mbps");
   const bool is_one = mba.members().size() == 1 && (percentage || mbps);
   const bool is_in_range = percentage ? *percentage > 0 && *percentage <= kPercent : mbps && *mbps > 0;
-  return is_one && is_in_range ? "" : "is neither a percentage of 1 to 100 nor mbps";
+  return is_one && is_in_range ? "" : "expected a percentage of 1 to 100, or mbps";
 }
 
 std::string problem_of_pstate(const Value& pstate) {
   const Value* ratio = pstate.find("ratio");
-  if (!has_only(pstate, {"ratio", "monitoring"}) || ratio == nullptr) return "is not ratio and monitoring";
+  if (!has_only(pstate, {"ratio", "monitoring"}) || ratio == nullptr) return "expected ratio and monitoring";
   const std::optional<double> value = ratio->as_double();
-  if (!value || *value <= 0) return "ratio is not above 0";
+  if (!value || *value <= 0) return "ratio must be above 0";
   const Value* monitoring = pstate.find("monitoring");
   const std::string* word = monitoring != nullptr ? monitoring->as_string() : nullptr;
   const bool is_known = monitoring == nullptr || (word != nullptr && (*word == "on" || *word == "off"));
-  return is_known ? "" : "monitoring is neither on nor off";
+  return is_known ? "" : "monitoring must be on or off";
 }
 
 std::string problem_of(const Member& part) {
   if (part.key == "cache") return problem_of_cache(part.value);
   if (part.key == "mba") return problem_of_mba(part.value);
   if (part.key == "pstate") return problem_of_pstate(part.value);
-  return "is nothing that nrd grants";
+  return "is unknown to nrd";
 }
 
 std::string policies_of(RmdImport& moving, const std::string& path, const Value& tree) {
-  std::string text = "# Policies of nrd(8), carried over from " + path + ".\n";
+  std::string text = "# Policies of nrd(8), imported from " + path + ".\n";
   for (const Member& cpu : tree.members()) {
     for (const Member& policy : cpu.value.members()) {
       for (const Member& part : policy.value.members()) {
@@ -98,7 +99,7 @@ Result<void> move_policies(RmdImport& moving, const RmdDirectory& rmd) {
   const Result<std::optional<Value>> tree = rmd.read_tree(named);
   if (!tree) return Failure(tree.error());
   if (!*tree) {
-    moving.report().left_out("default.policypath", "there is no " + path);
+    moving.report().left_out("default.policypath", path + " not found");
     return {};
   }
   moving.add_file("", {"policy.toml", policies_of(moving, path, **tree), kPublic});
@@ -112,14 +113,14 @@ Result<void> move_cpu_map(RmdImport& moving, const RmdDirectory& rmd) {
   const Result<std::optional<Value>> tree = rmd.read_tree("cpu_map.toml");
   if (!tree) return Failure(tree.error());
   if (!*tree) return {};
-  std::string text = "# Names for families and models of CPUs, carried over from " + path + ".\n";
+  std::string text = "# Names for CPU families and models, imported from " + path + ".\n";
   for (const Member& cpu : (*tree)->members()) {
     if (cpu.value.as_string() != nullptr) continue;  // a title
     for (const Value& part : cpu.value.items()) {
       const auto family = number(part, "family");
       const auto model = number(part, "model");
       if (!has_only(part, {"family", "model"}) || !family || !model) {
-        moving.report().left_out(path + ": " + cpu.key, "is not family and model, both whole numbers");
+        moving.report().left_out(path + ": " + cpu.key, "expected whole numbers family and model");
         continue;
       }
       text += "\n[[" + key_of(cpu.key) + "]]\nfamily = " + std::to_string(*family) +

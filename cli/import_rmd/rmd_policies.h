@@ -1,4 +1,4 @@
-// RMD's policies and its names for CPUs, as TOML for nrd: what nrd would refuse is left out, so that it starts.
+// Converts RMD's policies and CPU names to TOML. Entries that nrd would refuse are left out, so that nrd starts.
 #pragma once
 
 #include "base/result.h"
@@ -7,7 +7,7 @@
 
 namespace nrd::cli {
 
-// Adds policy.toml; of default.policypath, or the one that RMD had beside its configuration.
+// Adds policy.toml, from default.policypath or RMD's default file.
 Result<void> move_policies(RmdImport& moving, const RmdDirectory& rmd);
 // Adds cpu_map.toml.
 Result<void> move_cpu_map(RmdImport& moving, const RmdDirectory& rmd);

@@ -12,7 +12,7 @@
 namespace nrd::cli {
 namespace {
 
-constexpr uint64_t kMostShared = 1'000'000;  // as nrd.toml takes it
+constexpr uint64_t kMostShared = 1'000'000;  // the limit in nrd.toml
 
 struct Left {
   const char* key;
@@ -23,15 +23,15 @@ constexpr const char* kJournal = "nrd logs to the journal: journalctl -u nrd";
 constexpr const char* kDatabase =
     "workloads are in SQLite below state.directory and outlive a reboot; carry RMD's over with import-rmd --workloads";
 constexpr const char* kInfra =
-    "RMD's ways for infrastructure overlapped the pools; nrd's are its own (cache_pools.infra, infra.cpus), so the "
+    "RMD's infrastructure ways overlapped the pools; nrd's are separate (cache_pools.infra, infra.cpus), so the "
     "pools have "
     "to be smaller";
 
 constexpr std::array kLeft = {
-    Left{"default.openstackEnable", "nrd does not talk to OpenStack"},
+    Left{"default.openstackEnable", "nrd has no OpenStack integration"},
     Left{"default.sysresctrl",
          "nrd uses resctrl where the kernel documents it and sys-fs-resctrl.mount mounts it, /sys/fs/resctrl"},
-    Left{"default.plugins", "nrd has no plug-ins; frequencies (pstate) are part of it"},
+    Left{"default.plugins", "nrd has no plug-ins; frequencies (pstate) are built in"},
     Left{"log.path", kJournal},
     Left{"log.env", kJournal},
     Left{"log.stdout", kJournal},
@@ -39,7 +39,7 @@ constexpr std::array kLeft = {
     Left{"database.transport", kDatabase},
     Left{"database.dbname", kDatabase},
     Left{"OSGroup.cpuset",
-         "RMD granted workloads on these CPUs all the same, and gen_conf writes it on every node; os.cpus would refuse "
+         "RMD allowed workloads on these CPUs anyway, and gen_conf writes it on every node; os.cpus would refuse "
          "them"},
     Left{"InfraGroup.cacheways", kInfra},
     Left{"InfraGroup.cpuset", kInfra},
@@ -63,13 +63,13 @@ void move_address(RmdImport& moving) {
   if (!is_numeric(address)) {
     return moving.report().left_out(key, "is " + shown(moving.value(key)) + "; server.address is an IP address");
   }
-  // nrd refuses to start otherwise.
+  // nrd would refuse to start with this address.
   const bool is_closed = is_debug && !is_loopback(address);
   if (is_closed) address = "127.0.0.1";
   moving.set("server", "address", literal_of(address));
   if (is_closed) {
-    return moving.report().changed(
-        key, "server.address = 127.0.0.1, not " + was + ": with debug, anybody who reaches it would be administrator");
+    return moving.report().changed(key, "server.address = 127.0.0.1, not " + was +
+                                            ": with debug, every client of that address would have full access");
   }
   const std::string became = "server.address = " + address;
   if (address == was) return moving.report().taken(key, became);
@@ -81,13 +81,13 @@ void move_port(RmdImport& moving, const std::string& key, const std::string& to)
   if (!moving.says(key)) return;
   const std::optional<uint64_t> port = moving.value(key).as_unsigned();
   if (!port || *port == 0 || *port > kHighest) {
-    return moving.report().left_out(key, "is " + shown(moving.value(key)) + ", which is no port");
+    return moving.report().left_out(key, "is " + shown(moving.value(key)) + ", which is not a port");
   }
   moving.set("server", to, std::to_string(*port));
   moving.report().taken(key, "server." + to + " = " + std::to_string(*port));
 }
 
-// How often it is looked which tasks have ended.
+// How often nrd looks for exited tasks.
 void move_interval(RmdImport& moving) {
   constexpr const char* kKey = "default.dbValidatorInterval";
   constexpr uint64_t kLongest = 86400;
@@ -106,15 +106,15 @@ void move_mba_mode(RmdImport& moving) {
   const std::string was = lower_case(moving.text(kKey, ""));
   if (was == "none") return moving.report().left_out(kKey, "was \"none\"; resctrl stays as it is mounted");
   if (was != "percentage" && was != "mbps")
-    return moving.report().left_out(kKey, "is " + shown(moving.value(kKey)) + ", which is no mode");
+    return moving.report().left_out(kKey, "is " + shown(moving.value(kKey)) + ", which is not a mode");
   moving.set("rdt", "mba_mode", literal_of(was));
   moving.report().taken(kKey, "rdt.mba_mode = " + was);
 }
 
-// RMD reads numbers in quotes as numbers, and so do we where it counts ways.
+// RMD accepts quoted numbers, so accept them for way counts.
 std::optional<unsigned> ways_of(const json::Value& value) {
   const std::optional<uint64_t> ways = value.as_unsigned();
-  constexpr uint64_t kMost = std::numeric_limits<uint16_t>::max();  // no cache has more, and sums stay small
+  constexpr uint64_t kMost = std::numeric_limits<uint16_t>::max();  // above any real cache, so sums cannot overflow
   if (!ways || *ways > kMost) return std::nullopt;
   return static_cast<unsigned>(*ways);
 }
@@ -151,7 +151,7 @@ void move_server(RmdImport& moving) {
   const std::string socket = moving.text("default.unixsock", "");
   if (!socket.starts_with('/')) {
     if (moving.says("default.unixsock"))
-      moving.report().left_out("default.unixsock", "names no path; nrd's own socket stays");
+      moving.report().left_out("default.unixsock", "is not a path; nrd keeps its own socket");
     return;
   }
   moving.set("server", "sockets", "[{path = " + literal_of(socket) + ", admin = [\"root\", \"@nrd\"]}]");
@@ -170,7 +170,7 @@ void move_log(RmdImport& moving) {
   const std::string was = lower_case(moving.text("log.level", ""));
   const auto* found = std::ranges::find_if(kLevels, [&was](const auto& level) { return was == level.first; });
   if (found == kLevels.end()) {
-    return moving.report().left_out("log.level", "is " + shown(moving.value("log.level")) + ", which is no level");
+    return moving.report().left_out("log.level", "is " + shown(moving.value("log.level")) + ", which is not a level");
   }
   moving.set("log", "level", literal_of(found->second));
   const std::string became = std::string("log.level = ") + found->second;
@@ -185,7 +185,8 @@ void move_pools(RmdImport& moving, const std::optional<CacheWays>& cache) {
     if (!moving.says(key.of_rmd)) continue;
     const std::optional<unsigned> ways = ways_of(moving.value(key.of_rmd));
     if (!ways)
-      return leave_pools(moving, std::string(key.of_rmd) + " is no number of ways; the pools follow the cache");
+      return leave_pools(moving,
+                         std::string(key.of_rmd) + " is not a number of ways; nrd sizes the pools from the cache");
     pools.*key.size = *ways;
     is_said = true;
   }
@@ -195,33 +196,33 @@ void move_pools(RmdImport& moving, const std::optional<CacheWays>& cache) {
   }
   if (!is_said) return;
   const std::string problem = cache ? misfit(pools, *cache) : "";
-  if (!problem.empty()) return leave_pools(moving, problem + "; the pools follow the cache instead (nrdctl genconf)");
-  const std::string doubt = cache ? "" : " (not compared with this node's caches, of which nothing is known)";
+  if (!problem.empty())
+    return leave_pools(moving, problem + "; nrd sizes the pools from the cache instead (nrdctl genconf)");
+  const std::string doubt = cache ? "" : " (not checked: the caches of this node are unknown)";
   for (const PoolKey& key : kPoolKeys) {
     const std::string ways = std::to_string(pools.*key.size);
     moving.set("cache_pools", key.of_nrd, ways);
     const std::string became = std::string("cache_pools.") + key.of_nrd + " = " + ways + doubt;
     if (moving.says(key.of_rmd)) moving.report().taken(key.of_rmd, became);
-    // RMD's own, as the sizes that were written stand beside it.
+    // If only some sizes were written, RMD used its defaults for the others.
     else
       moving.report().changed(key.of_rmd, became + ", RMD's default");
   }
 }
 
 void move_shared_limit(RmdImport& moving) {
-  // The manual writes the first; RMD reads the second, and heeds neither.
+  // The manual documents the first name, RMD reads the second, and enforces neither.
   const std::string written = "CachePool.max_allowed_shared";
   const std::string read = "CachePool.maxallowedshared";
   for (const std::string& key : {written, read}) {
     if (!moving.says(key) || (key == read && moving.says(written))) continue;
     const std::optional<uint64_t> most = moving.value(key).as_unsigned();
     if (!most || *most == 0 || *most > kMostShared) {
-      moving.report().left_out(key,
-                               "is " + shown(moving.value(key)) + ", which is no limit; as many as want to may share");
+      moving.report().left_out(key, "is " + shown(moving.value(key)) + ", which is not a limit; sharing is unlimited");
       continue;
     }
     moving.set("cache_pools", "max_allowed_shared", std::to_string(*most));
-    moving.report().taken(key, "cache_pools.max_allowed_shared = " + std::to_string(*most) + "; RMD never heeded it");
+    moving.report().taken(key, "cache_pools.max_allowed_shared = " + std::to_string(*most) + "; RMD never enforced it");
   }
 }
 
@@ -230,15 +231,15 @@ void leave_the_rest(RmdImport& moving) {
     if (moving.says(left.key))
       moving.report().left_out(left.key, "was " + shown(moving.value(left.key)) + "; " + left.why);
   }
-  moving.value("title");  // says nothing
+  moving.value("title");  // ignored
   for (const std::string& key : moving.unknown()) {
-    // What is in there are often passwords: nothing of it is shown.
+    // Never show values of this section: they often contain passwords.
     if (key.starts_with("openstack."))
-      moving.report().left_out(key, "nrd does not talk to OpenStack");
+      moving.report().left_out(key, "nrd has no OpenStack integration");
     else if (key.starts_with("pstate."))
-      moving.report().left_out(key, "frequencies (pstate) are part of nrd");
+      moving.report().left_out(key, "frequencies (pstate) are built into nrd");
     else
-      moving.report().left_out(key, "no key of RMD's that nrd knows; perhaps one of a plug-in, and nrd has none");
+      moving.report().left_out(key, "unknown RMD key, perhaps of a plug-in; nrd has no plug-ins");
   }
 }
 

@@ -1,5 +1,5 @@
-// The keys of rmd.toml, one by one: what each becomes in nrd.toml, or why nothing. Certificates, roles and the access
-// list are in rmd_access.h.
+// Converts the keys of rmd.toml to nrd.toml, or reports why not. Certificates, roles and the access list are in
+// rmd_access.h.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@ namespace nrd::cli {
 
 void move_server(RmdImport& moving);
 void move_log(RmdImport& moving);
-// How many may share.
+// The maximum number of sharing workloads.
 void move_shared_limit(RmdImport& moving);
-// Pools that the cache cannot have are left out whole; nullopt: it is not known what it can have.
+// Drops pool sizes that do not fit the cache; nullopt: the cache is unknown.
 void move_pools(RmdImport& moving, const std::optional<CacheWays>& cache);
-// All that has no counterpart. The last of all: what was not asked for until now is unknown.
+// Reports keys without a counterpart. Call last: keys not looked up by then count as unknown.
 void leave_the_rest(RmdImport& moving);
 
 }  // namespace nrd::cli

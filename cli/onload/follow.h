@@ -1,4 +1,4 @@
-// What the commands of nrdctl onload share: the body of a wish, and an operation that is followed to its end.
+// Shared by the nrdctl onload commands: builds the request body and follows an operation to its end.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@
 
 namespace nrd::cli {
 
-// nullopt: a parameter is none, and that was complained about.
-std::optional<std::string> load_request(const OnloadRequest& wish);
-// "-K -s" as an array.
+// nullopt: a parameter is malformed; the error was printed.
+std::optional<std::string> load_request(const OnloadRequest& request);
+// "-K -s" as a JSON array.
 void render_words(json::Writer& w, const std::string& text);
-// The answer to what begins an operation: followed, if there is something to follow.
+// Handles the response to a request that may start an operation; follows the operation if there is one.
 int follow_answer(const Client& client, Output output, const Result<Answer>& answer);
 
 }  // namespace nrd::cli

@@ -9,7 +9,7 @@
 namespace nrd::cli {
 namespace {
 
-// What the kernel lets stand in a name but a path does not.
+// Percent-encodes characters that are valid in interface names but not in a URL path.
 bool can_be_asked_for(const std::string& name) {
   return !name.empty() && std::ranges::none_of(name, [](char c) {
     return c <= ' ' || c >= 0x7f || c == '/' || c == '?' || c == '#' || c == '%';
@@ -20,11 +20,11 @@ int turn(const Client& client, const std::vector<std::string>& words, const std:
   const std::string& name = words.at(0);
   const std::string& to = words.at(1);
   if (to != "on" && to != "off") {
-    report_failure(to + " is neither on nor off");
+    report_failure(to + " is invalid; expected on or off");
     return kUsage;
   }
   if (!can_be_asked_for(name)) {
-    report_failure(name + " is no name of an interface");
+    report_failure(name + " is not a valid interface name");
     return kUsage;
   }
   json::Writer w;
@@ -36,7 +36,7 @@ int turn(const Client& client, const std::vector<std::string>& words, const std:
   return exit;
 }
 
-// "on", "off", "-"; "off (wanted on)" where it is not what was asked for.
+// "on", "off", "-"; "off (wanted on)" if the actual state differs from the requested one.
 std::string state_of(const json::Value& interface, const char* key) {
   const auto word = [](std::optional<bool> on) { return !on ? "-" : *on ? "on" : "off"; };
   const std::optional<bool> is = part(interface, key).as_bool();

@@ -1,4 +1,4 @@
-// nrdctl onload interfaces: the network interfaces as Onload sees them, and the two things that can be set on one.
+// nrdctl onload interfaces: lists the network interfaces and sets acceleration and AF_XDP registration.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace nrd::cli {
 
-// Each empty, or an interface and "on" or "off".
+// Each is empty, or an interface and "on" or "off".
 struct InterfaceArgs {
   std::vector<std::string> accelerate;
   std::vector<std::string> afxdp;
 };
 
-// Sets what is asked for, and shows all of them.
+// Applies the given settings, then lists all interfaces.
 int onload_interfaces(const Client& client, Output output, const InterfaceArgs& words);
 
 }  // namespace nrd::cli

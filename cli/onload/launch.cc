@@ -29,7 +29,7 @@ constexpr long kOk = 200;
 constexpr long kConflict = 409;
 constexpr long kUnavailable = 503;
 constexpr const char* kPreload = "LD_PRELOAD";
-// Where they are without nrd to ask: its defaults.
+// nrd's default paths, used when nrd is not asked.
 constexpr const char* kConfiguredProfiles = "/etc/nrd/onload/profiles";
 constexpr const char* kCurrent = "/opt/nrd/onload/current";
 
@@ -43,13 +43,13 @@ std::string value_in(const Environment& environment, const std::string& name) {
   return found == environment.end() ? "" : found->second;
 }
 
-// One launch, from the caller's environment to the command's.
+// One launch: turns the caller's environment into that of the command.
 class Launcher {
  public:
   Launcher(const Client& client, const Launch& wanted)
       : client_(client), wanted_(wanted), environment_(own_environment()) {}
 
-  // Each step answers with an exit code, or nothing if it went well.
+  // Each step returns an exit code, or nothing on success.
   int run() {
     using Step = std::optional<int> (Launcher::*)();
     for (const Step step :
@@ -78,7 +78,7 @@ class Launcher {
     return std::nullopt;
   }
 
-  // As a shell looks for it.
+  // Searches PATH like a shell.
   std::optional<int> find_command() {
     const std::string& name = wanted_.command.front();
     std::string path = value_in(environment_, "PATH");
@@ -101,8 +101,8 @@ class Launcher {
       if (is_path) break;
       at = end + 1;
     }
-    return is_there ? give_up(kNotExecutable, name + ": this file cannot be executed")
-                    : give_up(kNoSuchCommand, name + ": there is no such command");
+    return is_there ? give_up(kNotExecutable, name + ": cannot be executed")
+                    : give_up(kNoSuchCommand, name + ": command not found");
   }
 
   std::optional<int> find_owner() {
@@ -114,7 +114,7 @@ class Launcher {
 
   std::optional<int> create_workload() {
     if (!asks_something(wanted_.workload)) return std::nullopt;
-    if (wanted_.workload.cpus.empty()) return give_up(kUsage, "cache ways and frequencies are of CPUs: say --cpus");
+    if (wanted_.workload.cpus.empty()) return give_up(kUsage, "cache ways and frequencies require --cpus");
     const Result<Answer> answer = client_.post("/v1/workloads", workload_request(wanted_.workload, owner_));
     if (!answer) return unreachable(answer.error(), "without cache ways and frequencies of its own");
     if (answer->status == kCreated) return std::nullopt;
@@ -125,7 +125,7 @@ class Launcher {
   std::optional<int> unreachable(const Error& error, const std::string& consequence) {
     print_error(error.message);
     if (!wanted_.offline) return kUnreachable;
-    print_error("the command is started " + consequence);
+    print_error("starting the command " + consequence);
     return std::nullopt;
   }
 
@@ -134,7 +134,7 @@ class Launcher {
     if (is_privileged_ && wanted_.onload->preload) {
       print_error(program_ + " is setuid or setgid: the dynamic loader does not preload Onload for it");
     }
-    // Before anything is taken: is there somebody to ask?
+    // Check that nrd is reachable before allocating anything.
     const Result<Answer> alive = client_.get("/v1/onload/allocations");
     if (!alive) {
       const std::optional<int> exit = unreachable(alive.error(), "without an allocation");
@@ -145,7 +145,7 @@ class Launcher {
     return set_profiles({.client = &client_, .folders = {}});
   }
 
-  // The library and the right to use it; the variables of profiles come from here.
+  // Requests the library and the allocation; variables from profiles are evaluated locally.
   std::optional<int> allocate() {
     json::Writer w;
     w.begin_object();
@@ -156,7 +156,7 @@ class Launcher {
     if (!answer) return give_up(kUnreachable, answer.error().message);
     if (answer->status == kConflict && wanted_.allow_unaccelerated) {
       print_error(answer->body);
-      print_error("the command is started without Onload");
+      print_error("starting the command without Onload");
       return std::nullopt;
     }
     if (answer->status != kCreated) {
@@ -164,7 +164,7 @@ class Launcher {
     }
     const Result<json::Value> body = json::parse(answer->body);
     const json::Value* variables = body ? body->find("env") : nullptr;
-    if (variables == nullptr) return give_up(kRefused, "the answer is not JSON; is this nrd?");
+    if (variables == nullptr) return give_up(kRefused, "the response is not JSON; check that the endpoint is nrd");
     const json::Value* library = variables->find(kPreload);
     is_allocated_ = true;
     if (library == nullptr || library->as_string() == nullptr) return std::nullopt;
@@ -175,7 +175,7 @@ class Launcher {
     return std::nullopt;
   }
 
-  // Merged here: what the caller preloads is any bytes, and his business.
+  // Merge LD_PRELOAD here: the caller's value may hold any bytes and is not sent to nrd.
   void set_preload(const std::string& library) {
     preload_ = profiles::merge_preload(value_in(environment_, kPreload), library);
   }
@@ -186,13 +186,13 @@ class Launcher {
     if (!answer) return give_up(kUnreachable, answer.error().message);
     if (answer->status != kOk) return give_up(kRefused, answer->body);
     const Result<json::Value> interfaces = json::parse(answer->body);
-    if (!interfaces) return give_up(kRefused, "the answer is not JSON; is this nrd?");
+    if (!interfaces) return give_up(kRefused, "the response is not JSON; check that the endpoint is nrd");
     const auto is_true = [](const json::Value* value) { return value != nullptr && value->as_bool() == true; };
     const bool has_one = std::ranges::any_of(interfaces->items(), [&](const json::Value& interface) {
       return is_true(interface.find("accelerated")) || is_true(interface.find("af_xdp"));
     });
-    if (!has_one) return give_up(kRefused, "no interface of this node is accelerated (nrdctl onload interfaces)");
-    // A stack that cannot be made is then an error of the application's socket(2), not one of the kernel's.
+    if (!has_one) return give_up(kRefused, "no accelerated interface on this node; see nrdctl onload interfaces");
+    // Makes the application's socket(2) fail instead of falling back to the kernel when no stack can be created.
     if (value_in(environment_, "EF_NO_FAIL").empty()) environment_["EF_NO_FAIL"] = "0";
     return std::nullopt;
   }
@@ -213,10 +213,10 @@ class Launcher {
   std::optional<int> take_onload_offline() {
     if (::access("/sys/module/onload", F_OK) != 0) {
       if (!wanted_.allow_unaccelerated) return give_up(kRefused, "Onload is not loaded (/sys/module/onload)");
-      print_error("Onload is not loaded; the command is started without it");
+      print_error("Onload is not loaded; starting the command without it");
       return std::nullopt;
     }
-    if (wanted_.require_accel) return give_up(kRefused, "--require-accel: without nrd it cannot be told");
+    if (wanted_.require_accel) return give_up(kRefused, "--require-accel needs nrd, which is unreachable");
     if (wanted_.onload->preload) {
       const std::string library = library_offline();
       if (library.empty()) return give_up(kRefused, std::string(kCurrent) + " has no libonload.so");
@@ -265,9 +265,9 @@ class Launcher {
   const Client& client_;
   const Launch& wanted_;
   Environment environment_;
-  std::string owner_;  // this process, as JSON
+  std::string owner_;  // this process as JSON
   std::string program_;
-  std::string preload_;  // of the command alone: a profile's shell does not run with Onload
+  std::string preload_;  // for the command only: the shell that evaluates profiles runs without Onload
   bool is_privileged_ = false;
   bool is_allocated_ = false;
 };

@@ -1,9 +1,8 @@
-// nrdctl run: starts a command on CPUs, with cache ways, frequencies and Onload of its own.
+// nrdctl run: starts a command with its own CPUs, cache ways, frequencies and Onload.
 //
-// What it gets belongs to this process, which becomes the command (execve(2)): same number, same parent, same terminal,
-// so signals and the exit status are the command's own without anybody in between. nrd holds the process by a pidfd
-// and gives everything back when it ends, however it ends; a launcher that waited could be killed itself, and would
-// leave everything behind.
+// The resources belong to this process, which becomes the command through execve(2): same PID, parent and terminal,
+// so signals and the exit status need no forwarding. nrd watches the process through a pidfd and releases everything
+// when it exits; a waiting launcher could be killed and would leave the resources behind.
 #pragma once
 
 #include <optional>
@@ -15,32 +14,32 @@
 
 namespace nrd::cli {
 
-// Beside those of Exit, as shells and sysexits.h have them.
+// In addition to Exit, as used by shells and sysexits.h.
 enum LaunchExit : int {
-  kTryAgain = 75,  // EX_TEMPFAIL: no ways or allocations left, or Onload's door is closed
+  kTryAgain = 75,  // EX_TEMPFAIL: no ways or allocations left, or Onload accepts no new users
   kNotExecutable = 126,
   kNoSuchCommand = 127,
 };
 
-// What an application is to run with Onload with.
+// What an application needs to start with Onload.
 struct OnloadStart {
   std::vector<std::string> profiles;
-  std::vector<std::string> variables;  // "EF_POLL_USEC=0", over the environment
-  bool force = false;                  // profiles win over both
+  std::vector<std::string> variables;  // "EF_POLL_USEC=0"; override the environment
+  bool force = false;                  // profiles override both
   bool preload = true;
 };
 
 struct Launch {
-  NewWorkload workload;  // cpus may be empty: none is asked for
+  NewWorkload workload;  // cpus may be empty: no CPUs requested
   std::optional<OnloadStart> onload;
   std::vector<std::string> variables;
-  bool require_accel = false;        // at least one interface is accelerated, and Onload does not fall back
+  bool require_accel = false;        // require an accelerated interface and no fallback to the kernel
   bool allow_unaccelerated = false;  // start without Onload if it is not loaded
-  bool offline = false;              // go on without nrd if it cannot be reached
+  bool offline = false;              // continue without nrd if it is unreachable
   std::vector<std::string> command;
 };
 
-// Does not return if the command was started.
+// Returns only if the command could not be started.
 int launch(const Client& client, const Launch& wanted);
 
 // "latency,mine" -> {"latency", "mine"}

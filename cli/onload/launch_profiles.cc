@@ -18,7 +18,7 @@ namespace nrd::cli {
 namespace {
 
 constexpr std::string_view kExtension = ".opf";
-constexpr std::string_view kOfDaemon = "nrd:";  // no folder is called so: all of ours begin with a slash
+constexpr std::string_view kOfDaemon = "nrd:";  // marks profiles from nrd; folders always begin with a slash
 constexpr long kOk = 200;
 constexpr long kNotFound = 404;
 
@@ -37,7 +37,7 @@ Result<json::Value> answer_of(const Client& client, const std::string& path, lon
   return json::parse(answer->body);
 }
 
-// What nrd does not say to be root's, or says where anybody may answer, is data.
+// Treat a profile as data unless nrd marks it as root's and the endpoint is trusted.
 Result<std::optional<profiles::ProfileFile>> profile_of_daemon(const Client& client, const std::string& id) {
   using profiles::Origin;
   long status = 0;
@@ -45,7 +45,8 @@ Result<std::optional<profiles::ProfileFile>> profile_of_daemon(const Client& cli
   if (!answer) return Failure(answer.error());
   if (status == kNotFound) return std::optional<profiles::ProfileFile>();
   const json::Value* text = answer->find("text");
-  if (text == nullptr || text->as_string() == nullptr) return fail(ErrorCode::BadRequest, "this is not nrd's answer");
+  if (text == nullptr || text->as_string() == nullptr)
+    return fail(ErrorCode::BadRequest, "unexpected response; check that the endpoint is nrd");
   const json::Value* own = answer->find("own");
   const bool is_of_root = own != nullptr && own->as_bool() == false && (client.is_local() || client.is_encrypted());
   return profiles::ProfileFile{*text->as_string(), is_of_root ? Origin::File : Origin::Api};
@@ -74,13 +75,13 @@ profiles::Library library_of(const ProfileSource& source, const Environment& cal
   return library;
 }
 
-// What nrd has of root's, as files for a shell. They go with it. Of what came over the API there is the name only, so
-// that a shell that wants it says why it does not get it.
+// Copies of root's profiles from nrd, as files for a shell; removed by the destructor. Of profiles stored over the
+// API only the name is kept, so that the shell can report why it does not get the text.
 class Copies {
  public:
   static Result<Copies> make(const Client& client) {
     std::string name = (std::filesystem::temp_directory_path() / "nrd-profiles-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) return fail(ErrorCode::BadRequest, "no folder can be made at " + name);
+    if (::mkdtemp(name.data()) == nullptr) return fail(ErrorCode::BadRequest, "cannot create a directory at " + name);
     Copies copies(name);
     long status = 0;
     const Result<json::Value> list = answer_of(client, "/v1/onload/profiles", status);
@@ -88,9 +89,9 @@ class Copies {
     for (const json::Value& item : list->items()) {
       const json::Value* id = item.find("id");
       const std::string* text = id == nullptr ? nullptr : id->as_string();
-      // They come over a connection: none of them leaves this folder.
+      // Names come from a remote server: reject any that would leave this folder.
       if (text == nullptr || !onload::is_profile_file(file_of(*text))) {
-        return fail(ErrorCode::BadRequest, "nrd lists a profile whose name is none");
+        return fail(ErrorCode::BadRequest, "nrd listed a profile with an invalid name");
       }
       if (const Result<void> copied = copies.add(client, *text); !copied) return Failure(copied.error());
     }
@@ -109,24 +110,27 @@ class Copies {
 
   Result<void> add(const Client& client, const std::string& id) const {
     const Result<std::optional<profiles::ProfileFile>> profile = profile_of_daemon(client, id);
-    if (!profile || !*profile) return {};  // one that is wrong is missed by whoever imports it
+    if (!profile || !*profile) return {};  // skip invalid profiles; an import of one then fails
     std::ofstream file(folder_ + "/" + file_of(id), std::ios::binary);
     file << ((*profile)->origin == profiles::Origin::File ? (*profile)->text : refusal_of(id)) << std::flush;
-    return file.good() ? Result<void>() : fail(ErrorCode::BadRequest, "a profile cannot be copied to " + folder_);
+    return file.good() ? Result<void>() : fail(ErrorCode::BadRequest, "cannot copy a profile to " + folder_);
   }
 
-  // `id` has no quotes in it.
+  // `id` contains no quotes.
   static std::string refusal_of(const std::string& id) {
-    return "fail '" + id + ": this profile came over the API, and is not given to a shell'\n";
+    return "fail '" + id + ": profiles stored over the API are never run by a shell'\n";
   }
 
   std::string folder_;
 };
 
-Result<ProfileResult> run_in_shell(const ProfileSource& source, const ProfileRequest& wish) {
-  ShellRun run{
-      .names = wish.names, .folders = {}, .caller = wish.caller, .force = wish.force, .application = wish.application};
-  if (const auto own = own_folder(wish.caller)) run.folders.push_back(*own);
+Result<ProfileResult> run_in_shell(const ProfileSource& source, const ProfileRequest& request) {
+  ShellRun run{.names = request.names,
+               .folders = {},
+               .caller = request.caller,
+               .force = request.force,
+               .application = request.application};
+  if (const auto own = own_folder(request.caller)) run.folders.push_back(*own);
   run.folders.insert(run.folders.end(), source.folders.begin(), source.folders.end());
   std::optional<Copies> copies;
   if (source.client != nullptr) {
@@ -138,24 +142,24 @@ Result<ProfileResult> run_in_shell(const ProfileSource& source, const ProfileReq
   Result<ShellResult> ran = run_profiles(run);
   if (!ran) return Failure(ran.error());
   ProfileResult result{.environment = std::move(ran->changed), .warnings = {}};
-  if (!ran->output.empty()) result.warnings.push_back("a profile says: " + ran->output);
+  if (!ran->output.empty()) result.warnings.push_back("profile output: " + ran->output);
   return result;
 }
 
 }  // namespace
 
-Result<ProfileResult> evaluate_profiles(const ProfileSource& source, const ProfileRequest& wish) {
-  // A name is an argument of the shell's script and a part of a path.
-  for (const std::string& name : wish.names) {
-    if (name.find('\n') != std::string::npos) return fail(ErrorCode::BadRequest, "this is not the name of a profile");
+Result<ProfileResult> evaluate_profiles(const ProfileSource& source, const ProfileRequest& request) {
+  // Profile names become shell arguments and path components.
+  for (const std::string& name : request.names) {
+    if (name.find('\n') != std::string::npos) return fail(ErrorCode::BadRequest, "invalid profile name");
   }
-  auto evaluated =
-      profiles::evaluate(library_of(source, wish.caller),
-                         {.profiles = wish.names,
-                          .caller = wish.caller,
-                          .winner = wish.force == Force::Yes ? profiles::Winner::Profiles : profiles::Winner::Caller});
+  auto evaluated = profiles::evaluate(
+      library_of(source, request.caller),
+      {.profiles = request.names,
+       .caller = request.caller,
+       .winner = request.force == Force::Yes ? profiles::Winner::Profiles : profiles::Winner::Caller});
   if (!evaluated) return Failure(evaluated.error());
-  if (std::holds_alternative<profiles::Dynamic>(*evaluated)) return run_in_shell(source, wish);
+  if (std::holds_alternative<profiles::Dynamic>(*evaluated)) return run_in_shell(source, request);
   auto& known = std::get<profiles::Evaluated>(*evaluated);
   return ProfileResult{.environment = std::move(known.environment), .warnings = std::move(known.warnings)};
 }

@@ -1,9 +1,9 @@
-// Profiles for the launcher: from where it looks for them to what they set.
+// Profiles for the launcher: finds them and evaluates the variables they set.
 //
-// All are evaluated here, in the process of whoever starts the application: static ones by the same code as in nrd,
-// those that need a shell by /bin/sh. So the caller's environment, which profiles refer to and which may hold secrets,
-// goes nowhere, and there is one rule for who wins. nrd gives the texts of what it has; what came over its API is data
-// (hw/onload/profiles/profile_text.h), whatever it says.
+// All profiles are evaluated in this process, as the user who starts the application: static ones by the same code as
+// in nrd, dynamic ones by /bin/sh. The caller's environment, which may hold secrets, is therefore never sent, and
+// precedence is the same everywhere. nrd provides the texts; profiles stored over its API are treated as data
+// (hw/onload/profiles/profile_text.h).
 #pragma once
 
 #include <functional>
@@ -18,10 +18,10 @@
 
 namespace nrd::cli {
 
-// ~/.openonload/profiles, then this.
+// Searched after ~/.openonload/profiles.
 struct ProfileSource {
-  const Client* client = nullptr;    // nrd's; null: these folders
-  std::vector<std::string> folders;  // of this host, as the caller may read them
+  const Client* client = nullptr;    // client of nrd; null: search `folders`
+  std::vector<std::string> folders;  // local directories, read with the caller's permissions
 };
 
 struct ProfileRequest {
@@ -32,10 +32,10 @@ struct ProfileRequest {
 };
 
 struct ProfileResult {
-  Environment environment;            // to be added to the caller's, or to replace there
-  std::vector<std::string> warnings;  // also what profiles wrote
+  Environment environment;            // to add to or replace in the caller's environment
+  std::vector<std::string> warnings;  // includes output of profiles
 };
 
-Result<ProfileResult> evaluate_profiles(const ProfileSource& source, const ProfileRequest& wish);
+Result<ProfileResult> evaluate_profiles(const ProfileSource& source, const ProfileRequest& request);
 
 }  // namespace nrd::cli

@@ -14,9 +14,9 @@
 namespace nrd::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{200};  // while the daemon is away
-constexpr std::chrono::seconds kWait{20};        // for news; less than the client waits for an answer
-// A daemon that is started anew goes on with the operation, and so do we.
+constexpr std::chrono::milliseconds kLook{200};  // retry interval while the daemon is unreachable
+constexpr std::chrono::seconds kWait{20};        // long-poll time; less than the client's timeout
+// A restarted daemon continues the operation, so keep following it.
 constexpr std::chrono::seconds kRestart{60};
 
 // "onload.a=1": module, name and value.
@@ -30,7 +30,7 @@ std::optional<std::vector<Setting>> settings_of(const std::vector<std::string>& 
     const size_t equals = word.find('=');
     const size_t dot = word.find('.');
     if (equals == std::string::npos || dot == 0 || dot + 1 >= equals) {
-      report_failure(word + " is no parameter; expected MODULE.NAME=VALUE");
+      report_failure(word + " is not a parameter; expected MODULE.NAME=VALUE");
       return std::nullopt;
     }
     settings.push_back({word.substr(0, dot), word.substr(dot + 1, equals - dot - 1), word.substr(equals + 1)});
@@ -54,19 +54,19 @@ void render_parameters(json::Writer& w, const std::vector<Setting>& settings) {
   w.end_object();
 }
 
-void render_policies(json::Writer& w, const OnloadRequest& wish) {
-  if (!wish.users_policy.empty()) w.key("users_policy").string(wish.users_policy);
-  if (wish.drain_seconds) w.key("drain_seconds").number(*wish.drain_seconds);
-  if (!wish.on_failure.empty()) w.key("on_failure").string(wish.on_failure);
-  if (wish.manages_sfc) w.key("sfc").string("managed");
+void render_policies(json::Writer& w, const OnloadRequest& request) {
+  if (!request.users_policy.empty()) w.key("users_policy").string(request.users_policy);
+  if (request.drain_seconds) w.key("drain_seconds").number(*request.drain_seconds);
+  if (!request.on_failure.empty()) w.key("on_failure").string(request.on_failure);
+  if (request.manages_sfc) w.key("sfc").string("managed");
 }
 
-// Writes over the line of the step that runs.
+// Overwrites the line of the running step.
 void erase_line(Output output) {
   if (output.terminal && !output.json) print_drawn("\r\x1b[K");
 }
 
-// The operation as it is; nullopt when the daemon was away for too long.
+// Polls the operation; nullopt: the daemon was unreachable for too long.
 std::optional<std::string> ask_patiently(const Client& client, const std::string& path, int& exit) {
   const auto until = std::chrono::steady_clock::now() + kRestart;
   for (;;) {
@@ -78,7 +78,7 @@ std::optional<std::string> ask_patiently(const Client& client, const std::string
 
 int follow(const Client& client, Output output, const std::string& id) {
   size_t shown = 0;
-  std::string waiting;  // for what has not been shown yet
+  std::string waiting;  // text of the running step, not yet printed as a line
   for (;;) {
     int exit = kDone;
     const std::optional<std::string> body = ask_patiently(client, "/v1/onload/operations/" + id + waiting, exit);
@@ -106,7 +106,7 @@ int follow(const Client& client, Output output, const std::string& id) {
   }
 }
 
-// The answer of a GET as it is with --json; otherwise to be drawn.
+// Fetches with GET; prints the response with --json, returns it for drawing otherwise.
 std::optional<json::Value> to_draw(const Result<Answer>& answer, Output output, int& exit) {
   const std::optional<std::string> body = body_of(answer, exit);
   if (!body) return std::nullopt;
@@ -145,23 +145,23 @@ int follow_answer(const Client& client, Output output, const Result<Answer>& ans
   if (output.json) {
     print_json(*body);
   } else {
-    print("nothing to do: generation " + text_of(*accepted, "generation") + "\n");
+    print("no change needed: generation " + text_of(*accepted, "generation") + "\n");
   }
   return kDone;
 }
 
-std::optional<std::string> load_request(const OnloadRequest& wish) {
-  const std::optional<std::vector<Setting>> settings = settings_of(wish.parameters);
+std::optional<std::string> load_request(const OnloadRequest& request) {
+  const std::optional<std::vector<Setting>> settings = settings_of(request.parameters);
   if (!settings) return std::nullopt;
   json::Writer w;
   w.begin_object();
   w.key("state").string("loaded");
-  w.key("version").string(wish.version);
-  render_policies(w, wish);
+  w.key("version").string(request.version);
+  render_policies(w, request);
   render_parameters(w, *settings);
-  if (!wish.control_plane.empty()) {
+  if (!request.control_plane.empty()) {
     w.key("control_plane");
-    render_words(w, wish.control_plane);
+    render_words(w, request.control_plane);
   }
   w.end_object();
   return w.take();
@@ -172,12 +172,12 @@ int show_onload(const Client& client, Output output) {
   const std::optional<json::Value> onload = to_draw(client.get("/v1/onload"), output, exit);
   if (!onload) return exit;
   const json::Value& desired = part(*onload, "desired");
-  print_format("wanted       %s %s (generation %s)\n", text_of(desired, "state").c_str(),
+  print_format("requested    %s %s (generation %s)\n", text_of(desired, "state").c_str(),
                text_of(desired, "version").c_str(), text_of(*onload, "generation").c_str());
-  print_format("in force     generation %s\n", text_of(*onload, "effective_generation").c_str());
+  print_format("effective    generation %s\n", text_of(*onload, "effective_generation").c_str());
   print_format("loaded       %s: %s\n", text_of(*onload, "version").c_str(), joined(part(*onload, "modules")).c_str());
   print_format("files        %s\n", text_of(*onload, "current_files").c_str());
-  print_format("door         %s\n", text_of(*onload, "door").c_str());
+  print_format("access       %s\n", text_of(*onload, "door").c_str());
   if (text_of(*onload, "problem") != "-") print_format("problem      %s\n", text_of(*onload, "problem").c_str());
   for (const json::Value& condition : part(*onload, "conditions").items()) {
     const std::string message = text_of(condition, "message");
@@ -218,16 +218,16 @@ int import_onload(const Client& client, Output output, const std::string& name, 
   return exit;
 }
 
-int load_onload(const Client& client, Output output, const OnloadRequest& wish) {
-  const std::optional<std::string> body = load_request(wish);
+int load_onload(const Client& client, Output output, const OnloadRequest& request) {
+  const std::optional<std::string> body = load_request(request);
   return body ? follow_answer(client, output, client.put("/v1/onload", *body)) : kUsage;
 }
 
-int unload_onload(const Client& client, Output output, const OnloadRequest& wish) {
+int unload_onload(const Client& client, Output output, const OnloadRequest& request) {
   json::Writer w;
   w.begin_object();
   w.key("state").string("unloaded");
-  render_policies(w, wish);
+  render_policies(w, request);
   w.end_object();
   return follow_answer(client, output, client.put("/v1/onload", w.take()));
 }
@@ -260,11 +260,11 @@ int show_onload_users(const Client& client, Output output) {
     for (const json::Value& user : part(*use, kind).items()) {
       print_format("%-8s %-16s %-7s %-24s %s%s\n", text_of(user, "pid").c_str(), text_of(user, "comm").c_str(),
                    text_of(user, "uid").c_str(), joined(part(user, "uses")).c_str(), text_of(user, "unit").c_str(),
-                   part(user, "stale").as_bool().value_or(false) ? "  (has another release's library)" : "");
+                   part(user, "stale").as_bool().value_or(false) ? "  (uses the library of another version)" : "");
     }
   }
   for (const json::Member& module : part(*use, "unexplained").members()) {
-    print_format("%s references to %s by nobody who can be seen\n",
+    print_format("%s references to module %s from unidentified users\n",
                  text_of(part(*use, "unexplained"), module.key).c_str(), without_controls(module.key).c_str());
   }
   for (const json::Value& sentence : part(*use, "unknown").items()) {

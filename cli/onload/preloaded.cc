@@ -9,17 +9,18 @@ namespace nrd::cli {
 namespace {
 
 constexpr std::string_view kLibrary = "/libonload.so";
-constexpr std::string_view kSeparators = ": \t\n";  // of LD_PRELOAD: what holds one is more than one library
+constexpr std::string_view kSeparators =
+    ": \t\n";  // separators in LD_PRELOAD: a path containing one would name several libraries
 
 Failure not_preloaded(const std::string& path, const std::string& why) {
-  return fail(ErrorCode::BadRequest, "nrd names " + path + " as the library to preload, which is not done: " + why);
+  return fail(ErrorCode::BadRequest, "refusing to preload " + path + " as requested by nrd: " + why);
 }
 
 }  // namespace
 
 Result<void> check_library(const std::string& path) {
   if (!path.ends_with(kLibrary) || path.find_first_of(kSeparators) != std::string::npos) {
-    return not_preloaded(path, "this is not the path of one libonload.so");
+    return not_preloaded(path, "not the path of a single libonload.so");
   }
   const Result<UniqueFd> file = onload::open_trusted_file({}, path);
   if (file) return {};
@@ -37,13 +38,13 @@ Result<void> check_server(const Client& client) {
   if (!client.is_local()) {
     if (client.is_encrypted()) return {};
     return fail(ErrorCode::BadRequest,
-                "as root this needs the Unix socket or --url https://HOST:PORT: over plain HTTP anybody may answer");
+                "as root, use the Unix socket or --url https://HOST:PORT: plain HTTP does not authenticate the server");
   }
   struct stat what = {};
-  // One that is not there, or in a folder that vanished, cannot be reached either.
+  // An absent socket cannot be reached either, so it needs no check.
   if (::stat(client.socket().c_str(), &what) != 0 || what.st_uid == 0) return {};
   return fail(ErrorCode::BadRequest,
-              "the socket " + client.socket() + " does not belong to root, so anybody may answer there");
+              "the socket " + client.socket() + " is not owned by root, so the server is not trusted");
 }
 
 }  // namespace nrd::cli

@@ -1,7 +1,8 @@
-// The library that a server says a command is to be started with: code that runs as whoever calls nrdctl.
+// Checks the library that the server wants preloaded: code that will run as the calling user.
 //
-// The answer is no reason to run it. It is taken where nrd itself would take it from (hw/onload/trusted_dir.h): a
-// regular file libonload.so of root's, on whose path nobody else can write. Any thread.
+// The response alone is not trusted. The library must meet the rules that nrd applies itself
+// (hw/onload/trusted_dir.h): a regular file libonload.so owned by root, on a path that only root can write. Any
+// thread.
 #pragma once
 
 #include <string>
@@ -11,13 +12,14 @@
 
 namespace nrd::cli {
 
-// BadRequest with why not.
+// BadRequest with the reason.
 Result<void> check_library(const std::string& path);
-// The same of LD_PRELOAD as a server says it is to be: one library more in front of the caller's `own`, or just that.
+// The same check for an LD_PRELOAD value from the server: the caller's `own` value with one library in front, or the
+// library alone.
 Result<void> check_preload(const std::string& preload, const std::string& own);
 
-// Who is root lets nobody decide what root runs who could have listened there as well: the Unix socket is root's, or
-// the server shows a certificate. BadRequest otherwise.
+// Root accepts code to run only from a server that is authenticated: a Unix socket owned by root, or a server with a
+// certificate. BadRequest otherwise.
 Result<void> check_server(const Client& client);
 
 }  // namespace nrd::cli

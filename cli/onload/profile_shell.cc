@@ -20,12 +20,12 @@ namespace nrd::cli {
 namespace {
 
 constexpr size_t kOutputLimit = size_t{64} << 10;
-constexpr size_t kResultLimit = size_t{4} << 20;  // twice what a kernel takes as environment by default
+constexpr size_t kResultLimit = size_t{4} << 20;  // twice the kernel's default limit for an environment
 constexpr const char* kPath = "/usr/sbin:/usr/bin:/sbin:/bin";
 constexpr int kResultFd = 3;
 
-// Arguments: force, number of folders, folders, number of profiles, profiles, application. A name is checked before it
-// is evaluated, so that no value is ever taken for code.
+// Arguments: force, number of folders, folders, number of profiles, profiles, application. Names are checked before
+// they are evaluated, so a value is never run as code.
 constexpr const char* kScript = R"sh(
 nrd_force=$1; shift
 nrd_folders=
@@ -49,7 +49,7 @@ onload_set() {
     [ -n "$2" ] || return 0
   fi
   case $1 in
-    '' | [0-9]* | *[!A-Za-z0-9_]*) fail "onload_set: '$1' is not the name of a variable" ;;
+    '' | [0-9]* | *[!A-Za-z0-9_]*) fail "onload_set: '$1' is not a valid variable name" ;;
   esac
   case $nrd_names in
     *" $1 "*) return 0 ;;
@@ -63,7 +63,7 @@ onload_set() {
 onload_import() {
   nrd_name=$1
   shift
-  [ "$nrd_depth" -lt 16 ] || fail "imports: more than 16 within each other"
+  [ "$nrd_depth" -lt 16 ] || fail "imports are nested deeper than 16"
   nrd_file=
   case $nrd_name in
     */*) [ -f "$nrd_name" ] && nrd_file=$nrd_name ;;
@@ -83,7 +83,7 @@ onload_import() {
       set +f
       IFS=$nrd_ifs ;;
   esac
-  [ -n "$nrd_file" ] || fail "there is no profile $nrd_name"
+  [ -n "$nrd_file" ] || fail "profile $nrd_name not found"
   nrd_depth=$((nrd_depth + 1))
   . "$nrd_file"
   nrd_depth=$((nrd_depth - 1))
@@ -111,7 +111,7 @@ exec /usr/bin/env -0 >&3
 
 std::string errno_text(int error) { return std::generic_category().message(error); }
 
-Failure not_run(const std::string& why) { return fail(ErrorCode::BadRequest, "the profiles were not run: " + why); }
+Failure not_run(const std::string& why) { return fail(ErrorCode::BadRequest, "cannot run the profiles: " + why); }
 
 struct Pipe {
   UniqueFd out, in;
@@ -123,7 +123,7 @@ Result<Pipe> make_pipe() {
   return Pipe{.out = UniqueFd(fds[0]), .in = UniqueFd(fds[1])};
 }
 
-// posix_spawn(3) wants char* that it does not write to.
+// posix_spawn(3) takes char* but does not write to it.
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (std::string& text : texts) pointers.push_back(text.data());
@@ -144,12 +144,12 @@ std::vector<std::string> arguments_of(const ShellRun& run) {
 Environment environment_of(const ShellRun& run) {
   Environment environment = run.caller;
   environment["PATH"] = kPath;
-  // A shell that is bash would run what they name.
+  // If /bin/sh is bash, it would run the files these variables name.
   for (const char* name : {"ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "IFS"}) environment.erase(name);
   return environment;
 }
 
-// A process group of its own, so that all of it can be ended.
+// A process group of its own, so that all descendants can be killed.
 Result<pid_t> spawn(const ShellRun& run, const Pipe& result, const Pipe& output) {
   posix_spawn_file_actions_t actions{};
   posix_spawnattr_t attributes{};
@@ -171,7 +171,7 @@ Result<pid_t> spawn(const ShellRun& run, const Pipe& result, const Pipe& output)
   return pid;
 }
 
-// What comes out of one of the pipes. False: at its end, or beyond its limit.
+// Reads from one of the pipes. False: end of file, or limit exceeded.
 class Reader {
  public:
   Reader(UniqueFd fd, size_t limit) : fd_(std::move(fd)), limit_(limit) {}
@@ -201,19 +201,19 @@ class Reader {
   bool overflown_ = false;
 };
 
-// Until both are at their end. Why that was not waited for, empty if it was.
+// Reads both pipes to their end. Returns why reading stopped early; empty: complete.
 std::string read_both(Reader& result, Reader& output, std::chrono::milliseconds deadline) {
   const auto until = std::chrono::steady_clock::now() + deadline;
   while (result.is_open() || output.is_open()) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-    if (left.count() <= 0) return "they took longer than " + std::to_string(deadline.count()) + " ms";
+    if (left.count() <= 0) return "timed out after " + std::to_string(deadline.count()) + " ms";
     std::array<pollfd, 2> events{result.waiting(), output.waiting()};
     if (::poll(events.data(), events.size(), static_cast<int>(left.count())) < 0 && errno != EINTR) {
       return errno_text(errno);
     }
     if (events[0].revents != 0) result.take();
     if (events[1].revents != 0) output.take();
-    if (result.overflown() || output.overflown()) return "they wrote too much";
+    if (result.overflown() || output.overflown()) return "too much output";
   }
   return {};
 }
@@ -223,7 +223,7 @@ Result<ShellResult> changes(const ShellRun& run, const std::string& dump, std::s
   const Environment before = environment_of(run);
   for (size_t at = 0; at < dump.size();) {
     const size_t end = dump.find('\0', at);
-    if (end == std::string::npos) return not_run("what they set is cut off");
+    if (end == std::string::npos) return not_run("the list of variables is truncated");
     const std::string line = dump.substr(at, end - at);
     at = end + 1;
     const size_t equals = line.find('=');
@@ -231,16 +231,16 @@ Result<ShellResult> changes(const ShellRun& run, const std::string& dump, std::s
     const std::string value = equals == std::string::npos ? "" : line.substr(equals + 1);
     const auto known = before.find(name);
     if ((known != before.end() && known->second == value) || name.starts_with("nrd_")) continue;
-    if (name == "_" || name == "PWD" || name == "OLDPWD" || name == "SHLVL") continue;  // the shell's own
+    if (name == "_" || name == "PWD" || name == "OLDPWD" || name == "SHLVL") continue;  // set by the shell itself
     if (!profiles::is_name(name) || profiles::is_forbidden(name)) {
-      return fail(ErrorCode::BadRequest, "a profile set " + name + ", which profiles must not");
+      return fail(ErrorCode::BadRequest, "a profile set " + name + ", which profiles must not set");
     }
     if (const std::string problem = profiles::problem_of_value(value); !problem.empty()) {
       return fail(ErrorCode::BadRequest, "a profile set " + name + " to a value that " + problem);
     }
     result.changed.emplace(name, value);
   }
-  if (result.changed.size() > profiles::kVariablesLimit) return not_run("they set more than 512 variables");
+  if (result.changed.size() > profiles::kVariablesLimit) return not_run("more than 512 variables set");
   return result;
 }
 
@@ -258,7 +258,7 @@ Result<ShellResult> run_profiles(const ShellRun& run) {
   Reader result(std::move(result_pipe->out), kResultLimit);
   Reader output(std::move(output_pipe->out), kOutputLimit);
   std::string trouble = read_both(result, output, run.deadline);
-  // Whatever it has left behind; what it has started may hold the application's output open for ever.
+  // Kill remaining descendants: a background process could hold the application's output open forever.
   ::kill(-*pid, SIGKILL);
   int status = 0;
   while (::waitpid(*pid, &status, 0) < 0 && errno == EINTR) {
@@ -266,7 +266,7 @@ Result<ShellResult> run_profiles(const ShellRun& run) {
   const std::string said = output.text().empty() ? "" : "\n" + output.text();
   if (!trouble.empty()) return not_run(trouble + said);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || result.text().empty()) {
-    return fail(ErrorCode::BadRequest, "a profile ended before it was done" + said);
+    return fail(ErrorCode::BadRequest, "a profile exited early" + said);
   }
   return changes(run, result.text(), output.text());
 }

@@ -1,11 +1,11 @@
-// Profiles that are shell programs, run by /bin/sh as whoever calls nrdctl, before the application is started.
+// Runs profiles that are shell programs with /bin/sh, as the user of nrdctl, before the application starts.
 //
-// Never by nrd: it is root. What runs here could be run by its caller anyway, so this protects him from mistakes, not
-// from himself: PATH is fixed, time and output are bounded, nothing reaches his terminal's input, and of the variables
-// that come out none may choose which code runs (hw/onload/profiles/variable.h).
+// nrd never does this: it is root. The caller could run the same code anyway, so the limits only guard against
+// mistakes: PATH is fixed, time and output are bounded, terminal input is closed, and the resulting variables must
+// not choose which code runs (hw/onload/profiles/variable.h).
 //
-// `onload_set`, `onload_import` and what else a profile calls are functions of ours; the first who sets a name keeps
-// it, as in static profiles.
+// `onload_set`, `onload_import` and the other helpers are our shell functions; the first assignment of a variable
+// wins, as in static profiles.
 #pragma once
 
 #include <chrono>
@@ -17,11 +17,11 @@
 
 namespace nrd::cli {
 
-enum class Force { No, Yes };  // profiles win over the caller's environment
+enum class Force { No, Yes };  // profiles override the caller's environment
 
 struct ShellRun {
   std::vector<std::string> names;    // of profiles, in order
-  std::vector<std::string> folders;  // where they are looked for, in order
+  std::vector<std::string> folders;  // searched in order
   Environment caller;
   Force force = Force::No;
   std::vector<std::string> application;  // "$@": the command and its arguments
@@ -29,11 +29,11 @@ struct ShellRun {
 };
 
 struct ShellResult {
-  Environment changed;  // new, or another value than the caller's
-  std::string output;   // what they wrote, for people
+  Environment changed;  // new or changed variables
+  std::string output;   // output of the profiles, for the user
 };
 
-// BadRequest with the reason: it failed, took too long, wrote too much, or set what must not be set.
+// BadRequest with the reason: failure, timeout, too much output, or a forbidden variable.
 Result<ShellResult> run_profiles(const ShellRun& run);
 
 }  // namespace nrd::cli

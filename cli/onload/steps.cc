@@ -12,7 +12,7 @@
 namespace nrd::cli {
 namespace {
 
-// "2026-11-21T12:00:00.123Z": milliseconds within the day; a step takes less.
+// "2026-11-21T12:00:00.123Z" as milliseconds of the day; a step takes less than one.
 std::optional<int64_t> time_of_day(const std::string& text) {
   int hours = 0;
   int minutes = 0;
@@ -82,7 +82,7 @@ std::string draw_outcome(const json::Value& operation) {
     return number + " was rolled back to " + (to == "0" ? "what was there before" : "generation " + to) + "\n" + why +
            "\n";
   }
-  return number + " failed, and nobody may use Onload now; see docs/onload.md\n" + why + "\n";
+  return number + " failed; Onload accepts no new users until this is fixed, see docs/onload.md\n" + why + "\n";
 }
 
 }  // namespace nrd::cli

@@ -1,4 +1,4 @@
-// An operation of Onload as a list of steps. Pure: from the JSON of GET /v1/onload/operations/{id} to text.
+// Draws an Onload operation as a list of steps. Pure: from the JSON of GET /v1/onload/operations/{id} to text.
 //
 //   done         switch 9.0.1.86                 0.0 s
 //   failed       insert sfc_resource             0.1 s   syscall_table: sfc_resource cannot be loaded: ...
@@ -13,13 +13,13 @@
 
 namespace nrd::cli {
 
-// One step; several lines if the kernel said something.
+// One step; several lines if the kernel logged something.
 std::string draw_step(const json::Value& step);
-// How many of its first steps have ended; these do not change any more.
+// Number of leading steps that have ended and will not change.
 size_t ended_steps(const json::Value& operation);
-// What is under way; empty: nothing.
+// The running step; empty: none.
 std::string draw_running(const json::Value& operation);
-// The last line: what became of it, and why.
+// The last line: outcome and reason.
 std::string draw_outcome(const json::Value& operation);
 
 }  // namespace nrd::cli

@@ -7,8 +7,8 @@
 
 namespace nrd::cli {
 
-int preflight_onload(const Client& client, Output output, const OnloadRequest& wish) {
-  const std::optional<std::string> body = wish.version.empty() ? std::string("{}") : load_request(wish);
+int preflight_onload(const Client& client, Output output, const OnloadRequest& request) {
+  const std::optional<std::string> body = request.version.empty() ? std::string("{}") : load_request(request);
   if (!body) return kUsage;
   int exit = kDone;
   const std::optional<std::string> answer = body_of(client.post("/v1/onload/preflight", *body), exit);
@@ -32,11 +32,11 @@ int preflight_onload(const Client& client, Output output, const OnloadRequest& w
   return verdict;
 }
 
-int drain_onload(const Client& client, Output output, const OnloadRequest& wish) {
+int drain_onload(const Client& client, Output output, const OnloadRequest& request) {
   json::Writer w;
   w.begin_object();
-  if (!wish.users_policy.empty()) w.key("users_policy").string(wish.users_policy);
-  if (wish.drain_seconds) w.key("drain_seconds").number(*wish.drain_seconds);
+  if (!request.users_policy.empty()) w.key("users_policy").string(request.users_policy);
+  if (request.drain_seconds) w.key("drain_seconds").number(*request.drain_seconds);
   w.end_object();
   return follow_answer(client, output, client.post("/v1/onload/drain", w.take()));
 }
@@ -47,20 +47,20 @@ int undrain_onload(const Client& client, Output output) {
 
 int cancel_onload(const Client& client, Output output, const std::string& id) {
   if (id.find_first_not_of("0123456789") != std::string::npos) {
-    report_failure(id + " is no number of an operation");
+    report_failure(id + " is not an operation number");
     return kUsage;
   }
   int exit = kDone;
   const std::optional<std::string> body = body_of(client.post("/v1/onload/operations/" + id + "/cancel", "{}"), exit);
   if (body && output.json) print_json(*body);
-  if (body && !output.json) print("operation " + id + " turns back\n");
+  if (body && !output.json) print("operation " + id + " is being rolled back\n");
   return exit;
 }
 
 int set_onload_parameters(const Client& client, Output output, const std::string& module,
                           const std::vector<std::string>& settings, bool reload) {
   if (module.empty() || module.find_first_of("/?#%") != std::string::npos) {
-    report_failure(module + " is no name of a module");
+    report_failure(module + " is not a valid module name");
     return kUsage;
   }
   json::Writer w;
@@ -68,7 +68,7 @@ int set_onload_parameters(const Client& client, Output output, const std::string
   for (const std::string& setting : settings) {
     const size_t equals = setting.find('=');
     if (equals == std::string::npos || equals == 0) {
-      report_failure(setting + " is no parameter; expected NAME=VALUE");
+      report_failure(setting + " is not a parameter; expected NAME=VALUE");
       return kUsage;
     }
     w.key(setting.substr(0, equals)).string(setting.substr(equals + 1));

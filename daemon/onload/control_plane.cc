@@ -28,7 +28,7 @@ constexpr const char* kServerPath = "cplane_server_path";
 constexpr std::array kCommandLine = {"cplane_server_path", "cplane_server_params", "cplane_server_uid",
                                      "cplane_server_gid"};
 constexpr seconds kEndPatience{5};
-constexpr seconds kUsualPatience{10};  // the module's own default
+constexpr seconds kUsualPatience{10};  // the module's default
 constexpr seconds kMostPatience{30};
 constexpr std::chrono::milliseconds kLook{50};
 
@@ -46,7 +46,7 @@ bool contains(const Servers& servers, const ControlPlaneServer& server) {
   return std::ranges::find(servers, server.process, &ControlPlaneServer::process) != servers.end();
 }
 
-// Somebody is there who was not `before`, and nobody has a second one beside him.
+// A new server runs that was not in `before`, and no network namespace has two.
 bool is_replaced(const Servers& before, const Servers& now) {
   std::set<uint64_t> served;
   for (const ControlPlaneServer& server : now) served.insert(server.net_namespace);
@@ -54,19 +54,19 @@ bool is_replaced(const Servers& before, const Servers& now) {
   return served.size() == now.size() && std::ranges::any_of(now, is_new);
 }
 
-// The module has kept the one that it had, since it is in use by somebody who has no stack.
+// The module kept its server, since a user without a stack needs it.
 bool is_kept(const Servers& before, const Servers& now) {
   return !before.empty() && std::ranges::all_of(before, [&](const auto& server) { return contains(now, server); });
 }
 
-// After a change that has the module start a server.
+// After a change that makes the module start a server.
 Acted await_server(const std::string& root, const Servers& before, const Clock& clock) {
   const Result<std::optional<Module>> module = read_module(root, kModule);
   if (!module) return failed("unreadable", module.error());
   const Result<std::vector<Stack>> stacks = read_stacks(root);
   if (!stacks) return failed("unreadable", stacks.error());
   const std::optional<seconds> patience = *module ? patience_for_server(**module) : std::nullopt;
-  // With stacks, the module keeps the change for the next server.
+  // While stacks exist, the module applies the change to the next server only.
   if (!patience || !stacks->empty()) return {};
   const auto until = clock.steady() + *patience;
   for (;;) {
@@ -83,8 +83,8 @@ Acted await_server(const std::string& root, const Servers& before, const Clock& 
   }
 }
 
-// A server that was stopped comes back only when its command line changes. So that is changed to another name of the
-// same file while the module starts none, and back when it does: one change starts one server.
+// The module restarts a stopped server only when its command line changes. Change it to another name of the same file
+// while spawning is off, and back once it is on: one change starts one server.
 Acted start_server(const std::string& root, const std::string& yes, const Clock& clock) {
   if (Acted set = stop_spawning(root); !set) return set;
   const Result<Servers> servers = read_servers(root);
@@ -106,8 +106,8 @@ std::optional<seconds> patience_for_server(const Module& module) {
   const std::string spawns = parameter_of(module, kSpawns);
   if (spawns.empty() || !says_same("Y", spawns)) return std::nullopt;
   if (parameter_of(module, "cplane_server_grace_timeout") == "0") return std::nullopt;
-  const auto told = parse_number<int64_t>(parameter_of(module, "cplane_init_timeout"));
-  return told && *told > 0 ? std::min(seconds(*told), kMostPatience) : kUsualPatience;
+  const auto listed = parse_number<int64_t>(parameter_of(module, "cplane_init_timeout"));
+  return listed && *listed > 0 ? std::min(seconds(*listed), kMostPatience) : kUsualPatience;
 }
 
 Acted stop_spawning(const std::string& root) {

@@ -59,26 +59,26 @@ class OnloadHost final : public Host {
   OnloadHost(OnloadOptions options, const Clock& clock)
       : options_(std::move(options)), clock_(clock), versions_({}, options_.versions), known_(versions_) {}
 
-  Result<Seen> observe() override {
-    Seen seen;
+  Result<ObservedState> observe() override {
+    ObservedState observed;
     Result<std::map<std::string, Module>> modules = read_modules();
     if (!modules) return Failure(modules.error());
-    seen.modules = *std::move(modules);
-    // Addresses take netlink, which nrd may not have where it only looks (systemd/onload.conf).
+    observed.modules = *std::move(modules);
+    // Addresses need netlink, which nrd lacks without the drop-in systemd/onload.conf.
     Result<std::vector<Interface>> found = read_interfaces(kRoot, {});
     if (!found) return Failure(found.error());
-    seen.interfaces = *std::move(found);
+    observed.interfaces = *std::move(found);
     Result<std::vector<DeviceNode>> devices = read_devices(kRoot);
     if (!devices) return Failure(devices.error());
-    seen.devices = *std::move(devices);
+    observed.devices = *std::move(devices);
     Result<std::vector<ControlPlaneServer>> servers = read_servers(kRoot);
     if (!servers) return Failure(servers.error());
-    seen.servers = *std::move(servers);
+    observed.servers = *std::move(servers);
     Result<std::optional<std::string>> current = versions_.current();
     if (!current) return Failure(current.error());
-    seen.current = current->value_or("");
-    if (seen.modules.contains("onload")) seen.library_fits = library_fits(seen.current);
-    return seen;
+    observed.current = current->value_or("");
+    if (observed.modules.contains("onload")) observed.library_fits = library_fits(observed.current);
+    return observed;
   }
 
   InUse find_users() override { return onload::find_users(kRoot, clock_, {.library = current_library()}); }
@@ -112,7 +112,7 @@ class OnloadHost final : public Host {
 
   Result<void> may_remove_driver() override { return check_routes("sfc"); }
 
-  Acted close_door() override {
+  Acted close_device_access() override {
     for (const char* device : kDevices) {
       const Result<void> shut = set_access(kRoot, device, kShut);
       if (!shut && shut.error().code != ErrorCode::NotFound) return failed("device", shut.error());
@@ -120,7 +120,7 @@ class OnloadHost final : public Host {
     return {};
   }
 
-  Acted open_door() override {
+  Acted open_device_access() override {
     for (const char* device : kDevices) {
       const Result<void> opened = set_access(kRoot, device, options_.devices);
       if (!opened && opened.error().code != ErrorCode::NotFound) return failed("device", opened.error());
@@ -144,14 +144,14 @@ class OnloadHost final : public Host {
       if (const Result<void> checked = check_routes(module); !checked) return failed("default_route", checked.error());
     }
     if (module == "onload") {
-      // Else a server came back while the module is about to go.
+      // Otherwise a server could restart while the module is being removed.
       if (Acted set = stop_spawning(kRoot); !set) return set;
     }
     const LoadResult removed = remove_module(module);
     if (!removed && removed.error().cause != Cause::NotLoaded) return failed(removed.error());
     const Result<std::optional<Module>> left = read_module(kRoot, module);
     if (!left) return failed("unreadable", left.error());
-    if (*left) return failed(StepError{"still_loaded", "the module " + module + " is there again", {}, {}});
+    if (*left) return failed(StepError{"still_loaded", "the module " + module + " was loaded again", {}, {}});
     return {};
   }
 
@@ -169,7 +169,7 @@ class OnloadHost final : public Host {
     return inserted;
   }
 
-  Acted insert_of_system(const std::string& module) override {
+  Acted insert_system_module(const std::string& module) override {
     const LoadResult loaded = SystemModules().load(module);
     return loaded ? Acted() : failed(loaded.error());
   }
@@ -180,14 +180,14 @@ class OnloadHost final : public Host {
     return set ? Acted() : failed("parameter", set.error());
   }
 
-  Result<void> set_interface(const std::string& interface, InterfaceSwitch what, Turned to) override {
+  Result<void> set_interface(const std::string& interface, InterfaceSwitch what, SwitchState to) override {
     switch (what) {
       case InterfaceSwitch::Acceleration:
-        return write_acceleration(kRoot, interface, to == Turned::On ? Acceleration::On : Acceleration::Off);
+        return write_acceleration(kRoot, interface, to == SwitchState::On ? Acceleration::On : Acceleration::Off);
       case InterfaceSwitch::Afxdp: break;
     }
     constexpr uint32_t kAllQueues = 0;
-    return to == Turned::On ? register_afxdp(kRoot, interface, kAllQueues) : unregister_afxdp(kRoot, interface);
+    return to == SwitchState::On ? register_afxdp(kRoot, interface, kAllQueues) : unregister_afxdp(kRoot, interface);
   }
 
   Acted verify(const onload::Target& target, const std::vector<NotedInterface>& before) override {
@@ -222,8 +222,8 @@ class OnloadHost final : public Host {
 
   Result<InstalledVersion> import(const std::string& name, const std::string& source) override {
     if (!source.starts_with(options_.imports + "/") || !parts_of(source.substr(options_.imports.size() + 1))) {
-      return fail_at(ErrorCode::BadRequest, "/source", "is not below " + options_.imports,
-                     "the path of a folder or a tar archive there (onload.imports in nrd.toml)");
+      return fail_at(ErrorCode::BadRequest, "/source", "must be below " + options_.imports,
+                     "a directory or tar archive below onload.imports (nrd.toml)");
     }
     Result<Version> version = versions_.import(name, source);
     if (!version) return source_at_fault(version.error(), source);
@@ -264,8 +264,8 @@ class OnloadHost final : public Host {
     for (const std::string& version : versions_.names().value_or(std::vector<std::string>{})) {
       known += (known.empty() ? "" : ", ") + version;
     }
-    return fail_at(ErrorCode::BadRequest, "/version", "there is no version " + name,
-                   known.empty() ? "none is installed: POST /v1/onload/versions" : known);
+    return fail_at(ErrorCode::BadRequest, "/version", "version " + name + " not found",
+                   known.empty() ? "none installed; use POST /v1/onload/versions" : known);
   }
 
   onload::Target with_devices(onload::Target target) const {
@@ -286,11 +286,11 @@ class OnloadHost final : public Host {
     return modules;
   }
 
-  // nullopt: there is no library, or nothing to compare it with. What it holds does not change with the same name.
+  // nullopt: no library, or no module to compare with. Cached by name, because a version never changes.
   std::optional<bool> library_fits(const std::string& version) {
-    const Result<std::optional<InterfaceVersion>> told = read_interface_version(kRoot);
-    if (version.empty() || !told || !*told || (*told)->user_kernel.empty()) return std::nullopt;
-    const std::pair<std::string, std::string> pair(version, (*told)->user_kernel);
+    const Result<std::optional<InterfaceVersion>> listed = read_interface_version(kRoot);
+    if (version.empty() || !listed || !*listed || (*listed)->user_kernel.empty()) return std::nullopt;
+    const std::pair<std::string, std::string> pair(version, (*listed)->user_kernel);
     if (fits_ && fits_->first == pair) return fits_->second;
     const Result<Version> tree = known_.read(version);
     if (!tree || tree->library.empty()) return std::nullopt;
@@ -304,7 +304,7 @@ class OnloadHost final : public Host {
     return *holds;
   }
 
-  // Asked with the modules as they are now.
+  // Compare with the modules loaded now.
   Result<void> check_driver(const onload::Target& target) const {
     Result<std::map<std::string, Module>> modules = read_modules();
     if (!modules) return Failure(modules.error());
@@ -312,16 +312,16 @@ class OnloadHost final : public Host {
     return std::ranges::any_of(removed, is_of_driver) ? check_routes("sfc") : Result<void>();
   }
 
-  // With the driver would go the interface through which this node is reached.
+  // Removing the driver would cut the connection to this node.
   Result<void> check_routes(const std::string& module) const {
     if (options_.default_route == OnloadOptions::DefaultRoute::Free) return {};
     const Result<std::vector<Interface>> interfaces = read_interfaces(kRoot, {});
     if (!interfaces) return Failure(interfaces.error());
     for (const Interface& interface : *interfaces) {
       if (!interface.default_route || interface.driver_module != module) continue;
-      return fail(ErrorCode::Conflict, "the driver " + module + " must go, but its interface " + interface.name +
-                                           " carries the default route of this node; "
-                                           "onload.protect_default_route in nrd.toml allows it");
+      return fail(ErrorCode::Conflict, "driver " + module + " would be removed, but its interface " + interface.name +
+                                           " carries this node's default route; "
+                                           "set onload.protect_default_route in nrd.toml to allow it");
     }
     return {};
   }
@@ -331,7 +331,7 @@ class OnloadHost final : public Host {
     if (!tree) return failed("files", tree.error());
     const auto modules = tree->kernels.find(running_kernel());
     if (modules == tree->kernels.end())
-      return failed(StepError{"wrong_kernel", version + " is not for this kernel", {}, {}});
+      return failed(StepError{"wrong_kernel", version + " has no modules for this kernel", {}, {}});
     const auto of_module = [&](const VersionModule& one) { return one.file.name == module.name; };
     const auto found = std::ranges::find_if(modules->second, of_module);
     if (found == modules->second.end()) return failed(StepError{"no_file", version + " has no " + module.name, {}, {}});
@@ -350,9 +350,9 @@ class OnloadHost final : public Host {
   const Clock& clock_;
   const Versions versions_;
   VersionCache known_;
-  // Whether the library of a version speaks to modules with this interface: the answer to the last question.
+  // Whether the library of a version matches a module interface: the last result.
   std::optional<std::pair<std::pair<std::string, std::string>, bool>> fits_;
-  std::optional<KernelLog> log_;  // since the first module was inserted
+  std::optional<KernelLog> log_;  // opened before the first module is inserted
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Onload on this node: joins the rooms of hw/onload behind the engine's Host. Called by the controller's thread only.
+// The node for Onload operations: implements the engine's Host with hw/onload. Controller thread only.
 #pragma once
 
 #include <memory>
@@ -13,15 +13,15 @@
 namespace nrd::daemon {
 
 struct OnloadOptions {
-  std::string versions = "/opt/nrd/onload";                  // hw/onload/versions.h has its shape
-  std::string imports = "/opt/nrd/import";                   // what is imported lies below it
-  onload::Access devices{.uid = 0, .gid = 0, .mode = 0666};  // of the device nodes while the device_access is open
+  std::string versions = "/opt/nrd/onload";                  // layout: hw/onload/versions.h
+  std::string imports = "/opt/nrd/import";                   // imports must lie below this directory
+  onload::Access devices{.uid = 0, .gid = 0, .mode = 0666};  // access of the device nodes while open
   enum class DefaultRoute { Protected, Free };
-  std::vector<AllowedParameter> parameters;              // what clients may set beside those that only tune
-  DefaultRoute default_route = DefaultRoute::Protected;  // the driver is not removed below it
+  std::vector<AllowedParameter> parameters;              // parameters clients may set besides tuning ones
+  DefaultRoute default_route = DefaultRoute::Protected;  // do not remove the driver of its interface
 };
 
-// Removes what interrupted imports left. `clock` must outlive it.
+// Removes leftovers of interrupted imports. `clock` must outlive it.
 std::unique_ptr<onload::Host> open_onload_host(OnloadOptions options, const Clock& clock);
 
 }  // namespace nrd::daemon

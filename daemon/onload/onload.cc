@@ -12,7 +12,7 @@ template <typename Id>
 Result<Id> known(const Result<std::optional<Id>>& found, const char* key, const std::string& name) {
   if (!found) return Failure(found.error());
   if (*found) return **found;
-  return fail(ErrorCode::BadRequest, std::string("onload.") + key + ": there is no " + name + " on this node");
+  return fail(ErrorCode::BadRequest, std::string("onload.") + key + ": " + name + " not found on this node");
 }
 
 Result<onload::Access> access_of(const Config::Onload& config) {
@@ -30,27 +30,27 @@ Result<std::unique_ptr<Onload>> Onload::start(const Config& all, Engine& engine,
   const Config::Onload& config = all.onload;
   const Result<onload::Access> devices = access_of(config);
   if (!devices) return Failure(devices.error());
-  auto house = std::make_unique<Onload>();
+  auto parts = std::make_unique<Onload>();
   using DefaultRoute = OnloadOptions::DefaultRoute;
-  house->node_ =
+  parts->node_ =
       open_onload_host({.versions = config.versions,
                         .imports = config.imports,
                         .devices = *devices,
                         .parameters = config.parameters,
                         .default_route = config.protect_default_route ? DefaultRoute::Protected : DefaultRoute::Free},
                        clock);
-  const auto ledger = [&engine](store::OnloadChange change) {
+  const auto commit = [&engine](store::OnloadChange change) {
     std::promise<Result<void>> stored;
     engine.record(std::move(change), [&stored](Result<void> done) { stored.set_value(std::move(done)); });
     return stored.get_future().get();
   };
   Result<std::unique_ptr<onload::Controller>> controller = onload::Controller::start(
-      *house->node_, ledger, records, clock,
-      {.look_interval = config.look_interval, .most_forceful = config.users_policy, .at_start = config.at_start});
+      *parts->node_, commit, records, clock,
+      {.refresh_interval = config.refresh_interval, .most_forceful = config.users_policy, .at_start = config.at_start});
   if (!controller) return Failure(controller.error());
-  house->controller_ = *std::move(controller);
+  parts->controller_ = *std::move(controller);
   Result<std::unique_ptr<onload::Allocations>> allocations =
-      onload::Allocations::start(*house->controller_, owners, ledger, records, clock,
+      onload::Allocations::start(*parts->controller_, owners, commit, records, clock,
                                  {.versions = config.versions,
                                   .trust = {},
                                   .profiles = config.profiles,
@@ -58,8 +58,8 @@ Result<std::unique_ptr<Onload>> Onload::start(const Config& all, Engine& engine,
                                   .most_allocations = config.max_allocations,
                                   .count_workloads = [&engine] { return workloads_with_onload(*engine.state()); }});
   if (!allocations) return Failure(allocations.error());
-  house->allocations_ = *std::move(allocations);
-  return house;
+  parts->allocations_ = *std::move(allocations);
+  return parts;
 }
 
 }  // namespace nrd::daemon

@@ -1,4 +1,4 @@
-// Onload's part of the house: its node, and the controller and the allocations, which store through the engine.
+// The Onload components of the daemon: host, controller and allocations, which store through the engine.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@ namespace nrd::daemon {
 
 class Onload {
  public:
-  // Fails if the configuration names a user or group that there is not, or the store holds what is not known. The
-  // thread of `owners` must be stopped before this ends.
+  // Fails if the configuration names an unknown user or group, or the store holds unknown records. Stop the thread of
+  // `owners` before destroying this.
   static Result<std::unique_ptr<Onload>> start(const Config& config, Engine& engine, ProcessWatcher& owners,
                                                const store::OnloadRecords& records, const Clock& clock);
   onload::Controller& controller() { return *controller_; }
@@ -25,8 +25,8 @@ class Onload {
 
  private:
   std::unique_ptr<onload::Host> node_;
-  std::unique_ptr<onload::Controller> controller_;    // goes before the node
-  std::unique_ptr<onload::Allocations> allocations_;  // goes before the controller
+  std::unique_ptr<onload::Controller> controller_;    // destroyed before the host
+  std::unique_ptr<onload::Allocations> allocations_;  // destroyed before the controller
 };
 
 }  // namespace nrd::daemon

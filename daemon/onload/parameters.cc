@@ -21,7 +21,7 @@ constexpr auto kTuning = std::to_array<Known>({
     {"onload", "cplane_route_request_limit"},
     {"onload", "cplane_route_request_timeout_ms"},
     {"onload", "cplane_server_grace_timeout"},
-    {"onload", "cplane_server_params"},  // words of a list of their own, api/v1/onload/control_plane_args.h
+    {"onload", "cplane_server_params"},  // has its own allowlist, api/v1/onload/control_plane_args.h
     {"onload", "cplane_spawn_server"},
     {"onload", "cplane_track_xdp"},
     {"onload", "cplane_use_prefsrc_as_local"},
@@ -86,7 +86,7 @@ constexpr auto kTuning = std::to_array<Known>({
     {"sfc", "xdp_alloc_tx_resources"},
 });
 
-// The kernel runs, as root, what these name. They are taken from the tree alone, whose files root imported.
+// The kernel runs these programs as root, so allow only files from the version's tree, which root imported.
 constexpr auto kPrograms = std::to_array<Known>(
     {{"onload", "cplane_server_path"}, {"onload", "shrub_controller_path"}, {"sfc_resource", "bpf_link_helper"}});
 
@@ -105,11 +105,12 @@ Result<void> check(const std::string& module, const std::string& name, const std
   if (is_allowed) return {};
   const std::string field = "/parameters/" + module + "/" + name;
   if (std::ranges::find(kPrograms, known) == kPrograms.end()) {
-    return fail_at(ErrorCode::BadRequest, field, "may grant rights, so nrd.toml must allow it (onload.parameters)",
-                   "a parameter that only tunes, or one that onload.parameters names");
+    return fail_at(ErrorCode::BadRequest, field,
+                   "not allowed: may grant privileges unless onload.parameters in nrd.toml lists it",
+                   "tuning parameters, or those listed in onload.parameters");
   }
   if (is_in_tree(value, tree)) return {};
-  return fail_at(ErrorCode::BadRequest, field, "names a program that the kernel would run",
+  return fail_at(ErrorCode::BadRequest, field, "must name a program of the installed version",
                  "a file of the version, below " + tree + "/");
 }
 

@@ -1,9 +1,9 @@
-// Which parameters of Onload's modules a client of the API may set.
+// Decides which Onload module parameters API clients may set.
 //
-// Some grant rights: sfc_char.phys_mode_gid = -1 opens DMA to every user, onload.cplane_server_uid says as whom a
-// program runs, onload.allow_insecure_setuid_sharing what its name says. What a release to come adds, nobody can list.
-// So the list is of those that only tune, read in Onload's own source (src/driver, src/lib of OpenOnload 8 and 9);
-// programs are taken from the version's own tree; and for all others root decides in nrd.toml:
+// Some parameters grant privileges: sfc_char.phys_mode_gid = -1 opens DMA to every user, onload.cplane_server_uid sets
+// the user of a program, onload.allow_insecure_setuid_sharing does what its name says. Future releases may add more, so
+// this is an allowlist of tuning parameters, taken from Onload's source (src/driver, src/lib of OpenOnload 8 and 9).
+// Programs must come from the version's own tree; for all other parameters root decides in nrd.toml:
 //
 //   parameters = ["sfc_char.phys_mode_gid=1042", "onload.no_shared_state_panic"]     this value alone; any value
 //
@@ -23,14 +23,14 @@ namespace nrd::daemon {
 struct AllowedParameter {
   std::string module;
   std::string name;
-  std::optional<std::string> value;  // nullopt: any
+  std::optional<std::string> value;  // nullopt: any value
   friend bool operator==(const AllowedParameter&, const AllowedParameter&) = default;
 };
 
-// "MODULE.NAME" or "MODULE.NAME=VALUE"; nullopt: it is neither.
+// "MODULE.NAME" or "MODULE.NAME=VALUE"; nullopt: malformed.
 std::optional<AllowedParameter> parse_allowed_parameter(std::string_view text);
 
-// BadRequest with the field of the first that may not be set so. `tree`: where the files of the version lie.
+// BadRequest for the first parameter that is not allowed. `tree`: where the version's files lie.
 Result<void> check_parameters(const onload::Parameters& parameters, const std::vector<AllowedParameter>& allowed,
                               const std::string& tree);
 

@@ -19,9 +19,9 @@ Check check_kernel(const Version& version, const std::string& kernel) {
   return {"kernel",
           Error{ErrorCode::BadRequest,
                 "/version",
-                version.name + " has no modules for the kernel " + kernel,
+                version.name + " has no modules for kernel " + kernel,
                 {},
-                "a version for it; this one is for: " + (others.empty() ? "none" : others),
+                "a version for this kernel; this version supports: " + (others.empty() ? "none" : others),
                 {}},
           {}};
 }
@@ -29,7 +29,7 @@ Check check_kernel(const Version& version, const std::string& kernel) {
 Check check_files(const Versions& versions, const std::string& name) {
   const Result<std::vector<std::string>> differences = versions.verify(name);
   if (!differences) return {"files", differences.error(), {}};
-  if (differences->empty()) return {"files", std::nullopt, "as they were imported"};
+  if (differences->empty()) return {"files", std::nullopt, "unchanged since import"};
   const size_t more = differences->size() - 1;
   const std::string and_more = more == 0 ? "" : " (and " + std::to_string(more) + " more)";
   return {"files",

@@ -1,4 +1,4 @@
-// Whether all that a wish needs lies on this node: the checks before a change of Onload.
+// Checks that everything a spec needs is on this node, before Onload is changed.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace nrd::daemon {
 
-// Of a wish that loads a version: that it is installed, for this kernel, and as it was imported. Reads all its files.
+// For a spec that loads a version: the version is installed, for this kernel, and unmodified. Reads all its files.
 std::vector<onload::Check> examine_version(const onload::Versions& versions, const std::string& name,
                                            const std::string& kernel);
 
-// A check by another name than its refusal has.
+// A check whose name differs from its error's field.
 onload::Check checked(std::string name, const Result<void>& result);
 
-// What is wrong with a tree that was to be imported is wrong with the path that the client named. A folder on the way
-// to it he knows, so he is told which.
+// Maps errors in an imported tree to the path in the request. An untrusted parent directory is known to the client, so
+// name it.
 Failure source_at_fault(Error error, const std::string& source);
 
 }  // namespace nrd::daemon

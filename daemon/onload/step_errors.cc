@@ -50,9 +50,10 @@ Acted failed(std::string cause, const Error& error) {
 }
 
 Acted failed(const LoadFailure& failure) {
-  // The kernel says EPERM whether modules are switched off or this process may not; only the latter is ours to mend.
+  // EPERM means either that modules are disabled or that this process lacks the capability; only the latter can be
+  // fixed in the unit.
   const bool may = failure.cause != Cause::NotAllowed || ::prctl(PR_CAPBSET_READ, CAP_SYS_MODULE) == 1;
-  const std::string why = may ? "" : "; nrd runs without CAP_SYS_MODULE, see the drop-in onload.conf";
+  const std::string why = may ? "" : "; nrd lacks CAP_SYS_MODULE, install the drop-in onload.conf";
   return failed(StepError{std::string(word_of(failure.cause)), failure.message + why,
                           failure.error == 0 ? "" : "errno " + std::to_string(failure.error), failure.log});
 }

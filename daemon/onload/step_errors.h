@@ -1,4 +1,4 @@
-// What went wrong with Onload on this node, as the step of an operation has it. Each is also said to the journal.
+// Errors of Onload operation steps. Each is also logged.
 #pragma once
 
 #include <string>

@@ -11,7 +11,7 @@ namespace {
 
 using namespace onload;
 
-// The module prints them into seven bytes.
+// The module prints these ids into seven bytes.
 constexpr uint32_t kMostId = 999999;
 
 std::string kernels_of(const Version& version) {
@@ -46,18 +46,18 @@ Result<void> check_ids(const Spec& spec) {
     uint32_t id = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
     if (error == std::errc() && end == text.data() + text.size() && id <= kMostId) continue;
-    return fail_at(ErrorCode::BadRequest, std::string("/parameters/onload/") + name, "the module does not take this id",
+    return fail_at(ErrorCode::BadRequest, std::string("/parameters/onload/") + name, "is out of range for the module",
                    "0 to 999999");
   }
   return {};
 }
 
-// What is set for a module that is not loaded would be without effect, and nobody would notice.
+// Reject parameters for modules that are not loaded: they would have no effect.
 Result<void> check_modules(const Spec& spec, const Target& target) {
   for (const auto& [module, values] : spec.parameters) {
     if (std::ranges::find(target.modules, module, &TargetModule::name) != target.modules.end()) continue;
     return fail_at(ErrorCode::BadRequest, "/parameters/" + module,
-                   is_of_driver(module) ? "the driver is not managed" : "the version has no such module");
+                   is_of_driver(module) ? "the driver is not managed by nrd (sfc)" : "the version has no such module");
   }
   return {};
 }
@@ -69,7 +69,7 @@ Target target_without_modules(const Spec& spec) {
           .sfc = spec.sfc,
           .users = spec.users,
           .drain = spec.drain,
-          .device_access = spec.state == State::Unmanaged ? DeviceAccess::AsItIs : DeviceAccess::Open};
+          .device_access = spec.state == State::Unmanaged ? DeviceAccess::Unchanged : DeviceAccess::Open};
 }
 
 Result<Target> target_of(const Spec& spec, const Version& version, const std::string& kernel, const std::string& tree,
@@ -77,8 +77,8 @@ Result<Target> target_of(const Spec& spec, const Version& version, const std::st
   const auto modules = version.kernels.find(kernel);
   const auto is_onload = [](const VersionModule& module) { return module.file.name == "onload"; };
   if (modules == version.kernels.end() || std::ranges::none_of(modules->second, is_onload)) {
-    return fail_at(ErrorCode::BadRequest, "/version", version.name + " has no modules for the kernel " + kernel,
-                   "a version for it; this one is for: " + kernels_of(version));
+    return fail_at(ErrorCode::BadRequest, "/version", version.name + " has no modules for kernel " + kernel,
+                   "a version for this kernel; this version supports: " + kernels_of(version));
   }
   if (const Result<void> ids = check_ids(spec); !ids) return Failure(ids.error());
   if (const Result<void> may = check_parameters(spec.parameters, allowed, tree); !may) return Failure(may.error());

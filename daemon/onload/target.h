@@ -1,7 +1,7 @@
-// What a wish means on this node: the modules of the version for the running kernel, and what each is loaded with.
+// Resolves a spec on this node: the version's modules for the running kernel and their parameters.
 //
-// To the parameters that were asked for come those that nrd is answerable for, where the module knows them: the control
-// plane server of the very same version, the words it is started with, and that it is started at all.
+// Besides the requested parameters, nrd sets its own where the module has them: the control plane server of the same
+// version, its arguments, and that it is started.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@
 
 namespace nrd::daemon {
 
-// `kernel`: release of the running one. `tree`: where the files of the version lie. Refused, with the field of the wish
-// that is at fault, if the version has no modules for this kernel, if a module would not take its parameters, or if a
-// parameter is neither one that only tunes nor one that root `allowed`.
+// `kernel`: release of the running kernel. `tree`: where the version's files lie. Fails with the JSON pointer of the
+// culprit if the version has no modules for this kernel, a module does not accept a parameter, or a parameter is
+// neither a tuning parameter nor `allowed` by root.
 Result<onload::Target> target_of(const onload::Spec& spec, const onload::Version& version, const std::string& kernel,
                                  const std::string& tree, const std::vector<AllowedParameter>& allowed);
-// Of a wish that loads nothing.
+// For a spec that loads nothing.
 onload::Target target_without_modules(const onload::Spec& spec);
 
 }  // namespace nrd::daemon

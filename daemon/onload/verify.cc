@@ -33,22 +33,23 @@ Acted check_module(const TargetModule& wanted, const std::string& release) {
   if ((*module)->state != ModuleState::Live)
     return step_error("not_live", "the module " + wanted.name + " is not live");
   if ((*module)->build_id != wanted.build_id) {
-    return step_error("other_module", "the module " + wanted.name + " was loaded from another file",
+    return step_error("other_module", "the module " + wanted.name + " was loaded from an unexpected file",
                       (*module)->build_id + " instead of " + wanted.build_id);
   }
   if (wanted.name == "onload" && !release.empty() && (*module)->version != release) {
-    return step_error("other_version", "the module onload is of release " + (*module)->version + " and not " + release);
+    return step_error("other_version",
+                      "the module onload is of release " + (*module)->version + ", expected " + release);
   }
   return {};
 }
 
-// libonload.so of the version asks the module the same when an application starts.
+// libonload.so makes the same query when an application starts.
 Acted check_interface(const std::string& release) {
-  const Result<std::optional<InterfaceVersion>> told = read_interface_version(kRoot);
-  if (!told) return unreadable(told.error());
-  if (!*told) return step_error("interface", "the module does not say which interface it has");
-  if (!release.empty() && (*told)->version != release) {
-    return step_error("interface", "the module's interface is of release " + (*told)->version + " and not " + release);
+  const Result<std::optional<InterfaceVersion>> listed = read_interface_version(kRoot);
+  if (!listed) return unreadable(listed.error());
+  if (!*listed) return step_error("interface", "the module does not report its interface");
+  if (!release.empty() && (*listed)->version != release) {
+    return step_error("interface", "the module reports release " + (*listed)->version + ", expected " + release);
   }
   return {};
 }
@@ -57,9 +58,9 @@ Acted check_devices() {
   const Result<std::vector<DeviceNode>> devices = read_devices(kRoot);
   if (!devices) return unreadable(devices.error());
   for (const DeviceNode& device : *devices) {
-    if (!device.number) return step_error("device", "the device " + device.name + " is not there");
+    if (!device.number) return step_error("device", "the device " + device.name + " does not exist");
     if (!device.node) return step_error("device", "the device " + device.name + " has no node in /dev");
-    if (!device.leads_to_device()) return step_error("device", "/dev/" + device.name + " does not lead to its device");
+    if (!device.leads_to_device()) return step_error("device", "/dev/" + device.name + " has the wrong device number");
   }
   return {};
 }
@@ -90,12 +91,12 @@ Acted check_control_plane(const Target& target, const Clock& clock) {
 std::string mapping(const InterfaceChanges& changes) {
   std::string text;
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  for (const auto& [from, to] : changes.renamed) add(from + " is called " + to + " now");
-  for (const std::string& name : changes.lost) add(name + " is gone");
+  for (const auto& [from, to] : changes.renamed) add(from + " was renamed to " + to);
+  for (const std::string& name : changes.lost) add(name + " disappeared");
   return text;
 }
 
-// udev renames them some time after the driver is there.
+// udev renames interfaces some time after the driver is loaded.
 Acted check_interfaces(const std::vector<NotedInterface>& noted, const Clock& clock) {
   std::vector<Interface> before;
   for (const auto& [pci, mac, name] : noted) before.push_back({.name = name, .pci = pci, .mac = mac});
@@ -106,7 +107,7 @@ Acted check_interfaces(const std::vector<NotedInterface>& noted, const Clock& cl
     const std::string changed = mapping(changes_between(before, *after));
     if (changed.empty()) break;
     if (clock.steady() >= until)
-      return step_error("interface_changed", "interfaces changed with the driver: " + changed);
+      return step_error("interface_changed", "network interfaces changed after the driver was reloaded: " + changed);
     std::this_thread::sleep_for(kLook);
   }
   return {};
@@ -115,13 +116,13 @@ Acted check_interfaces(const std::vector<NotedInterface>& noted, const Clock& cl
 Acted check_library(const Expected& expected) {
   if (expected.library_fits.value_or(true)) return {};
   return step_error("interface", "libonload.so of version " + expected.target.version +
-                                     " was built for another interface than that of the loaded module");
+                                     " does not match the interface of the loaded module");
 }
 
 Acted check_log(const std::vector<LogLine>& lines) {
   const auto bad = std::ranges::find_if(lines, is_error);
   if (bad == lines.end()) return {};
-  return step_error("kernel_error", "the kernel's log has an error: " + bad->text);
+  return step_error("kernel_error", "kernel log error: " + bad->text);
 }
 
 Acted check_all(const Expected& expected, const Clock& clock) {

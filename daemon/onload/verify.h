@@ -1,13 +1,13 @@
-// Whether Onload is what was wanted: the conditions under which a generation counts as verified.
+// Verification of Onload: the conditions for a generation to count as verified.
 //
-//   interfaces      of the driver are there under the names they had before it was removed
-//   library         speaks to the module (hw/onload/library_interface.h)
-//   modules         live, of the very files of the version (build id), and told to be its release
-//   devices         lead to their devices
+//   interfaces      of the driver exist under the names they had before it was removed
+//   library         matches the module (hw/onload/library_interface.h)
+//   modules         are live, loaded from the version's files (build id), and report its release
+//   devices         nodes have the right device numbers
 //   control plane   a server of this version runs, within the module's own time-out
-//   kernel log      says nothing that went wrong since the first module was loaded
+//   kernel log      has no errors since the first module was loaded
 //
-// Parameters are not asked about here: a difference is a stage of its own (engine/onload/next_step.h). Looks only.
+// Parameters are not checked here: a difference leads to a step of its own (engine/onload/next_step.h). Read-only.
 #pragma once
 
 #include <optional>
@@ -24,12 +24,12 @@ namespace nrd::daemon {
 struct Expected {
   const onload::Target& target;
   const std::vector<onload::NotedInterface>& before;
-  std::optional<bool> library_fits;     // nullopt: the version has none
-  std::string release;                  // version of the module onload, as its file says; empty: it has none
-  std::vector<onload::LogLine> kernel;  // of the kernel's log since the first module was loaded
+  std::optional<bool> library_fits;     // nullopt: the version has no library
+  std::string release;                  // version of the onload module file; empty: none
+  std::vector<onload::LogLine> kernel;  // kernel log since the first module was loaded
 };
 
-// Waits for the control plane, 30 s at most, and for interfaces, 10 s at most.
+// Waits up to 30 s for the control plane and up to 10 s for interfaces.
 onload::Acted verify_onload(const Expected& expected, const Clock& clock);
 
 }  // namespace nrd::daemon

@@ -7,7 +7,7 @@ Result<onload::Version> VersionCache::read(const std::string& name) {
   const auto known = known_.find(name);
   if (stamp && known != known_.end() && known->second.stamp == *stamp) return known->second.version;
   known_.erase(name);
-  // Without a manifest it cannot be told whether it changes.
+  // Without a manifest, changes cannot be detected, so do not cache.
   Result<onload::Version> version = versions_.read(name);
   if (version && stamp) known_[name] = {*stamp, *version};
   return version;

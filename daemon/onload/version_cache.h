@@ -1,6 +1,6 @@
-// Versions of Onload as they were read last. To read one is to look into each of its files, and the node is looked at
-// every few seconds; so a version is read again only if its manifest is another one. What a look asks about is not
-// trusted for more than that: a file is opened with its hash checked before the kernel gets it.
+// Caches parsed versions. Reading a version opens each of its files, and the node is observed every few seconds, so a
+// version is read again only if its manifest changed. The cache serves observation only: before the kernel loads a
+// file, its hash is checked.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ class VersionCache {
   // `versions` must outlive it.
   explicit VersionCache(const onload::Versions& versions) : versions_(versions) {}
 
-  // NotFound: there is no such version.
+  // NotFound: no such version.
   Result<onload::Version> read(const std::string& name);
 
  private:
@@ -24,7 +24,7 @@ class VersionCache {
     onload::Version version;
   };
   const onload::Versions& versions_;
-  std::map<std::string, Known> known_;  // as many as are installed, at most
+  std::map<std::string, Known> known_;  // bounded by the number of installed versions
 };
 
 }  // namespace nrd::daemon

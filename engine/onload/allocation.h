@@ -1,4 +1,4 @@
-// What an application is given to run with Onload, and who was given it.
+// Onload allocations: the launch environment of an application, and the process that holds it.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace nrd::onload {
 
-// What profiles and a caller's variables make together.
+// Profiles to evaluate on top of a caller's variables.
 struct RenderRequest {
   std::vector<std::string> profiles;
-  profiles::Environment environment;  // the caller's; stands in the result as well
+  profiles::Environment environment;  // the caller's; included in the result
   profiles::Winner winner = profiles::Winner::Caller;
   friend bool operator==(const RenderRequest&, const RenderRequest&) = default;
 };
@@ -23,15 +23,15 @@ struct RenderRequest {
 enum class Form { Json, Env, Systemd, ConfigMap };
 
 struct RenderedProfiles {
-  profiles::Environment environment;  // of Form::Json, otherwise empty
-  std::string text;                   // of all others
+  profiles::Environment environment;  // for Form::Json, otherwise empty
+  std::string text;                   // for all other forms
   std::vector<std::string> warnings;
 };
 
 enum class Preload { No, Yes };
 
 struct AllocationRequest {
-  RenderRequest what;  // LD_PRELOAD in it is what the application has already
+  RenderRequest what;  // its LD_PRELOAD is what the application already preloads
   Preload preload = Preload::Yes;
   store::Owner owner;
 };
@@ -47,17 +47,17 @@ struct Allocation {
 
 struct Mount {
   std::string source;
-  std::string target;  // read only
+  std::string target;  // mounted read-only
   friend bool operator==(const Mount&, const Mount&) = default;
 };
 
-// What it takes to start with Onload now.
+// What an application needs to start with Onload now.
 struct LaunchEnvironment {
   uint64_t generation = 0;
   std::string version;
-  profiles::Environment environment;  // to be set
+  profiles::Environment environment;  // variables to set
   std::vector<std::string> devices;
-  std::vector<Mount> mounts;  // the library's files, for a container
+  std::vector<Mount> mounts;  // library files, for a container
   std::vector<std::string> warnings;
 };
 
@@ -66,8 +66,8 @@ struct Allocated {
   LaunchEnvironment launch;
 };
 
-// A workload that may run with Onload. Its place among those that are counted is held while `place` is: until the
-// workload is stored, and counts itself, or was refused.
+// A workload admitted to Onload. While `place` is held, the workload counts towards the limit: until it is stored, and
+// counts itself, or is refused.
 struct Admitted {
   LaunchEnvironment launch;
   std::shared_ptr<const void> place;

@@ -24,39 +24,39 @@ ProfileRepository repository_of(const Controller& controller, const AllocationsO
   for (const std::string& path : options.profiles) configured.emplace_back(options.trust, path);
   const auto shipped = [&controller, trust = options.trust,
                         versions = options.versions]() -> std::optional<ProfileFolder> {
-    const std::string current = controller.status()->seen.current;
+    const std::string current = controller.status()->observed.current;
     if (current.empty()) return std::nullopt;
     return ProfileFolder(trust, tree_of_version(versions, current) + "/" + std::string(kProfileFolder));
   };
-  // The folders above it are nrd's by configuration, wherever they are.
+  // Folders above the state directory are trusted by configuration.
   return {configured, ProfileFolder({.root = options.state_directory, .owner = options.trust.owner}, kOwnProfiles),
           shipped};
 }
 
-// The variables of `added` over those of the caller.
+// `caller` with the variables of `added` replaced or added.
 profiles::Environment together(profiles::Environment caller, const profiles::Environment& added) {
   for (const auto& [name, value] : added) caller.insert_or_assign(name, value);
   return caller;
 }
 
-// Why nobody new may come now.
+// The generation that new users get, or why none are accepted.
 Result<uint64_t> open_generation(const Status& status) {
   const Generation* kept = effective(status);
   if (running(status) != nullptr) {
     return fail(ErrorCode::Busy,
-                "Onload's door is closed: operation " + std::to_string(running(status)->id) + " is under way");
+                "Onload accepts no new users: operation " + std::to_string(running(status)->id) + " is running");
   }
   if (kept == nullptr || kept->spec.state != State::Loaded) {
-    return fail(ErrorCode::Conflict, "Onload is not loaded on this node by nrd (nrdctl onload says more)");
+    return fail(ErrorCode::Conflict, "nrd has not loaded Onload on this node; see nrdctl onload");
   }
-  if (status.door_open) return kept->number;
+  if (status.device_access_open) return kept->number;
   if (status.drained) {
-    return fail(ErrorCode::Busy, "Onload's door is closed: this node is drained (nrdctl onload undrain opens it)");
+    return fail(ErrorCode::Busy, "Onload accepts no new users: node drained; use nrdctl onload undrain");
   }
   const std::string why = !status.problem.empty() ? status.problem
-                          : !status.drift.empty() ? "it is not as it was verified: " + status.drift
-                                                  : "its last operation failed";
-  return fail(ErrorCode::Busy, "Onload's door is closed: " + why);
+                          : !status.drift.empty() ? "state differs from the verified one: " + status.drift
+                                                  : "the last operation failed";
+  return fail(ErrorCode::Busy, "Onload accepts no new users: " + why);
 }
 
 class AllocationsThread final : public Allocations {
@@ -114,7 +114,7 @@ class AllocationsThread final : public Allocations {
 
  private:
   void run() noexcept {
-    ::pthread_setname_np(::pthread_self(), "nrd-desk");
+    ::pthread_setname_np(::pthread_self(), "nrd-allocations");
     while (const std::optional<WorkQueue::Task> task = tasks_.next(WorkQueue::Steady::max()))
       (*task)(WorkQueue::Turn::Work);
     tasks_.refuse_all();
@@ -184,7 +184,7 @@ class AllocationsThread final : public Allocations {
       std::string& own = launch.environment[kPreload];
       own = profiles::merge_preload(own, libraries->front());
     }
-    for (const DeviceNode& device : status->seen.devices) {
+    for (const DeviceNode& device : status->observed.devices) {
       if (device.leads_to_device()) launch.devices.push_back("/dev/" + device.name);
     }
     for (const std::string& library : *libraries) launch.mounts.push_back({library, library});
@@ -209,7 +209,7 @@ class AllocationsThread final : public Allocations {
   Result<void> store(const Allocation& allocation) {
     const store::OnloadAllocationRecord row{allocation.id, allocation.owner, allocation.generation, allocation.version,
                                             allocation.created};
-    // An attempt whose outcome was unknown may have left a row of this number behind, of which nobody was told.
+    // A commit with unknown outcome may have left an unused row with this id; replace it.
     if (Result<void> stored = commit_({.allocations = {row}, .removed_allocations = {row.id}}); !stored) return stored;
     ++next_id_;
     allocations_.push_back(allocation);
@@ -220,14 +220,14 @@ class AllocationsThread final : public Allocations {
 
   Result<void> release_now(uint64_t id) {
     const auto found = std::ranges::find(allocations_, id, &Allocation::id);
-    if (found == allocations_.end()) return fail(ErrorCode::NotFound, "there is no such allocation");
+    if (found == allocations_.end()) return fail(ErrorCode::NotFound, "allocation not found");
     if (Result<void> stored = commit_({.removed_allocations = {id}}); !stored) return stored;
     allocations_.erase(found);
     publish();
     return {};
   }
 
-  // Asked for once a second until all of its are released; a second request for one finds nothing to do.
+  // The watcher calls this once a second until all allocations of the owner are released; repeated requests do nothing.
   void end_with_owner(const store::Owner& owner) {
     owners_.watch(owner, this, [this, owner] {
       bool is_done = true;
@@ -249,9 +249,9 @@ class AllocationsThread final : public Allocations {
   const Clock& clock_;
   const AllocationsOptions options_;
   const ProfileRepository repository_;
-  std::vector<Allocation> allocations_;  // of the thread
-  uint64_t next_id_ = 1;                 // of the thread
-  // Each copy of it is the place of a workload that was admitted and is not stored yet.
+  std::vector<Allocation> allocations_;  // controller thread only
+  uint64_t next_id_ = 1;                 // controller thread only
+  // Each copy reserves the place of a workload that was admitted but is not stored yet.
   const std::shared_ptr<const int> held_ = std::make_shared<const int>(0);
   Published<std::vector<Allocation>> published_;
 

@@ -1,12 +1,11 @@
-// The allocations where applications get what they need to start with Onload: profiles as variables, and allocations.
+// Manages Onload allocations and renders profiles as variables.
 //
-// An allocation says that a process uses Onload, and is refused when that would not work now: Onload is not loaded, its
-// device_access is closed, or so many have one already. It belongs to a process and is released when that ends. It is
-// stored: after a restart of nrd it must still be known who uses what, or more would be let in than may be. What the
-// application was given to set is not stored, since it may hold secrets.
+// An allocation records that a process uses Onload. It is refused if Onload is not loaded, device access is closed, or
+// the limit is reached. It belongs to a process and is released when that exits. Allocations are stored so that the
+// limit holds across a restart of nrd; the application's variables are not, since they may hold secrets.
 //
-// A thread of its own, for files are read and written (profile_shelf.h) and commits are waited for. `done` functions
-// are called on it, or on the caller's when the answer is known at once; they must not block.
+// Runs its own thread, because it reads and writes files (profile_repository.h) and waits for commits. `done` functions
+// are called on that thread, or on the caller's if the result is known at once; they must not block.
 #pragma once
 
 #include <functional>
@@ -25,17 +24,16 @@ namespace nrd::onload {
 
 struct AllocationsOptions {
   std::string versions = "/opt/nrd/onload";
-  Trust trust;                                   // of the versions and of the folders that are configured
+  Trust trust;                                   // for versions and configured folders
   std::vector<std::string> profiles;             // configured folders
-  std::string state_directory = "/var/lib/nrd";  // nrd's own; profiles of the API lie in it
-  size_t most_allocations = 100;                 // workloads with Onload among them
-  std::function<size_t()> count_workloads{};     // those with Onload; never waits
+  std::string state_directory = "/var/lib/nrd";  // holds profiles stored over the API
+  size_t most_allocations = 100;                 // including workloads with Onload
+  std::function<size_t()> count_workloads{};     // workloads with Onload; never blocks
 };
 
 class Allocations {
  public:
-  // `controller`, `owners`, `clock` and what `commit` needs must outlive it. The thread of `owners` must be stopped
-  // first.
+  // `controller`, `owners`, `clock` and what `commit` needs must outlive it. Stop the thread of `owners` first.
   static Result<std::unique_ptr<Allocations>> start(const Controller& controller, ProcessWatcher& owners,
                                                     Controller::CommitFn commit, const store::OnloadRecords& records,
                                                     const Clock& clock, AllocationsOptions options);
@@ -47,13 +45,13 @@ class Allocations {
   virtual void remove_profile(std::string id, Callback<void> done) = 0;
   virtual void render(RenderRequest request, Form form, Callback<RenderedProfiles> done) = 0;
 
-  // Conflict: Onload is not loaded. Busy: its device_access is closed, or there are too many.
+  // Conflict: Onload is not loaded. Busy: device access is closed, or the limit is reached.
   virtual void allocate(AllocationRequest request, Callback<Allocated> done) = 0;
-  // The same for a workload, which is stored elsewhere; one that has Onload already has its place.
+  // The same for a workload, which is stored elsewhere; Place::Kept if the workload already has Onload.
   enum class Place { New, Kept };
   virtual void admit(RenderRequest what, Place place, Callback<Admitted> done) = 0;
   virtual void release(uint64_t id, Callback<void> done) = 0;
-  // In order of ids. Never waits.
+  // Ordered by id. Never blocks.
   virtual std::shared_ptr<const std::vector<Allocation>> allocations() const = 0;
 };
 

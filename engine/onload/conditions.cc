@@ -26,7 +26,7 @@ Found unknown(std::string reason, std::string message = {}) {
   return {Condition::Status::Unknown, std::move(reason), std::move(message)};
 }
 
-// "in_use" -> "InUse": a cause as a reason.
+// "in_use" -> "InUse": converts a cause to a condition reason.
 std::string as_reason(const std::string& cause) {
   std::string reason;
   bool begins = true;
@@ -38,8 +38,8 @@ std::string as_reason(const std::string& cause) {
 }
 
 const Module* loaded(const Status& status, const std::string& name) {
-  const auto found = status.seen.modules.find(name);
-  return found == status.seen.modules.end() ? nullptr : &found->second;
+  const auto found = status.observed.modules.find(name);
+  return found == status.observed.modules.end() ? nullptr : &found->second;
 }
 
 bool wants_loaded(const Status& status) { return status.target && status.target->state == State::Loaded; }
@@ -47,7 +47,7 @@ bool wants_loaded(const Status& status) { return status.target && status.target-
 Found is_loaded(const Status& status) {
   const Module* onload = loaded(status, "onload");
   if (onload == nullptr) return no("NotLoaded", "the module onload is not loaded");
-  if (onload->state != ModuleState::Live) return no("NotLive", "the module onload is on its way");
+  if (onload->state != ModuleState::Live) return no("NotLive", "the module onload is being loaded or unloaded");
   return yes("Loaded", onload->version);
 }
 
@@ -57,31 +57,31 @@ Found has_version(const Status& status) {
     const Module* module = loaded(status, wanted.name);
     if (module == nullptr) return no("NotLoaded", "the module " + wanted.name + " is not loaded");
     if (module->build_id == wanted.build_id) continue;
-    return no("OtherModule", "the module " + wanted.name + " was loaded from another file than that of version " +
-                                 status.target->version);
+    return no("OtherModule",
+              "the module " + wanted.name + " was not loaded from the file of version " + status.target->version);
   }
   return yes("AsWanted", status.target->version);
 }
 
 Found has_library(const Status& status) {
-  if (!status.seen.library_fits) return unknown("NothingToCompare", "the module or a current version is not there");
-  if (*status.seen.library_fits) return yes("SameInterface");
-  return no("OtherInterface",
-            "libonload.so of version " + status.seen.current + " does not speak to the loaded module");
+  if (!status.observed.library_fits) return unknown("NothingToCompare", "no module or no current version to compare");
+  if (*status.observed.library_fits) return yes("SameInterface");
+  return no("OtherInterface", "libonload.so of version " + status.observed.current +
+                                  " does not match the interface of the loaded module");
 }
 
 Found has_control_plane(const Status& status) {
   if (loaded(status, "onload") == nullptr) return no("NotLoaded", "no control plane server runs");
-  if (status.seen.servers.empty()) return no("NoServer", "no control plane server runs");
+  if (status.observed.servers.empty()) return no("NoServer", "no control plane server runs");
   if (!wants_loaded(status)) return yes("Running");
   const auto wanted = std::ranges::find(status.target->modules, "onload", &TargetModule::name);
   if (wanted == status.target->modules.end()) return yes("Running");
   const auto path = wanted->parameters.find("cplane_server_path");
   const bool is_it =
       path == wanted->parameters.end() ||
-      std::ranges::any_of(status.seen.servers, [&](const auto& server) { return server.exe == path->second; });
+      std::ranges::any_of(status.observed.servers, [&](const auto& server) { return server.exe == path->second; });
   if (is_it) return yes("Running");
-  return no("OtherServer", "the control plane server that runs is " + status.seen.servers.front().exe);
+  return no("OtherServer", "the control plane server that runs is " + status.observed.servers.front().exe);
 }
 
 Found has_devices(const Status& status) {
@@ -94,15 +94,15 @@ Found has_nic(const Status& status) {
   std::string names;
   bool has_link = false;
   bool is_off = false;
-  for (const Interface& interface : status.seen.interfaces) {
+  for (const Interface& interface : status.observed.interfaces) {
     if (interface.accelerated == false) is_off = true;
     if (interface.accelerated == false || (interface.accelerated != true && !interface.afxdp)) continue;
     names += (names.empty() ? "" : ", ") + interface.name;
     has_link = has_link || interface.operstate == "up" || interface.operstate == "unknown";
   }
   if (names.empty() && is_off) return no("SwitchedOff", "acceleration is switched off on all interfaces");
-  if (names.empty()) return no("NoInterface", "no interface is Onload's or registered through AF_XDP");
-  return has_link ? yes("Available", names) : no("NoLink", "none is up: " + names);
+  if (names.empty()) return no("NoInterface", "no interface is supported by Onload or registered through AF_XDP");
+  return has_link ? yes("Available", names) : no("NoLink", "no accelerated interface is up: " + names);
 }
 
 Found is_verified(const Status& status) {
@@ -135,7 +135,7 @@ Found is_drifted(const Status& status) {
   return status.drift.empty() ? no("AsWanted") : yes("ChangedByOthers", status.drift);
 }
 
-// A module that could not be moved in the last operation and is there still. A boot takes it away.
+// A module was stuck in the last operation and is still loaded. A reboot removes it.
 Found needs_boot(const Status& status) {
   constexpr const char* kStuck = "in_transition";
   if (status.operations.empty() || status.operations.back().outcome == Outcome::Running) return no("NotNeeded");
@@ -146,19 +146,19 @@ Found needs_boot(const Status& status) {
 }
 
 Found is_open(const Status& status) {
-  return status.door_open ? yes("Open") : no("Shut", "nrd gives out nothing to start with Onload");
+  return status.device_access_open ? yes("Open") : no("Shut", "nrd accepts no new Onload users");
 }
 
 }  // namespace
 
 std::string wrong_device(const Status& status) {
-  for (const DeviceNode& device : status.seen.devices) {
+  for (const DeviceNode& device : status.observed.devices) {
     const std::string path = "/dev/" + device.name;
-    if (!device.number) return "the device " + device.name + " is not there";
-    if (!device.node) return path + " is not there";
-    if (!device.leads_to_device()) return path + " does not lead to its device";
-    if (wants_loaded(status) && status.door_open && device.node->access != status.target->devices) {
-      return path + " has not the owner or the permissions that the configuration says";
+    if (!device.number) return "the device " + device.name + " does not exist";
+    if (!device.node) return path + " does not exist";
+    if (!device.leads_to_device()) return path + " has the wrong device number";
+    if (wants_loaded(status) && status.device_access_open && device.node->access != status.target->devices) {
+      return path + " has an owner or mode other than configured";
     }
   }
   return {};

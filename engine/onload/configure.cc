@@ -9,29 +9,29 @@
 namespace nrd::onload {
 namespace {
 
-constexpr size_t kMostWishes = 256;
+constexpr size_t kMaxInterfaceSpecs = 256;
 
-// Onload's modules know interfaces.
-bool knows_interfaces(const Seen& seen) { return seen.modules.contains("sfc_resource"); }
+// True if the loaded modules keep settings per interface.
+bool knows_interfaces(const ObservedState& observed) { return observed.modules.contains("sfc_resource"); }
 
 Result<InterfaceSpec> spec_for(const Status& status, const Interface& interface) {
-  const auto& interfaces = status.seen.interfaces;
+  const auto& interfaces = status.observed.interfaces;
   if (const InterfaceSpec* known = find(status.interfaces, interface, interfaces)) return *known;
-  if (status.interfaces.size() >= kMostWishes) {
-    return fail(ErrorCode::Conflict, "something is wanted of 256 interfaces already, which is the most");
+  if (status.interfaces.size() >= kMaxInterfaceSpecs) {
+    return fail(ErrorCode::Conflict, "settings for 256 interfaces exist already (the maximum)");
   }
   return known_by(interface, interfaces);
 }
 
-// nullopt: it is so, or the module is not there that would take it.
-Result<std::optional<Turned>> what_to_write(const Seen& seen, const Interface& interface, InterfaceSwitch what,
-                                            Turned to) {
-  if (!knows_interfaces(seen)) return std::nullopt;
-  const bool wants = to == Turned::On;
+// nullopt: already set, or no module is loaded to take it.
+Result<std::optional<SwitchState>> what_to_write(const ObservedState& observed, const Interface& interface,
+                                                 InterfaceSwitch what, SwitchState to) {
+  if (!knows_interfaces(observed)) return std::nullopt;
+  const bool wants = to == SwitchState::On;
   if (what == InterfaceSwitch::Afxdp) return interface.afxdp == wants ? std::nullopt : std::optional(to);
   if (!interface.accelerated) {
     return fail(ErrorCode::Conflict,
-                "network interface " + interface.name + " has no switch for acceleration: Onload does not serve it");
+                "network interface " + interface.name + " has no acceleration setting: Onload does not support it");
   }
   return *interface.accelerated == wants ? std::nullopt : std::optional(to);
 }
@@ -43,19 +43,19 @@ void log_not_set(const std::string& interface, const Error& error) {
 }  // namespace
 
 Result<void> set_interface(Host& node, Status& status, const std::function<Result<void>(store::OnloadChange)>& commit,
-                           const Interface& interface, InterfaceSwitch what, Turned to) {
+                           const Interface& interface, InterfaceSwitch what, SwitchState to) {
   Result<InterfaceSpec> spec = spec_for(status, interface);
   if (!spec) return Failure(spec.error());
-  (what == InterfaceSwitch::Afxdp ? spec->registered : spec->accelerated) = to == Turned::On;
-  const Result<std::optional<Turned>> change = what_to_write(status.seen, interface, what, to);
+  (what == InterfaceSwitch::Afxdp ? spec->registered : spec->accelerated) = to == SwitchState::On;
+  const Result<std::optional<SwitchState>> change = what_to_write(status.observed, interface, what, to);
   if (!change) return Failure(change.error());
 
   const Result<void> set = *change ? node.set_interface(interface.name, what, **change) : Result<void>();
-  const bool stays = !set && set.error().code == ErrorCode::Busy && to == Turned::Off;
+  const bool stays = !set && set.error().code == ErrorCode::Busy && to == SwitchState::Off;
   if (!set && !stays) return set;
   if (Result<void> stored = commit({.interfaces = {to_record(*spec)}}); !stored) {
-    // What is not stored is not so.
-    const Turned back = to == Turned::On ? Turned::Off : Turned::On;
+    // Undo the setting if it could not be stored.
+    const SwitchState back = to == SwitchState::On ? SwitchState::Off : SwitchState::On;
     if (*change && set) {
       if (const Result<void> undone = node.set_interface(interface.name, what, back); !undone) {
         log_not_set(interface.name, undone.error());
@@ -69,13 +69,13 @@ Result<void> set_interface(Host& node, Status& status, const std::function<Resul
   if (!stays) return {};
   return fail(ErrorCode::Conflict,
               "Onload keeps network interface " + interface.name +
-                  " until its modules are loaded anew: unload Onload and load it again; then it is not registered",
+                  " until its modules are reloaded: unload and load Onload to unregister the interface",
               set.error().detail);
 }
 
 void set_interfaces(Host& node, const Status& status) {
-  if (!knows_interfaces(status.seen)) return;
-  for (const auto& [interface, what, to] : changes_for(status.interfaces, status.seen.interfaces)) {
+  if (!knows_interfaces(status.observed)) return;
+  for (const auto& [interface, what, to] : changes_for(status.interfaces, status.observed.interfaces)) {
     const Result<void> set = node.set_interface(interface, what, to);
     if (!set) log_not_set(interface, set.error());
   }

@@ -1,4 +1,4 @@
-// Sets what is wanted of single interfaces, outside of a run: when somebody asks for it, and at nrd's start.
+// Applies the settings of single interfaces outside of operations: on request and at nrd's start.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,13 @@
 
 namespace nrd::onload {
 
-// Writes, then stores: what is answered is on the node and in the store. While Onload is not loaded it is stored alone.
-// `status` must be as of now; its specs are then the new ones. Conflict without loss: the module keeps an interface
-// until it is loaded anew, and what was asked for is stored.
+// Writes to the node, then stores, so a success means both. While Onload is not loaded, it only stores. `status` must
+// be current; its specs are updated. Conflict: the module keeps the interface until it is reloaded; the request is
+// stored anyway.
 Result<void> set_interface(Host& node, Status& status, const std::function<Result<void>(store::OnloadChange)>& commit,
-                           const Interface& interface, InterfaceSwitch what, Turned to);
+                           const Interface& interface, InterfaceSwitch what, SwitchState to);
 
-// All that is wanted and is not so; what cannot be set is logged.
+// Applies all stored settings that differ; logs those that fail.
 void set_interfaces(Host& node, const Status& status);
 
 }  // namespace nrd::onload

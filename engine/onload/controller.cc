@@ -47,7 +47,7 @@ class ControllerThread final : public Controller {
   }
   void end_watches() override { watch_->end(); }
 
-  void want(Spec spec, std::optional<uint64_t> if_match, Callback<Accepted> done) override {
+  void apply(Spec spec, std::optional<uint64_t> if_match, Callback<Accepted> done) override {
     if (const Operation* operation = running(*status())) return done(busy(*operation));
     tasks_.change(std::move(done), [this, spec = std::move(spec), if_match] { return planner_.begin(spec, if_match); });
   }
@@ -96,9 +96,9 @@ class ControllerThread final : public Controller {
     tasks_.read(users_, {}, std::move(done), [this] { return node_.find_users(); });
   }
 
-  void look(Callback<void> done) override {
+  void refresh(Callback<void> done) override {
     tasks_.change(std::move(done), [this]() -> Result<void> {
-      planner_.look();
+      planner_.refresh();
       return planner_.status().problem.empty() ? Result<void>() : fail(ErrorCode::Hardware, planner_.status().problem);
     });
   }
@@ -122,7 +122,7 @@ class ControllerThread final : public Controller {
   void remove_version(std::string name, Callback<void> done) override {
     tasks_.change(std::move(done), [this, name = std::move(name)]() -> Result<void> {
       if (const Operation* operation = running(planner_.status())) return busy(*operation);
-      planner_.look();
+      planner_.refresh();
       if (const std::optional<std::string> need = need_of(planner_.status(), name))
         return fail(ErrorCode::Conflict, *need);
       return node_.remove_version(name);
@@ -137,7 +137,7 @@ class ControllerThread final : public Controller {
     tasks_.read(interfaces_, {}, std::move(done), [this] { return node_.interfaces(); });
   }
 
-  void set_interface(std::string name, InterfaceSwitch what, Turned to, Callback<Interface> done) override {
+  void set_interface(std::string name, InterfaceSwitch what, SwitchState to, Callback<Interface> done) override {
     if (const Operation* operation = running(*status())) return done(busy(*operation));
     tasks_.change(std::move(done),
                   [this, name = std::move(name), what, to] { return planner_.set_interface(name, what, to); });
@@ -146,20 +146,20 @@ class ControllerThread final : public Controller {
  private:
   void run() noexcept {
     ::pthread_setname_np(::pthread_self(), "nrd-onload");
-    planner_.see();
+    planner_.observe();
     planner_.configure_after_start();
     planner_.begin_after_start();
     planner_.publish();
     for (;;) {
-      travel();
-      planner_.look();
-      if (pause(options_.look_interval)) break;
+      run_operation();
+      planner_.refresh();
+      if (pause(options_.refresh_interval)) break;
     }
     tasks_.refuse_all();
   }
 
-  // Serves tasks meanwhile, in turns: what an operation waits for is looked at after each, although its readers ask
-  // without end. True: stopping. A spec that is accepted ends the wait.
+  // Runs queued tasks in batches while waiting, so that the operation gets its turn however many requests arrive. True:
+  // stopping. An accepted spec ends the wait.
   bool pause(std::chrono::milliseconds time) {
     const WorkQueue::Steady until = clock_.steady() + time;
     do {
@@ -172,8 +172,8 @@ class ControllerThread final : public Controller {
     return tasks_.stopping();
   }
 
-  // Brings the operation that is under plan to its end, if there is one.
-  void travel() {
+  // Runs the current operation, if any, to its end.
+  void run_operation() {
     const Operation* open = running(planner_.status());
     if (open == nullptr) return;
     Operation operation = *open;
@@ -184,10 +184,10 @@ class ControllerThread final : public Controller {
       operation.finished = planner_.now();
       operation.cause = "version";
       operation.message = plan.error().message;
-      result = planner_.record(operation).map([] { return RunResult::Arrived; });
+      result = planner_.record(operation).map([] { return RunResult::Finished; });
     }
     if (!result) {
-      // What could not be stored or looked at now is tried again after the next look.
+      // If storing or observing failed, retry after the next refresh.
       return log_stuck(result.error());
     }
     if (*result == RunResult::Interrupted) return;
@@ -197,7 +197,7 @@ class ControllerThread final : public Controller {
   }
 
   static void log_stuck(const Error& error) {
-    log::error("ONLOAD_STUCK", "Onload's operation waits for the next look: " + error.message,
+    log::error("ONLOAD_STUCK", "Onload operation is stuck and will be retried: " + error.message,
                {{"DETAIL", error.detail}});
   }
 
@@ -214,7 +214,7 @@ class ControllerThread final : public Controller {
   const ControllerOptions options_;
   Published<Status> published_;
   std::optional<Watch> watch_;  // since start()
-  OperationPlanner planner_;    // of the controller's thread
+  OperationPlanner planner_;    // controller thread only
   using Question = std::pair<std::optional<Spec>, std::optional<uint64_t>>;
   WorkQueue::Shared<InUse> users_;
   WorkQueue::Shared<std::vector<InstalledVersion>> versions_;

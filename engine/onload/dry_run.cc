@@ -12,73 +12,73 @@
 namespace nrd::onload {
 namespace {
 
-// As many as a run takes at most.
-constexpr size_t kMostStages = 200;
+// The limit of one run.
+constexpr size_t kMaxSteps = 200;
 constexpr mode_t kOpen = 0666;
 constexpr const char* kOnload = "onload";
 constexpr const char* kSpawns = "cplane_spawn_server";
 
-void set_door(Seen& seen, mode_t mode) {
-  for (DeviceNode& device : seen.devices) {
+void set_access(ObservedState& observed, mode_t mode) {
+  for (DeviceNode& device : observed.devices) {
     if (device.node) device.node->access.mode = mode;
   }
 }
 
-// So that it does not come back by itself.
-void stop_servers(Seen& seen) {
-  seen.servers.clear();
-  const auto onload = seen.modules.find(kOnload);
-  if (onload == seen.modules.end()) return;
+// Disable spawning too, so that no server restarts.
+void stop_servers(ObservedState& observed) {
+  observed.servers.clear();
+  const auto onload = observed.modules.find(kOnload);
+  if (onload == observed.modules.end()) return;
   const auto spawns = onload->second.parameters.find(kSpawns);
   if (spawns != onload->second.parameters.end()) spawns->second.value = "N";
 }
 
-void insert(Seen& seen, const TargetModule& module) {
+void insert(ObservedState& observed, const TargetModule& module) {
   Module loaded{.name = module.name, .build_id = module.build_id};
   for (const auto& [name, value] : module.parameters) loaded.parameters[name] = {value, true};
-  seen.modules[module.name] = std::move(loaded);
+  observed.modules[module.name] = std::move(loaded);
   if (module.name != kOnload) return;
   constexpr DeviceNumber kAny{1, 0};
-  seen.devices = {{.name = kOnload, .number = kAny, .node = NodeFile{kAny, {.uid = 0, .gid = 0, .mode = kOpen}}}};
+  observed.devices = {{.name = kOnload, .number = kAny, .node = NodeFile{kAny, {.uid = 0, .gid = 0, .mode = kOpen}}}};
 }
 
-void set_parameter(Seen& seen, const NextStep& step) {
+void set_parameter(ObservedState& observed, const NextStep& step) {
   const size_t dot = step.subject.find('.');
-  seen.modules[step.subject.substr(0, dot)].parameters[step.subject.substr(dot + 1)].value = step.value;
+  observed.modules[step.subject.substr(0, dot)].parameters[step.subject.substr(dot + 1)].value = step.value;
 }
 
-// The module knows nothing of those before it, and accelerates what it is not told to leave.
-void forget_settings(Seen& seen) {
-  for (Interface& interface : seen.interfaces) {
+// A reloaded module forgets its settings and accelerates every interface.
+void forget_settings(ObservedState& observed) {
+  for (Interface& interface : observed.interfaces) {
     interface.afxdp = false;
     if (interface.accelerated) interface.accelerated = true;
   }
 }
 
-void configure(Seen& seen, const NextStep& step) {
+void configure(ObservedState& observed, const NextStep& step) {
   const auto [name, what] = parse_subject(step.subject);
-  const auto found = std::ranges::find(seen.interfaces, name, &Interface::name);
-  if (found == seen.interfaces.end()) return;
-  const bool is_on = step.value == word_of(Turned::On);
+  const auto found = std::ranges::find(observed.interfaces, name, &Interface::name);
+  if (found == observed.interfaces.end()) return;
+  const bool is_on = step.value == word_of(SwitchState::On);
   if (what == InterfaceSwitch::Afxdp) found->afxdp = is_on;
   if (what == InterfaceSwitch::Acceleration) found->accelerated = is_on;
 }
 
-// What the node looks like after the step, as far as next_step() asks.
-void apply(const NextStep& step, const Target& target, Seen& seen) {
+// Applies a step to the observed state, as far as next_step() reads it.
+void apply(const NextStep& step, const Target& target, ObservedState& observed) {
   switch (step.act) {
-    case Act::CloseDoor: return set_door(seen, 0);
-    case Act::OpenDoor: return set_door(seen, kOpen);
-    case Act::StopControlPlane: return stop_servers(seen);
+    case Act::CloseDeviceAccess: return set_access(observed, 0);
+    case Act::OpenDeviceAccess: return set_access(observed, kOpen);
+    case Act::StopControlPlane: return stop_servers(observed);
     case Act::Remove:
-      seen.modules.erase(step.subject);
-      if (step.subject == kOnload) seen.devices.clear();
-      if (step.subject == "sfc_resource") forget_settings(seen);
+      observed.modules.erase(step.subject);
+      if (step.subject == kOnload) observed.devices.clear();
+      if (step.subject == "sfc_resource") forget_settings(observed);
       return;
-    case Act::Switch: seen.current = step.subject; return;
-    case Act::Insert: return insert(seen, *std::ranges::find(target.modules, step.subject, &TargetModule::name));
-    case Act::SetParameter: return set_parameter(seen, step);
-    case Act::Configure: return configure(seen, step);
+    case Act::Switch: observed.current = step.subject; return;
+    case Act::Insert: return insert(observed, *std::ranges::find(target.modules, step.subject, &TargetModule::name));
+    case Act::SetParameter: return set_parameter(observed, step);
+    case Act::Configure: return configure(observed, step);
     case Act::EndUsers:
     case Act::Verify: return;
   }
@@ -89,19 +89,19 @@ Check check(std::string name, const Result<void>& result) {
 }
 
 Check check_users(const InUse& use, UsersPolicy policy, bool must_end) {
-  const std::string who = use.in_use() ? "in use by " + describe(use) : "nobody uses Onload";
+  const std::string who = use.in_use() ? "in use by " + describe(use) : "Onload is not in use";
   if (!must_end || !use.in_use() || policy != UsersPolicy::Fail) return {"users", std::nullopt, who};
   return {"users", in_the_way(use), {}};
 }
 
 }  // namespace
 
-std::vector<NextStep> next_steps_of(const Target& target, Seen seen, RunState run_state) {
+std::vector<NextStep> next_steps_of(const Target& target, ObservedState observed, RunState run_state) {
   std::vector<NextStep> steps;
-  while (steps.size() < kMostStages) {
-    const std::optional<NextStep> step = next_step(target, seen, run_state);
+  while (steps.size() < kMaxSteps) {
+    const std::optional<NextStep> step = next_step(target, observed, run_state);
     if (!step) break;
-    apply(*step, target, seen);
+    apply(*step, target, observed);
     remember(run_state, *step);
     steps.push_back(*step);
   }
@@ -111,7 +111,7 @@ std::vector<NextStep> next_steps_of(const Target& target, Seen seen, RunState ru
 bool is_fulfilled(const Status& status, const Spec& spec, const Target& target) {
   const Generation* kept = effective(status);
   return kept != nullptr && kept->number == last_generation(status) && kept->spec == spec && !last_failed(status) &&
-         !next_step(target, status.seen, {.verified = true});
+         !next_step(target, status.observed, {.verified = true});
 }
 
 DryRun dry_run(Host& node, const Status& status, const Spec& spec, const Limits& limits) {
@@ -122,8 +122,8 @@ DryRun dry_run(Host& node, const Status& status, const Spec& spec, const Limits&
   for (Check& one : node.examine(spec)) found.checks.push_back(std::move(one));
   const Result<Target> target = target_now(node, status, spec);
   if (!target) return found;
-  found.checks.push_back(check_users(node.find_users(), spec.users, !removals(*target, status.seen).empty()));
-  if (!is_fulfilled(status, spec, *target)) found.steps = next_steps_of(*target, status.seen, {});
+  found.checks.push_back(check_users(node.find_users(), spec.users, !removals(*target, status.observed).empty()));
+  if (!is_fulfilled(status, spec, *target)) found.steps = next_steps_of(*target, status.observed, {});
   return found;
 }
 

@@ -1,5 +1,4 @@
-// What would become of a spec: whether anything is in its plan, and the steps it would take. Nothing is touched, and
-// nothing of it is remembered.
+// Predicts an operation: the checks of its spec and the steps it would take. Changes nothing.
 #pragma once
 
 #include <optional>
@@ -13,25 +12,25 @@ namespace nrd::onload {
 
 struct DryRun {
   std::vector<Check> checks;
-  std::vector<NextStep> steps;  // in order; none if the spec means nothing here, or all is so already
+  std::vector<NextStep> steps;  // in order; none if a check fails or nothing needs to change
 };
 
-// What may be asked at most, and what the client knows; see permission.h.
+// Limits on requests; see preconditions.h.
 struct Limits {
   UsersPolicy most_forceful = UsersPolicy::Wait;
   std::optional<uint64_t> if_match;
 };
 
-// The steps of next_step(), played forward over `seen`. Pure.
-std::vector<NextStep> next_steps_of(const Target& target, Seen seen, RunState run_state);
+// Simulates next_step() until nothing is left to do. Pure.
+std::vector<NextStep> next_steps_of(const Target& target, ObservedState observed, RunState run_state);
 
-// `spec` is what the generation in force wants, nothing has to be done for it, and nothing has failed since.
+// True if the effective generation has this spec, nothing needs to change, and the last operation succeeded.
 bool is_fulfilled(const Status& status, const Spec& spec, const Target& target);
 
-// As of status.seen. Reads the files of the version, and walks over all processes: takes seconds.
+// Based on status.observed. Reads the version's files and walks all processes: takes seconds.
 DryRun dry_run(Host& node, const Status& status, const Spec& spec, const Limits& limits);
 
-// The first check that was not passed.
+// The first failed check.
 std::optional<Error> refusal_of(const DryRun& dry_run_);
 
 }  // namespace nrd::onload

@@ -42,7 +42,7 @@ struct Words<Verdict> {
 };
 template <>
 struct Words<Act> {
-  static constexpr std::array<Word<Act>, 10> all = {{{Act::CloseDoor, "close_door"},
+  static constexpr std::array<Word<Act>, 10> all = {{{Act::CloseDeviceAccess, "close_door"},
                                                      {Act::EndUsers, "end_users"},
                                                      {Act::StopControlPlane, "stop_control_plane"},
                                                      {Act::Remove, "remove"},
@@ -51,7 +51,7 @@ struct Words<Act> {
                                                      {Act::SetParameter, "set_parameter"},
                                                      {Act::Configure, "configure"},
                                                      {Act::Verify, "verify"},
-                                                     {Act::OpenDoor, "open_door"}}};
+                                                     {Act::OpenDeviceAccess, "open_door"}}};
 };
 template <>
 struct Words<Progress> {
@@ -81,8 +81,8 @@ struct Words<InterfaceSwitch> {
       {{InterfaceSwitch::Acceleration, "acceleration"}, {InterfaceSwitch::Afxdp, "afxdp"}}};
 };
 template <>
-struct Words<Turned> {
-  static constexpr std::array<Word<Turned>, 2> all = {{{Turned::Off, "off"}, {Turned::On, "on"}}};
+struct Words<SwitchState> {
+  static constexpr std::array<Word<SwitchState>, 2> all = {{{SwitchState::Off, "off"}, {SwitchState::On, "on"}}};
 };
 
 template <typename Enum>
@@ -105,7 +105,7 @@ std::string_view word_of(Progress progress) { return find(progress); }
 std::string_view word_of(Outcome outcome) { return find(outcome); }
 std::string_view word_of(OperationKind kind) { return find(kind); }
 std::string_view word_of(InterfaceSwitch what) { return find(what); }
-std::string_view word_of(Turned turned) { return find(turned); }
+std::string_view word_of(SwitchState turned) { return find(turned); }
 
 template <typename Enum>
 std::optional<Enum> parse(std::string_view word) {
@@ -132,7 +132,7 @@ template std::optional<Progress> parse(std::string_view);
 template std::optional<Outcome> parse(std::string_view);
 template std::optional<OperationKind> parse(std::string_view);
 template std::optional<InterfaceSwitch> parse(std::string_view);
-template std::optional<Turned> parse(std::string_view);
+template std::optional<SwitchState> parse(std::string_view);
 template std::string all_words<State>();
 template std::string all_words<Sfc>();
 template std::string all_words<UsersPolicy>();

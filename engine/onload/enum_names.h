@@ -1,4 +1,4 @@
-// The words for what is kept and shown: one word each plan.
+// The names of enumerators in the API and the store.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace nrd::onload {
 
-// Each has an overload for every enumeration of spec.h; parse() is nullopt for a word that is none.
+// One overload per enumeration of spec.h; parse() returns nullopt for an unknown name.
 std::string_view word_of(State state);
 std::string_view word_of(Sfc sfc);
 std::string_view word_of(UsersPolicy policy);
@@ -20,12 +20,12 @@ std::string_view word_of(Progress progress);
 std::string_view word_of(Outcome outcome);
 std::string_view word_of(OperationKind kind);
 std::string_view word_of(InterfaceSwitch what);
-std::string_view word_of(Turned turned);
+std::string_view word_of(SwitchState turned);
 
 template <typename Enum>
 std::optional<Enum> parse(std::string_view word);
 
-// All of them, for a refusal: "fail, wait, term, kill".
+// All names, for error messages: "fail, wait, term, kill".
 template <typename Enum>
 std::string all_words();
 

@@ -22,7 +22,7 @@ bool is_it(const InterfaceSpec& spec, const Interface& interface, const std::vec
 
 }  // namespace
 
-// The name of an interface may have dots itself.
+// Split at the last dot: interface names may contain dots.
 std::string subject_of(const std::string& interface, InterfaceSwitch what) {
   return interface + "." + std::string(word_of(what));
 }
@@ -54,8 +54,8 @@ Result<InterfaceSpec> known_by(const Interface& interface, const std::vector<Int
   if (has_place || (has_mac && std::ranges::count_if(interfaces, is_like_it) == 1)) {
     return InterfaceSpec{.pci = interface.pci, .mac = interface.mac, .accelerated = {}, .registered = {}};
   }
-  return fail(ErrorCode::Conflict, "network interface " + interface.name +
-                                       " has neither a place on PCI nor a MAC to itself, by which it could be known");
+  return fail(ErrorCode::Conflict,
+              "network interface " + interface.name + " has neither a PCI address nor a unique MAC to identify it");
 }
 
 std::vector<InterfaceChange> changes_for(const std::vector<InterfaceSpec>& specs,
@@ -65,11 +65,11 @@ std::vector<InterfaceChange> changes_for(const std::vector<InterfaceSpec>& specs
     const Interface* interface = find(spec, interfaces);
     if (interface == nullptr) continue;
     if (spec.registered == true && !interface->afxdp) {
-      changes.push_back({interface->name, InterfaceSwitch::Afxdp, Turned::On});
+      changes.push_back({interface->name, InterfaceSwitch::Afxdp, SwitchState::On});
     }
-    // Registering may be what gives it the switch.
+    // Registration may create the acceleration setting.
     if (spec.accelerated && interface->accelerated && *spec.accelerated != *interface->accelerated) {
-      const Turned to = *spec.accelerated ? Turned::On : Turned::Off;
+      const SwitchState to = *spec.accelerated ? SwitchState::On : SwitchState::Off;
       changes.push_back({interface->name, InterfaceSwitch::Acceleration, to});
     }
   }

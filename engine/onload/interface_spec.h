@@ -1,8 +1,8 @@
-// What somebody wants of single network interfaces: that Onload may accelerate one, or that one is registered with it
-// through AF_XDP. The kernel forgets both with the module, so nrd remembers them and sets them again after each load.
+// Requested settings of single network interfaces: acceleration, and registration through AF_XDP. The kernel forgets
+// both when the module is unloaded, so nrd stores them and applies them after each load.
 //
-// An interface is known by its place on PCI and its MAC, since a driver that comes back may give it another name. Of
-// several on one PCI function the MAC decides; one that is not on PCI is known by its MAC alone. Pure.
+// Interfaces are identified by PCI address and MAC, since a reloaded driver may rename them. If several share a PCI
+// function, the MAC decides; without PCI, the MAC alone. Pure.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@
 
 namespace nrd::onload {
 
-// "eth0.acceleration": what a step sets.
+// "eth0.acceleration": the subject of a Configure step.
 std::string subject_of(const std::string& interface, InterfaceSwitch what);
 struct InterfaceSubject {
   std::string interface;
@@ -24,26 +24,26 @@ struct InterfaceSubject {
 };
 InterfaceSubject parse_subject(const std::string& subject);
 
-// Null: there is none of it.
+// Null: no such interface.
 const Interface* find(const InterfaceSpec& spec, const std::vector<Interface>& interfaces);
 const InterfaceSpec* find(const std::vector<InterfaceSpec>& specs, const Interface& interface,
                           const std::vector<Interface>& interfaces);
 
-// A spec for this interface that wants nothing yet. Conflict: it cannot be told from others.
+// An empty spec that identifies this interface. Conflict: it cannot be identified uniquely.
 Result<InterfaceSpec> known_by(const Interface& interface, const std::vector<Interface>& interfaces);
 
-// What must be set on what is there. One that shall not be registered is not among it: it is let go when it is asked
-// for, or goes with the module.
+// The settings that differ on existing interfaces. Does not unregister interfaces: that happens on request only, or
+// when the module is unloaded.
 struct InterfaceChange {
   std::string interface;
   InterfaceSwitch what = InterfaceSwitch::Acceleration;
-  Turned to = Turned::Off;
+  SwitchState to = SwitchState::Off;
   friend bool operator==(const InterfaceChange&, const InterfaceChange&) = default;
 };
 std::vector<InterfaceChange> changes_for(const std::vector<InterfaceSpec>& specs,
                                          const std::vector<Interface>& interfaces);
 
-// Those that go with the driver, as they are called now.
+// Interfaces of the driver, with their current names.
 std::vector<NotedInterface> interfaces_of_driver(const std::vector<Interface>& interfaces);
 
 }  // namespace nrd::onload

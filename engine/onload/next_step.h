@@ -1,13 +1,12 @@
-// The next step of a run, from what is there and where it goes. Pure, and without run_state: after a crash, a reboot
-// or somebody's rmmod the same question gets the right answer, and a rollback is a run to another target.
+// The next step of an operation, computed from the observed state and the target. Pure: after a crash, a reboot or a
+// manual rmmod it gives the right step, and a rollback is just another target.
 //
-//   something must be removed    close the device_access, end users, stop the control plane, remove from the top
-//   nothing more to remove       switch the files, insert from the bottom, set parameters and interfaces, verify, open
-//   it the device_access is to be shut       close it as soon as the last module is there, and do not open it
+//   modules must be removed    close device access, end users, stop the control plane, remove in unload order
+//   nothing left to remove     switch files, insert in load order, set parameters and interfaces, verify, open access
+//   access is to be closed     close it as soon as the last module is loaded, and do not open it
 //
-// The top is `onload`, below it sfc_char, sfc_resource and, if it is managed, sfc. What lies below a module that must
-// go must not be touched before that: sfc would let itself be removed under a loaded onload, and take the interfaces
-// along.
+// Unload order starts with `onload`, then sfc_char, sfc_resource and, if managed, sfc. Remove a module only after those
+// above it: the kernel would let sfc go while onload is loaded, and its interfaces with it.
 #pragma once
 
 #include <optional>
@@ -18,33 +17,33 @@
 
 namespace nrd::onload {
 
-// The distribution's module, and not that of the version.
-inline constexpr std::string_view kOfSystem = "system";
+// Insert the distribution's module, not the version's.
+inline constexpr std::string_view kSystemDriver = "system";
 
 struct NextStep {
   Act act = Act::Verify;
   std::string subject;  // as in Step
-  std::string value;    // of SetParameter; of Configure "on" or "off"; of Insert kOfSystem or nothing
+  std::string value;    // for SetParameter; for Configure "on" or "off"; for Insert kSystemDriver or empty
   friend bool operator==(const NextStep&, const NextStep&) = default;
 };
 
-// What this run has done and what cannot be seen on the node.
+// Progress of this run that the node does not show.
 struct RunState {
-  bool users_ended = false;   // since the device_access was closed
-  bool verified = false;      // since the last change
-  bool door_closed = false;   // for certain
-  bool door_to_open = false;  // it was closed, or made anew
+  bool users_ended = false;     // since device access was closed
+  bool verified = false;        // since the last change
+  bool access_closed = false;   // known to be closed
+  bool access_to_open = false;  // was closed, or the nodes are new
   bool server_stopped = false;
-  bool has_systems_driver = false;  // inserted, whatever its build id: it may be built from what ours is built from
+  bool has_system_driver = false;  // inserted; its build id may equal that of our driver
 };
 
-// What is remembered of a step that was done.
+// Updates the run state after a completed step.
 void remember(RunState& run_state, const NextStep& step);
 
-// nullopt: arrived.
-std::optional<NextStep> next_step(const Target& target, const Seen& seen, const RunState& run_state);
+// nullopt: the target is reached.
+std::optional<NextStep> next_step(const Target& target, const ObservedState& observed, const RunState& run_state);
 
-// Modules that must be removed to get there, in the order of removal.
-std::vector<std::string> removals(const Target& target, const Seen& seen, const RunState& run_state = {});
+// Modules to remove on the way to the target, in removal order.
+std::vector<std::string> removals(const Target& target, const ObservedState& observed, const RunState& run_state = {});
 
 }  // namespace nrd::onload

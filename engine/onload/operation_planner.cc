@@ -44,17 +44,18 @@ Result<Accepted> OperationPlanner::roll_back(std::optional<uint64_t> to) {
 }
 
 Result<DryRun> OperationPlanner::dry_run(const std::optional<Spec>& spec, std::optional<uint64_t> if_match) {
-  if (!spec && status_.generations.empty()) return fail(ErrorCode::NotFound, "nothing was wished for yet");
-  look();
+  if (!spec && status_.generations.empty()) return fail(ErrorCode::NotFound, "no spec has been requested yet");
+  refresh();
   const Spec& planned = spec ? *spec : status_.generations.back().spec;
   return onload::dry_run(node_, status_, planned, {.most_forceful = options_.most_forceful, .if_match = if_match});
 }
 
-// A look that has found nothing new is no new revision.
+// A refresh without changes does not create a new revision.
 void OperationPlanner::publish() {
   const Generation* kept = effective(status_);
-  status_.door_open = kept != nullptr && kept->spec.state == State::Loaded && running(status_) == nullptr &&
-                      status_.drift.empty() && status_.problem.empty() && !last_failed(status_) && !status_.drained;
+  status_.device_access_open = kept != nullptr && kept->spec.state == State::Loaded && running(status_) == nullptr &&
+                               status_.drift.empty() && status_.problem.empty() && !last_failed(status_) &&
+                               !status_.drained;
   status_.conditions = conditions_of(status_, status_.conditions, now());
   const std::shared_ptr<const Status> before = published_.get();
   if (before == nullptr || !shows_same(*before, status_)) ++status_.revision;
@@ -62,59 +63,60 @@ void OperationPlanner::publish() {
   announce_();
 }
 
-void OperationPlanner::see() {
-  Result<Seen> seen = node_.observe();
-  status_.problem = seen ? "" : seen.error().message;
-  if (seen) status_.seen = *std::move(seen);
+void OperationPlanner::observe() {
+  Result<ObservedState> observed = node_.observe();
+  status_.problem = observed ? "" : observed.error().message;
+  if (observed) status_.observed = *std::move(observed);
 }
 
-void OperationPlanner::look() {
-  see();
+void OperationPlanner::refresh() {
+  observe();
   const std::string before = std::move(status_.drift);
   std::optional<Result<Target>> target = target_in_force(node_, status_);
   status_.drift.clear();
   if (target && status_.problem.empty() && running(status_) == nullptr) {
-    status_.drift = *target ? drift_of(**target, status_.seen) : target->error().message;
+    status_.drift = *target ? drift_of(**target, status_.observed) : target->error().message;
   }
   status_.target = target && *target ? std::optional(**std::move(target)) : std::nullopt;
   if (!status_.drift.empty() && status_.drift != before) {
-    log::warning("ONLOAD_DRIFTED", "Onload is not as its last verified generation wants it", {{"WHAT", status_.drift}});
+    log::warning("ONLOAD_DRIFTED", "Onload differs from the last verified generation", {{"WHAT", status_.drift}});
   }
   publish();
 }
 
-// After a boot nothing of Onload is there: bring it back. What somebody else has loaded meanwhile is left alone.
+// After a boot no Onload module is loaded: restore them. If other modules were loaded meanwhile, leave them untouched.
 void OperationPlanner::begin_after_start() {
   const Generation* kept = effective(status_);
   const bool may = options_.at_start == AtStart::Apply && !status_.freeze.frozen && status_.problem.empty();
   if (!may || running(status_) != nullptr || kept == nullptr || kept->spec.state != State::Loaded) return;
   const auto is_ours = [](const auto& entry) { return entry.first != "sfc"; };
-  if (std::ranges::any_of(status_.seen.modules, is_ours)) return;
-  if (const auto begun = set_out({.generation = kept->number}, {}); !begun) {
-    log::error("ONLOAD_STUCK", "Onload's operation waits for the next look: " + begun.error().message,
+  if (std::ranges::any_of(status_.observed.modules, is_ours)) return;
+  if (const auto begun = start_operation({.generation = kept->number}, {}); !begun) {
+    log::error("ONLOAD_STUCK", "Onload operation is stuck and will be retried: " + begun.error().message,
                {{"DETAIL", begun.error().detail}});
   }
 }
 
-// What others have set while nrd was away is set back; later that is drift like any other.
+// Reverts interface settings changed while nrd was stopped; changes after that count as drift.
 void OperationPlanner::configure_after_start() {
   const bool may = options_.at_start == AtStart::Apply && !status_.freeze.frozen && status_.problem.empty();
   if (!may || running(status_) != nullptr) return;
   set_interfaces(node_, status_);
-  see();
+  observe();
 }
 
-Result<Interface> OperationPlanner::set_interface(const std::string& name, InterfaceSwitch what, Turned to) {
+Result<Interface> OperationPlanner::set_interface(const std::string& name, InterfaceSwitch what, SwitchState to) {
   const Result<void> may = check_idle(status_).and_then([&] { return check_thawed(status_); });
   if (!may) return Failure(may.error());
-  look();
+  refresh();
   if (!status_.problem.empty()) return fail(ErrorCode::Hardware, status_.problem);
   const auto is_it = [&](const Interface& interface) { return interface.name == name; };
-  const auto found = std::ranges::find_if(status_.seen.interfaces, is_it);
-  if (found == status_.seen.interfaces.end()) return fail(ErrorCode::NotFound, "there is no network interface " + name);
+  const auto found = std::ranges::find_if(status_.observed.interfaces, is_it);
+  if (found == status_.observed.interfaces.end())
+    return fail(ErrorCode::NotFound, "network interface " + name + " not found");
   const Interface before = *found;
   const Result<void> set = onload::set_interface(node_, status_, commit_, before, what, to);
-  look();
+  refresh();
   if (!set) return Failure(set.error());
   const Result<std::vector<Interface>> now = node_.interfaces();
   if (!now) return Failure(now.error());
@@ -133,10 +135,10 @@ Result<Accepted> OperationPlanner::begin(const Spec& spec, std::optional<uint64_
   if (const Result<void> allowed = check(spec, if_match); !allowed) return Failure(allowed.error());
   const Result<Target> target = target_now(node_, status_, spec);
   if (!target) return Failure(target.error());
-  look();
+  refresh();
   if (!status_.problem.empty()) return fail(ErrorCode::Hardware, status_.problem);
   if (is_fulfilled(status_, spec, *target)) return Accepted{last_generation(status_), std::nullopt};
-  const std::vector<std::string> removed = removals(*target, status_.seen);
+  const std::vector<std::string> removed = removals(*target, status_.observed);
   if (std::ranges::any_of(removed, is_of_driver)) {
     if (const Result<void> driver = node_.may_remove_driver(); !driver) return Failure(driver.error());
   }
@@ -152,8 +154,8 @@ Result<Accepted> OperationPlanner::patch(const SpecPatch& patch, std::optional<u
   const Spec spec = patched(kept->spec, patch);
   const Result<Target> target = target_now(node_, status_, spec);
   if (!target) return Failure(target.error());
-  look();
-  if (const auto may = check_reload(patch, *target, status_.seen); !may) return Failure(may.error());
+  refresh();
+  if (const auto may = check_reload(patch, *target, status_.observed); !may) return Failure(may.error());
   return begin(spec, if_match);
 }
 
@@ -165,8 +167,9 @@ Result<Accepted> OperationPlanner::drain(const Drain& how) {
   const Result<Generation> kept = loaded_generation(status_);
   if (!kept) return Failure(kept.error());
   if (status_.drained) return Accepted{kept->number, std::nullopt};
-  return set_out({.generation = kept->number, .kind = OperationKind::Drain, .users = how.users, .drain = how.patience},
-                 {.drained = true});
+  return start_operation(
+      {.generation = kept->number, .kind = OperationKind::Drain, .users = how.users, .drain = how.patience},
+      {.drained = true});
 }
 
 Result<Accepted> OperationPlanner::undrain() {
@@ -175,7 +178,7 @@ Result<Accepted> OperationPlanner::undrain() {
   const Generation* kept = effective(status_);
   const uint64_t number = kept == nullptr ? 0 : kept->number;
   if (!status_.drained) return Accepted{number, std::nullopt};
-  return set_out({.generation = number, .kind = OperationKind::Undrain}, {.drained = false});
+  return start_operation({.generation = number, .kind = OperationKind::Undrain}, {.drained = false});
 }
 
 Result<Accepted> OperationPlanner::restart_control_plane() {
@@ -185,29 +188,29 @@ Result<Accepted> OperationPlanner::restart_control_plane() {
   if (!kept) return Failure(kept.error());
   const Result<Target> target = target_now(node_, status_, kept->spec);
   if (!target) return Failure(target.error());
-  look();
-  if (const auto spawns = check_spawning(*target, status_.seen); !spawns) return Failure(spawns.error());
+  refresh();
+  if (const auto spawns = check_spawning(*target, status_.observed); !spawns) return Failure(spawns.error());
   const Result<std::vector<Stack>> stacks = node_.stacks();
   if (!stacks) return Failure(stacks.error());
   if (const auto unserved = check_unserved(*stacks); !unserved) return Failure(unserved.error());
-  return set_out({.generation = kept->number, .kind = OperationKind::RestartControlPlane}, {});
+  return start_operation({.generation = kept->number, .kind = OperationKind::RestartControlPlane}, {});
 }
 
-// Stored at once, so that a daemon that dies before the next step still turns back.
+// Stored at once, so that the rollback also happens if the daemon dies before the next step.
 Result<Accepted> OperationPlanner::cancel(uint64_t id) {
   const auto found = std::ranges::find(status_.operations, id, &Operation::id);
-  if (found == status_.operations.end()) return fail(ErrorCode::NotFound, "there is no such operation");
+  if (found == status_.operations.end()) return fail(ErrorCode::NotFound, "operation not found");
   Operation operation = *found;
   const Result<RollbackPlan> plan = plan_of(node_, status_, operation);
   if (const auto may = check_cancellable(operation, plan && plan->back); !may) return Failure(may.error());
   operation.cause = kCancelled;
-  operation.message = "it was cancelled";
+  operation.message = "cancelled by request";
   if (const Result<void> stored = record(operation); !stored) return Failure(stored.error());
   return Accepted{operation.generation, operation.id};
 }
 
-// An operation that brings no generation about.
-Result<Accepted> OperationPlanner::set_out(Operation operation, store::OnloadChange change) {
+// An operation without a new generation.
+Result<Accepted> OperationPlanner::start_operation(Operation operation, store::OnloadChange change) {
   operation.id = next_operation(status_);
   operation.started = now();
   change.operations = {to_record(operation)};
@@ -249,7 +252,7 @@ Result<Verification> OperationPlanner::verify() {
   if (!kept) return Failure(kept.error());
   const Result<Target> target = target_now(node_, status_, kept->spec);
   if (!target) return Failure(target.error());
-  look();
+  refresh();
   Verification found{.generation = kept->number, .step_error = std::nullopt};
   if (!status_.drift.empty()) {
     found.step_error = StepError{"drifted", status_.drift, {}, {}};
@@ -261,8 +264,7 @@ Result<Verification> OperationPlanner::verify() {
   return found;
 }
 
-// The end of an operation and what follows from it, the verdict on its generation or an open device_access, are one
-// commit.
+// Stores the end of an operation together with its consequences (verdict, device access) in one commit.
 Result<void> OperationPlanner::record(const Operation& operation) {
   store::OnloadChange change{.operations = {to_record(operation)}};
   const auto found = std::ranges::find(status_.generations, operation.generation, &Generation::number);
@@ -276,7 +278,7 @@ Result<void> OperationPlanner::record(const Operation& operation) {
       judged->verdict = Verdict::Verified;
       judged->verified = now();
     } else if (judged->verdict == Verdict::Pending) {
-      // One that was verified once stays the one to go back to, even if it did not come up after a boot.
+      // A generation that was verified once stays a rollback target, even if it failed to load after a boot.
       judged->verdict = Verdict::Failed;
     }
     change.generations = {to_record(*judged)};

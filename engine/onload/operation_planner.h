@@ -1,5 +1,4 @@
-// Takes specs, refuses what cannot be, writes down what was accepted and publishes it: all that the controller decides
-// between two runs. Of the controller's thread.
+// Checks, accepts, stores and publishes specs: everything the controller decides between runs. Controller thread only.
 #pragma once
 
 #include <chrono>
@@ -21,36 +20,36 @@ namespace nrd::onload {
 enum class AtStart { Apply, Observe };
 
 struct ControllerOptions {
-  std::chrono::milliseconds look_interval{10000};
-  UsersPolicy most_forceful = UsersPolicy::Wait;  // of what a spec may ask for
-  AtStart at_start = AtStart::Apply;              // whether a node without modules is brought back
-  size_t kept = 64;                               // generations, and operations; older ones are forgotten
+  std::chrono::milliseconds refresh_interval{10000};
+  UsersPolicy most_forceful = UsersPolicy::Wait;  // most forceful policy a spec may request
+  AtStart at_start = AtStart::Apply;              // whether modules are restored after a reboot
+  size_t kept = 64;                               // number of generations and of operations; older ones are deleted
 };
 
 struct Accepted {
   uint64_t generation = 0;
-  std::optional<uint64_t> operation;  // nullopt: everything was so already
+  std::optional<uint64_t> operation;  // nullopt: nothing to change
 };
 
-// How those who use Onload are to end.
+// How to end Onload users.
 struct Drain {
   UsersPolicy users = UsersPolicy::Wait;
   std::chrono::seconds patience{30};
   friend bool operator==(const Drain&, const Drain&) = default;
 };
 
-// Whether Onload is what a generation wants now.
+// Result of verifying a generation.
 struct Verification {
   uint64_t generation = 0;
-  std::optional<StepError> step_error;  // nullopt: it is
+  std::optional<StepError> step_error;  // nullopt: verified
 };
 
-// Blocks until it is stored, or not.
+// Blocks until the change is stored or has failed.
 using CommitFn = std::function<Result<void>(store::OnloadChange)>;
 
 class OperationPlanner {
  public:
-  // `published`: where views go, `announce`: called after each of them.
+  // `published` receives each new status; `announce` is called after each.
   OperationPlanner(Host& node, CommitFn commit, const Clock& clock, ControllerOptions options,
                    Published<Status>& published, std::function<void()> announce)
       : node_(node),
@@ -60,12 +59,12 @@ class OperationPlanner {
         published_(published),
         announce_(std::move(announce)) {}
 
-  // What the store holds. Before anything else.
+  // Loads the stored records. Call first.
   Result<void> load(const store::OnloadRecords& records);
   const Status& status() const { return status_; }
 
-  void see();   // the node as it is, without a word about drift
-  void look();  // and how far it is from where it should be
+  void observe();  // reads the node without computing drift
+  void refresh();  // reads the node, computes drift and publishes
   void begin_after_start();
   void configure_after_start();
 
@@ -78,17 +77,17 @@ class OperationPlanner {
   Result<Accepted> cancel(uint64_t id);
   Result<Accepted> restart_control_plane();
   Result<void> set_freeze(const Freeze& freeze);
-  Result<Interface> set_interface(const std::string& name, InterfaceSwitch what, Turned to);
+  Result<Interface> set_interface(const std::string& name, InterfaceSwitch what, SwitchState to);
   Result<Verification> verify();
 
-  // The last operation as it is now.
+  // Stores the current state of the last operation.
   Result<void> record(const Operation& operation);
   void publish();
   Time now() const;
 
  private:
   Result<void> check(const Spec& spec, std::optional<uint64_t> if_match) const;
-  Result<Accepted> set_out(Operation operation, store::OnloadChange change);
+  Result<Accepted> start_operation(Operation operation, store::OnloadChange change);
   Result<Accepted> accept(const Spec& spec);
 
   Host& node_;

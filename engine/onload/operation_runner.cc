@@ -9,52 +9,51 @@
 namespace nrd::onload {
 namespace {
 
-constexpr std::chrono::milliseconds kLookForUsers{500};
+constexpr std::chrono::milliseconds kUserPollInterval{500};
 constexpr std::chrono::seconds kGrace{5};  // after a signal
-// More than any run needs; one that is longer goes in circles, as when somebody loads what nrd removes.
+// More than any run needs; exceeding it means no progress, as when another program keeps loading what nrd removes.
 constexpr size_t kMostSteps = 200;
 constexpr const char* kInUse = "in_use";
 constexpr const char* kStopping = "stopping";
-constexpr const char* kCircles = "circles";
+constexpr const char* kNoProgress = "circles";
 constexpr const char* kFrozen = "frozen";
 
-StepError cancelled() { return {kCancelled, "it was cancelled", {}, {}}; }
+StepError cancelled() { return {kCancelled, "cancelled by request", {}, {}}; }
 StepError frozen() { return {kFrozen, "Onload was frozen before anything was removed", {}, {}}; }
 
-bool has_closed_door(const Operation& operation) {
-  return std::ranges::find(operation.steps, Act::CloseDoor, &Step::act) != operation.steps.end();
+bool has_closed_access(const Operation& operation) {
+  return std::ranges::find(operation.steps, Act::CloseDeviceAccess, &Step::act) != operation.steps.end();
 }
 
-// What is left to do about the device_access after `steps`. What was not done may have been done in part: then it is
-// done again.
+// The pending device access work after `steps`. An unfinished step may have been done in part, so repeat it.
 RunState access_after(const std::vector<Step>& steps) {
   RunState run_state;
   for (const Step& step : steps) {
-    const bool is_about_doors = step.act == Act::CloseDoor || step.act == Act::Insert;
+    const bool changes_access = step.act == Act::CloseDeviceAccess || step.act == Act::Insert;
     if (step.progress == Progress::Done) {
       remember(run_state, {step.act, step.subject, {}});
-    } else if (is_about_doors) {
-      run_state.door_closed = false;
-      run_state.door_to_open = true;
+    } else if (changes_access) {
+      run_state.access_closed = false;
+      run_state.access_to_open = true;
     }
   }
-  return {.door_closed = run_state.door_closed, .door_to_open = run_state.door_to_open};
+  return {.access_closed = run_state.access_closed, .access_to_open = run_state.access_to_open};
 }
 
-// Where one goes back to that has changed more. If somebody else's driver was removed, or may have been, that is part
-// of it.
+// The rollback target once more than device access has changed. If a foreign driver was (or may have been) removed,
+// restore it as well.
 Target undone(const RollbackPlan& plan, const Operation& operation) {
   Target back = *plan.back;
   const auto removes = [](const Step& step) { return step.act == Act::Remove && is_of_driver(step.subject); };
   if (!plan.foreign_driver || std::ranges::none_of(operation.steps, removes)) return back;
-  back.undone_driver.emplace();
-  for (const TargetModule& module : plan.there.modules) {
-    if (is_of_driver(module.name)) back.undone_driver->push_back(module.build_id);
+  back.reverted_driver.emplace();
+  for (const TargetModule& module : plan.forward.modules) {
+    if (is_of_driver(module.name)) back.reverted_driver->push_back(module.build_id);
   }
   return back;
 }
 
-// Where an operation goes back to that has closed the device_access and no more.
+// The rollback target while only device access has changed.
 Target untouched(const RollbackPlan& plan) { return {.state = State::Unmanaged, .device_access = plan.access_before}; }
 
 }  // namespace
@@ -62,9 +61,9 @@ Target untouched(const RollbackPlan& plan) { return {.state = State::Unmanaged, 
 bool has_changed(const Operation& operation) {
   return std::ranges::any_of(operation.steps, [](const Step& step) {
     switch (step.act) {
-      case Act::CloseDoor:
+      case Act::CloseDeviceAccess:
       case Act::EndUsers:
-      case Act::OpenDoor: return false;
+      case Act::OpenDeviceAccess: return false;
       case Act::Verify:
       case Act::StopControlPlane:
       case Act::Remove:
@@ -79,22 +78,22 @@ bool has_changed(const Operation& operation) {
 
 std::string describe(const InUse& use) {
   std::string text;
-  size_t told = 0;
+  size_t listed = 0;
   const size_t all = use.users.size() + use.unexplained.size() + use.foreign_holders.size() + use.unknown.size();
-  const auto tell = [&](const std::string& what) {
+  const auto add = [&](const std::string& what) {
     constexpr size_t kMost = 3;
-    if (++told <= kMost) text += (text.empty() ? "" : ", ") + what;
+    if (++listed <= kMost) text += (text.empty() ? "" : ", ") + what;
   };
   for (const User& user : use.users) {
-    tell(user.comm + " (pid " + std::to_string(user.process.pid) + (user.unit.empty() ? "" : ", " + user.unit) + ")");
+    add(user.comm + " (pid " + std::to_string(user.process.pid) + (user.unit.empty() ? "" : ", " + user.unit) + ")");
   }
-  for (const auto& [module, modules] : use.foreign_holders) tell("module " + modules.front());
+  for (const auto& [module, modules] : use.foreign_holders) add("module " + modules.front());
   for (const auto& [module, count] : use.unexplained) {
-    tell(std::to_string(count) + " references to " + module + " by nobody who can be seen");
+    add(std::to_string(count) + " references to " + module + " from unidentified users");
   }
-  for (const std::string& sentence : use.unknown) tell(sentence);
+  for (const std::string& sentence : use.unknown) add(sentence);
   if (text.empty()) return std::to_string(use.stacks.size()) + " stacks";
-  return all > told ? text : text + (told > 3 ? " and " + std::to_string(told - 3) + " more" : "");
+  return all > listed ? text : text + (listed > 3 ? " and " + std::to_string(listed - 3) + " more" : "");
 }
 
 Time OperationRunner::now() const { return std::chrono::floor<std::chrono::milliseconds>(clock_.now()); }
@@ -102,13 +101,13 @@ Time OperationRunner::now() const { return std::chrono::floor<std::chrono::milli
 Result<RunResult> OperationRunner::finish(Operation& operation, Outcome outcome) {
   operation.outcome = outcome;
   operation.finished = now();
-  return record_(operation).map([] { return RunResult::Arrived; });
+  return record_(operation).map([] { return RunResult::Finished; });
 }
 
 Result<RunResult> OperationRunner::give_up(Operation& operation, const Target& target) {
-  // What was inserted on the plan made its nodes anew, open to all.
+  // Close the nodes: modules inserted by this operation created them accessible to all.
   if (has_changed(operation)) {
-    const Result<Acted> shut = take(operation, {Act::CloseDoor, {}, {}}, target);
+    const Result<Acted> shut = take(operation, {Act::CloseDeviceAccess, {}, {}}, target);
     if (!shut) return Failure(shut.error());
   }
   return finish(operation, Outcome::Failed);
@@ -128,24 +127,24 @@ Result<RunResult> OperationRunner::go(Operation& operation, const RollbackPlan& 
     if (pause_(std::chrono::milliseconds(0))) return RunResult::Interrupted;
     if (cancellation_.cancelled() && turns_back(operation, plan, cancelled())) continue;
     const bool changed = has_changed(operation);
-    // Neither on the plan back nor once something was changed: the node is of no use in between.
+    // Do not freeze during a rollback or after a change: the node would stay unusable.
     may_freeze_ = !changed && !operation.fallback;
-    if (is_frozen() && has_closed_door(operation) && turns_back(operation, plan, frozen())) continue;
+    if (is_frozen() && has_closed_access(operation) && turns_back(operation, plan, frozen())) continue;
     const bool goes_back = operation.fallback && (plan.back || !changed);
-    const Target target = !goes_back ? plan.there : changed ? undone(plan, operation) : untouched(plan);
-    const Result<Seen> seen = node_.observe();
-    if (!seen) return Failure(seen.error());
-    const std::optional<NextStep> step = next_step(target, *seen, run_state_);
+    const Target target = !goes_back ? plan.forward : changed ? undone(plan, operation) : untouched(plan);
+    const Result<ObservedState> observed = node_.observe();
+    if (!observed) return Failure(observed.error());
+    const std::optional<NextStep> step = next_step(target, *observed, run_state_);
     if (!step) return finish(operation, goes_back ? Outcome::RolledBack : Outcome::Succeeded);
 
-    if (step->act == Act::CloseDoor && is_frozen()) {
+    if (step->act == Act::CloseDeviceAccess && is_frozen()) {
       operation.cause = frozen().cause;
       operation.message = frozen().message;
       return finish(operation, Outcome::Failed);
     }
 
     if (step->act == Act::Remove && is_of_driver(step->subject) && operation.interfaces.empty()) {
-      operation.interfaces = interfaces_of_driver(seen->interfaces);
+      operation.interfaces = interfaces_of_driver(observed->interfaces);
     }
     const Acted may = check_stacks(operation, *step, target);
     const Result<Acted> acted = may ? take(operation, *step, target) : Result<Acted>(may);
@@ -166,8 +165,9 @@ Result<RunResult> OperationRunner::go(Operation& operation, const RollbackPlan& 
 }
 
 Acted OperationRunner::check_stacks(const Operation& operation, const NextStep& step, const Target& target) {
-  const bool ends_server = step.act == Act::StopControlPlane && target.restarts_server;
-  if (!ends_server || has_changed(operation)) return {};  // what has begun goes on until there is a server again
+  const bool ends_server = step.act == Act::StopControlPlane && target.restarts_control_plane;
+  if (!ends_server || has_changed(operation))
+    return {};  // once the change has begun, continue until a server runs again
   const Result<std::vector<Stack>> stacks = node_.stacks();
   if (!stacks) return tl::unexpected(StepError{"unreadable", stacks.error().message, stacks.error().detail, {}});
   const Result<void> checked = check_unserved(*stacks);
@@ -177,8 +177,8 @@ Acted OperationRunner::check_stacks(const Operation& operation, const NextStep& 
 Result<Acted> OperationRunner::take(Operation& operation, const NextStep& step, const Target& target) {
   operation.steps.push_back({.act = step.act, .subject = step.subject, .started = now()});
   if (const Result<void> recorded = record_(operation); !recorded) return Failure(recorded.error());
-  Acted acted = tl::unexpected(StepError{kCircles, "the node changes faster than nrd can follow"});
-  if (operation.steps.size() < kMostSteps || step.act == Act::CloseDoor) acted = act(operation, step, target);
+  Acted acted = tl::unexpected(StepError{kNoProgress, "no progress: the node changes faster than nrd can follow"});
+  if (operation.steps.size() < kMostSteps || step.act == Act::CloseDeviceAccess) acted = act(operation, step, target);
 
   Step& record = operation.steps.back();
   record.finished = now();
@@ -203,30 +203,30 @@ bool OperationRunner::turns_back(Operation& operation, const RollbackPlan& plan,
   const bool may =
       plan.on_failure == OnFailure::Rollback || step_error.cause == kCancelled || step_error.cause == kFrozen;
   const bool can = plan.back || !has_changed(operation);
-  if (operation.fallback || !may || !can || step_error.cause == kCircles) return false;
+  if (operation.fallback || !may || !can || step_error.cause == kNoProgress) return false;
   operation.fallback = plan.back_to;
   run_state_ = access_after(operation.steps);
   tries_left_ = 1;
   return true;
 }
 
-// One that is gone or has another name by now is looked for again.
+// If the interface is gone or renamed, next_step() looks it up again.
 Acted OperationRunner::configure(const NextStep& step) {
   const InterfaceSubject subject = parse_subject(step.subject);
-  const Result<void> set = node_.set_interface(subject.interface, subject.what, *parse<Turned>(step.value));
+  const Result<void> set = node_.set_interface(subject.interface, subject.what, *parse<SwitchState>(step.value));
   if (set || set.error().code == ErrorCode::NotFound) return {};
   return tl::unexpected(StepError{"interface_setting", set.error().message, set.error().detail, {}});
 }
 
 Acted OperationRunner::act(const Operation& operation, const NextStep& step, const Target& target) {
   switch (step.act) {
-    case Act::CloseDoor: return node_.close_door();
+    case Act::CloseDeviceAccess: return node_.close_device_access();
     case Act::EndUsers: return end_users(target);
     case Act::StopControlPlane: return node_.stop_control_plane();
     case Act::Remove: return node_.remove(step.subject);
     case Act::Switch: return node_.switch_to(step.subject);
     case Act::Insert: {
-      if (step.value == kOfSystem) return node_.insert_of_system(step.subject);
+      if (step.value == kSystemDriver) return node_.insert_system_module(step.subject);
       return node_.insert(target.version, *std::ranges::find(target.modules, step.subject, &TargetModule::name));
     }
     case Act::SetParameter: {
@@ -235,20 +235,20 @@ Acted OperationRunner::act(const Operation& operation, const NextStep& step, con
     }
     case Act::Configure: return configure(step);
     case Act::Verify: return node_.verify(target, operation.interfaces);
-    case Act::OpenDoor: return node_.open_door();
+    case Act::OpenDeviceAccess: return node_.open_device_access();
   }
   return {};
 }
 
 bool OperationRunner::is_frozen() const { return may_freeze_ && cancellation_.frozen(); }
 
-// Nullopt: the daemon stops, or somebody put on a brake. Otherwise who is left.
+// Nullopt: stopping, cancelled or frozen. Otherwise the remaining users.
 std::optional<InUse> OperationRunner::wait_for_users(std::chrono::milliseconds at_most) {
   const auto deadline = clock_.steady() + at_most;
   for (;;) {
     InUse use = node_.find_users();
     if (!use.in_use() || clock_.steady() >= deadline) return use;
-    if (pause_(kLookForUsers) || cancellation_.cancelled() || is_frozen()) return std::nullopt;
+    if (pause_(kUserPollInterval) || cancellation_.cancelled() || is_frozen()) return std::nullopt;
   }
 }
 
@@ -258,7 +258,7 @@ Acted OperationRunner::end_users(const Target& target) {
   };
   const auto broken_off = [this] {
     if (cancellation_.cancelled()) return tl::unexpected(cancelled());
-    return tl::unexpected(is_frozen() ? frozen() : StepError{kStopping, "the daemon stops", {}, {}});
+    return tl::unexpected(is_frozen() ? frozen() : StepError{kStopping, "the daemon is stopping", {}, {}});
   };
   std::optional<InUse> use = wait_for_users(target.users == UsersPolicy::Fail ? std::chrono::seconds(0) : target.drain);
   if (!use) return broken_off();

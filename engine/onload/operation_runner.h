@@ -1,9 +1,9 @@
-// One operation from its first step to its end: observe, ask next_step(), record, act, record, and again.
+// Runs one operation to its end: observe, ask next_step(), record, act, record, repeat.
 //
-// A step is stored before it acts and its end after, so a daemon that dies leaves a record of what it was about; the
-// next one looks at the node and goes on (step.h). What fails turns the run back to the generation that was
-// verified last, or stops it with the device_access closed, as the generation asks; what fails on the plan back stops
-// it in any case. As long as nothing but the device_access was touched, to go back is to open it again.
+// A step is stored before it acts and again after it, so a daemon that dies leaves a record; the next one observes the
+// node and continues (next_step.h). A failure starts a rollback to the last verified generation, or stops with device
+// access closed, as the generation says; a failure during the rollback always stops. While only device access has
+// changed, the rollback just reopens it.
 #pragma once
 
 #include <chrono>
@@ -17,30 +17,30 @@
 
 namespace nrd::onload {
 
-// Stores the operation as it is now. An error stops the run where it is: what cannot be stored is not done.
+// Stores the current state of the operation. An error interrupts the run before it acts.
 using Record = std::function<Result<void>(const Operation&)>;
-// Waits so long, or until the daemon stops; true: it does. The operation is gone on with at the next start.
+// Waits up to the given time; true: the daemon stops. The next start continues the operation.
 using Pause = std::function<bool(std::chrono::milliseconds)>;
 
 struct RollbackPlan {
-  Target there;
-  std::optional<Target> back;   // nullopt: there is none once something was changed
-  uint64_t back_to = 0;         // generation of it
-  bool foreign_driver = false;  // the driver there was before is not nrd's, and is wanted again on the plan back
+  Target forward;
+  std::optional<Target> back;   // nullopt: no rollback is possible after a change
+  uint64_t back_to = 0;         // generation of `back`
+  bool foreign_driver = false;  // the previous driver is not nrd's; the rollback restores it
   OnFailure on_failure = OnFailure::Rollback;
-  DeviceAccess access_before = DeviceAccess::Open;  // as it is to be again if nothing else was changed
+  DeviceAccess access_before = DeviceAccess::Open;  // restored if nothing else was changed
 };
 
-// What stops an operation from outside. Both are asked before each step.
+// Requests that interrupt an operation. Both are checked before each step.
 struct Cancellation {
-  std::function<bool()> frozen;     // heeded until something is changed; then the device_access is opened again
-  std::function<bool()> cancelled;  // it turns back, unless it does already
+  std::function<bool()> frozen;     // effective until something is changed; device access is then reopened
+  std::function<bool()> cancelled;  // starts a rollback, unless one is running
 };
 
-// More than the device_access was touched, or looked at: what was not verified is not left so.
+// True once more than device access was changed or a verification ran: an unverified state must not remain.
 bool has_changed(const Operation& operation);
 
-enum class RunResult { Arrived, Interrupted };
+enum class RunResult { Finished, Interrupted };
 
 class OperationRunner {
  public:
@@ -51,20 +51,20 @@ class OperationRunner {
         pause_(std::move(pause)),
         cancellation_(std::move(cancellation)) {}
 
-  // Goes on with `operation`, which may be new, until its outcome is known.
+  // Runs or resumes `operation` until its outcome is known.
   Result<RunResult> run(Operation& operation, const RollbackPlan& plan);
 
  private:
   Result<RunResult> go(Operation& operation, const RollbackPlan& plan);
-  // Failed, with the device_access shut.
+  // Ends as failed, with device access closed.
   Result<RunResult> give_up(Operation& operation, const Target& target);
   Result<RunResult> finish(Operation& operation, Outcome outcome);
-  // Whether a restart may end the server now: somebody may have come before the device_access was closed, and would
-  // have none.
+  // Whether a restart may stop the control plane server now: a stack created before device access was closed would have
+  // no server.
   Acted check_stacks(const Operation& operation, const NextStep& step, const Target& target);
-  // One step with its records.
+  // Records and performs one step.
   Result<Acted> take(Operation& operation, const NextStep& step, const Target& target);
-  // False: there is no plan back, or this was it.
+  // False: no rollback is possible, or this was one.
   bool turns_back(Operation& operation, const RollbackPlan& plan, const StepError& step_error);
   Acted act(const Operation& operation, const NextStep& step, const Target& target);
   Acted configure(const NextStep& step);
@@ -79,8 +79,8 @@ class OperationRunner {
   Pause pause_;
   Cancellation cancellation_;
   RunState run_state_;
-  bool may_freeze_ = false;  // at the step that is next
-  unsigned tries_left_ = 0;  // of removals that somebody's use kept from being done
+  bool may_freeze_ = false;  // for the next step
+  unsigned tries_left_ = 0;  // retries of removals that failed because of use
 };
 
 // "feed (pid 4711, feed.service) and 2 more"

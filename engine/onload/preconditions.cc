@@ -11,7 +11,7 @@
 namespace nrd::onload {
 
 Failure busy(const Operation& operation) {
-  Error error{ErrorCode::Conflict, {}, "operation " + std::to_string(operation.id) + " is under way", {}, {}, {}};
+  Error error{ErrorCode::Conflict, {}, "operation " + std::to_string(operation.id) + " is running", {}, {}, {}};
   error.subject = std::to_string(operation.id);
   return Failure(std::move(error));
 }
@@ -29,35 +29,40 @@ Result<void> check_thawed(const Status& status) {
 
 Result<void> check_match(const Status& status, std::optional<uint64_t> if_match) {
   if (!if_match || *if_match == last_generation(status)) return {};
-  return fail(ErrorCode::Stale, "the last generation is " + std::to_string(last_generation(status)));
+  return fail(ErrorCode::Stale,
+              "precondition failed: the last generation is " + std::to_string(last_generation(status)));
 }
 
 Result<void> check_policy(UsersPolicy asked, UsersPolicy most) {
   if (asked <= most) return {};
-  return fail_at(ErrorCode::BadRequest, "/users_policy", "this node does not allow it",
+  return fail_at(ErrorCode::BadRequest, "/users_policy", "not allowed on this node",
                  "up to " + std::string(word_of(most)) + " (onload.users_policy in nrd.toml)");
 }
 
 Error in_the_way(const InUse& use) {
-  return {
-      ErrorCode::Conflict, {}, "Onload is in use by " + describe(use) + "; end them, or say users_policy", {}, {}, {}};
+  return {ErrorCode::Conflict,
+          {},
+          "Onload is in use by " + describe(use) + "; end these processes or set users_policy",
+          {},
+          {},
+          {}};
 }
 
 Result<Generation> loaded_generation(const Status& status) {
   const Generation* kept = effective(status);
   if (kept != nullptr && kept->spec.state == State::Loaded) return *kept;
-  return fail(ErrorCode::Conflict, "no generation that loads Onload is in force");
+  return fail(ErrorCode::Conflict, "the effective generation does not load Onload");
 }
 
-Result<void> check_spawning(const Target& target, const Seen& seen) {
-  const auto is_there = [&seen](const TargetModule& module) { return seen.modules.contains(module.name); };
-  if (!removals(target, seen).empty() || !std::ranges::all_of(target.modules, is_there)) {
-    return fail(ErrorCode::Conflict, "what is loaded is not what was verified (nrdctl onload says more)");
+Result<void> check_spawning(const Target& target, const ObservedState& observed) {
+  const auto is_there = [&observed](const TargetModule& module) { return observed.modules.contains(module.name); };
+  if (!removals(target, observed).empty() || !std::ranges::all_of(target.modules, is_there)) {
+    return fail(ErrorCode::Conflict, "the loaded modules differ from the verified ones; see nrdctl onload");
   }
   const auto onload = std::ranges::find(target.modules, "onload", &TargetModule::name);
   const auto spawns = onload->parameters.find("cplane_spawn_server");
   if (spawns != onload->parameters.end() && says_same("Y", spawns->second)) return {};
-  return fail(ErrorCode::Conflict, "this generation has the module onload start no control plane server");
+  return fail(ErrorCode::Conflict, "this generation disables the control plane server (cplane_spawn_server)");
 }
 
 Result<void> check_unserved(const std::vector<Stack>& stacks) {
@@ -65,21 +70,21 @@ Result<void> check_unserved(const std::vector<Stack>& stacks) {
   const size_t count = stacks.size();
   return fail(ErrorCode::Conflict,
               (count == 1 ? "a stack uses" : std::to_string(count) + " stacks use") +
-                  std::string(" the control plane server: the module starts no other one until they are gone "
+                  std::string(" the control plane server; it cannot be restarted until they are closed "
                               "(GET /v1/onload/stacks)"));
 }
 
 Result<void> check_cancellable(const Operation& operation, bool can_roll_back) {
   const std::string name = "operation " + std::to_string(operation.id);
   if (operation.outcome != Outcome::Running) {
-    return fail(ErrorCode::Conflict, name + " is over: " + std::string(word_of(operation.outcome)));
+    return fail(ErrorCode::Conflict, name + " has already ended: " + std::string(word_of(operation.outcome)));
   }
-  if (operation.fallback) return fail(ErrorCode::Conflict, name + " is on its way back already");
+  if (operation.fallback) return fail(ErrorCode::Conflict, name + " is already being rolled back");
   if (operation.kind == OperationKind::Undrain || operation.kind == OperationKind::RestartControlPlane) {
-    return fail(ErrorCode::Conflict, name + " is one of those that cannot be cancelled");
+    return fail(ErrorCode::Conflict, name + " cannot be cancelled");
   }
   if (has_changed(operation) && !can_roll_back) {
-    return fail(ErrorCode::Conflict, name + " has begun to change the node, and there is nothing to go back to");
+    return fail(ErrorCode::Conflict, name + " has changed the node and has no generation to roll back to");
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// Whether something about Onload may be begun now. Pure questions about a status; each has its own refusal.
+// Preconditions of Onload requests. Pure functions of the status; each returns its own error.
 #pragma once
 
 #include <optional>
@@ -8,24 +8,24 @@
 
 namespace nrd::onload {
 
-// Conflict, with the number of the operation.
+// Conflict with the operation's number.
 Failure busy(const Operation& operation);
 
 Result<void> check_idle(const Status& status);
 Result<void> check_thawed(const Status& status);
-// `if_match`: the last generation that the client knows; nullopt: whichever.
+// `if_match`: the last generation the client knows; nullopt: any.
 Result<void> check_match(const Status& status, std::optional<uint64_t> if_match);
-// `most`: what this node allows.
+// `most`: the most forceful policy allowed on this node.
 Result<void> check_policy(UsersPolicy asked, UsersPolicy most);
-// Users that nobody may end.
+// The error for users that the policy does not allow to end.
 Error in_the_way(const InUse& use);
-// The generation in force, if that one loads Onload; Conflict otherwise.
+// The effective generation, if it loads Onload; Conflict otherwise.
 Result<Generation> loaded_generation(const Status& status);
-// Whether a server of the control plane that is stopped would be started again, and by the modules that are loaded.
-Result<void> check_spawning(const Target& target, const Seen& seen);
-// Whether nobody would be without the control plane server, or keep the module from starting another one.
+// Whether the loaded modules would restart a stopped control plane server.
+Result<void> check_spawning(const Target& target, const ObservedState& observed);
+// Whether no stack depends on the control plane server or keeps the module from starting another.
 Result<void> check_unserved(const std::vector<Stack>& stacks);
-// Whether the operation can still be turned back; `plan` is its own.
+// Whether the operation can still be rolled back; `plan` is its own.
 Result<void> check_cancellable(const Operation& operation, bool can_roll_back);
 
 }  // namespace nrd::onload

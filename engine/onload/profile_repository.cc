@@ -20,13 +20,13 @@ std::string id_of(const std::string& file) {
 
 Result<void> check_id(const std::string& id) {
   if (is_profile_file(file_of(id)) && !id.ends_with(kProfile)) return {};
-  return fail(ErrorCode::NotFound, "a profile is called by letters, digits and _ . + -, without the .opf of its file");
+  return fail(ErrorCode::NotFound, "invalid profile name; use letters, digits and _ . + -, without the suffix .opf");
 }
 
 Failure needs_a_shell(const profiles::Dynamic& dynamic) {
   return fail(ErrorCode::Unsupported,
               to_string(dynamic.place) + ": " + dynamic.what +
-                  " needs a shell, which nrd does not run for profiles; nrdctl run --onload does, as whoever calls it");
+                  " needs a shell, which nrd does not run; nrdctl run --onload does, as the calling user");
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ Result<std::optional<profiles::ProfileFile>> ProfileRepository::read_from(const 
   });
 }
 
-// `folders` and this must outlive it.
+// `folders` must outlive this, and this the evaluation.
 profiles::Library ProfileRepository::library(const std::vector<ProfileFolder>& folders) const {
   profiles::Library library;
   for (const ProfileFolder& folder : folders) library.directories.push_back(folder.path());
@@ -79,7 +79,7 @@ ProfileEntry ProfileRepository::judge(const std::vector<ProfileFolder>& folders,
   const Result<std::optional<std::string>> text = folder.read(file);
   if (!text) return wrong(text.error());
   if (entry.is_own) {
-    // One of an older nrd, which stored any.
+    // Stored by an older nrd, which accepted any text.
     const auto parsed = profiles::parse_api_profile(text->value_or(""), folder.path() + "/" + file);
     if (!parsed) return wrong(parsed.error());
   }
@@ -87,10 +87,10 @@ ProfileEntry ProfileRepository::judge(const std::vector<ProfileFolder>& folders,
   if (!parsed) return wrong(parsed.error());
   if (const auto* found = std::get_if<profiles::Dynamic>(&*parsed)) return dynamic(*found);
   if (file.ends_with(kFragment)) return entry;
-  // What it imports may need one, too.
+  // Imported profiles may need a shell, too.
   const auto evaluated = profiles::evaluate(library(folders), {.profiles = {entry.id}});
   if (!evaluated) {
-    // What misses a value of its caller's is well for a caller who has it.
+    // A profile that lacks a caller's value is valid for callers that set it.
     entry.reason = evaluated.error().message;
   } else if (const auto* found = std::get_if<profiles::Dynamic>(&*evaluated)) {
     return dynamic(*found);
@@ -120,11 +120,11 @@ Result<ProfileRepository::Found> ProfileRepository::read(const std::string& id) 
     if (!text) return Failure(text.error());
     if (*text) return Found{.folder = folder.path(), .is_own = folder.path() == own_.path(), .text = **std::move(text)};
   }
-  return fail(ErrorCode::NotFound, "there is no profile " + id);
+  return fail(ErrorCode::NotFound, "profile " + id + " not found");
 }
 
-// What it imports counts as well: it is evaluated as if it were stored already. What it misses, a value of its caller's
-// or an import that is put later, is no mistake of the text.
+// Evaluate it with its imports, as if it were stored already. A missing caller's value, or an import that is stored
+// later, is not an error in the text.
 Result<void> ProfileRepository::check_data(const std::string& id, const std::string& text) const {
   const std::string file = file_of(id);
   if (const auto parsed = profiles::parse_api_profile(text, file); !parsed) return Failure(parsed.error());
@@ -134,13 +134,13 @@ Result<void> ProfileRepository::check_data(const std::string& id, const std::str
     if (path != stored) return read(path);
     return Result<std::optional<profiles::ProfileFile>>(profiles::ProfileFile{text, profiles::Origin::Api});
   };
-  if (file.ends_with(kFragment)) return {};  // whoever imports it decides what it is part of
+  if (file.ends_with(kFragment)) return {};  // a fragment is checked within the profile that imports it
   const auto evaluated = profiles::evaluate(with_it, {.profiles = {id}});
   const auto* dynamic = evaluated ? std::get_if<profiles::Dynamic>(&*evaluated) : nullptr;
   if (dynamic == nullptr) return {};
   return fail(ErrorCode::Unsupported,
               to_string(dynamic->place) + ": " + dynamic->what +
-                  " needs a shell, which no text gets that came over the API, nor what it imports");
+                  " needs a shell, which profiles stored over the API and their imports do not get");
 }
 
 Result<ProfileEntry> ProfileRepository::put(const std::string& id, const std::string& text) const {
@@ -149,7 +149,8 @@ Result<ProfileEntry> ProfileRepository::put(const std::string& id, const std::st
   for (const ProfileFolder& folder : configured_) {
     const Result<std::optional<std::string>> there = folder.read(file);
     if (!there) return Failure(there.error());
-    if (*there) return fail(ErrorCode::Conflict, folder.path() + " has a profile " + id + ", which comes first");
+    if (*there)
+      return fail(ErrorCode::Conflict, folder.path() + " already has a profile " + id + ", which takes precedence");
   }
   if (Result<void> data = check_data(id, text); !data) {
     data.error().field = "/text";
@@ -164,7 +165,7 @@ Result<void> ProfileRepository::remove(const std::string& id) const {
   const Result<bool> removed = own_.remove(file_of(id));
   if (!removed) return Failure(removed.error());
   if (*removed) return {};
-  return fail(ErrorCode::NotFound, "no profile " + id + " came over the API");
+  return fail(ErrorCode::NotFound, "no profile " + id + " is stored over the API");
 }
 
 Result<profiles::Evaluated> ProfileRepository::evaluate(const profiles::Request& request) const {
@@ -172,7 +173,7 @@ Result<profiles::Evaluated> ProfileRepository::evaluate(const profiles::Request&
   auto evaluated = profiles::evaluate(library(all), request);
   if (!evaluated) {
     Error error = evaluated.error();
-    // Whoever asked named it; there is nothing that he asked for at this address.
+    // The caller asked by name, so drop the JSON pointer.
     if (error.code == ErrorCode::NotFound) error.code = ErrorCode::BadRequest;
     if (error.code == ErrorCode::BadRequest) error.field = "/profiles";
     return Failure(std::move(error));

@@ -1,11 +1,11 @@
-// The profiles of this node: who looks for one finds the first of that name.
+// The profiles of this node. The first folder that has a profile of the given name wins:
 //
 //   1. the configured folders, in order     /etc/nrd/onload/profiles     what root says
 //   2. those that came over the API         /var/lib/nrd/profiles          data: settings of Onload, and no shell
 //   3. those of the current version         /opt/nrd/onload/versions/9.0.2/usr/libexec/onload/profiles
 //
-// An id is the name of a profile, "latency", or the whole file name of what can only be imported,
-// "throughput.opf-fragment". Profiles that need a shell are shown and never evaluated here: nrd runs as root.
+// An id is the profile's name, "latency", or the file name of a fragment that can only be imported,
+// "throughput.opf-fragment". Profiles that need a shell are listed but never evaluated here: nrd runs as root.
 //
 // Reads and writes files; one thread.
 #pragma once
@@ -25,40 +25,40 @@ struct ProfileEntry {
   enum class Kind {
     Static,
     Dynamic,  // needs a shell
-    Wrong,    // is refused whoever asks
+    Wrong,    // invalid for every caller
   };
   std::string id;
   std::string folder;
-  bool is_own = false;  // came over the API
+  bool is_own = false;  // stored over the API
   Kind kind = Kind::Static;
-  std::string place;   // of what makes it so, "/etc/nrd/onload/profiles/latency.opf:3"; empty if static
-  std::string reason;  // for people; of a static one, what it misses when nobody has set anything
+  std::string place;   // where the cause is, "/etc/nrd/onload/profiles/latency.opf:3"; empty if static
+  std::string reason;  // for people; for a static profile, what is missing without any variables
   friend bool operator==(const ProfileEntry&, const ProfileEntry&) = default;
 };
 
 class ProfileRepository {
  public:
-  // `shipped`: the folder of the current version's, nullopt if there is none; asked each time.
+  // `shipped`: the folder of the current version, nullopt if none; called each time.
   ProfileRepository(std::vector<ProfileFolder> configured, ProfileFolder own,
                     std::function<std::optional<ProfileFolder>()> shipped)
       : configured_(std::move(configured)), own_(std::move(own)), shipped_(std::move(shipped)) {}
 
-  // In order of ids; of those with one id the first.
+  // Ordered by id; the first of each id.
   Result<std::vector<ProfileEntry>> list() const;
   struct Found {
     std::string folder;
-    bool is_own = false;  // came over the API
+    bool is_own = false;  // stored over the API
     std::string text;
   };
-  // NotFound: there is no such profile.
+  // NotFound: no such profile.
   Result<Found> read(const std::string& id) const;
-  // BadRequest: it is wrong, or sets what is not Onload's (profiles/profile_text.h). Unsupported: it needs a shell, or
-  // imports what does. Conflict: a configured folder has one of that name, which would go on to be found.
+  // BadRequest: invalid, or sets variables that are not Onload's (profiles/profile_text.h). Unsupported: it or an
+  // import needs a shell. Conflict: a configured folder has a profile of that name, which takes precedence.
   Result<ProfileEntry> put(const std::string& id, const std::string& text) const;
-  // NotFound: none of that name came over the API.
+  // NotFound: no profile of that name is stored over the API.
   Result<void> remove(const std::string& id) const;
 
-  // Unsupported, with file and line, if one needs a shell.
+  // Unsupported, with file and line, if a profile needs a shell.
   Result<profiles::Evaluated> evaluate(const profiles::Request& request) const;
 
  private:

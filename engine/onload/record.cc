@@ -8,7 +8,8 @@ namespace nrd::onload {
 namespace {
 
 Failure unknown(const std::string& what, uint64_t number) {
-  return fail(ErrorCode::Store, "the store holds what this version of nrd does not know; install the one that wrote it",
+  return fail(ErrorCode::Store,
+              "the store has records unknown to this version of nrd; install the version that wrote them",
               what + " " + std::to_string(number));
 }
 

@@ -1,4 +1,4 @@
-// Generations and operations as rows of the store, and back.
+// Converts generations and operations to store rows and back.
 #pragma once
 
 #include "base/result.h"
@@ -11,7 +11,7 @@ store::OnloadGenerationRecord to_record(const Generation& generation);
 store::OnloadOperationRecord to_record(const Operation& operation);
 store::OnloadInterfaceRecord to_record(const InterfaceSpec& spec);
 InterfaceSpec from_record(const store::OnloadInterfaceRecord& row);
-// Refused if a row holds a word that this version does not know.
+// Fails if a row holds a name unknown to this version.
 Result<Generation> from_record(const store::OnloadGenerationRecord& row);
 Result<Operation> from_record(const store::OnloadOperationRecord& row);
 

@@ -10,36 +10,36 @@ std::string text_of(const NextStep& step) {
   return std::string(word_of(step.act)) + (step.subject.empty() ? "" : " " + step.subject);
 }
 
-// Where a generation is undone to that had nothing before it. A driver that came where none was stays: without it the
-// interfaces would be gone as well.
+// The rollback target if there was no generation before. Keeps a driver that this spec loaded where none was: removing
+// it would remove the interfaces as well.
 Target as_before_us(const Spec& spec) {
   return {.state = State::Unloaded, .sfc = Sfc::External, .users = spec.users, .drain = spec.drain};
 }
 
-// What has failed is kept shut by that, whatever else is asked.
+// After a failure, device access stays closed whatever is requested.
 DeviceAccess usual_access(const Status& status) {
-  return last_failed(status) ? DeviceAccess::AsItIs : DeviceAccess::Open;
+  return last_failed(status) ? DeviceAccess::Unchanged : DeviceAccess::Open;
 }
 
 RollbackPlan plan_to_drain(const Status& status, const Operation& operation) {
-  return {.there = {.state = State::Unmanaged,
-                    .users = operation.users,
-                    .drain = operation.drain,
-                    .device_access = DeviceAccess::Shut,
-                    .ends_users = true},
+  return {.forward = {.state = State::Unmanaged,
+                      .users = operation.users,
+                      .drain = operation.drain,
+                      .device_access = DeviceAccess::Closed,
+                      .ends_users = true},
           .back = {},
           .back_to = operation.generation,
           .access_before = usual_access(status)};
 }
 
 Result<RollbackPlan> plan_to_generation(Host& node, const Status& status, const Generation& generation) {
-  Result<Target> there = target_now(node, status, generation.spec);
-  if (!there) return Failure(there.error());
-  RollbackPlan plan{.there = *std::move(there),
+  Result<Target> forward = target_now(node, status, generation.spec);
+  if (!forward) return Failure(forward.error());
+  RollbackPlan plan{.forward = *std::move(forward),
                     .back = {},
                     .back_to = 0,
                     .on_failure = generation.spec.on_failure,
-                    .access_before = status.drained ? DeviceAccess::Shut : usual_access(status)};
+                    .access_before = status.drained ? DeviceAccess::Closed : usual_access(status)};
   const Generation* kept = effective(status);
   const bool had_driver = kept != nullptr && kept->spec.state == State::Loaded && kept->spec.sfc == Sfc::Managed;
   plan.foreign_driver = generation.spec.sfc == Sfc::Managed && !had_driver;
@@ -58,7 +58,7 @@ Result<RollbackPlan> plan_to_generation(Host& node, const Status& status, const 
 Result<Target> target_now(Host& node, const Status& status, const Spec& spec) {
   Result<Target> target = node.target_of(spec);
   if (!target) return target;
-  if (status.drained && target->device_access == DeviceAccess::Open) target->device_access = DeviceAccess::Shut;
+  if (status.drained && target->device_access == DeviceAccess::Open) target->device_access = DeviceAccess::Closed;
   target->interfaces = status.interfaces;
   return target;
 }
@@ -66,17 +66,17 @@ Result<Target> target_now(Host& node, const Status& status, const Spec& spec) {
 Result<RollbackPlan> plan_of(Host& node, const Status& status, const Operation& operation) {
   if (operation.kind == OperationKind::Drain) return plan_to_drain(status, operation);
   if (operation.kind == OperationKind::Undrain) {
-    return RollbackPlan{.there = {.state = State::Unmanaged, .device_access = usual_access(status)},
+    return RollbackPlan{.forward = {.state = State::Unmanaged, .device_access = usual_access(status)},
                         .back = {},
                         .back_to = operation.generation,
                         .on_failure = OnFailure::Stop};
   }
   const Generation* generation = find_generation(status, operation.generation);
-  if (generation == nullptr) return fail(ErrorCode::NotFound, "its generation is gone");
+  if (generation == nullptr) return fail(ErrorCode::NotFound, "the generation of this operation was deleted");
   Result<RollbackPlan> plan = plan_to_generation(node, status, *generation);
   if (plan && operation.kind == OperationKind::RestartControlPlane) {
-    plan->there.restarts_server = true;
-    plan->on_failure = OnFailure::Rollback;  // as long as it has only closed the device_access
+    plan->forward.restarts_control_plane = true;
+    plan->on_failure = OnFailure::Rollback;  // while only device access is closed
   }
   return plan;
 }
@@ -88,11 +88,11 @@ std::optional<Result<Target>> target_in_force(Host& node, const Status& status) 
 }
 
 // The first step that would be needed.
-std::string drift_of(const Target& target, const Seen& seen) {
-  const std::optional<NextStep> step = next_step(target, seen, {.verified = true});
+std::string drift_of(const Target& target, const ObservedState& observed) {
+  const std::optional<NextStep> step = next_step(target, observed, {.verified = true});
   if (!step) return {};
-  const std::vector<std::string> wrong = removals(target, seen);
-  return wrong.empty() ? "needs " + text_of(*step) : wrong.back() + " is another one";
+  const std::vector<std::string> wrong = removals(target, observed);
+  return wrong.empty() ? "needs " + text_of(*step) : wrong.back() + " was loaded from an unexpected file";
 }
 
 }  // namespace nrd::onload

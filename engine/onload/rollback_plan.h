@@ -1,5 +1,5 @@
-// Where an operation goes, where it turns back to, and how far the node is from where it should be. Pure but for the
-// questions to the node what a spec means here.
+// The forward and rollback targets of an operation, and the drift of the node. Pure except for resolving specs on the
+// node.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,16 @@
 
 namespace nrd::onload {
 
-// Refused if its generation is gone, or cannot be had on this node (any more).
+// Fails if its generation was deleted or its version cannot be loaded (any more).
 Result<RollbackPlan> plan_of(Host& node, const Status& status, const Operation& operation);
 
-// Where `spec` leads, with the device_access as it is to be now and what is wanted of interfaces.
+// The target of `spec`, with the current device access and interface settings.
 Result<Target> target_now(Host& node, const Status& status, const Spec& spec);
 
-// The same of the effective generation. nullopt: there is none.
+// The target of the effective generation. nullopt: there is none.
 std::optional<Result<Target>> target_in_force(Host& node, const Status& status);
 
-// What differs from it, in words; empty: nothing.
-std::string drift_of(const Target& target, const Seen& seen);
+// How the node differs from the target; empty: not at all.
+std::string drift_of(const Target& target, const ObservedState& observed);
 
 }  // namespace nrd::onload

@@ -1,8 +1,8 @@
-// What somebody wants Onload to be on this node, and what became of it.
+// The requested state of Onload on this node, and the history of changes.
 //
-// Each accepted spec is a generation with a number. The plan from one to the next is an operation: steps, each stored
-// before it acts, so that a daemon that dies in the middle knows at its next start what it was about. What it finds on
-// the node then is what counts; the record only says where to go.
+// Each accepted spec becomes a generation with a number. An operation moves the node from one generation to another in
+// steps, each stored before it acts, so that a daemon that dies can continue. The observed state of the node decides
+// what to do next; the record only holds the goal.
 #pragma once
 
 #include <chrono>
@@ -16,48 +16,48 @@ namespace nrd::onload {
 
 using Time = std::chrono::sys_time<std::chrono::milliseconds>;  // UTC
 
-// Module -> name -> value, as the kernel takes them.
+// Module -> name -> value, in the kernel's syntax.
 using Parameters = std::map<std::string, std::map<std::string, std::string>>;
 
 enum class State {
-  Unmanaged,  // nrd looks and leaves alone
+  Unmanaged,  // nrd observes and changes nothing
   Unloaded,
   Loaded,
 };
 
-// Whether the network driver comes and goes with Onload. It carries the interfaces, so it is left alone unless asked.
+// Whether nrd loads and unloads the network driver together with Onload. It carries the interfaces, so only on request.
 enum class Sfc { External, Managed };
 
-// What happens to those who use Onload when its modules must go.
+// How to treat processes that use Onload when its modules must be removed.
 enum class UsersPolicy {
   Fail,
-  Wait,  // until they end
-  Term,  // SIGTERM when waiting was not enough
-  Kill,  // SIGKILL after that
+  Wait,  // until they exit
+  Term,  // SIGTERM after the wait
+  Kill,  // then SIGKILL
 };
 
 enum class OnFailure {
-  Rollback,  // to the last generation that was verified
+  Rollback,  // to the last verified generation
   Stop,
 };
 
 struct Spec {
   State state = State::Unmanaged;
-  std::string version;  // name of an installed version; of State::Loaded only
+  std::string version;  // name of an installed version; State::Loaded only
   Sfc sfc = Sfc::External;
   Parameters parameters;
-  std::vector<std::string> control_plane = {"-K"};  // what the control plane server is started with
+  std::vector<std::string> control_plane = {"-K"};  // arguments of the control plane server
   UsersPolicy users = UsersPolicy::Fail;
-  std::chrono::seconds drain{30};  // how long users may take to end
+  std::chrono::seconds drain{30};  // time for users to exit
   OnFailure on_failure = OnFailure::Rollback;
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 
-// What can be set on a network interface: hw/onload/interface_settings.h.
+// Settings of a network interface: hw/onload/interface_settings.h.
 enum class InterfaceSwitch { Acceleration, Afxdp };
-enum class Turned { Off, On };
+enum class SwitchState { Off, On };
 
-// What is wanted of one, whatever it is called and whether Onload is loaded or not; nullopt: nothing was said.
+// Requested settings of an interface, independent of its name and of whether Onload is loaded; nullopt: not requested.
 struct InterfaceSpec {
   std::string pci;  // empty: not on PCI
   std::string mac;
@@ -66,7 +66,7 @@ struct InterfaceSpec {
   friend bool operator==(const InterfaceSpec&, const InterfaceSpec&) = default;
 };
 
-// An interface of the driver as it was called before the driver was removed.
+// An interface of the driver, with its name before the driver was removed.
 struct NotedInterface {
   std::string pci;
   std::string mac;
@@ -86,16 +86,16 @@ struct Generation {
 };
 
 enum class Act {
-  CloseDoor,  // nobody new may open the devices
-  EndUsers,   // as the policy says
+  CloseDeviceAccess,  // no new users may open the devices
+  EndUsers,           // according to the users policy
   StopControlPlane,
   Remove,        // subject: module
-  Switch,        // subject: version whose files are the current ones
+  Switch,        // subject: version whose files become current
   Insert,        // subject: module
   SetParameter,  // subject: module.parameter
   Configure,     // subject: interface.acceleration, interface.afxdp
   Verify,
-  OpenDoor,
+  OpenDeviceAccess,
 };
 
 enum class Progress { Running, Done, Failed, Interrupted };
@@ -108,24 +108,24 @@ struct Step {
   std::optional<Time> finished;
   std::string cause;                // of a failure: "syscall_table", "in_use" ...; empty otherwise
   std::string message;              // of a failure, for people
-  std::vector<std::string> kernel;  // what the kernel logged meanwhile, of Onload's
+  std::vector<std::string> kernel;  // kernel log lines about Onload during the step
   friend bool operator==(const Step&, const Step&) = default;
 };
 
 enum class Outcome { Running, Succeeded, RolledBack, Failed };
 
-// What an operation is for.
+// The purpose of an operation.
 enum class OperationKind {
-  Change,  // to its generation
-  Drain,   // the device_access is shut and stays so, and users end
+  Change,  // moves to its generation
+  Drain,   // closes device access permanently and ends users
   Undrain,
   RestartControlPlane,
 };
 
 struct Operation {
   uint64_t id = 0;
-  uint64_t generation = 0;           // where it goes; of other kinds: what is in force
-  std::optional<uint64_t> fallback;  // where it goes since that failed; 0: to what was there before nrd
+  uint64_t generation = 0;           // the target; for other kinds the effective one
+  std::optional<uint64_t> fallback;  // rollback target after a failure; 0: the state before nrd
   Outcome outcome = Outcome::Running;
   Time started;
   std::optional<Time> finished;
@@ -134,12 +134,12 @@ struct Operation {
   std::vector<Step> steps;
   OperationKind kind = OperationKind::Change;
   UsersPolicy users = UsersPolicy::Fail;   // of a drain
-  std::chrono::seconds drain{0};           // likewise
-  std::vector<NotedInterface> interfaces;  // of the driver before its removal; empty: it was not removed
+  std::chrono::seconds drain{0};           // of a drain
+  std::vector<NotedInterface> interfaces;  // of the driver before its removal; empty: not removed
   friend bool operator==(const Operation&, const Operation&) = default;
 };
 
-// Cause of an operation that somebody has cancelled.
+// Cause of an operation that was cancelled by request.
 constexpr const char* kCancelled = "cancelled";
 
 struct Freeze {

@@ -13,11 +13,11 @@ Spec patched(Spec spec, const SpecPatch& patch) {
   return spec;
 }
 
-Result<void> check_reload(const SpecPatch& patch, const Target& target, const Seen& seen) {
-  const std::vector<std::string> modules = removals(target, seen);
+Result<void> check_reload(const SpecPatch& patch, const Target& target, const ObservedState& observed) {
+  const std::vector<std::string> modules = removals(target, observed);
   if (modules.empty() || patch.reload == Reload::Allow) return {};
-  return fail(ErrorCode::Conflict, "this takes effect only when modules are loaded anew (" + joined(modules, ", ") +
-                                       "), which ends their users; ?reload=true does so");
+  return fail(ErrorCode::Conflict, "this requires reloading modules (" + joined(modules, ", ") +
+                                       "), which ends their users; use ?reload=true");
 }
 
 }  // namespace nrd::onload

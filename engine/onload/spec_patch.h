@@ -1,4 +1,4 @@
-// A spec that says only what is to be another than in the generation in force. Pure.
+// Changes to single settings of the effective spec. Pure.
 #pragma once
 
 #include <optional>
@@ -11,18 +11,18 @@
 
 namespace nrd::onload {
 
-// What can only be set when a module is loaded.
+// For settings that require a module reload.
 enum class Reload { Refuse, Allow };
 
 struct SpecPatch {
-  Parameters parameters;                                  // in place of or beside those of the generation
-  std::optional<std::vector<std::string>> control_plane;  // nullopt: as it is
+  Parameters parameters;                                  // replaced or added
+  std::optional<std::vector<std::string>> control_plane;  // nullopt: unchanged
   Reload reload = Reload::Refuse;
   friend bool operator==(const SpecPatch&, const SpecPatch&) = default;
 };
 
 Spec patched(Spec spec, const SpecPatch& patch);
-// Conflict if modules would have to be loaded anew and must not be.
-Result<void> check_reload(const SpecPatch& patch, const Target& target, const Seen& seen);
+// Conflict if modules must be reloaded and the patch does not allow it.
+Result<void> check_reload(const SpecPatch& patch, const Target& target, const ObservedState& observed);
 
 }  // namespace nrd::onload

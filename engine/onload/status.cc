@@ -7,7 +7,7 @@ namespace nrd::onload {
 bool shows_same(const Status& one, const Status& other) {
   const auto without_time = [](Status status) {
     status.revision = 0;
-    for (ControlPlaneServer& server : status.seen.servers) server.age = {};
+    for (ControlPlaneServer& server : status.observed.servers) server.age = {};
     return status;
   };
   return without_time(one) == without_time(other);
@@ -32,8 +32,8 @@ const Operation* running(const Status& status) {
 
 bool last_failed(const Status& status) {
   for (auto operation = status.operations.rbegin(); operation != status.operations.rend(); ++operation) {
-    const bool is_about_doors = operation->kind == OperationKind::Drain || operation->kind == OperationKind::Undrain;
-    if (!is_about_doors) return operation->outcome == Outcome::Failed;
+    const bool changes_access = operation->kind == OperationKind::Drain || operation->kind == OperationKind::Undrain;
+    if (!changes_access) return operation->outcome == Outcome::Failed;
   }
   return false;
 }
@@ -63,15 +63,15 @@ Result<Spec> spec_before(const Status& status, std::optional<uint64_t> to) {
       return generation->spec;
     }
   }
-  return fail_at(ErrorCode::NotFound, "/to", to ? "there is no such generation" : "no other generation was verified");
+  return fail_at(ErrorCode::NotFound, "/to", to ? "generation not found" : "no earlier verified generation");
 }
 
 std::optional<std::string> need_of(const Status& status, const std::string& version) {
   const Generation* kept = effective(status);
   if (kept != nullptr && kept->spec.version == version) {
-    return "generation " + std::to_string(kept->number) + ", which the node is kept at, needs version " + version;
+    return "generation " + std::to_string(kept->number) + " is effective and needs version " + version;
   }
-  if (status.seen.current == version) return "the files of version " + version + " are the current ones";
+  if (status.observed.current == version) return "the files of version " + version + " are in use (current)";
   return std::nullopt;
 }
 

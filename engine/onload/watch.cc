@@ -71,7 +71,7 @@ void Watch::run() noexcept {
   for (;;) {
     has_changed_ = false;
     Steady next;
-    // The status is taken under the lock: a waiter that came after it was published has been told so by add().
+    // Read the status under the lock: add() has already answered waiters that arrived after its publication.
     const std::shared_ptr<const Status> status = views_.get();
     const std::vector<Waiter> due = take_due(status->revision, next);
     if (!due.empty()) {

@@ -1,7 +1,7 @@
-// Those who wait for another revision of the status, a bounded number of them for a bounded time; where there are too
-// many, one is answered early (base/wait_list.h).
+// Long polling of the Onload status, with a limited number of waiters and limited time; beyond the limit, one waiter is
+// answered early (base/wait_list.h).
 //
-// A thread of its own answers them, because the controller's may be in a step that takes seconds while their time ends.
+// Runs its own thread, because the controller's may be busy for seconds when a waiter's time ends.
 #pragma once
 
 #include <chrono>
@@ -23,19 +23,19 @@ class Watch {
  public:
   using Done = Callback<std::shared_ptr<const Status>>;
 
-  // Both must outlive it. There must be a status already.
+  // Both must outlive it. A status must have been published.
   Watch(const Published<Status>& views, const Clock& clock);
-  // Who still waits gets the status as it is.
+  // Answers remaining waiters with the current status.
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  // Any thread. Calls `done` with the status as soon as its revision is not `since` (here, if it is not now), or `wait`
-  // has passed.
+  // Any thread. Calls `done` with the status once its revision differs from `since` (at once, if it does now), or after
+  // `wait`.
   void add(uint64_t since, std::chrono::seconds wait, Done done);
-  // Another status was published.
+  // Call after publishing a status.
   void changed();
-  // Answers all, and from now on each at once.
+  // Answers all waiters, and later ones at once.
   void end();
 
  private:
@@ -45,11 +45,11 @@ class Watch {
     Steady until;
     Done done;
     Client client;
-    bool is_evicted = false;  // is answered next
+    bool is_evicted = false;  // to be answered next
   };
 
   void run() noexcept;
-  // Those who have waited long enough, and when to look again.
+  // Removes waiters that are due; `next`: when the next one is.
   std::vector<Waiter> take_due(uint64_t revision, Steady& next);
 
   const Published<Status>& views_;
@@ -57,7 +57,7 @@ class Watch {
   std::mutex lock_;
   std::condition_variable wake_;
   std::vector<Waiter> waiting_;  // guarded by lock_
-  bool has_changed_ = false;     // guarded by lock_; or somebody gives plan
+  bool has_changed_ = false;     // guarded by lock_; also set when a waiter must make room
   bool ended_ = false;           // guarded by lock_
   bool stopping_ = false;        // guarded by lock_
   std::thread thread_;

@@ -1,9 +1,9 @@
-// What other threads ask a thread to do. Each is answered exactly once: with what came of it, or that there is too much
-// of it, or that the thread stops.
+// Tasks for one thread, queued by others. Each is answered exactly once: with its result, or with Busy if the queue is
+// full or the thread stops.
 //
-// Changes and reads wait in queues of their own and take turns, so that neither waits for more than one of the other
-// kind; in each, clients take turns (base/fair_queue.h). Reads that ask the same are one: what comes of it answers all
-// who asked before it began.
+// Changes and reads have separate queues and alternate, so neither waits for more than one of the other kind; within
+// each, clients take turns (base/fair_queue.h). Equal reads are merged: one result answers all who asked before it
+// started.
 #pragma once
 
 #include <algorithm>
@@ -30,11 +30,11 @@ class WorkQueue {
   enum class Turn { Work, Refuse };
   using Task = std::function<void(Turn)>;
 
-  // Reads that ask for the same, by what they ask: Question has ==. One for each kind of read.
+  // Pending reads, merged by their parameters (Question has ==). One object per kind of read.
   template <typename T, typename Question = std::tuple<>>
   class Shared {
    public:
-    // True: the first one who asks this, for whom the read must be submitted.
+    // True: the first read with these parameters; the caller must submit it.
     bool join(const Question& question, Callback<T> done) {
       const std::lock_guard hold(lock_);
       const auto same = std::ranges::find(waiting_, question, &Group::question);
@@ -45,7 +45,7 @@ class WorkQueue {
       waiting_.push_back({question, {std::move(done)}});
       return true;
     }
-    // Who comes from now on begins a new one.
+    // Takes the callbacks; later reads start a new group.
     std::vector<Callback<T>> take(const Question& question) {
       const std::lock_guard hold(lock_);
       const auto same = std::ranges::find(waiting_, question, &Group::question);
@@ -61,10 +61,10 @@ class WorkQueue {
       std::vector<Callback<T>> callbacks;
     };
     std::mutex lock_;
-    std::vector<Group> waiting_;  // as many as wait in the queue
+    std::vector<Group> waiting_;  // bounded by the queue
   };
 
-  // Any thread. `done` is called by whoever serves the task, or here if there is no room.
+  // Any thread. `done` is called by the thread that runs the task, or here if the queue is full.
   template <typename T, typename Work>
   void change(Callback<T> done, Work work) {
     const Client client = done.client();
@@ -74,7 +74,8 @@ class WorkQueue {
     if (!is_queued) done(too_much());
   }
 
-  // Likewise; `shared` must outlive this. Parameterless reads are nrd's own: there is one of each.
+  // Likewise; `shared` must outlive this. Reads without parameters are accounted to nrd itself: at most one each is
+  // queued.
   template <typename T, typename Question, typename Work>
   void read(Shared<T, Question>& shared, const Question& question, Callback<T> done, Work work) {
     const Client client = std::is_same_v<Question, std::tuple<>> ? nrd_itself() : without_end(done.client());
@@ -86,7 +87,7 @@ class WorkQueue {
     if (!is_queued) answer(shared.take(question), Result<T>(too_much()));
   }
 
-  // Any thread: from now on there is no next one.
+  // Any thread: no further task is handed out.
   void stop() {
     {
       const std::lock_guard hold(lock_);
@@ -100,7 +101,7 @@ class WorkQueue {
     return stopping_;
   }
 
-  // The thread's own. nullopt: it stops, or `until` has come and there was none.
+  // Worker thread only. nullopt: stopping, or no task arrived before `until`.
   std::optional<Task> next(Steady until) {
     std::unique_lock hold(lock_);
     wake_.wait_until(hold, until, [this] { return stopping_ || !is_empty(); });
@@ -108,8 +109,8 @@ class WorkQueue {
     return pop();
   }
 
-  // The thread's own: all that wait, once there is one; those that come meanwhile are the next turn's. So a turn has an
-  // end, however fast somebody asks again. Empty: it stops, or `until` has come and there was none.
+  // Worker thread only: waits for a task, then takes all that are queued; later tasks go to the next batch, so a batch
+  // ends however fast clients ask. Empty: stopping, or no task arrived before `until`.
   std::deque<Task> take(Steady until) {
     std::unique_lock hold(lock_);
     wake_.wait_until(hold, until, [this] { return stopping_ || !is_empty(); });
@@ -132,12 +133,12 @@ class WorkQueue {
   };
   using Queue = FairQueue<Waiting>;
 
-  static Failure too_much() { return fail(ErrorCode::Busy, "too much is asked about Onload at once; try again"); }
+  static Failure too_much() { return fail(ErrorCode::Busy, "too many pending Onload requests; try again"); }
   template <typename T>
   static Result<T> stopped() {
-    return fail(ErrorCode::Busy, "nrd stops, or the client has hung up");
+    return fail(ErrorCode::Busy, "nrd is stopping or the client disconnected");
   }
-  // Others may wait for the same read.
+  // Other clients may wait for the same read.
   static Client without_end(Client client) {
     client.hung_up.reset();
     return client;

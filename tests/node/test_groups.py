@@ -116,7 +116,7 @@ def test_a_users_process_is_not_of_the_infrastructure_whatever_it_is_called():
             wait_for(lambda: infra(node) == {other.pid}, "those of the user that is named")
         with Node(config=config % '["nobody-of-this-name"]', start=False) as node:
             refused = subprocess.run(node.command(), capture_output=True, text=True, timeout=30, check=False)
-            assert refused.returncode == 1 and "infra.users: there is no nobody-of-this-name" in refused.stderr, refused.stderr
+            assert refused.returncode == 1 and "infra.users: user nobody-of-this-name not found" in refused.stderr, refused.stderr
     finally:
         for process in (roots, users, setuid, other):
             process.kill()

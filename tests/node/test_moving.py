@@ -114,7 +114,7 @@ def test_rmds_own_configuration_starts_nrd_without_its_keys(node):
                                      "shrink": False}
     assert "os" not in config and "tls" not in config
     for path in ("cert/server/rmd-cert.pem", "cert/client/ca.pem"):
-        assert re.search(rf"^left out  \S+{path}: came with RMD", told, re.M), told
+        assert re.search(rf"^left out  \S+{path}: is RMD's sample", told, re.M), told
     node.start()
     assert node.call("GET", "/v1/policy")["gold"] == {"cache": {"max": 4, "min": 4}}
     assert node.create("0-3", 1, 1)["core_ids"] == ["0-3"]  # CPUs of RMD's OSGroup, as in the operator's samples
@@ -178,10 +178,10 @@ def test_certificates_of_ones_own_serve_https_as_rmd_did(node):
 
 @pytest.mark.parametrize("spoil, complaint", [
     (lambda layout: layout.write("cert/server/rmd-key.pem", layout.client_key), "is not the key of"),
-    (lambda layout: layout.write("cert/server/rmd-cert.pem", "garbage"), "is no certificate in PEM form"),
-    (lambda layout: layout.write("cert/client/ca.pem", Authority(Authority.RMDS).pem), "came with RMD"),
-    (lambda layout: os.unlink(os.path.join(layout.path, "cert/client/ca.pem")), "cert/client/ca.pem, so HTTPS is not served"),
-    (lambda layout: layout.write("cert/server/rmd-cert.pem", layout.authority.server("mine", days=-1)[0]), "its time is over"),
+    (lambda layout: layout.write("cert/server/rmd-cert.pem", "garbage"), "not a PEM certificate"),
+    (lambda layout: layout.write("cert/client/ca.pem", Authority(Authority.RMDS).pem), "is RMD's sample"),
+    (lambda layout: os.unlink(os.path.join(layout.path, "cert/client/ca.pem")), "cert/client/ca.pem not found, so HTTPS is disabled"),
+    (lambda layout: layout.write("cert/server/rmd-cert.pem", layout.authority.server("mine", days=-1)[0]), "has expired"),
 ])
 def test_https_is_carried_over_whole_or_not_at_all(node, spoil, complaint):
     layout = Layout(node.folder, authority="Mine", server="mine")
@@ -203,8 +203,8 @@ default:
 """)
     layout.write("cpu_map.toml", "[[Odd]]\nfamily = \"six\"\nmodel = 1\n")
     told, config = imported(node, layout)
-    for name, reason in (("default.gold.colour", "nothing that nrd grants"), ("default.odd.cache", "max 1 and min 2 are no"),
-                         ("default.half.cache", "not max and min"), (": odd", "not family and model")):
+    for name, reason in (("default.gold.colour", "is unknown to nrd"), ("default.odd.cache", "max 1 and min 2 are not"),
+                         ("default.half.cache", "whole numbers max and min"), (": odd", "whole numbers family and model")):
         assert re.search(rf"^left out  .*{name}: .*{reason}", told, re.M), told
     node.start()
     assert node.call("GET", "/v1/policy") == {"gold": {"cache": {"max": 2, "min": 2}, "pstate": {"ratio": 1.5, "monitoring": "on"}},
@@ -243,9 +243,9 @@ def test_a_file_that_cannot_be_read_is_named_and_nothing_is_written(node, name, 
 
 def test_a_directory_that_is_none_and_nothing_to_do_are_told():
     run = lambda *words: subprocess.run([NRDCTL, "import-rmd", *words], capture_output=True, text=True, timeout=30)  # noqa: E731
-    assert "is no directory" in run("/nonexistent").stderr
+    assert "is not a directory" in run("/nonexistent").stderr
     assert run().returncode == 2
-    assert "there is no such file" in run("--workloads", "/nonexistent").stderr
+    assert "file not found" in run("--workloads", "/nonexistent").stderr
 
 
 def import_dump(node, dump):
@@ -267,7 +267,7 @@ def test_a_dump_is_asked_for_in_the_order_of_its_creation(node):
 
 
 @pytest.mark.parametrize("dump, complaint", [
-    ("[", "dump.json: "), ("{}", "expected the list"), ("[1]", "/0 is no workload"), ("", "dump.json: "),
+    ("[", "dump.json: "), ("{}", "expected the list"), ("[1]", "/0 is not a workload"), ("", "dump.json: "),
 ])
 def test_a_dump_that_is_none_asks_for_nothing(node, dump, complaint):
     node.start()

@@ -150,7 +150,7 @@ def test_a_shell_of_roots_profiles_does_not_get_what_came_over_the_api(world):
     for text in ("onload_set EF_A 1\n", f"touch {world.made}\n"):
         world.stored("latency.opf", text)
         done = world.run("roots")
-        assert (done.returncode, done.stdout) == (1, "") and "latency: this profile came over the API" in done.stderr
+        assert (done.returncode, done.stdout) == (1, "") and "latency: profiles stored over the API" in done.stderr
         assert world.run("latency,roots").returncode == 1
     assert not os.path.exists(world.made)
 

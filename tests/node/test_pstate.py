@@ -163,7 +163,7 @@ def test_nrdctl_creates_and_shows_it(intel):
     assert "12-30" in made.stdout and "12-30" in run("workload", "list").stdout and "12-30" in run("workload", "show", id).stdout
     assert "none, CPUs 4-5, ratio 12-30" in run("ways").stdout
     asked_nothing = run("workload", "create", "--cpus", "6")
-    assert asked_nothing.returncode == 2 and "nothing is asked for: say --ways" in asked_nothing.stderr
+    assert asked_nothing.returncode == 2 and "no resources given; use --ways" in asked_nothing.stderr
     # There are no counters of branches here, so the daemon's refusal shows what was asked.
     adaptive = run("workload", "create", "--cpus", "6", "--adaptive", "3.5")
     assert adaptive.returncode == 1 and "/pstate/ratio: branch monitoring" in adaptive.stderr

@@ -133,7 +133,7 @@ def test_defect_30_resources_stand_side_by_side(node):
 def test_defect_31_old_tls_and_public_keys_are_refused(node, guarded):
     assert "Cipher is (NONE)" in s_client(guarded, "-tls1_1", "-cipher", "ALL:@SECLEVEL=0").stdout
     assert "New, TLSv1.3, Cipher is " in s_client(guarded, "-tls1_3").stdout
-    assert "rmd-cert.pem: came with RMD, so everybody has its key" in carried_over(node, "public")
+    assert "rmd-cert.pem: is RMD's sample, whose private key is public" in carried_over(node, "public")
     assert not any(file.endswith((".pem", ".crt", ".key")) for file in files_below(node.output))
     broken = os.path.join(guarded.pki, "broken.pem")
     with open(broken, "w") as file:

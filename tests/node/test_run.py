@@ -110,8 +110,8 @@ def test_what_cannot_be_granted_now_is_75_and_nothing_is_left(node):
 
 
 @pytest.mark.parametrize("arguments, code, says", [
-    (["--", "no-such-command"], 127, "there is no such command"),
-    (["--", "/no/such/command"], 127, "there is no such command"),
+    (["--", "no-such-command"], 127, "command not found"),
+    (["--", "/no/such/command"], 127, "command not found"),
     (["--cpus", "0", "--ways", "2", "--", "/etc/passwd"], 126, "cannot be executed"),
     (["--onload", "--", "true"], 1, "not loaded"),
     (["--ways", "2", "--", "true"], 2, "--cpus"),

@@ -23,7 +23,7 @@ def test_it_holds_what_the_api_says_and_any_tar_reads_it(tmp_path):
         with tarfile.open(file) as tar:
             texts = {member.name: tar.extractfile(member).read() for member in tar}
         assert subprocess.run(["tar", "-tf", file], capture_output=True, text=True).stdout.split() == list(texts)
-        # A refusal is told as one: there are no policies for this kind of CPU.
+        # A refusal is told as one: no policies for this CPU model.
         assert [name for name in texts if name.endswith(".refused")] == ["nrd-support/policy.json.refused"]
         assert texts.pop("nrd-support/policy.json.refused").startswith(b"404\n")
         read = {name: json.loads(text) for name, text in texts.items()}

@@ -248,7 +248,7 @@ def test_nrdctl_shows_each_step_and_ends_as_the_operation_did(node):
     assert [line.split()[:2] for line in done.stdout.splitlines()] == [
         ["done", "switch"], ["done", "insert"], ["done", "insert"], ["done", "insert"], ["done", "verify"], ["done", "open_door"],
         ["operation", "1"]]
-    assert nrdctl(node, "load", OLD).stdout == "nothing to do: generation 1\n"
+    assert nrdctl(node, "load", OLD).stdout == "no change needed: generation 1\n"
     node.stub.arm("sfc_resource", NEW, "fail_init=2")
     failed = nrdctl(node, "load", NEW)
     assert failed.returncode == 1 and "syscall_table" in failed.stderr

@@ -135,7 +135,7 @@ def test_a_module_that_can_never_be_removed_is_left_until_the_next_boot(node, mo
     node.load(OLD)
     node.back_up()
     status, answer = node.request("PUT", "/v1/onload", {"state": "loaded", "version": NEW})
-    assert status == 409 and f"references to {module} by nobody who can be seen" in answer["detail"], answer
+    assert status == 409 and f"references to {module} from unidentified users" in answer["detail"], answer
     # Whoever insists waits in vain, and has what he had.
     operation = node.run({"state": "loaded", "version": NEW, "users_policy": "kill", "drain_seconds": 0})
     assert (operation["outcome"], operation["cause"]) == ("rolled_back", "in_use"), operation
@@ -198,7 +198,7 @@ def test_a_way_back_that_fails_says_what_is_left_and_a_person_can_go_on(node):
     node.start()
     assert node.onload()["door"] == "shut" and not node.stub.is_loaded("onload")
     shown = node.vm.run([NRDCTL, "--socket", "/run/nrd.sock", "onload"]).stdout
-    assert "door         shut" in shown, shown
+    assert "access       shut" in shown, shown
     node.stub.disarm()
     assert node.run({"state": "loaded", "version": NEW})["outcome"] == "succeeded"
     node.assert_loaded(NEW)

@@ -94,7 +94,7 @@ def test_what_is_wanted_of_interfaces_stays_over_an_upgrade_of_the_driver(node):
     assert [found[name]["accelerated"] for name in (FIRST, SECOND)] == [True, False]
     assert found["veth-a"]["af_xdp"] is True and found["veth-a"]["wanted"] == {"accelerated": None, "af_xdp": True}
     status, answer = turn(node, "veth-a", "afxdp", {"registered": False})
-    assert status == 409 and "loaded anew" in answer["detail"]
+    assert status == 409 and "reloaded" in answer["detail"]
     assert node.run({"state": "unloaded"})["outcome"] == "succeeded"
     node.load(NEW)
     assert interfaces(node)["veth-a"]["af_xdp"] is False
@@ -116,7 +116,7 @@ def test_interfaces_that_come_back_under_other_names_turn_the_operation_back(nod
     node.load(OLD, **MANAGED)
     operation = node.run({"state": "loaded", "version": NEW, "parameters": {"sfc": {"phys_port_names": "Y"}}, **MANAGED})
     assert (operation["outcome"], operation["cause"]) == ("rolled_back", "interface_changed")
-    assert f"{FIRST} is called {FIRST}np0 now" in operation["message"]
+    assert f"{FIRST} was renamed to {FIRST}np0" in operation["message"]
     assert node.vm.read("/sys/module/sfc/version") == OLD + "\n"
     assert {FIRST, SECOND} <= set(interfaces(node))
     assert condition(node, "Verified")["reason"] == "InterfaceChanged"

@@ -138,7 +138,7 @@ def test_a_closed_door_is_75_and_no_onload_is_1(node):
     node.stub.arm("onload", NEW, "slow_init_ms=3000")
     operation = node.want({"state": "loaded", "version": NEW})["operation"]
     done = run(node, "--onload", "--", "true")
-    assert done.returncode == 75 and "door is closed" in done.stderr
+    assert done.returncode == 75 and "accepts no new users" in done.stderr
     assert node.finished(operation)["outcome"] == "succeeded"
     assert variables(run(node, "--onload", "--", "env"))["LD_PRELOAD"] == library(NEW)
     node.run({"state": "unloaded"})

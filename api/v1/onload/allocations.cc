@@ -26,7 +26,7 @@ void render_members(json::Writer& w, const Allocation& allocation) {
   w.key("created").string(render(allocation.created));
 }
 
-// It ends with its workload, and has no number of its own.
+// An allocation of a workload: it ends with the workload and has no id.
 void render_of_workload(json::Writer& w, const Workload& workload) {
   w.begin_object();
   w.key("workload").string(id_text(workload));
@@ -52,13 +52,13 @@ Result<AllocationRequest> parse_allocation(const Call& call, const json::Value& 
   if (!what) return Failure(what.error());
   const Result<bool> preload = parse_flag(body, "preload", true);
   if (!preload) return Failure(preload.error());
-  const Result<std::optional<OwnerRequest>> wish = parse_owner(body);
-  if (!wish) return Failure(wish.error());
-  if (!*wish) {
-    return fail_at(ErrorCode::BadRequest, "/owner", "is missing: an allocation ends with a process",
+  const Result<std::optional<OwnerRequest>> spec = parse_owner(body);
+  if (!spec) return Failure(spec.error());
+  if (!*spec) {
+    return fail_at(ErrorCode::BadRequest, "/owner", "is missing: an allocation needs an owner process",
                    "{\"pid\": 4711} or {\"caller\": true}");
   }
-  Result<store::Owner> owner = find_owner(call.owners, **wish, call.request);
+  Result<store::Owner> owner = find_owner(call.owners, **spec, call.request);
   if (!owner) return Failure(owner.error());
   return AllocationRequest{
       .what = *std::move(what), .preload = *preload ? Preload::Yes : Preload::No, .owner = *std::move(owner)};
@@ -95,7 +95,7 @@ void delete_allocation(const Call& call, http::Reply reply) {
   uint64_t id = 0;
   const auto [end, error] = std::from_chars(call.id.data(), call.id.data() + call.id.size(), id);
   if (error != std::errc() || end != call.id.data() + call.id.size()) {
-    return reply.send(refuse({ErrorCode::NotFound, {}, "there is no such allocation", {}, {}, {}}, call.error_style));
+    return reply.send(refuse({ErrorCode::NotFound, {}, "allocation not found", {}, {}, {}}, call.error_style));
   }
   call.allocations.release(id, answer_when_done(call, std::move(reply)));
 }

@@ -1,4 +1,4 @@
-// /v1/onload/allocations: what an application gets to run with Onload, and who has it.
+// /v1/onload/allocations: launch environments for applications, and their holders.
 #pragma once
 
 #include "api/v1/call.h"

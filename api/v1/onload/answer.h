@@ -1,4 +1,4 @@
-// How handlers of /v1/onload answer, at once or when the controller has.
+// Sends responses of /v1/onload, at once or from the controller's callback.
 #pragma once
 
 #include <charconv>
@@ -47,7 +47,7 @@ inline http::Response accepted(const onload::Accepted& done) {
   return response;
 }
 
-// The {id} of a path, if it is a number.
+// The {id} of the path, if it is a number.
 inline std::optional<uint64_t> number_of(std::string_view id) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);

@@ -8,7 +8,7 @@ namespace nrd::v1 {
 namespace {
 
 constexpr std::array<std::string_view, 4> kFlags = {"-K", "--log-to-kmsg", "--no-listen", "--verify-routes"};
-// Each with a number, after "=" if the name is long, or as the next word.
+// Options with a number: after "=" for long names, or as the next argument.
 constexpr std::array<std::string_view, 26> kNumbers = {
     "-s",
     "--dump",
@@ -40,7 +40,7 @@ constexpr std::array<std::string_view, 26> kNumbers = {
 
 bool is_one_of(const auto& options, std::string_view word) { return std::ranges::find(options, word) != options.end(); }
 
-// 64 bits: a mask of processors is the longest.
+// 64 bits: CPU masks are the longest values.
 bool is_number(std::string_view text) {
   const bool is_hex = text.starts_with("0x");
   if (is_hex) text.remove_prefix(2);
@@ -53,7 +53,7 @@ bool is_number(std::string_view text) {
 std::string server_options() {
   std::string text;
   for (const std::string_view flag : kFlags) text += std::string(flag) + ", ";
-  text += "and with a number each: ";
+  text += "and these with a number: ";
   for (const std::string_view option : kNumbers) {
     text += std::string(option) + (option == kNumbers.back() ? "" : ", ");
   }

@@ -21,7 +21,7 @@ using namespace onload;
 
 constexpr uint64_t kUsualWait = 30;
 
-// The one whose number is the {id}.
+// The entry whose number is the {id}.
 template <typename Thing>
 const Thing* find(const Call& call, const std::vector<Thing>& things, uint64_t Thing::*number) {
   const std::optional<uint64_t> id = number_of(call.id);
@@ -30,7 +30,7 @@ const Thing* find(const Call& call, const std::vector<Thing>& things, uint64_t T
 }
 
 http::Response not_found(const Call& call, const char* what) {
-  return refuse({ErrorCode::NotFound, {}, std::string("there is no such ") + what, {}, {}, {}}, call.error_style);
+  return refuse({ErrorCode::NotFound, {}, std::string(what) + " not found", {}, {}, {}}, call.error_style);
 }
 
 http::Response shown(const Status& view) {
@@ -42,14 +42,14 @@ http::Response shown(const Status& view) {
 http::Response shown_operation(const Status& view, uint64_t id, ErrorStyle style) {
   const auto found = std::ranges::find(view.operations, id, &Operation::id);
   if (found == view.operations.end()) {
-    return refuse({ErrorCode::NotFound, {}, "the operation was forgotten", {}, {}, {}}, style);
+    return refuse({ErrorCode::NotFound, {}, "the operation is no longer stored", {}, {}, {}}, style);
   }
   json::Writer w;
   render(w, *found, view.revision);
   return json_answer(200, w.take());
 }
 
-// Answers with show(view): at once, or with ?since=REVISION when there is another one or ?wait=SECONDS have passed.
+// Answers with show(view): at once, or with ?since=REVISION once the revision changes or after ?wait=SECONDS.
 template <typename Show>
 void show_when_changed(const Call& call, http::Reply reply, Show show) {
   const auto since = number_in_query(call.request.query, "since", UINT64_MAX);
@@ -66,21 +66,21 @@ void show_when_changed(const Call& call, http::Reply reply, Show show) {
                     answer_with<std::shared_ptr<const Status>>(call, std::move(reply), answer));
 }
 
-void want(const Call& call, http::Reply reply, onload::Spec spec) {
+void apply(const Call& call, http::Reply reply, onload::Spec spec) {
   const Result<std::optional<uint64_t>> if_match = parse_if_match(call.request.if_match);
   if (!if_match) return reply.send(refuse(if_match.error(), call.error_style));
-  call.onload.want(std::move(spec), *if_match, answer_with<Accepted>(call, std::move(reply), accepted));
+  call.onload.apply(std::move(spec), *if_match, answer_with<Accepted>(call, std::move(reply), accepted));
 }
 
-// ?kind=user or orphan; nullopt: both.
+// ?kind=user or ?kind=orphan; nullopt: both.
 Result<std::optional<bool>> orphans_in_query(const http::Request& request) {
   const auto kind = request.query.find("kind");
   if (kind == request.query.end()) return std::optional<bool>();
   if (kind->second == "orphan" || kind->second == "user") return std::optional(kind->second == "orphan");
-  return fail_at(ErrorCode::BadRequest, "?kind", "is neither", "user or orphan");
+  return fail_at(ErrorCode::BadRequest, "?kind", "is not a valid kind", "user or orphan");
 }
 
-// What want() would do, refused as it would be.
+// What apply() would do, with the same errors.
 void dry_run_onload(const Call& call, http::Reply reply, onload::Spec spec) {
   const Result<std::optional<uint64_t>> if_match = parse_if_match(call.request.if_match);
   if (!if_match) return reply.send(refuse(if_match.error(), call.error_style));
@@ -91,16 +91,16 @@ void dry_run_onload(const Call& call, http::Reply reply, onload::Spec spec) {
   call.onload.dry_run(std::move(spec), *if_match, answer_with<DryRun>(call, std::move(reply), show));
 }
 
-// {KEY: true} for the interface that is the {id}.
+// {KEY: true} for the interface {id}.
 void turn(const Call& call, http::Reply reply, InterfaceSwitch what, std::string_view key) {
   const Result<json::Value> body = json::parse(call.request.body);
   if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
-  const Result<Turned> to = parse_turned(*body, key);
+  const Result<SwitchState> to = parse_turned(*body, key);
   if (!to) return reply.send(refuse(to.error(), call.error_style));
   const auto show = [&onload = call.onload](const Interface& interface) {
     const auto view = onload.status();
     json::Writer w;
-    render(w, interface, find(view->interfaces, interface, view->seen.interfaces));
+    render(w, interface, find(view->interfaces, interface, view->observed.interfaces));
     return json_answer(200, w.take());
   };
   call.onload.set_interface(std::string(call.id), what, *to, answer_with<Interface>(call, std::move(reply), show));
@@ -118,11 +118,11 @@ void put_onload(const Call& call, http::Reply reply) {
   const Result<bool> dry_run = flag_in_query(call.request.query, "dryRun");
   if (!dry_run) return reply.send(refuse(dry_run.error(), call.error_style));
   if (*dry_run) return dry_run_onload(call, std::move(reply), *std::move(spec));
-  want(call, std::move(reply), *std::move(spec));
+  apply(call, std::move(reply), *std::move(spec));
 }
 
 void delete_onload(const Call& call, http::Reply reply) {
-  want(call, std::move(reply), onload::Spec{.state = State::Unloaded});
+  apply(call, std::move(reply), onload::Spec{.state = State::Unloaded});
 }
 
 void roll_back_onload(const Call& call, http::Reply reply) {
@@ -145,7 +145,7 @@ void list_onload_modules(const Call& call, http::Reply reply) {
   json::Writer w;
   w.begin_array();
   const auto view = call.onload.status();
-  for (const auto& [name, module] : view->seen.modules) render(w, module);
+  for (const auto& [name, module] : view->observed.modules) render(w, module);
   w.end_array();
   reply.send(json_answer(200, w.take()));
 }

@@ -1,4 +1,4 @@
-// /v1/onload: what Onload is to be on this node, what it is, and how it gets there.
+// /v1/onload: the requested and actual state of Onload, and operations.
 #pragma once
 
 #include "api/v1/call.h"
@@ -6,9 +6,9 @@
 namespace nrd::v1 {
 
 void show_onload(const Call& call, http::Reply reply);
-// 202 with the operation in Location, or 200 when everything was so already.
+// 202 with the operation in Location, or 200 if nothing changed.
 void put_onload(const Call& call, http::Reply reply);
-// As PUT of {"state": "unloaded"}.
+// Like PUT of {"state": "unloaded"}.
 void delete_onload(const Call& call, http::Reply reply);
 void roll_back_onload(const Call& call, http::Reply reply);
 void freeze_onload(const Call& call, http::Reply reply);

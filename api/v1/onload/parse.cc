@@ -35,7 +35,7 @@ bool is_printable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
 }
 
-// One of the words of an enumeration; what is absent is `otherwise`.
+// A named enumerator; `otherwise` if absent.
 template <typename Enum>
 Result<Enum> parse_word(const Value& object, std::string_view key, Enum otherwise) {
   const Value* value = object.find(key);
@@ -43,11 +43,12 @@ Result<Enum> parse_word(const Value& object, std::string_view key, Enum otherwis
   const std::string* text = value->as_string();
   if (text == nullptr) return wrong_type("/" + std::string(key), *value, "a string");
   if (const std::optional<Enum> found = onload::parse<Enum>(*text)) return *found;
-  return fail_at(ErrorCode::BadRequest, "/" + std::string(key), shown(*value) + " is none of them", all_words<Enum>());
+  return fail_at(ErrorCode::BadRequest, "/" + std::string(key), shown(*value) + " is not an allowed value",
+                 all_words<Enum>());
 }
 
 Failure no_version(const std::string& field, const Value& value) {
-  return fail_at(ErrorCode::BadRequest, field, shown(value) + " is no name of a version",
+  return fail_at(ErrorCode::BadRequest, field, shown(value) + " is not a valid version name",
                  "1 to 64 of letters, digits and ._+-, without a dot at the beginning");
 }
 
@@ -55,7 +56,7 @@ Result<std::string> parse_version(const Value& object, State state) {
   const Value* value = object.find("version");
   if (state != State::Loaded) {
     if (value == nullptr || is_absent(*value)) return std::string();
-    return fail_at(ErrorCode::BadRequest, "/version", "is for the state \"loaded\" only");
+    return fail_at(ErrorCode::BadRequest, "/version", "is allowed only with state \"loaded\"");
   }
   if (value == nullptr)
     return fail_at(ErrorCode::BadRequest, "/version", "is missing", "GET /v1/onload/versions lists them");
@@ -72,11 +73,11 @@ Result<std::map<std::string, std::string>> parse_values(const Value& object, con
   std::map<std::string, std::string> values;
   for (const json::Member& member : object.members()) {
     const std::string at = json::pointer(field, member.key.substr(0, kQuoted));
-    if (!is_name(member.key)) return fail_at(ErrorCode::BadRequest, at, "is no name of a parameter");
+    if (!is_name(member.key)) return fail_at(ErrorCode::BadRequest, at, "is not a valid parameter name");
     const std::string* text = member.value.as_string();
     if (text == nullptr) return wrong_type(at, member.value, "a string");
     if (text->size() > kMaxValue || !is_printable(*text)) {
-      return fail_at(ErrorCode::BadRequest, at, "is no value of a parameter", "up to 1023 printable characters");
+      return fail_at(ErrorCode::BadRequest, at, "is not a valid parameter value", "up to 1023 printable characters");
     }
     values[member.key] = *text;
   }
@@ -84,11 +85,11 @@ Result<std::map<std::string, std::string>> parse_values(const Value& object, con
 }
 
 Failure no_server_word(const std::string& field) {
-  return fail_at(ErrorCode::BadRequest, field, "is no option of the control plane server that can be asked for",
+  return fail_at(ErrorCode::BadRequest, field, "is not an allowed option of the control plane server",
                  server_options());
 }
 
-// The same words as "control_plane" has, by their parameter's own name.
+// Applies the rules of "control_plane" to the module parameter of the same content.
 Result<void> check_server_words(const std::string& module, const std::map<std::string, std::string>& values,
                                 const std::string& field) {
   const auto line = values.find("cplane_server_params");
@@ -108,7 +109,7 @@ Result<Parameters> parse_parameters(const Value& object) {
   size_t count = 0;
   for (const json::Member& module : modules->members()) {
     const std::string at = json::pointer("/parameters", module.key.substr(0, kQuoted));
-    if (!is_name(module.key)) return fail_at(ErrorCode::BadRequest, at, "is no name of a module");
+    if (!is_name(module.key)) return fail_at(ErrorCode::BadRequest, at, "is not a valid module name");
     Result<std::map<std::string, std::string>> values = parse_values(module.value, at);
     if (!values) return Failure(values.error());
     if (auto known = check_server_words(module.key, *values, at); !known) return Failure(known.error());
@@ -116,11 +117,11 @@ Result<Parameters> parse_parameters(const Value& object) {
     parameters[module.key] = *std::move(values);
   }
   if (count <= kMaxParameters) return parameters;
-  return fail_at(ErrorCode::BadRequest, "/parameters", "has too many", "at most 256");
+  return fail_at(ErrorCode::BadRequest, "/parameters", "has too many parameters", "at most 256");
 }
 
 Result<std::vector<std::string>> parse_words(const std::string& field, const Value& words) {
-  if (words.kind() != Value::Kind::Array) return wrong_type(field, words, "an array of words");
+  if (words.kind() != Value::Kind::Array) return wrong_type(field, words, "an array of strings");
   std::vector<std::string> found;
   for (const Value& word : words.items()) {
     const std::string at = field + "/" + std::to_string(found.size());
@@ -128,8 +129,8 @@ Result<std::vector<std::string>> parse_words(const std::string& field, const Val
     if (text == nullptr) return wrong_type(at, word, "a string");
     const bool has_blank = text->find(' ') != std::string::npos;
     if (text->empty() || text->size() > kMaxWord || has_blank || !is_printable(*text) || found.size() == kMaxWords) {
-      return fail_at(ErrorCode::BadRequest, at, "is no word for the control plane server",
-                     "up to 32 words of up to 128 printable characters without blanks");
+      return fail_at(ErrorCode::BadRequest, at, "is not a valid argument of the control plane server",
+                     "up to 32 strings of up to 128 printable characters without blanks");
     }
     found.push_back(*text);
   }
@@ -215,11 +216,12 @@ Result<Drain> parse_drain(const Value& body) {
 }
 
 Result<std::map<std::string, std::string>> parse_module_parameters(const std::string& module, const Value& body) {
-  if (!is_name(module)) return fail(ErrorCode::NotFound, "there is no such module");
+  if (!is_name(module)) return fail(ErrorCode::NotFound, "module not found");
   Result<std::map<std::string, std::string>> values = parse_values(body, "");
   if (!values) return values;
-  if (values->empty()) return fail_at(ErrorCode::BadRequest, "", "names no parameter", "{\"name\": \"value\"}");
-  if (values->size() > kMaxParameters) return fail_at(ErrorCode::BadRequest, "", "has too many", "at most 256");
+  if (values->empty()) return fail_at(ErrorCode::BadRequest, "", "contains no parameter", "{\"name\": \"value\"}");
+  if (values->size() > kMaxParameters)
+    return fail_at(ErrorCode::BadRequest, "", "has too many parameters", "at most 256");
   if (auto known = check_server_words(module, *values, ""); !known) return Failure(known.error());
   return values;
 }
@@ -228,7 +230,7 @@ Result<std::vector<std::string>> parse_control_plane_patch(const Value& body) {
   if (auto is_object = require_object("", body, "an object"); !is_object) return Failure(is_object.error());
   if (const auto known = check_keys(body, "", {"parameters"}); !known) return Failure(known.error());
   const Value* words = body.find("parameters");
-  if (words == nullptr) return fail_at(ErrorCode::BadRequest, "/parameters", "is missing", "an array of words");
+  if (words == nullptr) return fail_at(ErrorCode::BadRequest, "/parameters", "is missing", "an array of strings");
   return parse_words("/parameters", *words);
 }
 
@@ -248,13 +250,13 @@ Result<Freeze> parse_freeze(const Value& body) {
   return freeze;
 }
 
-Result<Turned> parse_turned(const Value& body, std::string_view key) {
+Result<SwitchState> parse_turned(const Value& body, std::string_view key) {
   if (auto is_object = require_object("", body, "an object"); !is_object) return Failure(is_object.error());
   if (const auto known = check_keys(body, "", {key}); !known) return Failure(known.error());
   const std::string at = "/" + std::string(key);
   const Value* value = body.find(key);
   if (value == nullptr) return fail_at(ErrorCode::BadRequest, at, "is missing", "true or false");
-  if (const std::optional<bool> on = value->as_bool()) return *on ? Turned::On : Turned::Off;
+  if (const std::optional<bool> on = value->as_bool()) return *on ? SwitchState::On : SwitchState::Off;
   return wrong_type(at, *value, "true or false");
 }
 
@@ -265,7 +267,7 @@ Result<std::optional<uint64_t>> parse_if_match(const std::string& header) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(tag.data(), tag.data() + tag.size(), number);
   if (error == std::errc() && end == tag.data() + tag.size()) return std::optional(number);
-  return fail(ErrorCode::Stale, "If-Match is not the ETag of GET /v1/onload");
+  return fail(ErrorCode::Stale, "precondition failed: If-Match is not the ETag of GET /v1/onload");
 }
 
 Result<Import> parse_import(const Value& body) {
@@ -282,7 +284,8 @@ Result<Import> parse_import(const Value& body) {
   if (!is_version(import.name)) return no_version("/name", *body.find("name"));
   const bool is_path = import.source.starts_with('/') && import.source.size() <= kMaxPath;
   if (is_path && is_printable(import.source)) return import;
-  return fail_at(ErrorCode::BadRequest, "/source", "is no path", "an absolute one, up to 1024 printable characters");
+  return fail_at(ErrorCode::BadRequest, "/source", "is not a valid path",
+                 "an absolute path of up to 1024 printable characters");
 }
 
 }  // namespace nrd::v1

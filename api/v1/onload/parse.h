@@ -1,4 +1,4 @@
-// Onload's wishes, generations and operations as JSON: docs/onload.md and openapi.yaml have the shapes.
+// JSON of Onload specs, generations and operations: docs/onload.md and openapi.yaml define the formats.
 #pragma once
 
 #include <optional>
@@ -12,37 +12,37 @@
 
 namespace nrd::v1 {
 
-// What PUT /v1/onload wants. Whatever is not named takes its default: a wish is whole.
+// The body of PUT /v1/onload. Absent members get their defaults: a spec is complete.
 Result<onload::Spec> parse_spec(const json::Value& body);
-// {"to": 3} of a rollback; empty: to the one before.
+// {"to": 3} of a rollback; empty: the previous generation.
 Result<std::optional<uint64_t>> parse_rollback(const json::Value& body);
 Result<onload::Freeze> parse_freeze(const json::Value& body);
-// {KEY: true} of an interface.
-Result<onload::Turned> parse_turned(const json::Value& body, std::string_view key);
-// "3" or "*" of If-Match, with quotes or without; an inner nullopt: any.
+// {KEY: true} for an interface.
+Result<onload::SwitchState> parse_turned(const json::Value& body, std::string_view key);
+// "3" or "*" of If-Match, quoted or not; an inner nullopt: any.
 Result<std::optional<uint64_t>> parse_if_match(const std::string& header);
 
-// What POST /v1/onload/drain wants.
+// The body of POST /v1/onload/drain.
 Result<onload::Drain> parse_drain(const json::Value& body);
 // {"name": "value"}: at least one.
 Result<std::map<std::string, std::string>> parse_module_parameters(const std::string& module, const json::Value& body);
 // {"parameters": ["-K"]} of the control plane server.
 Result<std::vector<std::string>> parse_control_plane_patch(const json::Value& body);
 
-// What POST /v1/onload/versions wants.
+// The body of POST /v1/onload/versions.
 struct Import {
   std::string name;
   std::string source;
   friend bool operator==(const Import&, const Import&) = default;
 };
 Result<Import> parse_import(const json::Value& body);
-// 1 to 64 of letters, digits and ._+-, not with a dot at the beginning.
+// 1 to 64 of letters, digits and ._+-, not starting with a dot.
 bool is_version(std::string_view text);
 
 void render(json::Writer& w, const onload::Spec& spec);
 void render(json::Writer& w, const onload::Generation& generation);
 void render(json::Writer& w, const onload::Operation& operation);
-// As of a view; the revision is one to wait from.
+// The revision can be passed to ?since.
 void render(json::Writer& w, const onload::Operation& operation, uint64_t revision);
 void render(json::Writer& w, const onload::DryRun& dry_run);
 void render_control_plane(json::Writer& w, const onload::Status& view);
@@ -52,7 +52,7 @@ void render(json::Writer& w, const onload::InUse& use);
 void render(json::Writer& w, const onload::InstalledVersion& version);
 void render(json::Writer& w, const onload::Verification& found);
 void render(json::Writer& w, const onload::Stack& stack);
-// `wish`: what is wanted of it; null: nothing.
-void render(json::Writer& w, const onload::Interface& interface, const onload::InterfaceSpec* wish);
+// `spec`: the requested settings; null: none.
+void render(json::Writer& w, const onload::Interface& interface, const onload::InterfaceSpec* spec);
 
 }  // namespace nrd::v1

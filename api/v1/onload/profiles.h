@@ -1,4 +1,4 @@
-// /v1/onload/profiles and /v1/onload/render: profiles of Onload, and what they make in other forms.
+// /v1/onload/profiles and /v1/onload/render: Onload profiles and their rendered forms.
 #pragma once
 
 #include "api/v1/call.h"

@@ -62,7 +62,7 @@ void optional_bool(json::Writer& w, std::string_view key, const std::optional<bo
 
 std::string_view word_of_door(const Status& view) {
   if (view.drained) return is_draining(view) ? "draining" : "drained";
-  return view.door_open ? "open" : "shut";
+  return view.device_access_open ? "open" : "shut";
 }
 
 std::string_view word_of_use(Use use) {
@@ -183,10 +183,10 @@ void render(json::Writer& w, const DryRun& dry_run) {
 }
 
 void render_control_plane(json::Writer& w, const Status& view) {
-  const auto onload = view.seen.modules.find("onload");
+  const auto onload = view.observed.modules.find("onload");
   const auto parameter = [&](std::string_view key, const std::string& name) {
     w.key(key);
-    if (onload == view.seen.modules.end()) return void(w.null());
+    if (onload == view.observed.modules.end()) return void(w.null());
     const auto found = onload->second.parameters.find(name);
     const bool is_told = found != onload->second.parameters.end() && found->second.value;
     is_told ? w.string(*found->second.value) : w.null();
@@ -196,7 +196,7 @@ void render_control_plane(json::Writer& w, const Status& view) {
   parameter("parameters", "cplane_server_params");
   parameter("spawn", "cplane_spawn_server");
   w.key("servers").begin_array();
-  for (const ControlPlaneServer& server : view.seen.servers) {
+  for (const ControlPlaneServer& server : view.observed.servers) {
     w.begin_object();
     w.key("pid").number(static_cast<uint64_t>(server.process.pid));
     w.key("exe").string(server.exe);
@@ -261,10 +261,11 @@ void render(json::Writer& w, const Status& view) {
   w.key("operation");
   under_way == nullptr ? w.null() : w.number(under_way->id);
   w.key("modules").begin_array();
-  for (const auto& [name, module] : view.seen.modules) w.string(name);
+  for (const auto& [name, module] : view.observed.modules) w.string(name);
   w.end_array();
-  text_or_null(w, "version", view.seen.modules.contains("onload") ? view.seen.modules.at("onload").version : "");
-  text_or_null(w, "current_files", view.seen.current);
+  text_or_null(w, "version",
+               view.observed.modules.contains("onload") ? view.observed.modules.at("onload").version : "");
+  text_or_null(w, "current_files", view.observed.current);
   text_or_null(w, "problem", view.problem);
   w.key("door").string(word_of_door(view));
   w.key("conditions").begin_array();
@@ -335,7 +336,7 @@ void render(json::Writer& w, const Stack& stack) {
   w.end_object();
 }
 
-void render(json::Writer& w, const Interface& interface, const InterfaceSpec* wish) {
+void render(json::Writer& w, const Interface& interface, const InterfaceSpec* spec) {
   w.begin_object();
   w.key("name").string(interface.name);
   text_or_null(w, "pci", interface.pci);
@@ -349,8 +350,8 @@ void render(json::Writer& w, const Interface& interface, const InterfaceSpec* wi
   optional_bool(w, "accelerated", interface.accelerated);
   w.key("af_xdp").boolean(interface.afxdp);
   w.key("wanted").begin_object();
-  optional_bool(w, "accelerated", wish == nullptr ? std::nullopt : wish->accelerated);
-  optional_bool(w, "af_xdp", wish == nullptr ? std::nullopt : wish->registered);
+  optional_bool(w, "accelerated", spec == nullptr ? std::nullopt : spec->accelerated);
+  optional_bool(w, "af_xdp", spec == nullptr ? std::nullopt : spec->registered);
   w.end_object();
   strings(w, "uppers", interface.uppers);
   strings(w, "addresses", interface.addresses);

@@ -18,12 +18,13 @@ std::function<void(Result<Accepted>)> answer_accepted(const Call& call, http::Re
   return answer_with<Accepted>(call, std::move(reply), accepted);
 }
 
-// "{}" stands for no body at all.
+// An absent body counts as "{}".
 Result<json::Value> body_or_nothing(const Call& call) {
   return json::parse(call.request.body.empty() ? "{}" : call.request.body);
 }
 
-// The client wrote "/max_packets_per_stack"; a wish has it at "/parameters/onload/max_packets_per_stack".
+// Rewrites the JSON pointer: the client sent "/max_packets_per_stack", the spec has
+// "/parameters/onload/max_packets_per_stack".
 Error within_module(Error error, const std::string& module) {
   const std::string prefix = "/parameters/" + module;
   if (error.field.starts_with(prefix)) error.field.erase(0, prefix.size());
@@ -45,16 +46,16 @@ void amend(const Call& call, http::Reply reply, onload::SpecPatch patch, const s
 }  // namespace
 
 void preflight_onload(const Call& call, http::Reply reply) {
-  std::optional<onload::Spec> wish;
+  std::optional<onload::Spec> spec;
   if (!call.request.body.empty()) {
     const Result<json::Value> body = json::parse(call.request.body);
     if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
     const bool is_empty = body->kind() == json::Value::Kind::Object && body->members().empty();
-    Result<onload::Spec> spec = is_empty ? Result<onload::Spec>() : parse_spec(*body);
-    if (!spec) return reply.send(refuse(spec.error(), call.error_style));
-    if (!is_empty) wish = *std::move(spec);
+    Result<onload::Spec> parsed = is_empty ? Result<onload::Spec>() : parse_spec(*body);
+    if (!parsed) return reply.send(refuse(parsed.error(), call.error_style));
+    if (!is_empty) spec = *std::move(parsed);
   }
-  call.onload.dry_run(std::move(wish), std::nullopt, answer_with<DryRun>(call, std::move(reply), rendered<DryRun>));
+  call.onload.dry_run(std::move(spec), std::nullopt, answer_with<DryRun>(call, std::move(reply), rendered<DryRun>));
 }
 
 void drain_onload(const Call& call, http::Reply reply) {
@@ -72,16 +73,17 @@ void undrain_onload(const Call& call, http::Reply reply) {
 void cancel_onload_operation(const Call& call, http::Reply reply) {
   const std::optional<uint64_t> id = number_of(call.id);
   if (!id) {
-    return reply.send(refuse({ErrorCode::NotFound, {}, "there is no such operation", {}, {}, {}}, call.error_style));
+    return reply.send(refuse({ErrorCode::NotFound, {}, "operation not found", {}, {}, {}}, call.error_style));
   }
   call.onload.cancel(*id, answer_accepted(call, std::move(reply)));
 }
 
 void show_onload_module(const Call& call, http::Reply reply) {
   const auto view = call.onload.status();
-  const auto module = view->seen.modules.find(std::string(call.id));
-  if (module != view->seen.modules.end()) return reply.send(rendered(module->second));
-  reply.send(refuse({ErrorCode::NotFound, {}, "no such module of Onload is loaded", {}, {}, {}}, call.error_style));
+  const auto module = view->observed.modules.find(std::string(call.id));
+  if (module != view->observed.modules.end()) return reply.send(rendered(module->second));
+  reply.send(refuse({ErrorCode::NotFound, {}, "this module is not an Onload module or is not loaded", {}, {}, {}},
+                    call.error_style));
 }
 
 void patch_onload_parameters(const Call& call, http::Reply reply) {
@@ -114,8 +116,8 @@ void restart_control_plane(const Call& call, http::Reply reply) {
 void kill_orphans(const Call& call, http::Reply reply) {
   reply.send(refuse({ErrorCode::Unsupported,
                      {},
-                     "nrd does not end orphaned stacks: each release of Onload has a protocol of its own for that; "
-                     "onload_stackdump -z kill of the release that is loaded does it",
+                     "nrd cannot end orphaned stacks, because the protocol differs between Onload releases; "
+                     "use onload_stackdump -z kill of the loaded release",
                      {},
                      {},
                      {}},

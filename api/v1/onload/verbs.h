@@ -1,11 +1,11 @@
-// What can be asked of Onload beside a whole wish: to look ahead, to drain, to turn back, to change a part.
+// Onload requests besides the complete spec: preflight, drain, cancel, and changes of single settings.
 #pragma once
 
 #include "api/v1/call.h"
 
 namespace nrd::v1 {
 
-// 200 whatever is found; changes nothing.
+// 200 whatever the checks find; changes nothing.
 void preflight_onload(const Call& call, http::Reply reply);
 void drain_onload(const Call& call, http::Reply reply);
 void undrain_onload(const Call& call, http::Reply reply);
@@ -15,7 +15,7 @@ void patch_onload_parameters(const Call& call, http::Reply reply);
 void show_control_plane(const Call& call, http::Reply reply);
 void patch_control_plane(const Call& call, http::Reply reply);
 void restart_control_plane(const Call& call, http::Reply reply);
-// Refused always: docs/onload.md says why.
+// Always refused; docs/onload.md explains why.
 void kill_orphans(const Call& call, http::Reply reply);
 
 }  // namespace nrd::v1

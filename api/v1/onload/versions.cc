@@ -21,8 +21,8 @@ http::Response imported(const InstalledVersion& version) {
   return response;
 }
 
-// Whoever was given files of it may open them at any time. Empty: nobody was. Nobody can be given any meanwhile: they
-// are those of the generation in force, whose version the controller does not remove.
+// Processes with allocations of this version, which may open its files at any time. Empty: none. No new ones can appear
+// meanwhile: allocations use the effective version, which the controller does not remove.
 std::string holders_of(const Call& call, const std::string& version) {
   constexpr size_t kMost = 3;
   std::vector<std::string> holders;
@@ -61,10 +61,10 @@ void import_onload_version(const Call& call, http::Reply reply) {
 
 void delete_onload_version(const Call& call, http::Reply reply) {
   if (!is_version(call.id)) {
-    return reply.send(refuse({ErrorCode::NotFound, {}, "there is no such version", {}, {}, {}}, call.error_style));
+    return reply.send(refuse({ErrorCode::NotFound, {}, "version not found", {}, {}, {}}, call.error_style));
   }
   if (const std::string holders = holders_of(call, std::string(call.id)); !holders.empty()) {
-    const std::string message = "files of version " + std::string(call.id) + " were given to " + holders;
+    const std::string message = "files of version " + std::string(call.id) + " are in use by " + holders;
     return reply.send(refuse({ErrorCode::Conflict, {}, message, {}, {}, {}}, call.error_style));
   }
   call.onload.remove_version(std::string(call.id), answer_when_done(call, std::move(reply)));

@@ -1,4 +1,4 @@
-// /v1/onload/versions: the releases of Onload whose files lie on this node.
+// /v1/onload/versions: the installed versions of Onload.
 #pragma once
 
 #include "api/v1/call.h"
@@ -6,7 +6,7 @@
 namespace nrd::v1 {
 
 void list_onload_versions(const Call& call, http::Reply reply);
-// From a folder or a tar archive below the configured one. Answered when it is there, which takes seconds.
+// From a directory or tar archive below the configured directory. Answers once it is installed, which takes seconds.
 void import_onload_version(const Call& call, http::Reply reply);
 void delete_onload_version(const Call& call, http::Reply reply);
 

@@ -10,17 +10,17 @@ namespace {
 using json::Value;
 
 constexpr std::string_view kExample = R"(an object such as {"profile": "latency"})";
-// What only we set, so that an answer may be edited and sent back.
+// Set by nrd only; accepted so that a response can be edited and sent back.
 constexpr std::string_view kOurs[] = {"generation", "version", "environment", "devices", "mounts", "warnings"};
 
-// "profile" is a list of one.
+// "profile" is shorthand for a list of one.
 Result<onload::RenderRequest> with_single_profile(const Value& value, onload::RenderRequest request) {
   const Value* profile = value.find("profile");
   if (!profile) return request;
   const std::string* name = profile->as_string();
   if (!name) return wrong_type("/profile", *profile, "the name of a profile");
   if (value.find("profiles"))
-    return fail_at(ErrorCode::BadRequest, "/profile", "stands beside profiles", "one of both");
+    return fail_at(ErrorCode::BadRequest, "/profile", "cannot be combined with profiles", "one of the two");
   request.profiles = {*name};
   return request;
 }
@@ -45,15 +45,15 @@ Result<OnloadRequest> parse_onload(const Value& body, Null null) {
       .map_error(within_onload);
 }
 
-bool is_same(const onload::RenderRequest& wish, const std::optional<store::OnloadUse>& use) {
-  return use && use->profiles == wish.profiles && use->env == wish.environment &&
-         use->profiles_win == (wish.winner == profiles::Winner::Profiles);
+bool is_same(const onload::RenderRequest& spec, const std::optional<store::OnloadUse>& use) {
+  return use && use->profiles == spec.profiles && use->env == spec.environment &&
+         use->profiles_win == (spec.winner == profiles::Winner::Profiles);
 }
 
-store::OnloadUse use_of(const onload::RenderRequest& wish, const onload::LaunchEnvironment& launch) {
-  return {.profiles = wish.profiles,
-          .env = wish.environment,
-          .profiles_win = wish.winner == profiles::Winner::Profiles,
+store::OnloadUse use_of(const onload::RenderRequest& spec, const onload::LaunchEnvironment& launch) {
+  return {.profiles = spec.profiles,
+          .env = spec.environment,
+          .profiles_win = spec.winner == profiles::Winner::Profiles,
           .generation = launch.generation,
           .version = launch.version};
 }

@@ -42,7 +42,7 @@ class Run {
     if (std::find(open_.begin(), open_.end(), source->path) != open_.end())
       return wrong(*importer, "an import cycle: " + chain_to(source->path));
     const Place place = importer == nullptr ? Place{source->path, 1} : *importer;
-    if (open_.size() == kImportDepth) return wrong(place, "imports: more than 16 within each other");
+    if (open_.size() == kImportDepth) return wrong(place, "imports are nested deeper than 16");
     if (++files_ == kFilesLimit + 1) return wrong(place, "more than 64 profiles and imports");
     Known<std::vector<Statement>> statements = parsed(*source);
     if (!statements) return tl::unexpected<Stop>(std::move(statements.error()));

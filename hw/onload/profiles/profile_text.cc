@@ -79,7 +79,7 @@ Read<Import> parse_import(std::vector<Word> words, const Place& place) {
 }
 
 Read<Set> checked(Set set, const Place& place) {
-  if (!is_name(set.name)) return wrong(place, "onload_set: " + shown(set.name) + " is not the name of a variable");
+  if (!is_name(set.name)) return wrong(place, "onload_set: " + shown(set.name) + " is not a valid variable name");
   if (is_forbidden(set.name)) return wrong(place, "onload_set: a profile must not set " + set.name);
   return set;
 }

@@ -16,7 +16,7 @@ static_assert(kVariablesLimit * (kNameLimit + kValueLimit) <= kConfigMapLimit);
 Result<void> check(const Environment& environment) {
   if (environment.size() > kVariablesLimit) return fail(ErrorCode::BadRequest, "more than 512 variables");
   for (const auto& [name, value] : environment) {
-    if (!is_name(name)) return fail(ErrorCode::BadRequest, shown(name) + " is not the name of a variable");
+    if (!is_name(name)) return fail(ErrorCode::BadRequest, shown(name) + " is not a valid variable name");
     const std::string problem = problem_of_value(value);
     if (!problem.empty()) return fail(ErrorCode::BadRequest, "the value of " + name + " " + problem);
   }

@@ -23,7 +23,7 @@ struct Service {
     fixture.folder.put("opt/versions/9.0/usr/lib64/libonload.so", "");
     controller.known.generations = {
         {.number = 3, .spec = {.state = State::Loaded, .version = "9.0"}, .verdict = Verdict::Verified}};
-    controller.known.door_open = true;
+    controller.known.device_access_open = true;
   }
   http::Request request(std::string method, std::string path, std::string body, pid_t caller, std::string key) const {
     auto peer = std::make_shared<http::Peer>();
@@ -100,7 +100,7 @@ TEST_CASE("a replayed create is not admitted again") {
   auto answer = ask();
   CHECK(answer.status == 201);
   CHECK(answer.body.find("LD_PRELOAD") != std::string::npos);
-  service.controller.known.door_open = false;
+  service.controller.known.device_access_open = false;
   answer = ask();
   CHECK(answer.status == 201);
   CHECK(json::parse(answer.body)->find("onload")->find("version") != nullptr);
@@ -155,7 +155,7 @@ TEST_CASE("errors of an allocation request name the field") {
 TEST_CASE("an allocation is a 503 while access is closed and a 409 without Onload") {
   Service service;
   const std::string body = R"({"owner": {"pid": )" + std::to_string(::getpid()) + "}}";
-  service.controller.known.door_open = false;
+  service.controller.known.device_access_open = false;
   CHECK(service.ask("POST", "/v1/onload/allocations", body).status == 503);
   service.controller.known.generations.clear();
   CHECK(service.ask("POST", "/v1/onload/allocations", body).status == 409);

@@ -17,7 +17,7 @@ class FakeController final : public onload::Controller {
   std::shared_ptr<const onload::Status> status() const override {
     return std::make_shared<const onload::Status>(known);
   }
-  void want(onload::Spec spec, std::optional<uint64_t> if_match, Callback<onload::Accepted> done) override {
+  void apply(onload::Spec spec, std::optional<uint64_t> if_match, Callback<onload::Accepted> done) override {
     specs.emplace_back(std::move(spec), if_match);
     done(outcome);
   }
@@ -54,7 +54,7 @@ class FakeController final : public onload::Controller {
     done({});
   }
   void find_users(Callback<onload::InUse> done) override { done(use); }
-  void look(Callback<void> done) override { done({}); }
+  void refresh(Callback<void> done) override { done({}); }
   void verify(Callback<onload::Verification> done) override { done(verification); }
   void list_versions(Callback<std::vector<onload::InstalledVersion>> done) override { done(versions); }
   void import(std::string name, std::string source, Callback<onload::InstalledVersion> done) override {
@@ -68,14 +68,14 @@ class FakeController final : public onload::Controller {
   void read_stacks(Callback<std::vector<onload::Stack>> done) override { done(stacks); }
   void read_interfaces(Callback<std::vector<onload::Interface>> done) override { done(interfaces); }
 
-  void set_interface(std::string name, onload::InterfaceSwitch what, onload::Turned to,
+  void set_interface(std::string name, onload::InterfaceSwitch what, onload::SwitchState to,
                      Callback<onload::Interface> done) override {
     turned.emplace_back(name, what, to);
     done(interface);
   }
 
   onload::Status known;
-  std::vector<std::tuple<std::string, onload::InterfaceSwitch, onload::Turned>> turned;
+  std::vector<std::tuple<std::string, onload::InterfaceSwitch, onload::SwitchState>> turned;
   Result<onload::Interface> interface = onload::Interface{};
   onload::InUse use;
   Result<onload::Accepted> outcome = onload::Accepted{};

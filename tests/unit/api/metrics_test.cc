@@ -37,8 +37,8 @@ onload::Module a_module(std::string version) {
 
 TEST_CASE("a scrape returns the last user count and triggers a new one") {
   Service service;
-  service.onload.known.seen.modules["onload"] = a_module("9.0.1.86");
-  service.onload.known.door_open = true;
+  service.onload.known.observed.modules["onload"] = a_module("9.0.1.86");
+  service.onload.known.device_access_open = true;
   service.onload.use.users.resize(3);
   service.onload.use.stacks.resize(2);
   service.onload.use.orphans.resize(1);
@@ -55,7 +55,7 @@ TEST_CASE("a scrape returns the last user count and triggers a new one") {
 
 TEST_CASE("users are counted at most once per interval") {
   Service service;
-  service.onload.known.seen.modules["onload"] = a_module("9");
+  service.onload.known.observed.modules["onload"] = a_module("9");
   service.onload.use.users.resize(3);
   service.scrape();
   service.onload.use.users.resize(4);
@@ -64,7 +64,7 @@ TEST_CASE("users are counted at most once per interval") {
 
 TEST_CASE("a module's version cannot break the exposition format") {
   Service service;
-  service.onload.known.seen.modules["onload"] = a_module("a\"b\\c\n\xff" + std::string(100, 'x'));
+  service.onload.known.observed.modules["onload"] = a_module("a\"b\\c\n\xff" + std::string(100, 'x'));
   CHECK(has_line(service.scrape(), "nrd_onload_info{version=\"a\\\"b\\\\c??" + std::string(57, 'x') + "\"} 1"));
 }
 

@@ -260,9 +260,9 @@ TEST_CASE("stacks are shown by kind, and orphans are not ended") {
 
 TEST_CASE("modules and the control plane are shown as of the last look") {
   Service service;
-  service.controller.known.seen.modules["onload"] = {.name = "onload",
-                                                     .parameters = {{"cplane_server_params", {"-K", true}}}};
-  service.controller.known.seen.servers = {
+  service.controller.known.observed.modules["onload"] = {.name = "onload",
+                                                         .parameters = {{"cplane_server_params", {"-K", true}}}};
+  service.controller.known.observed.servers = {
       {.process = {4711, 9}, .exe = "/sbin/x", .net_namespace = 12, .age = std::chrono::seconds(7)}};
   CHECK(service.ask("GET", "/v1/onload/modules/onload").status == 200);
   CHECK(service.ask("GET", "/v1/onload/modules/sfc").status == 404);
@@ -278,7 +278,7 @@ TEST_CASE("an interface is accelerated and registered by its name, and nothing e
   Service service;
   service.controller.interface = Interface{.name = "eth0", .pci = "0000:03:00.0", .accelerated = false};
   service.controller.known.interfaces = {{.pci = "0000:03:00.0", .mac = "", .accelerated = false, .registered = {}}};
-  service.controller.known.seen.interfaces = {*service.controller.interface};
+  service.controller.known.observed.interfaces = {*service.controller.interface};
   const auto set = service.ask("PUT", "/v1/onload/interfaces/eth0/acceleration", R"({"enabled": false})");
   CHECK(set.status == 200);
   const auto body = json::parse(set.body);
@@ -286,9 +286,9 @@ TEST_CASE("an interface is accelerated and registered by its name, and nothing e
   CHECK(body->find("wanted")->find("accelerated")->as_bool() == false);
   CHECK(body->find("wanted")->find("af_xdp")->kind() == json::Value::Kind::Null);
   CHECK(service.ask("PUT", "/v1/onload/interfaces/ens4/afxdp", R"({"registered": true})").status == 200);
-  CHECK(service.controller.turned ==
-        std::vector<std::tuple<std::string, InterfaceSwitch, Turned>>{
-            {"eth0", InterfaceSwitch::Acceleration, Turned::Off}, {"ens4", InterfaceSwitch::Afxdp, Turned::On}});
+  CHECK(service.controller.turned == std::vector<std::tuple<std::string, InterfaceSwitch, SwitchState>>{
+                                         {"eth0", InterfaceSwitch::Acceleration, SwitchState::Off},
+                                         {"ens4", InterfaceSwitch::Afxdp, SwitchState::On}});
   for (const char* wrong : {"", "{}", "[]", R"({"enabled": 1})", R"({"enabled": true, "registered": true})"}) {
     CHECK(service.ask("PUT", "/v1/onload/interfaces/eth0/acceleration", wrong).status == 400);
   }

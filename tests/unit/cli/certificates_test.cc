@@ -67,21 +67,21 @@ int days_left(const cli::KeyPair& pair) {
 
 }  // namespace
 
-TEST_CASE("the CA's signature makes a server of one certificate and clients of two") {
+TEST_CASE("the CA signs one server certificate and two client certificates") {
   const cli::Pki pki = a_pki();
   CHECK(verdict(pki.server, pki.ca, X509_PURPOSE_SSL_SERVER) == "ok");
   CHECK(verdict(pki.admin, pki.ca, X509_PURPOSE_SSL_CLIENT) == "ok");
   CHECK(verdict(pki.user, pki.ca, X509_PURPOSE_SSL_CLIENT) == "ok");
 }
 
-TEST_CASE("no certificate serves the other purpose, and none is good with another CA") {
+TEST_CASE("no certificate is valid for the other purpose or with another CA") {
   const cli::Pki pki = a_pki();
   CHECK(verdict(pki.server, pki.ca, X509_PURPOSE_SSL_CLIENT) != "ok");
   CHECK(verdict(pki.admin, pki.ca, X509_PURPOSE_SSL_SERVER) != "ok");
   CHECK(verdict(pki.admin, a_pki().ca, X509_PURPOSE_SSL_CLIENT) != "ok");
 }
 
-TEST_CASE("every key belongs to its certificate and is of its kind") {
+TEST_CASE("every key matches its certificate and is of its kind") {
   const cli::Pki pki = a_pki();
   for (const cli::KeyPair* pair : {&pki.ca, &pki.server, &pki.admin, &pki.user}) {
     const Key key = key_of(*pair);
@@ -93,7 +93,7 @@ TEST_CASE("every key belongs to its certificate and is of its kind") {
   CHECK(pki.admin.key != pki.user.key);
 }
 
-TEST_CASE("the subject says who a client is and which role it has") {
+TEST_CASE("the subject holds name and role of a client") {
   const cli::Pki pki = a_pki();
   CHECK(subject_of(pki.ca) == "CN=nrd CA of node17");
   CHECK(subject_of(pki.server) == "CN=rmd-nameserver");
@@ -101,7 +101,7 @@ TEST_CASE("the subject says who a client is and which role it has") {
   CHECK(subject_of(pki.user) == "OU=User,CN=user");
 }
 
-TEST_CASE("the server is known by the names and addresses it was made for and by no other") {
+TEST_CASE("the server certificate covers exactly the requested names and addresses") {
   const Certificate server = certificate_of(a_pki().server);
   const auto has_name = [&server](const char* name) {
     return ::X509_check_host(server.get(), name, 0, 0, nullptr) == 1;
@@ -115,7 +115,7 @@ TEST_CASE("the server is known by the names and addresses it was made for and by
   CHECK_FALSE(has_address("127.0.0.2"));
 }
 
-TEST_CASE("all certificates end on the day asked for, also beyond the year 2049") {
+TEST_CASE("all certificates expire on the requested day, also beyond the year 2049") {
   for (const int days : {1, 30, 36500}) {
     const cli::Pki pki = a_pki(std::chrono::days(days));
     for (const cli::KeyPair* pair : {&pki.ca, &pki.server, &pki.admin, &pki.user}) CHECK(days_left(*pair) == days);
@@ -139,7 +139,7 @@ TEST_CASE("serial numbers are positive, long and different") {
   CHECK(server != admin);
 }
 
-TEST_CASE("a name too long for a subject is cut there and nothing else") {
+TEST_CASE("a name too long for a subject is truncated only there") {
   const std::string name = std::string(60, 'n') + ".org";
   const auto pki = cli::make_pki({.node = name, .hosts = {name}, .lifetime = std::chrono::days(1)});
   REQUIRE(pki.has_value());
@@ -147,7 +147,7 @@ TEST_CASE("a name too long for a subject is cut there and nothing else") {
   CHECK(::X509_check_host(certificate_of(pki->server).get(), name.c_str(), 0, 0, nullptr) == 1);
 }
 
-TEST_CASE("what is neither a name nor an address is refused") {
+TEST_CASE("invalid host names and addresses are refused") {
   for (const char* good : {"a", "node-17", "my_host.example.org", "10.1.2.3", "::1", "fe80::1"}) {
     CHECK_MESSAGE(cli::is_host(good), good);
   }

@@ -27,20 +27,20 @@ constexpr const char* kWorkloads = R"([
 
 }  // namespace
 
-TEST_CASE("the drawing shows the owner of every way and the pools beneath") {
+TEST_CASE("the drawing shows the owner of every way and the pools below") {
   CHECK(drawn(kNode, kWorkloads) ==
         "cache 4   socket 1   CPUs 0-7\n"
         "   way  0 1 2 3 4 5 6 7 8 9 10\n"
         " owner  O O . x A A . . . S S\n"
         "  pool  o g g g g g b b b s s\n"
         "\n"
-        "  O  OS: the longest run of free ways (COS0)      .  idle      x  others'\n"
+        "  O  OS: the longest run of free ways (COS0)      .  idle      x  foreign\n"
         "  A  workload 1: guarantee, COS2, CPUs 4-5,7, uuid a?b\n"
         "  S  workload 2: shared, COS3, CPUs 6, Failed\n"
         "  pools: o OS floor, g guarantee, b best effort, s shared, i infra\n");
 }
 
-TEST_CASE("of L2 caches beside those of L3 the ones are drawn that somebody has ways of") {
+TEST_CASE("only L2 caches with owned ways are drawn beside L3") {
   const std::string text = drawn(R"({
     "capabilities": {"l3_cat": {"ways": 3}, "l2_cat": {"ways": 4}, "missing": []},
     "layout": {"os": {"mask": "1"}, "guarantee": {"mask": "6"}},
@@ -64,17 +64,17 @@ TEST_CASE("of L2 caches beside those of L3 the ones are drawn that somebody has 
                        "\n"));
 }
 
-TEST_CASE("colour is for terminals only") {
+TEST_CASE("colour is used on terminals only") {
   CHECK(drawn(kNode, kWorkloads).find('\x1b') == std::string::npos);
   CHECK(drawn(kNode, kWorkloads, Colour::Yes).find("\x1b[") != std::string::npos);
 }
 
-TEST_CASE("a node without ways to give says what is missing") {
+TEST_CASE("a node without allocatable ways shows what is missing") {
   CHECK(drawn(R"({"capabilities": {"l3_cat": null, "missing": ["L3 CAT: the CPU has none"]}})", "[]") ==
-        "This node has no L3 ways to give.\n  L3 CAT: the CPU has none\n");
+        "This node has no allocatable cache ways.\n  L3 CAT: the CPU has none\n");
 }
 
-TEST_CASE("one guarantee is drawn from all that the daemon says") {
+TEST_CASE("a guarantee is drawn from a complete response of the daemon") {
   CHECK(drawn(R"({"revision": 3, "boot_id": "b", "cpus": {"possible": "0-7", "online": "0-7"},
     "capabilities": {"l3_cat": {"classes": 16, "ways": 11, "min_ways": 1, "shared_with_io": {"mask": "600", "ways": 2}},
                      "missing": []},
@@ -101,19 +101,19 @@ TEST_CASE("one guarantee is drawn from all that the daemon says") {
         " owner  O O O O O O O O O O O\n"
         "  pool  o g g g g g b b b s i\n"
         "\n"
-        "  O  OS: the longest run of free ways (COS0)      .  idle      x  others'\n"
+        "  O  OS: the longest run of free ways (COS0)      .  idle      x  foreign\n"
         "  A  workload 7: guarantee, COS1, CPUs 2,3\n"
         "  pools: o OS floor, g guarantee, b best effort, s shared, i infra\n");
 }
 
-TEST_CASE("every sentence about what is missing has its line") {
+TEST_CASE("every missing capability has its own line") {
   CHECK(drawn(R"({"capabilities": {"l3_cat": null, "missing": ["L3 CAT: none", "the tree\nis gone"]},
                   "layout": null, "caches": [{"id": 0, "socket": null, "cpus": "0"}]})",
-              "[]") == "This node has no L3 ways to give.\n  L3 CAT: none\n  the tree?is gone\n");
-  CHECK(drawn("{}", "[]") == "This node has no L3 ways to give.\n");
+              "[]") == "This node has no allocatable cache ways.\n  L3 CAT: none\n  the tree?is gone\n");
+  CHECK(drawn("{}", "[]") == "This node has no allocatable cache ways.\n");
 }
 
-TEST_CASE("a uuid cannot forge a line or speak to the terminal") {
+TEST_CASE("a uuid cannot inject lines or escape sequences") {
   const std::string picture =
       drawn(kNode, R"([{"id": "1", "core_ids": ["4"], "status": "Successful", "cos_name": "COS2",
       "pool": "guarantee", "uuid": "a\r\n  B  workload 9\u001b[2J\u007f\t\u0008"}])");
@@ -121,7 +121,7 @@ TEST_CASE("a uuid cannot forge a line or speak to the terminal") {
   for (const char c : picture) CHECK((c == '\n' || (c >= 0x20 && c < 0x7f)));
 }
 
-TEST_CASE("a uuid cannot speak to the terminal with eight-bit control characters") {
+TEST_CASE("a uuid cannot inject eight-bit control characters") {
   // U+009B is CSI, the eight-bit form of ESC [, and U+0085 a line end.
   const std::string picture =
       drawn(kNode, R"([{"id": "1", "core_ids": ["4"], "status": "Successful", "cos_name": "COS2",
@@ -130,7 +130,7 @@ TEST_CASE("a uuid cannot speak to the terminal with eight-bit control characters
   CHECK(picture.find("\xc2\x85") == std::string::npos);
 }
 
-TEST_CASE("without its colours a coloured drawing is the plain one") {
+TEST_CASE("without colours a coloured drawing equals the plain one") {
   std::string picture = drawn(kNode, kWorkloads, Colour::Yes);
   for (size_t at = picture.find('\x1b'); at != std::string::npos; at = picture.find('\x1b')) {
     picture.erase(at, picture.find('m', at) + 1 - at);

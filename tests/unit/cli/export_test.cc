@@ -22,14 +22,14 @@ std::string emitted(Kind kind, const char* text = kAllocation) {
 
 }  // namespace
 
-TEST_CASE("arguments for containers are words of a shell, and files are named by way of current") {
+TEST_CASE("container arguments are quoted for a shell, and paths go through current") {
   CHECK(emitted(Kind::Docker) ==
         "--device '/dev/onload' -v "
         "'/opt/nrd/onload/current/usr/lib64/libonload.so:/opt/nrd/onload/current/usr/lib64/libonload.so:ro' "
         "-e 'EF_A=it'\\''s 100%' -e 'LD_PRELOAD=/opt/nrd/onload/current/usr/lib64/libonload.so'\n");
 }
 
-TEST_CASE("a CDI file names device nodes, mounts and variables") {
+TEST_CASE("a CDI file lists device nodes, mounts and variables") {
   const auto file = json::parse(emitted(Kind::Cdi));
   REQUIRE(file);
   CHECK(*file->find("kind")->as_string() == "amd.com/onload");
@@ -46,14 +46,14 @@ TEST_CASE("a drop-in preloads the current library") {
   CHECK(text.find("Environment=\"EF_A=it's 100%%\"\n") != std::string::npos);
 }
 
-TEST_CASE("an answer without its parts gives nothing") {
+TEST_CASE("an incomplete response is refused") {
   for (const char* text : {"{}", "[]", R"({"env": {}, "devices": [], "mounts": []})"}) {
     CAPTURE(text);
     CHECK(emitted(Kind::Docker, text) == "refused");
   }
 }
 
-TEST_CASE("names of profiles stand between commas") {
+TEST_CASE("profile names are separated by commas") {
   CHECK(split_names("a,b") == std::vector<std::string>{"a", "b"});
   CHECK(split_names(",a,,") == std::vector<std::string>{"a"});
   CHECK(split_names("").empty());

@@ -77,7 +77,7 @@ const std::vector<cli::NewFile> kThree = {
 
 }  // namespace
 
-TEST_CASE("files and their directory are made with the content and the modes asked for") {
+TEST_CASE("files and their directory are created with the requested content and modes") {
   const Folder folder;
   const mode_t before = ::umask(0);
   const auto written = cli::write_new_files(folder / "tls", kThree);
@@ -90,7 +90,7 @@ TEST_CASE("files and their directory are made with the content and the modes ask
   CHECK(mode_of(folder / "tls/a.key") == 0600);
 }
 
-TEST_CASE("a file that exists is named and nothing at all is changed") {
+TEST_CASE("an existing file is reported and nothing is changed") {
   const Folder folder;
   std::ofstream(folder / "b.key") << "precious";
   const auto written = cli::write_new_files(folder.path(), kThree);
@@ -100,7 +100,7 @@ TEST_CASE("a file that exists is named and nothing at all is changed") {
   CHECK(content_of(folder / "b.key") == "precious");
 }
 
-TEST_CASE("a link in the place of a file is not followed, wherever it leads") {
+TEST_CASE("a symbolic link in place of a file is not followed") {
   const Folder folder;
   ::mkdir((folder / "tls").c_str(), 0700);
   fs::create_symlink(folder / "elsewhere", folder / "tls/a.key");
@@ -116,13 +116,13 @@ TEST_CASE("a write that fails midway leaves no file and no directory behind") {
     const FileSizeLimit limit(1000);
     const auto written = cli::write_new_files(folder / "tls", files);
     REQUIRE_FALSE(written.has_value());
-    CHECK(written.error().message == folder / "tls/second: File too large; nothing was made");
+    CHECK(written.error().message == folder / "tls/second: File too large; no files were created");
   }
   CHECK(names_in(folder.path()).empty());
   CHECK(cli::write_new_files(folder / "tls", files).has_value());
 }
 
-TEST_CASE("a write that fails midway leaves a directory that was there as it was") {
+TEST_CASE("a write that fails midway leaves an existing directory unchanged") {
   const Folder folder;
   std::ofstream(folder / "theirs") << "kept";
   const FileSizeLimit limit(2);
@@ -130,7 +130,7 @@ TEST_CASE("a write that fails midway leaves a directory that was there as it was
   CHECK(names_in(folder.path()) == std::set<std::string>{"theirs"});
 }
 
-TEST_CASE("where they may, files replace what exists, with the modes asked for, and links with themselves") {
+TEST_CASE("with replacement allowed, files and links are replaced with the requested modes") {
   const Folder folder;
   std::ofstream(folder / "a.key") << "old";
   std::ofstream(folder / "elsewhere") << "theirs";
@@ -143,7 +143,7 @@ TEST_CASE("where they may, files replace what exists, with the modes asked for, 
   CHECK(content_of(folder / "elsewhere") == "theirs");
 }
 
-TEST_CASE("a replacement that cannot be written whole leaves what exists as it was") {
+TEST_CASE("a replacement that fails midway leaves existing files unchanged") {
   const Folder folder;
   std::ofstream(folder / "first") << "old";
   const std::vector<cli::NewFile> files = {{"first", "small", 0600}, {"second", std::string(3000, 'x'), 0600}};
@@ -155,12 +155,12 @@ TEST_CASE("a replacement that cannot be written whole leaves what exists as it w
   CHECK(content_of(folder / "first") == "old");
 }
 
-TEST_CASE("a directory that others may write to is no place for keys") {
+TEST_CASE("a directory writable by others is refused") {
   const Folder folder;
   ::chmod(folder.path().c_str(), 0777);
   const auto written = cli::write_new_files(folder.path(), kThree);
   REQUIRE_FALSE(written.has_value());
-  CHECK(written.error().message.find("others may write") != std::string::npos);
+  CHECK(written.error().message.find("writable by other users") != std::string::npos);
   CHECK(names_in(folder.path()).empty());
 }
 

@@ -18,11 +18,11 @@ constexpr const char* kDone =
 
 }  // namespace
 
-TEST_CASE("a step shows how long it took, also over midnight") {
+TEST_CASE("a step shows its duration, also across midnight") {
   CHECK(draw_step(a_step(kDone)) == "  done         insert onload                            0.5 s\n");
 }
 
-TEST_CASE("a step that failed shows its cause and what the kernel said, and nothing that a terminal obeys") {
+TEST_CASE("a failed step shows its cause and kernel log without control characters") {
   const auto step = a_step(R"("progress": "failed", "finished": "2026-11-21T23:59:59.900Z", "cause": "ibt",
       "message": "in use by a\u001b[31mb", "kernel": ["[sfc efrm] ERROR\u0007"])");
   CHECK(draw_step(step) ==
@@ -30,13 +30,13 @@ TEST_CASE("a step that failed shows its cause and what the kernel said, and noth
         "               [sfc efrm] ERROR?\n");
 }
 
-TEST_CASE("a time that cannot be read is left out") {
+TEST_CASE("an unreadable time is omitted") {
   CHECK(draw_step(a_step(R"("progress": "done", "finished": "soon")")) == "  done         insert onload\n");
   CHECK(draw_step(a_step(R"("progress": "interrupted")")) == "  interrupted  insert onload\n");
   CHECK(draw_step(*json::parse("{}")) == "  -            -\n");
 }
 
-TEST_CASE("only steps that have ended are shown for good") {
+TEST_CASE("only steps that have ended are printed permanently") {
   const auto operation = json::parse(R"({"steps": [{"act": "close_door", "progress": "done"},
                                                    {"act": "end_users", "subject": "", "progress": "running"}]})");
   CHECK(ended_steps(*operation) == 1);
@@ -45,7 +45,7 @@ TEST_CASE("only steps that have ended are shown for good") {
   CHECK(draw_running(*json::parse(R"({"steps": []})")).empty());
 }
 
-TEST_CASE("the last line says what became of it") {
+TEST_CASE("the last line shows the outcome") {
   const auto drawn = [](const char* text) { return draw_outcome(*json::parse(text)); };
   CHECK(drawn(R"({"id": 3, "outcome": "succeeded"})") == "operation 3 succeeded\n");
   CHECK(drawn(R"({"id": 3, "outcome": "rolled_back", "fallback": 0, "cause": "ibt", "message": "no"})") ==
@@ -53,5 +53,5 @@ TEST_CASE("the last line says what became of it") {
   CHECK(drawn(R"({"id": 3, "outcome": "rolled_back", "fallback": 2, "cause": "ibt", "message": "no"})") ==
         "operation 3 was rolled back to generation 2\nibt: no\n");
   CHECK(drawn(R"({"id": 3, "outcome": "failed", "cause": "ibt", "message": "no"})") ==
-        "operation 3 failed, and nobody may use Onload now; see docs/onload.md\nibt: no\n");
+        "operation 3 failed; Onload accepts no new users until this is fixed, see docs/onload.md\nibt: no\n");
 }

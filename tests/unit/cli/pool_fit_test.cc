@@ -29,7 +29,7 @@ TEST_CASE("pools keep RMD's proportions on every cache and fill it") {
   }
 }
 
-TEST_CASE("there is no cache on which the pools do not fit") {
+TEST_CASE("the pools fit every cache") {
   for (unsigned ways = 1; ways <= 32; ++ways) {
     for (unsigned least = 1; least <= ways; ++least) {
       CAPTURE(ways);
@@ -42,19 +42,19 @@ TEST_CASE("there is no cache on which the pools do not fit") {
   }
 }
 
-TEST_CASE("pools that cannot be had are told with all numbers") {
+TEST_CASE("impossible pool sizes are reported with all numbers") {
   CHECK(misfit({}, {20, 1}).empty());
   CHECK(misfit({}, {11, 1}) ==
         "OS 1 + guarantee 10 + besteffort 7 + shared 2 = 20 ways, but each L3 cache here has 11");
   CHECK(misfit({0, 3, 2, 1}, {11, 1}) ==
-        "OS 0 + guarantee 3 + besteffort 2 + shared 1 = 6 ways; the OS needs ways of its own, and the smallest mask "
+        "OS 0 + guarantee 3 + besteffort 2 + shared 1 = 6 ways; the OS pool needs ways, and the smallest mask "
         "here has 1");
   CHECK(misfit({2, 3, 2, 1}, {11, 2}) ==
         "OS 2 + guarantee 3 + besteffort 2 + shared 1 = 8 ways; the smallest mask here has 2");
   CHECK(misfit({2, 3, 0, 2}, {11, 2}).empty());
 }
 
-TEST_CASE("ways are read as the kernel writes them, and not guessed from anything else") {
+TEST_CASE("ways are read in the kernel's format only") {
   CHECK(cache_ways_of("7ff\n", "1\n") == CacheWays{11, 1});
   CHECK(cache_ways_of("fffff\n", "2\n") == CacheWays{20, 2});
   for (const auto& [mask, least] : {std::pair{"", "1\n"}, std::pair{"7ff\n", ""}, std::pair{"0\n", "1\n"},

@@ -7,7 +7,7 @@
 using namespace nrd;
 using namespace nrd::cli;
 
-TEST_CASE("text of any language, lines and tabs are printed as they are") {
+TEST_CASE("text of any language, line ends and tabs are printed unchanged") {
   for (const char* text : {"", "a\tb\nc", "gr\xc3\xbc\xc3\x9f", "\xe2\x82\xac", "\xf0\x9f\x90\xa7", "a~!"})
     CHECK(printable(text) == text);
 }
@@ -26,7 +26,7 @@ TEST_CASE("no control character is printed, in seven bits, in eight or in UTF-8"
   CHECK(printable("\xc0\x9b") == "??");
 }
 
-TEST_CASE("JSON means what it meant") {
+TEST_CASE("sanitised JSON keeps its meaning") {
   const std::string text =
       "{\"comm\": \"\xc2\x9b"
       "2J\x7f gr\xc3\xbc\xc3\x9f\"}";

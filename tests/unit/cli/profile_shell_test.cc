@@ -47,13 +47,13 @@ class Profiles {
 
 }  // namespace
 
-TEST_CASE("a profile that computes what it sets gives that") {
+TEST_CASE("a profile may compute its values") {
   Profiles profiles;
   profiles.has("p.opf", "for i in 1 2 3; do n=$((${n:-0} + i)); done\nonload_set EF_N $n\nonload_set EF_M=a=b\n");
   CHECK(profiles.of({"p"}) == Environment{{"EF_N", "6"}, {"EF_M", "a=b"}});
 }
 
-TEST_CASE("who wins is the same as in profiles without a shell") {
+TEST_CASE("precedence is the same as in profiles without a shell") {
   Profiles profiles;
   profiles.has("one.opf", "true && onload_set EF_A one\nonload_set EF_A again\nonload_import two\n");
   profiles.has("two.opf", "onload_set EF_A two\nonload_set EF_B two\nonload_set EF_C ''\n");
@@ -63,7 +63,7 @@ TEST_CASE("who wins is the same as in profiles without a shell") {
   CHECK(profiles.of({"one"}, {{"EF_A", "mine"}}, Force::Yes) == Environment{{"EF_A", "one"}, {"EF_B", "two"}});
 }
 
-TEST_CASE("a profile sees the application's words, and passes them on") {
+TEST_CASE("a profile receives the application's arguments and passes them on") {
   Profiles profiles;
   profiles.has("p.opf", "onload_import words \"$@\"\nonload_set EF_HERE $#\n");
   profiles.has("words.opf-fragment", "onload_set EF_LAST \"$3\"\n");
@@ -71,7 +71,7 @@ TEST_CASE("a profile sees the application's words, and passes them on") {
   CHECK_FALSE(profiles.run({"words"}));  // a fragment
 }
 
-TEST_CASE("a value is never taken for code") {
+TEST_CASE("a value is never run as code") {
   Profiles profiles;
   profiles.has("p.opf", "true && onload_set EF_A \"$GIVEN\"\nonload_set EF_B \"$EF_A\"\n");
   const std::string given = "$(touch " + profiles.folder() + "/made)`id`;x";
@@ -83,7 +83,7 @@ TEST_CASE("a value is never taken for code") {
   CHECK_FALSE(std::filesystem::exists(profiles.folder() + "/made"));
 }
 
-TEST_CASE("what chooses the code that runs cannot be set") {
+TEST_CASE("variables that choose which code runs cannot be set") {
   Profiles profiles;
   for (const char* line : {"export LD_PRELOAD=x.so", "export PATH=/tmp:$PATH", "onload_set LD_LIBRARY_PATH /tmp",
                            "export BASH_ENV=/tmp/x", "export EF_A='two\nlines'"}) {
@@ -101,7 +101,7 @@ TEST_CASE("programs are found in the system's folders, whatever the caller's PAT
   CHECK(result.at("EF_CAT").ends_with("/bin/cat"));
 }
 
-TEST_CASE("what profiles print is for people, and never a variable") {
+TEST_CASE("profile output is shown to the user and never becomes a variable") {
   Profiles profiles;
   profiles.has("p.opf", "echo EF_X=1\nlog EF_Y=2\nonload_set EF_A 1\n");
   const auto result = profiles.run({"p"});
@@ -110,7 +110,7 @@ TEST_CASE("what profiles print is for people, and never a variable") {
   CHECK(result->output == "EF_X=1\nEF_Y=2\n");
 }
 
-TEST_CASE("half a profile is none") {
+TEST_CASE("a profile that exits early has no effect") {
   Profiles profiles;
   for (const char* end : {"exit 0", "exit 3", "fail no", "kill -9 $$", "onload_import nowhere", "if"}) {
     CAPTURE(end);
@@ -122,7 +122,7 @@ TEST_CASE("half a profile is none") {
   CHECK_FALSE(profiles.run({"p"}));
 }
 
-TEST_CASE("one that takes too long or writes too much is ended with all that it started") {
+TEST_CASE("a profile that runs too long or writes too much is killed with its children") {
   Profiles profiles;
   profiles.has("endless.opf", "echo $$ > " + profiles.folder() + "/pid\nsleep 1000 & sleep 1000\n");
   profiles.has("loud.opf", "while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done\n");
@@ -132,7 +132,7 @@ TEST_CASE("one that takes too long or writes too much is ended with all that it 
   profiles.deadline = std::chrono::milliseconds(300);
   const auto endless = profiles.run({"endless"});
   REQUIRE_FALSE(endless);
-  CHECK(endless.error().message.find("longer than") != std::string::npos);
+  CHECK(endless.error().message.find("timed out") != std::string::npos);
   pid_t group = 0;
   std::ifstream(profiles.folder() + "/pid") >> group;
   // The shell is gone; what it started is dead, and gone when init has seen so.

@@ -82,7 +82,7 @@ DumpedWorkload only(const std::string& dump) {
 
 }  // namespace
 
-TEST_CASE("users who log in by PAM keep doing so, with RMD's access list") {
+TEST_CASE("PAM users and RMD's access list are imported") {
   const Rmd rmd("[default]\nclientauth = \"no\"\n[pam]\nservice = \"rmd\"\n");
   rmd.put("acl/url/policy.csv", "p, user, /workloads, GET\ng, alice, user\n");
   const RmdImport moving = rmd.moved();
@@ -97,7 +97,7 @@ TEST_CASE("users who log in by PAM keep doing so, with RMD's access list") {
   CHECK(told(rmd.moved(), Note::Kind::Changed, "policy.csv") == 1);
 }
 
-TEST_CASE("RMD's stack of PAM gets account lines unless it has some") {
+TEST_CASE("RMD's PAM stack gets account lines unless it has some") {
   const std::string auth = "# RMD\nauth sufficient pam_unix.so\n-auth\trequisite pam_userdb.so db=/x crypt=crypt";
   CHECK(with_account_lines(auth) ==
         auth + "\naccount sufficient pam_unix.so\n-account\trequisite pam_userdb.so db=/x crypt=crypt\n");
@@ -115,7 +115,7 @@ TEST_CASE("RMD's stack of PAM gets account lines unless it has some") {
   CHECK(told(moving, Note::Kind::Changed, "pam/rmd") == 1);
 }
 
-TEST_CASE("modes in which RMD made everybody administrator become one in which nobody is without a certificate") {
+TEST_CASE("client modes that granted everyone full access become require") {
   for (const std::string mode : {"require", "require_any", "challenge_given", "nonsense"}) {
     const Rmd rmd("[default]\nclientauth = \"" + mode + "\"\n");
     const RmdImport moving = rmd.moved();
@@ -125,7 +125,7 @@ TEST_CASE("modes in which RMD made everybody administrator become one in which n
   }
 }
 
-TEST_CASE("listed certificates are copied, those that are none are not") {
+TEST_CASE("valid listed certificates are copied, invalid ones are not") {
   const Rmd rmd(
       "[acl]\nauthorization = \"signature\"\nadmincert = \"/etc/rmd/acl/roles/admin\"\nusercert = \"/etc/rmd/u\"\n");
   rmd.put("acl/roles/admin/boss.pem", Rmd::pki().admin.certificate);
@@ -139,7 +139,7 @@ TEST_CASE("listed certificates are copied, those that are none are not") {
   CHECK(moving.configuration().find("user_certificates =") == std::string::npos);
 }
 
-TEST_CASE("roles come from the subject where RMD took them from there") {
+TEST_CASE("roles are taken from the subject if RMD did so") {
   const Rmd by_unit("[acl]\nauthorization = \"role\"\n");
   CHECK(has_line(by_unit.moved(), "admin = [\"OU=Admin\"]"));
   CHECK(has_line(by_unit.moved(), "user = [\"OU=User\"]"));
@@ -149,13 +149,13 @@ TEST_CASE("roles come from the subject where RMD took them from there") {
   CHECK(has_line(by_name.moved(), "user = [\"CN=eve\"]"));
 }
 
-TEST_CASE("the lines that give roles to users are told from those about roles") {
+TEST_CASE("user-to-role lines are distinguished from role lines") {
   CHECK(named_roles_of("") == NamedRoles{});
   CHECK(named_roles_of("g,alice,root") == NamedRoles{{"CN=alice"}, {}});
   CHECK(named_roles_of("g, root, user\n#g, x, root\ng, y, boss\ng, , user\n\n") == NamedRoles{});
 }
 
-TEST_CASE("with plain HTTP, an address that others reach becomes loopback") {
+TEST_CASE("with plain HTTP, a non-loopback address becomes loopback") {
   const Rmd rmd("[default]\naddress = \"0.0.0.0\"\n[debug]\nenabled = true\n");
   CHECK(has_line(rmd.moved(), "address = \"127.0.0.1\""));
   const Rmd closed("[default]\naddress = \"0.0.0.0\"\n");
@@ -164,7 +164,7 @@ TEST_CASE("with plain HTTP, an address that others reach becomes loopback") {
   CHECK(named.moved().configuration().find("address =") == std::string::npos);
 }
 
-TEST_CASE("of pools that RMD left to its defaults, its defaults are written") {
+TEST_CASE("RMD's defaults are written for pools that RMD left unset") {
   const Rmd rmd("[CachePool]\nguarantee = 9\n");
   const RmdImport moving = rmd.moved(CacheWays{20, 1});
   for (const std::string line : {"os = 1", "guarantee = 9", "besteffort = 7", "shared = 2"})
@@ -174,14 +174,14 @@ TEST_CASE("of pools that RMD left to its defaults, its defaults are written") {
   CHECK(wrong.moved().configuration().find("[cache_pools]") == std::string::npos);
 }
 
-TEST_CASE("what a value says cannot break out of its comment") {
+TEST_CASE("a value cannot break out of its comment") {
   const Rmd rmd("[log]\npath = \"a\\nb\"\n[default]\nplugins = \"\\u001b[2J\"\n");
   const std::string text = rmd.moved().configuration();
   CHECK(text.find("\nb") == std::string::npos);
   CHECK(text.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("a workload of a dump is asked for without what RMD chose") {
+TEST_CASE("a workload of a dump is requested without the fields that RMD chose") {
   const DumpedWorkload one = only(
       R"([{"id":"3","core_ids":["4-5","7"],"status":"Successful","cos_name":"COS2",)"
       R"("rdt":{"cache":{"max":2,"min":2},"mba":{}},"plugins":{"pstate":{"ratio":1.50}},"uuid":"w","origin":"OPENSTACK",)"
@@ -193,26 +193,26 @@ TEST_CASE("a workload of a dump is asked for without what RMD chose") {
   CHECK(one.request(Id::Leave).find("\"id\"") == std::string::npos);
 }
 
-TEST_CASE("a workload of RMD 0.2 is asked for in its own shape") {
+TEST_CASE("a workload of RMD 0.2 keeps its own format") {
   CHECK(only(R"([{"id":"1","core_ids":["1"],"cache":{"max":1,"min":1},"pstate":{"ratio":2}}])").request(Id::Leave) ==
         R"({"core_ids":["1"],"cache":{"max":1,"min":1},"pstate":{"ratio":2}})");
 }
 
-TEST_CASE("of a workload with a policy, the policy is asked for") {
+TEST_CASE("for a workload with a policy, only the policy is requested") {
   const DumpedWorkload one =
       only(R"([{"id":"3","task_ids":["17"],"policy":"gold","rdt":{"cache":{"max":4,"min":4}},"origin":"REST"}])");
   CHECK(one.cores == "tasks 17");
   CHECK(one.request(Id::Leave) == R"({"task_ids":["17"],"policy":"gold","origin":"REST"})");
 }
 
-TEST_CASE("workloads are in the order of their numbers, not of letters") {
+TEST_CASE("workloads are ordered by number") {
   const auto workloads = workloads_of_dump(R"([{"id":"1"},{"id":"10"},{"id":"2"}])");
   REQUIRE(workloads);
   CHECK(workloads->at(1).id == "2");
   CHECK(workloads->at(2).id == "10");
 }
 
-TEST_CASE("a certificate tells whose it is, and a key whether it is its own") {
+TEST_CASE("certificate subjects are read, and keys are matched to certificates") {
   const auto admin = facts_of(Rmd::pki().admin.certificate);
   REQUIRE(admin);
   CHECK(admin->subject == "CN=admin,OU=Admin");

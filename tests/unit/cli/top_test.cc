@@ -24,7 +24,7 @@ constexpr const char* kUntold = R"({"id":4,"ways":2,"ways_bytes":2097152,"occupa
 
 }  // namespace
 
-TEST_CASE("a bar is what is occupied of what the ways hold, and what is not told is no number") {
+TEST_CASE("a bar shows occupancy relative to the ways, and unknown values are not numbers") {
   const std::vector<Watched> all = {watched("web-1", "guarantee", usage("COS2", "1", kHalfFull)),
                                     watched("2", "shared", usage("COS13", "3", kUntold)), watched("3", "none", "null")};
   CHECK(draw_top(all, 0, false) ==
@@ -34,7 +34,7 @@ TEST_CASE("a bar is what is occupied of what the ways hold, and what is not told
         "3         none       -      -      -     has no class of its own\n");
 }
 
-TEST_CASE("a bar is full at most, however much is left of what a workload had before") {
+TEST_CASE("a bar is never more than full") {
   const std::string too_full = R"({"id":0,"ways":1,"ways_bytes":1048576,"occupancy_bytes":99999999})";
   const std::string drawn = draw_top({watched("1", "guarantee", usage("COS1", "1", too_full))}, 0, false);
   CHECK(drawn.find("####################  95.4 of 1.0 MiB") != std::string::npos);
@@ -47,7 +47,7 @@ TEST_CASE("a cache of unknown size has no bar") {
   CHECK(drawn.find('#') == std::string::npos);
 }
 
-TEST_CASE("what does not fit is counted") {
+TEST_CASE("lines that do not fit are counted") {
   std::vector<Watched> all;
   for (int i = 1; i <= 9; ++i) all.push_back(watched(std::to_string(i), "none", "null"));
   const std::string drawn = draw_top(all, 5, false);
@@ -58,7 +58,7 @@ TEST_CASE("what does not fit is counted") {
   CHECK(whole.find("more") == std::string::npos);
 }
 
-TEST_CASE("colours do not move what stands beside them") {
+TEST_CASE("colours do not change the alignment") {
   const std::vector<Watched> all = {watched("1", "guarantee", usage("COS2", "1", kHalfFull))};
   std::string drawn = draw_top(all, 0, true);
   for (const std::string colour : {"\x1b[32m", "\x1b[0m"}) {

@@ -4,7 +4,7 @@
 
 using namespace nrd;
 
-TEST_CASE("root is user and group 0, and nobody is called so") {
+TEST_CASE("root is user and group 0, and unknown names are not found") {
   CHECK(daemon::find_user("root").value() == 0U);
   CHECK(daemon::find_group("root").value() == 0U);
   CHECK(daemon::find_user("no-such-user-here").value() == std::nullopt);

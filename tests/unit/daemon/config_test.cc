@@ -28,7 +28,7 @@ TEST_CASE("an empty file and the shipped one give the defaults") {
   CHECK(*parse_config(shipped(), "x") == Config{});
 }
 
-TEST_CASE("the shipped file names every key with its default") {
+TEST_CASE("the shipped file contains every key with its default") {
   const std::string uncommented = std::regex_replace(shipped(), std::regex("\n#([a-z_]+ = )"), "\n$1");
   Config expected;
   expected.pools = {.os = 1, .guarantee = 5, .besteffort = 3, .shared = 2, .infra = 0};  // of an 11-way cache
@@ -43,7 +43,7 @@ TEST_CASE("the shipped file names every key with its default") {
   CHECK(*parse_config(uncommented, "x") == expected);
 }
 
-TEST_CASE("what is set is taken") {
+TEST_CASE("configured values are read") {
   const auto config = parse_config(
       "[server]\ndebug = true\n[cache_pools]\nshrink = true\nguarantee = 7\n"
       "[drift]\ninterval_seconds = 0\n[log]\nlevel = \"debug\"\n",
@@ -56,7 +56,7 @@ TEST_CASE("what is set is taken") {
   CHECK(config->log_level == log::Priority::Debug);
 }
 
-TEST_CASE("groups are lists of CPUs") {
+TEST_CASE("CPU groups are parsed as CPU lists") {
   const auto config = parse_config(
       "[cache_pools]\nmax_allowed_shared = 3\n[os]\ncpus = \"0-1,8\"\n[infra]\ncpus = \"2\"\n"
       "processes = [\"ovs*\", \"*/dpdk *\"]\n",
@@ -79,7 +79,7 @@ TEST_CASE("groups are lists of CPUs") {
   }
 }
 
-TEST_CASE("what is said of Onload is taken") {
+TEST_CASE("the onload section is read") {
   const auto config = parse_config(
       "[onload]\nversions = \"/a\"\nimports = \"/b\"\nusers_policy = \"kill\"\nlook_interval_seconds = 1\n"
       "at_start = \"observe\"\ndevice_user = \"u\"\ndevice_group = \"g\"\ndevice_mode = \"0660\"\n"
@@ -89,7 +89,7 @@ TEST_CASE("what is said of Onload is taken") {
   CHECK(config->onload == Config::Onload{.versions = "/a",
                                          .imports = "/b",
                                          .users_policy = onload::UsersPolicy::Kill,
-                                         .look_interval = std::chrono::seconds(1),
+                                         .refresh_interval = std::chrono::seconds(1),
                                          .at_start = onload::AtStart::Observe,
                                          .device_user = "u",
                                          .device_group = "g",
@@ -97,7 +97,7 @@ TEST_CASE("what is said of Onload is taken") {
                                          .protect_default_route = false});
 }
 
-TEST_CASE("a wrong key, type or value is refused with file and line") {
+TEST_CASE("wrong keys, types and values are refused with file and line") {
   struct Row {
     const char* text;
     const char* says;
@@ -124,7 +124,7 @@ TEST_CASE("a wrong key, type or value is refused with file and line") {
         Row{"[[server.sockets]]\nadmin = []\n", "server.sockets: path is missing"},
         Row{"[[server.sockets]]\npath = \"/a\"\nusers = []\n", "unknown key users"},
         Row{"[[server.sockets]]\npath = \"/a\"\nrun = [\"@\"]\n", "server.sockets: run: expected a list"},
-        Row{"[[server.sockets]]\npath = \"/a\"\n[[server.sockets]]\npath = \"/a\"\n", "/a stands twice"},
+        Row{"[[server.sockets]]\npath = \"/a\"\n[[server.sockets]]\npath = \"/a\"\n", "duplicate /a"},
         Row{"[cache_pools]\nos = -1\n", "from 0 to 32"},
         Row{"[cache_pools]\nos = 1.5\n", "from 0 to 32"},
         Row{"[drift]\ninterval_seconds = 86401\n", "from 0 to 86400"},
@@ -140,7 +140,7 @@ TEST_CASE("a wrong key, type or value is refused with file and line") {
   }
 }
 
-TEST_CASE("the debug port never faces a network") {
+TEST_CASE("the debug port is limited to loopback addresses") {
   Config config;
   config.server.debug = true;
   for (const char* address : {"0.0.0.0", "::", "192.168.0.1", "example.org", "127.example.org", "localhost"}) {
@@ -153,9 +153,9 @@ TEST_CASE("the debug port never faces a network") {
   }
 }
 
-TEST_CASE("a file that is named must be there") { CHECK_FALSE(daemon::load_config("/nonexistent/nrd.toml")); }
+TEST_CASE("a missing configuration file is an error") { CHECK_FALSE(daemon::load_config("/nonexistent/nrd.toml")); }
 
-TEST_CASE("every key refuses a wrong type and names its line") {
+TEST_CASE("every key refuses a wrong type and reports its line") {
   for (const auto& [section, key, wrong] :
        std::vector<std::tuple<const char*, const char*, const char*>>{{"server", "debug", "\"true\""},
                                                                       {"server", "debug_port", "\"1\""},
@@ -210,7 +210,7 @@ TEST_CASE("every key refuses a wrong type and names its line") {
   }
 }
 
-TEST_CASE("the limits of a range are within it") {
+TEST_CASE("range limits are inclusive") {
   const auto least =
       parse_config("[server]\ndebug_port = 1\n[cache_pools]\nos = 0\n[drift]\ninterval_seconds = 0\n", "x");
   REQUIRE(least);
@@ -224,7 +224,7 @@ TEST_CASE("the limits of a range are within it") {
   CHECK(most->drift_interval.count() == 86400);
 }
 
-TEST_CASE("what is no TOML is refused with the line where it breaks") {
+TEST_CASE("invalid TOML is refused with its line") {
   for (const auto& [text, line] : std::vector<std::pair<std::string, int>>{{"[log]\nlevel = \"info\n", 2},
                                                                            {"[log]\n\nlevel\n", 3},
                                                                            {"[log]\n[log]\n", 2},
@@ -239,7 +239,7 @@ TEST_CASE("what is no TOML is refused with the line where it breaks") {
   }
 }
 
-TEST_CASE("HTTPS needs all of its files") {
+TEST_CASE("HTTPS requires all of its files") {
   const std::string certificate = "certificate = \"/c\"\n";
   const std::string key = "key = \"/k\"\n";
   const std::string authority = "client_ca = \"/a\"\n";
@@ -258,20 +258,20 @@ TEST_CASE("HTTPS needs all of its files") {
   CHECK(daemon::check(*parse_config("[tls]\n" + certificate + key + authority, "x")));
 }
 
-TEST_CASE("roles may be nobody's") {
+TEST_CASE("roles may be empty") {
   const auto config = parse_config("[roles]\nadmin = []\nuser = [\"CN=a=b\"]\n", "x");
   REQUIRE(config);
   CHECK(config->admins.empty());
   CHECK(config->users == std::vector<std::string>{"CN=a=b"});
 }
 
-TEST_CASE("without debug any address will do") {
+TEST_CASE("without debug any address is allowed") {
   Config config;
   config.server.address = "0.0.0.0";
   CHECK(daemon::check(config));
 }
 
-TEST_CASE("folders of profiles are absolute paths, in order") {
+TEST_CASE("profile folders are absolute paths, in order") {
   const auto config = parse_config("[onload]\nprofiles = [\"/a\", \"/b\"]\nmax_allocations = 7\n", "nrd.toml");
   REQUIRE(config);
   CHECK(config->onload.profiles == std::vector<std::string>{"/a", "/b"});
@@ -285,7 +285,7 @@ TEST_CASE("folders of profiles are absolute paths, in order") {
   }
 }
 
-TEST_CASE("what is said about users of PAM and would be ignored is refused") {
+TEST_CASE("PAM settings without effect are refused") {
   const std::string tls = "[tls]\ncertificate = \"/c\"\nkey = \"/k\"\nclient_ca = \"/a\"\nclient_auth = \"optional\"\n";
   const auto checked = [](const std::string& text) {
     const auto config = parse_config(text, "x");
@@ -298,6 +298,6 @@ TEST_CASE("what is said about users of PAM and would be ignored is refused") {
   CHECK(checked("[access]\npam = true\n").find("tls.client_auth") != std::string::npos);
   CHECK(checked("[roles]\npam_user = [\"bob\"]\n").find("access.pam = true") != std::string::npos);
   CHECK(checked("[access]\nacl = \"/l\"\n").find("access.pam = true") != std::string::npos);
-  CHECK(checked(tls + "[access]\npam = true\nacl = \"/l\"\n[roles]\npam_user = [\"bob\"]\n").find("beside") !=
+  CHECK(checked(tls + "[access]\npam = true\nacl = \"/l\"\n[roles]\npam_user = [\"bob\"]\n").find("cannot be combined") !=
         std::string::npos);
 }

@@ -19,7 +19,7 @@ std::optional<CpuId> cpu_of(std::string text) {
 
 }  // namespace
 
-TEST_CASE("a CPU that comes or goes is named by the last part of its path") {
+TEST_CASE("a CPU is identified by the last component of its device path") {
   for (const std::string action : {"online", "offline", "add", "remove"}) {
     CAPTURE(action);
     CHECK(cpu_of(action + "@/devices/system/cpu/cpu13|ACTION=" + action +
@@ -29,7 +29,7 @@ TEST_CASE("a CPU that comes or goes is named by the last part of its path") {
   CHECK(cpu_of("add@x|SUBSYSTEM=cpu|DEVPATH=/devices/system/cpu/cpu0|ACTION=add") == CpuId{0});
 }
 
-TEST_CASE("other messages are no reason to look") {
+TEST_CASE("other messages are ignored") {
   const std::string path = "|DEVPATH=/devices/system/cpu/cpu3";
   for (const std::string& message : {
            std::string(),

@@ -64,7 +64,7 @@ class Plane : public Tree {
 
 }  // namespace
 
-TEST_CASE("a change of the command line is over when the new server is there and the old one gone") {
+TEST_CASE("a change of the command line ends once the new server runs and the old one has exited") {
   Plane plane;
   plane.set("cplane_spawn_server", "Y");
   plane.serve("300\n");
@@ -77,7 +77,7 @@ TEST_CASE("a change of the command line is over when the new server is there and
   CHECK(clock.looks() >= 5);
 }
 
-TEST_CASE("a server that does not come is a failure, one that stays since it is in use is none") {
+TEST_CASE("a server that does not start is an error; one kept because it is in use is not") {
   Plane plane;
   plane.set("cplane_spawn_server", "Y");
   plane.serve("300\n");
@@ -91,7 +91,7 @@ TEST_CASE("a server that does not come is a failure, one that stays since it is 
   CHECK(failed.error().cause == "control_plane");
 }
 
-TEST_CASE("nobody is waited for where the module starts none, or keeps the change for the next one") {
+TEST_CASE("no server is awaited if the module starts none or keeps the change for the next one") {
   const Looks never([](int) { FAIL("it was waited for"); });
   Plane plane;
   CHECK(daemon::set_onload_parameter(plane.root(), "cplane_server_params", "-s", never));
@@ -103,7 +103,7 @@ TEST_CASE("nobody is waited for where the module starts none, or keeps the chang
   CHECK(daemon::set_onload_parameter(plane.root(), "cplane_spawn_server", "N", never));
 }
 
-TEST_CASE("the module's own time-out counts, within bounds") {
+TEST_CASE("the module's own time-out applies, within bounds") {
   Plane plane;
   plane.set("cplane_spawn_server", "Y");
   const auto patience = [&] {

@@ -46,7 +46,7 @@ std::string at_fault(const Result<onload::Target>& found) {
 
 }  // namespace
 
-TEST_CASE("onload is loaded with the server of its own version and the words that were wished for") {
+TEST_CASE("onload is loaded with the server of its own version and the requested arguments") {
   Spec desired = a_wish();
   desired.control_plane = {"-K", "--no-listen"};
   const auto found = target(desired);
@@ -61,7 +61,7 @@ TEST_CASE("onload is loaded with the server of its own version and the words tha
                                     {"cplane_spawn_server", "Y"}}}});
 }
 
-TEST_CASE("a release whose module does not know a parameter of ours is loaded without it") {
+TEST_CASE("a parameter of nrd that the module does not know is omitted") {
   Version version = a_version();
   version.kernels.at(kKernel).back().file.parameters = {"cplane_server_path"};
   CHECK(target(a_wish(), version)->modules.back().parameters.size() == 1);
@@ -69,7 +69,7 @@ TEST_CASE("a release whose module does not know a parameter of ours is loaded wi
   CHECK(target(a_wish(), version)->modules.back().parameters.empty());
 }
 
-TEST_CASE("what is asked for wins over what nrd would set") {
+TEST_CASE("requested parameters override nrd's own") {
   const auto found =
       target(a_wish({{"onload", {{"cplane_spawn_server", "N"}}}, {"sfc_char", {{"phys_mode_gid", "7"}}}}));
   REQUIRE(found);
@@ -77,14 +77,14 @@ TEST_CASE("what is asked for wins over what nrd would set") {
   CHECK(found->modules[1].parameters == std::map<std::string, std::string>{{"phys_mode_gid", "7"}});
 }
 
-TEST_CASE("the driver comes along only if it is managed") {
+TEST_CASE("the driver is included only if it is managed") {
   Spec desired = a_wish();
   desired.sfc = Sfc::Managed;
   CHECK(target(desired)->modules.front().name == "sfc");
   CHECK(target(a_wish())->modules.front().name == "sfc_resource");
 }
 
-TEST_CASE("a version without modules for the running kernel is refused and says for which it has") {
+TEST_CASE("a version without modules for the running kernel is refused and lists its kernels") {
   const auto refused = daemon::target_of(a_wish(), a_version(), "6.12.0", kTree, {});
   CHECK(at_fault(refused) == "/version");
   CHECK(refused.error().message.find("6.12.0") != std::string::npos);
@@ -94,7 +94,7 @@ TEST_CASE("a version without modules for the running kernel is refused and says 
   CHECK(at_fault(target(a_wish(), version)) == "/version");
 }
 
-TEST_CASE("what a module would not take is refused before anything is touched") {
+TEST_CASE("parameters that a module would not accept are refused before anything is changed") {
   struct Row {
     Parameters parameters;
     const char* field;
@@ -118,7 +118,7 @@ TEST_CASE("what a module would not take is refused before anything is touched") 
   CHECK(at_fault(target(quoted)) == "/parameters/onload");
 }
 
-TEST_CASE("a parameter that may grant rights is set as root allowed, and only so") {
+TEST_CASE("a privileged parameter is accepted only as root allowed it") {
   const Version version = a_version();
   const auto with = [&version](const std::string& module, const std::string& name, const std::string& value,
                                const std::vector<daemon::AllowedParameter>& allowed) {
@@ -155,7 +155,7 @@ TEST_CASE("root allows parameters by module and name, with any value or one") {
   }
 }
 
-TEST_CASE("a program that the kernel runs as root is of the version's own tree") {
+TEST_CASE("a program that the kernel runs as root must be in the version's own tree") {
   Version version = a_version();
   version.kernels.at(kKernel)[1].file.parameters = {"bpf_link_helper"};
   version.kernels.at(kKernel).back().file.parameters.emplace_back("shrub_controller_path");
@@ -176,7 +176,7 @@ TEST_CASE("a program that the kernel runs as root is of the version's own tree")
   CHECK(with("sfc_resource", "bpf_link_helper", tree + "/usr/libexec/bpf_link_helper") == "nothing");
 }
 
-TEST_CASE("without modules only the policies count") {
+TEST_CASE("without modules only the policies are used") {
   const Spec desired{.state = State::Unloaded, .users = UsersPolicy::Term, .drain = std::chrono::seconds(7)};
   CHECK(daemon::target_without_modules(desired) ==
         onload::Target{.state = State::Unloaded, .users = UsersPolicy::Term, .drain = std::chrono::seconds(7)});

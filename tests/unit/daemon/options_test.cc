@@ -61,7 +61,7 @@ std::vector<daemon::LocalSocket> socket_at(const char* path) {
 
 }  // namespace
 
-TEST_CASE("without flags the file says it all") {
+TEST_CASE("without flags the configuration file applies") {
   const TempFile file(kText);
   const auto options = parsed({"--config", file.path()});
   REQUIRE(options);
@@ -70,7 +70,7 @@ TEST_CASE("without flags the file says it all") {
   CHECK_FALSE(options->check_only);
 }
 
-TEST_CASE("a flag wins over the file and leaves the other keys alone") {
+TEST_CASE("a flag overrides the file and leaves other keys unchanged") {
   const TempFile file(kText);
   const auto all = parsed({"--debug", "--debug-port", "2001", "--tls-port=2002", "--address", "::1", "--unix-socket",
                            "/flag.sock", "--state-dir", "/flag", "--check-config", "--config", file.path()});
@@ -85,7 +85,7 @@ TEST_CASE("a flag wins over the file and leaves the other keys alone") {
   CHECK(one->config.server == daemon::Config::Server{false, 2001, "127.0.0.2", 1002, socket_at("/file.sock")});
 }
 
-TEST_CASE("flags of RMD's that do something are understood in its spelling") {
+TEST_CASE("supported RMD flags are accepted in RMD's spelling") {
   const TempFile file(kText);
   const auto all =
       parsed({"-d", "--debugport", "2001", "--tlsport=2002", "--unixsock", "/flag.sock", "--config", file.path()});
@@ -93,7 +93,7 @@ TEST_CASE("flags of RMD's that do something are understood in its spelling") {
   CHECK(all->config.server == daemon::Config::Server{true, 2001, "127.0.0.2", 2002, socket_at("/flag.sock")});
 }
 
-TEST_CASE("a directory of configuration is that of its nrd.toml, which must be there") {
+TEST_CASE("--conf-dir reads the nrd.toml in that directory, which must exist") {
   const auto absent = parsed({"--conf-dir", "/nonexistent"});
   REQUIRE_FALSE(absent);
   CHECK(absent.error().message.find("/nonexistent/nrd.toml") != std::string::npos);
@@ -107,7 +107,7 @@ TEST_CASE("a directory of configuration is that of its nrd.toml, which must be t
   CHECK(options->config.server.tls_port == 1002);
 }
 
-TEST_CASE("the level of the log can be said by a flag") {
+TEST_CASE("a flag sets the log level") {
   const TempFile file("[log]\nlevel = \"error\"\n");
   const auto options = parsed({"--config", file.path(), "--log-level", "debug"});
   REQUIRE(options);
@@ -115,11 +115,10 @@ TEST_CASE("the level of the log can be said by a flag") {
   CHECK(parsed({"--config", file.path()})->config.log_level == log::Priority::Error);
 }
 
-TEST_CASE("a flag of RMD's that would do nothing is refused with what to say instead") {
+TEST_CASE("an unsupported RMD flag is refused with its replacement") {
   CHECK(daemon::refused_flag_of_rmd({"--log_dir=/x"}) ==
-        "--log_dir=/x is a flag of RMD that nrd does not take: nrd logs to the journal (journalctl -u nrd); how much, "
-        "says "
-        "--log-level");
+        "--log_dir=/x is an RMD flag that nrd does not support: nrd logs to the journal (journalctl -u nrd); set the "
+        "level with --log-level");
   for (const std::string flag : {"--clientauth", "--log-dir", "--logtostderr=true", "--alsologtostderr",
                                  "--stderrthreshold", "--log-backtrace-at", "--vmodule", "-v"}) {
     CAPTURE(flag);
@@ -132,14 +131,14 @@ TEST_CASE("a flag of RMD's that would do nothing is refused with what to say ins
   CHECK_FALSE(daemon::refused_flag_of_rmd({"--debug", "--log-level", "debug", "--version"}));
 }
 
-TEST_CASE("an absent flag does not switch debug off that the file switched on") {
+TEST_CASE("an absent flag does not disable debug that the file enables") {
   const TempFile file("[server]\ndebug = true\n");
   const auto options = parsed({"--config", file.path()});
   REQUIRE(options);
   CHECK(options->config.server.debug);
 }
 
-TEST_CASE("a wrong command line exits with 2") {
+TEST_CASE("a usage error exits with 2") {
   const TempFile file("");
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"--bogus"},
                                                                                      {"stray"},
@@ -163,7 +162,7 @@ TEST_CASE("a wrong command line exits with 2") {
   }
 }
 
-TEST_CASE("asking for help or the version exits with 0") {
+TEST_CASE("--help and --version exit with 0") {
   for (const std::string flag : {"--help", "--version"}) {
     CAPTURE(flag);
     std::optional<Exit> exit;
@@ -173,20 +172,20 @@ TEST_CASE("asking for help or the version exits with 0") {
   }
 }
 
-TEST_CASE("a file that is named and missing is an error with its path") {
+TEST_CASE("a missing configuration file is an error with its path") {
   const auto options = parsed({"--config", "/nonexistent/nrd.toml"});
   REQUIRE_FALSE(options);
   CHECK(options.error().message.find("/nonexistent/nrd.toml") != std::string::npos);
 }
 
-TEST_CASE("an error in the file is told with the path and the line") {
+TEST_CASE("an error in the file is reported with path and line") {
   const TempFile file("[server]\n\ndebug_port = 0\n");
   const auto options = parsed({"--config", file.path()});
   REQUIRE_FALSE(options);
   CHECK(options.error().message.starts_with(file.path() + ":3: "));
 }
 
-TEST_CASE("flags and file together must not open the debug port to a network") {
+TEST_CASE("flags and file together cannot expose the debug port to a network") {
   const TempFile debug("[server]\ndebug = true\n");
   CHECK_FALSE(parsed({"--config", debug.path(), "--address", "0.0.0.0"}));
   const TempFile open("[server]\naddress = \"0.0.0.0\"\n");
@@ -195,7 +194,7 @@ TEST_CASE("flags and file together must not open the debug port to a network") {
   CHECK(parsed({"--config", open.path()}));
 }
 
-TEST_CASE("paths given as flags are absolute like those in the file") {
+TEST_CASE("paths in flags must be absolute, like those in the file") {
   const TempFile file("");
   for (const std::string flag : {"--unix-socket", "--state-dir"}) {
     CAPTURE(flag);

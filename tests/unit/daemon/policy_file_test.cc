@@ -66,7 +66,7 @@ std::string complaint(const std::string& file, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("TOML and YAML say the same, keys in any case") {
+TEST_CASE("TOML and YAML are equivalent, and keys are case-insensitive") {
   const Folder folder;
   for (const std::string& path :
        {folder.put("p.toml", kToml), folder.put("p.yaml", kYaml), folder.put("p.yml", kYaml)}) {
@@ -78,7 +78,7 @@ TEST_CASE("TOML and YAML say the same, keys in any case") {
   }
 }
 
-TEST_CASE("a part that the file does not name has the default section") {
+TEST_CASE("a CPU without its own section gets the default section") {
   const Folder folder;
   const auto found = load_policies({.policies = folder.put("p.toml", kToml), .cpu_map = {}}, kUnknown);
   REQUIRE(found);
@@ -90,7 +90,7 @@ TEST_CASE("a part that the file does not name has the default section") {
   CHECK(none->policies == nullptr);
 }
 
-TEST_CASE("RMD's own files are read as they are") {
+TEST_CASE("RMD's own files are accepted unchanged") {
   const Folder folder;
   const std::string map = folder.put("cpu_map.toml",
                                      "# This is a cpu microarch config.\n\ntitle = \"cpu microarch\"\n\n"
@@ -104,7 +104,7 @@ TEST_CASE("RMD's own files are read as they are") {
   CHECK(found->policies->at("gold").cache == CacheRequest{2, 2});
 }
 
-TEST_CASE("the shipped policies can be had on every kind of node") {
+TEST_CASE("the shipped policies are valid on every kind of node") {
   for (const Part& part :
        {kSkylake, kUnknown, Part{"GenuineIntel", 6, 0x4f}, Part{"AuthenticAMD", 0x19, 0x11}, Part{}}) {
     const auto found = load_policies({.policies = NRD_SOURCE_DIR "/etc/policy.toml", .cpu_map = {}}, part);
@@ -115,7 +115,7 @@ TEST_CASE("the shipped policies can be had on every kind of node") {
   }
 }
 
-TEST_CASE("an empty file has no policies, and one that is named must be there") {
+TEST_CASE("an empty file has no policies, and a configured file must exist") {
   const Folder folder;
   for (const char* file : {"p.toml", "p.yaml"}) {
     for (const char* text : {"", "# nothing\n", "\n\n"}) {
@@ -125,12 +125,12 @@ TEST_CASE("an empty file has no policies, and one that is named must be there") 
     }
   }
   CHECK(load_policies({.policies = folder.path("gone.toml"), .cpu_map = {}}, kSkylake).error().message ==
-        folder.path("gone.toml") + ": there is no such file");
+        folder.path("gone.toml") + ": file not found");
   CHECK_FALSE(load_policies({.policies = {}, .cpu_map = folder.path("gone.toml")}, kSkylake));
-  CHECK(complaint("p.json", "{}") == ": expected a name that ends in .toml, .yaml or .yml");
+  CHECK(complaint("p.json", "{}") == ": expected a file name ending in .toml, .yaml or .yml");
 }
 
-TEST_CASE("a file that was cut off is refused with its line") {
+TEST_CASE("a truncated file is refused with its line") {
   CHECK(complaint("p.toml", "[a.b.cache]\nmax = 1\nmin =").starts_with(":3: "));
   CHECK(complaint("p.yaml", "a:\n  b:\n    cache: {max: 1, mi").starts_with(":3: "));
   CHECK(complaint("p.yaml", "a:\n  b:\n    \"cac").starts_with(":3: "));
@@ -138,13 +138,13 @@ TEST_CASE("a file that was cut off is refused with its line") {
   CHECK(complaint("p.yaml", "a:\n  b:\n    cache:\n") == ": /a/b/cache: expected a section, found null");
 }
 
-TEST_CASE("what a policy may not say is refused with its place") {
+TEST_CASE("invalid policy contents are refused with their place") {
   const std::pair<const char*, const char*> rows[] = {
       {"a: 1\n", ": /a: expected a section, found a number"},
       {"a: {b: gold}\n", ": /a/b: expected a section, found a string"},
-      {"a: {b: {}}\n", ": /a/b: asks for nothing"},
-      {"a: {b: {pstate: {}}}\n", ": /a/b: asks for nothing"},
-      {"a: {'': {cache: {max: 1, min: 1}}}\n", ": /a/: is no name for a policy"},
+      {"a: {b: {}}\n", ": /a/b: names no resource; expected cache, pstate or mba"},
+      {"a: {b: {pstate: {}}}\n", ": /a/b: names no resource; expected cache, pstate or mba"},
+      {"a: {'': {cache: {max: 1, min: 1}}}\n", ": /a/: is not a valid policy name"},
       {"a: {b: {cahce: {}}}\n", ": /a/b/cahce: unknown key \"cahce\"; did you mean \"cache\"?"},
       {"a: {b: {cache: {max: -1, min: 1}}}\n",
        ": /a/b/cache/max: expected a whole number from 0 to 4294967295, found -1"},
@@ -175,7 +175,7 @@ TEST_CASE("what a policy may not say is refused with its place") {
   CHECK(complaint("p.toml", "[a.b.cache]\nmax = 1\nMax = 2\n") == ":2: max is there twice, in another case");
 }
 
-TEST_CASE("a file that names itself or would grow without end is refused") {
+TEST_CASE("a file with self-references or unbounded growth is refused") {
   CHECK(complaint("p.yaml", "a: &a\n  b: *a\n").find("nested too deeply, or an alias to itself") != std::string::npos);
   std::string bomb = "l0: &l0 {x: 1, y: 1}\n";
   for (int level = 1; level < 7; ++level) {
@@ -190,13 +190,13 @@ TEST_CASE("a file that names itself or would grow without end is refused") {
   std::string dotted = "# keys\na";
   for (int level = 0; level < 100'000; ++level) dotted += ".a";
   CHECK(complaint("p.toml", dotted + " = 1\n") == ":2: more than 4096 bytes");
-  CHECK(complaint("p.toml", std::string(300'000, '#')).starts_with(" cannot be read"));
+  CHECK(complaint("p.toml", std::string(300'000, '#')).starts_with(": cannot read file"));
   std::string many;
   for (int n = 0; n < 65; ++n) many += "[a.p" + std::to_string(n) + ".cache]\nmax = 0\nmin = 0\n";
-  CHECK(complaint("p.toml", many) == ": /a: has more than 64 policies");
+  CHECK(complaint("p.toml", many) == ": /a: too many policies; at most 64");
 }
 
-TEST_CASE("a CPU map that contradicts itself or is cut off is refused") {
+TEST_CASE("a contradictory or truncated CPU map is refused") {
   const auto refused = [](const std::string& text) {
     const auto models = tree::of_toml(text, "m");
     return models ? parse_cpu_map(*models, "m").error().message : models.error().message;
@@ -204,11 +204,11 @@ TEST_CASE("a CPU map that contradicts itself or is cut off is refused") {
   CHECK(refused("[[a]]\nfamily = 6\n") == "m: /a/0/model: is missing");
   CHECK(refused("[a]\nfamily = 6\nmodel = 1\n") == "m: /a: expected [[a]]");
   CHECK(refused("[[a]]\nfamily = 6\nmodel = 1\nstepping = 2\n").starts_with("m: /a/0/stepping: unknown key"));
-  CHECK(refused("[[a]]\nfamily = 6\nmodel = 1\n[[b]]\nfamily = 6\nmodel = 1\n") == "m: /b/0: is a already");
+  CHECK(refused("[[a]]\nfamily = 6\nmodel = 1\n[[b]]\nfamily = 6\nmodel = 1\n") == "m: /b/0: already named a");
   CHECK(refused("[[a]]\nfamily = 6\nmodel = \"85\"\n").starts_with("m: /a/0/model: expected a whole number"));
 }
 
-TEST_CASE("parts have the names that policy files use") {
+TEST_CASE("CPUs have the names used in policy files") {
   const std::pair<Part, const char*> rows[] = {
       {{"GenuineIntel", 6, 0x55}, "skylake"},
       {{"GenuineIntel", 6, 0x4f}, "broadwell"},

@@ -35,7 +35,7 @@ std::vector<std::string> refused(const std::vector<onload::Check>& checks) {
 
 }  // namespace
 
-TEST_CASE("a version is read once, and again when another tree has its name") {
+TEST_CASE("a version is read once, and again after its tree was replaced") {
   Folder folder;
   put_release(folder, "srv/old", "9.0.1");
   put_release(folder, "srv/new", "9.0.2");
@@ -53,7 +53,7 @@ TEST_CASE("a version is read once, and again when another tree has its name") {
   CHECK(release_of(known) == "9.0.2");
 }
 
-TEST_CASE("an examination tells apart what is not installed, not for this kernel, and not as it was imported") {
+TEST_CASE("preflight distinguishes versions that are missing, for another kernel, or modified") {
   Folder folder;
   put_release(folder, "srv/old", "9.0.1");
   const onload::Versions versions(folder.trust(), "/opt/onload");

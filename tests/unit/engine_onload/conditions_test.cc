@@ -24,15 +24,15 @@ Status well() {
   status.generations = {
       {.number = 1, .spec = {.state = State::Loaded, .version = "9.0"}, .verdict = Verdict::Verified}};
   status.operations = {{.id = 1, .generation = 1, .outcome = nrd::onload::Outcome::Succeeded}};
-  status.seen = node.seen;
-  status.seen.current = "9.0";
-  status.seen.library_fits = true;
-  status.seen.interfaces = {{.name = "eth0", .operstate = "up", .accelerated = true}};
-  status.door_open = true;
+  status.observed = node.observed;
+  status.observed.current = "9.0";
+  status.observed.library_fits = true;
+  status.observed.interfaces = {{.name = "eth0", .operstate = "up", .accelerated = true}};
+  status.device_access_open = true;
   return status;
 }
 
-std::string told(const Status& status, const char* type) {
+std::string listed(const Status& status, const char* type) {
   const auto conditions = conditions_of(status, {}, kNow);
   const auto found = std::ranges::find(conditions, type, &Condition::type);
   REQUIRE(found != conditions.end());
@@ -50,7 +50,7 @@ struct Row {
 
 }  // namespace
 
-TEST_CASE("where all is well each condition says so") {
+TEST_CASE("all conditions are good on a healthy node") {
   const Status status = well();
   for (const auto& [type, expected] : {std::pair{"Loaded", "True Loaded"},
                                        {"VersionMatch", "True AsWanted"},
@@ -64,40 +64,40 @@ TEST_CASE("where all is well each condition says so") {
                                        {"Drifted", "False AsWanted"},
                                        {"RebootRequired", "False NotNeeded"},
                                        {"DoorOpen", "True Open"}}) {
-    CHECK(told(status, type) == expected);
+    CHECK(listed(status, type) == expected);
   }
   CHECK(conditions_of(status, {}, kNow).size() == 12);
 }
 
-TEST_CASE("each condition tells what is not so") {
+TEST_CASE("each condition reports its fault") {
   const auto fails = [](Status& status, const char* cause) {
     status.operations.back().outcome = nrd::onload::Outcome::RolledBack;
     status.operations.back().cause = cause;
     status.operations.back().steps = {{.act = Act::Remove, .subject = "onload", .cause = cause}};
   };
   const Row rows[] = {
-      {"Loaded", [](Status& v) { v.seen.modules.erase("onload"); }, "False NotLoaded"},
-      {"Loaded", [](Status& v) { v.seen.modules["onload"].state = ModuleState::Going; }, "False NotLive"},
-      {"VersionMatch", [](Status& v) { v.seen.modules["sfc_char"].build_id = "x"; }, "False OtherModule"},
-      {"VersionMatch", [](Status& v) { v.seen.modules.erase("sfc_char"); }, "False NotLoaded"},
+      {"Loaded", [](Status& v) { v.observed.modules.erase("onload"); }, "False NotLoaded"},
+      {"Loaded", [](Status& v) { v.observed.modules["onload"].state = ModuleState::Going; }, "False NotLive"},
+      {"VersionMatch", [](Status& v) { v.observed.modules["sfc_char"].build_id = "x"; }, "False OtherModule"},
+      {"VersionMatch", [](Status& v) { v.observed.modules.erase("sfc_char"); }, "False NotLoaded"},
       {"VersionMatch", [](Status& v) { v.target.reset(); }, "Unknown NothingWanted"},
-      {"UserspaceMatch", [](Status& v) { v.seen.library_fits = false; }, "False OtherInterface"},
-      {"UserspaceMatch", [](Status& v) { v.seen.library_fits.reset(); }, "Unknown NothingToCompare"},
-      {"ControlPlaneReady", [](Status& v) { v.seen.servers.clear(); }, "False NoServer"},
+      {"UserspaceMatch", [](Status& v) { v.observed.library_fits = false; }, "False OtherInterface"},
+      {"UserspaceMatch", [](Status& v) { v.observed.library_fits.reset(); }, "Unknown NothingToCompare"},
+      {"ControlPlaneReady", [](Status& v) { v.observed.servers.clear(); }, "False NoServer"},
       {"ControlPlaneReady", [](Status& v) { v.target->modules.back().parameters["cplane_server_path"] = "/b"; },
        "False OtherServer"},
       {"DevicesReady",
        [](Status& v) {
-         v.seen.devices.front().node->number = DeviceNumber{1, 1};
+         v.observed.devices.front().node->number = DeviceNumber{1, 1};
        },
        "False WrongNode"},
-      {"DevicesReady", [](Status& v) { v.seen.devices.front().node->access.mode = 0600; }, "False WrongNode"},
-      {"DevicesReady", [](Status& v) { v.seen.devices.front().node->access.gid = 7; }, "False WrongNode"},
-      {"DevicesReady", [](Status& v) { v.seen.devices.front().node.reset(); }, "False WrongNode"},
-      {"NicAvailable", [](Status& v) { v.seen.interfaces.clear(); }, "False NoInterface"},
-      {"NicAvailable", [](Status& v) { v.seen.interfaces.front().accelerated = false; }, "False SwitchedOff"},
-      {"NicAvailable", [](Status& v) { v.seen.interfaces.front().operstate = "down"; }, "False NoLink"},
-      {"NicAvailable", [](Status& v) { v.seen.interfaces = {{.name = "a", .operstate = "up", .afxdp = true}}; },
+      {"DevicesReady", [](Status& v) { v.observed.devices.front().node->access.mode = 0600; }, "False WrongNode"},
+      {"DevicesReady", [](Status& v) { v.observed.devices.front().node->access.gid = 7; }, "False WrongNode"},
+      {"DevicesReady", [](Status& v) { v.observed.devices.front().node.reset(); }, "False WrongNode"},
+      {"NicAvailable", [](Status& v) { v.observed.interfaces.clear(); }, "False NoInterface"},
+      {"NicAvailable", [](Status& v) { v.observed.interfaces.front().accelerated = false; }, "False SwitchedOff"},
+      {"NicAvailable", [](Status& v) { v.observed.interfaces.front().operstate = "down"; }, "False NoLink"},
+      {"NicAvailable", [](Status& v) { v.observed.interfaces = {{.name = "a", .operstate = "up", .afxdp = true}}; },
        "True Available"},
       {"Verified", [&](Status& v) { fails(v, "interface_changed"); }, "False InterfaceChanged"},
       {"Verified", [](Status& v) { v.operations.back().outcome = nrd::onload::Outcome::Running; }, "Unknown UnderWay"},
@@ -107,33 +107,33 @@ TEST_CASE("each condition tells what is not so") {
        },
        "True Frozen"},
       {"Progressing", [](Status& v) { v.operations.back().outcome = nrd::onload::Outcome::Running; }, "True UnderWay"},
-      {"Drifted", [](Status& v) { v.drift = "onload is another one"; }, "True ChangedByOthers"},
+      {"Drifted", [](Status& v) { v.drift = "onload was loaded from an unexpected file"; }, "True ChangedByOthers"},
       {"Drifted", [](Status& v) { v.problem = "no /sys"; }, "Unknown Unreadable"},
       {"RebootRequired", [&](Status& v) { fails(v, "in_transition"); }, "True ModuleStuck"},
       {"RebootRequired", [&](Status& v) { fails(v, "in_use"); }, "False NotNeeded"},
       {"RebootRequired",
        [&](Status& v) {
          fails(v, "in_transition");
-         v.seen.modules.clear();  // after the boot
+         v.observed.modules.clear();  // after the boot
        },
        "False NotNeeded"},
-      {"DoorOpen", [](Status& v) { v.door_open = false; }, "False Shut"}};
+      {"DoorOpen", [](Status& v) { v.device_access_open = false; }, "False Shut"}};
   for (const Row& row : rows) {
     Status status = well();
     row.change(status);
     CAPTURE(row.type);
-    CHECK(told(status, row.type) == row.expected);
+    CHECK(listed(status, row.type) == row.expected);
   }
 }
 
-TEST_CASE("nodes with another mode are no fault while the door is shut on purpose") {
+TEST_CASE("device modes are not checked while access is closed on purpose") {
   Status status = well();
-  status.door_open = false;
-  status.seen.devices.front().node->access.mode = 0;
-  CHECK(told(status, "DevicesReady") == "True Ready");
+  status.device_access_open = false;
+  status.observed.devices.front().node->access.mode = 0;
+  CHECK(listed(status, "DevicesReady") == "True Ready");
 }
 
-TEST_CASE("a condition keeps the time of its last change") {
+TEST_CASE("a condition keeps the time of its last transition") {
   Status status = well();
   const auto first = conditions_of(status, {}, kNow);
   const Time later = kNow + std::chrono::seconds(9);

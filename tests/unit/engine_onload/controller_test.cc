@@ -62,11 +62,11 @@ class MemoryLedger {
 Spec a_spec(const std::string& version) { return {.state = State::Loaded, .version = version}; }
 
 // The node is of the controller's thread; between the calls below that thread waits for a task and leaves it alone.
-struct House {
+struct Fixture {
   FakeNode node;
   MemoryLedger commit;
   SystemClock clock;
-  ControllerOptions options{.look_interval = std::chrono::hours(1)};
+  ControllerOptions options{.refresh_interval = std::chrono::hours(1)};
   std::unique_ptr<Controller> controller;
 
   void start() {
@@ -81,24 +81,24 @@ struct House {
     question([&answer](Result<T> done) { answer.set_value(std::move(done)); });
     return answer.get_future().get();
   }
-  Result<Accepted> want(Spec spec, std::optional<uint64_t> if_match = {}) {
-    return ask<Accepted>([&](auto done) { controller->want(std::move(spec), if_match, std::move(done)); });
+  Result<Accepted> apply(Spec spec, std::optional<uint64_t> if_match = {}) {
+    return ask<Accepted>([&](auto done) { controller->apply(std::move(spec), if_match, std::move(done)); });
   }
   Result<Accepted> roll_back(std::optional<uint64_t> to) {
     return ask<Accepted>([&](auto done) { controller->roll_back(to, std::move(done)); });
   }
-  Result<void> look() {
-    return ask<void>([&](auto done) { controller->look(std::move(done)); });
+  Result<void> refresh() {
+    return ask<void>([&](auto done) { controller->refresh(std::move(done)); });
   }
   // Until no operation is under plan and its thread waits.
   std::shared_ptr<const Status> settled() {
-    (void)look();  // no task is served before what the start begins is begun
+    (void)refresh();  // no task is served before what the start begins is begun
     while (running(*controller->status()) != nullptr) std::this_thread::yield();
-    (void)look();
+    (void)refresh();
     return controller->status();
   }
   std::shared_ptr<const Status> load(const std::string& version) {
-    const auto accepted = want(a_spec(version));
+    const auto accepted = apply(a_spec(version));
     REQUIRE(accepted);
     REQUIRE(accepted->operation);
     return settled();
@@ -107,584 +107,587 @@ struct House {
 
 }  // namespace
 
-TEST_CASE("a first wish loads, is verified and opens the door") {
-  House house;
-  house.start();
-  const auto accepted = house.want(a_spec("8.1"));
+TEST_CASE("the first spec is loaded, verified and opens device access") {
+  Fixture fixture;
+  fixture.start();
+  const auto accepted = fixture.apply(a_spec("8.1"));
   REQUIRE(accepted);
   CHECK(accepted->generation == 1);
   CHECK(accepted->operation == 1);
-  const auto status = house.settled();
-  CHECK(house.node.is(a_release("8.1")));
-  CHECK(status->door_open);
+  const auto status = fixture.settled();
+  CHECK(fixture.node.is(a_release("8.1")));
+  CHECK(status->device_access_open);
   CHECK(status->drift.empty());
   REQUIRE(effective(*status) != nullptr);
   CHECK(effective(*status)->spec == a_spec("8.1"));
   CHECK(effective(*status)->verified.has_value());
   CHECK(status->operations.back().outcome == Outcome::Succeeded);
-  const auto rows = house.commit.rows();
+  const auto rows = fixture.commit.rows();
   REQUIRE(rows.generations.size() == 1);
   CHECK(from_record(rows.generations.front()).value() == status->generations.front());
   CHECK(from_record(rows.operations.front()).value() == status->operations.front());
 }
 
-TEST_CASE("a wish that is fulfilled already starts no operation") {
-  House house;
-  house.start();
-  house.load("8.1");
-  house.node.done.clear();
-  const auto accepted = house.want(a_spec("8.1"));
+TEST_CASE("a spec that is already fulfilled starts no operation") {
+  Fixture fixture;
+  fixture.start();
+  fixture.load("8.1");
+  fixture.node.done.clear();
+  const auto accepted = fixture.apply(a_spec("8.1"));
   REQUIRE(accepted);
   CHECK(accepted->generation == 1);
   CHECK_FALSE(accepted->operation);
-  CHECK(house.node.done.empty());
-  CHECK(house.commit.rows().generations.size() == 1);
+  CHECK(fixture.node.done.empty());
+  CHECK(fixture.commit.rows().generations.size() == 1);
 }
 
-TEST_CASE("a client that knows an older generation changes nothing") {
-  House house;
-  house.start();
-  house.load("8.1");
-  const auto refused = house.want(a_spec("9.0"), 0);
+TEST_CASE("a client with an outdated generation changes nothing") {
+  Fixture fixture;
+  fixture.start();
+  fixture.load("8.1");
+  const auto refused = fixture.apply(a_spec("9.0"), 0);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::Stale);
-  CHECK(house.want(a_spec("9.0"), 1));
-  CHECK(house.settled()->generations.size() == 2);
+  CHECK(fixture.apply(a_spec("9.0"), 1));
+  CHECK(fixture.settled()->generations.size() == 2);
 }
 
-TEST_CASE("with the policy to fail, users are a conflict before anything is touched") {
-  House house;
-  house.start();
-  house.load("8.1");
-  house.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
-  house.node.done.clear();
-  const auto refused = house.want(a_spec("9.0"));
+TEST_CASE("with the policy fail, users cause a conflict before anything changes") {
+  Fixture fixture;
+  fixture.start();
+  fixture.load("8.1");
+  fixture.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
+  fixture.node.done.clear();
+  const auto refused = fixture.apply(a_spec("9.0"));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::Conflict);
   CHECK(refused.error().message.find("feed (pid 4711)") != std::string::npos);
-  CHECK(house.node.done.empty());
-  CHECK(house.controller->status()->door_open);
+  CHECK(fixture.node.done.empty());
+  CHECK(fixture.controller->status()->device_access_open);
 }
 
-TEST_CASE("a frozen node takes no wish until it is thawed, and stays frozen after a restart") {
-  House house;
-  house.start();
-  REQUIRE(house.ask<void>([&](auto done) { house.controller->set_freeze({true, "trading"}, std::move(done)); }));
+TEST_CASE("a frozen node accepts no spec until it is thawed, also after a restart") {
+  Fixture fixture;
+  fixture.start();
+  REQUIRE(fixture.ask<void>([&](auto done) { fixture.controller->set_freeze({true, "trading"}, std::move(done)); }));
   for (int life = 0; life < 2; ++life) {
-    const auto refused = house.want(a_spec("8.1"));
+    const auto refused = fixture.apply(a_spec("8.1"));
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::Locked);
     CHECK(refused.error().message == "Onload is frozen: trading");
-    house.controller.reset();
-    house.start();
+    fixture.controller.reset();
+    fixture.start();
   }
-  REQUIRE(house.ask<void>([&](auto done) { house.controller->set_freeze({}, std::move(done)); }));
-  house.load("8.1");
+  REQUIRE(fixture.ask<void>([&](auto done) { fixture.controller->set_freeze({}, std::move(done)); }));
+  fixture.load("8.1");
 }
 
-TEST_CASE("what the node does not allow to be asked for is refused and named") {
-  House house;
-  house.start();
+TEST_CASE("a users policy beyond the node's limit is refused") {
+  Fixture fixture;
+  fixture.start();
   Spec spec = a_spec("8.1");
   spec.users = UsersPolicy::Kill;
-  const auto refused = house.want(spec);
+  const auto refused = fixture.apply(spec);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::BadRequest);
   CHECK(refused.error().field == "/users_policy");
 }
 
-TEST_CASE("a rollback goes to the generation that was verified before, or to the one that is named") {
-  House house;
-  house.start();
-  house.load("8.1");
-  house.load("9.0");
-  house.load("9.1");
-  REQUIRE(house.roll_back({}));
-  CHECK(house.settled()->generations.back().spec == a_spec("9.0"));
-  CHECK(house.node.is(a_release("9.0")));
-  REQUIRE(house.roll_back(1));
-  CHECK(house.settled()->generations.back().spec == a_spec("8.1"));
-  CHECK(house.node.is(a_release("8.1")));
-  const auto refused = house.roll_back(77);
+TEST_CASE("a rollback goes to the previous verified generation or to the given one") {
+  Fixture fixture;
+  fixture.start();
+  fixture.load("8.1");
+  fixture.load("9.0");
+  fixture.load("9.1");
+  REQUIRE(fixture.roll_back({}));
+  CHECK(fixture.settled()->generations.back().spec == a_spec("9.0"));
+  CHECK(fixture.node.is(a_release("9.0")));
+  REQUIRE(fixture.roll_back(1));
+  CHECK(fixture.settled()->generations.back().spec == a_spec("8.1"));
+  CHECK(fixture.node.is(a_release("8.1")));
+  const auto refused = fixture.roll_back(77);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::NotFound);
 }
 
-TEST_CASE("without anything verified before there is nothing to roll back to") {
-  House house;
-  house.start();
-  house.load("8.1");
-  const auto refused = house.roll_back({});
+TEST_CASE("without an earlier verified generation a rollback is refused") {
+  Fixture fixture;
+  fixture.start();
+  fixture.load("8.1");
+  const auto refused = fixture.roll_back({});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::NotFound);
 }
 
-TEST_CASE("a version that does not start is taken back, and the one before stays in force") {
-  House house;
-  house.start();
-  house.load("8.1");
-  house.node.acts = 0;
-  house.node.fails_at = 7;  // close, stop, 3 x remove, switch, insert
-  house.node.cause = "syscall_table";
-  REQUIRE(house.want(a_spec("9.0")));
-  const auto status = house.settled();
+TEST_CASE("a version that fails to start is rolled back, and the previous one stays effective") {
+  Fixture fixture;
+  fixture.start();
+  fixture.load("8.1");
+  fixture.node.acts = 0;
+  fixture.node.fails_at = 7;  // close, stop, 3 x remove, switch, insert
+  fixture.node.cause = "syscall_table";
+  REQUIRE(fixture.apply(a_spec("9.0")));
+  const auto status = fixture.settled();
   CHECK(status->operations.back().outcome == Outcome::RolledBack);
   CHECK(status->operations.back().cause == "syscall_table");
   CHECK(status->generations.back().verdict == Verdict::Failed);
   CHECK(effective(*status)->number == 1);
-  CHECK(house.node.is(a_release("8.1")));
-  CHECK(status->door_open);
+  CHECK(fixture.node.is(a_release("8.1")));
+  CHECK(status->device_access_open);
 }
 
-TEST_CASE("a first wish that fails gives the distribution's driver back that it had replaced") {
-  House house;
-  house.node.seen.modules["sfc"] = {.name = "sfc", .build_id = "system"};
-  house.start();
-  house.node.fails_at = 6;  // close, remove, switch, sfc, sfc_resource
+TEST_CASE("a first spec that fails restores the distribution's driver it replaced") {
+  Fixture fixture;
+  fixture.node.observed.modules["sfc"] = {.name = "sfc", .build_id = "system"};
+  fixture.start();
+  fixture.node.fails_at = 6;  // close, remove, switch, sfc, sfc_resource
   Spec spec = a_spec("8.1");
   spec.sfc = Sfc::Managed;
-  REQUIRE(house.want(spec));
-  const auto status = house.settled();
+  REQUIRE(fixture.apply(spec));
+  const auto status = fixture.settled();
   CHECK(status->operations.back().outcome == Outcome::RolledBack);
-  REQUIRE(house.node.seen.modules.size() == 1);
-  CHECK(house.node.seen.modules.at("sfc").build_id == "system");
+  REQUIRE(fixture.node.observed.modules.size() == 1);
+  CHECK(fixture.node.observed.modules.at("sfc").build_id == "system");
 }
 
 TEST_CASE("the control plane is not restarted while stacks use it") {
-  House house;
-  house.start();
-  house.load("8.1");
-  house.node.in_use = {{.id = 3}, {.id = 4}};
+  Fixture fixture;
+  fixture.start();
+  fixture.load("8.1");
+  fixture.node.in_use = {{.id = 3}, {.id = 4}};
   const auto restart = [&] {
-    return house.ask<Accepted>([&](auto done) { house.controller->restart_control_plane(std::move(done)); });
+    return fixture.ask<Accepted>([&](auto done) { fixture.controller->restart_control_plane(std::move(done)); });
   };
   const auto refused = restart();
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::Conflict);
   CHECK(refused.error().message.starts_with("2 stacks use the control plane server"));
-  house.node.in_use.clear();
+  fixture.node.in_use.clear();
   REQUIRE(restart());
-  CHECK(house.settled()->operations.back().outcome == Outcome::Succeeded);
+  CHECK(fixture.settled()->operations.back().outcome == Outcome::Succeeded);
 }
 
-TEST_CASE("a rollback that fails as well leaves the door shut until somebody wishes anew") {
-  House house;
-  house.start();
-  house.load("8.1");
-  house.node.acts = 0;
-  house.node.fails_at = 7;
-  house.node.fails_until = 1000;
-  REQUIRE(house.want(a_spec("9.0")));
-  auto status = house.settled();
+TEST_CASE("a failed rollback keeps device access closed until the next spec") {
+  Fixture fixture;
+  fixture.start();
+  fixture.load("8.1");
+  fixture.node.acts = 0;
+  fixture.node.fails_at = 7;
+  fixture.node.fails_until = 1000;
+  REQUIRE(fixture.apply(a_spec("9.0")));
+  auto status = fixture.settled();
   CHECK(status->operations.back().outcome == Outcome::Failed);
-  CHECK_FALSE(status->door_open);
-  CHECK_FALSE(house.node.door_is_open);
-  house.node.fails_at = 0;
-  CHECK(house.load("8.1")->door_open);
-  CHECK(house.node.door_is_open);
+  CHECK_FALSE(status->device_access_open);
+  CHECK_FALSE(fixture.node.door_is_open);
+  fixture.node.fails_at = 0;
+  CHECK(fixture.load("8.1")->device_access_open);
+  CHECK(fixture.node.door_is_open);
 }
 
-TEST_CASE("an operation that was open when the daemon died is gone on with") {
-  House house;
+TEST_CASE("an operation interrupted by a crash is continued") {
+  Fixture fixture;
   const Generation generation{.number = 1, .spec = a_spec("8.1")};
   Operation operation{.id = 1, .generation = 1};
   operation.steps.push_back({.act = Act::Insert, .subject = "sfc_resource"});
-  REQUIRE(house.commit.store({.generations = {to_record(generation)}, .operations = {to_record(operation)}}));
-  house.start();
-  const auto status = house.settled();
-  CHECK(house.node.is(a_release("8.1")));
+  REQUIRE(fixture.commit.store({.generations = {to_record(generation)}, .operations = {to_record(operation)}}));
+  fixture.start();
+  const auto status = fixture.settled();
+  CHECK(fixture.node.is(a_release("8.1")));
   REQUIRE(status->operations.size() == 1);
   CHECK(status->operations.front().outcome == Outcome::Succeeded);
   CHECK(status->operations.front().steps.front().progress == Progress::Interrupted);
   CHECK(effective(*status)->number == 1);
 }
 
-TEST_CASE("an open operation to a version that is gone fails and says so") {
-  House house;
-  house.node.missing = {"8.1"};
-  REQUIRE(house.commit.store({.generations = {to_record(Generation{.number = 1, .spec = a_spec("8.1")})},
-                              .operations = {to_record(Operation{.id = 1, .generation = 1})}}));
-  house.start();
-  const auto status = house.settled();
+TEST_CASE("an interrupted operation to a removed version fails with the reason") {
+  Fixture fixture;
+  fixture.node.missing = {"8.1"};
+  REQUIRE(fixture.commit.store({.generations = {to_record(Generation{.number = 1, .spec = a_spec("8.1")})},
+                                .operations = {to_record(Operation{.id = 1, .generation = 1})}}));
+  fixture.start();
+  const auto status = fixture.settled();
   CHECK(status->operations.front().outcome == Outcome::Failed);
   CHECK(status->operations.front().cause == "version");
   CHECK(status->generations.front().verdict == Verdict::Failed);
 }
 
-TEST_CASE("after a boot what was verified last is loaded again, unless the node only observes or is frozen") {
+TEST_CASE("after a boot the last verified generation is loaded, unless the node only observes or is frozen") {
   for (const bool applies : {true, false}) {
     for (const bool frozen : {true, false}) {
       CAPTURE(applies);
       CAPTURE(frozen);
-      House house;
-      house.start();
-      house.load("8.1");
-      house.controller.reset();
-      house.node.seen = {};
-      house.options.at_start = applies ? AtStart::Apply : AtStart::Observe;
-      REQUIRE(house.commit.store({.freeze = std::pair(frozen, std::string())}));
-      house.start();
-      const auto status = house.settled();
-      CHECK(house.node.seen.modules.contains("onload") == (applies && !frozen));
+      Fixture fixture;
+      fixture.start();
+      fixture.load("8.1");
+      fixture.controller.reset();
+      fixture.node.observed = {};
+      fixture.options.at_start = applies ? AtStart::Apply : AtStart::Observe;
+      REQUIRE(fixture.commit.store({.freeze = std::pair(frozen, std::string())}));
+      fixture.start();
+      const auto status = fixture.settled();
+      CHECK(fixture.node.observed.modules.contains("onload") == (applies && !frozen));
       CHECK(status->drift.empty() == (applies && !frozen));
       CHECK(status->generations.size() == 1);
     }
   }
 }
 
-TEST_CASE("a version that does not come up after a boot is tried again at the next") {
-  House house;
-  house.start();
-  house.load("8.1");
-  house.controller.reset();
-  house.node.seen = {};
-  house.node.acts = 0;
-  house.node.fails_at = 1;
-  house.node.fails_until = 1000;
-  house.start();
-  auto status = house.settled();
+TEST_CASE("a version that fails to load after a boot is tried again at the next boot") {
+  Fixture fixture;
+  fixture.start();
+  fixture.load("8.1");
+  fixture.controller.reset();
+  fixture.node.observed = {};
+  fixture.node.acts = 0;
+  fixture.node.fails_at = 1;
+  fixture.node.fails_until = 1000;
+  fixture.start();
+  auto status = fixture.settled();
   CHECK(status->operations.back().outcome == Outcome::Failed);
   CHECK(effective(*status)->number == 1);
-  house.controller.reset();
-  house.node.fails_at = 0;
-  house.start();
-  CHECK(house.settled()->door_open);
+  fixture.controller.reset();
+  fixture.node.fails_at = 0;
+  fixture.start();
+  CHECK(fixture.settled()->device_access_open);
 }
 
-TEST_CASE("what somebody else loaded is shown as drift and left alone, also at a start") {
-  House house;
-  house.start();
-  house.load("8.1");
-  house.node.put(a_release("7.0"));
-  house.node.done.clear();
-  REQUIRE(house.look());
+TEST_CASE("modules loaded by others are reported as drift and left untouched, also at start") {
+  Fixture fixture;
+  fixture.start();
+  fixture.load("8.1");
+  fixture.node.put(a_release("7.0"));
+  fixture.node.done.clear();
+  REQUIRE(fixture.refresh());
   for (int life = 0; life < 2; ++life) {
-    const auto status = house.settled();
-    CHECK(status->drift.find("another one") != std::string::npos);
-    CHECK_FALSE(status->door_open);
-    CHECK(house.node.done.empty());
-    house.controller.reset();
-    house.start();
+    const auto status = fixture.settled();
+    CHECK(status->drift.find("unexpected file") != std::string::npos);
+    CHECK_FALSE(status->device_access_open);
+    CHECK(fixture.node.done.empty());
+    fixture.controller.reset();
+    fixture.start();
   }
   // Who wants it all the same says so.
-  CHECK(house.load("8.1")->door_open);
+  CHECK(fixture.load("8.1")->device_access_open);
 }
 
-TEST_CASE("a wish that cannot be stored changes nothing") {
-  House house;
-  house.start();
-  house.commit.broken = true;
-  const auto refused = house.want(a_spec("8.1"));
+TEST_CASE("a spec that cannot be stored changes nothing") {
+  Fixture fixture;
+  fixture.start();
+  fixture.commit.broken = true;
+  const auto refused = fixture.apply(a_spec("8.1"));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::Store);
-  CHECK(house.settled()->generations.empty());
-  CHECK(house.node.done.empty());
+  CHECK(fixture.settled()->generations.empty());
+  CHECK(fixture.node.done.empty());
 }
 
-TEST_CASE("an operation whose steps cannot be stored stays open and ends when they can") {
-  House house;
-  house.options.look_interval = std::chrono::milliseconds(2);
+TEST_CASE("an operation whose steps cannot be stored stays open and ends once they can") {
+  Fixture fixture;
+  fixture.options.refresh_interval = std::chrono::milliseconds(2);
   Operation operation{.id = 1, .generation = 1};
-  REQUIRE(house.commit.store({.generations = {to_record(Generation{.number = 1, .spec = a_spec("8.1")})},
-                              .operations = {to_record(operation)}}));
-  house.commit.broken = true;
-  house.start();
-  for (int i = 0; i < 5; ++i) REQUIRE(house.look());
-  CHECK(running(*house.controller->status()) != nullptr);
-  house.commit.broken = false;
-  while (running(*house.controller->status()) != nullptr) std::this_thread::yield();
-  CHECK(effective(*house.controller->status())->number == 1);
-  house.controller.reset();
-  CHECK(house.node.is(a_release("8.1")));
+  REQUIRE(fixture.commit.store({.generations = {to_record(Generation{.number = 1, .spec = a_spec("8.1")})},
+                                .operations = {to_record(operation)}}));
+  fixture.commit.broken = true;
+  fixture.start();
+  for (int i = 0; i < 5; ++i) REQUIRE(fixture.refresh());
+  CHECK(running(*fixture.controller->status()) != nullptr);
+  fixture.commit.broken = false;
+  while (running(*fixture.controller->status()) != nullptr) std::this_thread::yield();
+  CHECK(effective(*fixture.controller->status())->number == 1);
+  fixture.controller.reset();
+  CHECK(fixture.node.is(a_release("8.1")));
 }
 
 TEST_CASE("generations and operations are bounded, and the effective one is kept") {
-  House house;
-  house.options.kept = 4;
-  house.start();
-  house.load("8.1");
-  house.node.fails_at = 1;
-  house.node.fails_until = 1000000;
+  Fixture fixture;
+  fixture.options.kept = 4;
+  fixture.start();
+  fixture.load("8.1");
+  fixture.node.fails_at = 1;
+  fixture.node.fails_until = 1000000;
   for (int i = 0; i < 10; ++i) {
-    REQUIRE(house.want(a_spec("9." + std::to_string(i))));
-    house.settled();
+    REQUIRE(fixture.apply(a_spec("9." + std::to_string(i))));
+    fixture.settled();
   }
-  const auto status = house.controller->status();
+  const auto status = fixture.controller->status();
   CHECK(status->generations.size() <= 5);
   CHECK(status->operations.size() <= 4);
   REQUIRE(effective(*status) != nullptr);
   CHECK(effective(*status)->number == 1);
   CHECK(status->generations.back().number == 11);
-  CHECK(house.commit.rows().generations.size() == status->generations.size());
-  CHECK(house.commit.rows().operations.size() == status->operations.size());
+  CHECK(fixture.commit.rows().generations.size() == status->generations.size());
+  CHECK(fixture.commit.rows().operations.size() == status->operations.size());
 }
 
-TEST_CASE("unloading is a wish like any other") {
-  House house;
-  house.start();
-  house.load("8.1");
-  REQUIRE(house.want({.state = State::Unloaded}));
-  const auto status = house.settled();
-  CHECK(house.node.seen.modules.empty());
+TEST_CASE("unloading is a spec like any other") {
+  Fixture fixture;
+  fixture.start();
+  fixture.load("8.1");
+  REQUIRE(fixture.apply({.state = State::Unloaded}));
+  const auto status = fixture.settled();
+  CHECK(fixture.node.observed.modules.empty());
   CHECK(status->drift.empty());
-  CHECK_FALSE(status->door_open);
+  CHECK_FALSE(status->device_access_open);
 }
 
-TEST_CASE("what is not managed is neither loaded nor drift") {
-  House house;
-  house.start();
-  house.load("8.1");
-  const auto accepted = house.want({.state = State::Unmanaged});
+TEST_CASE("unmanaged modules are neither loaded nor drift") {
+  Fixture fixture;
+  fixture.start();
+  fixture.load("8.1");
+  const auto accepted = fixture.apply({.state = State::Unmanaged});
   REQUIRE(accepted);
   CHECK_FALSE(accepted->operation);
-  house.node.put(a_release("7.0"));
-  REQUIRE(house.look());
-  CHECK(house.controller->status()->drift.empty());
+  fixture.node.put(a_release("7.0"));
+  REQUIRE(fixture.refresh());
+  CHECK(fixture.controller->status()->drift.empty());
 }
 
-TEST_CASE("a version that the node is kept at cannot be removed") {
-  House house;
-  house.start();
-  house.load("8.1");
+TEST_CASE("the effective version cannot be removed") {
+  Fixture fixture;
+  fixture.start();
+  fixture.load("8.1");
   const auto remove = [&](const std::string& name) {
-    return house.ask<void>([&](auto done) { house.controller->remove_version(name, std::move(done)); });
+    return fixture.ask<void>([&](auto done) { fixture.controller->remove_version(name, std::move(done)); });
   };
   const auto refused = remove("8.1");
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::Conflict);
   CHECK(remove("7.0"));
-  CHECK(house.node.removed_versions == Names{"7.0"});
+  CHECK(fixture.node.removed_versions == Names{"7.0"});
 }
 
-TEST_CASE("a verification says what is wrong and changes nothing") {
-  House house;
-  house.start();
+TEST_CASE("a verification reports faults and changes nothing") {
+  Fixture fixture;
+  fixture.start();
   const auto verify = [&] {
-    return house.ask<Verification>([&](auto done) { house.controller->verify(std::move(done)); });
+    return fixture.ask<Verification>([&](auto done) { fixture.controller->verify(std::move(done)); });
   };
   CHECK(verify().error().code == ErrorCode::Conflict);
-  house.load("8.1");
+  fixture.load("8.1");
   CHECK_FALSE(verify()->step_error);
-  house.node.acts = 0;
-  house.node.fails_at = 1;
-  house.node.cause = "control_plane";
+  fixture.node.acts = 0;
+  fixture.node.fails_at = 1;
+  fixture.node.cause = "control_plane";
   CHECK(verify()->step_error->cause == "control_plane");
-  house.node.seen.modules.erase("onload");
+  fixture.node.observed.modules.erase("onload");
   CHECK(verify()->step_error->cause == "drifted");
-  CHECK(house.controller->status()->operations.size() == 1);
+  CHECK(fixture.controller->status()->operations.size() == 1);
 }
 
-TEST_CASE("a node that is drained stays so over restarts and a boot until it is undrained") {
-  House house;
-  house.start();
-  house.load("8.1");
-  const auto drained = house.ask<Accepted>([&](auto done) { house.controller->drain({}, std::move(done)); });
+TEST_CASE("a drained node stays drained over restarts and a boot until it is undrained") {
+  Fixture fixture;
+  fixture.start();
+  fixture.load("8.1");
+  const auto drained = fixture.ask<Accepted>([&](auto done) { fixture.controller->drain({}, std::move(done)); });
   REQUIRE(drained);
   REQUIRE(drained->operation);
   for (int life = 0; life < 3; ++life) {
-    const auto status = house.settled();
+    const auto status = fixture.settled();
     CHECK(status->drained);
-    CHECK_FALSE(status->door_open);
+    CHECK_FALSE(status->device_access_open);
     CHECK(status->drift.empty());
-    CHECK_FALSE(house.node.door_is_open);
+    CHECK_FALSE(fixture.node.door_is_open);
     CHECK(status->generations.size() == 1);
     CHECK(effective(*status)->number == 1);
-    house.controller.reset();
-    if (life == 1) house.node.seen = {};
-    house.start();
+    fixture.controller.reset();
+    if (life == 1) fixture.node.observed = {};
+    fixture.start();
   }
-  REQUIRE(house.ask<Accepted>([&](auto done) { house.controller->undrain(std::move(done)); }));
-  CHECK(house.settled()->door_open);
-  CHECK(house.node.door_is_open);
-  CHECK_FALSE(house.commit.rows().drained);
+  REQUIRE(fixture.ask<Accepted>([&](auto done) { fixture.controller->undrain(std::move(done)); }));
+  CHECK(fixture.settled()->device_access_open);
+  CHECK(fixture.node.door_is_open);
+  CHECK_FALSE(fixture.commit.rows().drained);
 }
 
-TEST_CASE("a drain whose users stay leaves the node open and not drained") {
-  House house;
-  house.start();
-  house.load("8.1");
-  house.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
-  REQUIRE(house.ask<Accepted>([&](auto done) { house.controller->drain({UsersPolicy::Fail, {}}, std::move(done)); }));
-  const auto status = house.settled();
+TEST_CASE("a drain whose users stay reopens device access") {
+  Fixture fixture;
+  fixture.start();
+  fixture.load("8.1");
+  fixture.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
+  REQUIRE(fixture.ask<Accepted>([&](auto done) {
+    fixture.controller->drain({UsersPolicy::Fail, {}}, std::move(done));
+  }));
+  const auto status = fixture.settled();
   CHECK(status->operations.back().outcome == Outcome::RolledBack);
-  CHECK(status->door_open);
-  CHECK_FALSE(house.commit.rows().drained);
+  CHECK(status->device_access_open);
+  CHECK_FALSE(fixture.commit.rows().drained);
 }
 
-TEST_CASE("an operation that waits for users can be cancelled, one that is over cannot") {
-  House house;
-  house.start();
-  house.load("8.1");
-  house.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
+TEST_CASE("an operation that waits for users can be cancelled, an ended one cannot") {
+  Fixture fixture;
+  fixture.start();
+  fixture.load("8.1");
+  fixture.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
   Spec spec = a_spec("9.0");
   spec.users = UsersPolicy::Wait;
-  const auto accepted = house.want(spec);
+  const auto accepted = fixture.apply(spec);
   REQUIRE(accepted);
   const auto cancel = [&](uint64_t id) {
-    return house.ask<Accepted>([&](auto done) { house.controller->cancel(id, std::move(done)); });
+    return fixture.ask<Accepted>([&](auto done) { fixture.controller->cancel(id, std::move(done)); });
   };
   REQUIRE(cancel(*accepted->operation));
-  const auto status = house.settled();
+  const auto status = fixture.settled();
   CHECK(status->operations.back().outcome == Outcome::RolledBack);
   CHECK(status->operations.back().cause == kCancelled);
-  CHECK(status->door_open);
-  CHECK(house.node.is(a_release("8.1")));
+  CHECK(status->device_access_open);
+  CHECK(fixture.node.is(a_release("8.1")));
   CHECK(cancel(*accepted->operation).error().code == ErrorCode::Conflict);
   CHECK(cancel(77).error().code == ErrorCode::NotFound);
 }
 
-TEST_CASE("what is foretold is what is done, and foretelling changes nothing") {
-  House house;
-  house.start();
-  house.load("8.1");
-  house.node.done.clear();
-  const uint64_t revision = house.controller->status()->revision;
+TEST_CASE("a dry run predicts the steps of the operation and changes nothing") {
+  Fixture fixture;
+  fixture.start();
+  fixture.load("8.1");
+  fixture.node.done.clear();
+  const uint64_t revision = fixture.controller->status()->revision;
   const auto found =
-      house.ask<DryRun>([&](auto done) { house.controller->dry_run(a_spec("9.0"), {}, std::move(done)); });
+      fixture.ask<DryRun>([&](auto done) { fixture.controller->dry_run(a_spec("9.0"), {}, std::move(done)); });
   REQUIRE(found);
   CHECK_FALSE(refusal_of(*found));
-  CHECK(house.node.done.empty());
-  CHECK(house.controller->status()->revision == revision);
-  const auto status = house.load("9.0");
+  CHECK(fixture.node.done.empty());
+  CHECK(fixture.controller->status()->revision == revision);
+  const auto status = fixture.load("9.0");
   std::vector<std::pair<Act, std::string>> foretold, done;
   for (const NextStep& step : found->steps) foretold.emplace_back(step.act, step.subject);
   for (const Step& step : status->operations.back().steps) done.emplace_back(step.act, step.subject);
   CHECK(foretold == done);
-  house.node.missing = {"9.1"};
+  fixture.node.missing = {"9.1"};
   const auto refused =
-      house.ask<DryRun>([&](auto answer) { house.controller->dry_run(a_spec("9.1"), {}, std::move(answer)); });
+      fixture.ask<DryRun>([&](auto answer) { fixture.controller->dry_run(a_spec("9.1"), {}, std::move(answer)); });
   REQUIRE(refused);
   CHECK(refusal_of(*refused)->field == "/version");
   CHECK(refused->steps.empty());
 }
 
-TEST_CASE("an amendment is a generation of its own, and reloads only if it may") {
-  House house;
-  house.start();
-  house.load("8.1");
+TEST_CASE("a patch creates a generation and reloads modules only if allowed") {
+  Fixture fixture;
+  fixture.start();
+  fixture.load("8.1");
   const auto patch = [&](SpecPatch change) {
-    return house.ask<Accepted>([&](auto done) { house.controller->patch(std::move(change), {}, std::move(done)); });
+    return fixture.ask<Accepted>([&](auto done) { fixture.controller->patch(std::move(change), {}, std::move(done)); });
   };
   REQUIRE(patch({.control_plane = Names{"-K", "-s"}}));
-  const auto status = house.settled();
+  const auto status = fixture.settled();
   CHECK(status->generations.back().number == 2);
   CHECK(status->generations.back().spec.control_plane == Names{"-K", "-s"});
   CHECK(status->generations.back().spec.version == "8.1");
-  house.node.seen.modules["onload"].build_id = "another";
+  fixture.node.observed.modules["onload"].build_id = "another";
   const auto refused = patch({.parameters = {{"onload", {{"a", "1"}}}}});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::Conflict);
   REQUIRE(patch({.parameters = {{"onload", {{"a", "1"}}}}, .reload = Reload::Allow}));
-  CHECK(house.settled()->generations.back().spec.parameters == Parameters{{"onload", {{"a", "1"}}}});
+  CHECK(fixture.settled()->generations.back().spec.parameters == Parameters{{"onload", {{"a", "1"}}}});
 }
 
-TEST_CASE("who waits is told when something changes, when the time is over and when the service ends") {
-  House house;
-  house.start();
-  house.settled();
+TEST_CASE("a watch is answered on a change, at its timeout and when the service ends") {
+  Fixture fixture;
+  fixture.start();
+  fixture.settled();
   const auto wait = [&](std::chrono::seconds time, auto meanwhile) {
-    std::promise<uint64_t> seen;
-    const uint64_t since = house.controller->status()->revision;
-    house.controller->watch(since, time, [&seen](const auto& status) { seen.set_value((*status)->revision); });
+    std::promise<uint64_t> observed;
+    const uint64_t since = fixture.controller->status()->revision;
+    fixture.controller->watch(since, time,
+                              [&observed](const auto& status) { observed.set_value((*status)->revision); });
     meanwhile();
-    return seen.get_future().get() > since;
+    return observed.get_future().get() > since;
   };
-  CHECK(wait(std::chrono::seconds(60), [&] { house.load("8.1"); }));
-  CHECK_FALSE(wait(std::chrono::seconds(0), [&] { (void)house.look(); }));  // and a look is no news
-  CHECK_FALSE(wait(std::chrono::seconds(60), [&] { house.controller->end_watches(); }));
+  CHECK(wait(std::chrono::seconds(60), [&] { fixture.load("8.1"); }));
+  CHECK_FALSE(wait(std::chrono::seconds(0), [&] { (void)fixture.refresh(); }));  // and a refresh is no news
+  CHECK_FALSE(wait(std::chrono::seconds(60), [&] { fixture.controller->end_watches(); }));
 }
 
-TEST_CASE("who waits beyond its share is answered early, and all are answered") {
+TEST_CASE("watches beyond a client's share are answered early, and all are answered") {
   const QueueLimits limits;
   std::mutex lock;
-  std::condition_variable told;
+  std::condition_variable listed;
   size_t answers = 0;
-  House house;
-  house.start();
-  const uint64_t revision = house.settled()->revision;
+  Fixture fixture;
+  fixture.start();
+  const uint64_t revision = fixture.settled()->revision;
   const auto answer = [&](const Result<std::shared_ptr<const Status>>& status) {
     const std::lock_guard hold(lock);
     CHECK(status);
     ++answers;
-    told.notify_all();
+    listed.notify_all();
   };
   for (size_t i = 0; i < limits.share + 2; ++i) {
-    house.controller->watch(revision, std::chrono::seconds(60), {answer, Client{.client_key = "one"}});
+    fixture.controller->watch(revision, std::chrono::seconds(60), {answer, Client{.client_key = "one"}});
   }
   {
     std::unique_lock hold(lock);
-    told.wait(hold, [&] { return answers >= 2; });
+    listed.wait(hold, [&] { return answers >= 2; });
     CHECK(answers == 2);
   }
-  house.controller.reset();
+  fixture.controller.reset();
   CHECK(answers == limits.share + 2);
 }
 
-TEST_CASE("one look answers all who asked before it began") {
+TEST_CASE("one read answers all clients that asked before it began") {
   std::atomic<int> answers = 0;
-  House house;
-  house.start();
+  Fixture fixture;
+  fixture.start();
   for (int i = 0; i < 1000; ++i) {
-    house.controller->find_users(
+    fixture.controller->find_users(
         {[&answers](const Result<InUse>& use) { answers += use ? 1 : 0; }, Client{.client_key = "one"}});
   }
   std::promise<void> looked;
-  house.controller->look([&looked](const Result<void>&) { looked.set_value(); });
+  fixture.controller->refresh([&looked](const Result<void>&) { looked.set_value(); });
   looked.get_future().wait();
-  house.controller->find_users([&answers](const Result<InUse>&) { ++answers; });
+  fixture.controller->find_users([&answers](const Result<InUse>&) { ++answers; });
   while (answers < 1001) std::this_thread::yield();
   CHECK(answers == 1001);
 }
 
-TEST_CASE("what a client asks for that has hung up is not begun") {
-  House house;
-  house.start();
+TEST_CASE("requests of disconnected clients are not started") {
+  Fixture fixture;
+  fixture.start();
   const auto gone = std::make_shared<const std::atomic<bool>>(true);
   std::promise<Result<void>> answer;
-  house.controller->set_freeze({true, ""}, {[&answer](const Result<void>& done) { answer.set_value(done); },
-                                            Client{.client_key = "one", .hung_up = gone}});
+  fixture.controller->set_freeze({true, ""}, {[&answer](const Result<void>& done) { answer.set_value(done); },
+                                              Client{.client_key = "one", .hung_up = gone}});
   const Result<void> done = answer.get_future().get();
   REQUIRE_FALSE(done);
   CHECK(done.error().code == ErrorCode::Busy);
-  CHECK_FALSE(house.controller->status()->freeze.frozen);
+  CHECK_FALSE(fixture.controller->status()->freeze.frozen);
 }
 
-TEST_CASE("one who asks while the keeper stops is told so or answered, never forgotten") {
+TEST_CASE("requests during shutdown are answered or refused") {
   std::atomic<int> answers = 0;
-  House house;
-  house.start();
+  Fixture fixture;
+  fixture.start();
   std::thread asker([&] {
-    for (int i = 0; i < 40; ++i) house.controller->find_users([&answers](const Result<InUse>&) { ++answers; });
+    for (int i = 0; i < 40; ++i) fixture.controller->find_users([&answers](const Result<InUse>&) { ++answers; });
   });
   asker.join();
-  house.controller.reset();
+  fixture.controller.reset();
   CHECK(answers == 40);
 }
 
-TEST_CASE("who asks without end holds up no operation") {
-  House house;
-  house.options.most_forceful = UsersPolicy::Term;
-  house.start();
-  house.load("8.1");
-  house.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
-  house.node.users_obey_term = true;
+TEST_CASE("a client that asks continuously does not delay an operation") {
+  Fixture fixture;
+  fixture.options.most_forceful = UsersPolicy::Term;
+  fixture.start();
+  fixture.load("8.1");
+  fixture.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
+  fixture.node.users_obey_term = true;
   Spec spec = a_spec("9.0");
   spec.users = UsersPolicy::Term;
   spec.drain = std::chrono::seconds(1);
   std::atomic<bool> is_over = false;
   // Six clients that ask again as soon as they are answered: there is always one who waits.
   std::function<void()> ask_again = [&] {
-    house.controller->find_users([&](const Result<InUse>&) {
+    fixture.controller->find_users([&](const Result<InUse>&) {
       if (!is_over) ask_again();
     });
   };
   for (int i = 0; i < 6; ++i) ask_again();
-  const auto accepted = house.want(spec);
+  const auto accepted = fixture.apply(spec);
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (running(*house.controller->status()) != nullptr && std::chrono::steady_clock::now() < until) {
+  while (running(*fixture.controller->status()) != nullptr && std::chrono::steady_clock::now() < until) {
     std::this_thread::yield();
   }
-  const auto status = house.controller->status();
+  const auto status = fixture.controller->status();
   is_over = true;
   REQUIRE(accepted);
   CHECK(running(*status) == nullptr);
@@ -701,101 +704,101 @@ Interface a_port(const std::string& name, bool accelerated = true) {
           .accelerated = accelerated};
 }
 
-Result<Interface> turn(House& house, const std::string& name, InterfaceSwitch what, Turned to) {
-  return house.ask<Interface>([&](auto done) { house.controller->set_interface(name, what, to, std::move(done)); });
+Result<Interface> turn(Fixture& fixture, const std::string& name, InterfaceSwitch what, SwitchState to) {
+  return fixture.ask<Interface>([&](auto done) { fixture.controller->set_interface(name, what, to, std::move(done)); });
 }
 
 }  // namespace
 
-TEST_CASE("what is wanted of an interface is stored and set again after each load") {
-  House house;
-  house.node.seen.interfaces = {a_port("eth0")};
-  house.start();
-  house.load("8.1");
-  const auto set = turn(house, "eth0", InterfaceSwitch::Acceleration, Turned::Off);
+TEST_CASE("interface settings are stored and applied after each load") {
+  Fixture fixture;
+  fixture.node.observed.interfaces = {a_port("eth0")};
+  fixture.start();
+  fixture.load("8.1");
+  const auto set = turn(fixture, "eth0", InterfaceSwitch::Acceleration, SwitchState::Off);
   REQUIRE(set);
   CHECK(set->accelerated == false);
-  CHECK(house.commit.rows().interfaces ==
+  CHECK(fixture.commit.rows().interfaces ==
         std::vector<store::OnloadInterfaceRecord>{{"0000:03:00.0", "00:0f:53:00:00:01", false, {}}});
-  house.load("9.0");
-  CHECK(house.node.seen.interfaces.front().accelerated == false);
-  CHECK(house.settled()->drift.empty());
+  fixture.load("9.0");
+  CHECK(fixture.node.observed.interfaces.front().accelerated == false);
+  CHECK(fixture.settled()->drift.empty());
 }
 
-TEST_CASE("at the start of nrd interfaces are set as they are wanted, and others' later changes are drift") {
-  House house;
-  house.node.seen.interfaces = {a_port("eth0")};
-  house.start();
-  house.load("8.1");
-  REQUIRE(turn(house, "eth0", InterfaceSwitch::Acceleration, Turned::Off));
-  house.controller.reset();
-  house.node.seen.interfaces = {a_port("eth5")};
-  house.start();
-  (void)house.settled();
-  CHECK(house.node.seen.interfaces.front().accelerated == false);
-  house.node.seen.interfaces.front().accelerated = true;
-  (void)house.look();
-  CHECK(house.settled()->drift == "needs configure eth5.acceleration");
+TEST_CASE("interface settings are applied at nrd's start, and later changes by others are drift") {
+  Fixture fixture;
+  fixture.node.observed.interfaces = {a_port("eth0")};
+  fixture.start();
+  fixture.load("8.1");
+  REQUIRE(turn(fixture, "eth0", InterfaceSwitch::Acceleration, SwitchState::Off));
+  fixture.controller.reset();
+  fixture.node.observed.interfaces = {a_port("eth5")};
+  fixture.start();
+  (void)fixture.settled();
+  CHECK(fixture.node.observed.interfaces.front().accelerated == false);
+  fixture.node.observed.interfaces.front().accelerated = true;
+  (void)fixture.refresh();
+  CHECK(fixture.settled()->drift == "needs configure eth5.acceleration");
 }
 
-TEST_CASE("while Onload is not loaded what is wanted of an interface is only kept") {
-  House house;
-  house.node.seen.interfaces = {{.name = "ens4", .pci = "0000:00:04.0", .mac = "02:00:00:00:00:04"}};
-  house.start();
-  REQUIRE(turn(house, "ens4", InterfaceSwitch::Afxdp, Turned::On));
-  CHECK_FALSE(house.node.seen.interfaces.front().afxdp);
-  house.load("8.1");
-  CHECK(house.node.seen.interfaces.front().afxdp);
+TEST_CASE("while Onload is not loaded interface settings are only stored") {
+  Fixture fixture;
+  fixture.node.observed.interfaces = {{.name = "ens4", .pci = "0000:00:04.0", .mac = "02:00:00:00:00:04"}};
+  fixture.start();
+  REQUIRE(turn(fixture, "ens4", InterfaceSwitch::Afxdp, SwitchState::On));
+  CHECK_FALSE(fixture.node.observed.interfaces.front().afxdp);
+  fixture.load("8.1");
+  CHECK(fixture.node.observed.interfaces.front().afxdp);
 }
 
 TEST_CASE("an interface that the module keeps is a conflict, and is not registered at the next load") {
-  House house;
-  house.node.seen.interfaces = {{.name = "ens4", .pci = "0000:00:04.0", .mac = "02:00:00:00:00:04"}};
-  house.start();
-  house.load("8.1");
-  REQUIRE(turn(house, "ens4", InterfaceSwitch::Afxdp, Turned::On));
-  const auto kept = turn(house, "ens4", InterfaceSwitch::Afxdp, Turned::Off);
+  Fixture fixture;
+  fixture.node.observed.interfaces = {{.name = "ens4", .pci = "0000:00:04.0", .mac = "02:00:00:00:00:04"}};
+  fixture.start();
+  fixture.load("8.1");
+  REQUIRE(turn(fixture, "ens4", InterfaceSwitch::Afxdp, SwitchState::On));
+  const auto kept = turn(fixture, "ens4", InterfaceSwitch::Afxdp, SwitchState::Off);
   REQUIRE_FALSE(kept);
   CHECK(kept.error().code == ErrorCode::Conflict);
-  CHECK(kept.error().message.find("loaded anew") != std::string::npos);
-  CHECK(house.settled()->drift.empty());
-  house.load("9.0");
-  CHECK_FALSE(house.node.seen.interfaces.front().afxdp);
+  CHECK(kept.error().message.find("reloaded") != std::string::npos);
+  CHECK(fixture.settled()->drift.empty());
+  fixture.load("9.0");
+  CHECK_FALSE(fixture.node.observed.interfaces.front().afxdp);
 }
 
-TEST_CASE("what cannot be had of an interface changes nothing") {
-  House house;
+TEST_CASE("an impossible interface setting changes nothing") {
+  Fixture fixture;
   Interface plain = a_port("eth0");
   plain.accelerated = std::nullopt;
-  house.node.seen.interfaces = {plain};
-  house.start();
-  house.load("8.1");
-  CHECK(turn(house, "eth1", InterfaceSwitch::Afxdp, Turned::On).error().code == ErrorCode::NotFound);
-  CHECK(turn(house, "eth0", InterfaceSwitch::Acceleration, Turned::Off).error().code == ErrorCode::Conflict);
-  house.node.refuses_interfaces = true;
-  CHECK(turn(house, "eth0", InterfaceSwitch::Afxdp, Turned::On).error().code == ErrorCode::Hardware);
-  CHECK(house.commit.rows().interfaces.empty());
+  fixture.node.observed.interfaces = {plain};
+  fixture.start();
+  fixture.load("8.1");
+  CHECK(turn(fixture, "eth1", InterfaceSwitch::Afxdp, SwitchState::On).error().code == ErrorCode::NotFound);
+  CHECK(turn(fixture, "eth0", InterfaceSwitch::Acceleration, SwitchState::Off).error().code == ErrorCode::Conflict);
+  fixture.node.refuses_interfaces = true;
+  CHECK(turn(fixture, "eth0", InterfaceSwitch::Afxdp, SwitchState::On).error().code == ErrorCode::Hardware);
+  CHECK(fixture.commit.rows().interfaces.empty());
 }
 
-TEST_CASE("a switch that cannot be stored is put back") {
-  House house;
-  house.node.seen.interfaces = {a_port("eth0")};
-  house.start();
-  house.load("8.1");
-  house.commit.broken = true;
-  CHECK_FALSE(turn(house, "eth0", InterfaceSwitch::Acceleration, Turned::Off));
-  CHECK(house.node.seen.interfaces.front().accelerated == true);
-  CHECK(house.settled()->interfaces.empty());
+TEST_CASE("an interface setting that cannot be stored is reverted") {
+  Fixture fixture;
+  fixture.node.observed.interfaces = {a_port("eth0")};
+  fixture.start();
+  fixture.load("8.1");
+  fixture.commit.broken = true;
+  CHECK_FALSE(turn(fixture, "eth0", InterfaceSwitch::Acceleration, SwitchState::Off));
+  CHECK(fixture.node.observed.interfaces.front().accelerated == true);
+  CHECK(fixture.settled()->interfaces.empty());
 }
 
-TEST_CASE("the driver below the default route is not begun with") {
-  House house;
-  house.node.put(a_release("8.1", Sfc::Managed));
-  house.node.carries_default_route = true;
-  house.start();
+TEST_CASE("a change that would remove the driver of the default route is not started") {
+  Fixture fixture;
+  fixture.node.put(a_release("8.1", Sfc::Managed));
+  fixture.node.carries_default_route = true;
+  fixture.start();
   Spec spec = a_spec("9.0");
   spec.sfc = Sfc::Managed;
-  CHECK(house.want(spec).error().code == ErrorCode::Conflict);
-  CHECK(house.node.done.empty());
-  CHECK(house.want(a_spec("9.0")));  // without the driver
+  CHECK(fixture.apply(spec).error().code == ErrorCode::Conflict);
+  CHECK(fixture.node.done.empty());
+  CHECK(fixture.apply(a_spec("9.0")));  // without the driver
 }

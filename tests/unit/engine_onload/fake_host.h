@@ -42,7 +42,7 @@ class Turning final : public Clock {
 
 class FakeNode final : public Host {
  public:
-  Seen seen;
+  ObservedState observed;
   std::vector<User> users;
   bool door_is_open = true;
   bool users_obey_term = false;
@@ -52,7 +52,7 @@ class FakeNode final : public Host {
   int acts = 0;
   std::vector<std::string> done;
 
-  Result<Seen> observe() override { return seen; }
+  Result<ObservedState> observe() override { return observed; }
   InUse find_users() override { return {.users = users}; }
   // Every release is installed, but for those in `missing`.
   Result<Target> target_of(const Spec& spec) override {
@@ -61,7 +61,7 @@ class FakeNode final : public Host {
     target.state = spec.state;
     target.users = spec.users;
     target.drain = spec.drain;
-    if (spec.state == State::Unmanaged) target.device_access = DeviceAccess::AsItIs;
+    if (spec.state == State::Unmanaged) target.device_access = DeviceAccess::Unchanged;
     return target;
   }
   std::set<std::string> missing;
@@ -70,11 +70,11 @@ class FakeNode final : public Host {
     return {{"installed", target_of(spec).error(), {}}};
   }
 
-  Acted close_door() override {
-    return act("close", [this] { set_door(false); });
+  Acted close_device_access() override {
+    return act("close", [this] { set_access(false); });
   }
-  Acted open_door() override {
-    return act("open", [this] { set_door(true); });
+  Acted open_device_access() override {
+    return act("open", [this] { set_access(true); });
   }
   Acted end_user(const ProcessId&, Force force) override {
     return act(force == Force::Term ? "term" : "kill", [&] {
@@ -83,59 +83,59 @@ class FakeNode final : public Host {
   }
   Acted stop_control_plane() override {
     return act("stop", [this] {
-      seen.servers.clear();
-      seen.modules.at("onload").parameters.at("cplane_spawn_server").value = "N";
+      observed.servers.clear();
+      observed.modules.at("onload").parameters.at("cplane_spawn_server").value = "N";
     });
   }
   Acted remove(const std::string& module) override {
-    if (module == "onload" && (!users.empty() || !seen.servers.empty())) return step_error("in_use");
-    if (module == "sfc_char" && seen.modules.contains("onload")) return step_error("in_use");
-    if (module == "sfc_resource" && seen.modules.contains("sfc_char")) return step_error("in_use");
+    if (module == "onload" && (!users.empty() || !observed.servers.empty())) return step_error("in_use");
+    if (module == "sfc_char" && observed.modules.contains("onload")) return step_error("in_use");
+    if (module == "sfc_resource" && observed.modules.contains("sfc_char")) return step_error("in_use");
     return act("-" + module, [&] {
-      seen.modules.erase(module);
+      observed.modules.erase(module);
       if (module == "sfc_resource") forget_settings();
       if (module == "sfc")
-        std::erase_if(seen.interfaces, [](const Interface& one) { return one.driver_module == "sfc"; });
-      if (module == "onload") seen.devices.clear();
+        std::erase_if(observed.interfaces, [](const Interface& one) { return one.driver_module == "sfc"; });
+      if (module == "onload") observed.devices.clear();
     });
   }
   Acted switch_to(const std::string& version) override {
-    return act("switch " + version, [&] { seen.current = version; });
+    return act("switch " + version, [&] { observed.current = version; });
   }
   Acted insert(const std::string&, const TargetModule& module) override {
-    if (module.name == "sfc_char" && !seen.modules.contains("sfc_resource")) return step_error("unknown_symbol");
-    if (module.name == "onload" && !seen.modules.contains("sfc_char")) return step_error("unknown_symbol");
+    if (module.name == "sfc_char" && !observed.modules.contains("sfc_resource")) return step_error("unknown_symbol");
+    if (module.name == "onload" && !observed.modules.contains("sfc_char")) return step_error("unknown_symbol");
     return act("+" + module.name, [&] {
       Module loaded{.name = module.name, .build_id = module.build_id};
       for (const auto& [name, value] : module.parameters) loaded.parameters[name] = {value, true};
-      seen.modules[module.name] = loaded;
+      observed.modules[module.name] = loaded;
       if (module.name == "sfc_resource") forget_settings();
-      if (module.name == "sfc") seen.interfaces.insert(seen.interfaces.end(), ports.begin(), ports.end());
+      if (module.name == "sfc") observed.interfaces.insert(observed.interfaces.end(), ports.begin(), ports.end());
       if (module.name == "onload") {
-        seen.servers = {ControlPlaneServer{}};
-        set_door(true);  // the kernel makes the nodes for everybody
+        observed.servers = {ControlPlaneServer{}};
+        set_access(true);  // the kernel makes the nodes for everybody
       }
     });
   }
-  Acted insert_of_system(const std::string& module) override {
-    return act("+system " + module, [&] { seen.modules[module] = {.name = module, .build_id = system_build_id}; });
+  Acted insert_system_module(const std::string& module) override {
+    return act("+system " + module, [&] { observed.modules[module] = {.name = module, .build_id = system_build_id}; });
   }
   std::string system_build_id = "system";
   Acted set_parameter(const std::string& module, const std::string& parameter, const std::string& value) override {
     return act(module + "." + parameter + "=" + value, [&] {
-      seen.modules.at(module).parameters.at(parameter).value = value;
-      if (parameter == "cplane_spawn_server" && value == "Y") seen.servers = {ControlPlaneServer{}};
+      observed.modules.at(module).parameters.at(parameter).value = value;
+      if (parameter == "cplane_spawn_server" && value == "Y") observed.servers = {ControlPlaneServer{}};
     });
   }
-  Result<void> set_interface(const std::string& interface, InterfaceSwitch what, Turned to) override {
-    const auto found = std::ranges::find(seen.interfaces, interface, &Interface::name);
-    if (found == seen.interfaces.end()) return fail(ErrorCode::NotFound, "there is none of that name");
-    if (what == InterfaceSwitch::Afxdp && to == Turned::Off && never_lets_go)
+  Result<void> set_interface(const std::string& interface, InterfaceSwitch what, SwitchState to) override {
+    const auto found = std::ranges::find(observed.interfaces, interface, &Interface::name);
+    if (found == observed.interfaces.end()) return fail(ErrorCode::NotFound, "there is none of that name");
+    if (what == InterfaceSwitch::Afxdp && to == SwitchState::Off && never_lets_go)
       return fail(ErrorCode::Busy, "it is in use");
     if (refuses_interfaces) return fail(ErrorCode::Hardware, "the interface does not want to");
     done.push_back(subject_of(interface, what) + " " + std::string(word_of(to)));
-    if (what == InterfaceSwitch::Afxdp) found->afxdp = to == Turned::On;
-    if (what == InterfaceSwitch::Acceleration) found->accelerated = to == Turned::On;
+    if (what == InterfaceSwitch::Afxdp) found->afxdp = to == SwitchState::On;
+    if (what == InterfaceSwitch::Acceleration) found->accelerated = to == SwitchState::On;
     return {};
   }
   bool never_lets_go = true;
@@ -163,7 +163,7 @@ class FakeNode final : public Host {
   }
   Result<std::vector<Stack>> stacks() override { return in_use; }
   std::vector<Stack> in_use;
-  Result<std::vector<Interface>> interfaces() override { return seen.interfaces; }
+  Result<std::vector<Interface>> interfaces() override { return observed.interfaces; }
 
   std::vector<std::string> removed_versions;
   std::string verified;
@@ -171,16 +171,16 @@ class FakeNode final : public Host {
   bool is(const Target& target) const {
     std::map<std::string, std::string> wanted, found;
     for (const TargetModule& module : target.modules) wanted[module.name] = module.build_id;
-    for (const auto& [name, module] : seen.modules) {
+    for (const auto& [name, module] : observed.modules) {
       if (name != "sfc" || target.sfc == Sfc::Managed) found[name] = module.build_id;
     }
     return wanted == found;
   }
   // As after an operation that went to `target`.
   void put(const Target& target) {
-    seen.modules.clear();
+    observed.modules.clear();
     for (const TargetModule& module : target.modules) (void)insert(target.version, module);
-    seen.current = target.version;
+    observed.current = target.version;
     done.clear();
     acts = 0;
   }
@@ -190,18 +190,18 @@ class FakeNode final : public Host {
  private:
   // The module knows nothing of those before it.
   void forget_settings() {
-    for (Interface& interface : seen.interfaces) {
+    for (Interface& interface : observed.interfaces) {
       interface.afxdp = false;
       if (interface.accelerated) interface.accelerated = true;
     }
   }
-  void set_door(bool open) {
+  void set_access(bool open) {
     door_is_open = open;
-    seen.devices.clear();
-    if (!seen.modules.contains("onload")) return;
+    observed.devices.clear();
+    if (!observed.modules.contains("onload")) return;
     const DeviceNumber number{240, 0};
     const mode_t mode = open ? 0666 : 0;
-    seen.devices = {{.name = "onload", .number = number, .node = NodeFile{number, {0, 0, mode}}}};
+    observed.devices = {{.name = "onload", .number = number, .node = NodeFile{number, {0, 0, mode}}}};
   }
   template <typename Change>
   Acted act(const std::string& what, Change change) {

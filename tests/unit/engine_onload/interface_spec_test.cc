@@ -23,19 +23,19 @@ InterfaceSpec off(const Interface& of, const std::vector<Interface>& among) {
 
 }  // namespace
 
-TEST_CASE("a wish follows its interface to another name, and to another MAC in the same place") {
+TEST_CASE("settings follow an interface to another name, and to another MAC at the same PCI address") {
   const InterfaceSpec spec = off(kFirst, {kFirst, kSecond});
   Interface renamed = kFirst;
   renamed.name = "enp3s0f0np0";
   CHECK(changes_for({spec}, {kSecond, renamed}) ==
-        Changes{{"enp3s0f0np0", InterfaceSwitch::Acceleration, Turned::Off}});
+        Changes{{"enp3s0f0np0", InterfaceSwitch::Acceleration, SwitchState::Off}});
   renamed.mac = "02:00:00:00:00:09";
   CHECK(find(spec, {kSecond, renamed})->name == "enp3s0f0np0");
   CHECK(find({spec}, renamed, {kSecond, renamed})->accelerated == false);
   CHECK(find(spec, {kSecond}) == nullptr);
 }
 
-TEST_CASE("of two interfaces on one function the MAC decides, and without PCI it does alone") {
+TEST_CASE("the MAC distinguishes interfaces on one PCI function, or without PCI") {
   Interface twin = a_port("eth9", kFirst.pci, kSecond.mac);
   const std::vector<Interface> both = {kFirst, twin};
   CHECK(find(off(twin, both), both)->name == "eth9");
@@ -44,7 +44,7 @@ TEST_CASE("of two interfaces on one function the MAC decides, and without PCI it
   CHECK(find(known_by(veth, more).value(), more)->name == "veth0");
 }
 
-TEST_CASE("an interface that cannot be told from others is refused") {
+TEST_CASE("an interface that cannot be identified is refused") {
   const Interface lo{.name = "lo", .mac = "00:00:00:00:00:00"};
   const Interface vlan{.name = "v.5", .mac = "02:00:00:00:00:07"};
   const Interface bridge{.name = "br0", .mac = "02:00:00:00:00:07"};
@@ -52,11 +52,11 @@ TEST_CASE("an interface that cannot be told from others is refused") {
   CHECK(known_by(vlan, {vlan, bridge}).error().message.find("v.5") != std::string::npos);
 }
 
-TEST_CASE("only what is not so is to be changed") {
+TEST_CASE("only settings that differ are changed") {
   InterfaceSpec spec = off(kFirst, {kFirst});
   spec.registered = true;
-  CHECK(changes_for({spec}, {kFirst}) ==
-        Changes{{"eth0", InterfaceSwitch::Afxdp, Turned::On}, {"eth0", InterfaceSwitch::Acceleration, Turned::Off}});
+  CHECK(changes_for({spec}, {kFirst}) == Changes{{"eth0", InterfaceSwitch::Afxdp, SwitchState::On},
+                                                 {"eth0", InterfaceSwitch::Acceleration, SwitchState::Off}});
   Interface so = kFirst;
   so.afxdp = true;
   so.accelerated = false;
@@ -67,13 +67,13 @@ TEST_CASE("only what is not so is to be changed") {
   CHECK(changes_for({spec}, {so}).empty());
 }
 
-TEST_CASE("the name of a VLAN keeps its dots in what a stage sets") {
+TEST_CASE("a VLAN name keeps its dots in the subject of a step") {
   const InterfaceSubject subject = parse_subject(subject_of("eth0.100", InterfaceSwitch::Afxdp));
   CHECK(subject.interface == "eth0.100");
   CHECK(subject.what == InterfaceSwitch::Afxdp);
 }
 
-TEST_CASE("those of the driver are noted, and no others") {
+TEST_CASE("only interfaces of the driver are recorded") {
   const Interface other{.name = "ens4", .pci = "0000:00:04.0", .mac = "02:00:00:00:00:04", .driver_module = "ena"};
   CHECK(interfaces_of_driver({other, kFirst}) == std::vector<NotedInterface>{{kFirst.pci, kFirst.mac, "eth0"}});
 }

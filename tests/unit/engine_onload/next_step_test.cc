@@ -12,15 +12,15 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-Seen loaded(const Target& target) {
+ObservedState loaded(const Target& target) {
   FakeNode node;
   node.put(target);
-  return node.seen;
+  return node.observed;
 }
 
 }  // namespace
 
-TEST_CASE("modules are removed from the top, and none that may stay") {
+TEST_CASE("modules are removed in unload order, and unaffected ones stay") {
   const Target old = a_release("8.1"), now = a_release("9.0");
   CHECK(removals(old, loaded(old)).empty());
   CHECK(removals(now, loaded(old)) == Names{"onload", "sfc_char", "sfc_resource"});
@@ -31,64 +31,67 @@ TEST_CASE("modules are removed from the top, and none that may stay") {
   CHECK(removals({.state = State::Unmanaged}, loaded(old)).empty());
 }
 
-TEST_CASE("the driver of the interfaces is left alone unless it is managed, and then goes last") {
-  const Seen seen = loaded(a_release("8.1", Sfc::Managed));
-  CHECK(removals(nothing(), seen) == Names{"onload", "sfc_char", "sfc_resource"});
-  CHECK(removals(nothing(Sfc::Managed), seen) == Names{"onload", "sfc_char", "sfc_resource", "sfc"});
-  // Only the driver is another one, but it must not be taken from under onload.
+TEST_CASE("the network driver is kept unless it is managed, and then removed last") {
+  const ObservedState observed = loaded(a_release("8.1", Sfc::Managed));
+  CHECK(removals(nothing(), observed) == Names{"onload", "sfc_char", "sfc_resource"});
+  CHECK(removals(nothing(Sfc::Managed), observed) == Names{"onload", "sfc_char", "sfc_resource", "sfc"});
+  // Only the driver was loaded from an unexpected file, but it must not be taken from under onload.
   Target driver = a_release("8.1", Sfc::Managed);
   driver.modules[0].build_id = "another";
-  CHECK(removals(driver, seen) == Names{"onload", "sfc_char", "sfc_resource", "sfc"});
+  CHECK(removals(driver, observed) == Names{"onload", "sfc_char", "sfc_resource", "sfc"});
 }
 
-TEST_CASE("modules of releases long gone are removed as well") {
-  Seen seen = loaded(a_release("8.1"));
-  seen.modules["onload_cplane"] = {.name = "onload_cplane", .build_id = "x"};
-  CHECK(removals(a_release("8.1"), seen) == Names{"onload", "onload_cplane"});
+TEST_CASE("modules of old releases are removed as well") {
+  ObservedState observed = loaded(a_release("8.1"));
+  observed.modules["onload_cplane"] = {.name = "onload_cplane", .build_id = "x"};
+  CHECK(removals(a_release("8.1"), observed) == Names{"onload", "onload_cplane"});
 }
 
-TEST_CASE("a parameter that can be set live is, one that cannot needs a reload") {
+TEST_CASE("a writable parameter is set live, others need a reload") {
   Target target = a_release("8.1");
-  Seen seen = loaded(target);
+  ObservedState observed = loaded(target);
   target.modules[2].parameters["cplane_server_params"] = "-K -s";
   const RunState idle{};
-  CHECK(next_step(target, seen, idle) == NextStep{Act::SetParameter, "onload.cplane_server_params", "-K -s"});
-  seen.modules["onload"].parameters["cplane_server_params"].writable = false;
-  CHECK(next_step(target, seen, idle) == NextStep{Act::CloseDoor, {}, {}});
-  CHECK(removals(target, seen) == Names{"onload"});
-  seen.modules["onload"].parameters["cplane_server_params"].value = "-K -s";
-  CHECK(next_step(target, seen, {.verified = true}) == std::nullopt);
+  CHECK(next_step(target, observed, idle) == NextStep{Act::SetParameter, "onload.cplane_server_params", "-K -s"});
+  observed.modules["onload"].parameters["cplane_server_params"].writable = false;
+  CHECK(next_step(target, observed, idle) == NextStep{Act::CloseDeviceAccess, {}, {}});
+  CHECK(removals(target, observed) == Names{"onload"});
+  observed.modules["onload"].parameters["cplane_server_params"].value = "-K -s";
+  CHECK(next_step(target, observed, {.verified = true}) == std::nullopt);
 }
 
-TEST_CASE("nothing is removed before the door is closed, users have ended and the control plane has stopped") {
+TEST_CASE("modules are removed only after access is closed, users have ended and the control plane has stopped") {
   const Target target = nothing();
-  Seen seen = loaded(a_release("8.1"));
-  CHECK(next_step(target, seen, {}) == NextStep{Act::CloseDoor, {}, {}});
-  CHECK(next_step(target, seen, {.door_closed = true}) == NextStep{Act::EndUsers, {}, {}});
-  CHECK(next_step(target, seen, {.users_ended = true, .door_closed = true}) == NextStep{Act::StopControlPlane, {}, {}});
-  seen.servers.clear();
-  CHECK(next_step(target, seen, {.users_ended = true, .door_closed = true}) == NextStep{Act::Remove, "onload", {}});
-  seen.modules.clear();
-  CHECK(next_step(target, seen, {.users_ended = true, .door_to_open = true}) == NextStep{Act::OpenDoor, {}, {}});
-  CHECK(next_step(target, seen, {}) == std::nullopt);
+  ObservedState observed = loaded(a_release("8.1"));
+  CHECK(next_step(target, observed, {}) == NextStep{Act::CloseDeviceAccess, {}, {}});
+  CHECK(next_step(target, observed, {.access_closed = true}) == NextStep{Act::EndUsers, {}, {}});
+  CHECK(next_step(target, observed, {.users_ended = true, .access_closed = true}) ==
+        NextStep{Act::StopControlPlane, {}, {}});
+  observed.servers.clear();
+  CHECK(next_step(target, observed, {.users_ended = true, .access_closed = true}) ==
+        NextStep{Act::Remove, "onload", {}});
+  observed.modules.clear();
+  CHECK(next_step(target, observed, {.users_ended = true, .access_to_open = true}) ==
+        NextStep{Act::OpenDeviceAccess, {}, {}});
+  CHECK(next_step(target, observed, {}) == std::nullopt);
 }
 
 TEST_CASE("files are switched between the last removal and the first insertion") {
-  Seen seen;
-  seen.current = "8.1";
+  ObservedState observed;
+  observed.current = "8.1";
   const Target target = a_release("9.0");
-  CHECK(next_step(target, seen, {}) == NextStep{Act::Switch, "9.0", {}});
-  seen.current = "9.0";
-  CHECK(next_step(target, seen, {}) == NextStep{Act::Insert, "sfc_resource", {}});
+  CHECK(next_step(target, observed, {}) == NextStep{Act::Switch, "9.0", {}});
+  observed.current = "9.0";
+  CHECK(next_step(target, observed, {}) == NextStep{Act::Insert, "sfc_resource", {}});
 }
 
-TEST_CASE("a door that an operation before left shut is opened at the end") {
+TEST_CASE("device access left closed by an earlier operation is opened at the end") {
   const Target target = a_release("8.1");
-  Seen seen = loaded(target);
-  seen.devices = {
+  ObservedState observed = loaded(target);
+  observed.devices = {
       {.name = "onload", .number = DeviceNumber{240, 0}, .node = NodeFile{DeviceNumber{240, 0}, {0, 0, 0}}}};
-  CHECK(next_step(target, seen, {}) == NextStep{Act::Verify, {}, {}});
-  CHECK(next_step(target, seen, {.verified = true}) == NextStep{Act::OpenDoor, {}, {}});
-  seen.devices.front().node->access.mode = 0666;
-  CHECK(next_step(target, seen, {.verified = true}) == std::nullopt);
+  CHECK(next_step(target, observed, {}) == NextStep{Act::Verify, {}, {}});
+  CHECK(next_step(target, observed, {.verified = true}) == NextStep{Act::OpenDeviceAccess, {}, {}});
+  observed.devices.front().node->access.mode = 0666;
+  CHECK(next_step(target, observed, {.verified = true}) == std::nullopt);
 }

@@ -27,7 +27,7 @@ void add_server(Tree& tree, pid_t pid) {
 
 }  // namespace
 
-TEST_CASE("pids stand one a line, and one that cannot be seen from here is not passed over") {
+TEST_CASE("there is one PID per line, and an invisible one is an error") {
   CHECK(parse_pids("12\n3\n") == std::vector<pid_t>{12, 3});
   CHECK(parse_pids("") == std::vector<pid_t>{});
   for (const char* text : {"12", "\n", "0\n", "-1\n", "12 13\n", "x\n", "12\n1", "99999999999\n"}) {
@@ -36,7 +36,7 @@ TEST_CASE("pids stand one a line, and one that cannot be seen from here is not p
   }
 }
 
-TEST_CASE("a server is told with its program, its network namespace and its age") {
+TEST_CASE("a server is described with program, network namespace and age") {
   Tree tree;
   tree.put("proc/uptime", "160.52 1.00\n");
   tree.put(kPids, "300\n");
@@ -48,14 +48,14 @@ TEST_CASE("a server is told with its program, its network namespace and its age"
                                                                               .age = std::chrono::seconds(60)}});
 }
 
-TEST_CASE("without the module or without a server there are none") {
+TEST_CASE("without the module or a server the list is empty") {
   Tree tree;
   CHECK(read_servers(tree.root()).value().empty());
   tree.put(kPids, "");
   CHECK(read_servers(tree.root()).value().empty());
 }
 
-TEST_CASE("a server that ends while it is looked at is left out") {
+TEST_CASE("a server that exits meanwhile is skipped") {
   Tree tree;
   tree.put("proc/uptime", "160.52 1.00\n");
   tree.put(kPids, "300\n301\n302\n");
@@ -65,7 +65,7 @@ TEST_CASE("a server that ends while it is looked at is left out") {
   CHECK(read_servers(tree.root()).value().size() == 1);
 }
 
-TEST_CASE("what cannot be understood about servers is told and not passed over") {
+TEST_CASE("malformed server data is an error") {
   struct Row {
     const char *file, *text;
   };

@@ -23,7 +23,7 @@ std::string v6(const std::string& destination, const char* length, const char* f
 
 }  // namespace
 
-TEST_CASE("a default route goes to all addresses and is up") {
+TEST_CASE("a default route covers all addresses and is up") {
   CHECK(parse_routes(kHeading + "eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0   \n" +
                      "eth1\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n" +
                      "eth2\t00000000\t00000000\t0001\t0\t0\t0\t000000FF\t0\t0\t0\n" +
@@ -32,14 +32,14 @@ TEST_CASE("a default route goes to all addresses and is up") {
   CHECK(parse_routes(kHeading) == Names{});
 }
 
-TEST_CASE("a default route of IPv6 is told from the one that refuses everything") {
+TEST_CASE("an IPv6 default route is distinguished from a reject route") {
   CHECK(parse_ipv6_routes(v6(kNone, "00", "00000003", "eth0") + v6(kNone, "00", "00200200", "lo") +
                           v6(kNone, "00", "00000201", "eth2") + v6(kNone, "80", "80200001", "lo") +
                           v6("fe80" + std::string(28, '0'), "00", "00000001", "eth3")) == Names{"eth0"});
   CHECK(parse_ipv6_routes("") == Names{});
 }
 
-TEST_CASE("a table of routes that is cut off or garbage is refused") {
+TEST_CASE("a truncated or malformed routing table is refused") {
   const std::string route = "eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n";
   for (const std::string& text : {std::string(), route, kHeading + "eth0\t00000000\n", kHeading + "\n",
                                   kHeading + "eth0\t0000000x\t0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n",
@@ -55,7 +55,7 @@ TEST_CASE("a table of routes that is cut off or garbage is refused") {
   }
 }
 
-TEST_CASE("routes of both kinds are read, and a kernel that lacks one has none of it") {
+TEST_CASE("IPv4 and IPv6 routes are read, and a missing table is skipped") {
   Tree tree;
   CHECK(read_default_routes(tree.root()).value() == Names{});
   tree.put("proc/net/route", kHeading + "eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n");

@@ -30,7 +30,7 @@ DeviceNode onload(const Tree& tree) { return read_devices(tree.root()).value().f
 
 }  // namespace
 
-TEST_CASE("a device number is read whole or not at all") {
+TEST_CASE("a device number is parsed completely or not at all") {
   CHECK(parse_device_number("243:0\n") == DeviceNumber{243, 0});
   for (const char* text : {"", "\n", "243:0", "243\n", "243:\n", ":0\n", "243:0:1\n", "-1:0\n", "x:0\n", "243: 0\n"}) {
     INFO("\"" << text << "\"");
@@ -38,7 +38,7 @@ TEST_CASE("a device number is read whole or not at all") {
   }
 }
 
-TEST_CASE("a node is told with what it should be and what it is") {
+TEST_CASE("a device reports its expected and its actual node") {
   Tree tree;
   make_node(tree, "onload", 0666);
   tree.put(kNumber, "0:0\n");
@@ -51,7 +51,7 @@ TEST_CASE("a node is told with what it should be and what it is") {
   CHECK_FALSE(onload(tree).leads_to_device());
 }
 
-TEST_CASE("a missing module, a missing node and something else in its place are told apart") {
+TEST_CASE("a missing module, a missing node and a wrong node are distinguished") {
   Tree tree;
   tree.folder("dev");
   CHECK(onload(tree) == DeviceNode{.name = "onload", .number = std::nullopt, .node = std::nullopt});
@@ -65,7 +65,7 @@ TEST_CASE("a missing module, a missing node and something else in its place are 
   CHECK_FALSE(onload(tree).leads_to_device());
 }
 
-TEST_CASE("a number of a device that is empty or cut off is refused") {
+TEST_CASE("an empty or truncated device number is refused") {
   Tree tree;
   tree.folder("dev");
   for (const char* text : {"", "0:0", "0\n"}) {
@@ -74,7 +74,7 @@ TEST_CASE("a number of a device that is empty or cut off is refused") {
   }
 }
 
-TEST_CASE("the door is closed and opened again as it was") {
+TEST_CASE("device access is closed and restored") {
   Tree tree;
   make_node(tree, "onload", 0666);
   tree.put(kNumber, "0:0\n");
@@ -85,7 +85,7 @@ TEST_CASE("the door is closed and opened again as it was") {
   CHECK(onload(tree).node->access == ours(0660));
 }
 
-TEST_CASE("what is not the device is left alone") {
+TEST_CASE("a wrong device node is left untouched") {
   Tree tree;
   tree.put(kNumber, "0:0\n");
   const auto code = [&tree](const char* name) {
@@ -118,7 +118,7 @@ TEST_CASE("what is not the device is left alone") {
   CHECK(code("../dev/onload") == ErrorCode::BadRequest);
 }
 
-TEST_CASE("bits beyond permissions are not set") {
+TEST_CASE("only permission bits are set") {
   Tree tree;
   make_node(tree, "onload", 0666);
   tree.put(kNumber, "0:0\n");

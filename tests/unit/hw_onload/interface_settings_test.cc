@@ -25,7 +25,7 @@ void add_cards(Cards& cards) {
 
 }  // namespace
 
-TEST_CASE("names of interfaces are short and stay in their directory") {
+TEST_CASE("interface names are short and stay in their directory") {
   for (const char* name : {"e", "enp1s0f0np0", "eth0.100", "123456789012345"}) CHECK(is_interface_name(name));
   for (const char* name : {"", ".", "..", "a/b", "a b", "a\n", "a:1", "1234567890123456"}) {
     INFO("\"" << name << "\"");
@@ -33,7 +33,7 @@ TEST_CASE("names of interfaces are short and stay in their directory") {
   }
 }
 
-TEST_CASE("the switch for acceleration lies with the device or with one below it") {
+TEST_CASE("the acceleration setting is found on the device or one below it") {
   for (const char* place : {"/sfc_resource/enable", "/sfc.onload.1/sfc_resource/enable"}) {
     INFO(place);
     Cards cards;
@@ -49,7 +49,7 @@ TEST_CASE("the switch for acceleration lies with the device or with one below it
   }
 }
 
-TEST_CASE("a switch that says nothing known is no answer, and one that does not take is an error") {
+TEST_CASE("an unknown setting is not reported, and one that does not change is an error") {
   Cards cards;
   add_cards(cards);
   const std::string enable = std::string(kDevice) + "/sfc_resource/enable";
@@ -64,7 +64,7 @@ TEST_CASE("a switch that says nothing known is no answer, and one that does not 
   CHECK(write_acceleration(cards.root(), "../net/eth0", Acceleration::Off).error().code == ErrorCode::BadRequest);
 }
 
-TEST_CASE("an interface that Onload serves is registered unless it is of Solarflare") {
+TEST_CASE("interfaces served by Onload are registered unless they are Solarflare's") {
   Cards cards;
   add_cards(cards);
   CHECK_FALSE(is_registered(cards.root(), "eth0"));
@@ -76,7 +76,7 @@ TEST_CASE("an interface that Onload serves is registered unless it is of Solarfl
   CHECK(is_registered(cards.root(), "enp1s0f0"));
 }
 
-TEST_CASE("registering writes a whole line and sees that it was done") {
+TEST_CASE("registering writes a whole line and checks the result") {
   Cards cards;
   add_cards(cards);
   CHECK(register_afxdp(cards.root(), "eth0", 0).error().code == ErrorCode::Hardware);
@@ -91,7 +91,7 @@ TEST_CASE("registering writes a whole line and sees that it was done") {
   CHECK(unregister_afxdp(cards.root(), "eth0").has_value());
 }
 
-TEST_CASE("without the module, without the interface and with a bad name nothing is written") {
+TEST_CASE("without module, interface or valid name nothing is written") {
   Cards cards;
   add_cards(cards);
   CHECK(register_afxdp(cards.root(), "eth7", 0).error().code == ErrorCode::NotFound);

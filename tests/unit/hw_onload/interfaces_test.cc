@@ -27,7 +27,7 @@ Interface a_card(const char* name, const char* pci, const char* mac) { return {.
 
 }  // namespace
 
-TEST_CASE("a card of Solarflare is told with all there is to know") {
+TEST_CASE("a Solarflare card is described completely") {
   Cards cards;
   cards.solarflare("enp1s0f0", "0000:01:00.0", "00:0f:53:00:00:01");
   cards.put("sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0/sfc_resource/enable", "1\n");
@@ -51,13 +51,13 @@ TEST_CASE("a card of Solarflare is told with all there is to know") {
                                 .vfs = 4}});
 }
 
-TEST_CASE("an interface without a device has no more than a name, a MAC and a state") {
+TEST_CASE("an interface without a device has only name, MAC and state") {
   Cards cards;
   cards.virtual_one("lo");
   CHECK(the(cards, "lo") == Interface{.name = "lo", .mac = "02:00:00:00:00:01", .operstate = "unknown"});
 }
 
-TEST_CASE("a card behind another bus is known by the function on PCI that it is on") {
+TEST_CASE("a card behind another bus is identified by its PCI function") {
   Cards cards;
   cards.virtual_one("eth0");
   cards.folder("sys/devices/pci0000:00/0000:00:03.0/virtio2");
@@ -73,7 +73,7 @@ TEST_CASE("an interface in a bond keeps its permanent MAC") {
   CHECK(the(cards, "enp1s0f0").mac == "00:0f:53:00:00:01");
 }
 
-TEST_CASE("a default route is carried by whatever is below the interface that has it") {
+TEST_CASE("a default route counts for all interfaces below the one that has it") {
   Cards cards;
   cards.virtual_one("bond0");
   cards.virtual_one("br0");
@@ -86,7 +86,7 @@ TEST_CASE("a default route is carried by whatever is below the interface that ha
   CHECK_FALSE(the(cards, "lo").default_route);
 }
 
-TEST_CASE("what is no interface among them and what vanishes is left out") {
+TEST_CASE("files that are not interfaces and vanished interfaces are skipped") {
   Cards cards;
   cards.virtual_one("lo");
   cards.put("sys/class/net/bonding_masters", "bond0\n");
@@ -96,7 +96,7 @@ TEST_CASE("what is no interface among them and what vanishes is left out") {
   CHECK(read_interfaces(cards.root(), {}).value().empty());
 }
 
-TEST_CASE("what decides about an interface is told when it cannot be understood") {
+TEST_CASE("malformed essential data of an interface is an error") {
   for (const char* file : {"sys/class/net/enp1s0f0/address", "proc/net/route", "proc/net/ipv6_route",
                            "sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0/sriov_numvfs"}) {
     INFO(file);
@@ -107,7 +107,7 @@ TEST_CASE("what decides about an interface is told when it cannot be understood"
   }
 }
 
-TEST_CASE("interfaces are known again by PCI address and MAC") {
+TEST_CASE("interfaces are matched by PCI address and MAC") {
   const std::vector<Interface> before = {a_card("eth0", "0000:01:00.0", "a"), a_card("eth1", "0000:01:00.1", "b"),
                                          a_card("eth2", "0000:02:00.0", "c"), a_card("lo", "", "d")};
   CHECK(changes_between(before, before) == InterfaceChanges{});
@@ -119,19 +119,19 @@ TEST_CASE("interfaces are known again by PCI address and MAC") {
   CHECK(changes_between(before, {}).lost == Names{"eth0", "eth1", "eth2"});
 }
 
-TEST_CASE("names that changed places are two renames") {
+TEST_CASE("swapped names are two renames") {
   CHECK(changes_between({a_card("eth0", "0000:01:00.0", "a"), a_card("eth1", "0000:01:00.1", "b")},
                         {a_card("eth1", "0000:01:00.0", "a"), a_card("eth0", "0000:01:00.1", "b")})
             .renamed == std::map<std::string, std::string>{{"eth0", "eth1"}, {"eth1", "eth0"}});
 }
 
-TEST_CASE("interfaces that cannot be told apart keep the names that stayed") {
+TEST_CASE("indistinguishable interfaces keep unchanged names") {
   const std::vector<Interface> before = {a_card("a", "0000:01:00.0", "x"), a_card("b", "0000:01:00.0", "x")};
   CHECK(changes_between(before, {a_card("b", "0000:01:00.0", "x"), a_card("c", "0000:01:00.0", "x")}) ==
         InterfaceChanges{.renamed = {{"a", "c"}}});
 }
 
-TEST_CASE("this host has an address at least") {
+TEST_CASE("this host has at least one address") {
   const Addresses addresses = addresses_of_host().value();
   const auto loopback = addresses.find("lo");
   if (loopback == addresses.end()) return;  // a network namespace where even lo is down

@@ -11,7 +11,7 @@ namespace nrd::onload {
 using nrd::testing::Tree;
 using Views = std::vector<std::string_view>;
 
-TEST_CASE("a number is the whole text") {
+TEST_CASE("a number must be the whole text") {
   CHECK(parse_number<uint32_t>("42") == 42);
   CHECK(parse_number<uint32_t>("2a", 16) == 42);
   CHECK(parse_number<int>("-1") == -1);
@@ -21,7 +21,7 @@ TEST_CASE("a number is the whole text") {
   }
 }
 
-TEST_CASE("lines end, and a text whose last line does not was cut off") {
+TEST_CASE("a text whose last line has no end is truncated") {
   CHECK(lines_of("a\nb c\n") == Views{"a", "b c"});
   CHECK(lines_of("\n\n") == Views{"", ""});
   CHECK(lines_of("") == Views{});
@@ -30,7 +30,7 @@ TEST_CASE("lines end, and a text whose last line does not was cut off") {
   CHECK(words_of(" \n").empty());
 }
 
-TEST_CASE("one line is read, and what is not one line is refused") {
+TEST_CASE("exactly one line is accepted") {
   Tree tree;
   CHECK(read_line(tree.path("file")).value() == std::nullopt);
   tree.put("file", "live\n");
@@ -43,7 +43,7 @@ TEST_CASE("one line is read, and what is not one line is refused") {
   }
 }
 
-TEST_CASE("why the kernel did not take a text decides what the client is told") {
+TEST_CASE("the errno of a write decides the error code") {
   Tree tree;
   CHECK(write_text(tree.path("none"), "1\n", "not taken").error().code == ErrorCode::NotFound);
   CHECK(write_text("/proc/self/oom_score_adj", "x\n", "not taken").error().code == ErrorCode::BadRequest);
@@ -61,7 +61,7 @@ TEST_CASE("a text is not written through a link") {
   CHECK(tree.get("target").empty());
 }
 
-TEST_CASE("a directory is listed in order, and none is an answer") {
+TEST_CASE("a directory is listed in order, and a missing one is not an error") {
   Tree tree;
   tree.put("folder/b", "");
   tree.put("folder/a", "");

@@ -24,7 +24,7 @@ void load_onload(Tree& tree) {
 
 }  // namespace
 
-TEST_CASE("a loaded module is read whole") {
+TEST_CASE("a loaded module is read completely") {
   Tree tree;
   load_onload(tree);
   tree.load("sfc_resource", 2);
@@ -53,12 +53,12 @@ TEST_CASE("a loaded module is read whole") {
   CHECK(resource.holders == std::vector<std::string>{"onload", "sfc_char"});
 }
 
-TEST_CASE("a module that is not there is no failure") {
+TEST_CASE("a missing module is not an error") {
   const Tree tree;
   CHECK(read_module(tree.root(), "onload").value() == std::nullopt);
 }
 
-TEST_CASE("states of a module are told apart, and one without a state is built in") {
+TEST_CASE("module states are distinguished, and one without a state is built in") {
   Tree tree;
   tree.load("onload");
   const auto state = [&tree] { return read_module(tree.root(), "onload").value()->state; };
@@ -71,7 +71,7 @@ TEST_CASE("states of a module are told apart, and one without a state is built i
   CHECK(state() == ModuleState::Builtin);
 }
 
-TEST_CASE("a driver of the kernel's own tree is told from ours by its taint") {
+TEST_CASE("a kernel in-tree driver is distinguished by its taint") {
   Tree tree;
   tree.load("sfc");
   CHECK_FALSE(read_module(tree.root(), "sfc").value()->in_tree);
@@ -81,7 +81,7 @@ TEST_CASE("a driver of the kernel's own tree is told from ours by its taint") {
   CHECK(read_module(tree.root(), "sfc").value()->in_tree);
 }
 
-TEST_CASE("a file of a module that is empty, cut off, garbage or too long is refused and quoted in the journal") {
+TEST_CASE("an empty, truncated, malformed or oversized module file is refused and quoted in the log") {
   for (const char* file : {"initstate", "refcnt", "version", "srcversion", "taint", "notes/.note.gnu.build-id",
                            "parameters/cplane_server_params"}) {
     for (const std::string& text : {std::string(), std::string("8.1"), std::string("a\nb"), std::string(5000, '9')}) {
@@ -105,7 +105,7 @@ TEST_CASE("a file of a module that is empty, cut off, garbage or too long is ref
   }
 }
 
-TEST_CASE("what a kernel does not tell about a module is left empty") {
+TEST_CASE("unavailable module properties stay empty") {
   Tree tree;
   tree.put(Tree::module("onload", "initstate"), "live\n");
   const Module module = read_module(tree.root(), "onload").value().value();
@@ -135,7 +135,7 @@ TEST_CASE("a parameter is written without a line end, which the kernel would kee
   CHECK(read_module(tree.root(), "onload").value()->parameters.at("cplane_server_params").value == "-s");
 }
 
-TEST_CASE("a text is emptied with a line end, for nothing cannot be written") {
+TEST_CASE("a text parameter is cleared by writing a line end") {
   Tree tree;
   load_onload(tree);
   tree.put(Tree::module("onload", "parameters/cplane_server_params"), "\n");
@@ -143,7 +143,7 @@ TEST_CASE("a text is emptied with a line end, for nothing cannot be written") {
   CHECK(tree.get(Tree::module("onload", "parameters/cplane_server_params")) == "\n");
 }
 
-TEST_CASE("a value in the kernel's words is the same value") {
+TEST_CASE("a value in the kernel's spelling is the same value") {
   struct Row {
     const char *wanted, *shown;
     bool same;
@@ -158,7 +158,7 @@ TEST_CASE("a value in the kernel's words is the same value") {
   }
 }
 
-TEST_CASE("a parameter that says something else after it was written is told with what it says") {
+TEST_CASE("a parameter that reads back differently is reported with its value") {
   Tree tree;
   load_onload(tree);
   const auto wrote = write_parameter(tree.root(), "onload", "max_packets_per_stack", "1");
@@ -168,7 +168,7 @@ TEST_CASE("a parameter that says something else after it was written is told wit
         "parameter max_packets_per_stack of module onload did not take \"1\" (found \"124288\")");
 }
 
-TEST_CASE("what cannot be set is refused and nothing is written") {
+TEST_CASE("invalid settings are refused and nothing is written") {
   Tree tree;
   load_onload(tree);
   tree.mode(Tree::module("onload", "parameters/cplane_spawn_server"), 0444);
@@ -189,7 +189,7 @@ TEST_CASE("what cannot be set is refused and nothing is written") {
   CHECK(tree.get(Tree::module("onload", "parameters/cplane_spawn_server")) == "Y\n");
 }
 
-TEST_CASE("Onload's modules are known by name, those of old releases too") {
+TEST_CASE("Onload's modules are known by name, including those of old releases") {
   for (const char* name :
        {"onload", "sfc", "sfc_resource", "sfc_char", "sfc_driverlink", "onload_cplane", "sfc_ef100"}) {
     CHECK(is_onload_module(name));

@@ -33,7 +33,7 @@ Result<OpenHandles> look(const OnloadNode& node, const WalkLimits& limits = {}, 
 
 }  // namespace
 
-TEST_CASE("a mapping is read with the blanks in its path") {
+TEST_CASE("a mapping is parsed with blanks in its path") {
   CHECK(parse_mapping("7f00-7f10 rw-s 00001000 fd:1a 77                         /opt/on load/libonload.so (deleted)") ==
         Mapping{.range = "7f00-7f10",
                 .file_system = {0xfd, 0x1a},
@@ -43,7 +43,7 @@ TEST_CASE("a mapping is read with the blanks in its path") {
   CHECK(parse_mapping("7f00-7f10 rw-p 00000000 00:00 0") == Mapping{.range = "7f00-7f10"});
 }
 
-TEST_CASE("a line that is no mapping is refused") {
+TEST_CASE("a malformed mapping is refused") {
   for (const char* line : {"", "7f00-7f10", "7f00 rw-p 00000000 00:00 0", "7f00-7f10 rw 00000000 00:00 0",
                            "7f00-7f10 rw-p 0000zzzz 00:00 0", "7f00-7f10 rw-p 00000000 0000 0",
                            "7f00-7f10 rw-p 00000000 00:00 -1", "7f00-7f10 rw-p 00000000 00:00", "x-y rw-p 0 0:0 0"}) {
@@ -52,7 +52,7 @@ TEST_CASE("a line that is no mapping is refused") {
   }
 }
 
-TEST_CASE("the stack of a socket stands in its link") {
+TEST_CASE("the stack of a socket is read from its link") {
   CHECK(parse_stack_link("onload:[stack:0]") == 0);
   CHECK(parse_stack_link("onload:[tcp:3:17]") == 3);
   CHECK(parse_stack_link("onload:[tcpl:12:-1]") == 12);
@@ -63,7 +63,7 @@ TEST_CASE("the stack of a socket stands in its link") {
   }
 }
 
-TEST_CASE("the library is known by its name, wherever it lies") {
+TEST_CASE("the library is recognised by its name, wherever it lies") {
   for (const char* path :
        {"/usr/lib64/libonload.so", "/opt/onload/usr/lib64/libonload.so.1", "/x/libcitransport0.so"}) {
     CHECK(is_library(path));
@@ -73,7 +73,7 @@ TEST_CASE("the library is known by its name, wherever it lies") {
   }
 }
 
-TEST_CASE("a device is known by its number, whatever its name") {
+TEST_CASE("a device is recognised by its number, whatever its name") {
   OnloadNode node;
   node.run(kPid, "/usr/bin/feed");
   node.link("containers/7/anything", kOnload);
@@ -86,7 +86,7 @@ TEST_CASE("a device is known by its number, whatever its name") {
                                                           {.pid = kPid, .fd = 5, .held = Held::Char}});
 }
 
-TEST_CASE("sockets are known by their links, and a file that is only called like one is none") {
+TEST_CASE("sockets are recognised by their links, not by file names") {
   OnloadNode node;
   node.run(kPid, "/usr/bin/feed");
   node.open(kPid, 3, "onload:[tcp:3:17]");
@@ -102,7 +102,7 @@ TEST_CASE("sockets are known by their links, and a file that is only called like
   CHECK(handles.stacks == std::set<uint32_t>{3, 4});
 }
 
-TEST_CASE("a descriptor that only names a device does not hold it") {
+TEST_CASE("a descriptor opened with O_PATH does not hold the device") {
   OnloadNode node;
   node.run(kPid, "/usr/bin/feed");
   node.open(kPid, 3, kOnload);
@@ -114,7 +114,7 @@ TEST_CASE("a descriptor that only names a device does not hold it") {
   CHECK(look(node).value().files.size() == 1);
 }
 
-TEST_CASE("a mapped device is held without a descriptor, in a container too") {
+TEST_CASE("a mapped device counts as held without a descriptor, also in a container") {
   OnloadNode node;
   node.run(kPid, "/usr/bin/feed");
   node.map(kPid, "7f00-7f10", "/dev/anything", kOnload);
@@ -129,7 +129,7 @@ TEST_CASE("a mapped device is held without a descriptor, in a container too") {
         std::set<Held>{Held::Stack, Held::Char});
 }
 
-TEST_CASE("a mapped library is told with where it lies and whether it still does") {
+TEST_CASE("a mapped library is reported with its path and whether it still exists") {
   OnloadNode node;
   node.run(kPid, "/usr/bin/feed");
   node.map(kPid, "7f00-7f10", "/opt/onload/usr/lib64/libonload.so (deleted)", "/usr/bin/env");
@@ -137,7 +137,7 @@ TEST_CASE("a mapped library is told with where it lies and whether it still does
         Library{.path = "/opt/onload/usr/lib64/libonload.so", .deleted = true, .file_system = {0, 5}, .inode = 77});
 }
 
-TEST_CASE("a mapped file that is only called like the library is nobody's use") {
+TEST_CASE("a mapped file that only has the library's name is not counted") {
   OnloadNode node;
   node.run(kPid, "/usr/bin/feed");
   node.put("home/libonload.so.x", "of a user");
@@ -191,7 +191,7 @@ Mapped with_mappings(const std::string& path, size_t count) {
 
 }  // namespace
 
-TEST_CASE("60,000 mappings with long paths are looked at, in little memory") {
+TEST_CASE("60,000 mappings with long paths are scanned in little memory") {
   OnloadNode node;
   std::string folder = "long";
   for (int i = 0; i < 14; ++i) folder += "/" + std::string(250, 'x');
@@ -208,7 +208,7 @@ TEST_CASE("60,000 mappings with long paths are looked at, in little memory") {
 #endif
 }
 
-TEST_CASE("a process without anything holds nothing, and one that vanishes holds nothing any more") {
+TEST_CASE("a process without handles holds nothing, nor does one that vanishes") {
   OnloadNode node;
   node.run(kPid, "/usr/bin/feed");
   CHECK(look(node).value().empty());
@@ -219,7 +219,7 @@ TEST_CASE("a process without anything holds nothing, and one that vanishes holds
   CHECK(look(node).value().empty());
 }
 
-TEST_CASE("what cannot be understood or is too much is told and not passed over") {
+TEST_CASE("malformed or excessive data is an error") {
   OnloadNode node;
   node.run(kPid, "/usr/bin/feed");
   node.put(OnloadNode::process(kPid, "maps"), "7f00-7f10 rw-p 00000000 00:00 0");

@@ -13,7 +13,7 @@ namespace nrd::onload {
 
 using nrd::testing::Tree;
 
-TEST_CASE("a process is known by its number and the tick it started at, whatever its name") {
+TEST_CASE("a process is identified by PID and start tick, whatever its name") {
   const std::string rest = " S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20\n";
   for (const char* comm : {"feed", "a b", "a) S 1 2", "(((", ")", ""}) {
     INFO("\"" << comm << "\"");
@@ -22,7 +22,7 @@ TEST_CASE("a process is known by its number and the tick it started at, whatever
   }
 }
 
-TEST_CASE("a state of a process that is cut off or garbage is refused") {
+TEST_CASE("a truncated or malformed process state is refused") {
   const std::string whole = "4711 (feed) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20\n";
   for (size_t size = 0; size < whole.size(); ++size) {
     INFO(size << " bytes");
@@ -33,7 +33,7 @@ TEST_CASE("a state of a process that is cut off or garbage is refused") {
   CHECK(parse_process_status("4711 (feed) Sleeping 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 7\n") == std::nullopt);
 }
 
-TEST_CASE("a process of this host says who it is") {
+TEST_CASE("a process of this host is described") {
   const ProcessDir self = ProcessDir::open("", ::getpid()).value().value();
   const ProcessStatus status = self.status().value().value();
   CHECK(status.id.pid == ::getpid());
@@ -42,7 +42,7 @@ TEST_CASE("a process of this host says who it is") {
   CHECK(self.target("exe").value()->character_device == std::nullopt);
 }
 
-TEST_CASE("a device behind a link is told by its number") {
+TEST_CASE("a device behind a link is identified by its number") {
   Tree tree;
   tree.link("proc/5/fd/3", "/dev/null");
   tree.link("proc/5/fd/4", "onload:[tcp:1:2]");
@@ -52,7 +52,7 @@ TEST_CASE("a device behind a link is told by its number") {
   CHECK(process.target("fd/4").value().has_value() == false);
 }
 
-TEST_CASE("a process that is gone is an answer at every question, even when its number lives again") {
+TEST_CASE("an exited process is reported as gone, even if its PID is reused") {
   const pid_t child = ::fork();
   if (child == 0) {
     ::pause();
@@ -71,7 +71,7 @@ TEST_CASE("a process that is gone is an answer at every question, even when its 
   CHECK(ProcessDir::open("", child).value().has_value() == false);
 }
 
-TEST_CASE("more than the limit is a failure and not a part") {
+TEST_CASE("data beyond the limit is an error, not a truncated result") {
   Tree tree;
   tree.put("proc/5/maps", "0123456789\n");
   tree.link("proc/5/fd/0", "/dev/null");
@@ -83,7 +83,7 @@ TEST_CASE("more than the limit is a failure and not a part") {
   CHECK_FALSE(process.list("fd", 1).has_value());
 }
 
-TEST_CASE("the owner of a process is the user it acts as") {
+TEST_CASE("the owner of a process is its effective user") {
   Tree tree;
   tree.put("proc/5/status", "Name:\tfeed\nUid:\t1000\t1001\t1000\t1000\nGid:\t1\t1\t1\t1\n");
   const ProcessDir process = ProcessDir::open(tree.root(), 5).value().value();

@@ -38,13 +38,13 @@ TEST_CASE("each open device is two references and each socket one") {
   }
 }
 
-TEST_CASE("a module that takes one reference for a device is explained as well") {
+TEST_CASE("a module that takes one reference per device is explained as well") {
   CHECK(unexplained("onload", 2, {file(3), file(4)}) == 0);
   CHECK(unexplained("onload", 3, {file(3), file(4)}) == 1);
   CHECK(unexplained("onload", 1, {file(3), file(4)}) == 0);
 }
 
-TEST_CASE("descriptors that share a file are one file") {
+TEST_CASE("descriptors that share a file count as one file") {
   // Descriptor -> file behind it.
   const std::map<int, int> behind = {{3, 70}, {4, 10}, {5, 70}, {6, 30}, {7, 10}, {8, 20}};
   const FileOrder order = [&behind](const OpenFile& a, const OpenFile& b) {
@@ -55,14 +55,14 @@ TEST_CASE("descriptors that share a file are one file") {
   CHECK(distinct_files({}, order).empty());
 }
 
-TEST_CASE("where it cannot be told two descriptors count as one, so that nothing seems explained that is not") {
+TEST_CASE("descriptors that cannot be compared count as one, so that no reference is wrongly explained") {
   const FileOrder unknown = [](const OpenFile&, const OpenFile&) -> std::optional<std::strong_ordering> {
     return std::nullopt;
   };
   CHECK(distinct_files({file(3), file(4), file(5)}, unknown) == std::vector<OpenFile>{file(3)});
 }
 
-TEST_CASE("the kernel tells a copy of a descriptor from a second opening") {
+TEST_CASE("the kernel distinguishes a duplicated descriptor from a second open") {
   const UniqueFd first(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const UniqueFd copy(::fcntl(first.get(), F_DUPFD_CLOEXEC, 0));
   const UniqueFd second(::open("/dev/null", O_RDONLY | O_CLOEXEC));

@@ -19,7 +19,7 @@ constexpr const char* kOrphans = "proc/driver/onload/stacks_k";
 
 }  // namespace
 
-TEST_CASE("stacks are read whatever the number of their counters") {
+TEST_CASE("stacks are parsed with any number of counters") {
   const Stack stack{.id = 3, .creator = 4711, .uid = 1000, .orphan = false};
   CHECK(parse_stacks("3: 4711 1000\n", false) == std::vector<Stack>{stack});
   CHECK(parse_stacks("3: 4711 1000 0 0 18446744073709551615\n", false) == std::vector<Stack>{stack});
@@ -27,7 +27,7 @@ TEST_CASE("stacks are read whatever the number of their counters") {
   CHECK(parse_stacks("", false) == std::vector<Stack>{});
 }
 
-TEST_CASE("a list of stacks that is cut off or garbage is refused") {
+TEST_CASE("a truncated or malformed list of stacks is refused") {
   for (const char* text : {"3", "3: 4711 1000", "3: 4711\n", "3 4711 1000\n", ": 4711 1000\n", "-3: 4711 1000\n",
                            "3: -1 1000\n", "3: 4711 root\n", "3: 4711 1000 x\n", "\n", "3: 4711 1000\n4: 1"}) {
     INFO("\"" << text << "\"");
@@ -35,7 +35,7 @@ TEST_CASE("a list of stacks that is cut off or garbage is refused") {
   }
 }
 
-TEST_CASE("stacks are told by id, and one that dies while it is read is told once, as used") {
+TEST_CASE("stacks are ordered by id, and one that dies meanwhile counts once, as used") {
   Tree tree;
   tree.put(kUsed, "7: 300 0 1 2\n2: 100 1000 1 2\n");
   tree.put(kOrphans, "2: 0 1000 1 2\n1: 0 1000 1 2\n");
@@ -50,7 +50,7 @@ TEST_CASE("without the module there are no stacks and no version") {
   CHECK(read_interface_version(tree.root()).value() == std::nullopt);
 }
 
-TEST_CASE("a list of stacks that cannot be understood is no empty list") {
+TEST_CASE("a malformed list of stacks is an error, not an empty list") {
   for (const char* file : {kUsed, kOrphans}) {
     Tree tree;
     tree.put(kUsed, "");
@@ -64,7 +64,7 @@ TEST_CASE("a list of stacks that cannot be understood is no empty list") {
   }
 }
 
-TEST_CASE("the version of the interface has three lines, and more in later releases") {
+TEST_CASE("the interface version has at least three lines") {
   const InterfaceVersion version{"Onload", "8.1.2.26", "0123456789abcdef0123456789abcdef"};
   CHECK(parse_interface_version(kVersion) == version);
   CHECK(parse_interface_version(std::string(kVersion) + "more: 1\n") == version);
@@ -73,7 +73,7 @@ TEST_CASE("the version of the interface has three lines, and more in later relea
   CHECK(read_interface_version(tree.root()).value() == version);
 }
 
-TEST_CASE("a version that is empty or cut off is refused") {
+TEST_CASE("an empty or truncated version is refused") {
   const std::string whole = kVersion;
   for (size_t size = 0; size < whole.size(); ++size) {
     INFO(size << " bytes");

@@ -64,13 +64,13 @@ class Child {
 
 }  // namespace
 
-TEST_CASE("a process that is asked to end is waited for") {
+TEST_CASE("a terminated process is awaited") {
   const Child child(Manner::EndsWhenAsked);
   CHECK(stop_process(child.id(), child.exe(), seconds(30), IfItStays::Leave).value() == Stopped::Ended);
   CHECK_FALSE(child.lives());
 }
 
-TEST_CASE("one that does not listen is killed if that is asked for, and otherwise stays") {
+TEST_CASE("a process that ignores SIGTERM is killed only if requested") {
   const Child child(Manner::DoesNotListen);
   const auto left = stop_process(child.id(), child.exe(), milliseconds(20), IfItStays::Leave);
   REQUIRE_FALSE(left.has_value());
@@ -80,7 +80,7 @@ TEST_CASE("one that does not listen is killed if that is asked for, and otherwis
   CHECK_FALSE(child.lives());
 }
 
-TEST_CASE("a process that is not the one that was found is left alone") {
+TEST_CASE("a process that is not the one found before is left untouched") {
   const Child child(Manner::EndsWhenAsked);
   const ProcessId later{child.id().pid, child.id().start + 1};
   CHECK(stop_process(later, child.exe(), seconds(1), IfItStays::Kill).value() == Stopped::WasGone);
@@ -88,7 +88,7 @@ TEST_CASE("a process that is not the one that was found is left alone") {
   CHECK(child.lives());
 }
 
-TEST_CASE("a process that has ended was gone") {
+TEST_CASE("an ended process is reported as gone") {
   ProcessId id;
   std::string exe;
   {
@@ -100,7 +100,7 @@ TEST_CASE("a process that has ended was gone") {
 }
 
 // The kernel then has the number still, and says EINVAL of it and not ESRCH.
-TEST_CASE("a process whose group outlives it was gone") {
+TEST_CASE("a process whose group outlives it is reported as gone") {
   std::array<int, 2> alive{};
   REQUIRE(::pipe(alive.data()) == 0);
   const pid_t first = ::fork();
@@ -120,7 +120,7 @@ TEST_CASE("a process whose group outlives it was gone") {
   ::close(alive[1]);
 }
 
-TEST_CASE("a signal reaches the process that was found and no later one of its number") {
+TEST_CASE("a signal reaches only the process that was found") {
   const Child child(Manner::EndsWhenAsked);
   const ProcessId later{child.id().pid, child.id().start + 1};
   CHECK(signal_process(later, Signal::Kill));
@@ -130,7 +130,7 @@ TEST_CASE("a signal reaches the process that was found and no later one of its n
   CHECK(signal_process(child.id(), Signal::Kill));
 }
 
-TEST_CASE("one that does not listen to the first signal obeys the second") {
+TEST_CASE("a process that ignores SIGTERM gets SIGKILL") {
   const Child child(Manner::DoesNotListen);
   CHECK(signal_process(child.id(), Signal::Term));
   CHECK(child.lives());

@@ -77,7 +77,7 @@ class Meddling final : public Clock {
 
 }  // namespace
 
-TEST_CASE("a node where nobody uses Onload is not in use") {
+TEST_CASE("Onload is not in use on an idle node") {
   OnloadNode node;
   node.run(5, "/usr/bin/feed");
   node.open(5, 0, "/dev/tty");
@@ -85,13 +85,13 @@ TEST_CASE("a node where nobody uses Onload is not in use") {
   CHECK_FALSE(users_of(node).in_use());
 }
 
-TEST_CASE("without Onload nobody uses it") {
+TEST_CASE("without Onload there are no users") {
   nrd::testing::Tree tree;
   tree.folder("proc");
   CHECK_FALSE(find_users(tree.root(), SystemClock(), Walk{}).in_use());
 }
 
-TEST_CASE("users are told with what they use it for") {
+TEST_CASE("users are listed with their kinds of use") {
   OnloadNode node;
   node.run(5, "/usr/bin/feed");
   node.open(5, 3, kOnload);
@@ -112,7 +112,7 @@ TEST_CASE("users are told with what they use it for") {
   CHECK(users_of(node).in_use());
 }
 
-TEST_CASE("servers of the kernel's list are services and nobody's use") {
+TEST_CASE("servers listed by the kernel are services, not users") {
   OnloadNode node;
   node.put("proc/driver/onload/cp_server_pids", "8\n");
   node.run(8, "/sbin/onload_cp_server (deleted)");
@@ -129,7 +129,7 @@ TEST_CASE("servers of the kernel's list are services and nobody's use") {
   CHECK_FALSE(in_use.in_use());
 }
 
-TEST_CASE("who only has the name of a service is a user") {
+TEST_CASE("a process that only has the name of a service is a user") {
   OnloadNode node;
   node.put("proc/driver/onload/cp_server_pids", "9\n");
   node.run(8, "/home/me/onload_cp_server");
@@ -142,7 +142,7 @@ TEST_CASE("who only has the name of a service is a user") {
   CHECK(users_of(node).services.empty());
 }
 
-TEST_CASE("a reference that nobody explains is a user that cannot be seen") {
+TEST_CASE("an unexplained reference counts as an invisible user") {
   OnloadNode node;
   node.put("proc/driver/onload/cp_server_pids", "8\n");
   node.run(8, "/sbin/onload_cp_server");
@@ -156,7 +156,7 @@ TEST_CASE("a reference that nobody explains is a user that cannot be seen") {
   CHECK(users_of(node).unexplained.at("sfc_resource") == 1);
 }
 
-TEST_CASE("files that processes share explain their references once") {
+TEST_CASE("files shared by processes explain their references once") {
   OnloadNode node;
   node.put("proc/driver/onload/cp_server_pids", "8\n9\n");
   for (const uint32_t pid : {8U, 9U}) {
@@ -170,7 +170,7 @@ TEST_CASE("files that processes share explain their references once") {
   CHECK(find_users(node.root(), SystemClock(), walk).unexplained.at("onload") == 2);
 }
 
-TEST_CASE("a module of somebody else that uses ours is told") {
+TEST_CASE("a foreign module that uses Onload's is reported") {
   OnloadNode node;
   node.hold("sfc_resource", "theirs");
   node.references("sfc_resource", 3);
@@ -180,7 +180,7 @@ TEST_CASE("a module of somebody else that uses ours is told") {
   CHECK(in_use.in_use());
 }
 
-TEST_CASE("stacks in use are use, even without a process, and orphans are not") {
+TEST_CASE("live stacks count as use, even without a process, and orphans do not") {
   OnloadNode node;
   node.put("proc/driver/onload/stacks_k", "2: 0 1000 0\n");
   const InUse orphans = users_of(node);
@@ -191,7 +191,7 @@ TEST_CASE("stacks in use are use, even without a process, and orphans are not") 
   CHECK(users_of(node).in_use());
 }
 
-TEST_CASE("what cannot be told counts as use, and the rest is told all the same") {
+TEST_CASE("unknown facts count as use, and the rest is still reported") {
   for (const char* file : {"sys/module/onload/refcnt", "sys/module/sfc_char/initstate", "sys/class/onload/onload/dev",
                            "proc/driver/onload/stacks_ul", "proc/driver/onload/stacks_k",
                            "proc/driver/onload/cp_server_pids", "proc/5/maps"}) {
@@ -208,7 +208,7 @@ TEST_CASE("what cannot be told counts as use, and the rest is told all the same"
   }
 }
 
-TEST_CASE("a process that cannot be looked at is told by its number") {
+TEST_CASE("a process that cannot be inspected is reported by PID") {
   OnloadNode node;
   node.run(5, "/usr/bin/feed");
   node.remove(OnloadNode::process(5, "maps"));
@@ -216,7 +216,7 @@ TEST_CASE("a process that cannot be looked at is told by its number") {
   CHECK(users_of(node).unknown == std::vector<std::string>{"process 5 could not be looked at"});
 }
 
-TEST_CASE("the processes of this host are seen as the kernel shows them") {
+TEST_CASE("the processes of this host match the kernel's view") {
   // Where onload is the name of /dev/null, this test is a user of it. Others are as well, whom not everybody may look
   // at.
   OnloadNode node;
@@ -237,7 +237,7 @@ TEST_CASE("the processes of this host are seen as the kernel shows them") {
   CHECK(self->uid == 0);
 }
 
-TEST_CASE("a process that vanishes in the middle is no use and no failure") {
+TEST_CASE("a process that vanishes meanwhile is neither use nor error") {
   for (const char* file : {"fd", "maps", "stat", "status"}) {
     INFO(file);
     OnloadNode node;
@@ -250,7 +250,7 @@ TEST_CASE("a process that vanishes in the middle is no use and no failure") {
   }
 }
 
-TEST_CASE("a process that ends between the list and the look is passed over") {
+TEST_CASE("a process that exits before its inspection is skipped") {
   OnloadNode node;
   node.run(5, "/usr/bin/feed");
   node.open(5, 3, kOnload);
@@ -260,7 +260,7 @@ TEST_CASE("a process that ends between the list and the look is passed over") {
   CHECK(find_users(node.root(), clock, walk) == InUse{});
 }
 
-TEST_CASE("references that come or go during the walk have to be explained as well") {
+TEST_CASE("references that change during the walk must be explained as well") {
   struct Row {
     uint32_t before, after;
   };
@@ -303,7 +303,7 @@ TEST_CASE("threads that outlive the first one show what their process holds") {
   CHECK(in_use.users[0].uses == std::set<Use>{Use::Stack, Use::EfVi});
 }
 
-TEST_CASE("a library that was deleted or is not the installed one is stale") {
+TEST_CASE("a deleted or foreign library is stale") {
   const auto stale = [](const std::string& mapped, const std::string& installed) {
     OnloadNode node;
     node.run(5, "/usr/bin/feed");
@@ -317,7 +317,7 @@ TEST_CASE("a library that was deleted or is not the installed one is stale") {
   CHECK(stale("/opt/b/libonload.so (deleted)", "/opt/b/libonload.so"));
 }
 
-TEST_CASE("the installed library is known under the path that a container gives it") {
+TEST_CASE("the installed library is recognised under a container's path") {
   OnloadNode node;
   node.put("opt/libonload.so", "library");
   node.run(5, "/usr/bin/feed");
@@ -328,7 +328,7 @@ TEST_CASE("the installed library is known under the path that a container gives 
   CHECK(users_of(node, node.path("opt/other.so")).users.at(0).stale);
 }
 
-TEST_CASE("a walk that takes too long or sees too many processes tells so") {
+TEST_CASE("a walk that takes too long or sees too many processes reports so") {
   OnloadNode node;
   for (const uint32_t pid : {5U, 6U, 7U}) node.run(pid, "/usr/bin/feed");
   Walk walk;
@@ -339,7 +339,7 @@ TEST_CASE("a walk that takes too long or sees too many processes tells so") {
   CHECK(find_users(node.root(), SystemClock(), walk).unknown.size() == 1);
 }
 
-TEST_CASE("the unit of a process is the innermost in its path") {
+TEST_CASE("the unit of a process is the innermost in its cgroup path") {
   CHECK(parse_cgroup("0::/system.slice/feed.service\n") == "/system.slice/feed.service");
   CHECK(parse_cgroup("9:name=systemd:/a.scope\n8:pids:/x\n0::/b\n") == "/a.scope");
   CHECK(parse_cgroup("8:pids:/x\n").empty());

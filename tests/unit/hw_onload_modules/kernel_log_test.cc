@@ -48,7 +48,7 @@ std::vector<uint64_t> numbers_of(const std::vector<LogLine>& lines) {
 
 }  // namespace
 
-TEST_CASE("a record has a number, a writer and a text") {
+TEST_CASE("a record has a number, a facility and a text") {
   CHECK(parse_record("3,1203,54060341,-;[onload] hello; world\n").value() ==
         LogLine{1203, true, 3, "[onload] hello; world"});
   CHECK(parse_record("30,7,1,-,caller=T123;onload_cp_server[12]: up\n").value() ==
@@ -59,7 +59,7 @@ TEST_CASE("a record has a number, a writer and a text") {
   CHECK(parse_record("6,18446744073709551615,1,-;x\n").value().sequence == ~uint64_t{0});
 }
 
-TEST_CASE("what is no record is skipped") {
+TEST_CASE("malformed records are skipped") {
   for (const char* record :
        {"", "\n", "3", "3,", "3,4", "3,4,5", "3,4,5,-", "3,4,5,-\n", "3,4,5,-;cut off", "x,4,5,-;t\n", "3,x,5,-;t\n",
         "3,4,x,-;t\n", "-3,4,5,-;t\n", "3,4,5,-\nx;t\n", "3,18446744073709551616,5,-;t\n", ",,,;\n"}) {
@@ -68,7 +68,7 @@ TEST_CASE("what is no record is skipped") {
   }
 }
 
-TEST_CASE("a line can be shown on any terminal and is never long") {
+TEST_CASE("a line contains no control characters and is bounded") {
   CHECK(parse_record("3,1,1,-;a\x1b[31mb\xc2\x9b"
                      "c\n")
             .value()
@@ -76,7 +76,7 @@ TEST_CASE("a line can be shown on any terminal and is never long") {
   CHECK(parse_record("3,1,1,-;" + std::string(9000, 'x') + "\n").value().text == std::string(512, 'x'));
 }
 
-TEST_CASE("lines of Onload and of the modules of interest are kept") {
+TEST_CASE("lines about Onload and the modules of interest are kept") {
   for (const char* text :
        {"[sfc efrm] init_sfc_resource: ERROR: failed to find syscall table", "[onload] Onload 9.0.2",
         "[sfc efhw] hardware init failed (eth0, attempts 1, rc=-95)", "[sfc_char] loaded",
@@ -93,7 +93,7 @@ TEST_CASE("lines of Onload and of the modules of interest are kept") {
   }
 }
 
-TEST_CASE("an error is Onload's by level, writer and the tag at the front") {
+TEST_CASE("an Onload error is recognised by level, facility and leading tag") {
   const auto is_one = [](const std::string& record) { return is_error(parse_record(record).value()); };
   CHECK(is_one("3,1,1,-;[onload] onload_module_init: ERROR: failed (-5)\n"));
   CHECK(is_one("3,1,1,-;[onload] ERROR: failed to create control plane protocol instance: rc=-2\n"));
@@ -107,21 +107,21 @@ TEST_CASE("an error is Onload's by level, writer and the tag at the front") {
   CHECK_FALSE(is_one("3,1,1,-;[onload] up\n"));
 }
 
-TEST_CASE("no cause is taken from a line that a crash makes the kernel write") {
+TEST_CASE("crash messages of the kernel are not taken as a cause") {
   CHECK(is_evidence(parse_record("4,1,1,-;onload: Unknown symbol x (err -2)\n").value()));
   CHECK(is_evidence(parse_record("5,1,1,-;Lockdown: nrd: unsigned module loading is restricted\n").value()));
   CHECK_FALSE(is_evidence(parse_record("6,1,1,-;onload: ibt=off[4711]: segfault at 0\n").value()));
   CHECK_FALSE(is_evidence(parse_record("12,1,1,-;onload: Unknown symbol x (err -2)\n").value()));
 }
 
-TEST_CASE("what a program wrote counts only with a tag") {
+TEST_CASE("a program's line counts only with a tag") {
   CHECK(is_about({.by_kernel = false, .text = "onload_cp_server[7]: ready"}, kModules));
   CHECK_FALSE(is_about({.by_kernel = false, .text = "[onload] ERROR: x"}, kModules));
   CHECK_FALSE(is_about({.by_kernel = false, .text = "onload: Unknown symbol x (err -2)"}, kModules));
   CHECK_FALSE(is_about({.by_kernel = false, .text = "Lockdown: not really"}, kModules));
 }
 
-TEST_CASE("a log is read from where it was left") {
+TEST_CASE("reading continues where it stopped") {
   Records records;
   KernelLog log(records.take_reader());
   CHECK(log.read(kModules).value().empty());
@@ -136,7 +136,7 @@ TEST_CASE("a log is read from where it was left") {
   CHECK(log.read(kModules).value().empty());
 }
 
-TEST_CASE("of many lines the last ones are kept") {
+TEST_CASE("only the last lines are kept") {
   Records records;
   KernelLog log(records.take_reader());
   std::vector<uint64_t> last;
@@ -147,7 +147,7 @@ TEST_CASE("of many lines the last ones are kept") {
   CHECK(numbers_of(log.read(kModules).value()) == last);
 }
 
-TEST_CASE("a log is opened at its end, and one that is not there is an error") {
+TEST_CASE("a log is opened at its end, and a missing one is an error") {
   Folder folder;
   folder.put("kmsg", "3,1,1,-;[onload] before\n");
   KernelLog log = KernelLog::open(folder.path("kmsg")).value();

@@ -24,18 +24,18 @@ bool holds(const std::string& content) {
 
 }  // namespace
 
-TEST_CASE("a checksum is found wherever it stands in a library") {
+TEST_CASE("a checksum is found anywhere in a library") {
   for (const size_t before : {0U, 1U, 65535U, 65536U, 65520U, 131060U, 200000U}) {
     CHECK(holds(std::string(before, 'x') + kChecksum + "more"));
     CHECK(holds(std::string(before, '\0') + kChecksum));
   }
 }
 
-TEST_CASE("another checksum, half of one and an empty library hold none") {
+TEST_CASE("another, partial or missing checksum does not match") {
   CHECK_FALSE(holds(""));
   CHECK_FALSE(holds(std::string(kChecksum).substr(1)));
   CHECK_FALSE(holds(std::string(65520, 'x') + std::string(kChecksum, 31)));
   CHECK_FALSE(holds(std::string(kChecksum, 16) + std::string(65536, 'x') + (kChecksum + 16)));
 }
 
-TEST_CASE("what cannot be read is an error and no answer") { CHECK_FALSE(holds_text(-1, kChecksum)); }
+TEST_CASE("an unreadable file is an error") { CHECK_FALSE(holds_text(-1, kChecksum)); }

@@ -7,7 +7,7 @@
 
 namespace nrd::onload {
 
-TEST_CASE("lines of the kernel tell the cause") {
+TEST_CASE("kernel log lines determine the cause") {
   struct Row {
     const char* line;
     Cause cause;
@@ -37,7 +37,7 @@ TEST_CASE("lines of the kernel tell the cause") {
   }
 }
 
-TEST_CASE("the number of an error is told where the log says nothing") {
+TEST_CASE("the errno decides if the log has no answer") {
   struct Row {
     int error;
     Cause on_insert;
@@ -63,7 +63,7 @@ TEST_CASE("the number of an error is told where the log says nothing") {
   }
 }
 
-TEST_CASE("the log decides between the meanings of one number") {
+TEST_CASE("the log distinguishes meanings of one errno") {
   const std::string syscall = "[sfc efrm] init_sfc_resource: ERROR: failed to find syscall table";
   const std::string symbol = "onload: Unknown symbol efrm_vi_alloc (err -2)";
   CHECK(insert_failure("sfc_resource", ENOENT, {syscall}).cause == Cause::SyscallTable);
@@ -76,11 +76,11 @@ TEST_CASE("the log decides between the meanings of one number") {
   CHECK(insert_failure("onload", ENOENT, {syscall, symbol}).cause == Cause::SyscallTable);
 }
 
-TEST_CASE("a module that is there is told so whatever the log says") {
+TEST_CASE("an already loaded module is reported as such whatever the log says") {
   CHECK(insert_failure("onload", EEXIST, {"sfc: Unknown symbol x (err -2)"}).cause == Cause::AlreadyLoaded);
 }
 
-TEST_CASE("a failure says which module, what and why, and keeps the lines") {
+TEST_CASE("a failure names module, action and cause, and keeps the log") {
   const LoadFailure failed = insert_failure("onload", ENODEV, {"[onload] no"});
   CHECK(failed.message == "onload cannot be loaded: its start failed: No such device");
   CHECK(failed.module == "onload");

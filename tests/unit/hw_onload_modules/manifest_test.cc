@@ -20,7 +20,7 @@ const std::string kOfNothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934c
 
 }  // namespace
 
-TEST_CASE("a hash is the one that everybody computes, in whatever pieces it is fed") {
+TEST_CASE("the hash is SHA-256, independent of the chunks") {
   Sha256 whole;
   whole.add("abc");
   CHECK(whole.take() == kOfAbc);
@@ -30,7 +30,7 @@ TEST_CASE("a hash is the one that everybody computes, in whatever pieces it is f
   CHECK(Sha256().take() == kOfNothing);
 }
 
-TEST_CASE("a file is hashed whole, from its beginning, and left where it was") {
+TEST_CASE("a file is hashed completely, and its offset is kept") {
   Folder folder;
   folder.put("abc", "abc");
   const UniqueFd file(::open(folder.path("abc").c_str(), O_RDONLY | O_CLOEXEC));
@@ -46,7 +46,7 @@ TEST_CASE("a file is hashed whole, from its beginning, and left where it was") {
   CHECK(sha256_of(no_file.get()).error().code == ErrorCode::Hardware);
 }
 
-TEST_CASE("a manifest is what sha256sum writes") {
+TEST_CASE("a manifest has the format of sha256sum") {
   const Manifest manifest{{"sbin/onload_cp_server", kOfNothing}, {"usr/a b", kOfAbc}};
   const std::string text = kOfNothing + "  sbin/onload_cp_server\n" + kOfAbc + "  usr/a b\n";
   CHECK(render_manifest(manifest) == text);

@@ -41,7 +41,7 @@ Ko the_whole_onload() {
 
 }  // namespace
 
-TEST_CASE("a module says what it is") {
+TEST_CASE("the properties of a module file are read") {
   const ModuleFile expected{.name = "onload",
                             .version = "9.0.2.140",
                             .srcversion = "3667DBF7224E57462333F9F",
@@ -54,25 +54,25 @@ TEST_CASE("a module says what it is") {
   CHECK(kernel_of(expected) == "6.1.0-56-amd64");
 }
 
-TEST_CASE("what a module does not say stays empty") {
+TEST_CASE("absent properties stay empty") {
   const ModuleFile module = read(a_module("sfc_resource").is("depends", "").bytes()).value();
   CHECK(module == ModuleFile{.name = "sfc_resource", .vermagic = module.vermagic, .license = "GPL v2"});
 }
 
-TEST_CASE("a module of the kernel itself and a signed one are told") {
+TEST_CASE("in-tree and signed modules are recognised") {
   CHECK(read(a_module("sfc").is("intree", "Y").bytes()).value().in_tree);
   CHECK_FALSE(read(a_module("sfc").bytes()).value().in_tree);
   CHECK(read(a_module("sfc").signature().bytes()).value().is_signed);
   CHECK_FALSE(read(a_module("sfc").bytes()).value().is_signed);
 }
 
-TEST_CASE("what is said twice counts once, the first time") {
+TEST_CASE("of duplicate properties the first counts") {
   CHECK(read(a_module("sfc").is("name", "onload").is("version", "1").is("version", "2").bytes()).value().version ==
         "1");
   CHECK(read(a_module("sfc").is("name", "onload").bytes()).value().name == "sfc");
 }
 
-TEST_CASE("a file that is no module is refused in words") {
+TEST_CASE("a file that is not a module is refused with the reason") {
   CHECK(why_not("") == "a file is no kernel module: it is cut off");
   CHECK(why_not(std::string(100, 'x')) == "a file is no kernel module: it is not ELF, or it is compressed");
   CHECK(why_not(Ko().bytes()) == "a file is no kernel module: it has no section .modinfo");
@@ -84,7 +84,7 @@ TEST_CASE("a file that is no module is refused in words") {
         "a file is no kernel module: what it depends on makes no sense");
 }
 
-TEST_CASE("a module cut off anywhere is refused or says the same") {
+TEST_CASE("a truncated module is refused or reads the same") {
   const std::string whole = the_whole_onload().bytes();
   const ModuleFile expected = read(whole).value();
   for (size_t length = 0; length < whole.size(); ++length) {
@@ -107,7 +107,7 @@ TEST_CASE("a module with any one byte wrong is read within bounds") {
   }
 }
 
-TEST_CASE("a note that is no build id is none") {
+TEST_CASE("a note that is not a build id is ignored") {
   const std::string good = the_whole_onload().bytes();
   CHECK(read(good).value().build_id == "1234abcd");
   const std::string name("GNU\0", 4);
@@ -128,7 +128,7 @@ TEST_CASE("a note that is no build id is none") {
   CHECK(read(a_module("sfc").note("short").bytes()).value().build_id.empty());
 }
 
-TEST_CASE("names of modules are words") {
+TEST_CASE("module names are plain words") {
   for (const char* name : {"sfc", "sfc_char", "i2c-algo-bit", "x"}) CHECK(is_module_name(name));
   for (const std::string& name : {std::string(), std::string("a/b"), std::string("a b"), std::string(".."),
                                   std::string("sfc\n"), std::string(56, 'n')}) {

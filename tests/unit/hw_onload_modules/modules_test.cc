@@ -57,7 +57,7 @@ ModuleFile with_parameters(const std::vector<std::string>& names) {
 
 }  // namespace
 
-TEST_CASE("parameters become the line that the kernel reads") {
+TEST_CASE("parameters are formatted for the kernel") {
   const ModuleFile onload = with_parameters({"cplane_server_params", "cplane_spawn_server", "phys_mode_gid"});
   CHECK(parameter_line(onload, {}).value().empty());
   CHECK(parameter_line(onload, {{"phys_mode_gid", "0"}}).value() == "phys_mode_gid=0");
@@ -67,7 +67,7 @@ TEST_CASE("parameters become the line that the kernel reads") {
   CHECK(parameter_line(onload, {{"phys-mode-gid", "1"}}).value() == "phys-mode-gid=1");
 }
 
-TEST_CASE("a parameter that the module does not have is refused before the kernel ignores it") {
+TEST_CASE("an unknown parameter is refused, because the kernel would ignore it") {
   const ModuleFile onload = with_parameters({"phys_mode_gid"});
   for (const char* name : {"phys_mode", "phys_mode_gid2", "", "a b", "phys_mode_gid=1 x"}) {
     INFO("parameter \"" << name << "\"");
@@ -77,7 +77,7 @@ TEST_CASE("a parameter that the module does not have is refused before the kerne
         "onload cannot be loaded: it has no such parameter: speed");
 }
 
-TEST_CASE("a value cannot smuggle in another parameter") {
+TEST_CASE("a value cannot inject another parameter") {
   const ModuleFile onload = with_parameters({"a", "b"});
   CHECK(parameter_line(onload, {{"a", "1 b=2"}}).value() == "a=\"1 b=2\"");
   for (const std::string& value :
@@ -89,7 +89,7 @@ TEST_CASE("a value cannot smuggle in another parameter") {
   CHECK(parameter_line(onload, {{"a", std::string(1023, 'x')}}).has_value());
 }
 
-TEST_CASE("a file that is no module is refused by the kernel, whoever asks") {
+TEST_CASE("a file that is not a module is refused by the kernel") {
   Folder folder;
   folder.put("module.ko", "no module");
   const UniqueFd file(::open(folder.path("module.ko").c_str(), O_RDONLY | O_CLOEXEC));
@@ -99,7 +99,7 @@ TEST_CASE("a file that is no module is refused by the kernel, whoever asks") {
   CHECK((loaded.error().cause == Cause::NotAModule || loaded.error().cause == Cause::NotAllowed));
 }
 
-TEST_CASE("a module that is not there cannot be removed") {
+TEST_CASE("a module that is not loaded cannot be removed") {
   const LoadResult removed = remove_module("nrd_none");
   REQUIRE_FALSE(removed.has_value());
   CHECK((removed.error().cause == Cause::NotLoaded || removed.error().cause == Cause::NotAllowed));
@@ -107,7 +107,7 @@ TEST_CASE("a module that is not there cannot be removed") {
   CHECK(remove_module("../etc").error().message == "a module cannot be removed: it is not loaded");
 }
 
-TEST_CASE("the file that modprobe would load is found, as depmod ranks them") {
+TEST_CASE("modprobe's choice of file is found, in depmod's order") {
   Node node;
   node.index();
   const auto found = node.modules().find("nrd_sfc").value().value();
@@ -119,7 +119,7 @@ TEST_CASE("the file that modprobe would load is found, as depmod ranks them") {
   CHECK(node.modules().find("nrd_mtd").value().value().file.value().build_id == "0102");
 }
 
-TEST_CASE("a module that is part of the kernel has no file, and an unknown one is none") {
+TEST_CASE("a built-in module has no file, and an unknown one is not found") {
   Node node;
   node.index();
   CHECK(node.modules().find("nrd_builtin").value() == SystemModules::Found{});
@@ -129,7 +129,7 @@ TEST_CASE("a module that is part of the kernel has no file, and an unknown one i
   CHECK(node.modules().load("").error().cause == Cause::NoFile);
 }
 
-TEST_CASE("an index whose files are gone, empty or cut off is no failure") {
+TEST_CASE("an index with missing, empty or truncated files is not an error") {
   Node node;
   node.index();
   node.put("kernel/drivers/nrd_mtd.ko", "");
@@ -143,7 +143,7 @@ TEST_CASE("an index whose files are gone, empty or cut off is no failure") {
   CHECK(node.modules().find("nrd_mtd").value().value().path == node.path("kernel/drivers/nrd_mtd.ko"));
 }
 
-TEST_CASE("a node without an index knows no modules") {
+TEST_CASE("a node without an index has no modules") {
   Node node;
   CHECK(node.modules().find("nrd_mtd").value() == std::nullopt);
   node.folder().remove("lib");
@@ -151,7 +151,7 @@ TEST_CASE("a node without an index knows no modules") {
   CHECK(node.modules().load("nrd_mtd").error().cause == Cause::NoFile);
 }
 
-TEST_CASE("a command configured in place of a module is never run") {
+TEST_CASE("an install command is never run") {
   Node node;
   node.index();
   for (const char* module : {"nrd_sfc", "nrd_mtd"}) {  // itself, and what it needs
@@ -163,7 +163,7 @@ TEST_CASE("a command configured in place of a module is never run") {
   }
 }
 
-TEST_CASE("a command in place of what the configuration adds is not run either") {
+TEST_CASE("an install command of a dependency is never run") {
   Node node;
   node.index();
   node.configure("softdep nrd_mtd pre: nrd_ptp\ninstall nrd_ptp /bin/touch " + node.folder().path("was-run") + "\n");

@@ -24,7 +24,7 @@ std::string text_of(const ProfileFolder& folder, const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("names of profiles are plain, and no path is one") {
+TEST_CASE("profile file names are plain, never paths") {
   for (const char* good : {"latency.opf", "a.b.opf", "throughput.opf-fragment", "x_1+2-3.opf"})
     CHECK(is_profile_file(good));
   for (const char* bad :
@@ -35,7 +35,7 @@ TEST_CASE("names of profiles are plain, and no path is one") {
   CHECK_FALSE(is_profile_file(std::string(80, 'a') + ".opf"));
 }
 
-TEST_CASE("what was written is read again and listed, and gone after its removal") {
+TEST_CASE("a written profile is readable and listed until it is removed") {
   const Folder root;
   const ProfileFolder folder(root.trust(), "/profiles");
   CHECK(folder.files() == Names());
@@ -51,7 +51,7 @@ TEST_CASE("what was written is read again and listed, and gone after its removal
   CHECK(text_of(folder, "a.opf") == "(none)");
 }
 
-TEST_CASE("what an interrupted write left is in nobody's way") {
+TEST_CASE("leftovers of an interrupted write do no harm") {
   Folder root;
   root.put("profiles/.new", "half a pro");
   const ProfileFolder folder(root.trust(), "/profiles");
@@ -61,7 +61,7 @@ TEST_CASE("what an interrupted write left is in nobody's way") {
   CHECK_FALSE(root.has("profiles/.new"));
 }
 
-TEST_CASE("other files of the folder are no profiles") {
+TEST_CASE("other files in the folder are not profiles") {
   Folder root;
   root.put("profiles/README", "");
   root.put("profiles/a.opf.orig", "");
@@ -73,7 +73,7 @@ TEST_CASE("other files of the folder are no profiles") {
   CHECK_FALSE(folder.write("../a.opf", ""));
 }
 
-TEST_CASE("a profile that is a link, or that others can write, is refused by its path") {
+TEST_CASE("a profile that is a link or writable by others is refused with its path") {
   Folder root;
   root.put("secret", "EF_SECRET\n");
   root.link("profiles/a.opf", "../secret");
@@ -89,7 +89,7 @@ TEST_CASE("a profile that is a link, or that others can write, is refused by its
   }
 }
 
-TEST_CASE("a folder that others can write gives no profiles and takes none") {
+TEST_CASE("a folder writable by others neither provides nor accepts profiles") {
   Folder root;
   root.put("profiles/a.opf", "text\n");
   root.mode("profiles", 0777);
@@ -100,7 +100,7 @@ TEST_CASE("a folder that others can write gives no profiles and takes none") {
   CHECK_FALSE(root.has("profiles/c.opf"));
 }
 
-TEST_CASE("a profile or a folder beyond the limits is refused") {
+TEST_CASE("a profile or folder beyond the limits is refused") {
   Folder root;
   const std::string most(nrd::onload::kProfileLimit, 'x');
   const ProfileFolder folder(root.trust(), "/profiles");
@@ -116,7 +116,7 @@ TEST_CASE("a profile or a folder beyond the limits is refused") {
   CHECK(folder.write("a.opf", "there already\n"));
 }
 
-TEST_CASE("the library of a version is found with what belongs to it") {
+TEST_CASE("the library of a version is found with its companions") {
   Folder root;
   root.put("opt/versions/9.0/usr/lib64/libonload.so", "");
   root.put("opt/versions/9.0/usr/lib64/libonload_ext.so.2", "");

@@ -36,7 +36,7 @@ std::string message_of(const Result<void>& result) { return result ? "" : result
 
 }  // namespace
 
-TEST_CASE("a tree appears whole and only when it is published") {
+TEST_CASE("a tree appears complete and only when published") {
   Place place;
   REQUIRE(place.staging.add_folder("usr/lib64").has_value());
   REQUIRE(place.staging.add_file("usr/lib64/libonload.so", false, text("library")).has_value());
@@ -52,7 +52,7 @@ TEST_CASE("a tree appears whole and only when it is published") {
   CHECK(parse_manifest(place.folder.get("9/SHA256SUMS")).value().size() == 2);
 }
 
-TEST_CASE("modes are ours whatever the mask of the process is") {
+TEST_CASE("file modes do not depend on the umask") {
   Place place;
   ::umask(0);
   REQUIRE(place.staging.add_file("a/open", false, text("x")).has_value());
@@ -65,7 +65,7 @@ TEST_CASE("modes are ours whatever the mask of the process is") {
   CHECK(place.folder.mode(".import-9/b/closed") == 0755);
 }
 
-TEST_CASE("a tree that is not published leaves nothing, nor does one that was interrupted") {
+TEST_CASE("an unpublished or interrupted tree leaves nothing") {
   Folder folder;
   const TrustedDir versions = TrustedDir::open(folder.trust(), "/").value();
   {
@@ -79,7 +79,7 @@ TEST_CASE("a tree that is not published leaves nothing, nor does one that was in
   CHECK_FALSE(folder.has(".import-9/left"));
 }
 
-TEST_CASE("a version that is there is never replaced") {
+TEST_CASE("an existing version is never replaced") {
   Place place;
   place.folder.put("9/file", "before");
   REQUIRE(place.staging.add_file("file", false, text("after")).has_value());
@@ -104,7 +104,7 @@ TEST_CASE("nothing is written outside of the tree or twice") {
   CHECK(list_tree(place.staging.tree()).value().size() == 2);
 }
 
-TEST_CASE("a link to a file of the tree becomes that file") {
+TEST_CASE("a link within the tree becomes a copy of its target") {
   Place place;
   REQUIRE(place.staging.add_link("usr/lib64/libx.so", "libx.so.1").has_value());
   REQUIRE(place.staging.add_link("usr/lib64/libx.so.1", "./libx.so.1.2").has_value());
@@ -139,7 +139,7 @@ TEST_CASE("a link that leads elsewhere is refused") {
   CHECK(message_of(place.staging.add_same("a", "../etc/passwd")) == "a is a hard link to what is no file of the tree");
 }
 
-TEST_CASE("a file and a tree have a limited size, to the byte") {
+TEST_CASE("file and tree sizes are limited to the byte") {
   Place place({.file = 5, .tree = 8});
   CHECK(message_of(place.staging.add_file("a/b", false, text("123456"))) == "b is larger than 5 bytes");
   Place other({.file = 5, .tree = 8});
@@ -149,14 +149,14 @@ TEST_CASE("a file and a tree have a limited size, to the byte") {
   CHECK(message_of(other.staging.add_file("c", false, text("1"))) == "a tree is larger than 8 bytes");
 }
 
-TEST_CASE("copies in place of links count as well") {
+TEST_CASE("copies made for links count as well") {
   Place place({.file = 5, .tree = 8});
   REQUIRE(place.staging.add_file("a", false, text("12345")).has_value());
   REQUIRE(place.staging.add_link("b", "a").has_value());
   CHECK(message_of(place.staging.complete()) == "a tree is larger than 8 bytes");
 }
 
-TEST_CASE("a tree has a limited number of entries") {
+TEST_CASE("the number of entries is limited") {
   Place place({.entries = 3});
   REQUIRE(place.staging.add_file("folder/file", false, text("x")).has_value());
   REQUIRE(place.staging.add_link("link", "x").has_value());
@@ -167,14 +167,14 @@ TEST_CASE("a tree has a limited number of entries") {
   CHECK(message_of(place.staging.add_file("a/b", false, text("x"))) == too_many);
 }
 
-TEST_CASE("a source that cannot be read to its end makes no version") {
+TEST_CASE("a source that cannot be read completely creates no version") {
   Place place;
   const Result<void> added = place.staging.add_file(
       "file", false, [](std::span<char>) -> Result<size_t> { return fail(ErrorCode::Hardware, "gone"); });
   CHECK(message_of(added) == "gone");
 }
 
-TEST_CASE("an old manifest is left behind") {
+TEST_CASE("an old manifest is not imported") {
   Place place;
   REQUIRE(place.staging.add_file("SHA256SUMS", false, text("old")).has_value());
   REQUIRE(place.staging.add_link("SHA256SUMS", "/etc/passwd").has_value());

@@ -55,7 +55,7 @@ TEST_CASE("an archive becomes a tree") {
   CHECK(folder.get("9/sbin/onload_cp_server") == std::string(100000, 's'));
 }
 
-TEST_CASE("no file of an archive is setuid, and none belongs to a stranger") {
+TEST_CASE("no extracted file is setuid or has a foreign owner") {
   Folder folder;
   REQUIRE(unpack(folder, a_tree().bytes()).has_value());
   CHECK(folder.mode("9/sbin/onload_cp_server") == 0755);
@@ -65,7 +65,7 @@ TEST_CASE("no file of an archive is setuid, and none belongs to a stranger") {
   CHECK(what.st_uid == ::geteuid());
 }
 
-TEST_CASE("an archive may be compressed") {
+TEST_CASE("compressed archives are accepted") {
   for (const auto filter : {&::archive_write_add_filter_gzip, &::archive_write_add_filter_bzip2,
                             &::archive_write_add_filter_xz, &::archive_write_add_filter_zstd}) {
     Folder folder;
@@ -74,7 +74,7 @@ TEST_CASE("an archive may be compressed") {
   }
 }
 
-TEST_CASE("an archive cannot reach out of its tree") {
+TEST_CASE("an archive cannot write outside of its tree") {
   CHECK(why_not(Tar().file("/etc/passwd", "x").bytes()).starts_with("a path must be plain names"));
   CHECK(why_not(Tar().file("../passwd", "x").bytes()).starts_with("a path must be plain names"));
   CHECK(why_not(Tar().file("a/../../passwd", "x").bytes()).starts_with("a path must be plain names"));
@@ -88,18 +88,18 @@ TEST_CASE("an archive cannot reach out of its tree") {
         "c is a hard link to what is no file of the tree");
 }
 
-TEST_CASE("what is neither file nor folder nor link is refused") {
+TEST_CASE("other file types are refused") {
   for (const char type : {'3', '4', '6'}) {
     CHECK(why_not(Tar().special("dev/onload", type).bytes()) == "dev/onload is neither a file nor a folder nor a link");
   }
 }
 
-TEST_CASE("a file that is there twice is refused, so nobody replaces a checked one") {
+TEST_CASE("a duplicate file is refused, so a checked one is never replaced") {
   CHECK(why_not(Tar().file("a", "good").file("a", "bad").bytes()) == "a is there twice");
   CHECK(why_not(Tar().file("a", "good").folder("a").bytes()) == "a is there twice");
 }
 
-TEST_CASE("what is no archive, or a damaged one, is refused") {
+TEST_CASE("a file that is not an archive, or damaged, is refused") {
   const std::string unreadable = "a tar archive cannot be read: it is damaged, cut off or something else";
   CHECK(why_not("") == unreadable);
   CHECK(why_not("no archive") == unreadable);
@@ -113,7 +113,7 @@ TEST_CASE("what is no archive, or a damaged one, is refused") {
   }
 }
 
-TEST_CASE("an archive cut off within a file is refused") {
+TEST_CASE("an archive truncated within a file is refused") {
   const std::string whole = Tar().file("a", std::string(3000, 'a')).bytes();
   for (const size_t length : {size_t{1}, size_t{511}, size_t{513}, size_t{2000}, size_t{3500}}) {
     INFO("the first " << length << " bytes");

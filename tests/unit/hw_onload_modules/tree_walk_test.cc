@@ -18,7 +18,7 @@ Result<std::vector<TreeEntry>> list(const Folder& folder) {
 
 }  // namespace
 
-TEST_CASE("all of a tree is listed, a folder before what is in it") {
+TEST_CASE("a tree is listed completely, directories before their content") {
   Folder folder;
   folder.put("b/c/deep", "x");
   folder.put("b/run", "x");
@@ -46,7 +46,7 @@ TEST_CASE("links are listed and never followed") {
   CHECK(list(folder).value().size() == 4);
 }
 
-TEST_CASE("a tree with anything else, or with folders of others, is refused") {
+TEST_CASE("a tree with other file types or untrusted directories is refused") {
   Folder folder;
   folder.folder("a/b");
   REQUIRE(::mkfifo(folder.path("a/b/fifo").c_str(), 0600) == 0);
@@ -67,7 +67,7 @@ TEST_CASE("a tree that is too deep or too large is refused") {
   CHECK(list(large).error().code == ErrorCode::BadRequest);
 }
 
-TEST_CASE("a folder that is gone is empty or not there") {
+TEST_CASE("a vanished directory is empty or missing") {
   Folder folder;
   folder.folder("opt");
   const TrustedDir opt = TrustedDir::open(folder.trust(), "/opt").value();

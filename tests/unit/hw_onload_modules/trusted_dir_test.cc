@@ -23,7 +23,7 @@ std::optional<ErrorCode> refusal(const Folder& folder, const std::string& path) 
 
 }  // namespace
 
-TEST_CASE("what only root can write is opened") {
+TEST_CASE("files that only root can write are opened") {
   Folder folder;
   folder.put("opt/nrd/onload.ko", "module");
   CHECK(text_of(open_trusted_file(folder.trust(), "/opt/nrd/onload.ko").value()) == "module");
@@ -36,7 +36,7 @@ TEST_CASE("what only root can write is opened") {
   CHECK(refusal(folder, "/at-the-top") == std::nullopt);
 }
 
-TEST_CASE("a path is plain names from the root on and nothing else") {
+TEST_CASE("a path consists of plain names from the root on") {
   Folder folder;
   folder.put("opt/file", "x");
   const std::string long_name(256, 'n');
@@ -52,7 +52,7 @@ TEST_CASE("a path is plain names from the root on and nothing else") {
   CHECK(parts_of("a/b.c/..d").value() == std::vector<std::string>{"a", "b.c", "..d"});
 }
 
-TEST_CASE("a link is never followed, wherever it stands and wherever it leads") {
+TEST_CASE("a link is never followed") {
   Folder folder;
   folder.put("opt/real/file", "x");
   folder.link("opt/to-folder", "real");
@@ -66,7 +66,7 @@ TEST_CASE("a link is never followed, wherever it stands and wherever it leads") 
   CHECK(refusal(folder, "/opt/real/file") == std::nullopt);
 }
 
-TEST_CASE("a folder on the way that others can write spoils all below it") {
+TEST_CASE("a parent directory writable by others makes everything below untrusted") {
   for (const unsigned bits : {0775U, 0757U, 0777U, 01777U, 01775U}) {
     Folder folder;
     folder.put("opt/nrd/versions/file", "x");
@@ -80,7 +80,7 @@ TEST_CASE("a folder on the way that others can write spoils all below it") {
   }
 }
 
-TEST_CASE("a file that others can write is refused") {
+TEST_CASE("a file writable by others is refused") {
   Folder folder;
   folder.put("opt/file", "x");
   for (const unsigned bits : {0664U, 0646U, 0666U}) {
@@ -91,7 +91,7 @@ TEST_CASE("a file that others can write is refused") {
   CHECK(refusal(folder, "/opt/file") == std::nullopt);
 }
 
-TEST_CASE("what belongs to somebody else is refused") {
+TEST_CASE("files of other owners are refused") {
   Folder folder;
   folder.put("opt/file", "x");
   Trust stranger = folder.trust();
@@ -108,7 +108,7 @@ TEST_CASE("what belongs to somebody else is refused") {
   }
 }
 
-TEST_CASE("only regular files are opened, and a FIFO keeps nobody waiting") {
+TEST_CASE("only regular files are opened, and a FIFO does not block") {
   Folder folder;
   folder.folder("opt/folder");
   REQUIRE(::mkfifo(folder.path("opt/fifo").c_str(), 0600) == 0);
@@ -120,7 +120,7 @@ TEST_CASE("only regular files are opened, and a FIFO keeps nobody waiting") {
   CHECK(refusal(folder, "/gone/file") == ErrorCode::NotFound);
 }
 
-TEST_CASE("what was checked is what is used, whatever is renamed afterwards") {
+TEST_CASE("the checked file is the one that is used, whatever is renamed afterwards") {
   Folder folder;
   folder.put("opt/versions/9/onload.ko", "checked");
   const TrustedDir versions = TrustedDir::open(folder.trust(), "/opt/versions").value();
@@ -136,7 +136,7 @@ TEST_CASE("what was checked is what is used, whatever is renamed afterwards") {
   CHECK(refusal(folder, "/opt/versions/9/onload.ko") == ErrorCode::BadRequest);
 }
 
-TEST_CASE("a folder is made once, readable for all and writable for root alone") {
+TEST_CASE("a directory is created once, readable by all and writable by root only") {
   Folder folder;
   const TrustedDir top = TrustedDir::open(folder.trust(), "/").value();
   ::umask(0);
@@ -151,7 +151,7 @@ TEST_CASE("a folder is made once, readable for all and writable for root alone")
   CHECK_FALSE(top.make("link").has_value());
 }
 
-TEST_CASE("names come in order and are counted") {
+TEST_CASE("names are sorted and limited") {
   Folder folder;
   for (const char* name : {"opt/c", "opt/a", "opt/.hidden", "opt/b/below"}) folder.put(name, "");
   const TrustedDir opt = TrustedDir::open(folder.trust(), "/opt").value();

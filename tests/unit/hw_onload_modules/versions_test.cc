@@ -70,7 +70,7 @@ Names names_of(const std::vector<VersionModule>& modules) {
 
 }  // namespace
 
-TEST_CASE("a release becomes a version that says what it has") {
+TEST_CASE("a release becomes a version with its contents listed") {
   Node node;
   const Version version = node.versions().import("9.0.2", "/srv/9").value();
   CHECK(version.name == "9.0.2");
@@ -103,7 +103,7 @@ TEST_CASE("an archive of a release becomes the same version") {
   CHECK(node.versions().verify("9").value().empty());
 }
 
-TEST_CASE("names of versions are plain") {
+TEST_CASE("version names are plain") {
   for (const char* name : {"9.0.2", "9.0.2+dfsg-1", "x", "onload_9", "-"}) CHECK(is_version_name(name));
   for (const std::string& name : {std::string(), std::string("."), std::string(".."), std::string(".9"),
                                   std::string("9/0"), std::string("9 0"), std::string("9\n"), std::string(65, '9')}) {
@@ -137,7 +137,7 @@ TEST_CASE("a version is imported once") {
   CHECK(node.versions().names().value() == Names{"10", "9"});
 }
 
-TEST_CASE("a source that anybody but root could write to is refused") {
+TEST_CASE("a source writable by others than root is refused") {
   for (const char* spoilt : {"srv", "srv/9", "srv/9/sbin", "srv/9/sbin/onload_cp_server"}) {
     Node node;
     node.folder().mode(spoilt, 0777);
@@ -152,7 +152,7 @@ TEST_CASE("a source that anybody but root could write to is refused") {
   CHECK(message_of(node.versions().import("9", "/srv/9.tar")) == "a file or folder can be written by others than root");
 }
 
-TEST_CASE("a source that is a link, gone or neither folder nor file is refused") {
+TEST_CASE("a source that is a link, missing or neither directory nor file is refused") {
   Node node;
   node.folder().link("srv/link", "9");
   REQUIRE(::mkfifo(node.folder().path("srv/fifo").c_str(), 0600) == 0);
@@ -164,7 +164,7 @@ TEST_CASE("a source that is a link, gone or neither folder nor file is refused")
   CHECK(node.versions().import("9", "").error().code == ErrorCode::BadRequest);
 }
 
-TEST_CASE("a tree whose modules cannot be right is no version") {
+TEST_CASE("a tree with invalid modules is refused") {
   struct Row {
     std::string file;
     std::string bytes;
@@ -190,7 +190,7 @@ TEST_CASE("a tree whose modules cannot be right is no version") {
   CHECK(message_of(node.versions().import("9", "/srv/9")) == "there are no modules in lib/modules/*/ of the tree");
 }
 
-TEST_CASE("a whole version verifies, and each change to it is named") {
+TEST_CASE("an intact version verifies, and each change to it is reported") {
   Node node;
   REQUIRE(node.versions().import("9", "/srv/9").has_value());
   CHECK(node.versions().verify("9").value().empty());
@@ -219,7 +219,7 @@ TEST_CASE("a version without its manifest, or with a damaged one, does not verif
   CHECK(node.versions().verify("9").error().code == ErrorCode::NotFound);
 }
 
-TEST_CASE("a file is handed out only if it is what was imported") {
+TEST_CASE("a file is handed out only if it is unmodified") {
   Node node;
   REQUIRE(node.versions().import("9", "/srv/9").has_value());
   CHECK(text_of(node.versions().open("9", "sbin/onload_cp_server").value()) == "server of 9.0.2");
@@ -234,7 +234,7 @@ TEST_CASE("a file is handed out only if it is what was imported") {
   CHECK(node.versions().open("9", extra("onload")).error().code == ErrorCode::NotFound);
 }
 
-TEST_CASE("the current version changes in one step") {
+TEST_CASE("the current version changes atomically") {
   Node node;
   node.put_release("srv/10", "10");
   REQUIRE(node.versions().import("9", "/srv/9").has_value());
@@ -250,7 +250,7 @@ TEST_CASE("the current version changes in one step") {
   CHECK(node.versions().current().value() == "9");
 }
 
-TEST_CASE("a choice that was interrupted is in nobody's way") {
+TEST_CASE("an interrupted switch does no harm") {
   Node node;
   REQUIRE(node.versions().import("9", "/srv/9").has_value());
   node.folder().link("opt/onload/.current-next", "versions/gone");
@@ -259,7 +259,7 @@ TEST_CASE("a choice that was interrupted is in nobody's way") {
   CHECK(node.versions().current().value() == "9");
 }
 
-TEST_CASE("a current that leads anywhere else is an error") {
+TEST_CASE("a current link that leads elsewhere is an error") {
   for (const char* target : {"/etc", "versions/../..", "versions/", "versions/.hidden", "9"}) {
     Node node;
     node.folder().link("opt/onload/current", target);
@@ -270,7 +270,7 @@ TEST_CASE("a current that leads anywhere else is an error") {
   CHECK(node.versions().current().error().code == ErrorCode::Store);
 }
 
-TEST_CASE("a version is removed whole, but not the current one") {
+TEST_CASE("a version is removed completely, but not the current one") {
   Node node;
   node.put_release("srv/10", "10");
   REQUIRE(node.versions().import("9", "/srv/9").has_value());
@@ -285,7 +285,7 @@ TEST_CASE("a version is removed whole, but not the current one") {
   CHECK(node.versions().verify("9").value().empty());
 }
 
-TEST_CASE("what interrupted work left is swept away and never a version") {
+TEST_CASE("leftovers of interrupted work are removed and never count as a version") {
   Node node;
   REQUIRE(node.versions().import("9", "/srv/9").has_value());
   node.folder().put("opt/onload/versions/.import-10/half", "x");
@@ -297,7 +297,7 @@ TEST_CASE("what interrupted work left is swept away and never a version") {
   CHECK(node.versions().verify("9").value().empty());
 }
 
-TEST_CASE("a folder of versions that others can write is not used") {
+TEST_CASE("a versions directory writable by others is not used") {
   Node node;
   REQUIRE(node.versions().import("9", "/srv/9").has_value());
   for (const char* spoilt : {"opt", "opt/onload", "opt/onload/versions"}) {

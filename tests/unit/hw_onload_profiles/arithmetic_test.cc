@@ -36,7 +36,7 @@ std::string computed(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("arithmetic has the results that a shell has") {
+TEST_CASE("arithmetic gives a shell's results") {
   const std::map<std::string, std::string> results{{"2+3*4", "14"},
                                                    {"(2+3)*4", "20"},
                                                    {"10-4-3", "3"},
@@ -60,7 +60,7 @@ TEST_CASE("arithmetic has the results that a shell has") {
   }
 }
 
-TEST_CASE("a result beyond 64 bits is refused, not wrapped") {
+TEST_CASE("a 64-bit overflow is refused") {
   for (const char* text : {"9223372036854775807 + 1", "$LEAST - 2", "4294967296 * 4294967296", "($LEAST - 1) / -1",
                            "($LEAST - 1) % -1", "-($LEAST - 1)"}) {
     INFO(text);
@@ -75,13 +75,13 @@ TEST_CASE("a division by zero is refused") {
   CHECK(computed("1 % 0") == "wrong: p.opf:7: arithmetic: a division by zero");
 }
 
-TEST_CASE("a name without a value, or with one that is no number, is named") {
+TEST_CASE("a name without a number is reported") {
   CHECK(computed("1 / $EF_CLUSTER_SIZE") == "wrong: p.opf:7: EF_CLUSTER_SIZE has no value here");
   CHECK(computed("$WORD + 1") == "wrong: p.opf:7: arithmetic: WORD is `eth0`, not a whole number of 64 bits");
   CHECK(computed("$SUM * 2") == "wrong: p.opf:7: arithmetic: SUM is `1+2`, not a whole number of 64 bits");
 }
 
-TEST_CASE("what is no arithmetic is refused with what was expected") {
+TEST_CASE("invalid arithmetic is refused with what was expected") {
   const std::map<std::string, std::string> messages{{"", "expected a number, a name or `(` before `))rest`"},
                                                     {"1 +", "expected a number, a name or `(` before `))rest`"},
                                                     {"* 2", "expected a number, a name or `(` before `* 2))rest`"},
@@ -100,7 +100,7 @@ TEST_CASE("what is no arithmetic is refused with what was expected") {
   CHECK(told(parse_arithmetic("1 + 2", kPlace).error()) == "wrong: p.opf:7: `$((` is not closed by `))`");
 }
 
-TEST_CASE("other operators and expansions of a shell need one") {
+TEST_CASE("other shell operators and expansions need a shell") {
   const std::map<std::string, std::string> found{
       {"1 << 2", "`<`"}, {"ONE == 1", "`=`"}, {"ONE = 2", "`=`"},   {"ONE += 2", "`+=`"},  {"2 ** 3", "`**`"},
       {"--ONE", "`--`"}, {"ONE++", "`++`"},   {"!ONE", "`!`"},      {"~1", "`~`"},         {"1 ? 2 : 3", "`?`"},
@@ -112,7 +112,7 @@ TEST_CASE("other operators and expansions of a shell need one") {
   }
 }
 
-TEST_CASE("brackets and signs go 32 deep and no deeper") {
+TEST_CASE("brackets and signs nest 32 deep at most") {
   CHECK(computed(std::string(32, '(') + "1" + std::string(32, ')')) == "1");
   const std::string message = "wrong: p.opf:7: arithmetic: more than 32 brackets and signs within each other";
   CHECK(computed(std::string(33, '(') + "1" + std::string(33, ')')) == message);

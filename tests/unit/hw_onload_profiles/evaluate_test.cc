@@ -74,20 +74,20 @@ const std::string kLatency = "EF_POLL_USEC=100000 EF_TCP_FASTSTART_IDLE=0 EF_TCP
 
 }  // namespace
 
-TEST_CASE("a profile of settings gives what it says, and nothing of its comments") {
+TEST_CASE("a profile of settings gives its values and ignores comments") {
   CHECK(evaluated(kShipped, {"latency"}) == kLatency);
   CHECK(evaluated(kShipped, {}).empty());
   CHECK(evaluated("").empty());
 }
 
-TEST_CASE("arithmetic and references see what was set before, imports included") {
+TEST_CASE("arithmetic and references use earlier values, imports included") {
   CHECK(evaluated(kShipped, {"proxy"}, {{"num_workers", "4"}}) ==
         "EF_CLUSTER_SIZE=4 EF_MAX_ENDPOINTS=1000000 EF_MAX_PACKETS=720000 EF_PIO=0 EF_POLL_USEC=20 "
         "EF_SCALABLE_FILTERS=any=rss:active:passive EF_SOCKET_CACHE_MAX=250000 EF_TCP_SHARED_LOCAL_PORTS=570000 "
         "EF_TCP_SHARED_LOCAL_PORTS_MAX=570000 EF_TX_PUSH=1");
 }
 
-TEST_CASE("a reference sees the caller's value where it is the one that counts") {
+TEST_CASE("a reference uses the caller's value where that takes precedence") {
   const std::string text = "onload_set EF_A 8\nonload_set EF_B $(( EF_A / 2 ))\n";
   CHECK(evaluated(text) == "EF_A=8 EF_B=4");
   CHECK(evaluated(text, {{"EF_A", "100"}}) == "EF_B=50");
@@ -96,7 +96,7 @@ TEST_CASE("a reference sees the caller's value where it is the one that counts")
   CHECK(evaluated({{"/lib/p/x.opf", earlier}}, {"x"}, {{"EF_A", "100"}}, Winner::Profiles) == "EF_A=8 EF_B=100");
 }
 
-TEST_CASE("the caller comes before the first profile, the first before the second, a profile before its import") {
+TEST_CASE("precedence is caller, first profile, second profile, then imports") {
   const Files files{{"/lib/p/one.opf", "onload_set EF_A 1\nonload_import part\nonload_set EF_B 1\nonload_set EF_C 1\n"},
                     {"/lib/p/two.opf", "onload_set EF_A 2\nonload_set EF_C 2\nonload_set EF_D 2\n"},
                     {"/lib/p/part.opf-fragment", "onload_set EF_A 3\nonload_set EF_B 3\n"}};
@@ -106,9 +106,11 @@ TEST_CASE("the caller comes before the first profile, the first before the secon
   CHECK(evaluated(files, {"one", "one"}) == "EF_A=1 EF_B=3 EF_C=1");
 }
 
-TEST_CASE("a caller's empty value is none") { CHECK(evaluated("onload_set EF_A 1\n", {{"EF_A", ""}}) == "EF_A=1"); }
+TEST_CASE("a caller's empty value counts as unset") {
+  CHECK(evaluated("onload_set EF_A 1\n", {{"EF_A", ""}}) == "EF_A=1");
+}
 
-TEST_CASE("profiles that win over the caller keep their order among themselves") {
+TEST_CASE("profiles that override the caller keep their order") {
   const Files files{{"/lib/p/one.opf", "onload_set EF_A 1\nonload_import part\n"},
                     {"/lib/p/two.opf", "onload_set EF_A 2\nonload_set EF_B 2\n"},
                     {"/lib/p/part.opf-fragment", "onload_set EF_A 3\n"}};
@@ -116,7 +118,7 @@ TEST_CASE("profiles that win over the caller keep their order among themselves")
         "EF_A=1 EF_B=2");
 }
 
-TEST_CASE("a value that is empty sets nothing, leaves the name to others, and is told") {
+TEST_CASE("an empty value sets nothing and causes a warning") {
   const auto known =
       evaluate(library_of({{"/lib/p/x.opf", "onload_set EF_A \"\"\nonload_set EF_A 2\nonload_set EF_B=\n"}}),
                {.profiles = {"x"}});
@@ -126,7 +128,7 @@ TEST_CASE("a value that is empty sets nothing, leaves the name to others, and is
                                "/lib/p/x.opf:3: EF_B is set to nothing, which sets nothing"}});
 }
 
-TEST_CASE("profiles are looked for directory by directory, fragments for imports only") {
+TEST_CASE("profiles are searched directory by directory, fragments for imports only") {
   const std::string imports = "onload_import part\n";
   Files files{{"/lib/p/x.opf", imports},
               {"/home/p/part.opf", "onload_set EF_A 1\n"},
@@ -144,7 +146,7 @@ TEST_CASE("profiles are looked for directory by directory, fragments for imports
         "/lib/p/part.opf, /lib/p/part.opf-fragment");
 }
 
-TEST_CASE("no fragment is taken from outside of a profile, whatever was imported before it") {
+TEST_CASE("a fragment cannot be requested directly") {
   const Files files{{"/lib/p/x.opf", "onload_import part\n"}, {"/lib/p/part.opf-fragment", "onload_set EF_A 1\n"}};
   const std::string refusal = "wrong: there is no profile `part`; looked for /home/p/part.opf, /lib/p/part.opf";
   CHECK(evaluated(files, {"part"}) == refusal);
@@ -153,7 +155,7 @@ TEST_CASE("no fragment is taken from outside of a profile, whatever was imported
   CHECK(evaluate(library_of(files), {.profiles = {"part"}}).error().code == ErrorCode::NotFound);
 }
 
-TEST_CASE("a path is a profile's name only where the library takes paths") {
+TEST_CASE("a path is accepted as a profile only where the library allows paths") {
   const Files files{{"/tmp/own.opf", "onload_set EF_A 1\nonload_import ./more\n"}, {"./more", "onload_set EF_B 2\n"}};
   CHECK(told(evaluate(library_of(files, Paths::Taken), {.profiles = {"/tmp/own.opf"}})) == "EF_A=1 EF_B=2");
   CHECK(evaluated(files, {"/tmp/own.opf"}) == "wrong: `/tmp/own.opf`: profiles are called by name here, not by path");
@@ -161,7 +163,7 @@ TEST_CASE("a path is a profile's name only where the library takes paths") {
         "wrong: /lib/p/x.opf:1: `../../etc/shadow`: profiles are called by name here, not by path");
 }
 
-TEST_CASE("what is no name of a profile is not looked for") {
+TEST_CASE("an invalid profile name is not looked up") {
   for (const char* name : {"", "a b", "a\nb", "a,b", "a*", "\xff", "~a"}) {
     INFO(name);
     CHECK(evaluated(kShipped, {name}).ends_with("is not the name of a profile"));
@@ -169,20 +171,20 @@ TEST_CASE("what is no name of a profile is not looked for") {
   CHECK(evaluated("onload_import \"\"\n") == "wrong: /lib/p/x.opf:1: `` is not the name of a profile");
 }
 
-TEST_CASE("a name may be put together of references") {
+TEST_CASE("a name may be composed of references") {
   const Files files{{"/lib/p/x.opf", "onload_set EF_A low\nonload_import ${EF_A}-part\n"},
                     {"/lib/p/low-part.opf", "onload_set EF_B 2\n"}};
   CHECK(evaluated(files, {"x"}) == "EF_A=low EF_B=2");
 }
 
-TEST_CASE("one dynamic import makes all of it dynamic, and gives no variable") {
+TEST_CASE("one dynamic import makes the whole profile dynamic") {
   CHECK(evaluated(kShipped, {"latency", "server"}) == "needs a shell: /lib/p/server.opf:2: `if`");
   Files files = kShipped;
   files["/lib/p/x.opf"] = "onload_set EF_A 1\nonload_import server\n";
   CHECK(evaluated(files, {"x"}) == "needs a shell: /lib/p/server.opf:2: `if`");
 }
 
-TEST_CASE("an import cycle is drawn and refused") {
+TEST_CASE("an import cycle is refused with its path") {
   const Files files{{"/lib/p/a.opf", "onload_set EF_A 1\nonload_import b\n"},
                     {"/lib/p/b.opf-fragment", "\nonload_import c\n"},
                     {"/lib/p/c.opf", "onload_import b\n"},
@@ -192,7 +194,7 @@ TEST_CASE("an import cycle is drawn and refused") {
   CHECK(evaluated(files, {"self"}) == "wrong: /lib/p/self.opf:1: an import cycle: /lib/p/self.opf -> /lib/p/self.opf");
 }
 
-TEST_CASE("the same fragment on two ways is no cycle") {
+TEST_CASE("importing a fragment twice is not a cycle") {
   const Files files{{"/lib/p/x.opf", "onload_import a\nonload_import b\n"},
                     {"/lib/p/a.opf", "onload_import base\n"},
                     {"/lib/p/b.opf", "onload_import base\n"},
@@ -208,7 +210,7 @@ TEST_CASE("depth and number of imports are bounded") {
   const std::string last = "/lib/p/f" + std::to_string(kImportDepth) + ".opf";
   chain[last] = "onload_set EF_A 1\n";
   CHECK(evaluated(chain, {"f1"}) == "EF_A=1");
-  CHECK(evaluated(chain, {"f0"}) == "wrong: /lib/p/f15.opf:1: imports: more than 16 within each other");
+  CHECK(evaluated(chain, {"f0"}) == "wrong: /lib/p/f15.opf:1: imports are nested deeper than 16");
 
   Files many{{"/lib/p/base.opf", "onload_set EF_A 1\n"}};
   for (unsigned i = 1; i < kFilesLimit; ++i) many["/lib/p/x.opf"] += "onload_import base\n";
@@ -218,7 +220,7 @@ TEST_CASE("depth and number of imports are bounded") {
   CHECK(evaluated(many, {"x"}) == "wrong: /lib/p/x.opf:64: more than 64 profiles and imports");
 }
 
-TEST_CASE("variables and values are bounded, however names multiply") {
+TEST_CASE("variables and values are bounded, however references multiply") {
   std::string text;
   for (size_t i = 0; i < kVariablesLimit; ++i) text += "onload_set EF_" + std::to_string(i) + " 1\n";
   CHECK(evaluate(library_of({{"/lib/p/x.opf", text}}), {.profiles = {"x"}}).has_value());
@@ -236,7 +238,7 @@ TEST_CASE("variables and values are bounded, however names multiply") {
         "wrong: /lib/p/x.opf:1: a word of more than 64 KiB");
 }
 
-TEST_CASE("what goes wrong in an import is told with the import's file and line") {
+TEST_CASE("an error in an import is reported with the import's file and line") {
   const std::map<std::string, std::string> messages{
       {"onload_set EF_A $EF_B", "EF_B has no value here"},
       {"onload_set EF_A $((1 / 0))", "arithmetic: a division by zero"},
@@ -255,7 +257,7 @@ TEST_CASE("what goes wrong in an import is told with the import's file and line"
   }
 }
 
-TEST_CASE("a reference that a shell would split or take for a pattern wants quotes") {
+TEST_CASE("a reference that a shell would split or expand must be quoted") {
   for (const char* value : {"a b", "eth*", "a\tb", "x?", "[x]"}) {
     INFO(value);
     CHECK(evaluated("onload_set EF_A $VALUE\n", {{"VALUE", value}}) ==
@@ -265,12 +267,12 @@ TEST_CASE("a reference that a shell would split or take for a pattern wants quot
   CHECK(evaluated("onload_set EF_A '$VALUE'\n", {{"VALUE", "1"}}) == "EF_A=$VALUE");
 }
 
-TEST_CASE("a value is not looked into again") {
+TEST_CASE("a value is not expanded again") {
   CHECK(evaluated("onload_set EF_A '$EF_B'\nonload_set EF_B 1\nonload_set EF_C \"$EF_A\"\n") ==
         "EF_A=$EF_B EF_B=1 EF_C=$EF_B");
 }
 
-TEST_CASE("what the reader of files fails with is passed on, and a file that is cut off is refused") {
+TEST_CASE("read errors are passed on, and a truncated file is refused") {
   const Library library{.directories = {"/lib/p"},
                         .read = [](const std::string& path) -> Result<std::optional<ProfileFile>> {
                           return fail(ErrorCode::Hardware, "cannot read a profile", path + ": Permission denied");
@@ -296,7 +298,7 @@ std::string evaluated_as_data(const Files& files, Environment caller = {}) {
   return told(evaluate(library, {.profiles = {"x"}, .caller = std::move(caller)}));
 }
 
-TEST_CASE("a text that came over the API sets settings of Onload") {
+TEST_CASE("a profile stored over the API sets Onload settings") {
   CHECK(evaluated_as_data({{"/api/p/x.opf", "onload_set EF_A $(( $EF_B / 2 ))\nonload_import part\n"},
                            {"/api/p/part.opf-fragment", "onload_set EF_C any=rss:active\n"}},
                           {{"EF_B", "8"}}) == "EF_A=4 EF_C=any=rss:active");
@@ -304,7 +306,7 @@ TEST_CASE("a text that came over the API sets settings of Onload") {
         "WORKERS=1");
 }
 
-TEST_CASE("a text that came over the API sets nothing else") {
+TEST_CASE("a profile stored over the API sets nothing else") {
   for (const char* name : {"LD_AUDIT", "PATH", "OMP_TOOL_LIBRARIES", "GIT_SSH_COMMAND", "WORKERS", "ef_poll_usec", "EF",
                            "XEF_A", "EF_LD_PRELOAD", "EF_LOG_FILE", "EF_VI_CLUSTER_SOCKET"}) {
     CAPTURE(name);
@@ -315,7 +317,7 @@ TEST_CASE("a text that came over the API sets nothing else") {
   }
 }
 
-TEST_CASE("no value of a text that came over the API is a path, whatever it is made of") {
+TEST_CASE("no value of a profile stored over the API is a path") {
   for (const char* text : {"onload_set EF_A /tmp/x.so\n", "onload_set EF_A \"$HOME\"\n", "onload_set EF_A=tmp/x\n"}) {
     CAPTURE(text);
     CHECK(evaluated_as_data({{"/api/p/x.opf", text}}, {{"HOME", "/root"}}) ==
@@ -323,7 +325,7 @@ TEST_CASE("no value of a text that came over the API is a path, whatever it is m
   }
 }
 
-TEST_CASE("a text that came over the API imports by plain names") {
+TEST_CASE("a profile stored over the API imports by plain names") {
   for (const char* text : {"onload_import /tmp/evil.opf\n", "onload_import ./evil\n", "onload_import \"$EVIL\"\n",
                            "onload_import $EF_A\n", "onload_import part$EF_A\n"}) {
     CAPTURE(text);
@@ -333,7 +335,7 @@ TEST_CASE("a text that came over the API imports by plain names") {
   }
 }
 
-TEST_CASE("a text that came over the API and needs a shell is wrong, not dynamic") {
+TEST_CASE("a profile stored over the API that needs a shell is wrong, not dynamic") {
   CHECK(evaluated_as_data({{"/api/p/x.opf", "touch x\n"}}).starts_with("wrong: /api/p/x.opf:1: `touch` needs a shell"));
   CHECK(evaluated_as_data({{"/lib/p/x.opf", "touch x\n"}}).starts_with("needs a shell: /lib/p/x.opf:1"));
 }

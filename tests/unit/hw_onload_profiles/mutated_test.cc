@@ -90,7 +90,7 @@ class Mutator {
 
 }  // namespace
 
-TEST_CASE("20000 profiles that are nearly right are evaluated, dynamic or refused, and nothing else") {
+TEST_CASE("20000 mutated profiles are evaluated, dynamic or refused, and never crash") {
   Mutator mutator;
   std::array<int, 3> exited{};
   for (int i = 0; i < 20'000; ++i) {

@@ -4,7 +4,7 @@
 
 using nrd::profiles::merge_preload;
 
-TEST_CASE("a library goes in front of what is preloaded, and only once") {
+TEST_CASE("a library is prepended to LD_PRELOAD, and only once") {
   struct Row {
     const char* before;
     const char* after;

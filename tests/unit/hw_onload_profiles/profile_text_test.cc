@@ -39,27 +39,27 @@ std::string parsed(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("a profile is settings, imports, comments and empty lines") {
+TEST_CASE("a profile consists of settings, imports, comments and empty lines") {
   CHECK(parsed("# a profile\n\n  onload_set EF_X 5   # why\n\tonload_set EF_Y=6\n##onload_set EF_Z 7\nonload_import "
                "base\n") == "3 EF_X=[5], 4 EF_Y=[6], 6 import [base]");
   CHECK(parsed("") == "");
   CHECK(parsed("\n") == "");
 }
 
-TEST_CASE("NAME=VALUE keeps everything behind its first equals sign") {
+TEST_CASE("NAME=VALUE splits at the first equals sign") {
   CHECK(parsed("onload_set EF_SCALABLE_FILTERS=any=rss:active\n") == "1 EF_SCALABLE_FILTERS=[any=rss:active]");
   CHECK(parsed("onload_set EF_X==\n") == "1 EF_X=[=]");
   CHECK(parsed("onload_set EF_X=$EF_Y\n") == "1 EF_X=[]<EF_Y>");
   CHECK(parsed("onload_set 'EF_X=a b'\n") == "1 EF_X=[a b]");
 }
 
-TEST_CASE("nothing in quotes is a value, and empty") {
+TEST_CASE("an empty quoted string is a value") {
   CHECK(parsed("onload_set EF_X \"\"\n") == "1 EF_X=[]");
   CHECK(parsed("onload_set EF_X ''\n") == "1 EF_X=[]");
   CHECK(parsed("onload_set EF_X=\n") == "1 EF_X=[]");
 }
 
-TEST_CASE("words are quoted as POSIX has it") {
+TEST_CASE("words follow POSIX quoting") {
   const std::map<std::string, std::string> words{{R"('a $B \ "c"')", R"([a $B \ "c"])"},
                                                  {R"("a 'b' \" \\ \$ \` \z")", R"([a 'b' " \ $ ` \z])"},
                                                  {R"(a\ b\#\'\"\\c)", R"([a b#'"\c])"},
@@ -87,17 +87,17 @@ TEST_CASE("words are quoted as POSIX has it") {
   }
 }
 
-TEST_CASE("lines are counted through quotes, arithmetic and joined lines") {
+TEST_CASE("lines are counted through quotes, arithmetic and continuations") {
   CHECK(parsed("onload_set A 'a\n\n'\nonload_set B \"\\\n\"\nonload_set C $((1 +\n2))\n\\\n\nonload_set \\\nD "
                "1\nonload_set E 1\n") == "1 A=[a\n\n], 4 B=[], 6 C=<arithmetic>, 10 D=[1], 12 E=[1]");
 }
 
-TEST_CASE("what stands behind an imported profile is for its shell") {
+TEST_CASE("arguments after an imported profile are left to its shell") {
   CHECK(parsed("onload_import throughput \"$@\" $1 -x '#' # y\n") == "1 import [throughput]");
   CHECK(parsed("onload_import \"$BASE\"\n") == "1 import []<\"BASE\">");
 }
 
-TEST_CASE("whatever else a shell understands makes the profile dynamic, with line and word") {
+TEST_CASE("any other shell syntax makes the profile dynamic, with line and word") {
   const std::map<std::string, std::string> found{{"if [ -n \"$X\" ]; then", "`if`"},
                                                  {"for i in 1 2; do", "`for`"},
                                                  {"export EF_X=1", "`export`"},
@@ -141,11 +141,11 @@ TEST_CASE("whatever else a shell understands makes the profile dynamic, with lin
   }
 }
 
-TEST_CASE("a dynamic profile is dynamic as a whole, whatever stands behind what makes it so") {
+TEST_CASE("a dynamic profile is dynamic as a whole, whatever follows") {
   CHECK(parsed("onload_set EF_X 1\nif true; then\nonload_set 'EF_Y\n") == "needs a shell: p.opf:2: `if`");
 }
 
-TEST_CASE("what no shell would take as meant is refused with file and line") {
+TEST_CASE("invalid shell syntax is refused with file and line") {
   const std::map<std::string, std::string> messages{
       {"onload_set EF_X 'a", "a quote `'` that is not closed"},
       {"onload_set EF_X \"a", "a quote `\"` that is not closed"},
@@ -155,12 +155,12 @@ TEST_CASE("what no shell would take as meant is refused with file and line") {
       {"onload_set", "onload_set: expected a name and a value"},
       {"onload_set EF_X", "onload_set: `EF_X` has no value"},
       {"onload_set EF_X 1 2", "onload_set: expected one value; one with blanks stands in quotes"},
-      {"onload_set EF_X=1 2", "onload_set: `EF_X=1` is not the name of a variable"},
-      {"onload_set EF-X 1", "onload_set: `EF-X` is not the name of a variable"},
-      {"onload_set 1EF 1", "onload_set: `1EF` is not the name of a variable"},
-      {"onload_set '' 1", "onload_set: `` is not the name of a variable"},
-      {"onload_set =1", "onload_set: `` is not the name of a variable"},
-      {"onload_set \xc3\xa9 1", "onload_set: `??` is not the name of a variable"},
+      {"onload_set EF_X=1 2", "onload_set: `EF_X=1` is not a valid variable name"},
+      {"onload_set EF-X 1", "onload_set: `EF-X` is not a valid variable name"},
+      {"onload_set 1EF 1", "onload_set: `1EF` is not a valid variable name"},
+      {"onload_set '' 1", "onload_set: `` is not a valid variable name"},
+      {"onload_set =1", "onload_set: `` is not a valid variable name"},
+      {"onload_set \xc3\xa9 1", "onload_set: `??` is not a valid variable name"},
       {"onload_import", "onload_import: expected a profile"},
       {"onload_set EF_X 1\r", "a carriage return; lines end with a line feed alone"},
       {std::string("onload_set EF_X 1\0", 18), "a control character"},
@@ -171,7 +171,7 @@ TEST_CASE("what no shell would take as meant is refused with file and line") {
   }
 }
 
-TEST_CASE("a profile cannot set what chooses the code that runs") {
+TEST_CASE("a profile cannot set variables that choose which code runs") {
   for (const char* name :
        {"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "LD_SOMETHING_NEW", "PATH", "IFS", "GCONV_PATH", "GLIBC_TUNABLES",
         "BASH_ENV", "ENV", "PYTHONPATH", "PERL5OPT", "NODE_OPTIONS", "ONLOAD_PRELOAD"}) {
@@ -188,7 +188,7 @@ TEST_CASE("a profile cannot set what chooses the code that runs") {
   }
 }
 
-TEST_CASE("a text that was cut off is refused, wherever the cut is") {
+TEST_CASE("a truncated text is refused") {
   const std::string whole = "# poll\nonload_set EF_POLL_USEC 100000\n";
   for (size_t size = 1; size < whole.size(); ++size) {
     if (whole[size - 1] == '\n') continue;

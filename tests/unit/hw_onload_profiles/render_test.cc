@@ -19,7 +19,7 @@ std::string text_of(const Result<T>& result) {
 
 }  // namespace
 
-TEST_CASE("variables are lines of an environment file, each value in quotes") {
+TEST_CASE("an environment file has one quoted variable per line") {
   CHECK(text_of(render_env(kPlain)) == "EF_POLL_USEC=\"100000\"\nEF_SCALABLE_FILTERS=\"any=rss:active\"\n");
   CHECK(text_of(render_env(kNasty)) == R"(EF_X="a \"b\" \\c\\ \$d \`e\` %f 'g' #h: -")"
                                        "\n");
@@ -38,7 +38,7 @@ TEST_CASE("a drop-in has the variables, the devices and the order after nrd") {
                   "\n") != std::string::npos);
 }
 
-TEST_CASE("a ConfigMap has one quoted key a variable, and documents stand between dashes") {
+TEST_CASE("a ConfigMap has one quoted key per variable, and documents are separated") {
   CHECK(text_of(render_config_maps({{"latency", kPlain}, {"empty", {}}, {"nasty", kNasty}})) ==
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: onload-latency-profile\n"
         "  labels:\n    app.kubernetes.io/part-of: onload\ndata:\n"
@@ -54,7 +54,7 @@ TEST_CASE("a ConfigMap has one quoted key a variable, and documents stand betwee
   CHECK(text_of(render_config_maps({})).empty());
 }
 
-TEST_CASE("a profile's name becomes one that a ConfigMap can have") {
+TEST_CASE("a profile's name becomes a valid ConfigMap name") {
   CHECK(text_of(config_map_name("latency")) == "onload-latency-profile");
   CHECK(text_of(config_map_name("/etc/p/My_Profile.opf")) == "onload-my-profile-profile");
   CHECK(text_of(config_map_name("nginx.proxy--v2")) == "onload-nginx-proxy-v2-profile");
@@ -69,17 +69,17 @@ TEST_CASE("a profile's name becomes one that a ConfigMap can have") {
   CHECK(text_of(config_map_name(std::string(239, 'a'))).ends_with("is too long for a ConfigMap"));
 }
 
-TEST_CASE("two profiles that would be one ConfigMap give none") {
+TEST_CASE("two profiles with the same ConfigMap name are refused") {
   CHECK(text_of(render_config_maps({{"a_b", kPlain}, {"c", kPlain}, {"A-B", kPlain}})) ==
         "wrong: two profiles would be the ConfigMap onload-a-b-profile");
 }
 
-TEST_CASE("one variable that no reader would take refuses the whole, in every form") {
+TEST_CASE("one invalid variable refuses the whole output, in every form") {
   Environment many;
   for (size_t i = 0; i <= kVariablesLimit; ++i) many["EF_" + std::to_string(i)] = "1";
   const std::map<std::string, Environment> refused{
-      {"`EF-X` is not the name of a variable", {{"EF_A", "1"}, {"EF-X", "1"}}},
-      {"`` is not the name of a variable", {{"", "1"}}},
+      {"`EF-X` is not a valid variable name", {{"EF_A", "1"}, {"EF-X", "1"}}},
+      {"`` is not a valid variable name", {{"", "1"}}},
       {"the value of EF_X has a line end or another control character", {{"EF_A", "1"}, {"EF_X", "1\nExecStart=/x"}}},
       {"the value of EF_X is not UTF-8", {{"EF_X", "\xff"}}},
       {"the value of EF_X is longer than 1024 bytes", {{"EF_X", std::string(1025, 'a')}}},
