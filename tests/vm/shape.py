@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 # qemu's -cpu. Ice Lake has HWP; intel_pstate drives Skylake without it, too. The leaves up to 0x1f tell dies, those up to
 # 0x80000020 AMD's memory bandwidth.
-INTEL = "max,vendor=GenuineIntel,family=6,model={model},stepping=7,level=0x1f,l3-cache=on"
+INTEL = "max,vendor=GenuineIntel,family=6,model={model},level=0x1f,l3-cache=on"
 INTEL_WITH_HWP, INTEL_WITHOUT = 106, 85
 AMD = "max,vendor=AuthenticAMD,family=25,model=1,level=0x1f,xlevel=0x80000021,l3-cache=on"  # Milan
 

@@ -20,7 +20,12 @@ if os.environ.get("NRD_VM_LONG"):  # rdt/run
 
 class Neighbour(RdtNode):
     def mkdir(self, name, ways=None, cpus=None):
-        self.vm.run(["mkdir", f"{RESCTRL}/{name}"])
+        # EBUSY: the RMIDs of groups that were removed a moment ago cannot be used again yet.
+        def is_made():
+            made = self.vm.run(["mkdir", f"{RESCTRL}/{name}"], check=False)
+            assert made.returncode == 0 or "busy" in made.stderr, made.stderr
+            return made.returncode == 0
+        self.wait_for(is_made, "an RMID")
         if ways:
             self.vm.write(f"{RESCTRL}/{name}/schemata", f"L3:0={ways:x}\n")
         if cpus:

@@ -298,6 +298,7 @@ TEST_CASE("PAM settings without effect are refused") {
   CHECK(checked("[access]\npam = true\n").find("tls.client_auth") != std::string::npos);
   CHECK(checked("[roles]\npam_user = [\"bob\"]\n").find("access.pam = true") != std::string::npos);
   CHECK(checked("[access]\nacl = \"/l\"\n").find("access.pam = true") != std::string::npos);
-  CHECK(checked(tls + "[access]\npam = true\nacl = \"/l\"\n[roles]\npam_user = [\"bob\"]\n").find("cannot be combined") !=
-        std::string::npos);
+  CHECK(
+      checked(tls + "[access]\npam = true\nacl = \"/l\"\n[roles]\npam_user = [\"bob\"]\n").find("cannot be combined") !=
+      std::string::npos);
 }

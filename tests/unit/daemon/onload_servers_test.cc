@@ -77,7 +77,7 @@ TEST_CASE("a change of the command line ends once the new server runs and the ol
   CHECK(clock.looks() >= 5);
 }
 
-TEST_CASE("a server that does not start is an error; one kept because it is in use is not") {
+TEST_CASE("a server that does not start is an error, one kept because it is in use is not") {
   Plane plane;
   plane.set("cplane_spawn_server", "Y");
   plane.serve("300\n");
