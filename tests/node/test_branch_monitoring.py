@@ -279,7 +279,7 @@ def test_a_threshold_that_is_only_kept_is_shown_and_must_make_sense():
         assert node.sim.freq() == before
         with pytest.raises(Refused) as refused:
             node.call("PATCH", "/v1/workloads/1", {"pstate": {"monitoring": "on"}})
-        assert "/pstate/monitoring: needs the ratio" in refused.value.text
+        assert "/pstate/monitoring: requires ratio" in refused.value.text
 
 
 @pytest.mark.parametrize("fault", ["errno EIO", "lie"])

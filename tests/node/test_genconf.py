@@ -45,7 +45,7 @@ def test_a_file_is_made_once_and_replaced_only_by_force():
         with open(path, "a") as file:
             file.write("# mine\n")
         refused = genconf(node, "--output", path)
-        assert refused.returncode == 1 and f"{path} exists" in refused.stderr
+        assert refused.returncode == 1 and f"{path} already exists" in refused.stderr
         with open(path) as file:
             assert file.read().endswith("# mine\n")
         assert genconf(node, "--output", path, "--force").returncode == 0

@@ -205,7 +205,7 @@ def test_l2_caches_come_and_go_with_their_cpus():
 
 
 def test_ways_of_l2_where_they_cannot_be_had():
-    for shape, why in [({}, "info/L2"), ({"level": 2, "mb": False}, "not beside")]:
+    for shape, why in [({}, "info/L2"), ({"level": 2, "mb": False}, "only L2 caches")]:
         with Node(**shape) as node:
             before = node.plain()
             status, text, _ = node.request("POST", "/v1/workloads", {"core_ids": ["4"], "l2": {"ways": 2}})

@@ -207,7 +207,7 @@ def test_a_creation_asked_for_again_is_answered_and_not_done_again():
         assert post(node, two_ways("7"), key)[0] == 422
         node.delete("1")
         status, said, _ = post(node, two_ways(), key)
-        assert status == 409 and "is deleted" in said
+        assert status == 409 and "has been deleted" in said
         assert node.list() == []
         assert post(node, two_ways(), {"Idempotency-Key": "other"})[0] == 201
         for wrong in ("x" * 256, "a b"):

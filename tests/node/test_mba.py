@@ -121,7 +121,7 @@ def test_percent_is_never_written_where_numbers_are_mbps():
         create(node, "0", {"percentage": 50})
         node.sim.control("remount mbps")
         wait_for(lambda: node.health()["status"] == "degraded", "the report")
-        assert "another unit" in node.health()["hardware_problem"]
+        assert "no longer uses" in node.health()["hardware_problem"]
         assert node.list()[0]["status"] == "Failed"
         assert set(limits(node).values()) == {4294967295}
         node.delete("1")

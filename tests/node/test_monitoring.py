@@ -117,7 +117,7 @@ def test_a_workload_without_a_class_is_refused_in_words():
     with Node(cpufreq="intel_pstate") as node:
         id = node.call("POST", "/v1/workloads", {"core_ids": ["4"], "pstate": {"governor": "performance"}})["id"]
         status, text, _ = node.request("GET", f"/v1/workloads/{id}/monitoring", headers=JSON)
-        assert status == 409 and "cannot be told apart" in text
+        assert status == 409 and "cannot be separated" in text
         assert node.request("GET", "/v1/workloads/77/monitoring")[0] == 404
 
 

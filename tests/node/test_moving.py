@@ -219,7 +219,7 @@ def test_nothing_is_overwritten_without_force(node):
             file.write("mine")
     refused = import_rmd(node, layout)
     assert refused.returncode == 1
-    assert f"{node.output}/policy.toml, {node.output}/tls/server.key: exists" in refused.stderr
+    assert f"{node.output}/policy.toml, {node.output}/tls/server.key: already exists" in refused.stderr
     assert files_below(node.output) == ["policy.toml", "tls/server.key"]
     assert import_rmd(node, layout, "--force").returncode == 0
     assert mode_of(os.path.join(node.output, "tls/server.key")) == 0o600
@@ -231,7 +231,7 @@ def test_nothing_is_overwritten_without_force(node):
     ("rmd.toml", "[default\n", "rmd.toml:1: "),
     ("policy.toml", "[a]\nb = 1\nb = 2\n", "policy.toml:3: "),
     ("cpu_map.toml", "x", "cpu_map.toml:1: "),
-    ("acl/url/policy.csv", "x" * (257 << 10), "policy.csv cannot be read"),
+    ("acl/url/policy.csv", "x" * (257 << 10), "policy.csv: cannot read read"),
 ], ids=lambda value: value[:20])
 def test_a_file_that_cannot_be_read_is_named_and_nothing_is_written(node, name, content, complaint):
     layout = Layout(node.folder)

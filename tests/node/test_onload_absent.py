@@ -80,7 +80,7 @@ def test_a_workload_that_wants_onload_is_refused_whole(node):
     before = node.plain()
     body = {"core_ids": ["1"], "cache": {"max": 2, "min": 2}, "onload": {"profile": "latency", "env": {"EF_POLL_USEC": "1"}}}
     status, text, _ = node.request("POST", "/v1/workloads", body)
-    assert (status, "Onload is not loaded on this node by nrd" in text) == (409, True), text
+    assert (status, "nrd has not loaded Onload on this node" in text) == (409, True), text
     assert node.request("POST", "/v1/workloads?dry_run=true", body)[0] == 409
     for wrong, field in (({"profile": 5}, "/onload/profile"), ({"profile": "a", "profiles": ["b"]}, "/onload/profile"),
                          ({"env": {"A": 5}}, "/onload/env/A"), ({"profil": "a"}, "/onload/profil"), ([], "/onload")):

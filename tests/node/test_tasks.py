@@ -268,7 +268,7 @@ def test_a_creation_asked_for_again_is_answered_also_when_its_task_has_ended():
         assert ask("new")[0] == 400
         wait_for(lambda: len(node.list()) == 1, "the workload to go with its owner")
         status, text, _ = ask("owner", **owned)
-        assert status == 409 and "is deleted" in text
+        assert status == 409 and "has been deleted" in text
 
 
 SCENARIOS = {

@@ -110,7 +110,7 @@ def test_a_reference_that_nobody_explains_is_in_use(node):
     node.load(OLD)
     node.stub.write_parameter("stub_extra_refs", "1")
     status, answer = node.request("PUT", "/v1/onload", {"state": "unloaded"})
-    assert status == 409 and "nobody who can be seen" in answer["detail"]
+    assert status == 409 and "unidentified users" in answer["detail"]
     node.stub.write_parameter("stub_extra_refs", "0")
     assert node.run({"state": "unloaded"})["outcome"] == "succeeded"
 

@@ -183,7 +183,7 @@ def test_a_workload_gets_onload_with_the_rest_or_nothing(node):
 def test_acceleration_that_is_required_is_looked_for(node):
     """The driver of the cards is not loaded here, so there is none."""
     done = run(node, "--onload", "--require-accel", "--", "env")
-    assert done.returncode == 1 and "no interface of this node is accelerated" in done.stderr
+    assert done.returncode == 1 and "no accelerated interface on this node" in done.stderr
     wait_until_free(node)
 
 

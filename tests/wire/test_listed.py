@@ -169,7 +169,7 @@ def test_an_access_list_counts_as_it_is_now_and_the_old_one_while_it_is_wrong(ac
         assert status() == 401, "without a role at all PAM is not asked"
         write("p, reader, /node, G.T\ng, alice, reader\n")
         assert status() == 401
-        assert f"{acl}:1: methods are" in house.journal() and "ACL_NOT_RELOADED" in house.journal()
+        assert f"{acl}:1: expected methods" in house.journal() and "ACL_NOT_RELOADED" in house.journal()
         write("p, reader, /node, GET\ng, alice, reader\n")
         assert status() == 200
 
