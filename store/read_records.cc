@@ -229,7 +229,7 @@ class Reader {
     each_row("SELECT key, fingerprint, workload, created_ms FROM idempotency_key ORDER BY created_ms, key",
              [&](const Statement& row) {
                records_.keys.push_back({.key = row.text(0),
-                                        .hash_of = row.text(1),
+                                        .request_hash = row.text(1),
                                         .workload = WorkloadId{as_u64(row.integer(2))},
                                         .created = from_ms(row.integer(3))});
              });

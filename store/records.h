@@ -85,8 +85,8 @@ struct WorkloadRecord {
 // The idempotency key of a creation, so that a retry does not create another workload.
 struct IdempotencyRecord {
   std::string key;
-  std::string hash_of;  // of the request body
-  WorkloadId workload;  // may have been deleted since
+  std::string request_hash;  // of the body
+  WorkloadId workload;       // may have been deleted since
   Time created;
   friend bool operator==(const IdempotencyRecord&, const IdempotencyRecord&) = default;
 };

@@ -340,8 +340,8 @@ SqlError SqliteStore::write_keys(const Change& change) {
   for (const std::string& key : change.forgotten_keys) {
     if (SqlError error = statements_.forget_key.bind(1, key).run(); !error.ok()) return error;
   }
-  for (const auto& [key, hash_of, workload, created] : change.keys) {
-    Statement& add = statements_.key.bind(1, key).bind(2, hash_of).bind(3, as_i64(workload.value));
+  for (const auto& [key, request_hash, workload, created] : change.keys) {
+    Statement& add = statements_.key.bind(1, key).bind(2, request_hash).bind(3, as_i64(workload.value));
     if (SqlError error = add.bind(4, to_ms(created)).run(); !error.ok()) return error;
   }
   return {};

@@ -29,7 +29,7 @@ std::string name_in(const http::Peer& peer) {
 
 tl::expected<Identity, AuthFailure> identify_by_list(const Listed& listed, const http::Peer& peer) {
   const auto has = [&peer](const CertificateList& list) {
-    return !peer.hash_of.empty() && list.fingerprints.contains(peer.hash_of);
+    return !peer.fingerprint.empty() && list.fingerprints.contains(peer.fingerprint);
   };
   if (has(listed.admin)) return Identity{name_in(peer), Role::Admin, AuthMethod::ListedCertificate};
   if (has(listed.user)) return Identity{name_in(peer), Role::User, AuthMethod::ListedCertificate};

@@ -40,7 +40,7 @@ struct Peer {
   // "Alice"}. Empty without a certificate.
   std::vector<std::pair<std::string, std::string>> subject{};
   std::optional<std::chrono::sys_seconds> valid_until{};  // of that certificate
-  std::string hash_of{};                                  // SHA-256 of that certificate (DER), in hexadecimal
+  std::string fingerprint{};                              // SHA-256 of that certificate (DER), in hexadecimal
   bool is_revoked = false;                                // the current client CA does not verify it
 };
 

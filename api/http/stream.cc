@@ -112,7 +112,7 @@ void Stream::describe_client(Peer& peer) const {
   std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
   unsigned size = 0;
   if (::X509_digest(certificate, ::EVP_sha256(), hash.data(), &size) != 1) return;
-  peer.hash_of = hex_of({reinterpret_cast<const char*>(hash.data()), size});
+  peer.fingerprint = hex_of({reinterpret_cast<const char*>(hash.data()), size});
   const X509_NAME* name = ::X509_get_subject_name(certificate);
   for (int i = 0; i < ::X509_NAME_entry_count(name); ++i) {
     const X509_NAME_ENTRY* entry = ::X509_NAME_get_entry(name, i);

@@ -21,7 +21,7 @@ Result<std::optional<WorkloadId>> Idempotency::find(const IdempotencyKey& key, s
   for (const auto* records : {&kept_, &added_}) {
     for (const store::IdempotencyRecord& record : *records) {
       if (record.key != key.key || is_expired(record, now)) continue;
-      if (record.hash_of == key.hash_of) return std::optional(record.workload);
+      if (record.request_hash == key.request_hash) return std::optional(record.workload);
       return fail_at(ErrorCode::KeyReused, "Idempotency-Key", "the key was already used with a different request",
                      "a new key for each request");
     }
@@ -30,7 +30,7 @@ Result<std::optional<WorkloadId>> Idempotency::find(const IdempotencyKey& key, s
 }
 
 void Idempotency::add(const IdempotencyKey& key, WorkloadId workload, store::Time now) {
-  added_.push_back({.key = key.key, .hash_of = key.hash_of, .workload = workload, .created = now});
+  added_.push_back({.key = key.key, .request_hash = key.request_hash, .workload = workload, .created = now});
 }
 
 size_t Idempotency::leaving(store::Time now) const {

@@ -17,7 +17,7 @@ namespace nrd {
 
 struct IdempotencyKey {
   std::string key;
-  std::string hash_of;  // of the request: the same key with a different request is a client error
+  std::string request_hash;  // the same key with a different request is a client error
 };
 
 class Idempotency {

@@ -102,13 +102,13 @@ TEST_CASE("a certificate is refused after it expires, also on an open connection
 TEST_CASE("with certificate lists only the folder of a certificate selects its role") {
   const Rules rules{.listed = auth::Listed{.admin = {{"aa"}, {}}, .user = {{"aa", "bb"}, {}}}};
   Peer peer = tls_peer({{"OU", "User"}, {"CN", "Bo"}});
-  peer.hash_of = "aa";
+  peer.fingerprint = "aa";
   CHECK(identify(rules, peer) == Identity{"Bo", Role::Admin, AuthMethod::ListedCertificate});
-  peer.hash_of = "bb";
+  peer.fingerprint = "bb";
   CHECK(identify(rules, peer) == Identity{"Bo", Role::User, AuthMethod::ListedCertificate});
   peer.subject = {{"OU", "Admin"}};
   for (const char* other : {"cc", "", "a"}) {
-    peer.hash_of = other;
+    peer.fingerprint = other;
     CHECK(refused(rules, peer) == AuthFailure::Kind::Unlisted);
   }
 }

@@ -12,7 +12,7 @@ namespace {
 
 const store::Time kNoon{std::chrono::milliseconds(1'700'000'000'000)};
 
-IdempotencyKey a_key(const std::string& key, const std::string& hash_of = "f") { return {key, hash_of}; }
+IdempotencyKey a_key(const std::string& key, const std::string& request_hash = "f") { return {key, request_hash}; }
 
 void add(Idempotency& keys, const std::string& key, uint64_t workload, store::Time at) {
   keys.add(a_key(key), WorkloadId{workload}, at);

@@ -510,7 +510,7 @@ TEST_CASE("whether a key was used can be asked without using it") {
   REQUIRE(created);
   create.only_asks = true;
   CHECK(fixture.apply(create)->id == created->id);
-  create.key->hash_of = "g";
+  create.key->request_hash = "g";
   CHECK(fixture.apply(create).error().code == ErrorCode::KeyReused);
 }
 

@@ -62,7 +62,7 @@ WorkloadRecord a_workload(uint64_t id, const std::string& uuid = "") {
 
 IdempotencyRecord a_key(const std::string& key, uint64_t workload) {
   return {.key = key,
-          .hash_of = "f-" + key,
+          .request_hash = "f-" + key,
           .workload = WorkloadId{workload},
           .created = Time(std::chrono::milliseconds(1700000000000 + static_cast<int64_t>(workload)))};
 }
