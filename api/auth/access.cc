@@ -119,7 +119,7 @@ Identity identify_by_password(const Rules& rules, const std::string& user) {
 
 Grant granted(const Rules& rules, const Identity& who, std::string_view method, std::string_view path,
               bool only_reads) {
-  if (who.method == AuthMethod::Password && rules.acl) {
+  if (who.auth_method == AuthMethod::Password && rules.acl) {
     return rules.acl->permits(who.name, method, path) ? Grant::Whole : Grant::No;
   }
   if (who.role == Role::Admin || (who.role == Role::User && only_reads)) return Grant::Whole;

@@ -42,7 +42,7 @@ enum class AuthMethod { Debug, Socket, Subject, ListedCertificate, Password };
 struct Identity {
   std::string name;  // "uid 0", "Alice" (the CN, or PAM's user), "debug"
   Role role = Role::User;
-  AuthMethod method = AuthMethod::Subject;
+  AuthMethod auth_method = AuthMethod::Subject;
   bool runs = false;  // may manage workloads of the calling process, in addition to the role
   friend bool operator==(const Identity&, const Identity&) = default;
 };

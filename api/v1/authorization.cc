@@ -137,7 +137,7 @@ Limit limit_of(const auth::Identity& identity) {
 }
 
 http::Response refuse(const http::Request& request, const auth::Identity& identity, RefusalLog& refusals) {
-  const bool is_listed = identity.method == auth::AuthMethod::ListedCertificate;
+  const bool is_listed = identity.auth_method == auth::AuthMethod::ListedCertificate;
   const Limit limit = limit_of(identity);
   return refuse(request,
                 {.status = 403,
