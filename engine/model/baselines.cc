@@ -100,7 +100,7 @@ void merge(Baselines& baselines, const Baselines& added) {
   baselines.groups.insert(added.groups.begin(), added.groups.end());
 }
 
-Baselines unsettled_baselines(const NodeState& state) {
+Baselines owned_baselines(const NodeState& state) {
   NodeState idle = state;
   idle.workloads.clear();
   const Setting unused = setting_of(idle);

@@ -17,7 +17,7 @@ void add_baselines(store::Change& change, const Baselines& added);
 void merge(Baselines& baselines, const Baselines& added);
 // The baselines of `state` without those of settings that no workload uses and that other software has changed. nrd no
 // longer restores these.
-Baselines unsettled_baselines(const NodeState& state);
+Baselines owned_baselines(const NodeState& state);
 
 // The frequencies to restore at release where other software has overwritten what is `wanted`; the newest value of each
 // setting. Leaves out CPUs without a new value, and those of `except` and their frequency domains.

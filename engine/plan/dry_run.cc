@@ -7,7 +7,7 @@
 namespace nrd::plan {
 namespace {
 
-DryRun foretold(const NodeState& state, Workloads planned, WorkloadId id) {
+DryRun dry_run_of(const NodeState& state, Workloads planned, WorkloadId id) {
   NodeState wanted = state;
   wanted.workloads = std::move(planned);
   Setting setting = changes(setting_of(wanted), setting_of(state));
@@ -22,14 +22,14 @@ Result<DryRun> dry_run(const NodeState& state, const CreateWorkload& create, Tim
   // After all existing workloads, as a new one is.
   const WorkloadId id{state.workloads.empty() ? 1 : state.workloads.rbegin()->first.value + 1};
   return plan::create(state, id, create.spec, now, state.shrink).map([&](Workloads planned) {
-    return foretold(state, std::move(planned), id);
+    return dry_run_of(state, std::move(planned), id);
   });
 }
 
 Result<DryRun> dry_run(const NodeState& state, const PatchWorkload& patch, Time now) {
   return check_revision(state, patch.id, patch.if_revision)
       .and_then([&] { return plan::patch(state, patch.id, patch.patch, now, state.shrink); })
-      .map([&](Workloads planned) { return foretold(state, std::move(planned), patch.id); });
+      .map([&](Workloads planned) { return dry_run_of(state, std::move(planned), patch.id); });
 }
 
 }  // namespace nrd::plan

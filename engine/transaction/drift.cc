@@ -30,7 +30,7 @@ std::vector<std::string> drift(const Setting& before, const Setting& wanted, con
 
 // Drop claims on settings that no workload uses and that other software has changed.
 void Transaction::release_unused(const Setting& wanted) {
-  const Baselines kept = unsettled_baselines(state_);
+  const Baselines kept = owned_baselines(state_);
   if (kept == state_.baselines) return;
   log::notice("CLAIM_DROPPED", "other software changed classes or CPUs that no workload uses; no longer managing them",
               {{"WHAT", differences(wanted, state_.observed).front()}});
