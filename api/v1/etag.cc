@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/hash.h"
 
 namespace nrd::v1 {
 namespace {
@@ -41,6 +42,8 @@ std::string etag_of(const NodeState& state, const Workload& workload) {
   return "\"" + std::to_string(workload.id.value) + "-" + std::to_string(workload.revision) +
          (is_applied(state, workload) ? "\"" : "f\"");
 }
+
+std::string etag_of(std::string_view text) { return "\"" + hash_of(text) + "\""; }
 
 bool has_already(std::string_view if_none_match, std::string_view etag) {
   while (!if_none_match.empty()) {

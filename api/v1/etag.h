@@ -15,6 +15,8 @@
 namespace nrd::v1 {
 
 std::string etag_of(const NodeState& state, const Workload& workload);
+// Of a representation without a revision of its own.
+std::string etag_of(std::string_view text);
 // True if If-None-Match contains `etag`: the client's copy is current.
 bool has_already(std::string_view if_none_match, std::string_view etag);
 // The revisions of workload `id` in If-Match; nullopt (any) for "*" or without the header.

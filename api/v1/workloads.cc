@@ -207,7 +207,7 @@ http::Response listed(Bodies& bodies, const std::shared_ptr<const NodeState>& st
     return with_etag(json_answer(kOk, whole->text), whole->tag, state->revision, if_none_match);
   }
   std::string text = render_chosen(*state, query.uuid, query.origin);
-  const std::string tag = "\"" + hash_of(text) + "\"";
+  const std::string tag = etag_of(text);
   return with_etag(json_answer(kOk, std::move(text)), tag, state->revision, if_none_match);
 }
 
