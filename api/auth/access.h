@@ -1,9 +1,8 @@
 // Authentication and access rules. A client has an identity only if the transport or PAM proves it:
 //
 //   Unix socket        the kernel reports the user: root is administrator, others have the roles of the socket's lists
-//   TLS, certificate   one signed by the client CA. Its role follows from its subject, or, if certificates are listed,
-//   only
-//                      from the folder that contains it
+//   TLS, certificate   one signed by the client CA. Its role follows from its subject, or, if certificates are
+//                      listed, only from the folder that contains it
 //   TLS, without one   user and password, checked by PAM (pam_client.h), if enabled
 //   plain HTTP         every client is administrator; for debugging, on loopback, off by default
 //

@@ -1,5 +1,4 @@
-// Parses the header of HTTP Basic authentication (RFC 7617): "Basic " and USER:PASSWORD in base64 (RFC 4648, section
-// 4).
+// Parses the header of HTTP Basic authentication (RFC 7617): "Basic " and USER:PASSWORD in base64 (RFC 4648).
 #pragma once
 
 #include <optional>

@@ -43,8 +43,7 @@ int converse(int count, const pam_message** messages, pam_response** answers, vo
   return PAM_SUCCESS;
 }
 
-// Disables PAM's failure delay: nrd limits failures by host and user (login_limits.h), and a delay would only block the
-// queue.
+// Disables PAM's failure delay: nrd limits failures by host and user (login_limits.h); a delay would block the queue.
 void no_delay(int /*status*/, unsigned /*microseconds*/, void* /*data*/) {}
 
 int set(pam_handle_t* pam, int item, const void* value) { return ::pam_set_item(pam, item, value); }

@@ -3,8 +3,8 @@
 //   {"min_ratio": 22, "max_ratio": 30}                 multiples of the bus clock (100 MHz)
 //   {"min_mhz": 2200, "governor": "performance"}       one bound sets both
 //   {"turbo": false, "shared_domain": "allow"}
-//   {"ratio": 3.0, "monitoring": "on"}                 RMD's: maximum above that percentage of branch misses, else
-//   minimum
+//   {"ratio": 3.0, "monitoring": "on"}                 RMD's: maximum above that percentage of branch misses,
+//                                                      else minimum
 #pragma once
 
 #include <optional>

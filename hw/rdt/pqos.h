@@ -2,20 +2,17 @@
 //
 // Relevant behaviour of libpqos:
 // - At start it mounts resctrl if it is not mounted, and creates the groups COS1..COSn-1, so it uses every class. If
-// another
-//   group holds one, it creates the others and fails ("busy"). Once it runs it needs only the group it writes to, so
-//   start() removes the groups that libpqos created.
+//   another group holds one, it creates the others and fails ("busy"). Once it runs it needs only the group it writes
+//   to, so start() removes the groups that libpqos created.
 // - Each call locks /run/lock/libpqos without a limit, so nrd locks it first, within one (LibraryLock); and
 //   /sys/fs/resctrl with a limit: a SIGALRM after 100 ms ends the wait if it reaches the calling thread. The handler is
 //   libpqos's own and stays. The signal goes to the process, and the kernel prefers the main thread, so every other
 //   thread has to block it; this one unblocks it.
 // - It knows the CPUs that were online when it started, and the caches they had. On Intel it uses the socket id as the
-// L3
-//   cache id. A line that it writes names all caches it knows, and the kernel refuses it if one of them does not exist
-//   or has no online CPU; hence view().
+//   L3 cache id. A line that it writes names all caches it knows, and the kernel refuses the line if one of them does
+//   not exist or has no online CPU. view() is what it knows, for the caller to compare.
 // - It moves CPUs one by one, and searches for each in the groups of all classes. So nrd moves CPUs through the
-// kernel's
-//   files, all CPUs of a class at once (add_cpus() of resctrl.h).
+//   kernel's files, all CPUs of a class at once (add_cpus() of resctrl.h).
 #pragma once
 
 #include <cstddef>
