@@ -8,6 +8,7 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <memory>
 #include <thread>
 
 #include "engine/owner_cleanup.h"
@@ -65,6 +66,17 @@ Spec owned_by(const store::Owner& owner, const char* cpus) {
   spec.owner = owner;
   return spec;
 }
+
+// A child process and a workload that it owns.
+struct Fixture {
+  FakeHardware hardware{{}};
+  FakeStore store;
+  const SystemClock clock;
+  const std::unique_ptr<Engine> engine = *Engine::start(hardware, store, clock, {});
+  const std::unique_ptr<ProcessWatcher> owners = *ProcessWatcher::start();
+  Child child;
+  const Outcome created = submit(*engine, CreateWorkload{owned_by(*owners->identify(child.pid()), "3")});
+};
 
 }  // namespace
 
@@ -156,21 +168,15 @@ TEST_CASE("a missing process cannot be an owner") {
 }
 
 TEST_CASE("a workload is deleted when its owner exits, and other workloads stay") {
-  FakeHardware hardware({});
-  FakeStore store;
-  const SystemClock clock;
-  const auto engine = *Engine::start(hardware, store, clock, {});
-  const auto owners = *ProcessWatcher::start();
-  Child child;
-  const Outcome created = submit(*engine, CreateWorkload{owned_by(*owners->identify(child.pid()), "3")});
-  REQUIRE(created);
-  const Outcome neighbour = submit(*engine, CreateWorkload{a_spec("4").ways(1, 1)});
+  Fixture fixture;
+  REQUIRE(fixture.created);
+  const Outcome neighbour = submit(*fixture.engine, CreateWorkload{a_spec("4").ways(1, 1)});
   REQUIRE(neighbour);
-  end_with_owner(*engine, *owners, *created->workload.spec.owner);
-  child.end();
-  CHECK(wait_until([&] { return !engine->state()->workloads.contains(created->workload.id); }));
-  CHECK(engine->state()->workloads.contains(neighbour->workload.id));
-  owners->stop();
+  end_with_owner(*fixture.engine, *fixture.owners, *fixture.created->workload.spec.owner);
+  fixture.child.end();
+  CHECK(wait_until([&] { return !fixture.engine->state()->workloads.contains(fixture.created->workload.id); }));
+  CHECK(fixture.engine->state()->workloads.contains(neighbour->workload.id));
+  fixture.owners->stop();
 }
 
 TEST_CASE("a workload whose owner exited while nrd was down is deleted at start") {
@@ -194,17 +200,11 @@ TEST_CASE("a workload whose owner exited while nrd was down is deleted at start"
 }
 
 TEST_CASE("deletion is retried until the store accepts it") {
-  FakeHardware hardware({});
-  FakeStore store;
-  const SystemClock clock;
-  const auto engine = *Engine::start(hardware, store, clock, {});
-  const auto owners = *ProcessWatcher::start();
-  Child child;
-  const Outcome created = submit(*engine, CreateWorkload{owned_by(*owners->identify(child.pid()), "3")});
-  REQUIRE(created);
-  store.next_outcomes = {store::Committed::NotDone};
-  end_with_owner(*engine, *owners, *created->workload.spec.owner);
-  child.end();
-  CHECK(wait_until([&] { return engine->state()->workloads.empty(); }));
-  owners->stop();
+  Fixture fixture;
+  REQUIRE(fixture.created);
+  fixture.store.next_outcomes = {store::Committed::NotDone};
+  end_with_owner(*fixture.engine, *fixture.owners, *fixture.created->workload.spec.owner);
+  fixture.child.end();
+  CHECK(wait_until([&] { return fixture.engine->state()->workloads.empty(); }));
+  fixture.owners->stop();
 }
