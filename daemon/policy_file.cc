@@ -70,9 +70,9 @@ Result<MbaRequest> parse_mba(const Value& value, const std::string& field) {
 
 // Uses the workload's parser, so that both accept the same values.
 Result<std::optional<FrequencyRequest>> parse_pstate(const Value& value, const std::string& parent) {
-  Result<v1::FrequencyFields> wish = v1::parse_frequency(Value::object({{"pstate", value}}));
-  if (wish) return std::move(wish->request);
-  Error error = wish.error();
+  Result<v1::FrequencyFields> frequency = v1::parse_frequency(Value::object({{"pstate", value}}));
+  if (frequency) return std::move(frequency->request);
+  Error error = frequency.error();
   error.field.insert(0, parent);
   return Failure(std::move(error));
 }

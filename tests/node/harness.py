@@ -125,7 +125,7 @@ class Disk:
 
 
 class UnixServer(socketserver.ThreadingUnixStreamServer):
-    """For http.server's handlers, which want to know the address of whoever asks."""
+    """Gives http.server's handlers a client address, which Unix sockets lack."""
 
     def get_request(self):
         connection, _ = super().get_request()

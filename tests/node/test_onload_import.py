@@ -353,8 +353,8 @@ def test_profiles_are_read_from_their_folders_alone(house, name):
 def test_parameters_are_words_of_the_kernel_or_refused(house, module, name, value):
     house.imports.put_release()
     assert take(house)[0] == 201
-    wish = {"state": "loaded", "version": "9.0", "parameters": {module: {name: value}}}
-    status, text, _ = house.request("PUT", "/v1/onload", wish)
+    spec = {"state": "loaded", "version": "9.0", "parameters": {module: {name: value}}}
+    status, text, _ = house.request("PUT", "/v1/onload", spec)
     assert status == 400 and (value == "\0" or "/parameters" in text), text
     quoted = module.replace("/", "%2f").replace(" ", "%20").replace("\n", "%0a")
     assert house.request("PATCH", f"/v1/onload/modules/{quoted}/parameters", {name: value})[0] in (400, 404, 409)
@@ -376,10 +376,10 @@ def test_no_client_names_a_program_that_the_kernel_runs(house, module, name, pro
     house.imports.put_release()
     assert take(house)[0] == 201
     value = program.format(tree=house.imports.path("onload/versions/9.0"), home=house.imports.home)
-    wish = {"state": "loaded", "version": "9.0", "parameters": {module: {name: value}}}
-    status, text, _ = house.request("PUT", "/v1/onload", wish)
+    spec = {"state": "loaded", "version": "9.0", "parameters": {module: {name: value}}}
+    status, text, _ = house.request("PUT", "/v1/onload", spec)
     assert status == 400 and f"/parameters/{module}/{name}" in text, text
-    foretold = house.call("POST", "/v1/onload/preflight", wish)
+    foretold = house.call("POST", "/v1/onload/preflight", spec)
     assert [check["name"] for check in foretold["checks"] if not check["ok"]] == ["parameters"], foretold
     assert house.call("GET", "/v1/onload")["generation"] == 0
 
@@ -396,9 +396,9 @@ def test_no_client_grants_rights_by_a_parameter(house, module, name, value):
     The release has these parameters, so that nothing else is wrong with the request."""
     house.imports.put_release(modules=("sfc", "sfc_resource", "sfc_char", "onload"))
     assert take(house)[0] == 201
-    wish = {"state": "loaded", "version": "9.0", "sfc": "managed", "parameters": {module: {name: value}}}
-    foretold = house.call("POST", "/v1/onload/preflight", wish)
+    spec = {"state": "loaded", "version": "9.0", "sfc": "managed", "parameters": {module: {name: value}}}
+    foretold = house.call("POST", "/v1/onload/preflight", spec)
     assert [check["name"] for check in foretold["checks"] if not check["ok"]] == ["parameters"], foretold
-    status, text, _ = house.request("PUT", "/v1/onload", wish)
+    status, text, _ = house.request("PUT", "/v1/onload", spec)
     assert status == 400 and f"/parameters/{module}/{name}" in text and "onload.parameters" in text, text
     assert house.call("GET", "/v1/onload")["generation"] == 0

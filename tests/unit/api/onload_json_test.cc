@@ -14,14 +14,14 @@ using namespace nrd::onload;
 namespace {
 
 Result<onload::Spec> parse(const std::string& text) { return v1::parse_spec(*json::parse(text)); }
-// As a wish that is well but for `member`.
+// A valid spec with `member` added.
 Result<onload::Spec> with(const std::string& member) {
   return parse(R"({"state": "loaded", "version": "9.0.1.86", )" + member + "}");
 }
-std::string at_fault(const Result<onload::Spec>& wish) {
-  if (wish) return "nothing";
-  CHECK(wish.error().code == ErrorCode::BadRequest);
-  return wish.error().field;
+std::string at_fault(const Result<onload::Spec>& spec) {
+  if (spec) return "nothing";
+  CHECK(spec.error().code == ErrorCode::BadRequest);
+  return spec.error().field;
 }
 std::string x(size_t count) { return std::string(count, 'x'); }
 
@@ -34,11 +34,11 @@ TEST_CASE("what is not named takes its default") {
 }
 
 TEST_CASE("everything that can be wished for is taken as it is said") {
-  const auto wish = parse(R"({"state": "loaded", "version": "9.0", "sfc": "managed",
+  const auto spec = parse(R"({"state": "loaded", "version": "9.0", "sfc": "managed",
       "parameters": {"onload": {"max_packets_per_stack": "1024"}}, "control_plane": ["-K", "--no-listen"],
       "users_policy": "term", "drain_seconds": 0, "on_failure": "stop"})");
-  REQUIRE(wish);
-  CHECK(*wish == onload::Spec{.state = State::Loaded,
+  REQUIRE(spec);
+  CHECK(*spec == onload::Spec{.state = State::Loaded,
                               .version = "9.0",
                               .sfc = Sfc::Managed,
                               .parameters = {{"onload", {{"max_packets_per_stack", "1024"}}}},
@@ -48,16 +48,16 @@ TEST_CASE("everything that can be wished for is taken as it is said") {
                               .on_failure = OnFailure::Stop});
 }
 
-TEST_CASE("what is rendered is read back as the same wish") {
-  const auto wish = with(R"("sfc": "managed", "parameters": {"sfc_char": {"phys_mode_gid": "7"}},
+TEST_CASE("what is rendered is read back as the same spec") {
+  const auto spec = with(R"("sfc": "managed", "parameters": {"sfc_char": {"phys_mode_gid": "7"}},
                             "control_plane": [], "users_policy": "kill", "drain_seconds": 86400)");
-  REQUIRE(wish);
+  REQUIRE(spec);
   json::Writer w;
-  v1::render(w, *wish);
-  CHECK(parse(w.take()).value() == *wish);
+  v1::render(w, *spec);
+  CHECK(parse(w.take()).value() == *spec);
 }
 
-TEST_CASE("whatever is wrong in a wish is refused at its place") {
+TEST_CASE("whatever is wrong in a spec is refused at its place") {
   struct Row {
     std::string text;
     const char* field;

@@ -119,9 +119,9 @@ TEST_CASE("a patch replaces tasks, and an equal list writes nothing") {
   CHECK(fixture.place(10).empty());
   CHECK(fixture.place(20) == "COS2");
   CHECK(fixture.place(30) == "COS2");
-  const auto nobody = fixture.patch(workload->id, {});
-  REQUIRE_FALSE(nobody);
-  CHECK(nobody.error().field == "/task_ids");
+  const auto without_tasks = fixture.patch(workload->id, {});
+  REQUIRE_FALSE(without_tasks);
+  CHECK(without_tasks.error().field == "/task_ids");
 }
 
 TEST_CASE("a workload without CPUs is deleted with its last task") {
