@@ -54,9 +54,8 @@ Result<CpuSet> CpuSet::parse(std::string_view list) {
   CpuSet set;
   for (std::string_view rest = list;;) {
     const size_t comma = rest.find(',');
-    const auto range = parse_range(rest.substr(0, comma));
-    if (!range) return Failure(range.error());
-    set.add(range->first, range->second);
+    const auto range = TRY(parse_range(rest.substr(0, comma)));
+    set.add(range.first, range.second);
     if (comma == std::string_view::npos) return set;
     rest.remove_prefix(comma + 1);
   }

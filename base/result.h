@@ -6,6 +6,7 @@
 
 #include <string>
 #include <tl/expected.hpp>
+#include <type_traits>
 #include <utility>
 
 namespace nrd {
@@ -56,4 +57,29 @@ inline Failure fail_at(ErrorCode code, std::string field, std::string message, s
   return Failure(Error{code, std::move(field), std::move(message), {}, std::move(allowed), {}});
 }
 
+template <typename T, typename E>
+T value_of(tl::expected<T, E>&& result) {
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
+template <typename T, typename E>
+T value_of(const tl::expected<T, E>& result) {
+  if constexpr (!std::is_void_v<T>) return *result;
+}
+
 }  // namespace nrd
+
+// The value of a Result, or return its error from the enclosing function:
+//
+//   const std::string text = TRY(read_file(path));
+//   TRY(check(text));
+//
+// Only as a whole statement or initialiser: a return in the middle of an expression leaks its temporaries (GCC 12).
+#define TRY(...) NRD_TRY_AS(__COUNTER__, __VA_ARGS__)
+#define NRD_TRY_AS(number, ...) NRD_TRY_NAMED(number, __VA_ARGS__)
+#define NRD_TRY_NAMED(number, ...)                                           \
+  __extension__({                                                            \
+    auto&& result##number = (__VA_ARGS__);                                   \
+    if (!result##number) return ::tl::unexpected(result##number.error());    \
+    ::nrd::value_of(std::forward<decltype(result##number)>(result##number)); \
+  })

@@ -54,10 +54,9 @@ Result<std::optional<std::string>> read_in(const UniqueFd& directory, pid_t id, 
 
 // nullopt: the task is gone.
 Result<std::optional<TaskStat>> stat_in(const UniqueFd& directory, pid_t id) {
-  const Result<std::optional<std::string>> text = read_in(directory, id, "stat");
-  if (!text) return Failure(text.error());
-  if (!*text) return std::nullopt;
-  const std::optional<TaskStat> stat = parse_task_stat(**text);
+  const std::optional<std::string> text = TRY(read_in(directory, id, "stat"));
+  if (!text) return std::nullopt;
+  const std::optional<TaskStat> stat = parse_task_stat(*text);
   if (!stat) return fail(ErrorCode::Hardware, "cannot read the start time of a task", path_of(id) + "/stat");
   return *stat;
 }
@@ -65,9 +64,8 @@ Result<std::optional<TaskStat>> stat_in(const UniqueFd& directory, pid_t id) {
 // "Tgid:\t4711" of status. 0: the task is gone, or the line is missing.
 Result<pid_t> process_in(const UniqueFd& directory, pid_t id) {
   constexpr std::string_view kName = "\nTgid:\t";
-  const Result<std::optional<std::string>> text = read_in(directory, id, "status");
-  if (!text) return Failure(text.error());
-  const std::string_view status = *text ? std::string_view(**text) : std::string_view();
+  const std::optional<std::string> text = TRY(read_in(directory, id, "status"));
+  const std::string_view status = text ? std::string_view(*text) : std::string_view();
   const size_t at = status.find(kName);
   if (at == std::string_view::npos) return 0;
   const std::string_view rest = status.substr(at + kName.size());
@@ -113,9 +111,8 @@ CpuSet cpus_of(pid_t thread) {
 Result<bool> runs_as(const UniqueFd& directory, pid_t id, const std::set<uid_t>& users) {
   constexpr std::string_view kName = "\nUid:";
   constexpr size_t kIds = 4;
-  const Result<std::optional<std::string>> text = read_in(directory, id, "status");
-  if (!text) return Failure(text.error());
-  const std::string_view status = *text ? std::string_view(**text) : std::string_view();
+  const std::optional<std::string> text = TRY(read_in(directory, id, "status"));
+  const std::string_view status = text ? std::string_view(*text) : std::string_view();
   const size_t at = status.find(kName);
   if (at == std::string_view::npos) return false;
   std::string_view ids = status.substr(at + kName.size());
@@ -133,23 +130,19 @@ Result<bool> runs_as(const UniqueFd& directory, pid_t id, const std::set<uid_t>&
 // nullopt: it does not match, or is gone.
 Result<std::optional<Task>> process_matching(pid_t id, const std::vector<std::string>& patterns,
                                              const std::set<uid_t>& users) {
-  const Result<UniqueFd> directory = open_directory(id);
-  if (!directory) return Failure(directory.error());
-  if (!directory->valid()) return std::nullopt;
-  const Result<std::optional<std::string>> words = read_in(*directory, id, "cmdline");
-  if (!words) return Failure(words.error());
-  std::string line = words->value_or("");
+  const UniqueFd directory = TRY(open_directory(id));
+  if (!directory.valid()) return std::nullopt;
+  const std::optional<std::string> words = TRY(read_in(directory, id, "cmdline"));
+  std::string line = words.value_or("");
   while (line.ends_with('\0')) line.pop_back();
   std::ranges::replace(line, '\0', ' ');
   const auto matches = [&line](const std::string& pattern) { return ::fnmatch(pattern.c_str(), line.c_str(), 0) == 0; };
   if (line.empty() || std::ranges::none_of(patterns, matches)) return std::nullopt;
-  const Result<bool> is_theirs = runs_as(*directory, id, users);
-  if (!is_theirs) return Failure(is_theirs.error());
-  if (!*is_theirs) return std::nullopt;
-  const Result<std::optional<TaskStat>> stat = stat_in(*directory, id);
-  if (!stat) return Failure(stat.error());
-  if (!*stat) return std::nullopt;
-  return Task{.id = id, .process = id, .start = (*stat)->start, .boot_id = {}};
+  const bool is_theirs = TRY(runs_as(directory, id, users));
+  if (!is_theirs) return std::nullopt;
+  const std::optional<TaskStat> stat = TRY(stat_in(directory, id));
+  if (!stat) return std::nullopt;
+  return Task{.id = id, .process = id, .start = stat->start, .boot_id = {}};
 }
 
 }  // namespace
@@ -175,36 +168,30 @@ std::optional<TaskStat> parse_task_stat(std::string_view stat) {
 }
 
 Result<std::vector<pid_t>> threads_of(const Task& task) {
-  const Result<UniqueFd> directory = open_directory(task.id);
-  if (!directory) return Failure(directory.error());
-  if (!directory->valid()) return std::vector<pid_t>();
-  const Result<std::optional<TaskStat>> stat = stat_in(*directory, task.id);
-  if (!stat) return Failure(stat.error());
-  if (!*stat || (*stat)->start != task.start) return std::vector<pid_t>();
-  const bool has_ended = (*stat)->state == 'Z' || (*stat)->state == 'X';
+  const UniqueFd directory = TRY(open_directory(task.id));
+  if (!directory.valid()) return std::vector<pid_t>();
+  const std::optional<TaskStat> stat = TRY(stat_in(directory, task.id));
+  if (!stat || stat->start != task.start) return std::vector<pid_t>();
+  const bool has_ended = stat->state == 'Z' || stat->state == 'X';
   if (!task.is_process()) return has_ended ? std::vector<pid_t>() : std::vector<pid_t>{task.id};
-  Result<std::vector<pid_t>> threads = threads_in(*directory, task.id);
+  Result<std::vector<pid_t>> threads = threads_in(directory, task.id);
   // Its first thread may have exited while others run.
   if (threads && has_ended && threads->size() <= 1) threads->clear();
   return threads;
 }
 
 Result<std::optional<FoundTask>> find_task(pid_t id) {
-  const Result<UniqueFd> directory = open_directory(id);
-  if (!directory) return Failure(directory.error());
-  if (!directory->valid()) return std::nullopt;
-  const Result<std::optional<TaskStat>> stat = stat_in(*directory, id);
-  if (!stat) return Failure(stat.error());
-  const Result<pid_t> process = process_in(*directory, id);
-  if (!process) return Failure(process.error());
-  if (!*stat || *process == 0) return std::nullopt;
-  FoundTask found{.task = {.id = id, .process = *process, .start = (*stat)->start, .boot_id = {}},
-                  .is_kernels = (*stat)->is_kernels(),
+  const UniqueFd directory = TRY(open_directory(id));
+  if (!directory.valid()) return std::nullopt;
+  const std::optional<TaskStat> stat = TRY(stat_in(directory, id));
+  const pid_t process = TRY(process_in(directory, id));
+  if (!stat || process == 0) return std::nullopt;
+  FoundTask found{.task = {.id = id, .process = process, .start = stat->start, .boot_id = {}},
+                  .is_kernels = stat->is_kernels(),
                   .cpus = {}};
-  const Result<std::vector<pid_t>> threads = threads_of(found.task);
-  if (!threads) return Failure(threads.error());
-  if (threads->empty()) return std::nullopt;
-  for (const pid_t thread : *threads) found.cpus |= cpus_of(thread);
+  const std::vector<pid_t> threads = TRY(threads_of(found.task));
+  if (threads.empty()) return std::nullopt;
+  for (const pid_t thread : threads) found.cpus |= cpus_of(thread);
   return found;
 }
 
@@ -217,9 +204,8 @@ Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns, 
   while (const dirent* entry = ::readdir(entries.get())) {
     const auto id = number_in<pid_t>(entry->d_name);
     if (!id) continue;
-    const Result<std::optional<Task>> process = process_matching(*id, patterns, users);
-    if (!process) return Failure(process.error());
-    if (*process) found.insert(**process);
+    const std::optional<Task> process = TRY(process_matching(*id, patterns, users));
+    if (process) found.insert(*process);
   }
   return found;
 }

@@ -205,15 +205,14 @@ Result<Pki> make_pki(const NewPki& wanted) {
   // All share one validity: a certificate that outlives its CA is useless.
   const Validity validity{std::chrono::system_clock::to_time_t(now - kClockTolerance),
                           std::chrono::system_clock::to_time_t(now + wanted.lifetime)};
-  const Result<Issued> ca = issue({nullptr, "nrd CA of " + wanted.node}, kCa, {}, validity, nullptr);
-  if (!ca) return Failure(ca.error());
-  const Result<Issued> server = issue({nullptr, kServerName}, kServer, wanted.hosts, validity, &*ca);
-  const Result<Issued> admin = issue({"Admin", "admin"}, kClient, {}, validity, &*ca);
-  const Result<Issued> user = issue({"User", "user"}, kClient, {}, validity, &*ca);
+  const Issued ca = TRY(issue({nullptr, "nrd CA of " + wanted.node}, kCa, {}, validity, nullptr));
+  const Result<Issued> server = issue({nullptr, kServerName}, kServer, wanted.hosts, validity, &ca);
+  const Result<Issued> admin = issue({"Admin", "admin"}, kClient, {}, validity, &ca);
+  const Result<Issued> user = issue({"User", "user"}, kClient, {}, validity, &ca);
   for (const Result<Issued>* one : {&server, &admin, &user}) {
     if (!*one) return Failure(one->error());
   }
-  return Pki{ca->pem, server->pem, admin->pem, user->pem};
+  return Pki{ca.pem, server->pem, admin->pem, user->pem};
 }
 
 }  // namespace nrd::cli

@@ -152,12 +152,11 @@ int give_up(int exit, const std::string& text) {
 }  // namespace
 
 Result<std::string> emit(Kind kind, const json::Value& allocation) {
-  const Result<Parts> parts = parts_of(allocation);
-  if (!parts) return Failure(parts.error());
+  const Parts parts = TRY(parts_of(allocation));
   switch (kind) {
-    case Kind::Systemd: return profiles::render_drop_in(parts->environment);
-    case Kind::Docker: return docker(*parts);
-    case Kind::Cdi: return cdi(*parts);
+    case Kind::Systemd: return profiles::render_drop_in(parts.environment);
+    case Kind::Docker: return docker(parts);
+    case Kind::Cdi: return cdi(parts);
   }
   return {};
 }

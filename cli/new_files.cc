@@ -100,17 +100,17 @@ class Attempt {
 
 Result<void> write_new_files(const std::string& directory, const std::vector<NewFile>& files, Existing existing) {
   Attempt attempt(directory);
-  if (Result<void> entered = attempt.enter(); !entered) return entered;
+  TRY(attempt.enter());
   const std::string suffix = existing == Existing::Replace ? kBeside : "";
   for (const NewFile& file : files) {
-    if (Result<void> absent = attempt.refuse_existing(file.name + suffix); !absent) return absent;
+    TRY(attempt.refuse_existing(file.name + suffix));
   }
   for (const NewFile& file : files) {
-    if (Result<void> written = attempt.write({file.name + suffix, file.content, file.mode}); !written) return written;
+    TRY(attempt.write({file.name + suffix, file.content, file.mode}));
   }
   if (existing == Existing::Replace) {
     for (const NewFile& file : files) {
-      if (Result<void> placed = attempt.put_in_place(file.name); !placed) return placed;
+      TRY(attempt.put_in_place(file.name));
     }
   }
   return attempt.keep();

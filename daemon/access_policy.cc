@@ -39,8 +39,7 @@ Result<std::optional<auth::Acl>> load_acl(const Config::Access& access) {
 }
 
 Result<std::unique_ptr<AccessPolicy>> AccessPolicy::open(const Config& config, std::vector<auth::SocketRules> sockets) {
-  Result<std::optional<auth::Acl>> acl = load_acl(config.access);
-  if (!acl) return Failure(acl.error());
+  std::optional<auth::Acl> acl = TRY(load_acl(config.access));
   auth::Rules rules{.admin = config.admins,
                     .user = config.users,
                     .sockets = std::move(sockets),
@@ -48,7 +47,7 @@ Result<std::unique_ptr<AccessPolicy>> AccessPolicy::open(const Config& config, s
                     .asks_pam = config.access.pam,
                     .pam_admin = config.pam_admins,
                     .pam_user = config.pam_users,
-                    .acl = *std::move(acl)};
+                    .acl = std::move(acl)};
   if (rules.listed) log_listed(*rules.listed);
   std::unique_ptr<AccessPolicy> book(new AccessPolicy(config.access));
   book->rules_->set(std::make_shared<const auth::Rules>(std::move(rules)));

@@ -91,10 +91,9 @@ Result<ReservedCpus> groups_of(const Config& config) {
   ReservedCpus groups = config.groups;
   groups.infra_users.clear();
   for (const std::string& name : config.infra_users) {
-    const Result<std::optional<uid_t>> user = find_user(name);
-    if (!user) return Failure(user.error());
-    if (!*user) return fail(ErrorCode::BadRequest, "infra.users: user " + name + " not found on this node");
-    groups.infra_users.insert(**user);
+    const std::optional<uid_t> user = TRY(find_user(name));
+    if (!user) return fail(ErrorCode::BadRequest, "infra.users: user " + name + " not found on this node");
+    groups.infra_users.insert(*user);
   }
   return groups;
 }
@@ -113,28 +112,25 @@ Result<void> run(const Config& config) {
       read_part().and_then([&config](const Part& part) { return load_policies(config.policy, part); });
   if (!policies) return Failure(policies.error());
 
-  const Result<ReservedCpus> groups = groups_of(config);
-  if (!groups) return Failure(groups.error());
+  const ReservedCpus groups = TRY(groups_of(config));
 
   // Lock the store before touching the hardware, so that a second daemon fails first.
   const Result<std::unique_ptr<store::Store>> store = store::Store::open(config.state_directory);
   if (!store) return Failure(store.error());
   const Result<store::Records> records = (*store)->load();  // used for Onload; the engine owns the store from here on
   if (!records) return Failure(records.error());
-  const Result<std::unique_ptr<Hardware>> hardware = open_hardware(config.mount);
-  if (!hardware) return Failure(hardware.error());
+  const std::unique_ptr<Hardware> hardware = TRY(open_hardware(config.mount));
   const SystemClock clock;
-  const Result<std::unique_ptr<ProcessWatcher>> owners = ProcessWatcher::start();
-  if (!owners) return Failure(owners.error());
+  const std::unique_ptr<ProcessWatcher> owners = TRY(ProcessWatcher::start());
   const std::unique_ptr<LongPoll> watchers = LongPoll::start();
   const std::unique_ptr<CpuEvents> cpu_events =
       listen_for_cpus();  // before the first observation, so that no event is missed
   const auto changed_cpus = [&cpu_events] { return cpu_events ? cpu_events->take() : CpuSet{}; };
-  Result<std::unique_ptr<Engine>> engine = Engine::start(**hardware, **store, clock,
+  Result<std::unique_ptr<Engine>> engine = Engine::start(*hardware, **store, clock,
                                                          {.pools = config.pools,
                                                           .shrink = config.shrink,
                                                           .max_shared = config.max_shared,
-                                                          .groups = *groups,
+                                                          .groups = groups,
                                                           .reserved_classes = config.reserved_classes,
                                                           .foreign_groups = config.foreign_groups,
                                                           .policies = policies->policies,
@@ -144,13 +140,12 @@ Result<void> run(const Config& config) {
                                                           .changed_cpus = changed_cpus,
                                                           .published = [&watchers] { watchers->notify(); }});
   if (!engine) return Failure(engine.error());
-  Result<std::unique_ptr<Onload>> onload = Onload::start(config, **engine, **owners, records->onload, clock);
-  if (!onload) return Failure(onload.error());
-  const StopBefore stop_before{**owners, cpu_events.get()};  // its callbacks use objects that are destroyed after this
+  std::unique_ptr<Onload> onload = TRY(Onload::start(config, **engine, *owners, records->onload, clock));
+  const StopBefore stop_before{*owners, cpu_events.get()};  // its callbacks use objects that are destroyed after this
   if (cpu_events) cpu_events->watch([&engine] { (*engine)->refresh_cpus(); });
-  end_with_owners(**engine, **owners);
+  end_with_owners(**engine, *owners);
   Result<std::unique_ptr<HttpFrontend>> frontend =
-      HttpFrontend::open(config, {**engine, **owners, (*onload)->controller(), (*onload)->allocations(), *watchers});
+      HttpFrontend::open(config, {**engine, *owners, onload->controller(), onload->allocations(), *watchers});
   if (!frontend) return Failure(frontend.error());
 
   const auto state = (*engine)->state();
@@ -163,12 +158,12 @@ Result<void> run(const Config& config) {
 
   notify_stopping();
   log::notice("STOPPING", "stopping; workloads stay on the hardware");
-  (*onload)->controller().end_watches();  // pending watches would delay the drain
+  onload->controller().end_watches();  // pending watches would delay the drain
   watchers->stop();
   (*frontend)->server().drain(kDrainDeadline);  // afterwards no request uses any of the following
-  (*owners)->stop();
+  owners->stop();
   if (cpu_events) cpu_events->stop();
-  onload->reset();  // stops between two steps; storing them still needs the engine
+  onload.reset();   // stops between two steps; storing them still needs the engine
   engine->reset();  // completes accepted changes; their responses still need the server
   (*frontend)->server().drain(kLastAnswers);
   frontend->reset();

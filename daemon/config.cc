@@ -420,8 +420,7 @@ Result<Config> parse_config(const std::string& text, const std::string& name) {
     const auto known = sections.find(section);
     if (known == sections.end()) return at(name, node.source(), "unknown section [" + section + "]");
     if (!node.is_table()) return at(name, node.source(), section + ": expected a section, [" + section + "]");
-    const Result<void> read = read_section(name, section, known->second, *node.as_table());
-    if (!read) return Failure(read.error());
+    TRY(read_section(name, section, known->second, *node.as_table()));
   }
   return config;
 }
@@ -440,9 +439,9 @@ Result<void> check(const Config& config) {
                                            "(127.0.0.1 or ::1)");
   }
   if (config.tls) {
-    if (const Result<void> checked = check_tls(*config.tls); !checked) return checked;
+    TRY(check_tls(*config.tls));
   }
-  if (const Result<void> checked = check_access(config); !checked) return checked;
+  TRY(check_access(config));
   for (const auto& [key, path] : {std::pair{"state.directory", &config.state_directory},
                                   std::pair{"the local socket", &config.server.sockets.front().path}}) {
     if (path->starts_with('/')) continue;

@@ -14,22 +14,17 @@ class NodeHardware final : public Hardware {
   explicit NodeHardware(std::unique_ptr<rdt::Rdt> rdt) : rdt_(std::move(rdt)) {}
 
   Result<NodeFacts> discover() override {
-    const Result<std::optional<std::string>> boot_id = read_file(kBootId);
-    if (!boot_id) return Failure(boot_id.error());
-    if (!*boot_id) return fail(ErrorCode::Hardware, "cannot read the kernel's boot id", kBootId);
-    Result<rdt::Node> rdt = rdt_->discover();
-    if (!rdt) return Failure(rdt.error());
-    Result<pstate::Node> pstate = pstate_.discover();
-    if (!pstate) return Failure(pstate.error());
-    return NodeFacts{.boot_id = std::string(trimmed(**boot_id)), .rdt = *std::move(rdt), .pstate = *std::move(pstate)};
+    const std::optional<std::string> boot_id = TRY(read_file(kBootId));
+    if (!boot_id) return fail(ErrorCode::Hardware, "cannot read the kernel's boot id", kBootId);
+    rdt::Node rdt = TRY(rdt_->discover());
+    pstate::Node pstate = TRY(pstate_.discover());
+    return NodeFacts{.boot_id = std::string(trimmed(*boot_id)), .rdt = std::move(rdt), .pstate = std::move(pstate)};
   }
 
   Result<Observed> observe(const CpuSet& frequencies, const std::set<Task>& tasks) override {
-    Result<rdt::Observed> rdt = rdt_->observe(tasks);
-    if (!rdt) return Failure(rdt.error());
-    Result<pstate::Observed> pstate = pstate_.observe(frequencies);
-    if (!pstate) return Failure(pstate.error());
-    return Observed{.rdt = *std::move(rdt), .pstate = *std::move(pstate)};
+    rdt::Observed rdt = TRY(rdt_->observe(tasks));
+    pstate::Observed pstate = TRY(pstate_.observe(frequencies));
+    return Observed{.rdt = std::move(rdt), .pstate = std::move(pstate)};
   }
 
   Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) override { return pstate_.observe(cpus); }
@@ -65,9 +60,8 @@ class NodeHardware final : public Hardware {
 }  // namespace
 
 Result<std::unique_ptr<Hardware>> open_hardware(const rdt::MountOptions& mount) {
-  Result<std::unique_ptr<rdt::Rdt>> rdt = rdt::Rdt::start(mount);
-  if (!rdt) return Failure(rdt.error());
-  return std::make_unique<NodeHardware>(*std::move(rdt));
+  std::unique_ptr<rdt::Rdt> rdt = TRY(rdt::Rdt::start(mount));
+  return std::make_unique<NodeHardware>(std::move(rdt));
 }
 
 }  // namespace nrd::daemon

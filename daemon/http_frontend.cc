@@ -68,22 +68,20 @@ Result<std::unique_ptr<auth::PamClient>> start_logins(const Config::Access& acce
 
 Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, v1::Services services) {
   LocalSocketAccess local = local_socket_access(config.server.sockets);
-  Result<std::unique_ptr<AccessPolicy>> access_policy = AccessPolicy::open(config, std::move(local.rules));
-  if (!access_policy) return Failure(access_policy.error());
-  Result<std::unique_ptr<auth::PamClient>> pam_client = start_logins(config.access);
-  if (!pam_client) return Failure(pam_client.error());
+  std::unique_ptr<AccessPolicy> access_policy = TRY(AccessPolicy::open(config, std::move(local.rules)));
+  std::unique_ptr<auth::PamClient> pam_client = TRY(start_logins(config.access));
   const v1::Service service{
       .version = kVersion, .debug_port_open = config.server.debug, .lock_holder = rdt::holder_of_tree};
   auto server =
       http::Server::start(doors_of(config, std::move(local.places)),
-                          v1::counted(service.counters, v1::authorize({.rules = (*access_policy)->rules(),
-                                                                       .pam_client = pam_client->get(),
+                          v1::counted(service.counters, v1::authorize({.rules = access_policy->rules(),
+                                                                       .pam_client = pam_client.get(),
                                                                        .pam_service = config.access.pam_service},
                                                                       v1::routes(services, service))));
   if (!server) return Failure(server.error());
   announce(config, **server);
   return std::unique_ptr<HttpFrontend>(
-      new HttpFrontend(*std::move(access_policy), *std::move(pam_client), *std::move(server)));
+      new HttpFrontend(std::move(access_policy), std::move(pam_client), *std::move(server)));
 }
 
 void HttpFrontend::reload(Reload when) {

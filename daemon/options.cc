@@ -79,13 +79,12 @@ Result<Options> parse_options(int argc, char** argv, std::optional<Exit>& exit) 
   if (flags.directory) flags.file = *flags.directory + "/nrd.toml";
   const bool is_named = app.count("--config") > 0 || flags.directory;
   if (is_named || ::access(kDefaultFile, F_OK) == 0) {
-    Result<Config> config = load_config(flags.file);
-    if (!config) return Failure(config.error());
-    options.config = *std::move(config);
+    Config config = TRY(load_config(flags.file));
+    options.config = std::move(config);
     options.config_file = flags.file;
   }
   override_with(flags, options.config);
-  if (const Result<void> checked = check(options.config); !checked) return Failure(checked.error());
+  TRY(check(options.config));
   return options;
 }
 

@@ -41,12 +41,10 @@ Result<void> check_object(const Value& value, const std::string& field, const st
 }
 
 Result<CacheRequest> parse_cache(const Value& value, const std::string& field) {
-  if (const auto checked = check_object(value, field, {"max", "min"}); !checked) return Failure(checked.error());
-  const auto max = parse_number(value, field, "max", 0, kMost);
-  if (!max) return Failure(max.error());
-  const auto min = parse_number(value, field, "min", 0, kMost);
-  if (!min) return Failure(min.error());
-  const CacheRequest cache{.max = *max, .min = *min};
+  TRY(check_object(value, field, {"max", "min"}));
+  const auto max = TRY(parse_number(value, field, "max", 0, kMost));
+  const auto min = TRY(parse_number(value, field, "min", 0, kMost));
+  const CacheRequest cache{.max = max, .min = min};
   if (const Result<Pool> pool = plan::pool_of(cache); !pool) {
     return fail_at(ErrorCode::BadRequest, field, pool.error().message);
   }
@@ -54,9 +52,7 @@ Result<CacheRequest> parse_cache(const Value& value, const std::string& field) {
 }
 
 Result<MbaRequest> parse_mba(const Value& value, const std::string& field) {
-  if (const auto checked = check_object(value, field, {"percentage", "mbps"}); !checked) {
-    return Failure(checked.error());
-  }
+  TRY(check_object(value, field, {"percentage", "mbps"}));
   const bool in_mbps = value.find("mbps") != nullptr;
   if (in_mbps == (value.find("percentage") != nullptr)) {
     return fail_at(ErrorCode::BadRequest, field, "expected one of percentage and mbps");
@@ -78,24 +74,16 @@ Result<std::optional<FrequencyRequest>> parse_pstate(const Value& value, const s
 }
 
 Result<Policy> parse_policy(const Value& value, const std::string& field) {
-  if (const auto checked = check_object(value, field, {"cache", "mba", "pstate"}); !checked) {
-    return Failure(checked.error());
-  }
+  TRY(check_object(value, field, {"cache", "mba", "pstate"}));
   Policy policy;
   if (const Value* cache = value.find("cache")) {
-    const Result<CacheRequest> parsed = parse_cache(*cache, json::pointer(field, "cache"));
-    if (!parsed) return Failure(parsed.error());
-    policy.cache = *parsed;
+    policy.cache = TRY(parse_cache(*cache, json::pointer(field, "cache")));
   }
   if (const Value* mba = value.find("mba")) {
-    const Result<MbaRequest> parsed = parse_mba(*mba, json::pointer(field, "mba"));
-    if (!parsed) return Failure(parsed.error());
-    policy.mba = *parsed;
+    policy.mba = TRY(parse_mba(*mba, json::pointer(field, "mba")));
   }
   if (const Value* pstate = value.find("pstate")) {
-    Result<std::optional<FrequencyRequest>> parsed = parse_pstate(*pstate, field);
-    if (!parsed) return Failure(parsed.error());
-    policy.frequency = *std::move(parsed);
+    policy.frequency = TRY(parse_pstate(*pstate, field));
   }
   if (policy == Policy{})
     return fail_at(ErrorCode::BadRequest, field, "names no resource; expected cache, pstate or mba");
@@ -109,7 +97,7 @@ bool is_name(const std::string& name) {
 }
 
 Result<Policies> parse_section(const Value& section, const std::string& field) {
-  if (const auto object = v1::require_object(field, section, "a section"); !object) return Failure(object.error());
+  TRY(v1::require_object(field, section, "a section"));
   if (section.members().size() > kMostPolicies) {
     return fail_at(ErrorCode::BadRequest, field, "too many policies; at most " + std::to_string(kMostPolicies));
   }
@@ -117,9 +105,8 @@ Result<Policies> parse_section(const Value& section, const std::string& field) {
   for (const json::Member& member : section.members()) {
     const std::string place = json::pointer(field, member.key.substr(0, kMaxName));
     if (!is_name(member.key)) return fail_at(ErrorCode::BadRequest, place, "is not a valid policy name");
-    Result<Policy> policy = parse_policy(member.value, place);
-    if (!policy) return Failure(policy.error());
-    policies.emplace(member.key, *std::move(policy));
+    Policy policy = TRY(parse_policy(member.value, place));
+    policies.emplace(member.key, std::move(policy));
   }
   return policies;
 }
@@ -145,9 +132,8 @@ Result<std::optional<Value>> read_tree(const std::string& named, const char* oth
   if (!is_yaml && !path.ends_with(".toml")) {
     return fail(ErrorCode::BadRequest, path + ": expected a file name ending in .toml, .yaml or .yml");
   }
-  Result<Value> tree = is_yaml ? tree::of_yaml(**text, path) : tree::of_toml(**text, path);
-  if (!tree) return Failure(tree.error());
-  return *std::move(tree);
+  Value tree = TRY(is_yaml ? tree::of_yaml(**text, path) : tree::of_toml(**text, path));
+  return tree;
 }
 
 }  // namespace
@@ -191,16 +177,14 @@ Result<CpuMap> parse_cpu_map(const Value& tree, const std::string& name) {
 }
 
 Result<FoundPolicies> load_policies(const PolicyFiles& files, const Part& part) {
-  const auto cpu_map = read_tree(files.cpu_map, kCpuMap);
-  if (!cpu_map) return Failure(cpu_map.error());
+  const auto cpu_map = TRY(read_tree(files.cpu_map, kCpuMap));
   const Result<CpuMap> map =
-      *cpu_map ? parse_cpu_map(**cpu_map, files.cpu_map.empty() ? kCpuMap : files.cpu_map) : CpuMap{};
+      cpu_map ? parse_cpu_map(*cpu_map, files.cpu_map.empty() ? kCpuMap : files.cpu_map) : CpuMap{};
   if (!map) return Failure(map.error());
-  const auto tree = read_tree(files.policies, kPolicies);
-  if (!tree) return Failure(tree.error());
-  if (!*tree) return FoundPolicies{};
+  const auto tree = TRY(read_tree(files.policies, kPolicies));
+  if (!tree) return FoundPolicies{};
   Result<std::map<std::string, Policies>> sections =
-      parse_policies(**tree, files.policies.empty() ? kPolicies : files.policies);
+      parse_policies(*tree, files.policies.empty() ? kPolicies : files.policies);
   if (!sections) return Failure(sections.error());
   for (const std::string& section : {microarchitecture_of(part, *map), std::string(kDefault)}) {
     const auto found = sections->find(section);
@@ -210,9 +194,8 @@ Result<FoundPolicies> load_policies(const PolicyFiles& files, const Part& part) 
 }
 
 Result<Part> read_part() {
-  const Result<std::optional<std::string>> cpuinfo = read_file("/proc/cpuinfo", kCpuinfoLimit);
-  if (!cpuinfo) return Failure(cpuinfo.error());
-  return part_of(cpuinfo->value_or(""));
+  const std::optional<std::string> cpuinfo = TRY(read_file("/proc/cpuinfo", kCpuinfoLimit));
+  return part_of(cpuinfo.value_or(""));
 }
 
 }  // namespace nrd::daemon

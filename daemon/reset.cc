@@ -26,18 +26,16 @@ Result<size_t> reset(const Config& config) {
   if (::geteuid() != 0) return fail(ErrorCode::Unsupported, "changing classes of service requires root");
   log::set_lowest(config.log_level);
   block_signals();
-  const Result<std::unique_ptr<store::Store>> store = store::Store::open(config.state_directory);
-  if (!store) return Failure(store.error());
-  const Result<std::unique_ptr<Hardware>> hardware = open_hardware(config.mount);
-  if (!hardware) return Failure(hardware.error());
+  const std::unique_ptr<store::Store> store = TRY(store::Store::open(config.state_directory));
+  const std::unique_ptr<Hardware> hardware = TRY(open_hardware(config.mount));
   const SystemClock clock;
   // Ignore the configured OS and infrastructure CPUs, so that their class is removed as well.
   Result<std::unique_ptr<Engine>> engine =
-      Engine::start(**hardware, **store, clock, {.pools = config.pools, .shrink = config.shrink});
+      Engine::start(*hardware, *store, clock, {.pools = config.pools, .shrink = config.shrink});
   if (!engine) return Failure(engine.error());
   const auto workloads = (*engine)->state()->workloads;
   for (const auto& [id, workload] : workloads) {
-    if (const Result<void> removed = remove(**engine, id); !removed) return Failure(removed.error());
+    TRY(remove(**engine, id));
   }
   const auto state = (*engine)->state();
   if (!state->health.hardware_problem.empty())

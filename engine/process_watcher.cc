@@ -40,13 +40,12 @@ class ThreadedProcessWatcher final : public ProcessWatcher {
   ~ThreadedProcessWatcher() override { stop(); }
 
   Result<store::Owner> identify(pid_t pid) const override {
-    const Result<std::optional<Process>> process = open_process(pid);
-    if (!process) return Failure(process.error());
-    if (!*process) {
+    const std::optional<Process> process = TRY(open_process(pid));
+    if (!process) {
       return fail_at(ErrorCode::BadRequest, "/owner/pid", "there is no process " + std::to_string(pid),
                      "the number of a process that runs on this node");
     }
-    return store::Owner{.pid = pid, .start = (*process)->start, .boot_id = boot_id_};
+    return store::Owner{.pid = pid, .start = process->start, .boot_id = boot_id_};
   }
 
   void watch(const store::Owner& owner, const void* registrant, std::function<bool()> ended) override {
@@ -139,14 +138,13 @@ class ThreadedProcessWatcher final : public ProcessWatcher {
 }  // namespace
 
 Result<std::unique_ptr<ProcessWatcher>> ProcessWatcher::start() {
-  const Result<std::optional<std::string>> boot_id = read_file(kBootId);
-  if (!boot_id) return Failure(boot_id.error());
-  if (!*boot_id) return fail(ErrorCode::Hardware, "cannot read the boot id", kBootId);
+  const std::optional<std::string> boot_id = TRY(read_file(kBootId));
+  if (!boot_id) return fail(ErrorCode::Hardware, "cannot read the boot id", kBootId);
   UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid()) {
     return fail(ErrorCode::Internal, "cannot create an eventfd", "eventfd: " + std::generic_category().message(errno));
   }
-  return std::make_unique<ThreadedProcessWatcher>(std::string(trimmed(**boot_id)), std::move(wake));
+  return std::make_unique<ThreadedProcessWatcher>(std::string(trimmed(*boot_id)), std::move(wake));
 }
 
 }  // namespace nrd

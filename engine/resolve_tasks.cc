@@ -21,17 +21,16 @@ Result<ResolvedTasks> find_tasks(const std::vector<pid_t>& ids, const std::strin
   for (size_t i = 0; i < ids.size(); ++i) {
     if (!seen.insert(ids[i]).second) continue;
     const std::string field = "/task_ids/" + std::to_string(i);
-    const Result<std::optional<FoundTask>> found = find_task(ids[i]);
-    if (!found) return Failure(found.error());
-    if (!*found) return no_such_task(field, ids[i]);
-    if ((*found)->is_kernels) {
+    const std::optional<FoundTask> found = TRY(find_task(ids[i]));
+    if (!found) return no_such_task(field, ids[i]);
+    if (found->is_kernels) {
       return fail_at(ErrorCode::BadRequest, field, "task " + std::to_string(ids[i]) + " is a kernel thread",
                      "user-space processes and threads");
     }
-    Task task = (*found)->task;
+    Task task = found->task;
     task.boot_id = boot_id;
     named.tasks.push_back(std::move(task));
-    named.cpus |= (*found)->cpus;
+    named.cpus |= found->cpus;
   }
   std::ranges::sort(named.tasks);
   return named;

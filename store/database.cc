@@ -77,21 +77,20 @@ bool is_empty_or_sqlite(const std::string& path) {
 // The version of a valid nrd database that is not newer than this nrd; 0 for an empty one. Cheap checks come first, so
 // that a large foreign file is not read completely.
 Result<int> version_of(Connection& connection, const std::string& path) {
-  const Result<Identity> identity = identify(connection, path);
-  if (!identity) return Failure(identity.error());
-  const bool is_new = identity->tables == "0" && identity->application_id == "0" && identity->version == "0";
-  if (!is_new && identity->application_id != std::to_string(kApplicationId)) {
+  const Identity identity = TRY(identify(connection, path));
+  const bool is_new = identity.tables == "0" && identity.application_id == "0" && identity.version == "0";
+  if (!is_new && identity.application_id != std::to_string(kApplicationId)) {
     return refused(path, "is a database of another program", "set state.directory to a directory used only by nrd", {});
   }
-  const int version = std::stoi(identity->version);  // SQLite keeps 32 bits
+  const int version = std::stoi(identity.version);  // SQLite keeps 32 bits
   if (version > kSchemaVersion) {
-    return refused(path, "was written by a newer nrd (schema " + identity->version + ")",
+    return refused(path, "was written by a newer nrd (schema " + identity.version + ")",
                    "install that version again, or restore a backup from before it", {});
   }
   std::string verdict;
   if (const SqlError error = ask(connection, kQuickCheck, verdict); !error.ok()) return unreadable(path, error);
   if (verdict != "ok") return corrupt(path, {.code = 0, .text = verdict});
-  if (version < 1 && !is_new) return corrupt(path, {.code = 0, .text = "schema " + identity->version});
+  if (version < 1 && !is_new) return corrupt(path, {.code = 0, .text = "schema " + identity.version});
   return version;
 }
 
@@ -120,8 +119,7 @@ Result<Connection> open_database(const std::string& path) {
   if (has_log) connection.set_on_close(Connection::OnClose::LeaveLog);
   if (const SqlError error = connection.execute("PRAGMA busy_timeout=1000"); !error.ok())
     return unreadable(path, error);
-  const Result<int> version = version_of(connection, path);
-  if (!version) return Failure(version.error());
+  const int version = TRY(version_of(connection, path));
 
   std::string journal_mode;
   if (const SqlError error = ask(connection, "PRAGMA journal_mode=WAL", journal_mode); !error.ok()) {
@@ -135,7 +133,7 @@ Result<Connection> open_database(const std::string& path) {
                              "PRAGMA trusted_schema=OFF"}) {
     if (const SqlError error = connection.execute(pragma); !error.ok()) return unreadable(path, error);
   }
-  if (const Result<void> migrated = migrate(connection, *version); !migrated) return Failure(migrated.error());
+  TRY(migrate(connection, version));
   connection.set_on_close(Connection::OnClose::FoldLog);
   return connection;
 }

@@ -127,7 +127,7 @@ class SqliteStore final : public Store {
 
   // The first opening. Start even if the checkpoint fails (a full disk): the WAL is read all the same.
   Result<void> start() {
-    if (const Result<void> opened = open(); !opened) return opened;
+    TRY(open());
     fold_log();
     if (const Result<Records> records = read_records(connection_, path_)) revision_ = records->revision;
     return {};  // load() reports what cannot be read
@@ -164,9 +164,7 @@ class SqliteStore final : public Store {
 };
 
 Result<void> SqliteStore::open() {
-  Result<Connection> opened = open_database(path_);
-  if (!opened) return Failure(opened.error());
-  connection_ = std::move(*opened);
+  connection_ = TRY(open_database(path_));
   SqlError error = statements_.prepare(connection_);
   if (error.ok()) error = onload_.prepare(connection_);
   if (!error.ok()) {
@@ -185,19 +183,18 @@ Result<uint64_t> SqliteStore::reopen() {
   statements_ = {};
   onload_ = {};
   connection_.close();
-  if (const Result<void> opened = open(); !opened) return Failure(opened.error());
+  TRY(open());
   usable_ = false;
   if (const SqlError error = connection_.checkpoint(); !error.ok()) {
     return fail(ErrorCode::Store, path_ + " cannot be synced", error.text);
   }
-  if (const Result<void> synced = sync_directory(directory_); !synced) return Failure(synced.error());
-  const Result<Records> records = read_records(connection_, path_);
-  if (!records) return Failure(records.error());
-  if (records->revision != revision_ && records->revision != revision_ + 1) {
+  TRY(sync_directory(directory_));
+  const Records records = TRY(read_records(connection_, path_));
+  if (records.revision != revision_ && records.revision != revision_ + 1) {
     return fail(ErrorCode::Store, path_ + " was replaced by another file; restart nrd to use it",
-                "revision " + std::to_string(records->revision) + " after " + std::to_string(revision_));
+                "revision " + std::to_string(records.revision) + " after " + std::to_string(revision_));
   }
-  revision_ = records->revision;
+  revision_ = records.revision;
   usable_ = true;
   return revision_;
 }
@@ -449,8 +446,7 @@ void SqliteStore::fold_log() {
 Result<std::string> resolved(const std::string& directory) {
   if (::mkdir(directory.c_str(), 0700) == 0) {
     // The directory itself must survive a power cut, like its content.
-    const Result<void> synced = sync_directory(directory + "/..");
-    if (!synced) return Failure(synced.error());
+    TRY(sync_directory(directory + "/.."));
   } else if (errno != EEXIST) {
     return fail(ErrorCode::Store, directory + " cannot be created: " + errno_text());
   }
@@ -472,17 +468,15 @@ Result<UniqueFd> lock_directory(const std::string& directory) {
 }  // namespace
 
 Result<std::unique_ptr<Store>> Store::open(const std::string& name) {
-  const Result<std::string> directory = resolved(name);
-  if (!directory) return Failure(directory.error());
-  Result<UniqueFd> lock = lock_directory(*directory);
-  if (!lock) return Failure(lock.error());
+  const std::string directory = TRY(resolved(name));
+  UniqueFd lock = TRY(lock_directory(directory));
   // SQLite would create the file with the umask's mode; create it first, for root only.
-  const std::string path = *directory + "/nrd.db";
+  const std::string path = directory + "/nrd.db";
   if (!UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)).valid()) {
     return fail(ErrorCode::Store, path + " cannot be opened: " + errno_text());
   }
-  auto store = std::make_unique<SqliteStore>(*directory, std::move(*lock));
-  if (const Result<void> started = store->start(); !started) return Failure(started.error());
+  auto store = std::make_unique<SqliteStore>(directory, std::move(lock));
+  TRY(store->start());
   return store;
 }
 

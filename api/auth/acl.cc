@@ -92,9 +92,8 @@ Result<void> Acl::add(std::string_view line) {
   if (fields[0] != "p" || fields.size() != 4 || !is_name(fields[1])) {
     return wrong("expected \"p, ROLE, PATH, METHODS\" or \"g, NAME, ROLE\"");
   }
-  Result<Permission> permission = permission_of(fields[2], fields[3]);
-  if (!permission) return Failure(permission.error());
-  permissions_[std::string(fields[1])].push_back(*std::move(permission));
+  Permission permission = TRY(permission_of(fields[2], fields[3]));
+  permissions_[std::string(fields[1])].push_back(std::move(permission));
   role_names_.emplace(fields[1]);
   return {};
 }
@@ -103,7 +102,7 @@ Result<Acl> Acl::parse(std::string_view text, const std::string& name) {
   if (text.size() > kAclLimit) return wrong(name + ": larger than " + std::to_string(kAclLimit) + " bytes");
   Acl acl;
   for (std::string_view own = kMissingInRmd; !own.empty();) {
-    if (const auto added = acl.add(next(own, '\n')); !added) return Failure(added.error());
+    TRY(acl.add(next(own, '\n')));
   }
   for (size_t number = 1; !text.empty(); ++number) {
     const std::string_view line = trimmed(next(text, '\n'));

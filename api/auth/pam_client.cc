@@ -128,9 +128,8 @@ PamOutcome ask_program(const std::string& program, const PamQuestion& question, 
   // Send before starting the program: a packet of this size fits into the socket buffer.
   const Secret packet = packet_of(question);
   if (::send(ours.get(), packet.view().data(), packet.view().size(), MSG_NOSIGNAL) < 0) return unknown("send", errno);
-  const Result<pid_t> pid = spawn(program, theirs.get());
-  if (!pid) return Failure(pid.error());
-  const Child child(*pid, std::move(ours));
+  const pid_t pid = TRY(spawn(program, theirs.get()));
+  const Child child(pid, std::move(ours));
   theirs = UniqueFd();  // so that recv() sees the program exit
   return wait_for_answer(child.socket(), stop, deadline);
 }

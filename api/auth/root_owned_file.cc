@@ -37,7 +37,7 @@ Result<std::string> read_at(int folder, const std::string& name, const std::stri
   if (!file.valid())
     return errno == ELOOP ? wrong(path, "is a symbolic link; a regular file or folder is required")
                           : wrong(path, errno);
-  if (const auto checked = check_owner(file.get(), S_IFREG, path); !checked) return Failure(checked.error());
+  TRY(check_owner(file.get(), S_IFREG, path));
   std::string text;
   std::array<char, 4096> block;
   for (;;) {
@@ -59,7 +59,7 @@ Result<std::string> read_roots_file(const std::string& path, size_t limit) {
 Result<RootOwnedDir> RootOwnedDir::open(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd.valid()) return wrong(path, errno);
-  if (const auto checked = check_owner(fd.get(), S_IFDIR, path); !checked) return Failure(checked.error());
+  TRY(check_owner(fd.get(), S_IFDIR, path));
   return RootOwnedDir(path, std::move(fd));
 }
 

@@ -42,9 +42,7 @@ Result<size_t> endpoint_of(const ListeningSocket& listener, const std::string& n
 Result<ListeningSocket> adopt(PassedSocket passed, const std::vector<UnixEndpoint>& endpoints) {
   Result<ListeningSocket> listener = adopt_listener(std::move(passed.fd));
   if (!listener || listener->kind != Peer::Transport::Unix) return listener;
-  const Result<size_t> place = endpoint_of(*listener, passed.name, endpoints);
-  if (!place) return Failure(place.error());
-  listener->socket = *place;
+  listener->socket = TRY(endpoint_of(*listener, passed.name, endpoints));
   return listener;
 }
 
@@ -56,23 +54,21 @@ Result<std::vector<ListeningSocket>> open_doors(ServerOptions& options) {
     return {};
   };
   for (PassedSocket& passed : options.adopted) {
-    if (const auto kept = keep(adopt(std::move(passed), options.unix_at)); !kept) return Failure(kept.error());
+    TRY(keep(adopt(std::move(passed), options.unix_at)));
   }
   if (has_kind(listeners, Peer::Transport::Tls) && !options.tls) {
     return fail(ErrorCode::Internal, "systemd passed a TCP socket, but no certificate is configured; see [tls]");
   }
   for (size_t i = 0; i < options.unix_at.size(); ++i) {
     if (has_socket(listeners, i)) continue;
-    if (const auto kept = keep(listen_on_unix(options.unix_at[i])); !kept) return Failure(kept.error());
+    TRY(keep(listen_on_unix(options.unix_at[i])));
     listeners.back().socket = i;
   }
   if (options.tls_at && !has_kind(listeners, Peer::Transport::Tls)) {
-    const auto kept = keep(listen_on_tcp(Peer::Transport::Tls, options.tls_at->address, options.tls_at->port));
-    if (!kept) return Failure(kept.error());
+    TRY(keep(listen_on_tcp(Peer::Transport::Tls, options.tls_at->address, options.tls_at->port)));
   }
   if (options.plain) {
-    const auto kept = keep(listen_on_tcp(Peer::Transport::Plain, options.plain->address, options.plain->port));
-    if (!kept) return Failure(kept.error());
+    TRY(keep(listen_on_tcp(Peer::Transport::Plain, options.plain->address, options.plain->port)));
   }
   return listeners;
 }
@@ -112,14 +108,11 @@ class HouseServer final : public Server {
 Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler handler) {
   std::unique_ptr<TlsContext> tls;
   if (options.tls) {
-    Result<std::unique_ptr<TlsContext>> loaded = TlsContext::load(*options.tls);
-    if (!loaded) return Failure(loaded.error());
-    tls = std::move(*loaded);
+    tls = TRY(TlsContext::load(*options.tls));
   }
-  Result<std::vector<ListeningSocket>> listeners = open_doors(options);
-  if (!listeners) return Failure(listeners.error());
+  std::vector<ListeningSocket> listeners = TRY(open_doors(options));
   try {
-    return std::make_unique<HouseServer>(std::move(*listeners), std::move(tls), std::move(handler));
+    return std::make_unique<HouseServer>(std::move(listeners), std::move(tls), std::move(handler));
   } catch (const std::exception& thrown) {
     return fail(ErrorCode::Internal, "cannot start the HTTP server", thrown.what());
   }

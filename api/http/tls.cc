@@ -130,8 +130,8 @@ Result<Context> load_context(const TlsFiles& files) {
   if (::SSL_CTX_set_cipher_list(raw, kCiphers) != 1 || ::SSL_CTX_set1_groups_list(raw, kGroups) != 1) {
     return failed("OpenSSL does not know our ciphers", "");
   }
-  if (const auto own = use_own(raw, files); !own) return Failure(own.error());
-  if (const auto clients = trust_clients(raw, files); !clients) return Failure(clients.error());
+  TRY(use_own(raw, files));
+  TRY(trust_clients(raw, files));
   return context;
 }
 
@@ -139,15 +139,14 @@ Result<Context> load_context(const TlsFiles& files) {
 
 Result<std::unique_ptr<TlsContext>> TlsContext::load(TlsFiles files) {
   std::unique_ptr<TlsContext> context(new TlsContext(std::move(files)));
-  if (const auto loaded = context->reload(); !loaded) return Failure(loaded.error());
+  TRY(context->reload());
   return context;
 }
 
 Result<void> TlsContext::reload() {
   loaded_ = stamp();  // before reading, so that a concurrent change is detected later
-  const Result<Context> context = load_context(files_);
-  if (!context) return Failure(context.error());
-  context_.set(*context);
+  const Context context = TRY(load_context(files_));
+  context_.set(context);
   return {};
 }
 

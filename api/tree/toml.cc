@@ -78,7 +78,7 @@ Result<void> check_lines(std::string_view text, const std::string& name) {
 }  // namespace
 
 Result<Value> of_toml(const std::string& text, const std::string& name) {
-  if (const Result<void> checked = check_lines(text, name); !checked) return Failure(checked.error());
+  TRY(check_lines(text, name));
   try {
     return Converter(name).convert(toml::parse(text, name), 0);
   } catch (const toml::parse_error& error) {

@@ -33,13 +33,11 @@ Result<BandwidthFields> parse_bandwidth(const Value& body, Null null) {
   const Value* mba = rdt->is_object() ? rdt->find("mba") : rdt;
   if (!mba) return BandwidthFields{};
   if (mba->is_null()) return BandwidthFields{.is_named = null == Null::Removes, .request = {}};
-  if (const auto object = require_object(kField, *mba, kExample); !object) return Failure(object.error());
-  if (const auto known = check_keys(*mba, kField, {"percentage", "mbps"}); !known) return Failure(known.error());
-  const auto percentage = parse_value(*mba, "percentage", kMostPercent);
-  if (!percentage) return Failure(percentage.error());
-  const auto mbps = parse_value(*mba, "mbps", kMostMbps);
-  if (!mbps) return Failure(mbps.error());
-  if (*percentage && *mbps) {
+  TRY(require_object(kField, *mba, kExample));
+  TRY(check_keys(*mba, kField, {"percentage", "mbps"}));
+  const auto percentage = TRY(parse_value(*mba, "percentage", kMostPercent));
+  const auto mbps = TRY(parse_value(*mba, "mbps", kMostMbps));
+  if (percentage && mbps) {
     return Failure(Error{.code = ErrorCode::BadRequest,
                          .field = kField,
                          .message = "has both percentage and mbps",
@@ -47,10 +45,10 @@ Result<BandwidthFields> parse_bandwidth(const Value& body, Null null) {
                          .allowed = "either percentage or mbps",
                          .subject = kBothUnits});
   }
-  if (*percentage) {
-    return BandwidthFields{.is_named = true, .request = MbaRequest{MbaRequest::Unit::Percentage, **percentage}};
+  if (percentage) {
+    return BandwidthFields{.is_named = true, .request = MbaRequest{MbaRequest::Unit::Percentage, *percentage}};
   }
-  if (*mbps) return BandwidthFields{.is_named = true, .request = MbaRequest{MbaRequest::Unit::Mbps, **mbps}};
+  if (mbps) return BandwidthFields{.is_named = true, .request = MbaRequest{MbaRequest::Unit::Mbps, *mbps}};
   return BandwidthFields{};
 }
 

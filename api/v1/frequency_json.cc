@@ -46,10 +46,9 @@ Result<bool> parse_turbo(const Value& object, const std::string& parent) {
 }
 
 Result<SharedDomain> parse_shared_domain(const Value& object, const std::string& parent) {
-  const Result<std::string> text = parse_name(object, parent, "shared_domain");
-  if (!text) return Failure(text.error());
-  if (text->empty() || *text == "refuse") return SharedDomain::Refuse;
-  if (*text == "allow") return SharedDomain::Allow;
+  const std::string text = TRY(parse_name(object, parent, "shared_domain"));
+  if (text.empty() || text == "refuse") return SharedDomain::Refuse;
+  if (text == "allow") return SharedDomain::Allow;
   return fail_at(ErrorCode::BadRequest, json::pointer(parent, "shared_domain"), "expected \"allow\" or \"refuse\"",
                  "\"allow\" or \"refuse\"");
 }
@@ -63,12 +62,10 @@ Result<void> parse_bounds(const Value& object, const std::string& parent, Freque
                    "min_ratio and max_ratio, or min_mhz and max_mhz");
   }
   request.unit = in_mhz ? Unit::Mhz : Unit::Ratio;
-  const auto min = parse_number(object, parent, in_mhz ? "min_mhz" : "min_ratio");
-  if (!min) return Failure(min.error());
-  const auto max = parse_number(object, parent, in_mhz ? "max_mhz" : "max_ratio");
-  if (!max) return Failure(max.error());
-  request.min = *min;
-  request.max = *max;
+  const auto min = TRY(parse_number(object, parent, in_mhz ? "min_mhz" : "min_ratio"));
+  const auto max = TRY(parse_number(object, parent, in_mhz ? "max_mhz" : "max_ratio"));
+  request.min = min;
+  request.max = max;
   return {};
 }
 
@@ -94,46 +91,38 @@ Result<std::optional<BranchMissThreshold>> parse_threshold(const Value& object, 
 }
 
 Result<bool> parse_monitoring(const Value& object, const std::string& parent) {
-  const Result<std::string> text = parse_name(object, parent, "monitoring");
-  if (!text) return Failure(text.error());
-  if (text->empty() || *text == "on") return true;
-  if (*text == "off") return false;
+  const std::string text = TRY(parse_name(object, parent, "monitoring"));
+  if (text.empty() || text == "on") return true;
+  if (text == "off") return false;
   return fail_at(ErrorCode::BadRequest, json::pointer(parent, "monitoring"), "expected \"on\" or \"off\"",
                  "\"on\" or \"off\"");
 }
 
 Result<FrequencyFields> parse_pstate(const Value& object, const std::string& parent, Null null) {
   if (object.is_null()) return FrequencyFields{.is_named = null == Null::Removes, .request = {}};
-  if (const auto checked = require_object(parent, object, kExample); !checked) return Failure(checked.error());
-  const auto known = check_keys(object, parent,
-                                {"min_ratio", "max_ratio", "min_mhz", "max_mhz", "governor", "epp", "turbo",
-                                 "shared_domain", "ratio", "monitoring"});
-  if (!known) return Failure(known.error());
+  TRY(require_object(parent, object, kExample));
+  TRY(check_keys(object, parent,
+                 {"min_ratio", "max_ratio", "min_mhz", "max_mhz", "governor", "epp", "turbo", "shared_domain", "ratio",
+                  "monitoring"}));
   FrequencyRequest request;
-  if (const auto bounds = parse_bounds(object, parent, request); !bounds) return Failure(bounds.error());
-  const Result<std::string> governor = parse_name(object, parent, "governor");
-  if (!governor) return Failure(governor.error());
-  const Result<std::string> epp = parse_name(object, parent, "epp");
-  if (!epp) return Failure(epp.error());
-  const Result<bool> turbo = parse_turbo(object, parent);
-  if (!turbo) return Failure(turbo.error());
-  const Result<SharedDomain> shared_domain = parse_shared_domain(object, parent);
-  if (!shared_domain) return Failure(shared_domain.error());
-  request.governor = *governor;
-  request.epp = *epp;
-  request.turbo = *turbo;
-  request.shared_domain = *shared_domain;
-  const auto threshold = parse_threshold(object, parent);
-  if (!threshold) return Failure(threshold.error());
-  const Result<bool> monitoring = parse_monitoring(object, parent);
-  if (!monitoring) return Failure(monitoring.error());
+  TRY(parse_bounds(object, parent, request));
+  const std::string governor = TRY(parse_name(object, parent, "governor"));
+  const std::string epp = TRY(parse_name(object, parent, "epp"));
+  const bool turbo = TRY(parse_turbo(object, parent));
+  const SharedDomain shared_domain = TRY(parse_shared_domain(object, parent));
+  request.governor = governor;
+  request.epp = epp;
+  request.turbo = turbo;
+  request.shared_domain = shared_domain;
+  const auto threshold = TRY(parse_threshold(object, parent));
+  const bool monitoring = TRY(parse_monitoring(object, parent));
   const Value* word = object.find("monitoring");
-  if (!*threshold && word && !is_absent(*word)) {
+  if (!threshold && word && !is_absent(*word)) {
     return fail_at(ErrorCode::BadRequest, json::pointer(parent, "monitoring"),
                    "requires ratio, the threshold to compare with", "\"ratio\" in the same object");
   }
-  request.threshold = *threshold;
-  request.is_monitored = *monitoring || !request.threshold;
+  request.threshold = threshold;
+  request.is_monitored = monitoring || !request.threshold;
   // Encoders write an object of empty values if it is unset.
   if (is_absent(object)) return FrequencyFields{};
   const bool has_request = request.min || request.max || !request.governor.empty() || !request.epp.empty() ||

@@ -37,25 +37,18 @@ Result<std::optional<uint32_t>> parse_number(const Value& body, std::string_view
 }
 
 Result<Question> parse_question(const Value& asked) {
-  const Result<Value> folded = with_canonical_keys(asked);
-  if (!folded) return Failure(folded.error());
-  const Value& body = *folded;
-  if (const auto object = require_object("", body, "an object such as {\"max_cache\": 2, \"min_cache\": 2}"); !object) {
-    return Failure(object.error());
-  }
-  const auto known = check_keys(body, "", {"max_cache", "min_cache", "policy", "cache_id"});
-  if (!known) return Failure(known.error());
+  const Value folded = TRY(with_canonical_keys(asked));
+  const Value& body = folded;
+  TRY(require_object("", body, "an object such as {\"max_cache\": 2, \"min_cache\": 2}"));
+  TRY(check_keys(body, "", {"max_cache", "min_cache", "policy", "cache_id"}));
   const Value* policy = body.find("policy");
   if (policy && !policy->is_null() && !policy->as_string()) return wrong_type("/policy", *policy, "a string");
-  const auto max = parse_number(body, "max_cache");
-  if (!max) return Failure(max.error());
-  const auto min = parse_number(body, "min_cache");
-  if (!min) return Failure(min.error());
-  const auto id = parse_number(body, "cache_id");
-  if (!id) return Failure(id.error());
-  return Question{.cache = {.max = max->value_or(0), .min = min->value_or(0)},
+  const auto max = TRY(parse_number(body, "max_cache"));
+  const auto min = TRY(parse_number(body, "min_cache"));
+  const auto id = TRY(parse_number(body, "cache_id"));
+  return Question{.cache = {.max = max.value_or(0), .min = min.value_or(0)},
                   .policy = policy && policy->as_string() ? *policy->as_string() : "",
-                  .only = *id ? std::optional(CacheId{**id}) : std::nullopt};
+                  .only = id ? std::optional(CacheId{*id}) : std::nullopt};
 }
 
 // The cache request, taken from the policy if one is named.

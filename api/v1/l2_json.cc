@@ -16,13 +16,11 @@ Result<L2Fields> parse_l2(const Value& body, Null null) {
   const Value* l2 = body.find("l2");
   if (!l2) return L2Fields{};
   if (l2->is_null()) return L2Fields{.ways = {}, .code = {}, .is_removed = null == Null::Removes};
-  if (const auto object = require_object(kField, *l2, kExample); !object) return Failure(object.error());
-  if (const auto known = check_keys(*l2, kField, {"ways", "code"}); !known) return Failure(known.error());
-  const auto ways = parse_ways(*l2, kField, "ways", 1);
-  if (!ways) return Failure(ways.error());
-  const auto code = parse_code_ways(*l2, kField);
-  if (!code) return Failure(code.error());
-  return L2Fields{.ways = *ways, .code = *code};
+  TRY(require_object(kField, *l2, kExample));
+  TRY(check_keys(*l2, kField, {"ways", "code"}));
+  const auto ways = TRY(parse_ways(*l2, kField, "ways", 1));
+  const auto code = TRY(parse_code_ways(*l2, kField));
+  return L2Fields{.ways = ways, .code = code};
 }
 
 Result<std::optional<L2Request>> l2_request(const L2Fields& fields) {

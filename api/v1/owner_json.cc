@@ -13,8 +13,8 @@ constexpr uint64_t kLargestPid = uint64_t{1} << 22;  // PID_MAX_LIMIT of the ker
 
 Result<OwnerRequest> parse_owner_request(const Value& value) {
   constexpr std::string_view kExample = "an object such as {\"pid\": 4711} or {\"caller\": true}";
-  if (const auto object = require_object("/owner", value, kExample); !object) return Failure(object.error());
-  if (const auto known = check_keys(value, "/owner", {"pid", "start", "caller"}); !known) return Failure(known.error());
+  TRY(require_object("/owner", value, kExample));
+  TRY(check_keys(value, "/owner", {"pid", "start", "caller"}));
   const Value* pid = value.find("pid");
   const Value* caller = value.find("caller");
   if ((pid == nullptr) == (caller == nullptr)) {

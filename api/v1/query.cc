@@ -61,17 +61,15 @@ Result<std::optional<uint64_t>> number_in_query(const Query& query, const std::s
 }
 
 Result<ListQuery> parse_list_query(const Query& query) {
-  const auto since = number_in_query(query, "since", UINT64_MAX);
-  if (!since) return Failure(since.error());
-  const auto wait = number_in_query(query, "wait", kLongestWait);
-  if (!wait) return Failure(wait.error());
-  if (*wait && !*since) {
+  const auto since = TRY(number_in_query(query, "since", UINT64_MAX));
+  const auto wait = TRY(number_in_query(query, "wait", kLongestWait));
+  if (wait && !since) {
     return fail_at(ErrorCode::BadRequest, "?wait", "requires since, the last known revision", "both since and wait");
   }
   return ListQuery{.uuid = value_of(query, "uuid"),
                    .origin = value_of(query, "origin"),
-                   .since = *since,
-                   .wait = std::chrono::seconds(wait->value_or(0))};
+                   .since = since,
+                   .wait = std::chrono::seconds(wait.value_or(0))};
 }
 
 }  // namespace nrd::v1

@@ -35,7 +35,7 @@ Result<std::vector<std::string>> parse_names(const Value& value) {
 
 Result<profiles::Environment> parse_variables(const Value& value) {
   constexpr std::string_view kExample = "an object such as {\"EF_POLL_USEC\": \"100000\"}";
-  if (const auto object = require_object("/env", value, kExample); !object) return Failure(object.error());
+  TRY(require_object("/env", value, kExample));
   if (value.members().size() > kMostVariables) {
     return fail_at(ErrorCode::BadRequest, "/env", "too many", "at most " + std::to_string(kMostVariables));
   }
@@ -57,22 +57,17 @@ Result<profiles::Environment> parse_variables(const Value& value) {
 
 Result<onload::RenderRequest> parse_render(const Value& body, std::vector<std::string_view> keys) {
   keys.insert(keys.end(), {"profiles", "env", "force"});
-  if (auto object = require_object("", body, "an object"); !object) return Failure(object.error());
-  if (const auto known = check_keys(body, "", keys); !known) return Failure(known.error());
+  TRY(require_object("", body, "an object"));
+  TRY(check_keys(body, "", keys));
   onload::RenderRequest request;
   if (const Value* names = body.find("profiles")) {
-    Result<std::vector<std::string>> parsed = parse_names(*names);
-    if (!parsed) return Failure(parsed.error());
-    request.profiles = *std::move(parsed);
+    request.profiles = TRY(parse_names(*names));
   }
   if (const Value* variables = body.find("env")) {
-    Result<profiles::Environment> parsed = parse_variables(*variables);
-    if (!parsed) return Failure(parsed.error());
-    request.environment = *std::move(parsed);
+    request.environment = TRY(parse_variables(*variables));
   }
-  const Result<bool> force = parse_flag(body, "force", false);
-  if (!force) return Failure(force.error());
-  request.winner = *force ? profiles::Winner::Profiles : profiles::Winner::Caller;
+  const bool force = TRY(parse_flag(body, "force", false));
+  request.winner = force ? profiles::Winner::Profiles : profiles::Winner::Caller;
   return request;
 }
 

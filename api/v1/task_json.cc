@@ -50,24 +50,20 @@ Result<TaskFields> parse_task_ids(const Value& body, Null null) {
 }
 
 Result<Spec> with_tasks(const Value& body, const NodeState& state, Spec spec) {
-  const Result<TaskFields> task_ids = parse_task_ids(body, Null::IsAbsent);
-  if (!task_ids) return Failure(task_ids.error());
-  if (!*task_ids) return spec;
-  Result<ResolvedTasks> named = find_tasks(**task_ids, state.facts.boot_id);
-  if (!named) return Failure(named.error());
-  spec.tasks = std::move(named->tasks);
-  spec.task_cpus = std::move(named->cpus);
+  const TaskFields task_ids = TRY(parse_task_ids(body, Null::IsAbsent));
+  if (!task_ids) return spec;
+  ResolvedTasks named = TRY(find_tasks(*task_ids, state.facts.boot_id));
+  spec.tasks = std::move(named.tasks);
+  spec.task_cpus = std::move(named.cpus);
   return spec;
 }
 
 Result<SpecPatch> with_tasks(const Value& body, const NodeState& state, SpecPatch patch) {
-  const Result<TaskFields> task_ids = parse_task_ids(body, Null::Removes);
-  if (!task_ids) return Failure(task_ids.error());
-  if (!*task_ids) return patch;
-  Result<ResolvedTasks> named = find_tasks(**task_ids, state.facts.boot_id);
-  if (!named) return Failure(named.error());
-  patch.tasks = std::move(named->tasks);
-  patch.task_cpus = std::move(named->cpus);
+  const TaskFields task_ids = TRY(parse_task_ids(body, Null::Removes));
+  if (!task_ids) return patch;
+  ResolvedTasks named = TRY(find_tasks(*task_ids, state.facts.boot_id));
+  patch.tasks = std::move(named.tasks);
+  patch.task_cpus = std::move(named.cpus);
   return patch;
 }
 

@@ -93,13 +93,13 @@ Result<void> check_member(const json::Member& member, const Key& key, Use use) {
 }
 
 Result<void> check_top_level(const Value& body, Use Key::*use) {
-  if (const auto object = require_object("", body, "an object that describes a workload"); !object) return object;
+  TRY(require_object("", body, "an object that describes a workload"));
   std::vector<std::string_view> known;
   for (const Key& key : kKeys) known.push_back(key.name);
   for (const json::Member& member : body.members()) {
     const auto key = std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& k) { return k.name == member.key; });
     if (key == kKeys.end()) return unknown_key("", member.key, known);
-    if (auto checked = check_member(member, *key, (*key).*use); !checked) return checked;
+    TRY(check_member(member, *key, (*key).*use));
   }
   return {};
 }
@@ -143,23 +143,20 @@ struct Cache {
 
 Result<Cache> parse_cache(const Value& value, const std::string& field, Null null) {
   if (value.is_null()) return Cache{.max = {}, .min = {}, .code = {}, .is_removed = null == Null::Removes};
-  if (const auto object = require_object(field, value, kCacheExample); !object) return Failure(object.error());
-  if (const auto known = check_keys(value, field, {"max", "min", "code"}); !known) return Failure(known.error());
-  const auto max = parse_ways(value, field, "max");
-  if (!max) return Failure(max.error());
-  const auto min = parse_ways(value, field, "min");
-  if (!min) return Failure(min.error());
-  const auto code = parse_code_ways(value, field);
-  if (!code) return Failure(code.error());
-  return Cache{.max = *max, .min = *min, .code = *code};
+  TRY(require_object(field, value, kCacheExample));
+  TRY(check_keys(value, field, {"max", "min", "code"}));
+  const auto max = TRY(parse_ways(value, field, "max"));
+  const auto min = TRY(parse_ways(value, field, "min"));
+  const auto code = TRY(parse_code_ways(value, field));
+  return Cache{.max = max, .min = min, .code = code};
 }
 
 // `cache` of `rdt`; parse_bandwidth() reads `mba`.
 Result<Cache> parse_rdt(const Value& value, Null null) {
   constexpr std::string_view kExample = "an object such as {\"cache\": {\"max\": 2, \"min\": 2}}";
   if (value.is_null()) return parse_cache(value, "/rdt", null);
-  if (const auto object = require_object("/rdt", value, kExample); !object) return Failure(object.error());
-  if (const auto known = check_keys(value, "/rdt", {"cache", "mba"}); !known) return Failure(known.error());
+  TRY(require_object("/rdt", value, kExample));
+  TRY(check_keys(value, "/rdt", {"cache", "mba"}));
   const Value* cache = value.find("cache");
   return cache ? parse_cache(*cache, "/rdt/cache", null) : Cache{};
 }
@@ -231,73 +228,59 @@ void render_granted_ways(json::Writer& w, const Workload& workload, bool of_l2_b
 }  // namespace
 
 Result<Spec> parse_spec(const Value& body, CpuId last) {
-  if (const auto known = check_top_level(body, &Key::on_post); !known) return Failure(known.error());
-  const Result<TaskFields> tasks = parse_task_ids(body, Null::IsAbsent);
-  if (!tasks) return Failure(tasks.error());
+  TRY(check_top_level(body, &Key::on_post));
+  const TaskFields tasks = TRY(parse_task_ids(body, Null::IsAbsent));
   const Value* core_ids = body.find("core_ids");
-  const bool has_cores = core_ids && !core_ids->is_null() && !(*tasks && is_absent(*core_ids));
-  if (!has_cores && !*tasks) return rmd::no_cores();
-  Result<Cores> cores = has_cores ? parse_cores(*core_ids, last) : Cores{};
-  if (!cores) return Failure(cores.error());
-  const Result<Cache> cache = parse_caches(body, Null::IsAbsent);
-  if (!cache) return Failure(cache.error());
-  const bool is_half = cache->max.has_value() != cache->min.has_value() || (cache->code && !cache->max);
+  const bool has_cores = core_ids && !core_ids->is_null() && !(tasks && is_absent(*core_ids));
+  if (!has_cores && !tasks) return rmd::no_cores();
+  Cores cores = TRY(has_cores ? parse_cores(*core_ids, last) : Cores{});
+  const Cache cache = TRY(parse_caches(body, Null::IsAbsent));
+  const bool is_half = cache.max.has_value() != cache.min.has_value() || (cache.code && !cache.max);
   if (is_half) return rmd::half_a_cache();
-  Result<FrequencyFields> frequency = parse_frequency(body, Null::IsAbsent);
-  if (!frequency) return Failure(frequency.error());
-  const Result<BandwidthFields> mba = parse_bandwidth(body, Null::IsAbsent);
-  if (!mba) return Failure(mba.error());
+  FrequencyFields frequency = TRY(parse_frequency(body, Null::IsAbsent));
+  const BandwidthFields mba = TRY(parse_bandwidth(body, Null::IsAbsent));
   const auto l2 = parse_l2(body, Null::IsAbsent).and_then(l2_request);
   if (!l2) return Failure(l2.error());
-  Result<std::string> policy = parse_policy(body);
-  if (!policy) return Failure(policy.error());
-  const Result<OnloadRequest> onload = parse_onload(body, Null::IsAbsent);
-  if (!onload) return Failure(onload.error());
+  std::string policy = TRY(parse_policy(body));
+  const OnloadRequest onload = TRY(parse_onload(body, Null::IsAbsent));
   const bool is_empty_request =
-      cache->empty() && !*l2 && !mba->request && !frequency->request && policy->empty() && !onload->request;
+      cache.empty() && !*l2 && !mba.request && !frequency.request && policy.empty() && !onload.request;
   if (is_empty_request) return rmd::no_parameters();
-  Result<std::string> uuid = parse_uuid(body);
-  if (!uuid) return Failure(uuid.error());
-  Result<std::string> id = parse_given_id(body);
-  if (!id) return Failure(id.error());
-  return Spec{.uuid = std::move(*uuid),
-              .core_ids = std::move(cores->ids),
-              .cpus = std::move(cores->cpus),
-              .policy = *std::move(policy),
-              .cache = cache->max ? std::optional(CacheRequest{
-                                        .max = *cache->max, .min = *cache->min, .code = cache->code.value_or(0)})
-                                  : std::nullopt,
-              .frequency = std::move(frequency->request),
-              .given_id = *std::move(id),
-              .mba = mba->request,
+  std::string uuid = TRY(parse_uuid(body));
+  std::string id = TRY(parse_given_id(body));
+  return Spec{.uuid = std::move(uuid),
+              .core_ids = std::move(cores.ids),
+              .cpus = std::move(cores.cpus),
+              .policy = std::move(policy),
+              .cache = cache.max ? std::optional(CacheRequest{
+                                       .max = *cache.max, .min = *cache.min, .code = cache.code.value_or(0)})
+                                 : std::nullopt,
+              .frequency = std::move(frequency.request),
+              .given_id = std::move(id),
+              .mba = mba.request,
               .l2 = *l2};
 }
 
 Result<SpecPatch> parse_patch(const Value& body, CpuId last) {
-  if (const auto known = check_top_level(body, &Key::on_patch); !known) return Failure(known.error());
+  TRY(check_top_level(body, &Key::on_patch));
   SpecPatch patch;
   // As in RMD, null means absent: CPUs can be replaced but not removed.
   if (const Value* core_ids = body.find("core_ids"); core_ids && !core_ids->is_null()) {
-    Result<Cores> cores = parse_cores(*core_ids, last);
-    if (!cores) return Failure(cores.error());
-    patch.core_ids = std::move(cores->ids);
-    patch.cpus = std::move(cores->cpus);
+    Cores cores = TRY(parse_cores(*core_ids, last));
+    patch.core_ids = std::move(cores.ids);
+    patch.cpus = std::move(cores.cpus);
   }
-  Result<std::string> policy = parse_policy(body);
-  if (!policy) return Failure(policy.error());
-  patch.policy = *std::move(policy);
-  const Result<Cache> cache = parse_caches(body, Null::Removes);
-  if (!cache) return Failure(cache.error());
-  patch.max = cache->max;
-  patch.min = cache->min;
-  patch.code = cache->code;
-  patch.without_cache = cache->is_removed;
-  Result<FrequencyFields> frequency = parse_frequency(body, Null::Removes);
-  if (!frequency) return Failure(frequency.error());
-  if (frequency->is_named) patch.frequency = std::move(frequency->request);
-  const Result<BandwidthFields> mba = parse_bandwidth(body, Null::Removes);
-  if (!mba) return Failure(mba.error());
-  if (mba->is_named) patch.mba = mba->request;
+  std::string policy = TRY(parse_policy(body));
+  patch.policy = std::move(policy);
+  const Cache cache = TRY(parse_caches(body, Null::Removes));
+  patch.max = cache.max;
+  patch.min = cache.min;
+  patch.code = cache.code;
+  patch.without_cache = cache.is_removed;
+  FrequencyFields frequency = TRY(parse_frequency(body, Null::Removes));
+  if (frequency.is_named) patch.frequency = std::move(frequency.request);
+  const BandwidthFields mba = TRY(parse_bandwidth(body, Null::Removes));
+  if (mba.is_named) patch.mba = mba.request;
   const Result<L2Fields> l2 = parse_l2(body, Null::Removes);
   if (!l2) return Failure(l2.error());
   patch.l2_ways = l2->ways;

@@ -80,12 +80,10 @@ void submit(Engine& engine, Command command, Pending pending, std::function<http
 }
 
 Result<Spec> with_owner(const Call& call, const json::Value& body, Spec spec) {
-  const Result<std::optional<OwnerRequest>> requested = parse_owner(body);
-  if (!requested) return Failure(requested.error());
-  if (!*requested) return spec;
-  Result<store::Owner> owner = find_owner(call.owners, **requested, call.request);
-  if (!owner) return Failure(owner.error());
-  spec.owner = *std::move(owner);
+  const std::optional<OwnerRequest> requested = TRY(parse_owner(body));
+  if (!requested) return spec;
+  store::Owner owner = TRY(find_owner(call.owners, *requested, call.request));
+  spec.owner = std::move(owner);
   return spec;
 }
 

@@ -19,9 +19,8 @@ constexpr mode_t kPublic = 0644;
 // RMD read the first of these that exists, and used its defaults if none did.
 Result<json::Value> read_config(const RmdDirectory& rmd, Report& report) {
   for (const char* name : {"rmd.toml", "rmd.yaml", "rmd.yml"}) {
-    Result<std::optional<json::Value>> config = rmd.read_tree(name);
-    if (!config) return Failure(config.error());
-    if (*config) return **std::move(config);
+    std::optional<json::Value> config = TRY(rmd.read_tree(name));
+    if (config) return *std::move(config);
   }
   report.left_out(rmd.place_of("rmd.toml"), "not found; RMD used its defaults, and nrd uses its own");
   return json::Value::object({});
@@ -49,10 +48,10 @@ Result<void> refuse_existing(const RmdImport& moving) {
 
 // Write nrd.toml last: it names the other files, so it must not exist before they do.
 Result<void> write_all(const RmdImport& moving, const std::string& output, Existing existing) {
-  if (Result<void> made = write_new_files(output, {}); !made) return made;
+  TRY(write_new_files(output, {}));
   for (const auto& [directory, files] : moving.files()) {
     if (directory.empty()) continue;
-    if (Result<void> made = write_new_files(output + "/" + directory, files, existing); !made) return made;
+    TRY(write_new_files(output + "/" + directory, files, existing));
   }
   return write_new_files(output, moving.files().at(""), existing);
 }
@@ -79,16 +78,15 @@ int import_configuration(const ImportRmd& wanted) {
 Result<RmdImport> moved_configuration(const RmdDirectory& rmd, const std::string& output,
                                       const std::optional<CacheWays>& cache) {
   Report first;
-  Result<json::Value> config = read_config(rmd, first);
-  if (!config) return Failure(config.error());
-  RmdImport moving(*std::move(config), output);
+  json::Value config = TRY(read_config(rmd, first));
+  RmdImport moving(std::move(config), output);
   moving.report() = std::move(first);
   move_server(moving);
-  if (const Result<void> moved = move_access(moving, rmd); !moved) return Failure(moved.error());
+  TRY(move_access(moving, rmd));
   move_pools(moving, cache);
   move_shared_limit(moving);
-  if (const Result<void> moved = move_policies(moving, rmd); !moved) return Failure(moved.error());
-  if (const Result<void> moved = move_cpu_map(moving, rmd); !moved) return Failure(moved.error());
+  TRY(move_policies(moving, rmd));
+  TRY(move_cpu_map(moving, rmd));
   move_log(moving);
   leave_the_rest(moving);
   moving.add_file("", {"nrd.toml", moving.configuration(), kPublic});

@@ -125,14 +125,13 @@ std::string DumpedWorkload::request(Id with) const {
 }
 
 Result<std::vector<DumpedWorkload>> workloads_of_dump(const std::string& text) {
-  const Result<Value> dump = json::parse(text);
-  if (!dump) return Failure(dump.error());
-  if (dump->kind() != Value::Kind::Array) {
+  const Value dump = TRY(json::parse(text));
+  if (dump.kind() != Value::Kind::Array) {
     return fail(ErrorCode::BadRequest, "expected the list from RMD's GET /v1/workloads");
   }
   std::vector<DumpedWorkload> workloads;
-  for (size_t i = 0; i < dump->items().size(); ++i) {
-    const Value& one = dump->items()[i];
+  for (size_t i = 0; i < dump.items().size(); ++i) {
+    const Value& one = dump.items()[i];
     if (!one.is_object()) return fail(ErrorCode::BadRequest, json::pointer("", i) + " is not a workload");
     const std::string tasks = items_of(one, "task_ids");
     workloads.push_back({.id = word(one, "id"),

@@ -45,15 +45,14 @@ Result<std::optional<TlsSource>> read_tls(RmdImport& moving, const RmdDirectory&
   for (const auto& [named, source] :
        {std::pair{below(server, "rmd-cert.pem"), &tls.certificate}, std::pair{below(server, "rmd-key.pem"), &tls.key},
         std::pair{below(client, "ca.pem"), &tls.client_ca}}) {
-    Result<std::optional<std::string>> pem = rmd.read(named);
-    if (!pem) return Failure(pem.error());
+    std::optional<std::string> pem = TRY(rmd.read(named));
     source->path = rmd.place_of(named);
-    if (!*pem) {
+    if (!pem) {
       moving.report().left_out(
           "default.certpath", source->path + " not found, so HTTPS is disabled; \"nrdctl tls init\" creates the files");
       return std::nullopt;
     }
-    source->pem = **std::move(pem);
+    source->pem = *std::move(pem);
   }
   return tls;
 }
@@ -103,9 +102,8 @@ Result<void> move_certificates(RmdImport& moving, const RmdDirectory& rmd, const
   if (named.empty()) return {};
   bool is_any = false;
   for (const std::string& name : rmd.certificates_in(named)) {
-    const Result<std::optional<std::string>> pem = rmd.read(below(named, name.c_str()));
-    if (!pem) return Failure(pem.error());
-    const Source source{rmd.place_of(below(named, name.c_str())), pem->value_or("")};
+    const std::optional<std::string> pem = TRY(rmd.read(below(named, name.c_str())));
+    const Source source{rmd.place_of(below(named, name.c_str())), pem.value_or("")};
     if (const std::string problem = problem_of(source); !problem.empty()) {
       moving.report().left_out(source.path, problem);
       continue;
@@ -152,7 +150,7 @@ Result<void> move_roles(RmdImport& moving, const RmdDirectory& rmd, const std::s
       moving.report().left_out(key, "was not used: acl.authorization is " + how);
       continue;
     }
-    if (Result<void> moved = move_certificates(moving, rmd, key, to); !moved) return moved;
+    TRY(move_certificates(moving, rmd, key, to));
   }
   return {};
 }
@@ -160,16 +158,15 @@ Result<void> move_roles(RmdImport& moving, const RmdDirectory& rmd, const std::s
 // How RMD's users log in. Files below /etc/pam.d are left to the operator.
 Result<void> move_pam_stack(RmdImport& moving, const RmdDirectory& rmd) {
   const std::string named = "pam/rmd";
-  const Result<std::optional<std::string>> stack = rmd.read(named);
-  if (!stack) return Failure(stack.error());
+  const std::optional<std::string> stack = TRY(rmd.read(named));
   if (moving.says("pam.service"))
     moving.report().left_out("pam.service", "nrd uses the PAM service nrd (access.pam_service)");
-  if (!*stack) {
+  if (!stack) {
     moving.report().left_out(rmd.place_of(named),
                              "not found; to keep RMD's users, add its lines and account lines to /etc/pam.d/nrd");
     return {};
   }
-  moving.add_file("pam", {"nrd", with_account_lines(**stack), kPublic});
+  moving.add_file("pam", {"nrd", with_account_lines(*stack), kPublic});
   moving.report().changed(rmd.place_of(named), moving.path_of("pam/nrd") +
                                                    ", with the account lines that nrd needs; copy it to "
                                                    "/etc/pam.d/nrd to keep RMD's users");
@@ -180,7 +177,7 @@ Result<void> move_pam_stack(RmdImport& moving, const RmdDirectory& rmd) {
 Result<void> move_pam(RmdImport& moving, const RmdDirectory& rmd, const std::string& path,
                       const std::string& access_list) {
   moving.set("access", "pam", "true");
-  if (Result<void> moved = move_pam_stack(moving, rmd); !moved) return moved;
+  TRY(move_pam_stack(moving, rmd));
   if (access_list.empty()) return {};
   moving.add_file("", {"acl.csv", access_list, kPublic});
   moving.set("access", "acl", literal_of(moving.path_of("acl.csv")));
@@ -216,26 +213,24 @@ NamedRoles named_roles_of(const std::string& access_list) {
 
 Result<void> move_access(RmdImport& moving, const RmdDirectory& rmd) {
   const std::string named = below(moving.text("acl.path", "/etc/rmd/acl/"), "url/policy.csv");
-  const Result<std::optional<std::string>> access_list = rmd.read(named);
-  if (!access_list) return Failure(access_list.error());
+  const std::optional<std::string> access_list = TRY(rmd.read(named));
   const std::string path = rmd.place_of(named);
   if (moving.says("acl.path")) moving.report().taken("acl.path", "read " + path);
   if (moving.says("acl.filter")) moving.report().left_out("acl.filter", "nrd has only one kind of access list");
 
-  const Result<std::optional<TlsSource>> tls = read_tls(moving, rmd);
-  if (!tls) return Failure(tls.error());
-  const bool is_served = *tls && is_usable(moving, **tls);
-  if (is_served) take_tls(moving, **tls);
-  if (const Result<void> moved = move_roles(moving, rmd, access_list->value_or("")); !moved) return moved;
+  const std::optional<TlsSource> tls = TRY(read_tls(moving, rmd));
+  const bool is_served = tls && is_usable(moving, *tls);
+  if (is_served) take_tls(moving, *tls);
+  TRY(move_roles(moving, rmd, access_list.value_or("")));
   if (!is_served) {
     if (moving.says("default.clientauth")) moving.report().left_out("default.clientauth", "HTTPS is disabled");
     if (moving.says("pam.service")) moving.report().left_out("pam.service", "HTTPS is disabled");
   } else if (moving.text("default.clientauth", "challenge") == "no") {
-    return move_pam(moving, rmd, path, access_list->value_or(""));
+    return move_pam(moving, rmd, path, access_list.value_or(""));
   } else if (moving.says("pam.service")) {
     moving.report().left_out("pam.service", "not used: clients need certificates (default.clientauth)");
   }
-  if (*access_list) moving.report().left_out(path, "applies to PAM logins only; roles apply to certificates");
+  if (access_list) moving.report().left_out(path, "applies to PAM logins only; roles apply to certificates");
   return {};
 }
 

@@ -37,14 +37,12 @@ Result<std::optional<std::string>> RmdDirectory::read(const std::string& named) 
 }
 
 Result<std::optional<json::Value>> RmdDirectory::read_tree(const std::string& named) const {
-  const Result<std::optional<std::string>> text = read(named);
-  if (!text) return Failure(text.error());
-  if (!*text) return std::nullopt;
+  const std::optional<std::string> text = TRY(read(named));
+  if (!text) return std::nullopt;
   const std::string path = place_of(named);
-  Result<json::Value> read = path.ends_with(".toml") ? tree::of_toml(**text, path) : tree::of_yaml(**text, path);
-  if (!read) return Failure(read.error());
-  if (!read->is_object()) return fail(ErrorCode::BadRequest, path + ": expected sections");
-  return *std::move(read);
+  json::Value read = TRY(path.ends_with(".toml") ? tree::of_toml(*text, path) : tree::of_yaml(*text, path));
+  if (!read.is_object()) return fail(ErrorCode::BadRequest, path + ": expected sections");
+  return read;
 }
 
 std::vector<std::string> RmdDirectory::certificates_in(const std::string& named) const {

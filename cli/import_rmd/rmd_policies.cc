@@ -96,13 +96,12 @@ std::string policies_of(RmdImport& moving, const std::string& path, const Value&
 Result<void> move_policies(RmdImport& moving, const RmdDirectory& rmd) {
   const std::string named = moving.text("default.policypath", "/etc/rmd/policy.toml");
   const std::string path = rmd.place_of(named);
-  const Result<std::optional<Value>> tree = rmd.read_tree(named);
-  if (!tree) return Failure(tree.error());
-  if (!*tree) {
+  const std::optional<Value> tree = TRY(rmd.read_tree(named));
+  if (!tree) {
     moving.report().left_out("default.policypath", path + " not found");
     return {};
   }
-  moving.add_file("", {"policy.toml", policies_of(moving, path, **tree), kPublic});
+  moving.add_file("", {"policy.toml", policies_of(moving, path, *tree), kPublic});
   moving.set("policy", "file", literal_of(moving.path_of("policy.toml")));
   moving.report().taken(path, "policy.file = " + moving.path_of("policy.toml"));
   return {};
@@ -110,11 +109,10 @@ Result<void> move_policies(RmdImport& moving, const RmdDirectory& rmd) {
 
 Result<void> move_cpu_map(RmdImport& moving, const RmdDirectory& rmd) {
   const std::string path = rmd.place_of("cpu_map.toml");
-  const Result<std::optional<Value>> tree = rmd.read_tree("cpu_map.toml");
-  if (!tree) return Failure(tree.error());
-  if (!*tree) return {};
+  const std::optional<Value> tree = TRY(rmd.read_tree("cpu_map.toml"));
+  if (!tree) return {};
   std::string text = "# Names for CPU families and models, imported from " + path + ".\n";
-  for (const Member& cpu : (*tree)->members()) {
+  for (const Member& cpu : tree->members()) {
     if (cpu.value.as_string() != nullptr) continue;  // a title
     for (const Value& part : cpu.value.items()) {
       const auto family = number(part, "family");

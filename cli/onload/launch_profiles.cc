@@ -29,25 +29,23 @@ std::string id_of(const std::string& file) {
 }
 
 Result<json::Value> answer_of(const Client& client, const std::string& path, long& status) {
-  const Result<Answer> answer = client.get(path);
-  if (!answer) return Failure(answer.error());
-  status = answer->status;
+  const Answer answer = TRY(client.get(path));
+  status = answer.status;
   if (status == kNotFound) return json::Value::null();
-  if (status != kOk) return fail(ErrorCode::BadRequest, answer->body);
-  return json::parse(answer->body);
+  if (status != kOk) return fail(ErrorCode::BadRequest, answer.body);
+  return json::parse(answer.body);
 }
 
 // Treat a profile as data unless nrd marks it as root's and the endpoint is trusted.
 Result<std::optional<profiles::ProfileFile>> profile_of_daemon(const Client& client, const std::string& id) {
   using profiles::Origin;
   long status = 0;
-  const Result<json::Value> answer = answer_of(client, "/v1/onload/profiles/" + id, status);
-  if (!answer) return Failure(answer.error());
+  const json::Value answer = TRY(answer_of(client, "/v1/onload/profiles/" + id, status));
   if (status == kNotFound) return std::optional<profiles::ProfileFile>();
-  const json::Value* text = answer->find("text");
+  const json::Value* text = answer.find("text");
   if (text == nullptr || text->as_string() == nullptr)
     return fail(ErrorCode::BadRequest, "unexpected response; check that the endpoint is nrd");
-  const json::Value* own = answer->find("own");
+  const json::Value* own = answer.find("own");
   const bool is_of_root = own != nullptr && own->as_bool() == false && (client.is_local() || client.is_encrypted());
   return profiles::ProfileFile{*text->as_string(), is_of_root ? Origin::File : Origin::Api};
 }
@@ -84,16 +82,15 @@ class Copies {
     if (::mkdtemp(name.data()) == nullptr) return fail(ErrorCode::BadRequest, "cannot create a directory at " + name);
     Copies copies(name);
     long status = 0;
-    const Result<json::Value> list = answer_of(client, "/v1/onload/profiles", status);
-    if (!list) return Failure(list.error());
-    for (const json::Value& item : list->items()) {
+    const json::Value list = TRY(answer_of(client, "/v1/onload/profiles", status));
+    for (const json::Value& item : list.items()) {
       const json::Value* id = item.find("id");
       const std::string* text = id == nullptr ? nullptr : id->as_string();
       // Names come from a remote server: reject any that would leave this folder.
       if (text == nullptr || !onload::is_profile_file(file_of(*text))) {
         return fail(ErrorCode::BadRequest, "nrd listed a profile with an invalid name");
       }
-      if (const Result<void> copied = copies.add(client, *text); !copied) return Failure(copied.error());
+      TRY(copies.add(client, *text));
     }
     return copies;
   }
@@ -134,15 +131,13 @@ Result<ProfileResult> run_in_shell(const ProfileSource& source, const ProfileReq
   run.folders.insert(run.folders.end(), source.folders.begin(), source.folders.end());
   std::optional<Copies> copies;
   if (source.client != nullptr) {
-    Result<Copies> made = Copies::make(*source.client);
-    if (!made) return Failure(made.error());
-    run.folders.push_back(made->folder());
-    copies.emplace(*std::move(made));
+    Copies made = TRY(Copies::make(*source.client));
+    run.folders.push_back(made.folder());
+    copies.emplace(std::move(made));
   }
-  Result<ShellResult> ran = run_profiles(run);
-  if (!ran) return Failure(ran.error());
-  ProfileResult result{.environment = std::move(ran->changed), .warnings = {}};
-  if (!ran->output.empty()) result.warnings.push_back("profile output: " + ran->output);
+  ShellResult ran = TRY(run_profiles(run));
+  ProfileResult result{.environment = std::move(ran.changed), .warnings = {}};
+  if (!ran.output.empty()) result.warnings.push_back("profile output: " + ran.output);
   return result;
 }
 
@@ -153,14 +148,13 @@ Result<ProfileResult> evaluate_profiles(const ProfileSource& source, const Profi
   for (const std::string& name : request.names) {
     if (name.find('\n') != std::string::npos) return fail(ErrorCode::BadRequest, "invalid profile name");
   }
-  auto evaluated = profiles::evaluate(
+  auto evaluated = TRY(profiles::evaluate(
       library_of(source, request.caller),
       {.profiles = request.names,
        .caller = request.caller,
-       .winner = request.force == Force::Yes ? profiles::Winner::Profiles : profiles::Winner::Caller});
-  if (!evaluated) return Failure(evaluated.error());
-  if (std::holds_alternative<profiles::Dynamic>(*evaluated)) return run_in_shell(source, request);
-  auto& known = std::get<profiles::Evaluated>(*evaluated);
+       .winner = request.force == Force::Yes ? profiles::Winner::Profiles : profiles::Winner::Caller}));
+  if (std::holds_alternative<profiles::Dynamic>(evaluated)) return run_in_shell(source, request);
+  auto& known = std::get<profiles::Evaluated>(evaluated);
   return ProfileResult{.environment = std::move(known.environment), .warnings = std::move(known.warnings)};
 }
 

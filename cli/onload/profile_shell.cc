@@ -251,17 +251,16 @@ Result<ShellResult> run_profiles(const ShellRun& run) {
   Result<Pipe> output_pipe = make_pipe();
   if (!result_pipe) return Failure(result_pipe.error());
   if (!output_pipe) return Failure(output_pipe.error());
-  const Result<pid_t> pid = spawn(run, *result_pipe, *output_pipe);
-  if (!pid) return Failure(pid.error());
+  const pid_t pid = TRY(spawn(run, *result_pipe, *output_pipe));
   result_pipe->in = UniqueFd();
   output_pipe->in = UniqueFd();
   Reader result(std::move(result_pipe->out), kResultLimit);
   Reader output(std::move(output_pipe->out), kOutputLimit);
   std::string trouble = read_both(result, output, run.deadline);
   // Kill remaining descendants: a background process could hold the application's output open forever.
-  ::kill(-*pid, SIGKILL);
+  ::kill(-pid, SIGKILL);
   int status = 0;
-  while (::waitpid(*pid, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   const std::string said = output.text().empty() ? "" : "\n" + output.text();
   if (!trouble.empty()) return not_run(trouble + said);

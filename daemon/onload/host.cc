@@ -61,22 +61,16 @@ class OnloadHost final : public Host {
 
   Result<ObservedState> observe() override {
     ObservedState observed;
-    Result<std::map<std::string, Module>> modules = read_modules();
-    if (!modules) return Failure(modules.error());
-    observed.modules = *std::move(modules);
+    std::map<std::string, Module> modules = TRY(read_modules());
+    observed.modules = std::move(modules);
     // Addresses need netlink, which nrd lacks without the drop-in systemd/onload.conf.
-    Result<std::vector<Interface>> found = read_interfaces(kRoot, {});
-    if (!found) return Failure(found.error());
-    observed.interfaces = *std::move(found);
-    Result<std::vector<DeviceNode>> devices = read_devices(kRoot);
-    if (!devices) return Failure(devices.error());
-    observed.devices = *std::move(devices);
-    Result<std::vector<ControlPlaneServer>> servers = read_servers(kRoot);
-    if (!servers) return Failure(servers.error());
-    observed.servers = *std::move(servers);
-    Result<std::optional<std::string>> current = versions_.current();
-    if (!current) return Failure(current.error());
-    observed.current = current->value_or("");
+    observed.interfaces = TRY(read_interfaces(kRoot, {}));
+    std::vector<DeviceNode> devices = TRY(read_devices(kRoot));
+    observed.devices = std::move(devices);
+    std::vector<ControlPlaneServer> servers = TRY(read_servers(kRoot));
+    observed.servers = std::move(servers);
+    std::optional<std::string> current = TRY(versions_.current());
+    observed.current = current.value_or("");
     if (observed.modules.contains("onload")) observed.library_fits = library_fits(observed.current);
     return observed;
   }
@@ -209,13 +203,11 @@ class OnloadHost final : public Host {
   }
 
   Result<std::vector<InstalledVersion>> versions() override {
-    const Result<std::vector<std::string>> names = versions_.names();
-    if (!names) return Failure(names.error());
+    const std::vector<std::string> names = TRY(versions_.names());
     std::vector<InstalledVersion> all;
-    for (const std::string& name : *names) {
-      const Result<Version> version = versions_.read(name);
-      if (!version) return Failure(version.error());
-      all.push_back(installed(*version));
+    for (const std::string& name : names) {
+      const Version version = TRY(versions_.read(name));
+      all.push_back(installed(version));
     }
     return all;
   }
@@ -274,14 +266,12 @@ class OnloadHost final : public Host {
   }
 
   static Result<std::map<std::string, Module>> read_modules() {
-    const auto names = list_directory(std::string(kRoot) + "/sys/module");
-    if (!names) return Failure(names.error());
+    const auto names = TRY(list_directory(std::string(kRoot) + "/sys/module"));
     std::map<std::string, Module> modules;
-    for (const std::string& name : names->value_or(std::vector<std::string>{})) {
+    for (const std::string& name : names.value_or(std::vector<std::string>{})) {
       if (!is_onload_module(name)) continue;
-      Result<std::optional<Module>> module = read_module(kRoot, name);
-      if (!module) return Failure(module.error());
-      if (*module) modules.emplace(name, **std::move(module));
+      std::optional<Module> module = TRY(read_module(kRoot, name));
+      if (module) modules.emplace(name, *std::move(module));
     }
     return modules;
   }
@@ -306,18 +296,16 @@ class OnloadHost final : public Host {
 
   // Compare with the modules loaded now.
   Result<void> check_driver(const onload::Target& target) const {
-    Result<std::map<std::string, Module>> modules = read_modules();
-    if (!modules) return Failure(modules.error());
-    const std::vector<std::string> removed = removals(target, {.modules = *std::move(modules)});
+    std::map<std::string, Module> modules = TRY(read_modules());
+    const std::vector<std::string> removed = removals(target, {.modules = std::move(modules)});
     return std::ranges::any_of(removed, is_of_driver) ? check_routes("sfc") : Result<void>();
   }
 
   // Removing the driver would cut the connection to this node.
   Result<void> check_routes(const std::string& module) const {
     if (options_.default_route == OnloadOptions::DefaultRoute::Free) return {};
-    const Result<std::vector<Interface>> interfaces = read_interfaces(kRoot, {});
-    if (!interfaces) return Failure(interfaces.error());
-    for (const Interface& interface : *interfaces) {
+    const std::vector<Interface> interfaces = TRY(read_interfaces(kRoot, {}));
+    for (const Interface& interface : interfaces) {
       if (!interface.default_route || interface.driver_module != module) continue;
       return fail(ErrorCode::Conflict, "driver " + module + " would be removed, but its interface " + interface.name +
                                            " carries this node's default route; "

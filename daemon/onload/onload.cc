@@ -16,11 +16,9 @@ Result<Id> known(const Result<std::optional<Id>>& found, const char* key, const 
 }
 
 Result<onload::Access> access_of(const Config::Onload& config) {
-  const Result<uid_t> user = known(find_user(config.device_user), "device_user", config.device_user);
-  if (!user) return Failure(user.error());
-  const Result<gid_t> group = known(find_group(config.device_group), "device_group", config.device_group);
-  if (!group) return Failure(group.error());
-  return onload::Access{.uid = *user, .gid = *group, .mode = config.device_mode};
+  const uid_t user = TRY(known(find_user(config.device_user), "device_user", config.device_user));
+  const gid_t group = TRY(known(find_group(config.device_group), "device_group", config.device_group));
+  return onload::Access{.uid = user, .gid = group, .mode = config.device_mode};
 }
 
 }  // namespace
@@ -28,14 +26,13 @@ Result<onload::Access> access_of(const Config::Onload& config) {
 Result<std::unique_ptr<Onload>> Onload::start(const Config& all, Engine& engine, ProcessWatcher& owners,
                                               const store::OnloadRecords& records, const Clock& clock) {
   const Config::Onload& config = all.onload;
-  const Result<onload::Access> devices = access_of(config);
-  if (!devices) return Failure(devices.error());
+  const onload::Access devices = TRY(access_of(config));
   auto parts = std::make_unique<Onload>();
   using DefaultRoute = OnloadOptions::DefaultRoute;
   parts->node_ =
       open_onload_host({.versions = config.versions,
                         .imports = config.imports,
-                        .devices = *devices,
+                        .devices = devices,
                         .parameters = config.parameters,
                         .default_route = config.protect_default_route ? DefaultRoute::Protected : DefaultRoute::Free},
                        clock);
@@ -44,11 +41,10 @@ Result<std::unique_ptr<Onload>> Onload::start(const Config& all, Engine& engine,
     engine.record(std::move(change), [&stored](Result<void> done) { stored.set_value(std::move(done)); });
     return stored.get_future().get();
   };
-  Result<std::unique_ptr<onload::Controller>> controller = onload::Controller::start(
-      *parts->node_, commit, records, clock,
-      {.refresh_interval = config.refresh_interval, .most_forceful = config.users_policy, .at_start = config.at_start});
-  if (!controller) return Failure(controller.error());
-  parts->controller_ = *std::move(controller);
+  parts->controller_ = TRY(onload::Controller::start(*parts->node_, commit, records, clock,
+                                                     {.refresh_interval = config.refresh_interval,
+                                                      .most_forceful = config.users_policy,
+                                                      .at_start = config.at_start}));
   Result<std::unique_ptr<onload::Allocations>> allocations =
       onload::Allocations::start(*parts->controller_, owners, commit, records, clock,
                                  {.versions = config.versions,

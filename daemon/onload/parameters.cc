@@ -135,7 +135,7 @@ Result<void> check_parameters(const onload::Parameters& parameters, const std::v
                               const std::string& tree) {
   for (const auto& [module, values] : parameters) {
     for (const auto& [name, value] : values) {
-      if (Result<void> may = check(module, name, value, allowed, tree); !may) return may;
+      TRY(check(module, name, value, allowed, tree));
     }
   }
   return {};

@@ -80,8 +80,8 @@ Result<Target> target_of(const Spec& spec, const Version& version, const std::st
     return fail_at(ErrorCode::BadRequest, "/version", version.name + " has no modules for kernel " + kernel,
                    "a version for this kernel; this version supports: " + kernels_of(version));
   }
-  if (const Result<void> ids = check_ids(spec); !ids) return Failure(ids.error());
-  if (const Result<void> may = check_parameters(spec.parameters, allowed, tree); !may) return Failure(may.error());
+  TRY(check_ids(spec));
+  TRY(check_parameters(spec.parameters, allowed, tree));
   Target target = target_without_modules(spec);
   target.version = version.name;
   for (const auto& [path, file] : modules->second) {
@@ -92,7 +92,7 @@ Result<Target> target_of(const Spec& spec, const Version& version, const std::st
     }
     target.modules.push_back({file.name, file.build_id, std::move(values)});
   }
-  if (const Result<void> known = check_modules(spec, target); !known) return Failure(known.error());
+  TRY(check_modules(spec, target));
   return target;
 }
 

@@ -19,14 +19,13 @@ Result<Read> add_to(CpuSet& cpus, std::string_view part, CpuId last) {
   part = without_blanks(part);
   const bool is_taken_away = part.starts_with('^');
   if (is_taken_away) part = without_blanks(part.substr(1));
-  const auto named = CpuSet::parse_range(part);
-  if (!named) return Failure(named.error());
+  const auto named = TRY(CpuSet::parse_range(part));
   if (is_taken_away) {
-    cpus.remove(named->first, named->second);
+    cpus.remove(named.first, named.second);
     return Read::Whole;
   }
-  const bool is_possible = named->second <= last;
-  cpus.add(named->first, is_possible ? named->second : std::max(named->first, CpuId{last.value + 1}));
+  const bool is_possible = named.second <= last;
+  cpus.add(named.first, is_possible ? named.second : std::max(named.first, CpuId{last.value + 1}));
   return is_possible ? Read::Whole : Read::BrokenOff;
 }
 

@@ -22,8 +22,8 @@ Result<void> check_exist(const std::string& key, const CpuSet& cpus, const rdt::
 }  // namespace
 
 Result<void> check_reserved_cpus(const ReservedCpus& groups, const rdt::Node& node, const PoolPartition& layout) {
-  if (const Result<void> exist = check_exist("os.cpus", groups.os, node); !exist) return exist;
-  if (const Result<void> exist = check_exist("infra.cpus", groups.infra, node); !exist) return exist;
+  TRY(check_exist("os.cpus", groups.os, node));
+  TRY(check_exist("infra.cpus", groups.infra, node));
   if (const CpuSet both = groups.os & groups.infra; !both.empty()) {
     return refused("infra.cpus", "CPU " + both.to_string() + " is also in os.cpus", "CPUs of one group only");
   }

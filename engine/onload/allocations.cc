@@ -123,20 +123,18 @@ class AllocationsThread final : public Allocations {
   void publish() { published_.set(std::make_shared<const std::vector<Allocation>>(allocations_)); }
 
   Result<RenderedProfiles> render_now(const RenderRequest& request, Form form) const {
-    Result<profiles::Evaluated> all = evaluate(request, request.profiles);
-    if (!all) return Failure(all.error());
-    RenderedProfiles rendered{.environment = {}, .text = {}, .warnings = std::move(all->warnings)};
+    profiles::Evaluated all = TRY(evaluate(request, request.profiles));
+    RenderedProfiles rendered{.environment = {}, .text = {}, .warnings = std::move(all.warnings)};
     Result<std::string> text;
     switch (form) {
-      case Form::Json: rendered.environment = std::move(all->environment); return rendered;
-      case Form::Env: text = profiles::render_env(all->environment); break;
-      case Form::Systemd: text = profiles::render_drop_in(all->environment); break;
+      case Form::Json: rendered.environment = std::move(all.environment); return rendered;
+      case Form::Env: text = profiles::render_env(all.environment); break;
+      case Form::Systemd: text = profiles::render_drop_in(all.environment); break;
       case Form::ConfigMap: {
         std::vector<profiles::Profile> each;
         for (const std::string& name : request.profiles) {
-          Result<profiles::Evaluated> one = evaluate(request, {name});
-          if (!one) return Failure(one.error());
-          each.push_back({name, std::move(one->environment)});
+          profiles::Evaluated one = TRY(evaluate(request, {name}));
+          each.push_back({name, std::move(one.environment)});
         }
         text = profiles::render_config_maps(each);
         break;
@@ -165,29 +163,25 @@ class AllocationsThread final : public Allocations {
 
   Result<LaunchEnvironment> launch_now(const RenderRequest& what, Preload preload, Place place) const {
     const auto status = controller_.status();
-    const Result<uint64_t> generation = open_generation(*status);
-    if (!generation) return Failure(generation.error());
-    const Result<void> room = place == Place::New ? check_room() : Result<void>();
-    if (!room) return Failure(room.error());
-    Result<profiles::Evaluated> evaluated = evaluate(what, what.profiles);
-    if (!evaluated) return Failure(evaluated.error());
-    const std::string& version = find_generation(*status, *generation)->spec.version;
-    const Result<std::vector<std::string>> libraries = find_libraries(options_.trust, options_.versions, version);
-    if (!libraries) return Failure(libraries.error());
-    if (libraries->empty()) return fail(ErrorCode::Conflict, "version " + version + " has no libonload.so");
+    const uint64_t generation = TRY(open_generation(*status));
+    TRY(place == Place::New ? check_room() : Result<void>());
+    profiles::Evaluated evaluated = TRY(evaluate(what, what.profiles));
+    const std::string& version = find_generation(*status, generation)->spec.version;
+    const std::vector<std::string> libraries = TRY(find_libraries(options_.trust, options_.versions, version));
+    if (libraries.empty()) return fail(ErrorCode::Conflict, "version " + version + " has no libonload.so");
 
-    LaunchEnvironment launch{.generation = *generation,
+    LaunchEnvironment launch{.generation = generation,
                              .version = version,
-                             .environment = std::move(evaluated->environment),
-                             .warnings = std::move(evaluated->warnings)};
+                             .environment = std::move(evaluated.environment),
+                             .warnings = std::move(evaluated.warnings)};
     if (preload == Preload::Yes) {
       std::string& own = launch.environment[kPreload];
-      own = profiles::merge_preload(own, libraries->front());
+      own = profiles::merge_preload(own, libraries.front());
     }
     for (const DeviceNode& device : status->observed.devices) {
       if (device.leads_to_device()) launch.devices.push_back("/dev/" + device.name);
     }
-    for (const std::string& library : *libraries) launch.mounts.push_back({library, library});
+    for (const std::string& library : libraries) launch.mounts.push_back({library, library});
     return launch;
   }
 
@@ -198,11 +192,10 @@ class AllocationsThread final : public Allocations {
   }
 
   Result<Allocated> allocate_now(const AllocationRequest& request) {
-    Result<LaunchEnvironment> launch = launch_now(request.what, request.preload, Place::New);
-    if (!launch) return Failure(launch.error());
-    Allocated allocated{.allocation = {next_id_, request.owner, launch->generation, launch->version, now()},
-                        .launch = *std::move(launch)};
-    if (const Result<void> stored = store(allocated.allocation); !stored) return Failure(stored.error());
+    LaunchEnvironment launch = TRY(launch_now(request.what, request.preload, Place::New));
+    Allocated allocated{.allocation = {next_id_, request.owner, launch.generation, launch.version, now()},
+                        .launch = std::move(launch)};
+    TRY(store(allocated.allocation));
     return allocated;
   }
 
@@ -210,7 +203,7 @@ class AllocationsThread final : public Allocations {
     const store::OnloadAllocationRecord row{allocation.id, allocation.owner, allocation.generation, allocation.version,
                                             allocation.created};
     // A commit with unknown outcome may have left an unused row with this id; replace it.
-    if (Result<void> stored = commit_({.allocations = {row}, .removed_allocations = {row.id}}); !stored) return stored;
+    TRY(commit_({.allocations = {row}, .removed_allocations = {row.id}}));
     ++next_id_;
     allocations_.push_back(allocation);
     publish();
@@ -221,7 +214,7 @@ class AllocationsThread final : public Allocations {
   Result<void> release_now(uint64_t id) {
     const auto found = std::ranges::find(allocations_, id, &Allocation::id);
     if (found == allocations_.end()) return fail(ErrorCode::NotFound, "allocation not found");
-    if (Result<void> stored = commit_({.removed_allocations = {id}}); !stored) return stored;
+    TRY(commit_({.removed_allocations = {id}}));
     allocations_.erase(found);
     publish();
     return {};

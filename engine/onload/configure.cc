@@ -44,19 +44,17 @@ void log_not_set(const std::string& interface, const Error& error) {
 
 Result<void> set_interface(Host& node, Status& status, const std::function<Result<void>(store::OnloadChange)>& commit,
                            const Interface& interface, InterfaceSwitch what, SwitchState to) {
-  Result<InterfaceSpec> spec = spec_for(status, interface);
-  if (!spec) return Failure(spec.error());
-  (what == InterfaceSwitch::Afxdp ? spec->registered : spec->accelerated) = to == SwitchState::On;
-  const Result<std::optional<SwitchState>> change = what_to_write(status.observed, interface, what, to);
-  if (!change) return Failure(change.error());
+  InterfaceSpec spec = TRY(spec_for(status, interface));
+  (what == InterfaceSwitch::Afxdp ? spec.registered : spec.accelerated) = to == SwitchState::On;
+  const std::optional<SwitchState> change = TRY(what_to_write(status.observed, interface, what, to));
 
-  const Result<void> set = *change ? node.set_interface(interface.name, what, **change) : Result<void>();
+  const Result<void> set = change ? node.set_interface(interface.name, what, *change) : Result<void>();
   const bool stays = !set && set.error().code == ErrorCode::Busy && to == SwitchState::Off;
   if (!set && !stays) return set;
-  if (Result<void> stored = commit({.interfaces = {to_record(*spec)}}); !stored) {
+  if (Result<void> stored = commit({.interfaces = {to_record(spec)}}); !stored) {
     // Undo the setting if it could not be stored.
     const SwitchState back = to == SwitchState::On ? SwitchState::Off : SwitchState::On;
-    if (*change && set) {
+    if (change && set) {
       if (const Result<void> undone = node.set_interface(interface.name, what, back); !undone) {
         log_not_set(interface.name, undone.error());
       }
@@ -64,8 +62,8 @@ Result<void> set_interface(Host& node, Status& status, const std::function<Resul
     return stored;
   }
   const auto same = std::ranges::find_if(
-      status.interfaces, [&](const InterfaceSpec& other) { return other.pci == spec->pci && other.mac == spec->mac; });
-  same == status.interfaces.end() ? status.interfaces.push_back(*spec) : void(*same = *spec);
+      status.interfaces, [&](const InterfaceSpec& other) { return other.pci == spec.pci && other.mac == spec.mac; });
+  same == status.interfaces.end() ? status.interfaces.push_back(spec) : void(*same = spec);
   if (!stays) return {};
   return fail(ErrorCode::Conflict,
               "Onload keeps network interface " + interface.name +

@@ -34,7 +34,7 @@ class ControllerThread final : public Controller {
   }
 
   Result<void> start(const store::OnloadRecords& records) {
-    if (const Result<void> loaded = planner_.load(records); !loaded) return loaded;
+    TRY(planner_.load(records));
     watch_.emplace(published_, clock_);
     thread_ = std::thread([this] { run(); });
     return {};
@@ -230,7 +230,7 @@ class ControllerThread final : public Controller {
 Result<std::unique_ptr<Controller>> Controller::start(Host& node, CommitFn commit, const store::OnloadRecords& records,
                                                       const Clock& clock, ControllerOptions options) {
   auto controller = std::make_unique<ControllerThread>(node, std::move(commit), clock, options);
-  if (const Result<void> started = controller->start(records); !started) return Failure(started.error());
+  TRY(controller->start(records));
   return controller;
 }
 

@@ -17,14 +17,12 @@ Result<void> OperationPlanner::load(const store::OnloadRecords& records) {
   status_.drained = records.drained;
   for (const auto& row : records.interfaces) status_.interfaces.push_back(from_record(row));
   for (const auto& row : records.generations) {
-    Result<Generation> generation = from_record(row);
-    if (!generation) return Failure(generation.error());
-    status_.generations.push_back(*std::move(generation));
+    Generation generation = TRY(from_record(row));
+    status_.generations.push_back(std::move(generation));
   }
   for (const auto& row : records.operations) {
-    Result<Operation> operation = from_record(row);
-    if (!operation) return Failure(operation.error());
-    status_.operations.push_back(*std::move(operation));
+    Operation operation = TRY(from_record(row));
+    status_.operations.push_back(std::move(operation));
   }
   publish();
   return {};
@@ -106,8 +104,7 @@ void OperationPlanner::configure_after_start() {
 }
 
 Result<Interface> OperationPlanner::set_interface(const std::string& name, InterfaceSwitch what, SwitchState to) {
-  const Result<void> may = check_idle(status_).and_then([&] { return check_thawed(status_); });
-  if (!may) return Failure(may.error());
+  TRY(check_idle(status_).and_then([&] { return check_thawed(status_); }));
   refresh();
   if (!status_.problem.empty()) return fail(ErrorCode::Hardware, status_.problem);
   const auto is_it = [&](const Interface& interface) { return interface.name == name; };
@@ -118,10 +115,9 @@ Result<Interface> OperationPlanner::set_interface(const std::string& name, Inter
   const Result<void> set = onload::set_interface(node_, status_, commit_, before, what, to);
   refresh();
   if (!set) return Failure(set.error());
-  const Result<std::vector<Interface>> now = node_.interfaces();
-  if (!now) return Failure(now.error());
-  const auto after = std::ranges::find_if(*now, is_it);
-  return after == now->end() ? before : *after;
+  const std::vector<Interface> now = TRY(node_.interfaces());
+  const auto after = std::ranges::find_if(now, is_it);
+  return after == now.end() ? before : *after;
 }
 
 Result<void> OperationPlanner::check(const Spec& spec, std::optional<uint64_t> if_match) const {
@@ -132,15 +128,14 @@ Result<void> OperationPlanner::check(const Spec& spec, std::optional<uint64_t> i
 }
 
 Result<Accepted> OperationPlanner::begin(const Spec& spec, std::optional<uint64_t> if_match) {
-  if (const Result<void> allowed = check(spec, if_match); !allowed) return Failure(allowed.error());
-  const Result<Target> target = target_now(node_, status_, spec);
-  if (!target) return Failure(target.error());
+  TRY(check(spec, if_match));
+  const Target target = TRY(target_now(node_, status_, spec));
   refresh();
   if (!status_.problem.empty()) return fail(ErrorCode::Hardware, status_.problem);
-  if (is_fulfilled(status_, spec, *target)) return Accepted{last_generation(status_), std::nullopt};
-  const std::vector<std::string> removed = removals(*target, status_.observed);
+  if (is_fulfilled(status_, spec, target)) return Accepted{last_generation(status_), std::nullopt};
+  const std::vector<std::string> removed = removals(target, status_.observed);
   if (std::ranges::any_of(removed, is_of_driver)) {
-    if (const Result<void> driver = node_.may_remove_driver(); !driver) return Failure(driver.error());
+    TRY(node_.may_remove_driver());
   }
   if (!removed.empty() && spec.users == UsersPolicy::Fail) {
     if (const InUse use = node_.find_users(); use.in_use()) return Failure(in_the_way(use));
@@ -149,32 +144,27 @@ Result<Accepted> OperationPlanner::begin(const Spec& spec, std::optional<uint64_
 }
 
 Result<Accepted> OperationPlanner::patch(const SpecPatch& patch, std::optional<uint64_t> if_match) {
-  const Result<Generation> kept = loaded_generation(status_);
-  if (!kept) return Failure(kept.error());
-  const Spec spec = patched(kept->spec, patch);
-  const Result<Target> target = target_now(node_, status_, spec);
-  if (!target) return Failure(target.error());
+  const Generation kept = TRY(loaded_generation(status_));
+  const Spec spec = patched(kept.spec, patch);
+  const Target target = TRY(target_now(node_, status_, spec));
   refresh();
-  if (const auto may = check_reload(patch, *target, status_.observed); !may) return Failure(may.error());
+  TRY(check_reload(patch, target, status_.observed));
   return begin(spec, if_match);
 }
 
 Result<Accepted> OperationPlanner::drain(const Drain& how) {
-  const Result<void> may = check_idle(status_).and_then([&] { return check_thawed(status_); }).and_then([&] {
+  TRY(check_idle(status_).and_then([&] { return check_thawed(status_); }).and_then([&] {
     return check_policy(how.users, options_.most_forceful);
-  });
-  if (!may) return Failure(may.error());
-  const Result<Generation> kept = loaded_generation(status_);
-  if (!kept) return Failure(kept.error());
-  if (status_.drained) return Accepted{kept->number, std::nullopt};
+  }));
+  const Generation kept = TRY(loaded_generation(status_));
+  if (status_.drained) return Accepted{kept.number, std::nullopt};
   return start_operation(
-      {.generation = kept->number, .kind = OperationKind::Drain, .users = how.users, .drain = how.patience},
+      {.generation = kept.number, .kind = OperationKind::Drain, .users = how.users, .drain = how.patience},
       {.drained = true});
 }
 
 Result<Accepted> OperationPlanner::undrain() {
-  const Result<void> may = check_idle(status_).and_then([&] { return check_thawed(status_); });
-  if (!may) return Failure(may.error());
+  TRY(check_idle(status_).and_then([&] { return check_thawed(status_); }));
   const Generation* kept = effective(status_);
   const uint64_t number = kept == nullptr ? 0 : kept->number;
   if (!status_.drained) return Accepted{number, std::nullopt};
@@ -182,18 +172,14 @@ Result<Accepted> OperationPlanner::undrain() {
 }
 
 Result<Accepted> OperationPlanner::restart_control_plane() {
-  const Result<void> may = check_idle(status_).and_then([&] { return check_thawed(status_); });
-  if (!may) return Failure(may.error());
-  const Result<Generation> kept = loaded_generation(status_);
-  if (!kept) return Failure(kept.error());
-  const Result<Target> target = target_now(node_, status_, kept->spec);
-  if (!target) return Failure(target.error());
+  TRY(check_idle(status_).and_then([&] { return check_thawed(status_); }));
+  const Generation kept = TRY(loaded_generation(status_));
+  const Target target = TRY(target_now(node_, status_, kept.spec));
   refresh();
-  if (const auto spawns = check_spawning(*target, status_.observed); !spawns) return Failure(spawns.error());
-  const Result<std::vector<Stack>> stacks = node_.stacks();
-  if (!stacks) return Failure(stacks.error());
-  if (const auto unserved = check_unserved(*stacks); !unserved) return Failure(unserved.error());
-  return start_operation({.generation = kept->number, .kind = OperationKind::RestartControlPlane}, {});
+  TRY(check_spawning(target, status_.observed));
+  const std::vector<Stack> stacks = TRY(node_.stacks());
+  TRY(check_unserved(stacks));
+  return start_operation({.generation = kept.number, .kind = OperationKind::RestartControlPlane}, {});
 }
 
 // Stored at once, so that the rollback also happens if the daemon dies before the next step.
@@ -202,10 +188,10 @@ Result<Accepted> OperationPlanner::cancel(uint64_t id) {
   if (found == status_.operations.end()) return fail(ErrorCode::NotFound, "operation not found");
   Operation operation = *found;
   const Result<RollbackPlan> plan = plan_of(node_, status_, operation);
-  if (const auto may = check_cancellable(operation, plan && plan->back); !may) return Failure(may.error());
+  TRY(check_cancellable(operation, plan && plan->back));
   operation.cause = kCancelled;
   operation.message = "cancelled by request";
-  if (const Result<void> stored = record(operation); !stored) return Failure(stored.error());
+  TRY(record(operation));
   return Accepted{operation.generation, operation.id};
 }
 
@@ -216,7 +202,7 @@ Result<Accepted> OperationPlanner::start_operation(Operation operation, store::O
   change.operations = {to_record(operation)};
   forget_oldest(status_, options_.kept, change);
   change.removed_generations.clear();
-  if (const Result<void> stored = commit_(change); !stored) return Failure(stored.error());
+  TRY(commit_(change));
   drop(status_, change);
   if (change.drained) status_.drained = *change.drained;
   status_.operations.push_back(operation);
@@ -237,7 +223,7 @@ Result<Accepted> OperationPlanner::accept(const Spec& spec) {
   }
   change.generations = {to_record(generation)};
   forget_oldest(status_, options_.kept, change);
-  if (const Result<void> stored = commit_(change); !stored) return Failure(stored.error());
+  TRY(commit_(change));
   drop(status_, change);
   status_.generations.push_back(generation);
   if (operation) status_.operations.push_back(*operation);
@@ -248,15 +234,13 @@ Result<Accepted> OperationPlanner::accept(const Spec& spec) {
 
 Result<Verification> OperationPlanner::verify() {
   if (const Operation* operation = running(status_)) return busy(*operation);
-  const Result<Generation> kept = loaded_generation(status_);
-  if (!kept) return Failure(kept.error());
-  const Result<Target> target = target_now(node_, status_, kept->spec);
-  if (!target) return Failure(target.error());
+  const Generation kept = TRY(loaded_generation(status_));
+  const Target target = TRY(target_now(node_, status_, kept.spec));
   refresh();
-  Verification found{.generation = kept->number, .step_error = std::nullopt};
+  Verification found{.generation = kept.number, .step_error = std::nullopt};
   if (!status_.drift.empty()) {
     found.step_error = StepError{"drifted", status_.drift, {}, {}};
-  } else if (const Acted verified = node_.verify(*target, {}); !verified) {
+  } else if (const Acted verified = node_.verify(target, {}); !verified) {
     found.step_error = verified.error();
   } else if (const std::string wrong = wrong_device(status_); !wrong.empty()) {
     found.step_error = StepError{"device", wrong, {}, {}};
@@ -283,7 +267,7 @@ Result<void> OperationPlanner::record(const Operation& operation) {
     }
     change.generations = {to_record(*judged)};
   }
-  if (Result<void> stored = commit_(change); !stored) return stored;
+  TRY(commit_(change));
   if (judged) *found = *judged;
   if (change.drained) status_.drained = *change.drained;
   status_.operations.back() = operation;

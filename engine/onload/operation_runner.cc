@@ -107,8 +107,7 @@ Result<RunResult> OperationRunner::finish(Operation& operation, Outcome outcome)
 Result<RunResult> OperationRunner::give_up(Operation& operation, const Target& target) {
   // Close the nodes: modules inserted by this operation created them accessible to all.
   if (has_changed(operation)) {
-    const Result<Acted> shut = take(operation, {Act::CloseDeviceAccess, {}, {}}, target);
-    if (!shut) return Failure(shut.error());
+    TRY(take(operation, {Act::CloseDeviceAccess, {}, {}}, target));
   }
   return finish(operation, Outcome::Failed);
 }
@@ -132,9 +131,8 @@ Result<RunResult> OperationRunner::go(Operation& operation, const RollbackPlan& 
     if (is_frozen() && has_closed_access(operation) && turns_back(operation, plan, frozen())) continue;
     const bool goes_back = operation.fallback && (plan.back || !changed);
     const Target target = !goes_back ? plan.forward : changed ? undone(plan, operation) : untouched(plan);
-    const Result<ObservedState> observed = node_.observe();
-    if (!observed) return Failure(observed.error());
-    const std::optional<NextStep> step = next_step(target, *observed, run_state_);
+    const ObservedState observed = TRY(node_.observe());
+    const std::optional<NextStep> step = next_step(target, observed, run_state_);
     if (!step) return finish(operation, goes_back ? Outcome::RolledBack : Outcome::Succeeded);
 
     if (step->act == Act::CloseDeviceAccess && is_frozen()) {
@@ -144,16 +142,15 @@ Result<RunResult> OperationRunner::go(Operation& operation, const RollbackPlan& 
     }
 
     if (step->act == Act::Remove && is_of_driver(step->subject) && operation.interfaces.empty()) {
-      operation.interfaces = interfaces_of_driver(observed->interfaces);
+      operation.interfaces = interfaces_of_driver(observed.interfaces);
     }
     const Acted may = check_stacks(operation, *step, target);
-    const Result<Acted> acted = may ? take(operation, *step, target) : Result<Acted>(may);
-    if (!acted) return Failure(acted.error());
-    if (*acted) {
+    const Acted acted = TRY(may ? take(operation, *step, target) : Result<Acted>(may));
+    if (acted) {
       remember(run_state_, *step);
       continue;
     }
-    const StepError& step_error = acted->error();
+    const StepError& step_error = acted.error();
     if (step_error.cause == kStopping) return RunResult::Interrupted;
     if (step->act == Act::Remove && step_error.cause == kInUse && tries_left_ > 0) {
       --tries_left_;
@@ -176,7 +173,7 @@ Acted OperationRunner::check_stacks(const Operation& operation, const NextStep& 
 
 Result<Acted> OperationRunner::take(Operation& operation, const NextStep& step, const Target& target) {
   operation.steps.push_back({.act = step.act, .subject = step.subject, .started = now()});
-  if (const Result<void> recorded = record_(operation); !recorded) return Failure(recorded.error());
+  TRY(record_(operation));
   Acted acted = tl::unexpected(StepError{kNoProgress, "no progress: the node changes faster than nrd can follow"});
   if (operation.steps.size() < kMostSteps || step.act == Act::CloseDeviceAccess) acted = act(operation, step, target);
 
@@ -191,7 +188,7 @@ Result<Acted> OperationRunner::take(Operation& operation, const NextStep& step, 
     record.message = acted.error().message;
     record.kernel = acted.error().kernel;
   }
-  if (const Result<void> recorded = record_(operation); !recorded) return Failure(recorded.error());
+  TRY(record_(operation));
   return acted;
 }
 

@@ -102,9 +102,8 @@ Result<std::vector<ProfileEntry>> ProfileRepository::list() const {
   const std::vector<ProfileFolder> all = folders();
   std::map<std::string, ProfileEntry> entries;
   for (const ProfileFolder& folder : all) {
-    const Result<std::vector<std::string>> files = folder.files();
-    if (!files) return Failure(files.error());
-    for (const std::string& file : *files) {
+    const std::vector<std::string> files = TRY(folder.files());
+    for (const std::string& file : files) {
       if (!entries.contains(id_of(file))) entries.emplace(id_of(file), judge(all, folder, file));
     }
   }
@@ -114,11 +113,10 @@ Result<std::vector<ProfileEntry>> ProfileRepository::list() const {
 }
 
 Result<ProfileRepository::Found> ProfileRepository::read(const std::string& id) const {
-  if (const Result<void> checked = check_id(id); !checked) return Failure(checked.error());
+  TRY(check_id(id));
   for (const ProfileFolder& folder : folders()) {
-    Result<std::optional<std::string>> text = folder.read(file_of(id));
-    if (!text) return Failure(text.error());
-    if (*text) return Found{.folder = folder.path(), .is_own = folder.path() == own_.path(), .text = **std::move(text)};
+    std::optional<std::string> text = TRY(folder.read(file_of(id)));
+    if (text) return Found{.folder = folder.path(), .is_own = folder.path() == own_.path(), .text = *std::move(text)};
   }
   return fail(ErrorCode::NotFound, "profile " + id + " not found");
 }
@@ -127,7 +125,7 @@ Result<ProfileRepository::Found> ProfileRepository::read(const std::string& id) 
 // later, is not an error in the text.
 Result<void> ProfileRepository::check_data(const std::string& id, const std::string& text) const {
   const std::string file = file_of(id);
-  if (const auto parsed = profiles::parse_api_profile(text, file); !parsed) return Failure(parsed.error());
+  TRY(profiles::parse_api_profile(text, file));
   const std::vector<ProfileFolder> all = folders();
   profiles::Library with_it = library(all);
   with_it.read = [read = with_it.read, stored = own_.path() + "/" + file, &text](const std::string& path) {
@@ -144,27 +142,25 @@ Result<void> ProfileRepository::check_data(const std::string& id, const std::str
 }
 
 Result<ProfileEntry> ProfileRepository::put(const std::string& id, const std::string& text) const {
-  if (const Result<void> checked = check_id(id); !checked) return Failure(checked.error());
+  TRY(check_id(id));
   const std::string file = file_of(id);
   for (const ProfileFolder& folder : configured_) {
-    const Result<std::optional<std::string>> there = folder.read(file);
-    if (!there) return Failure(there.error());
-    if (*there)
+    const std::optional<std::string> there = TRY(folder.read(file));
+    if (there)
       return fail(ErrorCode::Conflict, folder.path() + " already has a profile " + id + ", which takes precedence");
   }
   if (Result<void> data = check_data(id, text); !data) {
     data.error().field = "/text";
     return Failure(std::move(data.error()));
   }
-  if (const Result<void> written = own_.write(file, text); !written) return Failure(written.error());
+  TRY(own_.write(file, text));
   return judge(folders(), own_, file);
 }
 
 Result<void> ProfileRepository::remove(const std::string& id) const {
-  if (const Result<void> checked = check_id(id); !checked) return Failure(checked.error());
-  const Result<bool> removed = own_.remove(file_of(id));
-  if (!removed) return Failure(removed.error());
-  if (*removed) return {};
+  TRY(check_id(id));
+  const bool removed = TRY(own_.remove(file_of(id)));
+  if (removed) return {};
   return fail(ErrorCode::NotFound, "no profile " + id + " is stored over the API");
 }
 

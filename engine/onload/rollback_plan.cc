@@ -33,9 +33,8 @@ RollbackPlan plan_to_drain(const Status& status, const Operation& operation) {
 }
 
 Result<RollbackPlan> plan_to_generation(Host& node, const Status& status, const Generation& generation) {
-  Result<Target> forward = target_now(node, status, generation.spec);
-  if (!forward) return Failure(forward.error());
-  RollbackPlan plan{.forward = *std::move(forward),
+  Target forward = TRY(target_now(node, status, generation.spec));
+  RollbackPlan plan{.forward = std::move(forward),
                     .back = {},
                     .back_to = 0,
                     .on_failure = generation.spec.on_failure,

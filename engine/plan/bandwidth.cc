@@ -49,14 +49,13 @@ Result<void> check_bandwidth(const NodeState& state, const Spec& spec) {
     return refused(ErrorCode::BadRequest, "a memory bandwidth limit requires a cache request", "cache beside mba",
                    "cache");
   }
-  if (Result<void> checked = check_unit(*mba, *spec.mba); !checked) return checked;
-  const Result<Pool> pool = pool_of(*spec.cache);
-  if (!pool) return Failure(pool.error());
-  if (*pool == Pool::Shared) {
+  TRY(check_unit(*mba, *spec.mba));
+  const Pool pool = TRY(pool_of(*spec.cache));
+  if (pool == Pool::Shared) {
     return refused(ErrorCode::BadRequest, "workloads in the shared class cannot have a bandwidth limit of their own",
                    "max and min of cache equal and above 0", is_everything(*spec.mba) ? "shared" : "guarantee");
   }
-  if (*pool == Pool::BestEffort && !is_everything(*spec.mba)) {
+  if (pool == Pool::BestEffort && !is_everything(*spec.mba)) {
     return refused(ErrorCode::BadRequest, "memory bandwidth can be limited only for a guarantee",
                    "max and min of cache equal and above 0", "guarantee");
   }

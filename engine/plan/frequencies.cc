@@ -89,11 +89,10 @@ Result<Window> asked_window(const FrequencyRequest& request, CpuId id, const pst
   Window window = request.threshold ? Window{cpu.min, on_step(cpu, limit)} : before;
   for (const auto& [bound, asked] : {std::pair{"min", request.min}, std::pair{"max", request.max}}) {
     if (!asked) continue;
-    const Result<KHz> checked = checked_bound(bound, *asked, request, id, cpu, limit);
-    if (!checked) return Failure(checked.error());
+    const KHz checked = TRY(checked_bound(bound, *asked, request, id, cpu, limit));
     const bool pins = !request.threshold && !(request.min && request.max);
-    if (pins || bound == std::string_view("min")) window.min = *checked;
-    if (pins || bound == std::string_view("max")) window.max = *checked;
+    if (pins || bound == std::string_view("min")) window.min = checked;
+    if (pins || bound == std::string_view("max")) window.max = checked;
   }
   return window;
 }
@@ -184,7 +183,7 @@ Result<std::map<CpuId, pstate::FrequencySetting>> plan_frequencies(const NodeSta
   std::map<CpuId, pstate::FrequencySetting> granted;
   if (!spec.frequency) return granted;
   const FrequencyRequest& request = *spec.frequency;
-  if (const Result<void> can = check_monitoring(state, request); !can) return Failure(can.error());
+  TRY(check_monitoring(state, request));
   for (const CpuId id : spec.cpus.members()) {
     const auto found = state.facts.pstate.cpus.find(id);
     if (found == state.facts.pstate.cpus.end()) {
@@ -196,11 +195,10 @@ Result<std::map<CpuId, pstate::FrequencySetting>> plan_frequencies(const NodeSta
     const pstate::Cpu& cpu = found->second;
     const pstate::FrequencySetting before =
         original_setting(state, id).value_or(pstate::FrequencySetting{cpu.min, cpu.max, "", ""});
-    const Result<Window> window = window_of(request, id, cpu, {before.min, before.max}, reach(state.facts.pstate, cpu));
-    if (!window) return Failure(window.error());
-    const pstate::FrequencySetting knobs{window->min, window->max, request.governor, request.epp};
+    const Window window = TRY(window_of(request, id, cpu, {before.min, before.max}, reach(state.facts.pstate, cpu)));
+    const pstate::FrequencySetting knobs{window.min, window.max, request.governor, request.epp};
     const Result<void> checked =
-        check_way(cpu, id, *window, request.threshold.has_value())
+        check_way(cpu, id, window, request.threshold.has_value())
             .and_then([&] { return check_choice("governor", request.governor, cpu.governors, id); })
             .and_then([&] { return check_preference(request, id, cpu, before); })
             .and_then([&] {

@@ -136,7 +136,7 @@ Result<void> grant_guarantee(const NodeState& state, Workloads& workloads, Workl
                           held_by_others(state, cache, layout.guarantee),
                       "at most " + std::to_string(available.free.longest_run().count()));
   }
-  if (const Result<void> checked = check_alone(state, cache, *run); !checked) return checked;
+  TRY(check_alone(state, cache, *run));
   workload.grant.ways[cache] = *run;
   return {};
 }
@@ -268,7 +268,7 @@ Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Worklo
                              Shrink shrink) {
   const Pool pool = workload.spec.cache ? *pool_of(*workload.spec.cache) : Pool::Guarantee;
   if (pool == Pool::Shared && before.pool != Pool::Shared) {
-    if (const Result<void> checked = check_shared(state); !checked) return Failure(checked.error());
+    TRY(check_shared(state));
   }
   const std::set<CacheId> touched = caches_of(state.facts.rdt, workload.spec);
   workload.grant.pool = pool;
@@ -282,7 +282,7 @@ Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Worklo
   if (!clos) return Failure(clos.error());
   workload.grant.clos = *clos;
 
-  if (const Result<void> whole = check_root_is_whole(state, touched); !whole) return Failure(whole.error());
+  TRY(check_root_is_whole(state, touched));
   for (const CacheId cache : touched) {
     if (const Result<void> granted = grant_on(state, without, workload, cache, before); !granted)
       return Failure(granted.error());
@@ -292,8 +292,7 @@ Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Worklo
   std::set<CacheId> left = besteffort_caches(before);
   for (const CacheId cache : touched) {
     if (pool != Pool::BestEffort || cache.is_secondary_l2) continue;
-    const Result<void> laid_out = layout_besteffort(state, workloads, cache, workload.id, shrink);
-    if (!laid_out) return Failure(laid_out.error());
+    TRY(layout_besteffort(state, workloads, cache, workload.id, shrink));
     left.erase(cache);
   }
   reclaim_free_ways(state, workloads, left, shrink);
@@ -302,10 +301,8 @@ Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Worklo
 
 // Allocates everything that `workload` requests; `before` is its previous grant.
 Result<Workloads> grant(const NodeState& state, Workload workload, const Grant& before, Shrink shrink) {
-  auto frequencies = plan_frequencies(state, workload.spec, workload.id);
-  if (!frequencies) return Failure(frequencies.error());
-  workload.grant = {
-      .pool = Pool::None, .clos = {}, .ways = {}, .frequencies = *std::move(frequencies), .bandwidth = {}};
+  auto frequencies = TRY(plan_frequencies(state, workload.spec, workload.id));
+  workload.grant = {.pool = Pool::None, .clos = {}, .ways = {}, .frequencies = std::move(frequencies), .bandwidth = {}};
   if (workload.spec.asks_for_ways()) return grant_ways(state, state.workloads, std::move(workload), before, shrink);
   Workloads workloads = state.workloads;
   workloads.insert_or_assign(workload.id, std::move(workload));
@@ -368,18 +365,17 @@ size_t shared_places(const NodeState& state) {
 }
 
 Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& asked, Time now, Shrink shrink) {
-  const Result<Spec> spec = filled(state, asked);
-  if (!spec) return Failure(spec.error());
-  return check(state, *spec, std::nullopt)
+  const Spec spec = TRY(filled(state, asked));
+  return check(state, spec, std::nullopt)
       .and_then([&] {
-        return grant(state, {.id = id, .spec = *spec, .grant = {}, .created = now, .updated = now}, {}, shrink);
+        return grant(state, {.id = id, .spec = spec, .grant = {}, .created = now, .updated = now}, {}, shrink);
       })
-      .map_error([&](Error error) { return blaming_policy(state, *spec, std::move(error)); });
+      .map_error([&](Error error) { return blaming_policy(state, spec, std::move(error)); });
 }
 
 Result<Workloads> create_on(const NodeState& state, const Workloads& workloads, WorkloadId id,
                             const CacheRequest& request, CacheId cache, Shrink shrink) {
-  if (const Result<void> checked = check_ways(state, request, cache); !checked) return Failure(checked.error());
+  TRY(check_ways(state, request, cache));
   Workload workload{.id = id, .spec = {}, .grant = {}, .created = {}, .updated = {}};
   workload.spec.cpus = state.facts.rdt.caches.at(cache);
   workload.spec.cache = request;
@@ -390,9 +386,8 @@ Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& 
   const auto found = state.workloads.find(id);
   if (found == state.workloads.end()) return not_found();
   Workload workload = found->second;
-  Result<Spec> spec = patched(state, workload.spec, patch);
-  if (!spec) return Failure(spec.error());
-  workload.spec = *std::move(spec);
+  Spec spec = TRY(patched(state, workload.spec, patch));
+  workload.spec = std::move(spec);
   if (workload.spec == found->second.spec) return state.workloads;
   if (!workload.spec.asks_for_ways() && !workload.spec.frequency && !workload.spec.onload) {
     const char* field = patch.without_cache ? "/cache"

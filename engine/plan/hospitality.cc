@@ -44,10 +44,9 @@ unsigned score(const NodeState& state, const CacheRequest& request, CacheId cach
 }  // namespace
 
 Result<std::map<CacheId, unsigned>> hospitality(const NodeState& state, const CacheRequest& request) {
-  const Result<Pool> pool = pool_of(request);
-  if (!pool) return Failure(pool.error());
+  const Pool pool = TRY(pool_of(request));
   std::map<CacheId, unsigned> scores;
-  if (!state.layout || ways_of(*state.layout, *pool).empty()) return scores;
+  if (!state.layout || ways_of(*state.layout, pool).empty()) return scores;
   for (const auto& [cache, cpus] : state.facts.rdt.caches) scores[cache] = score(state, request, cache);
   return scores;
 }

@@ -30,11 +30,10 @@ Result<Policy> policy_named(const NodeState& state, const std::string& name) {
 
 Result<Spec> filled(const NodeState& state, Spec spec) {
   if (spec.policy.empty()) return spec;
-  const Result<Policy> policy = policy_named(state, spec.policy);
-  if (!policy) return Failure(policy.error());
-  if (policy->cache) spec.cache = policy->cache;
-  if (policy->mba) spec.mba = policy->mba;
-  if (policy->frequency) spec.frequency = policy->frequency;
+  const Policy policy = TRY(policy_named(state, spec.policy));
+  if (policy.cache) spec.cache = policy.cache;
+  if (policy.mba) spec.mba = policy.mba;
+  if (policy.frequency) spec.frequency = policy.frequency;
   return spec;
 }
 

@@ -150,22 +150,21 @@ Failure refused(ErrorCode code, std::string field, std::string message, std::str
 
 // Pools are the same on every cache; the refusal names `touched`.
 Result<void> check_sizes(const NodeState& state, const CacheRequest& cache, CacheId touched) {
-  const Result<Pool> pool = pool_of(cache);
-  if (!pool) return Failure(pool.error());
-  const unsigned available = ways_of(*state.layout, *pool).count();
+  const Pool pool = TRY(pool_of(cache));
+  const unsigned available = ways_of(*state.layout, pool).count();
   const unsigned smallest = state.facts.rdt.cat->min_ways;
   if (available == 0) {
-    const std::string name = to_string(*pool);
+    const std::string name = to_string(pool);
     return refused(ErrorCode::Unsupported, "/cache", "the " + name + " pool has no ways on this node", "",
                    "no pool " + name);
   }
-  if (*pool == Pool::Shared) return {};
+  if (pool == Pool::Shared) return {};
   const std::string allowed = std::to_string(smallest) + " to " + std::to_string(available) + " ways";
-  const char* field = *pool == Pool::Guarantee ? "/cache/max" : "/cache/min";
+  const char* field = pool == Pool::Guarantee ? "/cache/max" : "/cache/min";
   if (cache.min > available) {
     return refused(
         ErrorCode::BadRequest, field,
-        std::to_string(cache.min) + " ways, but the " + to_string(*pool) + " pool has " + std::to_string(available),
+        std::to_string(cache.min) + " ways, but the " + to_string(pool) + " pool has " + std::to_string(available),
         allowed, "pool too small on " + std::to_string(touched.value));
   }
   if (cache.min < smallest) {
@@ -284,8 +283,8 @@ Result<void> check_ways(const NodeState& state, const CacheRequest& cache, Cache
 }
 
 Result<void> check(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
-  if (const Result<void> can = spec.cache ? check_can_cache(state) : Result<void>(); !can) return can;
-  if (const Result<void> can = spec.l2 ? check_can_l2(state) : Result<void>(); !can) return can;
+  TRY(spec.cache ? check_can_cache(state) : Result<void>());
+  TRY(spec.l2 ? check_can_l2(state) : Result<void>());
   return check_cpus_exist(state.facts.rdt, spec)
       .and_then([&] { return check_id(state, spec, self); })
       .and_then([&] { return check_uuid(state, spec, self); })

@@ -87,9 +87,9 @@ Result<void> check_tasks(const NodeState& state, const Spec& spec, std::optional
   for (const Task& task : spec.tasks) {
     if (has_already(state, self, task)) continue;
     if (has_ended(state, task)) return no_such_task(kField, task.id);
-    if (Result<void> free = check_nobody_elses(state, task, self); !free) return free;
-    if (Result<void> free = check_not_infra(state, task); !free) return free;
-    if (Result<void> placed = check_place(state, task); !placed) return placed;
+    TRY(check_nobody_elses(state, task, self));
+    TRY(check_not_infra(state, task));
+    TRY(check_place(state, task));
   }
   return {};
 }

@@ -7,7 +7,7 @@ namespace nrd {
 
 Result<void> Transaction::record(store::OnloadChange change) {
   if (before_unknown_) {
-    if (Result<void> resolved = resolve_unknown(); !resolved) return resolved;
+    TRY(resolve_unknown());
   }
   store::Change whole;
   whole.next_id = next_id_;

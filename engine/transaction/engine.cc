@@ -283,7 +283,7 @@ class ThreadedEngine final : public Engine {
 Result<std::unique_ptr<Engine>> Engine::start(Hardware& hardware, store::Store& store, const Clock& clock,
                                               EngineOptions options) {
   auto engine = std::make_unique<ThreadedEngine>(hardware, store, clock, options);
-  if (const Result<void> started = engine->start(); !started) return Failure(started.error());
+  TRY(engine->start());
   return engine;
 }
 

@@ -87,9 +87,8 @@ Result<void> Transaction::restore(const NodeState& wanted) {
   const CpuSet touched = cpus_of(next.cpus) | cpus_of(next.put_back);
   const Setting ours = only_frequencies(now, touched & cpus_of(state_.baselines.frequencies));
   if (ours.pstate.cpus.empty()) return {};
-  Result<pstate::Observed> found = hardware_.observe_frequencies(cpus_of(ours.pstate.cpus));
-  if (!found) return Failure(found.error());
-  for (auto& [cpu, knobs] : found->cpus) state_.observed.pstate.cpus[cpu] = std::move(knobs);
+  pstate::Observed found = TRY(hardware_.observe_frequencies(cpus_of(ours.pstate.cpus)));
+  for (auto& [cpu, knobs] : found.cpus) state_.observed.pstate.cpus[cpu] = std::move(knobs);
   const std::vector<std::string> drifted = differences(ours, state_.observed);
   if (drifted.empty()) return {};
   const Result<void> remembered = record_external(ours, {});

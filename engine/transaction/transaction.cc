@@ -50,19 +50,16 @@ void Transaction::count_revisions(const plan::Workloads& before, plan::Workloads
 }
 
 Result<void> Transaction::discover() {
-  Result<NodeFacts> facts = hardware_.discover();
-  if (!facts) return Failure(facts.error());
+  NodeFacts facts = TRY(hardware_.discover());
   state_.layout.reset();
   state_.l2_layout.reset();
-  if (facts->rdt.cat) {
-    const Result<PoolPartition> layout = plan_layout(*facts->rdt.cat, options_.pools);
-    if (!layout) return Failure(layout.error());
-    if (const Result<void> checked = check_reserved_cpus(options_.groups, facts->rdt, *layout); !checked)
-      return checked;
-    state_.layout = *layout;
-    if (facts->rdt.l2_cat) state_.l2_layout = plan_l2_layout(*facts->rdt.l2_cat);
+  if (facts.rdt.cat) {
+    const PoolPartition layout = TRY(plan_layout(*facts.rdt.cat, options_.pools));
+    if (const Result<void> checked = check_reserved_cpus(options_.groups, facts.rdt, layout); !checked) return checked;
+    state_.layout = layout;
+    if (facts.rdt.l2_cat) state_.l2_layout = plan_l2_layout(*facts.rdt.l2_cat);
   }
-  state_.facts = std::move(*facts);
+  state_.facts = std::move(facts);
   return {};
 }
 
@@ -83,30 +80,27 @@ Result<void> Transaction::refresh_infra() {
 Result<void> Transaction::refresh(const CpuSet& frequencies, const Baselines& others) {
   std::set<Task> tasks = known_tasks(state_);
   for (const auto& [task, clos] : others.tasks) tasks.insert(task);
-  Result<Observed> observed = hardware_.observe(frequencies, tasks);
-  if (!observed) return Failure(observed.error());
+  Observed observed = TRY(hardware_.observe(frequencies, tasks));
   for (const auto& [cpu, knobs] : state_.observed.pstate.cpus) {
     const bool is_there = state_.facts.pstate.cpus.contains(cpu);
-    if (is_there && !frequencies.contains(cpu)) observed->pstate.cpus.emplace(cpu, knobs);
+    if (is_there && !frequencies.contains(cpu)) observed.pstate.cpus.emplace(cpu, knobs);
   }
-  state_.observed = *std::move(observed);
+  state_.observed = std::move(observed);
   return {};
 }
 
 Result<void> Transaction::recover() {
-  if (const Result<void> discovered = discover(); !discovered) return discovered;
-  const Result<store::Records> records = store_.load();
-  if (!records) return Failure(records.error());
-  for (const store::WorkloadRecord& record : records->workloads) {
-    const Result<Workload> workload = from_record(record);
-    if (!workload) return Failure(workload.error());
-    state_.workloads.emplace(workload->id, *workload);
+  TRY(discover());
+  const store::Records records = TRY(store_.load());
+  for (const store::WorkloadRecord& record : records.workloads) {
+    const Workload workload = TRY(from_record(record));
+    state_.workloads.emplace(workload.id, workload);
   }
-  next_id_ = records->next_id;
-  keys_.load(records->keys);
-  state_.revision = records->revision;
+  next_id_ = records.next_id;
+  keys_.load(records.keys);
+  state_.revision = records.revision;
   // Drop baselines of another boot: the registers have been reset since.
-  if (records->baselines.boot_id == state_.facts.boot_id) state_.baselines = baselines_of(records->baselines);
+  if (records.baselines.boot_id == state_.facts.boot_id) state_.baselines = baselines_of(records.baselines);
   state_.made_groups = state_.baselines.groups;
 
   const Result<void> refreshed =
@@ -137,8 +131,7 @@ Result<plan::Workloads> Transaction::plan(const Command& command) {
 // A plan that touches unclaimed settings needs a fresh observation: other software may have changed them since the last
 // one.
 Result<NodeState> Transaction::plan_on_fresh_observation(const Command& command) {
-  const Result<bool> has_seen_groups = refresh_foreign_groups();
-  if (!has_seen_groups) return Failure(has_seen_groups.error());
+  const bool has_seen_groups = TRY(refresh_foreign_groups());
   Result<plan::Workloads> planned = plan(command);
   if (!planned) return Failure(planned.error());
   NodeState wanted = state_;
@@ -147,8 +140,8 @@ Result<NodeState> Transaction::plan_on_fresh_observation(const Command& command)
   const Baselines added = unclaimed(wanted, setting);
   const CpuSet frequencies = cpus_of(added.frequencies) | unreadable(wanted, setting);
   if (added == Baselines{} && frequencies.empty()) return wanted;
-  if (*has_seen_groups && added.tasks.empty() && frequencies.empty()) return wanted;
-  if (const Result<void> refreshed = refresh(frequencies, added); !refreshed) return Failure(refreshed.error());
+  if (has_seen_groups && added.tasks.empty() && frequencies.empty()) return wanted;
+  TRY(refresh(frequencies, added));
   if (state_.observed == wanted.observed) return wanted;
   planned = plan(command);
   if (!planned) return Failure(planned.error());
@@ -310,33 +303,30 @@ Result<WorkloadId> Transaction::apply_one(const Command& command) {
 }
 
 Result<WorkloadId> Transaction::try_one(const Command& command) {
-  const Result<std::optional<WorkloadId>> created = created_before(command);
-  if (!created) return Failure(created.error());
-  if (*created) return **created;
+  const std::optional<WorkloadId> created = TRY(created_before(command));
+  if (created) return *created;
   if (const auto* create = std::get_if<CreateWorkload>(&command); create && create->only_asks) {
     return fail(ErrorCode::NotFound, "no workload was created with this key");
   }
-  if (const Result<void> checked = check_revision(command); !checked) return Failure(checked.error());
-  Result<NodeState> wanted = plan_on_fresh_observation(command);
-  if (!wanted) return Failure(wanted.error());
-  count_revisions(state_.workloads, wanted->workloads);
+  TRY(check_revision(command));
+  NodeState wanted = TRY(plan_on_fresh_observation(command));
+  count_revisions(state_.workloads, wanted.workloads);
   WorkloadId id{next_id_};
   if (const auto* patch = std::get_if<PatchWorkload>(&command)) id = patch->id;
   if (const auto* remove = std::get_if<DeleteWorkload>(&command)) id = remove->id;
-  if (wanted->workloads == state_.workloads) return id;
+  if (wanted.workloads == state_.workloads) return id;
 
   // A process that holds a lock blocks every write, so do not begin one.
-  const Result<void> ready = check_counters(*wanted)
-                                 .and_then([&] { return hardware_.await_locks(); })
-                                 .and_then([&] { return restore(*wanted); })
-                                 .and_then([&] { return claim(*wanted); });
-  if (!ready) return Failure(ready.error());
-  if (const Result<void> converged = converge(*wanted, Scope::Changes); !converged) {
+  TRY(check_counters(wanted)
+          .and_then([&] { return hardware_.await_locks(); })
+          .and_then([&] { return restore(wanted); })
+          .and_then([&] { return claim(wanted); }));
+  if (const Result<void> converged = converge(wanted, Scope::Changes); !converged) {
     log::error("CONVERGE_FAILED", converged.error().message, {{"DETAIL", converged.error().detail}});
     rollback();
     return Failure(converged.error());
   }
-  state_.workloads = std::move(wanted->workloads);
+  state_.workloads = std::move(wanted.workloads);
   if (const auto* create = std::get_if<CreateWorkload>(&command)) note_created(*create);
   return id;
 }

@@ -14,9 +14,8 @@ constexpr std::string_view kDeleted = " (deleted)";
 // Hundredths are left out: "83162.52 160122.01" is 83162.
 Result<uint64_t> read_uptime(const std::string& root) {
   const std::string path = root + "/proc/uptime";
-  const Result<std::optional<std::string>> line = read_line(path);
-  if (!line) return Failure(line.error());
-  const std::string text = line->value_or("");
+  const std::optional<std::string> line = TRY(read_line(path));
+  const std::string text = line.value_or("");
   const std::optional<uint64_t> seconds = parse_number<uint64_t>(std::string_view(text).substr(0, text.find('.')));
   if (!seconds) return unexpected("the time since boot", path, text);
   return *seconds;
@@ -36,12 +35,11 @@ std::chrono::seconds age_of(const ProcessId& process, uint64_t uptime) {
 
 // nullopt: it has ended.
 Result<std::optional<ControlPlaneServer>> read_server(const std::string& root, pid_t pid, uint64_t uptime) {
-  const Result<std::optional<ProcessDir>> process = ProcessDir::open(root, pid);
-  if (!process) return Failure(process.error());
-  if (!*process) return std::nullopt;
-  const auto status = (*process)->status();
-  const auto exe = (*process)->link("exe");
-  const auto link = (*process)->link("ns/net");
+  const std::optional<ProcessDir> process = TRY(ProcessDir::open(root, pid));
+  if (!process) return std::nullopt;
+  const auto status = process->status();
+  const auto exe = process->link("exe");
+  const auto link = process->link("ns/net");
   if (!status) return Failure(status.error());
   if (!exe) return Failure(exe.error());
   if (!link) return Failure(link.error());
@@ -75,25 +73,21 @@ std::string program_of(std::string exe) {
 
 Result<std::vector<pid_t>> read_server_pids(const std::string& root) {
   const std::string path = root + "/proc/driver/onload/cp_server_pids";
-  const Result<std::optional<std::string>> text = read_file(path);
-  if (!text) return Failure(text.error());
-  if (!*text) return std::vector<pid_t>{};
-  std::optional<std::vector<pid_t>> pids = parse_pids(**text);
-  if (!pids) return unexpected("Onload's list of control plane servers", path, **text);
+  const std::optional<std::string> text = TRY(read_file(path));
+  if (!text) return std::vector<pid_t>{};
+  std::optional<std::vector<pid_t>> pids = parse_pids(*text);
+  if (!pids) return unexpected("Onload's list of control plane servers", path, *text);
   return *std::move(pids);
 }
 
 Result<std::vector<ControlPlaneServer>> read_servers(const std::string& root) {
-  const Result<std::vector<pid_t>> pids = read_server_pids(root);
-  if (!pids) return Failure(pids.error());
+  const std::vector<pid_t> pids = TRY(read_server_pids(root));
   std::vector<ControlPlaneServer> servers;
-  if (pids->empty()) return servers;
-  const Result<uint64_t> uptime = read_uptime(root);
-  if (!uptime) return Failure(uptime.error());
-  for (const pid_t pid : *pids) {
-    Result<std::optional<ControlPlaneServer>> server = read_server(root, pid, *uptime);
-    if (!server) return Failure(server.error());
-    if (*server) servers.push_back(**std::move(server));
+  if (pids.empty()) return servers;
+  const uint64_t uptime = TRY(read_uptime(root));
+  for (const pid_t pid : pids) {
+    std::optional<ControlPlaneServer> server = TRY(read_server(root, pid, uptime));
+    if (server) servers.push_back(*std::move(server));
   }
   return servers;
 }

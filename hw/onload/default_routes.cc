@@ -58,11 +58,10 @@ Result<std::set<std::string>> read_default_routes(const std::string& root) {
   const std::string v4 = root + "/proc/net/route";
   const std::string v6 = root + "/proc/net/ipv6_route";
   for (const auto& [path, parse] : {std::pair(v4, &parse_routes), std::pair(v6, &parse_ipv6_routes)}) {
-    const Result<std::optional<std::string>> text = read_file(path, kRoutesLimit);
-    if (!text) return Failure(text.error());
-    if (!*text) continue;  // this kernel does not speak it
-    const std::optional<std::set<std::string>> found = parse(**text);
-    if (!found) return unexpected("the table of routes", path, **text);
+    const std::optional<std::string> text = TRY(read_file(path, kRoutesLimit));
+    if (!text) continue;  // this kernel does not speak it
+    const std::optional<std::set<std::string>> found = parse(*text);
+    if (!found) return unexpected("the table of routes", path, *text);
     interfaces.insert(found->begin(), found->end());
   }
   return interfaces;

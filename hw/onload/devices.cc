@@ -44,15 +44,11 @@ Result<NodeFile> look_at(const UniqueFd& node, const std::string& path) {
 }
 
 Result<DeviceNode> read_device(const std::string& root, const std::string& name) {
-  const Result<std::optional<DeviceNumber>> number = read_device_number(root, name);
-  if (!number) return Failure(number.error());
-  const Result<std::optional<UniqueFd>> node = open_node(root, name);
-  if (!node) return Failure(node.error());
-  DeviceNode device{.name = name, .number = *number, .node = std::nullopt};
-  if (!*node) return device;
-  const Result<NodeFile> file = look_at(**node, path_of(root, name));
-  if (!file) return Failure(file.error());
-  device.node = *file;
+  const std::optional<DeviceNumber> number = TRY(read_device_number(root, name));
+  const std::optional<UniqueFd> node = TRY(open_node(root, name));
+  DeviceNode device{.name = name, .number = number, .node = std::nullopt};
+  if (!node) return device;
+  device.node = TRY(look_at(*node, path_of(root, name)));
   return device;
 }
 
@@ -85,20 +81,18 @@ std::optional<DeviceNumber> parse_device_number(std::string_view text) {
 
 Result<std::optional<DeviceNumber>> read_device_number(const std::string& root, const std::string& name) {
   const std::string path = root + "/sys/class/" + name + "/" + name + "/dev";
-  const Result<std::optional<std::string>> line = read_line(path);
-  if (!line) return Failure(line.error());
-  if (!*line) return std::nullopt;
-  const std::optional<DeviceNumber> number = parse_device_number(**line + "\n");
-  if (!number) return unexpected("the number of a device", path, **line);
+  const std::optional<std::string> line = TRY(read_line(path));
+  if (!line) return std::nullopt;
+  const std::optional<DeviceNumber> number = parse_device_number(*line + "\n");
+  if (!number) return unexpected("the number of a device", path, *line);
   return number;
 }
 
 Result<std::vector<DeviceNode>> read_devices(const std::string& root) {
   std::vector<DeviceNode> devices;
   for (const char* name : kDevices) {
-    Result<DeviceNode> device = read_device(root, name);
-    if (!device) return Failure(device.error());
-    devices.push_back(*std::move(device));
+    DeviceNode device = TRY(read_device(root, name));
+    devices.push_back(std::move(device));
   }
   return devices;
 }
@@ -108,22 +102,18 @@ Result<void> set_access(const std::string& root, const std::string& name, const 
     return fail(ErrorCode::BadRequest, "no device node of Onload, or no permissions of one");
   }
   const std::string path = path_of(root, name);
-  const Result<std::optional<DeviceNumber>> number = read_device_number(root, name);
-  if (!number) return Failure(number.error());
-  const Result<std::optional<UniqueFd>> node = open_node(root, name);
-  if (!node) return Failure(node.error());
-  if (!*number || !*node) {
-    return fail(ErrorCode::NotFound, "device " + name + (*number ? " has no node" : " is not there"), path);
+  const std::optional<DeviceNumber> number = TRY(read_device_number(root, name));
+  const std::optional<UniqueFd> node = TRY(open_node(root, name));
+  if (!number || !node) {
+    return fail(ErrorCode::NotFound, "device " + name + (number ? " has no node" : " is not there"), path);
   }
-  const Result<NodeFile> before = look_at(**node, path);
-  if (!before) return Failure(before.error());
-  if (before->number != **number) {
+  const NodeFile before = TRY(look_at(*node, path));
+  if (before.number != *number) {
     return fail(ErrorCode::Hardware, "device node " + name + " does not lead to the device; it was left alone", path);
   }
-  if (Result<void> changed = change(**node, path, before->access, access); !changed) return changed;
-  const Result<NodeFile> after = look_at(**node, path);
-  if (!after) return Failure(after.error());
-  if (after->access != access)
+  TRY(change(*node, path, before.access, access));
+  const NodeFile after = TRY(look_at(*node, path));
+  if (after.access != access)
     return fail(ErrorCode::Hardware, "device node " + name + " did not take owner and mode", path);
   return {};
 }

@@ -31,13 +31,13 @@ enum class Registered { No, Yes };
 
 Result<void> write_afxdp(const std::string& root, const std::string& interface, const std::string& line,
                          Registered wanted) {
-  if (Result<void> known = check_name(root, interface); !known) return known;
+  TRY(check_name(root, interface));
   const bool wants = wanted == Registered::Yes;
   const std::string refused =
       "Onload did not " + std::string(wants ? "register" : "let go of") + " network interface " + interface;
   const std::string path = root + "/sys/module/sfc_resource/afxdp/" + (wants ? "register" : "unregister");
   // The module takes no line without its end.
-  if (Result<void> wrote = write_text(path, line + "\n", refused); !wrote) return wrote;
+  TRY(write_text(path, line + "\n", refused));
   if (is_registered(root, interface) == wants) return {};
   return fail(ErrorCode::Hardware, refused, path + ": it was taken, and the interface is as before");
 }
@@ -72,12 +72,12 @@ bool is_registered(const std::string& root, const std::string& interface) {
 }
 
 Result<void> write_acceleration(const std::string& root, const std::string& interface, Acceleration wanted) {
-  if (Result<void> known = check_name(root, interface); !known) return known;
+  TRY(check_name(root, interface));
   const std::optional<std::string> path = find_switch(interface_path(root, interface));
   if (!path) return fail(ErrorCode::NotFound, "network interface " + interface + " has no switch for acceleration");
   const std::string refused = "network interface " + interface + " did not take the switch for acceleration";
   const char* line = wanted == Acceleration::On ? "1\n" : "0\n";
-  if (Result<void> wrote = write_text(*path, line, refused); !wrote) return wrote;
+  TRY(write_text(*path, line, refused));
   if (read_acceleration(root, interface) == wanted) return {};
   return fail(ErrorCode::Hardware, refused, *path);
 }

@@ -50,11 +50,10 @@ std::string line_or_nothing(const std::string& path) {
 
 Result<uint32_t> read_vfs(const std::string& interface_path) {
   const std::string path = interface_path + "/device/sriov_numvfs";
-  const Result<std::optional<std::string>> line = read_line(path);
-  if (!line) return Failure(line.error());
-  if (!*line) return 0;
-  const std::optional<uint32_t> count = parse_number<uint32_t>(**line);
-  if (!count) return unexpected("the number of virtual functions", path, **line);
+  const std::optional<std::string> line = TRY(read_line(path));
+  if (!line) return 0;
+  const std::optional<uint32_t> count = parse_number<uint32_t>(*line);
+  if (!count) return unexpected("the number of virtual functions", path, *line);
   return *count;
 }
 
@@ -79,14 +78,12 @@ Result<std::optional<Interface>> read_interface(const std::string& root, const s
   found.operstate = line_or_nothing(path + "/operstate");
   if (const auto acceleration = read_acceleration(root, name)) found.accelerated = *acceleration == Acceleration::On;
   found.afxdp = is_registered(root, name);
-  const Result<uint32_t> vfs = read_vfs(path);
-  if (!vfs) return Failure(vfs.error());
-  found.vfs = *vfs;
+  const uint32_t vfs = TRY(read_vfs(path));
+  found.vfs = vfs;
 
-  const Result<std::optional<std::vector<std::string>>> files = list_directory(path);
-  if (!files) return Failure(files.error());
+  const std::optional<std::vector<std::string>> files = TRY(list_directory(path));
   constexpr std::string_view kUpper = "upper_";
-  for (const std::string& file : files->value_or(std::vector<std::string>{})) {
+  for (const std::string& file : files.value_or(std::vector<std::string>{})) {
     if (file.starts_with(kUpper)) found.uppers.push_back(file.substr(kUpper.size()));
   }
   return found;
@@ -143,20 +140,17 @@ Result<Addresses> addresses_of_host() {
 }
 
 Result<std::vector<Interface>> read_interfaces(const std::string& root, const Addresses& addresses) {
-  const Result<std::optional<std::vector<std::string>>> names = list_directory(root + "/sys/class/net");
-  if (!names) return Failure(names.error());
-  const Result<std::set<std::string>> carriers = read_default_routes(root);
-  if (!carriers) return Failure(carriers.error());
+  const std::optional<std::vector<std::string>> names = TRY(list_directory(root + "/sys/class/net"));
+  const std::set<std::string> carriers = TRY(read_default_routes(root));
   std::vector<Interface> interfaces;
-  for (const std::string& name : names->value_or(std::vector<std::string>{})) {
+  for (const std::string& name : names.value_or(std::vector<std::string>{})) {
     // bonding_masters is a file among interfaces; it has no address, like one that has just gone.
-    Result<std::optional<Interface>> interface = read_interface(root, name);
-    if (!interface) return Failure(interface.error());
-    if (!*interface) continue;
-    if (const auto own = addresses.find(name); own != addresses.end()) (*interface)->addresses = own->second;
-    interfaces.push_back(**std::move(interface));
+    std::optional<Interface> interface = TRY(read_interface(root, name));
+    if (!interface) continue;
+    if (const auto own = addresses.find(name); own != addresses.end()) interface->addresses = own->second;
+    interfaces.push_back(*std::move(interface));
   }
-  hand_down_routes(interfaces, *carriers);
+  hand_down_routes(interfaces, carriers);
   return interfaces;
 }
 

@@ -52,10 +52,9 @@ class Bytes {
   template <typename T>
   Result<T> read(uint64_t offset) const {
     static_assert(std::is_trivially_copyable_v<T>);
-    const Result<std::string> bytes = at(offset, sizeof(T));
-    if (!bytes) return Failure(bytes.error());
+    const std::string bytes = TRY(at(offset, sizeof(T)));
     T value;
-    std::memcpy(&value, bytes->data(), sizeof(T));
+    std::memcpy(&value, bytes.data(), sizeof(T));
     return value;
   }
 
@@ -70,26 +69,22 @@ class Bytes {
 class Sections {
  public:
   static Result<Sections> read(const Bytes& file) {
-    const Result<Elf64_Ehdr> header = file.read<Elf64_Ehdr>(0);
-    if (!header) return Failure(header.error());
-    if (std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return no_module("it is not ELF, or it is compressed");
-    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
-        header->e_type != ET_REL || header->e_shentsize != sizeof(Elf64_Shdr)) {
+    const Elf64_Ehdr header = TRY(file.read<Elf64_Ehdr>(0));
+    if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return no_module("it is not ELF, or it is compressed");
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_type != ET_REL ||
+        header.e_shentsize != sizeof(Elf64_Shdr)) {
       return no_module("it is not relocatable 64-bit little-endian ELF");
     }
-    if (header->e_shnum == 0 || header->e_shnum > kSectionLimit || header->e_shstrndx >= header->e_shnum) {
+    if (header.e_shnum == 0 || header.e_shnum > kSectionLimit || header.e_shstrndx >= header.e_shnum) {
       return no_module("its table of sections makes no sense");
     }
-    const Result<std::string> table = file.at(header->e_shoff, uint64_t{header->e_shnum} * sizeof(Elf64_Shdr));
-    if (!table) return Failure(table.error());
+    const std::string table = TRY(file.at(header.e_shoff, uint64_t{header.e_shnum} * sizeof(Elf64_Shdr)));
     Sections sections;
-    sections.headers_.resize(header->e_shnum);
-    std::memcpy(sections.headers_.data(), table->data(), table->size());
-    const Elf64_Shdr& names = sections.headers_[header->e_shstrndx];
+    sections.headers_.resize(header.e_shnum);
+    std::memcpy(sections.headers_.data(), table.data(), table.size());
+    const Elf64_Shdr& names = sections.headers_[header.e_shstrndx];
     if (names.sh_size > kNamesLimit) return no_module("its names of sections are too long");
-    Result<std::string> text = file.at(names.sh_offset, names.sh_size);
-    if (!text) return Failure(text.error());
-    sections.names_ = *std::move(text);
+    sections.names_ = TRY(file.at(names.sh_offset, names.sh_size));
     return sections;
   }
 
@@ -98,9 +93,8 @@ class Sections {
     for (const Elf64_Shdr& header : headers_) {
       if (header.sh_type == SHT_NOBITS || !is_called(header, name)) continue;
       if (header.sh_size > limit) return no_module("a section is too long");
-      Result<std::string> bytes = file.at(header.sh_offset, header.sh_size);
-      if (!bytes) return Failure(bytes.error());
-      return *std::move(bytes);
+      std::string bytes = TRY(file.at(header.sh_offset, header.sh_size));
+      return bytes;
     }
     return std::nullopt;
   }
@@ -166,9 +160,8 @@ void parse_modinfo(std::string_view section, ModuleFile& module) {
 
 Result<bool> has_signature(const Bytes& file) {
   if (file.size() < kSignatureMark.size()) return false;
-  const Result<std::string> tail = file.at(file.size() - kSignatureMark.size(), kSignatureMark.size());
-  if (!tail) return Failure(tail.error());
-  return *tail == kSignatureMark;
+  const std::string tail = TRY(file.at(file.size() - kSignatureMark.size(), kSignatureMark.size()));
+  return tail == kSignatureMark;
 }
 
 }  // namespace
@@ -187,25 +180,21 @@ Result<ModuleFile> read_module_file(int fd) {
   }
   if (what.st_size < 0 || static_cast<uint64_t>(what.st_size) > kFileLimit) return no_module("it is too large");
   const Bytes file(fd, static_cast<uint64_t>(what.st_size));
-  const Result<Sections> sections = Sections::read(file);
-  if (!sections) return Failure(sections.error());
-  const Result<std::optional<std::string>> modinfo = sections->content(file, ".modinfo", kModinfoLimit);
-  if (!modinfo) return Failure(modinfo.error());
-  if (!*modinfo) return no_module("it has no section .modinfo");
-  const Result<std::optional<std::string>> note = sections->content(file, ".note.gnu.build-id", kNoteLimit);
-  if (!note) return Failure(note.error());
-  const Result<bool> is_signed = has_signature(file);
-  if (!is_signed) return Failure(is_signed.error());
+  const Sections sections = TRY(Sections::read(file));
+  const std::optional<std::string> modinfo = TRY(sections.content(file, ".modinfo", kModinfoLimit));
+  if (!modinfo) return no_module("it has no section .modinfo");
+  const std::optional<std::string> note = TRY(sections.content(file, ".note.gnu.build-id", kNoteLimit));
+  const bool is_signed = TRY(has_signature(file));
 
   ModuleFile module;
-  parse_modinfo(**modinfo, module);
+  parse_modinfo(*modinfo, module);
   if (!is_module_name(module.name)) return no_module("it has no name");
   if (module.vermagic.empty()) return no_module("it does not say for which kernel it is");
   if (!std::all_of(module.depends.begin(), module.depends.end(), is_module_name)) {
     return no_module("what it depends on makes no sense");
   }
-  module.build_id = build_id_of(note->value_or(""));
-  module.is_signed = *is_signed;
+  module.build_id = build_id_of(note.value_or(""));
+  module.is_signed = is_signed;
   return module;
 }
 

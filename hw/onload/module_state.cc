@@ -65,11 +65,10 @@ class Lines {
 
 Result<std::string> read_build_id(const std::string& directory) {
   const std::string path = directory + "/notes/.note.gnu.build-id";
-  const Result<std::optional<std::string>> notes = read_file(path, kLineLimit);
-  if (!notes) return Failure(notes.error());
-  if (!*notes) return std::string();
-  std::optional<std::string> id = parse_build_id(**notes);
-  if (!id) return unexpected("the build id of a module", path, hex_of(**notes));
+  const std::optional<std::string> notes = TRY(read_file(path, kLineLimit));
+  if (!notes) return std::string();
+  std::optional<std::string> id = parse_build_id(*notes);
+  if (!id) return unexpected("the build id of a module", path, hex_of(*notes));
   return *std::move(id);
 }
 
@@ -83,23 +82,20 @@ Result<std::optional<Parameter>> read_parameter(const std::string& path) {
   }
   Parameter parameter{.value = std::nullopt, .writable = (status.st_mode & S_IWUSR) != 0};
   if ((status.st_mode & S_IRUSR) == 0) return parameter;
-  Result<std::optional<std::string>> text = read_file(path, kLineLimit);
-  if (!text) return Failure(text.error());
-  if (!*text) return std::nullopt;
-  if (!(*text)->ends_with('\n')) return unexpected("a parameter of a module", path, **text);
+  std::optional<std::string> text = TRY(read_file(path, kLineLimit));
+  if (!text) return std::nullopt;
+  if (!text->ends_with('\n')) return unexpected("a parameter of a module", path, *text);
   // A text that somebody set with echo holds its line end as well.
-  parameter.value = (*text)->substr(0, (*text)->find_last_not_of('\n') + 1);
+  parameter.value = text->substr(0, text->find_last_not_of('\n') + 1);
   return parameter;
 }
 
 Result<std::map<std::string, Parameter>> read_parameters(const std::string& directory) {
-  const Result<std::optional<std::vector<std::string>>> names = list_directory(directory + "/parameters");
-  if (!names) return Failure(names.error());
+  const std::optional<std::vector<std::string>> names = TRY(list_directory(directory + "/parameters"));
   std::map<std::string, Parameter> parameters;
-  for (const std::string& name : names->value_or(std::vector<std::string>{})) {
-    Result<std::optional<Parameter>> parameter = read_parameter(directory + "/parameters/" + name);
-    if (!parameter) return Failure(parameter.error());
-    if (*parameter) parameters.emplace(name, **std::move(parameter));
+  for (const std::string& name : names.value_or(std::vector<std::string>{})) {
+    std::optional<Parameter> parameter = TRY(read_parameter(directory + "/parameters/" + name));
+    if (parameter) parameters.emplace(name, *std::move(parameter));
   }
   return parameters;
 }
@@ -132,9 +128,8 @@ std::optional<std::string> parse_build_id(std::string_view notes) {
 
 Result<std::optional<Module>> read_module(const std::string& root, const std::string& name) {
   const std::string directory = directory_of(root, name);
-  const Result<std::optional<std::vector<std::string>>> files = list_directory(directory);
-  if (!files) return Failure(files.error());
-  if (!*files) return std::nullopt;
+  const std::optional<std::vector<std::string>> files = TRY(list_directory(directory));
+  if (!files) return std::nullopt;
 
   Lines lines(directory);
   Module module{.name = name,
@@ -153,7 +148,7 @@ Result<std::optional<Module>> read_module(const std::string& root, const std::st
   if (!holders) return Failure(holders.error());
   if (!parameters) return Failure(parameters.error());
 
-  const bool was_loadable = std::binary_search((*files)->begin(), (*files)->end(), "initstate");
+  const bool was_loadable = std::binary_search(files->begin(), files->end(), "initstate");
   if (!state && was_loadable) return std::nullopt;
   const std::optional<ModuleState> parsed = state ? parse_state(*state) : ModuleState::Builtin;
   if (!parsed) return unexpected("the state of a module", directory + "/initstate", *state);
@@ -178,22 +173,17 @@ Result<void> write_parameter(const std::string& root, const std::string& module,
     return fail(ErrorCode::BadRequest, what + ": a value is one line of less than 1024 bytes");
   }
   const std::string path = directory_of(root, module) + "/parameters/" + parameter;
-  const Result<std::optional<Parameter>> before = read_parameter(path);
-  if (!before) return Failure(before.error());
-  if (!*before) return fail(ErrorCode::NotFound, what + " is not there", path);
-  if (!(*before)->writable) {
+  const std::optional<Parameter> before = TRY(read_parameter(path));
+  if (!before) return fail(ErrorCode::NotFound, what + " is not there", path);
+  if (!before->writable) {
     return fail(ErrorCode::Unsupported, what + " can be set only when the module is loaded");
   }
   // Without a line end: the kernel would keep it as part of a text. Only nothing at all cannot be written otherwise.
-  if (Result<void> wrote = write_text(path, value.empty() ? "\n" : value, what + " did not take the value"); !wrote) {
-    return wrote;
-  }
-  const Result<std::optional<Parameter>> after = read_parameter(path);
-  if (!after) return Failure(after.error());
-  if (!*after) return fail(ErrorCode::NotFound, what + " is not there any more", path);
-  if ((*after)->value && !says_same(value, *(*after)->value)) {
-    return fail(ErrorCode::Hardware, what + " did not take \"" + value + "\" (found \"" + *(*after)->value + "\")",
-                path);
+  TRY(write_text(path, value.empty() ? "\n" : value, what + " did not take the value"));
+  const std::optional<Parameter> after = TRY(read_parameter(path));
+  if (!after) return fail(ErrorCode::NotFound, what + " is not there any more", path);
+  if (after->value && !says_same(value, *after->value)) {
+    return fail(ErrorCode::Hardware, what + " did not take \"" + value + "\" (found \"" + *after->value + "\")", path);
   }
   return {};
 }

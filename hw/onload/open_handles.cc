@@ -34,10 +34,9 @@ bool is_plain_link(std::string_view link) {
 
 // Such a descriptor is a mere name of the file: the module does not know of it.
 Result<bool> is_path_only(const ProcessDir& process, const std::string& fd) {
-  const Result<std::optional<std::string>> text = process.read("fdinfo/" + fd, kFdinfoLimit);
-  if (!text) return Failure(text.error());
-  if (!*text) return false;
-  for (const std::string_view line : lines_of(**text).value_or(std::vector<std::string_view>{})) {
+  const std::optional<std::string> text = TRY(process.read("fdinfo/" + fd, kFdinfoLimit));
+  if (!text) return false;
+  for (const std::string_view line : lines_of(*text).value_or(std::vector<std::string_view>{})) {
     const std::vector<std::string_view> words = words_of(line);
     if (words.size() != 2 || words[0] != "flags:") continue;
     const auto flags = parse_number<unsigned>(words[1], 8);
@@ -86,36 +85,31 @@ bool is_library(std::string_view path) {
 Result<std::optional<Held>> Holder::held_by_file(const ProcessDir& process, const std::string& fd,
                                                  OpenHandles& handles) {
   const std::string file = "fd/" + fd;
-  const Result<std::optional<std::string>> link = process.link(file);
-  if (!link) return Failure(link.error());
-  if (!*link || is_plain_link(**link)) return std::nullopt;
-  if (is_onload_link(**link)) {
-    if (const std::optional<uint32_t> stack = parse_stack_link(**link)) handles.stacks.insert(*stack);
+  const std::optional<std::string> link = TRY(process.link(file));
+  if (!link || is_plain_link(*link)) return std::nullopt;
+  if (is_onload_link(*link)) {
+    if (const std::optional<uint32_t> stack = parse_stack_link(*link)) handles.stacks.insert(*stack);
     return Held::Socket;
   }
-  const Result<std::optional<LinkTarget>> target = process.target(file);
-  if (!target) return Failure(target.error());
-  if (!*target || !(*target)->character_device) return std::nullopt;
-  const auto device = devices_.find(*(*target)->character_device);
+  const std::optional<LinkTarget> target = TRY(process.target(file));
+  if (!target || !target->character_device) return std::nullopt;
+  const auto device = devices_.find(*target->character_device);
   if (device == devices_.end()) return std::nullopt;
-  const Result<bool> path_only = is_path_only(process, fd);
-  if (!path_only) return Failure(path_only.error());
-  if (*path_only) return std::nullopt;
+  const bool path_only = TRY(is_path_only(process, fd));
+  if (path_only) return std::nullopt;
   return device->second;
 }
 
 Result<void> Holder::look_at_files(const ProcessDir& process, pid_t pid, OpenHandles& handles) {
-  const Result<std::optional<std::vector<std::string>>> fds = process.list("fd", files_left_);
-  if (!fds) return Failure(fds.error());
-  if (!*fds) return {};
-  files_left_ -= (*fds)->size();
-  for (const std::string& fd : **fds) {
-    const Result<std::optional<Held>> held = held_by_file(process, fd, handles);
-    if (!held) return Failure(held.error());
-    if (!*held) continue;
+  const std::optional<std::vector<std::string>> fds = TRY(process.list("fd", files_left_));
+  if (!fds) return {};
+  files_left_ -= fds->size();
+  for (const std::string& fd : *fds) {
+    const std::optional<Held> held = TRY(held_by_file(process, fd, handles));
+    if (!held) continue;
     const std::optional<int> number = parse_number<int>(fd);
     if (!number) return unexpected("the list of open files of a process", std::to_string(pid), fd);
-    handles.files.push_back({.pid = pid, .fd = *number, .held = **held});
+    handles.files.push_back({.pid = pid, .fd = *number, .held = *held});
   }
   return {};
 }
@@ -128,11 +122,10 @@ Result<std::optional<Held>> Holder::held_by_mapping(const ProcessDir& process, c
       std::to_string(mapping.file_system.major) + ":" + std::to_string(mapping.file_system.minor) + " " + mapping.path;
   const std::pair<uint64_t, std::string> key{mapping.inode, name};
   if (plain_.contains(key)) return std::nullopt;
-  const Result<std::optional<LinkTarget>> target = process.target("map_files/" + mapping.range);
-  if (!target) return Failure(target.error());
+  const std::optional<LinkTarget> target = TRY(process.target("map_files/" + mapping.range));
   // The range was split or joined since it was listed, or belongs to a thread, which has no such links.
-  if (!*target) return held_by_node(mapping);
-  const std::optional<DeviceNumber> number = (*target)->character_device;
+  if (!target) return held_by_node(mapping);
+  const std::optional<DeviceNumber> number = target->character_device;
   const auto device = number ? devices_.find(*number) : devices_.end();
   if (device != devices_.end()) return device->second;
   remember(mapping, name);
@@ -159,27 +152,24 @@ Result<bool> Holder::is_root_library(const ProcessDir& process, const Mapping& m
 }
 
 Result<void> Holder::look_at_mapping(const ProcessDir& process, Mapping mapping, OpenHandles& handles) {
-  const Result<std::optional<Held>> held = held_by_mapping(process, mapping);
-  if (!held) return Failure(held.error());
-  if (*held) handles.mapped.insert(**held);
+  const std::optional<Held> held = TRY(held_by_mapping(process, mapping));
+  if (held) handles.mapped.insert(*held);
   if (handles.library) return {};
   const bool deleted = mapping.path.ends_with(kDeleted);
   if (deleted) mapping.path.resize(mapping.path.size() - kDeleted.size());
-  const Result<bool> is_one = is_root_library(process, mapping);
-  if (!is_one) return Failure(is_one.error());
-  if (*is_one) handles.library = Library{mapping.path, deleted, mapping.file_system, mapping.inode};
+  const bool is_one = TRY(is_root_library(process, mapping));
+  if (is_one) handles.library = Library{mapping.path, deleted, mapping.file_system, mapping.inode};
   return {};
 }
 
 Result<OpenHandles> Holder::look_at(const ProcessDir& process, pid_t pid) {
   OpenHandles handles;
-  if (Result<void> looked = look_at_files(process, pid, handles); !looked) return Failure(looked.error());
-  const Result<bool> looked = process.each_line("maps", [&](std::string_view line) -> Result<void> {
+  TRY(look_at_files(process, pid, handles));
+  TRY(process.each_line("maps", [&](std::string_view line) -> Result<void> {
     std::optional<Mapping> mapping = parse_mapping(line);
     if (!mapping) return unexpected("the list of mappings of a process", "maps", line);
     return look_at_mapping(process, *std::move(mapping), handles);
-  });
-  if (!looked) return Failure(looked.error());
+  }));
   return handles;
 }
 

@@ -100,9 +100,7 @@ Result<bool> ProcessDir::each_line(const std::string& file,
     rest.append(block.data(), static_cast<size_t>(got));
     size_t begin = 0;
     for (size_t end = rest.find('\n'); end != std::string::npos; end = rest.find('\n', begin)) {
-      if (Result<void> taken = line(std::string_view(rest).substr(begin, end - begin)); !taken) {
-        return Failure(taken.error());
-      }
+      TRY(line(std::string_view(rest).substr(begin, end - begin)));
       begin = end + 1;
     }
     rest.erase(0, begin);
@@ -167,25 +165,23 @@ Result<std::optional<LinkTarget>> ProcessDir::target(const std::string& file) co
 }
 
 Result<std::optional<uid_t>> ProcessDir::owner() const {
-  const Result<std::optional<std::string>> text = read("status", kStatusLimit);
-  if (!text) return Failure(text.error());
-  if (!*text) return std::nullopt;
+  const std::optional<std::string> text = TRY(read("status", kStatusLimit));
+  if (!text) return std::nullopt;
   // "Uid:\treal\teffective\tsaved\tfile system". The owner of the directory would be root for whoever may not be
   // dumped.
-  for (const std::string_view line : lines_of(**text).value_or(std::vector<std::string_view>{})) {
+  for (const std::string_view line : lines_of(*text).value_or(std::vector<std::string_view>{})) {
     const std::vector<std::string_view> words = words_of(line);
     if (words.size() < 3 || words[0] != "Uid:") continue;
     if (const auto uid = parse_number<uid_t>(words[2])) return *uid;
   }
-  return unexpected("the state of a process", path_ + "/status", **text);
+  return unexpected("the state of a process", path_ + "/status", *text);
 }
 
 Result<std::optional<ProcessStatus>> ProcessDir::status() const {
-  const Result<std::optional<std::string>> text = read("stat", kStatLimit);
-  if (!text) return Failure(text.error());
-  if (!*text) return std::nullopt;
-  std::optional<ProcessStatus> status = parse_process_status(**text);
-  if (!status) return unexpected("the state of a process", path_ + "/stat", **text);
+  const std::optional<std::string> text = TRY(read("stat", kStatLimit));
+  if (!text) return std::nullopt;
+  std::optional<ProcessStatus> status = parse_process_status(*text);
+  if (!status) return unexpected("the state of a process", path_ + "/stat", *text);
   return status;
 }
 

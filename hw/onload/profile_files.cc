@@ -71,10 +71,9 @@ Result<TrustedDir> ProfileFolder::make() const {
 }
 
 Result<std::vector<std::string>> ProfileFolder::files() const {
-  const Result<std::optional<TrustedDir>> folder = open();
-  if (!folder) return Failure(folder.error());
-  if (!*folder) return std::vector<std::string>();
-  Result<std::vector<std::string>> names = (*folder)->names(kProfilesLimit);
+  const std::optional<TrustedDir> folder = TRY(open());
+  if (!folder) return std::vector<std::string>();
+  Result<std::vector<std::string>> names = folder->names(kProfilesLimit);
   if (!names) return Failure(named(names.error()));
   std::erase_if(*names, [](const std::string& name) { return !is_profile_file(name); });
   return names;
@@ -82,10 +81,9 @@ Result<std::vector<std::string>> ProfileFolder::files() const {
 
 Result<std::optional<std::string>> ProfileFolder::read(const std::string& file) const {
   if (!is_profile_file(file)) return std::optional<std::string>();
-  const Result<std::optional<TrustedDir>> folder = open();
-  if (!folder) return Failure(folder.error());
-  if (!*folder) return std::optional<std::string>();
-  const Result<UniqueFd> fd = (*folder)->file(file);
+  const std::optional<TrustedDir> folder = TRY(open());
+  if (!folder) return std::optional<std::string>();
+  const Result<UniqueFd> fd = folder->file(file);
   if (!fd && fd.error().code == ErrorCode::NotFound) return std::optional<std::string>();
   if (!fd) {
     Error error = fd.error();
@@ -104,34 +102,31 @@ Result<std::optional<std::string>> ProfileFolder::read(const std::string& file) 
 Result<void> ProfileFolder::write(const std::string& file, std::string_view text) const {
   if (!is_profile_file(file)) return fail(ErrorCode::BadRequest, "this is not the name of a profile");
   if (text.size() > kProfileLimit) return fail(ErrorCode::BadRequest, "a profile has at most 64 KiB");
-  const Result<std::vector<std::string>> there = files();
-  if (!there) return Failure(there.error());
-  if (there->size() >= kProfilesLimit - 1 && std::ranges::find(*there, file) == there->end()) {
-    return fail(ErrorCode::NotEnough, "there are " + std::to_string(there->size()) + " profiles already");
+  const std::vector<std::string> there = TRY(files());
+  if (there.size() >= kProfilesLimit - 1 && std::ranges::find(there, file) == there.end()) {
+    return fail(ErrorCode::NotEnough, "there are " + std::to_string(there.size()) + " profiles already");
   }
-  const Result<TrustedDir> folder = make();
-  if (!folder) return Failure(folder.error());
+  const TrustedDir folder = TRY(make());
   const std::string where = path() + "/" + file;
-  ::unlinkat(folder->fd(), kInTheMaking, 0);  // of an attempt that was interrupted
-  const UniqueFd fd(::openat(folder->fd(), kInTheMaking, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  ::unlinkat(folder.fd(), kInTheMaking, 0);  // of an attempt that was interrupted
+  const UniqueFd fd(::openat(folder.fd(), kInTheMaking, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd.valid()) return not_stored(where, errno);
   if (const Result<void> written = write_all(fd.get(), text, where); !written) {
-    ::unlinkat(folder->fd(), kInTheMaking, 0);
+    ::unlinkat(folder.fd(), kInTheMaking, 0);
     return written;
   }
-  if (::renameat(folder->fd(), kInTheMaking, folder->fd(), file.c_str()) != 0) return not_stored(where, errno);
-  return ::fsync(folder->fd()) == 0 ? Result<void>() : not_stored(where, errno);
+  if (::renameat(folder.fd(), kInTheMaking, folder.fd(), file.c_str()) != 0) return not_stored(where, errno);
+  return ::fsync(folder.fd()) == 0 ? Result<void>() : not_stored(where, errno);
 }
 
 Result<bool> ProfileFolder::remove(const std::string& file) const {
   if (!is_profile_file(file)) return false;
-  const Result<std::optional<TrustedDir>> folder = open();
-  if (!folder) return Failure(folder.error());
-  if (!*folder) return false;
-  if (::unlinkat((*folder)->fd(), file.c_str(), 0) != 0) {
+  const std::optional<TrustedDir> folder = TRY(open());
+  if (!folder) return false;
+  if (::unlinkat(folder->fd(), file.c_str(), 0) != 0) {
     return errno == ENOENT ? Result<bool>(false) : not_stored(path() + "/" + file, errno);
   }
-  return ::fsync((*folder)->fd()) == 0 ? Result<bool>(true) : not_stored(path() + "/" + file, errno);
+  return ::fsync(folder->fd()) == 0 ? Result<bool>(true) : not_stored(path() + "/" + file, errno);
 }
 
 }  // namespace nrd::onload

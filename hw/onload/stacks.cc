@@ -26,11 +26,10 @@ std::optional<Stack> parse_stack(std::string_view line, bool orphan) {
 }
 
 Result<std::vector<Stack>> read_list(const std::string& path, bool orphans) {
-  const Result<std::optional<std::string>> text = read_file(path, kStacksLimit);
-  if (!text) return Failure(text.error());
-  if (!*text) return std::vector<Stack>{};
-  std::optional<std::vector<Stack>> stacks = parse_stacks(**text, orphans);
-  if (!stacks) return unexpected("Onload's list of stacks", path, **text);
+  const std::optional<std::string> text = TRY(read_file(path, kStacksLimit));
+  if (!text) return std::vector<Stack>{};
+  std::optional<std::vector<Stack>> stacks = parse_stacks(*text, orphans);
+  if (!stacks) return unexpected("Onload's list of stacks", path, *text);
   return *std::move(stacks);
 }
 
@@ -68,11 +67,10 @@ std::optional<std::vector<Stack>> parse_stacks(std::string_view text, bool orpha
 
 Result<std::optional<InterfaceVersion>> read_interface_version(const std::string& root) {
   const std::string path = path_of(root, "version");
-  const Result<std::optional<std::string>> text = read_file(path, kLineLimit);
-  if (!text) return Failure(text.error());
-  if (!*text) return std::nullopt;
-  std::optional<InterfaceVersion> version = parse_interface_version(**text);
-  if (!version) return unexpected("Onload's version", path, **text);
+  const std::optional<std::string> text = TRY(read_file(path, kLineLimit));
+  if (!text) return std::nullopt;
+  std::optional<InterfaceVersion> version = parse_interface_version(*text);
+  if (!version) return unexpected("Onload's version", path, *text);
   return version;
 }
 

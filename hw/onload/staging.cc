@@ -77,9 +77,8 @@ Result<Staging> Staging::begin(const TrustedDir& versions, const std::string& na
   // By its path, which nobody but root can change the meaning of.
   std::filesystem::remove_all(versions.path() + "/" + folder, error);
   if (error) return not_stored(versions.path() + "/" + folder, error.value());
-  Result<TrustedDir> tree = versions.make(folder);
-  if (!tree) return Failure(tree.error());
-  return Staging(versions, *std::move(tree), name, limits);
+  TrustedDir tree = TRY(versions.make(folder));
+  return Staging(versions, std::move(tree), name, limits);
 }
 
 Result<void> Staging::claim(const std::string& path) const {
@@ -98,36 +97,30 @@ Result<std::optional<TrustedDir>> Staging::make_folders(const std::vector<std::s
   for (size_t i = 0; i < count; ++i) {
     path += (i == 0 ? "" : "/") + parts[i];
     if (!folders_.contains(path)) {
-      if (Result<void> free = claim(path); !free) return Failure(free.error());
+      TRY(claim(path));
     }
-    Result<TrustedDir> folder = at ? at->make(parts[i]) : tree_.make(parts[i]);
-    if (!folder) return Failure(folder.error());
+    TrustedDir folder = TRY(at ? at->make(parts[i]) : tree_.make(parts[i]));
     folders_.insert(path);
-    at = *std::move(folder);
+    at = std::move(folder);
   }
   return at;
 }
 
 Result<void> Staging::add_folder(std::string_view path) {
-  const Result<std::vector<std::string>> parts = parts_of(path);
-  if (!parts) return Failure(parts.error());
-  const Result<std::optional<TrustedDir>> made = make_folders(*parts, parts->size());
-  if (!made) return Failure(made.error());
+  const std::vector<std::string> parts = TRY(parts_of(path));
+  TRY(make_folders(parts, parts.size()));
   return {};
 }
 
 Result<void> Staging::add_file(std::string_view path, bool executable, const NextBytes& next) {
   // A tree that was a version before brings its old manifest, which says nothing about this copy.
   if (path == kManifestName) return {};
-  const Result<std::vector<std::string>> parts = parts_of(path);
-  if (!parts) return Failure(parts.error());
+  const std::vector<std::string> parts = TRY(parts_of(path));
   const std::string name(path);
-  if (Result<void> free = claim(name); !free) return free;
-  const Result<std::optional<TrustedDir>> folder = make_folders(*parts, parts->size() - 1);
-  if (!folder) return Failure(folder.error());
-  Result<std::string> digest = write(*folder ? (*folder)->fd() : tree_.fd(), parts->back(), executable, next);
-  if (!digest) return Failure(digest.error());
-  files_.emplace(name, *std::move(digest));
+  TRY(claim(name));
+  const std::optional<TrustedDir> folder = TRY(make_folders(parts, parts.size() - 1));
+  std::string digest = TRY(write(folder ? folder->fd() : tree_.fd(), parts.back(), executable, next));
+  files_.emplace(name, std::move(digest));
   if (executable) executables_.insert(name);
   return {};
 }
@@ -138,17 +131,16 @@ Result<std::string> Staging::write(int folder, const std::string& name, bool exe
   Sha256 digest;
   std::vector<char> block(kBlock);
   for (uint64_t size = 0;;) {
-    const Result<size_t> got = next(block);
-    if (!got) return Failure(got.error());
-    if (*got == 0) break;
-    size += *got;
-    bytes_ += *got;
+    const size_t got = TRY(next(block));
+    if (got == 0) break;
+    size += got;
+    bytes_ += got;
     if (size > limits_.file) return refused(name, "is larger than " + std::to_string(limits_.file) + " bytes");
     if (bytes_ > limits_.tree) {
       return fail(ErrorCode::BadRequest, "a tree is larger than " + std::to_string(limits_.tree) + " bytes");
     }
-    const std::string_view bytes(block.data(), *got);
-    if (Result<void> wrote = write_all(file.get(), bytes, name); !wrote) return Failure(wrote.error());
+    const std::string_view bytes(block.data(), got);
+    TRY(write_all(file.get(), bytes, name));
     digest.add(bytes);
   }
   if (::fchmod(file.get(), executable ? 0755 : 0644) != 0) return not_stored(name, errno);
@@ -157,11 +149,10 @@ Result<std::string> Staging::write(int folder, const std::string& name, bool exe
 
 Result<void> Staging::add_link(std::string_view path, std::string_view target) {
   if (path == kManifestName) return {};
-  Result<std::vector<std::string>> at = parts_of(path);
-  if (!at) return Failure(at.error());
+  std::vector<std::string> at = TRY(parts_of(path));
   const std::string name(path);
-  if (Result<void> free = claim(name); !free) return free;
-  at->pop_back();
+  TRY(claim(name));
+  at.pop_back();
   if (target.empty() || target.front() == '/') return refused(path, "is a link that leads out of the tree");
   // By the names alone: there are no links to folders that could make ".." mean something else.
   while (!target.empty()) {
@@ -169,15 +160,15 @@ Result<void> Staging::add_link(std::string_view path, std::string_view target) {
     target.remove_prefix(std::min(part.size() + 1, target.size()));
     if (part.empty() || part == ".") continue;
     if (part != "..") {
-      at->emplace_back(part);
-    } else if (at->empty()) {
+      at.emplace_back(part);
+    } else if (at.empty()) {
       return refused(path, "is a link that leads out of the tree");
     } else {
-      at->pop_back();
+      at.pop_back();
     }
   }
   std::string resolved;
-  for (const std::string& part : *at) resolved += (resolved.empty() ? "" : "/") + part;
+  for (const std::string& part : at) resolved += (resolved.empty() ? "" : "/") + part;
   links_.emplace(name, resolved);
   return {};
 }
@@ -186,9 +177,8 @@ Result<void> Staging::add_same(std::string_view path, std::string_view existing)
   if (path == kManifestName) return {};
   const std::string from(existing);
   if (!files_.contains(from)) return refused(path, "is a hard link to what is no file of the tree");
-  const Result<UniqueFd> file = tree_.file(from);
-  if (!file) return Failure(file.error());
-  return add_file(path, executables_.contains(from), bytes_of(file->get()));
+  const UniqueFd file = TRY(tree_.file(from));
+  return add_file(path, executables_.contains(from), bytes_of(file.get()));
 }
 
 Result<void> Staging::complete() {
@@ -197,7 +187,7 @@ Result<void> Staging::complete() {
     std::string target = first;
     for (int hop = 0; hop < kLinkHops && links.contains(target); ++hop) target = links.at(target);
     if (!files_.contains(target)) return refused(path, "is a link that leads to no file of the tree");
-    if (Result<void> copied = add_same(path, target); !copied) return copied;
+    TRY(add_same(path, target));
   }
   const std::string manifest = render_manifest(files_);
   std::string_view rest = manifest;

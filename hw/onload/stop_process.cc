@@ -29,11 +29,10 @@ Failure failed(const ProcessId& process, const char* call, int error) {
 }
 
 Result<bool> is_what_was_found(const ProcessId& process, const std::string& exe) {
-  const Result<std::optional<ProcessDir>> directory = ProcessDir::open("", process.pid);
-  if (!directory) return Failure(directory.error());
-  if (!*directory) return false;
-  const auto status = (*directory)->status();
-  const auto link = (*directory)->link("exe");
+  const std::optional<ProcessDir> directory = TRY(ProcessDir::open("", process.pid));
+  if (!directory) return false;
+  const auto status = directory->status();
+  const auto link = directory->link("exe");
   if (!status) return Failure(status.error());
   if (!link) return Failure(link.error());
   return *status && *link && (*status)->id == process && program_of(**link) == exe;
@@ -73,17 +72,14 @@ Result<Stopped> stop_process(const ProcessId& process, const std::string& exe, s
     return failed(process, "pidfd_open", errno);
   }
   // Asked after the descriptor was taken: as long as the answer is yes, the descriptor is of that very process.
-  const Result<bool> found = is_what_was_found(process, exe);
-  if (!found) return Failure(found.error());
-  if (!*found) return Stopped::WasGone;
+  const bool found = TRY(is_what_was_found(process, exe));
+  if (!found) return Stopped::WasGone;
 
-  const Result<bool> ended = send_and_wait(process, pidfd.get(), SIGTERM, patience);
-  if (!ended) return Failure(ended.error());
-  if (*ended) return Stopped::Ended;
+  const bool ended = TRY(send_and_wait(process, pidfd.get(), SIGTERM, patience));
+  if (ended) return Stopped::Ended;
   if (if_it_stays == IfItStays::Kill) {
-    const Result<bool> killed = send_and_wait(process, pidfd.get(), SIGKILL, kKillPatience);
-    if (!killed) return Failure(killed.error());
-    if (*killed) return Stopped::Killed;
+    const bool killed = TRY(send_and_wait(process, pidfd.get(), SIGKILL, kKillPatience));
+    if (killed) return Stopped::Killed;
   }
   return fail(ErrorCode::Busy, name_of(process) + " did not end when it was asked to", exe);
 }
@@ -91,11 +87,9 @@ Result<Stopped> stop_process(const ProcessId& process, const std::string& exe, s
 Result<void> signal_process(const ProcessId& process, Signal signal) {
   const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
   if (!pidfd.valid()) return says_nobody(errno) ? Result<void>() : failed(process, "pidfd_open", errno);
-  const Result<std::optional<ProcessDir>> directory = ProcessDir::open("", process.pid);
-  if (!directory) return Failure(directory.error());
-  const auto status = *directory ? (*directory)->status() : std::nullopt;
-  if (!status) return Failure(status.error());
-  if (!*status || (*status)->id != process) return {};
+  const std::optional<ProcessDir> directory = TRY(ProcessDir::open("", process.pid));
+  const auto status = TRY(directory ? directory->status() : std::nullopt);
+  if (!status || status->id != process) return {};
   const int number = signal == Signal::Term ? SIGTERM : SIGKILL;
   if (::syscall(SYS_pidfd_send_signal, pidfd.get(), number, nullptr, 0) == 0 || errno == ESRCH) return {};
   return failed(process, "pidfd_send_signal", errno);

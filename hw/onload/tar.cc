@@ -76,7 +76,7 @@ Result<void> unpack_tar(int file, Staging& into) {
     if (got == ARCHIVE_EOF) return {};
     // A warning too: what is not wholly understood is not taken.
     if (got != ARCHIVE_OK) return unreadable(archive.get());
-    if (Result<void> added = add(archive.get(), entry, into); !added) return added;
+    TRY(add(archive.get(), entry, into));
   }
 }
 

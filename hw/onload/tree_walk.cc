@@ -41,15 +41,13 @@ Result<TreeEntry> look_at(const TrustedDir& folder, const std::string& name, std
 
 // What is in one folder; `prefix` is its path with a "/" at its end, or empty.
 Result<void> list_folder(const TrustedDir& folder, const std::string& prefix, std::vector<TreeEntry>& entries) {
-  const Result<std::vector<std::string>> names = folder.names(kTreeLimit);
-  if (!names) return Failure(names.error());
-  for (const std::string& name : *names) {
+  const std::vector<std::string> names = TRY(folder.names(kTreeLimit));
+  for (const std::string& name : names) {
     if (entries.size() == kTreeLimit) {
       return fail(ErrorCode::BadRequest, "a tree has more than " + std::to_string(kTreeLimit) + " entries");
     }
-    Result<TreeEntry> entry = look_at(folder, name, prefix + name);
-    if (!entry) return Failure(entry.error());
-    entries.push_back(*std::move(entry));
+    TreeEntry entry = TRY(look_at(folder, name, prefix + name));
+    entries.push_back(std::move(entry));
   }
   return {};
 }
@@ -58,14 +56,14 @@ Result<void> list_folder(const TrustedDir& folder, const std::string& prefix, st
 
 Result<std::vector<TreeEntry>> list_tree(const TrustedDir& top) {
   std::vector<TreeEntry> entries;
-  if (Result<void> listed = list_folder(top, "", entries); !listed) return Failure(listed.error());
+  TRY(list_folder(top, "", entries));
   // No recursion: folders that were found are looked into in turn. What is too deep, parts_of() refuses.
   for (size_t next = 0; next < entries.size(); ++next) {
     if (entries[next].kind != TreeEntry::Kind::Folder) continue;
     const std::string path = entries[next].path;
     const Result<TrustedDir> folder = top.dir(path);
     if (!folder) return fail(folder.error().code, path + ": " + folder.error().message, folder.error().detail);
-    if (Result<void> listed = list_folder(*folder, path + "/", entries); !listed) return Failure(listed.error());
+    TRY(list_folder(*folder, path + "/", entries));
   }
   return entries;
 }

@@ -90,29 +90,26 @@ Result<TrustedDir> TrustedDir::step(const std::string& name) const {
 }
 
 Result<TrustedDir> TrustedDir::dir(std::string_view relative) const {
-  const Result<std::vector<std::string>> parts = parts_of(relative);
-  if (!parts) return Failure(parts.error());
-  Result<TrustedDir> at = step(parts->front());
-  for (size_t i = 1; at && i < parts->size(); ++i) at = at->step((*parts)[i]);
+  const std::vector<std::string> parts = TRY(parts_of(relative));
+  Result<TrustedDir> at = step(parts.front());
+  for (size_t i = 1; at && i < parts.size(); ++i) at = at->step(parts[i]);
   return at;
 }
 
 Result<UniqueFd> TrustedDir::file(std::string_view relative) const {
   const size_t slash = relative.rfind('/');
   if (slash != std::string_view::npos) {
-    const Result<TrustedDir> folder = dir(relative.substr(0, slash));
-    if (!folder) return Failure(folder.error());
-    return folder->file(relative.substr(slash + 1));
+    const TrustedDir folder = TRY(dir(relative.substr(0, slash)));
+    return folder.file(relative.substr(slash + 1));
   }
-  const Result<std::vector<std::string>> name = parts_of(relative);
-  if (!name) return Failure(name.error());
-  const std::string path = path_ + "/" + name->front();
+  const std::vector<std::string> name = TRY(parts_of(relative));
+  const std::string path = path_ + "/" + name.front();
   // First by its name only: to open a device can have effects. Nobody but root can exchange it in between, and what is
   // opened then is judged again.
   struct stat what = {};
-  if (::fstatat(fd_.get(), name->front().c_str(), &what, AT_SYMLINK_NOFOLLOW) != 0) return unopened(path, errno);
+  if (::fstatat(fd_.get(), name.front().c_str(), &what, AT_SYMLINK_NOFOLLOW) != 0) return unopened(path, errno);
   if (!S_ISREG(what.st_mode)) return untrusted("a link or a folder stands where a regular file must be", path);
-  UniqueFd fd(::openat(fd_.get(), name->front().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  UniqueFd fd(::openat(fd_.get(), name.front().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!fd.valid()) return unopened(path, errno);
   if (::fstat(fd.get(), &what) != 0) return unopened(path, errno);
   if (!S_ISREG(what.st_mode)) return untrusted("a link or a folder stands where a regular file must be", path);
@@ -121,18 +118,17 @@ Result<UniqueFd> TrustedDir::file(std::string_view relative) const {
 }
 
 Result<TrustedDir> TrustedDir::make(std::string_view name) const {
-  const Result<std::vector<std::string>> parts = parts_of(name);
-  if (!parts) return Failure(parts.error());
-  if (parts->size() != 1) return fail(ErrorCode::BadRequest, "folders are made one at a time");
+  const std::vector<std::string> parts = TRY(parts_of(name));
+  if (parts.size() != 1) return fail(ErrorCode::BadRequest, "folders are made one at a time");
   // Whatever umask says: 0755, so that applications find their library.
-  const bool made = ::mkdirat(fd_.get(), parts->front().c_str(), 0700) == 0;
+  const bool made = ::mkdirat(fd_.get(), parts.front().c_str(), 0700) == 0;
   if (!made && errno != EEXIST) {
     // The unit's sandbox: whoever has not got the drop-in cannot know why he should.
     const char* const why = errno == EROFS ? ": it is read-only for nrd, see the drop-in onload.conf" : "";
     return fail(ErrorCode::Store, std::string("a folder of Onload cannot be made") + why,
                 path_ + "/" + std::string(name) + ": " + std::generic_category().message(errno));
   }
-  Result<TrustedDir> folder = step(parts->front());
+  Result<TrustedDir> folder = step(parts.front());
   if (folder && made && ::fchmod(folder->fd(), 0755) != 0) return unopened(folder->path(), errno);
   return folder;
 }
@@ -167,9 +163,8 @@ Result<std::vector<std::string>> TrustedDir::names(size_t limit) const {
 Result<UniqueFd> open_trusted_file(const Trust& trust, std::string_view path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string_view::npos) return fail(ErrorCode::BadRequest, "a path must begin with \"/\"");
-  const Result<TrustedDir> folder = TrustedDir::open(trust, slash == 0 ? "/" : path.substr(0, slash));
-  if (!folder) return Failure(folder.error());
-  return folder->file(path.substr(slash + 1));
+  const TrustedDir folder = TRY(TrustedDir::open(trust, slash == 0 ? "/" : path.substr(0, slash)));
+  return folder.file(path.substr(slash + 1));
 }
 
 }  // namespace nrd::onload

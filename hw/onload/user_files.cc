@@ -16,13 +16,12 @@ Result<std::vector<std::string>> find_libraries(const Trust& trust, const std::s
     const Result<TrustedDir> folder = TrustedDir::open(trust, path);
     if (!folder && folder.error().code == ErrorCode::NotFound) continue;
     if (!folder) return Failure(folder.error());
-    Result<std::vector<std::string>> names = folder->names(kMostFiles);
-    if (!names) return Failure(names.error());
+    std::vector<std::string> names = TRY(folder->names(kMostFiles));
     const Result<UniqueFd> library = folder->file(kLibraryFile);
     if (!library && library.error().code == ErrorCode::NotFound) continue;
     if (!library) return Failure(library.error());
     std::vector<std::string> found{path + "/" + std::string(kLibraryFile)};
-    for (const std::string& file : *names) {
+    for (const std::string& file : names) {
       const bool belongs = file.starts_with("libonload.so.") || file.starts_with("libonload_ext.so");
       if (belongs && folder->file(file)) found.push_back(path + "/" + file);
     }

@@ -65,20 +65,16 @@ struct Installed {
 // What is read of a process that holds something. An answer without value: it has ended.
 Result<std::optional<User>> describe(const ProcessDir& process, const OpenHandles& handles,
                                      const Installed& installed) {
-  auto status = process.status();
-  if (!status) return Failure(status.error());
-  const auto owner = process.owner();
-  if (!owner) return Failure(owner.error());
-  const auto exe = process.link("exe");
-  if (!exe) return Failure(exe.error());
-  const auto cgroup = process.read("cgroup", kCgroupLimit);
-  if (!cgroup) return Failure(cgroup.error());
-  if (!*status || !*owner) return std::nullopt;
-  User user{.process = (*status)->id,
-            .comm = (*std::move(status))->comm,
-            .exe = program_of(exe->value_or("")),
-            .uid = **owner,
-            .cgroup = parse_cgroup(cgroup->value_or("")),
+  auto status = TRY(process.status());
+  const auto owner = TRY(process.owner());
+  const auto exe = TRY(process.link("exe"));
+  const auto cgroup = TRY(process.read("cgroup", kCgroupLimit));
+  if (!status || !owner) return std::nullopt;
+  User user{.process = status->id,
+            .comm = std::move(status)->comm,
+            .exe = program_of(exe.value_or("")),
+            .uid = *owner,
+            .cgroup = parse_cgroup(cgroup.value_or("")),
             .uses = uses_of(handles),
             .stacks = handles.stacks};
   user.unit = unit_of(user.cgroup);
@@ -163,19 +159,16 @@ class Look {
   }
 
   Result<void> look_at(Holder& holder, pid_t pid) {
-    const Result<std::optional<ProcessDir>> process = ProcessDir::open(root_, pid);
-    if (!process) return Failure(process.error());
-    if (!*process) return {};
-    Result<OpenHandles> handles = hold_of(holder, **process, pid);
-    if (!handles) return Failure(handles.error());
-    if (handles->empty()) return {};
-    Result<std::optional<User>> user = describe(**process, *handles, installed_);
-    if (!user) return Failure(user.error());
-    if (!*user) return {};
-    files_.insert(files_.end(), handles->files.begin(), handles->files.end());
-    const bool service = is_service(**user, *handles);
-    if (service) (*user)->uses.insert(Use::Service);
-    (service ? in_use_.services : in_use_.users).push_back(**std::move(user));
+    const std::optional<ProcessDir> process = TRY(ProcessDir::open(root_, pid));
+    if (!process) return {};
+    OpenHandles handles = TRY(hold_of(holder, *process, pid));
+    if (handles.empty()) return {};
+    std::optional<User> user = TRY(describe(*process, handles, installed_));
+    if (!user) return {};
+    files_.insert(files_.end(), handles.files.begin(), handles.files.end());
+    const bool service = is_service(*user, handles);
+    if (service) user->uses.insert(Use::Service);
+    (service ? in_use_.services : in_use_.users).push_back(*std::move(user));
     return {};
   }
 
@@ -183,17 +176,14 @@ class Look {
   Result<OpenHandles> hold_of(Holder& holder, const ProcessDir& process, pid_t pid) {
     Result<OpenHandles> all = holder.look_at(process, pid);
     if (!all || !all->empty()) return all;
-    const Result<std::optional<ProcessStatus>> status = process.status();
-    if (!status) return Failure(status.error());
-    if (!*status || (*status)->state != 'Z') return all;
-    const auto threads = process.list("task", walk_.limits.processes);
-    if (!threads) return Failure(threads.error());
-    for (const std::string& thread : threads->value_or(std::vector<std::string>{})) {
+    const std::optional<ProcessStatus> status = TRY(process.status());
+    if (!status || status->state != 'Z') return all;
+    const auto threads = TRY(process.list("task", walk_.limits.processes));
+    for (const std::string& thread : threads.value_or(std::vector<std::string>{})) {
       const std::optional<pid_t> id = parse_number<pid_t>(thread);
-      const Result<std::optional<ProcessDir>> directory = process.open_below("task/" + thread);
-      if (!directory) return Failure(directory.error());
-      if (!id || *id == pid || !*directory) continue;
-      Result<OpenHandles> handles = holder.look_at(**directory, *id);
+      const std::optional<ProcessDir> directory = TRY(process.open_below("task/" + thread));
+      if (!id || *id == pid || !directory) continue;
+      Result<OpenHandles> handles = holder.look_at(*directory, *id);
       // They share their files; the first that shows any shows all.
       if (!handles || !handles->empty()) return handles;
     }

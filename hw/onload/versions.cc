@@ -64,9 +64,8 @@ Result<std::map<std::string, std::vector<VersionModule>>> read_modules(const Tru
       return fail(ErrorCode::BadRequest, entry.path + " is compressed: unpack the modules first");
     }
     if (!name.ends_with(".ko")) continue;
-    const Result<UniqueFd> file = tree.file(entry.path);
-    if (!file) return Failure(file.error());
-    Result<ModuleFile> module = read_module_file(file->get());
+    const UniqueFd file = TRY(tree.file(entry.path));
+    Result<ModuleFile> module = read_module_file(file.get());
     if (!module) return fail(module.error().code, entry.path + ": " + module.error().message, module.error().detail);
     const std::string kernel = kernel_of(*module);
     if (!path.starts_with(std::string(kModules) + "/" + kernel + "/")) {
@@ -76,20 +75,16 @@ Result<std::map<std::string, std::vector<VersionModule>>> read_modules(const Tru
     kernels[kernel].push_back({entry.path, *std::move(module)});
   }
   for (auto& [kernel, modules] : kernels) {
-    Result<std::vector<VersionModule>> order = load_order(std::move(modules));
-    if (!order) return Failure(order.error());
-    modules = *std::move(order);
+    modules = TRY(load_order(std::move(modules)));
   }
   return kernels;
 }
 
 Result<Version> read_tree(const TrustedDir& tree, const std::string& name) {
-  const Result<std::vector<TreeEntry>> entries = list_tree(tree);
-  if (!entries) return Failure(entries.error());
-  Result<std::map<std::string, std::vector<VersionModule>>> kernels = read_modules(tree, *entries);
-  if (!kernels) return Failure(kernels.error());
-  Version version{.name = name, .kernels = *std::move(kernels)};
-  for (const TreeEntry& entry : *entries) {
+  const std::vector<TreeEntry> entries = TRY(list_tree(tree));
+  std::map<std::string, std::vector<VersionModule>> kernels = TRY(read_modules(tree, entries));
+  Version version{.name = name, .kernels = std::move(kernels)};
+  for (const TreeEntry& entry : entries) {
     const bool is_file = entry.kind == TreeEntry::Kind::File;
     const bool is_library = std::ranges::any_of(kLibraryFolders, [&entry](std::string_view folder) {
       return entry.path == std::string(folder) + "/" + std::string(kLibraryFile);
@@ -102,9 +97,8 @@ Result<Version> read_tree(const TrustedDir& tree, const std::string& name) {
 }
 
 Result<void> copy_folder(const TrustedDir& source, Staging& into) {
-  const Result<std::vector<TreeEntry>> entries = list_tree(source);
-  if (!entries) return Failure(entries.error());
-  for (const TreeEntry& entry : *entries) {
+  const std::vector<TreeEntry> entries = TRY(list_tree(source));
+  for (const TreeEntry& entry : entries) {
     Result<void> added;
     switch (entry.kind) {
       case TreeEntry::Kind::Folder: added = into.add_folder(entry.path); break;
@@ -133,10 +127,9 @@ Result<void> copy_source(const Trust& trust, const std::string& source, Staging&
 }
 
 Result<Manifest> read_manifest(const TrustedDir& tree) {
-  const Result<UniqueFd> file = tree.file(kManifestName);
-  if (!file) return Failure(file.error());
+  const UniqueFd file = TRY(tree.file(kManifestName));
   const Result<std::optional<std::string>> text =
-      read_file("/proc/self/fd/" + std::to_string(file->get()), kManifestLimit);
+      read_file("/proc/self/fd/" + std::to_string(file.get()), kManifestLimit);
   if (!text) return Failure(text.error());
   return parse_manifest(text->value_or(""));
 }
@@ -171,7 +164,7 @@ Result<TrustedDir> Versions::make_folder() const {
 }
 
 Result<TrustedDir> Versions::tree(const std::string& name) const {
-  if (Result<void> named = check_name(name); !named) return Failure(named.error());
+  TRY(check_name(name));
   const Result<TrustedDir> versions = folder();
   Result<TrustedDir> tree = versions ? versions->dir(name) : Failure(versions.error());
   if (!tree && tree.error().code == ErrorCode::NotFound) return no_version(name);
@@ -188,24 +181,21 @@ Result<std::vector<std::string>> Versions::names() const {
 }
 
 Result<Version> Versions::read(const std::string& name) const {
-  const Result<TrustedDir> found = tree(name);
-  if (!found) return Failure(found.error());
-  return read_tree(*found, name);
+  const TrustedDir found = TRY(tree(name));
+  return read_tree(found, name);
 }
 
 Result<Versions::Stamp> Versions::stamp(const std::string& name) const {
-  const Result<TrustedDir> found = tree(name);
-  if (!found) return Failure(found.error());
-  const Result<UniqueFd> manifest = found->file(kManifestName);
-  if (!manifest) return Failure(manifest.error());
+  const TrustedDir found = TRY(tree(name));
+  const UniqueFd manifest = TRY(found.file(kManifestName));
   struct stat status {};
-  if (::fstat(manifest->get(), &status) != 0) return fail(ErrorCode::Store, "a version cannot be read", found->path());
+  if (::fstat(manifest.get(), &status) != 0) return fail(ErrorCode::Store, "a version cannot be read", found.path());
   constexpr int64_t kSecond = 1'000'000'000;
   return Stamp{status.st_dev, status.st_ino, status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec};
 }
 
 Result<Version> Versions::import(const std::string& name, const std::string& source) const {
-  if (Result<void> named = check_name(name); !named) return Failure(named.error());
+  TRY(check_name(name));
   const Result<std::vector<std::string>> there = names();
   if (!there) return not_usable(there.error());
   if (std::find(there->begin(), there->end(), name) != there->end()) {
@@ -217,74 +207,64 @@ Result<Version> Versions::import(const std::string& name, const std::string& sou
   }
   const Result<TrustedDir> versions = make_folder();
   if (!versions) return not_usable(versions.error());
-  Result<Staging> staging = Staging::begin(*versions, name);
-  if (!staging) return Failure(staging.error());
-  if (Result<void> copied = copy_source(trust_, source, *staging); !copied) return Failure(copied.error());
-  if (Result<void> completed = staging->complete(); !completed) return Failure(completed.error());
-  Result<Version> version = read_tree(staging->tree(), name);
+  Staging staging = TRY(Staging::begin(*versions, name));
+  TRY(copy_source(trust_, source, staging));
+  TRY(staging.complete());
+  Result<Version> version = read_tree(staging.tree(), name);
   if (!version) return version;
   if (version->kernels.empty()) {
     return fail(ErrorCode::BadRequest, "there are no modules in lib/modules/*/ of the tree");
   }
-  if (Result<void> published = staging->publish(); !published) return Failure(published.error());
+  TRY(staging.publish());
   return version;
 }
 
 Result<std::vector<std::string>> Versions::verify(const std::string& name) const {
-  const Result<TrustedDir> found = tree(name);
-  if (!found) return Failure(found.error());
-  const Result<Manifest> manifest = read_manifest(*found);
-  if (!manifest) return Failure(manifest.error());
-  const Result<std::vector<TreeEntry>> entries = list_tree(*found);
-  if (!entries) return Failure(entries.error());
+  const TrustedDir found = TRY(tree(name));
+  const Manifest manifest = TRY(read_manifest(found));
+  const std::vector<TreeEntry> entries = TRY(list_tree(found));
   std::vector<std::string> differences;
-  for (const TreeEntry& entry : *entries) {
+  for (const TreeEntry& entry : entries) {
     if (entry.kind == TreeEntry::Kind::Folder || entry.path == kManifestName) continue;
-    if (!manifest->contains(entry.path)) differences.push_back(entry.path + " was added");
+    if (!manifest.contains(entry.path)) differences.push_back(entry.path + " was added");
   }
-  for (const auto& [path, digest] : *manifest) {
+  for (const auto& [path, digest] : manifest) {
     if (differences.size() >= kDifferenceLimit) break;
-    if (std::string what = difference(*found, path, digest); !what.empty()) differences.push_back(std::move(what));
+    if (std::string what = difference(found, path, digest); !what.empty()) differences.push_back(std::move(what));
   }
   differences.resize(std::min(differences.size(), kDifferenceLimit));
   return differences;
 }
 
 Result<UniqueFd> Versions::open(const std::string& name, const std::string& path) const {
-  const Result<TrustedDir> found = tree(name);
-  if (!found) return Failure(found.error());
-  const Result<Manifest> manifest = read_manifest(*found);
-  if (!manifest) return Failure(manifest.error());
-  const auto digest = manifest->find(path);
-  if (digest == manifest->end()) return fail(ErrorCode::NotFound, "version " + name + " has no file " + path);
-  Result<UniqueFd> file = found->file(path);
+  const TrustedDir found = TRY(tree(name));
+  const Manifest manifest = TRY(read_manifest(found));
+  const auto digest = manifest.find(path);
+  if (digest == manifest.end()) return fail(ErrorCode::NotFound, "version " + name + " has no file " + path);
+  Result<UniqueFd> file = found.file(path);
   if (!file) return file;
-  const Result<std::string> hash = sha256_of(file->get());
-  if (!hash) return Failure(hash.error());
-  if (*hash != digest->second) {
+  const std::string hash = TRY(sha256_of(file->get()));
+  if (hash != digest->second) {
     return fail(ErrorCode::Store, path + " of version " + name + " was changed since it was imported");
   }
   return file;
 }
 
 Result<void> Versions::remove(const std::string& name) const {
-  const Result<TrustedDir> found = tree(name);
-  if (!found) return Failure(found.error());
-  const Result<std::optional<std::string>> selected = current();
-  if (!selected) return Failure(selected.error());
-  if (*selected == name) return fail(ErrorCode::BadRequest, "version " + name + " is the current one");
-  const Result<TrustedDir> versions = folder();
-  if (!versions) return Failure(versions.error());
+  const TrustedDir found = TRY(tree(name));
+  const std::optional<std::string> selected = TRY(current());
+  if (selected == name) return fail(ErrorCode::BadRequest, "version " + name + " is the current one");
+  const TrustedDir versions = TRY(folder());
   // First under a name that no version has: half a tree is never taken for a version.
   const std::string doomed = std::string(kRemovedPrefix) + name;
   std::error_code error;
-  std::filesystem::remove_all(versions->path() + "/" + doomed, error);
-  if (error) return not_changed(versions->path() + "/" + doomed, error.value());
-  if (::renameat(versions->fd(), name.c_str(), versions->fd(), doomed.c_str()) != 0) {
-    return not_changed(found->path(), errno);
+  std::filesystem::remove_all(versions.path() + "/" + doomed, error);
+  if (error) return not_changed(versions.path() + "/" + doomed, error.value());
+  if (::renameat(versions.fd(), name.c_str(), versions.fd(), doomed.c_str()) != 0) {
+    return not_changed(found.path(), errno);
   }
-  if (::fsync(versions->fd()) != 0) return not_changed(versions->path(), errno);
-  std::filesystem::remove_all(versions->path() + "/" + doomed, error);  // what is left, sweep() takes
+  if (::fsync(versions.fd()) != 0) return not_changed(versions.path(), errno);
+  std::filesystem::remove_all(versions.path() + "/" + doomed, error);  // what is left, sweep() takes
   return {};
 }
 
@@ -304,16 +284,14 @@ Result<std::optional<std::string>> Versions::current() const {
 }
 
 Result<void> Versions::select(const std::string& name) const {
-  const Result<TrustedDir> found = tree(name);
-  if (!found) return Failure(found.error());
-  const Result<TrustedDir> home = TrustedDir::open(trust_, folder_);
-  if (!home) return Failure(home.error());
+  TRY(tree(name));
+  const TrustedDir home = TRY(TrustedDir::open(trust_, folder_));
   const std::string target = std::string(kVersions) + "/" + name;
-  const std::string path = home->path() + "/" + kCurrent;
-  if (::unlinkat(home->fd(), kNextCurrent, 0) != 0 && errno != ENOENT) return not_changed(path, errno);
-  if (::symlinkat(target.c_str(), home->fd(), kNextCurrent) != 0) return not_changed(path, errno);
-  if (::renameat(home->fd(), kNextCurrent, home->fd(), kCurrent) != 0) return not_changed(path, errno);
-  if (::fsync(home->fd()) != 0) return not_changed(path, errno);
+  const std::string path = home.path() + "/" + kCurrent;
+  if (::unlinkat(home.fd(), kNextCurrent, 0) != 0 && errno != ENOENT) return not_changed(path, errno);
+  if (::symlinkat(target.c_str(), home.fd(), kNextCurrent) != 0) return not_changed(path, errno);
+  if (::renameat(home.fd(), kNextCurrent, home.fd(), kCurrent) != 0) return not_changed(path, errno);
+  if (::fsync(home.fd()) != 0) return not_changed(path, errno);
   return {};
 }
 
@@ -321,9 +299,8 @@ Result<void> Versions::sweep() const {
   const Result<TrustedDir> versions = folder();
   if (!versions && versions.error().code == ErrorCode::NotFound) return {};
   if (!versions) return Failure(versions.error());
-  const Result<std::vector<std::string>> names = versions->names(kTreeLimit);
-  if (!names) return Failure(names.error());
-  for (const std::string& name : *names) {
+  const std::vector<std::string> names = TRY(versions->names(kTreeLimit));
+  for (const std::string& name : names) {
     if (!name.starts_with(kStagingPrefix) && !name.starts_with(kRemovedPrefix)) continue;
     std::error_code error;
     std::filesystem::remove_all(versions->path() + "/" + name, error);

@@ -23,23 +23,20 @@ Result<std::optional<KHz>> read_definition(Registers& registers, Interface way, 
 // Selectable P-states by frequency; the first of two with the same one.
 Result<std::map<KHz, uint32_t>> read_choices(Registers& registers, Interface way) {
   std::map<KHz, uint32_t> choices;
-  const Result<std::optional<uint64_t>> limit = registers.read(kPstateLimit);
-  if (!limit) return Failure(limit.error());
-  if (!*limit) return choices;
-  for (uint32_t pstate = pstate_at(**limit, 0); pstate <= pstate_at(**limit, 4); ++pstate) {
-    const Result<std::optional<KHz>> frequency = read_definition(registers, way, pstate);
-    if (!frequency) return Failure(frequency.error());
-    if (*frequency) choices.emplace(**frequency, pstate);
+  const std::optional<uint64_t> limit = TRY(registers.read(kPstateLimit));
+  if (!limit) return choices;
+  for (uint32_t pstate = pstate_at(*limit, 0); pstate <= pstate_at(*limit, 4); ++pstate) {
+    const std::optional<KHz> frequency = TRY(read_definition(registers, way, pstate));
+    if (frequency) choices.emplace(*frequency, pstate);
   }
   return choices;
 }
 
 // The frequency of the P-state that bits 2:0 of this register select.
 Result<std::optional<KHz>> read_chosen(Registers& registers, Interface way, uint32_t address) {
-  const Result<std::optional<uint64_t>> word = registers.read(address);
-  if (!word) return Failure(word.error());
-  if (!*word) return std::nullopt;
-  return read_definition(registers, way, pstate_at(**word, 0));
+  const std::optional<uint64_t> word = TRY(registers.read(address));
+  if (!word) return std::nullopt;
+  return read_definition(registers, way, pstate_at(*word, 0));
 }
 
 }  // namespace
@@ -56,23 +53,21 @@ std::optional<KHz> frequency_of_definition(Interface way, uint64_t definition) {
 }
 
 Result<std::optional<Cpu>> discover_amd(Registers& registers, CpuId cpu, Interface way) {
-  const Result<std::map<KHz, uint32_t>> choices = read_choices(registers, way);
-  if (!choices) return Failure(choices.error());
-  if (choices->empty()) return std::nullopt;
+  const std::map<KHz, uint32_t> choices = TRY(read_choices(registers, way));
+  if (choices.empty()) return std::nullopt;
   Cpu found{.way = way,
             .driver = "msr",
-            .min = choices->begin()->first,
-            .max = choices->rbegin()->first,
+            .min = choices.begin()->first,
+            .max = choices.rbegin()->first,
             .domain = {cpu.value}};
-  for (const auto& [frequency, pstate] : *choices) found.steps.push_back(frequency);
+  for (const auto& [frequency, pstate] : choices) found.steps.push_back(frequency);
   return found;
 }
 
 Result<FrequencySetting> observe_amd(Registers& registers, Interface way) {
-  const Result<std::optional<KHz>> chosen = read_chosen(registers, way, kPstateControl);
-  if (!chosen) return Failure(chosen.error());
-  if (!*chosen) return fail(ErrorCode::Hardware, "the CPU reports an undefined P-state", "MSRC001_0062");
-  return FrequencySetting{.min = **chosen, .max = **chosen};
+  const std::optional<KHz> chosen = TRY(read_chosen(registers, way, kPstateControl));
+  if (!chosen) return fail(ErrorCode::Hardware, "the CPU reports an undefined P-state", "MSRC001_0062");
+  return FrequencySetting{.min = *chosen, .max = *chosen};
 }
 
 std::optional<KHz> current_of_amd(Registers& registers, Interface way) {
@@ -80,10 +75,9 @@ std::optional<KHz> current_of_amd(Registers& registers, Interface way) {
 }
 
 Result<void> write_amd(Registers& registers, Interface way, KHz wanted) {
-  const Result<std::map<KHz, uint32_t>> choices = read_choices(registers, way);
-  if (!choices) return Failure(choices.error());
-  const auto choice = choices->find(wanted);
-  if (choice == choices->end()) {
+  const std::map<KHz, uint32_t> choices = TRY(read_choices(registers, way));
+  const auto choice = choices.find(wanted);
+  if (choice == choices.end()) {
     return fail(ErrorCode::Hardware, "the CPU has no P-state of " + std::to_string(wanted.value) + " kHz now");
   }
   return registers.write(kPstateControl, choice->second);

@@ -65,24 +65,22 @@ class Files {
 
   template <typename T>
   Result<T> read(const char* file, Parser<T> parse) const {
-    Result<std::optional<T>> value = find(file, parse);
-    if (!value) return Failure(value.error());
-    if (!*value) {
+    std::optional<T> value = TRY(find(file, parse));
+    if (!value) {
       return fail(ErrorCode::Hardware, name_of(cpu_) + ": cpufreq has no " + file, path_of(root_, cpu_, file));
     }
-    return **std::move(value);
+    return *std::move(value);
   }
 
  private:
   template <typename T>
   Result<std::optional<T>> parsed(const std::string& path, const char* file, Parser<T> parse) const {
-    const Result<std::optional<std::string>> text = read_file(path, kSysfsLimit);
-    if (!text) return Failure(text.error());
-    if (!*text) return std::nullopt;
-    std::optional<T> value = parse(**text);
+    const std::optional<std::string> text = TRY(read_file(path, kSysfsLimit));
+    if (!text) return std::nullopt;
+    std::optional<T> value = parse(*text);
     if (!value) {
       return fail(ErrorCode::Hardware, name_of(cpu_) + ": " + file + " of cpufreq has unexpected content",
-                  path + ": \"" + (*text)->substr(0, 80) + "\"");
+                  path + ": \"" + text->substr(0, 80) + "\"");
     }
     return value;
   }
@@ -219,9 +217,8 @@ Result<std::optional<bool>> turbo_of_cpufreq(const std::string& root) {
 
 Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu) {
   const Files files(root, cpu);
-  auto driver = files.find("scaling_driver", parse_word);
-  if (!driver) return Failure(driver.error());
-  if (!*driver) return std::nullopt;
+  auto driver = TRY(files.find("scaling_driver", parse_word));
+  if (!driver) return std::nullopt;
   const auto min = files.read("cpuinfo_min_freq", parse_khz);
   const auto max = files.read("cpuinfo_max_freq", parse_khz);
   // base_frequency: intel_pstate with HWP. bios_limit: acpi-cpufreq; the firmware's present limit, which is otherwise
@@ -243,7 +240,7 @@ Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu) 
                     std::to_string(max->value));
   }
   Cpu found{.way = Interface::Cpufreq,
-            .driver = **std::move(driver),
+            .driver = *std::move(driver),
             .min = *min,
             .max = *max,
             .base = *base ? *base : base_of(*nominal, *max),

@@ -68,10 +68,9 @@ class MsrDevice final : public Registers {
 };
 
 Result<uint64_t> read_existing(Registers& registers, uint32_t address) {
-  const Result<std::optional<uint64_t>> word = registers.read(address);
-  if (!word) return Failure(word.error());
-  if (!*word) return fail(ErrorCode::Hardware, "the CPU lacks a register", register_name(address));
-  return **word;
+  const std::optional<uint64_t> word = TRY(registers.read(address));
+  if (!word) return fail(ErrorCode::Hardware, "the CPU lacks a register", register_name(address));
+  return *word;
 }
 
 // The register that sets the frequency.
@@ -132,25 +131,21 @@ Result<void> check_for_registers(CpuId cpu, Interface way, const FrequencySettin
 namespace {
 
 Result<std::optional<Cpu>> discover_intel(Registers& registers, CpuId cpu) {
-  const Result<std::optional<uint64_t>> enable = registers.read(kPmEnable);
-  if (!enable) return Failure(enable.error());
-  if (*enable && (**enable & kHwpEnabled) != 0) {
+  const std::optional<uint64_t> enable = TRY(registers.read(kPmEnable));
+  if (enable && (*enable & kHwpEnabled) != 0) {
     // Highest 7:0, guaranteed 15:8, most efficient 23:16, lowest 31:24.
-    const Result<std::optional<uint64_t>> able = registers.read(kHwpCapabilities);
-    if (!able) return Failure(able.error());
-    if (!*able) return std::nullopt;
-    return settable(Interface::HwpRequest, cpu, ratio_at(**able, 24), ratio_at(**able, 8), ratio_at(**able, 0));
+    const std::optional<uint64_t> able = TRY(registers.read(kHwpCapabilities));
+    if (!able) return std::nullopt;
+    return settable(Interface::HwpRequest, cpu, ratio_at(*able, 24), ratio_at(*able, 8), ratio_at(*able, 0));
   }
   // Highest without turbo 15:8, lowest 47:40.
-  const Result<std::optional<uint64_t>> platform = registers.read(kPlatformInfo);
-  if (!platform) return Failure(platform.error());
-  if (!*platform) return std::nullopt;
+  const std::optional<uint64_t> platform = TRY(registers.read(kPlatformInfo));
+  if (!platform) return std::nullopt;
   // With one core active 7:0. Absent: no turbo.
-  const Result<std::optional<uint64_t>> turbo = registers.read(kTurboRatioLimit);
-  if (!turbo) return Failure(turbo.error());
-  const Ratio base = ratio_at(**platform, 8);
-  return settable(Interface::PerfCtl, cpu, ratio_at(**platform, 40), base,
-                  std::max(base, ratio_at(turbo->value_or(0), 0)));
+  const std::optional<uint64_t> turbo = TRY(registers.read(kTurboRatioLimit));
+  const Ratio base = ratio_at(*platform, 8);
+  return settable(Interface::PerfCtl, cpu, ratio_at(*platform, 40), base,
+                  std::max(base, ratio_at(turbo.value_or(0), 0)));
 }
 
 }  // namespace
@@ -166,10 +161,9 @@ Result<std::optional<Cpu>> discover_registers(Registers& registers, RegisterSet 
 
 Result<FrequencySetting> observe_registers(Registers& registers, Interface way) {
   if (is_amd(way)) return observe_amd(registers, way);
-  const Result<uint64_t> word = read_existing(registers, request_of(way));
-  if (!word) return Failure(word.error());
-  const KHz max = khz_of(ratio_at(*word, 8));
-  return FrequencySetting{.min = way == Interface::HwpRequest ? khz_of(ratio_at(*word, 0)) : max, .max = max};
+  const uint64_t word = TRY(read_existing(registers, request_of(way)));
+  const KHz max = khz_of(ratio_at(word, 8));
+  return FrequencySetting{.min = way == Interface::HwpRequest ? khz_of(ratio_at(word, 0)) : max, .max = max};
 }
 
 std::optional<KHz> current_of_registers(Registers& registers, Interface way) {
@@ -184,11 +178,10 @@ std::optional<KHz> current_of_registers(Registers& registers, Interface way) {
 Result<void> write_registers(Registers& registers, Interface way, const FrequencySetting& wanted) {
   if (is_amd(way)) return write_amd(registers, way, wanted.max);
   const uint32_t address = request_of(way);
-  const Result<uint64_t> word = read_existing(registers, address);
-  if (!word) return Failure(word.error());
+  const uint64_t word = TRY(read_existing(registers, address));
   const Ratio min = ratio_of(wanted.min);
   const Ratio max = ratio_of(wanted.max);
-  return registers.write(address, way == Interface::HwpRequest ? hwp_request(*word, min, max) : perf_ctl(*word, max));
+  return registers.write(address, way == Interface::HwpRequest ? hwp_request(word, min, max) : perf_ctl(word, max));
 }
 
 }  // namespace nrd::pstate

@@ -40,13 +40,12 @@ std::vector<std::string> explain(const Unsettable& cpus) {
 // The online CPUs of the same core; empty if not reported.
 Result<CpuSet> threads_of_core(const std::string& root, CpuId cpu) {
   const std::string path = root + kCpus + "/cpu" + std::to_string(cpu.value) + "/topology/thread_siblings_list";
-  const Result<std::optional<std::string>> text = read_file(path);
-  if (!text) return Failure(text.error());
-  if (!*text) return CpuSet{};
-  const std::optional<CpuSet> threads = parse_cpus(**text);
+  const std::optional<std::string> text = TRY(read_file(path));
+  if (!text) return CpuSet{};
+  const std::optional<CpuSet> threads = parse_cpus(*text);
   if (threads) return *threads;
   return fail(ErrorCode::Hardware, name_of(cpu) + ": unexpected list of threads from the kernel",
-              path + ": \"" + (*text)->substr(0, 80) + "\"");
+              path + ": \"" + text->substr(0, 80) + "\"");
 }
 
 // Null: it cannot be set and was added to `unsettable`, or it has gone offline.
@@ -62,9 +61,8 @@ Result<std::optional<Cpu>> discover_one(const std::string& root, RegisterSet set
     unsettable.silent.add(cpu);
     return std::nullopt;
   }
-  const Result<CpuSet> threads = threads_of_core(root, cpu);
-  if (!threads) return Failure(threads.error());
-  (*found)->domain |= *threads;
+  const CpuSet threads = TRY(threads_of_core(root, cpu));
+  (*found)->domain |= threads;
   return found;
 }
 

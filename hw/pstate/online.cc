@@ -9,12 +9,11 @@ namespace nrd::pstate {
 
 Result<CpuSet> read_online(const std::string& root) {
   const std::string path = root + kCpus + "/online";
-  const Result<std::optional<std::string>> text = read_file(path);
-  if (!text) return Failure(text.error());
-  const std::optional<CpuSet> online = *text ? parse_cpus(**text) : std::nullopt;
+  const std::optional<std::string> text = TRY(read_file(path));
+  const std::optional<CpuSet> online = text ? parse_cpus(*text) : std::nullopt;
   if (!online) {
     return fail(ErrorCode::Hardware, "unexpected list of online CPUs from the kernel",
-                path + ": \"" + text->value_or("no such file").substr(0, 80) + "\"");
+                path + ": \"" + text.value_or("no such file").substr(0, 80) + "\"");
   }
   return *online;
 }

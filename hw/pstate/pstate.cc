@@ -52,7 +52,7 @@ Result<void> check(const Node& node, const std::map<CpuId, FrequencySetting>& wa
       return fail(ErrorCode::Unsupported, name_of(cpu) + " has no frequency that can be set");
     }
     if (facts->second.way == Interface::Cpufreq) continue;
-    if (Result<void> held = check_for_registers(cpu, facts->second.way, knobs); !held) return held;
+    TRY(check_for_registers(cpu, facts->second.way, knobs));
   }
   return {};
 }
@@ -60,19 +60,15 @@ Result<void> check(const Node& node, const std::map<CpuId, FrequencySetting>& wa
 // nullopt: the interface that the CPU was discovered with does not exist any more.
 Result<std::optional<FrequencySetting>> observe_cpu(const std::string& root, CpuId cpu, Interface way) {
   if (way == Interface::Cpufreq) return observe_cpufreq(root, cpu);
-  const Result<std::unique_ptr<Registers>> registers = open_registers(root, cpu);
-  if (!registers) return Failure(registers.error());
-  if (!*registers) return std::nullopt;
-  return observe_registers(**registers, way).map([](FrequencySetting knobs) {
-    return std::optional(std::move(knobs));
-  });
+  const std::unique_ptr<Registers> registers = TRY(open_registers(root, cpu));
+  if (!registers) return std::nullopt;
+  return observe_registers(*registers, way).map([](FrequencySetting knobs) { return std::optional(std::move(knobs)); });
 }
 
 // The same, where its absence is an error.
 Result<FrequencySetting> observe_existing(const std::string& root, CpuId cpu, Interface way) {
-  Result<std::optional<FrequencySetting>> knobs = observe_cpu(root, cpu, way);
-  if (!knobs) return Failure(knobs.error());
-  if (*knobs) return **std::move(knobs);
+  std::optional<FrequencySetting> knobs = TRY(observe_cpu(root, cpu, way));
+  if (knobs) return *std::move(knobs);
   return fail(ErrorCode::Hardware, name_of(cpu) + (way == Interface::Cpufreq ? " has no cpufreq driver any more"
                                                                              : " no longer provides register access"));
 }
@@ -87,34 +83,31 @@ std::optional<KHz> current_of(const std::string& root, CpuId cpu, Interface way)
 Result<void> write_cpu(const std::string& root, CpuId cpu, Interface way, const FrequencySetting& now,
                        const FrequencySetting& wanted) {
   if (way != Interface::Cpufreq) {
-    const Result<std::unique_ptr<Registers>> registers = open_registers(root, cpu);
-    if (!registers) return Failure(registers.error());
-    if (!*registers) return {};  // gone since it was read; reading back decides whether that is an error
-    return write_registers(**registers, way, wanted).map_error([&](Error error) {
+    const std::unique_ptr<Registers> registers = TRY(open_registers(root, cpu));
+    if (!registers) return {};  // gone since it was read; reading back decides whether that is an error
+    return write_registers(*registers, way, wanted).map_error([&](Error error) {
       error.message = name_of(cpu) + " did not take " + difference(now, wanted).value_or("what is wanted");
       return error;
     });
   }
   for (const Write& write : writes_between(now, wanted)) {
-    if (Result<void> written = write_cpufreq(root, cpu, write); !written) return written;
+    TRY(write_cpufreq(root, cpu, write));
   }
   return {};
 }
 
 // True: something was written.
 Result<bool> converge_cpu(const std::string& root, CpuId cpu, Interface way, const FrequencySetting& wanted) {
-  const Result<FrequencySetting> now = observe_existing(root, cpu, way);
-  if (!now) return Failure(now.error());
-  if (!difference(*now, wanted)) return false;
-  return write_cpu(root, cpu, way, *now, wanted).map([] { return true; });
+  const FrequencySetting now = TRY(observe_existing(root, cpu, way));
+  if (!difference(now, wanted)) return false;
+  return write_cpu(root, cpu, way, now, wanted).map([] { return true; });
 }
 
 Result<void> read_back(const std::string& root, CpuId cpu, Interface way, const FrequencySetting& wanted,
                        Steady::time_point deadline) {
   for (;;) {
-    const Result<FrequencySetting> found = observe_existing(root, cpu, way);
-    if (!found) return Failure(found.error());
-    const std::optional<std::string> not_taken = difference(*found, wanted);
+    const FrequencySetting found = TRY(observe_existing(root, cpu, way));
+    const std::optional<std::string> not_taken = difference(found, wanted);
     if (!not_taken) return {};
     if (way != Interface::Cpufreq || Steady::now() >= deadline) {
       return fail(ErrorCode::Hardware, name_of(cpu) + " did not take " + *not_taken);
@@ -126,12 +119,11 @@ Result<void> read_back(const std::string& root, CpuId cpu, Interface way, const 
 }  // namespace
 
 Result<Node> Pstate::discover() {
-  const Result<CpuSet> online = read_online(root_);
-  if (!online) return Failure(online.error());
+  const CpuSet online = TRY(read_online(root_));
   Node node;
   std::map<CpuId, Cpu> cpus;
   CpuSet without_driver;
-  for (const CpuId cpu : online->members()) {
+  for (const CpuId cpu : online.members()) {
     Result<std::optional<Cpu>> found = discover_cpufreq(root_, cpu);
     if (!found && is_offline(root_, cpu)) continue;
     if (!found) {
@@ -161,11 +153,10 @@ Result<Node> Pstate::discover() {
 
 Result<Observed> Pstate::observe(const CpuSet& cpus) {
   if (cpus.empty()) return Observed{};
-  const Result<CpuSet> online = read_online(root_);
-  if (!online) return Failure(online.error());
+  const CpuSet online = TRY(read_online(root_));
   Observed observed;
   for (const auto& [cpu, facts] : node_.cpus) {
-    if (!cpus.contains(cpu) || !online->contains(cpu)) continue;
+    if (!cpus.contains(cpu) || !online.contains(cpu)) continue;
     Result<std::optional<FrequencySetting>> knobs = observe_cpu(root_, cpu, facts.way);
     if (knobs && *knobs) observed.cpus.emplace(cpu, **std::move(knobs));
   }
@@ -184,15 +175,14 @@ std::map<CpuId, KHz> Pstate::current(const CpuSet& cpus) const {
 
 Result<CpuSet> Pstate::converge(const Setting& wanted) {
   if (wanted.cpus.empty() && wanted.put_back.empty()) return CpuSet{};
-  const Result<CpuSet> online = read_online(root_);
-  if (!online) return Failure(online.error());
-  if (const Result<void> possible = check(node_, wanted.cpus, *online); !possible) return Failure(possible.error());
+  const CpuSet online = TRY(read_online(root_));
+  TRY(check(node_, wanted.cpus, online));
 
   // First, so that in a domain the wanted settings win.
-  CpuSet left = put_back(wanted.put_back, *online);
-  if (const Result<void> taken = set(wanted.cpus, *online); !taken) return Failure(taken.error());
+  CpuSet left = put_back(wanted.put_back, online);
+  TRY(set(wanted.cpus, online));
   for (const auto& [cpu, knobs] : wanted.cpus) {
-    if (!online->contains(cpu)) left.add(cpu);
+    if (!online.contains(cpu)) left.add(cpu);
   }
   return left;
 }

@@ -44,10 +44,9 @@ bool is_mounted_in_mbps(std::string_view mountinfo) {
 }
 
 Result<MbaInfo> with_unit(MbaInfo info, bool is_amd) {
-  const Result<std::vector<std::string>> groups = list_groups();
-  if (!groups) return Failure(groups.error());
+  const std::vector<std::string> groups = TRY(list_groups());
   std::vector<std::string> directories{""};
-  for (const std::string& group : *groups) directories.push_back("/" + group);
+  for (const std::string& group : groups) directories.push_back("/" + group);
   uint32_t largest = 0;
   for (const std::string& directory : directories) {
     const auto limits = read_limits(directory);
@@ -55,9 +54,8 @@ Result<MbaInfo> with_unit(MbaInfo info, bool is_amd) {
     for (const auto& [cache, value] : **limits) largest = std::max(largest, value);
   }
   constexpr size_t kMountsLimit = size_t{4} << 20;
-  const Result<std::optional<std::string>> mounts = read_file("/proc/self/mountinfo", kMountsLimit);
-  if (!mounts) return Failure(mounts.error());
-  info.unit = unit_of(is_amd, is_mounted_in_mbps(mounts->value_or("")), largest);
+  const std::optional<std::string> mounts = TRY(read_file("/proc/self/mountinfo", kMountsLimit));
+  info.unit = unit_of(is_amd, is_mounted_in_mbps(mounts.value_or("")), largest);
   info.most = info.unit == MbaUnit::Percent ? kWhole : largest;
   return info;
 }
@@ -93,16 +91,15 @@ Result<void> write_limits(const Limits& limits) {
 
 Result<void> read_back(const Limits& limits, Observed& observed) {
   for (const auto& [clos, caches] : limits) {
-    const auto shown = read_limits(directory_of(clos));
-    if (!shown) return Failure(shown.error());
+    const auto shown = TRY(read_limits(directory_of(clos)));
     for (const auto& [cache, value] : caches) {
-      const auto found = *shown ? (*shown)->find(cache) : std::map<CacheId, uint32_t>::const_iterator();
-      const bool is_shown = *shown && found != (*shown)->end();
+      const auto found = shown ? shown->find(cache) : std::map<CacheId, uint32_t>::const_iterator();
+      const bool is_shown = shown && found != shown->end();
       if (is_shown && found->second == value) continue;
       return fail(ErrorCode::Hardware, limit_of(clos, cache, value) + " (found " +
                                            (is_shown ? std::to_string(found->second) : "nothing") + ")");
     }
-    observed.classes[clos].bandwidth = **shown;
+    observed.classes[clos].bandwidth = *shown;
   }
   return {};
 }

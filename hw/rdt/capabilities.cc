@@ -43,35 +43,26 @@ Capabilities flags_in(std::string_view cpuinfo) {
 
 Result<std::optional<MbaInfo>> parse_mba_info(const std::optional<std::string>& bandwidth_gran,
                                               const std::optional<std::string>& min_bandwidth) {
-  const auto step = parse_line("MB/bandwidth_gran", bandwidth_gran);
-  if (!step) return Failure(step.error());
-  const auto least = parse_line("MB/min_bandwidth", min_bandwidth);
-  if (!least) return Failure(least.error());
-  if (!*step || !*least) return std::nullopt;
-  return MbaInfo{.step = **step, .least = **least, .unit = MbaUnit::Percent, .most = 100};
+  const auto step = TRY(parse_line("MB/bandwidth_gran", bandwidth_gran));
+  const auto least = TRY(parse_line("MB/min_bandwidth", min_bandwidth));
+  if (!step || !least) return std::nullopt;
+  return MbaInfo{.step = *step, .least = *least, .unit = MbaUnit::Percent, .most = 100};
 }
 
 Result<Capabilities> read_flags() {
-  const Result<std::optional<std::string>> cpuinfo = read_file("/proc/cpuinfo", kCpuinfoLimit);
-  if (!cpuinfo) return Failure(cpuinfo.error());
-  return flags_in(cpuinfo->value_or(""));
+  const std::optional<std::string> cpuinfo = TRY(read_file("/proc/cpuinfo", kCpuinfoLimit));
+  return flags_in(cpuinfo.value_or(""));
 }
 
 Result<Capabilities> with_mount(Capabilities flags) {
   flags.is_mounted = is_mounted();
   flags.is_mounted_with_cdp =
       ::access(info_path("L3CODE").c_str(), F_OK) == 0 || ::access(info_path("L2CODE").c_str(), F_OK) == 0;
-  const Result<std::optional<std::string>> step = read_file(info_path("MB/bandwidth_gran"));
-  if (!step) return Failure(step.error());
-  const Result<std::optional<std::string>> least = read_file(info_path("MB/min_bandwidth"));
-  if (!least) return Failure(least.error());
-  Result<std::optional<MbaInfo>> mba = parse_mba_info(*step, *least);
-  if (!mba) return Failure(mba.error());
-  flags.mba_info = *mba;
+  const std::optional<std::string> step = TRY(read_file(info_path("MB/bandwidth_gran")));
+  const std::optional<std::string> least = TRY(read_file(info_path("MB/min_bandwidth")));
+  flags.mba_info = TRY(parse_mba_info(step, least));
   if (!flags.mba_info) return flags;
-  const Result<MbaInfo> with = with_unit(*flags.mba_info, flags.is_amd);
-  if (!with) return Failure(with.error());
-  flags.mba_info = *with;
+  flags.mba_info = TRY(with_unit(*flags.mba_info, flags.is_amd));
   return flags;
 }
 

@@ -51,9 +51,8 @@ bool has_monitoring_groups(const std::string& directory) {
 
 // Kernels before 4.19 have no modes.
 Result<GroupMode> read_mode(const std::string& directory) {
-  const Result<std::optional<std::string>> text = read_one_line(path_of(directory) + "/mode");
-  if (!text) return Failure(text.error());
-  const std::string_view mode = *text ? trimmed(**text) : "shareable";
+  const std::optional<std::string> text = TRY(read_one_line(path_of(directory) + "/mode"));
+  const std::string_view mode = text ? trimmed(*text) : "shareable";
   if (mode == "shareable") return GroupMode::Shareable;
   if (mode == "exclusive") return GroupMode::Exclusive;
   if (mode == "pseudo-locksetup") return GroupMode::PseudoLockSetup;
@@ -62,39 +61,33 @@ Result<GroupMode> read_mode(const std::string& directory) {
 }
 
 Result<void> read_schemata(const std::string& directory, Class& group) {
-  const Result<std::optional<std::string>> schemata = read_file(path_of(directory) + "/schemata");
-  if (!schemata) return Failure(schemata.error());
-  if (!*schemata) return fail(ErrorCode::NotFound, "the group no longer exists");
-  Result<Masks> masks = parse_masks(**schemata);
-  if (!masks) return Failure(masks.error());
-  Result<std::map<CacheId, uint32_t>> limits = parse_mb(**schemata);
-  if (!limits) return Failure(limits.error());
-  group.ways = std::move(masks->ways);
-  group.split = std::move(masks->split);
-  group.bandwidth = *std::move(limits);
+  const std::optional<std::string> schemata = TRY(read_file(path_of(directory) + "/schemata"));
+  if (!schemata) return fail(ErrorCode::NotFound, "the group no longer exists");
+  Masks masks = TRY(parse_masks(*schemata));
+  std::map<CacheId, uint32_t> limits = TRY(parse_mb(*schemata));
+  group.ways = std::move(masks.ways);
+  group.split = std::move(masks.split);
+  group.bandwidth = std::move(limits);
   return {};
 }
 
 // Reads until the first file that cannot be read.
 Result<void> read_files(const std::string& directory, Group& read) {
   if (!directory.empty()) {
-    const Result<GroupMode> mode = read_mode(directory);
-    if (!mode) return Failure(mode.error());
-    read.group.mode = *mode;
+    const GroupMode mode = TRY(read_mode(directory));
+    read.group.mode = mode;
   }
   if (read.group.mode == GroupMode::PseudoLockSetup) return {};
-  if (Result<void> schemata = read_schemata(directory, read.group); !schemata) return schemata;
+  TRY(read_schemata(directory, read.group));
   // cpus_list of a pseudo-locked region names the CPUs of the cache, which are not members; it has neither CPUs nor
   // tasks.
   if (read.group.mode == GroupMode::PseudoLocked) return {};
-  Result<std::optional<CpuSet>> cpus = read_cpus(directory);
-  if (!cpus) return Failure(cpus.error());
-  if (!*cpus) return fail(ErrorCode::NotFound, "the group no longer exists");
-  read.group.cpus = **std::move(cpus);
+  std::optional<CpuSet> cpus = TRY(read_cpus(directory));
+  if (!cpus) return fail(ErrorCode::NotFound, "the group no longer exists");
+  read.group.cpus = *std::move(cpus);
   if (directory.empty()) return {};
-  Result<std::optional<std::vector<pid_t>>> tasks = read_tasks(directory);
-  if (!tasks) return Failure(tasks.error());
-  read.tasks = (*std::move(tasks)).value_or(std::vector<pid_t>());
+  std::optional<std::vector<pid_t>> tasks = TRY(read_tasks(directory));
+  read.tasks = std::move(tasks).value_or(std::vector<pid_t>());
   read.group.tasks = read.tasks.size();
   read.group.has_monitoring_groups = has_monitoring_groups(directory);
   return {};

@@ -83,7 +83,7 @@ void MaskWriters::choose(const CacheView& resctrl) {
 }
 
 Result<void> MaskWriters::await_locks() const {
-  if (const Result<UniqueFd> tree = lock_tree(); !tree) return Failure(tree.error());
+  TRY(lock_tree());
   return choice_.is_libpqos ? pqos_->await_lock() : Result<void>();
 }
 
@@ -95,12 +95,10 @@ MaskWriter& MaskWriters::writer_for(const WaysWrite& write) {
 }
 
 Result<CacheView> read_cache_view(const Cat& cat, const std::optional<Cat>& l2_cat) {
-  const Result<std::optional<Masks>> root = read_masks("");
-  if (!root) return Failure(root.error());
-  const Result<unsigned> classes = read_classes();
-  if (!classes) return Failure(classes.error());
+  const std::optional<Masks> root = TRY(read_masks(""));
+  const unsigned classes = TRY(read_classes());
   CacheView view;
-  view.classes = *classes;
+  view.classes = classes;
   const bool is_l2_alone = read_level({}) == 2;
   (is_l2_alone ? view.l2_ways : view.l3_ways) = cat.ways;
   (is_l2_alone ? view.l2_cdp : view.l3_cdp) = cat.cdp;
@@ -108,7 +106,7 @@ Result<CacheView> read_cache_view(const Cat& cat, const std::optional<Cat>& l2_c
     view.l2_ways = l2_cat->ways;
     view.l2_cdp = l2_cat->cdp;
   }
-  for (const auto& [cache, ways] : root->value_or(Masks{}).ways) {
+  for (const auto& [cache, ways] : root.value_or(Masks{}).ways) {
     (is_l2_alone || cache.is_secondary_l2 ? view.l2 : view.l3).insert(cache.value);
   }
   return view;

@@ -35,9 +35,8 @@ Failure cannot(const std::string& what, const std::string& instead) {
 std::string word_of(MbaUnit unit) { return unit == MbaUnit::Mbps ? "mbps" : "percentage"; }
 
 Result<void> unmount() {
-  const Result<std::vector<std::string>> groups = list_groups();
-  if (!groups) return Failure(groups.error());
-  for (const std::string& group : *groups) {
+  const std::vector<std::string> groups = TRY(list_groups());
+  for (const std::string& group : groups) {
     if (class_of(group)) continue;
     return fail(ErrorCode::Unsupported,
                 "cannot remount resctrl while foreign group " + group + " exists; remove it, or unset rdt.mba_mode");
@@ -80,15 +79,14 @@ Result<void> ensure_mounted_as(const MountOptions& wanted) {
   if (!wanted.unit) return {};
   const bool was_mounted = is_mounted();
   if (!was_mounted && *wanted.unit == MbaUnit::Percent) return {};  // libpqos mounts it in percent
-  const Result<Capabilities> now = read_flags().and_then(with_mount);
-  if (!now) return Failure(now.error());
-  if (now->is_amd) return {};
-  const bool has_mba = now->mba_info || (!was_mounted && now->mba);
+  const Capabilities now = TRY(read_flags().and_then(with_mount));
+  if (now.is_amd) return {};
+  const bool has_mba = now.mba_info || (!was_mounted && now.mba);
   if (!has_mba) {
     if (*wanted.unit == MbaUnit::Percent) return {};
     return fail(ErrorCode::Unsupported, "rdt.mba_mode is \"mbps\", but this node allocates no memory bandwidth");
   }
-  if (now->mba_info && now->mba_info->unit == *wanted.unit) return {};
+  if (now.mba_info && now.mba_info->unit == *wanted.unit) return {};
   if (!is_mount_visible_to_host())
     return refer_to_unit(*wanted.unit, was_mounted ? "mounted with the other unit" : "not mounted");
   if (was_mounted && !wanted.may_remount) {
@@ -101,9 +99,8 @@ Result<void> ensure_mounted_as(const MountOptions& wanted) {
   Result<void> mounted = was_mounted ? unmount() : Result<void>();
   mounted = mounted.and_then([&] { return mount_with(options); });
   if (!mounted) return mounted;
-  const Result<Capabilities> after = with_mount(*now);
-  if (!after) return Failure(after.error());
-  if (!after->mba_info || after->mba_info->unit != *wanted.unit) {
+  const Capabilities after = TRY(with_mount(now));
+  if (!after.mba_info || after.mba_info->unit != *wanted.unit) {
     return fail(ErrorCode::Unsupported, "resctrl was mounted with \"" + options +
                                             "\", but the bandwidth unit is still not \"" + word_of(*wanted.unit) +
                                             "\"; unset rdt.mba_mode");

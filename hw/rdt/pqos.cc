@@ -121,9 +121,8 @@ Failure Pqos::failed(const std::string& call, int retval, int error) const {
 
 Result<std::unique_ptr<Pqos>> Pqos::start() {
   // Not make_unique: the constructor is private, so that a Pqos is always a running libpqos.
-  Result<LibraryLock> lock = LibraryLock::open();
-  if (!lock) return Failure(lock.error());
-  std::unique_ptr<Pqos> pqos(new Pqos(*std::move(lock)));
+  LibraryLock lock = TRY(LibraryLock::open());
+  std::unique_ptr<Pqos> pqos(new Pqos(std::move(lock)));
   const std::set<std::string> before = existing_groups();
   const Result<void> started = pqos->init();
   remove_new_groups(before);
@@ -132,7 +131,7 @@ Result<std::unique_ptr<Pqos>> Pqos::start() {
 }
 
 Result<void> Pqos::init() {
-  if (Result<void> taken = lock_.take(); !taken) return taken;
+  TRY(lock_.take());
   const AlarmLetThrough alarm;
   pqos_config config = {};
   config.fd_log = -1;
@@ -146,7 +145,7 @@ Result<void> Pqos::init() {
   log_capture_.error_priority = log::Priority::Warning;
   const pqos_cap* cap = nullptr;
   const pqos_cpuinfo* cpus = nullptr;
-  if (Result<void> taken = lock_.take(); !taken) return taken;
+  TRY(lock_.take());
   if (const int got = pqos_cap_get(&cap, &cpus); got != PQOS_RETVAL_OK) return failed("pqos_cap_get", got, 0);
   view_ = view_of(*cap, *cpus);
   return {};
@@ -165,7 +164,7 @@ Pqos::~Pqos() {
 }
 
 Result<void> Pqos::set_ways(const Level& level, const WaysWrite& write) {
-  if (Result<void> taken = lock_.take(); !taken) return taken;
+  TRY(lock_.take());
   const auto fill = [&write](auto& setting) {
     setting.class_id = write.clos.value;
     setting.cdp = write.split ? 1 : 0;

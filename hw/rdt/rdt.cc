@@ -30,7 +30,7 @@ class ResctrlRdt final : public Rdt {
   }
 
   Result<Node> discover() override {
-    if (const Result<void> read = read_flags_once(); !read) return Failure(read.error());
+    TRY(read_flags_once());
     level_ = read_level(*flags_);
     Result<Node> node = read_topology("", level_);
     if (!node) return node;
@@ -40,7 +40,7 @@ class ResctrlRdt final : public Rdt {
       choose_writer();
     }
     add_cat(*node);
-    if (const Result<void> added = add_what_few_ask(*node); !added) return Failure(added.error());
+    TRY(add_what_few_ask(*node));
     if (!node->cat) return node;
     // Bandwidth and monitoring belong to L3, whose caches have other ids.
     if (level_ != 3) node->capabilities.mba_info.reset();
@@ -68,9 +68,8 @@ class ResctrlRdt final : public Rdt {
 
   Result<std::set<std::string>> group_names() override {
     if (!is_available_) return std::set<std::string>();
-    const Result<std::vector<std::string>> names = list_groups();
-    if (!names) return Failure(names.error());
-    return std::set<std::string>(names->begin(), names->end());
+    const std::vector<std::string> names = TRY(list_groups());
+    return std::set<std::string>(names.begin(), names.end());
   }
 
   Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes, const std::set<ClosId>& asked) override {
@@ -109,7 +108,7 @@ class ResctrlRdt final : public Rdt {
   }
 
   Result<void> read_cat() {
-    if (Result<void> mount = check_mount(); !mount) return mount;
+    TRY(check_mount());
     guard_tree(tree_mode_);
     std::vector<std::string> missing;
     const Result<std::optional<Cat>> cat = read_cat_info(missing);
@@ -139,17 +138,14 @@ class ResctrlRdt final : public Rdt {
   // Read many files again only if they may have changed.
   Result<void> read_flags_once() {
     if (flags_) return {};
-    const Result<Capabilities> flags = read_flags();
-    if (!flags) return Failure(flags.error());
-    flags_ = *flags;
+    flags_ = TRY(read_flags());
     return {};
   }
 
   Result<void> add_what_few_ask(Node& node) {
     if (level_ == 3) add_l2(node);
-    const Result<Capabilities> capabilities = with_mount(*flags_);
-    if (!capabilities) return Failure(capabilities.error());
-    node.capabilities = *capabilities;
+    const Capabilities capabilities = TRY(with_mount(*flags_));
+    node.capabilities = capabilities;
     return {};
   }
 
@@ -189,7 +185,7 @@ class ResctrlRdt final : public Rdt {
   Result<void> make_groups(Observed& observed, const Setting& wanted) {
     for (const ClosId clos : wanted.made) {
       if (observed.classes.contains(clos)) continue;
-      if (Result<void> made = make_group(clos); !made) return made;
+      TRY(make_group(clos));
       observed.classes[clos] = {};
       asked_.erase(clos);
       // A group that keeps its counters works all the same.
@@ -204,7 +200,7 @@ class ResctrlRdt final : public Rdt {
     for (const ClosId clos : wanted.removed) {
       const auto group = observed.classes.find(clos);
       if (group == observed.classes.end()) continue;
-      if (Result<void> removed = remove_group(name_of(clos)); !removed) return removed;
+      TRY(remove_group(name_of(clos)));
       observed.classes[ClosId{0}].cpus |= group->second.cpus;
       for (auto& [task, places] : observed.tasks) {
         if (places.erase(name_of(clos)) > 0) places.insert("");
@@ -219,31 +215,28 @@ class ResctrlRdt final : public Rdt {
     if (!known_ || !knows_tasks_of(wanted)) {
       std::set<Task> tasks;
       for (const auto& [task, clos] : wanted.tasks) tasks.insert(task);
-      if (const Result<Observed> observed = observe(tasks); !observed) return Failure(observed.error());
+      TRY(observe(tasks));
     }
     if (!known_) return fail(ErrorCode::Unsupported, unavailable_reason_.message, unavailable_reason_.detail);
     Observed observed = *std::exchange(known_, std::nullopt);
-    if (Result<void> made = make_groups(observed, wanted); !made) return made;
+    TRY(make_groups(observed, wanted));
     const std::vector<Write> writes = write_order(observed, wanted, cat_.min_ways, l2_cat_ ? l2_cat_->min_ways : 1);
     const bool masks_change =
         std::ranges::any_of(writes, [](const Write& write) { return std::holds_alternative<WaysWrite>(write); });
     const TaskMoves moves = task_moves(observed, wanted, masks_change);
-    const Result<Limits> limits = limits_of(observed, wanted);
-    if (!limits) return Failure(limits.error());
-    if (Result<void> left = leave(moves); !left) return left;
+    const Limits limits = TRY(limits_of(observed, wanted));
+    TRY(leave(moves));
     for (const Write& write : writes) {
-      if (Result<void> written = std::visit([&](const auto& w) { return apply(w); }, write); !written) {
-        return written;
-      }
+      TRY(std::visit([&](const auto& w) { return apply(w); }, write));
     }
-    if (Result<void> limited = write_limits(*limits); !limited) return limited;
-    if (Result<void> entered = enter(moves); !entered) return entered;
-    if (Result<void> masks = read_back_masks(observed, wanted, writes); !masks) return masks;
-    if (Result<void> cpus = read_back_cpus(observed, wanted, writes); !cpus) return cpus;
-    if (Result<void> limited = read_back(*limits, observed); !limited) return limited;
-    if (Result<void> tasks = read_back(moves); !tasks) return tasks;
+    TRY(write_limits(limits));
+    TRY(enter(moves));
+    TRY(read_back_masks(observed, wanted, writes));
+    TRY(read_back_cpus(observed, wanted, writes));
+    TRY(read_back(limits, observed));
+    TRY(read_back(moves));
     note(observed, wanted, moves);
-    if (Result<void> removed = remove_groups(observed, wanted); !removed) return removed;
+    TRY(remove_groups(observed, wanted));
     known_ = std::move(observed);
     return {};
   }
@@ -251,9 +244,8 @@ class ResctrlRdt final : public Rdt {
   // Re-read the unit before each write.
   Result<Limits> limits_of(const Observed& observed, const Setting& wanted) const {
     if (wanted.bandwidth.empty()) return Limits();
-    const Result<Capabilities> now = with_mount(flags_.value_or(Capabilities{}));
-    if (!now) return Failure(now.error());
-    return limits_to_write(observed, wanted, now->mba_info);
+    const Capabilities now = TRY(with_mount(flags_.value_or(Capabilities{})));
+    return limits_to_write(observed, wanted, now.mba_info);
   }
 
   Result<void> apply(const WaysWrite& write) {
@@ -300,27 +292,23 @@ class ResctrlRdt final : public Rdt {
   }
 
   static Result<Observed> read_all(const std::set<Task>& tasks) {
-    const Result<Threads> threads = threads_of_all(tasks);
-    if (!threads) return Failure(threads.error());
-    const Result<std::vector<std::string>> groups = list_groups();
-    if (!groups) return Failure(groups.error());
+    const Threads threads = TRY(threads_of_all(tasks));
+    const std::vector<std::string> groups = TRY(list_groups());
     Observed observed;
-    const Result<std::optional<Group>> root = read_group("");
-    if (!root) return Failure(root.error());
-    if (*root) observed.classes[ClosId{0}] = (*root)->group;
+    const std::optional<Group> root = TRY(read_group(""));
+    if (root) observed.classes[ClosId{0}] = root->group;
     std::map<pid_t, std::string> group_of;
-    for (const std::string& name : *groups) {
-      const Result<std::optional<Group>> group = read_group("/" + name);
-      if (!group) return Failure(group.error());
-      if (!*group) continue;
-      for (const pid_t task : (*group)->tasks) group_of[task] = name;
+    for (const std::string& name : groups) {
+      const std::optional<Group> group = TRY(read_group("/" + name));
+      if (!group) continue;
+      for (const pid_t task : group->tasks) group_of[task] = name;
       if (const std::optional<ClosId> clos = class_of(name)) {
-        observed.classes[*clos] = (*group)->group;
+        observed.classes[*clos] = group->group;
       } else {
-        observed.foreign[name] = (*group)->group;
+        observed.foreign[name] = group->group;
       }
     }
-    observed.tasks = places_of(*threads, group_of);
+    observed.tasks = places_of(threads, group_of);
     return observed;
   }
 
@@ -331,9 +319,8 @@ class ResctrlRdt final : public Rdt {
       if (const auto* mask = std::get_if<WaysWrite>(&write)) written[mask->clos].insert(mask->cache);
     }
     for (const auto& [clos, caches] : written) {
-      const Result<std::optional<Masks>> masks = read_masks(directory_of(clos));
-      if (!masks) return Failure(masks.error());
-      const Masks shown = masks->value_or(Masks{});
+      const std::optional<Masks> masks = TRY(read_masks(directory_of(clos)));
+      const Masks shown = masks.value_or(Masks{});
       for (const CacheId cache : caches) {
         const WayMask goal = wanted.ways.at(clos).at(cache);
         const std::optional<Split> split = wanted.split_of(clos, cache);
@@ -360,9 +347,8 @@ class ResctrlRdt final : public Rdt {
       for (const CpuId cpu : moved->cpus.members()) written[wanted.cpus.at(cpu)].add(cpu);
     }
     for (const auto& [clos, cpus] : written) {
-      const Result<std::optional<CpuSet>> shown = read_cpus(directory_of(clos));
-      if (!shown) return Failure(shown.error());
-      const CpuSet members = shown->value_or(CpuSet{});
+      const std::optional<CpuSet> shown = TRY(read_cpus(directory_of(clos)));
+      const CpuSet members = shown.value_or(CpuSet{});
       if (!cpus.is_subset_of(members)) return fail(ErrorCode::Hardware, not_moved(cpus - members, clos));
       // A CPU is in one group only.
       for (auto& [other, group] : observed.classes) group.cpus -= members;
@@ -393,7 +379,7 @@ class ResctrlRdt final : public Rdt {
 }  // namespace
 
 Result<std::unique_ptr<Rdt>> Rdt::start(const MountOptions& options) {
-  if (const Result<void> mounted = ensure_mounted_as(options); !mounted) return Failure(mounted.error());
+  TRY(ensure_mounted_as(options));
   auto rdt = std::make_unique<ResctrlRdt>(options.tree_mode);
   rdt->start();
   return rdt;

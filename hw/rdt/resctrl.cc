@@ -109,13 +109,11 @@ Result<std::map<CacheId, WayMask>> parse_line(std::string_view line, bool is_sec
 }
 
 Result<void> add_cdp(std::string_view code_line, std::string_view data_line, bool is_secondary_l2, Masks& masks) {
-  const Result<std::map<CacheId, WayMask>> code = parse_line(code_line, is_secondary_l2);
-  if (!code) return Failure(code.error());
-  const Result<std::map<CacheId, WayMask>> data = parse_line(data_line, is_secondary_l2);
-  if (!data) return Failure(data.error());
-  for (const auto& [cache, ways] : *code) {
-    const auto of_data = data->find(cache);
-    if (of_data == data->end() || code->size() != data->size()) return unexpected("schemata", data_line);
+  const std::map<CacheId, WayMask> code = TRY(parse_line(code_line, is_secondary_l2));
+  const std::map<CacheId, WayMask> data = TRY(parse_line(data_line, is_secondary_l2));
+  for (const auto& [cache, ways] : code) {
+    const auto of_data = data.find(cache);
+    if (of_data == data.end() || code.size() != data.size()) return unexpected("schemata", data_line);
     masks.ways.emplace(cache, ways | of_data->second);
     if (ways != of_data->second) masks.split.emplace(cache, Split{.code = ways, .data = of_data->second});
   }
@@ -132,9 +130,8 @@ Result<Masks> parse_masks(std::string_view schemata) {
     const auto code = find_line(schemata, level + "CODE:");
     const auto data = find_line(schemata, level + "DATA:");
     if (const auto line = find_line(schemata, level + ":")) {
-      Result<std::map<CacheId, WayMask>> ways = parse_line(*line, is_secondary_l2);
-      if (!ways) return Failure(ways.error());
-      masks.ways.merge(*ways);
+      std::map<CacheId, WayMask> ways = TRY(parse_line(*line, is_secondary_l2));
+      masks.ways.merge(ways);
     } else if (code && data) {
       if (const Result<void> added = add_cdp(*code, *data, is_secondary_l2, masks); !added)
         return Failure(added.error());
@@ -220,16 +217,14 @@ Result<std::optional<Cat>> read_cat_info(const Allocated& allocated) {
   const std::string folder = std::string("/info/") + allocated.folder;
   std::vector<std::optional<std::string>> texts;
   for (const char* file : {"cbm_mask", "min_cbm_bits", "shareable_bits"}) {
-    Result<std::optional<std::string>> text = read_file(path_of(folder, file));
-    if (!text) return Failure(text.error());
-    texts.push_back(*std::move(text));
+    std::optional<std::string> text = TRY(read_file(path_of(folder, file)));
+    texts.push_back(std::move(text));
   }
   Result<std::optional<Cat>> cat = parse_cat_info(texts[0], texts[1], texts[2]);
   if (!cat || !*cat) return cat;
   (*cat)->cdp = allocated.cdp;
-  const Result<std::optional<std::string>> sparse_masks = read_file(path_of(folder, "sparse_masks"));
-  if (!sparse_masks) return Failure(sparse_masks.error());
-  (*cat)->sparse_masks = *sparse_masks && trimmed(**sparse_masks) == "1";
+  const std::optional<std::string> sparse_masks = TRY(read_file(path_of(folder, "sparse_masks")));
+  (*cat)->sparse_masks = sparse_masks && trimmed(*sparse_masks) == "1";
   return cat;
 }
 
@@ -264,69 +259,60 @@ Result<std::map<CacheId, WayMask>> read_io_ways() {
   const Allocated* l3 = find_allocated({3});
   if (l3 == nullptr) return std::map<CacheId, WayMask>();
   const std::string folder = std::string("/info/") + l3->folder;
-  const Result<std::optional<std::string>> state = read_file(path_of(folder, "io_alloc"));
-  if (!state) return Failure(state.error());
+  const std::optional<std::string> state = TRY(read_file(path_of(folder, "io_alloc")));
   const Result<std::optional<std::string>> masks = read_file(path_of(folder, "io_alloc_cbm"));
-  return parse_io_alloc(*state, masks.value_or(std::nullopt));
+  return parse_io_alloc(state, masks.value_or(std::nullopt));
 }
 
 Result<unsigned> read_classes() {
   std::optional<uint32_t> least;
   for (const char* folder : {"L3", "L3CODE", "L3DATA", "L2", "L2CODE", "L2DATA", "MB"}) {
     const std::string name = folder + std::string("/num_closids");
-    const Result<std::optional<std::string>> text = read_file(path_of("/info", name.c_str()));
-    if (!text) return Failure(text.error());
-    const Result<std::optional<uint32_t>> classes = parse_info<10>("num_closids", *text);
-    if (!classes) return Failure(classes.error());
-    if (*classes) least = std::min(least.value_or(**classes), **classes);
+    const std::optional<std::string> text = TRY(read_file(path_of("/info", name.c_str())));
+    const std::optional<uint32_t> classes = TRY(parse_info<10>("num_closids", text));
+    if (classes) least = std::min(least.value_or(*classes), *classes);
   }
   if (!least) return fail(ErrorCode::Hardware, "cannot read the number of classes of service from resctrl");
   return *least;
 }
 
 Result<std::optional<Masks>> read_masks(const std::string& directory) {
-  const Result<std::optional<std::string>> text = read_file(path_of(directory, "schemata"));
-  if (!text) return Failure(text.error());
-  if (!*text) return std::nullopt;
-  Result<Masks> masks = parse_masks(**text);
+  const std::optional<std::string> text = TRY(read_file(path_of(directory, "schemata")));
+  if (!text) return std::nullopt;
+  Result<Masks> masks = parse_masks(*text);
   if (!masks) return Failure(within(directory, masks.error()));
   return *std::move(masks);
 }
 
 Result<std::optional<CpuSet>> read_cpus(const std::string& directory) {
-  const Result<std::optional<std::string>> text = read_one_line(path_of(directory, "cpus_list"));
-  if (!text) return Failure(text.error());
-  if (!*text) return std::nullopt;
-  Result<CpuSet> cpus = parse_cpus(**text);
+  const std::optional<std::string> text = TRY(read_one_line(path_of(directory, "cpus_list")));
+  if (!text) return std::nullopt;
+  Result<CpuSet> cpus = parse_cpus(*text);
   if (!cpus) return Failure(within(directory, cpus.error()));
   return *std::move(cpus);
 }
 
 Result<std::optional<std::vector<pid_t>>> read_tasks(const std::string& directory) {
   constexpr size_t kLimit = size_t{64} << 20;  // of 4,194,304 tasks, which is all that a kernel has (PID_MAX_LIMIT)
-  const Result<std::optional<std::string>> text = read_file(path_of(directory, "tasks"), kLimit);
-  if (!text) return Failure(text.error());
-  if (!*text) return std::nullopt;
-  Result<std::vector<pid_t>> tasks = parse_tasks(**text);
+  const std::optional<std::string> text = TRY(read_file(path_of(directory, "tasks"), kLimit));
+  if (!text) return std::nullopt;
+  Result<std::vector<pid_t>> tasks = parse_tasks(*text);
   if (!tasks) return Failure(within(directory, tasks.error()));
   return *std::move(tasks);
 }
 
 Result<std::optional<std::map<CacheId, uint32_t>>> read_limits(const std::string& directory) {
-  const Result<std::optional<std::string>> text = read_file(path_of(directory, "schemata"));
-  if (!text) return Failure(text.error());
-  if (!*text) return std::nullopt;
-  Result<std::map<CacheId, uint32_t>> limits = parse_mb(**text);
+  const std::optional<std::string> text = TRY(read_file(path_of(directory, "schemata")));
+  if (!text) return std::nullopt;
+  Result<std::map<CacheId, uint32_t>> limits = parse_mb(*text);
   if (!limits) return Failure(within(directory, limits.error()));
   return *std::move(limits);
 }
 
 Result<void> add_cpus(const std::string& directory, const CpuSet& cpus) {
-  const Result<UniqueFd> locked = lock_tree();
-  if (!locked) return Failure(locked.error());
-  const Result<std::optional<CpuSet>> members = read_cpus(directory);
-  if (!members) return Failure(members.error());
-  return write_line(directory, "cpus_list", (members->value_or(CpuSet{}) | cpus).to_string() + "\n");
+  TRY(lock_tree());
+  const std::optional<CpuSet> members = TRY(read_cpus(directory));
+  return write_line(directory, "cpus_list", (members.value_or(CpuSet{}) | cpus).to_string() + "\n");
 }
 
 Result<void> write_line(const std::string& directory, const char* file, const std::string& lines) {

@@ -30,10 +30,9 @@ Error explained(Error error, std::string message) {
 // Moves all threads of `task` except those in `inside`, and adds them to it.
 Result<void> move(const Task& task, ClosId to, std::set<pid_t>& inside) {
   for (int pass = 0; pass < kMaxPasses; ++pass) {
-    const Result<std::vector<pid_t>> threads = threads_of(task);
-    if (!threads) return Failure(threads.error());
+    const std::vector<pid_t> threads = TRY(threads_of(task));
     bool is_new = false;
-    for (const pid_t thread : *threads) {
+    for (const pid_t thread : threads) {
       if (!inside.insert(thread).second) continue;
       is_new = true;
       const Result<bool> written = write_task(directory_of(to), thread);
@@ -45,10 +44,9 @@ Result<void> move(const Task& task, ClosId to, std::set<pid_t>& inside) {
 }
 
 Result<std::set<pid_t>> members_of(ClosId clos) {
-  const Result<std::optional<std::vector<pid_t>>> tasks = read_tasks(directory_of(clos));
-  if (!tasks) return Failure(tasks.error());
-  if (!*tasks) return std::set<pid_t>();
-  return std::set<pid_t>((*tasks)->begin(), (*tasks)->end());
+  const std::optional<std::vector<pid_t>> tasks = TRY(read_tasks(directory_of(clos)));
+  if (!tasks) return std::set<pid_t>();
+  return std::set<pid_t>(tasks->begin(), tasks->end());
 }
 
 // Children of its tasks are in it as well, and may start others while they are moved.
@@ -85,11 +83,9 @@ bool has_one(const Task& task, const std::vector<pid_t>& threads, const std::set
 // True if all (or none) of the threads of `task` are in the class. The threads are listed before the members, so that a
 // thread started in between is not missed.
 Result<bool> is_as_wanted(const Task& task, ClosId clos, bool belongs) {
-  const Result<std::vector<pid_t>> threads = threads_of(task);
-  if (!threads) return Failure(threads.error());
-  const Result<std::set<pid_t>> members = members_of(clos);
-  if (!members) return Failure(members.error());
-  return !has_one(task, *threads, *members, !belongs);
+  const std::vector<pid_t> threads = TRY(threads_of(task));
+  const std::set<pid_t> members = TRY(members_of(clos));
+  return !has_one(task, threads, members, !belongs);
 }
 
 }  // namespace
@@ -97,9 +93,7 @@ Result<bool> is_as_wanted(const Task& task, ClosId clos, bool belongs) {
 Result<Threads> threads_of_all(const std::set<Task>& tasks) {
   Threads all;
   for (const Task& task : tasks) {
-    Result<std::vector<pid_t>> threads = threads_of(task);
-    if (!threads) return Failure(threads.error());
-    all[task] = *std::move(threads);
+    all[task] = TRY(threads_of(task));
   }
   return all;
 }
@@ -140,10 +134,10 @@ TaskMoves task_moves(const Observed& observed, const Setting& wanted, bool masks
 Result<void> leave(const TaskMoves& moves) {
   for (const auto& [task, from] : moves.leaving) {
     std::set<pid_t> moved_already;
-    if (Result<void> moved = move(task, kRootClass, moved_already); !moved) return moved;
+    TRY(move(task, kRootClass, moved_already));
   }
   for (const ClosId clos : moves.emptied) {
-    if (Result<void> emptied = empty(clos); !emptied) return emptied;
+    TRY(empty(clos));
   }
   return {};
 }
@@ -152,11 +146,9 @@ Result<void> enter(const TaskMoves& moves) {
   std::map<ClosId, std::set<pid_t>> inside;
   for (const auto& [task, to] : moves.entering) {
     if (!inside.contains(to)) {
-      const Result<std::set<pid_t>> members = members_of(to);
-      if (!members) return Failure(members.error());
-      inside[to] = *members;
+      inside[to] = TRY(members_of(to));
     }
-    if (Result<void> moved = move(task, to, inside.at(to)); !moved) return moved;
+    TRY(move(task, to, inside.at(to)));
   }
   return {};
 }
@@ -166,24 +158,20 @@ Result<void> read_back(const TaskMoves& moves) {
   std::map<ClosId, std::set<pid_t>> members;
   const auto check = [&members](const Task& task, ClosId clos, bool belongs) -> Result<void> {
     if (!members.contains(clos)) {
-      const Result<std::set<pid_t>> found = members_of(clos);
-      if (!found) return Failure(found.error());
-      members[clos] = *found;
+      members[clos] = TRY(members_of(clos));
     }
-    const Result<std::vector<pid_t>> threads = threads_of(task);
-    if (!threads) return Failure(threads.error());
-    if (!has_one(task, *threads, members.at(clos), !belongs)) return {};
-    const Result<bool> is_right = is_as_wanted(task, clos, belongs);
-    if (!is_right) return Failure(is_right.error());
-    if (*is_right) return {};
+    const std::vector<pid_t> threads = TRY(threads_of(task));
+    if (!has_one(task, threads, members.at(clos), !belongs)) return {};
+    const bool is_right = TRY(is_as_wanted(task, clos, belongs));
+    if (is_right) return {};
     return fail(ErrorCode::Hardware, not_moved(task, belongs ? clos : kRootClass));
   };
   for (const auto& [task, to] : moves.entering) {
-    if (Result<void> checked = check(task, to, true); !checked) return checked;
+    TRY(check(task, to, true));
   }
   for (const auto& [task, from] : moves.leaving) {
     if (moves.entering.contains(task)) continue;
-    if (Result<void> checked = check(task, from, false); !checked) return checked;
+    TRY(check(task, from, false));
   }
   return {};
 }

@@ -28,15 +28,13 @@ std::string cpu_path(const std::string& root, CpuId cpu) {
 }
 
 Result<CpuSet> read_list(const std::string& path) {
-  const Result<std::optional<std::string>> text = read_one_line(path);
-  if (!text) return Failure(text.error());
-  if (!*text) return CpuSet{};
-  const std::string_view list = trimmed(**text);
-  if (list.empty() && (*text)->ends_with('\n')) return CpuSet{};
+  const std::optional<std::string> text = TRY(read_one_line(path));
+  if (!text) return CpuSet{};
+  const std::string_view list = trimmed(*text);
+  if (list.empty() && text->ends_with('\n')) return CpuSet{};
   Result<CpuSet> cpus = CpuSet::parse(list);
-  if (cpus && (*text)->ends_with('\n')) return cpus;
-  return fail(ErrorCode::Hardware, "unexpected CPU list from the kernel",
-              path + ": \"" + (*text)->substr(0, 80) + "\"");
+  if (cpus && text->ends_with('\n')) return cpus;
+  return fail(ErrorCode::Hardware, "unexpected CPU list from the kernel", path + ": \"" + text->substr(0, 80) + "\"");
 }
 
 // One line without its end. Nullopt: no complete line can be read.
@@ -159,9 +157,7 @@ Result<Node> read_topology(const std::string& root, unsigned level) {
   node.level = level;
   for (const auto& [name, list] : {std::pair{"/possible", &node.possible}, std::pair{"/online", &node.online},
                                    std::pair{"/isolated", &node.isolated}}) {
-    Result<CpuSet> read = read_list(root + kCpus + name);
-    if (!read) return Failure(read.error());
-    *list = *std::move(read);
+    *list = TRY(read_list(root + kCpus + name));
   }
   add_caches(root, {.level = level}, node);
   return node;

@@ -48,20 +48,16 @@ http::Response allocated(const Allocated& made) {
 }
 
 Result<AllocationRequest> parse_allocation(const Call& call, const json::Value& body) {
-  Result<RenderRequest> what = parse_render(body, {"owner", "preload"});
-  if (!what) return Failure(what.error());
-  const Result<bool> preload = parse_flag(body, "preload", true);
-  if (!preload) return Failure(preload.error());
-  const Result<std::optional<OwnerRequest>> spec = parse_owner(body);
-  if (!spec) return Failure(spec.error());
-  if (!*spec) {
+  RenderRequest what = TRY(parse_render(body, {"owner", "preload"}));
+  const bool preload = TRY(parse_flag(body, "preload", true));
+  const std::optional<OwnerRequest> spec = TRY(parse_owner(body));
+  if (!spec) {
     return fail_at(ErrorCode::BadRequest, "/owner", "is missing: an allocation needs an owner process",
                    "{\"pid\": 4711} or {\"caller\": true}");
   }
-  Result<store::Owner> owner = find_owner(call.owners, **spec, call.request);
-  if (!owner) return Failure(owner.error());
+  store::Owner owner = TRY(find_owner(call.owners, *spec, call.request));
   return AllocationRequest{
-      .what = *std::move(what), .preload = *preload ? Preload::Yes : Preload::No, .owner = *std::move(owner)};
+      .what = std::move(what), .preload = preload ? Preload::Yes : Preload::No, .owner = std::move(owner)};
 }
 
 }  // namespace

@@ -67,9 +67,7 @@ Result<std::string> parse_version(const Value& object, State state) {
 }
 
 Result<std::map<std::string, std::string>> parse_values(const Value& object, const std::string& field) {
-  if (auto is_object = require_object(field, object, "an object of parameters"); !is_object) {
-    return Failure(is_object.error());
-  }
+  TRY(require_object(field, object, "an object of parameters"));
   std::map<std::string, std::string> values;
   for (const json::Member& member : object.members()) {
     const std::string at = json::pointer(field, member.key.substr(0, kQuoted));
@@ -103,18 +101,15 @@ Result<Parameters> parse_parameters(const Value& object) {
   Parameters parameters;
   const Value* modules = object.find("parameters");
   if (modules == nullptr) return parameters;
-  if (auto is_object = require_object("/parameters", *modules, "an object of modules"); !is_object) {
-    return Failure(is_object.error());
-  }
+  TRY(require_object("/parameters", *modules, "an object of modules"));
   size_t count = 0;
   for (const json::Member& module : modules->members()) {
     const std::string at = json::pointer("/parameters", module.key.substr(0, kQuoted));
     if (!is_name(module.key)) return fail_at(ErrorCode::BadRequest, at, "is not a valid module name");
-    Result<std::map<std::string, std::string>> values = parse_values(module.value, at);
-    if (!values) return Failure(values.error());
-    if (auto known = check_server_words(module.key, *values, at); !known) return Failure(known.error());
-    count += values->size();
-    parameters[module.key] = *std::move(values);
+    std::map<std::string, std::string> values = TRY(parse_values(module.value, at));
+    TRY(check_server_words(module.key, values, at));
+    count += values.size();
+    parameters[module.key] = std::move(values);
   }
   if (count <= kMaxParameters) return parameters;
   return fail_at(ErrorCode::BadRequest, "/parameters", "has too many parameters", "at most 256");
@@ -162,20 +157,18 @@ bool is_version(std::string_view text) {
 }
 
 Result<onload::Spec> parse_spec(const Value& body) {
-  if (auto is_object = require_object("", body, "an object"); !is_object) return Failure(is_object.error());
-  const auto known = check_keys(
+  TRY(require_object("", body, "an object"));
+  TRY(check_keys(
       body, "",
-      {"state", "version", "sfc", "parameters", "control_plane", "users_policy", "drain_seconds", "on_failure"});
-  if (!known) return Failure(known.error());
+      {"state", "version", "sfc", "parameters", "control_plane", "users_policy", "drain_seconds", "on_failure"}));
   if (body.find("state") == nullptr) {
     return fail_at(ErrorCode::BadRequest, "/state", "is missing", all_words<State>());
   }
-  const auto state = parse_word(body, "state", State::Unmanaged);
-  if (!state) return Failure(state.error());
+  const auto state = TRY(parse_word(body, "state", State::Unmanaged));
   const auto sfc = parse_word(body, "sfc", Sfc::External);
   const auto users = parse_word(body, "users_policy", UsersPolicy::Fail);
   const auto on_failure = parse_word(body, "on_failure", OnFailure::Rollback);
-  auto version = parse_version(body, *state);
+  auto version = parse_version(body, state);
   auto parameters = parse_parameters(body);
   auto control_plane = parse_control_plane(body);
   const auto drain = parse_patience(body);
@@ -186,7 +179,7 @@ Result<onload::Spec> parse_spec(const Value& body) {
   if (!users) return Failure(users.error());
   if (!drain) return Failure(drain.error());
   if (!on_failure) return Failure(on_failure.error());
-  return onload::Spec{.state = *state,
+  return onload::Spec{.state = state,
                       .version = *std::move(version),
                       .sfc = *sfc,
                       .parameters = *std::move(parameters),
@@ -197,8 +190,8 @@ Result<onload::Spec> parse_spec(const Value& body) {
 }
 
 Result<std::optional<uint64_t>> parse_rollback(const Value& body) {
-  if (auto is_object = require_object("", body, "an object"); !is_object) return Failure(is_object.error());
-  if (const auto known = check_keys(body, "", {"to"}); !known) return Failure(known.error());
+  TRY(require_object("", body, "an object"));
+  TRY(check_keys(body, "", {"to"}));
   const Value* to = body.find("to");
   if (to == nullptr) return std::optional<uint64_t>();
   if (const std::optional<uint64_t> number = to->as_unsigned()) return std::optional(*number);
@@ -206,13 +199,11 @@ Result<std::optional<uint64_t>> parse_rollback(const Value& body) {
 }
 
 Result<Drain> parse_drain(const Value& body) {
-  if (auto is_object = require_object("", body, "an object"); !is_object) return Failure(is_object.error());
-  if (const auto known = check_keys(body, "", {"users_policy", "drain_seconds"}); !known) return Failure(known.error());
-  const auto users = parse_word(body, "users_policy", Drain{}.users);
-  if (!users) return Failure(users.error());
-  const auto patience = parse_patience(body);
-  if (!patience) return Failure(patience.error());
-  return Drain{.users = *users, .patience = *patience};
+  TRY(require_object("", body, "an object"));
+  TRY(check_keys(body, "", {"users_policy", "drain_seconds"}));
+  const auto users = TRY(parse_word(body, "users_policy", Drain{}.users));
+  const auto patience = TRY(parse_patience(body));
+  return Drain{.users = users, .patience = patience};
 }
 
 Result<std::map<std::string, std::string>> parse_module_parameters(const std::string& module, const Value& body) {
@@ -222,21 +213,21 @@ Result<std::map<std::string, std::string>> parse_module_parameters(const std::st
   if (values->empty()) return fail_at(ErrorCode::BadRequest, "", "contains no parameter", "{\"name\": \"value\"}");
   if (values->size() > kMaxParameters)
     return fail_at(ErrorCode::BadRequest, "", "has too many parameters", "at most 256");
-  if (auto known = check_server_words(module, *values, ""); !known) return Failure(known.error());
+  TRY(check_server_words(module, *values, ""));
   return values;
 }
 
 Result<std::vector<std::string>> parse_control_plane_patch(const Value& body) {
-  if (auto is_object = require_object("", body, "an object"); !is_object) return Failure(is_object.error());
-  if (const auto known = check_keys(body, "", {"parameters"}); !known) return Failure(known.error());
+  TRY(require_object("", body, "an object"));
+  TRY(check_keys(body, "", {"parameters"}));
   const Value* words = body.find("parameters");
   if (words == nullptr) return fail_at(ErrorCode::BadRequest, "/parameters", "is missing", "an array of strings");
   return parse_words("/parameters", *words);
 }
 
 Result<Freeze> parse_freeze(const Value& body) {
-  if (auto is_object = require_object("", body, "an object"); !is_object) return Failure(is_object.error());
-  if (const auto known = check_keys(body, "", {"frozen", "reason"}); !known) return Failure(known.error());
+  TRY(require_object("", body, "an object"));
+  TRY(check_keys(body, "", {"frozen", "reason"}));
   const Value* frozen = body.find("frozen");
   if (frozen == nullptr) return fail_at(ErrorCode::BadRequest, "/frozen", "is missing", "true or false");
   if (!frozen->as_bool()) return wrong_type("/frozen", *frozen, "true or false");
@@ -251,8 +242,8 @@ Result<Freeze> parse_freeze(const Value& body) {
 }
 
 Result<SwitchState> parse_turned(const Value& body, std::string_view key) {
-  if (auto is_object = require_object("", body, "an object"); !is_object) return Failure(is_object.error());
-  if (const auto known = check_keys(body, "", {key}); !known) return Failure(known.error());
+  TRY(require_object("", body, "an object"));
+  TRY(check_keys(body, "", {key}));
   const std::string at = "/" + std::string(key);
   const Value* value = body.find(key);
   if (value == nullptr) return fail_at(ErrorCode::BadRequest, at, "is missing", "true or false");
@@ -271,8 +262,8 @@ Result<std::optional<uint64_t>> parse_if_match(const std::string& header) {
 }
 
 Result<Import> parse_import(const Value& body) {
-  if (auto is_object = require_object("", body, "an object"); !is_object) return Failure(is_object.error());
-  if (const auto known = check_keys(body, "", {"name", "source"}); !known) return Failure(known.error());
+  TRY(require_object("", body, "an object"));
+  TRY(check_keys(body, "", {"name", "source"}));
   Import import;
   for (const auto& [key, text] : {std::pair{"name", &import.name}, std::pair{"source", &import.source}}) {
     const std::string at = std::string("/") + key;

@@ -78,7 +78,7 @@ Result<std::string> parse_text(const json::Value& body) {
       !object) {
     return Failure(object.error());
   }
-  if (const auto known = check_keys(body, "", {"text"}); !known) return Failure(known.error());
+  TRY(check_keys(body, "", {"text"}));
   const json::Value* text = body.find("text");
   if (text == nullptr) return fail_at(ErrorCode::BadRequest, "/text", "is missing", "the text of a profile");
   if (const std::string* string = text->as_string()) return *string;

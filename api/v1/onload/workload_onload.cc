@@ -36,7 +36,7 @@ Result<OnloadRequest> parse_onload(const Value& body, Null null) {
   const Value* value = body.find("onload");
   if (!value || (value->is_null() && null == Null::IsAbsent)) return OnloadRequest{};
   if (value->is_null()) return OnloadRequest{.is_named = true, .request = {}};
-  if (const auto object = require_object("/onload", *value, kExample); !object) return Failure(object.error());
+  TRY(require_object("/onload", *value, kExample));
   std::vector<std::string_view> keys(std::begin(kOurs), std::end(kOurs));
   keys.emplace_back("profile");
   return parse_render(*value, std::move(keys))

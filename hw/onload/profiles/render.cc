@@ -53,14 +53,14 @@ std::string config_map(const std::string& name, const Environment& environment) 
 }  // namespace
 
 Result<std::string> render_env(const Environment& environment) {
-  if (const Result<void> checked = check(environment); !checked) return Failure(checked.error());
+  TRY(check(environment));
   std::string text;
   for (const auto& [name, value] : environment) text += name + "=" + quoted(value, "\"\\`$") + "\n";
   return text;
 }
 
 Result<std::string> render_drop_in(const Environment& environment) {
-  if (const Result<void> checked = check(environment); !checked) return Failure(checked.error());
+  TRY(check(environment));
   std::string text = "[Unit]\nAfter=nrd.service\n\n[Service]\n";
   for (const auto& [name, value] : environment) {
     text += "Environment=" + quoted(without_specifiers(name + "=" + value), "\"\\") + "\n";
@@ -77,7 +77,7 @@ Result<std::string> render_config_maps(const std::vector<Profile>& profiles) {
   for (const Profile& profile : profiles) {
     const Result<std::string> name = config_map_name(profile.name);
     if (!name) return name;
-    if (const Result<void> checked = check(profile.environment); !checked) return Failure(checked.error());
+    TRY(check(profile.environment));
     if (!names.insert(*name).second) return fail(ErrorCode::BadRequest, "two profiles would be the ConfigMap " + *name);
     text += (text.empty() ? "" : "---\n") + config_map(*name, profile.environment);
   }
