@@ -139,8 +139,8 @@ def test_every_route_is_documented():
     assert {(m, p) for p, methods in openapi.items() for m in methods if m in ("get", "post", "patch", "delete", "put")} == in_code
 
 
-# First words of the column "here" in docs/rmd-compatibility.md.
-VERDICTS = {"row": ("same", "better", "not"), "defect": ("gone",)}
+# Verdicts that begin the column "nrd" of docs/rmd-compatibility.md.
+VERDICTS = {"row": ("same", "better", "omitted"), "defect": ("fixed",)}
 
 
 def test_the_comparison_with_rmd_is_whole_and_every_case_is_there():
@@ -149,13 +149,13 @@ def test_the_comparison_with_rmd_is_whole_and_every_case_is_there():
         text = read(path)
         cases |= set(re.findall(r"^def test_((?:row|defect)_\w+)", text, re.M))
     told, numbers = set(), {"row": [], "defect": []}
-    for number, here, named in re.findall(r"^\| (\d+) \| .* \| (.*) \| (.*) \|$", read("docs/rmd-compatibility.md"), re.M):
+    for number, text, named in re.findall(r"^\| (\d+) \| .* \| (.*) \| (.*) \|$", read("docs/rmd-compatibility.md"), re.M):
         names = re.findall(r"`(\w+)`", named)
         kind = names[0].split("_")[0]
         numbers[kind].append(int(number))
         assert all(name.startswith(f"{kind}_{int(number):02}_") for name in names), named
-        verdict = next((word for word in VERDICTS[kind] if here.startswith(word)), None)
-        assert verdict, (number, here)
+        verdict = next((word for word in VERDICTS[kind] if text.startswith(word)), None)
+        assert verdict, (number, text)
         told |= set(names)
     assert numbers == {"row": list(range(1, 56)), "defect": list(range(1, 44))}
     assert told == cases
