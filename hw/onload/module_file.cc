@@ -53,8 +53,8 @@ class Bytes {
   Result<T> read(uint64_t offset) const {
     static_assert(std::is_trivially_copyable_v<T>);
     const std::string bytes = TRY(at(offset, sizeof(T)));
-    T value;
-    std::memcpy(&value, bytes.data(), sizeof(T));
+    T value{};
+    bytes.copy(reinterpret_cast<char*>(&value), sizeof(T));
     return value;
   }
 
