@@ -1,7 +1,7 @@
 #include "cli/answer.h"
 
-#include "api/json/reader.h"
 #include "base/control.h"
+#include "base/json/reader.h"
 
 namespace nrd::cli {
 namespace {

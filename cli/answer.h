@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/json/value.h"
+#include "base/json/value.h"
 #include "cli/client.h"
 #include "cli/printer.h"
 

@@ -6,8 +6,8 @@
 #include <set>
 #include <span>
 
-#include "api/json/reader.h"
-#include "api/json/writer.h"
+#include "base/json/reader.h"
+#include "base/json/writer.h"
 #include "cli/answer.h"
 #include "cli/draw.h"
 

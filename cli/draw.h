@@ -11,7 +11,7 @@
 
 #include <string>
 
-#include "api/json/value.h"
+#include "base/json/value.h"
 
 namespace nrd::cli {
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "api/json/reader.h"
-#include "api/json/writer.h"
+#include "base/json/reader.h"
+#include "base/json/writer.h"
 #include "cli/onload/preloaded.h"
 #include "cli/owner.h"
 #include "cli/printer.h"

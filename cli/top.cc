@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "api/json/reader.h"
+#include "base/json/reader.h"
 #include "cli/answer.h"
 #include "cli/screen.h"
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "api/json/value.h"
+#include "base/json/value.h"
 #include "cli/commands.h"
 
 namespace nrd::cli {

@@ -12,8 +12,8 @@
 #include <memory>
 #include <string>
 
-#include "api/json/value.h"
 #include "base/cpuinfo.h"
+#include "base/json/value.h"
 #include "base/result.h"
 #include "daemon/microarchitecture.h"
 #include "engine/model/policy.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/json/value.h"
+#include "base/json/value.h"
 #include "base/result.h"
 
 namespace nrd::tree {

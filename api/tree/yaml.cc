@@ -1,7 +1,7 @@
 #include <yaml-cpp/yaml.h>
 
-#include "api/json/reader.h"
 #include "api/tree/tree.h"
+#include "base/json/reader.h"
 
 namespace nrd::tree {
 namespace {

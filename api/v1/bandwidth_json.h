@@ -4,9 +4,9 @@
 #include <map>
 #include <optional>
 
-#include "api/json/value.h"
-#include "api/json/writer.h"
 #include "api/v1/json_validation.h"
+#include "base/json/value.h"
+#include "base/json/writer.h"
 #include "base/result.h"
 #include "engine/model/node_state.h"
 #include "engine/model/workload.h"

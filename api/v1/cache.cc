@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
-#include "api/json/writer.h"
 #include "api/rmd/texts.h"
 #include "api/v1/answer.h"
 #include "api/v1/problem.h"
+#include "base/json/writer.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/hospitality.h"
 

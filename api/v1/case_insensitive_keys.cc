@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "api/json/writer.h"
 #include "api/v1/json_validation.h"
 #include "base/ascii.h"
+#include "base/json/writer.h"
 
 namespace nrd::v1 {
 namespace {

@@ -1,7 +1,7 @@
 // Case-insensitive keys, as accepted by RMD's Go decoder: "Core_IDs" is core_ids.
 #pragma once
 
-#include "api/json/value.h"
+#include "base/json/value.h"
 #include "base/result.h"
 
 namespace nrd::v1 {

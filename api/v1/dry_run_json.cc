@@ -1,7 +1,7 @@
 #include "api/v1/dry_run_json.h"
 
-#include "api/json/writer.h"
 #include "api/v1/workload_json.h"
+#include "base/json/writer.h"
 
 namespace nrd::v1 {
 

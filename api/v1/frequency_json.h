@@ -10,9 +10,9 @@
 #include <optional>
 #include <string>
 
-#include "api/json/value.h"
-#include "api/json/writer.h"
 #include "api/v1/json_validation.h"
+#include "base/json/value.h"
+#include "base/json/writer.h"
 #include "engine/model/workload.h"
 
 namespace nrd::v1 {

@@ -1,6 +1,6 @@
 #include "api/v1/health.h"
 
-#include "api/json/writer.h"
+#include "base/json/writer.h"
 
 namespace nrd::v1 {
 namespace {

@@ -4,14 +4,14 @@
 #include <optional>
 #include <string>
 
-#include "api/json/reader.h"
-#include "api/json/writer.h"
 #include "api/rmd/texts.h"
 #include "api/v1/answer.h"
 #include "api/v1/cache.h"
 #include "api/v1/case_insensitive_keys.h"
 #include "api/v1/json_validation.h"
 #include "api/v1/problem.h"
+#include "base/json/reader.h"
+#include "base/json/writer.h"
 #include "engine/plan/hospitality.h"
 #include "engine/plan/policy.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "api/json/writer.h"
 #include "api/v1/suggestions.h"
+#include "base/json/writer.h"
 
 namespace nrd::v1 {
 

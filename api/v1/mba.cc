@@ -1,7 +1,7 @@
 #include "api/v1/mba.h"
 
-#include "api/json/writer.h"
 #include "api/v1/answer.h"
+#include "base/json/writer.h"
 
 namespace nrd::v1 {
 

@@ -1,8 +1,8 @@
 // GET /v1/mba: memory bandwidth allocation of the node, in RMD's format.
 #pragma once
 
-#include "api/json/writer.h"
 #include "api/v1/call.h"
+#include "base/json/writer.h"
 #include "hw/rdt/types.h"
 
 namespace nrd::v1 {

@@ -6,10 +6,10 @@
 #include <memory>
 #include <utility>
 
-#include "api/json/writer.h"
 #include "api/v1/answer.h"
 #include "api/v1/problem.h"
 #include "api/v1/workload_json.h"
+#include "base/json/writer.h"
 
 namespace nrd::v1 {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "api/json/writer.h"
 #include "api/v1/cache.h"
 #include "api/v1/mba.h"
 #include "api/v1/workload_json.h"
+#include "base/json/writer.h"
 
 namespace nrd::v1 {
 namespace {

@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "api/http/message.h"
-#include "api/json/value.h"
-#include "api/json/writer.h"
+#include "base/json/value.h"
+#include "base/json/writer.h"
 #include "base/result.h"
 #include "engine/process_watcher.h"
 

@@ -1,10 +1,10 @@
 #include "api/v1/policy.h"
 
-#include "api/json/writer.h"
 #include "api/rmd/texts.h"
 #include "api/v1/answer.h"
 #include "api/v1/frequency_json.h"
 #include "api/v1/problem.h"
+#include "base/json/writer.h"
 
 namespace nrd::v1 {
 namespace {

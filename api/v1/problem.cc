@@ -4,8 +4,8 @@
 #include <mutex>
 
 #include "api/auth/login_limits.h"
-#include "api/json/writer.h"
 #include "api/rmd/texts.h"
+#include "base/json/writer.h"
 #include "base/log.h"
 
 namespace nrd::v1 {

@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
-#include "api/json/writer.h"
 #include "api/v1/answer.h"
 #include "api/v1/frequency_json.h"
 #include "api/v1/problem.h"
+#include "base/json/writer.h"
 
 namespace nrd::v1 {
 namespace {

@@ -4,9 +4,9 @@
 #include <charconv>
 #include <vector>
 
-#include "api/json/writer.h"
 #include "api/v1/json_validation.h"
 #include "api/v1/suggestions.h"
+#include "base/json/writer.h"
 
 namespace nrd::v1 {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "api/json/value.h"
-#include "api/json/writer.h"
+#include "base/json/value.h"
+#include "base/json/writer.h"
 #include "base/result.h"
 #include "engine/onload/allocation.h"
 

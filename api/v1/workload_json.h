@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
-#include "api/json/value.h"
-#include "api/json/writer.h"
+#include "base/json/value.h"
+#include "base/json/writer.h"
 #include "base/result.h"
 #include "engine/model/node_state.h"
 #include "engine/model/workload.h"

@@ -9,7 +9,6 @@
 #include <tl/expected.hpp>
 #include <utility>
 
-#include "api/json/reader.h"
 #include "api/rmd/texts.h"
 #include "api/v1/answer.h"
 #include "api/v1/bandwidth_json.h"
@@ -25,6 +24,7 @@
 #include "api/v1/task_json.h"
 #include "api/v1/workload_json.h"
 #include "base/hash.h"
+#include "base/json/reader.h"
 #include "engine/owner_cleanup.h"
 #include "engine/plan/dry_run.h"
 

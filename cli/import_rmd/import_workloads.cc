@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "api/json/reader.h"
-#include "api/json/writer.h"
 #include "base/control.h"
 #include "base/file.h"
+#include "base/json/reader.h"
+#include "base/json/writer.h"
 #include "cli/answer.h"
 
 namespace nrd::cli {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "api/json/value.h"
+#include "base/json/value.h"
 #include "base/result.h"
 
 namespace nrd::cli {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "api/json/writer.h"
 #include "base/ascii.h"
 #include "base/control.h"
+#include "base/json/writer.h"
 
 namespace nrd::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "api/json/value.h"
+#include "base/json/value.h"
 #include "cli/import_rmd/report.h"
 #include "cli/new_files.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "api/json/writer.h"
+#include "base/json/writer.h"
 #include "cli/client.h"
 #include "cli/onload/onload.h"
 

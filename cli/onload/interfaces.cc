@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "api/json/writer.h"
+#include "base/json/writer.h"
 #include "cli/answer.h"
 
 namespace nrd::cli {

@@ -10,9 +10,9 @@
 #include <system_error>
 #include <utility>
 
-#include "api/json/reader.h"
-#include "api/json/writer.h"
 #include "base/cpu_set.h"
+#include "base/json/reader.h"
+#include "base/json/writer.h"
 #include "cli/environment.h"
 #include "cli/onload/launch_profiles.h"
 #include "cli/onload/preloaded.h"

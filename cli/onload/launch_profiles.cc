@@ -8,8 +8,8 @@
 #include <system_error>
 #include <variant>
 
-#include "api/json/reader.h"
 #include "base/file.h"
+#include "base/json/reader.h"
 #include "hw/onload/profile_files.h"
 #include "hw/onload/profiles/evaluate.h"
 #include "hw/onload/profiles/profile_text.h"

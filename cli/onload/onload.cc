@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <thread>
 
-#include "api/json/writer.h"
 #include "base/control.h"
+#include "base/json/writer.h"
 #include "cli/answer.h"
 #include "cli/onload/follow.h"
 #include "cli/onload/steps.h"

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <string>
 
-#include "api/json/value.h"
+#include "base/json/value.h"
 
 namespace nrd::cli {
 

@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "api/json/writer.h"
+#include "base/json/writer.h"
 #include "cli/answer.h"
 #include "cli/onload/follow.h"
 #include "cli/onload/onload.h"

@@ -1,6 +1,6 @@
 // The JSON reader: what it takes is one value, and a workload of it is one or is refused with a place.
-#include "api/json/reader.h"
 #include "api/v1/workload_json.h"
+#include "base/json/reader.h"
 #include "tests/fuzz/one_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "api/http/server.h"
-#include "api/json/reader.h"
 #include "base/cpu_set.h"
+#include "base/json/reader.h"
 #include "tests/wire/tcp_client.h"
 
 namespace {

@@ -4,13 +4,13 @@
 #include <string>
 #include <utility>
 
-#include "api/json/reader.h"
 #include "api/v1/json_validation.h"
 #include "api/v1/onload/answer.h"
 #include "api/v1/onload/workload_onload.h"
 #include "api/v1/owner_json.h"
 #include "api/v1/render_json.h"
 #include "api/v1/workload_json.h"
+#include "base/json/reader.h"
 
 namespace nrd::v1 {
 namespace {

@@ -7,11 +7,11 @@
 #include <string>
 #include <utility>
 
-#include "api/json/writer.h"
 #include "api/v1/answer.h"
 #include "api/v1/call.h"
 #include "api/v1/onload/parse.h"
 #include "api/v1/problem.h"
+#include "base/json/writer.h"
 
 namespace nrd::v1 {
 

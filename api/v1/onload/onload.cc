@@ -7,11 +7,11 @@
 #include <string>
 #include <utility>
 
-#include "api/json/reader.h"
 #include "api/v1/onload/answer.h"
 #include "api/v1/onload/parse.h"
 #include "api/v1/problem.h"
 #include "api/v1/query.h"
+#include "base/json/reader.h"
 #include "engine/onload/interface_spec.h"
 
 namespace nrd::v1 {

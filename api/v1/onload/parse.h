@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "api/json/value.h"
-#include "api/json/writer.h"
+#include "base/json/value.h"
+#include "base/json/writer.h"
 #include "base/result.h"
 #include "engine/onload/controller.h"
 

@@ -3,10 +3,10 @@
 #include <string>
 #include <utility>
 
-#include "api/json/reader.h"
 #include "api/v1/json_validation.h"
 #include "api/v1/onload/answer.h"
 #include "api/v1/render_json.h"
+#include "base/json/reader.h"
 
 namespace nrd::v1 {
 namespace {

@@ -3,11 +3,11 @@
 #include <string>
 #include <utility>
 
-#include "api/json/reader.h"
 #include "api/v1/onload/answer.h"
 #include "api/v1/onload/parse.h"
 #include "api/v1/problem.h"
 #include "api/v1/query.h"
+#include "base/json/reader.h"
 
 namespace nrd::v1 {
 namespace {

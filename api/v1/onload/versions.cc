@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "api/json/reader.h"
 #include "api/v1/onload/answer.h"
 #include "api/v1/workload_json.h"
 #include "base/joined.h"
+#include "base/json/reader.h"
 
 namespace nrd::v1 {
 namespace {

@@ -8,9 +8,9 @@
 #include <functional>
 #include <optional>
 
-#include "api/json/value.h"
-#include "api/json/writer.h"
 #include "api/v1/json_validation.h"
+#include "base/json/value.h"
+#include "base/json/writer.h"
 #include "base/result.h"
 #include "engine/model/workload.h"
 #include "engine/onload/allocations.h"

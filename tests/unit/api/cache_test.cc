@@ -4,8 +4,8 @@
 
 #include <ostream>
 
-#include "api/json/reader.h"
 #include "api/v1/routes.h"
+#include "base/json/reader.h"
 #include "tests/unit/api/fake_controller.h"
 #include "tests/unit/api/fake_engine.h"
 #include "tests/unit/api/fixtures.h"

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "api/json/reader.h"
 #include "api/v1/onload/parse.h"
+#include "base/json/reader.h"
 #include "tests/unit/api/fake_controller.h"
 #include "tests/unit/api/fake_engine.h"
 

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "api/json/reader.h"
 #include "api/rmd/texts.h"
+#include "base/json/reader.h"
 
 using namespace nrd;
 using v1::ErrorStyle;

@@ -1,4 +1,4 @@
-#include "api/json/reader.h"
+#include "base/json/reader.h"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <thread>
 
-#include "api/json/reader.h"
+#include "base/json/reader.h"
 #include "tests/unit/api/fake_controller.h"
 #include "tests/unit/api/fake_engine.h"
 #include "tests/unit/api/fixtures.h"

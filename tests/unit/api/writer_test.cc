@@ -1,8 +1,8 @@
-#include "api/json/writer.h"
+#include "base/json/writer.h"
 
 #include <doctest/doctest.h>
 
-#include "api/json/reader.h"
+#include "base/json/reader.h"
 
 using nrd::json::parse;
 using nrd::json::quoted;

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "api/json/reader.h"
+#include "base/json/reader.h"
 
 using namespace nrd;
 using cli::Colour;

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "api/json/reader.h"
+#include "base/json/reader.h"
 #include "cli/onload/launch.h"
 
 using namespace nrd;

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "api/json/reader.h"
+#include "base/json/reader.h"
 #include "cli/onload/steps.h"
 
 using namespace nrd;

@@ -1,4 +1,4 @@
-#include "api/json/value.h"
+#include "base/json/value.h"
 
 #include <charconv>
 #include <cmath>

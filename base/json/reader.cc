@@ -1,4 +1,4 @@
-#include "api/json/reader.h"
+#include "base/json/reader.h"
 
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>

@@ -1,4 +1,4 @@
-#include "api/json/writer.h"
+#include "base/json/writer.h"
 
 namespace nrd::json {
 namespace {
