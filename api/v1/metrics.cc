@@ -242,7 +242,7 @@ void add_onload(Families& families, const Call& call) {
   if (module != nullptr) info.samples.push_back({.value = 1, .labels = {{"version", as_label(module->version)}}});
   families.push_back(std::move(info));
   families.push_back(
-      one(Kind::Gauge, "nrd_onload_door_open", "1 while new users may come", bool_value(status->device_access_open)));
+      one(Kind::Gauge, "nrd_onload_door_open", "1 while new processes may use Onload", bool_value(status->device_access_open)));
   add_users(families, call, module != nullptr);
   families.push_back(one(Kind::Gauge, "nrd_onload_allocations", "Allocations and workloads that use Onload",
                          call.allocations.allocations()->size() + workloads_with_onload(*call.engine.state())));

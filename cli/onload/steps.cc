@@ -79,7 +79,7 @@ std::string draw_outcome(const json::Value& operation) {
   if (outcome == "succeeded") return number + " succeeded\n";
   if (outcome == "rolled_back") {
     const std::string to = text_of(operation, "fallback");
-    return number + " was rolled back to " + (to == "0" ? "what was there before" : "generation " + to) + "\n" + why +
+    return number + " was rolled back to " + (to == "0" ? "the state before it" : "generation " + to) + "\n" + why +
            "\n";
   }
   return number + " failed; Onload accepts no new users until this is fixed, see docs/onload.md\n" + why + "\n";

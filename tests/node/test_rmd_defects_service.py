@@ -160,7 +160,7 @@ def test_defect_32_certificates_are_compared_whole_and_accounts_are_asked(guarde
 
 # Operation
 
-def test_defect_33_infra_tasks_are_not_promised(node):
+def test_defect_33_rmds_key_of_infra_tasks_is_refused(node):
     status, said = checked(node, "[infra]\ntasks = [\"ovs*\"]\n")
     assert status == 1 and "infra" in said
     assert "InfraGroup.tasks" in carried_over(node, "infra")

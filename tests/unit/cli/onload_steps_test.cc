@@ -49,7 +49,7 @@ TEST_CASE("the last line shows the outcome") {
   const auto drawn = [](const char* text) { return draw_outcome(*json::parse(text)); };
   CHECK(drawn(R"({"id": 3, "outcome": "succeeded"})") == "operation 3 succeeded\n");
   CHECK(drawn(R"({"id": 3, "outcome": "rolled_back", "fallback": 0, "cause": "ibt", "message": "no"})") ==
-        "operation 3 was rolled back to what was there before\nibt: no\n");
+        "operation 3 was rolled back to the state before it\nibt: no\n");
   CHECK(drawn(R"({"id": 3, "outcome": "rolled_back", "fallback": 2, "cause": "ibt", "message": "no"})") ==
         "operation 3 was rolled back to generation 2\nibt: no\n");
   CHECK(drawn(R"({"id": 3, "outcome": "failed", "cause": "ibt", "message": "no"})") ==

@@ -29,7 +29,7 @@ enum {
     MAX_RMIDS = 1024,
     MBA_AMD_UNLIMITED = 2048, /* in 1/8 GB/s */
     MBA_INTEL_MAX_DELAY = 90, /* percent */
-    COUNTER_UNIT = 65536,     /* bytes */
+    COUNTER_UNIT = 4096,      /* bytes; Linux rounds the size of L2 / RMIDs (AMD) down to it: 0 would keep RMIDs dirty */
     CACHE_UNITS_PER_CPU = 4,  /* what a CPU has of the cache */
     NS_PER_TRAFFIC_UNIT = 1000000,
     EVENT_OCCUPANCY = 1, EVENT_TOTAL_TRAFFIC = 2, EVENT_LOCAL_TRAFFIC = 3,
