@@ -1,6 +1,9 @@
 """CPUs and tasks of groups, CPUs that come and go, and frequencies."""
 
+import time
+
 CPU = "/sys/devices/system/cpu"
+APPLIED = 0.1  # seconds: the kernel applies frequency limits in a worker, after the write has returned
 
 
 def cpus(s):
@@ -118,6 +121,7 @@ def frequencies(s):
             ("scaling_governor", "powersave"), ("energy_performance_preference", "power\n"), ("energy_performance_preference", "nonsense\n"),
             ("energy_performance_preference", "default\n"), ("scaling_driver", "x\n"), ("cpuinfo_max_freq", "1\n")):
         s.write(f"{policy}/{name}", text)
+        time.sleep(APPLIED)
         s.read(f"{policy}/{'scaling_governor' if name == 'scaling_governor' else name}")
     for name in ("scaling_max_freq", "scaling_min_freq"):
         s.read(f"{policy}/{name}")
