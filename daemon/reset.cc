@@ -31,7 +31,7 @@ Result<size_t> reset(const Config& config) {
   const SystemClock clock;
   // Ignore the configured OS and infrastructure CPUs, so that their class is removed as well.
   Result<std::unique_ptr<Engine>> engine =
-      Engine::start(*hardware, *store, clock, {.pools = config.pools, .shrink = config.shrink});
+      Engine::start(*hardware, *store, clock, {.node = {.pools = config.pools, .shrink = config.shrink}});
   if (!engine) return Failure(engine.error());
   const auto workloads = (*engine)->state()->workloads;
   for (const auto& [id, workload] : workloads) {

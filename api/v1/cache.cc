@@ -113,7 +113,7 @@ Spec spec_of(const Policy& policy) {
 void render_policies(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
   const auto most = static_cast<unsigned>((cpus & free_cpus(state)).size());
   w.key("available_policy").begin_object();
-  for (const auto& [name, policy] : state.policies ? *state.policies : Policies{}) {
+  for (const auto& [name, policy] : state.config->policies ? *state.config->policies : Policies{}) {
     const bool can_be_had = policy.cache && !id.is_secondary_l2 && plan::check_bandwidth(state, spec_of(policy));
     w.key(name).number(can_be_had ? plan::how_many_fit(state, *policy.cache, id, most) : 0);
   }

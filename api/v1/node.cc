@@ -104,14 +104,14 @@ void render_layout(json::Writer& w, const std::optional<PoolPartition>& layout) 
 
 void render_groups(json::Writer& w, const NodeState& state) {
   w.key("groups").begin_object();
-  w.key("os_cpus").string(state.groups.os.to_string());
-  w.key("infra_cpus").string(state.groups.infra.to_string());
+  w.key("os_cpus").string(state.config->groups.os.to_string());
+  w.key("infra_cpus").string(state.config->groups.infra.to_string());
   w.key("infra_processes").begin_array();
   for (const Task& task : state.infra_tasks) w.number(static_cast<uint64_t>(task.id));
   w.end_array();
   w.key("max_allowed_shared");
-  if (state.max_shared) {
-    w.number(*state.max_shared);
+  if (state.config->max_shared) {
+    w.number(*state.config->max_shared);
   } else {
     w.null();
   }
@@ -123,7 +123,7 @@ void render_classes(json::Writer& w, const NodeState& state) {
   w.key("classes").begin_object();
   w.key("total").number(state.facts.rdt.cat ? state.facts.rdt.cat->classes : 0);
   w.key("used").number(used_classes(state));
-  w.key("reserved").number(state.reserved_classes);
+  w.key("reserved").number(state.config->reserved_classes);
   w.end_object();
 }
 

@@ -30,7 +30,7 @@ void render_policy(json::Writer& w, const Policy& policy) {
 
 void list_policies(const Call& call, http::Reply reply) {
   const auto state = call.engine.state();
-  if (!state->policies) {
+  if (!state->config->policies) {
     return reply.send(render({.status = 404,
                               .code = "NotFound",
                               .line = std::string(rmd::kNoPolicies),
@@ -41,7 +41,7 @@ void list_policies(const Call& call, http::Reply reply) {
   }
   json::Writer w;
   w.begin_object();
-  for (const auto& [name, policy] : *state->policies) {
+  for (const auto& [name, policy] : *state->config->policies) {
     w.key(name);
     render_policy(w, policy);
   }

@@ -122,7 +122,7 @@ Baselines owned_baselines(const NodeState& state) {
   }
   drop_limits_of_others(kept, state, unused.rdt);
   for (const auto& [cpu, clos] : unused.rdt.cpus) {
-    if (owns_class_of(state, cpu) || (state.groups.os | state.groups.infra).contains(cpu)) continue;
+    if (owns_class_of(state, cpu) || (state.config->groups.os | state.config->groups.infra).contains(cpu)) continue;
     const auto group = state.observed.rdt.classes.find(clos);
     if (group == state.observed.rdt.classes.end() || !group->second.cpus.contains(cpu)) kept.cpus.erase(cpu);
   }

@@ -94,8 +94,8 @@ Failure no_class(const NodeState& state, const Workloads& workloads) {
     text += "; other groups hold " + std::to_string(foreign.size()) + ": " + joined(foreign);
     remedy += ", or remove groups that are not needed (nrdctl reset --foreign PATTERN)";
   }
-  if (state.reserved_classes > foreign.size())
-    text += "; " + std::to_string(state.reserved_classes - foreign.size()) + " are kept free (classes.reserve)";
+  if (state.config->reserved_classes > foreign.size())
+    text += "; " + std::to_string(state.config->reserved_classes - foreign.size()) + " are kept free (classes.reserve)";
   return fail_at(ErrorCode::NoClass, "/cache", text, remedy);
 }
 
@@ -190,7 +190,7 @@ bool is_class_available(const NodeState& state, ClosId clos) {
 Result<ClosId> choose_class(const NodeState& state, const Workloads& workloads) {
   const std::set<ClosId> used = classes_of(workloads);
   const unsigned classes = state.facts.rdt.cat->classes;
-  const size_t left_to_others = std::max<size_t>(state.reserved_classes, holders(state).size());
+  const size_t left_to_others = std::max<size_t>(state.config->reserved_classes, holders(state).size());
   if (classes_needed(state, workloads) + left_to_others + 1 >= classes) return no_class(state, workloads);
   for (unsigned i = 2; i < classes + 1; ++i) {
     const ClosId clos{i < classes ? i : 1};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/plan/ways.h"
+
 namespace nrd {
 namespace {
 
@@ -85,7 +87,7 @@ CpuSet free_cpus(const NodeState& state) {
     if (clos != ClosId{0}) free -= group.cpus - claimed;
   }
   for (const auto& [id, workload] : state.workloads) free -= workload.spec.cpus;
-  free -= state.groups.os | state.groups.infra;
+  free -= state.config->groups.os | state.config->groups.infra;
   return free;
 }
 

@@ -9,14 +9,10 @@
 #include <string_view>
 
 #include "engine/hardware.h"
-#include "engine/model/foreign_groups.h"
 #include "engine/model/latency_histogram.h"
-#include "engine/model/policy.h"
-#include "engine/model/pools.h"
-#include "engine/model/reserved_cpus.h"
+#include "engine/model/node_config.h"
 #include "engine/model/workload.h"
 #include "engine/plan/frequency_governor.h"
-#include "engine/plan/ways.h"
 #include "store/records.h"
 
 namespace nrd {
@@ -42,18 +38,13 @@ struct Health {
 };
 
 struct NodeState {
+  std::shared_ptr<const NodeConfig> config = std::make_shared<const NodeConfig>();
   uint64_t revision = 0;  // of the store
   NodeFacts facts;
   std::optional<PoolPartition> layout;       // absent on a node without L3 CAT
   std::optional<PoolPartition> l2_layout{};  // of the L2 caches where L3 is allocated too
-  plan::Shrink shrink = plan::Shrink::No;
-  std::optional<unsigned> max_shared;  // workloads in the shared class; nullopt: no limit
-  ReservedCpus groups;
-  unsigned reserved_classes = 0;  // kept for foreign groups, including the existing ones
-  ForeignGroups foreign_policy = ForeignGroups::Report;
   std::set<ClosId> made_groups{};  // those of baselines.groups that exist, as far as nrd knows; unused ones are removed
   std::set<Task> infra_tasks;      // processes of the infrastructure, as last observed
-  std::shared_ptr<const Policies> policies;  // of this microarchitecture; null: none configured
   std::map<WorkloadId, Workload> workloads;
   Baselines baselines;
   Observed observed;  // as last read, including foreign groups

@@ -40,13 +40,13 @@ Result<void> check_reserved_cpus(const ReservedCpus& groups, const rdt::Node& no
 }
 
 bool is_reserved_for_infra(const NodeState& state, ClosId clos) {
-  return clos == kInfraClass && state.groups.has_infra();
+  return clos == kInfraClass && state.config->groups.has_infra();
 }
 
 WayMask infra_ways(const NodeState& state, CacheId cache) {
   const auto cpus = state.facts.rdt.caches.find(cache);
   if (!state.layout || cpus == state.facts.rdt.caches.end()) return {};
-  if (state.groups.infra_processes.empty() && !cpus->second.intersects(state.groups.infra)) return {};
+  if (state.config->groups.infra_processes.empty() && !cpus->second.intersects(state.config->groups.infra)) return {};
   // Foreign groups hold the class: it is neither claimed nor free.
   if (!state.made_groups.contains(kInfraClass) && !is_class_available(state, kInfraClass)) return {};
   const bool is_in_the_way = std::ranges::any_of(state.workloads, [&](const auto& entry) {

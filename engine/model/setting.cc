@@ -85,12 +85,12 @@ bool is_of_workload(const NodeState& state, const Task& process) {
 void add_groups(rdt::Setting& wanted, const NodeState& state) {
   if (!state.layout) return;
   const rdt::Node& node = state.facts.rdt;
-  for (const CpuId cpu : (state.groups.os & node.online).members()) wanted.cpus[cpu] = kRootClass;
+  for (const CpuId cpu : (state.config->groups.os & node.online).members()) wanted.cpus[cpu] = kRootClass;
   bool has_class = false;
   for (const auto& [cache, cpus] : node.caches) {
     if (infra_ways(state, cache).empty()) continue;
     has_class = true;
-    for (const CpuId cpu : (state.groups.infra & cpus & node.online).members()) wanted.cpus[cpu] = kInfraClass;
+    for (const CpuId cpu : (state.config->groups.infra & cpus & node.online).members()) wanted.cpus[cpu] = kInfraClass;
   }
   for (const Task& task : state.infra_tasks) {
     if (has_class && !has_ended(state, task) && !is_of_workload(state, task)) wanted.tasks[task] = kInfraClass;
@@ -108,7 +108,8 @@ using ClassWays = std::map<ClosId, std::map<CacheId, WayMask>>;
 std::map<ClosId, Members> members_of_classes(const NodeState& state, const ClassWays& classes) {
   std::map<ClosId, Members> members;
   if (classes.contains(kInfraClass) && is_reserved_for_infra(state, kInfraClass)) {
-    members[kInfraClass] = {.cpus = state.groups.infra, .has_tasks = !state.groups.infra_processes.empty()};
+    members[kInfraClass] = {.cpus = state.config->groups.infra,
+                            .has_tasks = !state.config->groups.infra_processes.empty()};
   }
   for (const auto& [id, workload] : state.workloads) {
     if (!workload.grant.has_class()) continue;

@@ -11,6 +11,7 @@
 #include "engine/plan/policy.h"
 #include "engine/plan/spec.h"
 #include "engine/plan/stale_groups.h"
+#include "engine/plan/ways.h"
 
 namespace nrd::plan {
 namespace {
@@ -98,14 +99,14 @@ Result<void> check_root_is_whole(const NodeState& state, const std::set<CacheId>
 // Workloads already in the shared class stay, even above a lowered limit.
 Result<void> check_shared(const NodeState& state) {
   if (shared_places(state) > 0) return {};
-  const std::string limit = std::to_string(*state.max_shared);
+  const std::string limit = std::to_string(*state.config->max_shared);
   return fail_at(ErrorCode::Conflict, "/cache", "the shared class is full (limit: " + limit + " workloads)",
                  "a guarantee or best effort, or try again when a workload has left the shared class");
 }
 
 // With cache_pools.foreign_groups = "refuse": foreign groups would fill the ways of a guarantee.
 Result<void> check_alone(const NodeState& state, CacheId cache, WayMask ways) {
-  if (state.foreign_policy == ForeignGroups::Report) return {};
+  if (state.config->foreign_groups == ForeignGroups::Report) return {};
   const std::set<std::string> sharing = sharing_groups(state, cache, ways, Unreadable::LeftOut);
   if (sharing.empty()) return {};
   std::string names;
@@ -186,7 +187,8 @@ std::vector<WorkloadId> besteffort_on(const Workloads& workloads, CacheId cache,
 // Lays out the best-effort pool of `cache`: its members side by side from one end of the free ways, in their present
 // order. `newcomer` need not have ways there yet.
 Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, CacheId cache,
-                               std::optional<WorkloadId> newcomer, Shrink shrink) {
+                               std::optional<WorkloadId> newcomer) {
+  const Shrink shrink = state.config->shrink ? Shrink::Yes : Shrink::No;
   std::set<WorkloadId> touching;
   if (newcomer) touching.insert(*newcomer);
   const std::vector<WorkloadId> members = besteffort_on(workloads, cache, touching);
@@ -230,10 +232,10 @@ Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, Cac
 
 // Gives freed ways to the best-effort workloads on `caches`. It is optional, so if the pool cannot be laid out again
 // (foreign groups hold ways of it) all grants stay.
-void reclaim_free_ways(const NodeState& state, Workloads& workloads, const std::set<CacheId>& caches, Shrink shrink) {
+void reclaim_free_ways(const NodeState& state, Workloads& workloads, const std::set<CacheId>& caches) {
   for (const CacheId cache : caches) {
     Workloads grown = workloads;
-    if (layout_besteffort(state, grown, cache, std::nullopt, shrink)) workloads = std::move(grown);
+    if (layout_besteffort(state, grown, cache, std::nullopt)) workloads = std::move(grown);
   }
 }
 
@@ -264,8 +266,7 @@ std::set<CacheId> besteffort_caches(const Grant& grant) {
 }
 
 // Allocates the ways of `workload` on each of its caches; `before` is its previous grant.
-Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Workload workload, const Grant& before,
-                             Shrink shrink) {
+Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Workload workload, const Grant& before) {
   const Pool pool = workload.spec.cache ? *pool_of(*workload.spec.cache) : Pool::Guarantee;
   if (pool == Pool::Shared && before.pool != Pool::Shared) {
     TRY(check_shared(state));
@@ -292,21 +293,21 @@ Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Worklo
   std::set<CacheId> left = besteffort_caches(before);
   for (const CacheId cache : touched) {
     if (pool != Pool::BestEffort || cache.is_secondary_l2) continue;
-    TRY(layout_besteffort(state, workloads, cache, workload.id, shrink));
+    TRY(layout_besteffort(state, workloads, cache, workload.id));
     left.erase(cache);
   }
-  reclaim_free_ways(state, workloads, left, shrink);
+  reclaim_free_ways(state, workloads, left);
   return workloads;
 }
 
 // Allocates everything that `workload` requests; `before` is its previous grant.
-Result<Workloads> grant(const NodeState& state, Workload workload, const Grant& before, Shrink shrink) {
+Result<Workloads> grant(const NodeState& state, Workload workload, const Grant& before) {
   auto frequencies = TRY(plan_frequencies(state, workload.spec, workload.id));
   workload.grant = {.pool = Pool::None, .clos = {}, .ways = {}, .frequencies = std::move(frequencies), .bandwidth = {}};
-  if (workload.spec.asks_for_ways()) return grant_ways(state, state.workloads, std::move(workload), before, shrink);
+  if (workload.spec.asks_for_ways()) return grant_ways(state, state.workloads, std::move(workload), before);
   Workloads workloads = state.workloads;
   workloads.insert_or_assign(workload.id, std::move(workload));
-  if (state.layout) reclaim_free_ways(state, workloads, besteffort_caches(before), shrink);
+  if (state.layout) reclaim_free_ways(state, workloads, besteffort_caches(before));
   return workloads;
 }
 
@@ -358,31 +359,29 @@ Failure not_found() { return fail(ErrorCode::NotFound, "there is no such workloa
 }  // namespace
 
 size_t shared_places(const NodeState& state) {
-  if (!state.max_shared) return std::numeric_limits<size_t>::max();
+  if (!state.config->max_shared) return std::numeric_limits<size_t>::max();
   const auto members = static_cast<size_t>(std::ranges::count_if(
       state.workloads, [](const auto& entry) { return entry.second.grant.pool == Pool::Shared; }));
-  return *state.max_shared - std::min<size_t>(members, *state.max_shared);
+  return *state.config->max_shared - std::min<size_t>(members, *state.config->max_shared);
 }
 
-Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& asked, Time now, Shrink shrink) {
+Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& asked, Time now) {
   const Spec spec = TRY(filled(state, asked));
   return check(state, spec, std::nullopt)
-      .and_then([&] {
-        return grant(state, {.id = id, .spec = spec, .grant = {}, .created = now, .updated = now}, {}, shrink);
-      })
+      .and_then([&] { return grant(state, {.id = id, .spec = spec, .grant = {}, .created = now, .updated = now}, {}); })
       .map_error([&](Error error) { return blaming_policy(state, spec, std::move(error)); });
 }
 
 Result<Workloads> create_on(const NodeState& state, const Workloads& workloads, WorkloadId id,
-                            const CacheRequest& request, CacheId cache, Shrink shrink) {
+                            const CacheRequest& request, CacheId cache) {
   TRY(check_ways(state, request, cache));
   Workload workload{.id = id, .spec = {}, .grant = {}, .created = {}, .updated = {}};
   workload.spec.cpus = state.facts.rdt.caches.at(cache);
   workload.spec.cache = request;
-  return grant_ways(state, workloads, std::move(workload), {}, shrink);
+  return grant_ways(state, workloads, std::move(workload), {});
 }
 
-Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& patch, Time now, Shrink shrink) {
+Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& patch, Time now) {
   const auto found = state.workloads.find(id);
   if (found == state.workloads.end()) return not_found();
   Workload workload = found->second;
@@ -403,21 +402,20 @@ Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& 
   }
   workload.updated = now;
   return check(state, workload.spec, id)
-      .and_then([&] { return grant(state, workload, found->second.grant, shrink); })
+      .and_then([&] { return grant(state, workload, found->second.grant); })
       .map_error([&](Error error) { return blaming_policy(state, workload.spec, std::move(error)); });
 }
 
-Result<Workloads> remove(const NodeState& state, WorkloadId id, Shrink shrink) {
+Result<Workloads> remove(const NodeState& state, WorkloadId id) {
   const auto found = state.workloads.find(id);
   if (found == state.workloads.end()) return not_found();
   Workloads workloads = state.workloads;
   workloads.erase(id);
-  if (state.layout) reclaim_free_ways(state, workloads, besteffort_caches(found->second.grant), shrink);
+  if (state.layout) reclaim_free_ways(state, workloads, besteffort_caches(found->second.grant));
   return workloads;
 }
 
-Workloads without_tasks(const NodeState& state, const std::map<WorkloadId, std::vector<Task>>& left, Time now,
-                        Shrink shrink) {
+Workloads without_tasks(const NodeState& state, const std::map<WorkloadId, std::vector<Task>>& left, Time now) {
   Workloads workloads = state.workloads;
   std::set<CacheId> freed;  // by best effort
   for (const auto& [id, tasks] : left) {
@@ -440,7 +438,7 @@ Workloads without_tasks(const NodeState& state, const std::map<WorkloadId, std::
     }
     if (is_over) workloads.erase(id);
   }
-  if (state.layout) reclaim_free_ways(state, workloads, freed, shrink);
+  if (state.layout) reclaim_free_ways(state, workloads, freed);
   return workloads;
 }
 

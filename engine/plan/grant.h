@@ -12,26 +12,24 @@
 #include "base/result.h"
 #include "engine/model/node_state.h"
 #include "engine/model/workload.h"
-#include "engine/plan/ways.h"
 
 namespace nrd::plan {
 
 using Workloads = std::map<WorkloadId, Workload>;
 
-Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& asked, Time now, Shrink shrink);
+Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& asked, Time now);
 // A patch that changes nothing returns the workloads as they are.
-Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& patch, Time now, Shrink shrink);
+Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& patch, Time now);
 // `workloads` plus one that makes `request` on `cache` alone, granted as create() would. Checks ways and classes only,
 // not CPUs.
 Result<Workloads> create_on(const NodeState& state, const Workloads& workloads, WorkloadId id,
-                            const CacheRequest& request, CacheId cache, Shrink shrink);
+                            const CacheRequest& request, CacheId cache);
 // How many more workloads the shared class accepts.
 size_t shared_places(const NodeState& state);
-Result<Workloads> remove(const NodeState& state, WorkloadId id, Shrink shrink);
+Result<Workloads> remove(const NodeState& state, WorkloadId id);
 // `left`: the remaining tasks of each of these workloads. A workload without tasks and CPUs is deleted; one that has
 // CPUs releases the caches that only its tasks used. All in one pass: after a reboot this concerns every workload with
 // tasks.
-Workloads without_tasks(const NodeState& state, const std::map<WorkloadId, std::vector<Task>>& left, Time now,
-                        Shrink shrink);
+Workloads without_tasks(const NodeState& state, const std::map<WorkloadId, std::vector<Task>>& left, Time now);
 
 }  // namespace nrd::plan

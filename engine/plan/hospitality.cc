@@ -35,7 +35,7 @@ WorkloadId next_id(const Workloads& workloads) {
 unsigned score(const NodeState& state, const CacheRequest& request, CacheId cache) {
   const Workloads before = neighbours(state, cache);
   const WorkloadId id = next_id(before);
-  const Result<Workloads> granted = create_on(state, before, id, request, cache, state.shrink);
+  const Result<Workloads> granted = create_on(state, before, id, request, cache);
   if (!granted) return 0;
   if (request.max == 0) return kAll;  // the whole shared class is available
   return kAll * granted->at(id).grant.ways.at(cache).count() / request.max;
@@ -54,7 +54,7 @@ Result<std::map<CacheId, unsigned>> hospitality(const NodeState& state, const Ca
 unsigned how_many_fit(const NodeState& state, const CacheRequest& request, CacheId cache, unsigned most) {
   Workloads workloads = neighbours(state, cache);
   for (unsigned count = 0; count < most; ++count) {
-    Result<Workloads> granted = create_on(state, workloads, next_id(workloads), request, cache, state.shrink);
+    Result<Workloads> granted = create_on(state, workloads, next_id(workloads), request, cache);
     if (!granted) return count;
     // A workload in the shared class uses only one of its places.
     if (request.max == 0) return static_cast<unsigned>(std::min<size_t>(most, shared_places(state)));

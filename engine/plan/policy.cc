@@ -8,17 +8,18 @@ namespace {
 constexpr const char* kField = "/policy";
 
 std::string names_of(const NodeState& state) {
-  if (!state.policies) return "none: no policies are configured here";
+  if (!state.config->policies) return "none: no policies are configured here";
   std::string names;
-  for (const auto& [name, policy] : *state.policies) names += (names.empty() ? "" : ", ") + name;
+  for (const auto& [name, policy] : *state.config->policies) names += (names.empty() ? "" : ", ") + name;
   return names;
 }
 
 }  // namespace
 
 Result<Policy> policy_named(const NodeState& state, const std::string& name) {
-  if (state.policies) {
-    if (const auto found = state.policies->find(name); found != state.policies->end()) return found->second;
+  if (state.config->policies) {
+    if (const auto found = state.config->policies->find(name); found != state.config->policies->end())
+      return found->second;
   }
   return Failure(Error{.code = ErrorCode::NoSuchPolicy,
                        .field = kField,

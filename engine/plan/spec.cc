@@ -86,10 +86,10 @@ Result<void> check_cpus_free(const NodeState& state, const Spec& spec, std::opti
 
 // Reserved CPUs may already be in a class; a workload without ways does not change that.
 Result<void> check_classes_free(const NodeState& state, const Spec& spec) {
-  if (const CpuSet both = state.groups.os & spec.cpus; !both.empty()) {
+  if (const CpuSet both = state.config->groups.os & spec.cpus; !both.empty()) {
     return taken_by_group(both, "the operating system, by the configuration (os.cpus)", "CPUs outside of os.cpus");
   }
-  if (const CpuSet both = state.groups.infra & spec.cpus; !both.empty()) {
+  if (const CpuSet both = state.config->groups.infra & spec.cpus; !both.empty()) {
     return taken_by_group(both, "the infrastructure, by the configuration (infra.cpus)", "CPUs outside of infra.cpus");
   }
   for (const auto& [name, group] : state.observed.rdt.foreign) {

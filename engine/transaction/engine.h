@@ -50,13 +50,7 @@ struct Done {
 using Outcome = Result<Done>;
 
 struct EngineOptions {
-  PoolSizes pools;
-  bool shrink = false;                   // shrink best effort for new workloads
-  std::optional<unsigned> max_shared{};  // workloads in the shared class; nullopt: no limit
-  ReservedCpus groups{};
-  unsigned reserved_classes = 0;  // kept for foreign groups
-  ForeignGroups foreign_groups = ForeignGroups::Report;
-  std::shared_ptr<const Policies> policies{};       // of this microarchitecture; null: none configured
+  NodeConfig node{};
   std::chrono::milliseconds drift_interval{30000};  // 0: never refresh
   std::chrono::milliseconds tasks_interval{30000};  // between checks for exited tasks; 0: never
   std::chrono::milliseconds begin_deadline{10000};  // a command not begun by then is withdrawn (ErrorCode::Busy)

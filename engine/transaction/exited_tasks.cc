@@ -25,13 +25,13 @@ ExitedTasks without_exited(const NodeState& state, Time now) {
     for (const Task& task : workload.spec.tasks) (has_ended(state, task) ? exited.of[id] : living).push_back(task);
     if (exited.of.contains(id)) left.emplace(id, std::move(living));
   }
-  exited.workloads = plan::without_tasks(state, left, now, state.shrink);
+  exited.workloads = plan::without_tasks(state, left, now);
   return exited;
 }
 
 bool names_tasks(const NodeState& state) {
   const auto has_tasks = [](const auto& entry) { return !entry.second.spec.tasks.empty(); };
-  return !state.baselines.tasks.empty() || !state.groups.infra_processes.empty() ||
+  return !state.baselines.tasks.empty() || !state.config->groups.infra_processes.empty() ||
          std::ranges::any_of(state.workloads, has_tasks);
 }
 

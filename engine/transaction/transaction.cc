@@ -25,12 +25,7 @@ uint64_t number_of(const std::string& given_id) {
 
 Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options)
     : hardware_(hardware), store_(store), clock_(clock), options_(options) {
-  state_.shrink = options.shrink ? plan::Shrink::Yes : plan::Shrink::No;
-  state_.max_shared = options.max_shared;
-  state_.groups = options.groups;
-  state_.reserved_classes = options.reserved_classes;
-  state_.foreign_policy = options.foreign_groups;
-  state_.policies = options.policies;
+  state_.config = std::make_shared<const NodeConfig>(options.node);
 }
 
 // Do not touch unclaimed settings: they could not be restored. Tasks moving back need no claim.
@@ -54,8 +49,9 @@ Result<void> Transaction::discover() {
   state_.layout.reset();
   state_.l2_layout.reset();
   if (facts.rdt.cat) {
-    const PoolPartition layout = TRY(plan_layout(*facts.rdt.cat, options_.pools));
-    if (const Result<void> checked = check_reserved_cpus(options_.groups, facts.rdt, layout); !checked) return checked;
+    const PoolPartition layout = TRY(plan_layout(*facts.rdt.cat, state_.config->pools));
+    if (const Result<void> checked = check_reserved_cpus(state_.config->groups, facts.rdt, layout); !checked)
+      return checked;
     state_.layout = layout;
     if (facts.rdt.l2_cat) state_.l2_layout = plan_l2_layout(*facts.rdt.l2_cat);
   }
@@ -65,9 +61,9 @@ Result<void> Transaction::discover() {
 
 // Adds processes that match now, and removes those that no longer match.
 Result<void> Transaction::refresh_infra() {
-  if (state_.groups.infra_processes.empty() || !state_.layout) return {};
+  if (state_.config->groups.infra_processes.empty() || !state_.layout) return {};
   const Result<std::set<Task>> found =
-      hardware_.find_processes(state_.groups.infra_processes, state_.groups.infra_users);
+      hardware_.find_processes(state_.config->groups.infra_processes, state_.config->groups.infra_users);
   if (!found) return Failure(found.error());
   state_.infra_tasks.clear();
   for (Task task : *found) {
@@ -120,12 +116,12 @@ Result<void> Transaction::recover() {
 Result<plan::Workloads> Transaction::plan(const Command& command) {
   const Time time = now();
   if (const auto* create = std::get_if<CreateWorkload>(&command)) {
-    return plan::create(state_, WorkloadId{next_id_}, create->spec, time, state_.shrink);
+    return plan::create(state_, WorkloadId{next_id_}, create->spec, time);
   }
   if (const auto* patch = std::get_if<PatchWorkload>(&command)) {
-    return plan::patch(state_, patch->id, patch->patch, time, state_.shrink);
+    return plan::patch(state_, patch->id, patch->patch, time);
   }
-  return plan::remove(state_, std::get<DeleteWorkload>(command).id, state_.shrink);
+  return plan::remove(state_, std::get<DeleteWorkload>(command).id);
 }
 
 // A plan that touches unclaimed settings needs a fresh observation: other software may have changed them since the last

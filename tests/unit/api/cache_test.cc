@@ -60,12 +60,13 @@ TEST_CASE("isolated CPUs are available until a workload uses them") {
 
 TEST_CASE("a cache reports how many more workloads of each policy fit") {
   NodeState state = a_node();
-  state.policies = std::make_shared<const Policies>(
-      Policies{{"gold", {.cache = CacheRequest{2, 2}}},
-               {"silver", {.cache = CacheRequest{3, 1}}},
-               {"bronze", {.cache = CacheRequest{0, 0}}},
-               {"fast", {.cache = {}, .mba = {}, .frequency = FrequencyRequest{}}},
-               {"wide", {.cache = CacheRequest{1, 1}, .mba = MbaRequest{.value = 50}, .frequency = {}}}});
+  state.config = std::make_shared<const NodeConfig>(
+      NodeConfig{.policies = std::make_shared<const Policies>(Policies{
+                     {"gold", {.cache = CacheRequest{2, 2}}},
+                     {"silver", {.cache = CacheRequest{3, 1}}},
+                     {"bronze", {.cache = CacheRequest{0, 0}}},
+                     {"fast", {.cache = {}, .mba = {}, .frequency = FrequencyRequest{}}},
+                     {"wide", {.cache = CacheRequest{1, 1}, .mba = MbaRequest{.value = 50}, .frequency = {}}}})});
   const auto fits = [](const json::Value& cache, std::string_view policy) {
     return number(*cache.find("available_policy"), policy);
   };

@@ -65,7 +65,7 @@ TEST_CASE("a PATCH separates code and data and joins them again") {
 }
 
 TEST_CASE("code keeps its ways when best effort shrinks") {
-  Fixture fixture(true, 1, {.shrink = true});
+  Fixture fixture(true, 1, {.node = {.shrink = true}});
   const auto workload = fixture.create("4", 3, 2, 1);
   REQUIRE(workload);
   const unsigned had = workload->grant.ways.at(CacheId{0}).count();

@@ -104,7 +104,7 @@ TEST_CASE("an engine does not start on pools that do not fit the node") {
   FakeHardware hardware({});
   FakeStore store;
   const SystemClock clock;
-  const auto engine = Engine::start(hardware, store, clock, {.pools = {.os = 12}});
+  const auto engine = Engine::start(hardware, store, clock, {.node = {.pools = {.os = 12}}});
   REQUIRE_FALSE(engine);
   CHECK(engine.error().code == ErrorCode::BadRequest);
 }

@@ -42,7 +42,7 @@ Tried try_them(const NodeState& before, const CacheRequest& request, CacheId cac
     Spec spec = a_spec(std::to_string(cpu.value));
     spec.cache = request;
     const WorkloadId id{1000 + cpu.value};
-    const auto created = plan::create(state, id, spec, {}, state.shrink);
+    const auto created = plan::create(state, id, spec, {});
     if (!created) break;
     const unsigned ways = created->at(id).grant.ways.at(cache).count();
     if (tried.fitted++ == 0) tried.score = request.max == 0 ? 100 : 100 * ways / request.max;
@@ -75,7 +75,7 @@ TEST_CASE("the score of a cache falls with what is granted there") {
 TEST_CASE("shrinking best effort adds capacity for a new workload") {
   for (const bool shrink : {false, true}) {
     EngineOptions options;
-    options.shrink = shrink;
+    options.node.shrink = shrink;
     Fixture fixture({}, options);
     REQUIRE(fixture.create(a_spec("0").ways(3, 1)));
     CHECK(fixture.score(2, 1) == scores(shrink ? 50 : 0, 100));
@@ -92,7 +92,7 @@ TEST_CASE("without a free class only shared workloads fit") {
 
 TEST_CASE("a pool without ways has no score, and max and min must ask for a pool") {
   EngineOptions options;
-  options.pools.shared = 0;
+  options.node.pools.shared = 0;
   const Fixture fixture({}, options);
   CHECK(fixture.score(0, 0).empty());
   CHECK(plan::hospitality({}, {.max = 1, .min = 1})->empty());
@@ -122,7 +122,7 @@ TEST_CASE("predicted capacity matches the planner for any state") {
       return CacheRequest{.max = min == 0 ? 0 : min + below(3), .min = min};
     };
     EngineOptions options;
-    options.shrink = below(2) == 0;
+    options.node.shrink = below(2) == 0;
     Fixture fixture({.ways = 8 + below(20), .classes = 3 + below(10), .min_ways = 1 + below(2)}, options);
     for (unsigned n = below(12); n > 0; --n) {
       Spec spec = a_spec(std::to_string(below(16)) + (below(3) == 0 ? "," + std::to_string(below(16)) : ""));

@@ -27,7 +27,7 @@ Policies the_policies() {
 
 struct Fixture : nrd::testing::TransactionFixture {
   Fixture() {
-    options.policies = std::make_shared<const Policies>(the_policies());
+    options.node.policies = std::make_shared<const Policies>(the_policies());
     start();
   }
   Result<Workload> create(const std::string& cpus, const std::string& policy, std::optional<CacheRequest> cache = {}) {
@@ -70,7 +70,7 @@ TEST_CASE("an unknown policy is refused with the known names") {
   CHECK(refused.error().code == ErrorCode::NoSuchPolicy);
   CHECK(refused.error().subject == "golden");
   CHECK(refused.error().allowed == "gold, large, narrow, silver, slow");
-  fixture.options.policies = nullptr;
+  fixture.options.node.policies = nullptr;
   fixture.start();
   CHECK(fixture.create("4", "gold").error().code == ErrorCode::NoSuchPolicy);
 }
@@ -100,7 +100,7 @@ TEST_CASE("repeating a workload's policy changes nothing") {
   const uint64_t commits = fixture.store.commits;
   CHECK(fixture.patch(workload->id, to_policy("gold")) == workload);
   CHECK(fixture.patch(workload->id, to_policy("gold", 0)) == workload);
-  fixture.options.policies = nullptr;  // the file may be gone since
+  fixture.options.node.policies = nullptr;  // the file may be gone since
   fixture.start();
   CHECK(fixture.patch(workload->id, to_policy("gold")) == workload);
   CHECK(fixture.store.commits == commits);
@@ -141,7 +141,7 @@ TEST_CASE("explicit ways end a policy unless they equal its ways") {
 TEST_CASE("a grant outlives the removal of its policy") {
   Fixture fixture;
   const auto workload = fixture.create("4", "gold");
-  fixture.options.policies = std::make_shared<const Policies>(Policies{{"gold", {.cache = CacheRequest{1, 1}}}});
+  fixture.options.node.policies = std::make_shared<const Policies>(Policies{{"gold", {.cache = CacheRequest{1, 1}}}});
   fixture.start();
   CHECK(fixture.writer->state().workloads.at(workload->id) == *workload);
 }

@@ -79,7 +79,7 @@ TEST_CASE("any sequence of requests keeps masks contiguous, disjoint and inside 
     FakeHardware hardware(shape);
     FakeStore store;
     EngineOptions options;
-    options.shrink = dice.once_in(2);
+    options.node.shrink = dice.once_in(2);
     auto writer = std::make_unique<Transaction>(hardware, store, clock, options);
     REQUIRE(writer->recover());
     const Observed fresh = hardware.tree;

@@ -17,7 +17,7 @@ struct Fixture : nrd::testing::TransactionFixture {
   explicit Fixture(EngineOptions configured) : TransactionFixture({}, std::move(configured)) { start(); }
 };
 
-EngineOptions with_infra() { return {.pools = {.infra = 2}, .groups = {.os = {0}, .infra = {2, 3}}}; }
+EngineOptions with_infra() { return {.node = {.pools = {.infra = 2}, .groups = {.os = {0}, .infra = {2, 3}}}}; }
 
 }  // namespace
 
@@ -128,7 +128,7 @@ TEST_CASE("infrastructure processes are found, followed and released") {
   const auto a_process = [](pid_t id, const char* boot_id) {
     return Task{.id = id, .process = id, .start = 7, .boot_id = boot_id};
   };
-  Fixture fixture({.pools = {.infra = 2}, .groups = {.infra_processes = {"ovs*"}}});
+  Fixture fixture({.node = {.pools = {.infra = 2}, .groups = {.infra_processes = {"ovs*"}}}});
   const auto place = [&](pid_t id) { return fixture.hardware.tasks.at(a_process(id, "boot-1")); };
   for (const pid_t id : {10, 20, 30}) fixture.hardware.tasks[a_process(id, "boot-1")] = "";
   fixture.hardware.matching = {a_process(10, "")};
@@ -172,17 +172,18 @@ TEST_CASE("impossible reserved groups are refused with the numbers") {
     const Result<void> started = Transaction(hardware, store, clock, options).recover();
     return started ? std::string() : started.error().message;
   };
-  CHECK(refusal({.groups = {.infra = {2}}}) == "infra.cpus: the infrastructure has no ways: cache_pools.infra is 0");
-  CHECK(refusal({.groups = {.infra_processes = {"ovs*"}}}) ==
+  CHECK(refusal({.node = {.groups = {.infra = {2}}}}) ==
+        "infra.cpus: the infrastructure has no ways: cache_pools.infra is 0");
+  CHECK(refusal({.node = {.groups = {.infra_processes = {"ovs*"}}}}) ==
         "infra.processes: the infrastructure has no ways: cache_pools.infra is 0");
-  CHECK(refusal({.groups = {.os = {3, 16}}}) == "os.cpus: CPU 16 does not exist; this node has CPUs 0-15");
-  CHECK(refusal({.pools = {.infra = 1}, .groups = {.os = {1, 2}, .infra = {2}}}) ==
+  CHECK(refusal({.node = {.groups = {.os = {3, 16}}}}) == "os.cpus: CPU 16 does not exist; this node has CPUs 0-15");
+  CHECK(refusal({.node = {.pools = {.infra = 1}, .groups = {.os = {1, 2}, .infra = {2}}}}) ==
         "infra.cpus: CPU 2 is also in os.cpus");
   CHECK(refusal(with_infra()).empty());
 }
 
 TEST_CASE("the shared class is limited to the configured number of workloads") {
-  Fixture fixture({.max_shared = 2});
+  Fixture fixture({.node = {.max_shared = 2}});
   const auto first = fixture.create(a_spec("0").ways(0, 0));
   REQUIRE(first);
   REQUIRE(fixture.create(a_spec("1").ways(0, 0)));

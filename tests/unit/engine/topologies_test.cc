@@ -64,8 +64,8 @@ class Session {
     for (pid_t id = 1; id <= kTasks; ++id) hardware_.tasks[task(id)] = "";
     next_task_ = kTasks + 1;
     fresh_ = hardware_.tree;
-    options_.shrink = true;
-    options_.policies = std::make_shared<const Policies>(some_policies());
+    options_.node.shrink = true;
+    options_.node.policies = std::make_shared<const Policies>(some_policies());
     start();
   }
 

@@ -1,0 +1,24 @@
+// The configuration of the node's resources, fixed from start to stop. All revisions of NodeState share one.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "engine/model/foreign_groups.h"
+#include "engine/model/policy.h"
+#include "engine/model/pools.h"
+#include "engine/model/reserved_cpus.h"
+
+namespace nrd {
+
+struct NodeConfig {
+  PoolSizes pools{};
+  bool shrink = false;                   // shrink best effort for new workloads
+  std::optional<unsigned> max_shared{};  // workloads in the shared class; nullopt: no limit
+  ReservedCpus groups{};
+  unsigned reserved_classes = 0;  // kept for foreign groups, including the existing ones
+  ForeignGroups foreign_groups = ForeignGroups::Report;
+  std::shared_ptr<const Policies> policies{};  // of this microarchitecture; null: none configured
+};
+
+}  // namespace nrd
