@@ -64,7 +64,9 @@ std::map<CpuId, pstate::FrequencySetting> written_by_others(const NodeState& sta
 Baselines baselines_of(const store::Baselines& records) {
   Baselines baselines;
   for (const auto& [clos, cache, ways] : records.ways) baselines.ways[clos][cache] = ways;
-  for (const auto& [cpu, clos] : records.cpus) baselines.cpus[cpu] = clos;
+  std::map<CpuId, ClosId> cpus;
+  for (const auto& [cpu, clos] : records.cpus) cpus[cpu] = clos;
+  baselines.cpus = std::move(cpus);
   baselines.frequencies = frequencies_of(records.frequencies);
   baselines.frequencies_of_others = frequencies_of(records.frequencies_of_others);
   for (const auto& [clos, limit] : records.bandwidth) baselines.bandwidth[clos].merge(bandwidth_of({limit}));
@@ -89,8 +91,9 @@ void add_baselines(store::Change& change, const Baselines& added) {
 
 void merge(Baselines& baselines, const Baselines& added) {
   for (const auto& [clos, caches] : added.ways) baselines.ways[clos].insert(caches.begin(), caches.end());
-  baselines.cpus.insert(added.cpus.begin(), added.cpus.end());
-  baselines.frequencies.insert(added.frequencies.begin(), added.frequencies.end());
+  if (!added.cpus.empty()) baselines.cpus.edit().insert(added.cpus.begin(), added.cpus.end());
+  if (!added.frequencies.empty())
+    baselines.frequencies.edit().insert(added.frequencies.begin(), added.frequencies.end());
   baselines.frequencies_of_others.insert(added.frequencies_of_others.begin(), added.frequencies_of_others.end());
   for (const auto& [clos, limits] : added.bandwidth) {
     for (const auto& [cache, limit] : limits)
@@ -102,7 +105,7 @@ void merge(Baselines& baselines, const Baselines& added) {
 
 Baselines owned_baselines(const NodeState& state) {
   NodeState idle = state;
-  idle.workloads.clear();
+  idle.workloads = {};
   const Setting unused = setting_of(idle);
   const auto used = ways_in_use(state);
   const auto is_needed = [&used](ClosId clos, CacheId cache) {
@@ -124,7 +127,7 @@ Baselines owned_baselines(const NodeState& state) {
   for (const auto& [cpu, clos] : unused.rdt.cpus) {
     if (owns_class_of(state, cpu) || (state.config->groups.os | state.config->groups.infra).contains(cpu)) continue;
     const auto group = state.observed.rdt.classes.find(clos);
-    if (group == state.observed.rdt.classes.end() || !group->second.cpus.contains(cpu)) kept.cpus.erase(cpu);
+    if (group == state.observed.rdt.classes.end() || !group->second.cpus.contains(cpu)) kept.cpus.edit().erase(cpu);
   }
   return kept;
 }

@@ -9,8 +9,6 @@ namespace {
 
 constexpr ClosId kRootClass{0};
 
-using Workloads = std::map<WorkloadId, Workload>;
-
 std::string name_of(ClosId clos) { return "COS" + std::to_string(clos.value); }
 
 std::set<ClosId> classes_of(const Workloads& workloads) {

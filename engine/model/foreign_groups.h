@@ -19,6 +19,7 @@
 namespace nrd {
 
 struct NodeState;
+class Workloads;
 
 // What to do with a guarantee whose ways a foreign group may fill.
 enum class ForeignGroups { Report, Refuse };
@@ -50,7 +51,7 @@ bool is_exclusive(const NodeState& state, const Workload& workload);
 
 // The class for one more workload besides `workloads`, or NoClass with the names of the groups that hold the classes.
 // COS1 comes last: clients of RMD know it as the infrastructure's and expect workloads from COS2 on.
-Result<ClosId> choose_class(const NodeState& state, const std::map<WorkloadId, Workload>& workloads);
+Result<ClosId> choose_class(const NodeState& state, const Workloads& workloads);
 // True if nrd can use COSn: the group does not exist and the kernel has a class for it, or the group is nrd's or a
 // leftover.
 bool is_class_available(const NodeState& state, ClosId clos);

@@ -11,7 +11,7 @@
 #include "engine/hardware.h"
 #include "engine/model/latency_histogram.h"
 #include "engine/model/node_config.h"
-#include "engine/model/workload.h"
+#include "engine/model/workloads.h"
 #include "engine/plan/frequency_governor.h"
 #include "store/records.h"
 
@@ -20,8 +20,8 @@ namespace nrd {
 // Values of the settings that nrd owns, from before its first write in this boot.
 struct Baselines {
   std::map<ClosId, std::map<CacheId, WayMask>> ways;  // of the root class; other groups are removed at release
-  std::map<CpuId, ClosId> cpus;
-  std::map<CpuId, pstate::FrequencySetting> frequencies;
+  SharedMap<CpuId, ClosId> cpus;
+  SharedMap<CpuId, pstate::FrequencySetting> frequencies;
   // For some of these: the value that other software wrote while a workload used the CPU. Restored instead at release.
   std::map<CpuId, pstate::FrequencySetting> frequencies_of_others{};
   std::map<ClosId, std::map<CacheId, rdt::Bandwidth>> bandwidth{};  // as above
@@ -37,22 +37,34 @@ struct Health {
   friend bool operator==(const Health&, const Health&) = default;
 };
 
-struct NodeState {
-  std::shared_ptr<const NodeConfig> config = std::make_shared<const NodeConfig>();
+// What the store holds. A commit that fails or freezes exchanges this half as a whole.
+struct DurableState {
   uint64_t revision = 0;  // of the store
+  uint64_t next_id = 1;   // of the next workload without an id chosen by its client
+  Workloads workloads;
+  Baselines baselines;
+};
+
+// What was observed, and what follows from it. Not stored: a start observes again.
+struct LiveState {
   NodeFacts facts;
   std::optional<PoolPartition> layout;       // absent on a node without L3 CAT
   std::optional<PoolPartition> l2_layout{};  // of the L2 caches where L3 is allocated too
   std::set<ClosId> made_groups{};  // those of baselines.groups that exist, as far as nrd knows; unused ones are removed
   std::set<Task> infra_tasks;      // processes of the infrastructure, as last observed
-  std::map<WorkloadId, Workload> workloads;
-  Baselines baselines;
-  Observed observed;  // as last read, including foreign groups
+  Observed observed;               // as last read, including foreign groups
   Health health;
   std::map<CpuId, plan::GovernorState> governors;  // of monitored CPUs
   CpuSet uncounted;                                // monitored and online, but without branch counters
   std::map<CpuId, KHz> current;                    // of CPUs whose frequency a workload sets, as last observed
   LatencyHistograms timings;
+};
+
+// A copy is cheap: the parts that grow with the node are shared until they change.
+struct NodeState : DurableState, LiveState {
+  std::shared_ptr<const NodeConfig> config = std::make_shared<const NodeConfig>();
+  const DurableState& durable() const { return *this; }
+  DurableState& durable() { return *this; }
 };
 
 // For the level of `cache`.

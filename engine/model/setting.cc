@@ -31,20 +31,28 @@ std::optional<uint32_t> limit_of(const rdt::Observed& observed, ClosId clos, Cac
   return limit == group->second.bandwidth.end() ? std::nullopt : std::optional(limit->second);
 }
 
-// A CPU that was offline when the others of its domain were claimed shows nrd's own setting; before, it had theirs.
-void claim_frequency(Baselines& added, const NodeState& state, CpuId cpu, const pstate::FrequencySetting& found,
-                     const pstate::FrequencySetting& wanted) {
-  added.frequencies[cpu] = found;
-  if (found != wanted) return;
-  const Baselines& baselines = state.baselines;
+// A claimed CPU of its frequency domain.
+std::optional<CpuId> claimed_beside(const NodeState& state, CpuId cpu) {
   for (const CpuId other : state.facts.pstate.cpus.at(cpu).domain.members()) {
-    const auto claimed = baselines.frequencies.find(other);
-    if (claimed == baselines.frequencies.end()) continue;
-    added.frequencies[cpu] = claimed->second;
-    if (given_back(baselines, other) != claimed->second)
-      added.frequencies_of_others[cpu] = given_back(baselines, other);
-    return;
+    if (state.baselines.frequencies.contains(other)) return other;
   }
+  return std::nullopt;
+}
+
+void claim_frequencies(Baselines& added, const NodeState& state, const pstate::Setting& setting) {
+  const Baselines& baselines = state.baselines;
+  std::map<CpuId, pstate::FrequencySetting> claimed;
+  for (const auto& [cpu, wanted] : setting.cpus) {
+    const auto found = state.observed.pstate.cpus.find(cpu);
+    if (baselines.frequencies.contains(cpu) || found == state.observed.pstate.cpus.end()) continue;
+    // A CPU that was offline when the others of its domain were claimed shows nrd's own setting; before, it had theirs.
+    const std::optional<CpuId> other = found->second == wanted ? claimed_beside(state, cpu) : std::nullopt;
+    const pstate::FrequencySetting& before = other ? baselines.frequencies.at(*other) : found->second;
+    claimed[cpu] = before;
+    if (other && given_back(baselines, *other) != before)
+      added.frequencies_of_others[cpu] = given_back(baselines, *other);
+  }
+  added.frequencies = std::move(claimed);
 }
 
 // CPUs that share a domain with a workload's CPU change with it, so nrd must restore them as well.
@@ -301,11 +309,12 @@ Baselines unclaimed(const NodeState& state, const Setting& setting) {
       if (const auto ways = ways_of(observed.rdt, clos, cache)) added.ways[clos][cache] = *ways;
     }
   }
+  std::map<CpuId, ClosId> cpus;
   for (const auto& [cpu, wanted] : setting.rdt.cpus) {
-    if (baselines.cpus.contains(cpu)) continue;
-    // A task in a foreign group has no class to return to except the root class.
-    added.cpus[cpu] = class_of(observed.rdt, cpu).value_or(kRootClass);
+    // A CPU in a foreign group has no class to return to except the root class.
+    if (!baselines.cpus.contains(cpu)) cpus[cpu] = class_of(observed.rdt, cpu).value_or(kRootClass);
   }
+  added.cpus = std::move(cpus);
   for (const ClosId clos : setting.rdt.made) {
     if (!baselines.groups.contains(clos)) added.groups.insert(clos);
   }
@@ -322,11 +331,7 @@ Baselines unclaimed(const NodeState& state, const Setting& setting) {
   for (const auto& [task, clos] : setting.rdt.tasks) {
     if (clos != kRootClass && !baselines.tasks.contains({task, clos})) added.tasks.insert({task, clos});
   }
-  for (const auto& [cpu, wanted] : setting.pstate.cpus) {
-    const auto found = observed.pstate.cpus.find(cpu);
-    if (baselines.frequencies.contains(cpu) || found == observed.pstate.cpus.end()) continue;
-    claim_frequency(added, state, cpu, found->second, wanted);
-  }
+  claim_frequencies(added, state, setting.pstate);
   return added;
 }
 
@@ -395,8 +400,10 @@ Observed with_applied(Observed observed, const Setting& setting) {
     observed.rdt.classes[kRootClass].cpus |= group->second.cpus;
     observed.rdt.classes.erase(clos);
   }
+  if (setting.pstate == pstate::Setting{}) return observed;
+  std::map<CpuId, pstate::FrequencySetting>& cpus = observed.pstate.cpus.edit();
   for (const auto* frequencies : {&setting.pstate.put_back, &setting.pstate.cpus}) {
-    for (const auto& [cpu, knobs] : *frequencies) observed.pstate.cpus[cpu] = knobs;
+    for (const auto& [cpu, knobs] : *frequencies) cpus[cpu] = knobs;
   }
   return observed;
 }

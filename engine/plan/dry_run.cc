@@ -20,7 +20,7 @@ DryRun dry_run_of(const NodeState& state, Workloads planned, WorkloadId id) {
 
 Result<DryRun> dry_run(const NodeState& state, const CreateWorkload& create, Time now) {
   // After all existing workloads, as a new one is.
-  const WorkloadId id{state.workloads.empty() ? 1 : state.workloads.rbegin()->first.value + 1};
+  const WorkloadId id = state.workloads.next_id();
   return plan::create(state, id, create.spec, now).map([&](Workloads planned) {
     return dry_run_of(state, std::move(planned), id);
   });

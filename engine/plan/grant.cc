@@ -226,7 +226,12 @@ Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, Cac
     slots.push_back({.before = before.contains(cache) ? before.at(cache) : WayMask(), .count = (*ways)[i]});
   }
   const std::vector<WayMask> runs = pack_runs(available, slots);
-  for (size_t i = 0; i < members.size(); ++i) workloads.at(members[i]).grant.ways[cache] = runs[i];
+  for (size_t i = 0; i < members.size(); ++i) {
+    if (slots[i].before == runs[i]) continue;
+    Workload moved = workloads.at(members[i]);
+    moved.grant.ways[cache] = runs[i];
+    workloads.put(std::move(moved));
+  }
   return {};
 }
 
@@ -288,12 +293,13 @@ Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Worklo
     if (const Result<void> granted = grant_on(state, without, workload, cache, before); !granted)
       return Failure(granted.error());
   }
-  workloads.insert_or_assign(workload.id, workload);
-  workloads.at(workload.id).grant.bandwidth = plan_bandwidth(state, workload.spec, workload.grant.ways);
+  workload.grant.bandwidth = plan_bandwidth(state, workload.spec, workload.grant.ways);
+  const WorkloadId id = workload.id;
+  workloads.put(std::move(workload));
   std::set<CacheId> left = besteffort_caches(before);
   for (const CacheId cache : touched) {
     if (pool != Pool::BestEffort || cache.is_secondary_l2) continue;
-    TRY(layout_besteffort(state, workloads, cache, workload.id));
+    TRY(layout_besteffort(state, workloads, cache, id));
     left.erase(cache);
   }
   reclaim_free_ways(state, workloads, left);
@@ -306,7 +312,7 @@ Result<Workloads> grant(const NodeState& state, Workload workload, const Grant& 
   workload.grant = {.pool = Pool::None, .clos = {}, .ways = {}, .frequencies = std::move(frequencies), .bandwidth = {}};
   if (workload.spec.asks_for_ways()) return grant_ways(state, state.workloads, std::move(workload), before);
   Workloads workloads = state.workloads;
-  workloads.insert_or_assign(workload.id, std::move(workload));
+  workloads.put(std::move(workload));
   if (state.layout) reclaim_free_ways(state, workloads, besteffort_caches(before));
   return workloads;
 }
@@ -417,9 +423,10 @@ Result<Workloads> remove(const NodeState& state, WorkloadId id) {
 
 Workloads without_tasks(const NodeState& state, const std::map<WorkloadId, std::vector<Task>>& left, Time now) {
   Workloads workloads = state.workloads;
+  Workloads::Index& index = workloads.edit();
   std::set<CacheId> freed;  // by best effort
   for (const auto& [id, tasks] : left) {
-    Workload& workload = workloads.at(id);
+    Workload workload = state.workloads.at(id);
     const Grant before = workload.grant;
     workload.spec.tasks = tasks;
     workload.updated = now;
@@ -436,7 +443,11 @@ Workloads without_tasks(const NodeState& state, const std::map<WorkloadId, std::
     for (const CacheId cache : besteffort_caches(before)) {
       if (!workload.grant.ways.contains(cache)) freed.insert(cache);
     }
-    if (is_over) workloads.erase(id);
+    if (is_over) {
+      index.erase(id);
+    } else {
+      index[id] = std::make_shared<const Workload>(std::move(workload));
+    }
   }
   if (state.layout) reclaim_free_ways(state, workloads, freed);
   return workloads;

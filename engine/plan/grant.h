@@ -15,8 +15,6 @@
 
 namespace nrd::plan {
 
-using Workloads = std::map<WorkloadId, Workload>;
-
 Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& asked, Time now);
 // A patch that changes nothing returns the workloads as they are.
 Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& patch, Time now);

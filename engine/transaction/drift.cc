@@ -34,29 +34,25 @@ void Transaction::release_unused(const Setting& wanted) {
   if (kept == state_.baselines) return;
   log::notice("CLAIM_DROPPED", "other software changed classes or CPUs that no workload uses; no longer managing them",
               {{"WHAT", differences(wanted, state_.observed).front()}});
-  const Baselines before = state_.baselines;
   state_.baselines = kept;
   store::Change change;
-  change.next_id = next_id_;
   change.new_boot_id = state_.facts.boot_id;
   add_baselines(change, kept);
   // If this commit fails the claim stays, and the next run tries again.
-  [[maybe_unused]] const Result<void> committed = commit(std::move(change), {state_.workloads, before});
+  [[maybe_unused]] const Result<void> committed = commit(std::move(change), Part::Baselines);
 }
 
 // A group that exists although nrd removed it was created by other software.
 void Transaction::drop_taken_claims() {
-  const Baselines before = state_.baselines;
   store::Change change;
-  change.next_id = next_id_;
-  for (const ClosId clos : before.groups) {
+  for (const ClosId clos : stored_.baselines.groups) {
     if (state_.made_groups.contains(clos) || !state_.observed.rdt.classes.contains(clos)) continue;
     change.dropped_group_claims.push_back(clos);
     state_.baselines.groups.erase(clos);
   }
   if (change.dropped_group_claims.empty()) return;
   // If this commit fails the claim stays, and the next run tries again.
-  [[maybe_unused]] const Result<void> committed = commit(std::move(change), {state_.workloads, before});
+  [[maybe_unused]] const Result<void> committed = commit(std::move(change), Part::Baselines);
 }
 
 // A group that two observations show is not just being set up by the program that created it.
@@ -107,17 +103,15 @@ void Transaction::note_sharing() {
 // Drops the claims of pending restores that succeeded.
 void Transaction::forget_restored() {
   if (state_.baselines.frequencies.empty() && state_.baselines.tasks.empty()) return;
-  const Baselines before = state_.baselines;
   store::Change change;
-  change.next_id = next_id_;
   drop_restored_baselines(change);
   if (change.dropped_frequency_baselines.empty() && change.dropped_task_claims.empty()) return;
   // If this commit fails they are restored once more, and the next run tries again.
-  [[maybe_unused]] const Result<void> committed = commit(std::move(change), {state_.workloads, before});
+  [[maybe_unused]] const Result<void> committed = commit(std::move(change), Part::Baselines);
 }
 
 void Transaction::reap_tasks() {
-  if (!names_tasks(state_) || (before_unknown_ && !resolve_unknown())) return;
+  if (!names_tasks(state_) || (unknown_ && !resolve_unknown())) return;
   const Result<void> refreshed = refresh_infra().and_then([this] { return refresh({}); });
   if (!refreshed) return note_hardware_problem(refreshed.error());
   drop_exited();
@@ -132,26 +126,26 @@ void Transaction::reap_tasks() {
     if (!moved) return note_hardware_problem(moved.error());
     state_.observed = with_applied(std::move(state_.observed), wanted);
   }
-  if (!before_unknown_) forget_restored();
+  if (!unknown_) forget_restored();
 }
 
 // On failure the next run tries again: an exited task stays exited.
 void Transaction::drop_exited() {
   ExitedTasks exited = without_exited(state_, now());
   if (exited.of.empty()) return;
-  const plan::Workloads before = state_.workloads;
+  const Workloads before = stored_.workloads;
   count_revisions(before, exited.workloads);
   NodeState wanted = state_;
   wanted.workloads = exited.workloads;
   const Result<void> converged = claim(wanted).and_then([&] { return converge(wanted, Scope::Changes); });
   if (!converged) {
     log::error("CONVERGE_FAILED", converged.error().message, {{"DETAIL", converged.error().detail}});
-    if (!before_unknown_) rollback();
+    if (!unknown_) rollback();
     return;
   }
   state_.workloads = std::move(wanted.workloads);
   reset_governor();
-  if (commit_workloads(before)) log_exited(before, exited);
+  if (commit_workloads()) log_exited(before, exited);
 }
 
 bool Transaction::serve_hotplug(const CpuSet& changed) {
@@ -161,7 +155,7 @@ bool Transaction::serve_hotplug(const CpuSet& changed) {
 }
 
 void Transaction::repair(const CpuSet& changed) {
-  if (before_unknown_ && !resolve_unknown()) return;
+  if (unknown_ && !resolve_unknown()) return;
   const std::string boot_id = state_.facts.boot_id;
   const CpuSet online = state_.facts.rdt.online;
   const Setting before = setting_of(state_);
@@ -170,7 +164,7 @@ void Transaction::repair(const CpuSet& changed) {
   });
   if (!found) return note_hardware_problem(found.error());
   if (state_.facts.boot_id != boot_id) {
-    state_.baselines = {};
+    state_.baselines = stored_.baselines = {};
     state_.made_groups.clear();
   }
   note_absent_cpus();

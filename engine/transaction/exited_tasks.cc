@@ -35,7 +35,7 @@ bool names_tasks(const NodeState& state) {
          std::ranges::any_of(state.workloads, has_tasks);
 }
 
-void log_exited(const plan::Workloads& before, const ExitedTasks& exited) {
+void log_exited(const Workloads& before, const ExitedTasks& exited) {
   for (const auto& [id, tasks] : exited.of) {
     const bool is_over = !exited.workloads.contains(id);
     log::notice(

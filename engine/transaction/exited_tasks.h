@@ -10,7 +10,7 @@
 namespace nrd {
 
 struct ExitedTasks {
-  plan::Workloads workloads;                   // without these tasks, and without workloads that had nothing else
+  Workloads workloads;                         // without these tasks, and without workloads that had nothing else
   std::map<WorkloadId, std::vector<Task>> of;  // exited tasks by workload
 };
 // Exited tasks according to the observation in `state`.
@@ -20,6 +20,6 @@ ExitedTasks without_exited(const NodeState& state, Time now);
 bool names_tasks(const NodeState& state);
 
 // Logs one line for each of these workloads.
-void log_exited(const plan::Workloads& before, const ExitedTasks& exited);
+void log_exited(const Workloads& before, const ExitedTasks& exited);
 
 }  // namespace nrd

@@ -26,10 +26,8 @@ CpuSet changed_between(const std::map<CpuId, pstate::FrequencySetting>& before,
 
 // If this commit fails the previous restore value stays; the workload gets its grant all the same.
 void Transaction::store_external(Frequencies of_others) {
-  const Baselines before = state_.baselines;
-  const Frequencies& old = before.frequencies_of_others;
+  const Frequencies& old = stored_.baselines.frequencies_of_others;
   store::Change change;
-  change.next_id = next_id_;
   Frequencies put;
   for (const CpuId cpu : changed_between(old, of_others).members()) put.emplace(cpu, of_others.at(cpu));
   change.frequencies_of_others = to_records(put);
@@ -37,7 +35,7 @@ void Transaction::store_external(Frequencies of_others) {
     change.dropped_frequencies_of_others.push_back(cpu);
   }
   state_.baselines.frequencies_of_others = std::move(of_others);
-  [[maybe_unused]] const Result<void> committed = commit(std::move(change), {state_.workloads, before});
+  [[maybe_unused]] const Result<void> committed = commit(std::move(change), Part::Baselines);
 }
 
 // Requires a fresh observation of these frequencies. The CPUs of `except` were offline at the last one and have values
@@ -53,7 +51,7 @@ Result<void> Transaction::record_external(const Setting& wanted, const CpuSet& e
   const Frequencies before = state_.baselines.frequencies_of_others;
   written.merge(Frequencies(before));
   store_external(std::move(written));
-  if (before_unknown_) return fail(ErrorCode::Frozen, "store state unknown; change rejected, try again");
+  if (unknown_) return fail(ErrorCode::Frozen, "store state unknown; change rejected, try again");
   const Result<CpuSet> taken = hardware_.converge(ours);
   in_sync_ = taken.has_value();
   if (taken) {
@@ -81,14 +79,15 @@ void Transaction::forget_untaken_external(const Frequencies& before, const Setti
 // Frequencies that `wanted` is about to overwrite, changed since the last observation. A limit of the kernel is
 // reported as a problem and does not block changes to or deletion of a workload.
 Result<void> Transaction::restore(const NodeState& wanted) {
-  if (!in_sync_ || before_unknown_ || state_.baselines.frequencies.empty()) return {};
+  if (!in_sync_ || unknown_ || state_.baselines.frequencies.empty()) return {};
   const Setting now = setting_of(state_);
   const pstate::Setting next = changes(setting_of(wanted), now).pstate;
   const CpuSet touched = cpus_of(next.cpus) | cpus_of(next.put_back);
   const Setting ours = only_frequencies(now, touched & cpus_of(state_.baselines.frequencies));
   if (ours.pstate.cpus.empty()) return {};
-  pstate::Observed found = TRY(hardware_.observe_frequencies(cpus_of(ours.pstate.cpus)));
-  for (auto& [cpu, knobs] : found.cpus) state_.observed.pstate.cpus[cpu] = std::move(knobs);
+  const pstate::Observed found = TRY(hardware_.observe_frequencies(cpus_of(ours.pstate.cpus)));
+  std::map<CpuId, pstate::FrequencySetting>& seen = state_.observed.pstate.cpus.edit();
+  for (const auto& [cpu, knobs] : found.cpus) seen[cpu] = knobs;
   const std::vector<std::string> drifted = differences(ours, state_.observed);
   if (drifted.empty()) return {};
   const Result<void> remembered = record_external(ours, {});

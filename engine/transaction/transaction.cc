@@ -37,11 +37,15 @@ void Transaction::leave_out_unclaimed(Setting& setting, const Baselines& baselin
 }
 
 // The only place that increments revisions: for a patch, and for a best-effort workload that shrinks for a new one.
-void Transaction::count_revisions(const plan::Workloads& before, plan::Workloads& after) {
-  for (auto& [id, workload] : after) {
+void Transaction::count_revisions(const Workloads& before, Workloads& after) {
+  std::vector<Workload> changed;
+  for (const auto& [id, workload] : after) {
     const auto old = before.find(id);
-    if (old != before.end() && old->second != workload) workload.revision = old->second.revision + 1;
+    if (old == before.end() || old->second == workload) continue;
+    changed.push_back(workload);
+    changed.back().revision = old->second.revision + 1;
   }
+  for (Workload& workload : changed) after.put(std::move(workload));
 }
 
 Result<void> Transaction::discover() {
@@ -77,10 +81,12 @@ Result<void> Transaction::refresh(const CpuSet& frequencies, const Baselines& ot
   std::set<Task> tasks = known_tasks(state_);
   for (const auto& [task, clos] : others.tasks) tasks.insert(task);
   Observed observed = TRY(hardware_.observe(frequencies, tasks));
+  std::map<CpuId, pstate::FrequencySetting> known = observed.pstate.cpus;
   for (const auto& [cpu, knobs] : state_.observed.pstate.cpus) {
     const bool is_there = state_.facts.pstate.cpus.contains(cpu);
-    if (is_there && !frequencies.contains(cpu)) observed.pstate.cpus.emplace(cpu, knobs);
+    if (is_there && !frequencies.contains(cpu)) known.emplace(cpu, knobs);
   }
+  observed.pstate.cpus = std::move(known);
   state_.observed = std::move(observed);
   return {};
 }
@@ -88,16 +94,18 @@ Result<void> Transaction::refresh(const CpuSet& frequencies, const Baselines& ot
 Result<void> Transaction::recover() {
   TRY(discover());
   const store::Records records = TRY(store_.load());
+  Workloads::Index& workloads = state_.workloads.edit();
   for (const store::WorkloadRecord& record : records.workloads) {
     const Workload workload = TRY(from_record(record));
-    state_.workloads.emplace(workload.id, workload);
+    workloads[workload.id] = std::make_shared<const Workload>(workload);
   }
-  next_id_ = records.next_id;
+  state_.next_id = records.next_id;
   keys_.load(records.keys);
   state_.revision = records.revision;
   // Drop baselines of another boot: the registers have been reset since.
   if (records.baselines.boot_id == state_.facts.boot_id) state_.baselines = baselines_of(records.baselines);
   state_.made_groups = state_.baselines.groups;
+  stored_ = state_.durable();
 
   const Result<void> refreshed =
       refresh_infra().and_then([this] { return refresh(cpus_of(state_.facts.pstate.cpus)); });
@@ -113,10 +121,10 @@ Result<void> Transaction::recover() {
   return {};
 }
 
-Result<plan::Workloads> Transaction::plan(const Command& command) {
+Result<Workloads> Transaction::plan(const Command& command) {
   const Time time = now();
   if (const auto* create = std::get_if<CreateWorkload>(&command)) {
-    return plan::create(state_, WorkloadId{next_id_}, create->spec, time);
+    return plan::create(state_, WorkloadId{state_.next_id}, create->spec, time);
   }
   if (const auto* patch = std::get_if<PatchWorkload>(&command)) {
     return plan::patch(state_, patch->id, patch->patch, time);
@@ -128,7 +136,7 @@ Result<plan::Workloads> Transaction::plan(const Command& command) {
 // one.
 Result<NodeState> Transaction::plan_on_fresh_observation(const Command& command) {
   const bool has_seen_groups = TRY(refresh_foreign_groups());
-  Result<plan::Workloads> planned = plan(command);
+  Result<Workloads> planned = plan(command);
   if (!planned) return Failure(planned.error());
   NodeState wanted = state_;
   wanted.workloads = *std::move(planned);
@@ -170,14 +178,12 @@ Result<void> Transaction::claim(NodeState& wanted) {
   }
   const Baselines added = unclaimed(wanted, setting);
   if (added == Baselines{}) return {};
-  const Baselines before = state_.baselines;
   merge(state_.baselines, added);
   store::Change change;
-  change.next_id = next_id_;
   // The first claim of a boot replaces the stored baselines of the previous boot.
-  if (before == Baselines{}) change.new_boot_id = state_.facts.boot_id;
+  if (stored_.baselines == Baselines{}) change.new_boot_id = state_.facts.boot_id;
   add_baselines(change, added);
-  return commit(std::move(change), {state_.workloads, before});
+  return commit(std::move(change), Part::Baselines);
 }
 
 Result<void> Transaction::converge(NodeState& wanted, Scope scope) {
@@ -208,7 +214,7 @@ Result<void> Transaction::converge(NodeState& wanted, Scope scope) {
 // The CPU has gone offline since the last refresh; the next one handles the rest.
 void Transaction::note_absent(CpuId cpu) {
   state_.facts.rdt.online.remove(cpu);
-  state_.observed.pstate.cpus.erase(cpu);
+  if (state_.observed.pstate.cpus.contains(cpu)) state_.observed.pstate.cpus.edit().erase(cpu);
 }
 
 void Transaction::note_pending_restore(CpuId cpu) {
@@ -230,8 +236,10 @@ std::vector<CpuId> Transaction::drop_restored_frequencies() {
   for (const auto& [cpu, before] : setting_of(state_).pstate.put_back) {
     if (!pending_restore_.contains(cpu)) dropped.push_back(cpu);
   }
+  if (dropped.empty()) return dropped;
+  std::map<CpuId, pstate::FrequencySetting>& claimed = state_.baselines.frequencies.edit();
   for (const CpuId cpu : dropped) {
-    state_.baselines.frequencies.erase(cpu);
+    claimed.erase(cpu);
     state_.baselines.frequencies_of_others.erase(cpu);
   }
   return dropped;
@@ -280,8 +288,8 @@ Result<void> Transaction::check_revision(const Command& command) const {
 
 // Assign each number once, and skip those that clients have chosen.
 void Transaction::note_created(const CreateWorkload& create) {
-  if (create.key) keys_.add(*create.key, WorkloadId{next_id_}, now());
-  next_id_ = std::max(next_id_, number_of(create.spec.given_id)) + 1;
+  if (create.key) keys_.add(*create.key, WorkloadId{state_.next_id}, now());
+  state_.next_id = std::max(state_.next_id, number_of(create.spec.given_id)) + 1;
 }
 
 // Plan again if CPUs or groups have changed since the plan was made.
@@ -289,7 +297,7 @@ Result<WorkloadId> Transaction::apply_one(const Command& command) {
   const CpuSet online = state_.facts.rdt.online;
   const std::set<std::string> groups = group_names(state_.observed.rdt);
   Result<WorkloadId> applied = try_one(command);
-  if (applied || before_unknown_) return applied;
+  if (applied || unknown_) return applied;
   const ErrorCode code = applied.error().code;
   if (code != ErrorCode::Hardware && code != ErrorCode::NoClass) return applied;
   const Result<void> refreshed = refresh({});
@@ -307,7 +315,7 @@ Result<WorkloadId> Transaction::try_one(const Command& command) {
   TRY(check_revision(command));
   NodeState wanted = TRY(plan_on_fresh_observation(command));
   count_revisions(state_.workloads, wanted.workloads);
-  WorkloadId id{next_id_};
+  WorkloadId id{state_.next_id};
   if (const auto* patch = std::get_if<PatchWorkload>(&command)) id = patch->id;
   if (const auto* remove = std::get_if<DeleteWorkload>(&command)) id = remove->id;
   if (wanted.workloads == state_.workloads) return id;
@@ -329,16 +337,14 @@ Result<WorkloadId> Transaction::try_one(const Command& command) {
 
 std::vector<Result<Workload>> Transaction::apply(std::span<const Command> commands) {
   std::vector<Result<Workload>> outcomes;
-  if (before_unknown_) {
+  if (unknown_) {
     if (const Result<void> resolved = resolve_unknown(); !resolved) {
       outcomes.assign(commands.size(), Failure(resolved.error()));
       return outcomes;
     }
   }
-  const plan::Workloads before = state_.workloads;
-  const uint64_t id_before = next_id_;
   for (const Command& command : commands) {
-    if (before_unknown_) {  // the claim of an earlier command
+    if (unknown_) {  // the claim of an earlier command
       outcomes.push_back(fail(ErrorCode::Frozen, "store state unknown; change rejected, try again"));
       continue;
     }
@@ -356,17 +362,17 @@ std::vector<Result<Workload>> Transaction::apply(std::span<const Command> comman
       outcomes.push_back(deleted ? *deleted : state_.workloads.at(*applied));
     }
   }
-  if (before_unknown_) return all_frozen(std::move(outcomes), before);
-  const Result<void> committed = commit_workloads(before);
+  // If the outcome of a claim is unknown, the whole batch is already rolled back.
+  const Result<void> committed =
+      unknown_ ? fail(ErrorCode::Frozen, "store state unknown; change rejected, try again") : commit_workloads();
   if (committed) {
     keys_.keep_added(now());
   } else {
     keys_.drop_added();
   }
   // Claims of commands that failed, and of those that cancelled each other.
-  if (!before_unknown_) forget_restored();
+  if (!unknown_) forget_restored();
   if (!committed) {
-    if (!before_unknown_) next_id_ = id_before;
     for (Result<Workload>& outcome : outcomes) {
       if (outcome) outcome = Failure(committed.error());
     }

@@ -54,7 +54,7 @@ class Transaction {
     for (const auto& [cpu, what] : by_cpu) cpus.add(cpu);
     return cpus;
   }
-  static void count_revisions(const plan::Workloads& before, plan::Workloads& after);
+  static void count_revisions(const Workloads& before, Workloads& after);
   static void leave_out_unclaimed(Setting& setting, const Baselines& baselines);
   Time now() const { return std::chrono::floor<std::chrono::milliseconds>(clock_.now()); }
   void repair(const CpuSet& changed);
@@ -64,7 +64,7 @@ class Transaction {
   Result<void> refresh_infra();
   Result<void> refresh(const CpuSet& frequencies, const Baselines& others = {});
   void drop_exited();
-  Result<plan::Workloads> plan(const Command& command);
+  Result<Workloads> plan(const Command& command);
   Result<NodeState> plan_on_fresh_observation(const Command& command);
   // Returns whether this observed all groups.
   Result<bool> refresh_foreign_groups();
@@ -91,14 +91,11 @@ class Transaction {
   void note_created(const CreateWorkload& create);
   Result<WorkloadId> apply_one(const Command& command);
   Result<WorkloadId> try_one(const Command& command);
-  std::vector<Result<Workload>> all_frozen(std::vector<Result<Workload>> outcomes, const plan::Workloads& before);
-  Result<void> commit_workloads(const plan::Workloads& before);
-  // The state to return to if the change is not stored.
-  struct Before {
-    const plan::Workloads& workloads;
-    const Baselines& baselines;
-  };
-  Result<void> commit(store::Change change, const Before& before);
+  Result<void> commit_workloads();
+  // What a commit stores of state_: between two commits of workloads, claims and releases are committed alone.
+  enum class Part { Baselines, All };
+  Result<void> commit(store::Change change, Part part);
+  bool return_to_stored(Part part);
   Result<void> resolve_unknown();
   void release_unused(const Setting& wanted);
   void note_hardware_problem(const Error& error);
@@ -118,7 +115,7 @@ class Transaction {
   const Clock& clock_;
   EngineOptions options_;
   NodeState state_;
-  uint64_t next_id_ = 1;
+  DurableState stored_;  // of state_, what the store is known to hold
   Idempotency keys_;
   // True if the hardware applied the last setting completely, so that a later difference was caused by other software.
   bool in_sync_ = false;
@@ -127,9 +124,12 @@ class Transaction {
   // CPUs whose frequency nrd must restore and that were offline or failed.
   CpuSet pending_restore_;
   bool counts_branches_ = false;  // counters may be open
-  // The state before a commit whose outcome is unknown; while it is set, nothing is written.
-  std::optional<NodeState> before_unknown_;
-  std::optional<NodeState> after_unknown_;
+  // A commit whose outcome is unknown; while there is one, nothing is written.
+  struct Unknown {
+    DurableState after;
+    Part part;
+  };
+  std::optional<Unknown> unknown_;
 };
 
 }  // namespace nrd

@@ -154,13 +154,13 @@ Result<Node> Pstate::discover() {
 Result<Observed> Pstate::observe(const CpuSet& cpus) {
   if (cpus.empty()) return Observed{};
   const CpuSet online = TRY(read_online(root_));
-  Observed observed;
+  std::map<CpuId, FrequencySetting> observed;
   for (const auto& [cpu, facts] : node_.cpus) {
     if (!cpus.contains(cpu) || !online.contains(cpu)) continue;
     Result<std::optional<FrequencySetting>> knobs = observe_cpu(root_, cpu, facts.way);
-    if (knobs && *knobs) observed.cpus.emplace(cpu, **std::move(knobs));
+    if (knobs && *knobs) observed.emplace(cpu, **std::move(knobs));
   }
-  return observed;
+  return Observed{std::move(observed)};
 }
 
 std::map<CpuId, KHz> Pstate::current(const CpuSet& cpus) const {

@@ -68,7 +68,7 @@ struct FrequencySetting {
 
 // The settings read from the kernel.
 struct Observed {
-  std::map<CpuId, FrequencySetting> cpus;
+  SharedMap<CpuId, FrequencySetting> cpus;
   friend bool operator==(const Observed&, const Observed&) = default;
 };
 

@@ -50,11 +50,11 @@ inline NodeState with(NodeState state, const Workload& workload) {
   rdt::Class& group = state.observed.rdt.classes[workload.grant.clos];
   for (const auto& [cache, ways] : workload.grant.ways) group.ways[cache] = ways;
   group.cpus |= workload.spec.cpus;
-  for (const CpuId cpu : workload.spec.cpus.members()) state.baselines.cpus[cpu] = ClosId{0};
+  for (const CpuId cpu : workload.spec.cpus.members()) state.baselines.cpus.edit()[cpu] = ClosId{0};
   for (const auto& [cache, ways] : workload.grant.ways) {
     state.baselines.ways[workload.grant.clos][cache] = WayMask::all(11);
   }
-  state.workloads.insert_or_assign(workload.id, workload);
+  state.workloads.put(workload);
   return state;
 }
 

@@ -329,7 +329,7 @@ TEST_CASE("a workload that is not applied to the hardware has status Failed") {
 
 TEST_CASE("the list is sorted by numeric id") {
   NodeState state = a_node();
-  for (const uint64_t id : {10u, 2u, 1u}) state.workloads.emplace(WorkloadId{id}, a_workload(id));
+  for (const uint64_t id : {10u, 2u, 1u}) state.workloads.put(a_workload(id));
   const auto list = json::parse(v1::render_workloads(state));
   REQUIRE(list);
   std::vector<std::string> ids;

@@ -45,7 +45,7 @@ NodeState a_node_with(std::vector<Workload> workloads) {
   nrd::testing::TransactionFixture fixture;
   fixture.start();
   NodeState state = fixture.state();
-  for (Workload& workload : workloads) state.workloads.emplace(workload.id, std::move(workload));
+  for (Workload& workload : workloads) state.workloads.put(std::move(workload));
   return state;
 }
 
@@ -78,7 +78,7 @@ TEST_CASE("best effort grows once, after all exited tasks are removed") {
   for (uint64_t id = 1; id <= 3; ++id) {
     const auto at = static_cast<unsigned>(id);
     const std::string boot = id == 2 ? state.facts.boot_id : "the boot before";
-    state.workloads.emplace(WorkloadId{id}, for_a_task(id, Pool::BestEffort, WayMask::run(end - at, 1), boot));
+    state.workloads.put(for_a_task(id, Pool::BestEffort, WayMask::run(end - at, 1), boot));
   }
   const ExitedTasks exited = without_exited(state, kNow);
   REQUIRE(exited.workloads.size() == 1);
@@ -92,7 +92,7 @@ TEST_CASE("a workload whose tasks exited keeps only the caches of its CPUs") {
   workload.spec.core_ids = {"0"};
   workload.spec.cpus = CpuSet{0};
   workload.grant.ways[CacheId{1}] = ways;
-  state.workloads.emplace(workload.id, workload);
+  state.workloads.put(workload);
   const ExitedTasks exited = without_exited(state, kNow);
   const Workload& left = exited.workloads.at(workload.id);
   CHECK(left.spec.tasks.empty());

@@ -22,7 +22,7 @@ struct Fixture : TransactionFixture {
     REQUIRE(made);
     return made->id;
   }
-  pstate::FrequencySetting& knobs(uint32_t cpu = 4) { return hardware.tree.pstate.cpus.at(CpuId{cpu}); }
+  pstate::FrequencySetting& knobs(uint32_t cpu = 4) { return hardware.tree.pstate.cpus.edit().at(CpuId{cpu}); }
   const std::vector<store::FrequencyRecord>& stored() const { return store.records.baselines.frequencies_of_others; }
 
  private:
@@ -193,7 +193,8 @@ TEST_CASE("a CPU that joins its domain later restores the external frequency") {
   go();
   fixture.writer->repair();
   const WorkloadId id = fixture.create();
-  fixture.knobs(4) = fixture.knobs(5) = kTheirs;
+  fixture.knobs(4) = kTheirs;
+  fixture.knobs(5) = kTheirs;
   fixture.writer->repair();
   facts.rdt.online.add(CpuId{5});
   facts.pstate.cpus.edit()[CpuId{5}] = five;
@@ -232,7 +233,7 @@ TEST_CASE("a setting that matches is not taken for an external write") {
     Fixture fixture;
     fixture.create();
     NodeState state = fixture.state();
-    state.observed.pstate.cpus[CpuId{4}] = row.found;
+    state.observed.pstate.cpus.edit()[CpuId{4}] = row.found;
     const auto written = written_by_others(state, {.cpus = {{CpuId{4}, kOurs}}, .put_back = {}}, {});
     CHECK(written.size() == (row.given_back == kBefore ? 0 : 1));
     if (!written.empty()) CHECK(written.at(CpuId{4}) == row.given_back);

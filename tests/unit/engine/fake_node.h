@@ -58,11 +58,13 @@ class FakeHardware final : public Hardware {
     tree.rdt.classes[ClosId{0}] = new_group();
     tree.rdt.classes[ClosId{0}].cpus = facts.rdt.online;
     std::map<CpuId, pstate::Cpu> settable;
+    std::map<CpuId, pstate::FrequencySetting> present;
     for (const CpuId cpu : facts.rdt.online.members()) {
       settable.emplace(cpu, facts_of(cpu));
-      tree.pstate.cpus[cpu] = {KHz{800'000}, KHz{3'500'000}, "powersave", "balance_performance"};
+      present[cpu] = {KHz{800'000}, KHz{3'500'000}, "powersave", "balance_performance"};
     }
     facts.pstate.cpus = std::move(settable);
+    tree.pstate.cpus = std::move(present);
   }
 
   // As mkdir makes it.
@@ -89,13 +91,13 @@ class FakeHardware final : public Hardware {
     Observed observed = tree;
     for (const Task& task : asked) observed.rdt.tasks[task] = place_of(task);
     for (auto& [clos, group] : observed.rdt.classes) group.tasks = tasks_in(clos);
-    std::erase_if(observed.pstate.cpus, [&](const auto& entry) { return !frequencies.contains(entry.first); });
+    std::erase_if(observed.pstate.cpus.edit(), [&](const auto& entry) { return !frequencies.contains(entry.first); });
     return observed;
   }
 
   Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) override {
     pstate::Observed observed = tree.pstate;
-    std::erase_if(observed.cpus, [&cpus](const auto& entry) { return !cpus.contains(entry.first); });
+    std::erase_if(observed.cpus.edit(), [&cpus](const auto& entry) { return !cpus.contains(entry.first); });
     return observed;
   }
 
@@ -151,7 +153,7 @@ class FakeHardware final : public Hardware {
         left.add(cpu);
         continue;
       }
-      for (const CpuId other : facts.pstate.cpus.at(cpu).domain.members()) tree.pstate.cpus.at(other) = knobs;
+      for (const CpuId other : facts.pstate.cpus.at(cpu).domain.members()) tree.pstate.cpus.edit().at(other) = knobs;
     }
     for (const auto& [cpu, knobs] : wanted.pstate.cpus) {
       if (stuck.contains(cpu)) return fail(ErrorCode::Hardware, "CPU is stuck");
@@ -161,7 +163,7 @@ class FakeHardware final : public Hardware {
         return fail(ErrorCode::Hardware, "the kernel would refuse that window");
       }
       if (fails()) return fail(ErrorCode::Hardware, "CPU did not take its window");
-      for (const CpuId other : limits.domain.members()) tree.pstate.cpus.at(other) = knobs;
+      for (const CpuId other : limits.domain.members()) tree.pstate.cpus.edit().at(other) = knobs;
     }
     for (const auto& [task, home] : wanted.rdt.tasks) {
       const auto found = tasks.find(task);

@@ -90,7 +90,7 @@ TEST_CASE("a shared frequency domain needs permission, and one with another work
 
   Workload other{.id = WorkloadId{2}, .spec = a_spec("5").no_cache().frequency(allowed), .grant = {}};
   other.grant.frequencies[CpuId{5}] = {.min = {2000000}, .max = {2000000}};
-  state.workloads.emplace(other.id, other);
+  state.workloads.put(other);
   CHECK(planned(state, allowed).value() == Window{2000, 2000});
   const Request faster{.max = 21, .shared_domain = Request::SharedDomain::Allow};
   CHECK(planned(state, faster).error().allowed == "the same request as that workload");

@@ -230,7 +230,7 @@ TEST_CASE("a speed change of one CPU does not hide the problem of another") {
   const FrequencyRequest fixed{.min = 20, .max = 20};
   const std::vector<Command> another{CreateWorkload{a_spec("5").no_cache().frequency(fixed)}};
   REQUIRE(fixture.writer.apply(another).front());
-  fixture.hardware.tree.pstate.cpus.at(CpuId{5}).max = KHz{2'500'000};
+  fixture.hardware.tree.pstate.cpus.edit().at(CpuId{5}).max = KHz{2'500'000};
   fixture.hardware.stuck = {5};
   fixture.writer.repair();
   REQUIRE_FALSE(fixture.writer.state().health.hardware_problem.empty());

@@ -24,14 +24,14 @@ void set_offline(FakeHardware& hardware, CpuId cpu) {
   hardware.facts.rdt.online.remove(cpu);
   for (auto& [clos, group] : hardware.tree.rdt.classes) group.cpus.remove(cpu);
   hardware.facts.pstate.cpus.edit().erase(cpu);
-  hardware.tree.pstate.cpus.erase(cpu);
+  hardware.tree.pstate.cpus.edit().erase(cpu);
 }
 
 void set_online(FakeHardware& hardware, CpuId cpu, const pstate::Cpu& facts, const pstate::FrequencySetting& knobs) {
   hardware.facts.rdt.online.add(cpu);
   hardware.tree.rdt.classes.at(ClosId{0}).cpus.add(cpu);
   hardware.facts.pstate.cpus.edit()[cpu] = facts;
-  hardware.tree.pstate.cpus[cpu] = knobs;
+  hardware.tree.pstate.cpus.edit()[cpu] = knobs;
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ TEST_CASE("any sequence of requests keeps masks contiguous, disjoint and inside 
       }
       check_all(writer->state(), shape, hardware, store);
       if (dice.once_in(40)) {  // a restart in between changes nothing
-        const plan::Workloads kept = writer->state().workloads;
+        const Workloads kept = writer->state().workloads;
         writer = std::make_unique<Transaction>(hardware, store, clock, options);
         REQUIRE(writer->recover());
         REQUIRE(writer->state().workloads == kept);

@@ -73,7 +73,7 @@ class Session {
     if (dice_.once_in(12)) replace_a_task();
     if (dice_.once_in(20)) change_foreign_group();
     const std::vector<Command> commands{a_command()};
-    const plan::Workloads before = writer_->state().workloads;
+    const Workloads before = writer_->state().workloads;
     const auto outcome = writer_->apply(commands).front();
     if (outcome) {
       ++accepted_;
@@ -82,7 +82,7 @@ class Session {
     }
     check();
     if (dice_.once_in(100)) {  // a restart in between changes nothing
-      const plan::Workloads kept = writer_->state().workloads;
+      const Workloads kept = writer_->state().workloads;
       start();
       REQUIRE(writer_->state().workloads == kept);
       check();
