@@ -104,9 +104,7 @@ void merge(Baselines& baselines, const Baselines& added) {
 }
 
 Baselines owned_baselines(const NodeState& state) {
-  NodeState idle = state;
-  idle.workloads = {};
-  const Setting unused = setting_of(idle);
+  const Setting unused = setting_of(with_workloads(state, {}));
   const auto used = ways_in_use(state);
   const auto is_needed = [&used](ClosId clos, CacheId cache) {
     const auto group = used.find(clos);

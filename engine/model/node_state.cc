@@ -1,6 +1,7 @@
 #include "engine/model/node_state.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/plan/ways.h"
 
@@ -13,6 +14,11 @@ WayMask all_ways(const NodeState& state, CacheId cache) {
 }
 
 }  // namespace
+
+NodeState with_workloads(NodeState state, Workloads workloads) {
+  state.workloads = std::move(workloads);
+  return state;
+}
 
 const std::optional<PoolPartition>& partition_of(const NodeState& state, CacheId cache) {
   return cache.is_secondary_l2 ? state.l2_layout : state.layout;
@@ -247,9 +253,9 @@ plan::Speed speed_of(const NodeState& state, CpuId cpu) {
   return slowest.value_or(plan::GovernorState{}.speed);
 }
 
-std::map<CpuId, BranchMissThreshold> monitored_cpus(const NodeState& state) {
+std::map<CpuId, BranchMissThreshold> monitored_cpus(const Workloads& workloads) {
   std::map<CpuId, BranchMissThreshold> monitored;
-  for (const auto& [id, workload] : state.workloads) {
+  for (const auto& [id, workload] : workloads) {
     if (!is_monitored(workload)) continue;
     for (const auto& [cpu, granted] : workload.grant.frequencies) monitored[cpu] = *workload.spec.frequency->threshold;
   }

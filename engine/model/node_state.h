@@ -67,6 +67,8 @@ struct NodeState : DurableState, LiveState {
   DurableState& durable() { return *this; }
 };
 
+// `state` with these workloads instead.
+NodeState with_workloads(NodeState state, Workloads workloads);
 // For the level of `cache`.
 const std::optional<PoolPartition>& partition_of(const NodeState& state, CacheId cache);
 // Ways of `cache` granted to workloads.
@@ -98,7 +100,7 @@ std::string problem_of(const NodeState& state);
 // Whether further changes are accepted.
 bool is_ok(const NodeState& state);
 // The monitored CPUs, with the threshold of each.
-std::map<CpuId, BranchMissThreshold> monitored_cpus(const NodeState& state);
+std::map<CpuId, BranchMissThreshold> monitored_cpus(const Workloads& workloads);
 // The frequency setting of `cpu` before nrd changed it: its baseline, or its present value if it is not claimed.
 // Nullopt if neither is known.
 std::optional<pstate::FrequencySetting> original_setting(const NodeState& state, CpuId cpu);

@@ -55,31 +55,6 @@ void claim_frequencies(Baselines& added, const NodeState& state, const pstate::S
   added.frequencies = std::move(claimed);
 }
 
-// CPUs that share a domain with a workload's CPU change with it, so nrd must restore them as well.
-pstate::Setting frequencies_of(const NodeState& state) {
-  std::map<CpuId, const Workload*> owners;
-  CpuSet granted;
-  for (const auto& [id, workload] : state.workloads) {
-    for (const auto& [cpu, knobs] : workload.grant.frequencies) {
-      owners[cpu] = &workload;
-      granted.add(cpu);
-    }
-  }
-  pstate::Setting wanted;
-  for (const auto& [cpu, facts] : state.facts.pstate.cpus) {
-    const CpuSet leaders = granted.contains(cpu) ? CpuSet{cpu.value} : facts.domain & granted;
-    const auto claimed = state.baselines.frequencies.find(cpu);
-    if (!leaders.empty()) {
-      const CpuId leader = leaders.members().front();
-      const pstate::FrequencySetting before = original_setting(state, cpu).value_or(pstate::FrequencySetting{});
-      wanted.cpus[cpu] = wanted_knobs(state, *owners.at(leader), leader, before);
-    } else if (claimed != state.baselines.frequencies.end()) {
-      wanted.put_back[cpu] = given_back(state.baselines, cpu);
-    }
-  }
-  return wanted;
-}
-
 // The process, or one of its threads.
 bool is_of_workload(const NodeState& state, const Task& process) {
   return std::ranges::any_of(state.workloads, [&process](const auto& entry) {
@@ -264,6 +239,31 @@ ClassWays ways_in_use(const NodeState& state) {
   return classes;
 }
 
+// CPUs that share a domain with a workload's CPU change with it, so nrd must restore them as well.
+pstate::Setting frequency_setting_of(const NodeState& state) {
+  std::map<CpuId, const Workload*> owners;
+  CpuSet granted;
+  for (const auto& [id, workload] : state.workloads) {
+    for (const auto& [cpu, knobs] : workload.grant.frequencies) {
+      owners[cpu] = &workload;
+      granted.add(cpu);
+    }
+  }
+  pstate::Setting wanted;
+  for (const auto& [cpu, facts] : state.facts.pstate.cpus) {
+    const CpuSet leaders = granted.contains(cpu) ? CpuSet{cpu.value} : facts.domain & granted;
+    const auto claimed = state.baselines.frequencies.find(cpu);
+    if (!leaders.empty()) {
+      const CpuId leader = leaders.members().front();
+      const pstate::FrequencySetting before = original_setting(state, cpu).value_or(pstate::FrequencySetting{});
+      wanted.cpus[cpu] = wanted_knobs(state, *owners.at(leader), leader, before);
+    } else if (claimed != state.baselines.frequencies.end()) {
+      wanted.put_back[cpu] = given_back(state.baselines, cpu);
+    }
+  }
+  return wanted;
+}
+
 Setting setting_of(const NodeState& state) {
   const rdt::Node& node = state.facts.rdt;
   rdt::Setting wanted;
@@ -294,7 +294,7 @@ Setting setting_of(const NodeState& state) {
   add_tasks(wanted, state);
   add_group_changes(wanted, state);
   add_unneeded(wanted, state);
-  return {.rdt = std::move(wanted), .pstate = frequencies_of(state)};
+  return {.rdt = std::move(wanted), .pstate = frequency_setting_of(state)};
 }
 
 Baselines unclaimed(const NodeState& state, const Setting& setting) {
@@ -343,15 +343,15 @@ CpuSet unreadable(const NodeState& state, const Setting& setting) {
   return cpus;
 }
 
-Setting changes(Setting setting, const Setting& before) {
+Setting changes(Setting setting, const pstate::Setting& before) {
   const auto leave_out_same = [](auto& cpus, const auto& as_before) {
     std::erase_if(cpus, [&as_before](const auto& entry) {
       const auto same = as_before.find(entry.first);
       return same != as_before.end() && same->second == entry.second;
     });
   };
-  leave_out_same(setting.pstate.cpus, before.pstate.cpus);
-  leave_out_same(setting.pstate.put_back, before.pstate.put_back);
+  leave_out_same(setting.pstate.cpus, before.cpus);
+  leave_out_same(setting.pstate.put_back, before.put_back);
   return setting;
 }
 

@@ -14,6 +14,9 @@ namespace nrd {
 // for each workload's online CPUs its class, and for CPUs with a requested frequency its window.
 Setting setting_of(const NodeState& state);
 
+// The part of it about frequencies alone.
+pstate::Setting frequency_setting_of(const NodeState& state);
+
 // The ways of workloads and of the infrastructure, and on each of their caches the remaining ways for all others:
 // os_ways() for the root class and for every class without ways there that has a task or a CPU that may run there.
 std::map<ClosId, std::map<CacheId, WayMask>> ways_in_use(const NodeState& state);
@@ -27,7 +30,7 @@ CpuSet unreadable(const NodeState& state, const Setting& setting);
 
 // `setting` without the frequencies that equal those in `before`, so that one failing CPU does not block unrelated
 // changes.
-Setting changes(Setting setting, const Setting& before);
+Setting changes(Setting setting, const pstate::Setting& before);
 
 // Only the frequencies of workloads on these CPUs.
 Setting only_frequencies(const Setting& setting, const CpuSet& cpus);

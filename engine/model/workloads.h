@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/shared_map.h"
@@ -56,6 +57,17 @@ class Workloads {
   bool empty() const { return index_.empty(); }
   // After the last one.
   WorkloadId next_id() const { return {empty() ? 1 : index_.get().rbegin()->first.value + 1}; }
+
+  // The workloads that `before` lacks, or has with another content.
+  std::vector<const Workload*> changed_since(const Workloads& before) const {
+    std::vector<const Workload*> changed;
+    for (const auto& [id, workload] : index_) {
+      const auto old = before.index_.find(id);
+      const bool is_same = old != before.index_.end() && (old->second == workload || *old->second == *workload);
+      if (!is_same) changed.push_back(workload.get());
+    }
+    return changed;
+  }
 
   // Each of these copies the index; edit() is for many changes at once, and valid until this is copied.
   void put(Workload workload) {

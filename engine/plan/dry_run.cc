@@ -8,9 +8,8 @@ namespace nrd::plan {
 namespace {
 
 DryRun dry_run_of(const NodeState& state, Workloads planned, WorkloadId id) {
-  NodeState wanted = state;
-  wanted.workloads = std::move(planned);
-  Setting setting = changes(setting_of(wanted), setting_of(state));
+  const NodeState wanted = with_workloads(state, std::move(planned));
+  Setting setting = changes(setting_of(wanted), frequency_setting_of(state));
   // Settings without a workload return to their baselines.
   for (const auto& [cpu, before] : setting.pstate.put_back) setting.pstate.cpus.emplace(cpu, before);
   return {.workload = wanted.workloads.at(id), .changes = knob_changes(setting, state.observed)};

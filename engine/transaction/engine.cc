@@ -177,7 +177,7 @@ class ThreadedEngine final : public Engine {
 
   // Without monitored CPUs there is no deadline.
   std::optional<Steady> first_sample() const {
-    return monitored_cpus(writer_.state()).empty() ? std::nullopt : std::optional(clock_.steady());
+    return monitored_cpus(writer_.state().workloads).empty() ? std::nullopt : std::optional(clock_.steady());
   }
 
   bool has_tasks() const { return options_.tasks_interval.count() > 0 && names_tasks(writer_.state()); }

@@ -1,70 +1,50 @@
-// Part of the transaction: frequencies that other software writes while a workload sets them. nrd overwrites them, and
-// restores them when the workload goes: tuned and cpupower do not write again at that moment.
-//
-// Their value is stored before it is overwritten, so that no crash loses it. It is an external value only if the
-// hardware had applied the last setting completely (in_sync_), else it may be left from a failed write of nrd. And only
-// if the CPU then accepts nrd's value: one that comes back is a limit of the kernel (thermal, turbo).
+#include "engine/transaction/external_frequencies.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "base/log.h"
 #include "engine/model/baselines.h"
 #include "engine/model/setting.h"
-#include "engine/transaction/transaction.h"
 
 namespace nrd {
-namespace {
-
-CpuSet changed_between(const std::map<CpuId, pstate::FrequencySetting>& before,
-                       const std::map<CpuId, pstate::FrequencySetting>& after) {
-  CpuSet changed;
-  for (const auto& [cpu, knobs] : after) {
-    const auto old = before.find(cpu);
-    if (old == before.end() || old->second != knobs) changed.add(cpu);
-  }
-  return changed;
-}
-
-}  // namespace
 
 // If this commit fails the previous restore value stays; the workload gets its grant all the same.
-void Transaction::store_external(Frequencies of_others) {
-  const Frequencies& old = stored_.baselines.frequencies_of_others;
-  store::Change change;
+void ExternalFrequencies::keep(Frequencies of_others) {
+  const Frequencies& old = state_.baselines.frequencies_of_others;
   Frequencies put;
-  for (const CpuId cpu : changed_between(old, of_others).members()) put.emplace(cpu, of_others.at(cpu));
+  for (const auto& [cpu, knobs] : of_others) {
+    const auto before = old.find(cpu);
+    if (before == old.end() || before->second != knobs) put.emplace(cpu, knobs);
+  }
+  store::Change change;
   change.frequencies_of_others = to_records(put);
-  for (const CpuId cpu : (cpus_of(old) - cpus_of(of_others)).members()) {
-    change.dropped_frequencies_of_others.push_back(cpu);
+  for (const auto& [cpu, knobs] : old) {
+    if (!of_others.contains(cpu)) change.dropped_frequencies_of_others.push_back(cpu);
   }
   state_.baselines.frequencies_of_others = std::move(of_others);
-  [[maybe_unused]] const Result<void> committed = commit(std::move(change), Part::Baselines);
+  [[maybe_unused]] const Result<void> committed = commits_.commit_baselines(std::move(change));
 }
 
-// Requires a fresh observation of these frequencies. The CPUs of `except` were offline at the last one and have values
-// that the kernel gave them.
-Result<void> Transaction::record_external(const Setting& wanted, const CpuSet& except) {
-  if (!in_sync_) return {};
+Result<bool> ExternalFrequencies::record(const Setting& wanted, const CpuSet& except) {
+  if (!sync_.is_in_sync()) return false;
   Frequencies written = written_by_others(state_, wanted.pstate, except);
-  if (written.empty()) return {};
+  if (written.empty()) return false;
   const Setting ours = only_frequencies(wanted, cpus_of(written));
   log::notice("FREQUENCY_REMEMBERED",
               "other software changed frequencies that workloads use; will restore its values later",
               {{"CPUS", cpus_of(written).to_string()}});
   const Frequencies before = state_.baselines.frequencies_of_others;
   written.merge(Frequencies(before));
-  store_external(std::move(written));
-  if (unknown_) return fail(ErrorCode::Frozen, "store state unknown; change rejected, try again");
-  const Result<CpuSet> taken = hardware_.converge(ours);
-  in_sync_ = taken.has_value();
-  if (taken) {
-    state_.observed = with_applied(std::move(state_.observed), ours);
-  } else {
-    note_hardware_problem(taken.error());
-    forget_untaken_external(before, ours);
-  }
-  return {};
+  keep(std::move(written));
+  if (commits_.is_unknown()) return fail(ErrorCode::Frozen, "store state unknown; change rejected, try again");
+  if (!sync_.rewrite(ours)) forget_untaken(before, ours);
+  return true;
 }
 
 // After a failed write of `ours`: reset the restore values of CPUs that differ to those of `before`.
-void Transaction::forget_untaken_external(const Frequencies& before, const Setting& ours) {
+void ExternalFrequencies::forget_untaken(const Frequencies& before, const Setting& ours) {
   Frequencies kept = state_.baselines.frequencies_of_others;
   const Frequencies now = hardware_.observe_frequencies(cpus_of(ours.pstate.cpus)).value_or(pstate::Observed{}).cpus;
   for (const auto& [cpu, wanted] : ours.pstate.cpus) {
@@ -73,32 +53,23 @@ void Transaction::forget_untaken_external(const Frequencies& before, const Setti
     kept.erase(cpu);
     if (const auto old = before.find(cpu); old != before.end()) kept.insert(*old);
   }
-  if (kept != state_.baselines.frequencies_of_others) store_external(std::move(kept));
+  if (kept != state_.baselines.frequencies_of_others) keep(std::move(kept));
 }
 
-// Frequencies that `wanted` is about to overwrite, changed since the last observation. A limit of the kernel is
-// reported as a problem and does not block changes to or deletion of a workload.
-Result<void> Transaction::restore(const NodeState& wanted) {
-  if (!in_sync_ || unknown_ || state_.baselines.frequencies.empty()) return {};
-  const Setting now = setting_of(state_);
-  const pstate::Setting next = changes(setting_of(wanted), now).pstate;
-  const CpuSet touched = cpus_of(next.cpus) | cpus_of(next.put_back);
+Result<bool> ExternalFrequencies::record_before(const Setting& next) {
+  if (!sync_.is_in_sync() || commits_.is_unknown() || state_.baselines.frequencies.empty()) return false;
+  Setting now;
+  now.pstate = frequency_setting_of(state_);
+  const pstate::Setting changed = changes(next, now.pstate).pstate;
+  const CpuSet touched = cpus_of(changed.cpus) | cpus_of(changed.put_back);
   const Setting ours = only_frequencies(now, touched & cpus_of(state_.baselines.frequencies));
-  if (ours.pstate.cpus.empty()) return {};
-  const pstate::Observed found = TRY(hardware_.observe_frequencies(cpus_of(ours.pstate.cpus)));
-  std::map<CpuId, pstate::FrequencySetting>& seen = state_.observed.pstate.cpus.edit();
-  for (const auto& [cpu, knobs] : found.cpus) seen[cpu] = knobs;
+  if (ours.pstate.cpus.empty()) return false;
+  TRY(sync_.refresh_frequencies(cpus_of(ours.pstate.cpus)));
   const std::vector<std::string> drifted = differences(ours, state_.observed);
-  if (drifted.empty()) return {};
-  const Result<void> remembered = record_external(ours, {});
-  if (remembered && in_sync_) note_repaired(drifted);
-  return remembered;
-}
-
-void Transaction::note_repaired(const std::vector<std::string>& drifted) {
-  state_.health.drift_repairs += drifted.size();
-  log::warning("DRIFT_REPAIRED", "other software changed granted settings; they have been restored",
-               {{"WHAT", drifted.front()}, {"COUNT", std::to_string(drifted.size())}});
+  if (drifted.empty()) return false;
+  const bool has_recorded = TRY(record(ours, {}));
+  if (sync_.is_in_sync()) sync_.note_repaired(drifted);
+  return has_recorded;
 }
 
 }  // namespace nrd

@@ -1,24 +1,35 @@
-// Part of the transaction: the commit, and recovery of hardware and state when its outcome is unknown.
+#include "engine/transaction/commits.h"
+
+#include <utility>
+
 #include "base/invariant.h"
 #include "base/log.h"
-#include "engine/transaction/transaction.h"
+#include "engine/model/baselines.h"
+#include "engine/model/setting.h"
 
 namespace nrd {
 
-Result<void> Transaction::record(store::OnloadChange change) {
-  if (unknown_) {
-    TRY(resolve_unknown());
+Result<void> Commits::load() {
+  const store::Records records = TRY(store_.load());
+  Workloads::Index& workloads = state_.workloads.edit();
+  for (const store::WorkloadRecord& record : records.workloads) {
+    const Workload workload = TRY(from_record(record));
+    workloads[workload.id] = std::make_shared<const Workload>(workload);
   }
-  store::Change whole;
-  whole.onload = std::move(change);
-  return commit(std::move(whole), Part::Baselines);
+  state_.next_id = records.next_id;
+  state_.revision = records.revision;
+  if (records.baselines.boot_id == state_.facts.boot_id) state_.baselines = baselines_of(records.baselines);
+  keys_.load(records.keys);
+  stored_ = state_.durable();
+  return {};
 }
 
-Result<void> Transaction::commit_workloads() {
+void Commits::forget_baselines() { state_.baselines = stored_.baselines = {}; }
+
+Result<void> Commits::commit_workloads() {
   store::Change change;
-  for (const auto& [id, workload] : state_.workloads) {
-    const auto old = stored_.workloads.find(id);
-    if (old == stored_.workloads.end() || old->second != workload) change.put.push_back(to_record(workload));
+  for (const Workload* changed : state_.workloads.changed_since(stored_.workloads)) {
+    change.put.push_back(to_record(*changed));
   }
   for (const auto& [id, workload] : stored_.workloads) {
     if (!state_.workloads.contains(id)) change.removed.push_back(id);
@@ -28,13 +39,42 @@ Result<void> Transaction::commit_workloads() {
     stored_.next_id = state_.next_id;
     return {};
   }
-  keys_.write_to(change, now());
-  drop_restored_baselines(change);
+  keys_.write_to(change, now(clock_));
+  drop_restored(change);
   return commit(std::move(change), Part::All);
 }
 
+Result<void> Commits::commit_baselines(store::Change change) { return commit(std::move(change), Part::Baselines); }
+
+void Commits::release_restored() {
+  store::Change change;
+  drop_restored(change);
+  if (change.dropped_frequency_baselines.empty() && change.dropped_task_claims.empty()) return;
+  // If this commit fails they are restored once more, and the next run tries again.
+  [[maybe_unused]] const Result<void> committed = commit(std::move(change), Part::Baselines);
+}
+
+void Commits::drop_restored(store::Change& change) {
+  Baselines& baselines = state_.baselines;
+  if (!sync_.is_in_sync()) return;
+  if (!baselines.frequencies.empty()) {
+    for (const auto& [cpu, before] : frequency_setting_of(state_).put_back) {
+      if (!sync_.pending_restore().contains(cpu)) change.dropped_frequency_baselines.push_back(cpu);
+    }
+  }
+  if (!baselines.tasks.empty()) change.dropped_task_claims = finished_task_claims(state_);
+  if (!change.dropped_frequency_baselines.empty()) {
+    std::map<CpuId, pstate::FrequencySetting>& claimed = baselines.frequencies.edit();
+    for (const CpuId cpu : change.dropped_frequency_baselines) {
+      claimed.erase(cpu);
+      baselines.frequencies_of_others.erase(cpu);
+    }
+  }
+  for (const store::TaskClaim& claim : change.dropped_task_claims) baselines.tasks.erase(claim);
+}
+
 // Returns whether the hardware has to follow.
-bool Transaction::return_to_stored(Part part) {
+bool Commits::return_to_stored(Part part) {
   if (part == Part::Baselines) {
     state_.baselines = stored_.baselines;
     state_.revision = stored_.revision;
@@ -46,7 +86,7 @@ bool Transaction::return_to_stored(Part part) {
 }
 
 // Commits `change`, which leads from stored_ to this part of state_.
-Result<void> Transaction::commit(store::Change change, Part part) {
+Result<void> Commits::commit(store::Change change, Part part) {
   DurableState after = part == Part::All ? state_.durable() : stored_;
   after.baselines = state_.baselines;
   after.revision = stored_.revision + 1;
@@ -61,7 +101,7 @@ Result<void> Transaction::commit(store::Change change, Part part) {
       return {};
     case store::Committed::NotDone:
       log::error("COMMIT_NOT_DONE", "commit failed and was rolled back; nothing changed", {{"DETAIL", outcome.detail}});
-      if (return_to_stored(part)) rollback();
+      if (return_to_stored(part)) sync_.rollback();
       return fail(ErrorCode::Store, "the change could not be stored and was rolled back; check for free disk space",
                   outcome.detail);
     case store::Committed::Unknown: break;
@@ -74,14 +114,14 @@ Result<void> Transaction::commit(store::Change change, Part part) {
 
 // Reopens the store to find out whether it contains the change, and converges the hardware to what it holds. Success
 // means that the change is stored.
-Result<void> Transaction::resolve_unknown() {
+Result<void> Commits::resolve_unknown() {
   INVARIANT(unknown_);
   const Result<uint64_t> revision = store_.reopen();
   if (!revision) {
     // Readers keep the acknowledged state, and the hardware keeps applying it.
     state_.health.writes_frozen = true;
     unknown_->part = Part::All;
-    if (return_to_stored(Part::All)) rollback();
+    if (return_to_stored(Part::All)) sync_.rollback();
     log::error("WRITES_FROZEN", "cannot reopen the store; changes are rejected until it can be read",
                {{"DETAIL", revision.error().detail}});
     return fail(ErrorCode::Frozen,
@@ -94,11 +134,11 @@ Result<void> Transaction::resolve_unknown() {
   const Part part = unknown_->part;
   unknown_.reset();
   return_to_stored(part);
-  const bool was_frozen = std::exchange(state_.health.writes_frozen, false);
   if (part == Part::All) {
     if (const Result<store::Records> records = store_.load()) keys_.load(records->keys);
   }
-  rollback();
+  const bool was_frozen = std::exchange(state_.health.writes_frozen, false);
+  sync_.rollback();
   log::notice("COMMIT_RESOLVED", done ? "the store contains the change" : "the store does not contain the change");
   if (done || was_frozen) return {};
   return fail(ErrorCode::Store, "the change could not be stored and was rolled back; check the disk for errors");

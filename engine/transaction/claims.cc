@@ -1,0 +1,53 @@
+#include "engine/transaction/claims.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "engine/model/baselines.h"
+
+namespace nrd {
+
+Result<void> Claims::claim(Proposal& proposal) {
+  const NodeState wanted = with_workloads(state_, proposal.workloads);
+  // Do not touch what could not be restored.
+  if (const CpuSet cpus = unreadable(wanted, proposal.setting); !cpus.empty()) {
+    return fail(ErrorCode::Hardware, "the frequency of CPU " + cpus.to_string() + " cannot be read now; try again");
+  }
+  const Baselines added = unclaimed(wanted, proposal.setting);
+  if (added == Baselines{}) return {};
+  store::Change change;
+  // The first claim of a boot replaces the stored baselines of the previous boot.
+  if (state_.baselines == Baselines{}) change.new_boot_id = state_.facts.boot_id;
+  add_baselines(change, added);
+  merge(state_.baselines, added);
+  TRY(commits_.commit_baselines(std::move(change)));
+  proposal.setting = setting_of(with_workloads(state_, proposal.workloads));
+  return {};
+}
+
+void Claims::release_changed(const Setting& wanted) {
+  Baselines kept = owned_baselines(state_);
+  if (kept == state_.baselines) return;
+  log::notice("CLAIM_DROPPED", "other software changed classes or CPUs that no workload uses; no longer managing them",
+              {{"WHAT", differences(wanted, state_.observed).front()}});
+  store::Change change;
+  change.new_boot_id = state_.facts.boot_id;
+  add_baselines(change, kept);
+  state_.baselines = std::move(kept);
+  // If this commit fails the claim stays, and the next run tries again.
+  [[maybe_unused]] const Result<void> committed = commits_.commit_baselines(std::move(change));
+}
+
+void Claims::release_taken_groups() {
+  store::Change change;
+  for (const ClosId clos : state_.baselines.groups) {
+    const bool is_taken = !state_.made_groups.contains(clos) && state_.observed.rdt.classes.contains(clos);
+    if (is_taken) change.dropped_group_claims.push_back(clos);
+  }
+  if (change.dropped_group_claims.empty()) return;
+  for (const ClosId clos : change.dropped_group_claims) state_.baselines.groups.erase(clos);
+  // If this commit fails the claim stays, and the next run tries again.
+  [[maybe_unused]] const Result<void> committed = commits_.commit_baselines(std::move(change));
+}
+
+}  // namespace nrd

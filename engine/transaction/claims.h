@@ -1,0 +1,26 @@
+// The baselines of settings that nrd owns: claimed before their first write, released when other software changed what
+// no workload uses. Those of restored settings are released by Commits. Engine thread.
+#pragma once
+
+#include "engine/transaction/commits.h"
+#include "engine/transaction/proposal.h"
+
+namespace nrd {
+
+class Claims {
+ public:
+  Claims(NodeState& state, Commits& commits) : state_(state), commits_(commits) {}
+
+  // Commits the present values of unclaimed settings that `proposal` changes.
+  Result<void> claim(Proposal& proposal);
+  // Releases settings that no workload uses and that other software has changed; `wanted` would restore them.
+  void release_changed(const Setting& wanted);
+  // Releases groups that exist although nrd removed them: other software has created them.
+  void release_taken_groups();
+
+ private:
+  NodeState& state_;
+  Commits& commits_;
+};
+
+}  // namespace nrd

@@ -1,0 +1,58 @@
+// Commits the durable half of the state, and remembers it as the store is known to hold it. A commit that fails or
+// whose outcome is unknown returns the state and the hardware to that. Engine thread.
+#pragma once
+
+#include <optional>
+
+#include "engine/transaction/hardware_sync.h"
+#include "engine/transaction/idempotency.h"
+#include "store/store.h"
+
+namespace nrd {
+
+class Commits {
+ public:
+  Commits(store::Store& store, const Clock& clock, NodeState& state, HardwareSync& sync)
+      : store_(store), clock_(clock), state_(state), sync_(sync) {}
+
+  // Reads the durable half of the state. Baselines of another boot are left out: the registers have been reset since.
+  Result<void> load();
+  // The workloads, the next id and the added keys; also drops the baselines of what was restored.
+  Result<void> commit_workloads();
+  // The baselines, and whatever else `change` has. Workloads that are not committed yet stay as they are.
+  Result<void> commit_baselines(store::Change change);
+  // Drops the baselines of restored settings without a workload: other software may change them from now on.
+  void release_restored();
+  // The stored baselines are those of another boot.
+  void forget_baselines();
+
+  // A commit has an unknown outcome. Until the store tells, nothing is written.
+  bool is_unknown() const { return unknown_.has_value(); }
+  // Tells the outcome if one is unknown; fails if it stays so.
+  Result<void> resolve() { return unknown_ ? resolve_unknown() : Result<void>(); }
+
+  const DurableState& stored() const { return stored_; }
+  Idempotency& keys() { return keys_; }
+  const Idempotency& keys() const { return keys_; }
+
+ private:
+  enum class Part { Baselines, All };
+  Result<void> commit(store::Change change, Part part);
+  Result<void> resolve_unknown();
+  bool return_to_stored(Part part);
+  void drop_restored(store::Change& change);
+
+  store::Store& store_;
+  const Clock& clock_;
+  NodeState& state_;
+  HardwareSync& sync_;
+  DurableState stored_;
+  Idempotency keys_;
+  struct Unknown {
+    DurableState after;  // what the store holds if it contains the change
+    Part part;
+  };
+  std::optional<Unknown> unknown_;
+};
+
+}  // namespace nrd

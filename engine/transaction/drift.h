@@ -1,0 +1,40 @@
+// Restores granted settings that other software changed, drops claims on unused settings that it changed, and retries
+// what failed before. Runs at an interval and after CPU hotplug. Engine thread.
+#pragma once
+
+#include "engine/transaction/claims.h"
+#include "engine/transaction/external_frequencies.h"
+#include "engine/transaction/foreign_group_watch.h"
+
+namespace nrd {
+
+class Drift {
+ public:
+  Drift(Hardware& hardware, NodeState& state, HardwareSync& sync, Commits& commits, Claims& claims,
+        ExternalFrequencies& externals, ForeignGroupWatch& groups)
+      : hardware_(hardware),
+        state_(state),
+        sync_(sync),
+        commits_(commits),
+        claims_(claims),
+        externals_(externals),
+        groups_(groups) {}
+
+  // `changed`: CPUs that went online or offline; empty at the interval.
+  void repair(const CpuSet& changed);
+
+ private:
+  Result<void> observe();
+  // `came`: CPUs that were offline before.
+  Result<void> restore(Setting wanted, const CpuSet& came);
+
+  Hardware& hardware_;
+  NodeState& state_;
+  HardwareSync& sync_;
+  Commits& commits_;
+  Claims& claims_;
+  ExternalFrequencies& externals_;
+  ForeignGroupWatch& groups_;
+};
+
+}  // namespace nrd

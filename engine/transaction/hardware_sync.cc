@@ -1,0 +1,166 @@
+#include "engine/transaction/hardware_sync.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "engine/model/setting.h"
+
+namespace nrd {
+
+Setting without_unclaimed(Setting setting, const Baselines& baselines) {
+  std::erase_if(setting.pstate.cpus, [&](const auto& entry) { return !baselines.frequencies.contains(entry.first); });
+  std::erase_if(setting.rdt.tasks, [&](const auto& entry) {
+    return entry.second != ClosId{0} && !baselines.tasks.contains({entry.first, entry.second});
+  });
+  return setting;
+}
+
+Result<void> HardwareSync::discover() {
+  NodeFacts facts = TRY(hardware_.discover());
+  state_.layout.reset();
+  state_.l2_layout.reset();
+  if (facts.rdt.cat) {
+    const PoolPartition layout = TRY(plan_layout(*facts.rdt.cat, state_.config->pools));
+    TRY(check_reserved_cpus(state_.config->groups, facts.rdt, layout));
+    state_.layout = layout;
+    if (facts.rdt.l2_cat) state_.l2_layout = plan_l2_layout(*facts.rdt.l2_cat);
+  }
+  state_.facts = std::move(facts);
+  return {};
+}
+
+// Adds processes that match now, and removes those that no longer match.
+Result<void> HardwareSync::refresh_infra() {
+  const ReservedCpus& groups = state_.config->groups;
+  if (groups.infra_processes.empty() || !state_.layout) return {};
+  const std::set<Task> found = TRY(hardware_.find_processes(groups.infra_processes, groups.infra_users));
+  state_.infra_tasks.clear();
+  for (Task task : found) {
+    task.boot_id = state_.facts.boot_id;
+    state_.infra_tasks.insert(std::move(task));
+  }
+  return {};
+}
+
+Result<void> HardwareSync::refresh(const CpuSet& frequencies, const std::set<store::TaskClaim>& others) {
+  std::set<Task> tasks = known_tasks(state_);
+  for (const auto& [task, clos] : others) tasks.insert(task);
+  Observed observed = TRY(hardware_.observe(frequencies, tasks));
+  std::map<CpuId, pstate::FrequencySetting> known = observed.pstate.cpus;
+  for (const auto& [cpu, knobs] : state_.observed.pstate.cpus) {
+    const bool is_there = state_.facts.pstate.cpus.contains(cpu);
+    if (is_there && !frequencies.contains(cpu)) known.emplace(cpu, knobs);
+  }
+  observed.pstate.cpus = std::move(known);
+  state_.observed = std::move(observed);
+  return {};
+}
+
+Result<void> HardwareSync::refresh_with_infra(const CpuSet& frequencies) {
+  TRY(refresh_infra());
+  return refresh(frequencies);
+}
+
+Result<void> HardwareSync::refresh_frequencies(const CpuSet& cpus) {
+  const pstate::Observed found = TRY(hardware_.observe_frequencies(cpus));
+  std::map<CpuId, pstate::FrequencySetting>& known = state_.observed.pstate.cpus.edit();
+  for (const auto& [cpu, knobs] : found.cpus) known[cpu] = knobs;
+  return {};
+}
+
+// Foreign groups appear, disappear and change without notice. While there is none, comparing the group names is enough.
+Result<bool> HardwareSync::refresh_foreign_groups() {
+  if (!state_.layout) return false;
+  const Result<std::set<std::string>> names = hardware_.group_names();
+  if (names && *names == group_names(state_.observed.rdt) && foreign_groups(state_).empty()) return false;
+  return refresh({}).map([] { return true; });  // also mounts a missing resctrl tree where nrd may
+}
+
+Result<void> HardwareSync::converge(Setting setting, Scope scope) {
+  if (scope == Scope::Changes) setting = changes(std::move(setting), frequency_setting_of(state_));
+  setting = without_unclaimed(std::move(setting), state_.baselines);
+  state_.made_groups.insert(setting.rdt.made.begin(), setting.rdt.made.end());
+  const auto begun = clock_.steady();
+  const Result<CpuSet> left = hardware_.converge(setting);
+  state_.timings.converge.add(clock_.steady() - begun);
+  // A partial write says nothing about the other settings.
+  is_in_sync_ = left.has_value() && (is_in_sync_ || scope == Scope::All);
+  if (!left) return Failure(left.error());
+  // The claim stays, so that the next workload in that class needs no commit before its group is created. A group that
+  // appears there meanwhile was created by other software.
+  for (const ClosId clos : setting.rdt.removed) state_.made_groups.erase(clos);
+  for (const CpuId cpu : left->members()) {
+    if (setting.pstate.cpus.erase(cpu) > 0) note_absent(cpu);
+    if (setting.pstate.put_back.erase(cpu) > 0) note_pending_restore(cpu);
+  }
+  for (const auto& [cpu, before] : setting.pstate.put_back) pending_restore_.remove(cpu);
+  note_absent_cpus();
+  state_.observed = with_applied(std::move(state_.observed), setting);
+  if (scope == Scope::All) state_.health.hardware_problem.clear();
+  return {};
+}
+
+Result<void> HardwareSync::write(const Setting& part) {
+  const Result<CpuSet> written = hardware_.converge(part);
+  if (!written) {
+    note_problem(written.error());
+    return Failure(written.error());
+  }
+  state_.observed = with_applied(std::move(state_.observed), part);
+  return {};
+}
+
+Result<void> HardwareSync::rewrite(const Setting& part) {
+  const Result<void> written = write(part);
+  is_in_sync_ = written.has_value();
+  return written;
+}
+
+void HardwareSync::rollback() {
+  // The write may have failed because CPUs went online or offline since the last refresh.
+  [[maybe_unused]] const Result<void> found = discover();
+  const Result<void> converged = converge(setting_of(state_), Scope::All);
+  if (converged) return;
+  note_problem(converged.error());
+  // If that fails too, the last observation stays, and the next refresh tries again.
+  [[maybe_unused]] const Result<void> refreshed = refresh(cpus_of(state_.facts.pstate.cpus));
+}
+
+void HardwareSync::note_in_sync() {
+  is_in_sync_ = true;
+  state_.health.hardware_problem.clear();
+}
+
+void HardwareSync::note_problem(const Error& error) {
+  if (state_.health.hardware_problem != error.message) {
+    log::error("HARDWARE_PROBLEM", error.message, {{"DETAIL", error.detail}});
+  }
+  state_.health.hardware_problem = error.message;
+}
+
+void HardwareSync::note_repaired(const std::vector<std::string>& drifted) {
+  state_.health.drift_repairs += drifted.size();
+  log::warning("DRIFT_REPAIRED", "other software changed granted settings; they have been restored",
+               {{"WHAT", drifted.front()}, {"COUNT", std::to_string(drifted.size())}});
+}
+
+// The CPU has gone offline since the last refresh; the next one handles the rest.
+void HardwareSync::note_absent(CpuId cpu) {
+  state_.facts.rdt.online.remove(cpu);
+  if (state_.observed.pstate.cpus.contains(cpu)) state_.observed.pstate.cpus.edit().erase(cpu);
+}
+
+void HardwareSync::note_absent_cpus() {
+  for (const auto& [cpu, before] : state_.baselines.frequencies) {
+    if (!state_.facts.pstate.cpus.contains(cpu)) pending_restore_.add(cpu);
+  }
+}
+
+void HardwareSync::note_pending_restore(CpuId cpu) {
+  if (pending_restore_.contains(cpu)) return;
+  pending_restore_.add(cpu);
+  if (!state_.facts.rdt.online.contains(cpu)) return;
+  log::warning("FREQUENCY_OWED", "cannot restore CPU frequency; will retry", {{"CPU", std::to_string(cpu.value)}});
+}
+
+}  // namespace nrd

@@ -1,0 +1,76 @@
+// The live half of the state and the hardware behind it: discovers, observes, converges. Knows whether the hardware
+// matches the setting, and which CPUs still wait for their previous frequency. Engine thread.
+#pragma once
+
+#include <chrono>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/hardware.h"
+#include "engine/model/node_state.h"
+
+namespace nrd {
+
+inline Time now(const Clock& clock) { return std::chrono::floor<std::chrono::milliseconds>(clock.now()); }
+
+template <typename MapByCpu>
+CpuSet cpus_of(const MapByCpu& by_cpu) {
+  CpuSet cpus;
+  for (const auto& [cpu, what] : by_cpu) cpus.add(cpu);
+  return cpus;
+}
+
+// Do not touch unclaimed settings: they could not be restored. Tasks moving back need no claim.
+Setting without_unclaimed(Setting setting, const Baselines& baselines);
+
+class HardwareSync {
+ public:
+  HardwareSync(Hardware& hardware, const Clock& clock, NodeState& state)
+      : hardware_(hardware), clock_(clock), state_(state) {}
+
+  Result<void> discover();
+  // Observes the hardware: frequencies of these CPUs only, the others keep their last observation; tasks of workloads
+  // and `others`.
+  Result<void> refresh(const CpuSet& frequencies, const std::set<store::TaskClaim>& others = {});
+  // The processes of the infrastructure, and the rest with these frequencies.
+  Result<void> refresh_with_infra(const CpuSet& frequencies);
+  // The frequencies alone.
+  Result<void> refresh_frequencies(const CpuSet& cpus);
+  // Returns whether this observed all groups.
+  Result<bool> refresh_foreign_groups();
+
+  // Changes: of the frequencies, only those that differ from the present setting.
+  enum class Scope { All, Changes };
+  Result<void> converge(Setting setting, Scope scope);
+  // Writes a part of the present setting. A failure is noted as a problem.
+  Result<void> write(const Setting& part);
+  // As write(), of what the hardware has had; a failure means that it no longer matches the setting.
+  Result<void> rewrite(const Setting& part);
+  // Returns to the setting of the state.
+  void rollback();
+
+  // The hardware applied the last setting completely, so a later difference was caused by other software.
+  bool is_in_sync() const { return is_in_sync_; }
+  void note_in_sync();
+  void note_problem(const Error& error);
+  void note_repaired(const std::vector<std::string>& drifted);
+  // Claimed CPUs that are offline wait for their frequency.
+  void note_absent_cpus();
+  // CPUs whose frequency nrd must restore and that were offline or failed.
+  const CpuSet& pending_restore() const { return pending_restore_; }
+
+ private:
+  Result<void> refresh_infra();
+  void note_absent(CpuId cpu);
+  void note_pending_restore(CpuId cpu);
+
+  Hardware& hardware_;
+  const Clock& clock_;
+  NodeState& state_;
+  bool is_in_sync_ = false;
+  CpuSet pending_restore_;
+};
+
+}  // namespace nrd

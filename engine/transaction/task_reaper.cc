@@ -1,0 +1,41 @@
+#include "engine/transaction/task_reaper.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "engine/transaction/exited_tasks.h"
+
+namespace nrd {
+
+void TaskReaper::reap() {
+  if (!names_tasks(state_) || !commits_.resolve()) return;
+  if (const Result<void> refreshed = sync_.refresh_with_infra({}); !refreshed)
+    return sync_.note_problem(refreshed.error());
+  remove_exited();
+  Proposal present = propose(state_, state_.workloads);
+  if (const Result<void> claimed = claims_.claim(present); !claimed) return sync_.note_problem(claimed.error());
+  // New processes of the infrastructure, and new threads that are in another class. All other differences are drift,
+  // which is repaired and counted elsewhere.
+  const Setting wanted = without_unclaimed(tasks_of(std::move(present.setting)), state_.baselines);
+  if (sync_.is_in_sync() && !differences(wanted, state_.observed).empty() && !sync_.rewrite(wanted)) return;
+  if (!commits_.is_unknown()) commits_.release_restored();
+}
+
+void TaskReaper::remove_exited() {
+  const ExitedTasks exited = without_exited(state_, now(clock_));
+  if (exited.of.empty()) return;
+  const Workloads before = state_.workloads;
+  Proposal proposal = propose(state_, exited.workloads);
+  const Result<void> converged = claims_.claim(proposal).and_then(
+      [&] { return sync_.converge(std::move(proposal.setting), HardwareSync::Scope::Changes); });
+  if (!converged) {
+    log::error("CONVERGE_FAILED", converged.error().message, {{"DETAIL", converged.error().detail}});
+    if (!commits_.is_unknown()) sync_.rollback();
+    return;
+  }
+  state_.workloads = std::move(proposal.workloads);
+  governor_.reset();
+  if (commits_.commit_workloads()) log_exited(before, exited);
+}
+
+}  // namespace nrd
