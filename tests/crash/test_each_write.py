@@ -1,4 +1,4 @@
-"""Dying at writes of a scenario, to hardware and to disk. At which, positions.py says; tests/long dies at each.
+"""Dying at writes of a scenario, to hardware and to disk. At which, fault_points.py says; tests/long dies at each.
 
 What there is after each step is known from a run without a death; whatever is found after the restart must be one of
 the two states around the step that died, whole: workloads with their grants, the store and the hardware.
@@ -9,7 +9,7 @@ import http.client
 
 import pytest
 from harness import Disk, Node, stay_on_one_cpu, wait_for
-from positions import kinds_of_writes, struck, struck_until_past
+from fault_points import kinds_of_writes, struck, struck_until_past
 
 CPU = stay_on_one_cpu()
 CONFIG = "[cache_pools]\nshrink = true\n[drift]\ninterval_seconds = 0\n"

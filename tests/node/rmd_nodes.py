@@ -15,8 +15,8 @@ import pytest
 from harness import Node
 from rmd_layout import ACL, POLICIES
 from rmd_table import kept
-from parties import Accounts, House, shadowed
-from test_listed import Lists
+from fixtures import Accounts, Service, shadowed
+from test_certificate_list import Lists
 
 OF_ITS_TIME = "[cache_pools]\nos = 1\nguarantee = 10\nbesteffort = 7\nshared = 2\n"
 THRIFTY = "[skylake.thrifty.cache]\nmax = 1\nmin = 1\n[skylake.thrifty.mba]\npercentage = 50\n"
@@ -80,9 +80,9 @@ def odd(odd_node):
 @pytest.fixture(scope="session")
 def guarded():
     lists = Lists()
-    with House(more=lists.config()) as house:
-        house.lists = lists
-        yield house
+    with Service(more=lists.config()) as service:
+        service.lists = lists
+        yield service
 
 
 @pytest.fixture(scope="session")
@@ -91,5 +91,5 @@ def passwords():
     with tempfile.NamedTemporaryFile("w", suffix=".csv") as acl:
         acl.write(ACL + "g, alice, admin\ng, bob, user\n")
         acl.flush()
-        with House("optional", f'[access]\npam = true\nacl = "{acl.name}"\n', accounts=Accounts(users)) as house:
-            yield house
+        with Service("optional", f'[access]\npam = true\nacl = "{acl.name}"\n', accounts=Accounts(users)) as service:
+            yield service

@@ -7,7 +7,7 @@ import sys
 
 from harness import NRD, Refused, wait_for
 from rmd_layout import Layout
-from test_moving import import_rmd
+from test_rmd_import import import_rmd
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "wire"))  # for who imports this
 

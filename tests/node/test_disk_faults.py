@@ -1,6 +1,6 @@
 """A call to the disk failing: the request fails with a clear error, and all is as before.
 
-Which calls, positions.py says.
+Which calls, fault_points.py says.
 """
 
 import contextlib
@@ -10,7 +10,7 @@ import functools
 import pytest
 from fault_scenarios import SCENARIOS, answered, assert_one_line, image, image_after, prepared
 from harness import Disk, Refused, wait_for
-from positions import struck_until_past
+from fault_points import struck_until_past
 
 # What happens to the disk: from the n-th call on, or once; counted in all calls, or in syncs only.
 DISK = {

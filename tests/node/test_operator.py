@@ -11,7 +11,7 @@ import pytest
 from harness import Node
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "wire"))
-from parties import House  # noqa: E402
+from fixtures import Service  # noqa: E402
 
 UINT32 = range(1 << 32)
 
@@ -174,35 +174,35 @@ def test_changed_cpus_and_removed_reservations_are_patched():
 
 
 @pytest.fixture(scope="module")
-def house():
-    with House() as house:
-        yield house
+def service():
+    with Service() as service:
+        yield service
 
 
-def operators_context(house):
+def operators_context(service):
     """TLS 1.2 or later, its list of ciphers, its one name for all servers, and its certificate."""
-    context = ssl.create_default_context(cafile=house.authority.path)
+    context = ssl.create_default_context(cafile=service.authority.path)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers("ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384")
-    context.load_cert_chain(house.admin)
+    context.load_cert_chain(service.admin)
     return context
 
 
 @pytest.mark.parametrize("newest", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_over_tls_with_its_name_and_ciphers(house, newest):
-    context = operators_context(house)
+def test_over_tls_with_its_name_and_ciphers(service, newest):
+    context = operators_context(service)
     context.maximum_version = newest
-    connection = context.wrap_socket(socket.create_connection(("127.0.0.1", house.tls_port), timeout=30),
+    connection = context.wrap_socket(socket.create_connection(("127.0.0.1", service.tls_port), timeout=30),
                                      server_hostname="rmd-nameserver")
-    with Operator(connection, f"127.0.0.1:{house.tls_port}") as operator:
+    with Operator(connection, f"127.0.0.1:{service.tls_port}") as operator:
         assert connection.cipher()[0] in ("ECDHE-ECDSA-AES256-GCM-SHA384", "TLS_AES_256_GCM_SHA384")
         assert operator.send("POST", "/v1/workloads", body_of("newer", ["2-3"], (1, 1), uuid="tls")).status == 201
         workload = operator.find("tls")
         assert operator.send("DELETE", "/v1/workloads/" + workload["id"]).status == 200
 
 
-def test_plain_text_on_the_tls_port_ends_at_once(house):
+def test_plain_text_on_the_tls_port_ends_at_once(service):
     """What it falls back to, silently, if one of its files is missing."""
-    with socket.create_connection(("127.0.0.1", house.tls_port), timeout=10) as client, Operator(client, "x") as operator:
+    with socket.create_connection(("127.0.0.1", service.tls_port), timeout=10) as client, Operator(client, "x") as operator:
         assert operator.send("GET", "/v1/workloads").status == 400
         assert operator.file.read() == b""

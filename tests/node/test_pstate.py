@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from harness import NRDCTL, Node, Refused, wait_for
-from positions import kinds_of_writes, struck
+from fault_points import kinds_of_writes, struck
 
 WINDOW = {"min_ratio": 12, "max_ratio": 30}
 BOTH = {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}, "pstate": WINDOW}

@@ -8,9 +8,9 @@ import yaml
 from harness import Node, cpus_of, wait_for
 from rmd_table import (CONFLICT, INVALID, JSON, carried_over, checked, counts, created, daemon, kept, masks, not_created, read,
                        refusal, wish)
-from parties import CLIENT, UnixConnection, ask, basic, name
-from test_listed import code, put, reload
-from test_moving import files_below
+from fixtures import CLIENT, UnixConnection, ask, basic, name
+from test_certificate_list import code, put, reload
+from test_rmd_import import files_below
 from test_tls import s_client
 
 pytest_plugins = "rmd_nodes"

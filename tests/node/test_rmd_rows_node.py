@@ -13,9 +13,9 @@ import tomllib
 import pytest
 from harness import Node, cpus_of, wait_for
 from rmd_table import CONFLICT, JSON, assert_put_back, carried_over, checked, created, daemon, masks, not_created, read, wish
-from parties import CLIENT, UnixConnection, ask, basic, name
+from fixtures import CLIENT, UnixConnection, ask, basic, name
 from test_genconf import genconf
-from test_listed import code, put, reload
+from test_certificate_list import code, put, reload
 from test_operator import Operator, operators_context
 
 pytest_plugins = "rmd_nodes"

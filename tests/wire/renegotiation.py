@@ -12,13 +12,13 @@ HELLO = b"\x01\x00\x00\x00"  # a ClientHello of no length: refused when it is re
 HANDSHAKE = b"\x16\x03\x03"
 
 
-def sealed_client_hellos(plain, house, count):
+def sealed_client_hellos(plain, service, count):
     """After a handshake on `plain`: so many records that the other side can open."""
-    context = ssl.create_default_context(cafile=house.authority.path)
-    context.load_cert_chain(house.admin)
+    context = ssl.create_default_context(cafile=service.authority.path)
+    context.load_cert_chain(service.admin)
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers("ECDHE-ECDSA-AES128-GCM-SHA256")
-    keys = os.path.join(house.pki, "keys")
+    keys = os.path.join(service.pki, "keys")
     context.keylog_filename = keys
     came, going = ssl.MemoryBIO(), ssl.MemoryBIO()
     session = context.wrap_bio(came, going, server_hostname="localhost")

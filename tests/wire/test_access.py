@@ -14,7 +14,7 @@ import time
 import pytest
 
 from harness import NRD, wait_for
-from parties import (CLIENT, DAY, NOW, ROOT, SERVER, Accounts, Authority, House, ask, basic, member, name,
+from fixtures import (CLIENT, DAY, NOW, ROOT, SERVER, Accounts, Authority, Service, ask, basic, member, name,
                      replace_authority, shadowed, socket_for)
 
 ANYBODY, SOMEGROUP = 65534, 60  # nobody, games: both exist on every Debian
@@ -83,9 +83,9 @@ def send(connection, method, path, more=()):
         return "no connection"
 
 
-def as_process_of(user, group, groups, house, path=None, url=None):
+def as_process_of(user, group, groups, service, path=None, url=None):
     """One request by another user, through curl: over the daemon's first Unix socket, or that at `path`, or to `url`."""
-    where = [url] if url else ["--unix-socket", path or house.socket, "http://localhost"]
+    where = [url] if url else ["--unix-socket", path or service.socket, "http://localhost"]
 
     def request(method, path):
         body = ["-d", '{"origin":"REST"}', "-H", "Content-Type: application/json"] if method in ("POST", "PATCH", "PUT") else []
@@ -96,17 +96,17 @@ def as_process_of(user, group, groups, house, path=None, url=None):
     return request
 
 
-def freeze(house):
+def freeze(service):
     """So that what is asked for in vain cannot change what the next one is told."""
-    frozen = ask(house.unix(), "PUT", "/v1/onload/freeze", json.dumps({"frozen": True}), {"Content-Type": "application/json"})
+    frozen = ask(service.unix(), "PUT", "/v1/onload/freeze", json.dumps({"frozen": True}), {"Content-Type": "application/json"})
     assert frozen[0] == 200
 
 
 @pytest.fixture(scope="module")
-def house():
-    with House(group="games") as house:
-        freeze(house)
-        yield house
+def service():
+    with Service(group="games") as service:
+        freeze(service)
+        yield service
 
 
 @pytest.fixture(scope="module")
@@ -116,23 +116,23 @@ def roles(tmp_path_factory):
     for parent in (folder, *folder.parents[:-2]):
         parent.chmod(0o755)
     path = f"{folder}/roles.sock"
-    with House(sockets=socket_for(path=path, admin=["@man"], user=["@uucp"], run=["@news"])) as house:
-        freeze(house)
-        house.path = path
-        yield house
+    with Service(sockets=socket_for(path=path, admin=["@man"], user=["@uucp"], run=["@news"])) as service:
+        freeze(service)
+        service.path = path
+        yield service
 
 
 @pytest.fixture(scope="module")
 def lenient():
-    with House(client_auth="optional") as house:
-        yield house
+    with Service(client_auth="optional") as service:
+        yield service
 
 
-def certificates(house):
-    foreign = Authority(tempfile.mkdtemp(dir=house.pki), "Foreign")
-    sign = house.authority.sign
+def certificates(service):
+    foreign = Authority(tempfile.mkdtemp(dir=service.pki), "Foreign")
+    sign = service.authority.sign
     return {
-        "admin": (house.admin, for_admin), "user": (house.user, for_user),
+        "admin": (service.admin, for_admin), "user": (service.user, for_user),
         "no certificate": (None, always("no connection")),
         "unknown CA": (foreign.sign("c.pem", name("Alice", "Admin"), CLIENT), always("no connection")),
         "expired": (sign("old.pem", name("Alice", "Admin"), CLIENT, NOW - 9 * DAY, NOW - DAY), always("no connection")),
@@ -142,16 +142,16 @@ def certificates(house):
     }
 
 
-def everybody(house):
-    callers = {who: (lambda method, path, file=file: send(house.tls(file), method, path), expected)
-               for who, (file, expected) in certificates(house).items()}
+def everybody(service):
+    callers = {who: (lambda method, path, file=file: send(service.tls(file), method, path), expected)
+               for who, (file, expected) in certificates(service).items()}
     callers |= {
-        "root": (lambda method, path: send(house.unix(), method, path), for_admin),
-        "group": (as_process_of(ANYBODY, SOMEGROUP, [], house), for_admin),
-        "second group": (as_process_of(ANYBODY, ANYBODY, [7, SOMEGROUP], house), for_admin),
-        "other uid": (as_process_of(ANYBODY, ANYBODY, [], house), always("no connection")),
-        "plain debug": (lambda method, path: send(house.plain(), method, path), for_admin),
-        "plain debug, other uid": (as_process_of(ANYBODY, ANYBODY, [], house, url=f"http://127.0.0.1:{house.port}"), for_admin),
+        "root": (lambda method, path: send(service.unix(), method, path), for_admin),
+        "group": (as_process_of(ANYBODY, SOMEGROUP, [], service), for_admin),
+        "second group": (as_process_of(ANYBODY, ANYBODY, [7, SOMEGROUP], service), for_admin),
+        "other uid": (as_process_of(ANYBODY, ANYBODY, [], service), always("no connection")),
+        "plain debug": (lambda method, path: send(service.plain(), method, path), for_admin),
+        "plain debug, other uid": (as_process_of(ANYBODY, ANYBODY, [], service, url=f"http://127.0.0.1:{service.port}"), for_admin),
     }
     return callers
 
@@ -162,9 +162,9 @@ def test_every_route_of_the_service_is_in_the_matrix():
     assert len(routes) >= 7 and routes <= set(REACHED)
 
 
-def test_matrix(house):
+def test_matrix(service):
     wrong = []
-    for who, (request, expected) in everybody(house).items():
+    for who, (request, expected) in everybody(service).items():
         for method, path in REACHED:
             got = request(method, path)
             if got != expected(method, path):
@@ -242,7 +242,7 @@ def accounts():
     return Accounts(users | {user: shadowed(user) for user in NAMED})
 
 
-def user_of_pam(house, kind):
+def user_of_pam(service, kind):
     hosts = iter(range(256))
 
     def request(method, path):
@@ -250,7 +250,7 @@ def user_of_pam(house, kind):
         user = kind if kind in NAMED else f"{kind}{at % PER_KIND}"
         # The second byte keeps kinds apart, the last one requests.
         source = f"127.{1 + sorted([*SHADOW, *NAMED, 'absent']).index(kind)}.0.{1 + at}"
-        while (code := send(house.tls(source=source), method, path, basic(user, user).items())) == 429:
+        while (code := send(service.tls(source=source), method, path, basic(user, user).items())) == 429:
             time.sleep(1)  # one user fails here more often than may be at once
         return code
     return request
@@ -260,7 +260,7 @@ def only(granted):
     return lambda method, path: REACHED[method, path] if (method, path) in granted else 403
 
 
-def judge(house, callers):
+def judge(service, callers):
     """What is wrong. All at once, for those who fail are answered late."""
     def wrong(who, request, expected):
         return [(who, method, path, got, expected(method, path)) for method, path in REACHED
@@ -270,8 +270,8 @@ def judge(house, callers):
         return [one for each in found for one in each.result()]
 
 
-def refused_by_pam(house, *kinds):
-    return {kind: (user_of_pam(house, kind), always(401)) for kind in kinds}
+def refused_by_pam(service, *kinds):
+    return {kind: (user_of_pam(service, kind), always(401)) for kind in kinds}
 
 
 # Those whom PAM refuses, and who would have a role.
@@ -280,38 +280,38 @@ REFUSED = [f"{kind}{i}" for kind in (*SHADOW, "absent") if kind != "right" for i
 
 def test_matrix_of_users_of_pam_with_roles():
     config = f'[roles]\npam_admin = ["alice"]\npam_user = {json.dumps(["bob", *REFUSED])}\n[access]\npam = true\n'
-    with House("optional", config, accounts=accounts()) as house:
-        freeze(house)
-        assert judge(house, refused_by_pam(house, "wrong", "locked", "expired", "outdated", "mustchange", "absent") | {
-            "PAM admin": (user_of_pam(house, "alice"), for_admin), "PAM user": (user_of_pam(house, "bob"), for_user),
-            "PAM, no role": (user_of_pam(house, "right"), always(401)), "root": (user_of_pam(house, "root"), always(401)),
-            "nothing": (lambda method, path: send(house.tls(), method, path), always(400)),
-            "admin's certificate": (lambda method, path: send(house.tls(house.admin), method, path), for_admin),
+    with Service("optional", config, accounts=accounts()) as service:
+        freeze(service)
+        assert judge(service, refused_by_pam(service, "wrong", "locked", "expired", "outdated", "mustchange", "absent") | {
+            "PAM admin": (user_of_pam(service, "alice"), for_admin), "PAM user": (user_of_pam(service, "bob"), for_user),
+            "PAM, no role": (user_of_pam(service, "right"), always(401)), "root": (user_of_pam(service, "root"), always(401)),
+            "nothing": (lambda method, path: send(service.tls(), method, path), always(400)),
+            "admin's certificate": (lambda method, path: send(service.tls(service.admin), method, path), for_admin),
             "user's certificate, admin's password": (
-                lambda method, path: send(house.tls(house.user), method, path, basic("alice", "alice").items()), for_user)}) == []
+                lambda method, path: send(service.tls(service.user), method, path, basic("alice", "alice").items()), for_user)}) == []
 
 
 def test_matrix_of_users_of_pam_with_an_access_list():
     with tempfile.NamedTemporaryFile("w", suffix=".csv") as acl:
         acl.write(ACL + "".join(f"g, {user}, user\n" for user in REFUSED))
         acl.flush()
-        with House("optional", f'[access]\npam = true\nacl = "{acl.name}"\n', accounts=accounts()) as house:
-            freeze(house)
-            assert judge(house, refused_by_pam(house, "wrong") | {
-                "all": (user_of_pam(house, "alice"), for_admin), "RMD's user": (user_of_pam(house, "bob"), only(OF_RMDS_USER)),
-                "RMD's admin": (user_of_pam(house, "carol"), only(OF_RMDS_ROOT)),
-                "named like a role": (user_of_pam(house, "root"), always(401)),
-                "named like another": (user_of_pam(house, "admin"), always(401)),
-                "named like the least": (user_of_pam(house, "user"), always(401)),
-                "in no line": (user_of_pam(house, "right"), always(401)),
-                "user's certificate": (lambda method, path: send(house.tls(house.user), method, path), for_user)}) == []
+        with Service("optional", f'[access]\npam = true\nacl = "{acl.name}"\n', accounts=accounts()) as service:
+            freeze(service)
+            assert judge(service, refused_by_pam(service, "wrong") | {
+                "all": (user_of_pam(service, "alice"), for_admin), "RMD's user": (user_of_pam(service, "bob"), only(OF_RMDS_USER)),
+                "RMD's admin": (user_of_pam(service, "carol"), only(OF_RMDS_ROOT)),
+                "named like a role": (user_of_pam(service, "root"), always(401)),
+                "named like another": (user_of_pam(service, "admin"), always(401)),
+                "named like the least": (user_of_pam(service, "user"), always(401)),
+                "in no line": (user_of_pam(service, "right"), always(401)),
+                "user's certificate": (lambda method, path: send(service.tls(service.user), method, path), for_user)}) == []
 
 
 # Connections from before a reload: one for each request, for each is the last one of its connection.
 
-def kept_connections(house, certificate):
+def kept_connections(service, certificate):
     def kept():
-        connection = house.tls(certificate)
+        connection = service.tls(certificate)
         connection.request("GET", "/v1/health")
         assert connection.getresponse().read()
         return connection
@@ -323,33 +323,33 @@ def by_kept(connections):
 
 
 def test_matrix_of_connections_from_before_a_reload_that_trusts_them_no_more():
-    with House() as house:
-        freeze(house)
-        admin, user = kept_connections(house, house.admin), kept_connections(house, house.user)
-        replace_authority(house, Authority(tempfile.mkdtemp(dir=house.pki), "Other").path)
-        assert judge(house, {"admin": (by_kept(admin), always(401)), "user": (by_kept(user), always(401))}) == []
-        refused = audit(house, "METHOD=DELETE")
+    with Service() as service:
+        freeze(service)
+        admin, user = kept_connections(service, service.admin), kept_connections(service, service.user)
+        replace_authority(service, Authority(tempfile.mkdtemp(dir=service.pki), "Other").path)
+        assert judge(service, {"admin": (by_kept(admin), always(401)), "user": (by_kept(user), always(401))}) == []
+        refused = audit(service, "METHOD=DELETE")
         assert refused and all("AUDIT_REFUSED" in line and "no longer trusted" in line for line in refused)
 
 
 def test_matrix_of_connections_from_before_a_reload_that_still_trusts_them():
-    with House() as house:
-        freeze(house)
-        admin, user = kept_connections(house, house.admin), kept_connections(house, house.user)
-        replace_authority(house, Authority(tempfile.mkdtemp(dir=house.pki), "Other").path, house.authority.path)
-        assert judge(house, {"admin": (by_kept(admin), for_admin), "user": (by_kept(user), for_user)}) == []
+    with Service() as service:
+        freeze(service)
+        admin, user = kept_connections(service, service.admin), kept_connections(service, service.user)
+        replace_authority(service, Authority(tempfile.mkdtemp(dir=service.pki), "Other").path, service.authority.path)
+        assert judge(service, {"admin": (by_kept(admin), for_admin), "user": (by_kept(user), for_user)}) == []
 
 
 def test_no_connection_makes_one_more_change_after_its_authority_was_taken_away():
-    with House() as house:
-        kept = [house.tls(house.admin) for _ in range(20)]
+    with Service() as service:
+        kept = [service.tls(service.admin) for _ in range(20)]
         for connection in kept:
             connection.request("GET", "/v1/health")
             connection.getresponse().read()
-        replace_authority(house, Authority(tempfile.mkdtemp(dir=house.pki), "Other").path)
+        replace_authority(service, Authority(tempfile.mkdtemp(dir=service.pki), "Other").path)
         body = json.dumps({"core_ids": ["4"], "cache": {"max": 2, "min": 2}})
         codes = [ask(connection, "POST", "/v1/workloads", body, {"Content-Type": "application/json"})[0] for connection in kept]
-        assert codes == [401] * 20 and house.list() == []
+        assert codes == [401] * 20 and service.list() == []
 
 
 def test_where_certificates_are_optional_a_request_without_one_is_a_401(lenient):
@@ -360,112 +360,112 @@ def test_where_certificates_are_optional_a_request_without_one_is_a_401(lenient)
     assert send(lenient.tls(foreign.sign("c.pem", name("Alice", "Admin"), CLIENT)), "GET", "/v1/node") == "no connection"
 
 
-def test_the_daemon_asks_the_kernel_even_where_the_file_lets_everybody_in(house):
-    os.chmod(house.socket, 0o666)
+def test_the_daemon_asks_the_kernel_even_where_the_file_lets_everybody_in(service):
+    os.chmod(service.socket, 0o666)
     try:
-        assert as_process_of(ANYBODY, ANYBODY, [], house)("GET", "/v1/node") == 403
-        assert as_process_of(ANYBODY, ANYBODY, [7, SOMEGROUP], house)("GET", "/v1/node") == 200
+        assert as_process_of(ANYBODY, ANYBODY, [], service)("GET", "/v1/node") == 403
+        assert as_process_of(ANYBODY, ANYBODY, [7, SOMEGROUP], service)("GET", "/v1/node") == 200
     finally:
-        os.chmod(house.socket, 0o660)
+        os.chmod(service.socket, 0o660)
 
 
 def test_the_socket_is_for_root_and_the_group():
-    with House(group="games") as house:
-        found = os.stat(house.socket)
+    with Service(group="games") as service:
+        found = os.stat(service.socket)
         assert (found.st_mode & 0o777, found.st_uid, found.st_gid) == (0o660, 0, SOMEGROUP)
-    with House(group="no-such-group") as house:
-        assert os.stat(house.socket).st_mode & 0o777 == 0o600
-        assert as_process_of(ANYBODY, SOMEGROUP, [], house)("GET", "/v1/node") == "no connection"
-        assert "NO_ACCOUNT" in house.journal()
+    with Service(group="no-such-group") as service:
+        assert os.stat(service.socket).st_mode & 0o777 == 0o600
+        assert as_process_of(ANYBODY, SOMEGROUP, [], service)("GET", "/v1/node") == "no connection"
+        assert "NO_ACCOUNT" in service.journal()
 
 
-def test_refusals_say_why_in_both_styles(house):
-    status, text, _ = ask(house.tls(house.user), "DELETE", "/v1/workloads/1")
+def test_refusals_say_why_in_both_styles(service):
+    status, text, _ = ask(service.tls(service.user), "DELETE", "/v1/workloads/1")
     assert (status, text) == (403, 'User "Eli" is not authorized to access this resource\n')
-    status, text, headers = ask(house.tls(house.user), "DELETE", "/v1/workloads/1", headers={"Accept": "application/json"})
+    status, text, headers = ask(service.tls(service.user), "DELETE", "/v1/workloads/1", headers={"Accept": "application/json"})
     assert status == 403 and headers["Content-Type"] == "application/problem+json"
     assert json.loads(text)["code"] == "Forbidden"
 
 
-def audit(house, text):
-    return [line for line in house.journal().splitlines() if "AUDIT_" in line and text in line]
+def audit(service, text):
+    return [line for line in service.journal().splitlines() if "AUDIT_" in line and text in line]
 
 
 def test_each_change_and_each_refusal_is_one_line_of_the_audit():
-    with House() as house:
+    with Service() as service:
         body = {"core_ids": ["4-7"], "cache": {"max": 2, "min": 2}}
-        status, text, _ = ask(house.tls(house.admin), "POST", "/v1/workloads", json.dumps(body), {"Content-Type": "application/json"})
+        status, text, _ = ask(service.tls(service.admin), "POST", "/v1/workloads", json.dumps(body), {"Content-Type": "application/json"})
         assert status == 201
         path = "/v1/workloads/" + json.loads(text)["id"]
-        assert ask(house.tls(house.user), "GET", path)[0] == 200
-        assert ask(house.tls(house.user), "DELETE", path)[0] == 403
-        assert ask(house.unix(), "DELETE", path)[0] == 200
-        assert ask(house.unix(), "DELETE", path)[0] == 404
-        made, = audit(house, "METHOD=POST")
+        assert ask(service.tls(service.user), "GET", path)[0] == 200
+        assert ask(service.tls(service.user), "DELETE", path)[0] == 403
+        assert ask(service.unix(), "DELETE", path)[0] == 200
+        assert ask(service.unix(), "DELETE", path)[0] == 404
+        made, = audit(service, "METHOD=POST")
         assert "AUDIT_CHANGE" in made and "USER=Alice" in made and "FROM=127.0.0.1:" in made and "STATUS=201" in made
-        refused, deleted, missed = audit(house, "METHOD=DELETE")
+        refused, deleted, missed = audit(service, "METHOD=DELETE")
         assert "AUDIT_REFUSED" in refused and "USER=Eli" in refused and "STATUS=403" in refused
         assert "USER=uid 0" in deleted and f"FROM=uid 0 pid {os.getpid()}" in deleted and "STATUS=200" in deleted
         assert "STATUS=404" in missed
-        assert audit(house, "METHOD=GET") == []
+        assert audit(service, "METHOD=GET") == []
 
 
 def test_what_a_client_sends_fills_no_journal():
     """Paths of 2 KB, as fast as they come: a day of them is bounded, and one client's leave others their lines."""
-    with House() as house:
-        before = len(house.journal())
-        connection = house.tls(house.user)
+    with Service() as service:
+        before = len(service.journal())
+        connection = service.tls(service.user)
         for _ in range(300):
             connection.request("DELETE", "/v1/workloads/" + "x" * 2000)
             assert connection.getresponse().read()
-        lines = audit(house, "AUDIT_REFUSED")
+        lines = audit(service, "AUDIT_REFUSED")
         assert 20 <= len(lines) <= 40 and max(map(len, lines)) < 1000
-        assert len(house.journal()) - before < 40_000
+        assert len(service.journal()) - before < 40_000
         connection.request("DELETE", "/v1/workloads/other")
         connection.getresponse().read()
-        other = house.authority.sign("other.pem", name("Bo", "User"), CLIENT)
-        assert ask(house.tls(other, source="127.0.0.2"), "DELETE", "/v1/workloads/1")[0] == 403
-        assert [line for line in audit(house, "AUDIT_REFUSED") if "USER=Bo" in line]
+        other = service.authority.sign("other.pem", name("Bo", "User"), CLIENT)
+        assert ask(service.tls(other, source="127.0.0.2"), "DELETE", "/v1/workloads/1")[0] == 403
+        assert [line for line in audit(service, "AUDIT_REFUSED") if "USER=Bo" in line]
 
 
 def test_refusals_of_many_clients_fill_no_journal():
     """All together have 50 lines at once and one more a second, however many addresses they come from."""
-    with House() as house:
+    with Service() as service:
         begun = time.monotonic()
         for i in range(6):
-            connection = house.tls(house.user, source=f"127.0.0.{20 + i}")
+            connection = service.tls(service.user, source=f"127.0.0.{20 + i}")
             for _ in range(20):
                 connection.request("DELETE", "/v1/workloads/1")
                 assert connection.getresponse().read()
-        assert 50 <= len(audit(house, "AUDIT_REFUSED")) <= 51 + (time.monotonic() - begun)
+        assert 50 <= len(audit(service, "AUDIT_REFUSED")) <= 51 + (time.monotonic() - begun)
 
 
-def test_a_web_page_gets_nothing_from_a_browser_that_has_a_certificate(house):
+def test_a_web_page_gets_nothing_from_a_browser_that_has_a_certificate(service):
     """A page can only send what needs no permission of the server (CORS), and nrd gives none."""
     page = {"Origin": "https://page.example"}
-    before = house.list()
+    before = service.list()
     for method in ("DELETE", "PUT", "PATCH", "POST"):
         asked = {**page, "Access-Control-Request-Method": method, "Access-Control-Request-Headers": "content-type"}
-        status, _, headers = ask(house.tls(house.admin), "OPTIONS", "/v1/workloads", headers=asked)
+        status, _, headers = ask(service.tls(service.admin), "OPTIONS", "/v1/workloads", headers=asked)
         assert status == 405 and not [name for name in headers if name.startswith("Access-Control-")]
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", None):
         for path in ("/v1/workloads", "/v1/onload/drain", "/v1/onload/undrain", "/v1/onload/stacks/orphans/kill"):
             body = json.dumps({"core_ids": ["4"], "cache": {"max": 1, "min": 1}})
-            assert ask(house.tls(house.admin), "POST", path, body, {**page, **({"Content-Type": kind} if kind else {})})[0] == 415
-    assert not [name for name in ask(house.tls(house.admin), "GET", "/v1/workloads", headers=page)[2]
+            assert ask(service.tls(service.admin), "POST", path, body, {**page, **({"Content-Type": kind} if kind else {})})[0] == 415
+    assert not [name for name in ask(service.tls(service.admin), "GET", "/v1/workloads", headers=page)[2]
                 if name.startswith("Access-Control-")]
-    assert house.list() == before
+    assert service.list() == before
 
 
-def test_a_local_user_cannot_read_the_state(house):
-    for path in (house.state, os.path.join(house.state, "nrd.db")):
+def test_a_local_user_cannot_read_the_state(service):
+    for path in (service.state, os.path.join(service.state, "nrd.db")):
         read = subprocess.run(["/usr/bin/cat" if path.endswith("db") else "/usr/bin/ls", path], user=ANYBODY, group=ANYBODY,
                               extra_groups=[], capture_output=True, text=True)
         assert read.returncode != 0 and "Permission denied" in read.stderr
 
 
-def test_plain_text_to_the_tls_port_is_told_so(house):
-    with socket.create_connection(("127.0.0.1", house.tls_port), timeout=10) as client:
+def test_plain_text_to_the_tls_port_is_told_so(service):
+    with socket.create_connection(("127.0.0.1", service.tls_port), timeout=10) as client:
         client.sendall(b"GET /v1/node HTTP/1.1\r\nHost: localhost\r\n\r\n")
         answer = b""
         while piece := client.recv(4096):
@@ -473,8 +473,8 @@ def test_plain_text_to_the_tls_port_is_told_so(house):
     assert answer.startswith(b"HTTP/1.1 400 ") and b"Client sent an HTTP request to an HTTPS server." in answer
 
 
-def test_a_socket_of_a_living_daemon_is_not_taken_from_it(house):
-    second = subprocess.run(house.sim.inside([NRD, "--config", "/dev/null", "--state-dir", os.path.join(house.folder, "second"),
-                                             "--unix-socket", house.socket]), capture_output=True, text=True, timeout=60)
+def test_a_socket_of_a_living_daemon_is_not_taken_from_it(service):
+    second = subprocess.run(service.sim.inside([NRD, "--config", "/dev/null", "--state-dir", os.path.join(service.folder, "second"),
+                                             "--unix-socket", service.socket]), capture_output=True, text=True, timeout=60)
     assert second.returncode == 1 and "another process is listening there" in second.stderr
-    assert send(house.unix(), "GET", "/v1/node") == 200
+    assert send(service.unix(), "GET", "/v1/node") == 200

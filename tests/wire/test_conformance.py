@@ -12,72 +12,72 @@ import subprocess
 import pytest
 
 from harness import NRDCTL
-from parties import House, ask
+from fixtures import Service, ask
 
 BODY = {"core_ids": ["4-7"], "cache": {"max": 2, "min": 2}}
 
 
 @pytest.fixture(scope="module")
-def house():
-    with House() as house:
-        yield house
+def service():
+    with Service() as service:
+        yield service
 
 
-def curl(house, *options, door="plain"):
-    way = {"plain": [f"http://127.0.0.1:{house.port}"],
-           "tls": [f"https://localhost:{house.tls_port}", "--cacert", house.authority.path, "--cert", house.admin],
-           "unix": ["http://localhost", "--unix-socket", house.socket]}[door]
+def curl(service, *options, endpoint="plain"):
+    way = {"plain": [f"http://127.0.0.1:{service.port}"],
+           "tls": [f"https://localhost:{service.tls_port}", "--cacert", service.authority.path, "--cert", service.admin],
+           "unix": ["http://localhost", "--unix-socket", service.socket]}[endpoint]
     paths = [way[0] + option if option.startswith("/v1/") else option for option in options]
     return subprocess.run(["/usr/bin/curl", "-sS", "--max-time", "20", *paths, *way[1:]], capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("door", ["plain", "tls", "unix"])
-def test_curl_does_the_main_job_by_every_door(house, door):
-    made = curl(house, "/v1/workloads", "-H", "Content-Type: application/json", "-d", json.dumps(BODY), "-w", "%{http_code}", door=door)
+@pytest.mark.parametrize("endpoint", ["plain", "tls", "unix"])
+def test_curl_does_the_main_job_through_every_endpoint(service, endpoint):
+    made = curl(service, "/v1/workloads", "-H", "Content-Type: application/json", "-d", json.dumps(BODY), "-w", "%{http_code}", endpoint=endpoint)
     assert made.stdout.endswith("201"), made
     id = json.loads(made.stdout[:-3])["id"]
-    assert json.loads(curl(house, f"/v1/workloads/{id}/", door=door).stdout)["cos_name"] == "COS2"
-    assert curl(house, "-X", "DELETE", f"/v1/workloads/{id}", "-w", "%{http_code}", door=door).stdout == "200"
+    assert json.loads(curl(service, f"/v1/workloads/{id}/", endpoint=endpoint).stdout)["cos_name"] == "COS2"
+    assert curl(service, "-X", "DELETE", f"/v1/workloads/{id}", "-w", "%{http_code}", endpoint=endpoint).stdout == "200"
 
 
-@pytest.mark.parametrize("door", ["plain", "tls", "unix"])
-def test_curl_keeps_its_connection(house, door):
-    several = curl(house, "-v", "/v1/health", "/v1/node", "/v1/nothing", "-o", "/dev/null", "-o", "/dev/null", "-o", "/dev/null", door=door)
+@pytest.mark.parametrize("endpoint", ["plain", "tls", "unix"])
+def test_curl_keeps_its_connection(service, endpoint):
+    several = curl(service, "-v", "/v1/health", "/v1/node", "/v1/nothing", "-o", "/dev/null", "-o", "/dev/null", "-o", "/dev/null", endpoint=endpoint)
     assert several.stderr.count("Re-using existing connection") == 2, several.stderr
 
 
-def test_curl_is_told_to_go_on_with_its_body(house):
+def test_curl_is_told_to_go_on_with_its_body(service):
     """A body above 1024 bytes: curl asks first, and waits a second if nobody answers."""
     body = json.dumps({**BODY, "uuid": "x" * 200, "core_ids": ["4-7"] + ["4"] * 300})
-    asked = curl(house, "-v", "/v1/workloads", "-H", "Content-Type: application/json", "-H", "Expect: 100-continue", "-d", body,
+    asked = curl(service, "-v", "/v1/workloads", "-H", "Content-Type: application/json", "-H", "Expect: 100-continue", "-d", body,
                  "-w", "%{time_total}")
     assert "100 Continue" in asked.stderr and "HTTP/1.1 201" in asked.stderr, asked.stderr
     assert float(re.search(r"([\d.]+)$", asked.stdout)[1]) < 0.9
-    house.delete(json.loads(asked.stdout[:asked.stdout.rindex("}") + 1])["id"])
+    service.delete(json.loads(asked.stdout[:asked.stdout.rindex("}") + 1])["id"])
 
 
-def test_curl_sends_chunks(house):
-    asked = subprocess.run(["/usr/bin/curl", "-sS", "--max-time", "20", f"http://127.0.0.1:{house.port}/v1/workloads", "-H",
+def test_curl_sends_chunks(service):
+    asked = subprocess.run(["/usr/bin/curl", "-sS", "--max-time", "20", f"http://127.0.0.1:{service.port}/v1/workloads", "-H",
                             "Content-Type: application/json", "-H", "Transfer-Encoding: chunked", "-d", "@-", "-w", "%{http_code}"],
                            input=json.dumps(BODY), capture_output=True, text=True)
     assert asked.stdout.endswith("201"), asked
-    house.delete(json.loads(asked.stdout[:-3])["id"])
+    service.delete(json.loads(asked.stdout[:-3])["id"])
 
 
-def test_curl_speaks_http_1_0_and_asks_for_heads(house):
-    assert curl(house, "--http1.0", "/v1/health", "-w", "%{http_code}").stdout.endswith("200")
-    head = curl(house, "-I", "/v1/nothing").stdout
+def test_curl_speaks_http_1_0_and_asks_for_heads(service):
+    assert curl(service, "--http1.0", "/v1/health", "-w", "%{http_code}").stdout.endswith("200")
+    head = curl(service, "-I", "/v1/nothing").stdout
     assert head.startswith("HTTP/1.1 404 Not Found\n") and "Content-Length: 20" in head, head
 
 
-def test_wrk_counts_no_error(house):
-    said = subprocess.run(["/usr/bin/wrk", "-t1", "-c20", "-d1s", f"http://127.0.0.1:{house.port}/v1/workloads"], capture_output=True,
+def test_wrk_counts_no_error(service):
+    said = subprocess.run(["/usr/bin/wrk", "-t1", "-c20", "-d1s", f"http://127.0.0.1:{service.port}/v1/workloads"], capture_output=True,
                           text=True, timeout=60).stdout
     assert re.search(r"\d+ requests in", said) and "Non-2xx" not in said and "Socket errors" not in said, said
 
 
-def test_http_client_of_python_keeps_its_connection(house):
-    with contextlib.closing(house.tls(house.admin)) as connection:
+def test_http_client_of_python_keeps_its_connection(service):
+    with contextlib.closing(service.tls(service.admin)) as connection:
         connection.connect()
         first = connection.sock
         for method, path, body, status in (("POST", "/v1/workloads", json.dumps(BODY), 201), ("GET", "/v1/workloads", None, 200),
@@ -86,8 +86,8 @@ def test_http_client_of_python_keeps_its_connection(house):
             answer = connection.getresponse()
             assert answer.status == status and answer.read() is not None
             assert connection.sock is first
-    for workload in house.list():
-        house.delete(workload["id"])
+    for workload in service.list():
+        service.delete(workload["id"])
 
 
 def read_answer(stream):
@@ -99,16 +99,16 @@ def read_answer(stream):
     return status, headers, stream.read(int(headers.get("content-length", 0)))
 
 
-def test_habits_of_go(house):
+def test_habits_of_go(service):
     """One connection with TLS 1.2 for the name rmd-nameserver; gzip offered; Content-Type on DELETE, which has no body."""
-    context = ssl.create_default_context(cafile=house.authority.path)
+    context = ssl.create_default_context(cafile=service.authority.path)
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers("ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384")
-    context.load_cert_chain(house.admin)
+    context.load_cert_chain(service.admin)
     usual = "Host: 127.0.0.1:8443\r\nUser-Agent: Go-http-client/1.1\r\n"
     body = json.dumps({**BODY, "uuid": "cr", "status": "", "cos_name": "", "origin": ""})
     typed = "Content-Type: application/json\r\n"
-    with socket.create_connection(("127.0.0.1", house.tls_port), 20) as plain:
+    with socket.create_connection(("127.0.0.1", service.tls_port), 20) as plain:
         with context.wrap_socket(plain, server_hostname="rmd-nameserver") as client:
             stream = client.makefile("rb")
 
@@ -126,44 +126,44 @@ def test_habits_of_go(house):
             assert ask_for(f"DELETE /v1/workloads/{id}", typed)[0] == 404
 
 
-def test_nrdctl_by_the_socket_and_by_tls(house):
-    by_socket = subprocess.run([NRDCTL, "--socket", house.socket, "--json", "node"], capture_output=True, text=True)
-    by_tls = subprocess.run([NRDCTL, "--url", f"https://localhost:{house.tls_port}", "--cacert", house.authority.path, "--cert",
-                             house.user, "--key", house.user, "--json", "node"], capture_output=True, text=True)
+def test_nrdctl_by_the_socket_and_by_tls(service):
+    by_socket = subprocess.run([NRDCTL, "--socket", service.socket, "--json", "node"], capture_output=True, text=True)
+    by_tls = subprocess.run([NRDCTL, "--url", f"https://localhost:{service.tls_port}", "--cacert", service.authority.path, "--cert",
+                             service.user, "--key", service.user, "--json", "node"], capture_output=True, text=True)
     assert by_socket.returncode == by_tls.returncode == 0, (by_socket, by_tls)
     assert json.loads(by_socket.stdout)["caches"] == json.loads(by_tls.stdout)["caches"]
-    refused = subprocess.run([NRDCTL, "--url", f"https://localhost:{house.tls_port}", "--cacert", house.authority.path, "--cert",
-                              house.user, "--key", house.user, "workload", "delete", "1"], capture_output=True, text=True)
+    refused = subprocess.run([NRDCTL, "--url", f"https://localhost:{service.tls_port}", "--cacert", service.authority.path, "--cert",
+                              service.user, "--key", service.user, "workload", "delete", "1"], capture_output=True, text=True)
     assert refused.returncode == 1 and "not authorized" in refused.stderr
 
 
 def test_nrdctl_tls_init_is_all_that_a_daemon_needs():
     """Certificates as the command makes them, RSA keys for clients among them: some clients take no others."""
-    with House() as house:
-        folder = os.path.join(house.pki, "made")
+    with Service() as service:
+        folder = os.path.join(service.pki, "made")
         done = subprocess.run([NRDCTL, "tls", "init", "--dir", folder], capture_output=True, text=True)
         assert done.returncode == 0, done
-        house.terminate()
-        with open(house.config, "a") as config:
-            text = open(house.config).read()
-            text = text.replace(house.server, f"{folder}/server.crt", 1).replace(house.server, f"{folder}/server.key", 1)
+        service.terminate()
+        with open(service.config, "a") as config:
+            text = open(service.config).read()
+            text = text.replace(service.server, f"{folder}/server.crt", 1).replace(service.server, f"{folder}/server.key", 1)
             config.truncate(0)
-            config.write(text.replace(house.authority.path, f"{folder}/ca.crt"))
-        house.start()
+            config.write(text.replace(service.authority.path, f"{folder}/ca.crt"))
+        service.start()
         for who, status in (("admin", 404), ("user", 403)):
             context = ssl.create_default_context(cafile=f"{folder}/ca.crt")
             context.load_cert_chain(f"{folder}/{who}.crt", f"{folder}/{who}.key")
-            connection = http.client.HTTPSConnection("127.0.0.1", house.tls_port, timeout=20, context=context)
+            connection = http.client.HTTPSConnection("127.0.0.1", service.tls_port, timeout=20, context=context)
             assert ask(connection, "DELETE", "/v1/workloads/1")[0] == status
             key = subprocess.run(["/usr/bin/openssl", "pkey", "-in", f"{folder}/{who}.key", "-noout", "-text"], capture_output=True, text=True)
             assert re.search(r"Private-Key: \((\d+) bit, 2 primes\)", key.stdout), key.stdout
 
 
 def test_ipv6():
-    with House(more="", address="::1") as house:
-        context = ssl.create_default_context(cafile=house.authority.path)
-        context.load_cert_chain(house.admin)
+    with Service(more="", address="::1") as service:
+        context = ssl.create_default_context(cafile=service.authority.path)
+        context.load_cert_chain(service.admin)
         context.check_hostname = False
-        connection = http.client.HTTPSConnection("::1", house.tls_port, timeout=20, context=context)
+        connection = http.client.HTTPSConnection("::1", service.tls_port, timeout=20, context=context)
         assert ask(connection, "DELETE", "/v1/workloads/1")[0] == 404
-        assert "FROM=[::1]:" in house.journal()
+        assert "FROM=[::1]:" in service.journal()

@@ -8,20 +8,20 @@ import time
 
 import pytest
 
-from crowd_clients import Door, assert_at_rest, make_its_list_long, readers_that_never_read
+from many_clients import Endpoint, assert_at_rest, make_its_list_long, readers_that_never_read
 from harness import wait_for
-from parties import House
+from fixtures import Service
 
 
 @pytest.fixture(scope="module")
-def house():
-    with House(more="[log]\nlevel = \"warning\"") as house:
-        make_its_list_long(house)
-        yield house
+def service():
+    with Service(more="[log]\nlevel = \"warning\"") as service:
+        make_its_list_long(service)
+        yield service
 
 
-def test_clients_that_drip_are_cut_at_the_deadline_of_a_head(house):
-    crowd = Door(house, "plain").silent(50, first=b"GET /")
+def test_clients_that_drip_are_cut_at_the_deadline_of_a_head(service):
+    crowd = Endpoint(service, "plain").silent(50, first=b"GET /")
     begun, ended = time.monotonic(), {}
     while len(ended) < len(crowd) and time.monotonic() - begun < 30:
         for client in crowd:
@@ -38,16 +38,16 @@ def test_clients_that_drip_are_cut_at_the_deadline_of_a_head(house):
         time.sleep(0.2)
     assert len(ended) == len(crowd) and 9 < time.monotonic() - begun < 20
     assert any(answer.startswith(b"HTTP/1.1 408 ") for answer in ended.values())
-    assert_at_rest(house)
+    assert_at_rest(service)
 
 
-def test_readers_that_never_read_are_cut(house):
-    readers, ends = readers_that_never_read(house), select.poll()
+def test_readers_that_never_read_are_cut(service):
+    readers, ends = readers_that_never_read(service), select.poll()
     for reader in readers:
         ends.register(reader, 0)  # who waits for nothing is told of an end all the same
     wait_for(lambda: [event & select.POLLHUP for _, event in ends.poll(0)] == [select.POLLHUP] * len(readers),
              "the readers to be cut")
-    assert_at_rest(house)
+    assert_at_rest(service)
 
 
 def seconds_until_closed(client, at_intervals=lambda client: None, limit=120):
@@ -69,20 +69,20 @@ def seconds_until_closed(client, at_intervals=lambda client: None, limit=120):
         return time.monotonic() - begun, said
 
 
-def test_each_deadline_ends_a_connection_however_the_bytes_drip(house):
+def test_each_deadline_ends_a_connection_however_the_bytes_drip(service):
     """docs/security.md: handshake and head 10 s, body 30 s, between two requests 75 s."""
     def drip_a_handshake():
-        client = Door(house, "tls").socket()
+        client = Endpoint(service, "tls").socket()
         client.sendall(b"\x16\x03\x01\x02\x00\x01\x00")
         return seconds_until_closed(client, lambda client: client.sendall(b"\x00"))
 
     def drip_a_body():
-        client = Door(house, "plain").client()
+        client = Endpoint(service, "plain").client()
         client.sendall(b"POST /v1/workloads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n")
         return seconds_until_closed(client, lambda client: client.sendall(b" "))
 
     def rest():
-        client = Door(house, "plain").client()
+        client = Endpoint(service, "plain").client()
         client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         return seconds_until_closed(client)
 
@@ -91,4 +91,4 @@ def test_each_deadline_ends_a_connection_however_the_bytes_drip(house):
     assert 9 < handshake[0] < 20, handshake
     assert 29 < body[0] < 45 and body[1].startswith(b"HTTP/1.1 408 "), body
     assert 74 < idle[0] < 95 and idle[1].startswith(b"HTTP/1.1 200 "), idle
-    assert_at_rest(house)
+    assert_at_rest(service)

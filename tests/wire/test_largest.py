@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from parties import ROOT, House
+from fixtures import ROOT, Service
 
 LARGEST = 64 * 1024  # kBodyLimit of api/http/limits.h
 SMALL = LARGEST // 8
@@ -74,19 +74,19 @@ def routes_with_bodies():
 
 
 @pytest.fixture(scope="module")
-def house():
-    with House(more="[log]\nlevel = \"error\"") as house:
-        house.workload = house.create("4-5", 2, 2)["id"]
-        yield house
+def service():
+    with Service(more="[log]\nlevel = \"error\"") as service:
+        service.workload = service.create("4-5", 2, 2)["id"]
+        yield service
 
 
-def seconds_of(house, connection, method, path, body):
+def seconds_of(service, connection, method, path, body):
     """CPU of the daemon for one such request: the least of some, for what else it does comes on top."""
-    clock = ~house.daemon_pid() << 3 | 2  # the process's, as clock_getcpuclockid() makes it
+    clock = ~service.daemon_pid() << 3 | 2  # the process's, as clock_getcpuclockid() makes it
     costs = []
     for _ in range(3):
         before = time.clock_gettime(clock)
-        connection.request(method, path.replace("{id}", house.workload), body, {"Content-Type": "application/json"})
+        connection.request(method, path.replace("{id}", service.workload), body, {"Content-Type": "application/json"})
         answer = connection.getresponse()
         answer.read()
         costs.append(time.clock_gettime(clock) - before)
@@ -95,16 +95,16 @@ def seconds_of(house, connection, method, path, body):
 
 
 @pytest.mark.parametrize("method, path", routes_with_bodies())
-def test_no_body_costs_more_than_its_size(house, method, path):
-    connection = house.unix()
+def test_no_body_costs_more_than_its_size(service, method, path):
+    connection = service.unix()
     worst = (0.0, "")
     quadratic = []
     for name, body in BODIES.items():
         large = body(LARGEST)
         assert LARGEST - 200 <= len(large) <= LARGEST, name
-        cost = seconds_of(house, connection, method, path, large)
+        cost = seconds_of(service, connection, method, path, large)
         worst = max(worst, (cost, name))
-        if cost > CHEAP and cost > GROWTH * seconds_of(house, connection, method, path, body(SMALL)):
+        if cost > CHEAP and cost > GROWTH * seconds_of(service, connection, method, path, body(SMALL)):
             quadratic.append((name, cost))
     print(f"\n{method} {path}: at most {worst[0] * 1000:.1f} ms, for {worst[1]}", end="")
     connection.close()

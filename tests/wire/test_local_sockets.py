@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from harness import DEADLINE, NRD, wait_for
-from parties import House, UnixConnection, ask, member, socket_for
+from fixtures import Service, UnixConnection, ask, member, socket_for
 
 ANYBODY = 65534  # nobody
 GAMES, NEWS = 60, 9  # groups of every Debian
@@ -17,14 +17,14 @@ ASKED = {"core_ids": ["4"], "cache": {"max": 2, "min": 2}}
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory):
+def service(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sockets")
     for parent in (folder, *folder.parents[:-2]):
         parent.chmod(0o755)
     steps = socket_for(path=f"{folder}/steps.sock", user=["@games"], run=["@news", "nobody"])
-    with House(sockets=steps) as house:
-        house.steps = f"{folder}/steps.sock"
-        yield house
+    with Service(sockets=steps) as service:
+        service.steps = f"{folder}/steps.sock"
+        yield service
 
 
 def call(path, method, target, body=None, group=ANYBODY, keep=True):
@@ -39,44 +39,44 @@ def call(path, method, target, body=None, group=ANYBODY, keep=True):
     return int(status), json.loads(text) if text else None
 
 
-def test_a_socket_that_several_may_use_lets_everybody_connect_and_judges_each_request(house):
-    assert os.stat(house.steps).st_mode & 0o777 == 0o666
-    assert call(house.steps, "GET", "/v1/node", group=NEWS + 1)[0] == 403
-    assert call(house.socket, "GET", "/v1/node", group=GAMES)[0] == 0  # only root and its own group may connect
+def test_a_socket_that_several_may_use_lets_everybody_connect_and_judges_each_request(service):
+    assert os.stat(service.steps).st_mode & 0o777 == 0o666
+    assert call(service.steps, "GET", "/v1/node", group=NEWS + 1)[0] == 403
+    assert call(service.socket, "GET", "/v1/node", group=GAMES)[0] == 0  # only root and its own group may connect
 
 
-def test_reads_and_metrics_need_no_administrator(house):
+def test_reads_and_metrics_need_no_administrator(service):
     for target in ("/v1/node", "/v1/workloads", "/v1/health", "/v1/onload"):
-        assert call(house.steps, "GET", target, group=GAMES)[0] == 200, target
-    metrics = subprocess.run(["/usr/bin/curl", "-sS", "--fail", "--unix-socket", house.steps, "http://localhost/metrics"],
+        assert call(service.steps, "GET", target, group=GAMES)[0] == 200, target
+    metrics = subprocess.run(["/usr/bin/curl", "-sS", "--fail", "--unix-socket", service.steps, "http://localhost/metrics"],
                              user=2, group=GAMES, extra_groups=[], capture_output=True)
     assert metrics.returncode == 0
     for method, target in (("POST", "/v1/workloads"), ("PUT", "/v1/onload/freeze"), ("DELETE", "/v1/workloads/1")):
-        status, refusal = call(house.steps, method, target, {} if method != "DELETE" else None, group=GAMES)
+        status, refusal = call(service.steps, method, target, {} if method != "DELETE" else None, group=GAMES)
         assert (status, refusal["code"]) == (403, "Forbidden")
 
 
-def test_root_is_administrator_on_each(house):
-    for path in (house.socket, house.steps):
+def test_root_is_administrator_on_each(service):
+    for path in (service.socket, service.steps):
         assert ask(UnixConnection(path), "DELETE", "/v1/workloads/77")[0] == 404
 
 
-def test_who_may_run_has_workloads_of_his_own_process_and_no_others(house):
-    theirs = house.create("8", 1, 1)["id"]
-    with member(house.steps, NEWS) as ask_as_member:
+def test_who_may_run_has_workloads_of_his_own_process_and_no_others(service):
+    theirs = service.create("8", 1, 1)["id"]
+    with member(service.steps, NEWS) as ask_as_member:
         status, made = ask_as_member("POST", "/v1/workloads", {**ASKED, "owner": {"caller": True}})
         assert (status, made["owner"]["pid"]) == (201, ask_as_member.pid)
         mine = f"/v1/workloads/{made['id']}"
         assert ask_as_member("GET", mine)[0] == 200
         assert ask_as_member("PATCH", mine, {"cache": {"max": 3, "min": 3}})[0] == 200
         assert ask_as_member("PATCH", mine, {"task_ids": [str(os.getpid())]})[0] == 403
-        with member(house.steps, NEWS) as another:
+        with member(service.steps, NEWS) as another:
             for method, body in (("GET", None), ("PATCH", {"cache": {"max": 1, "min": 1}}), ("DELETE", None)):
                 assert another(method, mine, body)[0] == ask_as_member(method, f"/v1/workloads/{theirs}", body)[0] == 404, method
             assert another("POST", "/v1/workloads", {**ASKED, "core_ids": ["5"], "owner": {"pid": ask_as_member.pid}})[0] == 403
         assert ask_as_member("DELETE", mine)[0] == 200
-    house.delete(theirs)
-    assert house.list() == []
+    service.delete(theirs)
+    assert service.list() == []
 
 
 KEEPS_A_CONNECTION = """
@@ -91,9 +91,9 @@ for line in sys.stdin:
 """
 
 
-def test_a_connection_of_a_process_that_has_ended_is_not_of_the_next_process_with_its_pid(house):
+def test_a_connection_of_a_process_that_has_ended_is_not_of_the_next_process_with_its_pid(service):
     """A child keeps the connection while its parent ends and another process of the group gets the parent's pid."""
-    child = subprocess.Popen(["/usr/bin/python3", "-c", KEEPS_A_CONNECTION, house.steps], user=2, group=NEWS, extra_groups=[], text=True,
+    child = subprocess.Popen(["/usr/bin/python3", "-c", KEEPS_A_CONNECTION, service.steps], user=2, group=NEWS, extra_groups=[], text=True,
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     child.wait()
     with contextlib.ExitStack() as stack:
@@ -102,7 +102,7 @@ def test_a_connection_of_a_process_that_has_ended_is_not_of_the_next_process_wit
         def process_with_the_pid():
             with open("/proc/sys/kernel/ns_last_pid", "w") as last:
                 last.write(str(child.pid - 1))
-            process = stack.enter_context(member(house.steps, NEWS))
+            process = stack.enter_context(member(service.steps, NEWS))
             return process if process.pid == child.pid else None
 
         process = next(filter(None, (process_with_the_pid() for _ in range(100))), None)
@@ -113,15 +113,15 @@ def test_a_connection_of_a_process_that_has_ended_is_not_of_the_next_process_wit
             child.stdin.write(f"{method} /v1/workloads/{id}\n")
             child.stdin.flush()
             statuses.append(child.stdout.readline().strip())
-        left = [workload["id"] for workload in house.list()]
-    wait_for(lambda: house.list() == [], "the workload to end with its process")
+        left = [workload["id"] for workload in service.list()]
+    wait_for(lambda: service.list() == [], "the workload to end with its process")
     assert (statuses, left) == (["404", "404"], [id])
 
 
-def test_vain_attempts_of_the_role_run_fill_no_journal(house):
+def test_vain_attempts_of_the_role_run_fill_no_journal(service):
     def lines():
-        return [line for line in house.journal().splitlines() if "AUDIT_CHANGE" in line and "/v1/workloads/4711" in line]
-    with member(house.steps, NEWS) as process:
+        return [line for line in service.journal().splitlines() if "AUDIT_CHANGE" in line and "/v1/workloads/4711" in line]
+    with member(service.steps, NEWS) as process:
         assert {process("DELETE", "/v1/workloads/4711")[0] for _ in range(300)} == {404}
     assert 0 < len(lines()) <= 40
 
@@ -129,24 +129,24 @@ def test_vain_attempts_of_the_role_run_fill_no_journal(house):
 @pytest.mark.parametrize("body, field", [
     (ASKED, "/owner"), ({**ASKED, "owner": {"pid": 1}}, "/owner"),
     ({"cache": {"max": 1, "min": 1}, "task_ids": ["1"], "owner": {"caller": True}}, "/task_ids")])
-def test_what_reaches_beyond_the_own_process_is_refused_and_nothing_changes(house, body, field):
-    status, refusal = call(house.steps, "POST", "/v1/workloads", body, group=NEWS)
+def test_what_reaches_beyond_the_own_process_is_refused_and_nothing_changes(service, body, field):
+    status, refusal = call(service.steps, "POST", "/v1/workloads", body, group=NEWS)
     assert (status, refusal["code"], refusal["field"]) == (403, "Forbidden", field)
-    assert house.list() == []
+    assert service.list() == []
 
 
-def test_who_may_run_may_nothing_else(house):
+def test_who_may_run_may_nothing_else(service):
     for method, target in (("GET", "/v1/workloads"), ("GET", "/v1/node"), ("PUT", "/v1/onload/freeze"), ("GET", "/metrics"),
                            ("POST", "/v1/onload/drain"), ("GET", "/v1/onload/users")):
-        status, refusal = call(house.steps, method, target, {"frozen": True} if method != "GET" else None, group=NEWS)
+        status, refusal = call(service.steps, method, target, {"frozen": True} if method != "GET" else None, group=NEWS)
         assert status == 403 and "calling process" in refusal["detail"], (method, target, refusal)
 
 
-def test_workloads_of_a_run_end_with_it(house):
-    with member(house.steps, NEWS) as ask_as_member:
+def test_workloads_of_a_run_end_with_it(service):
+    with member(service.steps, NEWS) as ask_as_member:
         assert ask_as_member("POST", "/v1/workloads", {**ASKED, "owner": {"caller": True}})[0] == 201
-        assert len(house.list()) == 1
-    wait_for(lambda: house.list() == [], "the workload to go")
+        assert len(service.list()) == 1
+    wait_for(lambda: service.list() == [], "the workload to go")
 
 
 @pytest.mark.parametrize("named", ["by path", "by name"])
@@ -168,7 +168,7 @@ def test_sockets_of_systemd_are_told_apart(tmp_path, named):
             one.bind(path)
             os.chmod(path, 0o666)
             one.listen()
-        house = stack.enter_context(House(start=False))
+        service = stack.enter_context(Service(start=False))
         passed = ["/usr/bin/python3", "-c", """
 import os, sys
 for to, descriptor in ((3, int(sys.argv[1])), (4, int(sys.argv[2]))):
@@ -178,7 +178,7 @@ for to in (3, 4):
 os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="2", LISTEN_FDNAMES="second:first")
 os.execv(sys.argv[3], sys.argv[3:])
 """, *(str(one.fileno()) for one in listening)]
-        words = house.sim.inside([*passed, NRD, "--config", str(config), "--state-dir", house.state])
+        words = service.sim.inside([*passed, NRD, "--config", str(config), "--state-dir", service.state])
         log = stack.enter_context(open(tmp_path / "log", "w"))
         daemon = subprocess.Popen(words, stderr=log, pass_fds=[one.fileno() for one in listening])
         try:

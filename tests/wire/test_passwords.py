@@ -17,7 +17,7 @@ import pytest
 
 from harness import NRDCTL, wait_for
 from rmd_layout import Layout
-from parties import Accounts, House, ask, basic, shadowed
+from fixtures import Accounts, Service, ask, basic, shadowed
 
 PASSWORD = "correct horse: battery"
 USERS = {"alice": shadowed(PASSWORD), "bob": shadowed("b"), "guest": shadowed("g"), "empty": ":19000:0:99999:7:::",
@@ -33,30 +33,30 @@ MALFORMED = "Malformed credentials\n"
 
 
 @pytest.fixture(scope="module")
-def house():
-    with House("optional", CONFIG, accounts=Accounts(USERS)) as house:
-        yield house
+def service():
+    with Service("optional", CONFIG, accounts=Accounts(USERS)) as service:
+        yield service
 
 
-def get(house, headers, path="/v1/node", source="127.0.0.1", method="GET"):
-    return ask(house.tls(source=source), method, path, headers=headers)
+def get(service, headers, path="/v1/node", source="127.0.0.1", method="GET"):
+    return ask(service.tls(source=source), method, path, headers=headers)
 
 
-def test_a_user_with_his_password_has_his_role(house):
-    assert get(house, basic("alice", PASSWORD))[0] == 200
-    assert get(house, basic("bob", "b"))[0] == 200
-    status, text, _ = get(house, basic("bob", "b"), "/v1/workloads/1", method="DELETE")
+def test_a_user_with_his_password_has_his_role(service):
+    assert get(service, basic("alice", PASSWORD))[0] == 200
+    assert get(service, basic("bob", "b"))[0] == 200
+    status, text, _ = get(service, basic("bob", "b"), "/v1/workloads/1", method="DELETE")
     assert (status, text) == (403, 'User "bob" is not authorized to access this resource\n')
-    assert get(house, basic("alice", PASSWORD), "/v1/workloads/1", method="DELETE")[0] == 404
-    assert any("AUDIT_CHANGE" in line and "USER=alice" in line for line in house.journal().splitlines())
+    assert get(service, basic("alice", PASSWORD), "/v1/workloads/1", method="DELETE")[0] == 404
+    assert any("AUDIT_CHANGE" in line and "USER=alice" in line for line in service.journal().splitlines())
 
 
-def test_a_user_without_a_role_learns_nothing_of_his_password(house):
+def test_a_user_without_a_role_learns_nothing_of_his_password(service):
     for password in ("g", "x"):
-        status, text, headers = get(house, basic("guest", password), source="127.0.0.2")
+        status, text, headers = get(service, basic("guest", password), source="127.0.0.2")
         assert (status, text) == (401, "Authentication failure\n")
         assert headers["WWW-Authenticate"] == "Basic realm=RMD"
-    assert get(house, basic("root", "x"), source="127.0.0.2")[:2] == (401, "Authentication failure\n")
+    assert get(service, basic("root", "x"), source="127.0.0.2")[:2] == (401, "Authentication failure\n")
 
 
 def test_how_long_a_failure_takes_does_not_tell_whether_pam_was_asked():
@@ -65,24 +65,24 @@ def test_how_long_a_failure_takes_does_not_tell_whether_pam_was_asked():
     accounts = Accounts({user: shadowed(user) for user in [*users, "guest"]})
     config = f"[roles]\npam_user = {json.dumps(users)}\n[access]\npam = true\n[log]\nlevel = \"error\"\n"
 
-    def seconds(house, at, user, password):
+    def seconds(service, at, user, password):
         begun = time.monotonic()
-        assert get(house, basic(user, password), source=f"127.1.{at // 200}.{1 + at % 200}")[0] == 401
+        assert get(service, basic(user, password), source=f"127.1.{at // 200}.{1 + at % 200}")[0] == 401
         return time.monotonic() - begun
 
-    def distributions(house):
+    def distributions(service):
         guests = [f"nobody{i}" for i in range(19)] + ["guest"]
         logins = [(True, users[i % 20], "wrong") for i in range(200)] + [(False, guests[i % 20], "guest") for i in range(200)]
         random.shuffle(logins)  # who comes second of two finds the node busier
         with concurrent.futures.ThreadPoolExecutor(4) as threads:
-            asked = [(with_role, threads.submit(seconds, house, at, user, password))
+            asked = [(with_role, threads.submit(seconds, service, at, user, password))
                      for at, (with_role, user, password) in enumerate(logins)]
             return [sorted(one.result() for has, one in asked if has == with_role) for with_role in (True, False)]
 
-    with House("optional", config, accounts=accounts) as house:
+    with Service("optional", config, accounts=accounts) as service:
         for at in range(16):  # how long failures take on this node now
-            seconds(house, 500 + at, users[at], "wrong")
-        with_role, without = distributions(house)
+            seconds(service, 500 + at, users[at], "wrong")
+        with_role, without = distributions(service)
     assert min(with_role[0], without[0]) >= 0.45, "a failure is told at once"
     # Kolmogorov and Smirnov: 0.25 for two of 200 that are the same, but for one time in 100,000.
     both = sorted(with_role + without)
@@ -92,22 +92,22 @@ def test_how_long_a_failure_takes_does_not_tell_whether_pam_was_asked():
 
 def test_where_pam_takes_long_to_say_no_users_without_a_role_wait_as_long():
     accounts = Accounts({"alice": shadowed("a")})
-    with open(accounts.path("pam.d/slow"), "w") as service:
-        service.write("auth optional pam_exec.so quiet /bin/sleep 0.6\nauth required pam_unix.so\n")
+    with open(accounts.path("pam.d/slow"), "w") as file:
+        file.write("auth optional pam_exec.so quiet /bin/sleep 0.6\nauth required pam_unix.so\n")
 
-    def seconds(house, user, source):
+    def seconds(service, user, source):
         begun = time.monotonic()
-        assert get(house, basic(user, "wrong"), source=source)[0] == 401
+        assert get(service, basic(user, "wrong"), source=source)[0] == 401
         return time.monotonic() - begun
 
-    with House("optional", '[roles]\npam_user = ["alice"]\n[access]\npam = true\npam_service = "slow"\n',
-               accounts=accounts) as house:
-        assert seconds(house, "alice", "127.0.0.10") >= 0.95
-        assert seconds(house, "guest", "127.0.0.11") >= 0.95
+    with Service("optional", '[roles]\npam_user = ["alice"]\n[access]\npam = true\npam_service = "slow"\n',
+               accounts=accounts) as service:
+        assert seconds(service, "alice", "127.0.0.10") >= 0.95
+        assert seconds(service, "guest", "127.0.0.11") >= 0.95
 
 
-def test_what_rmd_said_when_pam_says_no(house):
-    status, text, headers = get(house, basic("alice", "wrong"), source="127.0.0.3")
+def test_what_rmd_said_when_pam_says_no(service):
+    status, text, headers = get(service, basic("alice", "wrong"), source="127.0.0.3")
     assert (status, text) == (401, "Authentication failure\n")
     assert headers["WWW-Authenticate"] == "Basic realm=RMD"
 
@@ -120,49 +120,49 @@ def test_pams_own_words_are_what_the_client_reads(misbehaving):
 
 
 @pytest.mark.parametrize("header", [None, "Basic", "Basic !!!", "Bearer YTpi", "Basic YQ=="])
-def test_without_credentials_it_is_a_400(house, header):
-    assert get(house, {"Authorization": header} if header else {})[:2] == (400, MALFORMED)
+def test_without_credentials_it_is_a_400(service, header):
+    assert get(service, {"Authorization": header} if header else {})[:2] == (400, MALFORMED)
 
 
-def test_an_empty_password_is_none_whatever_the_stack_says(house):
-    assert get(house, basic("empty", ""), source="127.0.0.4")[0] == 401
+def test_an_empty_password_is_none_whatever_the_stack_says(service):
+    assert get(service, basic("empty", ""), source="127.0.0.4")[0] == 401
 
 
-def test_each_failure_is_a_line_with_the_user_and_where_he_is_and_never_the_password(house):
-    get(house, basic("alice", "my secret mistake"), source="127.0.0.5")
-    line, = [line for line in house.journal().splitlines() if "LOGIN_FAILED" in line and "FROM=127.0.0.5:" in line]
+def test_each_failure_is_a_line_with_the_user_and_where_he_is_and_never_the_password(service):
+    get(service, basic("alice", "my secret mistake"), source="127.0.0.5")
+    line, = [line for line in service.journal().splitlines() if "LOGIN_FAILED" in line and "FROM=127.0.0.5:" in line]
     assert "USER=alice" in line and "REASON=Authentication failure" in line
-    assert "my secret mistake" not in house.journal() and PASSWORD not in house.journal()
+    assert "my secret mistake" not in service.journal() and PASSWORD not in service.journal()
 
 
-def test_a_password_is_nothing_on_the_unix_socket_and_on_plain_http(house):
+def test_a_password_is_nothing_on_the_unix_socket_and_on_plain_http(service):
     wrong = basic("alice", "wrong")
-    assert ask(house.unix(), "GET", "/v1/node", headers=wrong)[0] == 200
-    assert ask(house.plain(), "GET", "/v1/node", headers=wrong)[0] == 200
+    assert ask(service.unix(), "GET", "/v1/node", headers=wrong)[0] == 200
+    assert ask(service.plain(), "GET", "/v1/node", headers=wrong)[0] == 200
 
 
-def test_who_fails_too_often_is_not_asked_about_any_more_and_others_are(house):
-    codes = [get(house, basic("bob", "wrong"), source="127.0.0.6")[0] for _ in range(12)]
+def test_who_fails_too_often_is_not_asked_about_any_more_and_others_are(service):
+    codes = [get(service, basic("bob", "wrong"), source="127.0.0.6")[0] for _ in range(12)]
     assert codes[:10] == [401] * 10 and 429 in codes[10:]
-    status, _, headers = get(house, basic("bob", "b"), source="127.0.0.6")
+    status, _, headers = get(service, basic("bob", "b"), source="127.0.0.6")
     assert status == 429 and int(headers["Retry-After"]) > 0
-    assert get(house, basic("bob", "b"), source="127.0.0.7")[0] == 200
-    wait_for(lambda: get(house, basic("bob", "b"), source="127.0.0.6")[0] == 200, "the host to be let in again")
+    assert get(service, basic("bob", "b"), source="127.0.0.7")[0] == 200
+    wait_for(lambda: get(service, basic("bob", "b"), source="127.0.0.6")[0] == 200, "the host to be let in again")
 
 
-def test_failed_logins_of_a_host_fill_no_journal(house):
+def test_failed_logins_of_a_host_fill_no_journal(service):
     with concurrent.futures.ThreadPoolExecutor(10) as threads:
-        codes = list(threads.map(lambda i: get(house, basic(f"guest{i}", "wrong"), source="127.0.0.9")[0], range(100)))
+        codes = list(threads.map(lambda i: get(service, basic(f"guest{i}", "wrong"), source="127.0.0.9")[0], range(100)))
     assert set(codes) == {401, 429}
-    lines = [line for line in house.journal().splitlines() if "FROM=127.0.0.9:" in line]
+    lines = [line for line in service.journal().splitlines() if "FROM=127.0.0.9:" in line]
     assert 10 <= len(lines) <= 25
 
 
-def test_a_password_stays_nowhere_in_the_daemons_memory(house):
+def test_a_password_stays_nowhere_in_the_daemons_memory(service):
     mark = "Zx7-unlikely-41f6"
-    assert get(house, basic("alice", mark), source="127.0.0.8")[0] == 401
-    assert b"127.0.0.8" in memory_of(house.daemon_pid())  # the peer's name is found, so a password would be
-    assert mark.encode() not in memory_of(house.daemon_pid())
+    assert get(service, basic("alice", mark), source="127.0.0.8")[0] == 401
+    assert b"127.0.0.8" in memory_of(service.daemon_pid())  # the peer's name is found, so a password would be
+    assert mark.encode() not in memory_of(service.daemon_pid())
 
 
 def memory_of(pid):
@@ -199,19 +199,19 @@ class OfRmd(Accounts):
 
 def test_users_of_rmd_log_in_by_what_was_imported():
     accounts = OfRmd()
-    with House("optional", f'[access]\npam = true\nacl = "{accounts.output}/acl.csv"\n', accounts=accounts) as house:
-        assert get(house, basic("user", "user1"), "/v1/workloads")[0] == 200
-        assert get(house, basic("user", "user1"), "/v1/workloads/1", method="DELETE")[:2] == (
+    with Service("optional", f'[access]\npam = true\nacl = "{accounts.output}/acl.csv"\n', accounts=accounts) as service:
+        assert get(service, basic("user", "user1"), "/v1/workloads")[0] == 200
+        assert get(service, basic("user", "user1"), "/v1/workloads/1", method="DELETE")[:2] == (
             403, 'User "user" is not authorized to access this resource\n')
-        assert get(house, basic("bob", "b"), "/v1/workloads/1", method="DELETE")[0] == 404
+        assert get(service, basic("bob", "b"), "/v1/workloads/1", method="DELETE")[0] == 404
         for user, password in (("user", "user2"), ("late", "l"), ("mallory", "x")):
-            assert get(house, basic(user, password), "/v1/workloads", source="127.0.0.9")[0] == 401
+            assert get(service, basic(user, password), "/v1/workloads", source="127.0.0.9")[0] == 401
 
 
 # nrdctl
 
-def nrdctl(house, *flags, **options):
-    return subprocess.run([os.path.abspath(NRDCTL), "--url", f"https://127.0.0.1:{house.tls_port}", "--cacert", house.authority.path, *flags,
+def nrdctl(service, *flags, **options):
+    return subprocess.run([os.path.abspath(NRDCTL), "--url", f"https://127.0.0.1:{service.tls_port}", "--cacert", service.authority.path, *flags,
                            "workload", "list"], text=True, capture_output=True, timeout=60, **options)
 
 
@@ -223,27 +223,27 @@ def password_file(tmp_path):
     return path
 
 
-def test_nrdctl_reads_the_password_from_a_file_of_its_owners(house, password_file):
+def test_nrdctl_reads_the_password_from_a_file_of_its_owners(service, password_file):
     flags = ["--user", "alice", "--password-file", str(password_file)]
-    assert nrdctl(house, *flags).returncode == 0
+    assert nrdctl(service, *flags).returncode == 0
     for mode in (0o640, 0o604, 0o620):
         password_file.chmod(mode)
-        done = nrdctl(house, *flags)
+        done = nrdctl(service, *flags)
         assert done.returncode == 2 and "chmod 600" in done.stderr
 
 
-def test_nrdctl_reads_the_password_from_a_descriptor(house):
-    assert nrdctl(house, "--user", "alice", "--password-fd", "0", input=PASSWORD + "\n").returncode == 0
-    assert nrdctl(house, "--user", "alice", "--password-fd", "0", input=PASSWORD).returncode == 0
-    done = nrdctl(house, "--user", "alice", "--password-fd", "0", input="wrong")
+def test_nrdctl_reads_the_password_from_a_descriptor(service):
+    assert nrdctl(service, "--user", "alice", "--password-fd", "0", input=PASSWORD + "\n").returncode == 0
+    assert nrdctl(service, "--user", "alice", "--password-fd", "0", input=PASSWORD).returncode == 0
+    done = nrdctl(service, "--user", "alice", "--password-fd", "0", input="wrong")
     assert done.returncode == 1 and "Authentication failure" in done.stderr
-    assert nrdctl(house, "--user", "alice", "--password-fd", "0", input="\n").returncode == 2
+    assert nrdctl(service, "--user", "alice", "--password-fd", "0", input="\n").returncode == 2
 
 
-def test_nrdctl_asks_at_the_terminal_without_an_echo(house):
+def test_nrdctl_asks_at_the_terminal_without_an_echo(service):
     child, terminal = pty.fork()
     if child == 0:
-        os.execv(NRDCTL, [NRDCTL, "--url", f"https://127.0.0.1:{house.tls_port}", "--cacert", house.authority.path,
+        os.execv(NRDCTL, [NRDCTL, "--url", f"https://127.0.0.1:{service.tls_port}", "--cacert", service.authority.path,
                           "--user", "alice", "workload", "list"])
     seen = b""
     while b"Password of alice: " not in seen:
@@ -256,21 +256,21 @@ def test_nrdctl_asks_at_the_terminal_without_an_echo(house):
     assert PASSWORD.encode() not in seen
 
 
-def test_nrdctl_sends_no_password_where_others_could_read_it_or_nobody_would(house):
-    plain = subprocess.run([NRDCTL, "--url", f"http://127.0.0.1:{house.port}", "--user", "alice", "workload", "list"],
+def test_nrdctl_sends_no_password_where_others_could_read_it_or_nobody_would(service):
+    plain = subprocess.run([NRDCTL, "--url", f"http://127.0.0.1:{service.port}", "--user", "alice", "workload", "list"],
                            text=True, capture_output=True)
     assert plain.returncode != 0 and "https" in plain.stderr
-    both = nrdctl(house, "--cert", house.admin, "--user", "alice", "--password-fd", "0", input="x")
+    both = nrdctl(service, "--cert", service.admin, "--user", "alice", "--password-fd", "0", input="x")
     assert both.returncode != 0 and "--cert" in both.stderr
-    assert nrdctl(house, "--user", "alice", start_new_session=True, stdin=subprocess.DEVNULL).returncode == 2
+    assert nrdctl(service, "--user", "alice", start_new_session=True, stdin=subprocess.DEVNULL).returncode == 2
 
 
 # Modules that misbehave: pam_exec runs a script whose parent is nrd-pam.
 
 @pytest.fixture(scope="module")
 def misbehaving():
-    with House("optional", CONFIG + 'pam_service = "misbehaves"\n', accounts=Misbehaving(USERS)) as house:
-        yield house
+    with Service("optional", CONFIG + 'pam_service = "misbehaves"\n', accounts=Misbehaving(USERS)) as service:
+        yield service
 
 
 class Misbehaving(Accounts):
@@ -326,10 +326,10 @@ def test_a_stop_does_not_wait_for_a_module_that_hangs(misbehaving):
 
 
 def test_a_service_without_a_file_is_refused_at_the_start():
-    house = House("optional", CONFIG + 'pam_service = "absent"\n', accounts=Accounts(USERS), start=False)
+    service = Service("optional", CONFIG + 'pam_service = "absent"\n', accounts=Accounts(USERS), start=False)
     try:
-        house.spawn()
-        assert house.wait_dead() == 1
-        assert "/etc/pam.d/absent is missing" in house.journal()
+        service.spawn()
+        assert service.wait_dead() == 1
+        assert "/etc/pam.d/absent is missing" in service.journal()
     finally:
-        house.end()
+        service.end()

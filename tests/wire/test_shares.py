@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from crowd_clients import Door, allow_many_files
+from many_clients import Endpoint, allow_many_files
 from harness import wait_for
-from parties import CLIENT, House, ask, name
+from fixtures import CLIENT, Service, ask, name
 
 JSON = {"Content-Type": "application/json"}
 SHARE = 64  # of the watchers, base/wait_list.h
@@ -20,21 +20,21 @@ ALL_READS = ["/v1/onload/users", "/v1/onload/stacks", "/v1/onload/versions", "/v
 
 
 @pytest.fixture(scope="module")
-def house():
+def service():
     allow_many_files()
-    with House(more="[log]\nlevel = \"error\"") as house:
-        house.create("4-5", 2, 2)
-        yield house
+    with Service(more="[log]\nlevel = \"error\"") as service:
+        service.create("4-5", 2, 2)
+        yield service
 
 
 def get(path):
     return f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
 
 
-def connections(house, certificate, count):
-    context = ssl.create_default_context(cafile=house.authority.path)
+def connections(service, certificate, count):
+    context = ssl.create_default_context(cafile=service.authority.path)
     context.load_cert_chain(certificate)
-    return [context.wrap_socket(Door(house, "tls").socket(), server_hostname="localhost") for _ in range(count)]
+    return [context.wrap_socket(Endpoint(service, "tls").socket(), server_hostname="localhost") for _ in range(count)]
 
 
 def read_answer(client):
@@ -84,55 +84,55 @@ def asking_all_the_time(clients, paths):
             client.close()
 
 
-def test_changes_go_on_while_a_user_asks_about_onload_on_100_connections(house):
-    with asking_all_the_time(connections(house, house.user, 100), ALL_READS) as statuses:
+def test_changes_go_on_while_a_user_asks_about_onload_on_100_connections(service):
+    with asking_all_the_time(connections(service, service.user, 100), ALL_READS) as statuses:
         wait_for(lambda: len(statuses) > 100, "the crowd to have begun")
-        changes = [ask(house.tls(house.admin), "PUT", "/v1/onload/freeze", '{"frozen":false}', JSON)[0] for _ in range(15)]
+        changes = [ask(service.tls(service.admin), "PUT", "/v1/onload/freeze", '{"frozen":false}', JSON)[0] for _ in range(15)]
     assert changes == [200] * 15
     assert set(statuses) == {200}, "one look answers all who wait for it"
 
 
-def test_one_user_does_not_take_the_places_of_another(house):
-    other = house.authority.sign("other.pem", name("Bo", "User"), CLIENT)
+def test_one_user_does_not_take_the_places_of_another(service):
+    other = service.authority.sign("other.pem", name("Bo", "User"), CLIENT)
     # Different questions, which no look can answer together.
-    with asking_all_the_time(connections(house, house.user, 150), [f"/v1/onload/profiles/p{i}" for i in range(997)]) as statuses:
+    with asking_all_the_time(connections(service, service.user, 150), [f"/v1/onload/profiles/p{i}" for i in range(997)]) as statuses:
         wait_for(lambda: len(statuses) > 150, "the crowd to have begun")
-        assert [ask(house.tls(other), "GET", "/v1/onload/profiles/mine")[0] for _ in range(10)] == [404] * 10
-        assert ask(house.tls(house.admin), "GET", "/v1/onload/profiles/mine")[0] == 404
+        assert [ask(service.tls(other), "GET", "/v1/onload/profiles/mine")[0] for _ in range(10)] == [404] * 10
+        assert ask(service.tls(service.admin), "GET", "/v1/onload/profiles/mine")[0] == 404
     assert set(statuses) <= {404, 503}
 
 
 @pytest.mark.parametrize("path", ["/v1/workloads", "/v1/onload"])
-def test_who_waits_too_much_is_answered_early_and_keeps_nobody_from_waiting(house, path):
+def test_who_waits_too_much_is_answered_early_and_keeps_nobody_from_waiting(service, path):
     def revision():
-        text, headers = ask(house.unix(), "GET", path)[1:]
+        text, headers = ask(service.unix(), "GET", path)[1:]
         return headers["X-Nrd-Revision"] or json.loads(text)["revision"]
 
     waiting = f"{path}?since={revision()}&wait=40"
-    crowd = connections(house, house.user, SHARE + 40)
+    crowd = connections(service, service.user, SHARE + 40)
     for client in crowd:
         client.sendall(get(waiting))
     wait_for(lambda: sum(map(is_answered, crowd)) >= 40, "those to be answered that wait beyond the share")
     time.sleep(0.2)
     assert sum(map(is_answered, crowd)) == 40
-    for other in (house.admin, house.authority.sign("third.pem", name("Ce", "User"), CLIENT)):
+    for other in (service.admin, service.authority.sign("third.pem", name("Ce", "User"), CLIENT)):
         begun = time.monotonic()
-        assert ask(house.tls(other), "GET", waiting.replace("=40", "=1"))[0] == 200
+        assert ask(service.tls(other), "GET", waiting.replace("=40", "=1"))[0] == 200
         assert time.monotonic() - begun > 0.9, "nobody has to give way for it"
     for client in crowd:
         client.close()
 
 
 @pytest.mark.parametrize("path", ["/v1/workloads", "/v1/onload"])
-def test_who_hangs_up_loses_its_place(house, path):
-    text, headers = ask(house.unix(), "GET", path)[1:]
+def test_who_hangs_up_loses_its_place(service, path):
+    text, headers = ask(service.unix(), "GET", path)[1:]
     revision = headers["X-Nrd-Revision"] or json.loads(text)["revision"]
-    for client in connections(house, house.user, SHARE):
+    for client in connections(service, service.user, SHARE):
         client.sendall(get(f"{path}?since={revision}&wait=60"))
         client.close()
-    waits, = connections(house, house.user, 1)
+    waits, = connections(service, service.user, 1)
     waits.sendall(get(f"{path}?since={revision}&wait=60"))
-    again = connections(house, house.user, SHARE - 1)
+    again = connections(service, service.user, SHARE - 1)
     for client in again:
         client.sendall(get(f"{path}?since={revision}&wait=60"))
     waits.settimeout(1)
@@ -142,10 +142,10 @@ def test_who_hangs_up_loses_its_place(house, path):
         client.close()
 
 
-def test_all_get_their_look_at_once(house):
-    id = json.loads(ask(house.unix(), "GET", "/v1/workloads")[1])[0]["id"]
+def test_all_get_their_look_at_once(service):
+    id = json.loads(ask(service.unix(), "GET", "/v1/workloads")[1])[0]["id"]
     paths = [*ALL_READS, f"/v1/workloads/{id}/monitoring", "/metrics"]
-    clients = connections(house, house.user, 200)
+    clients = connections(service, service.user, 200)
     for path in paths:
         for client in clients:
             client.sendall(get(path))

@@ -12,23 +12,23 @@ import threading
 import pytest
 
 from harness import NRD, wait_for
-from parties import CLIENT, DAY, NOW, SERVER, Authority, House, ask, name
+from fixtures import CLIENT, DAY, NOW, SERVER, Authority, Service, ask, name
 
 
 @pytest.fixture(scope="module")
-def house():
-    with House() as house:
-        yield house
+def service():
+    with Service() as service:
+        yield service
 
 
-def s_client(house, *options, certificate=True):
-    own = ["-cert", house.admin, "-key", house.admin] if certificate else []
-    return subprocess.run(["/usr/bin/openssl", "s_client", "-connect", f"127.0.0.1:{house.tls_port}", "-CAfile", house.authority.path,
+def s_client(service, *options, certificate=True):
+    own = ["-cert", service.admin, "-key", service.admin] if certificate else []
+    return subprocess.run(["/usr/bin/openssl", "s_client", "-connect", f"127.0.0.1:{service.tls_port}", "-CAfile", service.authority.path,
                            *own, *options], input="", capture_output=True, text=True, timeout=30)
 
 
-def test_sslscan_finds_nothing_below_tls_1_2_and_no_weak_suite(house):
-    seen = subprocess.run(["/usr/bin/sslscan", "--no-colour", f"--certs={house.admin}", f"--pk={house.admin}", f"127.0.0.1:{house.tls_port}"], capture_output=True,
+def test_sslscan_finds_nothing_below_tls_1_2_and_no_weak_suite(service):
+    seen = subprocess.run(["/usr/bin/sslscan", "--no-colour", f"--certs={service.admin}", f"--pk={service.admin}", f"127.0.0.1:{service.tls_port}"], capture_output=True,
                           text=True, timeout=60).stdout
     for version, state in (("SSLv2", "disabled"), ("SSLv3", "disabled"), ("TLSv1.0", "disabled"), ("TLSv1.1", "disabled"),
                            ("TLSv1.2", "enabled"), ("TLSv1.3", "enabled")):
@@ -42,27 +42,27 @@ def test_sslscan_finds_nothing_below_tls_1_2_and_no_weak_suite(house):
 
 
 @pytest.mark.parametrize("suite", ["ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305"])
-def test_suites_of_known_clients_are_spoken(house, suite):
-    assert f"Cipher is {suite}" in s_client(house, "-tls1_2", "-cipher", suite).stdout
+def test_suites_of_known_clients_are_spoken(service, suite):
+    assert f"Cipher is {suite}" in s_client(service, "-tls1_2", "-cipher", suite).stdout
 
 
 @pytest.mark.parametrize("options", [["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"], ["-tls1_2", "-cipher", "AES256-GCM-SHA384"],
                                      ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-SHA384"]])
-def test_what_is_too_old_gets_no_connection(house, options):
-    assert "Cipher is (NONE)" in s_client(house, *options).stdout
+def test_what_is_too_old_gets_no_connection(service, options):
+    assert "Cipher is (NONE)" in s_client(service, *options).stdout
 
 
-def test_clients_are_told_whose_certificates_are_trusted(house):
-    assert re.search(r"Acceptable client certificate CA names\s+CN = CA", s_client(house).stdout)
+def test_clients_are_told_whose_certificates_are_trusted(service):
+    assert re.search(r"Acceptable client certificate CA names\s+CN = CA", s_client(service).stdout)
 
 
-def test_sessions_are_resumed(house):
-    context = ssl.create_default_context(cafile=house.authority.path)
-    context.load_cert_chain(house.admin)
+def test_sessions_are_resumed(service):
+    context = ssl.create_default_context(cafile=service.authority.path)
+    context.load_cert_chain(service.admin)
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     session = None
     for reused in (False, True):
-        with socket.create_connection(("127.0.0.1", house.tls_port), timeout=10) as plain:
+        with socket.create_connection(("127.0.0.1", service.tls_port), timeout=10) as plain:
             with context.wrap_socket(plain, server_hostname="localhost", session=session) as client:
                 client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                 assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
@@ -72,13 +72,13 @@ def test_sessions_are_resumed(house):
 
 def test_a_session_lasts_five_minutes_and_none_outlives_a_reload():
     """A ticket says for how long it is good; one that was made by resuming has the time of the first handshake."""
-    with House() as house:
-        context = ssl.create_default_context(cafile=house.authority.path)
-        context.load_cert_chain(house.admin)
+    with Service() as service:
+        context = ssl.create_default_context(cafile=service.authority.path)
+        context.load_cert_chain(service.admin)
         context.maximum_version = ssl.TLSVersion.TLSv1_2
 
         def visit(session):
-            with socket.create_connection(("127.0.0.1", house.tls_port), timeout=10) as plain:
+            with socket.create_connection(("127.0.0.1", service.tls_port), timeout=10) as plain:
                 with context.wrap_socket(plain, server_hostname="localhost", session=session) as client:
                     client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                     assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
@@ -87,22 +87,22 @@ def test_a_session_lasts_five_minutes_and_none_outlives_a_reload():
         first, _ = visit(None)
         second, is_resumed = visit(first)
         assert is_resumed and (first.ticket_lifetime_hint, second.time) == (300, first.time)
-        house.daemon.send_signal(signal.SIGHUP)
-        wait_for(lambda: "TLS_RELOADED" in house.journal(), "the reload")
+        service.daemon.send_signal(signal.SIGHUP)
+        wait_for(lambda: "TLS_RELOADED" in service.journal(), "the reload")
         for session in (first, second):
             assert not visit(session)[1]
 
 
 def test_a_long_poll_that_waits_is_answered_after_a_reload_and_the_next_request_refused():
-    with House() as house:
-        connection = house.tls(house.user)
-        connection.request("GET", f"/v1/workloads?since={house.health()['revision']}&wait=30")
-        house.health()  # the one thread that reads requests has read the other before this one
-        other = Authority(house.pki, "Other")
-        replace(house.authority.path, read(other.path))
-        house.daemon.send_signal(signal.SIGHUP)
-        wait_for(lambda: "TLS_RELOADED" in house.journal(), "the reload")
-        id = house.create("4", 1, 1)["id"]
+    with Service() as service:
+        connection = service.tls(service.user)
+        connection.request("GET", f"/v1/workloads?since={service.health()['revision']}&wait=30")
+        service.health()  # the one thread that reads requests has read the other before this one
+        other = Authority(service.pki, "Other")
+        replace(service.authority.path, read(other.path))
+        service.daemon.send_signal(signal.SIGHUP)
+        wait_for(lambda: "TLS_RELOADED" in service.journal(), "the reload")
+        id = service.create("4", 1, 1)["id"]
         answer = connection.getresponse()
         assert answer.status == 200 and f'"id":"{id}"'.encode() in answer.read()
         connection.request("GET", "/v1/workloads")
@@ -110,8 +110,8 @@ def test_a_long_poll_that_waits_is_answered_after_a_reload_and_the_next_request_
         assert (answer.status, answer.headers["Connection"]) == (401, "close")
 
 
-def shown_subject(house):
-    return re.search(r"subject=(.*)", s_client(house).stdout)[1].strip()
+def shown_subject(service):
+    return re.search(r"subject=(.*)", s_client(service).stdout)[1].strip()
 
 
 def replace(path, content):
@@ -126,25 +126,25 @@ def read(path):
 
 
 def test_new_files_are_used_when_they_change_and_on_sighup_and_broken_ones_are_not():
-    with House() as house:
-        first = read(house.server)
-        assert shown_subject(house) == "CN = server"
-        kept = house.tls(house.admin)
+    with Service() as service:
+        first = read(service.server)
+        assert shown_subject(service) == "CN = server"
+        kept = service.tls(service.admin)
         kept.connect()
-        second = read(house.authority.sign("second.pem", name("second"), SERVER, hosts=["127.0.0.1"]))
+        second = read(service.authority.sign("second.pem", name("second"), SERVER, hosts=["127.0.0.1"]))
 
-        replace(house.server, second)
-        house.daemon.send_signal(signal.SIGHUP)
-        wait_for(lambda: shown_subject(house) == "CN = second", "the new certificate")
+        replace(service.server, second)
+        service.daemon.send_signal(signal.SIGHUP)
+        wait_for(lambda: shown_subject(service) == "CN = second", "the new certificate")
 
-        replace(house.server, b"no certificate")
-        house.daemon.send_signal(signal.SIGHUP)
-        wait_for(lambda: "TLS_NOT_RELOADED" in house.journal(), "the refusal")
-        assert shown_subject(house) == "CN = second"
+        replace(service.server, b"no certificate")
+        service.daemon.send_signal(signal.SIGHUP)
+        wait_for(lambda: "TLS_NOT_RELOADED" in service.journal(), "the refusal")
+        assert shown_subject(service) == "CN = second"
 
         # Without a word: it is seen within some seconds.
-        replace(house.server, first)
-        wait_for(lambda: shown_subject(house) == "CN = server", "the first certificate")
+        replace(service.server, first)
+        wait_for(lambda: shown_subject(service) == "CN = server", "the first certificate")
 
         kept.request("GET", "/v1/health")
         answer = kept.getresponse()
@@ -152,15 +152,15 @@ def test_new_files_are_used_when_they_change_and_on_sighup_and_broken_ones_are_n
 
 
 def test_a_certificate_that_expires_is_worth_nothing_any_more_on_whatever_connection():
-    with House() as house:
+    with Service() as service:
         end = datetime.datetime.utcnow() + datetime.timedelta(seconds=4)
-        short = house.authority.sign("short.pem", name("Shorty", "Admin"), CLIENT, last=end)
-        kept = house.tls(short)
-        context = ssl.create_default_context(cafile=house.authority.path)
+        short = service.authority.sign("short.pem", name("Shorty", "Admin"), CLIENT, last=end)
+        kept = service.tls(short)
+        context = ssl.create_default_context(cafile=service.authority.path)
         context.load_cert_chain(short)
 
         def visit(session):
-            with socket.create_connection(("127.0.0.1", house.tls_port), timeout=10) as plain:
+            with socket.create_connection(("127.0.0.1", service.tls_port), timeout=10) as plain:
                 with context.wrap_socket(plain, server_hostname="localhost", session=session) as client:
                     client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
                     return client.recv(4096).split()[1], client.session, client.session_reused
@@ -181,23 +181,23 @@ def test_a_certificate_that_expires_is_worth_nothing_any_more_on_whatever_connec
 
 
 def test_a_new_authority_holds_for_new_connections():
-    with House() as house:
-        other = Authority(house.pki, "Other")
+    with Service() as service:
+        other = Authority(service.pki, "Other")
         newcomer = other.sign("newcomer.pem", name("Zoe", "Admin"), CLIENT)
-        replace(house.authority.path, read(house.authority.path) + read(other.path))
-        house.daemon.send_signal(signal.SIGHUP)
-        wait_for(lambda: "TLS_RELOADED" in house.journal(), "the reload")
-        assert ask(house.tls(newcomer), "GET", "/v1/health")[0] == 200
-        assert ask(house.tls(house.admin), "GET", "/v1/health")[0] == 200
+        replace(service.authority.path, read(service.authority.path) + read(other.path))
+        service.daemon.send_signal(signal.SIGHUP)
+        wait_for(lambda: "TLS_RELOADED" in service.journal(), "the reload")
+        assert ask(service.tls(newcomer), "GET", "/v1/health")[0] == 200
+        assert ask(service.tls(service.admin), "GET", "/v1/health")[0] == 200
 
 
 def test_a_reload_under_load_loses_no_request():
-    with House() as house:
-        certificates = [read(house.server), read(house.authority.sign("b.pem", name("b"), SERVER, hosts=["127.0.0.1"]))]
+    with Service() as service:
+        certificates = [read(service.server), read(service.authority.sign("b.pem", name("b"), SERVER, hosts=["127.0.0.1"]))]
         end, done, failures = threading.Event(), [], []
 
         def load(keeps):
-            connection = house.tls(house.admin)
+            connection = service.tls(service.admin)
             while not end.is_set():
                 try:
                     connection.request("GET", "/v1/health")
@@ -213,10 +213,10 @@ def test_a_reload_under_load_loses_no_request():
         for client in clients:
             client.start()
         for i in range(20):
-            replace(house.server, certificates[i % 2])
-            house.daemon.send_signal(signal.SIGHUP)
+            replace(service.server, certificates[i % 2])
+            service.daemon.send_signal(signal.SIGHUP)
             reloaded, answered = i + 1, len(done) + 10
-            wait_for(lambda: house.journal().count("TLS_RELOADED") >= reloaded and len(done) >= answered, "the reload and answers")
+            wait_for(lambda: service.journal().count("TLS_RELOADED") >= reloaded and len(done) >= answered, "the reload and answers")
         end.set()
         for client in clients:
             client.join()
@@ -226,47 +226,47 @@ def test_a_reload_under_load_loses_no_request():
 @pytest.mark.parametrize("file, content, said", [
     ("certificate", None, "is not a readable certificate"), ("certificate", b"", "is not a readable certificate"),
     ("key", b"no key", "is not a readable key"), ("client_ca", b"", "is not a readable certificate")])
-def test_a_daemon_with_wrong_files_does_not_start_and_names_the_file(house, file, content, said):
-    files = {"certificate": house.server, "key": house.server, "client_ca": house.authority.path}
-    files[file] = os.path.join(house.pki, "wrong.pem")
+def test_a_daemon_with_wrong_files_does_not_start_and_names_the_file(service, file, content, said):
+    files = {"certificate": service.server, "key": service.server, "client_ca": service.authority.path}
+    files[file] = os.path.join(service.pki, "wrong.pem")
     if content is None:
-        files[file] = os.path.join(house.pki, "absent.pem")
+        files[file] = os.path.join(service.pki, "absent.pem")
     else:
         replace(files[file], content)
-    config = os.path.join(house.pki, "wrong.toml")
+    config = os.path.join(service.pki, "wrong.toml")
     with open(config, "w") as out:
         out.write("[tls]\n" + "".join(f'{key} = "{path}"\n' for key, path in files.items()))
-    refused = subprocess.run(house.sim.inside([NRD, "--config", config, "--state-dir", os.path.join(house.folder, "wrong"),
-                                               "--unix-socket", os.path.join(house.folder, "wrong.sock")]),
+    refused = subprocess.run(service.sim.inside([NRD, "--config", config, "--state-dir", os.path.join(service.folder, "wrong"),
+                                               "--unix-socket", os.path.join(service.folder, "wrong.sock")]),
                              capture_output=True, text=True, timeout=60)
     assert refused.returncode == 1 and files[file] in refused.stderr and said in refused.stderr, refused.stderr
 
 
-def test_a_key_with_a_passphrase_is_refused_and_not_asked_for(house):
+def test_a_key_with_a_passphrase_is_refused_and_not_asked_for(service):
     try:
         for fd in os.openpty():
             os.close(fd)
     except OSError:
         pytest.skip("there are no terminals here (no devpts)")
-    locked = os.path.join(house.pki, "locked.pem")
-    subprocess.run(["/usr/bin/openssl", "pkey", "-in", house.server, "-aes256", "-passout", "pass:secret", "-out", locked], check=True)
-    config = os.path.join(house.pki, "locked.toml")
+    locked = os.path.join(service.pki, "locked.pem")
+    subprocess.run(["/usr/bin/openssl", "pkey", "-in", service.server, "-aes256", "-passout", "pass:secret", "-out", locked], check=True)
+    config = os.path.join(service.pki, "locked.toml")
     with open(config, "w") as out:
-        out.write(f'[tls]\ncertificate = "{house.server}"\nkey = "{locked}"\nclient_ca = "{house.authority.path}"\n')
-    command = house.sim.inside([NRD, "--config", config, "--state-dir", os.path.join(house.folder, "locked"), "--unix-socket",
-                                os.path.join(house.folder, "locked.sock")])
+        out.write(f'[tls]\ncertificate = "{service.server}"\nkey = "{locked}"\nclient_ca = "{service.authority.path}"\n')
+    command = service.sim.inside([NRD, "--config", config, "--state-dir", os.path.join(service.folder, "locked"), "--unix-socket",
+                                os.path.join(service.folder, "locked.sock")])
     # script(1) gives it a terminal, on which it could ask.
     refused = subprocess.run(["/usr/bin/script", "-qec", " ".join(command), "/dev/null"], stdin=subprocess.DEVNULL,
                              capture_output=True, text=True, timeout=60)
     assert refused.returncode == 1 and "is not a readable key" in refused.stdout and "pass phrase" not in refused.stdout
 
 
-def test_an_expired_server_certificate_is_refused(house):
-    old = house.authority.sign("old-server.pem", name("old"), SERVER, NOW - 9 * DAY, NOW - DAY)
-    config = os.path.join(house.pki, "old.toml")
+def test_an_expired_server_certificate_is_refused(service):
+    old = service.authority.sign("old-server.pem", name("old"), SERVER, NOW - 9 * DAY, NOW - DAY)
+    config = os.path.join(service.pki, "old.toml")
     with open(config, "w") as out:
-        out.write(f'[tls]\ncertificate = "{old}"\nkey = "{old}"\nclient_ca = "{house.authority.path}"\n')
-    refused = subprocess.run(house.sim.inside([NRD, "--config", config, "--state-dir", os.path.join(house.folder, "old"),
-                                               "--unix-socket", os.path.join(house.folder, "old.sock")]),
+        out.write(f'[tls]\ncertificate = "{old}"\nkey = "{old}"\nclient_ca = "{service.authority.path}"\n')
+    refused = subprocess.run(service.sim.inside([NRD, "--config", config, "--state-dir", os.path.join(service.folder, "old"),
+                                               "--unix-socket", os.path.join(service.folder, "old.sock")]),
                              capture_output=True, text=True, timeout=60)
     assert refused.returncode == 1 and "has expired" in refused.stderr

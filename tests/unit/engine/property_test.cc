@@ -7,7 +7,7 @@
 #include "engine/transaction/transaction.h"
 #include "tests/unit/engine/fake_node.h"
 #include "tests/unit/engine/invariants.h"
-#include "tests/unit/positions.h"
+#include "tests/unit/fault_points.h"
 
 using namespace nrd;
 using nrd::testing::a_random_frequency;

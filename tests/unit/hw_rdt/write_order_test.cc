@@ -8,7 +8,7 @@
 #include <set>
 #include <string_view>
 
-#include "tests/unit/positions.h"
+#include "tests/unit/fault_points.h"
 
 namespace nrd::rdt {
 namespace {

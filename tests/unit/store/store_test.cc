@@ -11,7 +11,7 @@
 
 #include "store/database.h"
 #include "store/sql_text.h"
-#include "tests/unit/positions.h"
+#include "tests/unit/fault_points.h"
 #include "tests/unit/store/failing_vfs.h"
 #include "tests/unit/store/folder.h"
 #include "tests/unit/store/onload_rows.h"

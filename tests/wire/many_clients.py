@@ -1,4 +1,4 @@
-"""Clients that mean no good, in numbers, and the honest one beside them."""
+"""Hostile clients in large numbers, and an honest one beside them."""
 
 import concurrent.futures
 import contextlib
@@ -11,7 +11,7 @@ import time
 
 from harness import DEADLINE, wait_for
 
-DOORS = ["plain", "tls", "unix"]
+ENDPOINTS = ["plain", "tls", "unix"]
 LIST = b"GET /v1/workloads HTTP/1.1\r\nHost: localhost\r\n\r\n"
 RST_ON_CLOSE = struct.pack("ii", 1, 0)
 
@@ -21,20 +21,20 @@ def allow_many_files():
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-class Door:
-    """One of the daemon's doors, by raw bytes."""
+class Endpoint:
+    """One of the endpoints of the daemon, as raw bytes."""
 
-    def __init__(self, house, kind):
-        self.house, self.kind = house, kind
+    def __init__(self, service, kind):
+        self.service, self.kind = service, kind
 
     def socket(self, source=None, is_narrow=False):
         """Connected, without TLS. A narrow one is soon full: the kernels keep kilobytes for it and not megabytes."""
         if self.kind == "unix":
             raw = socket.socket(socket.AF_UNIX)
-            raw.connect(self.house.socket)  # blocking: with a time it would fail at once where the queue is full
+            raw.connect(self.service.socket)  # blocking: with a time it would fail at once where the queue is full
             raw.settimeout(DEADLINE)
             return raw
-        port = self.house.tls_port if self.kind == "tls" else self.house.port
+        port = self.service.tls_port if self.kind == "tls" else self.service.port
         raw = socket.socket()
         raw.settimeout(DEADLINE)
         if is_narrow:
@@ -50,8 +50,8 @@ class Door:
         raw = self.socket(source, is_narrow)
         if self.kind != "tls":
             return raw
-        context = ssl.create_default_context(cafile=self.house.authority.path)
-        context.load_cert_chain(self.house.admin)
+        context = ssl.create_default_context(cafile=self.service.authority.path)
+        context.load_cert_chain(self.service.admin)
         return context.wrap_socket(raw, server_hostname="localhost")
 
     def silent(self, count, source=None, first=b""):
@@ -84,12 +84,12 @@ def reset(client):
         client.close()
 
 
-def make_its_list_long(house):
+def make_its_list_long(service):
     for cpu in range(14):
-        house.create(str(cpu), 0, 0, uuid=f"{cpu}-" + "x" * 90)
+        service.create(str(cpu), 0, 0, uuid=f"{cpu}-" + "x" * 90)
 
 
-def readers_that_never_read(house):
+def readers_that_never_read(service):
     """30 by each door, who have asked for so much that no more is taken from them. All at once: the first is not cut
     before the last is full."""
     def ask_until_full(reader):
@@ -98,7 +98,7 @@ def readers_that_never_read(house):
             for _ in range(2000):
                 reader.sendall(LIST)
 
-    readers = [Door(house, kind).client(is_narrow=True) for kind in DOORS for _ in range(30)]
+    readers = [Endpoint(service, kind).client(is_narrow=True) for kind in ENDPOINTS for _ in range(30)]
     with concurrent.futures.ThreadPoolExecutor(len(readers)) as threads:
         list(threads.map(ask_until_full, readers))
     return readers
@@ -116,7 +116,7 @@ def open_files(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
-def assert_at_rest(house):
-    pid = house.daemon.pid
+def assert_at_rest(service):
+    pid = service.daemon.pid
     wait_for(lambda: open_files(pid) < 60, "the connections to be given up")
     assert cpu_used(pid, during=0.2) <= 0.05, "CPU although nobody is there"

@@ -18,7 +18,7 @@ Number often(Number times) {
 
 // Whether the n-th call is one to strike. `kinds` has a letter for each call of a run without a fault. In part that is
 // the first and the last call of each kind, every twelfth of all (cases that differ in the fault only take turns), and
-// all beyond, where a loop finds its end. tests/node/positions.py chooses likewise.
+// all beyond, where a loop finds its end. tests/node/fault_points.py chooses likewise.
 inline bool is_struck(uint64_t nth, std::string_view kinds, uint64_t turn) {
   if (is_long() || nth > kinds.size()) return true;
   const auto at = static_cast<std::size_t>(nth - 1);

@@ -1,4 +1,4 @@
-"""Who comes to the daemon's doors: certificates of all kinds, and a node that serves all three doors."""
+"""Certificates, PAM accounts and connections of clients, and a node that serves plain HTTP, HTTPS and the Unix socket."""
 
 import base64
 import contextlib
@@ -103,18 +103,18 @@ class Accounts:
         sim.run_inside(["/usr/bin/install", "-D", NRD_PAM, "/usr/libexec/nrd/nrd-pam"])
 
 
-def replace_authority(house, *authorities):
+def replace_authority(service, *authorities):
     """Until only what these have signed counts."""
     pem = b""
     for path in authorities:
         with open(path, "rb") as file:
             pem += file.read()
-    reloads = house.journal().count("TLS_RELOADED")
-    with open(house.authority.path + ".new", "wb") as file:
+    reloads = service.journal().count("TLS_RELOADED")
+    with open(service.authority.path + ".new", "wb") as file:
         file.write(pem)
-    os.rename(house.authority.path + ".new", house.authority.path)
-    house.daemon.send_signal(signal.SIGHUP)
-    wait_for(lambda: house.journal().count("TLS_RELOADED") > reloads, "the reload")
+    os.rename(service.authority.path + ".new", service.authority.path)
+    service.daemon.send_signal(signal.SIGHUP)
+    wait_for(lambda: service.journal().count("TLS_RELOADED") > reloads, "the reload")
 
 
 def basic(user, password):
@@ -133,7 +133,7 @@ def socket_for(**lists):
     return "[[server.sockets]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
 
 
-class House(Node):
+class Service(Node):
     """A node whose daemon serves the Unix socket, HTTPS and, for the harness, plain HTTP."""
 
     def __init__(self, client_auth="require", more="", group="nogroup", files=None, address="127.0.0.1", accounts=None, sockets="",
@@ -185,7 +185,7 @@ client_auth = "{client_auth}"
         at = command.index("--") + 1
         return [*command[:at], "/usr/bin/prlimit", f"--nofile={self.files}", *command[at:]]
 
-    # Connections of http.client, by door.
+    # Connections of http.client, by endpoint.
 
     def plain(self):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)

@@ -9,7 +9,7 @@ import tempfile
 import pytest
 
 from harness import wait_for
-from parties import CLIENT, Accounts, Authority, House, ask, basic, name, shadowed
+from fixtures import CLIENT, Accounts, Authority, Service, ask, basic, name, shadowed
 from test_access import always, for_admin, for_user, freeze, judge, send
 
 
@@ -38,48 +38,48 @@ def put(certificate, folder):
     return shutil.copy(certificate, folder)
 
 
-def reload(house):
+def reload(service):
     """Until nrd has read everything again."""
-    before = house.journal().count("TLS_RELOADED")
-    house.daemon.send_signal(signal.SIGHUP)
-    wait_for(lambda: house.journal().count("TLS_RELOADED") > before, "the reload")
+    before = service.journal().count("TLS_RELOADED")
+    service.daemon.send_signal(signal.SIGHUP)
+    wait_for(lambda: service.journal().count("TLS_RELOADED") > before, "the reload")
 
 
-def code(house, certificate):
-    return ask(house.tls(certificate), "GET", "/v1/node")[0]
+def code(service, certificate):
+    return ask(service.tls(certificate), "GET", "/v1/node")[0]
 
 
 def test_matrix_of_listed_certificates(lists):
-    with House(more=lists.config()) as house:
-        freeze(house)
-        sign = house.authority.sign
+    with Service(more=lists.config()) as service:
+        freeze(service)
+        sign = service.authority.sign
         signed = {who: sign(f"{who}.pem", subject, CLIENT) for who, subject in
                   {"promoted": name("Bo", "User"), "demoted": name("Cy", "Admin"), "twin": name("Bo", "User"),
                    "removed": name("Di", "Admin")}.items()}
         put(signed["promoted"], lists.admin)
         put(signed["demoted"], lists.user)
         os.remove(put(signed["removed"], lists.admin))
-        foreign = Authority(tempfile.mkdtemp(dir=house.pki), "Foreign").sign("foreign.pem", name("Alice", "Admin"), CLIENT)
+        foreign = Authority(tempfile.mkdtemp(dir=service.pki), "Foreign").sign("foreign.pem", name("Alice", "Admin"), CLIENT)
         put(foreign, lists.admin)
-        reload(house)
+        reload(service)
 
         def by(certificate):
-            return lambda method, path: send(house.tls(certificate), method, path)
-        assert judge(house, {
+            return lambda method, path: send(service.tls(certificate), method, path)
+        assert judge(service, {
             "listed as admin": (by(signed["promoted"]), for_admin), "listed as user": (by(signed["demoted"]), for_user),
             "same subject, not listed": (by(signed["twin"]), always(401)), "removed": (by(signed["removed"]), always(401)),
-            "OU=Admin, not listed": (by(house.admin), always(401)), "OU=User, not listed": (by(house.user), always(401)),
+            "OU=Admin, not listed": (by(service.admin), always(401)), "OU=User, not listed": (by(service.user), always(401)),
             "listed, of an unknown CA": (by(foreign), always("no connection"))}) == []
-        assert ask(house.tls(house.admin), "GET", "/v1/node")[:2] == (401, "Alice is not authorized\n")
-        assert ask(house.tls(signed["demoted"]), "DELETE", "/v1/workloads/1")[:2] == (
+        assert ask(service.tls(service.admin), "GET", "/v1/node")[:2] == (401, "Alice is not authorized\n")
+        assert ask(service.tls(signed["demoted"]), "DELETE", "/v1/workloads/1")[:2] == (
             403, 'User "Cert Client User" is not authorized to access this resource\n')
 
 
 def test_who_is_taken_off_the_list_is_off_it_also_on_an_open_connection(lists):
-    with House(more=lists.config()) as house:
-        file = put(house.admin, lists.admin)
-        wait_for(lambda: code(house, house.admin) == 200, "the look at the folder, which nobody asked for")
-        with contextlib.closing(house.tls(house.admin)) as connection:
+    with Service(more=lists.config()) as service:
+        file = put(service.admin, lists.admin)
+        wait_for(lambda: code(service, service.admin) == 200, "the look at the folder, which nobody asked for")
+        with contextlib.closing(service.tls(service.admin)) as connection:
             def answers():
                 connection.request("GET", "/v1/node")
                 answer = connection.getresponse()
@@ -91,39 +91,39 @@ def test_who_is_taken_off_the_list_is_off_it_also_on_an_open_connection(lists):
 
 
 def test_no_connection_makes_one_more_change_after_its_certificate_was_taken_off_the_list(lists):
-    with House(more=lists.config()) as house:
-        file = put(house.admin, lists.admin)
-        reload(house)
-        kept = [house.tls(house.admin) for _ in range(20)]
+    with Service(more=lists.config()) as service:
+        file = put(service.admin, lists.admin)
+        reload(service)
+        kept = [service.tls(service.admin) for _ in range(20)]
         for connection in kept:
             connection.request("GET", "/v1/node")
             assert connection.getresponse().read()
         os.remove(file)
-        reload(house)
+        reload(service)
         body = '{"core_ids":["4"],"cache":{"max":2,"min":2}}'
         codes = [ask(connection, "POST", "/v1/workloads", body, {"Content-Type": "application/json"})[0] for connection in kept]
-        assert codes == [401] * 20 and house.list() == []
+        assert codes == [401] * 20 and service.list() == []
 
 
 def test_a_file_that_grants_nothing_is_named_and_keeps_nobody_on_the_list(lists):
-    with House(more=lists.config()) as house:
-        listed = put(house.admin, lists.admin)
-        put(house.user, lists.user)
+    with Service(more=lists.config()) as service:
+        listed = put(service.admin, lists.admin)
+        put(service.user, lists.user)
         foreign = os.path.join(lists.user, "foreign.pem")
-        shutil.copy(house.admin, foreign)
+        shutil.copy(service.admin, foreign)
         os.chown(foreign, 65534, 65534)
         writable = os.path.join(lists.user, "writable.pem")
-        shutil.copy(house.admin, writable)
+        shutil.copy(service.admin, writable)
         os.chmod(writable, 0o666)
-        os.symlink(house.admin, os.path.join(lists.user, "link.pem"))
+        os.symlink(service.admin, os.path.join(lists.user, "link.pem"))
         with open(os.path.join(lists.user, "rubbish.pem"), "w") as file:
             file.write("-----BEGIN CERTIFICATE-----\nrubbish\n-----END CERTIFICATE-----\n")
         os.mkfifo(os.path.join(lists.user, "pipe.pem"))
         os.remove(listed)
-        reload(house)
-        assert code(house, house.user) == 200
-        assert code(house, house.admin) == 401
-        said = house.journal()
+        reload(service)
+        assert code(service, service.user) == 200
+        assert code(service, service.admin) == 401
+        said = service.journal()
         for bad, why in (("foreign", "must be owned by root"), ("writable", "must not be writable by group or others"),
                          ("link", "is a symbolic link"), ("rubbish", "not certificates in PEM form"),
                          ("pipe", "not a regular file")):
@@ -134,14 +134,14 @@ def test_a_file_that_grants_nothing_is_named_and_keeps_nobody_on_the_list(lists)
                                    shutil.rmtree, lambda folder: [open(f"{folder}/{i}.pem", "w").close() for i in range(257)]],
                          ids=["writable", "foreign", "gone", "full"])
 def test_of_a_folder_that_is_not_roots_own_nothing_counts(lists, spoil):
-    with House(more=lists.config()) as house:
-        put(house.admin, lists.admin)
-        reload(house)
-        assert code(house, house.admin) == 200
+    with Service(more=lists.config()) as service:
+        put(service.admin, lists.admin)
+        reload(service)
+        assert code(service, service.admin) == 200
         spoil(lists.admin)
-        reload(house)
-        assert code(house, house.admin) == 401
-        assert "CERTIFICATE_NOT_LISTED" in house.journal()
+        reload(service)
+        assert code(service, service.admin) == 401
+        assert "CERTIFICATE_NOT_LISTED" in service.journal()
         os.makedirs(lists.admin, exist_ok=True)
 
 
@@ -154,14 +154,14 @@ def acl():
 
 
 def test_an_access_list_counts_as_it_is_now_and_the_old_one_while_it_is_wrong(acl):
-    with House("optional", f'[access]\npam = true\nacl = "{acl}"\n', accounts=Accounts({"alice": shadowed("a")})) as house:
+    with Service("optional", f'[access]\npam = true\nacl = "{acl}"\n', accounts=Accounts({"alice": shadowed("a")})) as service:
         def status():
-            return ask(house.tls(), "GET", "/v1/node", headers=basic("alice", "a"))[0]
+            return ask(service.tls(), "GET", "/v1/node", headers=basic("alice", "a"))[0]
 
         def write(text):
             with open(acl, "w") as file:
                 file.write(text)
-            reload(house)
+            reload(service)
         assert status() == 200
         write("p, reader, /nothing, GET\ng, alice, reader\n")
         assert status() == 403
@@ -169,17 +169,17 @@ def test_an_access_list_counts_as_it_is_now_and_the_old_one_while_it_is_wrong(ac
         assert status() == 401, "without a role at all PAM is not asked"
         write("p, reader, /node, G.T\ng, alice, reader\n")
         assert status() == 401
-        assert f"{acl}:1: expected methods" in house.journal() and "ACL_NOT_RELOADED" in house.journal()
+        assert f"{acl}:1: expected methods" in service.journal() and "ACL_NOT_RELOADED" in service.journal()
         write("p, reader, /node, GET\ng, alice, reader\n")
         assert status() == 200
 
 
 def test_a_wrong_access_list_is_refused_at_the_start(acl):
     os.chmod(acl, 0o666)
-    house = House("optional", f'[access]\npam = true\nacl = "{acl}"\n', accounts=Accounts({}), start=False)
+    service = Service("optional", f'[access]\npam = true\nacl = "{acl}"\n', accounts=Accounts({}), start=False)
     try:
-        house.spawn()
-        assert house.wait_dead() == 1
-        assert f"{acl}: must not be writable by group or others" in house.journal()
+        service.spawn()
+        assert service.wait_dead() == 1
+        assert f"{acl}: must not be writable by group or others" in service.journal()
     finally:
-        house.end()
+        service.end()

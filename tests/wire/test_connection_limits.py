@@ -9,10 +9,10 @@ import time
 
 import pytest
 
-from crowd_clients import (DOORS, LIST, Door, allow_many_files, assert_at_rest, cpu_used, make_its_list_long, open_files,
+from many_clients import (ENDPOINTS, LIST, Endpoint, allow_many_files, assert_at_rest, cpu_used, make_its_list_long, open_files,
                            readers_that_never_read, reset)
 from harness import wait_for
-from parties import House
+from fixtures import Service
 
 KEY_UPDATES = os.environ.get("NRD_KEY_UPDATES", "build/dev/tests/wire/nrd-key-updates")
 
@@ -22,56 +22,56 @@ PROMPT = 0.1  # seconds
 HALVES = {"nothing": b"", "half a request line": b"GET /v1/no", "half a head": b"GET /v1/node HTTP/1.1\r\nHost: localhost\r\n",
           "half a body": b"POST /v1/workloads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"}
 HALVES_OF_TLS = {"nothing": b"", "half a hello": b"\x16\x03\x01\x02\x00\x01\x00"}
-SILENT = [(kind, half) for kind in DOORS for half in (HALVES_OF_TLS if kind == "tls" else HALVES)]
+SILENT = [(kind, half) for kind in ENDPOINTS for half in (HALVES_OF_TLS if kind == "tls" else HALVES)]
 
 
 @pytest.fixture(scope="module")
-def house():
+def service():
     allow_many_files()
-    with House(more="[log]\nlevel = \"warning\"") as house:
-        yield house
+    with Service(more="[log]\nlevel = \"warning\"") as service:
+        yield service
         # Longer than after each of them, to see also what comes now and then.
-        assert cpu_used(house.daemon.pid, during=1) <= 0.05, "CPU although nobody is there"
+        assert cpu_used(service.daemon.pid, during=1) <= 0.05, "CPU although nobody is there"
 
 
-def assert_honest_clients_are_served(house):
+def assert_honest_clients_are_served(service):
     """By every door, several times; some slow times may be those of a machine that does other things."""
-    for kind in DOORS:
+    for kind in ENDPOINTS:
         tries = []
         for _ in range(3):
-            tries.append([Door(house, kind).seconds_of_honest_request() for _ in range(5)])
+            tries.append([Endpoint(service, kind).seconds_of_honest_request() for _ in range(5)])
             if statistics.median(tries[-1]) < PROMPT:
                 break
         assert statistics.median(tries[-1]) < PROMPT and max(max(times) for times in tries) < 3, (kind, tries)
 
 
 @pytest.mark.parametrize("kind, half", SILENT)
-def test_silent_clients_do_not_keep_others_out(house, kind, half):
+def test_silent_clients_do_not_keep_others_out(service, kind, half):
     first = (HALVES_OF_TLS if kind == "tls" else HALVES)[half]
-    crowd = Door(house, kind).silent(CROWD, first=first)
+    crowd = Endpoint(service, kind).silent(CROWD, first=first)
     assert len(crowd) > CROWD * 0.9
-    assert_honest_clients_are_served(house)
-    assert open_files(house.daemon.pid) < LIMIT + 60
+    assert_honest_clients_are_served(service)
+    assert open_files(service.daemon.pid) < LIMIT + 60
     for client in crowd:
         client.close()
-    assert_at_rest(house)
+    assert_at_rest(service)
 
 
-def test_a_crowd_from_many_addresses_does_not_keep_others_out(house):
-    crowd = [client for i in range(2, 10) for client in Door(house, "plain").silent(CROWD // 8, source=f"127.0.0.{i}")]
-    crowd += [client for i in range(2, 10) for client in Door(house, "tls").silent(CROWD // 8, source=f"127.0.0.{i}")]
-    assert_honest_clients_are_served(house)
-    assert open_files(house.daemon.pid) < LIMIT + 60
+def test_a_crowd_from_many_addresses_does_not_keep_others_out(service):
+    crowd = [client for i in range(2, 10) for client in Endpoint(service, "plain").silent(CROWD // 8, source=f"127.0.0.{i}")]
+    crowd += [client for i in range(2, 10) for client in Endpoint(service, "tls").silent(CROWD // 8, source=f"127.0.0.{i}")]
+    assert_honest_clients_are_served(service)
+    assert open_files(service.daemon.pid) < LIMIT + 60
     for client in crowd:
         reset(client)
-    assert_at_rest(house)
+    assert_at_rest(service)
 
 
 @pytest.fixture(scope="module")
-def loaded(house):
+def loaded(service):
     """With workloads, so that a list of them is long."""
-    make_its_list_long(house)
-    return house
+    make_its_list_long(service)
+    return service
 
 
 def test_readers_that_never_read_hold_nobody_up(loaded):
@@ -82,10 +82,10 @@ def test_readers_that_never_read_hold_nobody_up(loaded):
     assert_at_rest(loaded)
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", ENDPOINTS)
 def test_clients_that_die_in_the_midst_of_an_answer_harm_nobody(loaded, kind):
     for _ in range(300):
-        client = Door(loaded, kind).client()
+        client = Endpoint(loaded, kind).client()
         client.sendall(LIST * 3)
         reset(client)
     assert_honest_clients_are_served(loaded)
@@ -100,7 +100,7 @@ def test_pipelined_requests_are_answered_in_order(loaded):
             reference.request("GET", path)
             answer = reference.getresponse()
             expected[path] = (answer.status, len(answer.read()))
-    with contextlib.closing(Door(loaded, "plain").client()) as client:
+    with contextlib.closing(Endpoint(loaded, "plain").client()) as client:
         client.sendall(b"".join(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() for path in paths))
         stream, begun = client.makefile("rb"), time.monotonic()
         for path in paths:
@@ -115,15 +115,15 @@ def test_pipelined_requests_are_answered_in_order(loaded):
 
 
 def test_where_descriptors_run_out_others_make_room():
-    with House(more="[log]\nlevel = \"warning\"", files=64) as house:
+    with Service(more="[log]\nlevel = \"warning\"", files=64) as service:
         # UBSan opens a pipe when it sees a class for the first time, so let the start come to its end.
-        wait_for(lambda: "DEBUG_PORT_OPEN" in house.journal(), "the daemon to have started")
-        crowd = Door(house, "plain").silent(200) + Door(house, "tls").silent(200) + Door(house, "unix").silent(60)
-        assert_honest_clients_are_served(house)
-        assert cpu_used(house.daemon.pid, during=1) <= 0.1
+        wait_for(lambda: "DEBUG_PORT_OPEN" in service.journal(), "the daemon to have started")
+        crowd = Endpoint(service, "plain").silent(200) + Endpoint(service, "tls").silent(200) + Endpoint(service, "unix").silent(60)
+        assert_honest_clients_are_served(service)
+        assert cpu_used(service.daemon.pid, during=1) <= 0.1
         for client in crowd:
             reset(client)
-        assert_honest_clients_are_served(house)
+        assert_honest_clients_are_served(service)
 
 
 HOLDS = """
@@ -142,34 +142,34 @@ for _ in sys.stdin:
 """
 
 
-def test_local_users_do_not_keep_root_out(house):
+def test_local_users_do_not_keep_root_out(service):
     """A user has 32 connections of the Unix socket, all users have 64, and root has 8 more."""
     def kept(user):
         user.stdin.write("how many?\n")
         user.stdin.flush()
         return int(user.stdout.readline())
 
-    os.chmod(house.socket, 0o666)
+    os.chmod(service.socket, 0o666)
     users = []
     try:
         for uid in (65534, 1, 2, 3):
-            users.append(subprocess.Popen(["/usr/bin/python3", "-c", HOLDS, house.socket, "50"], user=uid, group=65534, extra_groups=[],
+            users.append(subprocess.Popen(["/usr/bin/python3", "-c", HOLDS, service.socket, "50"], user=uid, group=65534, extra_groups=[],
                                           text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
             assert users[-1].stdout.readline() == "made\n"
             wait_for(lambda: kept(users[-1]) <= 32, "a user's share")
         wait_for(lambda: sum(map(kept, users)) <= 64, "the share of all users")
         before = sum(map(kept, users))
-        held = Door(house, "unix").silent(8)
-        times = [Door(house, "unix").seconds_of_honest_request() for _ in range(5)]
+        held = Endpoint(service, "unix").silent(8)
+        times = [Endpoint(service, "unix").seconds_of_honest_request() for _ in range(5)]
         assert statistics.median(times) < PROMPT * 10 and before >= 56 and sum(map(kept, users)) >= before - 1
     finally:
-        os.chmod(house.socket, 0o660)
+        os.chmod(service.socket, 0o660)
         for user in users:
             user.stdin.close()
             user.wait()
     for client in held:
         client.close()
-    assert_at_rest(house)
+    assert_at_rest(service)
 
 
 class SlowReader:
@@ -177,11 +177,11 @@ class SlowReader:
 
     ASKED = LIST * 100
 
-    def __init__(self, house, source):
+    def __init__(self, service, source):
         self.socket = socket.socket()
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2304)
         self.socket.bind((source, 0))
-        self.socket.connect(("127.0.0.1", house.port))
+        self.socket.connect(("127.0.0.1", service.port))
         self.socket.setblocking(False)
 
     def go_on(self):
@@ -202,7 +202,7 @@ def test_slow_readers_in_all_places_keep_nobody_out(loaded):
         for reader in readers[i::20]:
             reader.go_on()
         for source in ("127.0.0.2", "127.0.0.9"):  # one of theirs, and another
-            with contextlib.closing(Door(loaded, "plain").client(source)) as client:
+            with contextlib.closing(Endpoint(loaded, "plain").client(source)) as client:
                 client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                 served += client.recv(4096).startswith(b"HTTP/1.1 200 ")
     assert served == 40
@@ -211,51 +211,51 @@ def test_slow_readers_in_all_places_keep_nobody_out(loaded):
     assert_at_rest(loaded)
 
 
-def test_a_storm_from_one_address_does_not_cost_another_its_connection(house):
+def test_a_storm_from_one_address_does_not_cost_another_its_connection(service):
     """All places are taken by clients that have asked; new ones come all the time; the honest one takes its time."""
     held = []
     for i in range(1024):
-        client = Door(house, "plain").client(f"127.0.0.{2 + i % 4}")
+        client = Endpoint(service, "plain").client(f"127.0.0.{2 + i % 4}")
         client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         client.recv(4096)
         held.append(client)
     storm = []
     for _ in range(10):
-        honest = Door(house, "plain").client("127.0.0.99")
+        honest = Endpoint(service, "plain").client("127.0.0.99")
         for _ in range(30):
-            storm.append(Door(house, "plain").socket("127.0.0.7"))
+            storm.append(Endpoint(service, "plain").socket("127.0.0.7"))
             time.sleep(0.002)
         honest.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert honest.recv(4096).startswith(b"HTTP/1.1 200 ")
         honest.close()
     for client in held + storm:
         reset(client)
-    assert_at_rest(house)
+    assert_at_rest(service)
 
 
-def test_a_client_that_only_changes_its_keys_is_cut_off(house):
-    flood = subprocess.Popen([KEY_UPDATES, str(house.tls_port), house.admin, "300000"], stdout=subprocess.PIPE)
+def test_a_client_that_only_changes_its_keys_is_cut_off(service):
+    flood = subprocess.Popen([KEY_UPDATES, str(service.tls_port), service.admin, "300000"], stdout=subprocess.PIPE)
     assert flood.stdout.readline() == b"made\n"
-    assert_honest_clients_are_served(house)
+    assert_honest_clients_are_served(service)
     assert flood.wait(30) == 0
-    assert_at_rest(house)
+    assert_at_rest(service)
 
 
-def test_a_client_that_only_asks_to_renegotiate_is_cut_off(house):
-    renegotiations = Renegotiations(house, 100_000)
+def test_a_client_that_only_asks_to_renegotiate_is_cut_off(service):
+    renegotiations = Renegotiations(service, 100_000)
     renegotiations.send()
-    assert_honest_clients_are_served(house)
+    assert_honest_clients_are_served(service)
     assert renegotiations.is_cut_off()
-    assert_at_rest(house)
+    assert_at_rest(service)
 
 
 class Renegotiations:
     """TLS 1.2 records of a ClientHello each, sealed with the keys of a handshake that went well."""
 
-    def __init__(self, house, count):
+    def __init__(self, service, count):
         from renegotiation import sealed_client_hellos
-        self.socket = socket.create_connection(("127.0.0.1", house.tls_port), 30)
-        self.records = sealed_client_hellos(self.socket, house, count)
+        self.socket = socket.create_connection(("127.0.0.1", service.tls_port), 30)
+        self.records = sealed_client_hellos(self.socket, service, count)
 
     def send(self):
         self.socket.settimeout(0.5)
