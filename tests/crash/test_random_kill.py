@@ -76,7 +76,7 @@ def found_by_client(node):
     return found
 
 
-def test_whatever_was_acknowledged_is_there_after_every_kill():
+def test_acknowledged_workloads_survive_every_kill():
     rounds = int(os.environ.get("NRD_KILL_ROUNDS", "30"))
     seed = int(os.environ.get("NRD_KILL_SEED", time.time_ns() % 1_000_000))
     print(f"NRD_KILL_SEED={seed}")

@@ -33,13 +33,13 @@ def test_every_file_of_the_product_is_compiled_hardened(release):
         assert re.search(r"-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=[23]\b", entry["command"]) and " -O2 " in entry["command"], entry
 
 
-def test_what_is_made_of_it_is_hardened(release):
+def test_every_binary_of_the_product_is_hardened(release):
     subprocess.run(["cmake", "--build", release, "--target", "nrd-pam"], check=True, capture_output=True)
     done = subprocess.run([CHECK, os.path.join(release, "api", "nrd-pam")], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
-def test_what_is_not_is_found(tmp_path):
+def test_an_unhardened_file_is_reported(tmp_path):
     """The check itself can fail."""
     bare = tmp_path / "bare"
     flags = ["-no-pie", "-fno-stack-protector", "-fcf-protection=none", "-Wl,-z,norelro,-z,lazy,-z,execstack", "-Wl,-rpath,/tmp"]

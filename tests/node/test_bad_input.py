@@ -202,7 +202,7 @@ HEAD = b"POST /v1/workloads HTTP/1.1\r\nHost: localhost\r\nContent-Type: applica
     b"POST /v1/workloads\r\n\r\n" + body().encode(),
     bytes(range(256)),
 ], ids=["nothing", "headers cut", "body cut", "body cut by its own length", "no version", "noise"])
-def test_half_a_request_has_no_effect_and_hurts_nobody(node, unchanged, sent):
+def test_an_incomplete_request_has_no_effect_on_others(node, unchanged, sent):
     assert b"HTTP/1.1 2" not in exchanged(node, sent)
     assert node.health()["status"] == "ok"
 

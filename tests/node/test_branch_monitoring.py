@@ -67,7 +67,7 @@ def pinned(node, cpu):
     return freq["min"] if freq["min"] == freq["max"] else (freq["min"], freq["max"])
 
 
-def test_the_operators_sample_gets_both_and_each_cpu_goes_its_own_way():
+def test_the_operators_sample_gets_ways_and_frequencies_and_cpus_are_governed_separately():
     with monitored() as (node, branches):
         before = node.sim.freq()
         made = node.call("POST", "/v1/workloads", SAMPLE)
@@ -129,7 +129,7 @@ def test_a_cpu_that_goes_offline_and_returns_is_monitored_again():
         wait_for(lambda: pinned(node, 5) == SLOWEST, "CPU 5 to go slow")
 
 
-def test_whichever_write_fails_neither_cache_nor_frequency_is_given():
+def test_a_failed_write_grants_neither_cache_nor_frequency():
     with monitored() as (node, branches):
         node.sim.control("reset")
         created = node.call("POST", "/v1/workloads", SAMPLE)
@@ -183,7 +183,7 @@ def monitor(node, cpus, **more):
     return node.call("POST", "/v1/workloads", {"core_ids": [cpus], "pstate": {**ON, **more}})
 
 
-def test_cpus_of_one_domain_go_together_and_as_fast_as_one_of_them_asks():
+def test_cpus_of_one_domain_share_the_highest_requested_frequency():
     with monitored(LOOKS, cpufreq="acpi-cpufreq", freq_domain="core") as (node, branches):
         before = node.sim.freq()
         made = monitor(node, "4-5")
@@ -244,7 +244,7 @@ def test_a_new_workload_begins_fast_where_another_was_slow():
         assert node.call("GET", "/v1/pstate/4")["monitoring"]["transitions"] == 0
 
 
-def test_a_cpu_that_cannot_be_counted_is_refused_and_told_when_it_comes_later():
+def test_a_cpu_without_counters_is_refused_and_reported_when_it_appears_later():
     with monitored(LOOKS) as (node, branches):
         branches.percent.pop(5)
         os.unlink(os.path.join(branches.folder, "5"))
@@ -283,7 +283,7 @@ def test_a_threshold_that_is_only_kept_is_shown_and_must_make_sense():
 
 
 @pytest.mark.parametrize("fault", ["errno EIO", "lie"])
-def test_a_move_that_fails_once_is_made_good_and_is_nobodys_drift(fault):
+def test_a_failed_frequency_change_is_retried_and_not_counted_as_drift(fault):
     with monitored(LOOKS) as (node, branches):
         before = node.sim.freq()
         id = monitor(node, "4-5")["id"]

@@ -40,7 +40,7 @@ def test_the_summary_names_capabilities_and_caches():
         assert json.loads(text(node, "/v1/cache"))["caches"]["l2"] == {"number": 3, "caches_id": ["0", "1", "2"]}
 
 
-def test_a_level_is_told_in_rmds_names_and_types():
+def test_a_cache_level_has_rmds_names_and_types():
     with Node(cache_ids="4,0", shareable="600") as node:
         body = text(node, "/v1/cache/l3")
         level = json.loads(body)
@@ -54,7 +54,7 @@ def test_a_level_is_told_in_rmds_names_and_types():
         assert json.loads(text(node, "/v1/cache/l3/4")) == json.loads(text(node, "/v1/cache/llc/04")) == IDLE
 
 
-def test_what_is_granted_is_available_no_longer():
+def test_granted_ways_are_no_longer_available():
     with Node(cache_ids="4,0") as node:
         before = text(node, "/v1/cache/l3")
         node.create("4-5", 2, 2)  # the lowest of the guarantee pool, so that all above stay in one run
@@ -84,7 +84,7 @@ def test_ways_and_cpus_of_others_are_not_available():
         assert cache["available_ways"] == "1e0"
 
 
-def test_only_the_last_level_is_told_and_other_words_are_no_path():
+def test_only_the_last_level_is_served_and_other_levels_are_refused():
     with Node() as node:
         for path in ("/v1/cache/l2", "/v1/cache/l2/0"):
             assert text(node, path, 400) == "unsupported cache level; ways are allocated in l3 on this node\n"
@@ -97,7 +97,7 @@ def test_only_the_last_level_is_told_and_other_words_are_no_path():
         assert (status, body, headers["Allow"]) == (405, "405: Method Not Allowed\n", "GET")
 
 
-def test_memory_bandwidth_is_told_as_the_kernel_does():
+def test_memory_bandwidth_is_reported_as_by_the_kernel():
     amd = "AuthenticAMD" in open("/proc/cpuinfo").read()
     with Node() as node:
         assert text(node, "/v1/mba") == (
@@ -107,7 +107,7 @@ def test_memory_bandwidth_is_told_as_the_kernel_does():
         assert text(node, "/v1/mba") == '{"mba":false}'
 
 
-def test_a_node_without_rdt_still_tells_its_caches():
+def test_a_node_without_rdt_still_reports_its_caches():
     with Node(rdt=False, sockets=1, cpus=2) as node:
         assert text(node, "/v1/cache") == (
             '{"rdt":false,"cqm":false,"cdp":false,"cdp_enable":false,"cat":false,"cat_enable":false,"caches":{'
@@ -146,7 +146,7 @@ def test_a_cache_is_located_on_all_nodes_of_its_cpus(shape, nodes):
         assert [cache["numa_nodes"] for cache in node.call("GET", "/v1/node")["caches"]] == nodes
 
 
-def test_nobody_can_ask_for_a_place():
+def test_no_request_can_choose_a_cache():
     with Node() as node:
         status, text, _ = node.request("POST", "/v1/workloads", {
             "core_ids": ["2"], "rdt": {"cache": {"max": 1, "min": 1}}, "location_on_node": "0"})

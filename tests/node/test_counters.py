@@ -57,7 +57,7 @@ def test_a_workload_gets_counters_where_it_has_ways_when_monitoring_is_requested
         assert again["cos_name"] == asked["cos_name"] and assignments(node, again["cos_name"]) == NONE
 
 
-def test_counters_that_are_exhausted_are_said_and_not_shown_as_nothing():
+def test_exhausted_counters_are_reported_and_not_shown_as_zero():
     with assigning(5) as node:  # the root group has two of each cache
         first, second, third = (node.create(str(cpu), 1, 1) for cpu in (2, 3, 4))
         why = "all 5 counters of domain 0 are assigned to groups (mbm_L3_assignments)"
@@ -73,7 +73,7 @@ def test_counters_that_are_exhausted_are_said_and_not_shown_as_nothing():
         assert (traffic(cache), cache["not_counted"]) == ((0, 0), None)
 
 
-def test_what_groups_of_others_below_a_class_count_is_not_taken_for_its_own():
+def test_counts_of_foreign_monitoring_groups_are_not_attributed_to_the_class():
     with assigning(4) as node:
         workload = node.create("2", 1, 1)
         below = workload["cos_name"] + "/mon_groups/theirs"

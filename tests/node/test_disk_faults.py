@@ -51,7 +51,7 @@ def assert_settled(node, start, after, refused):
 
 @pytest.mark.parametrize("fault", DISK)
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_each_disk_call_failing_is_answered_with_the_truth(name, fault):
+def test_a_failed_disk_call_is_answered_with_the_real_outcome(name, fault):
     before, request = SCENARIOS[name]
     after, _, calls = image_after(before, request)
     refusals = 0
@@ -139,7 +139,7 @@ def calls_of_start(state):
 # Starting on a bad disk: the daemon serves the truth or says in one line why it does not, and spoils nothing.
 @pytest.mark.parametrize("fault", DISK)
 @pytest.mark.parametrize("state", ["new", "after a kill", "after a reboot"])
-def test_each_disk_call_of_a_start_failing_spoils_nothing(state, fault):
+def test_a_failed_disk_call_at_start_loses_nothing(state, fault):
     for nth in positions(calls_of_start(state), fault):
         with stopped(state) as (node, known):
             node.disk.set(at=nth, **DISK[fault])

@@ -102,7 +102,7 @@ def test_with_nrd_stopped_and_no_workloads_every_class_is_free():
         make_groups(node, ["a", "b", "c"])
 
 
-def test_what_pqos_leaves_behind_counts_as_free():
+def test_groups_left_by_pqos_count_as_free():
     with Node(closids=4) as node:
         node.pqos_show()
         assert groups_of(node) == {"COS1", "COS2", "COS3"}

@@ -140,7 +140,7 @@ def test_the_shared_class_is_full_at_its_limit():
     ("[os]\ncpus = \"0-16\"\n", "CPU 16 does not exist; this node has CPUs 0-15"),
     ("[cache_pools]\nguarantee = 4\ninfra = 9\n", "infra 9 = 14 ways, but each L3 cache has 11"),
 ])
-def test_what_the_node_cannot_have_ends_the_start(config, numbers):
+def test_an_impossible_configuration_ends_the_start(config, numbers):
     with Node(config=config, start=False) as node:
         refused = subprocess.run(node.command(), capture_output=True, text=True, timeout=30, check=False)
         assert refused.returncode == 1 and numbers in refused.stderr, refused.stderr

@@ -28,7 +28,7 @@ def test_every_hardware_write_failing_once_changes_nothing(name, fault):
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_hardware_that_stays_broken_is_told_and_mended_when_it_works_again(name):
+def test_persistent_hardware_faults_are_reported_and_repaired_afterwards(name):
     before, request = SCENARIOS[name]
     _, writes, _ = image_after(before, request)
     for nth in range(1, writes + 1):
@@ -52,7 +52,7 @@ def test_hardware_that_stays_broken_is_told_and_mended_when_it_works_again(name)
 
 @pytest.mark.parametrize("path", ["schemata", "cpus", "COS2/schemata", "COS2/cpus", "COS3/schemata", "COS3/cpus"])
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_what_cannot_be_read_back_is_not_acknowledged(name, path):
+def test_a_grant_that_reads_back_differently_is_not_acknowledged(name, path):
     before, request = SCENARIOS[name]
     after, _, _ = image_after(before, request)
     with prepared(before) as node:

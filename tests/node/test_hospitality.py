@@ -19,7 +19,7 @@ def test_scores_are_answered_as_rmd_does():
         assert score(node) == score(node, max_cache=0, min_cache=0, policy="", cache_id=None) == {"0": 100, "4": 100}
 
 
-def test_what_is_foretold_is_what_a_workload_gets():
+def test_hospitality_scores_match_what_workloads_get():
     with Node("[cache_pools]\nshared = 0\n", closids=4) as node:
         cpus = iter(range(8))
         for most, least in [(3, 3), (2, 2), (1, 1), (4, 2), (4, 1), (2, 2), (0, 0), (9, 9)]:
@@ -54,6 +54,6 @@ def test_a_question_changes_nothing_and_leaves_no_line_in_the_audit():
         assert "AUDIT" not in node.journal()
 
 
-def test_a_node_without_rdt_receives_nobody():
+def test_a_node_without_rdt_has_no_capacity():
     with Node(rdt=False) as node:
         assert score(node, max_cache=1, min_cache=1) == {}

@@ -111,7 +111,7 @@ def node():
         yield node
 
 
-def test_a_cpu_that_comes_back_has_class_and_window_with_the_event(node):
+def test_a_returning_cpu_gets_class_and_frequency_window_with_its_event(node):
     made = node.call("POST", "/v1/workloads", BOTH)
     granted = node.window(5)
     assert granted != DEFAULT_CPUFREQ
@@ -124,7 +124,7 @@ def test_a_cpu_that_comes_back_has_class_and_window_with_the_event(node):
     assert node.list()[0]["status"] == "Successful" and node.health()["drift_repairs"] == 0
 
 
-def test_a_cpu_that_went_is_known_before_the_next_request(node):
+def test_an_offline_cpu_is_known_before_the_next_request(node):
     for _ in range(20):
         node.set(5, "offline")
         with pytest.raises(Refused) as refused:
@@ -134,7 +134,7 @@ def test_a_cpu_that_went_is_known_before_the_next_request(node):
         node.delete(node.create("4-5", 2, 2)["id"])
 
 
-def test_a_cpu_that_went_and_came_back_at_once_is_no_drift(node):
+def test_a_short_cpu_outage_is_not_counted_as_drift(node):
     made = node.create("4-5", 2, 2)
     node.sim.control("offline 5")
     node.sim.control("online 5")
@@ -157,7 +157,7 @@ def test_an_event_that_comes_before_the_files_is_not_lost(node):
     wait_for(lambda: node.health()["status"] == "ok", "the end of the problem")
 
 
-def test_what_a_process_sends_is_ignored(node):
+def test_uevents_sent_by_processes_are_ignored(node):
     made = node.create("4-5", 2, 2)
     node.sim.control("offline 5")
     node.sim.control("online 5")
@@ -171,7 +171,7 @@ def test_what_a_process_sends_is_ignored(node):
     wait_for(lambda: cpus_of(node.plain()[made["cos_name"]][1]) == {4, 5}, "the class of CPU 5")
 
 
-def test_events_that_the_kernel_had_to_drop_are_a_reason_to_look(node):
+def test_dropped_kernel_events_trigger_a_refresh(node):
     made = node.create("4-5", 2, 2)
     node.sim.control("offline 5")
     node.sim.control("online 5")

@@ -47,7 +47,7 @@ FREQUENCY = {"max_ratio": 20}
     ({"cache": None}, "pstate"), ({"rdt": {"cache": None}}, "pstate"), ({"rdt": None}, "pstate"),
     ({"pstate": None}, "cache"), ({"plugins": None}, "cache"), ({"plugins": {"pstate": None}}, "cache"),
 ])
-def test_null_takes_away_what_it_names_and_leaves_the_rest(node, patch, left):
+def test_null_removes_the_named_member_only(node, patch, left):
     id = post_json(node, two_ways(pstate=FREQUENCY))["id"]
     patched = node.call("PATCH", f"/v1/workloads/{id}", patch)
     assert (patched["cache"] != {}) == (left == "cache") and ("pstate" in patched) == (left == "pstate")
@@ -237,7 +237,7 @@ def test_many_at_once_with_one_key_create_one_workload(node):
 
 # Dry runs
 
-def test_a_dry_run_says_what_would_be_and_does_nothing():
+def test_a_dry_run_reports_the_change_and_writes_nothing():
     with Node(cpufreq="intel_pstate") as node:
         before = counts(node)
         status, text, _ = post(node, two_ways(pstate=FREQUENCY), query="?dry_run=true")
@@ -267,7 +267,7 @@ def test_a_dry_run_says_what_would_be_and_does_nothing():
         assert (counts(node), node.list()) == (before, listed)
 
 
-def test_nrdctl_shows_what_it_would_do(node):
+def test_nrdctl_shows_the_result_of_a_dry_run(node):
     import subprocess
     shown = subprocess.run([NRDCTL, "--url", f"http://127.0.0.1:{node.port}", "workload", "create", "--cpus", "4-5",
                             "--ways", "2", "--dry-run"], capture_output=True, text=True, timeout=60)
@@ -299,7 +299,7 @@ def test_an_etag_changes_with_the_workload_alone(node):
     assert node.request("DELETE", path, headers={"If-Match": headers["ETag"]})[0] == 200
 
 
-def test_of_two_who_know_the_same_only_one_changes_it(node):
+def test_of_two_changes_with_the_same_etag_one_succeeds(node):
     path = "/v1/workloads/" + post_json(node, two_ways())["id"]
     tag = node.request("GET", path)[2]["ETag"]
     answers = []
@@ -314,7 +314,7 @@ def test_of_two_who_know_the_same_only_one_changes_it(node):
 
 # The list
 
-def test_the_list_can_be_narrowed_and_asked_for_on_condition(node):
+def test_the_list_can_be_filtered_and_requested_conditionally(node):
     a = post_json(node, two_ways("4", uuid="a"))
     post_json(node, two_ways("5", uuid="b c"))
     assert node.call("GET", "/v1/workloads?uuid=a") == [a]
@@ -333,7 +333,7 @@ def test_the_list_can_be_narrowed_and_asked_for_on_condition(node):
     ("/v1/workloads?uid=a", "?uid: unknown parameter \"uid\"; did you mean \"uuid\"?"),
     ("/v1/workloads?wait=1", "?wait: requires since"), ("/v1/workloads?since=-1", "?since: "),
     ("/v1/workloads?since=1&wait=61", "?wait: "), ("/v1/node?x=1", "?x: this path takes no parameters")])
-def test_parameters_that_are_not_known_are_refused(node, path, said):
+def test_unknown_parameters_are_refused(node, path, said):
     status, text, _ = node.request("GET", path)
     assert status == 400 and said in text
     assert post(node, two_ways(), query="?dry_run=maybe")[0] == 400
@@ -350,7 +350,7 @@ class Waiter(threading.Thread):
         self.ended = time.monotonic()
 
 
-def test_a_long_poll_is_answered_by_the_change_and_holds_nobody_up(node):
+def test_a_long_poll_is_answered_by_the_change_and_delays_no_client(node):
     revision = node.health()["revision"]
     begun = time.monotonic()
     waiters = [Waiter(node, revision) for _ in range(60)]
@@ -365,7 +365,7 @@ def test_a_long_poll_is_answered_by_the_change_and_holds_nobody_up(node):
         assert int(headers["X-Nrd-Revision"]) > revision and waiter.ended - begun < 25
 
 
-def test_a_long_poll_ends_with_its_time_and_who_knows_an_older_state_is_answered_at_once(node):
+def test_a_long_poll_times_out_and_an_older_revision_is_answered_at_once(node):
     revision = node.health()["revision"]
     begun = time.monotonic()
     status, text, headers = node.request("GET", f"/v1/workloads?since={revision}&wait=1")

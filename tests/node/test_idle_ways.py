@@ -111,7 +111,7 @@ def test_ways_of_a_foreign_group_are_not_the_os(when):
 
 
 @pytest.mark.parametrize("seed, shape", [(0, {}), (1, {"shareable": "6000"}), (2, {"sparse_masks": True})])
-def test_after_any_request_only_what_no_mask_can_hold_is_idle(seed, shape):
+def test_after_any_request_only_ways_that_fit_no_mask_are_idle(seed, shape):
     dice = random.Random(seed)
     with Node(f"[cache_pools]\nshrink = {'true' if seed else 'false'}\n", sockets=1, ways=15, **shape) as node:
         assert node.call("GET", "/v1/node")["capabilities"]["l3_cat"]["sparse_masks"] == (shape.get("sparse_masks", False))

@@ -53,7 +53,7 @@ def refused(node, method, path, body=None):
     return refusal.value.text
 
 
-def test_a_shared_lock_of_the_tree_stops_changes_and_is_told(node):
+def test_a_shared_lock_of_the_tree_stops_changes_and_is_reported(node):
     node.start()
     made = node.create("8", 1, 1)["id"]
     with Holder(node, TREE, OF_TREE) as holder:
@@ -100,7 +100,7 @@ def reset(node):
     ('[rdt]\ntree_mode = "0555"\n', 0o555, "0o555", "0o555"),
     ("", 0o711, "0o711", "0o711"),  # somebody else's choice
 ])
-def test_the_tree_is_not_for_everybody_to_open(config, before, while_served, after):
+def test_the_tree_can_be_opened_by_root_only(config, before, while_served, after):
     with Node(config, start=False) as node:
         os.chmod(node.sim.path(TREE), before)
         node.start()

@@ -106,7 +106,7 @@ def test_each_path_is_served_with_and_without_a_slash_at_its_end(slash):
         assert node.call("GET", "/v1/workloads" + slash) == []
 
 
-def test_best_effort_gives_way_to_newcomers_and_grows_back():
+def test_best_effort_shrinks_for_new_workloads_and_grows_back():
     with Node(config="[cache_pools]\nshrink = true\n") as node:
         def ways():
             return [workload["granted_ways"]["0"]["ways"] for workload in node.list()]
@@ -236,7 +236,7 @@ def test_a_damaged_database_is_refused_and_left_as_it_is_and_a_backup_brings_all
         node.assert_consistent({"1", "2"})
 
 
-def test_a_node_without_rdt_starts_and_says_what_is_missing():
+def test_a_node_without_rdt_starts_and_reports_what_is_missing():
     with Node(rdt=False) as node:
         [missing] = node.call("GET", "/v1/node")["capabilities"]["missing"]
         assert "L3 CAT" in missing
@@ -245,7 +245,7 @@ def test_a_node_without_rdt_starts_and_says_what_is_missing():
         assert 400 <= refused.value.status < 500 and "L3 CAT" in refused.value.text
 
 
-def test_what_others_set_up_before_is_left_alone():
+def test_existing_foreign_groups_are_left_untouched():
     with Node(start=False) as node:
         node.sim.run_inside(["pqos", "-I", "-e", "llc@0:2=0x30", "-a", "llc:2=1"])
         before = node.hardware()["COS2"]
@@ -270,7 +270,7 @@ def test_drift_is_repaired():
         node.assert_consistent({id})
 
 
-def test_a_group_that_somebody_removes_is_made_again():
+def test_a_removed_group_is_created_again():
     with Node(config="[drift]\ninterval_seconds = 1\n") as node:
         id = node.create("4-7", 2, 2)["id"]
         before = node.plain()

@@ -57,7 +57,7 @@ def test_a_guarantee_is_limited_in_percent_and_no_longer_after_its_deletion():
         assert image(node) == before
 
 
-def test_what_cannot_be_limited_is_refused_in_rmds_words():
+def test_impossible_limits_are_refused_with_rmds_text():
     with limited() as node:
         before = image(node)
         assert refused(node, "0", {"mbps": 5000}) == "Please provide MBA in Percentage"
@@ -129,7 +129,7 @@ def test_percent_is_never_written_where_numbers_are_mbps():
         assert "COS2" not in node.hardware()
 
 
-def test_what_others_change_is_put_back():
+def test_foreign_changes_are_reverted():
     with limited(drift=1) as node:
         create(node, "0", {"percentage": 50})
         node.sim.run_inside(["sh", "-c", "echo MB:0=80 > /sys/fs/resctrl/COS2/schemata"])

@@ -70,14 +70,14 @@ def test_a_group_of_others_is_not_unmounted():
         assert "theirs" in node.hardware()
 
 
-def test_what_is_mounted_elsewhere_as_well_is_told(monkeypatch):
+def test_a_second_mount_is_reported(monkeypatch):
     monkeypatch.setenv("NRD_RESCTRL_BUSY", "1")
     with intel(MBPS, start=False, flags=["--force-config"]) as node:
         said = refusal(node)
         assert "mount it there with these options" in said, said
 
 
-def test_where_there_is_no_bandwidth_only_percent_can_be_wished_for():
+def test_without_bandwidth_allocation_only_percent_is_accepted():
     with Node('[rdt]\nmba_mode = "percentage"\n', mb=False) as node:
         assert node.health()["status"] == "ok"
     with intel(MBPS, start=False, mb=False) as node:
@@ -87,7 +87,7 @@ def test_where_there_is_no_bandwidth_only_percent_can_be_wished_for():
         assert node.call("GET", "/v1/mba")["mba_unit"] == "GB/s / 8"
 
 
-def test_what_is_no_mode_is_refused_with_those_there_are():
+def test_an_unknown_mode_is_refused_with_the_valid_ones():
     with Node('[rdt]\nmba_mode = "MBps"\n', start=False) as node:
         done = subprocess.run(node.command("--check-config"), capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 1 and 'rdt.mba_mode: expected "as-mounted", "percentage" or "mbps"' in done.stderr

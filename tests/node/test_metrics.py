@@ -107,7 +107,7 @@ def test_each_converge_and_each_commit_is_one_of_its_histogram(node):
     assert counts()[0] == converges + 4  # the one that failed, and back
 
 
-def test_requests_are_counted_by_route_and_code_and_never_by_what_clients_write(node):
+def test_requests_are_counted_by_route_and_code_and_never_by_client_text(node):
     before = Scrape(node).requests()
     id = node.create("4-5", 3, 3)["id"]
     for number in (id, "77", "88", "%22%7b", "a/b"):
@@ -142,7 +142,7 @@ def test_health_and_metrics_say_the_same(node):
     agrees(False)
 
 
-def test_what_others_change_is_counted():
+def test_foreign_changes_are_counted():
     with Node("[drift]\ninterval_seconds = 1\n") as node:
         cos = node.create("4-5", 3, 3)["cos_name"]
         assert Scrape(node)("nrd_drift_repairs_total") == 0
@@ -151,7 +151,7 @@ def test_what_others_change_is_counted():
         assert node.health()["drift_repairs"] == 1
 
 
-def test_it_starts_anew_with_the_daemon(node):
+def test_counters_start_at_zero_with_the_daemon(node):
     node.create("4-5", 3, 3)
     uptime = Scrape(node)("nrd_uptime_seconds")
     assert 0 <= uptime <= Scrape(node)("nrd_uptime_seconds")

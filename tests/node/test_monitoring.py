@@ -33,7 +33,7 @@ def next_sample(node, id):
     return answers[-1]
 
 
-def test_a_workload_shows_what_its_class_has_and_moves(node):
+def test_a_workload_shows_occupancy_and_bandwidth_of_its_class(node):
     created = node.create("4-5,12", 3, 3)
     cos = created["cos_name"]
     node.sim.use(cos, 0, "llc_occupancy", 2 * 2**20)
@@ -47,7 +47,7 @@ def test_a_workload_shows_what_its_class_has_and_moves(node):
     assert (second["id"], second["occupancy_bytes"], second["total_bytes"]) == (1, 0, 0)
 
 
-def test_a_rate_is_what_came_to_be_between_two_samples(node):
+def test_a_rate_is_the_difference_between_two_samples(node):
     created = node.create("4-5", 3, 3)
     first = usage(node, created["id"])
     assert first["caches"][0]["total_mb_per_second"] is None or first["interval_seconds"] is not None
@@ -72,7 +72,7 @@ def test_a_rate_is_what_came_to_be_between_two_samples(node):
 
 
 @pytest.mark.parametrize("word", ["Unavailable", "Error"])
-def test_what_the_kernel_does_not_tell_is_null_and_never_nothing(node, word):
+def test_values_that_the_kernel_does_not_report_are_null_and_never_zero(node, word):
     created = node.create("4-5", 3, 3)
     for counter in ("llc_occupancy", "mbm_total_bytes"):
         node.sim.use(created["cos_name"], 0, counter, word)
@@ -81,7 +81,7 @@ def test_what_the_kernel_does_not_tell_is_null_and_never_nothing(node, word):
     assert (cache["local_bytes"], cache["local_mb_per_second"]) == (0, 0)
 
 
-def test_a_counter_that_begins_anew_has_no_rate(node):
+def test_a_restarted_counter_has_no_rate(node):
     created = node.create("4-5", 3, 3)
     node.sim.use(created["cos_name"], 0, "mbm_total_bytes", 9000)
     assert next_sample(node, created["id"])["caches"][0]["total_mb_per_second"] is not None
@@ -102,7 +102,7 @@ def test_workloads_of_the_shared_pool_are_counted_together_and_it_is_said(node):
     assert usage(node, one["id"])["workloads_in_class"] == 1
 
 
-def test_a_new_workload_is_not_told_what_the_one_before_it_did(node):
+def test_a_new_workload_does_not_see_the_counts_of_its_predecessor(node):
     old = node.create("4-5", 3, 3)
     next_sample(node, old["id"])
     node.sim.use(old["cos_name"], 0, "mbm_total_bytes", "+5000000000")
@@ -113,7 +113,7 @@ def test_a_new_workload_is_not_told_what_the_one_before_it_did(node):
     assert answer["caches"][0]["total_mb_per_second"] in (None, 0)
 
 
-def test_a_workload_without_a_class_is_refused_in_words():
+def test_a_workload_without_a_class_is_refused_with_the_reason():
     with Node(cpufreq="intel_pstate") as node:
         id = node.call("POST", "/v1/workloads", {"core_ids": ["4"], "pstate": {"governor": "performance"}})["id"]
         status, text, _ = node.request("GET", f"/v1/workloads/{id}/monitoring", headers=JSON)
@@ -133,7 +133,7 @@ def test_a_node_that_does_not_count_says_so(shape, config, said):
         assert scrape.of("nrd_class_cache_bytes") == {} and scrape.of("nrd_usage_age_seconds") == {}
 
 
-def test_a_part_that_counts_only_occupancy_tells_only_that():
+def test_a_cpu_model_with_occupancy_only_reports_only_that():
     with Node(mon_features="llc_occupancy") as node:
         created = node.create("4-5", 3, 3)
         node.sim.use(created["cos_name"], 0, "llc_occupancy", 4096)
@@ -158,7 +158,7 @@ def test_groups_of_others_below_mon_groups_stay_as_they_are(node):
     assert os.listdir(os.path.dirname(theirs)) == ["theirs"]
 
 
-def test_nothing_is_read_while_nobody_asks(node):
+def test_nothing_is_read_without_requests(node):
     created = node.create("4-5", 3, 3)
     path = f"{created['cos_name']}/mon_data/mon_L3_00/llc_occupancy"
     # A fault stays until somebody reads the file: after other requests it is still there for the one who asks.

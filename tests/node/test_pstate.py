@@ -76,7 +76,7 @@ def test_a_limit_that_the_kernel_applies_later_is_awaited():
     ({"min_mhz": 1250, "max_mhz": 2990}, (1_200_000, 2_900_000)),
     ({"max_ratio": 22}, (2_200_000, 2_200_000)), ({"min_ratio": 22}, (2_200_000, 2_200_000)),
     ({"turbo": False}, (800_000, 2_200_000)), ({"min_ratio": 10, "max_ratio": 30, "turbo": False}, (1_000_000, 2_200_000))])
-def test_what_is_asked_in_whatever_way_is_rounded_and_reported(intel, pstate, expected):
+def test_requested_frequencies_are_rounded_and_reported(intel, pstate, expected):
     made = post(intel, pstate)
     assert made["pstate"] == pstate
     granted = made["granted_frequencies"]["4"]
@@ -204,7 +204,7 @@ def count_writes(shape):
 
 @pytest.mark.parametrize("fault", ["errno EIO", "errno EINVAL", "lie"])
 @pytest.mark.parametrize("shape", [{"cpufreq": "intel_pstate"}, {"msr": "hwp"}], ids=["cpufreq", "msr"])
-def test_whichever_write_fails_cache_and_frequency_are_as_before(shape, fault):
+def test_a_failed_write_restores_cache_and_frequency(shape, fault):
     writes = count_writes(shape)
     assert writes >= 5  # two masks, the CPUs at once, and their frequencies
     with Node(**shape) as node:
@@ -226,7 +226,7 @@ def writes_of_a_life(shape):
         return kinds_of_writes(node)
 
 
-def test_whichever_write_it_dies_at_the_next_start_tells_the_truth():
+def test_after_dying_at_any_write_the_next_start_reports_the_real_state():
     shape = {"cpufreq": "intel_pstate"}
     writes = writes_of_a_life(shape)
     for turn, moment in enumerate(("kill-before", "kill-after")):
@@ -250,7 +250,7 @@ def test_whichever_write_it_dies_at_the_next_start_tells_the_truth():
                 assert (node.sim.freq(), node.plain()) == untouched, (n, moment)
 
 
-def test_what_others_change_is_put_back():
+def test_foreign_changes_are_reverted():
     with Node("[drift]\ninterval_seconds = 1\n", cpufreq="intel_pstate") as node:
         post(node, WINDOW)
         node.sim.write("/sys/devices/system/cpu/cpu4/cpufreq/scaling_max_freq", "2000000\n")
@@ -276,7 +276,7 @@ def stored_of_others(node):
     return node.rows("SELECT cpu, min_khz, max_khz, governor FROM frequency_of_others")
 
 
-def test_what_others_write_is_put_back_and_given_back_at_the_end():
+def test_foreign_limits_are_reverted_and_restored_at_the_end():
     with Node(LOOKS, cpufreq="intel_pstate") as node:
         id = post(node, WINDOW)["id"]
         others_write(node, 1_000_000, 2_000_000)
@@ -294,7 +294,7 @@ def test_what_others_write_is_put_back_and_given_back_at_the_end():
         assert node.sim.freq()["4"]["governor"] == "performance" and stored_of_others(node) == []
 
 
-def test_what_others_write_before_a_delete_needs_no_look():
+def test_foreign_limits_before_a_delete_are_kept_without_a_refresh():
     with Node("[drift]\ninterval_seconds = 3600\n", cpufreq="intel_pstate") as node:
         id = post(node, WINDOW)["id"]
         others_write(node, 1_000_000, 2_000_000)
@@ -303,7 +303,7 @@ def test_what_others_write_before_a_delete_needs_no_look():
 
 
 @pytest.mark.parametrize("moment", ["kill-before", "kill-after"])
-def test_what_others_wrote_is_known_after_a_kill_while_it_is_put_back(moment):
+def test_foreign_limits_are_known_after_a_kill_during_the_repair(moment):
     with Node(LOOKS, cpufreq="intel_pstate") as node:
         id = post(node, WINDOW)["id"]
         node.sim.control("reset")
@@ -363,7 +363,7 @@ def test_cpus_that_go_and_come_back(offline):
 # Domains
 
 
-def test_cpus_that_share_their_frequency_with_others_need_a_word():
+def test_cpus_that_share_a_frequency_with_others_need_confirmation():
     with Node(cpufreq="acpi-cpufreq", freq_domain="core", freq_base=3500) as node:
         refused = refusal(node, WINDOW, ["4"])
         assert refused.status == 400
@@ -382,7 +382,7 @@ def test_cpus_that_share_their_frequency_with_others_need_a_word():
         assert node.sim.freq() == before
 
 
-def test_whole_domains_need_none():
+def test_whole_domains_need_no_confirmation():
     with Node(cpufreq="acpi-cpufreq", freq_domain="core") as node:
         assert post(node, WINDOW, ["4-5"])["status"] == "Successful"
 
@@ -421,7 +421,7 @@ def test_without_driver_and_hwp_one_ratio_can_be_set():
         assert node.sim.freq() == before
 
 
-def test_a_node_without_any_way_says_so():
+def test_a_node_without_frequency_control_reports_it():
     with Node() as node:
         refused = refusal(node, WINDOW)
         assert refused.status == 422 and "load a driver" in refused.text
@@ -440,7 +440,7 @@ def after_a_look(node, cpu=15):
     wait_for(lambda: node.call("GET", f"/v1/pstate/{cpu}")["set"]["max_khz"] == wanted, "a look")
 
 
-def test_a_cpu_that_cannot_be_put_back_keeps_nobody_from_anything():
+def test_a_cpu_that_cannot_be_restored_blocks_no_other_request():
     with Node(LOOKS, cpufreq="intel_pstate") as node:
         id = post(node, WINDOW)["id"]
         other = node.create("8", 2, 2)["id"]
@@ -457,7 +457,7 @@ def test_a_cpu_that_cannot_be_put_back_keeps_nobody_from_anything():
         assert node.health()["status"] == "ok"
 
 
-def test_once_put_back_it_is_theirs_again():
+def test_a_restored_cpu_is_unmanaged_again():
     with Node(LOOKS, cpufreq="intel_pstate") as node:
         node.delete(post(node, WINDOW)["id"])
         node.sim.write("/sys/devices/system/cpu/cpu4/cpufreq/scaling_max_freq", "2000000\n")
@@ -491,7 +491,7 @@ def test_a_neighbour_that_is_offline_still_belongs_to_the_domain():
         assert node.sim.freq() == before
 
 
-def test_an_owner_that_is_offline_still_rules_its_domain():
+def test_an_offline_owner_still_sets_the_limits_of_its_domain():
     with Node(LOOKS, cpufreq="acpi-cpufreq", freq_domain="core", freq_base=3500) as node:
         before = node.sim.freq()
         allowed = {**WINDOW, "shared_domain": "allow"}
@@ -510,7 +510,7 @@ def test_an_owner_that_is_offline_still_rules_its_domain():
         assert window(node, 5) == {"min": before["5"]["min"], "max": before["5"]["max"]}
 
 
-def test_what_could_not_be_read_is_not_touched():
+def test_unreadable_cpus_are_not_touched():
     with Node("[drift]\ninterval_seconds = 3600\n", start=False, cpufreq="intel_pstate") as node:
         node.sim.control("fault read /sys/devices/system/cpu/cpufreq/policy9/scaling_max_freq errno EIO")
         node.start()
@@ -530,7 +530,7 @@ def test_a_workload_without_cache_leaves_classes_alone():
         assert node.plain()["COS7"][1] == "4" and node.health()["drift_repairs"] == 0
 
 
-def test_a_patch_cannot_leave_nothing(intel):
+def test_a_patch_cannot_leave_an_empty_workload(intel):
     id = post(intel, WINDOW)["id"]
     status, text, _ = intel.request("PATCH", f"/v1/workloads/{id}", {"pstate": None})
     assert status == 400 and "would request no resources" in text
@@ -543,7 +543,7 @@ def test_turbo_true_takes_turbo_false_back(intel):
     assert window(intel, 4) == DEFAULT
 
 
-def test_what_is_not_asked_for_stays_as_it_was():
+def test_unrequested_settings_stay_unchanged():
     with Node(cpufreq="intel_pstate") as node:
         node.sim.write("/sys/devices/system/cpu/cpu4/cpufreq/scaling_max_freq", "2000000\n")
         post(node, {"epp": "power"}, ["4"])
@@ -556,7 +556,7 @@ def test_errors_point_into_plugins_where_that_was_sent(intel):
     assert "/plugins/pstate/max_ratio: CPU 6 does not support this frequency" in refused.value.text
 
 
-def test_limits_between_two_ratios_are_told_as_what_can_be_asked_for():
+def test_limits_between_two_ratios_are_reported_as_requestable_values():
     with Node(cpufreq="amd-pstate", freq_min=550, freq_max=3675) as node:
         assert "(allowed: 6 to 36)" in refusal(node, {"min_ratio": 5}).text
         assert window(node, 4) != DEFAULT
@@ -615,7 +615,7 @@ def test_without_a_driver_threads_of_a_core_are_one_domain(msr):
         assert freq["4"]["msr"] == freq["5"]["msr"] == freq["6"]["msr"]
 
 
-def test_turbo_and_hwp_are_told():
+def test_turbo_and_hwp_are_reported():
     with Node(LOOKS, cpufreq="intel_pstate") as node:
         assert node.call("GET", "/v1/pstate")["turbo"] is True and node.call("GET", "/v1/pstate/4")["hwp"] is True
         node.sim.write(NO_TURBO, "1\n")
@@ -632,7 +632,7 @@ SCALING_MAX = "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_max_freq"
 
 
 @pytest.mark.parametrize("config", [LOOKS, "[drift]\ninterval_seconds = 3600\n"], ids=["looks", "never"])
-def test_after_a_post_that_failed_the_cpu_is_theirs(config):
+def test_after_a_failed_post_the_cpu_is_unmanaged(config):
     with Node(config, cpufreq="intel_pstate") as node:
         node.sim.control("reset")
         node.sim.control("fault write 1 errno EIO")
@@ -663,7 +663,7 @@ def test_a_cpu_that_is_offline_when_it_is_patched_does_not_count():
     ({"cpufreq": "intel_pstate"}, "/sys/devices/system/cpu/cpufreq/policy9/scaling_max_freq"),
     ({"cpufreq": "amd-pstate-epp"}, "/sys/devices/system/cpu/cpufreq/policy9/energy_performance_preference")],
     ids=["register", "limit", "knob", "preference"])
-def test_what_cannot_be_read_of_one_cpu_keeps_nobody_from_the_others(shape, path):
+def test_an_unreadable_cpu_does_not_block_the_others(shape, path):
     with Node("[drift]\ninterval_seconds = 3600\n", start=False, **shape) as node:
         node.sim.control(f"fault read {path} errno EINVAL")
         node.start()

@@ -26,7 +26,7 @@ def at_once(count, act):
 
 
 @pytest.mark.parametrize("clients", [2, 8])
-def test_of_clients_that_want_one_cpu_exactly_one_gets_it(clients):
+def test_of_clients_that_request_one_cpu_exactly_one_gets_it(clients):
     with Node() as node:
         for _ in range(10):
             outcomes = at_once(clients, lambda _: node.create(["3-4"], 1, 1))
@@ -86,7 +86,7 @@ def test_clients_that_create_read_and_delete_at_once_leave_nothing_behind():
         assert node.terminate() == 0, node.journal()
 
 
-def test_a_stop_under_load_answers_what_was_begun_and_keeps_what_was_acknowledged():
+def test_a_stop_under_load_answers_begun_requests_and_keeps_acknowledged_ones():
     with Node(ways=20, closids=16) as node:
         created, deleted, unanswered = [set() for _ in range(8)], [set() for _ in range(8)], [None] * 8
         first = threading.Barrier(9)

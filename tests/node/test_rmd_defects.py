@@ -16,7 +16,8 @@ pytest_plugins = "rmd_nodes"
 
 
 @pytest.mark.parametrize("fault", ["errno EIO", "lie"])
-def test_defect_01_success_is_what_the_hardware_took(node, fault):
+# Defect 1
+def test_success_means_that_the_hardware_accepted_it(node, fault):
     node.sim.control("reset")
     node.sim.control(f"fault write 1 {fault}")
     status, text = not_created(node, ["4-5"], (2, 2))
@@ -24,7 +25,8 @@ def test_defect_01_success_is_what_the_hardware_took(node, fault):
     assert node.sim.writes() > 0 and created(node, ["4-5"], (2, 2))["status"] == "Successful"
 
 
-def test_defect_02_classes_in_use_are_those_of_workloads(odd):
+# Defect 2
+def test_only_classes_of_workloads_count_as_used(odd):
     """pqos has made all groups that there can be, and bandwidth has more classes than the cache."""
     odd.pqos_show()
     assert len(odd.hardware()) == 4
@@ -35,14 +37,16 @@ def test_defect_02_classes_in_use_are_those_of_workloads(odd):
     created(odd, ["1"], (2, 2))
 
 
-def test_defect_03_caches_are_known_by_their_ids(odd):
+# Defect 3
+def test_caches_are_identified_by_id(odd):
     first, second = created(odd, ["1"], (2, 2)), created(odd, ["9"], (3, 3))
     assert (masks(first), masks(second)) == ({"4": "c"}, {"0": "1c"})
     assert odd.hardware()[first["cos_name"]]["L3"] == {"4": "c", "0": "fffff"}
     assert odd.hardware()[second["cos_name"]]["L3"] == {"4": "fffff", "0": "1c"}
 
 
-def test_defect_04_all_cpus_of_a_range_are_released(node):
+# Defect 4
+def test_all_cpus_of_a_range_are_released(node):
     workload = created(node, ["4-9", "12,14-15"], (2, 2))
     assert cpus_of(node.hardware()[workload["cos_name"]]["cpus"]) == {4, 5, 6, 7, 8, 9, 12, 14, 15}
     node.delete(workload["id"])
@@ -50,7 +54,8 @@ def test_defect_04_all_cpus_of_a_range_are_released(node):
     assert cpus_of(node.hardware()["/"]["cpus"]) == set(range(40))
 
 
-def test_defect_05_no_bandwidth_comes_from_anothers_request(node):
+# Defect 5
+def test_bandwidth_is_separate_for_each_request(node):
     mine = created(node, ["4"], (2, 2))
     bandwidth = node.hardware()[mine["cos_name"]]["MB"]
     node.request("POST", "/v1/workloads", wish(["5"], rdt={"cache": {"max": 1, "min": 1}, "mba": {"percentage": 50}}))
@@ -59,12 +64,14 @@ def test_defect_05_no_bandwidth_comes_from_anothers_request(node):
     assert node.hardware()[mine["cos_name"]]["MB"] == node.hardware()[later["cos_name"]]["MB"] == bandwidth
 
 
-def test_defect_06_a_policys_bandwidth_is_granted_or_refused(node):
+# Defect 6
+def test_a_policys_bandwidth_is_granted_or_refused(node):
     full = node.hardware()["/"]["MB"]
     is_on_the_hardware_or_refused(node, wish(["4"], policy="thrifty"), lambda group: group["MB"]["0"] != full["0"])
 
 
-def test_defect_07_those_who_share_do_so_after_a_start(node):
+# Defect 7
+def test_shared_workloads_survive_a_restart(node):
     names = {created(node, [cpu], (0, 0))["cos_name"] for cpu in ("4", "5")}
     node.kill9()
     node.start()
@@ -72,13 +79,15 @@ def test_defect_07_those_who_share_do_so_after_a_start(node):
     assert len(names) == 1 and len(node.list()) == 3 and node.health()["status"] == "ok"
 
 
-def test_defect_08_what_was_granted_is_put_back(odd):
+# Defect 8
+def test_grants_are_restored_after_a_reboot(odd):
     workload = created(odd, ["4-5"], (2, 2))
     assert_put_back(odd, workload, "cpus_list", "\n")
     assert "#directory = \"/var/lib/nrd\"" in read("etc/nrd.toml")  # on disk, not on what a reboot empties
 
 
-def test_defect_09_classes_and_ways_are_given_back(odd):
+# Defect 9
+def test_classes_and_ways_are_released(odd):
     for _ in range(8):  # twice the classes
         odd.delete(created(odd, ["4"], (7, 7))["id"])
     path = "/v1/workloads/" + created(odd, ["4"], (7, 7))["id"]
@@ -89,7 +98,8 @@ def test_defect_09_classes_and_ways_are_given_back(odd):
     created(odd, ["5"], (7, 7))
 
 
-def test_defect_10_who_gives_way_overlaps_nobody(odd):
+# Defect 10
+def test_shrunk_workloads_do_not_overlap(odd):
     for cpu in ("1", "2", "3"):
         created(odd, [cpu], (7, 2))
     granted = [int(masks(workload)["4"], 16) for workload in odd.list()]
@@ -97,7 +107,8 @@ def test_defect_10_who_gives_way_overlaps_nobody(odd):
     assert [int(odd.hardware()[workload["cos_name"]]["L3"]["4"], 16) for workload in odd.list()] == granted
 
 
-def test_defect_11_a_patch_that_fails_leaves_all_as_it_was(node):
+# Defect 11
+def test_a_failed_patch_changes_nothing(node):
     workload = created(node, ["4-5"], (2, 2), plugins={"pstate": {"max_ratio": 20}})
     created(node, ["8"], (1, 1))
     path, frequencies = "/v1/workloads/" + workload["id"], node.sim.freq()
@@ -116,13 +127,15 @@ def test_defect_11_a_patch_that_fails_leaves_all_as_it_was(node):
     node.assert_consistent({workload["id"], node.list()[1]["id"]})
 
 
-def test_defect_12_cpus_alone_can_be_patched(node):
+# Defect 12
+def test_cpus_alone_can_be_patched(node):
     path = "/v1/workloads/" + created(node, ["4-7"], (2, 2))["id"]
     assert node.call("PATCH", path, {"core_ids": ["5-8"]})["core_ids"] == ["5-8"]
     assert node.request("PATCH", path, {})[0] == 200
 
 
-def test_defect_13_of_two_who_want_a_cpu_one_gets_it(node):
+# Defect 13
+def test_of_two_requests_for_one_cpu_one_succeeds(node):
     outcomes = at_once(4, lambda _: node.create(["3-4"], 1, 1))
     won = [outcome for outcome in outcomes if isinstance(outcome, dict)]
     assert len(won) == 1 and {outcome.status for outcome in outcomes if outcome not in won} == {400}
@@ -130,7 +143,8 @@ def test_defect_13_of_two_who_want_a_cpu_one_gets_it(node):
 
 
 @pytest.mark.parametrize("shape", [{"rdt": False}, {"mb": False}], ids=["no RDT", "no MBA"])
-def test_defect_14_what_a_node_does_not_have_is_refused(shape):
+# Defect 14
+def test_unsupported_resources_are_refused(shape):
     """With the next: a node without memory bandwidth starts, and one without L3 as well."""
     with Node(sockets=1, cpus=4, **shape) as node:
         bandwidth = wish(["1"], rdt={"cache": {}, "mba": {"percentage": 50}})
@@ -142,7 +156,8 @@ def test_defect_14_what_a_node_does_not_have_is_refused(shape):
             created(node, ["1"], (1, 1))
 
 
-def test_defect_14_bandwidth_alone_brings_nothing_down(node):
+# Defect 14
+def test_bandwidth_alone_does_not_end_the_daemon(node):
     pid = node.daemon.pid
     body = wish(["4"], rdt={"cache": {}, "mba": {"percentage": 50}})
     full = node.hardware()["/"]["MB"]
@@ -151,7 +166,8 @@ def test_defect_14_bandwidth_alone_brings_nothing_down(node):
 
 
 @pytest.mark.parametrize("name", ["COS3", "x", "."])
-def test_defect_15_a_class_cannot_be_named_by_a_client(node, name):
+# Defect 15
+def test_a_client_cannot_choose_a_class(node, name):
     other = created(node, ["8"], (2, 2), cos_name=name)
     assert other["cos_name"] == "COS2"
     before = node.plain()
@@ -161,7 +177,8 @@ def test_defect_15_a_class_cannot_be_named_by_a_client(node, name):
     assert node.plain() == before and node.list() == [other]
 
 
-def test_defect_16_all_that_is_named_is_in_the_class(node):
+# Defect 16
+def test_all_named_cpus_and_tasks_are_in_the_class(node):
     name = created(node, ["4"], (0, 0))["cos_name"]
     created(node, ["5-6"], (0, 0))
     assert cpus_of(node.hardware()[name]["cpus"]) == {4, 5, 6}
@@ -171,12 +188,14 @@ def test_defect_16_all_that_is_named_is_in_the_class(node):
     is_on_the_hardware_or_refused(node, both, lambda group: group["cpus"] == "7" and os.getpid() in group["tasks"])
 
 
-def test_defect_17_who_asked_is_not_what_a_client_says(node):
+# Defect 17
+def test_the_origin_does_not_come_from_the_client(node):
     """Nobody looks for processes by a pattern, and origin is what nrd knows itself."""
     assert created(node, ["4"], (1, 1), origin="OPENSTACK", uuid="vm")["origin"] == "REST"
 
 
-def test_defect_37_an_unchanged_ratio_is_no_change(node):
+# Defect 37
+def test_an_unchanged_ratio_is_no_change(node):
     path = "/v1/workloads/" + created(node, ["4"], (1, 1), plugins={"pstate": {"ratio": 3, "monitoring": "off"}})["id"]
     before, workload = counts(node), node.call("GET", path)
     for ratio in (3, 3.0, "3"):
@@ -186,7 +205,8 @@ def test_defect_37_an_unchanged_ratio_is_no_change(node):
         assert (counts(node), node.call("GET", path)) == (before, workload)
 
 
-def test_defect_42_others_lock_is_respected_and_not_waited_for_long(node):
+# Defect 42
+def test_foreign_locks_are_respected_with_a_timeout(node):
     """libpqos's way to say that resctrl is being changed: flock(2) on its root."""
     root = os.open(node.sim.path("/sys/fs/resctrl"), os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -18,7 +18,8 @@ pytest_plugins = "rmd_nodes"
 
 # Answers
 
-def test_defect_18_each_refusal_has_its_code_and_a_reason(node):
+# Defect 18
+def test_each_refusal_has_its_code_and_a_reason(node):
     path = "/v1/workloads/" + created(node, ["4"], (8, 8))["id"]
     assert not_created(node, ["5"], (8, 8))[0] == 409
     assert refusal(node, "PATCH", path, {"rdt": {"cache": {"max": 1, "min": 3}}})[0] == 400
@@ -30,7 +31,8 @@ def test_defect_18_each_refusal_has_its_code_and_a_reason(node):
 
 
 @pytest.mark.parametrize("cores", [["abc"], [""], ["4-"], ["40"], ["63"], ["4", "99999999999999999999"], [4]])
-def test_defect_19_no_list_of_cpus_brings_it_down(node, cores):
+# Defect 19
+def test_no_cpu_list_ends_the_daemon(node, cores):
     pid = node.daemon.pid
     status, text = not_created(node, cores, (1, 1))
     assert status == 400 and text.startswith(INVALID + "/core_ids")
@@ -42,17 +44,20 @@ def test_defect_19_no_list_of_cpus_brings_it_down(node, cores):
 @pytest.mark.parametrize("cores, cpu", [
     (["40"], "40"), (["8192"], "8192"), (["9999"], "9999"), (["4", "0-9999"], "9999"), (["4294967296"], "4294967296"),
 ])
-def test_defect_19_a_number_that_is_too_large_is_a_cpu_that_does_not_exist(node, cores, cpu):
+# Defect 19
+def test_a_too_large_number_is_an_absent_cpu(node, cores, cpu):
     status, text = not_created(node, cores, (1, 1))
     assert status == 400 and text.startswith(f"{INVALID}/core_ids/{len(cores) - 1}: CPU {cpu} does not exist"), text
 
 
-def test_defect_20_conflicts_are_told_of_all_cpus(node):
+# Defect 20
+def test_conflicts_name_all_cpus(node):
     created(node, ["30-38"], (1, 1))
     assert not_created(node, ["31,33,38-39"], (1, 1)) == (400, CONFLICT + "CPU list [31 33 38] has been assigned\n")
 
 
-def test_defect_21_the_limit_of_sharers_is_heeded(node):
+# Defect 21
+def test_the_limit_of_the_shared_class_is_enforced(node):
     with Node("[cache_pools]\nmax_allowed_shared = 1\n") as limited:
         created(limited, ["4"], (0, 0))
         assert not_created(limited, ["5"], (0, 0))[0] == 409
@@ -60,7 +65,8 @@ def test_defect_21_the_limit_of_sharers_is_heeded(node):
     assert status == 1 and ":2: " in said and "maxallowedshared" in said
 
 
-def test_defect_22_yaml_and_toml_are_the_same(node, odd):
+# Defect 22
+def test_yaml_and_toml_policies_are_equivalent(node, odd):
     for one, cache in ((node, "1"), (odd, "0")):
         assert one.call("POST", "/v1/hospitality", {"policy": "gold"})["score"]["l3"][cache] == 100
         assert one.call("GET", f"/v1/cache/l3/{cache}")["available_policy"]["gold"] > 0
@@ -68,7 +74,8 @@ def test_defect_22_yaml_and_toml_are_the_same(node, odd):
         assert workload["cos_name"] == "COS2" and [w["ways"] for w in workload["granted_ways"].values()] == [4]
 
 
-def test_defect_23_what_somebody_set_is_not_taken_for_a_mode(odd):
+# Defect 23
+def test_a_foreign_bandwidth_value_is_not_mistaken_for_a_mode(odd):
     before, full = odd.call("GET", "/v1/mba"), odd.hardware()["/"]["MB"]
     odd.sim.write("/sys/fs/resctrl/schemata", "MB:0=50\n")
     try:
@@ -79,18 +86,21 @@ def test_defect_23_what_somebody_set_is_not_taken_for_a_mode(odd):
         odd.sim.write("/sys/fs/resctrl/schemata", f"MB:0={full['0']}\n")
 
 
-def test_defect_24_ways_of_the_infra_pool_hide_no_others(odd):
+# Defect 24
+def test_the_infra_pool_hides_no_free_ways(odd):
     assert odd.call("GET", "/v1/cache/l3/0")["available_ways_pool"] == {
         "guaranteed": "2-8", "besteffort": "9-15", "shared": "16-17", "infra": "18-19", "os": "0-1"}
 
 
-def test_defect_25_a_node_without_memory_bandwidth_starts():
+# Defect 25
+def test_a_node_without_memory_bandwidth_allocation_starts():
     with Node("[drift]\ninterval_seconds = 0\n", sockets=1, cpus=2, mb=False, closids=8) as node:
         assert node.call("GET", "/v1/mba") == {"mba": False}
         assert created(node, ["1"], (1, 1))["cos_name"] == "COS2"
 
 
-def test_defect_26_masks_are_what_the_hardware_takes(odd):
+# Defect 26
+def test_masks_follow_the_limits_of_the_hardware(odd):
     first = created(odd, ["1"], (7, 2))
     assert not_created(odd, ["2"], (1, 1))[0] == 400  # masks here have two ways at least
     second = created(odd, ["2"], (7, 2))
@@ -99,7 +109,8 @@ def test_defect_26_masks_are_what_the_hardware_takes(odd):
     assert odd.call("GET", "/v1/cache/l3/4")["WayContention"] == 0xc0000
 
 
-def test_defect_27_an_unknown_cpu_has_a_section():
+# Defect 27
+def test_an_unknown_cpu_uses_the_default_section():
     with Node(start=False, sockets=1, cpus=2) as node:
         policies = kept(node.folder, file=("policy.toml", "[default.gold.cache]\nmax = 2\nmin = 2\n"))
         with open(node.config, "w") as config:
@@ -110,7 +121,8 @@ def test_defect_27_an_unknown_cpu_has_a_section():
 
 # Doors
 
-def test_defect_28_each_door_opens_and_has_a_guard(node, passwords):
+# Defect 28
+def test_each_endpoint_works_and_is_access_controlled(node, passwords):
     assert ask(UnixConnection(node.socket), "GET", "/v1/health")[0] == 200
     status, said = checked(node, '[server]\ndebug = true\naddress = "0.0.0.0"\n')
     assert status == 1 and "must use a loopback address" in said
@@ -119,18 +131,21 @@ def test_defect_28_each_door_opens_and_has_a_guard(node, passwords):
     assert ask(passwords.tls(passwords.admin), "DELETE", "/v1/workloads/1")[0] == 404
 
 
-def test_defect_29_readers_may_ask_all_that_is_to_be_read(passwords):
+# Defect 29
+def test_readers_may_use_all_read_only_requests(passwords):
     assert ask(passwords.tls(), "GET", "/v1/mba", headers=basic("bob", "bob"))[0] == 200
     assert ask(passwords.tls(), "POST", "/v1/hospitality", '{"max_cache": 1, "min_cache": 1}',
                {**basic("bob", "bob"), **JSON})[0] == 200
 
 
-def test_defect_30_resources_stand_side_by_side(node):
+# Defect 30
+def test_several_resources_work_side_by_side(node):
     for path in ("/v1/pstate", "/v1/onload"):
         assert node.request("GET", path)[0] == 200
 
 
-def test_defect_31_old_tls_and_public_keys_are_refused(node, guarded):
+# Defect 31
+def test_old_tls_and_published_keys_are_refused(node, guarded):
     assert "Cipher is (NONE)" in s_client(guarded, "-tls1_1", "-cipher", "ALL:@SECLEVEL=0").stdout
     assert "New, TLSv1.3, Cipher is " in s_client(guarded, "-tls1_3").stdout
     assert "rmd-cert.pem: is RMD's sample, whose private key is public" in carried_over(node, "public")
@@ -146,7 +161,8 @@ def test_defect_31_old_tls_and_public_keys_are_refused(node, guarded):
     assert status == 1 and broken in said and "is not a readable certificate" in said
 
 
-def test_defect_32_certificates_are_compared_whole_and_accounts_are_asked(guarded, passwords):
+# Defect 32
+def test_certificates_are_compared_whole_and_accounts_are_checked(guarded, passwords):
     mine, twin = (guarded.authority.sign(f"{file}.pem", name("Bo", "Admin"), CLIENT) for file in ("mine", "twin"))
     listed = put(mine, guarded.lists.admin)
     reload(guarded)
@@ -160,13 +176,15 @@ def test_defect_32_certificates_are_compared_whole_and_accounts_are_asked(guarde
 
 # Operation
 
-def test_defect_33_rmds_key_of_infra_tasks_is_refused(node):
+# Defect 33
+def test_rmds_key_for_infra_tasks_is_refused(node):
     status, said = checked(node, "[infra]\ntasks = [\"ovs*\"]\n")
     assert status == 1 and "infra" in said
     assert "InfraGroup.tasks" in carried_over(node, "infra")
 
 
-def test_defect_34_cpus_are_looked_at_again(odd):
+# Defect 34
+def test_cpu_state_is_refreshed(odd):
     odd.sim.control("offline 7")
     try:
         wait_for(lambda: odd.call("GET", "/v1/cache/l3/4")["available_cpus"] == "0-6", "the daemon to see it go")
@@ -175,7 +193,8 @@ def test_defect_34_cpus_are_looked_at_again(odd):
     wait_for(lambda: odd.call("GET", "/v1/cache/l3/4")["available_cpus"] == "0-7", "the daemon to see it return")
 
 
-def test_defect_35_it_stops_when_it_is_told_to(node):
+# Defect 35
+def test_sigterm_stops_the_daemon_in_order(node):
     workload = created(node, ["4"], (1, 1))
     assert node.terminate() == 0
     node.start()
@@ -183,7 +202,8 @@ def test_defect_35_it_stops_when_it_is_told_to(node):
     assert {"Type=notify", "WatchdogSec=60"} <= set(read("systemd/nrd.service").splitlines())
 
 
-def test_defect_36_what_clients_of_today_ask_for(node):
+# Defect 36
+def test_filters_dry_runs_and_conditional_requests_work(node):
     workload = created(node, ["4"], (1, 1), uuid="a")
     path, before = "/v1/workloads/" + workload["id"], counts(node)
     assert node.call("GET", "/v1/workloads?uuid=b") == []
@@ -200,18 +220,21 @@ def test_defect_36_what_clients_of_today_ask_for(node):
     assert refusal(node, "GET", "/v1/workloads?limit=1")[0] == 400
 
 
-def test_defect_38_lists_with_commas_go_with_plugins(node):
+# Defect 38
+def test_comma_separated_lists_work_with_plugins(node):
     workload = created(node, ["0,3,8-39"], (0, 0), plugins={"pstate": {"max_ratio": 20}})
     assert {int(cpu) for cpu in workload["granted_frequencies"]} == cpus_of("0,3,8-39")
     assert node.sim.freq()["39"]["max"] == 2_000_000
 
 
-def test_defect_39_whole_numbers_of_a_yaml_policy_count(odd):
+# Defect 39
+def test_integers_of_a_yaml_policy_are_used(odd):
     workload = created(odd, ["4"], policy="quick")
     assert workload["plugins"] == {"pstate": {"max_ratio": 30}} and odd.sim.freq()["4"]["max"] == 3_000_000
 
 
-def test_defect_40_unknown_files_of_the_kernel_do_no_harm():
+# Defect 40
+def test_unknown_kernel_files_are_ignored():
     with Node(start=False, sockets=1, cpus=2, ways=13) as node:
         info = node.sim.path("/sys/fs/resctrl/info/L3")
         assert "sparse_masks" in os.listdir(info)
@@ -228,12 +251,14 @@ def test_defect_40_unknown_files_of_the_kernel_do_no_harm():
         created(node, ["1"], (1, 1))
 
 
-def test_defect_41_nothing_has_to_be_said_about_bandwidth():
+# Defect 41
+def test_bandwidth_needs_no_configuration():
     with Node(sockets=1, cpus=2, rdt=False) as node:
         assert node.call("GET", "/v1/mba") == {"mba": False}
 
 
-def test_defect_43_what_is_documented_is_there(node):
+# Defect 43
+def test_documented_paths_exist(node):
     assert node.request("GET", "/v1/inventory")[:2] == (404, "404: Page Not Found\n")
     for path, methods in yaml.safe_load(read("docs/openapi.yaml"))["paths"].items():
         if "get" in methods:

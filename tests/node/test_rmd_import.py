@@ -47,7 +47,7 @@ def files_below(folder):
     return sorted(os.path.relpath(os.path.join(where, name), folder) for where, _, names in os.walk(folder) for name in names)
 
 
-def test_the_guide_is_true(node):
+def test_the_guide_matches_the_behaviour(node):
     layout = Layout(node.folder)
     with open(os.path.join(node.folder, "workloads.json"), "w") as file:
         json.dump(DUMP, file)
@@ -74,7 +74,7 @@ def test_the_guide_is_true(node):
     node.assert_consistent()
 
 
-def test_what_rmd_left_on_the_hardware_is_not_touched_until_it_is_given_back():
+def test_settings_left_by_rmd_are_untouched_until_released():
     with Node(start=False, msr="perf") as node:  # in the host's own unit: pqos -R writes that
         pqos = lambda *flags: node.sim.run_inside(["pqos", "-I", *flags])  # noqa: E731
         pqos("-e", "llc@0:2=0x60")
@@ -90,7 +90,7 @@ def test_what_rmd_left_on_the_hardware_is_not_touched_until_it_is_given_back():
         node.assert_consistent()
 
 
-def test_a_group_that_rmd_left_is_named_with_what_removes_it():
+def test_a_group_left_by_rmd_is_reported_with_the_command_that_removes_it():
     left = {"COS2": "COS\\*", "4_5-guarantee": "4_5-guarantee"}  # of RMD 0.3 and of RMD 0.2
     for group, pattern in left.items():
         with Node(start=False) as node, process() as task:
@@ -144,7 +144,7 @@ def test_every_key_is_accounted_for(node):
     ((1, 10, 7, 2), 11, 1, "OS 1 + guarantee 10 + besteffort 7 + shared 2 = 20 ways, but each L3 cache here has 11"),
     ((2, 4, 3, 1), 11, 2, "OS 2 + guarantee 4 + besteffort 3 + shared 1 = 10 ways; the smallest mask here has 2"),
 ])
-def test_pools_that_cannot_be_had_are_told_with_numbers_and_left_out(pools, ways, least, numbers):
+def test_impossible_pools_are_reported_with_numbers_and_left_out(pools, ways, least, numbers):
     with Node(start=False, ways=ways, min_cbm_bits=least) as node:
         node.output = os.path.join(node.folder, "nrd")
         told, config = imported(node, Layout(node.folder, pools))
@@ -191,7 +191,7 @@ def test_https_is_carried_over_whole_or_not_at_all(node, spoil, complaint):
     node.start()
 
 
-def test_what_nrd_would_refuse_is_left_out_of_policies(node):
+def test_policies_omit_what_nrd_would_refuse(node):
     layout = Layout(node.folder)
     layout.configure("/etc/rmd/policy.toml", "/etc/rmd/policy.yaml")
     layout.write("policy.yaml", """\
@@ -241,7 +241,7 @@ def test_a_file_that_cannot_be_read_is_named_and_nothing_is_written(node, name, 
     assert not os.path.exists(node.output)
 
 
-def test_a_directory_that_is_none_and_nothing_to_do_are_told():
+def test_a_missing_directory_and_an_empty_import_are_reported():
     run = lambda *words: subprocess.run([NRDCTL, "import-rmd", *words], capture_output=True, text=True, timeout=30)  # noqa: E731
     assert "is not a directory" in run("/nonexistent").stderr
     assert run().returncode == 2
@@ -255,7 +255,7 @@ def import_dump(node, dump):
     return node.sim.run_inside([NRDCTL, "--socket", node.socket, "import-rmd", "--workloads", path], check=False)
 
 
-def test_a_dump_is_asked_for_in_the_order_of_its_creation(node):
+def test_a_dump_is_replayed_in_order_of_creation(node):
     node.start()
     done = import_dump(node, [w for w in DUMP if "policy" not in w])
     assert done.returncode == 1
@@ -269,12 +269,12 @@ def test_a_dump_is_asked_for_in_the_order_of_its_creation(node):
 @pytest.mark.parametrize("dump, complaint", [
     ("[", "dump.json: "), ("{}", "expected the list"), ("[1]", "/0 is not a workload"), ("", "dump.json: "),
 ])
-def test_a_dump_that_is_none_asks_for_nothing(node, dump, complaint):
+def test_an_invalid_dump_requests_nothing(node, dump, complaint):
     node.start()
     refused = import_dump(node, dump)
     assert refused.returncode == 1 and complaint in refused.stderr
     assert node.list() == []
 
 
-def test_an_nrd_that_is_away_is_told_by_the_exit_code(node):
+def test_an_unreachable_nrd_has_its_own_exit_code(node):
     assert import_dump(node, DUMP).returncode == 3

@@ -17,7 +17,8 @@ pytest_plugins = "rmd_nodes"
 
 # Workloads and their pools
 
-def test_row_01_lists_of_cpus(node):
+# Row 1
+def test_lists_of_cpus_are_accepted(node):
     cores = ["4", "6-7", "9,11-12"]
     status, text, headers = node.request("POST", "/v1/workloads", wish(cores, (2, 2)))
     assert (status, headers["Content-Type"]) == (201, "application/json")
@@ -31,7 +32,8 @@ def test_row_01_lists_of_cpus(node):
 
 
 @pytest.mark.parametrize("ways, pool", [((0, 0), "shared"), ((3, 1), "besteffort"), ((3, 3), "guarantee")])
-def test_row_03_the_pool_follows_from_max_and_min(node, ways, pool):
+# Row 3
+def test_max_and_min_determine_the_pool(node, ways, pool):
     assert created(node, ["4"], ways)["pool"] == pool
     for none, words in (((3, 0), "Bad cache ways request. Details: max_cache=3, min_cache=0, doesn't support"),
                         ((1, 3), "Min cache value cannot be greater than max cache value")):
@@ -39,7 +41,8 @@ def test_row_03_the_pool_follows_from_max_and_min(node, ways, pool):
         assert status == 400 and text.startswith(words + ". Details: /rdt/cache/min: "), text
 
 
-def test_row_01_what_is_null_is_absent(node):
+# Row 1
+def test_null_counts_as_absent(node):
     """As encoders of other languages write what was not set, and as RMD's decoder took it."""
     unset = dict.fromkeys(["id", "task_ids", "policy", "status", "cos_name", "uuid", "origin", "plugins", "pstate", "cache",
                            "backend_plugin_info"])
@@ -59,13 +62,15 @@ def test_row_01_what_is_null_is_absent(node):
     assert "plugins" not in created(node, ["5"], (1, 1), plugins=pstate)
 
 
-def test_row_04_guarantees_are_runs_that_leave_a_long_one(node):
+# Row 4
+def test_guarantees_are_contiguous_and_leave_the_longest_run(node):
     first, second = created(node, ["4-5"], (4, 4)), created(node, ["6"], (3, 3))
     assert (masks(first), masks(second)) == ({"0": "1e"}, {"0": "e0"})
     assert node.hardware()[first["cos_name"]]["L3"] == {"0": "1e", "1": "fffff"}
 
 
-def test_row_05_best_effort_gets_what_there_is(node):
+# Row 5
+def test_best_effort_gets_free_ways_up_to_max(node):
     assert masks(created(node, ["4"], (5, 2))) == {"0": "3e000"}
     assert masks(created(node, ["5"], (4, 1))) == {"0": "1800"}
     status, text = not_created(node, ["6"], (3, 1))
@@ -79,13 +84,15 @@ def test_row_05_best_effort_gets_what_there_is(node):
             "Unable to read cache schemata; error doesn't support pool shared. Details: ")
 
 
-def test_row_06_best_effort_gives_way(odd):
+# Row 6
+def test_best_effort_shrinks_for_new_workloads(odd):
     ids = [created(odd, [cpu], (7, 2))["id"] for cpu in ("0", "1", "2")]
     granted = [int(masks(odd.call("GET", f"/v1/workloads/{id}"))["4"], 16) for id in ids]
     assert sum(granted) == 0xfe00 and sorted(mask.bit_count() for mask in granted) == [2, 2, 3]
 
 
-def test_row_07_best_effort_grows_back(odd):
+# Row 7
+def test_best_effort_grows_back(odd):
     ids = [created(odd, [cpu], (7, 2))["id"] for cpu in ("0", "1", "2")]
     for id in ids[1:]:
         odd.delete(id)
@@ -93,7 +100,8 @@ def test_row_07_best_effort_grows_back(odd):
     assert masks(grown) == {"4": "fe00"} and odd.hardware()[grown["cos_name"]]["L3"]["4"] == "fe00"
 
 
-def test_row_08_those_who_share_have_one_class(node):
+# Row 8
+def test_shared_workloads_have_one_class(node):
     first, second = created(node, ["4"], (0, 0)), created(node, ["24"], (0, 0))
     node.kill9()
     node.start()
@@ -103,7 +111,8 @@ def test_row_08_those_who_share_have_one_class(node):
     assert (group["L3"], cpus_of(group["cpus"])) == ({"0": "c0000", "1": "c0000"}, {4, 5, 24})
 
 
-def test_row_11_a_policy_is_what_its_file_says(node, odd):
+# Row 11
+def test_a_policy_has_the_values_of_its_file(node, odd):
     gold = created(node, ["4"], (0, 0), policy="gold")  # as the operator sends it
     assert (gold["policy"], gold["rdt"]["cache"], masks(gold)) == ("gold", {"max": 4, "min": 4}, {"0": "1e"})
     assert created(node, ["5"], policy="silver")["pool"] == "besteffort"
@@ -113,7 +122,8 @@ def test_row_11_a_policy_is_what_its_file_says(node, odd):
     assert bits(masks(created(odd, ["4"], policy="gold"))["4"]) == 4  # the same from YAML
 
 
-def test_row_13_pstate_by_ratio_and_monitoring():
+# Row 13
+def test_pstate_takes_ratio_and_monitoring():
     with monitored() as (node, branches):
         asked = wish(["4-5"], (2, 2), plugins={"pstate": {"ratio": 3.0, "monitoring": "on"}})
         workload = node.call("POST", "/v1/workloads", asked)
@@ -123,7 +133,8 @@ def test_row_13_pstate_by_ratio_and_monitoring():
         assert off["plugins"]["pstate"]["monitoring"] == "off" and pinned(node, 4) == (SLOWEST, FASTEST)
 
 
-def test_row_14_other_plugins_are_refused(node):
+# Row 14
+def test_other_plugins_are_refused(node):
     assert not_created(node, ["4"], (1, 1), plugins={"sampleplugin": {"identifier": 1}}) == (
         400, INVALID + "Trying to use module that is not loaded\n")
     assert node.request("GET", "/v1/sampleplugin")[:2] == (404, "404: Page Not Found\n")
@@ -131,7 +142,8 @@ def test_row_14_other_plugins_are_refused(node):
     assert node.request("GET", "/v1/pstate?view=rmd")[0] == 200
 
 
-def test_row_15_uuids(node):
+# Row 15
+def test_uuids_are_stored_and_unique(node):
     workload = created(node, ["4"], (1, 1), uuid="vm-1")
     assert workload["uuid"] == "vm-1" and node.call("GET", "/v1/workloads?uuid=vm-1") == [workload]
     assert "uuid" not in created(node, ["5"], (1, 1)) and "uuid" not in created(node, ["7"], (1, 1), uuid=None)
@@ -139,7 +151,8 @@ def test_row_15_uuids(node):
         400, CONFLICT + f"UUID vm-1 already exists in workload {workload['id']}\n")
 
 
-def test_row_16_workloads_of_another_origin():
+# Row 16
+def test_workloads_of_another_origin_are_unchangeable():
     with Node(sockets=1, cpus=4) as node:
         assert created(node, ["1"], (1, 1), origin="OPENSTACK")["origin"] == "REST"
         came_from_elsewhere(node, 1)
@@ -151,7 +164,8 @@ def test_row_16_workloads_of_another_origin():
         assert (counts(node), node.list()) == (before, listed) and listed[0]["origin"] == "OPENSTACK"
 
 
-def test_row_17_ids(node):
+# Row 17
+def test_ids_are_consecutive_or_chosen_and_never_reused(node):
     first = created(node, ["4"], (1, 1))["id"]
     assert first.isdigit() and int(created(node, ["5"], (1, 1))["id"]) == int(first) + 1
     assert created(node, ["6"], (1, 1), id="mine")["id"] == "mine"
@@ -159,14 +173,16 @@ def test_row_17_ids(node):
     assert created(node, ["4"], (1, 1))["id"] != first
 
 
-def test_row_18_conflicts_are_told_word_for_word(node):
+# Row 18
+def test_conflicts_have_rmds_text(node):
     id = created(node, ["4-6"], (1, 1), uuid="u")["id"]
     assert not_created(node, ["5-7", "4"], (1, 1)) == (400, CONFLICT + "CPU list [4 5 6] has been assigned\n")
     assert not_created(node, ["7"], (1, 1), uuid="u") == (400, CONFLICT + f"UUID u already exists in workload {id}\n")
     assert not_created(node, ["7"], (1, 1), id=id) == (400, CONFLICT + f"Workload with id {id} already exists\n")
 
 
-def test_row_19_the_list_and_one_of_it(node):
+# Row 19
+def test_workloads_are_listed_and_read_singly(node):
     assert node.request("GET", "/v1/workloads")[1] == "[]"
     workloads = [created(node, [str(cpu)], (1, 1)) for cpu in (4, 5)]
     assert node.list() == workloads
@@ -175,7 +191,8 @@ def test_row_19_the_list_and_one_of_it(node):
     assert (status, text, headers["Content-Type"]) == (404, "404: Could not found workload\n", "text/plain")
 
 
-def test_row_20_the_same_patch_again_changes_nothing(node):
+# Row 20
+def test_a_repeated_patch_changes_nothing(node):
     asked = wish(["4-5"], (2, 2), uuid="cr", plugins={"pstate": {"ratio": 3.0, "monitoring": "off"}})
     path = "/v1/workloads/" + node.call("POST", "/v1/workloads", asked)["id"]
     before, workload = counts(node), node.call("GET", path)
@@ -183,7 +200,8 @@ def test_row_20_the_same_patch_again_changes_nothing(node):
     assert (counts(node), node.call("GET", path)) == (before, workload)
 
 
-def test_row_21_a_patch_of_cache_policy_and_plugins(node):
+# Row 21
+def test_cache_policy_and_plugins_can_be_patched(node):
     path = "/v1/workloads/" + created(node, ["4-5"], (2, 2), plugins={"pstate": {"max_ratio": 20}})["id"]
     wider = node.call("PATCH", path, {"rdt": {"cache": {"max": 5, "min": 5}}})
     assert masks(wider) == {"0": "3e"} and wider["plugins"] == {"pstate": {"max_ratio": 20}}
@@ -196,13 +214,15 @@ def test_row_21_a_patch_of_cache_policy_and_plugins(node):
     assert refusal(node, "PATCH", path, {"policy": "lead"})[0] == 400
 
 
-def test_row_22_a_patch_of_cpus(node):
+# Row 22
+def test_cpus_can_be_patched(node):
     workload = created(node, ["4-7"], (2, 2))
     moved = node.call("PATCH", "/v1/workloads/" + workload["id"], {"core_ids": ["6-9"]})
     assert moved["core_ids"] == ["6-9"] and cpus_of(node.hardware()[moved["cos_name"]]["cpus"]) == {6, 7, 8, 9}
 
 
-def test_row_23_a_delete_gives_all_back(node):
+# Row 23
+def test_a_delete_releases_everything(node):
     before = node.plain()
     path = "/v1/workloads/" + created(node, ["4-7"], (2, 2))["id"]
     assert node.plain() != before
@@ -212,14 +232,16 @@ def test_row_23_a_delete_gives_all_back(node):
 
 # Views of the node
 
-def test_row_24_the_summary_of_caches(node):
+# Row 24
+def test_the_cache_summary_is_as_in_rmd(node):
     summary = node.call("GET", "/v1/cache")
     assert list(summary) == ["rdt", "cqm", "cdp", "cdp_enable", "cat", "cat_enable", "caches"]
     assert all(type(summary[key]) is bool for key in list(summary)[:6])
     assert summary["caches"]["l3"] == {"number": 2, "caches_id": ["0", "1"]} and summary["caches"]["l2"]["number"] == 40
 
 
-def test_row_25_the_last_level_and_one_cache(node):
+# Row 25
+def test_the_last_level_and_a_single_cache_are_served(node):
     level = node.call("GET", "/v1/cache/l3")
     assert (level["number"], list(level["Caches"])) == (2, ["0", "1"]) and node.call("GET", "/v1/cache/llc/") == level
     for id, cache in level["Caches"].items():
@@ -230,7 +252,8 @@ def test_row_25_the_last_level_and_one_cache(node):
     assert node.request("GET", "/v1/cache/l3/0abc")[:2] == (400, "Please input the correct id, it should be digital\n")
 
 
-def test_row_26_what_is_available(node):
+# Row 26
+def test_available_ways_and_capacity_are_shown(node):
     untouched = node.call("GET", "/v1/cache/l3/1")
     created(node, ["4-5"], (4, 4))
     cache = node.call("GET", "/v1/cache/l3/0")
@@ -242,14 +265,16 @@ def test_row_26_what_is_available(node):
     assert node.call("GET", "/v1/cache/l3/1") == untouched
 
 
-def test_row_27_policies_are_shown(node):
+# Row 27
+def test_policies_are_shown(node):
     policies = node.call("GET", "/v1/policy")
     assert list(policies) == ["bronze", "gold", "silver", "thrifty"]
     assert [policies[name]["cache"] for name in policies] == [
         {"max": 0, "min": 0}, {"max": 4, "min": 4}, {"max": 3, "min": 1}, {"max": 1, "min": 1}]
 
 
-def test_row_28_hospitality(node):
+# Row 28
+def test_hospitality_is_answered_as_by_rmd(node):
     def score(**question):
         return node.call("POST", "/v1/hospitality", question)
     created(node, ["4-5"], (4, 4))
@@ -265,7 +290,8 @@ def test_row_28_hospitality(node):
     assert node.request("GET", "/v1/hospitality")[0] == 405
 
 
-def test_row_29_memory_bandwidth_is_told(node):
+# Row 29
+def test_memory_bandwidth_is_reported(node):
     told = node.call("GET", "/v1/mba")
     assert list(told)[:3] == ["mba", "mba_enable", "mba_step"] and (told["mba"], told["mba_enable"]) == (True, True)
     assert type(told["mba_step"]) is int and type(told.get("mba_min", 0)) is int

@@ -27,7 +27,8 @@ def group(node, workload):
     return node.hardware()[workload["cos_name"]]
 
 
-def test_row_02_tasks(node):
+# Row 2
+def test_workloads_of_processes_include_all_their_threads(node):
     with process() as one, process() as other:
         workload = of_tasks(node, one.pid)
         assert workload["task_ids"] == [str(one.pid)] and group(node, workload)["tasks"] == [one.pid]
@@ -38,7 +39,8 @@ def test_row_02_tasks(node):
         assert workload["cos_name"] not in node.hardware()
 
 
-def test_row_18_conflicts_of_tasks_are_told_word_for_word(node):
+# Row 18
+def test_conflicts_of_tasks_have_rmds_text(node):
     with process() as one:
         workload = of_tasks(node, one.pid)
         said = f"TaskID {one.pid} already exists in workload {workload['id']}\n"
@@ -48,7 +50,8 @@ def test_row_18_conflicts_of_tasks_are_told_word_for_word(node):
     assert not_created(node, [], (1, 1), task_ids=[str(one.pid)]) == (400, INVALID + gone)
 
 
-def test_row_10_memory_bandwidth(node):
+# Row 10
+def test_memory_bandwidth_is_granted_with_cache(node):
     workload = created(node, ["4-5"], rdt={"cache": {"max": 2, "min": 2}, "mba": {"percentage": 45}})
     assert workload["rdt"]["mba"] == {"percentage": 45}
     assert group(node, workload)["MB"] == {"0": "50", "1": "100"}  # as the kernel rounds it, where its CPUs are
@@ -69,13 +72,15 @@ def test_row_10_memory_bandwidth(node):
         assert not_created(node, ["4"], rdt=shared) == (400, words)
 
 
-def test_row_12_memory_bandwidth_by_policy(node):
+# Row 12
+def test_a_policy_grants_memory_bandwidth(node):
     workload = created(node, ["4"], policy="thrifty")
     assert workload["rdt"]["mba"] == {"percentage": 50} and group(node, workload)["MB"]["0"] == "50"
     node.delete(workload["id"])
 
 
-def test_row_35_tasks_that_ended(node):
+# Row 35
+def test_workloads_end_with_their_tasks(node):
     before = node.plain()
     with process() as one:
         of_tasks(node, one.pid)
@@ -84,7 +89,8 @@ def test_row_35_tasks_that_ended(node):
     assert node.plain() == before
 
 
-def test_row_51_code_and_data_and_l2():
+# Row 51
+def test_l2_and_code_data_prioritization_are_granted():
     with Node(cdp=True) as node:
         workload = created(node, ["4"], (2, 2))
         assert group(node, workload)["code"]["0"] == group(node, workload)["L3"]["0"] == "6"
@@ -98,7 +104,8 @@ def test_row_51_code_and_data_and_l2():
         assert (group(node, workload)["L3"]["0"], group(node, workload)["L2"]["2"]) == ("6", "f000")
 
 
-def test_row_52_monitoring_and_metrics(node):
+# Row 52
+def test_monitoring_and_metrics_are_served(node):
     workload = created(node, ["4"], (2, 2))
     path = f"/v1/workloads/{workload['id']}/monitoring"
     node.sim.use(workload["cos_name"], 0, "llc_occupancy", 123456)

@@ -23,7 +23,8 @@ pytest_plugins = "rmd_nodes"
 
 # Classes and sockets
 
-def test_row_30_the_os_has_what_is_left(node):
+# Row 30
+def test_the_os_has_the_remaining_ways(node):
     assert node.hardware()["/"]["L3"] == {"0": "fffff", "1": "fffff"}
     id = created(node, ["4"], (4, 4))["id"]
     assert node.hardware()["/"]["L3"] == {"0": "fffe0", "1": "fffff"}
@@ -32,7 +33,8 @@ def test_row_30_the_os_has_what_is_left(node):
     assert node.hardware()["/"]["L3"] == {"0": "fffff", "1": "fffff"} and 4 in cpus_of(node.hardware()["/"]["cpus"])
 
 
-def test_row_32_only_caches_of_its_cpus_are_constrained(node, odd):
+# Row 32
+def test_only_caches_of_the_workloads_cpus_are_constrained(node, odd):
     there = created(node, ["25"], (2, 2))
     assert node.hardware()[there["cos_name"]]["L3"] == {"0": "fffff", "1": "6"}
     both = created(node, ["4,30"], (1, 1))
@@ -42,7 +44,8 @@ def test_row_32_only_caches_of_its_cpus_are_constrained(node, odd):
     assert odd.hardware()[swapped["cos_name"]]["L3"] == {"0": "c", "4": "fffff"}
 
 
-def test_row_33_classes_are_directories_and_counted(odd):
+# Row 33
+def test_classes_are_directories_and_counted(odd):
     names = [created(odd, [cpu], (2, 2))["cos_name"] for cpu in ("1", "2", "9")]
     assert names == ["COS2", "COS3", "COS1"] and set(names) <= set(odd.hardware())
     status, text = not_created(odd, ["3"], (2, 2))
@@ -53,7 +56,8 @@ def test_row_33_classes_are_directories_and_counted(odd):
 
 # What stays
 
-def test_row_34_workloads_are_stored(node):
+# Row 34
+def test_workloads_are_stored(node):
     workload = created(node, ["4-7"], (2, 2), uuid="kept")
     node.kill9()
     node.start()
@@ -61,14 +65,16 @@ def test_row_34_workloads_are_stored(node):
     node.assert_consistent({workload["id"]})
 
 
-def test_row_36_what_was_granted_is_put_back(odd):
+# Row 36
+def test_grants_are_restored_after_restart_reboot_and_drift(odd):
     workload = created(odd, ["4-5"], (2, 2))
     assert_put_back(odd, workload, "schemata", "L3:4=00003\n")
 
 
 # Doors
 
-def test_row_37_a_flag_forces_a_mode():
+# Row 37
+def test_a_flag_forces_a_mode():
     with Node('[rdt]\nmba_mode = "mbps"\n', mounts=True, start=False, flags=["--force-config"],
               mb_unit="percent") as node:
         node.start()
@@ -77,7 +83,8 @@ def test_row_37_a_flag_forces_a_mode():
             assert notes.read() == "umount \nmount mba_MBps\n"
 
 
-def test_row_38_plain_http_for_debugging(node):
+# Row 38
+def test_plain_http_serves_debugging(node):
     assert node.request("GET", "/v1/workloads")[0] == 200
     assert "8081" in daemon(node, "--help")[1]
     assert daemon(node, "-d", "--debugport", "9081", "--check-config")[0] == 0
@@ -85,7 +92,8 @@ def test_row_38_plain_http_for_debugging(node):
     assert status == 1 and "must use a loopback address" in said
 
 
-def test_row_39_https_as_the_operator_speaks_it(guarded):
+# Row 39
+def test_https_works_as_the_operator_uses_it(guarded):
     put(guarded.admin, guarded.lists.admin)
     reload(guarded)
     connection = operators_context(guarded).wrap_socket(
@@ -97,7 +105,8 @@ def test_row_39_https_as_the_operator_speaks_it(guarded):
         ask(guarded.tls(), "GET", "/v1/workloads")
 
 
-def test_row_40_who_a_certificate_is(guarded, passwords):
+# Row 40
+def test_certificates_determine_the_role(guarded, passwords):
     bo = guarded.authority.sign("bo.pem", name("Bo", "User"), CLIENT)
     assert ask(guarded.tls(bo), "GET", "/v1/node")[:2] == (401, "Bo is not authorized\n")
     listed = put(bo, guarded.lists.admin)
@@ -114,7 +123,8 @@ def test_row_40_who_a_certificate_is(guarded, passwords):
     assert ask(passwords.tls(stranger), "GET", "/v1/node")[:2] == (401, "OU: Guests is not authorized\n")
 
 
-def test_row_41_passwords(passwords):
+# Row 41
+def test_passwords_are_checked_by_pam(passwords):
     def get(headers, source="127.0.0.1"):
         return ask(passwords.tls(source=source), "GET", "/v1/workloads", headers=headers)
     assert get(basic("bob", "bob"))[:2] == (200, "[]")
@@ -124,7 +134,8 @@ def test_row_41_passwords(passwords):
     assert headers.get_content_type() == "text/plain"
 
 
-def test_row_42_the_access_list(passwords):
+# Row 42
+def test_the_access_list_limits_path_and_method(passwords):
     def as_user(user, method, path, body=None):
         return ask(passwords.tls(), method, path, body, {**basic(user, user), **(JSON if body else {})})[:2]
     assert as_user("bob", "GET", "/v1/cache/l3")[0] == 200
@@ -135,13 +146,15 @@ def test_row_42_the_access_list(passwords):
     assert as_user("bob", "POST", "/v1/hospitality", '{"max_cache": 1, "min_cache": 1}')[0] == 200
 
 
-def test_row_43_the_unix_socket(node):
+# Row 43
+def test_the_unix_socket_serves_requests(node):
     assert ask(UnixConnection(node.socket), "GET", "/v1/workloads")[:2] == (200, "[]")
 
 
 # Configuration, logs, service
 
-def test_row_44_the_configuration_is_carried_over(node):
+# Row 44
+def test_the_configuration_is_converted(node):
     told = carried_over(node, "carried")
     for key, is_now in (("default.tlsport", "server.tls_port = 8443"), ("OSGroup.cacheways", "cache_pools.os = 1"),
                         ("CachePool.guarantee", "cache_pools.guarantee = 6")):
@@ -151,18 +164,21 @@ def test_row_44_the_configuration_is_carried_over(node):
     assert daemon(node, "--version")[1].startswith("nrd ")
 
 
-def test_row_45_cpus_have_names(node, odd):
+# Row 45
+def test_cpu_models_have_names(node, odd):
     assert set(node.call("GET", "/v1/policy")) >= {"gold", "silver", "bronze"}  # of the section skylake
     assert odd.call("GET", "/v1/policy")["gold"] == {"cache": {"max": 4, "min": 4}}  # of a name that cpu_map gives
 
 
-def test_row_46_genconf(node):
+# Row 46
+def test_genconf_writes_a_configuration(node):
     made = genconf(node).stdout
     assert tomllib.loads(made)["cache_pools"] == {"os": 1, "guarantee": 10, "besteffort": 7, "shared": 2}
     assert checked(node, made)[0] == 0
 
 
-def test_row_47_the_journal(node):
+# Row 47
+def test_log_lines_go_to_the_journal(node):
     created(node, ["4"], (1, 1))
     lines = [line for line in node.journal().splitlines() if "AUDIT_CHANGE" in line]
     assert "METHOD=POST" in lines[-1] and "STATUS=201" in lines[-1]
@@ -172,7 +188,8 @@ def test_row_47_the_journal(node):
     assert daemon(node, "--log-level", "debug", "--check-config")[0] == 0
 
 
-def test_row_48_one_daemon_and_few_rights(node):
+# Row 48
+def test_one_daemon_runs_with_few_rights(node):
     second = subprocess.run(node.command(), capture_output=True, text=True, timeout=60)
     assert second.returncode == 1 and "another nrd uses" in second.stderr
     unit = read("systemd/nrd.service").splitlines()
@@ -180,7 +197,8 @@ def test_row_48_one_daemon_and_few_rights(node):
             "CapabilityBoundingSet=CAP_PERFMON CAP_DAC_OVERRIDE CAP_CHOWN"} <= set(unit)
 
 
-def test_row_49_a_package_with_unit_and_manual_pages(tmp_path):
+# Row 49
+def test_the_package_has_unit_and_manual_pages(tmp_path):
     unit = read("systemd/nrd.service").splitlines()
     assert {"Type=notify", "Restart=on-failure", "WatchdogSec=60"} <= set(unit)
     build = pathlib.Path(os.environ["NRD"]).parent.parent
@@ -196,13 +214,15 @@ def test_row_49_a_package_with_unit_and_manual_pages(tmp_path):
         assert re.search(rf"root/root .* \./{path}$", inside, re.M), path
 
 
-def test_row_50_openstack_is_left_out(node):
+# Row 50
+def test_openstack_is_omitted(node):
     assert "default.openstackEnable: was false; nrd has no OpenStack integration\n" in carried_over(node, "openstack")
     status, said = checked(node, "[openstack]\namqpuri = \"amqp://x\"\n")
     assert status == 1 and ":1: " in said and "openstack" in said
 
 
-def test_row_53_cpus_come_and_go(odd):
+# Row 53
+def test_cpu_hotplug_is_followed(odd):
     workload = created(odd, ["4-5"], (2, 2))
     odd.sim.control("offline 5")
     try:
@@ -227,13 +247,15 @@ def test_row_53_cpus_come_and_go(odd):
     ("GET", "/v1/foo", {}, 404, "404: Page Not Found\n"),
     ("GET", "/v1//workloads", {}, 400, "The path contains //.\n"),
 ])
-def test_row_54_types_methods_and_paths(node, method, path, headers, status, text):
+# Row 54
+def test_wrong_types_methods_and_paths_have_rmds_text(node, method, path, headers, status, text):
     assert node.request(method, path, "{}" if method != "GET" else None, headers)[:2] == (status, text)
     assert node.request("POST", "/v1/workloads", json.dumps(wish(["4"], (1, 1))),
                         {"Content-Type": "application/json; charset=utf-8", "Accept": "*/*"})[0] == 201
 
 
-def test_row_55_slashes_cases_and_gzip(node):
+# Row 55
+def test_slashes_key_case_and_gzip_are_accepted(node):
     body = gzip.compress(json.dumps({"Core_IDs": ["4"], "RDT": {"Cache": {"Max": 1, "MIN": 1}}}).encode())
     status, text, _ = node.request("POST", "/v1/workloads/", body, {**JSON, "Content-Encoding": "gzip"})
     assert status == 201, text
@@ -262,7 +284,8 @@ def grouped():
         yield node
 
 
-def test_row_09_a_limit_of_those_who_share(grouped):
+# Row 9
+def test_the_shared_class_has_a_limit(grouped):
     first = created(grouped, ["4"], (0, 0))
     assert not_created(grouped, ["5"], (0, 0))[0] == 409
     question = {"max_cache": 0, "min_cache": 0}
@@ -271,7 +294,8 @@ def test_row_09_a_limit_of_those_who_share(grouped):
     assert set(grouped.call("POST", "/v1/hospitality", question)["score"]["l3"].values()) == {100}
 
 
-def test_row_30_the_os_has_cpus_of_its_own(grouped):
+# Row 30
+def test_the_os_has_reserved_cpus(grouped):
     for cpu, owner in (("0", "the operating system, by the configuration (os.cpus)"),
                        ("2", "the infrastructure, by the configuration (infra.cpus)")):
         status, text = not_created(grouped, [cpu], (1, 1))
@@ -279,7 +303,8 @@ def test_row_30_the_os_has_cpus_of_its_own(grouped):
     assert "0" not in grouped.call("GET", "/v1/cache/l3/0")["available_cpus"].replace("-", ",").split(",")
 
 
-def test_row_31_an_infra_group(grouped):
+# Row 31
+def test_an_infra_group_has_ways_cpus_and_tasks(grouped):
     group = grouped.hardware()["COS1"]
     assert group["L3"] == {"0": "600", "1": "7ff"} and group["cpus"] == "2"
     assert not_created(grouped, ["2"], (1, 1))[0] == 400

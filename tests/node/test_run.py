@@ -102,7 +102,7 @@ def test_a_client_may_delete_it_sooner(node):
     node.assert_consistent({"2"})
 
 
-def test_what_cannot_be_granted_now_is_75_and_nothing_is_left(node):
+def test_a_temporary_refusal_exits_with_75_and_leaves_nothing(node):
     node.create("1", 5, 5)
     done = run(node, "--cpus", "0", "--ways", "5", "--", "true")
     assert done.returncode == 75 and "Not enough cache left" in done.stderr
@@ -121,7 +121,7 @@ def test_what_cannot_be_granted_now_is_75_and_nothing_is_left(node):
     (["--onload", "--require-accel", "--allow-unaccelerated", "--", "true"], 2, "--require-accel"),
     (["--cpus", "0", "--ways", "99", "--", "true"], 1, "ways"),
 ])
-def test_codes_say_what_was_wrong_and_nothing_is_left(node, arguments, code, says):
+def test_exit_codes_name_the_error_and_nothing_is_left(node, arguments, code, says):
     done = run(node, *arguments)
     assert done.returncode == code and says in done.stderr, done
     wait_until_free(node)
@@ -164,7 +164,7 @@ def by_url(node, *before):
     return subprocess.run(words, capture_output=True, text=True, timeout=DEADLINE, env=CLEAN)
 
 
-def test_who_has_another_number_here_is_nobody_elses_owner(node):
+def test_a_pid_of_another_namespace_owns_no_workload(node):
     """In a container this process has a number that on the node is somebody else's, who may run for ever."""
     assert by_url(node).stdout == "hello\n"
     wait_until_free(node)

@@ -12,7 +12,7 @@ def bundle(socket, file):
     return subprocess.run([NRDCTL, "--socket", socket, "support-bundle", str(file)], capture_output=True, text=True, timeout=60)
 
 
-def test_it_holds_what_the_api_says_and_any_tar_reads_it(tmp_path):
+def test_the_bundle_has_the_api_answers_and_any_tar_reads_it(tmp_path):
     with Node() as node:
         id = node.create("4-7", 2, 2)["id"]
         node.call("PUT", "/v1/onload/profiles/mine", {"text": "onload_set EF_NAME a-secret-name\n"})

@@ -83,7 +83,7 @@ def refused(call, *arguments, **named):
     return error.value.status, error.value.text
 
 
-def test_a_process_gets_ways_with_all_its_threads_and_gives_them_back():
+def test_a_process_gets_ways_for_all_its_threads_and_returns_them():
     with tasked() as node, Program(threads=3) as program, Program() as other:
         before = image(node)
         workload = create(node, program.id)
@@ -98,7 +98,7 @@ def test_a_process_gets_ways_with_all_its_threads_and_gives_them_back():
         assert image(node) == before and node.list() == []
 
 
-def test_a_thread_is_itself_alone():
+def test_a_thread_id_selects_that_thread_only():
     with tasked() as node, Program(threads=2) as program:
         thread = max(program.threads - {program.process.pid})
         create(node, thread)
@@ -117,7 +117,7 @@ def test_tasks_go_beside_cpus_and_a_cpu_of_one_may_run_tasks_of_another():
         assert "task_ids" not in gone and not members(node, workload["cos_name"])
 
 
-def test_what_is_wrong_with_tasks_is_said_and_nothing_changes():
+def test_invalid_tasks_are_refused_with_the_reason_and_nothing_changes():
     ended = subprocess.Popen(["true"])
     ended.wait()
     with tasked() as node, Program() as program, Program() as other:
@@ -192,7 +192,7 @@ def test_threads_of_a_process_that_are_elsewhere_are_put_into_the_class():
         assert node.list()[0]["status"] == "Successful"
 
 
-def test_a_workload_goes_with_its_last_task():
+def test_a_workload_ends_with_its_last_task():
     with tasked(tasks=1) as node, Program() as program, Program() as other:
         before = image(node)
         create(node, program.id, other.id)
@@ -239,7 +239,7 @@ def test_killed_and_started_again_nrd_knows_its_tasks():
         assert node.list() == [] and image(node) == before
 
 
-def test_another_process_of_the_same_number_gets_nothing():
+def test_a_reused_pid_gets_nothing():
     with tasked() as node, Program() as program:
         before = image(node)
         create(node, program.id)

@@ -163,7 +163,7 @@ def test_keys_are_for_their_owner_only(pki):
             assert stat.S_IMODE(os.stat(f"{pki}/{name}").st_mode) == 0o600, name
 
 
-def test_what_is_printed_is_the_section_of_the_configuration(folder):
+def test_the_printed_section_is_valid_configuration(folder):
     directory = os.path.join(folder, "printed")
     text = init(directory)
     section = re.search(r"^\[tls\]\n(?:\w+ = .*\n)+", text, re.M)[0]
@@ -207,7 +207,7 @@ def test_wrong_words_make_nothing(folder, wrong):
 
 # The Unix socket
 
-def test_the_socket_is_where_it_talks_unless_told_otherwise(folder):
+def test_the_configured_socket_is_used_by_default(folder):
     with unix_server(os.path.join(folder, "nrd.sock")) as path:
         for ran in (nrdctl("--socket", path, "workload", "list"), nrdctl("workload", "list", NRD_SOCKET=path),
                     nrdctl("--socket", path, "workload", "list", NRD_URL="http://127.0.0.1:1", NRD_CERT="none"),
@@ -230,7 +230,7 @@ def test_a_socket_that_does_not_answer_is_explained(folder):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_who_may_not_use_the_socket_learns_what_to_become():
+def test_a_denied_user_learns_which_group_is_required():
     with tempfile.TemporaryDirectory(prefix="nrd-tls-") as open_folder:
         os.chmod(open_folder, 0o755)
         program = shutil.copy(NRDCTL, open_folder)
@@ -278,21 +278,21 @@ def test_an_old_version_of_tls_is_not_spoken(pki):
     assert ran.returncode == 3 and "TLS 1.2 or newer" in ran.stderr, ran.stderr
 
 
-def test_a_server_of_another_ca_is_not_believed(pki, other_pki):
+def test_a_server_of_another_ca_is_not_trusted(pki, other_pki):
     with tls_server(pki) as url:
         ran = list_over_tls(url, pki, ca=f"{other_pki}/ca.crt")
     assert ran.returncode == 3 and "was rejected" in ran.stderr, ran.stderr
     assert "--cacert must name the CA that signed it" in ran.stderr, ran.stderr
 
 
-def test_a_server_of_another_name_is_not_believed(pki):
+def test_a_server_of_another_name_is_not_trusted(pki):
     with tls_server(pki, address="127.0.0.2") as url:
         ran = list_over_tls(url, pki)
     assert ran.returncode == 3 and "was rejected" in ran.stderr and "use a host name listed in it" in ran.stderr, ran.stderr
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_a_client_that_the_server_does_not_believe_learns_it(pki, other_pki, version):
+def test_an_untrusted_client_is_informed(pki, other_pki, version):
     with tls_server(pki, only=version) as url:
         without = nrdctl("--url", url, "--cacert", f"{pki}/ca.crt", "node")
         foreign = list_over_tls(url, other_pki, ca=f"{pki}/ca.crt")

@@ -36,7 +36,7 @@ def run(node, *words):
 
 
 @pytest.mark.parametrize("flags", [[], ["--once"]])
-def test_one_picture_where_there_is_no_terminal(node, flags):
+def test_without_a_terminal_one_picture_is_printed(node, flags):
     node.create("8", 0, 0)
     node.create("9", 0, 0)
     done = run(node, "top", *flags)
@@ -61,7 +61,7 @@ def test_a_node_that_does_not_count_is_a_refusal_in_words():
         assert done.returncode == 1 and "info/L3_MON" in done.stderr and done.stdout == ""
 
 
-def test_nobody_there_is_an_exit_code(node):
+def test_an_unreachable_daemon_has_its_own_exit_code(node):
     node.terminate()
     assert run(node, "top").returncode == 3
 
@@ -113,7 +113,7 @@ def test_bars_move_until_q(node, terminal):
 
 
 @pytest.mark.parametrize("end", ["Ctrl-C", signal.SIGTERM, signal.SIGHUP])
-def test_however_it_ends_the_terminal_is_as_before(node, terminal, end):
+def test_the_terminal_is_always_restored(node, terminal, end):
     terminal.wait_for("q quits")
     if end == "Ctrl-C":
         terminal.process.send_signal(signal.SIGINT)  # what the terminal does with it
@@ -137,7 +137,7 @@ def test_ctrl_c_does_not_wait_for_an_answer():
             terminal.close()
 
 
-def test_a_daemon_that_goes_away_is_told_on_the_usual_screen(node, terminal):
+def test_a_vanished_daemon_is_reported_on_the_normal_screen(node, terminal):
     terminal.wait_for("q quits")
     node.terminate()
     terminal.wait_for(LEAVE)

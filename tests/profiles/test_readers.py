@@ -74,7 +74,7 @@ def variables(folder, *arguments):
     return yaml.safe_load(done.stdout)["data"] if done.returncode == 0 else None
 
 
-def test_yaml_reads_back_what_was_set(folder):
+def test_yaml_reads_back_the_same_values(folder):
     write_nasty(folder)
     write(folder, "A_b.opf", "onload_set EF_X 1\n")
     nasty, other = yaml.safe_load_all(run("config-maps", folder, "nasty", "A_b"))
@@ -83,7 +83,7 @@ def test_yaml_reads_back_what_was_set(folder):
                      "metadata": {"name": "onload-a-b-profile", "labels": {"app.kubernetes.io/part-of": "onload"}}}
 
 
-def test_a_shell_reads_back_what_was_set(folder):
+def test_a_shell_reads_back_the_same_values(folder):
     write_nasty(folder)
     write(folder, "out", run("env", folder, "nasty"))
     done = subprocess.run(["/bin/sh", "-c", "set -a; . ./out; exec env -0"], cwd=folder, capture_output=True, text=True,
@@ -103,7 +103,7 @@ def seen_by_systemd(folder):
     return re.findall(r"^\s*(Environment|DeviceAllow|After): (.*)$", unit[1], re.M), done.stderr
 
 
-def test_systemd_reads_back_what_was_set(folder):
+def test_systemd_reads_back_the_same_values(folder):
     write_nasty(folder)
     for unit in ("x.service", "nrd.service"):
         write(folder, unit, "[Unit]\nDefaultDependencies=no\n[Service]\nExecStart=/bin/true\n")
@@ -131,7 +131,7 @@ SHIPPED = {
     (["latency", "proxy"], {"num_workers": "7", "EF_TX_PUSH": "5", "EF_MAX_ENDPOINTS": "1000"}),
     (["latency"], {"EF_POLL_USEC": ""}),
 ])
-def test_profiles_like_those_that_come_with_onload_give_what_a_shell_gives(folder, profiles, caller):
+def test_profiles_like_onloads_own_evaluate_as_in_a_shell(folder, profiles, caller):
     for name, text in SHIPPED.items():
         write(folder, name, text)
     expected = in_shell(folder, profiles, {name: value for name, value in caller.items() if value})
@@ -147,7 +147,7 @@ def random_word(dice):
     return "".join(dice.choice(parts) for _ in range(dice.randint(1, 4)))
 
 
-def test_random_words_give_what_a_shell_gives(folder):
+def test_random_profiles_evaluate_as_in_a_shell(folder):
     dice = random.Random(20240611)
     compared = 0
     for number in range(250):

@@ -81,7 +81,7 @@ def test_acpi_lists_its_frequencies(start):
     assert read(node, "bios_limit") == "3500000"
 
 
-def test_what_is_written_holds_on_this_cpu_alone(start):
+def test_a_write_affects_its_own_cpu_only(start):
     node = start(cpufreq="intel_pstate")
     write(node, "scaling_min_freq", 1234567, cpu=3)
     write(node, "scaling_max_freq", 2345678, cpu=3)
@@ -90,7 +90,7 @@ def test_what_is_written_holds_on_this_cpu_alone(start):
     assert node.freq()["3"] == {"min": 1234567, "max": 2345678, "governor": "powersave", "epp": "balance_performance"}
 
 
-def test_what_the_hardware_cannot_do_is_clamped(start):
+def test_unsupported_frequencies_are_clamped(start):
     node = start(cpufreq="intel_pstate")
     write(node, "scaling_max_freq", 99999999)
     write(node, "scaling_min_freq", 1)
@@ -119,7 +119,7 @@ def test_a_minimum_above_the_maximum_can_be_a_request_that_waits(start):
 
 @pytest.mark.parametrize("name", ["scaling_min_freq", "scaling_max_freq"])
 @pytest.mark.parametrize("text", ["fast\n", "-1\n", "\n", "1000000 kHz\n", "1e6\n"])
-def test_what_is_no_number_is_refused(start, name, text):
+def test_values_that_are_no_numbers_are_refused(start, name, text):
     node = start(cpufreq="intel_pstate")
     assert refusal(node, file(name), text) == errno.EINVAL
     assert limits(node) == (800000, 3500000)
@@ -169,7 +169,7 @@ def test_setspeed_is_of_the_governor_userspace(start):
 
 
 @pytest.mark.parametrize("driver", ACTIVE)
-def test_epp_takes_what_is_available(start, driver):
+def test_epp_accepts_available_preferences_only(start, driver):
     node = start(cpufreq=driver)
     assert read(node, "energy_performance_preference") == "balance_performance"
     available = read(node, "energy_performance_available_preferences").split()
@@ -202,7 +202,7 @@ def test_a_passive_driver_leaves_epp_alone(start):
 
 
 @pytest.mark.parametrize("name", ["cpuinfo_max_freq", "scaling_cur_freq", "related_cpus", "scaling_driver"])
-def test_what_only_tells_cannot_be_written(start, name):
+def test_read_only_entries_cannot_be_written(start, name):
     node = start(cpufreq="intel_pstate")
     assert refusal(node, file(name), "1\n") == errno.EACCES
 
@@ -217,7 +217,7 @@ def test_cpus_of_a_domain_are_set_together(start, domain, together):
     assert changed == [int(cpu) for cpu in together.split()]
 
 
-def test_an_offline_cpu_leaves_the_domain_but_not_its_relatives(start):
+def test_an_offline_cpu_leaves_affected_cpus_but_not_related_cpus(start):
     node = start(cpus=4, sockets=1, cpufreq="acpi-cpufreq", freq_domain="socket")
     node.control("offline 2")
     assert read(node, "affected_cpus") == "0 1 3"
@@ -225,7 +225,7 @@ def test_an_offline_cpu_leaves_the_domain_but_not_its_relatives(start):
     assert not os.path.lexists(node.path(f"{CPU}/cpu2/cpufreq"))
 
 
-def test_a_cpu_that_comes_back_has_what_it_was_set_to(start):
+def test_a_returning_cpu_keeps_its_settings(start):
     node = start(cpufreq="intel_pstate")
     write(node, "scaling_max_freq", 2000000, cpu=3)
     write(node, "energy_performance_preference", "power", cpu=3)
@@ -387,5 +387,5 @@ def test_drivers_without_a_table_take_any_frequency(start):
     assert limits(node) == (800_000, 3_400_000)
 
 
-def test_amd_pstate_tells_its_base_beside_cpufreq(start):
+def test_amd_pstate_reports_its_base_frequency_beside_cpufreq(start):
     assert start(cpufreq="amd-pstate").read(f"{CPU}/cpu3/acpi_cppc/nominal_freq") == "2200\n"

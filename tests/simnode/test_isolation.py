@@ -51,7 +51,7 @@ def test_the_rest_of_sys_fs_stays_visible(node):
     assert sorted(cgroups) == sorted(os.listdir("/sys/fs/cgroup"))
 
 
-def test_two_nodes_know_nothing_of_each_other(start):
+def test_two_nodes_are_isolated_from_each_other(start):
     one, other = start(), start()
     one.run_inside(["mkdir", "/sys/fs/resctrl/A"])
     assert ("A" in one.dump(), "A" in other.dump()) == (True, False)

@@ -109,7 +109,7 @@ def test_a_wrong_line_of_either_level_changes_nothing_and_says_why(start, line, 
     assert node.dump() == before
 
 
-def test_a_planted_fault_takes_a_write_of_l2(start):
+def test_an_injected_fault_hits_a_write_of_l2(start):
     node = start(**l2_and_l3())
     os.mkdir(node.path(f"{RESCTRL}/COS1"))
     node.control("reset")

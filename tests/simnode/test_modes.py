@@ -55,7 +55,7 @@ def test_a_lock_begins_without_settings_and_keeps_its_class(lockable):
     assert status(lockable) == "Pseudo-locking in progress\n"
 
 
-def test_locked_ways_are_nobody_elses(lockable):
+def test_locked_ways_belong_to_no_other_group(lockable):
     write(lockable, "lock/schemata", "L3:0=3\n")
     assert (read(lockable, "lock/mode"), read(lockable, "lock/schemata")) == ("pseudo-locked\n", "L3:0=3\n")
     assert read(lockable, "lock/size") == f"    L3:0={2 << 20}\n"
@@ -81,7 +81,7 @@ def test_locked_ways_are_nobody_elses(lockable):
     ({"pseudo_lock": True}, [("lock/cpus_list", "3\n")], "CPUs assigned to resource group\n"),
     ({"pseudo_lock": True}, [("lock/tasks", "{pid}\n")], "Tasks assigned to resource group\n"),
 ])
-def test_what_cannot_be_locked_says_why(start, options, before, why):
+def test_a_refused_lock_has_its_reason(start, options, before, why):
     node = start(**options)
     mkdir(node, "lock")
     for file, text in before:
@@ -237,7 +237,7 @@ def test_sub_numa_clusters_are_counted_apart(start):
         "7\n", "3\n", "4\n"]
 
 
-def test_readdir_may_not_tell_types(start):
+def test_readdir_may_omit_types(start):
     kinds = "import os; print(sorted({entry.is_dir() for entry in os.scandir('/sys/fs/resctrl')}))"
     node = start(d_types=False)
     assert node.run_inside(["/usr/bin/python3", "-c", kinds]).stdout == "[False, True]\n"

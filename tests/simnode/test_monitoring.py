@@ -38,7 +38,7 @@ def test_every_group_has_counters_for_every_cache_and_they_start_at_nothing(star
         assert os.listdir(at(node, group + "mon_groups")) == []
 
 
-def test_info_says_what_can_be_counted(node):
+def test_info_lists_countable_events(node):
     assert set(os.listdir(at(node, "info/L3_MON"))) == {"max_threshold_occupancy", "mon_features", "num_rmids"}
     assert set(read(node, "info/L3_MON/mon_features").splitlines()) == COUNTERS
     assert read(node, "info/L3_MON/num_rmids") == "128\n"
@@ -63,7 +63,7 @@ def test_a_test_moves_a_counter_of_one_group_on_one_cache(node):
 
 @pytest.mark.parametrize("wrong", [("B", 0, "llc_occupancy", 1), ("/", 7, "llc_occupancy", 1), ("/", 0, "llc", 1),
                                    ("/", 0, "llc_occupancy", "much"), ("/", 0, "llc_occupancy", -1)])
-def test_what_cannot_be_moved_is_an_error(node, wrong):
+def test_an_immovable_counter_is_an_error(node, wrong):
     with pytest.raises(SimNodeError):
         node.use(*wrong)
 
@@ -143,7 +143,7 @@ def test_a_node_without_monitoring_has_nothing_of_it(start):
     assert " cqm" not in node.read("/proc/cpuinfo") and "cat_l3" in node.read("/proc/cpuinfo")
 
 
-def test_a_part_may_count_less(start):
+def test_a_cpu_model_may_count_fewer_events(start):
     node = start(mon_features="llc_occupancy")
     assert read(node, "info/L3_MON/mon_features") == "llc_occupancy\n"
     assert os.listdir(at(node, "mon_data/mon_L3_00")) == ["llc_occupancy"]

@@ -71,7 +71,7 @@ print(struct.unpack("<Q", os.pread(device, 8, 0x199))[0] >> 8)
     assert node.freq()["3"]["msr"]["0x199"] == 20 << 8
 
 
-def test_the_part_tells_its_ratios(start):
+def test_the_cpu_model_reports_its_ratios(start):
     node = start(msr="perf", freq_min=1000, freq_base=2500, freq_max=4000)
     info = read(node, 0, PLATFORM_INFO)
     assert (info >> 8 & 0xFF, info >> 40 & 0xFF) == (25, 10)
@@ -92,7 +92,7 @@ def test_each_cpu_has_its_own(start):
 
 @pytest.mark.parametrize("wanted, taken", [(10 << 8, 10 << 8), (1 << 8, 8 << 8), (99 << 8, 35 << 8),
                                            (0xFFFF << 48 | 20 << 8 | 0xFF, 20 << 8), (1 << 32 | 20 << 8, 1 << 32 | 20 << 8)])
-def test_perf_ctl_keeps_what_the_part_has(start, wanted, taken):
+def test_perf_ctl_keeps_implemented_bits(start, wanted, taken):
     node = start(msr="perf")
     write(node, 0, PERF_CTL, wanted)
     assert read(node, 0, PERF_CTL) == taken
@@ -115,19 +115,19 @@ def test_an_unknown_register_is_an_error(start, number):
 
 
 @pytest.mark.parametrize("number", [PLATFORM_INFO, TURBO_RATIO_LIMIT, PERF_STATUS, HWP_CAPABILITIES])
-def test_what_only_tells_cannot_be_written(start, number):
+def test_read_only_entries_cannot_be_written(start, number):
     node = start(msr="hwp")
     assert refusal(write, node, 0, number, 0) == errno.EIO
 
 
 @pytest.mark.parametrize("number", HWP)
-def test_a_part_without_hwp_has_no_register_of_it(start, number):
+def test_a_cpu_model_without_hwp_has_no_hwp_registers(start, number):
     node = start(msr="perf")
     assert refusal(read, node, 0, number) == errno.EIO
     assert refusal(write, node, 0, number, 1) == errno.EIO
 
 
-def test_hwp_tells_what_it_can_do(start):
+def test_hwp_reports_its_capabilities(start):
     node = start(msr="hwp")
     assert read(node, 0, PM_ENABLE) == 1
     assert struct.pack("<Q", read(node, 0, HWP_CAPABILITIES)) == bytes([35, 22, 8, 8, 0, 0, 0, 0])
@@ -182,7 +182,7 @@ def test_an_offline_cpu_has_no_registers_and_keeps_them(start):
     assert read(node, 3, PERF_CTL) == 10 << 8
 
 
-def test_a_reboot_forgets_what_was_written(start):
+def test_a_reboot_resets_all_registers(start):
     node = start(msr="hwp")
     fresh = node.freq()
     write(node, 0, HWP_REQUEST, request(10, 20))
@@ -193,7 +193,7 @@ def test_a_reboot_forgets_what_was_written(start):
 
 
 @pytest.mark.parametrize("msr, has", [("perf", False), ("hwp", True), ("hwp-off", True)])
-def test_cpuinfo_tells_of_hwp(start, msr, has):
+def test_cpuinfo_reports_hwp(start, msr, has):
     assert ("hwp" in flags(start(msr=msr))) == has
 
 
@@ -284,7 +284,7 @@ def test_a_host_without_the_folder_gets_none():
 AMD_LIMIT, AMD_CONTROL, AMD_STATUS, AMD_P0 = 0xC0010061, 0xC0010062, 0xC0010063, 0xC0010064
 
 
-def test_a_part_of_amd_has_pstates_to_choose_from(start):
+def test_an_amd_cpu_model_has_selectable_pstates(start):
     node = start(msr="amd")
     assert read(node, 0, AMD_LIMIT) == 0x20
     definitions = [read(node, 0, AMD_P0 + state) for state in range(4)]

@@ -41,7 +41,7 @@ def test_tasks_associated_by_pqos_arrive(node):
     assert node.dump()["COS3"]["tasks"] == [node.pid]
 
 
-def test_pqos_shows_what_is_set(node):
+def test_pqos_shows_the_current_settings(node):
     pqos(node, "-e", "llc@1:5=0x1c")
     pqos(node, "-a", "llc:5=12")
     shown = pqos(node, "-s")

@@ -153,7 +153,7 @@ def test_cpus_can_be_written_as_mask_and_as_list(node, file, text, cpus):
 @pytest.mark.parametrize("file, text, error", [
     ("cpus", "xyz", errno.EINVAL), ("cpus", "0x3", errno.EINVAL), ("cpus", "10000", errno.EOVERFLOW), ("cpus", "0,00000001", errno.EOVERFLOW),
     ("cpus_list", "3-1", errno.EINVAL), ("cpus_list", "1:2/4", errno.EINVAL), ("cpus_list", "16", errno.ERANGE)])
-def test_what_is_no_set_of_this_nodes_cpus_is_refused(node, file, text, error):
+def test_invalid_cpu_sets_are_refused(node, file, text, error):
     mkdir(node, "A")
     assert refused(write, node, f"A/{file}", text) == error
     assert read(node, "info/last_cmd_status") == "Bad CPU list/mask\n"
@@ -259,7 +259,7 @@ def test_task_zero_is_the_writer(node):
 
 
 @pytest.mark.parametrize("text", ["x", "-1", "1x"])
-def test_what_is_no_task_is_refused(node, text):
+def test_invalid_task_ids_are_refused(node, text):
     mkdir(node, "A")
     assert refused(write, node, "A/tasks", text) == errno.EINVAL
 
@@ -367,7 +367,7 @@ def test_a_group_that_shares_a_way_cannot_become_exclusive(node):
 # Files
 
 
-def test_info_tells_the_shape(start):
+def test_info_describes_the_machine(start):
     node = start(ways=20, closids=12, mb_closids=8, min_cbm_bits=2, shareable="c0000")
     values = {name: read(node, f"info/L3/{name}").strip() for name in os.listdir(node.path(f"{RESCTRL}/info/L3"))}
     assert values == {
@@ -396,7 +396,7 @@ def test_a_file_longer_than_a_page_is_read_whole(start):
 
 
 @pytest.mark.parametrize("file", ["info/L3/cbm_mask", "info/last_cmd_status", "size"])
-def test_what_only_tells_cannot_be_written(node, file):
+def test_read_only_entries_cannot_be_written(node, file):
     assert refused(write, node, file, "1\n") == errno.EACCES
 
 
@@ -404,7 +404,7 @@ def test_more_than_a_page_in_one_write_is_refused(node):
     assert refused(write, node, "schemata", "L3:0=3;" * 1000 + "\n") == errno.E2BIG
 
 
-def test_with_mba_mbps_a_group_that_nobody_limited_has_all_there_is(start):
+def test_with_mba_mbps_an_unlimited_group_has_full_bandwidth(start):
     node = start(mb_unit="mbps")
     assert top_bandwidth(node) == "4294967295"
     write(node, "schemata", "MB:0=5001\n")
@@ -415,7 +415,7 @@ def test_with_mba_mbps_a_group_that_nobody_limited_has_all_there_is(start):
     assert top_bandwidth(node) == "100"
 
 
-def test_amd_has_2048_eighths_and_says_so_in_cpuinfo(start):
+def test_amd_has_2048_eighths_and_reports_it_in_cpuinfo(start):
     node = start(mb_unit="amd")
     assert top_bandwidth(node) == "2048"
     assert "AuthenticAMD" in node.read("/proc/cpuinfo")

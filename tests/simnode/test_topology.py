@@ -47,7 +47,7 @@ def test_thirty_two_ways_and_sixty_four_classes(start):
 
 
 @pytest.mark.parametrize("options, rdt", [({}, True), ({"mb": False}, True), ({"rdt": False}, False)])
-def test_proc_tells_whether_there_is_rdt(start, options, rdt):
+def test_proc_shows_whether_rdt_is_present(start, options, rdt):
     node = start(**options)
     flags = set(re.search(r"^flags\s*: (.*)$", node.read("/proc/cpuinfo"), re.M).group(1).split())
     assert ({"rdt_a", "cat_l3", "cqm"} <= flags) == rdt

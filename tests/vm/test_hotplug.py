@@ -95,7 +95,7 @@ def test_a_cpu_that_goes_is_known_before_the_next_request(node):
         node.delete(node.act("POST", "/v1/workloads", ASKED))
 
 
-def test_a_cache_whose_cpus_all_went_gets_its_masks_again(node, granted):
+def test_a_cache_whose_cpus_were_all_offline_gets_its_masks_again(node, granted):
     of_workload = node.class_of(3)
     for cpu in (2, 3):
         node.set(cpu, False)

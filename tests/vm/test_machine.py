@@ -18,7 +18,7 @@ def test_the_kernel_is_the_unpacked_one_and_not_the_hosts(vm):
     assert vm.read("/proc/sys/kernel/random/boot_id") != open("/proc/sys/kernel/random/boot_id").read()
 
 
-def test_what_the_host_has_installed_is_there(vm):
+def test_installed_programs_of_the_host_are_available(vm):
     assert vm.run(["python3", "-c", "import pytest; print(pytest.__version__)"]).stdout == pytest.__version__ + "\n"
     assert vm.read(__file__) == open(__file__).read()
 
@@ -37,7 +37,7 @@ def test_file_systems_are_mounted(vm, path, kind):
     assert vm.run(["findmnt", "-n", "-o", "FSTYPE", path]).stdout.split() == [kind]
 
 
-def test_modules_load_with_what_they_depend_on(vm):
+def test_modules_load_with_their_dependencies(vm):
     assert "dummy" not in vm.read("/proc/modules")
     vm.run("modprobe dummy && ip link add d0 type dummy")
     assert os.path.basename(vm.run(["readlink", "-f", "/sys/class/net/d0"]).stdout.strip()) == "d0"
@@ -58,7 +58,7 @@ def test_modules_load_with_what_they_depend_on(vm):
     vm.remove("dummy")
 
 
-def test_a_failed_command_raises_with_what_it_said(vm):
+def test_a_failed_command_raises_with_its_output(vm):
     with pytest.raises(CommandError, match="nothing of that") as failed:
         vm.run("echo nothing of that >&2; exit 7")
     assert failed.value.result.returncode == 7
@@ -85,7 +85,7 @@ def test_errors_of_files_arrive_as_they_are(vm):
         vm.ask("read", nonsense=1)
 
 
-def test_a_unix_socket_is_asked_without_a_program(vm):
+def test_a_unix_socket_is_used_without_a_program(vm):
     server = vm.spawn(["python3", "-I", "-S", "-c", """
 import socket
 with socket.socket(socket.AF_UNIX) as server:
@@ -143,7 +143,7 @@ def test_a_reboot_lets_processes_end(vm):
     assert vm.read("/share/told") == "told\n"
 
 
-def test_a_panic_is_told_with_the_console(vm):
+def test_a_panic_is_reported_with_the_console_output(vm):
     with pytest.raises(MachineError, match="(?s)the machine ended .*Kernel panic - not syncing: sysrq triggered crash"):
         vm.write("/proc/sysrq-trigger", "c")
     with pytest.raises(MachineError, match="is gone|ended"):
@@ -152,7 +152,7 @@ def test_a_panic_is_told_with_the_console(vm):
     vm.run(["true"])
 
 
-def test_a_killed_runner_takes_its_machine_along(tmp_path):
+def test_a_killed_runner_ends_its_machine(tmp_path):
     program = "import sys; from machine import Machine; Machine(sys.argv[1]).start()"
     runner = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], env=os.environ | {"PYTHONPATH": os.path.dirname(__file__)})
     qemu = awaited(lambda: children_named(runner.pid, "qemu-system-x86"))

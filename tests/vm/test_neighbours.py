@@ -113,7 +113,7 @@ def comes(node, when, acts):
 
 
 @pytest.mark.parametrize("when", WHEN)
-def test_a_group_that_fills_the_ways_of_a_guarantee_is_told(node, when):
+def test_a_group_that_fills_guarantee_ways_is_reported(node, when):
     made = comes(node, when, lambda: node.mkdir("k8s", cpus="2"))
     node.wait_for(lambda: node.shared_with(made) == ["k8s"], "the group to be told")
     [foreign] = node.get("/v1/node")["caches"][0]["foreign"]
@@ -146,7 +146,7 @@ def test_ways_of_an_exclusive_group_are_not_ours(node, when):
 
 
 @pytest.mark.parametrize("when", WHEN)
-def test_the_os_has_the_longest_run_of_what_nobody_has(node, when):
+def test_the_os_has_the_longest_unassigned_run(node, when):
     made = comes(node, when, lambda: node.mkdir("theirs", ways=0x700))
 
     def os_has_longest_run_beside(theirs):
@@ -188,7 +188,7 @@ def test_classes_are_left_to_others(node):
         node.remove(made)
 
 
-def test_what_pqos_leaves_behind_counts_as_free(node):
+def test_groups_left_by_pqos_count_as_free(node):
     node.vm.run(["pqos", "-I", "-s"])
     made = [node.create(cpu, 1) for cpu in range(4)]
     assert len({workload["cos_name"] for workload in made}) == 4
@@ -196,7 +196,7 @@ def test_what_pqos_leaves_behind_counts_as_free(node):
     node.wait_for(lambda: len(node.groups()) == 5, "what was left over to be removed")
 
 
-def test_what_others_hold_is_refused_and_given_back(node):
+def test_resources_held_by_others_are_refused_and_returned(node):
     node.mkdir("k8s", cpus="2")
     status, refusal = node.request("POST", "/v1/workloads", {"core_ids": ["2"], "cache": {"max": 1, "min": 1}})
     assert status == 400, refusal

@@ -26,7 +26,7 @@ def test_caches_and_classes_are_those_of_the_shape(vm):
     assert [vm.read(f"/sys/devices/system/cpu/cpu{cpu}/cache/index3/shared_cpu_list") for cpu in (0, 7)] == ["0-3\n", "4-7\n"]
 
 
-def test_registers_show_what_the_kernel_wrote(vm):
+def test_registers_show_the_values_written_by_the_kernel(vm):
     assert [vm.msr(cpu, PQR_ASSOC) >> 32 for cpu in range(8)] == [1] * 4 + [0] * 4
     vm.write(f"{RESCTRL}/a/schemata", "L3:0=30\n")
     masks = [(cpu, L3_MASK + clos) for cpu in (0, 3, 4) for clos in (0, 1)]

@@ -340,7 +340,7 @@ def test_matrix_of_connections_from_before_a_reload_that_still_trusts_them():
         assert judge(service, {"admin": (by_kept(admin), for_admin), "user": (by_kept(user), for_user)}) == []
 
 
-def test_no_connection_makes_one_more_change_after_its_authority_was_taken_away():
+def test_no_connection_makes_a_change_after_its_authority_was_revoked():
     with Service() as service:
         kept = [service.tls(service.admin) for _ in range(20)]
         for connection in kept:
@@ -360,7 +360,7 @@ def test_where_certificates_are_optional_a_request_without_one_is_a_401(lenient)
     assert send(lenient.tls(foreign.sign("c.pem", name("Alice", "Admin"), CLIENT)), "GET", "/v1/node") == "no connection"
 
 
-def test_the_daemon_asks_the_kernel_even_where_the_file_lets_everybody_in(service):
+def test_the_daemon_checks_peer_credentials_even_with_a_world_writable_socket(service):
     os.chmod(service.socket, 0o666)
     try:
         assert as_process_of(ANYBODY, ANYBODY, [], service)("GET", "/v1/node") == 403
@@ -379,7 +379,7 @@ def test_the_socket_is_for_root_and_the_group():
         assert "NO_ACCOUNT" in service.journal()
 
 
-def test_refusals_say_why_in_both_styles(service):
+def test_refusals_have_a_reason_in_both_styles(service):
     status, text, _ = ask(service.tls(service.user), "DELETE", "/v1/workloads/1")
     assert (status, text) == (403, 'User "Eli" is not authorized to access this resource\n')
     status, text, headers = ask(service.tls(service.user), "DELETE", "/v1/workloads/1", headers={"Accept": "application/json"})
@@ -410,7 +410,7 @@ def test_each_change_and_each_refusal_is_one_line_of_the_audit():
         assert audit(service, "METHOD=GET") == []
 
 
-def test_what_a_client_sends_fills_no_journal():
+def test_client_input_does_not_flood_the_journal():
     """Paths of 2 KB, as fast as they come: a day of them is bounded, and one client's leave others their lines."""
     with Service() as service:
         before = len(service.journal())
@@ -428,7 +428,7 @@ def test_what_a_client_sends_fills_no_journal():
         assert [line for line in audit(service, "AUDIT_REFUSED") if "USER=Bo" in line]
 
 
-def test_refusals_of_many_clients_fill_no_journal():
+def test_refusals_of_many_clients_do_not_flood_the_journal():
     """All together have 50 lines at once and one more a second, however many addresses they come from."""
     with Service() as service:
         begun = time.monotonic()
@@ -464,7 +464,7 @@ def test_a_local_user_cannot_read_the_state(service):
         assert read.returncode != 0 and "Permission denied" in read.stderr
 
 
-def test_plain_text_to_the_tls_port_is_told_so(service):
+def test_plain_text_on_the_tls_port_gets_an_explanation(service):
     with socket.create_connection(("127.0.0.1", service.tls_port), timeout=10) as client:
         client.sendall(b"GET /v1/node HTTP/1.1\r\nHost: localhost\r\n\r\n")
         answer = b""
@@ -473,7 +473,7 @@ def test_plain_text_to_the_tls_port_is_told_so(service):
     assert answer.startswith(b"HTTP/1.1 400 ") and b"Client sent an HTTP request to an HTTPS server." in answer
 
 
-def test_a_socket_of_a_living_daemon_is_not_taken_from_it(service):
+def test_the_socket_of_a_running_daemon_is_not_taken_over(service):
     second = subprocess.run(service.sim.inside([NRD, "--config", "/dev/null", "--state-dir", os.path.join(service.folder, "second"),
                                              "--unix-socket", service.socket]), capture_output=True, text=True, timeout=60)
     assert second.returncode == 1 and "another process is listening there" in second.stderr

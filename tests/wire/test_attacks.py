@@ -55,7 +55,7 @@ def test_the_attack_does_no_harm(guarded, attack, options, tls):
     assert seen.harmless(PROMPT), seen
 
 
-def test_what_was_split_or_thrown_is_answered(guarded):
+def test_split_requests_and_exceptions_are_answered(guarded):
     assert attacks.f1_split_between_cr_and_lf(guarded(False)).answer.endswith(b"hello")
     assert b" 500 " in attacks.f9_foreign_exception(guarded(False)).answer
     assert b" 414 " in attacks.f4_many_slashes(guarded(False)).answer

@@ -80,7 +80,7 @@ def races_in_router(log):
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
-def test_left_alone_it_does_no_harm(bare, tls):
+def test_without_an_attack_it_serves_requests(bare, tls):
     seen = attacks.observe(bare.start(tls=tls))
     assert seen.harmless(), seen
 
@@ -114,7 +114,7 @@ def test_f5_a_tls_client_that_resets_kills_with_sigpipe(bare):
     assert seen.died == -signal.SIGPIPE, seen
 
 
-def test_f6_a_silent_tls_client_shuts_the_door_for_ten_seconds(bare):
+def test_f6_a_silent_tls_client_blocks_other_clients_for_ten_seconds(bare):
     seen = attacks.f6_silent_handshake(bare.start("--threads", "2", tls=True))
     assert seen.died is None and seen.latency > 8, seen
 

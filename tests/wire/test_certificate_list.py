@@ -75,7 +75,7 @@ def test_matrix_of_listed_certificates(lists):
             403, 'User "Cert Client User" is not authorized to access this resource\n')
 
 
-def test_who_is_taken_off_the_list_is_off_it_also_on_an_open_connection(lists):
+def test_removal_from_the_allowlist_affects_open_connections(lists):
     with Service(more=lists.config()) as service:
         file = put(service.admin, lists.admin)
         wait_for(lambda: code(service, service.admin) == 200, "the look at the folder, which nobody asked for")
@@ -90,7 +90,7 @@ def test_who_is_taken_off_the_list_is_off_it_also_on_an_open_connection(lists):
             wait_for(lambda: answers() == 401, "the next look")
 
 
-def test_no_connection_makes_one_more_change_after_its_certificate_was_taken_off_the_list(lists):
+def test_no_connection_makes_a_change_after_its_certificate_was_removed_from_the_list(lists):
     with Service(more=lists.config()) as service:
         file = put(service.admin, lists.admin)
         reload(service)
@@ -105,7 +105,7 @@ def test_no_connection_makes_one_more_change_after_its_certificate_was_taken_off
         assert codes == [401] * 20 and service.list() == []
 
 
-def test_a_file_that_grants_nothing_is_named_and_keeps_nobody_on_the_list(lists):
+def test_a_file_that_grants_nothing_is_reported_and_revokes_its_certificates(lists):
     with Service(more=lists.config()) as service:
         listed = put(service.admin, lists.admin)
         put(service.user, lists.user)
@@ -133,7 +133,7 @@ def test_a_file_that_grants_nothing_is_named_and_keeps_nobody_on_the_list(lists)
 @pytest.mark.parametrize("spoil", [lambda folder: os.chmod(folder, 0o777), lambda folder: os.chown(folder, 65534, 65534),
                                    shutil.rmtree, lambda folder: [open(f"{folder}/{i}.pem", "w").close() for i in range(257)]],
                          ids=["writable", "foreign", "gone", "full"])
-def test_of_a_folder_that_is_not_roots_own_nothing_counts(lists, spoil):
+def test_a_list_folder_that_root_does_not_own_is_ignored(lists, spoil):
     with Service(more=lists.config()) as service:
         put(service.admin, lists.admin)
         reload(service)
@@ -153,7 +153,7 @@ def acl():
         yield file.name
 
 
-def test_an_access_list_counts_as_it_is_now_and_the_old_one_while_it_is_wrong(acl):
+def test_the_current_access_list_applies_and_the_last_good_one_while_it_is_invalid(acl):
     with Service("optional", f'[access]\npam = true\nacl = "{acl}"\n', accounts=Accounts({"alice": shadowed("a")})) as service:
         def status():
             return ask(service.tls(), "GET", "/v1/node", headers=basic("alice", "a"))[0]

@@ -46,7 +46,7 @@ def test_curl_keeps_its_connection(service, endpoint):
     assert several.stderr.count("Re-using existing connection") == 2, several.stderr
 
 
-def test_curl_is_told_to_go_on_with_its_body(service):
+def test_curl_is_answered_100_continue(service):
     """A body above 1024 bytes: curl asks first, and waits a second if nobody answers."""
     body = json.dumps({**BODY, "uuid": "x" * 200, "core_ids": ["4-7"] + ["4"] * 300})
     asked = curl(service, "-v", "/v1/workloads", "-H", "Content-Type: application/json", "-H", "Expect: 100-continue", "-d", body,
@@ -99,7 +99,7 @@ def read_answer(stream):
     return status, headers, stream.read(int(headers.get("content-length", 0)))
 
 
-def test_habits_of_go(service):
+def test_requests_of_gos_http_client_are_accepted(service):
     """One connection with TLS 1.2 for the name rmd-nameserver; gzip offered; Content-Type on DELETE, which has no body."""
     context = ssl.create_default_context(cafile=service.authority.path)
     context.maximum_version = ssl.TLSVersion.TLSv1_2

@@ -46,7 +46,7 @@ def assert_honest_clients_are_served(service):
 
 
 @pytest.mark.parametrize("kind, half", SILENT)
-def test_silent_clients_do_not_keep_others_out(service, kind, half):
+def test_silent_clients_do_not_block_others(service, kind, half):
     first = (HALVES_OF_TLS if kind == "tls" else HALVES)[half]
     crowd = Endpoint(service, kind).silent(CROWD, first=first)
     assert len(crowd) > CROWD * 0.9
@@ -57,7 +57,7 @@ def test_silent_clients_do_not_keep_others_out(service, kind, half):
     assert_at_rest(service)
 
 
-def test_a_crowd_from_many_addresses_does_not_keep_others_out(service):
+def test_clients_of_many_addresses_do_not_block_others(service):
     crowd = [client for i in range(2, 10) for client in Endpoint(service, "plain").silent(CROWD // 8, source=f"127.0.0.{i}")]
     crowd += [client for i in range(2, 10) for client in Endpoint(service, "tls").silent(CROWD // 8, source=f"127.0.0.{i}")]
     assert_honest_clients_are_served(service)
@@ -74,7 +74,7 @@ def loaded(service):
     return service
 
 
-def test_readers_that_never_read_hold_nobody_up(loaded):
+def test_clients_that_never_read_delay_no_others(loaded):
     readers = readers_that_never_read(loaded)
     assert_honest_clients_are_served(loaded)
     for reader in readers:
@@ -83,7 +83,7 @@ def test_readers_that_never_read_hold_nobody_up(loaded):
 
 
 @pytest.mark.parametrize("kind", ENDPOINTS)
-def test_clients_that_die_in_the_midst_of_an_answer_harm_nobody(loaded, kind):
+def test_clients_that_die_during_a_response_harm_no_others(loaded, kind):
     for _ in range(300):
         client = Endpoint(loaded, kind).client()
         client.sendall(LIST * 3)
@@ -114,7 +114,7 @@ def test_pipelined_requests_are_answered_in_order(loaded):
         assert time.monotonic() - begun < 5, "nothing waits for a deadline"
 
 
-def test_where_descriptors_run_out_others_make_room():
+def test_without_descriptors_other_connections_are_evicted():
     with Service(more="[log]\nlevel = \"warning\"", files=64) as service:
         # UBSan opens a pipe when it sees a class for the first time, so let the start come to its end.
         wait_for(lambda: "DEBUG_PORT_OPEN" in service.journal(), "the daemon to have started")
@@ -142,7 +142,7 @@ for _ in sys.stdin:
 """
 
 
-def test_local_users_do_not_keep_root_out(service):
+def test_local_users_do_not_block_root(service):
     """A user has 32 connections of the Unix socket, all users have 64, and root has 8 more."""
     def kept(user):
         user.stdin.write("how many?\n")
@@ -192,7 +192,7 @@ class SlowReader:
                 self.socket.send(self.ASKED)
 
 
-def test_slow_readers_in_all_places_keep_nobody_out(loaded):
+def test_slow_readers_on_all_connections_do_not_block_others(loaded):
     readers = [SlowReader(loaded, f"127.0.0.{2 + i % 4}") for i in range(1024)]
     for _ in range(3):
         for reader in readers:

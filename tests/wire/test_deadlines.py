@@ -20,7 +20,7 @@ def service():
         yield service
 
 
-def test_clients_that_drip_are_cut_at_the_deadline_of_a_head(service):
+def test_clients_that_drip_are_closed_at_the_header_deadline(service):
     crowd = Endpoint(service, "plain").silent(50, first=b"GET /")
     begun, ended = time.monotonic(), {}
     while len(ended) < len(crowd) and time.monotonic() - begun < 30:
@@ -41,7 +41,7 @@ def test_clients_that_drip_are_cut_at_the_deadline_of_a_head(service):
     assert_at_rest(service)
 
 
-def test_readers_that_never_read_are_cut(service):
+def test_clients_that_never_read_are_closed(service):
     readers, ends = readers_that_never_read(service), select.poll()
     for reader in readers:
         ends.register(reader, 0)  # who waits for nothing is told of an end all the same

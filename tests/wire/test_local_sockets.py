@@ -39,7 +39,7 @@ def call(path, method, target, body=None, group=ANYBODY, keep=True):
     return int(status), json.loads(text) if text else None
 
 
-def test_a_socket_that_several_may_use_lets_everybody_connect_and_judges_each_request(service):
+def test_a_shared_socket_accepts_all_users_and_authorizes_each_request(service):
     assert os.stat(service.steps).st_mode & 0o777 == 0o666
     assert call(service.steps, "GET", "/v1/node", group=NEWS + 1)[0] == 403
     assert call(service.socket, "GET", "/v1/node", group=GAMES)[0] == 0  # only root and its own group may connect
@@ -61,7 +61,7 @@ def test_root_is_administrator_on_each(service):
         assert ask(UnixConnection(path), "DELETE", "/v1/workloads/77")[0] == 404
 
 
-def test_who_may_run_has_workloads_of_his_own_process_and_no_others(service):
+def test_the_role_run_manages_workloads_of_its_own_process_only(service):
     theirs = service.create("8", 1, 1)["id"]
     with member(service.steps, NEWS) as ask_as_member:
         status, made = ask_as_member("POST", "/v1/workloads", {**ASKED, "owner": {"caller": True}})
@@ -118,7 +118,7 @@ def test_a_connection_of_a_process_that_has_ended_is_not_of_the_next_process_wit
     assert (statuses, left) == (["404", "404"], [id])
 
 
-def test_vain_attempts_of_the_role_run_fill_no_journal(service):
+def test_refused_attempts_of_the_role_run_do_not_flood_the_journal(service):
     def lines():
         return [line for line in service.journal().splitlines() if "AUDIT_CHANGE" in line and "/v1/workloads/4711" in line]
     with member(service.steps, NEWS) as process:
@@ -129,13 +129,13 @@ def test_vain_attempts_of_the_role_run_fill_no_journal(service):
 @pytest.mark.parametrize("body, field", [
     (ASKED, "/owner"), ({**ASKED, "owner": {"pid": 1}}, "/owner"),
     ({"cache": {"max": 1, "min": 1}, "task_ids": ["1"], "owner": {"caller": True}}, "/task_ids")])
-def test_what_reaches_beyond_the_own_process_is_refused_and_nothing_changes(service, body, field):
+def test_requests_beyond_the_own_process_are_refused_and_change_nothing(service, body, field):
     status, refusal = call(service.steps, "POST", "/v1/workloads", body, group=NEWS)
     assert (status, refusal["code"], refusal["field"]) == (403, "Forbidden", field)
     assert service.list() == []
 
 
-def test_who_may_run_may_nothing_else(service):
+def test_the_role_run_has_no_other_rights(service):
     for method, target in (("GET", "/v1/workloads"), ("GET", "/v1/node"), ("PUT", "/v1/onload/freeze"), ("GET", "/metrics"),
                            ("POST", "/v1/onload/drain"), ("GET", "/v1/onload/users")):
         status, refusal = call(service.steps, method, target, {"frozen": True} if method != "GET" else None, group=NEWS)
@@ -150,7 +150,7 @@ def test_workloads_of_a_run_end_with_it(service):
 
 
 @pytest.mark.parametrize("named", ["by path", "by name"])
-def test_sockets_of_systemd_are_told_apart(tmp_path, named):
+def test_sockets_of_systemd_are_distinguished_by_name(tmp_path, named):
     """As nrd.socket and a second unit pass them: LISTEN_FDS and LISTEN_FDNAMES (sd_listen_fds(3))."""
     tmp_path.chmod(0o755)
     for parent in tmp_path.parents[:-2]:

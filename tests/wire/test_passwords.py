@@ -42,7 +42,7 @@ def get(service, headers, path="/v1/node", source="127.0.0.1", method="GET"):
     return ask(service.tls(source=source), method, path, headers=headers)
 
 
-def test_a_user_with_his_password_has_his_role(service):
+def test_a_user_with_a_valid_password_has_their_role(service):
     assert get(service, basic("alice", PASSWORD))[0] == 200
     assert get(service, basic("bob", "b"))[0] == 200
     status, text, _ = get(service, basic("bob", "b"), "/v1/workloads/1", method="DELETE")
@@ -51,7 +51,7 @@ def test_a_user_with_his_password_has_his_role(service):
     assert any("AUDIT_CHANGE" in line and "USER=alice" in line for line in service.journal().splitlines())
 
 
-def test_a_user_without_a_role_learns_nothing_of_his_password(service):
+def test_a_user_without_a_role_learns_nothing_about_the_password(service):
     for password in ("g", "x"):
         status, text, headers = get(service, basic("guest", password), source="127.0.0.2")
         assert (status, text) == (401, "Authentication failure\n")
@@ -59,7 +59,7 @@ def test_a_user_without_a_role_learns_nothing_of_his_password(service):
     assert get(service, basic("root", "x"), source="127.0.0.2")[:2] == (401, "Authentication failure\n")
 
 
-def test_how_long_a_failure_takes_does_not_tell_whether_pam_was_asked():
+def test_the_duration_of_a_failure_does_not_reveal_whether_pam_was_asked():
     """Two distributions of 200, mixed at random: wrong passwords of users with a role, and right ones of others."""
     users = [f"user{i}" for i in range(20)]
     accounts = Accounts({user: shadowed(user) for user in [*users, "guest"]})
@@ -106,13 +106,13 @@ def test_where_pam_takes_long_to_say_no_users_without_a_role_wait_as_long():
         assert seconds(service, "guest", "127.0.0.11") >= 0.95
 
 
-def test_what_rmd_said_when_pam_says_no(service):
+def test_a_pam_refusal_has_rmds_text(service):
     status, text, headers = get(service, basic("alice", "wrong"), source="127.0.0.3")
     assert (status, text) == (401, "Authentication failure\n")
     assert headers["WWW-Authenticate"] == "Basic realm=RMD"
 
 
-def test_pams_own_words_are_what_the_client_reads(misbehaving):
+def test_the_client_gets_pams_own_text(misbehaving):
     status, text, _ = get(misbehaving, basic("nobody-at-all", "x"))
     assert (status, text) == (401, "User not known to the underlying authentication module\n")
     status, text, _ = get(misbehaving, basic("late", "l"))
@@ -128,7 +128,7 @@ def test_an_empty_password_is_none_whatever_the_stack_says(service):
     assert get(service, basic("empty", ""), source="127.0.0.4")[0] == 401
 
 
-def test_each_failure_is_a_line_with_the_user_and_where_he_is_and_never_the_password(service):
+def test_each_failure_is_logged_with_user_and_address_and_never_the_password(service):
     get(service, basic("alice", "my secret mistake"), source="127.0.0.5")
     line, = [line for line in service.journal().splitlines() if "LOGIN_FAILED" in line and "FROM=127.0.0.5:" in line]
     assert "USER=alice" in line and "REASON=Authentication failure" in line
@@ -141,7 +141,7 @@ def test_a_password_is_nothing_on_the_unix_socket_and_on_plain_http(service):
     assert ask(service.plain(), "GET", "/v1/node", headers=wrong)[0] == 200
 
 
-def test_who_fails_too_often_is_not_asked_about_any_more_and_others_are(service):
+def test_a_user_with_too_many_failures_is_blocked_and_others_are_not(service):
     codes = [get(service, basic("bob", "wrong"), source="127.0.0.6")[0] for _ in range(12)]
     assert codes[:10] == [401] * 10 and 429 in codes[10:]
     status, _, headers = get(service, basic("bob", "b"), source="127.0.0.6")
@@ -150,7 +150,7 @@ def test_who_fails_too_often_is_not_asked_about_any_more_and_others_are(service)
     wait_for(lambda: get(service, basic("bob", "b"), source="127.0.0.6")[0] == 200, "the host to be let in again")
 
 
-def test_failed_logins_of_a_host_fill_no_journal(service):
+def test_failed_logins_of_a_host_do_not_flood_the_journal(service):
     with concurrent.futures.ThreadPoolExecutor(10) as threads:
         codes = list(threads.map(lambda i: get(service, basic(f"guest{i}", "wrong"), source="127.0.0.9")[0], range(100)))
     assert set(codes) == {401, 429}
@@ -158,7 +158,7 @@ def test_failed_logins_of_a_host_fill_no_journal(service):
     assert 10 <= len(lines) <= 25
 
 
-def test_a_password_stays_nowhere_in_the_daemons_memory(service):
+def test_no_password_remains_in_the_daemons_memory(service):
     mark = "Zx7-unlikely-41f6"
     assert get(service, basic("alice", mark), source="127.0.0.8")[0] == 401
     assert b"127.0.0.8" in memory_of(service.daemon_pid())  # the peer's name is found, so a password would be
@@ -197,7 +197,7 @@ class OfRmd(Accounts):
         shutil.copy(os.path.join(self.output, "pam/nrd"), self.path("pam.d/nrd"))
 
 
-def test_users_of_rmd_log_in_by_what_was_imported():
+def test_users_of_rmd_log_in_with_imported_accounts():
     accounts = OfRmd()
     with Service("optional", f'[access]\npam = true\nacl = "{accounts.output}/acl.csv"\n', accounts=accounts) as service:
         assert get(service, basic("user", "user1"), "/v1/workloads")[0] == 200
@@ -256,7 +256,7 @@ def test_nrdctl_asks_at_the_terminal_without_an_echo(service):
     assert PASSWORD.encode() not in seen
 
 
-def test_nrdctl_sends_no_password_where_others_could_read_it_or_nobody_would(service):
+def test_nrdctl_refuses_passwords_over_plain_http_beside_a_certificate_and_without_terminal(service):
     plain = subprocess.run([NRDCTL, "--url", f"http://127.0.0.1:{service.port}", "--user", "alice", "workload", "list"],
                            text=True, capture_output=True)
     assert plain.returncode != 0 and "https" in plain.stderr
@@ -288,7 +288,7 @@ def test_a_module_that_crashes_costs_its_login_an_answer_and_nothing_else(misbeh
     assert "LOGIN_UNCHECKED" in misbehaving.journal()
 
 
-def test_a_module_that_hangs_is_killed_with_what_it_has_started_and_keeps_nobody_waiting(misbehaving):
+def test_a_hanging_module_is_killed_with_its_children_and_delays_no_others(misbehaving):
     answers = []
     began = time.monotonic()
     clients = [threading.Thread(target=lambda: answers.append(get(misbehaving, basic("hang", "x"))[:2])) for _ in range(2)]

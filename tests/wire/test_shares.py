@@ -92,7 +92,7 @@ def test_changes_go_on_while_a_user_asks_about_onload_on_100_connections(service
     assert set(statuses) == {200}, "one look answers all who wait for it"
 
 
-def test_one_user_does_not_take_the_places_of_another(service):
+def test_one_user_does_not_use_the_slots_of_another(service):
     other = service.authority.sign("other.pem", name("Bo", "User"), CLIENT)
     # Different questions, which no look can answer together.
     with asking_all_the_time(connections(service, service.user, 150), [f"/v1/onload/profiles/p{i}" for i in range(997)]) as statuses:
@@ -103,7 +103,7 @@ def test_one_user_does_not_take_the_places_of_another(service):
 
 
 @pytest.mark.parametrize("path", ["/v1/workloads", "/v1/onload"])
-def test_who_waits_too_much_is_answered_early_and_keeps_nobody_from_waiting(service, path):
+def test_a_client_with_too_many_long_polls_is_answered_early_and_blocks_no_others(service, path):
     def revision():
         text, headers = ask(service.unix(), "GET", path)[1:]
         return headers["X-Nrd-Revision"] or json.loads(text)["revision"]
@@ -124,7 +124,7 @@ def test_who_waits_too_much_is_answered_early_and_keeps_nobody_from_waiting(serv
 
 
 @pytest.mark.parametrize("path", ["/v1/workloads", "/v1/onload"])
-def test_who_hangs_up_loses_its_place(service, path):
+def test_a_closed_long_poll_frees_its_slot(service, path):
     text, headers = ask(service.unix(), "GET", path)[1:]
     revision = headers["X-Nrd-Revision"] or json.loads(text)["revision"]
     for client in connections(service, service.user, SHARE):
@@ -142,7 +142,7 @@ def test_who_hangs_up_loses_its_place(service, path):
         client.close()
 
 
-def test_all_get_their_look_at_once(service):
+def test_equal_reads_are_answered_together(service):
     id = json.loads(ask(service.unix(), "GET", "/v1/workloads")[1])[0]["id"]
     paths = [*ALL_READS, f"/v1/workloads/{id}/monitoring", "/metrics"]
     clients = connections(service, service.user, 200)

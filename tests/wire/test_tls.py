@@ -42,17 +42,17 @@ def test_sslscan_finds_nothing_below_tls_1_2_and_no_weak_suite(service):
 
 
 @pytest.mark.parametrize("suite", ["ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305"])
-def test_suites_of_known_clients_are_spoken(service, suite):
+def test_cipher_suites_of_known_clients_are_supported(service, suite):
     assert f"Cipher is {suite}" in s_client(service, "-tls1_2", "-cipher", suite).stdout
 
 
 @pytest.mark.parametrize("options", [["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"], ["-tls1_2", "-cipher", "AES256-GCM-SHA384"],
                                      ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-SHA384"]])
-def test_what_is_too_old_gets_no_connection(service, options):
+def test_outdated_tls_versions_and_ciphers_are_refused(service, options):
     assert "Cipher is (NONE)" in s_client(service, *options).stdout
 
 
-def test_clients_are_told_whose_certificates_are_trusted(service):
+def test_the_server_names_its_trusted_authorities(service):
     assert re.search(r"Acceptable client certificate CA names\s+CN = CA", s_client(service).stdout)
 
 
@@ -151,7 +151,7 @@ def test_new_files_are_used_when_they_change_and_on_sighup_and_broken_ones_are_n
         assert answer.status == 200 and answer.headers["Connection"] == "close", "a connection from before all this"
 
 
-def test_a_certificate_that_expires_is_worth_nothing_any_more_on_whatever_connection():
+def test_an_expired_certificate_is_refused_on_every_connection():
     with Service() as service:
         end = datetime.datetime.utcnow() + datetime.timedelta(seconds=4)
         short = service.authority.sign("short.pem", name("Shorty", "Admin"), CLIENT, last=end)
