@@ -1,7 +1,7 @@
 # A package for Debian 12, in the folder of a build: cpack. It depends on the libraries that it was linked with.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME nrd)
-set(CPACK_PACKAGE_CONTACT "root <root@localhost>")  # whoever builds it
+set(CPACK_PACKAGE_CONTACT "root <root@localhost>")  # the host that builds it
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "node resource daemon: L3 cache ways and more for workloads")
 set(CPACK_PACKAGE_DESCRIPTION
 "Grants ways of the L3 cache, memory bandwidth, CPU frequencies and Onload to

@@ -48,8 +48,8 @@ Result<std::optional<uint32_t>> parse_info(const char* file, const std::optional
   return value;
 }
 
-// The line of one resource, without its name and surroundings: at the start, after a line end, or after the kernel's
-// padding. nullopt: there is none.
+// The line of one resource, without its name and padding: at the start, after a line end, or after the
+// kernel's padding. nullopt: there is none.
 std::optional<std::string_view> find_line(std::string_view schemata, std::string_view name) {
   for (size_t at = schemata.find(name); at != std::string_view::npos; at = schemata.find(name, at + 1)) {
     if (at != 0 && schemata[at - 1] != ' ' && schemata[at - 1] != '\n') continue;

@@ -1,8 +1,8 @@
-"""One session on a kernel's files: every operation prints one line that tells what came of it.
+"""One session on a kernel's files: every operation prints one line with its outcome.
 
     masks 4 write a/schemata 'L3:0=5\\n' -> EINVAL status 'The mask 5 has non-consecutive 1-bits\\n'
 
-Paths are below /sys/fs/resctrl, or whole. Ids of processes, which no two kernels give alike, are told as P1, P2, ...
+Paths are below /sys/fs/resctrl, or whole. Ids of processes, which no two kernels give alike, are printed as P1, P2, ...
 """
 
 import errno
@@ -69,7 +69,7 @@ class Session:
     # Processes
 
     def spawn(self):
-        """A shell that does what its standard input says. Its number among our processes is told, not its id."""
+        """A shell that does what its standard input says. The output has its number among our processes, not its pid."""
         process = subprocess.Popen(["/bin/sh"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.processes.append(process.pid)
         return process

@@ -12,12 +12,12 @@ CLIENTS = 8
 ASKS = [(1, 1, 4), (0, 0, None), (3, 1, None), (2, 2, 2)]  # max, min, ways of L2
 
 
-def wish_of_l2(ask):
+def l2_request(ask):
     return {"ways": ask[2]} if ask[2] else None
 
 
 class Client(threading.Thread):
-    """Creates, patches and deletes workloads on its own CPU until the daemon is gone, and remembers what it was told."""
+    """Creates, patches and deletes workloads on its own CPU until the daemon is gone, and remembers the answers."""
 
     def __init__(self, node, index, owned, seed):
         super().__init__()
@@ -45,16 +45,16 @@ class Client(threading.Thread):
 
     def do(self, doing, id, ask):
         if doing == "create":
-            self.owned[self.node.create(str(self.index), ask[0], ask[1], l2=wish_of_l2(ask))["id"]] = ask
+            self.owned[self.node.create(str(self.index), ask[0], ask[1], l2=l2_request(ask))["id"]] = ask
         elif doing == "patch":
-            self.node.call("PATCH", f"/v1/workloads/{id}", {"cache": {"max": ask[0], "min": ask[1]}, "l2": wish_of_l2(ask)})
+            self.node.call("PATCH", f"/v1/workloads/{id}", {"cache": {"max": ask[0], "min": ask[1]}, "l2": l2_request(ask)})
             self.owned[id] = ask
         else:
             self.node.delete(id)
             del self.owned[id]
 
-    def assert_told_the_truth(self, found):
-        """What it was told is so; what it was not told is wholly so or not at all."""
+    def assert_answers_hold(self, found):
+        """Answered requests took effect; the unanswered one took effect completely or not at all."""
         assert self.wrong is None, self.wrong
         if found == self.owned:
             return
@@ -98,7 +98,7 @@ def test_acknowledged_workloads_survive_every_kill():
             node.start()
             owned = found_by_client(node)
             for client in clients:
-                client.assert_told_the_truth(owned[client.index])
+                client.assert_answers_hold(owned[client.index])
             node.assert_consistent([id for mine in owned for id in mine])
             answers += sum(client.answers for client in clients)
         print(f"{rounds} rounds, {answers} answers")

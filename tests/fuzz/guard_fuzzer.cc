@@ -63,7 +63,7 @@ void hand_on(std::string_view bytes) {
 int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   const std::string_view text = nrd::fuzz::text_of(bytes, size);
   const Seen whole = seen_in_pieces(text, std::max<size_t>(size, 1));
-  // Too long a line may be told by another status before its end is there.
+  // A line that is too long may get another status before its end has arrived.
   const Seen bytewise = seen_in_pieces(text, 1);
   promise(whole.requests == bytewise.requests && (whole.refusal == 0) == (bytewise.refusal == 0));
   hand_on(text);

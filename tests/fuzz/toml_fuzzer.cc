@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     nrd::fuzz::promise(config.error().message.starts_with("f:"));
     return 0;
   }
-  // Whatever it says, somebody can tell whether it fits together.
+  // Checking consistency must work for any parsed configuration.
   static_cast<void>(nrd::daemon::check(*config).has_value());
   return 0;
 }

@@ -46,7 +46,7 @@ def test_an_unhardened_file_is_reported(tmp_path):
     source = b"int main() { return 0; }\n"
     subprocess.run([shutil.which("c++"), "-x", "c++", *flags, "-o", bare, "-"], input=source, check=True)
     done = subprocess.run([CHECK, bare], capture_output=True, text=True)
-    # What C++ runs before main() is marked by whoever built the system's libraries.
+    # The start-up code before main() comes marked from the distribution's libraries.
     assert done.returncode == 1 and len(done.stderr.splitlines()) >= 8, done.stderr
 
 

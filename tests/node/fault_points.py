@@ -11,7 +11,7 @@ import re
 
 LONG = bool(os.environ.get("NRD_LONG"))
 EVERY = 12
-BEYOND = 20  # calls more than without a fault; whoever needs more does not end
+BEYOND = 20  # calls more than without a fault; a scenario that needs more never ends
 
 
 def struck(kinds, turn=None):
@@ -25,7 +25,7 @@ def struck(kinds, turn=None):
 
 
 def struck_until_past(kinds, turn=None):
-    """The same, and then on for whoever stops at the first that strikes nothing any more."""
+    """The same, followed by positions past the last call, for loops that end at the first one that strikes nothing."""
     return struck(kinds, turn) + list(range(len(kinds) + 1, len(kinds) + BEYOND))
 
 

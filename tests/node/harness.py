@@ -54,7 +54,7 @@ def wait_for(condition, what, deadline=DEADLINE):
 def stay_on_one_cpu():
     """This process and all it starts get a CPU that no other suite has taken so.
 
-    Where everybody waits for somebody else that is more than twice as fast, because no CPU has to be woken up.
+    Processes that wait for each other are more than twice as fast on one CPU, since no other CPU has to be woken up.
     """
     for cpu in sorted(os.sched_getaffinity(0)):
         taken = socket.socket(socket.AF_UNIX)
@@ -69,7 +69,7 @@ def stay_on_one_cpu():
 
 
 def free_port():
-    """A port nobody listens on, below those that the kernel gives to clients, of which tests have many."""
+    """A port without a listener, below those that the kernel gives to clients, of which tests have many."""
     while True:
         port = random.SystemRandom().randrange(10_000, 32_000)
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -309,7 +309,7 @@ class Node:
         return masks, classes
 
     def plain(self):
-        """Masks and CPUs of every class, without what a reboot of the tree makes anew."""
+        """Masks and CPUs of every class, without what a reboot of the tree recreates."""
         return {name: (group["L3"], group["cpus"]) for name, group in self.hardware().items()}
 
     def stored(self):
@@ -379,7 +379,7 @@ class Node:
                 assert int(group[level][id], 16) == wanted, (name, level, id, groups)
 
     def assert_asked_for(self, workloads):
-        """What is granted is what was asked for: so many ways in one run, on the CPUs' caches, and nobody else's."""
+        """Each workload has what it requested: so many contiguous ways on the caches of its CPUs, shared with no other."""
         node = self.call("GET", "/v1/node")
         caches = {str(cache["id"]): cpus_of(cache["cpus"]) for cache in node["caches"]}
         l2_caches = {str(cache["id"]): cpus_of(cache["cpus"]) for cache in node.get("l2_caches", [])}

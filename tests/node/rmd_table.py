@@ -27,14 +27,14 @@ def kept(folder, **files):
     return "\n".join(lines) + "\n"
 
 
-def wish(cores, ways=None, **more):
+def rmd_body(cores, ways=None, **more):
     """A body as clients of RMD 0.3 send it: what is the service's own is there, and empty."""
     cache = {"max": ways[0], "min": ways[1]} if ways else {}
     return {"core_ids": cores, "status": "", "cos_name": "", "rdt": {"cache": cache, "mba": {}}, "origin": "", **more}
 
 
 def created(node, cores, ways=None, **more):
-    return node.call("POST", "/v1/workloads/", wish(cores, ways, **more))
+    return node.call("POST", "/v1/workloads/", rmd_body(cores, ways, **more))
 
 
 def refusal(node, method, path, body=None, headers=None):
@@ -47,7 +47,7 @@ def refusal(node, method, path, body=None, headers=None):
 
 
 def not_created(node, cores, ways=None, **more):
-    return refusal(node, "POST", "/v1/workloads", wish(cores, ways, **more))
+    return refusal(node, "POST", "/v1/workloads", rmd_body(cores, ways, **more))
 
 
 def is_on_the_hardware_or_refused(node, body, is_there):
@@ -61,7 +61,7 @@ def is_on_the_hardware_or_refused(node, body, is_there):
 
 
 def assert_put_back(node, workload, file, text):
-    """After a reboot, and after somebody has written this into a file of its class."""
+    """After a reboot, and after a foreign write of this into a file of its class."""
     before = node.plain()
     node.reboot()
     assert node.plain() == before and node.list() == [workload]

@@ -76,7 +76,7 @@ def test_ways_and_cpus_of_others_are_not_available():
         node.sim.run_inside(["mkdir", "/sys/fs/resctrl/COS5"])
         node.sim.write("/sys/fs/resctrl/COS5/schemata", "L3:0=00e\n")
         node.sim.write("/sys/fs/resctrl/COS5/cpus_list", "1-2\n")
-        node.create("7", 1, 1)  # looks anew, since nothing was claimed before
+        node.create("7", 1, 1)  # observes the node again, since nothing was claimed before
         cache = json.loads(text(node, "/v1/cache/l3/0"))
         assert cache["available_cpus"] == "0,3-6"
         # OS 0, guarantee 1-5, best effort 6-8, infra 9-10; the workload has way 4.

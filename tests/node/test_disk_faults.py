@@ -33,7 +33,7 @@ def is_unchanged(text):
 
 
 def assert_settled(node, start, after, refused):
-    """What a client was told is so: now, and after the next start."""
+    """The answer holds: now, and after the next start."""
     def settled():
         if refused is None:
             return image(node) == after
@@ -68,7 +68,7 @@ def test_a_failed_disk_call_is_answered_with_the_real_outcome(name, fault):
                 assert refused.status == 503
                 assert_one_line(refused.text)
                 assert is_unchanged(refused.text) or "outcome is unknown" in refused.text, refused.text
-                assert answered(node) == start[2]  # whoever reads sees what was acknowledged
+                assert answered(node) == start[2]  # readers see the acknowledged state
             struck = node.disk.calls() >= nth
             node.disk.set()
             # Any next write finds out what became of this one, and asks for nothing itself.

@@ -124,7 +124,7 @@ def share(node, name, cpus):
     node.sim.write(f"/sys/fs/resctrl/{name}/cpus_list", cpus + "\n")
 
 
-def told(node, id):
+def exclusivity(node, id):
     workload = node.call("GET", f"/v1/workloads/{id}")
     return workload["exclusive"], workload["shared_with"]
 
@@ -140,16 +140,16 @@ def test_a_group_that_fills_the_ways_of_a_guarantee_is_reported(when):
             share(node, "k8s", "6-7")
         id = node.create("4", 2, 2)["id"]
         if when == "after the grant":
-            assert told(node, id) == (True, [])
+            assert exclusivity(node, id) == (True, [])
             share(node, "k8s", "6-7")
-        wait_for(lambda: told(node, id) == (False, ["k8s"]), "the group to be seen")
+        wait_for(lambda: exclusivity(node, id) == (False, ["k8s"]), "the group to be seen")
         assert any("k8s may fill the ways of workload" in text for text in node.health()["warnings"])
         assert "WAYS_SHARED" in node.journal()
         assert "nrd_workloads_with_shared_ways 1" in node.request("GET", "/metrics")[1]
         (group,) = node.call("GET", "/v1/node")["caches"][0]["foreign"]
         assert (group["group"], group["cpus"], group["tasks"], group["holds_ways"]) == ("k8s", "6-7", 0, False)
         node.sim.write("/sys/fs/resctrl/k8s/schemata", "L3:0=1\n")
-        wait_for(lambda: told(node, id) == (True, []), "the narrower mask to be seen")
+        wait_for(lambda: exclusivity(node, id) == (True, []), "the narrower mask to be seen")
     finally:
         node.end()
 
@@ -176,7 +176,7 @@ def test_an_exclusive_group_keeps_its_ways_and_the_rest_is_granted():
         node.start()
         id = node.create("4", 2, 2)["id"]
         assert int(node.hardware()["COS2"]["L3"]["0"], 16) & 0x780 == 0
-        assert told(node, id) == (True, [])
+        assert exclusivity(node, id) == (True, [])
         node.delete(id)
         assert node.hardware()["/"]["L3"]["0"] == "7f" and before["0"] == "7ff"
 

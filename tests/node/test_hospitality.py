@@ -1,4 +1,4 @@
-"""What is foretold to newcomers, and what they get."""
+"""Hospitality scores, and what new workloads then get."""
 
 import json
 

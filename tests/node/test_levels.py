@@ -17,7 +17,7 @@ def test_code_and_data_get_the_same_ways():
         group = node.hardware()[created["cos_name"]]
         assert group["L3"]["0"] == group["code"]["0"] == created["granted_ways"]["0"]["mask"] == "6"
         node.assert_consistent({created["id"]})
-        # Somebody gives the code fewer ways: together they still are what was granted.
+        # A foreign write gives the code fewer ways; with the data mask the class still has the granted ways.
         node.sim.write(f"/sys/fs/resctrl/{created['cos_name']}/schemata", "L3CODE:0=10\n")
         wait_for(lambda: node.hardware()[created["cos_name"]]["code"]["0"] == "6", "code to have its ways again")
         node.kill9()

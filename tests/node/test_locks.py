@@ -1,4 +1,4 @@
-"""Locks that others hold: changes wait for a moment, are refused with who holds it, and go on when it lets go."""
+"""Foreign locks: changes wait for a moment, are refused with the name of the holder, and succeed after its release."""
 
 import os
 import subprocess
@@ -98,7 +98,7 @@ def reset(node):
     ("", 0o555, "0o700", "0o555"),
     ('[rdt]\ntree_mode = "0750"\n', 0o555, "0o750", "0o555"),
     ('[rdt]\ntree_mode = "0555"\n', 0o555, "0o555", "0o555"),
-    ("", 0o711, "0o711", "0o711"),  # somebody else's choice
+    ("", 0o711, "0o711", "0o711"),  # chosen by another program
 ])
 def test_the_tree_can_be_opened_by_root_only(config, before, while_served, after):
     with Node(config, start=False) as node:

@@ -161,7 +161,7 @@ def test_groups_of_others_below_mon_groups_stay_as_they_are(node):
 def test_nothing_is_read_without_requests(node):
     created = node.create("4-5", 3, 3)
     path = f"{created['cos_name']}/mon_data/mon_L3_00/llc_occupancy"
-    # A fault stays until somebody reads the file: after other requests it is still there for the one who asks.
+    # A fault stays until the file is read: other requests do not read it, the request for usage does.
     node.sim.use(created["cos_name"], 0, "llc_occupancy", 4096)
     node.sim.control(f"fault read {path} errno EIO")
     node.list()

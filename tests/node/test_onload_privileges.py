@@ -41,7 +41,7 @@ class Front(http.server.BaseHTTPRequestHandler):
 
 
 class World:
-    """A daemon with a trusted folder of profiles, and a folder that belongs to nobody."""
+    """A daemon with a trusted folder of profiles, and a folder of the user `nobody`."""
 
     def __init__(self, node, folder, theirs):
         self.node, self.folder, self.theirs = node, folder, theirs

@@ -82,7 +82,7 @@ def test_the_section_of_this_cpu_goes_before_the_default():
 
 def test_a_workload_gets_what_its_policy_says_and_keeps_it():
     with policies() as node:
-        # As the operator sends it: a policy, and a cache of 0/0 because nobody set one.
+        # As the operator sends it: a policy, and a cache of 0/0 because none is set.
         gold = by_policy(node, "4-5", "gold", status="", cos_name="", origin="", rdt={"cache": {"max": 0, "min": 0}, "mba": {}})
         assert (gold["policy"], gold["rdt"]["cache"], gold["pool"]) == ("gold", {"max": 2, "min": 2}, "guarantee")
         assert list(gold)[:4] == ["id", "core_ids", "policy", "status"]
@@ -150,7 +150,7 @@ def test_the_cache_view_and_hospitality_know_policies():
     (".toml", "[a.b.cache\n", ":1: "),
     (".yaml", "a: {b: {cache: [1]}}\n", "/a/b/cache: expected a section, found an array"),
 ])
-def test_a_wrong_file_is_told_before_anything_is_touched(suffix, text, complaint):
+def test_an_invalid_file_is_reported_before_any_change(suffix, text, complaint):
     with policies() as node:
         node.terminate()
         wrong = os.path.join(node.folder, "wrong" + suffix)

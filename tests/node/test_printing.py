@@ -1,4 +1,4 @@
-"""What a terminal would obey never gets through nrdctl, whoever wrote it."""
+"""nrdctl prints no terminal control sequences, whatever their source."""
 
 import http.server
 import json

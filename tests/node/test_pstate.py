@@ -256,7 +256,7 @@ def test_foreign_changes_are_reverted():
         node.sim.write("/sys/devices/system/cpu/cpu4/cpufreq/scaling_max_freq", "2000000\n")
         wait_for(lambda: node.health()["drift_repairs"] == 1, "the repair")
         assert window(node, 4)["max"] == 3_000_000
-        # What nobody needs is theirs.
+        # CPUs without a workload may be changed by other programs.
         node.sim.write("/sys/devices/system/cpu/cpu9/cpufreq/scaling_max_freq", "2000000\n")
         wait_for(lambda: node.call("GET", "/v1/pstate/9")["set"]["max_khz"] == 2_000_000, "a look")
         assert window(node, 9)["max"] == 2_000_000 and node.health()["drift_repairs"] == 1
@@ -434,7 +434,7 @@ NO_TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
 
 
 def after_a_look(node, cpu=15):
-    """CPU 15 is nobody's: what is written there is seen at the next look."""
+    """Writes to CPU 15, which has no workload, and waits for the next observation."""
     wanted = 2_000_000 if node.call("GET", f"/v1/pstate/{cpu}")["set"]["max_khz"] != 2_000_000 else 2_100_000
     node.sim.write(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq", f"{wanted}\n")
     wait_for(lambda: node.call("GET", f"/v1/pstate/{cpu}")["set"]["max_khz"] == wanted, "a look")

@@ -9,7 +9,7 @@ import os
 import pytest
 from harness import Node, cpus_of
 from rmd_table import (CONFLICT, assert_put_back, counts, created, is_on_the_hardware_or_refused, masks, not_created, read,
-                       refusal, wish)
+                       refusal, rmd_body)
 from test_races import at_once
 
 pytest_plugins = "rmd_nodes"
@@ -58,7 +58,7 @@ def test_all_cpus_of_a_range_are_released(node):
 def test_bandwidth_is_separate_for_each_request(node):
     mine = created(node, ["4"], (2, 2))
     bandwidth = node.hardware()[mine["cos_name"]]["MB"]
-    node.request("POST", "/v1/workloads", wish(["5"], rdt={"cache": {"max": 1, "min": 1}, "mba": {"percentage": 50}}))
+    node.request("POST", "/v1/workloads", rmd_body(["5"], rdt={"cache": {"max": 1, "min": 1}, "mba": {"percentage": 50}}))
     node.call("PATCH", "/v1/workloads/" + mine["id"], {"rdt": {"cache": {"max": 3, "min": 3}}})
     later = created(node, ["6"], (1, 1))
     assert node.hardware()[mine["cos_name"]]["MB"] == node.hardware()[later["cos_name"]]["MB"] == bandwidth
@@ -67,7 +67,7 @@ def test_bandwidth_is_separate_for_each_request(node):
 # Defect 6
 def test_a_policys_bandwidth_is_granted_or_refused(node):
     full = node.hardware()["/"]["MB"]
-    is_on_the_hardware_or_refused(node, wish(["4"], policy="thrifty"), lambda group: group["MB"]["0"] != full["0"])
+    is_on_the_hardware_or_refused(node, rmd_body(["4"], policy="thrifty"), lambda group: group["MB"]["0"] != full["0"])
 
 
 # Defect 7
@@ -147,7 +147,7 @@ def test_of_two_requests_for_one_cpu_one_succeeds(node):
 def test_unsupported_resources_are_refused(shape):
     """With the next: a node without memory bandwidth starts, and one without L3 as well."""
     with Node(sockets=1, cpus=4, **shape) as node:
-        bandwidth = wish(["1"], rdt={"cache": {}, "mba": {"percentage": 50}})
+        bandwidth = rmd_body(["1"], rdt={"cache": {}, "mba": {"percentage": 50}})
         assert refusal(node, "POST", "/v1/workloads", bandwidth)[0] == 422
         if "rdt" in shape:
             status, text = not_created(node, ["1"], (1, 1))
@@ -159,7 +159,7 @@ def test_unsupported_resources_are_refused(shape):
 # Defect 14
 def test_bandwidth_alone_does_not_end_the_daemon(node):
     pid = node.daemon.pid
-    body = wish(["4"], rdt={"cache": {}, "mba": {"percentage": 50}})
+    body = rmd_body(["4"], rdt={"cache": {}, "mba": {"percentage": 50}})
     full = node.hardware()["/"]["MB"]
     is_on_the_hardware_or_refused(node, body, lambda group: group["MB"]["0"] != full["0"])
     assert node.daemon.pid == pid and node.daemon.poll() is None
@@ -184,13 +184,13 @@ def test_all_named_cpus_and_tasks_are_in_the_class(node):
     assert cpus_of(node.hardware()[name]["cpus"]) == {4, 5, 6}
     for workload in node.list():
         node.delete(workload["id"])
-    both = wish(["7"], (0, 0), task_ids=[str(os.getpid())])
+    both = rmd_body(["7"], (0, 0), task_ids=[str(os.getpid())])
     is_on_the_hardware_or_refused(node, both, lambda group: group["cpus"] == "7" and os.getpid() in group["tasks"])
 
 
 # Defect 17
 def test_the_origin_does_not_come_from_the_client(node):
-    """Nobody looks for processes by a pattern, and origin is what nrd knows itself."""
+    """No processes are searched by patterns; nrd itself sets the origin."""
     assert created(node, ["4"], (1, 1), origin="OPENSTACK", uuid="vm")["origin"] == "REST"
 
 
@@ -199,7 +199,7 @@ def test_an_unchanged_ratio_is_no_change(node):
     path = "/v1/workloads/" + created(node, ["4"], (1, 1), plugins={"pstate": {"ratio": 3, "monitoring": "off"}})["id"]
     before, workload = counts(node), node.call("GET", path)
     for ratio in (3, 3.0, "3"):
-        patch = wish(["4"], (1, 1), plugins={"pstate": {"ratio": ratio, "monitoring": "off"}})
+        patch = rmd_body(["4"], (1, 1), plugins={"pstate": {"ratio": ratio, "monitoring": "off"}})
         patched = node.call("PATCH", path, patch)
         assert patched["cos_name"] == workload["cos_name"]
         assert (counts(node), node.call("GET", path)) == (before, workload)

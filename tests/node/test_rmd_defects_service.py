@@ -1,4 +1,4 @@
-"""What was wrong with RMD and is not here, by number of docs/rmd-compatibility.md: wrong answers, configuration, doors."""
+"""What was wrong with RMD and is not here, by number of docs/rmd-compatibility.md: wrong answers, configuration, endpoints."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import pytest
 import yaml
 from harness import Node, cpus_of, wait_for
 from rmd_table import (CONFLICT, INVALID, JSON, carried_over, checked, counts, created, daemon, kept, masks, not_created, read,
-                       refusal, wish)
+                       refusal, rmd_body)
 from fixtures import CLIENT, UnixConnection, ask, basic, name
 from test_certificate_list import code, put, reload
 from test_rmd_import import files_below
@@ -119,7 +119,7 @@ def test_an_unknown_cpu_uses_the_default_section():
         assert node.call("GET", "/v1/policy") == {"gold": {"cache": {"max": 2, "min": 2}}}
 
 
-# Doors
+# Endpoints
 
 # Defect 28
 def test_each_endpoint_works_and_is_access_controlled(node, passwords):
@@ -207,12 +207,12 @@ def test_filters_dry_runs_and_conditional_requests_work(node):
     workload = created(node, ["4"], (1, 1), uuid="a")
     path, before = "/v1/workloads/" + workload["id"], counts(node)
     assert node.call("GET", "/v1/workloads?uuid=b") == []
-    foretold = node.call("POST", "/v1/workloads?dry_run=true", wish(["5"], (2, 2)))
-    assert foretold["workload"]["cos_name"] and foretold["changes"]
+    planned = node.call("POST", "/v1/workloads?dry_run=true", rmd_body(["5"], (2, 2)))
+    assert planned["workload"]["cos_name"] and planned["changes"]
     tag = node.request("GET", path)[2]["ETag"]
     assert node.request("GET", path, headers={"If-None-Match": tag})[0] == 304
     assert node.request("DELETE", path, headers={"If-Match": '"0-0"'})[0] == 412
-    problem = json.loads(refusal(node, "POST", "/v1/workloads", wish(["4"], (1, 1)), {**JSON, "Accept": "application/json"})[1])
+    problem = json.loads(refusal(node, "POST", "/v1/workloads", rmd_body(["4"], (1, 1)), {**JSON, "Accept": "application/json"})[1])
     assert (problem["code"], problem["field"]) == ("CpuTaken", "/core_ids")
     assert "PATH=/v1/workloads STATUS=400" in node.journal() and counts(node) == before
     # On purpose not: a PATCH says the same, and a list of as many as there are CPUs needs no pages.

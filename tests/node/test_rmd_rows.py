@@ -1,14 +1,13 @@
 """What clients of RMD could do, row by row of docs/rmd-compatibility.md: workloads and the views of the node.
 
-What is about the node, its doors and its operation is in test_rmd_rows_node.py. Rows that are not built yet are the list at
-the end of that file.
+The node, its endpoints and its operation are in test_rmd_rows_node.py.
 """
 
 import json
 
 import pytest
 from harness import Node, Refused, bits, cpus_of
-from rmd_table import CONFLICT, INVALID, came_from_elsewhere, counts, created, masks, not_created, refusal, wish
+from rmd_table import CONFLICT, INVALID, came_from_elsewhere, counts, created, masks, not_created, refusal, rmd_body
 from test_branch_monitoring import FASTEST, SLOWEST, monitored, pinned
 from test_cache_view import RMD
 
@@ -20,7 +19,7 @@ pytest_plugins = "rmd_nodes"
 # Row 1
 def test_lists_of_cpus_are_accepted(node):
     cores = ["4", "6-7", "9,11-12"]
-    status, text, headers = node.request("POST", "/v1/workloads", wish(cores, (2, 2)))
+    status, text, headers = node.request("POST", "/v1/workloads", rmd_body(cores, (2, 2)))
     assert (status, headers["Content-Type"]) == (201, "application/json")
     workload = json.loads(text)
     assert list(workload)[:6] == ["id", "core_ids", "status", "cos_name", "rdt", "origin"]
@@ -55,8 +54,8 @@ def test_null_counts_as_absent(node):
     wider = node.call("PATCH", path, {"cache": {"max": 4, "min": None}})
     assert wider["cache"] == {"max": 4, "min": 3}
     for body, words in (({**unset, "core_ids": None, "rdt": rdt}, "No task or core id specified\n"),
-                        (wish(["5"], (None, 2)), "Need to provide both cache.* or none of them\n"),
-                        (wish(["5"], (None, None)), "No RDT/Plugins params in workload\n")):
+                        (rmd_body(["5"], (None, 2)), "Need to provide both cache.* or none of them\n"),
+                        (rmd_body(["5"], (None, None)), "No RDT/Plugins params in workload\n")):
         assert refusal(node, "POST", "/v1/workloads", body) == (400, INVALID + words)
     pstate = {"pstate": {"ratio": None, "monitoring": None}}
     assert "plugins" not in created(node, ["5"], (1, 1), plugins=pstate)
@@ -125,7 +124,7 @@ def test_a_policy_has_the_values_of_its_file(node, odd):
 # Row 13
 def test_pstate_takes_ratio_and_monitoring():
     with monitored() as (node, branches):
-        asked = wish(["4-5"], (2, 2), plugins={"pstate": {"ratio": 3.0, "monitoring": "on"}})
+        asked = rmd_body(["4-5"], (2, 2), plugins={"pstate": {"ratio": 3.0, "monitoring": "on"}})
         workload = node.call("POST", "/v1/workloads", asked)
         assert workload["plugins"] == asked["plugins"] and pinned(node, 4) == pinned(node, 5) == FASTEST
         assert node.call("GET", "/v1/pstate/4")["monitoring"]["ratio_threshold"] == 3
@@ -193,7 +192,7 @@ def test_workloads_are_listed_and_read_singly(node):
 
 # Row 20
 def test_a_repeated_patch_changes_nothing(node):
-    asked = wish(["4-5"], (2, 2), uuid="cr", plugins={"pstate": {"ratio": 3.0, "monitoring": "off"}})
+    asked = rmd_body(["4-5"], (2, 2), uuid="cr", plugins={"pstate": {"ratio": 3.0, "monitoring": "off"}})
     path = "/v1/workloads/" + node.call("POST", "/v1/workloads", asked)["id"]
     before, workload = counts(node), node.call("GET", path)
     assert node.request("PATCH", path, asked)[0] == 200

@@ -6,7 +6,7 @@ import pytest
 from harness import Node, process, wait_for
 from rmd_layout import POLICIES
 from rmd_nodes import OF_ITS_TIME, THRIFTY
-from rmd_table import CONFLICT, INVALID, created, kept, not_created, wish
+from rmd_table import CONFLICT, INVALID, created, kept, not_created, rmd_body
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def node():
 
 
 def of_tasks(node, *ids, ways=(2, 2), **more):
-    return node.call("POST", "/v1/workloads", {**wish([], ways, **more), "task_ids": [str(id) for id in ids]})
+    return node.call("POST", "/v1/workloads", {**rmd_body([], ways, **more), "task_ids": [str(id) for id in ids]})
 
 
 def group(node, workload):

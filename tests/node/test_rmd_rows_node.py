@@ -1,4 +1,4 @@
-"""What operators of RMD could do, row by row of docs/rmd-compatibility.md: the node, its doors and its operation."""
+"""What operators of RMD could do, row by row of docs/rmd-compatibility.md: the node, its endpoints and its operation."""
 
 import gzip
 import json
@@ -12,7 +12,7 @@ import tomllib
 
 import pytest
 from harness import Node, cpus_of, wait_for
-from rmd_table import CONFLICT, JSON, assert_put_back, carried_over, checked, created, daemon, masks, not_created, read, wish
+from rmd_table import CONFLICT, JSON, assert_put_back, carried_over, checked, created, daemon, masks, not_created, read, rmd_body
 from fixtures import CLIENT, UnixConnection, ask, basic, name
 from test_genconf import genconf
 from test_certificate_list import code, put, reload
@@ -71,7 +71,7 @@ def test_grants_are_restored_after_restart_reboot_and_drift(odd):
     assert_put_back(odd, workload, "schemata", "L3:4=00003\n")
 
 
-# Doors
+# Endpoints
 
 # Row 37
 def test_a_flag_forces_a_mode():
@@ -99,7 +99,7 @@ def test_https_works_as_the_operator_uses_it(guarded):
     connection = operators_context(guarded).wrap_socket(
         socket.create_connection(("127.0.0.1", guarded.tls_port), timeout=30), server_hostname="rmd-nameserver")
     with Operator(connection, f"127.0.0.1:{guarded.tls_port}") as operator:
-        assert operator.send("POST", "/v1/workloads", json.dumps(wish(["2-3"], (1, 1), uuid="tls"))).status == 201
+        assert operator.send("POST", "/v1/workloads", json.dumps(rmd_body(["2-3"], (1, 1), uuid="tls"))).status == 201
         assert operator.send("DELETE", "/v1/workloads/" + operator.find("tls")["id"]).status == 200
     with pytest.raises((ssl.SSLError, ConnectionError)):
         ask(guarded.tls(), "GET", "/v1/workloads")
@@ -250,7 +250,7 @@ def test_cpu_hotplug_is_followed(odd):
 # Row 54
 def test_wrong_types_methods_and_paths_have_rmds_text(node, method, path, headers, status, text):
     assert node.request(method, path, "{}" if method != "GET" else None, headers)[:2] == (status, text)
-    assert node.request("POST", "/v1/workloads", json.dumps(wish(["4"], (1, 1))),
+    assert node.request("POST", "/v1/workloads", json.dumps(rmd_body(["4"], (1, 1))),
                         {"Content-Type": "application/json; charset=utf-8", "Accept": "*/*"})[0] == 201
 
 

@@ -159,13 +159,13 @@ def test_an_owner_must_run_now_and_the_caller_is_known_on_the_socket_only(node):
 
 
 def by_url(node, *before):
-    """nrdctl run where nrd is not told by the kernel who calls; root is not given that over plain HTTP."""
+    """nrdctl run over plain HTTP, where nrd does not learn the caller from the kernel; not as root."""
     words = [*before, "setpriv", "--reuid=65534", "--clear-groups", NRDCTL, "--url", f"http://127.0.0.1:{node.port}", "run", "--cpus", "0", "--ways", "2", "--", "echo", "hello"]
     return subprocess.run(words, capture_output=True, text=True, timeout=DEADLINE, env=CLEAN)
 
 
 def test_a_pid_of_another_namespace_owns_no_workload(node):
-    """In a container this process has a number that on the node is somebody else's, who may run for ever."""
+    """In a container this process has a pid that on the node belongs to another process, which may run for ever."""
     assert by_url(node).stdout == "hello\n"
     wait_until_free(node)
     done = by_url(node, "unshare", "--pid", "--fork", "--mount-proc")

@@ -1,4 +1,4 @@
-"""nrdctl support-bundle: what goes to whoever is asked for help."""
+"""nrdctl support-bundle: the archive that is sent with a request for help."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def test_the_bundle_has_the_api_answers_and_any_tar_reads_it(tmp_path):
         with tarfile.open(file) as tar:
             texts = {member.name: tar.extractfile(member).read() for member in tar}
         assert subprocess.run(["tar", "-tf", file], capture_output=True, text=True).stdout.split() == list(texts)
-        # A refusal is told as one: no policies for this CPU model.
+        # A refusal is stored as such: no policies for this CPU model.
         assert [name for name in texts if name.endswith(".refused")] == ["nrd-support/policy.json.refused"]
         assert texts.pop("nrd-support/policy.json.refused").startswith(b"404\n")
         read = {name: json.loads(text) for name, text in texts.items()}

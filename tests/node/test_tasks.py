@@ -30,7 +30,7 @@ for line in sys.stdin:
 
 
 class Program:
-    """A process that starts threads and children when it is told to."""
+    """A process that starts threads and children on request."""
 
     def __init__(self, threads=0):
         self.process = subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -18,7 +18,7 @@ NASTY = {
     "EF_EQUALS": "any=rss:active=x", "EF_NUMBER": "0123", "EF_BOOLEAN": "no", "EF_NULL": "null", "EF_TILDE": "~", "NO": "key",
     "EF_SEMICOLON": "; rm -rf /", "EF_END": "ends with \\",
 }
-# What the wrapper script does for a profile, mended where docs/onload-profiles.md says so.
+# What the wrapper script does for a profile, corrected where docs/onload-profiles.md says so.
 SHELL = r"""
 onload_set() {
   [ $# != 1 ] || set -- "${1%%=*}" "${1#*=}"

@@ -112,7 +112,7 @@ long Cpufreq::min(const Policy& policy) const {
   return std::min(at_least == steps.rend() ? min : *at_least, max(policy));
 }
 
-// Nothing runs here, so whoever follows the load is at the bottom.
+// Nothing runs here, so governors that follow the load choose the minimum.
 long Cpufreq::current(const Policy& policy) const {
   if (policy.governor == kPerformance) return max(policy);
   if (policy.governor == "userspace") return std::clamp(policy.speed, min(policy), max(policy));

@@ -73,7 +73,7 @@ class Cpufreq {
   int store_no_turbo(std::string_view text);  // intel_pstate/no_turbo
   int store_min_percent(std::string_view text);
   int store_max_percent(std::string_view text);
-  int store_status(std::string_view text);  // intel_pstate/status: another driver, and all policies anew
+  int store_status(std::string_view text);  // intel_pstate/status: another driver, and new policies
 
   void wipe();  // as after a boot
 

@@ -31,7 +31,7 @@ int Faults::count(std::string what, pid_t writer, const std::function<int()>& ap
       kill(writer, SIGKILL);
       return answer;
     case Fault::Kind::Delay:
-      // Everybody waits, as everybody waits for the kernel's one rdtgroup_mutex.
+      // Blocks all callers, as the kernel's single rdtgroup_mutex does.
       std::this_thread::sleep_for(fault.delay);
       return apply();
   }

@@ -1,5 +1,5 @@
 // A tree of files whose contents are known beforehand, such as sysfs and /proc here. It is a value computed from the
-// machine; when the machine changes (hotplug, reboot) it is computed anew, so nothing in it can be out of date.
+// machine; when the machine changes (hotplug, reboot) it is computed again, so nothing in it can be out of date.
 // Paths have no leading slash; folders exist because something is in them.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace nrd::simnode {
 struct File {
   mode_t mode = 0;
   std::string content;                         // a symbolic link's target is its content
-  std::function<int(std::string_view)> write;  // 0 or errno; empty when nobody may write
+  std::function<int(std::string_view)> write;  // 0 or errno; empty: read-only
 };
 
 class FileMap {

@@ -63,7 +63,7 @@ int read_folder(const char* path, void* entries, fuse_fill_dir_t fill, off_t, fu
   fill(entries, "..", nullptr, 0, fuse_fill_dir_flags{});
   const std::string folder = relative(path);
   for (const std::string& name : tree().list(folder)) {
-    // The kind of each entry, because readers such as scandir and fts trust it where it is told.
+    // The kind of each entry, because readers such as scandir and fts trust it where it is given.
     struct stat attributes = {};
     if (tree().tells_types()) {
       attributes.st_mode = tree().mode(folder.empty() ? name : folder + "/" + name).value_or(S_IFREG);

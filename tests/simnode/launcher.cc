@@ -52,7 +52,7 @@ int listen_on(const std::string& path) {
   return listener;
 }
 
-// Runs in the child. What goes wrong here is told on standard error; the parent sees the exit status.
+// Runs in the child. Errors are printed to standard error; the parent sees the exit status.
 [[noreturn]] void become_command(const Options& options, int device, pid_t parent, int started) {
   try {
     must(prctl(PR_SET_PDEATHSIG, SIGKILL), "prctl");
@@ -142,7 +142,7 @@ void Launcher::start_command(const Options& options) {
 std::vector<pollfd> Launcher::sources() const {
   std::vector<pollfd> found = {{device_, POLLIN, 0}, {signals_, POLLIN, 0}};
   if (started_ >= 0) {
-    // Nobody is answered before the command runs: whoever has an answer may rely on the mounts.
+    // No request is answered before the command runs, so a client with an answer can rely on the mounts.
     found.push_back({started_, POLLIN, 0});
     return found;
   }

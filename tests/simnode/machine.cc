@@ -11,7 +11,7 @@ namespace {
 
 constexpr BandwidthUnits kAmd{0, 2048, 1, false, 4};
 constexpr BandwidthUnits kIntel{10, 100, 10, true, 3};
-// With mba_MBps info/MB is as without, but no range is checked (bw_validate()); a group that nobody limited has
+// With mba_MBps info/MB is as without, but no range is checked (bw_validate()); an unlimited group has
 // MBA_MAX_MBPS.
 constexpr BandwidthUnits kMbps{10, 4294967295, 10, true, 3};
 constexpr long kKibPerWay = 1024;

@@ -57,7 +57,7 @@ std::string target_of(const Entry& link) {
   return target;
 }
 
-// Devices are made anew instead of bound, because /dev/ptmx looks for pts beside itself. One that is mounted itself, as
+// Devices are created instead of bound, because /dev/ptmx looks for pts beside itself. One that is mounted itself, as
 // /dev/console is in containers, belongs to another file system and is bound.
 void bring_back(const Entry& entry, dev_t folder_device) {
   const std::string held = "/proc/self/fd/" + std::to_string(entry.held);
@@ -78,7 +78,7 @@ void bring_back(const Entry& entry, dev_t folder_device) {
   close(entry.held);
 }
 
-// A mount needs a folder to be over, and the host must not get one: sysfs has no mkdir, and /dev is everybody's. So the
+// A mount needs a folder to be over, and the host must not get one: sysfs has no mkdir, and /dev is shared. So the
 // folder becomes a small tmpfs in which everything but one name appears again, and that one can be made.
 void rebuild(const char* folder, const char* but, unsigned long flags) {
   struct stat was = {};

@@ -25,7 +25,7 @@ class Node : public Tree {
   Monitoring& monitoring() { return resctrl_tree_.monitoring(); }
 
   void reboot();                         // a new boot id, and all that can be set as fresh as after one
-  int vanish(const std::string& group);  // behind the back of whoever uses it; not counted as a write
+  int vanish(const std::string& group);  // without a request of its user; not counted as a write
   int set_online(int cpu, bool online);  // 0 or errno
   void remount(MbUnit unit);             // resctrl: without groups, and bandwidth in another unit
 

@@ -59,9 +59,9 @@ class Resctrl {
   void lock(Group& group, const Settings& settings);
 
   const Machine& machine_;
-  // Mutable: who has inherited a group is found out when somebody looks.
+  // Mutable: inheritance of groups is computed on access.
   mutable std::map<std::string, Group> groups_;
-  mutable Tasks moved_to_root_;    // by somebody: they inherit nothing
+  mutable Tasks moved_to_root_;    // by a write: they inherit nothing
   std::optional<Group> io_alloc_;  // the class that devices write with, the highest one
   std::string status_;
 };

@@ -89,7 +89,7 @@ class SimNode:
         return ["nsenter", "-t", str(self.pid), "-m", "--"] + list(argv)
 
     def run_inside(self, argv, **options):
-        """subprocess.run inside the node, with text output captured; check=True unless told otherwise."""
+        """subprocess.run inside the node, with text output captured; check=True by default."""
         options = {"check": True, "capture_output": True, "text": True, **options}
         return subprocess.run(self.inside(argv), **options)
 

@@ -1,5 +1,5 @@
 // The tasks (threads) of the real host: the simulated node runs real processes, so `tasks` files speak of real ids.
-// A task is told from a later one with the same id by its start time.
+// The start time distinguishes a task from a later one with the same id.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +24,7 @@ void forget_the_dead(Tasks& tasks);
 
 std::uint64_t ticks_now();
 // Threads and children of these tasks that started after them in the group: the kernel gave them the class of their
-// parent. Which thread started another is not told by /proc, so the first one of the process stands for all.
+// parent. /proc does not have the thread that started another one, so the first thread of the process stands for all.
 Tasks heirs_of(const Tasks& tasks);
 
 }  // namespace nrd::simnode

@@ -1,4 +1,4 @@
-"""The simulated node is seen by what runs inside it, and by nobody else; it leaves nothing behind."""
+"""The simulated node is visible only to processes inside it, and leaves nothing behind."""
 
 import os
 import signal

@@ -37,7 +37,7 @@ def status(node):
 
 @pytest.fixture
 def lockable(start):
-    """A node with a group "lock" that is set up for a lock, and three ways of cache 0 that nobody else has."""
+    """A node with a group "lock" that is set up for a lock, and three ways of cache 0 that no other group has."""
     node = start(pseudo_lock=True, mb=False)
     write(node, "schemata", "L3:0=7f8;1=7ff\n")
     mkdir(node, "lock")

@@ -10,10 +10,10 @@ endpoint, so it says something if another server stands them. Attacks are bounde
 |---|---|---|
 | F1 | splits a chunked body between CR and LF | the worker spins for ever |
 | F2 | does not read what it asked for | the worker spins as long as the client stays |
-| F3 | asks and closes while others come | its answer goes to whoever got its descriptor |
+| F3 | asks and closes while others come | its answer goes to the connection that got its descriptor |
 | F4 | sends a path of many slashes | std::regex runs out of stack |
 | F5 | resets a TLS connection in the midst of an answer | SIGPIPE ends the process |
-| F6 | connects to the TLS port and says nothing | nobody else gets in for ten seconds |
+| F6 | connects to the TLS port and says nothing | no other client connects for ten seconds |
 | F7 | reads, or leaves, a stream fed by another thread | abort, double free or SIGSEGV: two threads in one queue |
 | F8 | uses methods that no route has | two workers insert into one map |
 | F9 | asks a handler that throws what is no std::exception | abort |
@@ -28,7 +28,7 @@ import struct
 import subprocess
 import time
 
-CONNECT = 15  # seconds for a handshake: longer than F6 holds the door shut
+CONNECT = 15  # seconds for a handshake: longer than F6 blocks other clients
 ANSWER = 2  # seconds after which a bystander gives up
 SPINNING = 0.8  # of one CPU
 BYSTANDERS = 4  # connections, so that each of two workers gets some

@@ -22,7 +22,7 @@ def allow_many_files():
 
 
 class Endpoint:
-    """One of the endpoints of the daemon, as raw bytes."""
+    """An endpoint of the daemon, used with raw bytes."""
 
     def __init__(self, service, kind):
         self.service, self.kind = service, kind
@@ -78,7 +78,7 @@ class Endpoint:
 
 
 def reset(client):
-    """Ends without a farewell, as a client does that has died."""
+    """Closes with a RST, as the kernel does for a client that died."""
     with contextlib.suppress(OSError):
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RST_ON_CLOSE)
         client.close()
@@ -90,7 +90,7 @@ def make_its_list_long(service):
 
 
 def readers_that_never_read(service):
-    """30 by each door, who have asked for so much that no more is taken from them. All at once: the first is not cut
+    """30 at each endpoint, which have sent requests until the daemon reads no more. All at once: the first is not closed
     before the last is full."""
     def ask_until_full(reader):
         reader.settimeout(0.5)
@@ -119,4 +119,4 @@ def open_files(pid):
 def assert_at_rest(service):
     pid = service.daemon.pid
     wait_for(lambda: open_files(pid) < 60, "the connections to be given up")
-    assert cpu_used(pid, during=0.2) <= 0.05, "CPU although nobody is there"
+    assert cpu_used(pid, during=0.2) <= 0.05, "CPU use without clients"

@@ -47,7 +47,7 @@ class TcpClient {
     return bytes;
   }
 
-  // Ends without a farewell; the port is free again at once on both sides.
+  // Closes with a RST; the port is free again at once on both sides.
   void reset() {
     const linger at_once{.l_onoff = 1, .l_linger = 0};
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);

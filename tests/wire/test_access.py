@@ -1,4 +1,4 @@
-"""Every route by everybody who may come: the expected code in each cell."""
+"""Every route with every kind of client: the expected code in each cell."""
 
 import concurrent.futures
 import http.client
@@ -17,7 +17,7 @@ from harness import NRD, wait_for
 from fixtures import (CLIENT, DAY, NOW, ROOT, SERVER, Accounts, Authority, Service, ask, basic, member, name,
                      replace_authority, shadowed, socket_for)
 
-ANYBODY, SOMEGROUP = 65534, 60  # nobody, games: both exist on every Debian
+ANYBODY, SOMEGROUP = 65534, 60  # `nobody` and `games`: both exist on every Debian
 ADMINS, USERS, RUNNERS = 12, 10, 9  # the groups man, uucp and news, by their role on the socket of the fixture `roles`
 
 # What an administrator gets, by method and path: the request reaches its handler, which finds nothing to do.
@@ -97,7 +97,7 @@ def as_process_of(user, group, groups, service, path=None, url=None):
 
 
 def freeze(service):
-    """So that what is asked for in vain cannot change what the next one is told."""
+    """So that refused requests cannot change the answer to the next one."""
     frozen = ask(service.unix(), "PUT", "/v1/onload/freeze", json.dumps({"frozen": True}), {"Content-Type": "application/json"})
     assert frozen[0] == 200
 
@@ -142,7 +142,7 @@ def certificates(service):
     }
 
 
-def everybody(service):
+def all_callers(service):
     callers = {who: (lambda method, path, file=file: send(service.tls(file), method, path), expected)
                for who, (file, expected) in certificates(service).items()}
     callers |= {
@@ -164,7 +164,7 @@ def test_every_route_of_the_service_is_in_the_matrix():
 
 def test_matrix(service):
     wrong = []
-    for who, (request, expected) in everybody(service).items():
+    for who, (request, expected) in all_callers(service).items():
         for method, path in REACHED:
             got = request(method, path)
             if got != expected(method, path):
@@ -206,7 +206,7 @@ def test_the_role_run_changes_own_workloads_and_none_of_another_process(roles, g
     wait_for(lambda: roles.list() == [], "the workload to end with its process")
 
 
-# Users of PAM. Those who fail are several, and come from several hosts, so that nobody's failures reach the limit.
+# Users of PAM. Failures are spread over several users and hosts, so that none reaches the limit.
 
 PER_KIND = 5
 SHADOW = {"right": lambda user: shadowed(user), "wrong": lambda user: shadowed("another"),

@@ -47,7 +47,7 @@ def test_curl_keeps_its_connection(service, endpoint):
 
 
 def test_curl_is_answered_100_continue(service):
-    """A body above 1024 bytes: curl asks first, and waits a second if nobody answers."""
+    """A body above 1024 bytes: curl asks first, and waits a second without an answer."""
     body = json.dumps({**BODY, "uuid": "x" * 200, "core_ids": ["4-7"] + ["4"] * 300})
     asked = curl(service, "-v", "/v1/workloads", "-H", "Content-Type: application/json", "-H", "Expect: 100-continue", "-d", body,
                  "-w", "%{time_total}")

@@ -1,4 +1,4 @@
-"""Crowds that want nobody else to be served: the next honest client is, and when they have gone nothing is left of them."""
+"""Many hostile clients at once: an honest client is still served, and after they have left nothing remains of them."""
 
 import contextlib
 import os
@@ -31,11 +31,11 @@ def service():
     with Service(more="[log]\nlevel = \"warning\"") as service:
         yield service
         # Longer than after each of them, to see also what comes now and then.
-        assert cpu_used(service.daemon.pid, during=1) <= 0.05, "CPU although nobody is there"
+        assert cpu_used(service.daemon.pid, during=1) <= 0.05, "CPU use without clients"
 
 
 def assert_honest_clients_are_served(service):
-    """By every door, several times; some slow times may be those of a machine that does other things."""
+    """At every endpoint, several times; some slow responses may come from other load on this machine."""
     for kind in ENDPOINTS:
         tries = []
         for _ in range(3):

@@ -1,5 +1,4 @@
-"""Who keeps the daemon waiting is cut at the deadline of what he owes. They may be twice as long here, since other
-tests run beside these."""
+"""Slow clients are closed at the deadlines. These may take twice as long here, since other tests run at the same time."""
 
 import concurrent.futures
 import contextlib
@@ -44,7 +43,7 @@ def test_clients_that_drip_are_closed_at_the_header_deadline(service):
 def test_clients_that_never_read_are_closed(service):
     readers, ends = readers_that_never_read(service), select.poll()
     for reader in readers:
-        ends.register(reader, 0)  # who waits for nothing is told of an end all the same
+        ends.register(reader, 0)  # POLLHUP is reported without being requested
     wait_for(lambda: [event & select.POLLHUP for _, event in ends.poll(0)] == [select.POLLHUP] * len(readers),
              "the readers to be cut")
     assert_at_rest(service)

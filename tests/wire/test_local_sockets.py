@@ -11,7 +11,7 @@ import pytest
 from harness import DEADLINE, NRD, wait_for
 from fixtures import Service, UnixConnection, ask, member, socket_for
 
-ANYBODY = 65534  # nobody
+ANYBODY = 65534  # the user `nobody`
 GAMES, NEWS = 60, 9  # groups of every Debian
 ASKED = {"core_ids": ["4"], "cache": {"max": 2, "min": 2}}
 
@@ -28,7 +28,7 @@ def service(tmp_path_factory):
 
 
 def call(path, method, target, body=None, group=ANYBODY, keep=True):
-    """By somebody of that group, in a process of its own: status and answer. Its workloads end with it, unless it waits."""
+    """By a member of that group, in a process of its own: status and answer. Its workloads end with it, unless it waits."""
     words = ["/usr/bin/curl", "-sS", "-m", str(DEADLINE), "-w", "\\n%{http_code}", "--unix-socket", path, "-X", method, "http://localhost" + target,
              "-H", "Accept: application/json"]
     words += ["-H", "Content-Type: application/json", "-d", json.dumps(body)] if body is not None else []

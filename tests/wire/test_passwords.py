@@ -249,7 +249,7 @@ def test_nrdctl_asks_at_the_terminal_without_an_echo(service):
     while b"Password of alice: " not in seen:
         seen += os.read(terminal, 4096)
     os.write(terminal, PASSWORD.encode() + b"\n")
-    with contextlib.suppress(OSError):  # EIO: nobody has the terminal any more
+    with contextlib.suppress(OSError):  # EIO: no process has the terminal open any more
         while piece := os.read(terminal, 4096):
             seen += piece
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

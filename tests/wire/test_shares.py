@@ -1,4 +1,4 @@
-"""What one client takes of the daemon's places: its share and no more, whoever it is, and never an administrator's."""
+"""Each client gets its share of the daemon's slots and no more, and never those of an administrator."""
 
 import concurrent.futures
 import contextlib

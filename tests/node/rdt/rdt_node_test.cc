@@ -1,4 +1,4 @@
-// Runs inside nrd-simnode: the door of the RDT room, the real libpqos, and a kernel interface that can be told to fail.
+// Runs inside nrd-simnode: hw/rdt/rdt.h, the real libpqos, and a kernel interface with fault injection.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -48,7 +48,7 @@ class Control {
   UniqueFd socket_;
 };
 
-// A node fresh from boot, and the room started on it.
+// A node fresh from boot, and hw/rdt started on it.
 struct Booted {
   Booted() {
     control.ask("reset");
@@ -289,7 +289,7 @@ TEST_CASE("a CPU that came online after the start can be moved") {
   CHECK(content("COS3/cpus_list") == "2-5\n");
 }
 
-TEST_CASE("a tree that somebody keeps locked is a failure after a moment and not a hang") {
+TEST_CASE("a permanently locked tree is a failure after a moment and not a hang") {
   Booted node;
   Rdt& rdt = node.start();
   {

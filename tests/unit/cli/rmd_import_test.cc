@@ -58,8 +58,8 @@ bool has_line(const RmdImport& moving, const std::string& line) {
   return moving.configuration().find("\n" + line + "\n") != std::string::npos;
 }
 
-// How often something was told of `what`.
-long told(const RmdImport& moving, Note::Kind kind, const std::string& what) {
+// The number of notes of this kind about `what`.
+long notes_about(const RmdImport& moving, Note::Kind kind, const std::string& what) {
   const auto& notes = moving.report().notes();
   return std::count_if(notes.begin(), notes.end(), [&](const Note& note) {
     return note.kind == kind && note.what.find(what) != std::string::npos;
@@ -90,11 +90,11 @@ TEST_CASE("PAM users and RMD's access list are imported") {
   CHECK(has_line(moving, "pam = true"));
   CHECK(has_line(moving, "acl = \"/etc/nrd/acl.csv\""));
   CHECK(names_in(moving, "").contains("acl.csv"));
-  CHECK(told(moving, Note::Kind::LeftOut, "pam.service") == 1);
-  CHECK(told(moving, Note::Kind::LeftOut, "pam/rmd") == 1);
-  CHECK(told(moving, Note::Kind::Changed, "policy.csv") == 0);
+  CHECK(notes_about(moving, Note::Kind::LeftOut, "pam.service") == 1);
+  CHECK(notes_about(moving, Note::Kind::LeftOut, "pam/rmd") == 1);
+  CHECK(notes_about(moving, Note::Kind::Changed, "policy.csv") == 0);
   rmd.put("acl/url/policy.csv", "p, user, /workloads, GET\ng, root, user\n");
-  CHECK(told(rmd.moved(), Note::Kind::Changed, "policy.csv") == 1);
+  CHECK(notes_about(rmd.moved(), Note::Kind::Changed, "policy.csv") == 1);
 }
 
 TEST_CASE("RMD's PAM stack gets account lines unless it has some") {
@@ -112,7 +112,7 @@ TEST_CASE("RMD's PAM stack gets account lines unless it has some") {
   const RmdImport moving = rmd.moved();
   CHECK(names_in(moving, "pam") == std::set<std::string>{"nrd"});
   CHECK(moving.files().at("pam").front().content == with_account_lines(auth));
-  CHECK(told(moving, Note::Kind::Changed, "pam/rmd") == 1);
+  CHECK(notes_about(moving, Note::Kind::Changed, "pam/rmd") == 1);
 }
 
 TEST_CASE("client modes that granted everyone full access become require") {
@@ -120,7 +120,7 @@ TEST_CASE("client modes that granted everyone full access become require") {
     const Rmd rmd("[default]\nclientauth = \"" + mode + "\"\n");
     const RmdImport moving = rmd.moved();
     CHECK(has_line(moving, "client_auth = \"require\""));
-    CHECK(told(moving, Note::Kind::Changed, "clientauth") == 1);
+    CHECK(notes_about(moving, Note::Kind::Changed, "clientauth") == 1);
     CHECK(moving.configuration().find("pam") == std::string::npos);
   }
 }
@@ -134,8 +134,8 @@ TEST_CASE("valid listed certificates are copied, invalid ones are not") {
   const RmdImport moving = rmd.moved();
   CHECK(names_in(moving, "admin-certificates") == std::set<std::string>{"boss.pem"});
   CHECK(has_line(moving, "admin_certificates = \"/etc/nrd/admin-certificates\""));
-  CHECK(told(moving, Note::Kind::LeftOut, "broken.pem") == 1);
-  CHECK(told(moving, Note::Kind::LeftOut, "acl.usercert") == 1);
+  CHECK(notes_about(moving, Note::Kind::LeftOut, "broken.pem") == 1);
+  CHECK(notes_about(moving, Note::Kind::LeftOut, "acl.usercert") == 1);
   CHECK(moving.configuration().find("user_certificates =") == std::string::npos);
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("RMD's defaults are written for pools that RMD left unset") {
   const RmdImport moving = rmd.moved(CacheWays{20, 1});
   for (const std::string line : {"os = 1", "guarantee = 9", "besteffort = 7", "shared = 2"})
     CHECK(has_line(moving, line));
-  CHECK(told(moving, Note::Kind::Changed, "besteffort") == 1);
+  CHECK(notes_about(moving, Note::Kind::Changed, "besteffort") == 1);
   const Rmd wrong("[CachePool]\nguarantee = \"nine\"\nshared = 1\n");
   CHECK(wrong.moved().configuration().find("[cache_pools]") == std::string::npos);
 }

@@ -1,4 +1,4 @@
-// What a room of P-states reads, as plain files below a folder of its own: they take any write and say it back.
+// The files that hw/pstate reads, as plain files in a temporary folder: they accept any write and read back the same.
 #pragma once
 
 #include <cstdint>

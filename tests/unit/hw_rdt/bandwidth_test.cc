@@ -27,7 +27,7 @@ TEST_CASE("an MB line that was cut off or says something impossible is refused")
 TEST_CASE("the bandwidth unit follows from CPU, mount and the value of an unlimited group") {
   CHECK(unit_of(false, false, 100) == MbaUnit::Percent);
   CHECK(unit_of(false, false, 4294967295) == MbaUnit::Mbps);
-  CHECK(unit_of(false, true, 100) == MbaUnit::Mbps);  // somebody has limited every group
+  CHECK(unit_of(false, true, 100) == MbaUnit::Mbps);  // every group is limited
   CHECK(unit_of(true, false, 2048) == MbaUnit::EighthsOfGbps);
 }
 

@@ -285,7 +285,7 @@ TEST_CASE("any change of three classes reaches the goal through legal masks") {
 namespace {
 
 // What a planner asks for on a node of two caches with eight CPUs each: a class with CPUs on a cache has a run there
-// that it shares with nobody, every other class has all ways, and the root class has the longest run that is left.
+// that it shares with no class, every other class has all ways, and the root class has the longest run that is left.
 constexpr unsigned kWays = 11;
 constexpr uint32_t kCaches = 2;
 constexpr uint32_t kClasses = 5;
@@ -304,7 +304,7 @@ class Planner {
     return node;
   }
 
-  // Some classes come, some go, and each that stays keeps a legal mask's worth of its ways: nobody changes places.
+  // Some classes come, some go, and each that stays keeps a legal mask's worth of its ways.
   Observed after(const Observed& before) {
     Observed node;
     for (uint32_t number = 0; number < kCaches; ++number) {
@@ -413,7 +413,7 @@ std::string apply(Observed& node, const Write& write, const Observed& before, co
       node.classes.at(from).cpus.remove(cpu);
       node.classes.at(move->clos).cpus.add(cpu);
     }
-    return move->cpus.empty() ? "nobody is moved" : "";
+    return move->cpus.empty() ? "a write moves no CPU" : "";
   }
   const auto& mask = std::get<WaysWrite>(write);
   const WayMask was = before.classes.at(mask.clos).ways.at(mask.cache);
