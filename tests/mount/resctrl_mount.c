@@ -1,9 +1,9 @@
 // The kernel's side of mounting resctrl, on the simulated node: preloaded into nrd by tests.
 //
-// The node's tree is a FUSE file system, which mount(2) knows nothing of. These two calls do to it what the kernel does to
-// resctrl: a new mount has no groups, and its options decide the unit of bandwidth. The options of each call are appended
-// to the file NRD_RESCTRL_MOUNTS; NRD_SIMNODE_CONTROL is the node's control socket. NRD_RESCTRL_BUSY: another process has it
-// mounted, so it cannot be mounted again.
+// The node's tree is a FUSE file system, which mount(2) knows nothing of. These two calls do to it what the kernel does
+// to resctrl: a new mount has no groups, and its options decide the unit of bandwidth. The options of each call are
+// appended to the file NRD_RESCTRL_MOUNTS; NRD_SIMNODE_CONTROL is the node's control socket. NRD_RESCTRL_BUSY: another
+// process has it mounted, so it cannot be mounted again.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Stands for hardware: a PCI bus of its own (domain 1) with a card of two functions, of Solarflare's vendor and of a device
- * that no real driver takes. They are there whatever drivers come and go, so their interfaces can be told by place.
- * Nothing can be done with them but reading what they are (PCI Local Bus Specification 3.0, 6.1). */
+/* Stands for hardware: a PCI bus of its own (domain 1) with a card of two functions, of Solarflare's vendor and of a
+ * device that no real driver takes. They are there whatever drivers come and go, so their interfaces can be told by
+ * place. Nothing can be done with them but reading what they are (PCI Local Bus Specification 3.0, 6.1). */
 #include <linux/module.h>
 #include <linux/pci.h>
 
