@@ -55,17 +55,17 @@ int main(int argc, char** argv) {
 
   std::signal(SIGPIPE, SIG_IGN);  // as the daemon does
   const nrd::http::TcpEndpoint place{.address = "127.0.0.1", .port = 0};
-  nrd::http::ServerOptions options;
+  nrd::http::ServerOptions listening;
   if (tls.empty()) {
-    options.plain = place;
+    listening.plain = place;
   } else {
-    options.tls_at = place;
-    options.tls = nrd::http::TlsFiles{.certificate = tls.at(0),
-                                      .key = tls.at(1),
-                                      .client_ca = tls.at(0),
-                                      .client_auth = nrd::http::ClientAuth::Optional};
+    listening.tls_at = place;
+    listening.tls = nrd::http::TlsFiles{.certificate = tls.at(0),
+                                        .key = tls.at(1),
+                                        .client_ca = tls.at(0),
+                                        .client_auth = nrd::http::ClientAuth::Optional};
   }
-  const auto server = Server::start(std::move(options), serve);
+  const auto server = Server::start(std::move(listening), serve);
   if (!server) {
     std::fprintf(stderr, "%s\n", server.error().message.c_str());
     return 1;
