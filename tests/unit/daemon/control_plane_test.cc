@@ -1,10 +1,11 @@
+#include "daemon/onload/control_plane.h"
+
 #include <doctest/doctest.h>
 #include <unistd.h>
 
 #include <functional>
 #include <string>
 
-#include "daemon/onload/control_plane.h"
 #include "hw/onload/module_state.h"
 #include "tests/unit/hw_onload/tree.h"
 
@@ -16,21 +17,21 @@ namespace {
 
 constexpr const char* kPids = "proc/driver/onload/cp_server_pids";
 
-// Each look at the clock may change the node, as the module does while somebody waits for it. An hour is over at the
-// last.
-class Looks final : public Clock {
+// A clock whose every reading may change the node, as the module does during a wait. At the twentieth an hour has
+// passed.
+class Readings final : public Clock {
  public:
-  explicit Looks(std::function<void(int)> at_look) : at_look_(std::move(at_look)) {}
+  explicit Readings(std::function<void(int)> at_reading) : at_reading_(std::move(at_reading)) {}
   std::chrono::system_clock::time_point now() const override { return {}; }
   std::chrono::steady_clock::time_point steady() const override {
-    at_look_(++looks_);
-    return std::chrono::steady_clock::time_point(looks_ < 20 ? std::chrono::hours(0) : std::chrono::hours(1));
+    at_reading_(++readings_);
+    return std::chrono::steady_clock::time_point(readings_ < 20 ? std::chrono::hours(0) : std::chrono::hours(1));
   }
-  int looks() const { return looks_; }
+  int readings() const { return readings_; }
 
  private:
-  std::function<void(int)> at_look_;
-  mutable int looks_ = 0;
+  std::function<void(int)> at_reading_;
+  mutable int readings_ = 0;
 };
 
 // Files of parameters take values of the same length only: nothing ends them but what was there.
@@ -68,23 +69,23 @@ TEST_CASE("a change of the command line ends once the new server runs and the ol
   Plane plane;
   plane.set("cplane_spawn_server", "Y");
   plane.serve("300\n");
-  const Looks clock([&](int look) {
-    if (look == 3) plane.serve("300\n301\n");
-    if (look == 5) plane.serve("301\n");
+  const Readings clock([&](int reading) {
+    if (reading == 3) plane.serve("300\n301\n");
+    if (reading == 5) plane.serve("301\n");
   });
   CHECK(daemon::set_onload_parameter(plane.root(), "cplane_server_params", "-s", clock));
   CHECK(plane.parameter("cplane_server_params") == "-s");
-  CHECK(clock.looks() >= 5);
+  CHECK(clock.readings() >= 5);
 }
 
 TEST_CASE("a server that does not start is an error, one kept because it is in use is not") {
   Plane plane;
   plane.set("cplane_spawn_server", "Y");
   plane.serve("300\n");
-  const Looks stays([](int) {});
+  const Readings stays([](int) {});
   CHECK(daemon::set_onload_parameter(plane.root(), "cplane_server_params", "-s", stays));
-  const Looks ends([&](int look) {
-    if (look == 2) plane.serve("");
+  const Readings ends([&](int reading) {
+    if (reading == 2) plane.serve("");
   });
   const auto failed = daemon::set_onload_parameter(plane.root(), "cplane_server_params", "-K", ends);
   REQUIRE_FALSE(failed);
@@ -92,7 +93,7 @@ TEST_CASE("a server that does not start is an error, one kept because it is in u
 }
 
 TEST_CASE("no server is awaited if the module starts none or keeps the change for the next one") {
-  const Looks never([](int) { FAIL("it was waited for"); });
+  const Readings never([](int) { FAIL("it was waited for"); });
   Plane plane;
   CHECK(daemon::set_onload_parameter(plane.root(), "cplane_server_params", "-s", never));
   plane.set("cplane_server_grace_timeout", "0");
