@@ -29,6 +29,9 @@ struct ClosId {  // class of service; 0 is the root group of resctrl, n is the d
   friend auto operator<=>(const ClosId&, const ClosId&) = default;
 };
 
+// The name of its directory.
+inline std::string text_of(ClosId clos) { return "COS" + std::to_string(clos.value); }
+
 struct WorkloadId {  // never reused, so an id that a client remembers never denotes another workload
   uint64_t value = 0;
   friend auto operator<=>(const WorkloadId&, const WorkloadId&) = default;

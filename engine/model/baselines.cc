@@ -7,25 +7,11 @@
 namespace nrd {
 namespace {
 
+constexpr ClosId kRootClass{0};
+
 bool owns_class_of(const NodeState& state, CpuId cpu) {
   const Workload* owner = owner_of(state, cpu);
   return owner != nullptr && owner->grant.has_class();
-}
-
-void drop_limits_of_others(Baselines& kept, const NodeState& state, const rdt::Setting& unused) {
-  for (const auto& [clos, caches] : unused.bandwidth) {
-    const auto group = state.observed.rdt.classes.find(clos);
-    if (group == state.observed.rdt.classes.end()) continue;
-    for (const auto& [cache, baseline] : caches) {
-      const bool is_needed = std::ranges::any_of(state.workloads, [clos = clos, cache = cache](const auto& entry) {
-        return entry.second.grant.clos == clos && entry.second.grant.bandwidth.contains(cache);
-      });
-      const auto limit = group->second.bandwidth.find(cache);
-      const bool has_changed = limit != group->second.bandwidth.end() && limit->second != baseline.value;
-      if (!is_needed && has_changed) kept.bandwidth[clos].erase(cache);
-    }
-    if (kept.bandwidth[clos].empty()) kept.bandwidth.erase(clos);
-  }
 }
 
 // `before`, plus those settings of `found` that differ from `wanted`.
@@ -42,6 +28,30 @@ pstate::FrequencySetting with_written(pstate::FrequencySetting before, const pst
   if (found.governor != wanted.governor && !found.governor.empty()) before.governor = found.governor;
   if (found.epp != wanted.epp && !found.epp.empty()) before.epp = found.epp;
   return before;
+}
+
+// A claimed CPU of its frequency domain.
+std::optional<CpuId> claimed_beside(const NodeState& state, CpuId cpu) {
+  for (const CpuId other : state.facts.pstate.cpus.at(cpu).domain.members()) {
+    if (state.baselines.frequencies.contains(other)) return other;
+  }
+  return std::nullopt;
+}
+
+void claim_frequencies(Baselines& added, const NodeState& state, const pstate::Setting& setting) {
+  const Baselines& baselines = state.baselines;
+  std::map<CpuId, pstate::FrequencySetting> claimed;
+  for (const auto& [cpu, wanted] : setting.cpus) {
+    const auto found = state.observed.pstate.cpus.find(cpu);
+    if (baselines.frequencies.contains(cpu) || found == state.observed.pstate.cpus.end()) continue;
+    // A CPU that was offline when the others of its domain were claimed shows nrd's own setting; before, it had theirs.
+    const std::optional<CpuId> other = found->second == wanted ? claimed_beside(state, cpu) : std::nullopt;
+    const pstate::FrequencySetting& before = other ? baselines.frequencies.at(*other) : found->second;
+    claimed[cpu] = before;
+    if (other && given_back(baselines, *other) != before)
+      added.frequencies_of_others[cpu] = given_back(baselines, *other);
+  }
+  added.frequencies = std::move(claimed);
 }
 
 }  // namespace
@@ -69,7 +79,6 @@ Baselines baselines_of(const store::Baselines& records) {
   baselines.cpus = std::move(cpus);
   baselines.frequencies = frequencies_of(records.frequencies);
   baselines.frequencies_of_others = frequencies_of(records.frequencies_of_others);
-  for (const auto& [clos, limit] : records.bandwidth) baselines.bandwidth[clos].merge(bandwidth_of({limit}));
   baselines.tasks.insert(records.tasks.begin(), records.tasks.end());
   baselines.groups.insert(records.groups.begin(), records.groups.end());
   return baselines;
@@ -82,9 +91,6 @@ void add_baselines(store::Change& change, const Baselines& added) {
   for (const auto& [cpu, clos] : added.cpus) change.cpu_baselines.push_back({cpu, clos});
   change.frequency_baselines = to_records(added.frequencies);
   change.frequencies_of_others = to_records(added.frequencies_of_others);
-  for (const auto& [clos, limits] : added.bandwidth) {
-    for (const store::BandwidthRecord& limit : to_records(limits)) change.bandwidth_baselines.push_back({clos, limit});
-  }
   change.task_claims.assign(added.tasks.begin(), added.tasks.end());
   change.group_claims.assign(added.groups.begin(), added.groups.end());
 }
@@ -95,12 +101,52 @@ void merge(Baselines& baselines, const Baselines& added) {
   if (!added.frequencies.empty())
     baselines.frequencies.edit().insert(added.frequencies.begin(), added.frequencies.end());
   baselines.frequencies_of_others.insert(added.frequencies_of_others.begin(), added.frequencies_of_others.end());
-  for (const auto& [clos, limits] : added.bandwidth) {
-    for (const auto& [cache, limit] : limits)
-      baselines.bandwidth[clos][cache] = limit;  // replaces a limit in another unit
-  }
   baselines.tasks.insert(added.tasks.begin(), added.tasks.end());
   baselines.groups.insert(added.groups.begin(), added.groups.end());
+}
+
+Baselines unclaimed(const NodeState& state, const Setting& setting) {
+  const Baselines& baselines = state.baselines;
+  const Observed& observed = state.observed;
+  Baselines added;
+  for (const auto& [clos, caches] : setting.rdt.ways) {
+    if (clos != kRootClass) continue;
+    const auto claimed = baselines.ways.find(clos);
+    for (const auto& [cache, wanted] : caches) {
+      if (claimed != baselines.ways.end() && claimed->second.contains(cache)) continue;
+      if (const auto ways = observed.rdt.ways_of(clos, cache)) added.ways[clos][cache] = *ways;
+    }
+  }
+  std::map<CpuId, ClosId> cpus;
+  for (const auto& [cpu, wanted] : setting.rdt.cpus) {
+    // A CPU in a foreign group has no class to return to except the root class.
+    if (!baselines.cpus.contains(cpu)) cpus[cpu] = observed.rdt.class_of(cpu).value_or(kRootClass);
+  }
+  added.cpus = std::move(cpus);
+  for (const ClosId clos : setting.rdt.made) {
+    if (!baselines.groups.contains(clos)) added.groups.insert(clos);
+  }
+  for (const auto& [task, clos] : setting.rdt.tasks) {
+    if (clos != kRootClass && !baselines.tasks.contains({task, clos})) added.tasks.insert({task, clos});
+  }
+  claim_frequencies(added, state, setting.pstate);
+  return added;
+}
+
+CpuSet unreadable(const NodeState& state, const Setting& setting) {
+  CpuSet cpus;
+  for (const auto& [cpu, wanted] : setting.pstate.cpus) {
+    if (!original_setting(state, cpu)) cpus.add(cpu);
+  }
+  return cpus;
+}
+
+Setting without_unclaimed(Setting setting, const Baselines& baselines) {
+  std::erase_if(setting.pstate.cpus, [&](const auto& entry) { return !baselines.frequencies.contains(entry.first); });
+  std::erase_if(setting.rdt.tasks, [&](const auto& entry) {
+    return entry.second != kRootClass && !baselines.tasks.contains({entry.first, entry.second});
+  });
+  return setting;
 }
 
 Baselines owned_baselines(const NodeState& state) {
@@ -121,7 +167,6 @@ Baselines owned_baselines(const NodeState& state) {
     }
     if (kept.ways[clos].empty()) kept.ways.erase(clos);
   }
-  drop_limits_of_others(kept, state, unused.rdt);
   for (const auto& [cpu, clos] : unused.rdt.cpus) {
     if (owns_class_of(state, cpu) || (state.config->groups.os | state.config->groups.infra).contains(cpu)) continue;
     const auto group = state.observed.rdt.classes.find(clos);
@@ -131,7 +176,7 @@ Baselines owned_baselines(const NodeState& state) {
 }
 
 std::vector<store::TaskClaim> finished_task_claims(const NodeState& state) {
-  const rdt::Setting wanted = setting_of(state).rdt;
+  const rdt::Setting wanted = task_setting_of(state).rdt;
   const auto is_full = [&state](ClosId clos) {
     const auto group = state.observed.rdt.classes.find(clos);
     return group != state.observed.rdt.classes.end() && group->second.has_tasks();
@@ -141,8 +186,7 @@ std::vector<store::TaskClaim> finished_task_claims(const NodeState& state) {
     const auto to = wanted.tasks.find(claim.task);
     if (to != wanted.tasks.end() && to->second == claim.clos) continue;
     const auto places = state.observed.rdt.tasks.find(claim.task);
-    const bool is_in_it =
-        places != state.observed.rdt.tasks.end() && places->second.contains("COS" + std::to_string(claim.clos.value));
+    const bool is_in_it = places != state.observed.rdt.tasks.end() && places->second.contains(text_of(claim.clos));
     const bool is_full_of_others = wanted.without_tasks.contains(claim.clos) && is_full(claim.clos);
     if (!is_in_it && !is_full_of_others) finished.push_back(claim);
   }

@@ -13,8 +13,17 @@ namespace nrd {
 Baselines baselines_of(const store::Baselines& records);
 // Adds `added` to `change` as rows.
 void add_baselines(store::Change& change, const Baselines& added);
-// An existing entry of `baselines` wins, except for a bandwidth limit: one in another unit replaces the old one.
+// An existing entry of `baselines` wins.
 void merge(Baselines& baselines, const Baselines& added);
+// The values of `setting` without a baseline, as observed in `state`. A value that was not observed is left out: see
+// unreadable().
+Baselines unclaimed(const NodeState& state, const Setting& setting);
+
+// CPUs whose frequency `setting` sets while their previous value is unknown.
+CpuSet unreadable(const NodeState& state, const Setting& setting);
+
+// Do not touch unclaimed settings: they could not be restored. Tasks moving back need no claim.
+Setting without_unclaimed(Setting setting, const Baselines& baselines);
 // The baselines of `state` without those of settings that no workload uses and that other software has changed. nrd no
 // longer restores these.
 Baselines owned_baselines(const NodeState& state);

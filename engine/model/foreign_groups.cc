@@ -9,8 +9,6 @@ namespace {
 
 constexpr ClosId kRootClass{0};
 
-std::string name_of(ClosId clos) { return "COS" + std::to_string(clos.value); }
-
 std::set<ClosId> classes_of(const Workloads& workloads) {
   std::set<ClosId> classes;
   for (const auto& [id, workload] : workloads) {
@@ -19,8 +17,11 @@ std::set<ClosId> classes_of(const Workloads& workloads) {
   return classes;
 }
 
-bool is_ours(const NodeState& state, ClosId clos) {
-  return clos == kRootClass || state.made_groups.contains(clos) || classes_of(state.workloads).contains(clos);
+std::set<ClosId> our_classes(const NodeState& state) {
+  std::set<ClosId> ours = classes_of(state.workloads);
+  ours.insert(state.made_groups.begin(), state.made_groups.end());
+  ours.insert(kRootClass);
+  return ours;
 }
 
 WayMask all_ways(const NodeState& state, CacheId cache) {
@@ -111,24 +112,26 @@ std::set<std::string> group_names(const rdt::Observed& observed) {
   std::set<std::string> names;
   for (const auto& [name, group] : observed.foreign) names.insert(name);
   for (const auto& [clos, group] : observed.classes) {
-    if (clos != kRootClass) names.insert(name_of(clos));
+    if (clos != kRootClass) names.insert(text_of(clos));
   }
   return names;
 }
 
 std::map<std::string, const rdt::Class*> foreign_groups(const NodeState& state) {
   std::map<std::string, const rdt::Class*> foreign;
+  const std::set<ClosId> ours = our_classes(state);
   for (const auto& [name, group] : state.observed.rdt.foreign) foreign[name] = &group;
   for (const auto& [clos, group] : state.observed.rdt.classes) {
-    if (!is_ours(state, clos) && !is_leftover(state, group)) foreign[name_of(clos)] = &group;
+    if (!ours.contains(clos) && !is_leftover(state, group)) foreign[text_of(clos)] = &group;
   }
   return foreign;
 }
 
 std::set<ClosId> leftover_groups(const NodeState& state) {
   std::set<ClosId> found;
+  const std::set<ClosId> ours = our_classes(state);
   for (const auto& [clos, group] : state.observed.rdt.classes) {
-    if (!is_ours(state, clos) && is_leftover(state, group)) found.insert(clos);
+    if (!ours.contains(clos) && is_leftover(state, group)) found.insert(clos);
   }
   return found;
 }
@@ -182,7 +185,7 @@ bool is_exclusive(const NodeState& state, const Workload& workload) {
 bool is_class_available(const NodeState& state, ClosId clos) {
   if (clos.value >= state.facts.rdt.cat->classes) return false;
   if (!exists(state, clos)) return !is_kernel_full(state);
-  return is_ours(state, clos) || is_leftover(state, state.observed.rdt.classes.at(clos));
+  return our_classes(state).contains(clos) || is_leftover(state, state.observed.rdt.classes.at(clos));
 }
 
 Result<ClosId> choose_class(const NodeState& state, const Workloads& workloads) {

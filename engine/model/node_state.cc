@@ -50,7 +50,7 @@ WayMask os_ways(const NodeState& state, CacheId cache) {
     const auto ways = root->second.ways.find(cache);
     return ways == root->second.ways.end() ? all_ways(state, cache) : ways->second;
   }
-  const WayMask unassigned = unassigned_ways(state, cache);
+  const WayMask unassigned = all_ways(state, cache) - used - foreign_ways(state, cache);
   const WayMask ways = cat->sparse_masks ? unassigned : plan::os_run(unassigned, layout->os, io_ways(state, cache));
   // Foreign groups may hold the OS floor. No workload is granted it, so the OS shares it with these groups only. Where
   // the kernel does not allow sharing, the OS has fewer ways.
@@ -134,7 +134,7 @@ bool has_its_frequencies(const NodeState& state, const Workload& workload) {
 }
 
 bool has_its_tasks(const NodeState& state, const Workload& workload) {
-  const std::set<std::string> wanted{"COS" + std::to_string(workload.grant.clos.value)};
+  const std::set<std::string> wanted{text_of(workload.grant.clos)};
   return std::ranges::all_of(workload.spec.tasks, [&](const Task& task) {
     const auto found = state.observed.rdt.tasks.find(task);
     return has_ended(state, task) || (found != state.observed.rdt.tasks.end() && found->second == wanted);

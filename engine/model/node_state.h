@@ -24,7 +24,6 @@ struct Baselines {
   SharedMap<CpuId, pstate::FrequencySetting> frequencies;
   // For some of these: the value that other software wrote while a workload used the CPU. Restored instead at release.
   std::map<CpuId, pstate::FrequencySetting> frequencies_of_others{};
-  std::map<ClosId, std::map<CacheId, rdt::Bandwidth>> bandwidth{};  // as above
   std::set<ClosId> groups{};         // classes whose groups nrd may create and remove in this boot
   std::set<store::TaskClaim> tasks;  // moved into a class; one that no workload references moves back to the root class
   friend bool operator==(const Baselines&, const Baselines&) = default;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/model/setting.h"
 #include "engine/plan/spec.h"
 
 namespace nrd::plan {

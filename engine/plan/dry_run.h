@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "engine/model/setting.h"
+#include "engine/model/setting_changes.h"
 #include "engine/plan/grant.h"
 #include "engine/transaction/engine.h"
 

@@ -101,7 +101,7 @@ Result<void> check_classes_free(const NodeState& state, const Spec& spec) {
     CpuSet both = group.cpus & spec.cpus;
     for (const auto& [cpu, claimed] : state.baselines.cpus) both.remove(cpu);  // nrd claimed these before
     if (clos != ClosId{0} && !both.empty()) {
-      return taken_by_others(both, "COS" + std::to_string(clos.value));
+      return taken_by_others(both, text_of(clos));
     }
   }
   return {};

@@ -51,7 +51,7 @@ Result<void> check_not_infra(const NodeState& state, const Task& task) {
 bool is_class_of_ours(const NodeState& state, const std::string& group) {
   return std::ranges::any_of(state.workloads, [&group](const auto& entry) {
     const Grant& grant = entry.second.grant;
-    return grant.has_class() && group == "COS" + std::to_string(grant.clos.value);
+    return grant.has_class() && group == text_of(grant.clos);
   });
 }
 

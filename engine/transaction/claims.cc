@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "engine/model/baselines.h"
+#include "engine/model/setting_changes.h"
 
 namespace nrd {
 

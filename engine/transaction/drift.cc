@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "base/log.h"
+#include "engine/model/baselines.h"
 #include "engine/model/setting.h"
+#include "engine/model/setting_changes.h"
 
 namespace nrd {
 namespace {
@@ -38,7 +40,7 @@ Result<void> Drift::observe() {
 Result<void> Drift::restore(Setting wanted, const CpuSet& came) {
   Proposal present{state_.workloads, std::move(wanted)};
   const bool has_recorded = TRY(externals_.record(present.setting, came));
-  if (has_recorded) present = propose(state_, state_.workloads);
+  if (has_recorded) present.setting = setting_of(state_);
   TRY(claims_.claim(present));
   TRY(sync_.converge(std::move(present.setting), HardwareSync::Scope::All));
   commits_.release_restored();

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "engine/model/baselines.h"
 #include "engine/model/setting.h"
+#include "engine/model/setting_changes.h"
 
 namespace nrd {
 

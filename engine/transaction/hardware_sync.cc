@@ -3,17 +3,11 @@
 #include <utility>
 
 #include "base/log.h"
+#include "engine/model/baselines.h"
 #include "engine/model/setting.h"
+#include "engine/model/setting_changes.h"
 
 namespace nrd {
-
-Setting without_unclaimed(Setting setting, const Baselines& baselines) {
-  std::erase_if(setting.pstate.cpus, [&](const auto& entry) { return !baselines.frequencies.contains(entry.first); });
-  std::erase_if(setting.rdt.tasks, [&](const auto& entry) {
-    return entry.second != ClosId{0} && !baselines.tasks.contains({entry.first, entry.second});
-  });
-  return setting;
-}
 
 Result<void> HardwareSync::discover() {
   NodeFacts facts = TRY(hardware_.discover());

@@ -22,9 +22,6 @@ CpuSet cpus_of(const MapByCpu& by_cpu) {
   return cpus;
 }
 
-// Do not touch unclaimed settings: they could not be restored. Tasks moving back need no claim.
-Setting without_unclaimed(Setting setting, const Baselines& baselines);
-
 class HardwareSync {
  public:
   HardwareSync(Hardware& hardware, const Clock& clock, NodeState& state)

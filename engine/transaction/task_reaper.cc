@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "base/log.h"
+#include "engine/model/baselines.h"
+#include "engine/model/setting_changes.h"
 #include "engine/transaction/exited_tasks.h"
 
 namespace nrd {
@@ -12,11 +14,11 @@ void TaskReaper::reap() {
   if (const Result<void> refreshed = sync_.refresh_with_infra({}); !refreshed)
     return sync_.note_problem(refreshed.error());
   remove_exited();
-  Proposal present = propose(state_, state_.workloads);
+  Proposal present{state_.workloads, setting_of(state_)};
   if (const Result<void> claimed = claims_.claim(present); !claimed) return sync_.note_problem(claimed.error());
   // New processes of the infrastructure, and new threads that are in another class. All other differences are drift,
   // which is repaired and counted elsewhere.
-  const Setting wanted = without_unclaimed(tasks_of(std::move(present.setting)), state_.baselines);
+  const Setting wanted = without_unclaimed(task_setting_of(state_), state_.baselines);
   if (sync_.is_in_sync() && !differences(wanted, state_.observed).empty() && !sync_.rewrite(wanted)) return;
   if (!commits_.is_unknown()) commits_.release_restored();
 }

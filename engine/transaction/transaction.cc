@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "engine/model/baselines.h"
 #include "engine/plan/grant.h"
 #include "engine/plan/spec.h"
 
@@ -47,7 +48,7 @@ Result<void> Transaction::recover() {
     return {};
   }
   groups_.remove_leftovers();
-  Proposal stored = propose(state_, state_.workloads);
+  Proposal stored{state_.workloads, setting_of(state_)};
   const Result<void> converged = claims_.claim(stored).and_then(
       [&] { return sync_.converge(std::move(stored.setting), HardwareSync::Scope::All); });
   if (!converged) sync_.note_problem(converged.error());

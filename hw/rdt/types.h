@@ -191,6 +191,19 @@ struct Class {
 
 // The complete state as read from the kernel.
 struct Observed {
+  // Nullopt: the CPU is in a foreign group.
+  std::optional<ClosId> class_of(CpuId cpu) const {
+    for (const auto& [clos, group] : classes) {
+      if (group.cpus.contains(cpu)) return clos;
+    }
+    return std::nullopt;
+  }
+  std::optional<WayMask> ways_of(ClosId clos, CacheId cache) const {
+    const auto group = classes.find(clos);
+    if (group == classes.end()) return std::nullopt;
+    const auto ways = group->second.ways.find(cache);
+    return ways == group->second.ways.end() ? std::nullopt : std::optional(ways->second);
+  }
   std::optional<Split> split_of(ClosId clos, CacheId cache) const {
     const auto group = classes.find(clos);
     if (group == classes.end() || !group->second.split.contains(cache)) return std::nullopt;

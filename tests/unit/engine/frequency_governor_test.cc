@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/model/setting.h"
+#include "engine/model/setting_changes.h"
 #include "engine/transaction/transaction.h"
 #include "tests/unit/engine/fake_node.h"
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "engine/model/setting.h"
+#include "engine/model/setting_changes.h"
 #include "engine/transaction/transaction.h"
 #include "tests/unit/engine/fake_node.h"
 

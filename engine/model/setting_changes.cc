@@ -1,0 +1,180 @@
+#include "engine/model/setting_changes.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace nrd {
+namespace {
+
+constexpr ClosId kRootClass{0};
+
+std::optional<uint32_t> limit_of(const rdt::Observed& observed, ClosId clos, CacheId cache) {
+  const auto group = observed.classes.find(clos);
+  if (group == observed.classes.end()) return std::nullopt;
+  const auto limit = group->second.bandwidth.find(cache);
+  return limit == group->second.bandwidth.end() ? std::nullopt : std::optional(limit->second);
+}
+
+// Names of group directories for messages.
+std::string text_of(const std::set<std::string>& places) {
+  std::string text;
+  for (const std::string& place : places) text += (text.empty() ? "" : " ") + (place.empty() ? "COS0" : place);
+  return text;
+}
+
+// Leave tasks in foreign groups untouched if they must be in no class of nrd.
+bool is_right(const std::set<std::string>& places, ClosId wanted) {
+  if (wanted != kRootClass) return places == std::set<std::string>{text_of(wanted)};
+  return std::ranges::none_of(places, [](const std::string& place) { return place.starts_with("COS"); });
+}
+
+void add_task_changes(std::vector<KnobChange>& found, const rdt::Setting& setting, const rdt::Observed& observed) {
+  for (const auto& [task, wanted] : setting.tasks) {
+    const auto places = observed.tasks.find(task);
+    const bool is_known = places != observed.tasks.end();
+    if (!is_known && wanted == kRootClass) continue;
+    if (is_known && (places->second.empty() || is_right(places->second, wanted))) continue;
+    found.push_back(
+        {.knob = std::string("class of ") + (task.is_process() ? "process " : "thread ") + std::to_string(task.id),
+         .from = is_known ? text_of(places->second) : "COS0",
+         .to = text_of(wanted)});
+  }
+  for (const ClosId clos : setting.without_tasks) {
+    const auto group = observed.classes.find(clos);
+    if (group == observed.classes.end() || !group->second.has_tasks()) continue;
+    found.push_back({.knob = "tasks of " + text_of(clos), .from = "some", .to = "none"});
+  }
+}
+
+std::string text_of(WayMask ways, const std::optional<rdt::Split>& split) {
+  return ways.hex() + (split ? " (code " + split->code.hex() + ", data " + split->data.hex() + ")" : "");
+}
+
+std::string text_of(const pstate::FrequencySetting& knobs) {
+  std::string text = std::to_string(knobs.min.value) + "-" + std::to_string(knobs.max.value) + " kHz";
+  if (!knobs.governor.empty()) text += " " + knobs.governor;
+  if (!knobs.epp.empty()) text += " " + knobs.epp;
+  return text;
+}
+
+}  // namespace
+
+Setting changes(Setting setting, const pstate::Setting& before) {
+  const auto leave_out_same = [](auto& cpus, const auto& as_before) {
+    std::erase_if(cpus, [&as_before](const auto& entry) {
+      const auto same = as_before.find(entry.first);
+      return same != as_before.end() && same->second == entry.second;
+    });
+  };
+  leave_out_same(setting.pstate.cpus, before.cpus);
+  leave_out_same(setting.pstate.put_back, before.put_back);
+  return setting;
+}
+
+Setting only_frequencies(const Setting& setting, const CpuSet& cpus) {
+  Setting frequencies;
+  for (const auto& [cpu, knobs] : setting.pstate.cpus) {
+    if (cpus.contains(cpu)) frequencies.pstate.cpus.emplace(cpu, knobs);
+  }
+  return frequencies;
+}
+
+Observed with_applied(Observed observed, const Setting& setting) {
+  for (const ClosId clos : setting.rdt.made) observed.rdt.classes[clos];
+  for (const auto& [clos, caches] : setting.rdt.ways) {
+    for (const auto& [cache, ways] : caches) {
+      observed.rdt.classes[clos].ways[cache] = ways;
+      observed.rdt.classes[clos].split.erase(cache);
+      if (const auto split = setting.rdt.split_of(clos, cache)) observed.rdt.classes[clos].split[cache] = *split;
+    }
+  }
+  for (const auto& [cpu, target] : setting.rdt.cpus) {
+    for (auto& [clos, group] : observed.rdt.classes) group.cpus.remove(cpu);
+    observed.rdt.classes[target].cpus.add(cpu);
+  }
+  for (const auto& [clos, limits] : setting.rdt.bandwidth) {
+    for (const auto& [cache, limit] : limits) observed.rdt.classes[clos].bandwidth[cache] = limit.value;
+  }
+  for (const auto& [task, clos] : setting.rdt.tasks) {
+    observed.rdt.tasks[task] = {clos == kRootClass ? "" : text_of(clos)};
+    if (clos != kRootClass) observed.rdt.classes[clos].tasks = std::max<size_t>(observed.rdt.classes[clos].tasks, 1);
+  }
+  for (const ClosId clos : setting.rdt.without_tasks) {
+    const auto group = observed.rdt.classes.find(clos);
+    if (group != observed.rdt.classes.end()) group->second.tasks = 0;
+  }
+  for (const ClosId clos : setting.rdt.removed) {
+    const auto group = observed.rdt.classes.find(clos);
+    if (group == observed.rdt.classes.end()) continue;
+    observed.rdt.classes[kRootClass].cpus |= group->second.cpus;
+    observed.rdt.classes.erase(clos);
+  }
+  if (setting.pstate == pstate::Setting{}) return observed;
+  std::map<CpuId, pstate::FrequencySetting>& cpus = observed.pstate.cpus.edit();
+  for (const auto* frequencies : {&setting.pstate.put_back, &setting.pstate.cpus}) {
+    for (const auto& [cpu, knobs] : *frequencies) cpus[cpu] = knobs;
+  }
+  return observed;
+}
+
+std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& observed) {
+  std::vector<KnobChange> found;
+  for (const ClosId clos : setting.rdt.made) {
+    if (!observed.rdt.classes.contains(clos))
+      found.push_back({.knob = "group " + text_of(clos), .from = "absent", .to = "present"});
+  }
+  for (const ClosId clos : setting.rdt.removed) {
+    if (observed.rdt.classes.contains(clos))
+      found.push_back({.knob = "group " + text_of(clos), .from = "present", .to = "absent"});
+  }
+  for (const auto& [clos, caches] : setting.rdt.ways) {
+    for (const auto& [cache, wanted] : caches) {
+      const std::optional<WayMask> ways = observed.rdt.ways_of(clos, cache);
+      const std::optional<rdt::Split> is = observed.rdt.split_of(clos, cache);
+      const std::optional<rdt::Split> split = setting.rdt.split_of(clos, cache);
+      if (ways == wanted && is == split) continue;
+      found.push_back({.knob = text_of(clos) + " ways on " + text_of(cache),
+                       .from = ways ? text_of(*ways, is) : "absent",
+                       .to = text_of(wanted, split)});
+    }
+  }
+  for (const auto& [cpu, wanted] : setting.rdt.cpus) {
+    const std::optional<ClosId> clos = observed.rdt.class_of(cpu);
+    if (clos == wanted) continue;
+    found.push_back({.knob = "class of CPU " + std::to_string(cpu.value),
+                     .from = clos ? text_of(*clos) : "a foreign group",
+                     .to = text_of(wanted)});
+  }
+  for (const auto& [clos, limits] : setting.rdt.bandwidth) {
+    for (const auto& [cache, wanted] : limits) {
+      const std::optional<uint32_t> limit = limit_of(observed.rdt, clos, cache);
+      if (limit == wanted.value) continue;
+      found.push_back({.knob = text_of(clos) + " bandwidth on " + text_of(cache),
+                       .from = limit ? std::to_string(*limit) : "gone",
+                       .to = std::to_string(wanted.value)});
+    }
+  }
+  add_task_changes(found, setting.rdt, observed.rdt);
+  for (const auto& [cpu, wanted] : setting.pstate.cpus) {
+    const auto knobs = observed.pstate.cpus.find(cpu);
+    const bool is_there = knobs != observed.pstate.cpus.end();
+    if (is_there && knobs->second == wanted) continue;
+    found.push_back({.knob = "frequency of CPU " + std::to_string(cpu.value),
+                     .from = is_there ? text_of(knobs->second) : "gone",
+                     .to = text_of(wanted)});
+  }
+  return found;
+}
+
+std::string text_of(const KnobChange& change) { return change.knob + ": " + change.from + ", not " + change.to; }
+
+std::vector<std::string> differences(const Setting& setting, const Observed& observed) {
+  std::vector<std::string> found;
+  for (const KnobChange& change : knob_changes(setting, observed)) {
+    found.push_back(text_of(change));
+  }
+  return found;
+}
+
+}  // namespace nrd

@@ -1,0 +1,34 @@
+// Differences between two settings, and between a setting and the observed hardware. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/hardware.h"
+
+namespace nrd {
+
+// `setting` without the frequencies that equal those in `before`, so that one failing CPU does not block unrelated
+// changes.
+Setting changes(Setting setting, const pstate::Setting& before);
+
+// Only the frequencies of workloads on these CPUs.
+Setting only_frequencies(const Setting& setting, const CpuSet& cpus);
+
+// `observed` after converging to `setting`.
+Observed with_applied(Observed observed, const Setting& setting);
+
+struct KnobChange {
+  std::string knob;  // "COS3 ways on cache 0", "class of CPU 4", "frequency of CPU 4"
+  std::string from;
+  std::string to;
+  friend bool operator==(const KnobChange&, const KnobChange&) = default;
+};
+// The settings that differ in `observed`.
+std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& observed);
+// As text for the journal: "COS3 ways on cache 0: 7ff, not 600".
+std::string text_of(const KnobChange& change);
+// All of knob_changes() as text.
+std::vector<std::string> differences(const Setting& setting, const Observed& observed);
+
+}  // namespace nrd
