@@ -5,7 +5,6 @@
 // never moves.
 #pragma once
 
-#include <cstddef>
 #include <map>
 #include <vector>
 
@@ -22,8 +21,6 @@ Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& 
 // not CPUs.
 Result<Workloads> create_on(const NodeState& state, const Workloads& workloads, WorkloadId id,
                             const CacheRequest& request, CacheId cache);
-// How many more workloads the shared class accepts.
-size_t shared_places(const NodeState& state);
 Result<Workloads> remove(const NodeState& state, WorkloadId id);
 // `left`: the remaining tasks of each of these workloads. A workload without tasks and CPUs is deleted; one that has
 // CPUs releases the caches that only its tasks used. All in one pass: after a reboot this concerns every workload with

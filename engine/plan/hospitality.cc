@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/plan/grant.h"
+#include "engine/plan/grant_ways.h"
 #include "engine/plan/spec.h"
 
 namespace nrd::plan {
