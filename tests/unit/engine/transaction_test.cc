@@ -417,6 +417,17 @@ TEST_CASE("a claim with an unknown outcome rolls back the whole batch") {
   CHECK(fixture.create(a_spec("0").ways(1, 1))->id == WorkloadId{1});
 }
 
+TEST_CASE("a claim that turns out to be stored keeps the rest of its batch") {
+  Fixture fixture;
+  fixture.store.next_outcomes = {store::Committed::Done, store::Committed::Unknown};
+  fixture.store.unknown_is_stored = true;
+  const std::vector<Command> commands{CreateWorkload{.spec = a_spec("0").ways(1, 1), .key = IdempotencyKey{"k", "f"}},
+                                      CreateWorkload{a_spec("1").ways(1, 1)}};
+  for (const auto& outcome : fixture.writer->apply(commands)) REQUIRE(outcome);
+  CHECK(fixture.store.records.workloads.size() == 2);
+  CHECK(fixture.store.records.keys.size() == 1);
+}
+
 TEST_CASE("commands that wait together share one commit") {
   Fixture fixture;
   std::vector<Command> commands;
