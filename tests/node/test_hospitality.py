@@ -23,12 +23,12 @@ def test_hospitality_scores_match_what_workloads_get():
     with Node("[cache_pools]\nshared = 0\n", closids=4) as node:
         cpus = iter(range(8))
         for most, least in [(3, 3), (2, 2), (1, 1), (4, 2), (4, 1), (2, 2), (0, 0), (9, 9)]:
-            foretold = score(node, max_cache=most, min_cache=least, cache_id=0)
+            planned = score(node, max_cache=most, min_cache=least, cache_id=0)
             try:
                 workload = node.create(str(next(cpus)), most, least)
-                assert foretold == {"0": 100 * workload["granted_ways"]["0"]["ways"] // most}
+                assert planned == {"0": 100 * workload["granted_ways"]["0"]["ways"] // most}
             except Refused:
-                assert foretold.get("0", 0) == 0, (most, least)
+                assert planned.get("0", 0) == 0, (most, least)
         assert score(node) == {}  # no such pool
         assert len(node.list()) == 3  # as many as there are classes
 

@@ -242,13 +242,13 @@ def test_a_dry_run_reports_the_change_and_writes_nothing():
         before = counts(node)
         status, text, _ = post(node, two_ways(pstate=FREQUENCY), query="?dry_run=true")
         assert status == 200
-        foretold = json.loads(text)
+        planned = json.loads(text)
         assert counts(node) == before and node.list() == [] and node.stored() == {}
         created = post_json(node, two_ways(pstate=FREQUENCY))
         same = ("core_ids", "cache", "rdt", "pstate", "cos_name", "pool", "granted_ways", "granted_frequencies")
-        assert {key: foretold["workload"][key] for key in same} == {key: created[key] for key in same}
-        assert (foretold["workload"]["id"], foretold["workload"]["status"]) == ("", "None")
-        changes = {change["knob"]: (change["from"], change["to"]) for change in foretold["changes"]}
+        assert {key: planned["workload"][key] for key in same} == {key: created[key] for key in same}
+        assert (planned["workload"]["id"], planned["workload"]["status"]) == ("", "None")
+        changes = {change["knob"]: (change["from"], change["to"]) for change in planned["changes"]}
         assert changes["COS2 ways on cache 0"] == ("absent", created["granted_ways"]["0"]["mask"])
         assert changes["class of CPU 4"] == ("COS0", "COS2") and "frequency of CPU 5" in changes
         assert changes["group COS2"] == ("absent", "present")
@@ -256,9 +256,9 @@ def test_a_dry_run_reports_the_change_and_writes_nothing():
                                 "frequency of CPU 4", "frequency of CPU 5"}
 
         before, listed = counts(node), node.list()
-        foretold = node.call("PATCH", "/v1/workloads/1?dry_run=true", {"cache": {"max": 3, "min": 3}, "pstate": None})
-        assert foretold["workload"]["granted_ways"]["0"]["ways"] == 3 and foretold["workload"]["id"] == "1"
-        assert {change["knob"] for change in foretold["changes"]} == {
+        planned = node.call("PATCH", "/v1/workloads/1?dry_run=true", {"cache": {"max": 3, "min": 3}, "pstate": None})
+        assert planned["workload"]["granted_ways"]["0"]["ways"] == 3 and planned["workload"]["id"] == "1"
+        assert {change["knob"] for change in planned["changes"]} == {
             "COS2 ways on cache 0", "COS0 ways on cache 0", "frequency of CPU 4", "frequency of CPU 5"}
         assert node.call("PATCH", "/v1/workloads/1?dry_run=true", {})["changes"] == []
         assert node.request("PATCH", "/v1/workloads/1?dry_run=true", {}, {**JSON, "If-Match": '"1-9"'})[0] == 412

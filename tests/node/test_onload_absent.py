@@ -20,7 +20,7 @@ def conditions(node):
     return {c["type"]: c["status"] for c in node.call("GET", "/v1/onload")["conditions"]}
 
 
-def test_it_says_that_there_is_none(node):
+def test_absence_of_onload_is_reported(node):
     onload = node.call("GET", "/v1/onload")
     assert onload["modules"] == [] and onload["version"] is None and onload["desired"] is None
     assert onload["generation"] == 0 and onload["problem"] is None
@@ -49,7 +49,7 @@ def test_nothing_is_imported_from_elsewhere(node, source):
     assert refused.value.status == 400 and "/source" in refused.value.text
 
 
-def test_what_is_not_there_is_unloaded_at_once_and_stays_so_over_a_restart(node):
+def test_an_absent_onload_is_unloaded_at_once_and_after_a_restart(node):
     status, text, headers = node.request("DELETE", "/v1/onload")
     assert status == 202, text
     operation = headers["Location"]
@@ -70,7 +70,7 @@ def test_freeze_outlives_a_restart(node):
     assert status == 423 and "trading" in text
 
 
-def test_a_client_that_knows_an_older_generation_is_told(node):
+def test_a_client_with_an_outdated_generation_gets_a_412(node):
     node.call("PUT", "/v1/onload", {"state": "unmanaged"})
     assert node.request("PUT", "/v1/onload", {"state": "unloaded"}, {**JSON, "If-Match": '"0"'})[0] == 412
     assert node.request("PUT", "/v1/onload", {"state": "unloaded"}, {**JSON, "If-Match": '"1"'})[0] == 202
@@ -96,7 +96,7 @@ def test_everything_else_works(node):
     assert node.call("GET", "/v1/health")["status"] == "ok"
 
 
-def test_who_waits_is_answered_when_something_changes_and_when_nrd_stops(node):
+def test_a_long_poll_is_answered_at_a_change_and_when_nrd_stops(node):
     revision = node.call("GET", "/v1/onload?since=0&wait=1")["revision"]
     # The first look at the node may come in between, and is news.
     while (later := node.call("GET", f"/v1/onload?since={revision}&wait=1")["revision"]) != revision:
@@ -117,7 +117,7 @@ def test_who_waits_is_answered_when_something_changes_and_when_nrd_stops(node):
         assert time.monotonic() - began < 8
 
 
-def test_what_is_foretold_changes_nothing(node):
+def test_a_dry_run_changes_nothing(node):
     status, text, _ = node.request("PUT", "/v1/onload?dryRun=true", {"state": "unloaded"}, JSON)
     assert status == 200 and '"ok":true' in text.replace(" ", "")
     found = node.call("POST", "/v1/onload/preflight", {"state": "loaded", "version": "9.0"})

@@ -1,4 +1,4 @@
-"""What /v1/onload must never do for anybody: read, run or load what is not below the folders that root configured.
+"""What /v1/onload must never do for any client: read, run or load files that are not below the folders that root configured.
 
 No module is loaded here, so none has to be real: a version needs files that say what they are. What root would run or load
 comes from such a tree alone, so all that matters is what can get into one."""
@@ -20,7 +20,7 @@ import pytest
 from harness import Node
 
 SECRET = "a secret of this node, of 4711 letters"
-KERNEL = os.uname().release  # else a wish is refused for that, and nobody looks at the rest of it
+KERNEL = os.uname().release  # a version for another kernel would be refused before the rest is checked
 PROGRAMS = {"onload": ["cplane_server_path", "shrub_controller_path"], "sfc_resource": ["bpf_link_helper"]}
 # Parameters of the real modules that grant rights, and one that no list can know.
 RIGHTS = {"onload": ["inject_kernel_gid", "phys_mode_gid", "scalable_filter_gid", "cplane_server_uid", "cplane_server_gid",
@@ -96,8 +96,8 @@ def running():
 
 
 @pytest.fixture
-def house(running):
-    """Nothing is installed and nothing lies there to be imported."""
+def importer(running):
+    """Nothing is installed and nothing lies there to be importer."""
     running.imports.begin()
     yield running
     # Whatever was asked: nothing but whole versions is left, and the secret is in none of them.
@@ -125,40 +125,40 @@ def assert_refused(node, field="/source", source="9", name="9.0"):
     return answer
 
 
-def test_a_release_is_imported(house):
-    house.imports.put_release()
-    assert take(house)[0] == 201
-    house.imports.put_tar()
-    assert take(house, "9.tar", "9.tar")[0] == 201
-    assert take(house, "9.tar", "9.tar")[1]["field"] == "/name"
-    assert {version["name"] for version in house.call("GET", "/v1/onload/versions")} == {"9.0", "9.tar"}
+def test_a_release_is_imported(importer):
+    importer.imports.put_release()
+    assert take(importer)[0] == 201
+    importer.imports.put_tar()
+    assert take(importer, "9.tar", "9.tar")[0] == 201
+    assert take(importer, "9.tar", "9.tar")[1]["field"] == "/name"
+    assert {version["name"] for version in importer.call("GET", "/v1/onload/versions")} == {"9.0", "9.tar"}
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", ".hidden", "../9", "a/b", "/etc", "9 0", "9\n0", "9\t", 'a"b', "a'b", "a\\b", "a\0b", "9%2f0",
                                   "\u00e9", "-" * 65, "a;b", "$(id)", "*"])
-def test_names_of_versions_are_plain(house, name):
-    house.imports.put_release()
-    assert_refused(house, field="/name", name=name)
-    status, text, _ = house.request("PUT", "/v1/onload", {"state": "loaded", "version": name})
+def test_names_of_versions_are_plain(importer, name):
+    importer.imports.put_release()
+    assert_refused(importer, field="/name", name=name)
+    status, text, _ = importer.request("PUT", "/v1/onload", {"state": "loaded", "version": name})
     assert status == 400 and ("\0" in name or "/version" in text)
-    assert os.listdir(house.imports.path("onload")) == []
+    assert os.listdir(importer.imports.path("onload")) == []
 
 
 @pytest.mark.parametrize("id", ["..", "%2e%2e", "..%2f..%2fsecret", "%2fetc", ".hidden", "a%20b", "a%22b"])
-def test_what_is_removed_is_a_version(house, id):
-    house.imports.put_release()
-    assert take(house)[0] == 201
-    status, text, _ = house.request("DELETE", f"/v1/onload/versions/{id}")
+def test_only_versions_can_be_removed(importer, id):
+    importer.imports.put_release()
+    assert take(importer)[0] == 201
+    status, text, _ = importer.request("DELETE", f"/v1/onload/versions/{id}")
     assert status in (400, 404), text
-    assert os.path.exists(house.imports.secret)
-    assert [version["name"] for version in house.call("GET", "/v1/onload/versions")] == ["9.0"]
+    assert os.path.exists(importer.imports.secret)
+    assert [version["name"] for version in importer.call("GET", "/v1/onload/versions")] == ["9.0"]
 
 
 @pytest.mark.parametrize("source", ["../secret", "9/../../secret", "9/./x", "9//x", "9/", ".", "..", "a\nb", "a\0b", "nowhere", "9/nowhere",
                                     "x" * 2000])
-def test_sources_are_plain_paths_below_the_folder(house, source):
-    house.imports.put_release()
-    assert_refused(house, source=source)
+def test_sources_are_plain_paths_below_the_folder(importer, source):
+    importer.imports.put_release()
+    assert_refused(importer, source=source)
 
 
 LINKS = {"a file": ("usr/lib64/evil.so", "../../../../secret/secret"), "a file by its whole path": ("usr/evil", "{secret}"),
@@ -168,69 +168,69 @@ LINKS = {"a file": ("usr/lib64/evil.so", "../../../../secret/secret"), "a file b
 
 
 @pytest.mark.parametrize("what", LINKS)
-def test_links_of_a_folder_lead_nowhere_else(house, what):
-    house.imports.put_release()
+def test_links_of_a_folder_lead_nowhere_else(importer, what):
+    importer.imports.put_release()
     at, to = LINKS[what]
-    os.symlink(to.format(secret=house.imports.secret), house.imports.path(f"import/9/{at}"))
-    assert_refused(house)
+    os.symlink(to.format(secret=importer.imports.secret), importer.imports.path(f"import/9/{at}"))
+    assert_refused(importer)
 
 
 @pytest.mark.parametrize("what", LINKS)
-def test_links_of_an_archive_lead_nowhere_else(house, what):
+def test_links_of_an_archive_lead_nowhere_else(importer, what):
     at, to = LINKS[what]
     link = tarfile.TarInfo(at)
-    link.type, link.linkname = tarfile.SYMTYPE, to.format(secret=house.imports.secret)
-    house.imports.put_tar((tarfile.TarInfo("usr/lib64/libonload.so"), b"a library"), (link, b""))
-    assert_refused(house, source="9.tar")
+    link.type, link.linkname = tarfile.SYMTYPE, to.format(secret=importer.imports.secret)
+    importer.imports.put_tar((tarfile.TarInfo("usr/lib64/libonload.so"), b"a library"), (link, b""))
+    assert_refused(importer, source="9.tar")
 
 
-def test_the_source_itself_and_what_is_above_it_are_no_links(house):
-    house.imports.put_release("outside/9")
-    house.imports.put_tar()
-    os.rename(house.imports.path("import/9.tar"), house.imports.path("outside/9.tar"))
-    os.symlink("../outside/9", house.imports.path("import/9"))
-    os.symlink("../outside", house.imports.path("import/folder"))
-    os.symlink("../outside/9.tar", house.imports.path("import/9.tar"))
-    os.symlink("../secret/secret", house.imports.path("import/secret.tar"))
+def test_the_source_and_its_parents_must_not_be_links(importer):
+    importer.imports.put_release("outside/9")
+    importer.imports.put_tar()
+    os.rename(importer.imports.path("import/9.tar"), importer.imports.path("outside/9.tar"))
+    os.symlink("../outside/9", importer.imports.path("import/9"))
+    os.symlink("../outside", importer.imports.path("import/folder"))
+    os.symlink("../outside/9.tar", importer.imports.path("import/9.tar"))
+    os.symlink("../secret/secret", importer.imports.path("import/secret.tar"))
     for source in ("9", "folder/9", "folder/9.tar", "9.tar", "secret.tar"):
-        assert_refused(house, source=source)
+        assert_refused(importer, source=source)
 
 
 @pytest.mark.parametrize("name", ["../evil", "/evil", "usr/../../evil", "usr/./evil", "usr//evil", "..", "a\nb", "x" * 300, "d/" * 33 + "x"])
-def test_members_of_an_archive_have_plain_names(house, name):
-    house.imports.put_tar((tarfile.TarInfo(name), b"evil"))
-    assert_refused(house, source="9.tar")
-    assert not os.path.exists("/evil") and not os.path.exists(house.imports.path("evil"))
+def test_members_of_an_archive_have_plain_names(importer, name):
+    importer.imports.put_tar((tarfile.TarInfo(name), b"evil"))
+    assert_refused(importer, source="9.tar")
+    assert not os.path.exists("/evil") and not os.path.exists(importer.imports.path("evil"))
 
 
-def test_an_archive_writes_through_no_link_of_its_own(house):
+def test_an_archive_writes_through_no_link_of_its_own(importer):
     link = tarfile.TarInfo("usr")
-    link.type, link.linkname = tarfile.SYMTYPE, house.imports.path("secret")
-    house.imports.put_tar((link, b""), (tarfile.TarInfo("usr/new"), b"evil"))
-    assert_refused(house, source="9.tar")
-    assert os.listdir(house.imports.path("secret")) == ["secret"]
+    link.type, link.linkname = tarfile.SYMTYPE, importer.imports.path("secret")
+    importer.imports.put_tar((link, b""), (tarfile.TarInfo("usr/new"), b"evil"))
+    assert_refused(importer, source="9.tar")
+    assert os.listdir(importer.imports.path("secret")) == ["secret"]
 
 
 @pytest.mark.parametrize("to", ["../../secret/secret", "/etc/passwd", "usr/later", "lib"])
-def test_a_hard_link_of_an_archive_is_to_a_file_of_it(house, to):
+def test_a_hard_link_of_an_archive_is_to_a_file_of_it(importer, to):
     link = tarfile.TarInfo("usr/linked")
     link.type, link.linkname = tarfile.LNKTYPE, to
-    house.imports.put_tar((link, b""), (tarfile.TarInfo("usr/later"), b"later"))
-    assert_refused(house, source="9.tar")
+    importer.imports.put_tar((link, b""), (tarfile.TarInfo("usr/later"), b"later"))
+    assert_refused(importer, source="9.tar")
 
 
 @pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
-def test_an_archive_has_no_devices(house, kind):
+def test_an_archive_has_no_devices(importer, kind):
     device = tarfile.TarInfo("dev")
     device.type, device.devmajor, device.devminor = kind, 1, 3
-    house.imports.put_tar((device, b""))
-    assert_refused(house, source="9.tar")
+    importer.imports.put_tar((device, b""))
+    assert_refused(importer, source="9.tar")
 
 
 @pytest.mark.parametrize("kind", ["fifo", "device", "socket"])
-def test_a_folder_has_no_devices_and_none_is_waited_for(house, kind):
-    house.imports.put_release()
-    at = house.imports.path("import/9/usr/special")
+def test_a_folder_has_no_devices_and_none_is_waited_for(importer, kind):
+    importer.imports.put_release()
+    at = importer.imports.path("import/9/usr/special")
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as listener:
         if kind == "fifo":
             os.mkfifo(at, 0o600)
@@ -239,45 +239,45 @@ def test_a_folder_has_no_devices_and_none_is_waited_for(house, kind):
         else:
             listener.bind(at)
         os.chmod(at, 0o600)
-        assert_refused(house)
-        os.rename(at, house.imports.path("import/special"))
-        assert_refused(house, source="special")
+        assert_refused(importer)
+        os.rename(at, importer.imports.path("import/special"))
+        assert_refused(importer, source="special")
 
 
 @pytest.mark.parametrize("spoilt", ["import", "import/9", "import/9/usr", f"import/9/{EXTRA}/onload.ko", "import/9/usr/lib64/libonload.so"])
 @pytest.mark.parametrize("how", ["others", "group", "sticky", "owner"])
-def test_what_others_can_write_is_not_taken(house, spoilt, how):
-    house.imports.put_release()
-    at = house.imports.path(spoilt)
+def test_trees_writable_by_others_are_refused(importer, spoilt, how):
+    importer.imports.put_release()
+    at = importer.imports.path(spoilt)
     if how == "owner":
         os.chown(at, 65534, 65534)
     else:
         os.chmod(at, os.stat(at).st_mode | {"others": 0o002, "group": 0o020, "sticky": 0o1002}[how])
-    answer = assert_refused(house)
-    # Whoever has to mend it must know what: what he wrote himself is told.
+    answer = assert_refused(importer)
+    # The answer names the faulty path, so that the client can correct it.
     assert at in answer["detail"] or spoilt.removeprefix("import/9/") in answer["detail"], answer
 
 
-def test_setuid_bits_and_owners_do_not_come_along(house):
-    house.imports.put_release()
-    os.chmod(house.imports.path("import/9/usr/lib64/libonload.so"), 0o6755)
-    assert take(house)[0] == 201
-    found = os.stat(house.imports.path("onload/versions/9.0/usr/lib64/libonload.so"))
+def test_setuid_bits_and_owners_do_not_come_along(importer):
+    importer.imports.put_release()
+    os.chmod(importer.imports.path("import/9/usr/lib64/libonload.so"), 0o6755)
+    assert take(importer)[0] == 201
+    found = os.stat(importer.imports.path("onload/versions/9.0/usr/lib64/libonload.so"))
     assert (found.st_mode & 0o7777, found.st_uid) == (0o755, 0)
 
 
-def test_there_is_an_end_to_what_is_imported(house):
-    house.imports.put_release()
-    os.mkdir(house.imports.path("import/9/many"), 0o755)
+def test_the_size_of_an_import_is_bounded(importer):
+    importer.imports.put_release()
+    os.mkdir(importer.imports.path("import/9/many"), 0o755)
     for i in range(20_001):
-        os.close(os.open(house.imports.path(f"import/9/many/{i}"), os.O_CREAT | os.O_WRONLY, 0o644))
-    assert_refused(house)
-    shutil.rmtree(house.imports.path("import/9/many"))
-    os.makedirs(house.imports.path("import/9/" + "d/" * 33), 0o755)
-    assert_refused(house)
-    with open(house.imports.path("import/huge.tar"), "wb") as file:
+        os.close(os.open(importer.imports.path(f"import/9/many/{i}"), os.O_CREAT | os.O_WRONLY, 0o644))
+    assert_refused(importer)
+    shutil.rmtree(importer.imports.path("import/9/many"))
+    os.makedirs(importer.imports.path("import/9/" + "d/" * 33), 0o755)
+    assert_refused(importer)
+    with open(importer.imports.path("import/huge.tar"), "wb") as file:
         file.truncate(1 << 40)
-    assert_refused(house, source="huge.tar")
+    assert_refused(importer, source="huge.tar")
 
 
 EXCHANGE = """
@@ -306,82 +306,82 @@ def exchanging(a, b):
 
 @pytest.mark.parametrize("what, decoy", [("usr/lib64/libonload.so", "link"), ("usr/lib64", "link"), ("usr/lib64/libonload.so", "fifo"),
                                          (f"{EXTRA}/onload.ko", "link"), ("", "link")])
-def test_what_is_exchanged_during_the_import_is_the_tree_or_nothing(house, what, decoy):
+def test_an_entry_exchanged_during_the_import_is_imported_whole_or_not_at_all(importer, what, decoy):
     """The fixture looks for the secret in all that came out of it."""
-    house.imports.put_release()
-    house.imports.write("secret/libonload.so", SECRET)
-    at = house.imports.path(f"import/9/{what}").rstrip("/")
+    importer.imports.put_release()
+    importer.imports.write("secret/libonload.so", SECRET)
+    at = importer.imports.path(f"import/9/{what}").rstrip("/")
     if decoy == "fifo":
-        os.mkfifo(house.imports.path("outside/decoy"), 0o600)
+        os.mkfifo(importer.imports.path("outside/decoy"), 0o600)
     else:
-        os.symlink(house.imports.path("secret" if os.path.isdir(at) else "secret/secret"), house.imports.path("outside/decoy"))
-    with exchanging(at, house.imports.path("outside/decoy")):
-        statuses = [take(house, name=f"v{i}")[0] for i in range(10)]
+        os.symlink(importer.imports.path("secret" if os.path.isdir(at) else "secret/secret"), importer.imports.path("outside/decoy"))
+    with exchanging(at, importer.imports.path("outside/decoy")):
+        statuses = [take(importer, name=f"v{i}")[0] for i in range(10)]
     assert set(statuses) <= {201, 400}, statuses
-    for version in house.call("GET", "/v1/onload/versions"):
-        folder = house.imports.path(f"onload/versions/{version['name']}")
+    for version in importer.call("GET", "/v1/onload/versions"):
+        folder = importer.imports.path(f"onload/versions/{version['name']}")
         with open(f"{folder}/usr/lib64/libonload.so") as file:
             assert file.read() == "a library"
 
 
 @pytest.mark.parametrize("id", ["..", "%2e%2e%2fsecret", "a%2fb", ".hidden", "a%20b", "a%0ab", "a%22b", "%24(id)", "x" * 90, "mine.opf"])
-def test_ids_of_profiles_are_plain(house, id):
+def test_ids_of_profiles_are_plain(importer, id):
     for method, body in (("GET", None), ("PUT", {"text": "onload_set EF_A 1\n"}), ("DELETE", None)):
-        status, text, _ = house.request(method, f"/v1/onload/profiles/{id}", body)
+        status, text, _ = importer.request(method, f"/v1/onload/profiles/{id}", body)
         assert status in (400, 404), (method, status, text)
-    assert not os.path.exists(os.path.join(house.state, "profiles")) or os.listdir(os.path.join(house.state, "profiles")) == []
+    assert not os.path.exists(os.path.join(importer.state, "profiles")) or os.listdir(os.path.join(importer.state, "profiles")) == []
 
 
 @pytest.mark.parametrize("name", ["../secret/secret", "{secret}", "secret.opf/..", "a\nb", "a b", 'a"b', "a\0b", "", ".", "..", "link", "$(id)", "`id`"])
-def test_profiles_are_read_from_their_folders_alone(house, name):
-    name = name.format(secret=house.imports.secret)
-    os.symlink(house.imports.secret, house.imports.path("profiles/link.opf"))
-    status, text, _ = house.request("POST", "/v1/onload/render", {"profiles": [name]})
+def test_profiles_are_read_from_their_folders_alone(importer, name):
+    name = name.format(secret=importer.imports.secret)
+    os.symlink(importer.imports.secret, importer.imports.path("profiles/link.opf"))
+    status, text, _ = importer.request("POST", "/v1/onload/render", {"profiles": [name]})
     assert status == 400 and SECRET not in text, text
-    put, text, _ = house.request("PUT", "/v1/onload/profiles/mine", {"text": f"onload_import {name}\n"})
+    put, text, _ = importer.request("PUT", "/v1/onload/profiles/mine", {"text": f"onload_import {name}\n"})
     assert put in (200, 400, 422) and SECRET not in text, text
     if put == 200:
-        status, text, _ = house.request("POST", "/v1/onload/render", {"profiles": ["mine"]})
+        status, text, _ = importer.request("POST", "/v1/onload/render", {"profiles": ["mine"]})
         assert status in (400, 422) and SECRET not in text, text
-    assert SECRET not in json.dumps(house.call("GET", "/v1/onload/profiles"))
+    assert SECRET not in json.dumps(importer.call("GET", "/v1/onload/profiles"))
 
 
 @pytest.mark.parametrize("module, name, value", [
     ("onload", "a b", "1"), ("onload", "a\n", "1"), ("onload", "a=1 b", "1"), ("onload", "../x", "1"), ("onload", "", "1"),
     ("../kernel", "x", "1"), ("on load", "x", "1"), ("onload\n", "x", "1"), ("onload", "x", "1\n"), ("onload", "x", "\0"),
     ("onload", "x", "\u00a0"), ("onload", "x", "1" * 1024)])
-def test_parameters_are_words_of_the_kernel_or_refused(house, module, name, value):
-    house.imports.put_release()
-    assert take(house)[0] == 201
+def test_parameters_are_words_of_the_kernel_or_refused(importer, module, name, value):
+    importer.imports.put_release()
+    assert take(importer)[0] == 201
     spec = {"state": "loaded", "version": "9.0", "parameters": {module: {name: value}}}
-    status, text, _ = house.request("PUT", "/v1/onload", spec)
+    status, text, _ = importer.request("PUT", "/v1/onload", spec)
     assert status == 400 and (value == "\0" or "/parameters" in text), text
     quoted = module.replace("/", "%2f").replace(" ", "%20").replace("\n", "%0a")
-    assert house.request("PATCH", f"/v1/onload/modules/{quoted}/parameters", {name: value})[0] in (400, 404, 409)
-    assert house.call("GET", "/v1/onload")["generation"] == 0
+    assert importer.request("PATCH", f"/v1/onload/modules/{quoted}/parameters", {name: value})[0] in (400, 404, 409)
+    assert importer.call("GET", "/v1/onload")["generation"] == 0
 
 
 @pytest.mark.parametrize("word", ["a b", "a\n", "\0", "", "\u00e9", "x" * 129, "--uid=0", "--", "-t", "/bin/sh"])
-def test_words_for_the_control_plane_are_words(house, word):
-    house.imports.put_release()
-    assert take(house)[0] == 201
-    status, text, _ = house.request("PUT", "/v1/onload", {"state": "loaded", "version": "9.0", "control_plane": [word]})
+def test_arguments_of_the_control_plane_are_separate_words(importer, word):
+    importer.imports.put_release()
+    assert take(importer)[0] == 201
+    status, text, _ = importer.request("PUT", "/v1/onload", {"state": "loaded", "version": "9.0", "control_plane": [word]})
     assert status == 400 and (word == "\0" or "/control_plane/0" in text), text
 
 
 @pytest.mark.parametrize("module, name", [(module, name) for module, names in PROGRAMS.items() for name in names])
 @pytest.mark.parametrize("program", ["/bin/sh", "bin/sh", "", "{tree}", "{tree}/../../../../bin/sh", "{tree}//bin/sh", "{tree}/sbin/x -c id",
                                      "{tree}x/sbin/x", "{home}/onload/current/sbin/x", "{home}/import/9/sbin/x"])
-def test_no_client_names_a_program_that_the_kernel_runs(house, module, name, program):
-    house.imports.put_release()
-    assert take(house)[0] == 201
-    value = program.format(tree=house.imports.path("onload/versions/9.0"), home=house.imports.home)
+def test_no_client_names_a_program_that_the_kernel_runs(importer, module, name, program):
+    importer.imports.put_release()
+    assert take(importer)[0] == 201
+    value = program.format(tree=importer.imports.path("onload/versions/9.0"), home=importer.imports.home)
     spec = {"state": "loaded", "version": "9.0", "parameters": {module: {name: value}}}
-    status, text, _ = house.request("PUT", "/v1/onload", spec)
+    status, text, _ = importer.request("PUT", "/v1/onload", spec)
     assert status == 400 and f"/parameters/{module}/{name}" in text, text
-    foretold = house.call("POST", "/v1/onload/preflight", spec)
-    assert [check["name"] for check in foretold["checks"] if not check["ok"]] == ["parameters"], foretold
-    assert house.call("GET", "/v1/onload")["generation"] == 0
+    planned = importer.call("POST", "/v1/onload/preflight", spec)
+    assert [check["name"] for check in planned["checks"] if not check["ok"]] == ["parameters"], planned
+    assert importer.call("GET", "/v1/onload")["generation"] == 0
 
 
 @pytest.mark.parametrize("module, name, value", [
@@ -390,15 +390,15 @@ def test_no_client_names_a_program_that_the_kernel_runs(house, module, name, pro
     ("onload", "cplane_server_gid", "0"), ("onload", "allow_insecure_setuid_sharing", "1"),
     ("onload", "shrub_controller_client_mode", "511"), ("sfc", "efx_allow_nvconfig_writes", "1"),
     ("onload", "of_a_release_to_come", "1")])
-def test_no_client_grants_rights_by_a_parameter(house, module, name, value):
+def test_no_client_grants_rights_by_a_parameter(importer, module, name, value):
     """DMA for all users, packets into the kernel's stack, and as whom programs run: only nrd.toml allows it.
 
     The release has these parameters, so that nothing else is wrong with the request."""
-    house.imports.put_release(modules=("sfc", "sfc_resource", "sfc_char", "onload"))
-    assert take(house)[0] == 201
+    importer.imports.put_release(modules=("sfc", "sfc_resource", "sfc_char", "onload"))
+    assert take(importer)[0] == 201
     spec = {"state": "loaded", "version": "9.0", "sfc": "managed", "parameters": {module: {name: value}}}
-    foretold = house.call("POST", "/v1/onload/preflight", spec)
-    assert [check["name"] for check in foretold["checks"] if not check["ok"]] == ["parameters"], foretold
-    status, text, _ = house.request("PUT", "/v1/onload", spec)
+    planned = importer.call("POST", "/v1/onload/preflight", spec)
+    assert [check["name"] for check in planned["checks"] if not check["ok"]] == ["parameters"], planned
+    status, text, _ = importer.request("PUT", "/v1/onload", spec)
     assert status == 400 and f"/parameters/{module}/{name}" in text and "onload.parameters" in text, text
-    assert house.call("GET", "/v1/onload")["generation"] == 0
+    assert importer.call("GET", "/v1/onload")["generation"] == 0

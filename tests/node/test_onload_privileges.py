@@ -131,7 +131,7 @@ def test_values_over_the_api_are_no_paths(world):
     assert "EF_NEW=5" in world.run("latency", "-e", "EF_OF_CALLER=5").stdout.splitlines()
 
 
-def test_what_an_older_nrd_took_over_the_api_is_never_run_and_sets_onload_alone(world):
+def test_profiles_stored_by_an_older_nrd_are_never_run_and_set_onload_only(world):
     theirs = os.path.join(world.theirs, "x.opf")
     write(theirs, f"touch {world.made}\n")
     os.chown(theirs, NOBODY, NOBODY)
@@ -145,7 +145,7 @@ def test_what_an_older_nrd_took_over_the_api_is_never_run_and_sets_onload_alone(
     assert not os.path.exists(world.made)
 
 
-def test_a_shell_of_roots_profiles_does_not_get_what_came_over_the_api(world):
+def test_values_from_the_api_never_reach_the_shell_of_roots_profiles(world):
     write(os.path.join(world.folder, "roots.opf"), "for i in 1; do onload_set EF_ROOT $i; done\nonload_import latency\n")
     for text in ("onload_set EF_A 1\n", f"touch {world.made}\n"):
         world.stored("latency.opf", text)
@@ -197,7 +197,7 @@ def test_only_a_library_that_root_alone_can_write_is_preloaded(world):
     assert world.library in world.nrdctl("onload", "emit", "docker").stdout
 
 
-def test_root_runs_what_nrd_says_over_its_socket_or_https_only(world):
+def test_root_runs_profiles_received_over_the_socket_or_https_only(world):
     plain = ["--url", f"http://127.0.0.1:{world.node.port}"]
     theirs = os.path.join(world.theirs, "nrd.sock")
     with UnixServer(theirs, Front) as server:

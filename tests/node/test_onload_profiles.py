@@ -39,7 +39,7 @@ def refusal(node, method, path, body=None):
     return refused.value.status, refused.value.text
 
 
-def test_what_was_put_outlives_a_kill_and_renders():
+def test_a_stored_profile_survives_a_kill_and_renders():
     with a_node() as (node, _):
         assert node.call("PUT", "/v1/onload/profiles/mine", {"text": TEXT})["kind"] == "static"
         node.kill9()
@@ -55,7 +55,7 @@ def test_what_was_put_outlives_a_kill_and_renders():
         assert node.call("GET", "/v1/onload/profiles") == []
 
 
-def test_what_root_configured_comes_first_and_stays():
+def test_roots_profiles_take_precedence_and_are_kept():
     with a_node() as (node, folder):
         node.call("PUT", "/v1/onload/profiles/latency", {"text": "onload_set EF_A api\n"})
         write(folder, "latency.opf", "onload_set EF_A root\n")
@@ -86,7 +86,7 @@ def test_a_profile_that_needs_a_shell_is_named_with_its_line_and_never_run():
     (lambda folder: os.chmod(os.path.join(folder, "p.opf"), 0o666), "written by others"),
     (lambda folder: (os.remove(os.path.join(folder, "p.opf")), os.symlink("/etc/passwd", os.path.join(folder, "p.opf"))), "a link"),
 ])
-def test_what_others_could_have_written_is_not_read(spoil, says):
+def test_profiles_writable_by_others_are_not_read(spoil, says):
     with a_node() as (node, folder):
         write(folder, "p.opf", TEXT)
         assert render(node, profiles=["p"])["env"]

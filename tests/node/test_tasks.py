@@ -146,8 +146,8 @@ def test_invalid_tasks_are_refused_with_the_reason_and_nothing_changes():
 def test_a_dry_run_moves_nothing():
     with tasked() as node, Program() as program:
         before = image(node)
-        foretold = node.call("POST", "/v1/workloads?dry_run=true", {"task_ids": [program.id], "cache": {"max": 2, "min": 2}})
-        assert {"knob": f"class of process {program.id}", "from": "COS0", "to": "COS2"} in foretold["changes"]
+        planned = node.call("POST", "/v1/workloads?dry_run=true", {"task_ids": [program.id], "cache": {"max": 2, "min": 2}})
+        assert {"knob": f"class of process {program.id}", "from": "COS0", "to": "COS2"} in planned["changes"]
         assert image(node) == before
 
 

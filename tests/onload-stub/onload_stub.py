@@ -2,7 +2,7 @@
 
     stub = OnloadStub(vm)
     stub.load("9.0.1.86", cplane_server_params="-K")      # all four modules, and the release's server
-    stub.arm("onload", "9.1.0", "fail_init=12")           # whoever loads this release next
+    stub.arm("onload", "9.1.0", "fail_init=12")           # the next load of this release
     stub.control("create 1 4242 1000")                    # a stack
     stub.unload()
 

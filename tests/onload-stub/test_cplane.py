@@ -43,7 +43,7 @@ def test_it_comes_with_the_module_and_holds_it(stub):
 
 
 @pytest.mark.parametrize("parameters", [{"cplane_spawn_server": "N"}, {"cplane_server_grace_timeout": "0"}])
-def test_it_can_be_kept_from_coming(stub, parameters):
+def test_its_start_can_be_prevented(stub, parameters):
     stub.load("9.0.1.86", **parameters)
     assert alive(stub) == [] and stub.servers() == []
     assert stub.proc("cp_stats") == "No control plane instance in this net namespace.\n"

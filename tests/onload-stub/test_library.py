@@ -31,7 +31,7 @@ def links(stub, process):
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_run_as_a_program_it_tells_its_release(stub, release):
+def test_run_as_a_program_it_prints_its_release(stub, release):
     said = subprocess.run([stub.library(release)], capture_output=True, text=True, check=True).stdout.splitlines()
     assert said[0].startswith(f"OpenOnload {release}") and len(said) == 4
     stub.load(release, cplane_spawn_server="N")

@@ -38,7 +38,7 @@ def test_symbols_give_the_order_and_sfc_stands_aside(stub):
             stub.vm.remove(held)
 
 
-def test_modprobe_of_onload_brings_what_it_needs_but_not_sfc(stub):
+def test_modprobe_of_onload_loads_its_dependencies_but_not_sfc(stub):
     stub.vm.run(["modprobe", "-d", stub.tree("9.1.0"), "onload", "cplane_spawn_server=N"])
     assert [stub.is_loaded(module) for module in MODULES] == [False, True, True, True]
 
@@ -64,7 +64,7 @@ def test_interfaces_belong_to_sfc_and_may_have_other_names(stub, phys_port_names
             assert stub.vm.read(folder + "/phys_port_name") == f"p{port}\n"
 
 
-def test_the_version_is_told_by_onload_and_sfc_alone(stub):
+def test_only_onload_and_sfc_report_a_version(stub):
     for release in RELEASES:
         stub.load(release, cplane_spawn_server="N")
         for module in MODULES:
@@ -82,7 +82,7 @@ def test_the_version_is_told_by_onload_and_sfc_alone(stub):
         stub.unload()
 
 
-def test_build_ids_tell_releases_apart_and_are_those_of_the_files(stub):
+def test_build_ids_distinguish_releases_and_match_the_files(stub):
     seen = set()
     for release in RELEASES:
         stub.load(release, cplane_spawn_server="N")
@@ -186,7 +186,7 @@ def test_some_parameters_are_for_loading_only(stub):
     assert stub.vm.run(["stat", "-c", "%a", "/sys/module/sfc_resource/parameters/pio"]).stdout == "444\n"
 
 
-def test_afxdp_wants_a_line_and_never_lets_go(stub):
+def test_afxdp_requires_a_line_and_is_never_released(stub):
     stub.insert("sfc_resource", "9.0.1.86")
     stub.vm.run("ip link add veth-a type veth peer name veth-b")
     afxdp = "/sys/module/sfc_resource/afxdp/"

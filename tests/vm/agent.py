@@ -51,7 +51,7 @@ def run(argv, timeout, stdin="", env=None, cwd="/"):
 
 
 def _remains(process):
-    """What a killed command has said. Somebody it left behind may hold its pipes open: do not wait for them."""
+    """The output of a killed command. Processes that it left behind may hold its pipes open: do not wait for them."""
     try:
         return process.communicate(timeout=2)
     except subprocess.TimeoutExpired as partial:
@@ -81,7 +81,7 @@ def output(pid):
 
 
 def kill(pid, number):
-    # Not os.kill: what has ended and been waited for may have left its pid to somebody else.
+    # Not os.kill: after a process was waited for, its pid may belong to another one.
     _spawned[pid][0].send_signal(number)
     return {}
 
@@ -161,7 +161,7 @@ def remove(name):
 
 
 def reboot():
-    """As an init would: everybody is asked to end, then made to, and the disk is whole."""
+    """As an init: SIGTERM and then SIGKILL for every process, and a clean file system."""
     for number, patience in (signal.SIGTERM, 5), (signal.SIGKILL, 2):
         for pid in _others():
             try:

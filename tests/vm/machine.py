@@ -176,7 +176,7 @@ class Machine:
         self.ask("insert", answer_in=60, path=path, parameters=parameters)
 
     def remove(self, name):
-        """Unloads one module if nobody uses it. Raises the OSError that the machine's kernel gave, EAGAIN if one does."""
+        """Unloads one unused module. Raises the OSError of the machine's kernel, EAGAIN if the module is in use."""
         self.ask("remove", answer_in=60, name=name)
 
     def wait_until(self, condition, timeout=20, what="the condition"):

@@ -46,7 +46,7 @@ class OnloadNode(DaemonNode):
         """After the power came back: the versions as they were backed up."""
         self.vm.run(f"mkdir -p /opt/nrd && cp -a {BACKUP} {VERSIONS}")
 
-    # What it is told
+    # Requests
 
     def install(self, *releases):
         self.vm.run(["mkdir", "-p", IMPORTS])
@@ -55,8 +55,8 @@ class OnloadNode(DaemonNode):
             status, answer = self.request("POST", "/v1/onload/versions", {"name": release, "source": f"{IMPORTS}/{release}"})
             assert status == 201, answer
 
-    def want(self, wish, status=202):
-        got, answer = self.request("PUT", "/v1/onload", wish)
+    def want(self, spec, status=202):
+        got, answer = self.request("PUT", "/v1/onload", spec)
         assert got == status, answer
         return answer
 
@@ -66,8 +66,8 @@ class OnloadNode(DaemonNode):
             return found if found["outcome"] != "running" else None
         return self.vm.wait_until(outcome, timeout=timeout, what=f"the end of operation {operation}")
 
-    def run(self, wish):
-        return self.finished(self.want(wish)["operation"])
+    def run(self, spec):
+        return self.finished(self.want(spec)["operation"])
 
     def load(self, release, **more):
         operation = self.run({"state": "loaded", "version": release, **more})

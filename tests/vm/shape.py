@@ -3,7 +3,7 @@
     Machine(share, cpu=Shape(vendor="AMD", sockets=1, dies=2, l3=12, mba=0))
 
 It takes the qemu that rdt/build-qemu makes, which is $NRD_VM_QEMU. Nothing is divided and nothing runs faster; the
-registers, which Machine.msr reads, show what the kernel told the hardware.
+registers, which Machine.msr reads, show what the kernel wrote to the hardware.
 """
 
 import os

@@ -1,6 +1,6 @@
 """CPUs that come and go on a real kernel: its uevents tell the daemon, and registers are the witnesses.
 
-The drift check is a day away, so what is put right here was told. How long that takes says little: the processor is
+The drift check is a day away, so every repair here follows an event. How long that takes says little: the processor is
 emulated and the daemon may be sanitized. It is printed beside what a POST and a DELETE take in the same machine, and
 may be LOOK_IN_CHANGES of these.
 """

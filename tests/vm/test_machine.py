@@ -68,7 +68,7 @@ def test_a_failed_command_raises_with_its_output(vm):
 
 
 def test_a_command_that_does_not_end_is_ended(vm):
-    # It has left its output open to somebody else as well.
+    # Another process of it holds its output open as well.
     with pytest.raises(MachineError, match="not ended after 5 s\nleft"):
         vm.run("setsid sleep 78 & until pgrep -fx 'sleep 78' > /dev/null; do :; done; echo left; sleep 77", timeout=5)
     assert vm.run(["pgrep", "-fx", "sleep 77"], check=False).returncode == 1

@@ -1,5 +1,5 @@
-"""Groups of others beside nrd's on a real kernel: what fills the ways of a guarantee is told, what is exclusive is left
-alone, and the OS has the longest run of ways that nobody has. As tests/node has it on the simulated node.
+"""Groups of others beside nrd's on a real kernel: groups that fill the ways of a guarantee are reported, exclusive ones are left
+untouched, and the OS has the longest unassigned run of ways. tests/node has the same on the simulated node.
 """
 
 import os
@@ -92,14 +92,14 @@ def node(running):
     for workload in running.get("/v1/workloads"):
         running.remove(workload)
     left, before = running.tree(), running.before
-    if left != before:  # by a test that failed; the next begins anew
+    if left != before:  # by a test that failed; the next test starts clean
         running.rmdir(*filter(None, running.groups()))
         running.vm.write(f"{RESCTRL}/schemata", f"L3:0={ALL:x}\n")
     assert left == before
 
 
 def comes(node, when, acts):
-    """Calls the act whose moment this is; the daemon is started anew for what comes before its start."""
+    """Calls the act whose moment this is; the daemon is restarted for what comes before its start."""
     if when == "before the start":
         node.terminate()
     for moment in WHEN:
@@ -192,7 +192,7 @@ def test_groups_left_by_pqos_count_as_free(node):
     node.vm.run(["pqos", "-I", "-s"])
     made = [node.create(cpu, 1) for cpu in range(4)]
     assert len({workload["cos_name"] for workload in made}) == 4
-    # pqos makes a group of each class, of which the last is nobody's now.
+    # pqos makes a group of each class, of which the last is unused now.
     node.wait_for(lambda: len(node.groups()) == 5, "what was left over to be removed")
 
 

@@ -106,7 +106,7 @@ def test_users_end_as_the_policy_says(node, policy, ignores, outcome):
 
 
 @LONG
-def test_a_reference_that_nobody_explains_is_in_use(node):
+def test_an_unexplained_reference_counts_as_use(node):
     node.load(OLD)
     node.stub.write_parameter("stub_extra_refs", "1")
     status, answer = node.request("PUT", "/v1/onload", {"state": "unloaded"})
@@ -133,14 +133,14 @@ def test_a_control_plane_server_that_never_comes_is_noticed(node):
 
 @LONG
 @pytest.mark.parametrize("fault, cause", [("hide_node=1", "device"), ("stub_wrong_version=Y", "interface")])
-def test_what_is_wrong_after_loading_is_noticed(node, fault, cause):
+def test_faults_after_loading_are_detected(node, fault, cause):
     node.load(OLD)
     if cause == "interface":
-        wish = {"state": "loaded", "version": NEW, "parameters": {"onload": {"stub_wrong_version": "Y"}}}
+        spec = {"state": "loaded", "version": NEW, "parameters": {"onload": {"stub_wrong_version": "Y"}}}
     else:
         node.stub.arm("onload", NEW, fault)
-        wish = {"state": "loaded", "version": NEW}
-    operation = node.run(wish)
+        spec = {"state": "loaded", "version": NEW}
+    operation = node.run(spec)
     assert (operation["outcome"], operation["cause"]) == ("rolled_back", cause)
     node.assert_loaded(OLD)
 
@@ -155,7 +155,7 @@ def test_parameters_are_set_live_where_they_can_be(node):
     assert [line.split()[0] for line in pids.splitlines()] == [line.split()[0] for line in node.vm.read("/proc/modules").splitlines()]
 
 
-def test_frozen_means_frozen(node):
+def test_a_frozen_node_refuses_changes(node):
     node.load(OLD)
     assert node.request("PUT", "/v1/onload/freeze", {"frozen": True, "reason": "trading"})[0] == 200
     assert node.request("PUT", "/v1/onload", {"state": "unloaded"})[0] == 423
@@ -164,7 +164,7 @@ def test_frozen_means_frozen(node):
 
 
 @LONG
-def test_what_others_do_is_shown_and_not_fought(node):
+def test_foreign_changes_are_reported_and_not_reverted(node):
     node.load(OLD)
     node.stub.unload()
     node.vm.wait_until(lambda: node.condition("Drifted"), what="the drift")
@@ -176,7 +176,7 @@ def test_what_others_do_is_shown_and_not_fought(node):
 
 
 @LONG
-def test_only_one_of_two_wishes_at_once_is_taken(node):
+def test_of_two_concurrent_changes_one_is_accepted(node):
     node.load(OLD)
     node.stub.arm("onload", NEW, "slow_init_ms=1500")
     accepted = node.want({"state": "loaded", "version": NEW})
@@ -218,7 +218,7 @@ def test_killed_in_the_middle_of_a_step_it_goes_on_at_the_next_start(node, step)
 
 
 @LONG
-def test_after_a_power_cut_in_the_middle_it_arrives(node):
+def test_after_a_power_cut_during_an_operation_it_is_completed(node):
     node.load(OLD)
     node.back_up()
     node.stub.arm("onload", NEW, "slow_init_ms=20000")
@@ -264,7 +264,7 @@ def test_nrdctl_shows_each_step_and_ends_as_the_operation_did(node):
 
 
 @LONG
-def test_a_drained_node_lets_nobody_in_until_it_is_undrained(node):
+def test_a_drained_node_admits_no_new_users_until_it_is_undrained(node):
     node.load(OLD)
     holder = node.vm.spawn(["sh", "-c", "exec 3</dev/sfc_char; exec sleep 1000"])
     node.vm.wait_until(lambda: node.get("/v1/onload/users")["users"], what="the user")
@@ -287,19 +287,19 @@ def test_a_drained_node_lets_nobody_in_until_it_is_undrained(node):
 
 
 @LONG
-def test_what_waits_for_users_is_foretold_watched_and_cancelled(node):
+def test_an_operation_that_waits_for_users_can_be_planned_watched_and_cancelled(node):
     node.load(OLD)
     holder = node.vm.spawn(["sh", "-c", "exec 3</dev/sfc_char; exec sleep 1000"])
     node.vm.wait_until(lambda: node.get("/v1/onload/users")["users"], what="the user")
-    wish = {"state": "loaded", "version": NEW, "users_policy": "wait", "drain_seconds": 600}
-    status, foretold = node.request("PUT", "/v1/onload?dryRun=true", wish)
-    assert status == 200 and foretold["ok"]
-    assert [stage["act"] for stage in foretold["stages"]] == [
+    spec = {"state": "loaded", "version": NEW, "users_policy": "wait", "drain_seconds": 600}
+    status, planned = node.request("PUT", "/v1/onload?dryRun=true", spec)
+    assert status == 200 and planned["ok"]
+    assert [stage["act"] for stage in planned["stages"]] == [
         "close_door", "end_users", "stop_control_plane", "remove", "remove", "remove", "switch", "insert", "insert", "insert",
         "verify", "open_door"]
     assert node.onload()["generation"] == 1
-    assert node.request("PUT", "/v1/onload?dryRun=true", {**wish, "users_policy": "fail"})[0] == 409
-    id = node.want(wish)["operation"]
+    assert node.request("PUT", "/v1/onload?dryRun=true", {**spec, "users_policy": "fail"})[0] == 409
+    id = node.want(spec)["operation"]
     path = f"/v1/onload/operations/{id}"
     node.vm.wait_until(lambda: ("end_users", "") in node.acts(node.get(path)), what="the wait for users")
     watcher = node.vm.spawn(["curl", "-s", "--max-time", "60", "--unix-socket", "/run/nrd.sock",
@@ -351,7 +351,7 @@ def servers_as_processes(node):
 
 
 @LONG
-def test_the_control_plane_is_started_anew(node):
+def test_the_control_plane_is_restarted(node):
     # A server that takes its time: who did not wait for it would start a second one.
     node.load(OLD, parameters={"onload": {"stub_server_params": "--stub-start-late=700"}})
     before = node.stub.await_server()

@@ -1,5 +1,5 @@
 """The daemon dies, alone or with the whole node, before each of its writes to disk while Onload goes from one release to
-another. Whatever it had promised by then is kept, and what is left is whole.
+another. Accepted changes are kept, and no release is loaded in part.
 
 tests/disk/faulty_disk.c kills it. Every record of a step is a commit and every commit a sync, so dying at each sync is
 dying before and after each step."""
@@ -14,7 +14,7 @@ from onload_node import LONG, NEW, OLD, STATE
 FAULTY_DISK = os.environ["NRD_FAULTY_DISK"]
 CONTROL = "/run/nrd-disk"
 KILL = 1
-# An upgrade has twelve steps with two records each; before them the wish is stored, and after them its outcome. The last
+# An upgrade has twelve steps with two records each; before them the spec is stored, and after them its outcome. The last
 # test of all knows if there are more.
 SYNCS = 26
 
@@ -30,7 +30,7 @@ def syncs(node):
 
 @pytest.fixture
 def mortal(node):
-    """OLD is loaded, by a daemon whose disk can be told to kill it."""
+    """OLD is loaded, by a daemon that its disk can kill."""
     node.terminate()
     node.vm.run(["truncate", "-s", "40", CONTROL])
     node.environment = {"LD_PRELOAD": FAULTY_DISK, "NRD_DISK_DIR": STATE, "NRD_DISK_CONTROL": CONTROL,
@@ -42,7 +42,7 @@ def mortal(node):
 
 
 def die_at(node, sync):
-    """Tells it to become NEW. The operation, None if it died before it had answered."""
+    """Requests NEW. The operation, None if it died before it had answered."""
     set_disk(node, at=sync)
     status, answer = node.request("PUT", "/v1/onload", {"state": "loaded", "version": NEW})
     node.daemon.wait(timeout=120)
@@ -52,9 +52,9 @@ def die_at(node, sync):
 
 
 def assert_consistent(node, promised):
-    """After the next start. Who was told yes has the new release; who was not told has either, and whole."""
+    """After the next start: an accepted change is complete; an unanswered one is complete or has had no effect."""
     node.vm.wait_until(lambda: node.onload()["effective_generation"] == node.onload()["generation"] and node.condition("DoorOpen"),
-                       timeout=120, what="the end of the journey")
+                       timeout=120, what="the end of the operation")
     operations = node.get("/v1/onload/operations")
     assert {operation["outcome"] for operation in operations} == {"succeeded"}, operations
     # Not from how many operations there were: after a power cut one more loads again what had arrived.
@@ -72,7 +72,7 @@ def test_killed_at_any_write_it_goes_on_at_the_next_start(mortal, sync):
 
 
 @pytest.mark.parametrize("sync", [pytest.param(sync, marks=[] if sync == 16 else LONG) for sync in range(1, SYNCS + 1)])
-def test_after_a_power_cut_at_any_write_it_arrives(mortal, sync):
+def test_after_a_power_cut_at_any_write_the_operation_is_completed(mortal, sync):
     promised = die_at(mortal, sync)
     mortal.vm.power_cut()
     mortal.restore()

@@ -37,7 +37,7 @@ NO_SIGNATURE_AT_ALL = r"printf 'by nobody at all\0\0\2\0\0\0\0\0\0\0\0\020~Modul
 
 
 @pytest.mark.parametrize("spoil", [LONGER_THAN_THE_FILE, pytest.param(NO_SIGNATURE_AT_ALL, marks=LONG)])
-def test_a_broken_signature_is_told_as_one(node, spoil):
+def test_a_broken_signature_is_reported_as_such(node, spoil):
     node.load(OLD)
     assert import_spoilt(node, "9.1.0-signed", "onload", spoil)[0] == 201
     operation = node.run({"state": "loaded", "version": "9.1.0-signed"})
@@ -47,7 +47,7 @@ def test_a_broken_signature_is_told_as_one(node, spoil):
 
 
 @LONG
-def test_a_kernel_that_wants_signatures_keeps_everything_out_and_the_door_shut(node):
+def test_a_kernel_that_requires_signatures_leaves_device_access_closed(node):
     """As with module.sig_enforce=1 or Secure Boot. There is no way back either: neither release is signed."""
     node.load(OLD)
     node.back_up()
@@ -79,13 +79,13 @@ def test_a_kernel_that_is_locked_down_says_so(node):
 
 
 @LONG
-def test_modules_that_are_switched_off_are_told(node):
+def test_disabled_modules_are_reported(node):
     node.load(OLD)
     node.back_up()
     node.vm.write("/proc/sys/kernel/modules_disabled", "1\n")
     operation = node.run({"state": "unloaded"})
     assert operation["cause"] == "not_allowed", operation
-    # Nothing could be removed, so what was there is there, and its door is open again.
+    # Nothing could be removed, so the old release is still loaded, and device access is open again.
     assert operation["outcome"] == "rolled_back"
     node.assert_loaded(OLD)
     node.vm.power_cut()
@@ -94,7 +94,7 @@ def test_modules_that_are_switched_off_are_told(node):
 
 
 @LONG
-def test_a_kernel_of_another_configuration_is_told(node):
+def test_a_kernel_with_another_configuration_is_reported(node):
     """The release is the same, so the import cannot know. The kernel compares the rest."""
     node.load(OLD)
     spoil = 'sed -i "s/ SMP preempt mod_unload/ SMP PREEMPT mod_unload/" $1; grep -qa " SMP PREEMPT mod_unload" $1'
@@ -110,7 +110,7 @@ def test_a_kernel_of_another_configuration_is_told(node):
 @pytest.mark.parametrize("spoil", ["rm {}", "printf x >> {}", "chmod 666 {}", "mv {0} /tmp/moved.ko; ln -s /tmp/moved.ko {0}"])
 def test_a_file_that_is_gone_or_not_as_imported_is_not_loaded(node, spoil):
     node.load(OLD)
-    # When the wish was judged it was as imported.
+    # At the time of the request it was as imported.
     assert node.request("PUT", "/v1/onload?dryRun=true", {"state": "loaded", "version": NEW})[0] == 200
     node.vm.run(spoil.format(ko(node.vm, NEW, "sfc_char")))
     operation = node.run({"state": "loaded", "version": NEW})
@@ -136,7 +136,7 @@ def test_a_module_that_can_never_be_removed_is_left_until_the_next_boot(node, mo
     node.back_up()
     status, answer = node.request("PUT", "/v1/onload", {"state": "loaded", "version": NEW})
     assert status == 409 and f"references to {module} from unidentified users" in answer["detail"], answer
-    # Whoever insists waits in vain, and has what he had.
+    # With users_policy "kill" the operation fails as well, and the old release stays.
     operation = node.run({"state": "loaded", "version": NEW, "users_policy": "kill", "drain_seconds": 0})
     assert (operation["outcome"], operation["cause"]) == ("rolled_back", "in_use"), operation
     node.assert_loaded(OLD)
@@ -149,10 +149,10 @@ def test_a_module_that_can_never_be_removed_is_left_until_the_next_boot(node, mo
 
 
 def open_during_removal(node, policy, stays):
-    """Root, whom no mode keeps out, opens sfc_char's device while onload is being removed."""
+    """Root, which ignores the mode, opens sfc_char's device while onload is being removed."""
     node.load(OLD)
     node.stub.write_parameter("stub_slow_exit_ms", "4000")
-    # It watches by itself: to be told from outside may take longer than the removal.
+    # It watches by itself: a signal from outside may take longer than the removal.
     holder = node.vm.spawn("while read -r state < /sys/module/onload/initstate && [ $state != going ]; do sleep 0.05; done; "
                            f"exec 3< /dev/sfc_char; exec sleep {1000 if stays else 12}")
     id = node.want({"state": "loaded", "version": NEW, "users_policy": policy, "drain_seconds": 60})["operation"]
@@ -161,7 +161,7 @@ def open_during_removal(node, policy, stays):
     return operation, holder
 
 
-def test_who_comes_between_the_look_and_the_removal_keeps_the_old_release(node):
+def test_a_user_that_appears_before_the_removal_keeps_the_old_release(node):
     operation, holder = open_during_removal(node, "fail", stays=True)
     assert (operation["outcome"], operation["cause"]) == ("rolled_back", "in_use"), operation
     assert f"pid {holder.pid}" in operation["message"], operation
@@ -172,7 +172,7 @@ def test_who_comes_between_the_look_and_the_removal_keeps_the_old_release(node):
 
 
 @LONG
-def test_who_comes_between_and_goes_again_is_waited_for(node):
+def test_a_user_that_appears_before_the_removal_and_exits_is_awaited(node):
     operation, holder = open_during_removal(node, "wait", stays=False)
     assert operation["outcome"] == "succeeded", operation
     assert holder.wait() == 0
@@ -180,7 +180,7 @@ def test_who_comes_between_and_goes_again_is_waited_for(node):
 
 
 @LONG
-def test_a_way_back_that_fails_says_what_is_left_and_a_person_can_go_on(node):
+def test_a_failed_rollback_reports_what_is_loaded_and_can_be_continued_by_hand(node):
     node.load(OLD)
     node.stub.arm("onload", NEW, "fail_init=12")
     node.stub.arm("onload", OLD, "fail_init=5")
@@ -205,7 +205,7 @@ def test_a_way_back_that_fails_says_what_is_left_and_a_person_can_go_on(node):
 
 
 @LONG
-def test_a_failure_that_is_not_to_be_taken_back_leaves_the_door_shut(node):
+def test_a_failure_without_rollback_leaves_device_access_closed(node):
     node.load(OLD)
     node.stub.arm("onload", NEW, "fail_init=12")
     operation = node.run({"state": "loaded", "version": NEW, "on_failure": "stop"})
@@ -217,7 +217,7 @@ def test_a_failure_that_is_not_to_be_taken_back_leaves_the_door_shut(node):
 
 
 @pytest.mark.parametrize("on_failure", ["stop", pytest.param("rollback", marks=LONG)])
-def test_frozen_while_it_waits_it_removes_nothing_and_opens_the_door(node, on_failure):
+def test_a_freeze_during_the_wait_removes_nothing_and_reopens_device_access(node, on_failure):
     node.load(OLD)
     holder = node.vm.spawn(["sh", "-c", "exec 3</dev/sfc_char; exec sleep 1000"])
     node.vm.wait_until(lambda: node.get("/v1/onload/users")["users"], what="the user")
@@ -238,7 +238,7 @@ def test_frozen_while_it_waits_it_removes_nothing_and_opens_the_door(node, on_fa
 
 
 @LONG
-def test_frozen_in_the_middle_of_a_change_it_arrives_first(node):
+def test_a_freeze_during_a_change_lets_the_change_finish(node):
     node.load(OLD)
     node.stub.arm("sfc_resource", NEW, "slow_init_ms=3000")
     id = node.want({"state": "loaded", "version": NEW})["operation"]
@@ -255,11 +255,11 @@ def test_frozen_in_the_middle_of_a_change_it_arrives_first(node):
 
 
 @LONG
-def test_of_two_wishes_at_the_same_moment_one_is_taken(node):
+def test_of_two_simultaneous_changes_one_is_accepted(node):
     node.load(OLD)
-    wishes = [json.dumps({"state": "loaded", "version": NEW}), json.dumps({"state": "unloaded"})]
+    specs = [json.dumps({"state": "loaded", "version": NEW}), json.dumps({"state": "unloaded"})]
     put = "curl -s -o /dev/null -w '%{{http_code}}\\n' --unix-socket /run/nrd.sock -X PUT -H 'Content-Type: application/json' -d '{}' http://localhost/v1/onload"
-    both = " & ".join(put.format(wish) for wish in wishes) + " & wait"
+    both = " & ".join(put.format(spec) for spec in specs) + " & wait"
     assert sorted(node.vm.run(both).stdout.split()) == ["202", "409"]
     operations = [operation["id"] for operation in node.get("/v1/onload/operations")]
     assert len(operations) == 2
@@ -275,7 +275,7 @@ def test_of_two_wishes_at_the_same_moment_one_is_taken(node):
 @pytest.mark.parametrize("field, body", [
     ("/parameters/onload/cplane_server_path", {"parameters": {"onload": {"cplane_server_path": "/share/evil"}}}),
     ("/parameters/onload/cplane_server_path", {"parameters": {"onload": {"cplane_server_path": "share/evil"}}})])
-def test_no_client_chooses_what_the_kernel_runs_as_root(node, field, body):
+def test_no_client_chooses_programs_that_the_kernel_runs_as_root(node, field, body):
     node.vm.run("printf '#!/bin/sh\\nid > /share/was-run\\n' > /share/evil; chmod 755 /share/evil; rm -f /share/was-run")
     status, answer = node.request("PUT", "/v1/onload", {"state": "loaded", "version": NEW, **body})
     assert status == 400 and field in json.dumps(answer), answer

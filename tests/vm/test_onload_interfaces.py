@@ -81,7 +81,7 @@ def test_a_driver_of_the_kernel_is_back_when_the_first_load_fails(node, module):
 
 
 @LONG
-def test_what_is_wanted_of_interfaces_stays_over_an_upgrade_of_the_driver(node):
+def test_interface_settings_survive_an_upgrade_of_the_driver(node):
     node.vm.run("ip link show veth-a || ip link add veth-a type veth peer name veth-b")
     node.load(OLD, **MANAGED)
     assert turn(node, SECOND, "acceleration", {"enabled": False})[1]["accelerated"] is False
@@ -101,7 +101,7 @@ def test_what_is_wanted_of_interfaces_stays_over_an_upgrade_of_the_driver(node):
 
 
 @LONG
-def test_what_is_wanted_of_interfaces_is_set_at_the_start_and_by_nrdctl(node):
+def test_interface_settings_are_applied_at_the_start_and_by_nrdctl(node):
     node.load(OLD, **MANAGED)
     done = node.vm.run([NRDCTL, "--socket", "/run/nrd.sock", "onload", "interfaces", "--accelerate", FIRST, "off"])
     assert next(line for line in done.stdout.splitlines() if line.startswith(FIRST + " ")).split()[-2:] == ["off", "off"]

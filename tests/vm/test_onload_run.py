@@ -63,7 +63,7 @@ def variables(done):
     return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
 
 
-def test_the_library_is_preloaded_and_what_was_there_stays(node):
+def test_the_library_is_preloaded_beside_earlier_ones(node):
     assert variables(run(node, "--onload", "--", "env"))["LD_PRELOAD"] == library(OLD)
     libm = "/lib/x86_64-linux-gnu/libm.so.6"
     assert variables(run(node, "--onload", "-e", f"LD_PRELOAD={libm}", "--", "env"))["LD_PRELOAD"] == f"{library(OLD)}:{libm}"
@@ -75,7 +75,7 @@ def test_the_library_is_preloaded_and_what_was_there_stays(node):
 
 
 @LONG
-def test_profiles_with_and_without_a_shell_and_who_wins(node):
+def test_profiles_with_and_without_a_shell_follow_the_precedence(node):
     configure(node, "plain", "onload_set EF_A plain\nonload_set EF_B $(( 6 * 7 ))\n")
     configure(node, "shell", 'for i in 1 2; do onload_set EF_S$i "$(id -u)"; done\nonload_set EF_WORDS "$*"\n'
         'onload_set EF_PRELOADED "no$LD_PRELOAD"\nonload_import plain\n')
@@ -103,7 +103,7 @@ def test_an_allocation_ends_with_its_process_and_outlives_nrd(node):
 
 
 @LONG
-def test_a_version_stays_whose_files_somebody_was_given(node):
+def test_a_version_with_allocations_is_kept(node):
     allocation = node.request("POST", "/v1/onload/allocations", {"owner": {"pid": node.daemon.pid}})[1]["id"]
     status, made = node.request("POST", "/v1/workloads", {"core_ids": ["0"], "onload": {}}, headers=["Idempotency-Key: once"])
     assert status == 201, made
@@ -134,7 +134,7 @@ def test_there_are_no_more_than_configured(node):
 
 
 @LONG
-def test_a_closed_door_is_75_and_no_onload_is_1(node):
+def test_closed_device_access_exits_with_75_and_absent_onload_with_1(node):
     node.stub.arm("onload", NEW, "slow_init_ms=3000")
     operation = node.want({"state": "loaded", "version": NEW})["operation"]
     done = run(node, "--onload", "--", "true")
@@ -159,8 +159,8 @@ def test_offline_it_starts_with_the_current_version(node):
 
 def test_a_workload_gets_onload_with_the_rest_or_nothing(node):
     put(node, "plain", "onload_set EF_A plain\nonload_set EF_B 2\n")
-    wish = {"core_ids": ["0"], "onload": {"profile": "plain", "env": {"EF_A": "mine"}}}
-    status, made = node.request("POST", "/v1/workloads", wish)
+    spec = {"core_ids": ["0"], "onload": {"profile": "plain", "env": {"EF_A": "mine"}}}
+    status, made = node.request("POST", "/v1/workloads", spec)
     assert status == 201, made
     assert made["onload"]["environment"] == {"EF_A": "mine", "EF_B": "2", "LD_PRELOAD": library(OLD)}
     path = f"/v1/workloads/{made['id']}"
@@ -173,7 +173,7 @@ def test_a_workload_gets_onload_with_the_rest_or_nothing(node):
     node.run({"state": "unloaded"})
     assert node.request("PATCH", path, {"onload": {"profile": "plain", "env": {"EF_A": "mine"}}})[0] == 200  # as it was
     assert node.request("PATCH", path, {"onload": {}})[0] == 409
-    assert node.request("POST", "/v1/workloads", {**wish, "core_ids": ["1"]})[0] == 409
+    assert node.request("POST", "/v1/workloads", {**spec, "core_ids": ["1"]})[0] == 409
     assert [w["id"] for w in node.get("/v1/workloads")] == [made["id"]]
     assert node.request("DELETE", path)[0] == 200
     assert node.get("/v1/onload/allocations") == []
@@ -188,7 +188,7 @@ def test_acceleration_that_is_required_is_looked_for(node):
 
 
 @LONG
-def test_what_is_emitted_names_the_current_version(node):
+def test_exported_files_name_the_current_version(node):
     put(node, "plain", "onload_set EF_A 1\n")
     for kind in ("systemd", "docker", "cdi"):
         done = node.vm.run([*NRDCTL, "onload", "emit", kind, "-p", "plain"], timeout=60)

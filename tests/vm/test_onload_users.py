@@ -25,7 +25,8 @@ print(pid, flush=True)
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 """
 
-# As nobody: maps a copy of the library under another name, says so, and lets programs of a telling name crash for ever.
+# As the user `nobody`: maps a copy of the library under another name, prints a line, and starts crashing programs with
+# misleading names for ever.
 FORGER = """
 import ctypes, mmap, os, shutil, sys, time
 mine = "/tmp/libonload.so.x"
@@ -83,9 +84,9 @@ def test_a_user_of_the_node_neither_stops_an_upgrade_nor_rolls_it_back(node):
     askers = [node.vm.spawn(["sh", "-c", asking]) for _ in range(6)]
     holder = node.vm.spawn(["sleep", "1000"], env={"LD_PRELOAD": LIBRARY, "ONLOAD_STUB_PRELOAD_ONLY": "1"})
     await_user(node)
-    wish = {"state": "loaded", "version": NEW, "users_policy": "term", "drain_seconds": 1}
+    spec = {"state": "loaded", "version": NEW, "users_policy": "term", "drain_seconds": 1}
     # Slow here, where each look of theirs takes a second; before, it never ended.
-    operation = node.finished(node.want(wish)["operation"], timeout=400)
+    operation = node.finished(node.want(spec)["operation"], timeout=400)
     assert operation["outcome"] == "succeeded", operation
     assert forger.poll() is None and holder.wait() == -signal.SIGTERM
     node.assert_loaded(NEW)
@@ -105,7 +106,7 @@ def test_the_files_of_a_version_stay_while_a_program_has_them(node):
 
 
 @LONG
-def test_a_user_of_ef_vi_alone_is_told_as_one(node):
+def test_a_user_of_ef_vi_alone_is_reported_as_such(node):
     node.load(OLD)
     holder = node.vm.spawn(["sh", "-c", "exec 3</dev/sfc_char; exec sleep 1000"])
     user = await_user(node)
@@ -160,8 +161,8 @@ def test_servers_of_other_network_namespaces_are_shown_and_ended(node):
     end(other)
 
 
-def test_who_gets_the_pid_of_a_user_that_was_told_to_end_is_spared(node):
-    """The user ignores SIGTERM, and ends before SIGKILL would come. Its pid is somebody else's by then."""
+def test_a_process_that_reuses_the_pid_of_a_stopped_user_is_not_killed(node):
+    """The user ignores SIGTERM, and ends before SIGKILL would come. Its pid belongs to another process by then."""
     node.load(OLD)
     holder = node.vm.spawn(["sh", "-c", "exec 3</dev/sfc_char; trap 'exec 3<&-; sleep 3; exit 0' TERM; while :; do sleep 0.1; done"])
     await_user(node)
@@ -178,7 +179,7 @@ def test_who_gets_the_pid_of_a_user_that_was_told_to_end_is_spared(node):
 
 
 @LONG
-def test_who_gets_the_pid_of_a_server_that_was_told_to_end_is_spared(node):
+def test_a_process_that_reuses_the_pid_of_a_stopped_server_is_not_killed(node):
     node.load(OLD, parameters={"onload": {"stub_server_params": "--stub-ignore-sigterm"}})
     server = node.stub.await_server()
     innocent = take_pid(node, server)
@@ -193,7 +194,7 @@ def test_who_gets_the_pid_of_a_server_that_was_told_to_end_is_spared(node):
 
 
 @LONG
-def test_an_allocation_does_not_pass_to_whom_its_pid_is_given(node):
+def test_an_allocation_does_not_pass_to_a_process_that_reuses_the_pid(node):
     node.load(OLD)
     owner = node.vm.spawn(["sleep", "1000"])
     status, answer = node.request("POST", "/v1/onload/allocations", {"owner": {"pid": owner.pid}})

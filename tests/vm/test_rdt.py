@@ -29,7 +29,7 @@ if os.environ.get("NRD_VM_LONG"):  # rdt/run
             f"{vendor}, ways shared with devices": Shape(vendor=vendor, shared=0x600),
         }
     SHAPES |= {"Intel, no HWP": Shape(hwp=False), "Intel, no driver": Shape(hwp=False)}
-# Linux turns L3 CAT off on every Skylake and Cascade Lake unless told otherwise (rdt_quirks_intel).
+# Linux turns L3 CAT off on every Skylake and Cascade Lake unless configured otherwise (rdt_quirks_intel).
 ARGUMENTS = {"Intel, no HWP": "rdt=l3cat", "Intel, no driver": "rdt=l3cat intel_pstate=disable"}
 
 

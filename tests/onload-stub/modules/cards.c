@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Stands for hardware: a PCI bus of its own (domain 1) with a card of two functions, of Solarflare's vendor and of a
- * device that no real driver takes. They are there whatever drivers come and go, so their interfaces can be told by
- * place. Nothing can be done with them but reading what they are (PCI Local Bus Specification 3.0, 6.1). */
+ * device that no real driver takes. They are there whatever drivers come and go, so their interfaces can be
+ * distinguished by place. Nothing can be done with them but reading what they are (PCI Local Bus
+ * Specification 3.0, 6.1). */
 #include <linux/module.h>
 #include <linux/pci.h>
 
@@ -22,7 +23,7 @@ static u32 word_of(int where) {
 }
 
 static int cards_read(struct pci_bus* of, unsigned int devfn, int where, int size, u32* value) {
-  *value = ~0U; /* nobody answers */
+  *value = ~0U; /* no answer */
   if (PCI_SLOT(devfn) != 0 || PCI_FUNC(devfn) >= FUNCTIONS) return PCIBIOS_DEVICE_NOT_FOUND;
   *value = word_of(where) >> (8 * (where & 3));
   if (size < 4) *value &= (1U << (8 * size)) - 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A character device as Onload makes them: its own dynamic major, a class of its name, a node for everybody. */
+/* A character device as Onload makes them: its own dynamic major, a class of its name, a node for all users. */
 #ifndef ONLOAD_STUB_CHARDEV_H
 #define ONLOAD_STUB_CHARDEV_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The control plane server: a program that the module starts, one for each network namespace. The one of the first
- * namespace comes with the module, and anew when a parameter of its command line changes while there is no stack. */
+ * namespace comes with the module, and again when a parameter of its command line changes while there is no stack. */
 #include <linux/kmod.h>
 #include <linux/list.h>
 #include <linux/module.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Stands for `sfc_resource`: knows the interfaces that can be accelerated. Those below a driver `sfc` are there by
- * themselves, others after somebody has registered them for AF_XDP in /sys/module/sfc_resource/afxdp. */
+ * themselves, others after they were registered for AF_XDP in /sys/module/sfc_resource/afxdp. */
 #include "resource.h"
 
 #include <linux/list.h>

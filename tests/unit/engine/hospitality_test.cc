@@ -130,9 +130,9 @@ TEST_CASE("predicted capacity matches the planner for any state") {
       fixture.create(std::move(spec));
     }
     const CacheRequest request = a_request();
-    const auto foretold = plan::hospitality(fixture.state(), request);
-    REQUIRE(foretold);
-    for (const auto& [cache, score] : *foretold) {
+    const auto planned = plan::hospitality(fixture.state(), request);
+    REQUIRE(planned);
+    for (const auto& [cache, score] : *planned) {
       const CpuSet free = free_cpus(fixture.state()) & fixture.state().facts.rdt.caches.at(cache);
       if (free.empty()) continue;
       const Tried tried = try_them(fixture.state(), request, cache);

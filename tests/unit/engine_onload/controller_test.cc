@@ -548,10 +548,10 @@ TEST_CASE("a dry run predicts the steps of the operation and changes nothing") {
   CHECK(fixture.node.done.empty());
   CHECK(fixture.controller->status()->revision == revision);
   const auto status = fixture.load("9.0");
-  std::vector<std::pair<Act, std::string>> foretold, done;
-  for (const NextStep& step : found->steps) foretold.emplace_back(step.act, step.subject);
+  std::vector<std::pair<Act, std::string>> planned, done;
+  for (const NextStep& step : found->steps) planned.emplace_back(step.act, step.subject);
   for (const Step& step : status->operations.back().steps) done.emplace_back(step.act, step.subject);
-  CHECK(foretold == done);
+  CHECK(planned == done);
   fixture.node.missing = {"9.1"};
   const auto refused =
       fixture.ask<DryRun>([&](auto answer) { fixture.controller->dry_run(a_spec("9.1"), {}, std::move(answer)); });
