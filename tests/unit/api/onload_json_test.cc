@@ -27,13 +27,13 @@ std::string x(size_t count) { return std::string(count, 'x'); }
 
 }  // namespace
 
-TEST_CASE("what is not named takes its default") {
+TEST_CASE("absent members have their defaults") {
   CHECK(parse(R"({"state": "loaded", "version": "9.0"})").value() ==
         onload::Spec{.state = State::Loaded, .version = "9.0"});
   CHECK(parse(R"({"state": "unloaded"})").value() == onload::Spec{.state = State::Unloaded});
 }
 
-TEST_CASE("everything that can be wished for is taken as it is said") {
+TEST_CASE("every member of a spec is accepted") {
   const auto spec = parse(R"({"state": "loaded", "version": "9.0", "sfc": "managed",
       "parameters": {"onload": {"max_packets_per_stack": "1024"}}, "control_plane": ["-K", "--no-listen"],
       "users_policy": "term", "drain_seconds": 0, "on_failure": "stop"})");
@@ -48,7 +48,7 @@ TEST_CASE("everything that can be wished for is taken as it is said") {
                               .on_failure = OnFailure::Stop});
 }
 
-TEST_CASE("what is rendered is read back as the same spec") {
+TEST_CASE("a rendered spec parses to the same spec") {
   const auto spec = with(R"("sfc": "managed", "parameters": {"sfc_char": {"phys_mode_gid": "7"}},
                             "control_plane": [], "users_policy": "kill", "drain_seconds": 86400)");
   REQUIRE(spec);
@@ -57,7 +57,7 @@ TEST_CASE("what is rendered is read back as the same spec") {
   CHECK(parse(w.take()).value() == *spec);
 }
 
-TEST_CASE("whatever is wrong in a spec is refused at its place") {
+TEST_CASE("an error in a spec has its JSON pointer") {
   struct Row {
     std::string text;
     const char* field;
@@ -84,7 +84,7 @@ TEST_CASE("whatever is wrong in a spec is refused at its place") {
   CHECK(parse(R"({"state": "loaded", "version": ")" + x(64) + "\"}"));
 }
 
-TEST_CASE("whatever is wrong in one member is refused at its place") {
+TEST_CASE("an error in each member has its JSON pointer") {
   struct Row {
     std::string member;
     const char* field;

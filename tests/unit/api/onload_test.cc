@@ -47,7 +47,7 @@ constexpr const char* kWish = R"({"state": "loaded", "version": "9.0"})";
 
 }  // namespace
 
-TEST_CASE("a wish that takes a while is accepted with the place of its operation") {
+TEST_CASE("a slow change gets a 202 with the location of its operation") {
   Service service;
   service.controller.outcome = Accepted{3, 8};
   const auto response = service.ask("PUT", "/v1/onload", kWish, "\"2\"");
@@ -59,7 +59,7 @@ TEST_CASE("a wish that takes a while is accepted with the place of its operation
         std::pair(onload::Spec{.state = State::Loaded, .version = "9.0"}, std::optional<uint64_t>(2)));
 }
 
-TEST_CASE("a wish that is fulfilled already is a plain success") {
+TEST_CASE("a spec that is already in effect gets a 200") {
   Service service;
   service.controller.outcome = Accepted{3, std::nullopt};
   const auto response = service.ask("PUT", "/v1/onload", kWish);
@@ -79,7 +79,7 @@ TEST_CASE("each refusal has a status of its own") {
   }
 }
 
-TEST_CASE("what cannot be read is never wished for") {
+TEST_CASE("an invalid spec never reaches the controller") {
   Service service;
   for (const char* body : {"", "{", "[]", "{}", R"({"state": "up"})"}) {
     CHECK(service.ask("PUT", "/v1/onload", body).status == 400);
@@ -88,7 +88,7 @@ TEST_CASE("what cannot be read is never wished for") {
   CHECK(service.controller.specs.empty());
 }
 
-TEST_CASE("a delete wishes for nothing to be loaded") {
+TEST_CASE("a DELETE requests the unloaded state") {
   Service service;
   service.ask("DELETE", "/v1/onload");
   REQUIRE(service.controller.specs.size() == 1);
@@ -121,7 +121,7 @@ TEST_CASE("an operation is shown with its steps, one that is not there is a 404"
   }
 }
 
-TEST_CASE("freeze and thaw reach the keeper") {
+TEST_CASE("freeze and thaw reach the controller") {
   Service service;
   CHECK(service.ask("PUT", "/v1/onload/freeze", R"({"frozen": true, "reason": "trading"})").status == 200);
   CHECK(service.controller.known.freeze == Freeze{true, "trading"});
@@ -166,7 +166,7 @@ TEST_CASE("users, stacks and interfaces are shown as they were found") {
   CHECK(*interfaces->items().front().find("name")->as_string() == "eth0");
 }
 
-TEST_CASE("a dry run asks what would be done, is refused as the wish would be, and wishes for nothing") {
+TEST_CASE("a dry run reports the steps, is refused like the change, and starts nothing") {
   Service service;
   service.query = {{"dryRun", "true"}};
   service.controller.planned = {.checks = {{"frozen", std::nullopt, {}}}, .steps = {{Act::Insert, "onload", {}}}};
@@ -182,7 +182,7 @@ TEST_CASE("a dry run asks what would be done, is refused as the wish would be, a
   CHECK(service.controller.specs.empty());
 }
 
-TEST_CASE("a preflight answers whatever it finds") {
+TEST_CASE("a preflight gets a 200 whatever it finds") {
   Service service;
   service.controller.planned = {.checks = {{"frozen", fail(ErrorCode::Locked, "frozen").value(), {}}}, .steps = {}};
   const auto answer = service.ask("POST", "/v1/onload/preflight", kWish);
@@ -194,7 +194,7 @@ TEST_CASE("a preflight answers whatever it finds") {
   CHECK(service.ask("POST", "/v1/onload/preflight", "{]").status == 400);
 }
 
-TEST_CASE("who knows a revision waits for another one, and no longer than a minute") {
+TEST_CASE("a long poll waits for another revision, at most a minute") {
   Service service;
   service.controller.known.operations = {Operation{.id = 8}};
   for (const char* path : {"/v1/onload", "/v1/onload/operations/8"}) {

@@ -39,7 +39,7 @@ TEST_CASE("ambiguous credentials are refused") {
 }
 
 TEST_CASE("user names and passwords have a maximum length") {
-  // "x" and 'a' as often as needed: 3 letters are "YWFh" in base64.
+  // Each "YWFh" is three letters a in base64.
   std::string long_user = "Basic ";
   for (size_t i = 0; i < kUserLimit / 3 + 1; ++i) long_user += "YWFh";
   CHECK(read(long_user + "Ogo=") == "none");

@@ -1,4 +1,4 @@
-// A node in memory that behaves as the kernel does, and a store in memory; both can be told to fail.
+// A node in memory that behaves as the kernel does, and a store in memory; both with fault injection.
 #pragma once
 
 #include <algorithm>
@@ -265,11 +265,11 @@ class FakeStore final : public store::Store {
     const store::Committed outcome = next_outcomes.empty() ? store::Committed::Done : next_outcomes.front();
     if (!next_outcomes.empty()) next_outcomes.pop_front();
     if (outcome == store::Committed::Done || (outcome == store::Committed::Unknown && unknown_is_stored)) write(change);
-    return {outcome, outcome == store::Committed::Done ? "" : "told to"};
+    return {outcome, outcome == store::Committed::Done ? "" : "injected fault"};
   }
 
   Result<uint64_t> reopen() override {
-    if (!reopens) return fail(ErrorCode::Store, "cannot be opened", "told to");
+    if (!reopens) return fail(ErrorCode::Store, "cannot be opened", "injected fault");
     return records.revision;
   }
 

@@ -63,7 +63,7 @@ TEST_CASE("an empty node has the full capacity of its pools") {
   CHECK(fixture.score(0, 0) == scores(100, 100));
 }
 
-TEST_CASE("the score of a cache falls with what is granted there") {
+TEST_CASE("the score of a cache falls with each grant") {
   Fixture fixture;
   REQUIRE(fixture.create(a_spec("0").ways(3, 3)));
   REQUIRE(fixture.create(a_spec("8").ways(2, 1)));
@@ -90,7 +90,7 @@ TEST_CASE("without a free class only shared workloads fit") {
   CHECK(fixture.score(0, 0) == scores(100, 100));
 }
 
-TEST_CASE("a pool without ways has no score, and max and min must ask for a pool") {
+TEST_CASE("a pool without ways has no score, and max and min must select a pool") {
   EngineOptions options;
   options.node.pools.shared = 0;
   const Fixture fixture({}, options);

@@ -206,7 +206,7 @@ inline Observed as_seen(Observed tree, const Observed& seen) {
   return tree;
 }
 
-// Without what is told only of tasks that were asked about.
+// Without the state of tasks, which is observed only on request.
 inline Observed without_tasks(Observed observed) {
   observed.rdt.tasks.clear();
   for (auto& [clos, group] : observed.rdt.classes) group.tasks = 0;

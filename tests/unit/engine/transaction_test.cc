@@ -106,7 +106,7 @@ TEST_CASE("best effort shrinks for new workloads and grows back") {
   CHECK(fixture.store.records.workloads.front().ways.at(CacheId{0}) == WayMask::run(6, 3));
 }
 
-TEST_CASE("without shrink a best-effort workload keeps what it has") {
+TEST_CASE("without shrink a best-effort workload keeps its ways") {
   Fixture fixture;
   REQUIRE(fixture.create(a_spec("0").ways(2, 1)));
   REQUIRE(fixture.create(a_spec("1").ways(3, 1)));
@@ -561,7 +561,7 @@ TEST_CASE("of two patches in one batch that know the same revision one is stale"
   CHECK(fixture.store.records.workloads.front().revision == workload->revision + 1);
 }
 
-TEST_CASE("the revision of a workload grows when it gives way to a newcomer") {
+TEST_CASE("a workload that shrinks for a new one gets a new revision") {
   Fixture fixture({}, true);
   const auto first = fixture.create(a_spec("4").ways(3, 1));
   const auto other = fixture.create(a_spec("12").ways(1, 1));

@@ -25,31 +25,31 @@ rdt::Usages used(uint64_t total) {
 
 const CacheUsage& of(const UsageSample& sample) { return sample.classes.at(ClosId{1}).at({CacheId{0}}); }
 
-// Who asks, and all that he was told.
+// A client of the sampler and all its answers.
 struct Asker {
-  std::vector<Result<std::shared_ptr<const UsageSample>>> told;
+  std::vector<Result<std::shared_ptr<const UsageSample>>> answers;
   Sampler::Done done() {
-    return [this](Result<std::shared_ptr<const UsageSample>> sample) { told.push_back(std::move(sample)); };
+    return [this](Result<std::shared_ptr<const UsageSample>> sample) { answers.push_back(std::move(sample)); };
   }
 };
 
 }  // namespace
 
-TEST_CASE("who asks first waits for a sample, who asks within the interval gets the same one at once") {
+TEST_CASE("the first request waits for a sample, and one within the interval gets the same at once") {
   TurnedClock clock;
   Sampler sampler(clock, 1s);
   Asker asker;
   CHECK(!sampler.is_due());
   CHECK(sampler.ask(ClosId{1}, asker.done()));
-  CHECK(asker.told.empty());
+  CHECK(asker.answers.empty());
   CHECK(sampler.is_due());
   sampler.take(used(5));
-  REQUIRE(asker.told.size() == 1);
+  REQUIRE(asker.answers.size() == 1);
   CHECK(!sampler.is_due());
   clock.passed += 1s;
   CHECK(!sampler.ask(ClosId{1}, asker.done()));
-  REQUIRE(asker.told.size() == 2);
-  CHECK(*asker.told[0] == *asker.told[1]);
+  REQUIRE(asker.answers.size() == 2);
+  CHECK(*asker.answers[0] == *asker.answers[1]);
 }
 
 TEST_CASE("sampling goes on for a while after the last question and then ends") {
@@ -65,7 +65,7 @@ TEST_CASE("sampling goes on for a while after the last question and then ends") 
   CHECK(samples == 1 + Sampler::kLinger / 1s);
 }
 
-TEST_CASE("a rate is told from the second sample on, and not over a long pause") {
+TEST_CASE("a rate starts with the second sample, and not after a long pause") {
   TurnedClock clock;
   Sampler sampler(clock, 1s);
   Asker asker;
@@ -83,7 +83,7 @@ TEST_CASE("a rate is told from the second sample on, and not over a long pause")
   CHECK(sampler.last(is_due)->since == std::nullopt);
 }
 
-TEST_CASE("who only looks gets what there is and has one sample taken for the next time") {
+TEST_CASE("reading the last sample never waits, and requests one sample for the next read") {
   TurnedClock clock;
   Sampler sampler(clock, 1s);
   bool is_due = false;
@@ -96,29 +96,29 @@ TEST_CASE("who only looks gets what there is and has one sample taken for the ne
   CHECK(sampler.next() == std::nullopt);
 }
 
-TEST_CASE("without an interval nothing is sampled, and who asks is told why") {
+TEST_CASE("without an interval nothing is sampled, and requests are refused with the reason") {
   TurnedClock clock;
   Sampler sampler(clock, 0s);
   Asker asker;
   CHECK(!sampler.ask(ClosId{1}, asker.done()));
-  CHECK(asker.told.at(0).error().code == ErrorCode::Unsupported);
+  CHECK(asker.answers.at(0).error().code == ErrorCode::Unsupported);
   bool is_due = true;
   CHECK(sampler.last(is_due) == nullptr);
   CHECK(!is_due);
   CHECK(sampler.next() == std::nullopt);
 }
 
-TEST_CASE("everybody who waits is answered once, also those who are too many and those who come when it ends") {
+TEST_CASE("each request is answered once, also above the limit and after the end") {
   TurnedClock clock;
   Sampler sampler(clock, 1s);
   Asker asker;
   for (size_t i = 0; i <= Sampler::kMost; ++i) sampler.ask(ClosId{1}, asker.done());
-  REQUIRE(asker.told.size() == 1);
-  CHECK(asker.told[0].error().code == ErrorCode::Busy);
+  REQUIRE(asker.answers.size() == 1);
+  CHECK(asker.answers[0].error().code == ErrorCode::Busy);
   sampler.end();
-  CHECK(asker.told.size() == Sampler::kMost + 1);
+  CHECK(asker.answers.size() == Sampler::kMost + 1);
   CHECK(!sampler.ask(ClosId{1}, asker.done()));
-  CHECK(asker.told.size() == Sampler::kMost + 2);
+  CHECK(asker.answers.size() == Sampler::kMost + 2);
   CHECK(sampler.next() == std::nullopt);
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("a request about a class without counters takes a new sample") {
   CHECK(sampler.ask(ClosId{1}, asker.done()));
   CHECK(sampler.asked(counted) == std::set{ClosId{1}, ClosId{2}});
   sampler.take(used(5));
-  CHECK(asker.told.size() == 3);
+  CHECK(asker.answers.size() == 3);
 }
 
 TEST_CASE("a scrape requests monitoring of all classes") {

@@ -113,7 +113,7 @@ class FakeNode final : public Host {
       if (module.name == "sfc") observed.interfaces.insert(observed.interfaces.end(), ports.begin(), ports.end());
       if (module.name == "onload") {
         observed.servers = {ControlPlaneServer{}};
-        set_access(true);  // the kernel makes the nodes for everybody
+        set_access(true);  // the kernel creates the nodes for all users
       }
     });
   }

@@ -61,7 +61,7 @@ TEST_CASE("only settings that differ are changed") {
   so.afxdp = true;
   so.accelerated = false;
   CHECK(changes_for({spec}, {so}).empty());
-  spec.registered = false;  // the module never lets go, so this is not asked again and again
+  spec.registered = false;  // the module never releases it, so it is not requested again and again
   CHECK(changes_for({spec}, {so}).empty());
   so.accelerated = std::nullopt;  // no switch yet
   CHECK(changes_for({spec}, {so}).empty());

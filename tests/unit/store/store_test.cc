@@ -381,7 +381,7 @@ TEST_CASE("the migrations lead to the schema") {
 // How the disk fails from the n-th operation on.
 struct Fault {
   int error;      // SQLITE_IOERR_WRITE, SQLITE_FULL
-  bool for_good;  // until it is mended
+  bool for_good;  // until it is repaired
   bool apply;     // the failing operation has its effect all the same
 };
 constexpr Fault kFaults[] = {{SQLITE_IOERR_WRITE, false, false}, {SQLITE_IOERR_WRITE, false, true},
