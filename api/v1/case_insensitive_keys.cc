@@ -15,8 +15,8 @@ namespace {
 using json::Value;
 
 Failure occurs_twice(const std::string& here, const std::string& key) {
-  return fail_at(ErrorCode::BadRequest, json::pointer(here, key.substr(0, kQuoted)),
-                 "the key " + json::quoted(lower_case(key), kQuoted) + " occurs twice, differing only in case",
+  return fail_at(ErrorCode::BadRequest, json::pointer(here, key.substr(0, json::kQuoted)),
+                 "the key " + json::quoted(lower_case(key), json::kQuoted) + " occurs twice, differing only in case",
                  "each key once");
 }
 
@@ -31,7 +31,7 @@ Result<Value> folded(const Value& value, const std::string& here) {
     if (!seen.insert(key).second) return occurs_twice(here, member.key);
     const bool stays = key == "plugins" || key == "onload" || !member.value.is_object();
     Result<Value> inner =
-        stays ? member.value : folded(member.value, json::pointer(here, member.key.substr(0, kQuoted)));
+        stays ? member.value : folded(member.value, json::pointer(here, member.key.substr(0, json::kQuoted)));
     if (!inner) return inner;
     members.push_back({std::move(key), *std::move(inner)});
   }

@@ -32,11 +32,11 @@ Result<void> check_query(const Query& query, std::string_view known) {
   const std::vector<std::string_view> names = words(known);
   for (const auto& [name, value] : query) {
     if (std::ranges::find(names, name) != names.end()) continue;
-    const std::string field = "?" + name.substr(0, kQuoted);
+    const std::string field = "?" + name.substr(0, json::kQuoted);
     if (names.empty()) return fail_at(ErrorCode::BadRequest, field, "this path takes no parameters", "none");
     const std::string guess(closest(name, names));
     return fail_at(ErrorCode::BadRequest, field,
-                   "unknown parameter " + json::quoted(name, kQuoted) + "; did you mean \"" + guess + "\"?",
+                   "unknown parameter " + json::quoted(name, json::kQuoted) + "; did you mean \"" + guess + "\"?",
                    std::string(known));
   }
   return {};
@@ -46,8 +46,8 @@ Result<bool> flag_in_query(const Query& query, const std::string& name) {
   const std::optional<std::string> text = value_of(query, name);
   if (!text || *text == "false") return false;
   if (*text == "true") return true;
-  return fail_at(ErrorCode::BadRequest, "?" + name, "expected true or false, found " + json::quoted(*text, kQuoted),
-                 "true or false");
+  return fail_at(ErrorCode::BadRequest, "?" + name,
+                 "expected true or false, found " + json::quoted(*text, json::kQuoted), "true or false");
 }
 
 Result<std::optional<uint64_t>> number_in_query(const Query& query, const std::string& name, uint64_t largest) {
@@ -56,7 +56,8 @@ Result<std::optional<uint64_t>> number_in_query(const Query& query, const std::s
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
   if (error == std::errc() && end == text->data() + text->size() && number <= largest) return std::optional(number);
-  return fail_at(ErrorCode::BadRequest, "?" + name, "expected a whole number, found " + json::quoted(*text, kQuoted),
+  return fail_at(ErrorCode::BadRequest, "?" + name,
+                 "expected a whole number, found " + json::quoted(*text, json::kQuoted),
                  "0 to " + std::to_string(largest));
 }
 

@@ -39,6 +39,7 @@ class Writer {
 };
 
 // `text` as a JSON string: in double quotes, one line whatever it contains. For messages it is cut to `limit` bytes.
+constexpr size_t kQuoted = 40;  // bytes of the client's text in a message
 std::string quoted(std::string_view text, size_t limit = std::string_view::npos);
 
 }  // namespace nrd::json
