@@ -8,11 +8,12 @@
 #include <string>
 
 #include "api/rmd/texts.h"
-#include "api/v1/answer.h"
-#include "api/v1/problem.h"
-#include "base/json/writer.h"
+#include "api/routing/answer.h"
+#include "api/routing/problem.h"
+#include "api/v1/response_cache.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/hospitality.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
 namespace {
@@ -154,7 +155,7 @@ std::string render_level(const NodeState& state, const std::map<CacheId, CpuSet>
   return w.take();
 }
 
-http::Response refuse(const Call& call, int status, const char* code, std::string_view line) {
+http::Response refuse(const routing::Call& call, int status, const char* code, std::string_view line) {
   return render({.status = status,
                  .code = code,
                  .line = std::string(line),
@@ -165,10 +166,10 @@ http::Response refuse(const Call& call, int status, const char* code, std::strin
 }
 
 // True if the path names the L2 caches and the node allocates them in addition to L3.
-bool is_secondary_l2(const Call& call, const rdt::Node& node) { return call.level == "l2" && node.l2_cat; }
+bool is_secondary_l2(const routing::Call& call, const rdt::Node& node) { return call.level == "l2" && node.l2_cat; }
 
 // The error response for an unsupported {level}; nullopt if the level is supported.
-std::optional<http::Response> refuse_level(const Call& call, const rdt::Node& node) {
+std::optional<http::Response> refuse_level(const routing::Call& call, const rdt::Node& node) {
   constexpr std::array kLevels{"l2", "l3", "llc"};
   if (std::ranges::find(kLevels, call.level) == kLevels.end()) {
     return refuse(call, 404, "NoSuchPath", rmd::kPageNotFound);
@@ -201,19 +202,19 @@ std::string numa_nodes_of(const rdt::Node& node, CacheId cache) {
 
 std::string render_cache_level(const NodeState& state) { return render_level(state, state.facts.rdt.caches); }
 
-void show_caches(const Call& call, http::Reply reply) {
-  reply.send(json_answer(200, render_summary(call.engine.state()->facts.rdt)));
+void show_caches(const routing::Call& call, http::Reply reply) {
+  reply.send(routing::json_answer(200, render_summary(call.engine.state()->facts.rdt)));
 }
 
-void show_cache_level(const Call& call, http::Reply reply) {
+void show_cache_level(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   if (auto refused = refuse_level(call, state->facts.rdt)) return reply.send(*std::move(refused));
   const rdt::Node& node = state->facts.rdt;
-  reply.send(json_answer(
+  reply.send(routing::json_answer(
       200, is_secondary_l2(call, node) ? render_level(*state, node.l2) : call.bodies.caches.text(state)->text));
 }
 
-void show_cache(const Call& call, http::Reply reply) {
+void show_cache(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const rdt::Node& node = state->facts.rdt;
   if (auto refused = refuse_level(call, node)) return reply.send(*std::move(refused));
@@ -232,7 +233,7 @@ void show_cache(const Call& call, http::Reply reply) {
   }
   json::Writer w;
   render_cache(w, *state, found->first, found->second);
-  reply.send(json_answer(200, w.take()));
+  reply.send(routing::json_answer(200, w.take()));
 }
 
 }  // namespace nrd::v1

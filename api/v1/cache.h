@@ -7,7 +7,15 @@
 #include <string>
 #include <string_view>
 
-#include "api/v1/call.h"
+#include "api/routing/call.h"
+#include "base/ids.h"
+
+namespace nrd {
+struct NodeState;
+namespace rdt {
+struct Node;
+}
+}  // namespace nrd
 
 namespace nrd::v1 {
 
@@ -20,8 +28,8 @@ std::string render_cache_level(const NodeState& state);
 // "0-1"; empty if the kernel reports no NUMA nodes.
 std::string numa_nodes_of(const rdt::Node& node, CacheId cache);
 
-void show_caches(const Call& call, http::Reply reply);
-void show_cache_level(const Call& call, http::Reply reply);
-void show_cache(const Call& call, http::Reply reply);
+void show_caches(const routing::Call& call, http::Reply reply);
+void show_cache_level(const routing::Call& call, http::Reply reply);
+void show_cache(const routing::Call& call, http::Reply reply);
 
 }  // namespace nrd::v1

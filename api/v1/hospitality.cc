@@ -5,15 +5,15 @@
 #include <string>
 
 #include "api/rmd/texts.h"
-#include "api/v1/answer.h"
+#include "api/routing/answer.h"
+#include "api/routing/problem.h"
 #include "api/v1/cache.h"
 #include "api/v1/case_insensitive_keys.h"
 #include "api/v1/json_validation.h"
-#include "api/v1/problem.h"
 #include "base/json/reader.h"
-#include "base/json/writer.h"
 #include "engine/plan/hospitality.h"
 #include "engine/plan/policy.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
 namespace {
@@ -79,23 +79,24 @@ std::string render_scores(const rdt::Node& node, const std::map<CacheId, unsigne
 
 }  // namespace
 
-void show_hospitality(const Call& call, http::Reply reply) {
+void show_hospitality(const routing::Call& call, http::Reply reply) {
   const Result<Value> body = json::parse(call.request.body);
-  if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
+  if (!body) return reply.send(render(routing::problem_of_body(body.error()), call.error_style));
   const Result<Question> question = parse_question(*body);
   if (!question) {
-    return reply.send(render(problem_of(question.error(), rmd::reason(question.error())), call.error_style));
+    return reply.send(render(routing::problem_of(question.error(), rmd::reason(question.error())), call.error_style));
   }
   const auto state = call.engine.state();
   const Result<CacheRequest> request = request_of(*state, *question);
   if (!request)
-    return reply.send(render(problem_of(request.error(), line_of(request.error(), *question)), call.error_style));
+    return reply.send(
+        render(routing::problem_of(request.error(), line_of(request.error(), *question)), call.error_style));
   const auto scores = plan::hospitality(*state, *request);
   if (!scores) {
     const std::string line = rmd::no_pool(request->max, request->min);
-    return reply.send(render(problem_of(scores.error(), line), call.error_style));
+    return reply.send(render(routing::problem_of(scores.error(), line), call.error_style));
   }
-  reply.send(json_answer(200, render_scores(state->facts.rdt, *scores, question->only)));
+  reply.send(routing::json_answer(200, render_scores(state->facts.rdt, *scores, question->only)));
 }
 
 }  // namespace nrd::v1

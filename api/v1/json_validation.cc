@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "api/v1/suggestions.h"
+#include "api/routing/suggestions.h"
 #include "base/json/writer.h"
 
 namespace nrd::v1 {
@@ -41,7 +41,7 @@ Result<void> require_object(const std::string& field, const Value& value, std::s
 }
 
 Failure unknown_key(std::string_view parent, const std::string& key, const std::vector<std::string_view>& known) {
-  const std::string guess(closest(key, known));
+  const std::string guess(routing::closest(key, known));
   return fail_at(ErrorCode::BadRequest, json::pointer(parent, key.substr(0, json::kQuoted)),
                  "unknown key " + json::quoted(key, json::kQuoted) + "; did you mean \"" + guess + "\"?", guess);
 }

@@ -1,7 +1,8 @@
 #include "api/v1/mba.h"
 
-#include "api/v1/answer.h"
+#include "api/routing/answer.h"
 #include "base/json/writer.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
 
@@ -12,7 +13,7 @@ void render_unit(json::Writer& w, const rdt::MbaInfo& mba) {
 }
 
 // Like RMD, omits false and 0, except for `mba`.
-void show_mba(const Call& call, http::Reply reply) {
+void show_mba(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const rdt::Capabilities& has = state->facts.rdt.capabilities;
   json::Writer w;
@@ -25,7 +26,7 @@ void show_mba(const Call& call, http::Reply reply) {
     render_unit(w, *has.mba_info);
   }
   w.end_object();
-  reply.send(json_answer(200, w.take()));
+  reply.send(routing::json_answer(200, w.take()));
 }
 
 }  // namespace nrd::v1

@@ -6,7 +6,7 @@
 #include "api/v1/cache.h"
 #include "api/v1/mba.h"
 #include "api/v1/workload_json.h"
-#include "base/json/writer.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
 namespace {
@@ -264,7 +264,7 @@ std::string render_node(const NodeState& state) {
   return w.take();
 }
 
-void show_node(const Call& call, http::Reply reply) {
+void show_node(const routing::Call& call, http::Reply reply) {
   reply.send(
       {.status = 200, .content_type = "application/json", .body = render_node(*call.engine.state()), .headers = {}});
 }

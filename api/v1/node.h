@@ -4,11 +4,15 @@
 #include <string>
 
 #include "api/http/message.h"
-#include "api/v1/call.h"
+#include "api/routing/call.h"
+
+namespace nrd {
+struct NodeState;
+}
 
 namespace nrd::v1 {
 
-void show_node(const Call& call, http::Reply reply);
+void show_node(const routing::Call& call, http::Reply reply);
 
 std::string render_node(const NodeState& state);
 

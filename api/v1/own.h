@@ -7,19 +7,19 @@
 #include <optional>
 #include <vector>
 
-#include "api/v1/call.h"
-#include "api/v1/problem.h"
+#include "api/routing/call.h"
+#include "api/routing/problem.h"
 #include "engine/model/node_state.h"
 #include "engine/model/workload.h"
 
 namespace nrd::v1 {
 
 // The workload named in the path; nullptr if it does not exist or the request may not access it.
-const Workload* addressed_workload(const Call& call, const NodeState& state);
+const Workload* addressed_workload(const routing::Call& call, const NodeState& state);
 
 // A 403 if the new workload concerns other processes and the request is limited to its own; otherwise nullopt.
-std::optional<Problem> refuse_if_not_own(const Call& call, const Spec& spec);
+std::optional<routing::Problem> refuse_if_not_own(const routing::Call& call, const Spec& spec);
 // The same for a patch.
-std::optional<Problem> refuse_if_not_own(const Call& call, const SpecPatch& patch);
+std::optional<routing::Problem> refuse_if_not_own(const routing::Call& call, const SpecPatch& patch);
 
 }  // namespace nrd::v1

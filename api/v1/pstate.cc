@@ -4,10 +4,11 @@
 #include <optional>
 #include <string>
 
-#include "api/v1/answer.h"
+#include "api/routing/answer.h"
+#include "api/routing/problem.h"
 #include "api/v1/frequency_json.h"
-#include "api/v1/problem.h"
 #include "base/json/writer.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
 namespace {
@@ -119,11 +120,11 @@ std::string render_rmd_format(const NodeState& state) {
 
 }  // namespace
 
-void list_pstates(const Call& call, http::Reply reply) {
+void list_pstates(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const auto view = call.request.query.find("view");
   if (view != call.request.query.end() && view->second == "rmd")
-    return reply.send(json_answer(200, render_rmd_format(*state)));
+    return reply.send(routing::json_answer(200, render_rmd_format(*state)));
   json::Writer w;
   w.begin_object();
   w.key("cpus").begin_array();
@@ -133,10 +134,10 @@ void list_pstates(const Call& call, http::Reply reply) {
   render_known(w, state->facts.pstate.turbo);
   render_words(w, "missing", state->facts.pstate.missing);
   w.end_object();
-  reply.send(json_answer(200, w.take()));
+  reply.send(routing::json_answer(200, w.take()));
 }
 
-void show_pstate(const Call& call, http::Reply reply) {
+void show_pstate(const routing::Call& call, http::Reply reply) {
   uint32_t number = 0;
   const auto [end, error] = std::from_chars(call.id.data(), call.id.data() + call.id.size(), number);
   const bool is_number = error == std::errc() && end == call.id.data() + call.id.size();
@@ -150,7 +151,7 @@ void show_pstate(const Call& call, http::Reply reply) {
   }
   json::Writer w;
   render_cpu(w, *state, found->first, found->second);
-  reply.send(json_answer(200, w.take()));
+  reply.send(routing::json_answer(200, w.take()));
 }
 
 }  // namespace nrd::v1

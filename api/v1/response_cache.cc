@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "api/v1/etag.h"
+#include "api/routing/etag.h"
 
 namespace nrd::v1 {
 
@@ -10,7 +10,7 @@ std::shared_ptr<const ResponseCache::Text> ResponseCache::text(const std::shared
   std::shared_ptr<const Text> last = last_.get();
   if (last && last->of == state) return last;
   std::string text = render_(*state);
-  std::string tag = etag_of(text);
+  std::string tag = routing::etag_of(text);
   const auto fresh = std::make_shared<const Text>(Text{state, std::move(text), std::move(tag)});
   last_.set(fresh);
   return fresh;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "api/v1/usage_cache.h"
 #include "base/published.h"
 #include "engine/model/node_state.h"
 
@@ -24,6 +25,15 @@ class ResponseCache {
  private:
   std::string (*render_)(const NodeState&);
   Published<Text> last_;
+};
+
+// What handlers keep between requests.
+struct Bodies {
+  using Render = std::string (*)(const NodeState&);
+  Bodies(Render render_workloads, Render render_caches) : workloads(render_workloads), caches(render_caches) {}
+  ResponseCache workloads;
+  ResponseCache caches;
+  std::shared_ptr<UsageCache> usage = std::make_shared<UsageCache>();
 };
 
 }  // namespace nrd::v1

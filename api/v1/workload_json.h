@@ -3,8 +3,8 @@
 //   {"core_ids": ["0", "1-3"], "cache": {"max": 2, "min": 2}}              RMD 0.2
 //   {"core_ids": ["0", "1-3"], "rdt": {"cache": {"max": 2, "min": 2}}}     RMD 0.3
 //
-// The parser is strict: it refuses an unknown key and suggests the closest known one. It accepts a key of RMD's that
-// nrd does not support only if its value is empty ("", {}, [], 0, null). Responses carry both shapes.
+// The parser is strict: it refuses an unknown key and suggests the closest known one. It accepts a key of
+// RMD's that nrd does not support only if its value is empty ("", {}, [], 0, null). Responses carry both shapes.
 #pragma once
 
 #include <optional>

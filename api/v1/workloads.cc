@@ -10,36 +10,44 @@
 #include <utility>
 
 #include "api/rmd/texts.h"
-#include "api/v1/answer.h"
+#include "api/routing/answer.h"
+#include "api/routing/etag.h"
+#include "api/routing/problem.h"
+#include "api/routing/query.h"
 #include "api/v1/bandwidth_json.h"
 #include "api/v1/case_insensitive_keys.h"
 #include "api/v1/dry_run_json.h"
-#include "api/v1/etag.h"
 #include "api/v1/frequency_json.h"
 #include "api/v1/onload/workload_onload.h"
 #include "api/v1/own.h"
 #include "api/v1/owner_json.h"
-#include "api/v1/problem.h"
-#include "api/v1/query.h"
+#include "api/v1/response_cache.h"
 #include "api/v1/task_json.h"
+#include "api/v1/workload_etag.h"
 #include "api/v1/workload_json.h"
 #include "base/hash.h"
 #include "base/json/reader.h"
+#include "engine/long_poll.h"
+#include "engine/onload/allocations.h"
 #include "engine/owner_cleanup.h"
 #include "engine/plan/dry_run.h"
+#include "engine/process_watcher.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
 namespace {
 
-http::Response refused(const Error& error, ErrorStyle style) { return render(problem_of_workload(error), style); }
+http::Response refused(const Error& error, routing::ErrorStyle style) {
+  return render(routing::problem_of_workload(error), style);
+}
 
-http::Response no_such_workload(ErrorStyle style) {
+http::Response no_such_workload(routing::ErrorStyle style) {
   return refused({ErrorCode::NotFound, {}, "there is no such workload", {}, {}, {}}, style);
 }
 
 // RMD answers 200 with a line of text here. Clients that accept JSON get a 403 instead.
-http::Response refuse_foreign_origin(const Workload& workload, std::string_view line, ErrorStyle style) {
-  if (style == ErrorStyle::Text) {
+http::Response refuse_foreign_origin(const Workload& workload, std::string_view line, routing::ErrorStyle style) {
+  if (style == routing::ErrorStyle::Text) {
     return {.status = 200, .content_type = "text/plain", .body = std::string(line) + "\n", .headers = {}};
   }
   return render(
@@ -55,7 +63,7 @@ http::Response refuse_foreign_origin(const Workload& workload, std::string_view 
 // Context for the reply to a write, which outlives the request.
 struct Pending {
   http::Reply reply;
-  ErrorStyle style;
+  routing::ErrorStyle style;
   Client client;
   Shape shape{};
   std::string uuid = {};
@@ -64,7 +72,8 @@ struct Pending {
 
 void refuse(Pending& pending, const Error& error) {
   pending.before_reply();
-  pending.reply.send(render(problem_of_workload(pointing_into(pending.shape, error), pending.uuid), pending.style));
+  pending.reply.send(
+      render(routing::problem_of_workload(pointing_into(pending.shape, error), pending.uuid), pending.style));
 }
 
 // `answer` renders the response from the result.
@@ -79,7 +88,7 @@ void submit(Engine& engine, Command command, Pending pending, std::function<http
   engine.submit(std::move(command), {done, waiting->client});
 }
 
-Result<Spec> with_owner(const Call& call, const json::Value& body, Spec spec) {
+Result<Spec> with_owner(const routing::Call& call, const json::Value& body, Spec spec) {
   const std::optional<OwnerRequest> requested = TRY(parse_owner(body));
   if (!requested) return spec;
   store::Owner owner = TRY(find_owner(call.owners, *requested, call.request));
@@ -88,7 +97,7 @@ Result<Spec> with_owner(const Call& call, const json::Value& body, Spec spec) {
 }
 
 // Resolves tasks and owner to running processes. Fails if one of them has exited.
-Result<Spec> with_tasks_and_owner(const Call& call, const json::Value& body, Spec spec) {
+Result<Spec> with_tasks_and_owner(const routing::Call& call, const json::Value& body, Spec spec) {
   return with_tasks(body, *call.engine.state(), std::move(spec)).and_then([&](Spec parsed) {
     return with_owner(call, body, std::move(parsed));
   });
@@ -98,8 +107,8 @@ constexpr int kOk = 200;
 
 http::Response with_workload(int status, const NodeState& state, const Workload& workload,
                              const RenderOptions& options = {}) {
-  return with_etag(json_answer(status, render_workload(state, workload, options)), etag_of(state, workload),
-                   state.revision, {});
+  return routing::with_etag(routing::json_answer(status, render_workload(state, workload, options)),
+                            etag_of(state, workload), state.revision, {});
 }
 
 http::Response created(const Done& done, const RenderOptions& options) {
@@ -120,8 +129,9 @@ http::Response dry_run_response(const Engine& engine, const Command& command, co
   const auto state = engine.state();
   const Time now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
   const Result<plan::DryRun> dry_run = plan::dry_run(*state, command, now);
-  if (dry_run) return json_answer(kOk, render_dry_run(*state, *dry_run));
-  return render(problem_of_workload(pointing_into(pending.shape, dry_run.error()), pending.uuid), pending.style);
+  if (dry_run) return routing::json_answer(kOk, render_dry_run(*state, *dry_run));
+  return render(routing::problem_of_workload(pointing_into(pending.shape, dry_run.error()), pending.uuid),
+                pending.style);
 }
 
 // A create or patch that has not reached the engine yet.
@@ -183,7 +193,7 @@ void replay(onload::Allocations& allocations, const Waiting<CreateWorkload>& wai
 
 // Replays the response if the idempotency key is known, otherwise calls `first_time`. Both run on the thread of the
 // request, because the engine thread may outlive `allocations`.
-void run_once(const Call& call, const Waiting<CreateWorkload>& waiting,
+void run_once(const routing::Call& call, const Waiting<CreateWorkload>& waiting,
               const std::optional<onload::RenderRequest>& onload_request, std::function<void()> first_time) {
   CreateWorkload lookup = waiting->command;
   lookup.only_asks = true;
@@ -198,15 +208,36 @@ void run_once(const Call& call, const Waiting<CreateWorkload>& waiting,
   call.engine.submit(std::move(lookup), {done, call.request.client});
 }
 
+// The query of GET /v1/workloads.
+struct ListQuery {
+  std::optional<std::string> uuid;
+  std::optional<std::string> origin;
+  std::optional<uint64_t> since;  // a revision
+  std::chrono::seconds wait{};    // how long to wait while the revision equals `since`; 0: no wait
+  bool is_whole() const { return !uuid && !origin; }
+};
+
+Result<ListQuery> parse_list_query(const routing::Query& query) {
+  const auto since = TRY(routing::number_in_query(query, "since", UINT64_MAX));
+  const auto wait = TRY(routing::number_in_query(query, "wait", routing::kLongestWait));
+  if (wait && !since) {
+    return fail_at(ErrorCode::BadRequest, "?wait", "requires since, the last known revision", "both since and wait");
+  }
+  return ListQuery{.uuid = routing::text_in_query(query, "uuid"),
+                   .origin = routing::text_in_query(query, "origin"),
+                   .since = since,
+                   .wait = std::chrono::seconds(wait.value_or(0))};
+}
+
 http::Response listed(Bodies& bodies, const std::shared_ptr<const NodeState>& state, const ListQuery& query,
                       std::string_view if_none_match) {
   if (query.is_whole()) {
     const auto whole = bodies.workloads.text(state);
-    return with_etag(json_answer(kOk, whole->text), whole->tag, state->revision, if_none_match);
+    return routing::with_etag(routing::json_answer(kOk, whole->text), whole->tag, state->revision, if_none_match);
   }
   std::string text = render_chosen(*state, query.uuid, query.origin);
-  const std::string tag = etag_of(text);
-  return with_etag(json_answer(kOk, std::move(text)), tag, state->revision, if_none_match);
+  const std::string tag = routing::etag_of(text);
+  return routing::with_etag(routing::json_answer(kOk, std::move(text)), tag, state->revision, if_none_match);
 }
 
 Result<std::optional<IdempotencyKey>> parse_key(const http::Request& request) {
@@ -228,9 +259,9 @@ CpuId last_possible_cpu(const NodeState& state) {
 }
 
 // The request body with lower-case keys, or the error response.
-tl::expected<json::Value, http::Response> body_of(const Call& call) {
+tl::expected<json::Value, http::Response> body_of(const routing::Call& call) {
   const Result<json::Value> body = json::parse(call.request.body);
-  if (!body) return tl::unexpected(render(problem_of_body(body.error()), call.error_style));
+  if (!body) return tl::unexpected(render(routing::problem_of_body(body.error()), call.error_style));
   Result<json::Value> folded = with_canonical_keys(*body);
   if (!folded) return tl::unexpected(refused(folded.error(), call.error_style));
   return *std::move(folded);
@@ -238,9 +269,9 @@ tl::expected<json::Value, http::Response> body_of(const Call& call) {
 
 }  // namespace
 
-void list_workloads(const Call& call, http::Reply reply) {
+void list_workloads(const routing::Call& call, http::Reply reply) {
   const Result<ListQuery> query = parse_list_query(call.request.query);
-  if (!query) return reply.send(render(problem_of_request(query.error()), call.error_style));
+  if (!query) return reply.send(render(routing::problem_of_request(query.error()), call.error_style));
   const auto state = call.engine.state();
   const std::string& known = call.request.if_none_match;
   if (query->wait.count() == 0 || query->since != state->revision) {
@@ -255,17 +286,17 @@ void list_workloads(const Call& call, http::Reply reply) {
       });
 }
 
-void show_workload(const Call& call, http::Reply reply) {
+void show_workload(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const Workload* found = addressed_workload(call, *state);
   if (!found) return reply.send(no_such_workload(call.error_style));
   const std::string etag = etag_of(*state, *found);
-  reply.send(
-      with_etag(json_answer(kOk, render_workload(*state, *found)), etag, state->revision, call.request.if_none_match));
+  reply.send(routing::with_etag(routing::json_answer(kOk, render_workload(*state, *found)), etag, state->revision,
+                                call.request.if_none_match));
 }
 
-void create_workload(const Call& call, http::Reply reply) {
-  const Result<bool> is_dry = flag_in_query(call.request.query, "dry_run");
+void create_workload(const routing::Call& call, http::Reply reply) {
+  const Result<bool> is_dry = routing::flag_in_query(call.request.query, "dry_run");
   if (!is_dry) return reply.send(refused(is_dry.error(), call.error_style));
   const Result<std::optional<IdempotencyKey>> key = parse_key(call.request);
   if (!key) return reply.send(refused(key.error(), call.error_style));
@@ -310,7 +341,7 @@ void create_workload(const Call& call, http::Reply reply) {
   return may_be_replay ? run_once(call, waiting, onload_request, admit) : admit();
 }
 
-void patch_workload(const Call& call, http::Reply reply) {
+void patch_workload(const routing::Call& call, http::Reply reply) {
   // As in RMD, 404 takes precedence over errors in the body. The engine returns 404 if the workload is deleted
   // concurrently.
   const auto state = call.engine.state();
@@ -319,7 +350,7 @@ void patch_workload(const Call& call, http::Reply reply) {
   if (found->origin != rmd::kOwnOrigin) {
     return reply.send(refuse_foreign_origin(*found, rmd::kMayNotModify, call.error_style));
   }
-  const Result<bool> is_dry = flag_in_query(call.request.query, "dry_run");
+  const Result<bool> is_dry = routing::flag_in_query(call.request.query, "dry_run");
   if (!is_dry) return reply.send(refused(is_dry.error(), call.error_style));
   const auto body = body_of(call);
   if (!body) return reply.send(body.error());
@@ -346,7 +377,7 @@ void patch_workload(const Call& call, http::Reply reply) {
                found->spec.onload ? onload::Allocations::Place::Kept : onload::Allocations::Place::New);
 }
 
-void delete_workload(const Call& call, http::Reply reply) {
+void delete_workload(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const Workload* found = addressed_workload(call, *state);
   if (!found) return reply.send(no_such_workload(call.error_style));

@@ -7,7 +7,7 @@
 #include <future>
 #include <vector>
 
-#include "api/v1/routes.h"
+#include "api/routing/routes.h"
 #include "base/json/reader.h"
 #include "tests/unit/api/fake_controller.h"
 #include "tests/unit/api/fake_engine.h"
@@ -51,7 +51,8 @@ struct Service {
   FakeEngine engine{a_node()};
   nrd::testing::FakeController controller;
   nrd::testing::Fixture fixture{controller};
-  http::Handler handler = v1::routes(fixture.services(engine, controller), {.version = "1.2.3"});
+  http::Handler handler =
+      routing::routes(fixture.services(engine, controller), {.version = "1.2.3", .counters = fixture.counters});
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <ostream>
 
-#include "api/v1/routes.h"
+#include "api/routing/routes.h"
 #include "base/json/reader.h"
 #include "tests/unit/api/fake_controller.h"
 #include "tests/unit/api/fake_engine.h"
@@ -19,7 +19,7 @@ json::Value first_cache_of(NodeState state) {
   testing::FakeController onload;
   testing::Fixture fixture{onload};
   http::Response answer;
-  v1::routes(fixture.services(engine, onload), {.version = "1"})(
+  routing::routes(fixture.services(engine, onload), {.version = "1", .counters = fixture.counters})(
       {.method = "GET", .path = "/v1/cache/l3/0"},
       http::Reply([&answer](http::Response got) { answer = std::move(got); }));
   REQUIRE(answer.status == 200);

@@ -1,16 +1,16 @@
-#include "api/v1/content_negotiation.h"
+#include "api/routing/content_negotiation.h"
 
 #include <doctest/doctest.h>
 
 #include <optional>
 #include <string>
 
-#include "api/v1/suggestions.h"
+#include "api/routing/suggestions.h"
 
-using nrd::v1::closest;
-using nrd::v1::error_style;
-using nrd::v1::ErrorStyle;
-using nrd::v1::is_json;
+using nrd::routing::closest;
+using nrd::routing::error_style;
+using nrd::routing::ErrorStyle;
+using nrd::routing::is_json;
 
 TEST_CASE("JSON is application/json with or without parameters") {
   for (const std::string type : {"application/json", "application/json;charset=utf-8", "Application/JSON ; a=b"}) {

@@ -1,7 +1,8 @@
-#include "api/v1/etag.h"
+#include "api/routing/etag.h"
 
 #include <doctest/doctest.h>
 
+#include "api/v1/workload_etag.h"
 #include "tests/unit/api/fake_engine.h"
 
 using namespace nrd;
@@ -15,10 +16,10 @@ TEST_CASE("an ETag contains id, revision and whether the grant is applied") {
 
 TEST_CASE("If-None-Match is compared with each tag of the list") {
   for (const char* list : {"\"7-3\"", "W/\"7-3\"", "\"1-1\", \"7-3\"", "*", " \"7-3\" ,"}) {
-    CHECK_MESSAGE(v1::has_already(list, "\"7-3\""), list);
+    CHECK_MESSAGE(routing::has_already(list, "\"7-3\""), list);
   }
   for (const char* list : {"", "\"7-4\"", "7-3", "\"7-3f\"", ",", "\"7-3"}) {
-    CHECK_MESSAGE(!v1::has_already(list, "\"7-3\""), list);
+    CHECK_MESSAGE(!routing::has_already(list, "\"7-3\""), list);
   }
 }
 

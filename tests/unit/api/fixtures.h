@@ -3,7 +3,8 @@
 
 #include <memory>
 
-#include "api/v1/routes.h"
+#include "api/routing/request_counters.h"
+#include "api/routing/routes.h"
 #include "engine/long_poll.h"
 #include "engine/onload/allocations.h"
 #include "engine/process_watcher.h"
@@ -30,7 +31,7 @@ struct Fixture {
   Fixture(const Fixture&) = delete;
   Fixture& operator=(const Fixture&) = delete;
 
-  v1::Services services(Engine& engine, onload::Controller& controller) {
+  routing::Services services(Engine& engine, onload::Controller& controller) {
     return {engine, *owners, controller, *allocations, *watchers};
   }
 
@@ -39,6 +40,8 @@ struct Fixture {
   std::unique_ptr<ProcessWatcher> owners{*ProcessWatcher::start()};
   std::unique_ptr<onload::Allocations> allocations;
   std::unique_ptr<LongPoll> watchers = LongPoll::start();
+  std::shared_ptr<routing::RequestCounters> counters =
+      std::make_shared<routing::RequestCounters>(routing::route_table());
 };
 
 }  // namespace nrd::testing

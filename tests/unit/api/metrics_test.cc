@@ -12,11 +12,12 @@ struct Service {
   FakeEngine engine{a_node()};
   testing::FakeController onload;
   testing::Fixture fixture{onload};
-  v1::Service service{.version = "1.2.3"};
+  http::Handler handler = routing::counted(
+      fixture.counters,
+      routing::routes(fixture.services(engine, onload), {.version = "1.2.3", .counters = fixture.counters}));
 
   std::string scrape() {
     std::string body;
-    const http::Handler handler = v1::counted(service.counters, v1::routes(fixture.services(engine, onload), service));
     handler({.method = "GET", .path = "/metrics"}, http::Reply([&body](const http::Response& response) {
               CHECK(response.status == 200);
               body = response.body;
@@ -77,7 +78,7 @@ TEST_CASE("the running operation is labelled with its kind") {
 }
 
 TEST_CASE("a response is counted once by route and status") {
-  v1::RequestCounters counters;
+  routing::RequestCounters counters(routing::route_table());
   counters.count("GET", "/v1/workloads/7", 200);
   counters.count("GET", "/v1/workloads/8/", 200);
   counters.count("GET", "/v1/workloads/9", 299);

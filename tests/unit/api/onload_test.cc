@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "api/v1/routes.h"
+#include "api/routing/routes.h"
 #include "base/json/reader.h"
 #include "tests/unit/api/fake_controller.h"
 #include "tests/unit/api/fake_engine.h"
@@ -20,7 +20,8 @@ struct Service {
   FakeEngine engine{a_node()};
   nrd::testing::FakeController controller;
   nrd::testing::Fixture fixture{controller};
-  http::Handler handler = v1::routes(fixture.services(engine, controller), {.version = "1.2.3"});
+  http::Handler handler =
+      routing::routes(fixture.services(engine, controller), {.version = "1.2.3", .counters = fixture.counters});
 
   std::map<std::string, std::string> query{};  // of the next requests
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "api/v1/routes.h"
+#include "api/routing/routes.h"
 #include "tests/unit/api/fake_controller.h"
 #include "tests/unit/api/fake_engine.h"
 #include "tests/unit/api/fixtures.h"
@@ -34,7 +34,8 @@ TEST_CASE("a workload whose commit was uncertain ends with its process") {
   FakeEngine engine{a_node()};
   nrd::testing::FakeController controller;
   nrd::testing::Fixture fixture{controller};
-  const http::Handler handler = v1::routes(fixture.services(engine, controller), {.version = "1.2.3"});
+  const http::Handler handler =
+      routing::routes(fixture.services(engine, controller), {.version = "1.2.3", .counters = fixture.counters});
   const pid_t child = ::fork();
   if (child == 0) {
     for (;;) ::pause();

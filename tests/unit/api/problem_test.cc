@@ -1,4 +1,4 @@
-#include "api/v1/problem.h"
+#include "api/routing/problem.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include "base/json/reader.h"
 
 using namespace nrd;
-using v1::ErrorStyle;
+using routing::ErrorStyle;
 
 namespace {
 
@@ -20,7 +20,7 @@ Error an_error(ErrorCode code) {
 }
 
 std::string text_of(const Error& error) {
-  return v1::render(v1::problem_of_workload(error, "the-uuid"), ErrorStyle::Text).body;
+  return routing::render(routing::problem_of_workload(error, "the-uuid"), ErrorStyle::Text).body;
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ TEST_CASE("every error code maps to its status and line") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.text);
-    CHECK(v1::status_of(row.code) == row.status);
+    CHECK(routing::status_of(row.code) == row.status);
     CHECK(text_of(an_error(row.code)) == row.text);
   }
 }
@@ -70,7 +70,7 @@ TEST_CASE("RMD's texts are unchanged") {
 
 TEST_CASE("Error.detail is not sent to the client") {
   for (const ErrorStyle style : {ErrorStyle::Text, ErrorStyle::Json}) {
-    const auto response = v1::render(v1::problem_of_workload(an_error(ErrorCode::Hardware)), style);
+    const auto response = routing::render(routing::problem_of_workload(an_error(ErrorCode::Hardware)), style);
     CHECK(response.body.find("errno") == std::string::npos);
     CHECK(response.body.find("resctrl") == std::string::npos);
   }
@@ -84,7 +84,7 @@ TEST_CASE("an error is one line, whatever it quotes") {
 }
 
 TEST_CASE("a problem has code, field, detail and allowed values") {
-  const auto response = v1::render(v1::problem_of_workload(an_error(ErrorCode::NotEnough)), ErrorStyle::Json);
+  const auto response = routing::render(routing::problem_of_workload(an_error(ErrorCode::NotEnough)), ErrorStyle::Json);
   CHECK(response.status == 409);
   CHECK(response.content_type == "application/problem+json");
   const auto body = json::parse(response.body);

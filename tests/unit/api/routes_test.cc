@@ -1,4 +1,4 @@
-#include "api/v1/routes.h"
+#include "api/routing/routes.h"
 
 #include <doctest/doctest.h>
 
@@ -18,7 +18,8 @@ struct Service {
   FakeEngine engine{a_node()};
   testing::FakeController onload;
   testing::Fixture fixture{onload};
-  http::Handler handler = v1::routes(fixture.services(engine, onload), {.version = "1.2.3", .debug_port_open = true});
+  http::Handler handler = routing::routes(fixture.services(engine, onload),
+                                          {.version = "1.2.3", .debug_port_open = true, .counters = fixture.counters});
 };
 
 // Everything that was answered to one request.

@@ -1,4 +1,4 @@
-#include "api/v1/authorization.h"
+#include "api/routing/authorization.h"
 
 #include <algorithm>
 #include <chrono>
@@ -10,12 +10,11 @@
 #include "api/auth/basic.h"
 #include "api/auth/login_limits.h"
 #include "api/rmd/texts.h"
-#include "api/v1/content_negotiation.h"
-#include "api/v1/problem.h"
-#include "api/v1/routes.h"
+#include "api/routing/content_negotiation.h"
+#include "api/routing/problem.h"
 #include "base/log.h"
 
-namespace nrd::v1 {
+namespace nrd::routing {
 namespace {
 
 // Client text for the log, cut to a bounded length.
@@ -203,8 +202,9 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
 
  private:
   void admit(const auth::Rules& rules, const auth::Identity& identity, http::Request request, http::Reply reply) {
-    const bool reads = only_reads(request.method, request.path);
-    const auth::Grant grant = auth::granted(rules, identity, request.method, request.path, reads);
+    const auth::Access access = access_to(options_.table, request.method, request.path);
+    const bool reads = auth::only_reads(request.method, access);
+    const auth::Grant grant = auth::granted(rules, identity, request.method, request.path, access);
     const bool is_limited = grant != auth::Grant::Whole;
     if (grant == auth::Grant::No) return reply.send(refuse(request, identity, *refusals_));
     http::Reply answered =
@@ -296,4 +296,4 @@ http::Handler authorize(AuthorizationOptions options, http::Handler next) {
           http::Request request, http::Reply reply) { authorization->authorize(std::move(request), std::move(reply)); };
 }
 
-}  // namespace nrd::v1
+}  // namespace nrd::routing

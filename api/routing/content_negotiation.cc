@@ -1,11 +1,11 @@
-#include "api/v1/content_negotiation.h"
+#include "api/routing/content_negotiation.h"
 
 #include <string>
 
 #include "base/ascii.h"
 #include "base/file.h"
 
-namespace nrd::v1 {
+namespace nrd::routing {
 namespace {
 
 // Splits off the part before `separator`; `rest` keeps the remainder.
@@ -44,4 +44,4 @@ std::optional<ErrorStyle> error_style(std::string_view accept) {
   return style;
 }
 
-}  // namespace nrd::v1
+}  // namespace nrd::routing

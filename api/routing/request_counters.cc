@@ -1,13 +1,10 @@
-#include "api/v1/request_counters.h"
+#include "api/routing/request_counters.h"
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
-#include "api/v1/routes.h"
-
-namespace nrd::v1 {
+namespace nrd::routing {
 namespace {
 
 constexpr std::array kStatuses = {200, 201, 202, 204, 304, 400, 401, 403, 404, 405, 406,
@@ -19,10 +16,11 @@ size_t column_of(int status) { return static_cast<size_t>(std::ranges::find(kSta
 }  // namespace
 
 // The last row counts requests without a route.
-RequestCounters::RequestCounters() : answers_((route_count() + 1) * kColumns) {}
+RequestCounters::RequestCounters(RouteTable table) : table_(table), answers_((table.size() + 1) * kColumns) {}
 
 void RequestCounters::count(std::string_view method, std::string_view path, int status) {
-  const size_t row = route_number(method, path).value_or(route_count());
+  const Route* route = find(table_, method, path).route;
+  const size_t row = route ? static_cast<size_t>(route - table_.data()) : table_.size();
   answers_[row * kColumns + column_of(status)].fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -33,9 +31,9 @@ std::vector<RequestCounters::Count> RequestCounters::counts() const {
     if (answers == 0) continue;
     const size_t row = i / kColumns;
     const size_t column = i % kColumns;
-    const RouteName route = row < route_count() ? route_name(row) : RouteName{"other", "none"};
-    counts.push_back({.method = std::string(route.method),
-                      .route = std::string(route.pattern),
+    const bool has_route = row < table_.size();
+    counts.push_back({.method = std::string(has_route ? table_[row].method : "other"),
+                      .route = std::string(has_route ? table_[row].pattern : "none"),
                       .status = column < kStatuses.size() ? std::to_string(kStatuses[column]) : "other",
                       .answers = answers});
   }
@@ -54,4 +52,4 @@ http::Handler counted(std::shared_ptr<RequestCounters> counters, http::Handler i
   };
 }
 
-}  // namespace nrd::v1
+}  // namespace nrd::routing

@@ -7,10 +7,10 @@
 #include <string_view>
 
 #include "api/http/message.h"
-#include "api/v1/content_negotiation.h"
+#include "api/routing/content_negotiation.h"
 #include "base/result.h"
 
-namespace nrd::v1 {
+namespace nrd::routing {
 
 int status_of(ErrorCode code);
 
@@ -34,4 +34,4 @@ Problem problem_of_body(const Error& error);
 
 http::Response render(const Problem& problem, ErrorStyle style);
 
-}  // namespace nrd::v1
+}  // namespace nrd::routing

@@ -1,9 +1,9 @@
-#include "api/v1/suggestions.h"
+#include "api/routing/suggestions.h"
 
 #include <algorithm>
 #include <limits>
 
-namespace nrd::v1 {
+namespace nrd::routing {
 namespace {
 
 constexpr unsigned kChange = 2;
@@ -47,4 +47,4 @@ std::string_view closest(std::string_view word, const std::vector<std::string_vi
   return best;
 }
 
-}  // namespace nrd::v1
+}  // namespace nrd::routing

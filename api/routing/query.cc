@@ -1,14 +1,13 @@
-#include "api/v1/query.h"
+#include "api/routing/query.h"
 
 #include <algorithm>
 #include <charconv>
 #include <vector>
 
-#include "api/v1/json_validation.h"
-#include "api/v1/suggestions.h"
+#include "api/routing/suggestions.h"
 #include "base/json/writer.h"
 
-namespace nrd::v1 {
+namespace nrd::routing {
 namespace {
 
 std::vector<std::string_view> words(std::string_view text) {
@@ -19,11 +18,6 @@ std::vector<std::string_view> words(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return words;
-}
-
-std::optional<std::string> value_of(const Query& query, const std::string& name) {
-  const auto found = query.find(name);
-  return found == query.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace
@@ -42,8 +36,13 @@ Result<void> check_query(const Query& query, std::string_view known) {
   return {};
 }
 
+std::optional<std::string> text_in_query(const Query& query, const std::string& name) {
+  const auto found = query.find(name);
+  return found == query.end() ? std::nullopt : std::optional(found->second);
+}
+
 Result<bool> flag_in_query(const Query& query, const std::string& name) {
-  const std::optional<std::string> text = value_of(query, name);
+  const std::optional<std::string> text = text_in_query(query, name);
   if (!text || *text == "false") return false;
   if (*text == "true") return true;
   return fail_at(ErrorCode::BadRequest, "?" + name,
@@ -51,7 +50,7 @@ Result<bool> flag_in_query(const Query& query, const std::string& name) {
 }
 
 Result<std::optional<uint64_t>> number_in_query(const Query& query, const std::string& name, uint64_t largest) {
-  const std::optional<std::string> text = value_of(query, name);
+  const std::optional<std::string> text = text_in_query(query, name);
   if (!text) return std::optional<uint64_t>();
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
@@ -61,16 +60,4 @@ Result<std::optional<uint64_t>> number_in_query(const Query& query, const std::s
                  "0 to " + std::to_string(largest));
 }
 
-Result<ListQuery> parse_list_query(const Query& query) {
-  const auto since = TRY(number_in_query(query, "since", UINT64_MAX));
-  const auto wait = TRY(number_in_query(query, "wait", kLongestWait));
-  if (wait && !since) {
-    return fail_at(ErrorCode::BadRequest, "?wait", "requires since, the last known revision", "both since and wait");
-  }
-  return ListQuery{.uuid = value_of(query, "uuid"),
-                   .origin = value_of(query, "origin"),
-                   .since = since,
-                   .wait = std::chrono::seconds(wait.value_or(0))};
-}
-
-}  // namespace nrd::v1
+}  // namespace nrd::routing

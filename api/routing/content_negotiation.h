@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-namespace nrd::v1 {
+namespace nrd::routing {
 
 enum class ErrorStyle {
   Text,  // one line of text/plain, which RMD's clients display
@@ -18,4 +18,4 @@ bool is_json(std::string_view content_type);
 // representation is acceptable (406). Without the header every representation is acceptable.
 std::optional<ErrorStyle> error_style(std::string_view accept);
 
-}  // namespace nrd::v1
+}  // namespace nrd::routing

@@ -6,10 +6,10 @@
 
 #include "api/http/message.h"
 
-namespace nrd::v1 {
+namespace nrd::routing {
 
 inline http::Response json_answer(int status, std::string body) {
   return {.status = status, .content_type = "application/json", .body = std::move(body), .headers = {}};
 }
 
-}  // namespace nrd::v1
+}  // namespace nrd::routing

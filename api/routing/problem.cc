@@ -1,4 +1,4 @@
-#include "api/v1/problem.h"
+#include "api/routing/problem.h"
 
 #include <chrono>
 #include <mutex>
@@ -8,7 +8,7 @@
 #include "base/json/writer.h"
 #include "base/log.h"
 
-namespace nrd::v1 {
+namespace nrd::routing {
 namespace {
 
 const char* name_of(ErrorCode code) {
@@ -148,4 +148,4 @@ http::Response render(const Problem& problem, ErrorStyle style) {
   return {.status = problem.status, .content_type = "application/problem+json", .body = w.take(), .headers = {}};
 }
 
-}  // namespace nrd::v1
+}  // namespace nrd::routing

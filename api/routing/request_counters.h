@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "api/http/message.h"
+#include "api/routing/router.h"
 
-namespace nrd::v1 {
+namespace nrd::routing {
 
 class RequestCounters {
  public:
@@ -24,13 +25,14 @@ class RequestCounters {
     uint64_t answers = 0;
   };
 
-  RequestCounters();
+  explicit RequestCounters(RouteTable table);
   void count(std::string_view method, std::string_view path, int status);
   // The non-zero counts, in the order of the route table.
   std::vector<Count> counts() const;
   std::chrono::steady_clock::time_point start() const { return start_; }
 
  private:
+  const RouteTable table_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::vector<std::atomic<uint64_t>> answers_;  // by route, then status
 };
@@ -38,4 +40,4 @@ class RequestCounters {
 // Wraps `inside` and counts its responses.
 http::Handler counted(std::shared_ptr<RequestCounters> counters, http::Handler inside);
 
-}  // namespace nrd::v1
+}  // namespace nrd::routing
