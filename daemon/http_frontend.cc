@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "api/routing/authorization.h"
+#include "api/routing/failure_log.h"
 #include "api/routing/request_counters.h"
 #include "api/routing/routes.h"
 #include "base/log.h"
@@ -77,6 +78,7 @@ Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, r
                                                      .debug_port_open = config.server.debug,
                                                      .lock_holder = rdt::holder_of_tree,
                                                      .counters = counters});
+  handler = routing::log_failures(std::move(handler));
   handler = routing::authorize({.table = routing::route_table(),
                                 .rules = access_policy->rules(),
                                 .pam_client = pam_client.get(),

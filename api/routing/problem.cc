@@ -1,39 +1,10 @@
 #include "api/routing/problem.h"
 
-#include <chrono>
-#include <mutex>
-
-#include "api/auth/login_limits.h"
 #include "api/rmd/texts.h"
 #include "base/json/writer.h"
-#include "base/log.h"
 
 namespace nrd::routing {
 namespace {
-
-const char* name_of(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::BadRequest: return "BadRequest";
-    case ErrorCode::NotFound: return "NotFound";
-    case ErrorCode::CpuTaken: return "CpuTaken";
-    case ErrorCode::NoSuchPolicy: return "NoSuchPolicy";
-    case ErrorCode::UuidTaken: return "UuidTaken";
-    case ErrorCode::IdTaken: return "IdTaken";
-    case ErrorCode::NotEnough: return "NotEnough";
-    case ErrorCode::NoClass: return "NoClass";
-    case ErrorCode::Unsupported: return "Unsupported";
-    case ErrorCode::Busy: return "Busy";
-    case ErrorCode::Conflict: return "Conflict";
-    case ErrorCode::Stale: return "Stale";
-    case ErrorCode::KeyReused: return "KeyReused";
-    case ErrorCode::Locked: return "Locked";
-    case ErrorCode::Frozen: return "Frozen";
-    case ErrorCode::Hardware: return "Hardware";
-    case ErrorCode::Store: return "Store";
-    case ErrorCode::Internal: return "Internal";
-  }
-  return "Internal";
-}
 
 // RFC 9457: a title does not vary between occurrences.
 const char* title_of(int status) {
@@ -65,23 +36,31 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
-// Rate limit per error code: clients can repeat a failing request at will.
-bool may_log(const std::string& code) {
-  static std::mutex lock;
-  static auth::Buckets lines{10, std::chrono::seconds(10)};
-  const std::lock_guard hold(lock);
-  const auto now = std::chrono::steady_clock::now();
-  if (!lines.has_token(code, now)) return false;
-  lines.take(code, now);
-  return true;
-}
-
-void log_detail(const Error& error) {
-  if (error.detail.empty() || !may_log(name_of(error.code))) return;
-  log::warning("REQUEST_FAILED", error.message, {{"CODE", name_of(error.code)}, {"DETAIL", error.detail}});
-}
-
 }  // namespace
+
+const char* name_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::BadRequest: return "BadRequest";
+    case ErrorCode::NotFound: return "NotFound";
+    case ErrorCode::CpuTaken: return "CpuTaken";
+    case ErrorCode::NoSuchPolicy: return "NoSuchPolicy";
+    case ErrorCode::UuidTaken: return "UuidTaken";
+    case ErrorCode::IdTaken: return "IdTaken";
+    case ErrorCode::NotEnough: return "NotEnough";
+    case ErrorCode::NoClass: return "NoClass";
+    case ErrorCode::Unsupported: return "Unsupported";
+    case ErrorCode::Busy: return "Busy";
+    case ErrorCode::Conflict: return "Conflict";
+    case ErrorCode::Stale: return "Stale";
+    case ErrorCode::KeyReused: return "KeyReused";
+    case ErrorCode::Locked: return "Locked";
+    case ErrorCode::Frozen: return "Frozen";
+    case ErrorCode::Hardware: return "Hardware";
+    case ErrorCode::Store: return "Store";
+    case ErrorCode::Internal: return "Internal";
+  }
+  return "Internal";
+}
 
 int status_of(ErrorCode code) {
   switch (code) {
@@ -108,13 +87,13 @@ int status_of(ErrorCode code) {
 }
 
 Problem problem_of(const Error& error, std::string line) {
-  log_detail(error);
   return {.status = status_of(error.code),
           .code = name_of(error.code),
           .line = std::move(line),
           .detail = error.message,
           .field = error.field,
-          .allowed = error.allowed};
+          .allowed = error.allowed,
+          .cause = error.detail.empty() ? nullptr : std::make_shared<const Error>(error)};
 }
 
 Problem problem_of_workload(const Error& error, std::string_view uuid) {
@@ -131,9 +110,12 @@ Problem problem_of_request(const Error& error) { return problem_of(error, rmd::r
 Problem problem_of_body(const Error& error) { return problem_of(error, rmd::unreadable(error)); }
 
 http::Response render(const Problem& problem, ErrorStyle style) {
+  http::Response response{
+      .status = problem.status, .content_type = {}, .body = {}, .headers = {}, .cause = problem.cause};
   if (style == ErrorStyle::Text) {
-    return {
-        .status = problem.status, .content_type = "text/plain", .body = one_line(problem.line) + "\n", .headers = {}};
+    response.content_type = "text/plain";
+    response.body = one_line(problem.line) + "\n";
+    return response;
   }
   json::Writer w;
   w.begin_object();
@@ -145,7 +127,9 @@ http::Response render(const Problem& problem, ErrorStyle style) {
   if (!problem.field.empty()) w.key("field").string(problem.field);
   if (!problem.allowed.empty()) w.key("allowed").string(problem.allowed);
   w.end_object();
-  return {.status = problem.status, .content_type = "application/problem+json", .body = w.take(), .headers = {}};
+  response.content_type = "application/problem+json";
+  response.body = w.take();
+  return response;
 }
 
 }  // namespace nrd::routing
