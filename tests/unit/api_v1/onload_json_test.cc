@@ -5,8 +5,8 @@
 
 #include "api/v1/onload/parse.h"
 #include "base/json/reader.h"
-#include "tests/unit/api/fake_controller.h"
-#include "tests/unit/api/fake_engine.h"
+#include "tests/unit/api_v1/fake_controller.h"
+#include "tests/unit/api_v1/fake_engine.h"
 
 using namespace nrd;
 using namespace nrd::onload;

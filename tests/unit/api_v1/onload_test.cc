@@ -7,9 +7,9 @@
 
 #include "api/routing/routes.h"
 #include "base/json/reader.h"
-#include "tests/unit/api/fake_controller.h"
-#include "tests/unit/api/fake_engine.h"
-#include "tests/unit/api/fixtures.h"
+#include "tests/unit/api_v1/fake_controller.h"
+#include "tests/unit/api_v1/fake_engine.h"
+#include "tests/unit/api_v1/fixtures.h"
 
 using namespace nrd;
 using namespace nrd::onload;

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "api/v1/workload_etag.h"
-#include "tests/unit/api/fake_engine.h"
+#include "tests/unit/api_v1/fake_engine.h"
 
 using namespace nrd;
 

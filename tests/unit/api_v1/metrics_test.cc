@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
 
-#include "tests/unit/api/fake_controller.h"
-#include "tests/unit/api/fake_engine.h"
-#include "tests/unit/api/fixtures.h"
+#include "tests/unit/api_v1/fake_controller.h"
+#include "tests/unit/api_v1/fake_engine.h"
+#include "tests/unit/api_v1/fixtures.h"
 
 using namespace nrd;
 
