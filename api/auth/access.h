@@ -16,9 +16,9 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "api/auth/acl.h"
 #include "api/auth/certificate_list.h"
 #include "api/http/message.h"
+#include "api/rmd/acl.h"
 
 namespace nrd::auth {
 
@@ -85,7 +85,7 @@ struct Rules {
   bool asks_pam = false;
   std::vector<std::string> pam_admin{};
   std::vector<std::string> pam_user{};
-  std::optional<Acl> acl{};
+  std::optional<rmd::Acl> acl{};
 };
 
 struct AuthFailure {

@@ -2,10 +2,11 @@
 
 #include <memory>
 
-#include "api/v1/cache.h"
+#include "api/rmd/views/cache.h"
+#include "api/rmd/views/hospitality.h"
+#include "api/rmd/views/mba.h"
+#include "api/rmd/views/pstate.h"
 #include "api/v1/health.h"
-#include "api/v1/hospitality.h"
-#include "api/v1/mba.h"
 #include "api/v1/metrics.h"
 #include "api/v1/monitoring.h"
 #include "api/v1/node.h"
@@ -34,14 +35,14 @@ constexpr Route kRoutes[] = {
     {"PATCH", "/v1/workloads/{id}", patch_workload, "dry_run", Access::Own},
     {"DELETE", "/v1/workloads/{id}", delete_workload, {}, Access::Own},
     {"GET", "/v1/workloads/{id}/monitoring", show_monitoring},
-    {"GET", "/v1/cache", show_caches},
-    {"GET", "/v1/cache/{level}", show_cache_level},
-    {"GET", "/v1/cache/{level}/{id}", show_cache},
+    {"GET", "/v1/cache", rmd::show_caches},
+    {"GET", "/v1/cache/{level}", rmd::show_cache_level},
+    {"GET", "/v1/cache/{level}/{id}", rmd::show_cache},
     {"GET", "/v1/policy", list_policies},
-    {"GET", "/v1/mba", show_mba},
-    {"POST", "/v1/hospitality", show_hospitality, {}, Access::Reading},
+    {"GET", "/v1/mba", rmd::show_mba},
+    {"POST", "/v1/hospitality", rmd::show_hospitality, {}, Access::Reading},
     {"GET", "/v1/node", show_node},
-    {"GET", "/v1/pstate", list_pstates, "view"},
+    {"GET", "/v1/pstate", rmd::list_pstates, "view"},
     {"GET", "/v1/pstate/{id}", show_pstate},
     {"GET", "/v1/onload", show_onload, "since wait"},
     {"PUT", "/v1/onload", put_onload, "dryRun"},
@@ -89,7 +90,7 @@ constexpr Route kRoutes[] = {
 RouteTable route_table() { return kRoutes; }
 
 http::Handler routes(Services services, ServiceInfo info) {
-  const auto bodies = std::make_shared<Bodies>(render_workloads, render_cache_level);
+  const auto bodies = std::make_shared<Bodies>(render_workloads, rmd::render_cache_level);
   return [services, info = std::move(info), bodies](const http::Request& request, http::Reply reply) {
     dispatch(kRoutes, {services, info, *bodies, request, {}, {}, {}}, std::move(reply));
   };

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "api/v1/cache.h"
-#include "api/v1/mba.h"
 #include "api/v1/workload_json.h"
+#include "base/json/writer.h"
 #include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
@@ -235,6 +234,20 @@ void render_cache(json::Writer& w, const NodeState& state, CacheId id, const Cpu
 }
 
 }  // namespace
+
+void render_unit(json::Writer& w, const rdt::MbaInfo& mba) {
+  const bool is_percent = mba.unit == rdt::MbaUnit::Percent;
+  w.key("mba_request").string(is_percent ? "percentage" : "mbps");
+  w.key("mba_unit").string(is_percent ? "percent" : mba.unit == rdt::MbaUnit::Mbps ? "MB/s" : "GB/s / 8");
+}
+
+std::string numa_nodes_of(const rdt::Node& node, CacheId cache) {
+  const auto found = node.numa_nodes.find(cache);
+  if (found == node.numa_nodes.end()) return {};
+  CpuSet numbers;  // formats as a kernel CPU list
+  for (const uint32_t number : found->second) numbers.add(CpuId{number});
+  return numbers.to_string();
+}
 
 std::string render_node(const NodeState& state) {
   const rdt::Node& node = state.facts.rdt;

@@ -99,32 +99,10 @@ void render_cpu(json::Writer& w, const NodeState& state, CpuId id, const pstate:
   w.end_object();
 }
 
-// RMD 0.2's format: all CPUs with a threshold, monitored or not.
-std::string render_rmd_format(const NodeState& state) {
-  json::Writer w;
-  w.begin_array();
-  for (const auto& [id, workload] : state.workloads) {
-    const auto& request = workload.spec.frequency;
-    if (!request || !request->threshold) continue;
-    for (const CpuId cpu : workload.spec.cpus.members()) {
-      w.begin_object();
-      w.key("core_id").number(cpu.value);
-      w.key("monitoring").string(request->is_monitored ? "on" : "off");
-      w.key("ratio_threshold").raw(text_of(*request->threshold));
-      w.end_object();
-    }
-  }
-  w.end_array();
-  return w.take();
-}
-
 }  // namespace
 
 void list_pstates(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
-  const auto view = call.request.query.find("view");
-  if (view != call.request.query.end() && view->second == "rmd")
-    return reply.send(routing::json_answer(200, render_rmd_format(*state)));
   json::Writer w;
   w.begin_object();
   w.key("cpus").begin_array();

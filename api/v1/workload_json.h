@@ -19,22 +19,12 @@
 
 namespace nrd::v1 {
 
-// Where the client's body has these members.
-struct Shape {
-  bool has_nested_cache = false;   // in `rdt`
-  bool has_nested_pstate = false;  // in `plugins`
-};
-
 // Parses the body of a POST. Stops reading a CPU list at the first CPU above `last`, the highest possible one.
 constexpr CpuId kLastCpu{CpuSet::kMaxCpus - 1};
 Result<Spec> parse_spec(const json::Value& body, CpuId last = kLastCpu);
 // Parses the body of a PATCH: replaces the members it has and keeps the rest. Ignores members that only nrd sets (id,
 // uuid, status, pool, ...), so that a client can edit a response and send it back.
 Result<SpecPatch> parse_patch(const json::Value& body, CpuId last = kLastCpu);
-
-Shape shape_of(const json::Value& body);
-// Rewrites the engine's top-level pointer (/cache) to the position in the client's body (/rdt/cache).
-Error pointing_into(Shape shape, Error error);
 
 struct RenderOptions {
   std::string ratio{};      // the branch-miss threshold as the client wrote it; empty: formatted from the number

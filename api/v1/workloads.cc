@@ -9,13 +9,14 @@
 #include <tl/expected.hpp>
 #include <utility>
 
+#include "api/rmd/case_insensitive_keys.h"
 #include "api/rmd/texts.h"
+#include "api/rmd/wire_shape.h"
 #include "api/routing/answer.h"
 #include "api/routing/etag.h"
 #include "api/routing/problem.h"
 #include "api/routing/query.h"
 #include "api/v1/bandwidth_json.h"
-#include "api/v1/case_insensitive_keys.h"
 #include "api/v1/dry_run_json.h"
 #include "api/v1/frequency_json.h"
 #include "api/v1/onload/workload_onload.h"
@@ -65,7 +66,7 @@ struct Pending {
   http::Reply reply;
   routing::ErrorStyle style;
   Client client;
-  Shape shape{};
+  rmd::Shape shape{};
   std::string uuid = {};
   std::function<void()> before_reply = [] {};  // runs before the reply, on success and failure
 };
@@ -73,7 +74,7 @@ struct Pending {
 void refuse(Pending& pending, const Error& error) {
   pending.before_reply();
   pending.reply.send(
-      render(routing::problem_of_workload(pointing_into(pending.shape, error), pending.uuid), pending.style));
+      render(routing::problem_of_workload(rmd::pointing_into(pending.shape, error), pending.uuid), pending.style));
 }
 
 // `answer` renders the response from the result.
@@ -130,7 +131,7 @@ http::Response dry_run_response(const Engine& engine, const Command& command, co
   const Time now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
   const Result<plan::DryRun> dry_run = plan::dry_run(*state, command, now);
   if (dry_run) return routing::json_answer(kOk, render_dry_run(*state, *dry_run));
-  return render(routing::problem_of_workload(pointing_into(pending.shape, dry_run.error()), pending.uuid),
+  return render(routing::problem_of_workload(rmd::pointing_into(pending.shape, dry_run.error()), pending.uuid),
                 pending.style);
 }
 
@@ -262,7 +263,7 @@ CpuId last_possible_cpu(const NodeState& state) {
 tl::expected<json::Value, http::Response> body_of(const routing::Call& call) {
   const Result<json::Value> body = json::parse(call.request.body);
   if (!body) return tl::unexpected(render(routing::problem_of_body(body.error()), call.error_style));
-  Result<json::Value> folded = with_canonical_keys(*body);
+  Result<json::Value> folded = rmd::with_canonical_keys(*body);
   if (!folded) return tl::unexpected(refused(folded.error(), call.error_style));
   return *std::move(folded);
 }
@@ -311,7 +312,7 @@ void create_workload(const routing::Call& call, http::Reply reply) {
   const std::optional<onload::RenderRequest>& onload_request = onload->request;
   const auto waiting = std::make_shared<PendingChange<CreateWorkload>>(PendingChange<CreateWorkload>{
       .command = {.spec = *spec, .key = *key},
-      .pending = {std::move(reply), call.error_style, call.request.client, shape_of(*body), spec->uuid},
+      .pending = {std::move(reply), call.error_style, call.request.client, rmd::shape_of(*body), spec->uuid},
       .is_dry = *is_dry,
       .ratio = ratio_literal(*body),
       .answer = created});
@@ -366,7 +367,7 @@ void patch_workload(const routing::Call& call, http::Reply reply) {
       .command = {.id = found->id,
                   .patch = *std::move(patch),
                   .if_revision = revisions_of(call.request.if_match, found->id)},
-      .pending = {std::move(reply), call.error_style, call.request.client, shape_of(*body)},
+      .pending = {std::move(reply), call.error_style, call.request.client, rmd::shape_of(*body)},
       .is_dry = *is_dry,
       .answer = patched};
   if (!onload->request || is_same(*onload->request, found->spec.onload)) {

@@ -7,14 +7,16 @@ import re
 import yaml
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-LAYERS = {"base": 1, "base/json": 1, "store": 2, "hw/rdt": 2, "hw/pstate": 2, "hw/onload": 2, "hw/onload/profiles": 2, "engine": 3, "api/tree": 4, "api/metrics": 4, "api/http": 4, "api/auth": 4, "api/rmd": 4, "api/routing": 4, "api/v1": 4, "daemon": 5, "cli": 5}
+LAYERS = {"base": 1, "base/json": 1, "store": 2, "hw/rdt": 2, "hw/pstate": 2, "hw/onload": 2, "hw/onload/profiles": 2, "engine": 3, "api/tree": 4, "api/metrics": 4, "api/http": 4, "api/auth": 4, "api/rmd": 4, "api/rmd/views": 4, "api/routing": 4, "api/v1": 4, "daemon": 5, "cli": 5}
 # Modules of one layer do not include each other, except for these. In api/: messages and RMD's texts lie lowest, then
-# authentication, then the way to a handler, then the handlers, then the table that names them.
+# authentication, then the way to a handler, then the handlers, then RMD's views, then the table that names them.
 ALLOWED_BESIDE = {
-    "base/json": ("base/",), "api/auth": ("api/http/message.h",),
-    "api/routing": ("api/http/message.h", "api/rmd/", "api/auth/"),
-    "api/v1": ("api/http/message.h", "api/metrics/", "api/rmd/", "api/routing/"),
-    "api/routing/routes.cc": ("api/v1/",),
+    "base/json": ("base/",), "api/auth": ("api/http/message.h", "api/rmd/acl.h"),
+    "api/routing": ("api/http/message.h", "api/rmd/texts.h", "api/auth/"),
+    "api/v1": ("api/http/message.h", "api/metrics/", "api/rmd/case_insensitive_keys.h", "api/rmd/texts.h",
+               "api/rmd/wire_shape.h", "api/routing/"),
+    "api/rmd/views": ("api/http/message.h", "api/rmd/", "api/routing/", "api/v1/"),
+    "api/routing/routes.cc": ("api/rmd/views/", "api/v1/"),
 }
 HOMES = {
     "pqos.h": "hw/rdt/pqos.cc", "sqlite3.h": "store/sqlite.cc", "pistache/": "api/http/", "rapidjson/": "base/json/",

@@ -142,7 +142,7 @@ TEST_CASE("a PAM user has the configured role or the permissions of the access l
   CHECK(auth::identify_by_password(rules, "bob").role == Role::User);
   CHECK(auth::identify_by_password(rules, "Alice").role == Role::None);
   CHECK(auth::identify_by_password(rules, "root").role == Role::None);
-  rules.acl = auth::Acl::parse("p, reader, /workloads, GET\ng, carol, reader", "acl").value();
+  rules.acl = rmd::Acl::parse("p, reader, /workloads, GET\ng, carol, reader", "acl").value();
   const auto may = [&rules](const Identity& who) {
     return auth::granted(rules, who, "GET", "/v1/workloads", auth::Access::ByMethod) == auth::Grant::Whole;
   };

@@ -337,15 +337,3 @@ TEST_CASE("the list is sorted by numeric id") {
   CHECK(ids == std::vector<std::string>{"1", "2", "10"});
   CHECK(v1::render_workloads(a_node()) == "[]");
 }
-
-TEST_CASE("a pointer of the engine is mapped to the shape of the request") {
-  const Error error{ErrorCode::BadRequest, "/cache/min", "", {}, {}, {}};
-  const auto shape = [](const char* body) { return v1::shape_of(*json::parse(body)); };
-  CHECK(v1::pointing_into(shape(R"({"rdt": {"cache": {"max": 1}}})"), error).field == "/rdt/cache/min");
-  CHECK(v1::pointing_into(shape(R"({"cache": {"max": 1}})"), error).field == "/cache/min");
-  const v1::Shape nested{.has_nested_cache = true, .has_nested_pstate = true};
-  CHECK(v1::pointing_into(nested, {ErrorCode::CpuTaken, "/core_ids", "", {}, {}, {}}).field == "/core_ids");
-  const Error pstate{ErrorCode::BadRequest, "/pstate/epp", "", {}, {}, {}};
-  CHECK(v1::pointing_into(shape(R"({"plugins": {"pstate": {}}})"), pstate).field == "/plugins/pstate/epp");
-  CHECK(v1::pointing_into(shape(R"({"pstate": {}, "plugins": {"pstate": {}}})"), pstate).field == "/pstate/epp");
-}

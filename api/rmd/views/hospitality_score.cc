@@ -1,4 +1,4 @@
-#include "engine/plan/hospitality.h"
+#include "api/rmd/views/hospitality_score.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,7 +6,7 @@
 #include "engine/plan/grant.h"
 #include "engine/plan/spec.h"
 
-namespace nrd::plan {
+namespace nrd::rmd {
 namespace {
 
 constexpr unsigned kAll = 100;
@@ -31,7 +31,7 @@ Workloads neighbours(const NodeState& state, CacheId cache) {
 unsigned score(const NodeState& state, const CacheRequest& request, CacheId cache) {
   const Workloads before = neighbours(state, cache);
   const WorkloadId id = before.next_id();
-  const Result<Workloads> granted = create_on(state, before, id, request, cache);
+  const Result<Workloads> granted = plan::create_on(state, before, id, request, cache);
   if (!granted) return 0;
   if (request.max == 0) return kAll;  // the whole shared class is available
   return kAll * granted->at(id).grant.ways.at(cache).count() / request.max;
@@ -40,9 +40,9 @@ unsigned score(const NodeState& state, const CacheRequest& request, CacheId cach
 }  // namespace
 
 Result<std::map<CacheId, unsigned>> hospitality(const NodeState& state, const CacheRequest& request) {
-  const Pool pool = TRY(pool_of(request));
+  const Pool pool = TRY(plan::pool_of(request));
   std::map<CacheId, unsigned> scores;
-  if (!state.layout || ways_of(*state.layout, pool).empty()) return scores;
+  if (!state.layout || plan::ways_of(*state.layout, pool).empty()) return scores;
   for (const auto& [cache, cpus] : state.facts.rdt.caches) scores[cache] = score(state, request, cache);
   return scores;
 }
@@ -50,13 +50,13 @@ Result<std::map<CacheId, unsigned>> hospitality(const NodeState& state, const Ca
 unsigned how_many_fit(const NodeState& state, const CacheRequest& request, CacheId cache, unsigned most) {
   Workloads workloads = neighbours(state, cache);
   for (unsigned count = 0; count < most; ++count) {
-    Result<Workloads> granted = create_on(state, workloads, workloads.next_id(), request, cache);
+    Result<Workloads> granted = plan::create_on(state, workloads, workloads.next_id(), request, cache);
     if (!granted) return count;
     // A workload in the shared class uses only one of its places.
-    if (request.max == 0) return static_cast<unsigned>(std::min<size_t>(most, shared_places(state)));
+    if (request.max == 0) return static_cast<unsigned>(std::min<size_t>(most, plan::shared_places(state)));
     workloads = *std::move(granted);
   }
   return most;
 }
 
-}  // namespace nrd::plan
+}  // namespace nrd::rmd

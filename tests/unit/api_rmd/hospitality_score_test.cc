@@ -1,4 +1,4 @@
-#include "engine/plan/hospitality.h"
+#include "api/rmd/views/hospitality_score.h"
 
 #include <doctest/doctest.h>
 
@@ -21,7 +21,7 @@ struct Fixture : nrd::testing::TransactionFixture {
   }
   bool create(Spec spec) { return TransactionFixture::create(std::move(spec)).has_value(); }
   std::map<CacheId, unsigned> score(uint32_t max, uint32_t min) const {
-    return plan::hospitality(state(), {.max = max, .min = min}).value();
+    return rmd::hospitality(state(), {.max = max, .min = min}).value();
   }
 };
 
@@ -95,20 +95,20 @@ TEST_CASE("a pool without ways has no score, and max and min must ask for a pool
   options.node.pools.shared = 0;
   const Fixture fixture({}, options);
   CHECK(fixture.score(0, 0).empty());
-  CHECK(plan::hospitality({}, {.max = 1, .min = 1})->empty());
+  CHECK(rmd::hospitality({}, {.max = 1, .min = 1})->empty());
   for (const CacheRequest request : {CacheRequest{.max = 2, .min = 0}, CacheRequest{.max = 1, .min = 2}}) {
-    CHECK(plan::hospitality(fixture.state(), request).error().code == ErrorCode::BadRequest);
+    CHECK(rmd::hospitality(fixture.state(), request).error().code == ErrorCode::BadRequest);
   }
 }
 
 TEST_CASE("as many workloads fit as the pool has ways for") {
   Fixture fixture;
-  CHECK(plan::how_many_fit(fixture.state(), {.max = 2, .min = 2}, CacheId{0}, 8) == 2);
-  CHECK(plan::how_many_fit(fixture.state(), {.max = 1, .min = 1}, CacheId{0}, 3) == 3);
-  CHECK(plan::how_many_fit(fixture.state(), {.max = 0, .min = 0}, CacheId{0}, 7) == 7);
+  CHECK(rmd::how_many_fit(fixture.state(), {.max = 2, .min = 2}, CacheId{0}, 8) == 2);
+  CHECK(rmd::how_many_fit(fixture.state(), {.max = 1, .min = 1}, CacheId{0}, 3) == 3);
+  CHECK(rmd::how_many_fit(fixture.state(), {.max = 0, .min = 0}, CacheId{0}, 7) == 7);
   REQUIRE(fixture.create(a_spec("0").ways(4, 4)));
-  CHECK(plan::how_many_fit(fixture.state(), {.max = 2, .min = 2}, CacheId{0}, 8) == 0);
-  CHECK(plan::how_many_fit(fixture.state(), {.max = 2, .min = 2}, CacheId{1}, 8) == 2);
+  CHECK(rmd::how_many_fit(fixture.state(), {.max = 2, .min = 2}, CacheId{0}, 8) == 0);
+  CHECK(rmd::how_many_fit(fixture.state(), {.max = 2, .min = 2}, CacheId{1}, 8) == 2);
 }
 
 TEST_CASE("predicted capacity matches the planner for any state") {
@@ -130,14 +130,14 @@ TEST_CASE("predicted capacity matches the planner for any state") {
       fixture.create(std::move(spec));
     }
     const CacheRequest request = a_request();
-    const auto foretold = plan::hospitality(fixture.state(), request);
+    const auto foretold = rmd::hospitality(fixture.state(), request);
     REQUIRE(foretold);
     for (const auto& [cache, score] : *foretold) {
       const CpuSet free = free_cpus(fixture.state()) & fixture.state().facts.rdt.caches.at(cache);
       if (free.empty()) continue;
       const Tried tried = try_them(fixture.state(), request, cache);
       CHECK(score == tried.score);
-      CHECK(plan::how_many_fit(fixture.state(), request, cache, static_cast<unsigned>(free.size())) == tried.fitted);
+      CHECK(rmd::how_many_fit(fixture.state(), request, cache, static_cast<unsigned>(free.size())) == tried.fitted);
       if (tried.fitted > 0) ++welcome;
     }
   }

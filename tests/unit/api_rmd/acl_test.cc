@@ -1,11 +1,11 @@
 // The access list: RMD's own lines, its gaps closed, and what is refused.
-#include "api/auth/acl.h"
+#include "api/rmd/acl.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-using nrd::auth::Acl;
+using nrd::rmd::Acl;
 
 namespace {
 
@@ -105,8 +105,8 @@ TEST_CASE("an invalid line refuses the whole file and is named in the error") {
     CAPTURE(line);
     CHECK(problem("g, a, b\n\n" + std::string(line)).starts_with("acl:3: "));
   }
-  CHECK(problem(std::string(nrd::auth::kAclLimit + 1, '#')).find("larger than") != std::string::npos);
-  CHECK(problem(std::string(nrd::auth::kAclLineLimit + 1, '\n')).find("more than") != std::string::npos);
+  CHECK(problem(std::string(nrd::rmd::kAclLimit + 1, '#')).find("larger than") != std::string::npos);
+  CHECK(problem(std::string(nrd::rmd::kAclLineLimit + 1, '\n')).find("more than") != std::string::npos);
 }
 
 TEST_CASE("a user without a g line has no role, also with the name of a role") {

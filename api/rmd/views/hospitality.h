@@ -3,8 +3,8 @@
 
 #include "api/routing/call.h"
 
-namespace nrd::v1 {
+namespace nrd::rmd {
 
 void show_hospitality(const routing::Call& call, http::Reply reply);
 
-}  // namespace nrd::v1
+}  // namespace nrd::rmd

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "api/routing/call.h"
-#include "base/ids.h"
 
 namespace nrd {
 struct NodeState;
@@ -17,7 +16,7 @@ struct Node;
 }
 }  // namespace nrd
 
-namespace nrd::v1 {
+namespace nrd::rmd {
 
 // The level whose ways are allocated: "l3", or "l2" on a node without L3 CAT.
 std::string_view level_name(const rdt::Node& node);
@@ -25,11 +24,8 @@ std::string_view level_name(const rdt::Node& node);
 // Every cache of that level.
 std::string render_cache_level(const NodeState& state);
 
-// "0-1"; empty if the kernel reports no NUMA nodes.
-std::string numa_nodes_of(const rdt::Node& node, CacheId cache);
-
 void show_caches(const routing::Call& call, http::Reply reply);
 void show_cache_level(const routing::Call& call, http::Reply reply);
 void show_cache(const routing::Call& call, http::Reply reply);
 
-}  // namespace nrd::v1
+}  // namespace nrd::rmd

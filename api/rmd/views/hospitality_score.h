@@ -8,7 +8,7 @@
 #include "engine/model/node_state.h"
 #include "engine/model/workload.h"
 
-namespace nrd::plan {
+namespace nrd::rmd {
 
 // For each cache: the percentage of `request.max` that one more workload would get there; 0 if it would be refused.
 // Empty where the requested pool has no ways. BadRequest if max and min select no pool.
@@ -17,4 +17,4 @@ Result<std::map<CacheId, unsigned>> hospitality(const NodeState& state, const Ca
 // How many more workloads with this request fit on `cache`, one after the other; at most `most`.
 unsigned how_many_fit(const NodeState& state, const CacheRequest& request, CacheId cache, unsigned most);
 
-}  // namespace nrd::plan
+}  // namespace nrd::rmd

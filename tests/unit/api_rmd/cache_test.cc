@@ -1,4 +1,4 @@
-#include "api/v1/cache.h"
+#include "api/rmd/views/cache.h"
 
 #include <doctest/doctest.h>
 

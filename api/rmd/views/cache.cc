@@ -1,4 +1,4 @@
-#include "api/v1/cache.h"
+#include "api/rmd/views/cache.h"
 
 #include <algorithm>
 #include <array>
@@ -8,14 +8,15 @@
 #include <string>
 
 #include "api/rmd/texts.h"
+#include "api/rmd/views/hospitality_score.h"
 #include "api/routing/answer.h"
 #include "api/routing/problem.h"
+#include "api/v1/node.h"
 #include "api/v1/response_cache.h"
 #include "engine/plan/bandwidth.h"
-#include "engine/plan/hospitality.h"
 #include "engine/transaction/engine.h"
 
-namespace nrd::v1 {
+namespace nrd::rmd {
 namespace {
 
 // RMD's clients decode into 32 bits and reject the whole response if a number is larger.
@@ -93,7 +94,7 @@ void render_place(json::Writer& w, const NodeState& state, CacheId id, const Cpu
   const auto socket = node.sockets.find(id);
   w.key("location_on_socket").string(socket == node.sockets.end() ? "" : std::to_string(socket->second));
   // Without NUMA support the kernel reports no nodes; report node 0, because clients expect a number.
-  const std::string numa_nodes = numa_nodes_of(node, id);
+  const std::string numa_nodes = v1::numa_nodes_of(node, id);
   w.key("location_on_node").string(numa_nodes.empty() ? "0" : numa_nodes);
   w.key("share_cpu_list").string(cpus.to_string());
   w.key("available_ways").string(free_ways(state, id).hex());
@@ -116,7 +117,7 @@ void render_policies(json::Writer& w, const NodeState& state, CacheId id, const 
   w.key("available_policy").begin_object();
   for (const auto& [name, policy] : state.config->policies ? *state.config->policies : Policies{}) {
     const bool can_be_had = policy.cache && !id.is_secondary_l2 && plan::check_bandwidth(state, spec_of(policy));
-    w.key(name).number(can_be_had ? plan::how_many_fit(state, *policy.cache, id, most) : 0);
+    w.key(name).number(can_be_had ? how_many_fit(state, *policy.cache, id, most) : 0);
   }
   w.end_object();
 }
@@ -172,7 +173,7 @@ bool is_secondary_l2(const routing::Call& call, const rdt::Node& node) { return 
 std::optional<http::Response> refuse_level(const routing::Call& call, const rdt::Node& node) {
   constexpr std::array kLevels{"l2", "l3", "llc"};
   if (std::ranges::find(kLevels, call.level) == kLevels.end()) {
-    return refuse(call, 404, "NoSuchPath", rmd::kPageNotFound);
+    return refuse(call, 404, "NoSuchPath", kPageNotFound);
   }
   if (node.caches.empty()) return refuse(call, 400, "BadRequest", "this node has no cache with allocatable ways");
   if (call.level == "llc" || call.level == level_name(node) || is_secondary_l2(call, node)) return std::nullopt;
@@ -191,14 +192,6 @@ std::optional<uint32_t> parse_id(std::string_view digits) {
 }  // namespace
 
 std::string_view level_name(const rdt::Node& node) { return node.level == 2 ? "l2" : "l3"; }
-
-std::string numa_nodes_of(const rdt::Node& node, CacheId cache) {
-  const auto found = node.numa_nodes.find(cache);
-  if (found == node.numa_nodes.end()) return {};
-  CpuSet numbers;  // formats as a kernel CPU list
-  for (const uint32_t number : found->second) numbers.add(CpuId{number});
-  return numbers.to_string();
-}
 
 std::string render_cache_level(const NodeState& state) { return render_level(state, state.facts.rdt.caches); }
 
@@ -220,20 +213,20 @@ void show_cache(const routing::Call& call, http::Reply reply) {
   if (auto refused = refuse_level(call, node)) return reply.send(*std::move(refused));
   // As in RMD: an id that does not begin with a digit is an unknown path, one with other characters a bad number.
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (!is_digit(call.id.front())) return reply.send(refuse(call, 404, "NoSuchPath", rmd::kPageNotFound));
+  if (!is_digit(call.id.front())) return reply.send(refuse(call, 404, "NoSuchPath", kPageNotFound));
   if (!std::ranges::all_of(call.id, is_digit)) {
-    return reply.send(refuse(call, 400, "BadRequest", rmd::kCacheIdNotDigits));
+    return reply.send(refuse(call, 400, "BadRequest", kCacheIdNotDigits));
   }
   const bool of_l2 = is_secondary_l2(call, node);
   const auto& caches = of_l2 ? node.l2 : node.caches;
   const std::optional<uint32_t> id = parse_id(call.id);
   const auto found = id ? caches.find({*id, of_l2}) : caches.end();
   if (found == caches.end()) {
-    return reply.send(refuse(call, 404, "NotFound", rmd::no_such_cache(call.id, of_l2 ? 2 : node.level)));
+    return reply.send(refuse(call, 404, "NotFound", no_such_cache(call.id, of_l2 ? 2 : node.level)));
   }
   json::Writer w;
   render_cache(w, *state, found->first, found->second);
   reply.send(routing::json_answer(200, w.take()));
 }
 
-}  // namespace nrd::v1
+}  // namespace nrd::rmd

@@ -23,7 +23,7 @@
 
 #include "base/result.h"
 
-namespace nrd::auth {
+namespace nrd::rmd {
 
 constexpr size_t kAclLimit = size_t{64} << 10;  // bytes per file
 constexpr size_t kAclLineLimit = 1024;
@@ -58,4 +58,4 @@ class Acl {
   std::set<std::string> role_names_;
 };
 
-}  // namespace nrd::auth
+}  // namespace nrd::rmd

@@ -1,4 +1,4 @@
-#include "api/auth/acl.h"
+#include "api/rmd/acl.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 
-namespace nrd::auth {
+namespace nrd::rmd {
 namespace {
 
 constexpr size_t kNameLimit = 256;
@@ -149,4 +149,4 @@ bool Acl::permits(const std::string& user, std::string_view method, std::string_
   return false;
 }
 
-}  // namespace nrd::auth
+}  // namespace nrd::rmd

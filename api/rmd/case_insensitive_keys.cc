@@ -1,15 +1,14 @@
-#include "api/v1/case_insensitive_keys.h"
+#include "api/rmd/case_insensitive_keys.h"
 
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "api/v1/json_validation.h"
 #include "base/ascii.h"
 #include "base/json/writer.h"
 
-namespace nrd::v1 {
+namespace nrd::rmd {
 namespace {
 
 using json::Value;
@@ -42,4 +41,4 @@ Result<Value> folded(const Value& value, const std::string& here) {
 
 Result<Value> with_canonical_keys(const Value& body) { return folded(body, ""); }
 
-}  // namespace nrd::v1
+}  // namespace nrd::rmd
