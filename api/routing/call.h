@@ -15,6 +15,7 @@ namespace nrd {
 class Engine;
 class LongPoll;
 class ProcessWatcher;
+class WorkloadService;
 namespace onload {
 class Allocations;
 class Controller;
@@ -31,6 +32,7 @@ class RequestCounters;
 
 struct Services {
   Engine& engine;
+  const WorkloadService& workloads;
   ProcessWatcher& owners;
   onload::Controller& onload;
   onload::Allocations& allocations;

@@ -41,6 +41,7 @@ std::string one_line(std::string_view text) {
 const char* name_of(ErrorCode code) {
   switch (code) {
     case ErrorCode::BadRequest: return "BadRequest";
+    case ErrorCode::Forbidden: return "Forbidden";
     case ErrorCode::NotFound: return "NotFound";
     case ErrorCode::CpuTaken: return "CpuTaken";
     case ErrorCode::NoSuchPolicy: return "NoSuchPolicy";
@@ -66,6 +67,7 @@ int status_of(ErrorCode code) {
   switch (code) {
     case ErrorCode::BadRequest:
     case ErrorCode::NoSuchPolicy: return 400;
+    case ErrorCode::Forbidden: return 403;
     case ErrorCode::NotFound: return 404;
     case ErrorCode::CpuTaken:
     case ErrorCode::IdTaken:

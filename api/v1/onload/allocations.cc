@@ -9,11 +9,13 @@
 #include "api/v1/onload/workload_onload.h"
 #include "api/v1/owner_json.h"
 #include "api/v1/render_json.h"
+#include "api/v1/requester.h"
 #include "api/v1/workload_json.h"
 #include "base/json/reader.h"
 #include "engine/onload/allocations.h"
 #include "engine/process_watcher.h"
 #include "engine/transaction/engine.h"
+#include "engine/workload_service.h"
 
 namespace nrd::v1 {
 namespace {
@@ -58,7 +60,7 @@ Result<AllocationRequest> parse_allocation(const routing::Call& call, const json
     return fail_at(ErrorCode::BadRequest, "/owner", "is missing: an allocation needs an owner process",
                    "{\"pid\": 4711} or {\"caller\": true}");
   }
-  store::Owner owner = TRY(find_owner(call.owners, *spec, call.request));
+  store::Owner owner = TRY(find_owner(call.owners, *spec, requester_of(call.request).caller));
   return AllocationRequest{
       .what = std::move(what), .preload = preload ? Preload::Yes : Preload::No, .owner = std::move(owner)};
 }

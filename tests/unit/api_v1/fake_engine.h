@@ -79,6 +79,10 @@ class FakeEngine final : public Engine {
     }
     done(*outcome_);
   }
+  void find_created(IdempotencyKey, Done_ done) override {
+    ++lookups;
+    done(*outcome_);
+  }
   void record(store::OnloadChange, std::function<void(Result<void>)> done) override { done({}); }
   void refresh_cpus() override {}
   void sample_usage(ClosId, Sampler::Done done) override { done(sample); }
@@ -90,7 +94,8 @@ class FakeEngine final : public Engine {
     state_ = std::make_shared<const NodeState>(std::move(state));
   }
   Result<std::shared_ptr<const UsageSample>> sample;  // null: no sample
-  // From now on answers every command at once with `outcome`.
+  int lookups = 0;                                    // of Idempotency-Keys
+  // From now on answers every command and lookup at once with `outcome`.
   void answer_with(Outcome outcome) { outcome_ = std::move(outcome); }
   // Answers the waiting commands.
   void answer_waiting(const Outcome& outcome) {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "api/routing/request_counters.h"
 #include "api/routing/routes.h"
 #include "engine/long_poll.h"
 #include "engine/onload/allocations.h"
 #include "engine/process_watcher.h"
+#include "engine/workload_service.h"
 #include "tests/unit/hw_onload_modules/folder.h"
 
 namespace nrd::testing {
@@ -32,13 +34,15 @@ struct Fixture {
   Fixture& operator=(const Fixture&) = delete;
 
   routing::Services services(Engine& engine, onload::Controller& controller) {
-    return {engine, *owners, controller, *allocations, *watchers};
+    workloads.emplace(engine, *owners, *allocations);
+    return {engine, *workloads, *owners, controller, *allocations, *watchers};
   }
 
   Folder folder;
   SystemClock clock;
   std::unique_ptr<ProcessWatcher> owners{*ProcessWatcher::start()};
   std::unique_ptr<onload::Allocations> allocations;
+  std::optional<WorkloadService> workloads;
   std::unique_ptr<LongPoll> watchers = LongPoll::start();
   std::shared_ptr<routing::RequestCounters> counters =
       std::make_shared<routing::RequestCounters>(routing::route_table());
