@@ -30,15 +30,6 @@ void render(json::Writer& w, const char* key, std::optional<double> value) {
   w.raw(std::string_view(text.data(), end.ptr));
 }
 
-void render(json::Writer& w, const char* key, std::optional<uint64_t> value) {
-  w.key(key);
-  if (value) {
-    w.number(*value);
-  } else {
-    w.null();
-  }
-}
-
 std::optional<double> in_mb(std::optional<double> bytes) {
   return bytes ? std::optional(*bytes / kBytesOfMb) : std::nullopt;
 }
@@ -65,17 +56,12 @@ Result<void> check_counted(const NodeState& state, const Workload& workload) {
 
 void render_usage_of(json::Writer& w, const std::optional<CacheUsage>& usage) {
   const CacheUsage known = usage.value_or(CacheUsage{});
-  render(w, "occupancy_bytes", known.counted.occupancy_bytes);
-  render(w, "total_bytes", known.counted.total_bytes);
-  render(w, "local_bytes", known.counted.local_bytes);
+  w.key("occupancy_bytes").number_or_null(known.counted.occupancy_bytes);
+  w.key("total_bytes").number_or_null(known.counted.total_bytes);
+  w.key("local_bytes").number_or_null(known.counted.local_bytes);
   render(w, "total_mb_per_second", in_mb(known.total_bytes_per_second));
   render(w, "local_mb_per_second", in_mb(known.local_bytes_per_second));
-  w.key("not_counted");
-  if (known.counted.not_counted.empty()) {
-    w.null();
-  } else {
-    w.string(known.counted.not_counted);
-  }
+  w.key("not_counted").string_or_null(known.counted.not_counted);
 }
 
 // The NUMA nodes that the kernel counts separately.
@@ -96,8 +82,8 @@ void render_cache(json::Writer& w, const NodeState& state, const Workload& workl
   const WayMask ways = found == workload.grant.ways.end() ? WayMask() : found->second;
   w.begin_object();
   w.key("id").number(cache.value);
-  render(w, "ways", ways.empty() ? std::nullopt : std::optional<uint64_t>(ways.count()));
-  render(w, "ways_bytes", ways.empty() ? std::nullopt : bytes_of(state.facts.rdt, cache, ways));
+  w.key("ways").number_or_null(ways.empty() ? std::nullopt : std::optional<uint64_t>(ways.count()));
+  w.key("ways_bytes").number_or_null(ways.empty() ? std::nullopt : bytes_of(state.facts.rdt, cache, ways));
   render_usage_of(w, usage_of(sample, workload, {cache}));
   w.key("numa_nodes").begin_array();
   for (const uint32_t node : numa_nodes_of(sample, workload.grant.clos, cache)) {

@@ -20,18 +20,9 @@ void render_mba(json::Writer& w, const std::optional<rdt::MbaInfo>& mba) {
   w.key("step").number(mba->step);
   w.key("least").number(mba->least);
   w.key("most").number(uint64_t{mba->most});
-  w.key("thread_throttle_mode");
-  if (mba->throttle_mode.empty()) {
-    w.null();
-  } else {
-    w.string(mba->throttle_mode);
-  }
-  w.key("note");
-  if (mba->throttle_mode == "max") {
-    w.string("the limit of a CPU also slows the other threads of its core");
-  } else {
-    w.null();
-  }
+  w.key("thread_throttle_mode").string_or_null(mba->throttle_mode);
+  w.key("note").string_or_null(
+      mba->throttle_mode == "max" ? "the limit of a CPU also slows the other threads of its core" : "");
   w.end_object();
 }
 
@@ -63,12 +54,7 @@ void render_monitoring(json::Writer& w, const std::optional<rdt::Monitoring>& mo
   w.key("occupancy").boolean(monitoring->occupancy);
   w.key("total").boolean(monitoring->total);
   w.key("local").boolean(monitoring->local);
-  w.key("assigned_counters");
-  if (monitoring->assigned_counters) {
-    w.number(*monitoring->assigned_counters);
-  } else {
-    w.null();
-  }
+  w.key("assigned_counters").number_or_null(monitoring->assigned_counters);
   w.end_object();
 }
 
@@ -108,12 +94,7 @@ void render_groups(json::Writer& w, const NodeState& state) {
   w.key("infra_processes").begin_array();
   for (const Task& task : state.infra_tasks) w.number(static_cast<uint64_t>(task.id));
   w.end_array();
-  w.key("max_allowed_shared");
-  if (state.config->max_shared) {
-    w.number(*state.config->max_shared);
-  } else {
-    w.null();
-  }
+  w.key("max_allowed_shared").number_or_null(state.config->max_shared);
   w.end_object();
 }
 

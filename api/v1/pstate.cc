@@ -30,9 +30,6 @@ void render_words(json::Writer& w, std::string_view key, const std::vector<std::
   w.end_array();
 }
 
-// Null if unknown.
-void render_known(json::Writer& w, const std::optional<bool>& fact) { fact ? w.boolean(*fact) : w.null(); }
-
 void render_set(json::Writer& w, const NodeState& state, CpuId id) {
   w.key("set");
   const auto knobs = state.observed.pstate.cpus.find(id);
@@ -85,8 +82,7 @@ void render_cpu(json::Writer& w, const NodeState& state, CpuId id, const pstate:
   w.key("steps_khz").begin_array();
   for (const KHz step : cpu.steps) w.number(step.value);
   w.end_array();
-  w.key("hwp");
-  render_known(w, cpu.hwp);
+  w.key("hwp").boolean_or_null(cpu.hwp);
   render_set(w, state, id);
   w.key("domain").string(cpu.domain.to_string());
   render_words(w, "governors", cpu.governors);
@@ -108,8 +104,7 @@ void list_pstates(const routing::Call& call, http::Reply reply) {
   w.key("cpus").begin_array();
   for (const auto& [id, cpu] : state->facts.pstate.cpus) render_cpu(w, *state, id, cpu);
   w.end_array();
-  w.key("turbo");
-  render_known(w, state->facts.pstate.turbo);
+  w.key("turbo").boolean_or_null(state->facts.pstate.turbo);
   render_words(w, "missing", state->facts.pstate.missing);
   w.end_object();
   reply.send(routing::json_answer(200, w.take()));

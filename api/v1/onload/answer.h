@@ -39,8 +39,7 @@ inline http::Response accepted(const onload::Accepted& done) {
   json::Writer w;
   w.begin_object();
   w.key("generation").number(done.generation);
-  w.key("operation");
-  done.operation ? w.number(*done.operation) : w.null();
+  w.key("operation").number_or_null(done.operation);
   w.end_object();
   http::Response response = routing::json_answer(done.operation ? 202 : 200, w.take());
   if (done.operation) {
