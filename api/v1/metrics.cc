@@ -13,6 +13,7 @@
 #include "api/routing/request_counters.h"
 #include "api/v1/monitoring.h"
 #include "api/v1/response_cache.h"
+#include "api/v1/usage_cache.h"
 #include "api/v1/workload_json.h"
 #include "engine/onload/allocations.h"
 #include "engine/onload/controller.h"

@@ -4,11 +4,15 @@
 #include <memory>
 #include <string>
 
-#include "api/v1/usage_cache.h"
 #include "base/published.h"
-#include "engine/model/node_state.h"
+
+namespace nrd {
+struct NodeState;
+}
 
 namespace nrd::v1 {
+
+class UsageCache;
 
 class ResponseCache {
  public:
@@ -30,10 +34,10 @@ class ResponseCache {
 // What handlers keep between requests.
 struct Bodies {
   using Render = std::string (*)(const NodeState&);
-  Bodies(Render render_workloads, Render render_caches) : workloads(render_workloads), caches(render_caches) {}
+  Bodies(Render render_workloads, Render render_caches);
   ResponseCache workloads;
   ResponseCache caches;
-  std::shared_ptr<UsageCache> usage = std::make_shared<UsageCache>();
+  std::shared_ptr<UsageCache> usage;
 };
 
 }  // namespace nrd::v1

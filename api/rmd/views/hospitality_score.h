@@ -4,9 +4,13 @@
 
 #include <map>
 
+#include "base/ids.h"
 #include "base/result.h"
-#include "engine/model/node_state.h"
-#include "engine/model/workload.h"
+
+namespace nrd {
+struct CacheRequest;
+struct NodeState;
+}  // namespace nrd
 
 namespace nrd::rmd {
 
