@@ -14,6 +14,7 @@ namespace nrd {
 // A closed list: api/ maps each of them to one HTTP status.
 enum class ErrorCode {
   BadRequest,    // the client's input is wrong
+  Forbidden,     // the client may not do this
   NotFound,      // no such workload
   CpuTaken,      // `subject`: the CPUs, "1 2 5"
   NoSuchPolicy,  // `subject`: its name

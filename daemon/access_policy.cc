@@ -31,15 +31,15 @@ void log_listed(const auth::Listed& listed) {
 
 }  // namespace
 
-Result<std::optional<auth::Acl>> load_acl(const Config::Access& access) {
+Result<std::optional<rmd::Acl>> load_acl(const Config::Access& access) {
   if (access.acl.empty()) return std::nullopt;
-  return auth::read_roots_file(access.acl, auth::kAclLimit).and_then([&access](const std::string& text) {
-    return auth::Acl::parse(text, access.acl).map([](auth::Acl acl) { return std::optional(std::move(acl)); });
+  return auth::read_roots_file(access.acl, rmd::kAclLimit).and_then([&access](const std::string& text) {
+    return rmd::Acl::parse(text, access.acl).map([](rmd::Acl acl) { return std::optional(std::move(acl)); });
   });
 }
 
 Result<std::unique_ptr<AccessPolicy>> AccessPolicy::open(const Config& config, std::vector<auth::SocketRules> sockets) {
-  std::optional<auth::Acl> acl = TRY(load_acl(config.access));
+  std::optional<rmd::Acl> acl = TRY(load_acl(config.access));
   auth::Rules rules{.admin = config.admins,
                     .user = config.users,
                     .sockets = std::move(sockets),
@@ -61,7 +61,7 @@ void AccessPolicy::reload() {
   const bool are_lists_new = now.listed != before->listed;
   if (are_lists_new) log_listed(*now.listed);
 
-  Result<std::optional<auth::Acl>> acl = load_acl(access_);
+  Result<std::optional<rmd::Acl>> acl = load_acl(access_);
   const std::string problem = acl ? "" : acl.error().message;
   if (problem != std::exchange(acl_problem_, problem) && !acl) {
     log::error("ACL_NOT_RELOADED", problem + "; the previous access list stays in force");

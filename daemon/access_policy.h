@@ -18,7 +18,7 @@
 namespace nrd::daemon {
 
 // nullopt: none is configured. BadRequest with file and line.
-Result<std::optional<auth::Acl>> load_acl(const Config::Access& access);
+Result<std::optional<rmd::Acl>> load_acl(const Config::Access& access);
 
 class AccessPolicy {
  public:

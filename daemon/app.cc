@@ -21,6 +21,7 @@
 #include "engine/owner_cleanup.h"
 #include "engine/process_watcher.h"
 #include "engine/transaction/engine.h"
+#include "engine/workload_service.h"
 #include "store/store.h"
 
 namespace nrd::daemon {
@@ -144,8 +145,9 @@ Result<void> run(const Config& config) {
   const StopBefore stop_before{*owners, cpu_events.get()};  // its callbacks use objects that are destroyed after this
   if (cpu_events) cpu_events->watch([&engine] { (*engine)->refresh_cpus(); });
   end_with_owners(**engine, *owners);
-  Result<std::unique_ptr<HttpFrontend>> frontend =
-      HttpFrontend::open(config, {**engine, *owners, onload->controller(), onload->allocations(), *watchers});
+  const WorkloadService workloads(**engine, *owners, onload->allocations());
+  Result<std::unique_ptr<HttpFrontend>> frontend = HttpFrontend::open(
+      config, {**engine, workloads, *owners, onload->controller(), onload->allocations(), *watchers});
   if (!frontend) return Failure(frontend.error());
 
   const auto state = (*engine)->state();

@@ -8,7 +8,10 @@
 #include <system_error>
 #include <utility>
 
-#include "api/v1/authorization.h"
+#include "api/routing/authorization.h"
+#include "api/routing/failure_log.h"
+#include "api/routing/request_counters.h"
+#include "api/routing/routes.h"
 #include "base/log.h"
 #include "daemon/local_sockets.h"
 #include "daemon/notify.h"
@@ -66,18 +69,23 @@ Result<std::unique_ptr<auth::PamClient>> start_logins(const Config::Access& acce
 
 }  // namespace
 
-Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, v1::Services services) {
+Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, routing::Services services) {
   LocalSocketAccess local = local_socket_access(config.server.sockets);
   std::unique_ptr<AccessPolicy> access_policy = TRY(AccessPolicy::open(config, std::move(local.rules)));
   std::unique_ptr<auth::PamClient> pam_client = TRY(start_logins(config.access));
-  const v1::Service service{
-      .version = kVersion, .debug_port_open = config.server.debug, .lock_holder = rdt::holder_of_tree};
+  const auto counters = std::make_shared<routing::RequestCounters>(routing::route_table());
+  http::Handler handler = routing::routes(services, {.version = kVersion,
+                                                     .debug_port_open = config.server.debug,
+                                                     .lock_holder = rdt::holder_of_tree,
+                                                     .counters = counters});
+  handler = routing::log_failures(std::move(handler));
+  handler = routing::authorize({.table = routing::route_table(),
+                                .rules = access_policy->rules(),
+                                .pam_client = pam_client.get(),
+                                .pam_service = config.access.pam_service},
+                               std::move(handler));
   auto server =
-      http::Server::start(doors_of(config, std::move(local.places)),
-                          v1::counted(service.counters, v1::authorize({.rules = access_policy->rules(),
-                                                                       .pam_client = pam_client.get(),
-                                                                       .pam_service = config.access.pam_service},
-                                                                      v1::routes(services, service))));
+      http::Server::start(doors_of(config, std::move(local.places)), routing::counted(counters, std::move(handler)));
   if (!server) return Failure(server.error());
   announce(config, **server);
   return std::unique_ptr<HttpFrontend>(

@@ -6,7 +6,7 @@
 
 #include "api/auth/pam_client.h"
 #include "api/http/server.h"
-#include "api/v1/routes.h"
+#include "api/routing/call.h"
 #include "base/result.h"
 #include "daemon/access_policy.h"
 #include "daemon/config.h"
@@ -16,7 +16,7 @@ namespace nrd::daemon {
 class HttpFrontend {
  public:
   // Starts serving at once. Adopts sockets passed by systemd.
-  static Result<std::unique_ptr<HttpFrontend>> open(const Config& config, v1::Services services);
+  static Result<std::unique_ptr<HttpFrontend>> open(const Config& config, routing::Services services);
 
   http::Server& server() { return *server_; }
 

@@ -82,14 +82,6 @@ tl::expected<Identity, AuthFailure> identify_by_credentials(const Rules& rules, 
                   "Access denied; allowed are root and the users and groups in [[server.sockets]] of nrd.toml."});
 }
 
-// Requests that the run role may make: create, read, change and delete a workload.
-bool may_be_about_own(std::string_view method, std::string_view path) {
-  constexpr std::string_view kWorkloads = "/v1/workloads";
-  if (path == kWorkloads) return method == "POST";
-  const bool is_one = path.starts_with("/v1/workloads/") && path.find('/', kWorkloads.size() + 1) == path.npos;
-  return is_one && (is_reading(method) || method == "PATCH" || method == "DELETE");
-}
-
 }  // namespace
 
 tl::expected<Identity, AuthFailure> identify(const Rules& rules, const http::Peer& peer,
@@ -109,6 +101,8 @@ bool has_role(const Rules& rules, const std::string& user) {
 
 bool is_reading(std::string_view method) { return method == "GET" || method == "HEAD" || method == "OPTIONS"; }
 
+bool only_reads(std::string_view method, Access access) { return is_reading(method) || access == Access::Reading; }
+
 Identity identify_by_password(const Rules& rules, const std::string& user) {
   const auto names = [&user](const std::vector<std::string>& users) {
     return std::ranges::find(users, user) != users.end();
@@ -117,13 +111,12 @@ Identity identify_by_password(const Rules& rules, const std::string& user) {
   return {user, role, AuthMethod::Password};
 }
 
-Grant granted(const Rules& rules, const Identity& who, std::string_view method, std::string_view path,
-              bool only_reads) {
+Grant granted(const Rules& rules, const Identity& who, std::string_view method, std::string_view path, Access access) {
   if (who.auth_method == AuthMethod::Password && rules.acl) {
     return rules.acl->permits(who.name, method, path) ? Grant::Whole : Grant::No;
   }
-  if (who.role == Role::Admin || (who.role == Role::User && only_reads)) return Grant::Whole;
-  return who.runs && may_be_about_own(method, path) ? Grant::Own : Grant::No;
+  if (who.role == Role::Admin || (who.role == Role::User && only_reads(method, access))) return Grant::Whole;
+  return who.runs && access == Access::Own ? Grant::Own : Grant::No;
 }
 
 }  // namespace nrd::auth

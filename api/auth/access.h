@@ -16,9 +16,9 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "api/auth/acl.h"
 #include "api/auth/certificate_list.h"
 #include "api/http/message.h"
+#include "api/rmd/acl.h"
 
 namespace nrd::auth {
 
@@ -33,6 +33,13 @@ enum class Grant {
   No,
   Own,  // allowed for workloads of the calling process only
   Whole,
+};
+
+// The permission that a route requires.
+enum class Access {
+  ByMethod,  // safe methods: the user role; others: the admin role
+  Reading,   // a POST that changes nothing: the user role
+  Own,       // as ByMethod; also the run role, for workloads of the calling process
 };
 
 // How the client was authenticated.
@@ -78,7 +85,7 @@ struct Rules {
   bool asks_pam = false;
   std::vector<std::string> pam_admin{};
   std::vector<std::string> pam_user{};
-  std::optional<Acl> acl{};
+  std::optional<rmd::Acl> acl{};
 };
 
 struct AuthFailure {
@@ -109,7 +116,10 @@ Identity identify_by_password(const Rules& rules, const std::string& user);
 // True for safe methods (RFC 9110, section 9.2.1).
 bool is_reading(std::string_view method);
 
-// `only_reads`: the request changes nothing, although it may be a POST.
-Grant granted(const Rules& rules, const Identity& who, std::string_view method, std::string_view path, bool only_reads);
+// True if the request changes nothing: the user role may make it, and the audit log omits it.
+bool only_reads(std::string_view method, Access access);
+
+// `access`: what the route of the request requires.
+Grant granted(const Rules& rules, const Identity& who, std::string_view method, std::string_view path, Access access);
 
 }  // namespace nrd::auth

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/client.h"
+#include "base/result.h"
 #include "base/secret.h"
 
 namespace nrd::http {
@@ -69,6 +70,7 @@ struct Response {
   std::string content_type;  // empty: no body
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;  // "Allow", ...
+  std::shared_ptr<const Error> cause{};                      // of a failure, for the journal; never sent
 };
 
 class Reply {

@@ -126,6 +126,7 @@ std::string workload_refused(const Error& error, std::string_view uuid) {
   switch (error.code) {
     case ErrorCode::BadRequest:
     case ErrorCode::Unsupported: return invalid(reason(error));
+    case ErrorCode::Forbidden: return error.message;
     case ErrorCode::NotFound: return std::string(kNoSuchWorkload);
     case ErrorCode::CpuTaken: return in_database(cpus_taken(error));
     case ErrorCode::NoSuchPolicy:

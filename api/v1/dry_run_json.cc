@@ -2,6 +2,7 @@
 
 #include "api/v1/workload_json.h"
 #include "base/json/writer.h"
+#include "engine/plan/dry_run.h"
 
 namespace nrd::v1 {
 

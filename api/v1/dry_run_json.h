@@ -5,7 +5,12 @@
 
 #include <string>
 
-#include "engine/plan/dry_run.h"
+namespace nrd {
+struct NodeState;
+namespace plan {
+struct DryRun;
+}
+}  // namespace nrd
 
 namespace nrd::v1 {
 

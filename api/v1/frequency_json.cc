@@ -140,7 +140,7 @@ Result<FrequencyFields> parse_plugins(const Value& plugins, Null null) {
   }
   for (const json::Member& member : plugins.members()) {
     if (member.key == "pstate" || is_absent(member.value)) continue;
-    return rmd::no_such_plugin(json::pointer("/plugins", member.key.substr(0, kQuoted)));
+    return rmd::no_such_plugin(json::pointer("/plugins", member.key.substr(0, json::kQuoted)));
   }
   const Value* pstate = plugins.find("pstate");
   return pstate ? parse_pstate(*pstate, "/plugins/pstate", null) : FrequencyFields{};

@@ -1,11 +1,12 @@
 #include "api/v1/health.h"
 
 #include "base/json/writer.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
 namespace {
 
-void render_warnings(json::Writer& w, const NodeState& state, const Service& service) {
+void render_warnings(json::Writer& w, const NodeState& state, const routing::ServiceInfo& service) {
   w.key("warnings").begin_array();
   if (service.debug_port_open) {
     w.string("plain HTTP without authentication is open: every local user can change workloads (--debug)");
@@ -24,7 +25,7 @@ void render_warnings(json::Writer& w, const NodeState& state, const Service& ser
 
 }  // namespace
 
-void show_health(const Call& call, http::Reply reply) {
+void show_health(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const Health& health = state->health;
   json::Writer w;

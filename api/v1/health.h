@@ -2,11 +2,11 @@
 #pragma once
 
 #include "api/http/message.h"
-#include "api/v1/call.h"
+#include "api/routing/call.h"
 
 namespace nrd::v1 {
 
 // 200 also if degraded; the body states the problem.
-void show_health(const Call& call, http::Reply reply);
+void show_health(const routing::Call& call, http::Reply reply);
 
 }  // namespace nrd::v1

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "api/v1/suggestions.h"
+#include "api/routing/suggestions.h"
 #include "base/json/writer.h"
 
 namespace nrd::v1 {
@@ -25,8 +25,8 @@ bool is_absent(const Value& value) {
 }
 
 std::string shown(const Value& value) {
-  if (const std::string* text = value.as_string()) return json::quoted(*text, kQuoted);
-  if (const std::string* literal = value.literal()) return literal->substr(0, kQuoted);
+  if (const std::string* text = value.as_string()) return json::quoted(*text, json::kQuoted);
+  if (const std::string* literal = value.literal()) return literal->substr(0, json::kQuoted);
   return json::name_of(value.kind());
 }
 
@@ -41,9 +41,9 @@ Result<void> require_object(const std::string& field, const Value& value, std::s
 }
 
 Failure unknown_key(std::string_view parent, const std::string& key, const std::vector<std::string_view>& known) {
-  const std::string guess(closest(key, known));
-  return fail_at(ErrorCode::BadRequest, json::pointer(parent, key.substr(0, kQuoted)),
-                 "unknown key " + json::quoted(key, kQuoted) + "; did you mean \"" + guess + "\"?", guess);
+  const std::string guess(routing::closest(key, known));
+  return fail_at(ErrorCode::BadRequest, json::pointer(parent, key.substr(0, json::kQuoted)),
+                 "unknown key " + json::quoted(key, json::kQuoted) + "; did you mean \"" + guess + "\"?", guess);
 }
 
 Result<void> check_keys(const Value& object, std::string_view parent, const std::vector<std::string_view>& known) {

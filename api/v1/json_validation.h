@@ -12,8 +12,6 @@
 
 namespace nrd::v1 {
 
-constexpr size_t kQuoted = 40;  // bytes of the client's text in a message
-
 // True for "", {}, [], 0 and null, which encoders write for an unset field.
 bool is_absent(const json::Value& value);
 // The meaning of null: absent on POST, as in RMD; on PATCH it removes the part.

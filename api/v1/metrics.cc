@@ -10,9 +10,15 @@
 #include <vector>
 
 #include "api/metrics/exposition.h"
+#include "api/routing/request_counters.h"
 #include "api/v1/monitoring.h"
+#include "api/v1/response_cache.h"
+#include "api/v1/usage_cache.h"
 #include "api/v1/workload_json.h"
+#include "engine/onload/allocations.h"
+#include "engine/onload/controller.h"
 #include "engine/onload/enum_names.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
 namespace {
@@ -39,7 +45,7 @@ std::string as_label(std::string_view text) {
   return label;
 }
 
-void add_service(Families& families, const NodeState& state, const Service& service) {
+void add_service(Families& families, const NodeState& state, const routing::ServiceInfo& service) {
   families.push_back({.name = "nrd_build_info",
                       .help = "Version of nrd; the value is always 1",
                       .samples = {{.value = 1, .labels = {{"version", service.version}}}}});
@@ -58,10 +64,10 @@ void add_service(Families& families, const NodeState& state, const Service& serv
                          "Workloads whose ways foreign resctrl groups may fill", static_cast<uint64_t>(shared)));
 }
 
-void add_requests(Families& families, const RequestCounters& counters) {
+void add_requests(Families& families, const routing::RequestCounters& counters) {
   Family requests{
       .name = "nrd_http_requests_total", .help = "HTTP responses by route and status code", .kind = Kind::Counter};
-  for (const RequestCounters::Count& count : counters.counts()) {
+  for (const routing::RequestCounters::Count& count : counters.counts()) {
     requests.samples.push_back({.value = static_cast<double>(count.answers),
                                 .labels = {{"method", count.method}, {"route", count.route}, {"code", count.status}}});
   }
@@ -187,7 +193,7 @@ void add_classes(UsageFamilies& caches, UsageFamilies& nodes, const NodeState& s
 }
 
 // Reports the last sample and triggers a new one for the next scrape.
-void add_usage(Families& families, const Call& call, const NodeState& state) {
+void add_usage(Families& families, const routing::Call& call, const NodeState& state) {
   UsageFamilies caches = families_of_caches();
   UsageFamilies nodes = families_of_numa_nodes();
   Family age{.name = "nrd_usage_age_seconds", .help = "Age of the sample behind the nrd_class_* metrics"};
@@ -209,10 +215,10 @@ const onload::Module* running_module(const onload::Status& status) {
 }
 
 // Without the module there are no users; report 0 without counting.
-void add_users(Families& families, const Call& call, bool is_loaded) {
+void add_users(Families& families, const routing::Call& call, bool is_loaded) {
   Family users{.name = "nrd_onload_users", .help = "Processes that use Onload, as last counted"};
   Family stacks{.name = "nrd_onload_stacks", .help = "Onload stacks, as last counted"};
-  const auto last = is_loaded ? call.service.usage->last(call.onload) : std::make_shared<const UsageCache::Count>();
+  const auto last = is_loaded ? call.bodies.usage->last(call.onload) : std::make_shared<const UsageCache::Count>();
   if (last) {
     users.samples.push_back({.value = static_cast<double>(last->users)});
     stacks.samples.push_back({.value = static_cast<double>(last->stacks), .labels = {{"kind", "live"}}});
@@ -233,7 +239,7 @@ void add_operation(Families& families, const onload::Status& status) {
   families.push_back(std::move(running));
 }
 
-void add_onload(Families& families, const Call& call) {
+void add_onload(Families& families, const routing::Call& call) {
   const auto status = call.onload.status();
   const onload::Module* module = running_module(*status);
   families.push_back(
@@ -241,8 +247,8 @@ void add_onload(Families& families, const Call& call) {
   Family info{.name = "nrd_onload_info", .help = "Version of the loaded onload module; the value is always 1"};
   if (module != nullptr) info.samples.push_back({.value = 1, .labels = {{"version", as_label(module->version)}}});
   families.push_back(std::move(info));
-  families.push_back(
-      one(Kind::Gauge, "nrd_onload_door_open", "1 while new processes may use Onload", bool_value(status->device_access_open)));
+  families.push_back(one(Kind::Gauge, "nrd_onload_door_open", "1 while new processes may use Onload",
+                         bool_value(status->device_access_open)));
   add_users(families, call, module != nullptr);
   families.push_back(one(Kind::Gauge, "nrd_onload_allocations", "Allocations and workloads that use Onload",
                          call.allocations.allocations()->size() + workloads_with_onload(*call.engine.state())));
@@ -251,7 +257,7 @@ void add_onload(Families& families, const Call& call) {
 
 }  // namespace
 
-void show_metrics(const Call& call, http::Reply reply) {
+void show_metrics(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   Families families;
   add_service(families, *state, call.service);

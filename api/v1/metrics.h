@@ -6,10 +6,10 @@
 #pragma once
 
 #include "api/http/message.h"
-#include "api/v1/call.h"
+#include "api/routing/call.h"
 
 namespace nrd::v1 {
 
-void show_metrics(const Call& call, http::Reply reply);
+void show_metrics(const routing::Call& call, http::Reply reply);
 
 }  // namespace nrd::v1

@@ -6,10 +6,11 @@
 #include <memory>
 #include <utility>
 
-#include "api/v1/answer.h"
-#include "api/v1/problem.h"
+#include "api/routing/answer.h"
+#include "api/routing/problem.h"
 #include "api/v1/workload_json.h"
 #include "base/json/writer.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
 namespace {
@@ -27,15 +28,6 @@ void render(json::Writer& w, const char* key, std::optional<double> value) {
   std::array<char, 400> text;  // the largest double takes 309 digits
   const auto end = std::to_chars(text.data(), text.data() + text.size(), *value, std::chars_format::fixed, kDigits);
   w.raw(std::string_view(text.data(), end.ptr));
-}
-
-void render(json::Writer& w, const char* key, std::optional<uint64_t> value) {
-  w.key(key);
-  if (value) {
-    w.number(*value);
-  } else {
-    w.null();
-  }
 }
 
 std::optional<double> in_mb(std::optional<double> bytes) {
@@ -64,17 +56,12 @@ Result<void> check_counted(const NodeState& state, const Workload& workload) {
 
 void render_usage_of(json::Writer& w, const std::optional<CacheUsage>& usage) {
   const CacheUsage known = usage.value_or(CacheUsage{});
-  render(w, "occupancy_bytes", known.counted.occupancy_bytes);
-  render(w, "total_bytes", known.counted.total_bytes);
-  render(w, "local_bytes", known.counted.local_bytes);
+  w.key("occupancy_bytes").number_or_null(known.counted.occupancy_bytes);
+  w.key("total_bytes").number_or_null(known.counted.total_bytes);
+  w.key("local_bytes").number_or_null(known.counted.local_bytes);
   render(w, "total_mb_per_second", in_mb(known.total_bytes_per_second));
   render(w, "local_mb_per_second", in_mb(known.local_bytes_per_second));
-  w.key("not_counted");
-  if (known.counted.not_counted.empty()) {
-    w.null();
-  } else {
-    w.string(known.counted.not_counted);
-  }
+  w.key("not_counted").string_or_null(known.counted.not_counted);
 }
 
 // The NUMA nodes that the kernel counts separately.
@@ -95,8 +82,8 @@ void render_cache(json::Writer& w, const NodeState& state, const Workload& workl
   const WayMask ways = found == workload.grant.ways.end() ? WayMask() : found->second;
   w.begin_object();
   w.key("id").number(cache.value);
-  render(w, "ways", ways.empty() ? std::nullopt : std::optional<uint64_t>(ways.count()));
-  render(w, "ways_bytes", ways.empty() ? std::nullopt : bytes_of(state.facts.rdt, cache, ways));
+  w.key("ways").number_or_null(ways.empty() ? std::nullopt : std::optional<uint64_t>(ways.count()));
+  w.key("ways_bytes").number_or_null(ways.empty() ? std::nullopt : bytes_of(state.facts.rdt, cache, ways));
   render_usage_of(w, usage_of(sample, workload, {cache}));
   w.key("numa_nodes").begin_array();
   for (const uint32_t node : numa_nodes_of(sample, workload.grant.clos, cache)) {
@@ -148,20 +135,20 @@ std::string render_usage(const NodeState& state, const Workload& workload, const
   return w.take();
 }
 
-void show_monitoring(const Call& call, http::Reply reply) {
+void show_monitoring(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const Workload* found = workload_with_id(*state, call.id);
-  const ErrorStyle style = call.error_style;
+  const routing::ErrorStyle style = call.error_style;
   const Result<void> counted = found == nullptr ? Result<void>(fail(ErrorCode::NotFound, "there is no such workload"))
                                                 : check_counted(*state, *found);
-  if (!counted) return reply.send(render(problem_of_request(counted.error()), style));
+  if (!counted) return reply.send(render(routing::problem_of_request(counted.error()), style));
   // A std::function must be copyable, a Reply is not.
   const auto waiting = std::make_shared<http::Reply>(std::move(reply));
   const ClosId clos = found->grant.clos;
   call.engine.sample_usage(clos,
                            [waiting, state, found, style](const Result<std::shared_ptr<const UsageSample>>& sample) {
-                             waiting->send(sample ? json_answer(200, render_usage(*state, *found, **sample))
-                                                  : render(problem_of_request(sample.error()), style));
+                             waiting->send(sample ? routing::json_answer(200, render_usage(*state, *found, **sample))
+                                                  : render(routing::problem_of_request(sample.error()), style));
                            });
 }
 

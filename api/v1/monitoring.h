@@ -8,7 +8,7 @@
 #include <string>
 
 #include "api/http/message.h"
-#include "api/v1/call.h"
+#include "api/routing/call.h"
 #include "engine/usage.h"
 
 namespace nrd::v1 {
@@ -22,6 +22,6 @@ size_t workloads_in_class(const NodeState& state, ClosId clos);
 // {"id": "1", "cos_name": "COS2", "workloads_in_class": 1, "sampled": "…", "interval_seconds": 1.000, "caches": […]}
 std::string render_usage(const NodeState& state, const Workload& workload, const UsageSample& sample);
 
-void show_monitoring(const Call& call, http::Reply reply);
+void show_monitoring(const routing::Call& call, http::Reply reply);
 
 }  // namespace nrd::v1

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "api/v1/cache.h"
-#include "api/v1/mba.h"
 #include "api/v1/workload_json.h"
 #include "base/json/writer.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
 namespace {
@@ -21,18 +20,9 @@ void render_mba(json::Writer& w, const std::optional<rdt::MbaInfo>& mba) {
   w.key("step").number(mba->step);
   w.key("least").number(mba->least);
   w.key("most").number(uint64_t{mba->most});
-  w.key("thread_throttle_mode");
-  if (mba->throttle_mode.empty()) {
-    w.null();
-  } else {
-    w.string(mba->throttle_mode);
-  }
-  w.key("note");
-  if (mba->throttle_mode == "max") {
-    w.string("the limit of a CPU also slows the other threads of its core");
-  } else {
-    w.null();
-  }
+  w.key("thread_throttle_mode").string_or_null(mba->throttle_mode);
+  w.key("note").string_or_null(
+      mba->throttle_mode == "max" ? "the limit of a CPU also slows the other threads of its core" : "");
   w.end_object();
 }
 
@@ -64,12 +54,7 @@ void render_monitoring(json::Writer& w, const std::optional<rdt::Monitoring>& mo
   w.key("occupancy").boolean(monitoring->occupancy);
   w.key("total").boolean(monitoring->total);
   w.key("local").boolean(monitoring->local);
-  w.key("assigned_counters");
-  if (monitoring->assigned_counters) {
-    w.number(*monitoring->assigned_counters);
-  } else {
-    w.null();
-  }
+  w.key("assigned_counters").number_or_null(monitoring->assigned_counters);
   w.end_object();
 }
 
@@ -109,12 +94,7 @@ void render_groups(json::Writer& w, const NodeState& state) {
   w.key("infra_processes").begin_array();
   for (const Task& task : state.infra_tasks) w.number(static_cast<uint64_t>(task.id));
   w.end_array();
-  w.key("max_allowed_shared");
-  if (state.config->max_shared) {
-    w.number(*state.config->max_shared);
-  } else {
-    w.null();
-  }
+  w.key("max_allowed_shared").number_or_null(state.config->max_shared);
   w.end_object();
 }
 
@@ -236,6 +216,20 @@ void render_cache(json::Writer& w, const NodeState& state, CacheId id, const Cpu
 
 }  // namespace
 
+void render_unit(json::Writer& w, const rdt::MbaInfo& mba) {
+  const bool is_percent = mba.unit == rdt::MbaUnit::Percent;
+  w.key("mba_request").string(is_percent ? "percentage" : "mbps");
+  w.key("mba_unit").string(is_percent ? "percent" : mba.unit == rdt::MbaUnit::Mbps ? "MB/s" : "GB/s / 8");
+}
+
+std::string numa_nodes_of(const rdt::Node& node, CacheId cache) {
+  const auto found = node.numa_nodes.find(cache);
+  if (found == node.numa_nodes.end()) return {};
+  CpuSet numbers;  // formats as a kernel CPU list
+  for (const uint32_t number : found->second) numbers.add(CpuId{number});
+  return numbers.to_string();
+}
+
 std::string render_node(const NodeState& state) {
   const rdt::Node& node = state.facts.rdt;
   json::Writer w;
@@ -264,7 +258,7 @@ std::string render_node(const NodeState& state) {
   return w.take();
 }
 
-void show_node(const Call& call, http::Reply reply) {
+void show_node(const routing::Call& call, http::Reply reply) {
   reply.send(
       {.status = 200, .content_type = "application/json", .body = render_node(*call.engine.state()), .headers = {}});
 }

@@ -4,12 +4,27 @@
 #include <string>
 
 #include "api/http/message.h"
-#include "api/v1/call.h"
+#include "api/routing/call.h"
+#include "base/ids.h"
+#include "base/json/writer.h"
+
+namespace nrd {
+struct NodeState;
+namespace rdt {
+struct MbaInfo;
+struct Node;
+}  // namespace rdt
+}  // namespace nrd
 
 namespace nrd::v1 {
 
-void show_node(const Call& call, http::Reply reply);
+void show_node(const routing::Call& call, http::Reply reply);
 
 std::string render_node(const NodeState& state);
+
+// "mba_request", the unit of requests, and "mba_unit", the unit of the kernel's values.
+void render_unit(json::Writer& w, const rdt::MbaInfo& mba);
+// "0-1"; empty if the kernel reports no NUMA nodes.
+std::string numa_nodes_of(const rdt::Node& node, CacheId cache);
 
 }  // namespace nrd::v1

@@ -48,30 +48,6 @@ Result<std::optional<OwnerRequest>> parse_owner(const Value& body) {
   return parse_owner_request(*owner).map([](const OwnerRequest& requested) { return std::optional(requested); });
 }
 
-Result<store::Owner> find_caller(const ProcessWatcher& owners, const http::Request& request) {
-  const auto& credentials = request.peer->credentials;
-  if (!credentials || credentials->pid <= 0) {
-    return fail_at(ErrorCode::BadRequest, "/owner/caller", "the calling process is known only on Unix sockets",
-                   "{\"pid\": 4711}");
-  }
-  Result<store::Owner> caller = owners.identify(credentials->pid);
-  if (caller && caller->start == credentials->started) return caller;
-  return fail_at(ErrorCode::BadRequest, "/owner/caller", "the process that opened this connection has exited",
-                 "a connection opened by the calling process");
-}
-
-Result<store::Owner> find_owner(const ProcessWatcher& owners, const OwnerRequest& requested,
-                                const http::Request& request) {
-  if (requested.pid) {
-    Result<store::Owner> owner = owners.identify(*requested.pid);
-    if (!owner || !requested.start || *requested.start == owner->start) return owner;
-    return fail_at(ErrorCode::BadRequest, "/owner/start",
-                   "process " + std::to_string(*requested.pid) +
-                       " has a different start time; the client runs on another host or in another PID namespace");
-  }
-  return find_caller(owners, request);
-}
-
 void render(json::Writer& w, const store::Owner& owner) {
   w.begin_object();
   w.key("pid").number(static_cast<uint64_t>(owner.pid));

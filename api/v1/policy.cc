@@ -1,10 +1,10 @@
 #include "api/v1/policy.h"
 
 #include "api/rmd/texts.h"
-#include "api/v1/answer.h"
+#include "api/routing/answer.h"
+#include "api/routing/problem.h"
 #include "api/v1/frequency_json.h"
-#include "api/v1/problem.h"
-#include "base/json/writer.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
 namespace {
@@ -28,7 +28,7 @@ void render_policy(json::Writer& w, const Policy& policy) {
 
 }  // namespace
 
-void list_policies(const Call& call, http::Reply reply) {
+void list_policies(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   if (!state->config->policies) {
     return reply.send(render({.status = 404,
@@ -46,7 +46,7 @@ void list_policies(const Call& call, http::Reply reply) {
     render_policy(w, policy);
   }
   w.end_object();
-  reply.send(json_answer(200, w.take()));
+  reply.send(routing::json_answer(200, w.take()));
 }
 
 }  // namespace nrd::v1

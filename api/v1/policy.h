@@ -1,10 +1,10 @@
 // GET /v1/policy: the policies of this node's microarchitecture, in RMD's format.
 #pragma once
 
-#include "api/v1/call.h"
+#include "api/routing/call.h"
 
 namespace nrd::v1 {
 
-void list_policies(const Call& call, http::Reply reply);
+void list_policies(const routing::Call& call, http::Reply reply);
 
 }  // namespace nrd::v1

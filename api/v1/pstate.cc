@@ -4,10 +4,11 @@
 #include <optional>
 #include <string>
 
-#include "api/v1/answer.h"
+#include "api/routing/answer.h"
+#include "api/routing/problem.h"
 #include "api/v1/frequency_json.h"
-#include "api/v1/problem.h"
 #include "base/json/writer.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
 namespace {
@@ -28,9 +29,6 @@ void render_words(json::Writer& w, std::string_view key, const std::vector<std::
   for (const std::string& word : words) w.string(word);
   w.end_array();
 }
-
-// Null if unknown.
-void render_known(json::Writer& w, const std::optional<bool>& fact) { fact ? w.boolean(*fact) : w.null(); }
 
 void render_set(json::Writer& w, const NodeState& state, CpuId id) {
   w.key("set");
@@ -84,8 +82,7 @@ void render_cpu(json::Writer& w, const NodeState& state, CpuId id, const pstate:
   w.key("steps_khz").begin_array();
   for (const KHz step : cpu.steps) w.number(step.value);
   w.end_array();
-  w.key("hwp");
-  render_known(w, cpu.hwp);
+  w.key("hwp").boolean_or_null(cpu.hwp);
   render_set(w, state, id);
   w.key("domain").string(cpu.domain.to_string());
   render_words(w, "governors", cpu.governors);
@@ -98,45 +95,22 @@ void render_cpu(json::Writer& w, const NodeState& state, CpuId id, const pstate:
   w.end_object();
 }
 
-// RMD 0.2's format: all CPUs with a threshold, monitored or not.
-std::string render_rmd_format(const NodeState& state) {
-  json::Writer w;
-  w.begin_array();
-  for (const auto& [id, workload] : state.workloads) {
-    const auto& request = workload.spec.frequency;
-    if (!request || !request->threshold) continue;
-    for (const CpuId cpu : workload.spec.cpus.members()) {
-      w.begin_object();
-      w.key("core_id").number(cpu.value);
-      w.key("monitoring").string(request->is_monitored ? "on" : "off");
-      w.key("ratio_threshold").raw(text_of(*request->threshold));
-      w.end_object();
-    }
-  }
-  w.end_array();
-  return w.take();
-}
-
 }  // namespace
 
-void list_pstates(const Call& call, http::Reply reply) {
+void list_pstates(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
-  const auto view = call.request.query.find("view");
-  if (view != call.request.query.end() && view->second == "rmd")
-    return reply.send(json_answer(200, render_rmd_format(*state)));
   json::Writer w;
   w.begin_object();
   w.key("cpus").begin_array();
   for (const auto& [id, cpu] : state->facts.pstate.cpus) render_cpu(w, *state, id, cpu);
   w.end_array();
-  w.key("turbo");
-  render_known(w, state->facts.pstate.turbo);
+  w.key("turbo").boolean_or_null(state->facts.pstate.turbo);
   render_words(w, "missing", state->facts.pstate.missing);
   w.end_object();
-  reply.send(json_answer(200, w.take()));
+  reply.send(routing::json_answer(200, w.take()));
 }
 
-void show_pstate(const Call& call, http::Reply reply) {
+void show_pstate(const routing::Call& call, http::Reply reply) {
   uint32_t number = 0;
   const auto [end, error] = std::from_chars(call.id.data(), call.id.data() + call.id.size(), number);
   const bool is_number = error == std::errc() && end == call.id.data() + call.id.size();
@@ -150,7 +124,7 @@ void show_pstate(const Call& call, http::Reply reply) {
   }
   json::Writer w;
   render_cpu(w, *state, found->first, found->second);
-  reply.send(json_answer(200, w.take()));
+  reply.send(routing::json_answer(200, w.take()));
 }
 
 }  // namespace nrd::v1

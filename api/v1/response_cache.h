@@ -5,9 +5,14 @@
 #include <string>
 
 #include "base/published.h"
-#include "engine/model/node_state.h"
+
+namespace nrd {
+struct NodeState;
+}
 
 namespace nrd::v1 {
+
+class UsageCache;
 
 class ResponseCache {
  public:
@@ -24,6 +29,15 @@ class ResponseCache {
  private:
   std::string (*render_)(const NodeState&);
   Published<Text> last_;
+};
+
+// What handlers keep between requests.
+struct Bodies {
+  using Render = std::string (*)(const NodeState&);
+  Bodies(Render render_workloads, Render render_caches);
+  ResponseCache workloads;
+  ResponseCache caches;
+  std::shared_ptr<UsageCache> usage;
 };
 
 }  // namespace nrd::v1

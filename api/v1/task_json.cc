@@ -49,24 +49,6 @@ Result<TaskFields> parse_task_ids(const Value& body, Null null) {
   return TaskFields(std::move(ids));
 }
 
-Result<Spec> with_tasks(const Value& body, const NodeState& state, Spec spec) {
-  const TaskFields task_ids = TRY(parse_task_ids(body, Null::IsAbsent));
-  if (!task_ids) return spec;
-  ResolvedTasks named = TRY(find_tasks(*task_ids, state.facts.boot_id));
-  spec.tasks = std::move(named.tasks);
-  spec.task_cpus = std::move(named.cpus);
-  return spec;
-}
-
-Result<SpecPatch> with_tasks(const Value& body, const NodeState& state, SpecPatch patch) {
-  const TaskFields task_ids = TRY(parse_task_ids(body, Null::Removes));
-  if (!task_ids) return patch;
-  ResolvedTasks named = TRY(find_tasks(*task_ids, state.facts.boot_id));
-  patch.tasks = std::move(named.tasks);
-  patch.task_cpus = std::move(named.cpus);
-  return patch;
-}
-
 void render(json::Writer& w, const std::vector<Task>& tasks) {
   w.begin_array();
   for (const Task& task : tasks) w.string(std::to_string(task.id));

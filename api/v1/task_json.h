@@ -8,19 +8,13 @@
 #include "base/json/value.h"
 #include "base/json/writer.h"
 #include "base/result.h"
-#include "engine/model/node_state.h"
-#include "engine/model/workload.h"
-#include "engine/resolve_tasks.h"
+#include "base/task.h"
 
 namespace nrd::v1 {
 
 // nullopt if absent. Empty if null removes the tasks.
 using TaskFields = std::optional<std::vector<pid_t>>;
 Result<TaskFields> parse_task_ids(const json::Value& body, Null null);
-
-// `spec` or `patch` with the named tasks, resolved to running ones.
-Result<Spec> with_tasks(const json::Value& body, const NodeState& state, Spec spec);
-Result<SpecPatch> with_tasks(const json::Value& body, const NodeState& state, SpecPatch patch);
 
 // An array.
 void render(json::Writer& w, const std::vector<Task>& tasks);

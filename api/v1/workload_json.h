@@ -3,8 +3,8 @@
 //   {"core_ids": ["0", "1-3"], "cache": {"max": 2, "min": 2}}              RMD 0.2
 //   {"core_ids": ["0", "1-3"], "rdt": {"cache": {"max": 2, "min": 2}}}     RMD 0.3
 //
-// The parser is strict: it refuses an unknown key and suggests the closest known one. It accepts a key of RMD's that
-// nrd does not support only if its value is empty ("", {}, [], 0, null). Responses carry both shapes.
+// The parser is strict: it refuses an unknown key and suggests the closest known one. It accepts a key of
+// RMD's that nrd does not support only if its value is empty ("", {}, [], 0, null). Responses carry both shapes.
 #pragma once
 
 #include <optional>
@@ -19,22 +19,12 @@
 
 namespace nrd::v1 {
 
-// Where the client's body has these members.
-struct Shape {
-  bool has_nested_cache = false;   // in `rdt`
-  bool has_nested_pstate = false;  // in `plugins`
-};
-
 // Parses the body of a POST. Stops reading a CPU list at the first CPU above `last`, the highest possible one.
 constexpr CpuId kLastCpu{CpuSet::kMaxCpus - 1};
 Result<Spec> parse_spec(const json::Value& body, CpuId last = kLastCpu);
 // Parses the body of a PATCH: replaces the members it has and keeps the rest. Ignores members that only nrd sets (id,
 // uuid, status, pool, ...), so that a client can edit a response and send it back.
 Result<SpecPatch> parse_patch(const json::Value& body, CpuId last = kLastCpu);
-
-Shape shape_of(const json::Value& body);
-// Rewrites the engine's top-level pointer (/cache) to the position in the client's body (/rdt/cache).
-Error pointing_into(Shape shape, Error error);
 
 struct RenderOptions {
   std::string ratio{};      // the branch-miss threshold as the client wrote it; empty: formatted from the number

@@ -9,37 +9,43 @@
 #include <tl/expected.hpp>
 #include <utility>
 
+#include "api/rmd/case_insensitive_keys.h"
 #include "api/rmd/texts.h"
-#include "api/v1/answer.h"
+#include "api/rmd/wire_shape.h"
+#include "api/routing/answer.h"
+#include "api/routing/etag.h"
+#include "api/routing/problem.h"
+#include "api/routing/query.h"
 #include "api/v1/bandwidth_json.h"
-#include "api/v1/case_insensitive_keys.h"
 #include "api/v1/dry_run_json.h"
-#include "api/v1/etag.h"
 #include "api/v1/frequency_json.h"
 #include "api/v1/onload/workload_onload.h"
-#include "api/v1/own.h"
 #include "api/v1/owner_json.h"
-#include "api/v1/problem.h"
-#include "api/v1/query.h"
+#include "api/v1/requester.h"
+#include "api/v1/response_cache.h"
 #include "api/v1/task_json.h"
+#include "api/v1/workload_etag.h"
 #include "api/v1/workload_json.h"
 #include "base/hash.h"
 #include "base/json/reader.h"
-#include "engine/owner_cleanup.h"
-#include "engine/plan/dry_run.h"
+#include "engine/long_poll.h"
+#include "engine/transaction/engine.h"
+#include "engine/workload_service.h"
 
 namespace nrd::v1 {
 namespace {
 
-http::Response refused(const Error& error, ErrorStyle style) { return render(problem_of_workload(error), style); }
+http::Response refused(const Error& error, routing::ErrorStyle style) {
+  return render(routing::problem_of_workload(error), style);
+}
 
-http::Response no_such_workload(ErrorStyle style) {
+http::Response no_such_workload(routing::ErrorStyle style) {
   return refused({ErrorCode::NotFound, {}, "there is no such workload", {}, {}, {}}, style);
 }
 
 // RMD answers 200 with a line of text here. Clients that accept JSON get a 403 instead.
-http::Response refuse_foreign_origin(const Workload& workload, std::string_view line, ErrorStyle style) {
-  if (style == ErrorStyle::Text) {
+http::Response refuse_foreign_origin(const Workload& workload, std::string_view line, routing::ErrorStyle style) {
+  if (style == routing::ErrorStyle::Text) {
     return {.status = 200, .content_type = "text/plain", .body = std::string(line) + "\n", .headers = {}};
   }
   return render(
@@ -52,161 +58,82 @@ http::Response refuse_foreign_origin(const Workload& workload, std::string_view 
       style);
 }
 
-// Context for the reply to a write, which outlives the request.
+// How to answer a write, which outlives the request.
 struct Pending {
-  http::Reply reply;
-  ErrorStyle style;
-  Client client;
-  Shape shape{};
-  std::string uuid = {};
-  std::function<void()> before_reply = [] {};  // runs before the reply, on success and failure
+  std::shared_ptr<http::Reply> reply;  // shared, because a std::function must be copyable
+  routing::ErrorStyle style;
+  rmd::Shape shape{};
+  std::string uuid{};
+
+  void refuse(const Error& error) const {
+    reply->send(render(routing::problem_of_workload(rmd::pointing_into(shape, error), uuid), style));
+  }
+  // Answers with `show` of the result, or refuses.
+  template <typename T, typename Show>
+  WorkloadService::Answer<T> with(Show show) const {
+    return [pending = *this, show](const Result<T>& result) {
+      result ? pending.reply->send(show(*result)) : pending.refuse(result.error());
+    };
+  }
 };
-
-void refuse(Pending& pending, const Error& error) {
-  pending.before_reply();
-  pending.reply.send(render(problem_of_workload(pointing_into(pending.shape, error), pending.uuid), pending.style));
-}
-
-// `answer` renders the response from the result.
-void submit(Engine& engine, Command command, Pending pending, std::function<http::Response(const Done&)> answer) {
-  // A std::function must be copyable, a Reply is not.
-  const auto waiting = std::make_shared<Pending>(std::move(pending));
-  const auto done = [waiting, answer = std::move(answer)](const Outcome& outcome) {
-    if (!outcome) return refuse(*waiting, outcome.error());
-    waiting->before_reply();
-    waiting->reply.send(answer(*outcome));
-  };
-  engine.submit(std::move(command), {done, waiting->client});
-}
-
-Result<Spec> with_owner(const Call& call, const json::Value& body, Spec spec) {
-  const std::optional<OwnerRequest> requested = TRY(parse_owner(body));
-  if (!requested) return spec;
-  store::Owner owner = TRY(find_owner(call.owners, *requested, call.request));
-  spec.owner = std::move(owner);
-  return spec;
-}
-
-// Resolves tasks and owner to running processes. Fails if one of them has exited.
-Result<Spec> with_tasks_and_owner(const Call& call, const json::Value& body, Spec spec) {
-  return with_tasks(body, *call.engine.state(), std::move(spec)).and_then([&](Spec parsed) {
-    return with_owner(call, body, std::move(parsed));
-  });
-}
 
 constexpr int kOk = 200;
 
 http::Response with_workload(int status, const NodeState& state, const Workload& workload,
                              const RenderOptions& options = {}) {
-  return with_etag(json_answer(status, render_workload(state, workload, options)), etag_of(state, workload),
-                   state.revision, {});
+  return routing::with_etag(routing::json_answer(status, render_workload(state, workload, options)),
+                            etag_of(state, workload), state.revision, {});
 }
 
-http::Response created(const Done& done, const RenderOptions& options) {
-  http::Response response = with_workload(201, *done.state, done.workload, options);
-  response.headers.emplace_back("Location", "/v1/workloads/" + id_text(done.workload));
+http::Response created(const Changed& made, const std::string& ratio) {
+  const Workload& workload = made.done.workload;
+  http::Response response =
+      with_workload(201, *made.done.state, workload, {.ratio = ratio, .launch = made.launch.get()});
+  response.headers.emplace_back("Location", "/v1/workloads/" + id_text(workload));
   return response;
 }
 
-http::Response patched(const Done& done, const RenderOptions& options) {
-  return with_workload(kOk, *done.state, done.workload, options);
+http::Response patched(const Changed& made) {
+  return with_workload(kOk, *made.done.state, made.done.workload, {.launch = made.launch.get()});
 }
 
 // 200, not 204: clients of RMD treat any other status as a failure and retry forever.
-http::Response deleted(const Done&) { return {.status = kOk, .content_type = {}, .body = {}, .headers = {}}; }
+http::Response deleted(const Changed&) { return {.status = kOk, .content_type = {}, .body = {}, .headers = {}}; }
 
-template <typename Command>
-http::Response dry_run_response(const Engine& engine, const Command& command, const Pending& pending) {
-  const auto state = engine.state();
-  const Time now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  const Result<plan::DryRun> dry_run = plan::dry_run(*state, command, now);
-  if (dry_run) return json_answer(kOk, render_dry_run(*state, *dry_run));
-  return render(problem_of_workload(pointing_into(pending.shape, dry_run.error()), pending.uuid), pending.style);
+http::Response previewed(const Preview& preview) {
+  return routing::json_answer(kOk, render_dry_run(*preview.state, preview.dry_run));
 }
 
-// A create or patch that has not reached the engine yet.
-template <typename Command>
-struct PendingChange {
-  Command command;
-  Pending pending;
-  bool is_dry = false;
-  std::string ratio = {};  // as the client wrote it
-  http::Response (*answer)(const Done&, const RenderOptions&);
+// The query of GET /v1/workloads.
+struct ListQuery {
+  std::optional<std::string> uuid;
+  std::optional<std::string> origin;
+  std::optional<uint64_t> since;  // a revision
+  std::chrono::seconds wait{};    // how long to wait while the revision equals `since`; 0: no wait
+  bool is_whole() const { return !uuid && !origin; }
 };
 
-template <typename Command>
-void run(Engine& engine, PendingChange<Command> change, std::shared_ptr<const onload::Admitted> admitted) {
-  if (change.is_dry) return change.pending.reply.send(dry_run_response(engine, change.command, change.pending));
-  submit(engine, std::move(change.command), std::move(change.pending),
-         [answer = change.answer, ratio = change.ratio, admitted = std::move(admitted)](const Done& done) {
-           return answer(done, {.ratio = ratio, .launch = admitted ? &admitted->launch : nullptr});
-         });
-}
-
-void put_onload(CreateWorkload& command, store::OnloadUse use) { command.spec.onload = std::move(use); }
-void put_onload(PatchWorkload& command, store::OnloadUse use) { command.patch.onload = std::optional(std::move(use)); }
-
-// A std::function must be copyable, a Reply is not.
-template <typename Command>
-using Waiting = std::shared_ptr<PendingChange<Command>>;
-
-// Runs the change once `allocations` has admitted its Onload request.
-template <typename Command>
-void run_admitted(Engine& engine, onload::Allocations& allocations, const Waiting<Command>& waiting,
-                  const onload::RenderRequest& onload_request, onload::Allocations::Place place) {
-  const auto done = [waiting, onload_request, &engine](Result<onload::Admitted> admitted) {
-    if (!admitted) {
-      return waiting->pending.reply.send(refused(within_onload(std::move(admitted.error())), waiting->pending.style));
-    }
-    put_onload(waiting->command, use_of(onload_request, admitted->launch));
-    run(engine, std::move(*waiting), std::make_shared<const onload::Admitted>(*std::move(admitted)));
-  };
-  allocations.admit(onload_request, place, {done, waiting->pending.client});
-}
-
-// Repeats the first response, whatever the state of Onload is now. Includes the launch environment only if it is
-// unchanged.
-void replay(onload::Allocations& allocations, const Waiting<CreateWorkload>& waiting,
-            const std::optional<onload::RenderRequest>& onload_request, const Done& done) {
-  const auto send = [waiting, done](const onload::LaunchEnvironment* launch) {
-    waiting->pending.before_reply();
-    waiting->pending.reply.send(waiting->answer(done, {.ratio = waiting->ratio, .launch = launch}));
-  };
-  if (!onload_request) return send(nullptr);
-  allocations.admit(*onload_request, onload::Allocations::Place::Kept,
-                    [onload_request, done, send](const Result<onload::Admitted>& admitted) {
-                      const bool is_same =
-                          admitted && done.workload.spec.onload == use_of(*onload_request, admitted->launch);
-                      send(is_same ? &admitted->launch : nullptr);
-                    });
-}
-
-// Replays the response if the idempotency key is known, otherwise calls `first_time`. Both run on the thread of the
-// request, because the engine thread may outlive `allocations`.
-void run_once(const Call& call, const Waiting<CreateWorkload>& waiting,
-              const std::optional<onload::RenderRequest>& onload_request, std::function<void()> first_time) {
-  CreateWorkload lookup = waiting->command;
-  lookup.only_asks = true;
-  const auto done = [waiting, onload_request, later = call.request.later, &allocations = call.allocations,
-                     first_time = std::move(first_time)](const Outcome& outcome) {
-    if (!outcome && outcome.error().code != ErrorCode::NotFound) return refuse(waiting->pending, outcome.error());
-    later([waiting, onload_request, &allocations, first_time, outcome] {
-      if (!outcome) return first_time();
-      replay(allocations, waiting, onload_request, *outcome);
-    });
-  };
-  call.engine.submit(std::move(lookup), {done, call.request.client});
+Result<ListQuery> parse_list_query(const routing::Query& query) {
+  const auto since = TRY(routing::number_in_query(query, "since", UINT64_MAX));
+  const auto wait = TRY(routing::number_in_query(query, "wait", routing::kLongestWait));
+  if (wait && !since) {
+    return fail_at(ErrorCode::BadRequest, "?wait", "requires since, the last known revision", "both since and wait");
+  }
+  return ListQuery{.uuid = routing::text_in_query(query, "uuid"),
+                   .origin = routing::text_in_query(query, "origin"),
+                   .since = since,
+                   .wait = std::chrono::seconds(wait.value_or(0))};
 }
 
 http::Response listed(Bodies& bodies, const std::shared_ptr<const NodeState>& state, const ListQuery& query,
                       std::string_view if_none_match) {
   if (query.is_whole()) {
     const auto whole = bodies.workloads.text(state);
-    return with_etag(json_answer(kOk, whole->text), whole->tag, state->revision, if_none_match);
+    return routing::with_etag(routing::json_answer(kOk, whole->text), whole->tag, state->revision, if_none_match);
   }
   std::string text = render_chosen(*state, query.uuid, query.origin);
-  const std::string tag = etag_of(text);
-  return with_etag(json_answer(kOk, std::move(text)), tag, state->revision, if_none_match);
+  const std::string tag = routing::etag_of(text);
+  return routing::with_etag(routing::json_answer(kOk, std::move(text)), tag, state->revision, if_none_match);
 }
 
 Result<std::optional<IdempotencyKey>> parse_key(const http::Request& request) {
@@ -228,19 +155,37 @@ CpuId last_possible_cpu(const NodeState& state) {
 }
 
 // The request body with lower-case keys, or the error response.
-tl::expected<json::Value, http::Response> body_of(const Call& call) {
+tl::expected<json::Value, http::Response> body_of(const routing::Call& call) {
   const Result<json::Value> body = json::parse(call.request.body);
-  if (!body) return tl::unexpected(render(problem_of_body(body.error()), call.error_style));
-  Result<json::Value> folded = with_canonical_keys(*body);
+  if (!body) return tl::unexpected(render(routing::problem_of_body(body.error()), call.error_style));
+  Result<json::Value> folded = rmd::with_canonical_keys(*body);
   if (!folded) return tl::unexpected(refused(folded.error(), call.error_style));
   return *std::move(folded);
 }
 
+Result<NewWorkload> parse_workload(const json::Value& body, const NodeState& state) {
+  Spec spec = TRY(parse_spec(body, last_possible_cpu(state)));
+  OnloadRequest onload = TRY(parse_onload(body, Null::IsAbsent));
+  TaskFields tasks = TRY(parse_task_ids(body, Null::IsAbsent));
+  const std::optional<OwnerRequest> owner = TRY(parse_owner(body));
+  return NewWorkload{
+      .spec = std::move(spec), .task_ids = std::move(tasks), .owner = owner, .onload = std::move(onload.request)};
+}
+
+Result<WorkloadPatch> parse_workload_patch(const json::Value& body, const NodeState& state) {
+  SpecPatch patch = TRY(parse_patch(body, last_possible_cpu(state)));
+  TaskFields tasks = TRY(parse_task_ids(body, Null::Removes));
+  OnloadRequest onload = TRY(parse_onload(body, Null::Removes));
+  if (onload.is_named && !onload.request) patch.onload = std::optional<store::OnloadUse>();
+  return WorkloadPatch{
+      .id = {}, .patch = std::move(patch), .task_ids = std::move(tasks), .onload = std::move(onload.request)};
+}
+
 }  // namespace
 
-void list_workloads(const Call& call, http::Reply reply) {
+void list_workloads(const routing::Call& call, http::Reply reply) {
   const Result<ListQuery> query = parse_list_query(call.request.query);
-  if (!query) return reply.send(render(problem_of_request(query.error()), call.error_style));
+  if (!query) return reply.send(render(routing::problem_of_request(query.error()), call.error_style));
   const auto state = call.engine.state();
   const std::string& known = call.request.if_none_match;
   if (query->wait.count() == 0 || query->since != state->revision) {
@@ -255,106 +200,68 @@ void list_workloads(const Call& call, http::Reply reply) {
       });
 }
 
-void show_workload(const Call& call, http::Reply reply) {
+void show_workload(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
-  const Workload* found = addressed_workload(call, *state);
+  const Workload* found = call.workloads.find(*state, requester_of(call.request), call.id);
   if (!found) return reply.send(no_such_workload(call.error_style));
   const std::string etag = etag_of(*state, *found);
-  reply.send(
-      with_etag(json_answer(kOk, render_workload(*state, *found)), etag, state->revision, call.request.if_none_match));
+  reply.send(routing::with_etag(routing::json_answer(kOk, render_workload(*state, *found)), etag, state->revision,
+                                call.request.if_none_match));
 }
 
-void create_workload(const Call& call, http::Reply reply) {
-  const Result<bool> is_dry = flag_in_query(call.request.query, "dry_run");
-  if (!is_dry) return reply.send(refused(is_dry.error(), call.error_style));
-  const Result<std::optional<IdempotencyKey>> key = parse_key(call.request);
-  if (!key) return reply.send(refused(key.error(), call.error_style));
+void create_workload(const routing::Call& call, http::Reply reply) {
+  Pending pending{std::make_shared<http::Reply>(std::move(reply)), call.error_style};
+  const Result<bool> is_dry = routing::flag_in_query(call.request.query, "dry_run");
+  if (!is_dry) return pending.refuse(is_dry.error());
+  Result<std::optional<IdempotencyKey>> key = parse_key(call.request);
+  if (!key) return pending.refuse(key.error());
   const auto body = body_of(call);
-  if (!body) return reply.send(body.error());
-  Result<Spec> spec = parse_spec(*body, last_possible_cpu(*call.engine.state()));
-  if (!spec) {
-    return reply.send(refused(naming_the_unit(*call.engine.state(), spec.error()), call.error_style));
-  }
-  const Result<OnloadRequest> onload = parse_onload(*body, Null::IsAbsent);
-  if (!onload) return reply.send(refused(onload.error(), call.error_style));
-  const std::optional<onload::RenderRequest>& onload_request = onload->request;
-  const auto waiting = std::make_shared<PendingChange<CreateWorkload>>(PendingChange<CreateWorkload>{
-      .command = {.spec = *spec, .key = *key},
-      .pending = {std::move(reply), call.error_style, call.request.client, shape_of(*body), spec->uuid},
-      .is_dry = *is_dry,
-      .ratio = ratio_literal(*body),
-      .answer = created});
-  const bool may_be_replay = *key && !*is_dry;
-  Result<Spec> whole = with_tasks_and_owner(call, *body, *std::move(spec));
-  if (!whole) {
-    // A task or the owner may have exited since the original request.
-    const auto refuse_it = [waiting, error = whole.error()] {
-      waiting->pending.reply.send(refused(error, waiting->pending.style));
-    };
-    return may_be_replay ? run_once(call, waiting, onload_request, refuse_it) : refuse_it();
-  }
-  if (const auto problem = refuse_if_not_own(call, *whole)) {
-    return waiting->pending.reply.send(render(*problem, call.error_style));
-  }
-  if (whole->owner) {
-    waiting->pending.before_reply = [&engine = call.engine, &owners = call.owners, owner = *whole->owner] {
-      end_with_owner(engine, owners, owner);
-    };
-  }
-  waiting->command.spec = *std::move(whole);
-  if (!onload_request) return run(call.engine, std::move(*waiting), nullptr);
-  const auto admit = [waiting, onload_request, &engine = call.engine, &allocations = call.allocations] {
-    run_admitted(engine, allocations, waiting, *onload_request, onload::Allocations::Place::New);
-  };
-  // Do not admit a replayed request a second time.
-  return may_be_replay ? run_once(call, waiting, onload_request, admit) : admit();
+  if (!body) return pending.reply->send(body.error());
+  const auto state = call.engine.state();
+  Result<NewWorkload> workload = parse_workload(*body, *state);
+  if (!workload) return pending.refuse(naming_the_unit(*state, workload.error()));
+  workload->key = *std::move(key);
+  pending.shape = rmd::shape_of(*body);
+  pending.uuid = workload->spec.uuid;
+  const Requester who = requester_of(call.request);
+  if (*is_dry) return call.workloads.preview(who, *workload, pending.with<Preview>(previewed));
+  const auto show = [ratio = ratio_literal(*body)](const Changed& made) { return created(made, ratio); };
+  call.workloads.create(who, *workload, pending.with<Changed>(show));
 }
 
-void patch_workload(const Call& call, http::Reply reply) {
-  // As in RMD, 404 takes precedence over errors in the body. The engine returns 404 if the workload is deleted
-  // concurrently.
+void patch_workload(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
-  const Workload* found = addressed_workload(call, *state);
+  const Requester who = requester_of(call.request);
+  const Workload* found = call.workloads.find(*state, who, call.id);
   if (!found) return reply.send(no_such_workload(call.error_style));
   if (found->origin != rmd::kOwnOrigin) {
     return reply.send(refuse_foreign_origin(*found, rmd::kMayNotModify, call.error_style));
   }
-  const Result<bool> is_dry = flag_in_query(call.request.query, "dry_run");
-  if (!is_dry) return reply.send(refused(is_dry.error(), call.error_style));
+  Pending pending{std::make_shared<http::Reply>(std::move(reply)), call.error_style};
+  const Result<bool> is_dry = routing::flag_in_query(call.request.query, "dry_run");
+  if (!is_dry) return pending.refuse(is_dry.error());
   const auto body = body_of(call);
-  if (!body) return reply.send(body.error());
-  Result<SpecPatch> patch = parse_patch(*body, last_possible_cpu(*state)).and_then([&](SpecPatch parsed) {
-    return with_tasks(*body, *state, std::move(parsed));
-  });
-  if (!patch) return reply.send(refused(naming_the_unit(*state, patch.error()), call.error_style));
-  if (const auto problem = refuse_if_not_own(call, *patch)) return reply.send(render(*problem, call.error_style));
-  const Result<OnloadRequest> onload = parse_onload(*body, Null::Removes);
-  if (!onload) return reply.send(refused(onload.error(), call.error_style));
-  if (onload->is_named && !onload->request) patch->onload = std::optional<store::OnloadUse>();
-  PendingChange<PatchWorkload> change{
-      .command = {.id = found->id,
-                  .patch = *std::move(patch),
-                  .if_revision = revisions_of(call.request.if_match, found->id)},
-      .pending = {std::move(reply), call.error_style, call.request.client, shape_of(*body)},
-      .is_dry = *is_dry,
-      .answer = patched};
-  if (!onload->request || is_same(*onload->request, found->spec.onload)) {
-    return run(call.engine, std::move(change), nullptr);
-  }
-  run_admitted(call.engine, call.allocations, std::make_shared<PendingChange<PatchWorkload>>(std::move(change)),
-               *onload->request,
-               found->spec.onload ? onload::Allocations::Place::Kept : onload::Allocations::Place::New);
+  if (!body) return pending.reply->send(body.error());
+  Result<WorkloadPatch> patch = parse_workload_patch(*body, *state);
+  if (!patch) return pending.refuse(naming_the_unit(*state, patch.error()));
+  patch->id = found->id;
+  patch->if_revision = revisions_of(call.request.if_match, found->id);
+  pending.shape = rmd::shape_of(*body);
+  if (*is_dry) return call.workloads.preview(who, *patch, pending.with<Preview>(previewed));
+  call.workloads.patch(who, *patch, pending.with<Changed>(patched));
 }
 
-void delete_workload(const Call& call, http::Reply reply) {
+void delete_workload(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
-  const Workload* found = addressed_workload(call, *state);
+  const Requester who = requester_of(call.request);
+  const Workload* found = call.workloads.find(*state, who, call.id);
   if (!found) return reply.send(no_such_workload(call.error_style));
   if (found->origin != rmd::kOwnOrigin) {
     return reply.send(refuse_foreign_origin(*found, rmd::kMayNotDelete, call.error_style));
   }
-  submit(call.engine, DeleteWorkload{.id = found->id, .if_revision = revisions_of(call.request.if_match, found->id)},
-         {std::move(reply), call.error_style, call.request.client}, deleted);
+  const Pending pending{std::make_shared<http::Reply>(std::move(reply)), call.error_style};
+  call.workloads.remove(who, {.id = found->id, .if_revision = revisions_of(call.request.if_match, found->id)},
+                        pending.with<Changed>(deleted));
 }
 
 }  // namespace nrd::v1

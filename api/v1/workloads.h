@@ -5,14 +5,14 @@
 #pragma once
 
 #include "api/http/message.h"
-#include "api/v1/call.h"
+#include "api/routing/call.h"
 
 namespace nrd::v1 {
 
-void list_workloads(const Call& call, http::Reply reply);
-void create_workload(const Call& call, http::Reply reply);
-void show_workload(const Call& call, http::Reply reply);
-void patch_workload(const Call& call, http::Reply reply);
-void delete_workload(const Call& call, http::Reply reply);
+void list_workloads(const routing::Call& call, http::Reply reply);
+void create_workload(const routing::Call& call, http::Reply reply);
+void show_workload(const routing::Call& call, http::Reply reply);
+void patch_workload(const routing::Call& call, http::Reply reply);
+void delete_workload(const routing::Call& call, http::Reply reply);
 
 }  // namespace nrd::v1

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,9 @@ class Writer {
   Writer& number(uint64_t value);
   Writer& boolean(bool value);
   Writer& null();
+  Writer& string_or_null(std::string_view text) { return text.empty() ? null() : string(text); }
+  Writer& number_or_null(std::optional<uint64_t> value) { return value ? number(*value) : null(); }
+  Writer& boolean_or_null(std::optional<bool> value) { return value ? boolean(*value) : null(); }
   // A number's literal or another complete JSON text.
   Writer& raw(std::string_view json);
 
@@ -39,6 +43,7 @@ class Writer {
 };
 
 // `text` as a JSON string: in double quotes, one line whatever it contains. For messages it is cut to `limit` bytes.
+constexpr size_t kQuoted = 40;  // bytes of the client's text in a message
 std::string quoted(std::string_view text, size_t limit = std::string_view::npos);
 
 }  // namespace nrd::json

@@ -25,7 +25,7 @@ using Steady = std::chrono::steady_clock::time_point;
 constexpr size_t kBatchLimit = 64;
 
 struct Waiting {
-  Command command;
+  std::variant<Command, IdempotencyKey> request;  // a key: find what was created with it
   Callback<Done> done;
   Steady begin_by;
 };
@@ -66,17 +66,9 @@ class ThreadedEngine final : public Engine {
 
   std::shared_ptr<const NodeState> state() const override { return published_.get(); }
 
-  void submit(Command command, Callback<Done> done) override {
-    {
-      const std::lock_guard hold(lock_);
-      if (const Client client = done.client(); !stopping_ && waiting_.has_room_for(client)) {
-        waiting_.push(client, {std::move(command), std::move(done), clock_.steady() + options_.begin_deadline});
-        wake_.notify_one();
-        return;
-      }
-    }
-    done(fail(ErrorCode::Busy, "too many changes are waiting; try again"));
-  }
+  void submit(Command command, Callback<Done> done) override { push(std::move(command), std::move(done)); }
+
+  void find_created(IdempotencyKey key, Callback<Done> done) override { push(std::move(key), std::move(done)); }
 
   void record(store::OnloadChange change, std::function<void(Result<void>)> done) override {
     {
@@ -113,6 +105,18 @@ class ThreadedEngine final : public Engine {
   }
 
  private:
+  void push(std::variant<Command, IdempotencyKey> request, Callback<Done> done) {
+    {
+      const std::lock_guard hold(lock_);
+      if (const Client client = done.client(); !stopping_ && waiting_.has_room_for(client)) {
+        waiting_.push(client, {std::move(request), std::move(done), clock_.steady() + options_.begin_deadline});
+        wake_.notify_one();
+        return;
+      }
+    }
+    done(fail(ErrorCode::Busy, "too many changes are waiting; try again"));
+  }
+
   void run(std::optional<Result<void>>& recovered) noexcept {
     ::pthread_setname_np(::pthread_self(), "nrd-engine");
     {
@@ -232,7 +236,9 @@ class ThreadedEngine final : public Engine {
   void serve(std::vector<Waiting> batch) {
     const Steady begun = clock_.steady();
     std::vector<Command> commands;
+    std::vector<IdempotencyKey> keys;
     std::vector<Callback<Done>> callers;
+    std::vector<Callback<Done>> askers;
     for (Waiting& waiting : batch) {
       if (waiting.begin_by < begun) {
         waiting.done(fail(ErrorCode::Busy, "the change waited too long and was withdrawn; try again"));
@@ -242,10 +248,17 @@ class ThreadedEngine final : public Engine {
         waiting.done(fail(ErrorCode::Busy, "the client disconnected; the change was withdrawn"));
         continue;
       }
-      commands.push_back(std::move(waiting.command));
-      callers.push_back(std::move(waiting.done));
+      if (auto* key = std::get_if<IdempotencyKey>(&waiting.request)) {
+        keys.push_back(std::move(*key));
+        askers.push_back(std::move(waiting.done));
+      } else {
+        commands.push_back(std::get<Command>(std::move(waiting.request)));
+        callers.push_back(std::move(waiting.done));
+      }
     }
     std::vector<Result<Workload>> outcomes = writer_.apply(commands);
+    for (const IdempotencyKey& key : keys) outcomes.push_back(writer_.find_created(key));
+    callers.insert(callers.end(), askers.begin(), askers.end());
     const std::shared_ptr<const NodeState> state = publish();
     for (size_t i = 0; i < callers.size(); ++i) {
       callers[i](outcomes[i].map([&](Workload& workload) { return Done{state, std::move(workload)}; }));

@@ -29,7 +29,6 @@ using IfRevision = std::optional<std::vector<uint64_t>>;
 struct CreateWorkload {
   Spec spec;
   std::optional<IdempotencyKey> key{};  // a workload already created with it is the outcome
-  bool only_asks = false;               // only look the key up; ErrorCode::NotFound: not used, and nothing is created
 };
 struct PatchWorkload {
   WorkloadId id;
@@ -71,6 +70,9 @@ class Engine {
   virtual std::shared_ptr<const NodeState> state() const = 0;
   // From any thread. A command whose client has disconnected is not begun.
   virtual void submit(Command command, Callback<Done> done) = 0;
+  // The workload created with this key, after the commands submitted before. NotFound: the key was not used. From any
+  // thread; `done` as above.
+  virtual void find_created(IdempotencyKey key, Callback<Done> done) = 0;
   // Stores the progress of an Onload operation in a commit of its own; `done` as above. From any thread.
   virtual void record(store::OnloadChange change, std::function<void(Result<void>)> done) = 0;
   // `changed_cpus` has news: apply classes, ways and frequencies of these CPUs at once. From any thread.

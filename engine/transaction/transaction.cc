@@ -98,13 +98,18 @@ Result<Proposal> Transaction::plan_on_fresh_observation(const Command& command) 
   return propose(state_, std::move(planned));
 }
 
-Result<std::optional<WorkloadId>> Transaction::created_before(const Command& command) const {
-  const auto* create = std::get_if<CreateWorkload>(&command);
-  if (!create || !create->key) return std::optional<WorkloadId>();
-  Result<std::optional<WorkloadId>> found = commits_.keys().find(*create->key, now(clock_));
+Result<std::optional<WorkloadId>> Transaction::created_with(const IdempotencyKey& key) const {
+  Result<std::optional<WorkloadId>> found = commits_.keys().find(key, now(clock_));
   if (!found || !*found || state_.workloads.contains(**found)) return found;
   return fail_at(ErrorCode::Conflict, "Idempotency-Key", "the workload created with this key has been deleted",
                  "a new key for a new workload");
+}
+
+Result<Workload> Transaction::find_created(const IdempotencyKey& key) {
+  TRY(commits_.resolve());
+  const std::optional<WorkloadId> found = TRY(created_with(key));
+  if (found) return state_.workloads.at(*found);
+  return fail(ErrorCode::NotFound, "no workload was created with this key");
 }
 
 Result<void> Transaction::check_revision(const Command& command) const {
@@ -136,10 +141,9 @@ Result<WorkloadId> Transaction::apply_one(const Command& command) {
 }
 
 Result<WorkloadId> Transaction::try_one(const Command& command) {
-  const std::optional<WorkloadId> created = TRY(created_before(command));
-  if (created) return *created;
-  if (const auto* create = std::get_if<CreateWorkload>(&command); create && create->only_asks) {
-    return fail(ErrorCode::NotFound, "no workload was created with this key");
+  if (const auto* create = std::get_if<CreateWorkload>(&command); create && create->key) {
+    const std::optional<WorkloadId> created = TRY(created_with(*create->key));
+    if (created) return *created;
   }
   TRY(check_revision(command));
   Proposal proposal = TRY(plan_on_fresh_observation(command));

@@ -32,6 +32,8 @@ class Transaction {
   Result<void> recover();
   // One outcome for each command, in order; all share one commit. The publisher fills in `Done::state`.
   std::vector<Result<Workload>> apply(std::span<const Command> commands);
+  // The workload created with this key. NotFound: the key was not used.
+  Result<Workload> find_created(const IdempotencyKey& key);
   // Commits on its own.
   Result<void> record(store::OnloadChange change);
   void repair() { drift_.repair({}); }
@@ -46,7 +48,7 @@ class Transaction {
  private:
   Result<Workloads> plan(const Command& command);
   Result<Proposal> plan_on_fresh_observation(const Command& command);
-  Result<std::optional<WorkloadId>> created_before(const Command& command) const;
+  Result<std::optional<WorkloadId>> created_with(const IdempotencyKey& key) const;
   Result<void> check_revision(const Command& command) const;
   void note_created(const CreateWorkload& create);
   Result<WorkloadId> apply_one(const Command& command);

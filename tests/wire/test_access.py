@@ -157,7 +157,7 @@ def all_callers(service):
 
 
 def test_every_route_of_the_service_is_in_the_matrix():
-    with open(os.path.join(ROOT, "api/v1/routes.cc")) as file:
+    with open(os.path.join(ROOT, "api/routing/routes.cc")) as file:
         routes = set(re.findall(r'"(GET|POST|PATCH|DELETE|PUT)",\s*"(/[^"]*)"', file.read()))
     assert len(routes) >= 7 and routes <= set(REACHED)
 
@@ -195,7 +195,7 @@ def test_the_role_run_changes_own_workloads_and_none_of_another_process(roles, g
             own: {"GET": 200, "monitoring": listed, "PATCH": 200, "DELETE": 200},
             theirs: {"GET": reads, "monitoring": listed, "PATCH": 404, "DELETE": 404},
             foreign: {"GET": reads, "monitoring": listed, "PATCH": 404, "DELETE": 404}}
-        assert caller("GET", "/v1/workloads")[0] == listed
+        assert [caller("GET", path)[0] for path in ("/v1/workloads", "/v1/workloads/")] == [listed, listed]
         got = {id: {"GET": caller("GET", f"/v1/workloads/{id}")[0],
                     "monitoring": caller("GET", f"/v1/workloads/{id}/monitoring")[0],
                     "PATCH": caller("PATCH", f"/v1/workloads/{id}", {"cache": {"max": 1, "min": 1}})[0],

@@ -69,7 +69,7 @@ BODIES = {
 
 
 def routes_with_bodies():
-    with open(os.path.join(ROOT, "api/v1/routes.cc")) as file:
+    with open(os.path.join(ROOT, "api/routing/routes.cc")) as file:
         return re.findall(r'"(POST|PATCH|PUT)",\s*"(/[^"]*)"', file.read())
 
 

@@ -9,8 +9,13 @@
 #include "api/v1/onload/workload_onload.h"
 #include "api/v1/owner_json.h"
 #include "api/v1/render_json.h"
+#include "api/v1/requester.h"
 #include "api/v1/workload_json.h"
 #include "base/json/reader.h"
+#include "engine/onload/allocations.h"
+#include "engine/process_watcher.h"
+#include "engine/transaction/engine.h"
+#include "engine/workload_service.h"
 
 namespace nrd::v1 {
 namespace {
@@ -42,12 +47,12 @@ http::Response allocated(const Allocated& made) {
   render_members(w, made.allocation);
   render_launch(w, made.launch, "env");
   w.end_object();
-  http::Response response = json_answer(201, w.take());
+  http::Response response = routing::json_answer(201, w.take());
   response.headers.emplace_back("Location", "/v1/onload/allocations/" + std::to_string(made.allocation.id));
   return response;
 }
 
-Result<AllocationRequest> parse_allocation(const Call& call, const json::Value& body) {
+Result<AllocationRequest> parse_allocation(const routing::Call& call, const json::Value& body) {
   RenderRequest what = TRY(parse_render(body, {"owner", "preload"}));
   const bool preload = TRY(parse_flag(body, "preload", true));
   const std::optional<OwnerRequest> spec = TRY(parse_owner(body));
@@ -55,14 +60,14 @@ Result<AllocationRequest> parse_allocation(const Call& call, const json::Value& 
     return fail_at(ErrorCode::BadRequest, "/owner", "is missing: an allocation needs an owner process",
                    "{\"pid\": 4711} or {\"caller\": true}");
   }
-  store::Owner owner = TRY(find_owner(call.owners, *spec, call.request));
+  store::Owner owner = TRY(find_owner(call.owners, *spec, requester_of(call.request).caller));
   return AllocationRequest{
       .what = std::move(what), .preload = preload ? Preload::Yes : Preload::No, .owner = std::move(owner)};
 }
 
 }  // namespace
 
-void list_allocations(const Call& call, http::Reply reply) {
+void list_allocations(const routing::Call& call, http::Reply reply) {
   json::Writer w;
   w.begin_array();
   const auto known = call.allocations.allocations();
@@ -76,18 +81,18 @@ void list_allocations(const Call& call, http::Reply reply) {
     if (workload.spec.onload) render_of_workload(w, workload);
   }
   w.end_array();
-  reply.send(json_answer(200, w.take()));
+  reply.send(routing::json_answer(200, w.take()));
 }
 
-void create_allocation(const Call& call, http::Reply reply) {
+void create_allocation(const routing::Call& call, http::Reply reply) {
   const Result<json::Value> body = json::parse(call.request.body);
-  if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
+  if (!body) return reply.send(render(routing::problem_of_body(body.error()), call.error_style));
   Result<AllocationRequest> request = parse_allocation(call, *body);
   if (!request) return reply.send(refuse(request.error(), call.error_style));
   call.allocations.allocate(*std::move(request), answer_with<Allocated>(call, std::move(reply), allocated));
 }
 
-void delete_allocation(const Call& call, http::Reply reply) {
+void delete_allocation(const routing::Call& call, http::Reply reply) {
   uint64_t id = 0;
   const auto [end, error] = std::from_chars(call.id.data(), call.id.data() + call.id.size(), id);
   if (error != std::errc() || end != call.id.data() + call.id.size()) {

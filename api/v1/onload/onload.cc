@@ -7,11 +7,12 @@
 #include <string>
 #include <utility>
 
+#include "api/routing/problem.h"
+#include "api/routing/query.h"
 #include "api/v1/onload/answer.h"
 #include "api/v1/onload/parse.h"
-#include "api/v1/problem.h"
-#include "api/v1/query.h"
 #include "base/json/reader.h"
+#include "engine/onload/controller.h"
 #include "engine/onload/interface_spec.h"
 
 namespace nrd::v1 {
@@ -23,13 +24,13 @@ constexpr uint64_t kUsualWait = 30;
 
 // The entry whose number is the {id}.
 template <typename Thing>
-const Thing* find(const Call& call, const std::vector<Thing>& things, uint64_t Thing::*number) {
+const Thing* find(const routing::Call& call, const std::vector<Thing>& things, uint64_t Thing::*number) {
   const std::optional<uint64_t> id = number_of(call.id);
   const auto thing = id ? std::ranges::find(things, *id, number) : things.end();
   return thing == things.end() ? nullptr : &*thing;
 }
 
-http::Response not_found(const Call& call, const char* what) {
+http::Response not_found(const routing::Call& call, const char* what) {
   return refuse({ErrorCode::NotFound, {}, std::string(what) + " not found", {}, {}, {}}, call.error_style);
 }
 
@@ -39,21 +40,21 @@ http::Response shown(const Status& view) {
   return response;
 }
 
-http::Response shown_operation(const Status& view, uint64_t id, ErrorStyle style) {
+http::Response shown_operation(const Status& view, uint64_t id, routing::ErrorStyle style) {
   const auto found = std::ranges::find(view.operations, id, &Operation::id);
   if (found == view.operations.end()) {
     return refuse({ErrorCode::NotFound, {}, "the operation is no longer stored", {}, {}, {}}, style);
   }
   json::Writer w;
   render(w, *found, view.revision);
-  return json_answer(200, w.take());
+  return routing::json_answer(200, w.take());
 }
 
 // Answers with show(view): at once, or with ?since=REVISION once the revision changes or after ?wait=SECONDS.
 template <typename Show>
-void show_when_changed(const Call& call, http::Reply reply, Show show) {
-  const auto since = number_in_query(call.request.query, "since", UINT64_MAX);
-  const auto wait = number_in_query(call.request.query, "wait", kLongestWait);
+void show_when_changed(const routing::Call& call, http::Reply reply, Show show) {
+  const auto since = routing::number_in_query(call.request.query, "since", UINT64_MAX);
+  const auto wait = routing::number_in_query(call.request.query, "wait", routing::kLongestWait);
   if (!since) return reply.send(refuse(since.error(), call.error_style));
   if (!wait) return reply.send(refuse(wait.error(), call.error_style));
   if (*wait && !*since) {
@@ -66,7 +67,7 @@ void show_when_changed(const Call& call, http::Reply reply, Show show) {
                     answer_with<std::shared_ptr<const Status>>(call, std::move(reply), answer));
 }
 
-void apply(const Call& call, http::Reply reply, onload::Spec spec) {
+void apply(const routing::Call& call, http::Reply reply, onload::Spec spec) {
   const Result<std::optional<uint64_t>> if_match = parse_if_match(call.request.if_match);
   if (!if_match) return reply.send(refuse(if_match.error(), call.error_style));
   call.onload.apply(std::move(spec), *if_match, answer_with<Accepted>(call, std::move(reply), accepted));
@@ -81,7 +82,7 @@ Result<std::optional<bool>> orphans_in_query(const http::Request& request) {
 }
 
 // What apply() would do, with the same errors.
-void dry_run_onload(const Call& call, http::Reply reply, onload::Spec spec) {
+void dry_run_onload(const routing::Call& call, http::Reply reply, onload::Spec spec) {
   const Result<std::optional<uint64_t>> if_match = parse_if_match(call.request.if_match);
   if (!if_match) return reply.send(refuse(if_match.error(), call.error_style));
   const auto show = [style = call.error_style](const DryRun& dry_run) {
@@ -92,73 +93,73 @@ void dry_run_onload(const Call& call, http::Reply reply, onload::Spec spec) {
 }
 
 // {KEY: true} for the interface {id}.
-void turn(const Call& call, http::Reply reply, InterfaceSwitch what, std::string_view key) {
+void turn(const routing::Call& call, http::Reply reply, InterfaceSwitch what, std::string_view key) {
   const Result<json::Value> body = json::parse(call.request.body);
-  if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
+  if (!body) return reply.send(render(routing::problem_of_body(body.error()), call.error_style));
   const Result<SwitchState> to = parse_turned(*body, key);
   if (!to) return reply.send(refuse(to.error(), call.error_style));
   const auto show = [&onload = call.onload](const Interface& interface) {
     const auto view = onload.status();
     json::Writer w;
     render(w, interface, find(view->interfaces, interface, view->observed.interfaces));
-    return json_answer(200, w.take());
+    return routing::json_answer(200, w.take());
   };
   call.onload.set_interface(std::string(call.id), what, *to, answer_with<Interface>(call, std::move(reply), show));
 }
 
 }  // namespace
 
-void show_onload(const Call& call, http::Reply reply) { show_when_changed(call, std::move(reply), shown); }
+void show_onload(const routing::Call& call, http::Reply reply) { show_when_changed(call, std::move(reply), shown); }
 
-void put_onload(const Call& call, http::Reply reply) {
+void put_onload(const routing::Call& call, http::Reply reply) {
   const Result<json::Value> body = json::parse(call.request.body);
-  if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
+  if (!body) return reply.send(render(routing::problem_of_body(body.error()), call.error_style));
   Result<onload::Spec> spec = parse_spec(*body);
   if (!spec) return reply.send(refuse(spec.error(), call.error_style));
-  const Result<bool> dry_run = flag_in_query(call.request.query, "dryRun");
+  const Result<bool> dry_run = routing::flag_in_query(call.request.query, "dryRun");
   if (!dry_run) return reply.send(refuse(dry_run.error(), call.error_style));
   if (*dry_run) return dry_run_onload(call, std::move(reply), *std::move(spec));
   apply(call, std::move(reply), *std::move(spec));
 }
 
-void delete_onload(const Call& call, http::Reply reply) {
+void delete_onload(const routing::Call& call, http::Reply reply) {
   apply(call, std::move(reply), onload::Spec{.state = State::Unloaded});
 }
 
-void roll_back_onload(const Call& call, http::Reply reply) {
+void roll_back_onload(const routing::Call& call, http::Reply reply) {
   const Result<json::Value> body = json::parse(call.request.body.empty() ? "{}" : call.request.body);
-  if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
+  if (!body) return reply.send(render(routing::problem_of_body(body.error()), call.error_style));
   const Result<std::optional<uint64_t>> to = parse_rollback(*body);
   if (!to) return reply.send(refuse(to.error(), call.error_style));
   call.onload.roll_back(*to, answer_with<Accepted>(call, std::move(reply), accepted));
 }
 
-void freeze_onload(const Call& call, http::Reply reply) {
+void freeze_onload(const routing::Call& call, http::Reply reply) {
   const Result<json::Value> body = json::parse(call.request.body);
-  if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
+  if (!body) return reply.send(render(routing::problem_of_body(body.error()), call.error_style));
   Result<Freeze> freeze = parse_freeze(*body);
   if (!freeze) return reply.send(refuse(freeze.error(), call.error_style));
   call.onload.set_freeze(*std::move(freeze), answer_when_done(call, std::move(reply)));
 }
 
-void list_onload_modules(const Call& call, http::Reply reply) {
+void list_onload_modules(const routing::Call& call, http::Reply reply) {
   json::Writer w;
   w.begin_array();
   const auto view = call.onload.status();
   for (const auto& [name, module] : view->observed.modules) render(w, module);
   w.end_array();
-  reply.send(json_answer(200, w.take()));
+  reply.send(routing::json_answer(200, w.take()));
 }
 
-void list_onload_users(const Call& call, http::Reply reply) {
+void list_onload_users(const routing::Call& call, http::Reply reply) {
   call.onload.find_users(answer_with<InUse>(call, std::move(reply), rendered<InUse>));
 }
 
-void verify_onload(const Call& call, http::Reply reply) {
+void verify_onload(const routing::Call& call, http::Reply reply) {
   call.onload.verify(answer_with<Verification>(call, std::move(reply), rendered<Verification>));
 }
 
-void list_onload_stacks(const Call& call, http::Reply reply) {
+void list_onload_stacks(const routing::Call& call, http::Reply reply) {
   const Result<std::optional<bool>> orphans = orphans_in_query(call.request);
   if (!orphans) return reply.send(refuse(orphans.error(), call.error_style));
   const auto show = [wanted = *orphans](std::vector<Stack> stacks) {
@@ -168,40 +169,40 @@ void list_onload_stacks(const Call& call, http::Reply reply) {
   call.onload.read_stacks(answer_with<std::vector<Stack>>(call, std::move(reply), show));
 }
 
-void list_onload_interfaces(const Call& call, http::Reply reply) {
+void list_onload_interfaces(const routing::Call& call, http::Reply reply) {
   const auto show = [view = call.onload.status()](const std::vector<Interface>& interfaces) {
     json::Writer w;
     w.begin_array();
     for (const Interface& interface : interfaces) render(w, interface, find(view->interfaces, interface, interfaces));
     w.end_array();
-    return json_answer(200, w.take());
+    return routing::json_answer(200, w.take());
   };
   call.onload.read_interfaces(answer_with<std::vector<Interface>>(call, std::move(reply), show));
 }
 
-void accelerate_onload_interface(const Call& call, http::Reply reply) {
+void accelerate_onload_interface(const routing::Call& call, http::Reply reply) {
   turn(call, std::move(reply), InterfaceSwitch::Acceleration, "enabled");
 }
 
-void register_onload_interface(const Call& call, http::Reply reply) {
+void register_onload_interface(const routing::Call& call, http::Reply reply) {
   turn(call, std::move(reply), InterfaceSwitch::Afxdp, "registered");
 }
 
-void list_onload_generations(const Call& call, http::Reply reply) {
+void list_onload_generations(const routing::Call& call, http::Reply reply) {
   reply.send(listed(call.onload.status()->generations));
 }
 
-void show_onload_generation(const Call& call, http::Reply reply) {
+void show_onload_generation(const routing::Call& call, http::Reply reply) {
   const auto view = call.onload.status();
   const Generation* generation = find(call, view->generations, &Generation::number);
   reply.send(generation == nullptr ? not_found(call, "generation") : rendered(*generation));
 }
 
-void list_onload_operations(const Call& call, http::Reply reply) {
+void list_onload_operations(const routing::Call& call, http::Reply reply) {
   reply.send(listed(call.onload.status()->operations));
 }
 
-void show_onload_operation(const Call& call, http::Reply reply) {
+void show_onload_operation(const routing::Call& call, http::Reply reply) {
   const auto view = call.onload.status();
   const Operation* operation = find(call, view->operations, &Operation::id);
   if (operation == nullptr) return reply.send(not_found(call, "operation"));

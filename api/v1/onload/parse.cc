@@ -70,7 +70,7 @@ Result<std::map<std::string, std::string>> parse_values(const Value& object, con
   TRY(require_object(field, object, "an object of parameters"));
   std::map<std::string, std::string> values;
   for (const json::Member& member : object.members()) {
-    const std::string at = json::pointer(field, member.key.substr(0, kQuoted));
+    const std::string at = json::pointer(field, member.key.substr(0, json::kQuoted));
     if (!is_name(member.key)) return fail_at(ErrorCode::BadRequest, at, "is not a valid parameter name");
     const std::string* text = member.value.as_string();
     if (text == nullptr) return wrong_type(at, member.value, "a string");
@@ -104,7 +104,7 @@ Result<Parameters> parse_parameters(const Value& object) {
   TRY(require_object("/parameters", *modules, "an object of modules"));
   size_t count = 0;
   for (const json::Member& module : modules->members()) {
-    const std::string at = json::pointer("/parameters", module.key.substr(0, kQuoted));
+    const std::string at = json::pointer("/parameters", module.key.substr(0, json::kQuoted));
     if (!is_name(module.key)) return fail_at(ErrorCode::BadRequest, at, "is not a valid module name");
     std::map<std::string, std::string> values = TRY(parse_values(module.value, at));
     TRY(check_server_words(module.key, values, at));

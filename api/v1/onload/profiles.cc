@@ -7,6 +7,7 @@
 #include "api/v1/onload/answer.h"
 #include "api/v1/render_json.h"
 #include "base/json/reader.h"
+#include "engine/onload/allocations.h"
 
 namespace nrd::v1 {
 namespace {
@@ -38,13 +39,13 @@ http::Response shown_entries(const std::vector<ProfileEntry>& entries) {
   w.begin_array();
   for (const ProfileEntry& entry : entries) render_entry(w, entry);
   w.end_array();
-  return json_answer(200, w.take());
+  return routing::json_answer(200, w.take());
 }
 
 http::Response shown_entry(const ProfileEntry& entry) {
   json::Writer w;
   render_entry(w, entry);
-  return json_answer(200, w.take());
+  return routing::json_answer(200, w.take());
 }
 
 http::Response shown_profile(const std::string& id, const onload::ProfileRepository::Found& found) {
@@ -55,7 +56,7 @@ http::Response shown_profile(const std::string& id, const onload::ProfileReposit
   w.key("own").boolean(found.is_own);
   w.key("text").string(found.text);
   w.end_object();
-  return json_answer(200, w.take());
+  return routing::json_answer(200, w.take());
 }
 
 http::Response shown_form(Form form, const onload::RenderedProfiles& rendered) {
@@ -70,7 +71,7 @@ http::Response shown_form(Form form, const onload::RenderedProfiles& rendered) {
   w.key("warnings");
   render(w, rendered.warnings);
   w.end_object();
-  return json_answer(200, w.take());
+  return routing::json_answer(200, w.take());
 }
 
 Result<std::string> parse_text(const json::Value& body) {
@@ -87,33 +88,33 @@ Result<std::string> parse_text(const json::Value& body) {
 
 }  // namespace
 
-void list_profiles(const Call& call, http::Reply reply) {
+void list_profiles(const routing::Call& call, http::Reply reply) {
   call.allocations.list_profiles(answer_with<std::vector<ProfileEntry>>(call, std::move(reply), shown_entries));
 }
 
-void show_profile(const Call& call, http::Reply reply) {
+void show_profile(const routing::Call& call, http::Reply reply) {
   const std::string id(call.id);
   call.allocations.read_profile(
       id, answer_with<onload::ProfileRepository::Found>(call, std::move(reply),
                                                         [id](const auto& found) { return shown_profile(id, found); }));
 }
 
-void put_profile(const Call& call, http::Reply reply) {
+void put_profile(const routing::Call& call, http::Reply reply) {
   const Result<json::Value> body = json::parse(call.request.body);
-  if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
+  if (!body) return reply.send(render(routing::problem_of_body(body.error()), call.error_style));
   Result<std::string> text = parse_text(*body);
   if (!text) return reply.send(refuse(text.error(), call.error_style));
   call.allocations.put_profile(std::string(call.id), *std::move(text),
                                answer_with<ProfileEntry>(call, std::move(reply), shown_entry));
 }
 
-void delete_profile(const Call& call, http::Reply reply) {
+void delete_profile(const routing::Call& call, http::Reply reply) {
   call.allocations.remove_profile(std::string(call.id), answer_when_done(call, std::move(reply)));
 }
 
-void render_profiles(const Call& call, http::Reply reply) {
+void render_profiles(const routing::Call& call, http::Reply reply) {
   const Result<json::Value> body = json::parse(call.request.body);
-  if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
+  if (!body) return reply.send(render(routing::problem_of_body(body.error()), call.error_style));
   Result<onload::RenderRequest> request = parse_render(*body, {"format"});
   if (!request) return reply.send(refuse(request.error(), call.error_style));
   const Result<Form> form = parse_form(*body);

@@ -12,11 +12,6 @@ void optional_time(json::Writer& w, std::string_view key, const std::optional<on
   time ? w.string(render(*time)) : w.null();
 }
 
-void text_or_null(json::Writer& w, std::string_view key, const std::string& text) {
-  w.key(key);
-  text.empty() ? w.null() : w.string(text);
-}
-
 void strings(json::Writer& w, std::string_view key, const std::vector<std::string>& texts) {
   w.key(key).begin_array();
   for (const std::string& text : texts) w.string(text);
@@ -53,11 +48,6 @@ void render_condition(json::Writer& w, const Condition& condition) {
   w.key("message").string(condition.message);
   w.key("last_transition").string(render(condition.last_transition));
   w.end_object();
-}
-
-void optional_bool(json::Writer& w, std::string_view key, const std::optional<bool>& value) {
-  w.key(key);
-  value ? w.boolean(*value) : w.null();
 }
 
 std::string_view word_of_door(const Status& view) {
@@ -106,8 +96,7 @@ void render_members(json::Writer& w, const Operation& operation) {
   w.key("id").number(operation.id);
   w.key("errand").string(word_of(operation.kind));
   w.key("generation").number(operation.generation);
-  w.key("fallback");
-  operation.fallback ? w.number(*operation.fallback) : w.null();
+  w.key("fallback").number_or_null(operation.fallback);
   w.key("outcome").string(word_of(operation.outcome));
   w.key("started").string(render(operation.started));
   optional_time(w, "finished", operation.finished);
@@ -120,7 +109,7 @@ void render_members(json::Writer& w, const Operation& operation) {
   for (const NotedInterface& noted : operation.interfaces) {
     w.begin_object();
     w.key("name").string(noted.name);
-    text_or_null(w, "pci", noted.pci);
+    w.key("pci").string_or_null(noted.pci);
     w.key("mac").string(noted.mac);
     w.end_object();
   }
@@ -224,11 +213,10 @@ void render(json::Writer& w, const Operation& operation) {
 void render(json::Writer& w, const Module& module) {
   w.begin_object();
   w.key("name").string(module.name);
-  text_or_null(w, "version", module.version);
-  text_or_null(w, "srcversion", module.srcversion);
+  w.key("version").string_or_null(module.version);
+  w.key("srcversion").string_or_null(module.srcversion);
   w.key("build_id").string(module.build_id);
-  w.key("refcnt");
-  module.refcnt ? w.number(*module.refcnt) : w.null();
+  w.key("refcnt").number_or_null(module.refcnt);
   strings(w, "holders", module.holders);
   w.key("in_tree").boolean(module.in_tree);
   w.key("taint").string(module.taint);
@@ -263,10 +251,10 @@ void render(json::Writer& w, const Status& view) {
   w.key("modules").begin_array();
   for (const auto& [name, module] : view.observed.modules) w.string(name);
   w.end_array();
-  text_or_null(w, "version",
-               view.observed.modules.contains("onload") ? view.observed.modules.at("onload").version : "");
-  text_or_null(w, "current_files", view.observed.current);
-  text_or_null(w, "problem", view.problem);
+  w.key("version").string_or_null(view.observed.modules.contains("onload") ? view.observed.modules.at("onload").version
+                                                                           : "");
+  w.key("current_files").string_or_null(view.observed.current);
+  w.key("problem").string_or_null(view.problem);
   w.key("door").string(word_of_door(view));
   w.key("conditions").begin_array();
   for (const Condition& condition : view.conditions) render_condition(w, condition);
@@ -303,7 +291,7 @@ void render(json::Writer& w, const InstalledVersion& version) {
     for (const InstalledModule& module : modules) {
       w.begin_object();
       w.key("name").string(module.name);
-      text_or_null(w, "version", module.version);
+      w.key("version").string_or_null(module.version);
       w.key("build_id").string(module.build_id);
       w.key("path").string(module.path);
       w.end_object();
@@ -311,8 +299,8 @@ void render(json::Writer& w, const InstalledVersion& version) {
     w.end_array();
   }
   w.end_object();
-  text_or_null(w, "control_plane", version.control_plane);
-  text_or_null(w, "library", version.library);
+  w.key("control_plane").string_or_null(version.control_plane);
+  w.key("library").string_or_null(version.library);
   w.end_object();
 }
 
@@ -339,19 +327,18 @@ void render(json::Writer& w, const Stack& stack) {
 void render(json::Writer& w, const Interface& interface, const InterfaceSpec* spec) {
   w.begin_object();
   w.key("name").string(interface.name);
-  text_or_null(w, "pci", interface.pci);
+  w.key("pci").string_or_null(interface.pci);
   w.key("solarflare").boolean(interface.solarflare);
-  text_or_null(w, "mac", interface.mac);
-  text_or_null(w, "driver", interface.driver);
-  text_or_null(w, "driver_version", interface.driver_version);
-  w.key("speed_mbps");
-  interface.speed ? w.number(*interface.speed) : w.null();
+  w.key("mac").string_or_null(interface.mac);
+  w.key("driver").string_or_null(interface.driver);
+  w.key("driver_version").string_or_null(interface.driver_version);
+  w.key("speed_mbps").number_or_null(interface.speed);
   w.key("operstate").string(interface.operstate);
-  optional_bool(w, "accelerated", interface.accelerated);
+  w.key("accelerated").boolean_or_null(interface.accelerated);
   w.key("af_xdp").boolean(interface.afxdp);
   w.key("wanted").begin_object();
-  optional_bool(w, "accelerated", spec == nullptr ? std::nullopt : spec->accelerated);
-  optional_bool(w, "af_xdp", spec == nullptr ? std::nullopt : spec->registered);
+  w.key("accelerated").boolean_or_null(spec == nullptr ? std::nullopt : spec->accelerated);
+  w.key("af_xdp").boolean_or_null(spec == nullptr ? std::nullopt : spec->registered);
   w.end_object();
   strings(w, "uppers", interface.uppers);
   strings(w, "addresses", interface.addresses);

@@ -8,6 +8,9 @@
 #include "api/v1/workload_json.h"
 #include "base/joined.h"
 #include "base/json/reader.h"
+#include "engine/onload/allocations.h"
+#include "engine/onload/controller.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
 namespace {
@@ -23,7 +26,7 @@ http::Response imported(const InstalledVersion& version) {
 
 // Processes with allocations of this version, which may open its files at any time. Empty: none. No new ones can appear
 // meanwhile: allocations use the effective version, which the controller does not remove.
-std::string holders_of(const Call& call, const std::string& version) {
+std::string holders_of(const routing::Call& call, const std::string& version) {
   constexpr size_t kMost = 3;
   std::vector<std::string> holders;
   const auto allocations = call.allocations.allocations();
@@ -45,21 +48,21 @@ std::string holders_of(const Call& call, const std::string& version) {
 
 }  // namespace
 
-void list_onload_versions(const Call& call, http::Reply reply) {
+void list_onload_versions(const routing::Call& call, http::Reply reply) {
   call.onload.list_versions(
       answer_with<std::vector<InstalledVersion>>(call, std::move(reply), listed<std::vector<InstalledVersion>>));
 }
 
-void import_onload_version(const Call& call, http::Reply reply) {
+void import_onload_version(const routing::Call& call, http::Reply reply) {
   const Result<json::Value> body = json::parse(call.request.body);
-  if (!body) return reply.send(render(problem_of_body(body.error()), call.error_style));
+  if (!body) return reply.send(render(routing::problem_of_body(body.error()), call.error_style));
   Result<Import> import = parse_import(*body);
   if (!import) return reply.send(refuse(import.error(), call.error_style));
   call.onload.import(std::move(import->name), std::move(import->source),
                      answer_with<InstalledVersion>(call, std::move(reply), imported));
 }
 
-void delete_onload_version(const Call& call, http::Reply reply) {
+void delete_onload_version(const routing::Call& call, http::Reply reply) {
   if (!is_version(call.id)) {
     return reply.send(refuse({ErrorCode::NotFound, {}, "version not found", {}, {}, {}}, call.error_style));
   }

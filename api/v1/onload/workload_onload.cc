@@ -25,12 +25,12 @@ Result<onload::RenderRequest> with_single_profile(const Value& value, onload::Re
   return request;
 }
 
-}  // namespace
-
 Error within_onload(Error error) {
   error.field = "/onload" + error.field;
   return error;
 }
+
+}  // namespace
 
 Result<OnloadRequest> parse_onload(const Value& body, Null null) {
   const Value* value = body.find("onload");
@@ -43,19 +43,6 @@ Result<OnloadRequest> parse_onload(const Value& body, Null null) {
       .and_then([&](onload::RenderRequest request) { return with_single_profile(*value, std::move(request)); })
       .map([](onload::RenderRequest request) { return OnloadRequest{.is_named = true, .request = std::move(request)}; })
       .map_error(within_onload);
-}
-
-bool is_same(const onload::RenderRequest& spec, const std::optional<store::OnloadUse>& use) {
-  return use && use->profiles == spec.profiles && use->env == spec.environment &&
-         use->profiles_win == (spec.winner == profiles::Winner::Profiles);
-}
-
-store::OnloadUse use_of(const onload::RenderRequest& spec, const onload::LaunchEnvironment& launch) {
-  return {.profiles = spec.profiles,
-          .env = spec.environment,
-          .profiles_win = spec.winner == profiles::Winner::Profiles,
-          .generation = launch.generation,
-          .version = launch.version};
 }
 
 void render_launch(json::Writer& w, const onload::LaunchEnvironment& launch, std::string_view environment) {

@@ -5,15 +5,14 @@
 // The allocations admit the workload before the engine runs, so that it is created completely or not at all.
 #pragma once
 
-#include <functional>
 #include <optional>
 
 #include "api/v1/json_validation.h"
 #include "base/json/value.h"
 #include "base/json/writer.h"
 #include "base/result.h"
-#include "engine/model/workload.h"
-#include "engine/onload/allocations.h"
+#include "engine/onload/allocation.h"
+#include "store/onload/use.h"
 
 namespace nrd::v1 {
 
@@ -23,14 +22,6 @@ struct OnloadRequest {
   std::optional<onload::RenderRequest> request;
 };
 Result<OnloadRequest> parse_onload(const json::Value& body, Null null);
-
-// An error of the allocations, with its JSON pointer moved into the member.
-Error within_onload(Error error);
-
-// Same profiles and variables, so no new admission is needed.
-bool is_same(const onload::RenderRequest& spec, const std::optional<store::OnloadUse>& use);
-
-store::OnloadUse use_of(const onload::RenderRequest& spec, const onload::LaunchEnvironment& launch);
 
 // {"profiles": [...], "env": {...}, "force": false, "generation": 3, "version": "9.0.2"}, and with a launch environment
 // also "environment", "devices", "mounts", "warnings".

@@ -513,16 +513,13 @@ TEST_CASE("retrying a create with its key gives one workload and one commit") {
 
 TEST_CASE("whether a key was used can be asked without using it") {
   Fixture fixture;
-  CreateWorkload create{.spec = a_spec("4").ways(2, 2), .key = IdempotencyKey{"k", "f"}, .only_asks = true};
-  CHECK(fixture.apply(create).error().code == ErrorCode::NotFound);
+  const CreateWorkload create{.spec = a_spec("4").ways(2, 2), .key = IdempotencyKey{"k", "f"}};
+  CHECK(fixture.writer->find_created(*create.key).error().code == ErrorCode::NotFound);
   CHECK(fixture.store.records.keys.empty());
-  create.only_asks = false;
   const auto created = fixture.apply(create);
   REQUIRE(created);
-  create.only_asks = true;
-  CHECK(fixture.apply(create)->id == created->id);
-  create.key->request_hash = "g";
-  CHECK(fixture.apply(create).error().code == ErrorCode::KeyReused);
+  CHECK(fixture.writer->find_created(*create.key)->id == created->id);
+  CHECK(fixture.writer->find_created({"k", "g"}).error().code == ErrorCode::KeyReused);
 }
 
 TEST_CASE("a key is stored with its workload or not at all") {

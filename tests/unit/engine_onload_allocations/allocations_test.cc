@@ -10,7 +10,7 @@
 #include <set>
 #include <thread>
 
-#include "tests/unit/api/fake_controller.h"
+#include "tests/unit/api_v1/fake_controller.h"
 #include "tests/unit/hw_onload_modules/folder.h"
 
 using namespace nrd;

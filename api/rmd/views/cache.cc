@@ -1,0 +1,232 @@
+#include "api/rmd/views/cache.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "api/rmd/texts.h"
+#include "api/rmd/views/hospitality_score.h"
+#include "api/routing/answer.h"
+#include "api/routing/problem.h"
+#include "api/v1/node.h"
+#include "api/v1/response_cache.h"
+#include "engine/plan/bandwidth.h"
+#include "engine/transaction/engine.h"
+
+namespace nrd::rmd {
+namespace {
+
+// RMD's clients decode into 32 bits and reject the whole response if a number is larger.
+uint64_t in_32_bits(uint64_t value) { return std::min<uint64_t>(value, std::numeric_limits<uint32_t>::max()); }
+
+void render_ids(json::Writer& w, std::string_view level, const std::map<CacheId, CpuSet>& caches) {
+  if (caches.empty()) return;
+  w.key(level).begin_object();
+  w.key("number").number(caches.size());
+  w.key("caches_id").begin_array();
+  for (const auto& [id, cpus] : caches) w.string(std::to_string(id.value));
+  w.end_array().end_object();
+}
+
+std::string render_summary(const rdt::Node& node) {
+  const rdt::Capabilities& has = node.capabilities;
+  json::Writer w;
+  w.begin_object();
+  w.key("rdt").boolean(has.rdt);
+  w.key("cqm").boolean(has.monitoring);
+  w.key("cdp").boolean(has.l3_cdp || has.l2_cdp);
+  w.key("cdp_enable").boolean(has.is_mounted_with_cdp);
+  w.key("cat").boolean(has.l3_cat || has.l2_cat);
+  w.key("cat_enable").boolean(has.is_mounted && !has.is_mounted_with_cdp);
+  w.key("caches").begin_object();
+  render_ids(w, "l2", node.l2);
+  render_ids(w, level_name(node), node.caches);
+  w.end_object().end_object();
+  return w.take();
+}
+
+struct PoolView {
+  std::string_view name;  // RMD's
+  WayMask ways;
+  WayMask free;  // not granted
+};
+
+// The pools that have ways on this cache.
+std::vector<PoolView> pools_of(const NodeState& state, CacheId cache) {
+  const std::optional<PoolPartition>& layout = partition_of(state, cache);
+  if (!layout) return {};
+  const WayMask held = foreign_ways(state, cache) | granted_ways(state, cache);
+  std::vector<PoolView> pools;
+  for (const auto& [name, ways] : {std::pair<std::string_view, WayMask>{"guaranteed", layout->guarantee},
+                                   {"besteffort", layout->besteffort},
+                                   {"shared", layout->shared},
+                                   {"infra", layout->infra},
+                                   {"os", layout->os}}) {
+    if (!ways.empty()) pools.push_back({name, ways, ways - held});
+  }
+  return pools;
+}
+
+void render_geometry(json::Writer& w, const rdt::Node& node, CacheId id) {
+  const auto found = node.geometry.find(id);
+  const rdt::Geometry geometry = found == node.geometry.end() ? rdt::Geometry{} : found->second;
+  const uint64_t partitions = std::max(geometry.partitions, 1U);
+  w.key("cache_id").number(id.value);
+  w.key("NumWays").number(geometry.ways);
+  w.key("NumSets").number(geometry.sets);
+  w.key("NumPartitions").number(geometry.partitions);
+  w.key("LineSize").number(geometry.line_bytes);
+  w.key("total_size").number(in_32_bits(geometry.bytes));
+  w.key("WaySize").number(in_32_bits(partitions * geometry.line_bytes * geometry.sets));
+  const rdt::Cat cat = node.cat_of(id).value_or(rdt::Cat{});
+  w.key("NumClasses").number(cat.classes);
+  // libpqos's name for the mask of ways shared with I/O.
+  w.key("WayContention").number(cat.shareable.bits());
+  w.key("CacheLevel").number(id.is_secondary_l2 ? 2 : node.level);
+}
+
+// Location and available resources.
+void render_place(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
+  const rdt::Node& node = state.facts.rdt;
+  const auto socket = node.sockets.find(id);
+  w.key("location_on_socket").string(socket == node.sockets.end() ? "" : std::to_string(socket->second));
+  // Without NUMA support the kernel reports no nodes; report node 0, because clients expect a number.
+  const std::string numa_nodes = v1::numa_nodes_of(node, id);
+  w.key("location_on_node").string(numa_nodes.empty() ? "0" : numa_nodes);
+  w.key("share_cpu_list").string(cpus.to_string());
+  w.key("available_ways").string(free_ways(state, id).hex());
+  const CpuSet free = cpus & free_cpus(state);
+  w.key("available_cpus").string(free.to_string());
+  w.key("available_isolated_cpus").string((free & node.isolated).to_string());
+}
+
+Spec spec_of(const Policy& policy) {
+  Spec spec;
+  spec.cache = policy.cache;
+  spec.mba = policy.mba;
+  return spec;
+}
+
+// The number of further workloads of each policy that fit; 0 for L2 next to L3, which no policy requests. Each workload
+// needs a free CPU of the cache.
+void render_policies(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
+  const auto most = static_cast<unsigned>((cpus & free_cpus(state)).size());
+  w.key("available_policy").begin_object();
+  for (const auto& [name, policy] : state.config->policies ? *state.config->policies : Policies{}) {
+    const bool can_be_had = policy.cache && !id.is_secondary_l2 && plan::check_bandwidth(state, spec_of(policy));
+    w.key(name).number(can_be_had ? how_many_fit(state, *policy.cache, id, most) : 0);
+  }
+  w.end_object();
+}
+
+void render_cache(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
+  const std::vector<PoolView> pools = pools_of(state, id);
+  w.begin_object();
+  render_geometry(w, state.facts.rdt, id);
+  render_place(w, state, id, cpus);
+  render_policies(w, state, id, cpus);
+  w.key("available_ways_pool").begin_object();
+  for (const PoolView& pool : pools) w.key(pool.name).string(pool.free.list());
+  w.end_object();
+  // nrd's own keys: the same as numbers.
+  w.key("available_ways_count").number(free_ways(state, id).count());
+  w.key("pool_counts").begin_object();
+  for (const PoolView& pool : pools) {
+    w.key(pool.name).begin_object();
+    w.key("ways").number(pool.ways.count());
+    w.key("free").number(pool.free.count());
+    w.end_object();
+  }
+  w.end_object().end_object();
+}
+
+std::string render_level(const NodeState& state, const std::map<CacheId, CpuSet>& caches) {
+  json::Writer w;
+  w.begin_object();
+  w.key("number").number(caches.size());
+  w.key("Caches").begin_object();
+  for (const auto& [id, cpus] : caches) {
+    w.key(std::to_string(id.value));
+    render_cache(w, state, id, cpus);
+  }
+  w.end_object().end_object();
+  return w.take();
+}
+
+http::Response refuse(const routing::Call& call, int status, const char* code, std::string_view line) {
+  return render({.status = status,
+                 .code = code,
+                 .line = std::string(line),
+                 .detail = std::string(line),
+                 .field = {},
+                 .allowed = {}},
+                call.error_style);
+}
+
+// True if the path names the L2 caches and the node allocates them in addition to L3.
+bool is_secondary_l2(const routing::Call& call, const rdt::Node& node) { return call.level == "l2" && node.l2_cat; }
+
+// The error response for an unsupported {level}; nullopt if the level is supported.
+std::optional<http::Response> refuse_level(const routing::Call& call, const rdt::Node& node) {
+  constexpr std::array kLevels{"l2", "l3", "llc"};
+  if (std::ranges::find(kLevels, call.level) == kLevels.end()) {
+    return refuse(call, 404, "NoSuchPath", kPageNotFound);
+  }
+  if (node.caches.empty()) return refuse(call, 400, "BadRequest", "this node has no cache with allocatable ways");
+  if (call.level == "llc" || call.level == level_name(node) || is_secondary_l2(call, node)) return std::nullopt;
+  return refuse(call, 400, "BadRequest",
+                "unsupported cache level; ways are allocated in " + std::string(level_name(node)) + " on this node");
+}
+
+// From digits only; nullopt also for a number too large to be an id.
+std::optional<uint32_t> parse_id(std::string_view digits) {
+  uint32_t id = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return id;
+}
+
+}  // namespace
+
+std::string_view level_name(const rdt::Node& node) { return node.level == 2 ? "l2" : "l3"; }
+
+std::string render_cache_level(const NodeState& state) { return render_level(state, state.facts.rdt.caches); }
+
+void show_caches(const routing::Call& call, http::Reply reply) {
+  reply.send(routing::json_answer(200, render_summary(call.engine.state()->facts.rdt)));
+}
+
+void show_cache_level(const routing::Call& call, http::Reply reply) {
+  const auto state = call.engine.state();
+  if (auto refused = refuse_level(call, state->facts.rdt)) return reply.send(*std::move(refused));
+  const rdt::Node& node = state->facts.rdt;
+  reply.send(routing::json_answer(
+      200, is_secondary_l2(call, node) ? render_level(*state, node.l2) : call.bodies.caches.text(state)->text));
+}
+
+void show_cache(const routing::Call& call, http::Reply reply) {
+  const auto state = call.engine.state();
+  const rdt::Node& node = state->facts.rdt;
+  if (auto refused = refuse_level(call, node)) return reply.send(*std::move(refused));
+  // As in RMD: an id that does not begin with a digit is an unknown path, one with other characters a bad number.
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (!is_digit(call.id.front())) return reply.send(refuse(call, 404, "NoSuchPath", kPageNotFound));
+  if (!std::ranges::all_of(call.id, is_digit)) {
+    return reply.send(refuse(call, 400, "BadRequest", kCacheIdNotDigits));
+  }
+  const bool of_l2 = is_secondary_l2(call, node);
+  const auto& caches = of_l2 ? node.l2 : node.caches;
+  const std::optional<uint32_t> id = parse_id(call.id);
+  const auto found = id ? caches.find({*id, of_l2}) : caches.end();
+  if (found == caches.end()) {
+    return reply.send(refuse(call, 404, "NotFound", no_such_cache(call.id, of_l2 ? 2 : node.level)));
+  }
+  json::Writer w;
+  render_cache(w, *state, found->first, found->second);
+  reply.send(routing::json_answer(200, w.take()));
+}
+
+}  // namespace nrd::rmd

@@ -1,0 +1,41 @@
+#include "api/rmd/views/pstate.h"
+
+#include <utility>
+
+#include "api/routing/answer.h"
+#include "api/routing/query.h"
+#include "api/v1/frequency_json.h"
+#include "api/v1/pstate.h"
+#include "base/json/writer.h"
+#include "engine/transaction/engine.h"
+
+namespace nrd::rmd {
+namespace {
+
+// All CPUs with a threshold, monitored or not.
+std::string render_rmd_format(const NodeState& state) {
+  json::Writer w;
+  w.begin_array();
+  for (const auto& [id, workload] : state.workloads) {
+    const auto& request = workload.spec.frequency;
+    if (!request || !request->threshold) continue;
+    for (const CpuId cpu : workload.spec.cpus.members()) {
+      w.begin_object();
+      w.key("core_id").number(cpu.value);
+      w.key("monitoring").string(request->is_monitored ? "on" : "off");
+      w.key("ratio_threshold").raw(v1::text_of(*request->threshold));
+      w.end_object();
+    }
+  }
+  w.end_array();
+  return w.take();
+}
+
+}  // namespace
+
+void list_pstates(const routing::Call& call, http::Reply reply) {
+  if (routing::text_in_query(call.request.query, "view") != "rmd") return v1::list_pstates(call, std::move(reply));
+  reply.send(routing::json_answer(200, render_rmd_format(*call.engine.state())));
+}
+
+}  // namespace nrd::rmd

@@ -1,0 +1,299 @@
+#include "api/routing/authorization.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "api/auth/basic.h"
+#include "api/auth/login_limits.h"
+#include "api/rmd/texts.h"
+#include "api/routing/content_negotiation.h"
+#include "api/routing/problem.h"
+#include "base/log.h"
+
+namespace nrd::routing {
+namespace {
+
+// Client text for the log, cut to a bounded length.
+std::string echoed(std::string_view text) {
+  constexpr size_t kMost = 128;
+  return text.size() <= kMost ? std::string(text) : std::string(text.substr(0, kMost)) + "...";
+}
+
+// "Alice from 127.0.0.1:40112: DELETE /v1/workloads/1: 403"
+std::string audit_line(const std::string& user, const http::Peer& peer, const std::string& method,
+                       const std::string& path, int status) {
+  const std::string name = user.empty() ? "unknown user" : echoed(user);
+  return name + " from " + peer.address + ": " + method + " " + echoed(path) + ": " + std::to_string(status);
+}
+
+// Rate limit for log lines that clients can trigger at will, so that no client can flood the journal: a token bucket
+// per client and one for all clients. docs/security.md states the resulting maximum per day.
+//
+// Thread-safe: the engine replies on its own thread.
+class RefusalLog {
+ public:
+  // Takes a token; false if there is none. Logs the number of suppressed lines at most once per minute.
+  bool admits(const std::string& client_key) {
+    const std::lock_guard hold(lock_);
+    const auto now = std::chrono::steady_clock::now();
+    if (suppressed_ > 0 && now - last_report_ >= kReportInterval) {
+      log::warning("AUDIT_LEFT_OUT", std::to_string(suppressed_) + " refusals suppressed by the log rate limit",
+                   {{"COUNT", std::to_string(suppressed_)}});
+      last_report_ = now;
+      suppressed_ = 0;
+    }
+    if (!per_client_.has_token(client_key, now) || !all_clients_.has_token(kAll, now)) {
+      if (suppressed_++ == 0) last_report_ = now;
+      return false;
+    }
+    per_client_.take(client_key, now);
+    all_clients_.take(kAll, now);
+    return true;
+  }
+
+ private:
+  static constexpr std::chrono::seconds kReportInterval{60};
+  static constexpr const char* kAll = "";
+  std::mutex lock_;
+  auth::Buckets per_client_{20, std::chrono::seconds(10)};
+  auth::Buckets all_clients_{50, std::chrono::seconds(1)};
+  std::chrono::steady_clock::time_point last_report_{};
+  uint64_t suppressed_ = 0;
+};
+
+ErrorStyle style_of(const http::Request& request) { return error_style(request.accept).value_or(ErrorStyle::Text); }
+
+http::Response refuse(const http::Request& request, const Problem& problem, const std::string& user,
+                      RefusalLog& refusals) {
+  if (!refusals.admits(request.client.client_key)) return render(problem, style_of(request));
+  log::notice("AUDIT_REFUSED", audit_line(user, *request.peer, request.method, request.path, problem.status),
+              {{"USER", echoed(user)},
+               {"FROM", request.peer->address},
+               {"METHOD", request.method},
+               {"PATH", echoed(request.path)},
+               {"STATUS", std::to_string(problem.status)},
+               {"REASON", echoed(problem.detail)}});
+  return render(problem, style_of(request));
+}
+
+std::string part_of(const http::Peer& peer, std::string_view attribute) {
+  const auto found =
+      std::ranges::find(peer.subject, attribute, [](const auto& part) { return std::string_view(part.first); });
+  return found == peer.subject.end() ? "" : found->second;
+}
+
+std::vector<std::string> units_of(const http::Peer& peer) {
+  std::vector<std::string> units;
+  for (const auto& [attribute, value] : peer.subject) {
+    if (attribute == "OU") units.push_back(value);
+  }
+  return units;
+}
+
+// The text/plain line, which RMD's clients display.
+std::string line_for(const auth::AuthFailure& failure, const http::Peer& peer) {
+  switch (failure.kind) {
+    case auth::AuthFailure::Kind::Unlisted: return rmd::not_listed(part_of(peer, "CN"));
+    case auth::AuthFailure::Kind::Roleless: return rmd::no_role(units_of(peer));
+    case auth::AuthFailure::Kind::NeedsPassword:
+    case auth::AuthFailure::Kind::Unknown:
+    case auth::AuthFailure::Kind::Forbidden: break;
+  }
+  return failure.reason;
+}
+
+http::Response refuse(const http::Request& request, const auth::AuthFailure& failure, RefusalLog& refusals) {
+  const bool is_known = failure.kind == auth::AuthFailure::Kind::Forbidden;
+  return refuse(request,
+                {.status = is_known ? 403 : 401,
+                 .code = is_known ? "Forbidden" : "Unauthorized",
+                 .line = line_for(failure, *request.peer),
+                 .detail = failure.reason,
+                 .field = {},
+                 .allowed = {}},
+                failure.name, refusals);
+}
+
+struct Limit {
+  const char* detail;
+  const char* allowed;
+};
+
+Limit limit_of(const auth::Identity& identity) {
+  if (identity.role == auth::Role::User) {
+    return {" has read-only access; changes require the admin role",
+            "GET, HEAD, OPTIONS, POST /v1/hospitality, POST /v1/onload/preflight"};
+  }
+  if (identity.runs) {
+    return {" may only manage workloads owned by the calling process",
+            "POST /v1/workloads with owner {\"caller\": true}; GET, PATCH and DELETE of such a workload"};
+  }
+  return {" is not permitted to make this request", ""};
+}
+
+http::Response refuse(const http::Request& request, const auth::Identity& identity, RefusalLog& refusals) {
+  const bool is_listed = identity.auth_method == auth::AuthMethod::ListedCertificate;
+  const Limit limit = limit_of(identity);
+  return refuse(request,
+                {.status = 403,
+                 .code = "Forbidden",
+                 .line = rmd::not_authorized(is_listed ? rmd::kListedUser : std::string_view(identity.name)),
+                 .detail = "\"" + identity.name + "\"" + limit.detail,
+                 .field = {},
+                 .allowed = limit.allowed},
+                identity.name, refusals);
+}
+
+// Wraps `reply` so that sending it writes an audit line. With `refusals`, error responses are rate-limited: a client
+// limited to its own workloads must not flood the journal with denied attempts. Successful changes are always logged.
+http::Reply audited(const http::Request& request, const auth::Identity& identity, std::shared_ptr<RefusalLog> refusals,
+                    http::Reply reply) {
+  // A std::function must be copyable, a Reply is not.
+  const auto inner = std::make_shared<http::Reply>(std::move(reply));
+  return http::Reply([inner, user = identity.name, peer = request.peer, method = request.method, path = request.path,
+                      client_key = request.client.client_key, refusals = std::move(refusals)](http::Response response) {
+    constexpr int kFirstRefusal = 400;
+    if (refusals && response.status >= kFirstRefusal && !refusals->admits(client_key)) {
+      return inner->send(std::move(response));
+    }
+    log::notice("AUDIT_CHANGE", audit_line(user, *peer, method, path, response.status),
+                {{"USER", echoed(user)},
+                 {"FROM", peer->address},
+                 {"METHOD", method},
+                 {"PATH", echoed(path)},
+                 {"STATUS", std::to_string(response.status)}});
+    inner->send(std::move(response));
+  });
+}
+
+Problem without_field(int status, const char* code, std::string_view line, std::string detail) {
+  return {.status = status,
+          .code = code,
+          .line = std::string(line),
+          .detail = std::move(detail),
+          .field = {},
+          .allowed = {}};
+}
+
+// A request that waits for the PAM result.
+struct Login {
+  http::Request request;
+  http::Reply reply;
+  std::string user;
+};
+
+// Runs on the event loop's thread only.
+class Authorization : public std::enable_shared_from_this<Authorization> {
+ public:
+  Authorization(AuthorizationOptions options, http::Handler next)
+      : options_(std::move(options)), next_(std::move(next)) {}
+
+  void authorize(http::Request request, http::Reply reply) {
+    const auto rules = options_.rules->get();
+    const auto identity = auth::identify(*rules, *request.peer, std::chrono::system_clock::now());
+    if (identity) return admit(*rules, *identity, std::move(request), std::move(reply));
+    if (identity.error().kind == auth::AuthFailure::Kind::NeedsPassword) return log_in(request, std::move(reply));
+    reply.send(refuse(request, identity.error(), *refusals_));
+  }
+
+ private:
+  void admit(const auth::Rules& rules, const auth::Identity& identity, http::Request request, http::Reply reply) {
+    const auth::Access access = access_to(options_.table, request.method, request.path);
+    const bool reads = auth::only_reads(request.method, access);
+    const auth::Grant grant = auth::granted(rules, identity, request.method, request.path, access);
+    const bool is_limited = grant != auth::Grant::Whole;
+    if (grant == auth::Grant::No) return reply.send(refuse(request, identity, *refusals_));
+    http::Reply answered =
+        reads ? std::move(reply) : audited(request, identity, is_limited ? refusals_ : nullptr, std::move(reply));
+    request.is_limited_to_own = is_limited;
+    request.client.client_key = identity.name + " at " + request.client.client_key;
+    request.client.is_privileged = identity.role == auth::Role::Admin;
+    next_(std::move(request), std::move(answered));
+  }
+
+  void log_in(const http::Request& request, http::Reply reply) {
+    auto given = request.authorization ? auth::parse_basic(request.authorization->view()) : std::nullopt;
+    if (!given) return reply.send(refuse_malformed(request));
+    if (!limits_.admit(request.peer->host, given->user, std::chrono::steady_clock::now())) {
+      return reply.send(refuse_too_many(request, given->user));
+    }
+    const auto login = std::make_shared<Login>(Login{request, std::move(reply), given->user});
+    login->request.authorization.reset();
+    const auto then = [self = shared_from_this(), login](const auth::PamOutcome& outcome) {
+      login->request.later([self, login, outcome] { self->finish_login(*login, outcome); });
+    };
+    const auto rules = options_.rules->get();
+    if (!auth::has_role(*rules, given->user)) return options_.pam_client->refuse(then);
+    Client client = request.client;
+    client.is_privileged = auth::identify_by_password(*rules, given->user).role == auth::Role::Admin;
+    options_.pam_client->ask(client,
+                             {.service = options_.pam_service,
+                              .user = given->user,
+                              .host = request.peer->host,
+                              .password = std::move(given->password)},
+                             then);
+  }
+
+  void finish_login(Login& login, const auth::PamOutcome& outcome) {
+    if (!outcome) return login.reply.send(refuse_unchecked(login, outcome.error()));
+    if (outcome->code != 0) return login.reply.send(refuse_failed(login, outcome->text));
+    limits_.succeeded(login.request.peer->host, login.user, std::chrono::steady_clock::now());
+    const auto rules = options_.rules->get();
+    admit(*rules, auth::identify_by_password(*rules, login.user), std::move(login.request), std::move(login.reply));
+  }
+
+  http::Response refuse_malformed(const http::Request& request) {
+    return refuse(request,
+                  without_field(400, "MalformedCredentials", rmd::kMalformedCredentials,
+                                "no client certificate and no valid \"Authorization: Basic\" credentials"),
+                  "", *refusals_);
+  }
+
+  http::Response refuse_too_many(const http::Request& request, const std::string& user) {
+    http::Response response = refuse(request,
+                                     without_field(429, "TooManyLogins", "Too many failed logins; try again later.",
+                                                   "too many failed logins from this host or for this user"),
+                                     user, *refusals_);
+    response.headers.emplace_back("Retry-After", std::to_string(auth::kHostRegains.count()));
+    return response;
+  }
+
+  http::Response refuse_unchecked(const Login& login, const Error& error) {
+    if (refusals_->admits(login.request.client.client_key)) {
+      log::warning("LOGIN_UNCHECKED", error.message,
+                   {{"USER", echoed(login.user)}, {"FROM", login.request.peer->address}, {"DETAIL", error.detail}});
+    }
+    return render(without_field(503, "LoginUnchecked", error.message, error.message), style_of(login.request));
+  }
+
+  http::Response refuse_failed(const Login& login, const std::string& pam_message) {
+    if (refusals_->admits(login.request.client.client_key)) {
+      log::notice("LOGIN_FAILED", echoed(login.user) + " from " + login.request.peer->address + ": " + pam_message,
+                  {{"USER", echoed(login.user)}, {"FROM", login.request.peer->address}, {"REASON", pam_message}});
+    }
+    http::Response response =
+        render(without_field(401, "Unauthorized", pam_message, pam_message), style_of(login.request));
+    response.headers.emplace_back("WWW-Authenticate", rmd::kChallenge);
+    return response;
+  }
+
+  const AuthorizationOptions options_;
+  const http::Handler next_;
+  const std::shared_ptr<RefusalLog> refusals_ = std::make_shared<RefusalLog>();
+  auth::LoginLimits limits_;
+};
+
+}  // namespace
+
+http::Handler authorize(AuthorizationOptions options, http::Handler next) {
+  // Copies of this handler share the state and all run on the event loop's thread.
+  return
+      [authorization = std::make_shared<Authorization>(std::move(options), std::move(next))](
+          http::Request request, http::Reply reply) { authorization->authorize(std::move(request), std::move(reply)); };
+}
+
+}  // namespace nrd::routing

@@ -1,0 +1,61 @@
+// The arguments of a route handler: the request, the {id} and {level} of its path, and the services it uses.
+//
+// Services are declared here and not included: a handler includes those that it uses.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "api/http/message.h"
+#include "api/routing/content_negotiation.h"
+
+namespace nrd {
+class Engine;
+class LongPoll;
+class ProcessWatcher;
+class WorkloadService;
+namespace onload {
+class Allocations;
+class Controller;
+}  // namespace onload
+}  // namespace nrd
+
+namespace nrd::v1 {
+struct Bodies;
+}
+
+namespace nrd::routing {
+
+class RequestCounters;
+
+struct Services {
+  Engine& engine;
+  const WorkloadService& workloads;
+  ProcessWatcher& owners;
+  onload::Controller& onload;
+  onload::Allocations& allocations;
+  LongPoll& watchers;
+};
+
+// Facts about this process that it serves.
+struct ServiceInfo {
+  std::string version;
+  bool debug_port_open = false;  // plain HTTP without authentication is being served; GET /v1/health says so
+  std::function<std::string()> lock_holder = [] {
+    return std::string();
+  };                                          // process that holds the lock of the resctrl tree; empty: none
+  std::shared_ptr<RequestCounters> counters;  // of responses; counted() fills it
+};
+
+struct Call : Services {
+  const ServiceInfo& service;
+  v1::Bodies& bodies;
+  const http::Request& request;
+  std::string_view id;     // as written in the path, empty for a path without one
+  std::string_view level;  // likewise
+  ErrorStyle error_style;
+};
+
+}  // namespace nrd::routing

@@ -1,0 +1,47 @@
+#include "api/routing/content_negotiation.h"
+
+#include <string>
+
+#include "base/ascii.h"
+#include "base/file.h"
+
+namespace nrd::routing {
+namespace {
+
+// Splits off the part before `separator`; `rest` keeps the remainder.
+std::string_view next_part(std::string_view& rest, char separator) {
+  const size_t end = rest.find(separator);
+  const std::string_view part = rest.substr(0, end);
+  rest = end == rest.npos ? std::string_view() : rest.substr(end + 1);
+  return trimmed(part);
+}
+
+// ";q=0" and ";q=0.000" mean not acceptable (RFC 9110, 12.4.2).
+bool is_excluded(std::string_view parameters) {
+  while (!parameters.empty()) {
+    const std::string parameter = lower_case(next_part(parameters, ';'));
+    if (parameter.starts_with("q=0") && parameter.find_first_not_of("0.", 2) == parameter.npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_json(std::string_view content_type) { return lower_case(next_part(content_type, ';')) == "application/json"; }
+
+std::optional<ErrorStyle> error_style(std::string_view accept) {
+  if (trimmed(accept).empty()) return ErrorStyle::Text;
+  std::optional<ErrorStyle> style;
+  while (!accept.empty()) {
+    std::string_view parameters = next_part(accept, ',');
+    const std::string range = lower_case(next_part(parameters, ';'));
+    if (is_excluded(parameters)) continue;
+    if (range == "application/json" || range == "application/problem+json") return ErrorStyle::Json;
+    if (range == "*/*" || range == "application/*" || range == "text/*" || range == "text/plain") {
+      style = ErrorStyle::Text;
+    }
+  }
+  return style;
+}
+
+}  // namespace nrd::routing

@@ -1,0 +1,40 @@
+#include "api/routing/etag.h"
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/hash.h"
+
+namespace nrd::routing {
+
+std::string etag_of(std::string_view text) { return "\"" + hash_of(text) + "\""; }
+
+std::vector<std::string_view> tags_in(std::string_view header) {
+  std::vector<std::string_view> tags;
+  while (!header.empty()) {
+    const size_t comma = std::min(header.find(','), header.size());
+    tags.push_back(trimmed(header.substr(0, comma)));
+    header.remove_prefix(std::min(comma + 1, header.size()));
+  }
+  return tags;
+}
+
+bool has_already(std::string_view if_none_match, std::string_view etag) {
+  return std::ranges::any_of(tags_in(if_none_match), [etag](std::string_view tag) {
+    if (tag.starts_with("W/")) tag.remove_prefix(2);  // compared weakly (RFC 9110, 13.1.2)
+    return tag == etag || tag == "*";
+  });
+}
+
+http::Response with_etag(http::Response response, const std::string& etag, uint64_t revision,
+                         std::string_view if_none_match) {
+  constexpr int kNotModified = 304;
+  if (has_already(if_none_match, etag)) {
+    response = {.status = kNotModified, .content_type = {}, .body = {}, .headers = {}};
+  }
+  response.headers.emplace_back("ETag", etag);
+  response.headers.emplace_back("X-Nrd-Revision", std::to_string(revision));
+  return response;
+}
+
+}  // namespace nrd::routing

@@ -1,0 +1,137 @@
+#include "api/routing/problem.h"
+
+#include "api/rmd/texts.h"
+#include "base/json/writer.h"
+
+namespace nrd::routing {
+namespace {
+
+// RFC 9457: a title does not vary between occurrences.
+const char* title_of(int status) {
+  switch (status) {
+    case 400: return "Invalid request";
+    case 401: return "Authentication required";
+    case 403: return "Permission denied";
+    case 404: return "Not found";
+    case 405: return "Method not allowed";
+    case 406: return "No acceptable representation";
+    case 409: return "Conflict with the current state";
+    case 412: return "Precondition failed";
+    case 415: return "Unsupported media type";
+    case 422: return "Not supported by this node or version";
+    case 423: return "Changes are frozen";
+    case 429: return "Too many requests";
+    case 503: return "Temporarily unavailable";
+    default: return "Request failed";
+  }
+}
+
+// Replaces control characters, so that the message stays on one line.
+std::string one_line(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += byte < 0x20 || byte == 0x7f ? '?' : c;
+  }
+  return out;
+}
+
+}  // namespace
+
+const char* name_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::BadRequest: return "BadRequest";
+    case ErrorCode::Forbidden: return "Forbidden";
+    case ErrorCode::NotFound: return "NotFound";
+    case ErrorCode::CpuTaken: return "CpuTaken";
+    case ErrorCode::NoSuchPolicy: return "NoSuchPolicy";
+    case ErrorCode::UuidTaken: return "UuidTaken";
+    case ErrorCode::IdTaken: return "IdTaken";
+    case ErrorCode::NotEnough: return "NotEnough";
+    case ErrorCode::NoClass: return "NoClass";
+    case ErrorCode::Unsupported: return "Unsupported";
+    case ErrorCode::Busy: return "Busy";
+    case ErrorCode::Conflict: return "Conflict";
+    case ErrorCode::Stale: return "Stale";
+    case ErrorCode::KeyReused: return "KeyReused";
+    case ErrorCode::Locked: return "Locked";
+    case ErrorCode::Frozen: return "Frozen";
+    case ErrorCode::Hardware: return "Hardware";
+    case ErrorCode::Store: return "Store";
+    case ErrorCode::Internal: return "Internal";
+  }
+  return "Internal";
+}
+
+int status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::BadRequest:
+    case ErrorCode::NoSuchPolicy: return 400;
+    case ErrorCode::Forbidden: return 403;
+    case ErrorCode::NotFound: return 404;
+    case ErrorCode::CpuTaken:
+    case ErrorCode::IdTaken:
+    case ErrorCode::UuidTaken: return 400;  // not 409: RMD's clients expect 400
+    case ErrorCode::NotEnough:
+    case ErrorCode::NoClass:
+    case ErrorCode::Conflict: return 409;
+    case ErrorCode::Stale: return 412;
+    case ErrorCode::Locked: return 423;
+    case ErrorCode::KeyReused:
+    case ErrorCode::Unsupported: return 422;
+    case ErrorCode::Busy:
+    case ErrorCode::Frozen:
+    case ErrorCode::Store: return 503;  // the same request may succeed later
+    case ErrorCode::Hardware:
+    case ErrorCode::Internal: return 500;
+  }
+  return 500;
+}
+
+Problem problem_of(const Error& error, std::string line) {
+  return {.status = status_of(error.code),
+          .code = name_of(error.code),
+          .line = std::move(line),
+          .detail = error.message,
+          .field = error.field,
+          .allowed = error.allowed,
+          .cause = error.detail.empty() ? nullptr : std::make_shared<const Error>(error)};
+}
+
+Problem problem_of_workload(const Error& error, std::string_view uuid) {
+  Problem problem = problem_of(error, rmd::workload_refused(error, uuid));
+  if (rmd::is_task_taken(error)) {
+    problem.status = 400;  // as for CPUs
+    problem.code = "TaskTaken";
+  }
+  return problem;
+}
+
+Problem problem_of_request(const Error& error) { return problem_of(error, rmd::reason(error)); }
+
+Problem problem_of_body(const Error& error) { return problem_of(error, rmd::unreadable(error)); }
+
+http::Response render(const Problem& problem, ErrorStyle style) {
+  http::Response response{
+      .status = problem.status, .content_type = {}, .body = {}, .headers = {}, .cause = problem.cause};
+  if (style == ErrorStyle::Text) {
+    response.content_type = "text/plain";
+    response.body = one_line(problem.line) + "\n";
+    return response;
+  }
+  json::Writer w;
+  w.begin_object();
+  w.key("type").string("urn:nrd:problem:" + problem.code);
+  w.key("title").string(title_of(problem.status));
+  w.key("status").number(static_cast<uint64_t>(problem.status));
+  w.key("detail").string(one_line(problem.detail));
+  w.key("code").string(problem.code);
+  if (!problem.field.empty()) w.key("field").string(problem.field);
+  if (!problem.allowed.empty()) w.key("allowed").string(problem.allowed);
+  w.end_object();
+  response.content_type = "application/problem+json";
+  response.body = w.take();
+  return response;
+}
+
+}  // namespace nrd::routing

@@ -1,0 +1,63 @@
+#include "api/routing/query.h"
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include "api/routing/suggestions.h"
+#include "base/json/writer.h"
+
+namespace nrd::routing {
+namespace {
+
+std::vector<std::string_view> words(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    words.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+}  // namespace
+
+Result<void> check_query(const Query& query, std::string_view known) {
+  const std::vector<std::string_view> names = words(known);
+  for (const auto& [name, value] : query) {
+    if (std::ranges::find(names, name) != names.end()) continue;
+    const std::string field = "?" + name.substr(0, json::kQuoted);
+    if (names.empty()) return fail_at(ErrorCode::BadRequest, field, "this path takes no parameters", "none");
+    const std::string guess(closest(name, names));
+    return fail_at(ErrorCode::BadRequest, field,
+                   "unknown parameter " + json::quoted(name, json::kQuoted) + "; did you mean \"" + guess + "\"?",
+                   std::string(known));
+  }
+  return {};
+}
+
+std::optional<std::string> text_in_query(const Query& query, const std::string& name) {
+  const auto found = query.find(name);
+  return found == query.end() ? std::nullopt : std::optional(found->second);
+}
+
+Result<bool> flag_in_query(const Query& query, const std::string& name) {
+  const std::optional<std::string> text = text_in_query(query, name);
+  if (!text || *text == "false") return false;
+  if (*text == "true") return true;
+  return fail_at(ErrorCode::BadRequest, "?" + name,
+                 "expected true or false, found " + json::quoted(*text, json::kQuoted), "true or false");
+}
+
+Result<std::optional<uint64_t>> number_in_query(const Query& query, const std::string& name, uint64_t largest) {
+  const std::optional<std::string> text = text_in_query(query, name);
+  if (!text) return std::optional<uint64_t>();
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+  if (error == std::errc() && end == text->data() + text->size() && number <= largest) return std::optional(number);
+  return fail_at(ErrorCode::BadRequest, "?" + name,
+                 "expected a whole number, found " + json::quoted(*text, json::kQuoted),
+                 "0 to " + std::to_string(largest));
+}
+
+}  // namespace nrd::routing

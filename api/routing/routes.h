@@ -1,0 +1,15 @@
+// Every path and method of the service: routes.cc has the table.
+#pragma once
+
+#include "api/http/message.h"
+#include "api/routing/call.h"
+#include "api/routing/router.h"
+
+namespace nrd::routing {
+
+RouteTable route_table();
+
+// The handler for all routes. Everything in `services` must outlive it.
+http::Handler routes(Services services, ServiceInfo info);
+
+}  // namespace nrd::routing

@@ -1,0 +1,15 @@
+#include "api/v1/requester.h"
+
+#include "engine/workload_service.h"
+
+namespace nrd::v1 {
+
+Requester requester_of(const http::Request& request) {
+  Requester who{.client = request.client, .is_limited_to_own = request.is_limited_to_own, .later = request.later};
+  if (request.peer && request.peer->credentials) {
+    who.caller = Caller{.pid = request.peer->credentials->pid, .started = request.peer->credentials->started};
+  }
+  return who;
+}
+
+}  // namespace nrd::v1

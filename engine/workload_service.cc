@@ -1,0 +1,228 @@
+#include "engine/workload_service.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "engine/owner_cleanup.h"
+#include "engine/resolve_tasks.h"
+
+namespace nrd {
+namespace {
+
+using onload::Allocations;
+using onload::LaunchEnvironment;
+using onload::RenderRequest;
+
+Failure forbidden(const char* field, const char* message, const char* allowed) {
+  return fail_at(ErrorCode::Forbidden, field, message, allowed);
+}
+
+Result<void> check_own_tasks(const Requester& who, const std::vector<Task>& tasks) {
+  const pid_t pid = who.caller ? who.caller->pid : 0;
+  const bool are_own = std::ranges::all_of(tasks, [pid](const Task& task) { return task.process == pid; });
+  if (!who.is_limited_to_own || are_own) return {};
+  return forbidden("/task_ids", "the run role may only name tasks of the calling process",
+                   "the calling process and its threads");
+}
+
+// `only`: the owner to whose workloads the client is limited. Another client may have used the same key.
+Result<Done> check_owned(const Outcome& outcome, const std::optional<store::Owner>& only) {
+  if (!outcome || !only || outcome->workload.spec.owner == only) return outcome;
+  return forbidden("Idempotency-Key", "the key belongs to a workload of another process", "a new key");
+}
+
+store::OnloadUse use_of(const RenderRequest& request, const LaunchEnvironment& launch) {
+  return {.profiles = request.profiles,
+          .env = request.environment,
+          .profiles_win = request.winner == profiles::Winner::Profiles,
+          .generation = launch.generation,
+          .version = launch.version};
+}
+
+// Same profiles and variables, so no new admission is needed.
+bool is_same(const RenderRequest& request, const std::optional<store::OnloadUse>& use) {
+  return use && use->profiles == request.profiles && use->env == request.environment &&
+         use->profiles_win == (request.winner == profiles::Winner::Profiles);
+}
+
+void put_onload(CreateWorkload& command, store::OnloadUse use) { command.spec.onload = std::move(use); }
+void put_onload(PatchWorkload& command, store::OnloadUse use) { command.patch.onload = std::optional(std::move(use)); }
+
+// Calls `then` with the command once `allocations` has admitted its Onload request. The launch environment holds the
+// workload's place among the allocations.
+template <typename Command, typename Then>
+void admit_onload(Allocations& allocations, const Client& client, const RenderRequest& request,
+                  Allocations::Place place, Command command, const Then& then) {
+  const auto done = [request, command = std::move(command), then](Result<onload::Admitted> admitted) {
+    if (!admitted) {
+      admitted.error().field.insert(0, "/onload");
+      return then(Failure(std::move(admitted.error())), nullptr);
+    }
+    Command whole = command;
+    put_onload(whole, use_of(request, admitted->launch));
+    const auto held = std::make_shared<const onload::Admitted>(*std::move(admitted));
+    then(std::move(whole), std::shared_ptr<const LaunchEnvironment>(held, &held->launch));
+  };
+  allocations.admit(request, place, {done, client});
+}
+
+}  // namespace
+
+const Workload* WorkloadService::find(const NodeState& state, const Requester& who, std::string_view id) const {
+  const Workload* found = workload_with_id(state, id);
+  if (!found || !who.is_limited_to_own) return found;
+  const Result<store::Owner> caller = find_caller(owners_, who.caller);
+  return caller && found->spec.owner == *caller ? found : nullptr;
+}
+
+// The owner to whose workloads the client is limited; nullopt: not limited. Fails if the workload would be of another.
+Result<std::optional<store::Owner>> WorkloadService::check_own(const Requester& who,
+                                                               const NewWorkload& workload) const {
+  if (!who.is_limited_to_own) return std::optional<store::Owner>();
+  const Result<store::Owner> caller = find_caller(owners_, who.caller);
+  const auto names_caller = [&caller](const OwnerRequest& owner) {
+    return !owner.pid || (caller && *owner.pid == caller->pid);
+  };
+  if (workload.owner && names_caller(*workload.owner)) {
+    return caller.map([](const store::Owner& owner) { return std::optional(owner); });
+  }
+  return forbidden("/owner", "the run role may only manage workloads owned by the calling process",
+                   "{\"caller\": true}");
+}
+
+Result<CreateWorkload> WorkloadService::command_of(const Requester& who, const NewWorkload& workload) const {
+  CreateWorkload command{.spec = workload.spec, .key = workload.key};
+  if (workload.task_ids) {
+    ResolvedTasks found = TRY(find_tasks(*workload.task_ids, engine_.state()->facts.boot_id));
+    command.spec.tasks = std::move(found.tasks);
+    command.spec.task_cpus = std::move(found.cpus);
+  }
+  if (workload.owner) {
+    store::Owner owner = TRY(find_owner(owners_, *workload.owner, who.caller));
+    command.spec.owner = std::move(owner);
+  }
+  TRY(check_own_tasks(who, command.spec.tasks));
+  return command;
+}
+
+Result<PatchWorkload> WorkloadService::command_of(const Requester& who, const WorkloadPatch& patch) const {
+  PatchWorkload command{.id = patch.id, .patch = patch.patch, .if_revision = patch.if_revision};
+  if (patch.task_ids) {
+    ResolvedTasks found = TRY(find_tasks(*patch.task_ids, engine_.state()->facts.boot_id));
+    TRY(check_own_tasks(who, found.tasks));
+    command.patch.tasks = std::move(found.tasks);
+    command.patch.task_cpus = std::move(found.cpus);
+  }
+  return command;
+}
+
+void WorkloadService::admit(const Requester& who, const NewWorkload& workload, CreateWorkload command,
+                            const Admitted<CreateWorkload>& then) const {
+  if (!workload.onload) return then(std::move(command), nullptr);
+  admit_onload(allocations_, who.client, *workload.onload, Allocations::Place::New, std::move(command), then);
+}
+
+void WorkloadService::admit(const Requester& who, const WorkloadPatch& patch, PatchWorkload command,
+                            const Admitted<PatchWorkload>& then) const {
+  const auto state = engine_.state();
+  const auto found = state->workloads.find(patch.id);
+  const auto use = found == state->workloads.end() ? std::nullopt : found->second.spec.onload;
+  if (!patch.onload || is_same(*patch.onload, use)) return then(std::move(command), nullptr);
+  admit_onload(allocations_, who.client, *patch.onload, use ? Allocations::Place::Kept : Allocations::Place::New,
+               std::move(command), then);
+}
+
+// Replays the outcome if the key of `workload` was used, otherwise calls `first_time`. Both run on the thread of the
+// request, because the engine thread may outlive the allocations.
+void WorkloadService::replay_or(const Requester& who, const NewWorkload& workload,
+                                const std::optional<store::Owner>& only, const Answer<Changed>& done,
+                                const std::function<void()>& first_time) const {
+  // Whatever the state of Onload is now. Includes the launch environment only if it is unchanged.
+  const auto replay = [&allocations = allocations_, request = workload.onload, done](const Done& created) {
+    if (!request) return done(Changed{created});
+    allocations.admit(*request, Allocations::Place::Kept, [request, created, done](Result<onload::Admitted> admitted) {
+      const bool is_unchanged = admitted && created.workload.spec.onload == use_of(*request, admitted->launch);
+      done(Changed{created,
+                   is_unchanged ? std::make_shared<const LaunchEnvironment>(std::move(admitted->launch)) : nullptr});
+    });
+  };
+  const auto found = [only, done, first_time, replay, later = who.later](const Outcome& outcome) {
+    const Result<Done> created = check_owned(outcome, only);
+    if (!created && created.error().code != ErrorCode::NotFound) return done(Failure(created.error()));
+    later([created, first_time, replay] { created ? replay(*created) : first_time(); });
+  };
+  engine_.find_created(*workload.key, {found, who.client});
+}
+
+void WorkloadService::create(const Requester& who, const NewWorkload& workload, Answer<Changed> done) const {
+  const Result<std::optional<store::Owner>> only = check_own(who, workload);
+  if (!only) return done(Failure(only.error()));
+  const Result<CreateWorkload> command = command_of(who, workload);
+  if (!command) {
+    const auto refuse = [done, error = command.error()] { done(Failure(error)); };
+    // A task or the owner may have exited since the original request.
+    const bool may_be_replay = workload.key && command.error().code != ErrorCode::Forbidden;
+    return may_be_replay ? replay_or(who, workload, *only, done, refuse) : refuse();
+  }
+  const auto submit = [&engine = engine_, &owners = owners_, only = *only, client = who.client, done](
+                          const Result<CreateWorkload>& admitted, const Launch& launch) {
+    if (!admitted) return done(Failure(admitted.error()));
+    const auto answer = [&engine, &owners, only, done, launch, owner = admitted->spec.owner](const Outcome& outcome) {
+      if (owner) end_with_owner(engine, owners, *owner);
+      done(check_owned(outcome, only).map([&launch](Done created) { return Changed{std::move(created), launch}; }));
+    };
+    engine.submit(*admitted, {answer, client});
+  };
+  if (!workload.onload || !workload.key) return admit(who, workload, *command, submit);
+  // Do not admit a replayed request a second time.
+  replay_or(who, workload, *only, done,
+            [this, who, workload, command = *command, submit] { admit(who, workload, command, submit); });
+}
+
+void WorkloadService::patch(const Requester& who, const WorkloadPatch& patch, Answer<Changed> done) const {
+  const Result<PatchWorkload> command = command_of(who, patch);
+  if (!command) return done(Failure(command.error()));
+  admit(who, patch, *command,
+        [&engine = engine_, client = who.client, done](const Result<PatchWorkload>& admitted, const Launch& launch) {
+          if (!admitted) return done(Failure(admitted.error()));
+          const auto answer = [done, launch](const Outcome& outcome) {
+            done(outcome.map([&launch](const Done& patched) { return Changed{patched, launch}; }));
+          };
+          engine.submit(*admitted, {answer, client});
+        });
+}
+
+void WorkloadService::remove(const Requester& who, const DeleteWorkload& command, Answer<Changed> done) const {
+  const auto answer = [done](const Outcome& outcome) {
+    done(outcome.map([](const Done& removed) { return Changed{removed}; }));
+  };
+  engine_.submit(command, {answer, who.client});
+}
+
+template <typename Request>
+void WorkloadService::preview_admitted(const Requester& who, const Request& request,
+                                       const Answer<Preview>& done) const {
+  const auto command = command_of(who, request);
+  if (!command) return done(Failure(command.error()));
+  admit(who, request, *command, [&engine = engine_, done](const auto& admitted, const Launch&) {
+    if (!admitted) return done(Failure(admitted.error()));
+    const auto state = engine.state();
+    const Time now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+    done(plan::dry_run(*state, *admitted, now).map([&state](plan::DryRun dry_run) {
+      return Preview{state, std::move(dry_run)};
+    }));
+  });
+}
+
+void WorkloadService::preview(const Requester& who, const NewWorkload& workload, const Answer<Preview>& done) const {
+  const Result<std::optional<store::Owner>> only = check_own(who, workload);
+  if (!only) return done(Failure(only.error()));
+  preview_admitted(who, workload, done);
+}
+
+void WorkloadService::preview(const Requester& who, const WorkloadPatch& patch, const Answer<Preview>& done) const {
+  preview_admitted(who, patch, done);
+}
+
+}  // namespace nrd

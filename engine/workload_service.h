@@ -1,0 +1,100 @@
+// Creates, changes and deletes workloads for clients: resolves the processes that a request names, limits a client to
+// workloads of its own process, replays a create by its Idempotency-Key, has Onload admit the workload, and then
+// submits the command to the engine.
+//
+// Thread-safe. `done` is called once: here, on the engine thread or on that of the allocations. It must not block.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/client.h"
+#include "engine/onload/allocations.h"
+#include "engine/plan/dry_run.h"
+#include "engine/resolve_owner.h"
+#include "engine/transaction/engine.h"
+
+namespace nrd {
+
+// The client of a request.
+struct Requester {
+  Client client;
+  std::optional<Caller> caller{};  // on a Unix socket
+  bool is_limited_to_own = false;  // to workloads that the caller owns, and to its tasks
+  // Runs a function soon on the thread of the request; drops it if the service is stopping.
+  std::function<void(std::function<void()>)> later{};
+};
+
+struct NewWorkload {
+  Spec spec;  // without owner, tasks and Onload
+  std::optional<std::vector<pid_t>> task_ids{};
+  std::optional<OwnerRequest> owner{};
+  std::optional<onload::RenderRequest> onload{};
+  std::optional<IdempotencyKey> key{};
+};
+
+struct WorkloadPatch {
+  WorkloadId id;
+  SpecPatch patch;  // without tasks; with Onload only to remove it
+  std::optional<std::vector<pid_t>> task_ids{};
+  std::optional<onload::RenderRequest> onload{};
+  IfRevision if_revision{};
+};
+
+struct Changed {
+  Done done;
+  std::shared_ptr<const onload::LaunchEnvironment> launch{};  // to start an application with Onload; null: without
+};
+
+// What a change would do to `state`.
+struct Preview {
+  std::shared_ptr<const NodeState> state;
+  plan::DryRun dry_run;
+};
+
+class WorkloadService {
+ public:
+  template <typename T>
+  using Answer = std::function<void(const Result<T>&)>;
+
+  // All three must outlive the requests.
+  WorkloadService(Engine& engine, ProcessWatcher& owners, onload::Allocations& allocations)
+      : engine_(engine), owners_(owners), allocations_(allocations) {}
+
+  // The workload with this id, as a client writes it; nullptr if it does not exist or the client may not access it.
+  const Workload* find(const NodeState& state, const Requester& who, std::string_view id) const;
+
+  void create(const Requester& who, const NewWorkload& workload, Answer<Changed> done) const;
+  void patch(const Requester& who, const WorkloadPatch& patch, Answer<Changed> done) const;
+  void remove(const Requester& who, const DeleteWorkload& command, Answer<Changed> done) const;
+
+  // The same checks; changes nothing.
+  void preview(const Requester& who, const NewWorkload& workload, const Answer<Preview>& done) const;
+  void preview(const Requester& who, const WorkloadPatch& patch, const Answer<Preview>& done) const;
+
+ private:
+  using Launch = std::shared_ptr<const onload::LaunchEnvironment>;
+  template <typename Command>
+  using Admitted = std::function<void(Result<Command>, Launch)>;
+
+  Result<std::optional<store::Owner>> check_own(const Requester& who, const NewWorkload& workload) const;
+  Result<CreateWorkload> command_of(const Requester& who, const NewWorkload& workload) const;
+  Result<PatchWorkload> command_of(const Requester& who, const WorkloadPatch& patch) const;
+  void admit(const Requester& who, const NewWorkload& workload, CreateWorkload command,
+             const Admitted<CreateWorkload>& then) const;
+  void admit(const Requester& who, const WorkloadPatch& patch, PatchWorkload command,
+             const Admitted<PatchWorkload>& then) const;
+  template <typename Request>
+  void preview_admitted(const Requester& who, const Request& request, const Answer<Preview>& done) const;
+  void replay_or(const Requester& who, const NewWorkload& workload, const std::optional<store::Owner>& only,
+                 const Answer<Changed>& done, const std::function<void()>& first_time) const;
+
+  Engine& engine_;
+  ProcessWatcher& owners_;
+  onload::Allocations& allocations_;
+};
+
+}  // namespace nrd

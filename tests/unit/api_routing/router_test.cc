@@ -1,0 +1,40 @@
+#include "api/routing/router.h"
+
+#include <doctest/doctest.h>
+
+#include <utility>
+
+#include "api/routing/routes.h"
+
+using namespace nrd;
+using auth::Access;
+
+namespace {
+
+Access access(std::string_view method, std::string_view path) {
+  return routing::access_to(routing::route_table(), method, path);
+}
+
+}  // namespace
+
+TEST_CASE("the run role may create, read, change and delete a workload, and nothing else") {
+  for (const char* method : {"GET", "HEAD", "PATCH", "DELETE"}) CHECK(access(method, "/v1/workloads/7") == Access::Own);
+  CHECK(access("POST", "/v1/workloads") == Access::Own);
+  for (const auto& [method, path] : {std::pair{"GET", "/v1/workloads"}, std::pair{"PUT", "/v1/workloads/7"},
+                                     std::pair{"GET", "/v1/workloads/7/monitoring"}, std::pair{"GET", "/v1/node"},
+                                     std::pair{"PUT", "/v1/onload/freeze"}, std::pair{"GET", "/v1/nowhere"}}) {
+    CAPTURE(path);
+    CHECK(access(method, path) == Access::ByMethod);
+  }
+}
+
+TEST_CASE("a trailing slash does not turn the list of workloads into a workload of the run role") {
+  CHECK(access("GET", "/v1/workloads/") == Access::ByMethod);
+  CHECK(access("POST", "/v1/workloads/") == Access::Own);
+}
+
+TEST_CASE("the user role may make the POSTs that change nothing") {
+  CHECK(access("POST", "/v1/hospitality") == Access::Reading);
+  CHECK(access("POST", "/v1/onload/preflight") == Access::Reading);
+  CHECK(access("POST", "/v1/onload/verify") == Access::ByMethod);
+}

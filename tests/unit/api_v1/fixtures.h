@@ -1,0 +1,51 @@
+// The services of the routes besides engine and controller: real ones, in temporary folders.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "api/routing/request_counters.h"
+#include "api/routing/routes.h"
+#include "engine/long_poll.h"
+#include "engine/onload/allocations.h"
+#include "engine/process_watcher.h"
+#include "engine/workload_service.h"
+#include "tests/unit/hw_onload_modules/folder.h"
+
+namespace nrd::testing {
+
+// The commit function of the allocations reports success without storing.
+struct Fixture {
+  explicit Fixture(const onload::Controller& controller, size_t most_allocations = 2)
+      : allocations(*onload::Allocations::start(controller, *owners,
+                                                [](const store::OnloadChange&) { return Result<void>(); }, {}, clock,
+                                                {.versions = "/opt",
+                                                 .trust = folder.trust(),
+                                                 .profiles = {"/etc/profiles"},
+                                                 .state_directory = folder.path("state"),
+                                                 .most_allocations = most_allocations})) {
+    folder.folder("state");
+  }
+  ~Fixture() {
+    owners->stop();
+    watchers->stop();
+  }
+  Fixture(const Fixture&) = delete;
+  Fixture& operator=(const Fixture&) = delete;
+
+  routing::Services services(Engine& engine, onload::Controller& controller) {
+    workloads.emplace(engine, *owners, *allocations);
+    return {engine, *workloads, *owners, controller, *allocations, *watchers};
+  }
+
+  Folder folder;
+  SystemClock clock;
+  std::unique_ptr<ProcessWatcher> owners{*ProcessWatcher::start()};
+  std::unique_ptr<onload::Allocations> allocations;
+  std::optional<WorkloadService> workloads;
+  std::unique_ptr<LongPoll> watchers = LongPoll::start();
+  std::shared_ptr<routing::RequestCounters> counters =
+      std::make_shared<routing::RequestCounters>(routing::route_table());
+};
+
+}  // namespace nrd::testing

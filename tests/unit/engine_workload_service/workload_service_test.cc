@@ -1,0 +1,94 @@
+#include "engine/workload_service.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include "tests/unit/api_v1/fake_controller.h"
+#include "tests/unit/api_v1/fake_engine.h"
+#include "tests/unit/api_v1/fixtures.h"
+
+using namespace nrd;
+
+namespace {
+
+constexpr pid_t kNoProcess = 1 << 22;  // PID_MAX_LIMIT: never assigned
+
+// A client with the run role: this process.
+struct RunRole {
+  Result<Changed> create(const NewWorkload& workload) {
+    Result<Changed> outcome = fail(ErrorCode::Internal, "no answer");
+    workloads.create(who, workload, [&outcome](const Result<Changed>& changed) { outcome = changed; });
+    return outcome;
+  }
+  NewWorkload with_key(std::optional<OwnerRequest> owner) {
+    return {.spec = a_workload(7).spec, .owner = owner, .key = IdempotencyKey{"key", "hash"}};
+  }
+  Done created_by(const store::Owner& owner) {
+    Workload workload = a_workload(7);
+    workload.spec.owner = owner;
+    return done_with(workload);
+  }
+
+  FakeEngine engine{a_node()};
+  nrd::testing::FakeController controller;
+  nrd::testing::Fixture fixture{controller};
+  WorkloadService workloads{engine, *fixture.owners, *fixture.allocations};
+  store::Owner self = *fixture.owners->identify(::getpid());
+  Requester who{.client = {},
+                .caller = Caller{.pid = self.pid, .started = self.start},
+                .is_limited_to_own = true,
+                .later = [](const std::function<void()>& act) { act(); }};
+};
+
+}  // namespace
+
+TEST_CASE("the run role is refused before its key is looked up") {
+  RunRole role;
+  role.engine.answer_with(role.created_by(role.self));
+  for (const auto& owner : {std::optional<OwnerRequest>(), std::optional(OwnerRequest{.pid = kNoProcess})}) {
+    const auto refused = role.create(role.with_key(owner));
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::Forbidden);
+    CHECK(refused.error().field == "/owner");
+  }
+  CHECK(role.engine.lookups == 0);
+  CHECK(role.engine.commands().empty());
+}
+
+TEST_CASE("a key replays a workload of the calling process, but not one of another process") {
+  RunRole role;
+  NewWorkload exited_task = role.with_key(OwnerRequest{});
+  exited_task.task_ids = {kNoProcess};
+  const NewWorkload complete = role.with_key(OwnerRequest{});
+  for (const NewWorkload& workload : {exited_task, complete}) {
+    role.engine.answer_with(role.created_by(role.self));
+    CHECK(role.create(workload)->done.workload.id == WorkloadId{7});
+    role.engine.answer_with(role.created_by({.pid = 1, .start = 1, .boot_id = role.self.boot_id}));
+    const auto refused = role.create(workload);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::Forbidden);
+  }
+  CHECK(role.engine.lookups == 2);  // only for the exited task
+}
+
+TEST_CASE("an exited task refuses a create whose key was not used") {
+  RunRole role;
+  role.engine.answer_with(fail(ErrorCode::NotFound, "none"));
+  NewWorkload workload = role.with_key(OwnerRequest{});
+  workload.task_ids = {kNoProcess};
+  const auto refused = role.create(workload);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().field == "/task_ids/0");
+  CHECK(role.engine.commands().empty());
+}
+
+TEST_CASE("the run role may only name its own tasks") {
+  RunRole role;
+  NewWorkload workload = role.with_key(OwnerRequest{});
+  workload.task_ids = {::getppid()};
+  CHECK(role.create(workload).error().field == "/task_ids");
+  const WorkloadPatch patch{.id = WorkloadId{7}, .patch = {}, .task_ids = std::vector<pid_t>{::getppid()}};
+  Result<Preview> preview = fail(ErrorCode::Internal, "no answer");
+  role.workloads.preview(role.who, patch, [&preview](const Result<Preview>& shown) { preview = shown; });
+  CHECK(preview.error().code == ErrorCode::Forbidden);
+}
