@@ -17,7 +17,7 @@ Result<uint64_t> read_uptime(const std::string& root) {
   const std::optional<std::string> line = TRY(read_line(path));
   const std::string text = line.value_or("");
   const std::optional<uint64_t> seconds = parse_number<uint64_t>(std::string_view(text).substr(0, text.find('.')));
-  if (!seconds) return unexpected("the time since boot", path, text);
+  if (!seconds) return unexpected("the uptime", path, text);
   return *seconds;
 }
 

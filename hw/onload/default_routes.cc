@@ -61,7 +61,7 @@ Result<std::set<std::string>> read_default_routes(const std::string& root) {
     const std::optional<std::string> text = TRY(read_file(path, kRoutesLimit));
     if (!text) continue;  // this kernel does not speak it
     const std::optional<std::set<std::string>> found = parse(*text);
-    if (!found) return unexpected("the table of routes", path, *text);
+    if (!found) return unexpected("the routing table", path, *text);
     interfaces.insert(found->begin(), found->end());
   }
   return interfaces;

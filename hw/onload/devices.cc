@@ -19,7 +19,7 @@ constexpr mode_t kPermissions = 07777;
 std::string path_of(const std::string& root, const std::string& name) { return root + "/dev/" + name; }
 
 Failure failed(const std::string& path, int error) {
-  return fail(ErrorCode::Hardware, "device node " + std::string(name_in(path)) + " could not be looked at or changed",
+  return fail(ErrorCode::Hardware, "cannot access device node " + std::string(name_in(path)),
               path + ": " + std::generic_category().message(error));
 }
 
@@ -84,7 +84,7 @@ Result<std::optional<DeviceNumber>> read_device_number(const std::string& root, 
   const std::optional<std::string> line = TRY(read_line(path));
   if (!line) return std::nullopt;
   const std::optional<DeviceNumber> number = parse_device_number(*line + "\n");
-  if (!number) return unexpected("the number of a device", path, *line);
+  if (!number) return unexpected("the device number", path, *line);
   return number;
 }
 
@@ -99,22 +99,22 @@ Result<std::vector<DeviceNode>> read_devices(const std::string& root) {
 
 Result<void> set_access(const std::string& root, const std::string& name, const Access& access) {
   if (std::find(kDevices.begin(), kDevices.end(), name) == kDevices.end() || (access.mode & ~mode_t{0777}) != 0) {
-    return fail(ErrorCode::BadRequest, "no device node of Onload, or no permissions of one");
+    return fail(ErrorCode::BadRequest, "not an Onload device node, or invalid permissions");
   }
   const std::string path = path_of(root, name);
   const std::optional<DeviceNumber> number = TRY(read_device_number(root, name));
   const std::optional<UniqueFd> node = TRY(open_node(root, name));
   if (!number || !node) {
-    return fail(ErrorCode::NotFound, "device " + name + (number ? " has no node" : " is not there"), path);
+    return fail(ErrorCode::NotFound, "device " + name + (number ? " has no device node" : " does not exist"), path);
   }
   const NodeFile before = TRY(look_at(*node, path));
   if (before.number != *number) {
-    return fail(ErrorCode::Hardware, "device node " + name + " does not lead to the device; it was left alone", path);
+    return fail(ErrorCode::Hardware, "device node " + name + " does not refer to the device; not changed", path);
   }
   TRY(change(*node, path, before.access, access));
   const NodeFile after = TRY(look_at(*node, path));
   if (after.access != access)
-    return fail(ErrorCode::Hardware, "device node " + name + " did not take owner and mode", path);
+    return fail(ErrorCode::Hardware, "owner and mode of device node " + name + " did not take effect", path);
   return {};
 }
 

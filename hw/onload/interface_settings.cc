@@ -22,9 +22,9 @@ std::optional<std::string> find_switch(const std::string& interface_path) {
 }
 
 Result<void> check_name(const std::string& root, const std::string& interface) {
-  if (!is_interface_name(interface)) return fail(ErrorCode::BadRequest, "that is no name of a network interface");
+  if (!is_interface_name(interface)) return fail(ErrorCode::BadRequest, "invalid network interface name");
   if (exists(interface_path(root, interface))) return {};
-  return fail(ErrorCode::NotFound, "there is no network interface " + interface);
+  return fail(ErrorCode::NotFound, "network interface " + interface + " not found");
 }
 
 enum class Registered { No, Yes };
@@ -33,13 +33,13 @@ Result<void> write_afxdp(const std::string& root, const std::string& interface, 
                          Registered wanted) {
   TRY(check_name(root, interface));
   const bool wants = wanted == Registered::Yes;
-  const std::string refused =
-      "Onload did not " + std::string(wants ? "register" : "let go of") + " network interface " + interface;
+  const std::string refused = std::string("cannot ") + (wants ? "register" : "unregister") + " network interface " +
+                              interface + (wants ? " with Onload" : " from Onload");
   const std::string path = root + "/sys/module/sfc_resource/afxdp/" + (wants ? "register" : "unregister");
   // The module takes no line without its end.
   TRY(write_text(path, line + "\n", refused));
   if (is_registered(root, interface) == wants) return {};
-  return fail(ErrorCode::Hardware, refused, path + ": it was taken, and the interface is as before");
+  return fail(ErrorCode::Hardware, refused, path + ": the write succeeded, but the interface did not change");
 }
 
 }  // namespace
@@ -74,8 +74,8 @@ bool is_registered(const std::string& root, const std::string& interface) {
 Result<void> write_acceleration(const std::string& root, const std::string& interface, Acceleration wanted) {
   TRY(check_name(root, interface));
   const std::optional<std::string> path = find_switch(interface_path(root, interface));
-  if (!path) return fail(ErrorCode::NotFound, "network interface " + interface + " has no switch for acceleration");
-  const std::string refused = "network interface " + interface + " did not take the switch for acceleration";
+  if (!path) return fail(ErrorCode::NotFound, "network interface " + interface + " has no acceleration setting");
+  const std::string refused = "cannot change the acceleration of network interface " + interface;
   const char* line = wanted == Acceleration::On ? "1\n" : "0\n";
   TRY(write_text(*path, line, refused));
   if (read_acceleration(root, interface) == wanted) return {};

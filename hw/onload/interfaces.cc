@@ -120,7 +120,7 @@ int prefix_of(const sockaddr& mask) {
 Result<Addresses> addresses_of_host() {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) {
-    return fail(ErrorCode::Hardware, "the addresses of network interfaces could not be read",
+    return fail(ErrorCode::Hardware, "cannot read the addresses of network interfaces",
                 "getifaddrs: " + std::generic_category().message(errno));
   }
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);

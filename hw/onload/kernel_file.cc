@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kQuoted = 80;  // enough to recognise a text, too little to fill a journal with
 
 Failure unreadable(const std::string& path, int error) {
-  return fail(ErrorCode::Hardware, "a directory of the kernel could not be read",
+  return fail(ErrorCode::Hardware, "cannot read a kernel directory",
               path + ": " + std::generic_category().message(error));
 }
 
@@ -58,15 +58,14 @@ std::optional<std::vector<std::string_view>> lines_of(std::string_view text) {
 }
 
 Failure unexpected(std::string what, const std::string& path, std::string_view text) {
-  return fail(ErrorCode::Hardware, std::move(what) + " is not as expected",
-              path + ": \"" + std::string(text.substr(0, kQuoted)) + "\"");
+  return fail(ErrorCode::Hardware, "cannot parse " + what, path + ": \"" + std::string(text.substr(0, kQuoted)) + "\"");
 }
 
 Result<std::optional<std::string>> read_line(const std::string& path) {
   Result<std::optional<std::string>> text = read_file(path, kLineLimit);
   if (!text || !*text) return text;
   if ((*text)->empty() || (*text)->find('\n') != (*text)->size() - 1) {
-    return unexpected("a file of the kernel", path, **text);
+    return unexpected("a kernel file", path, **text);
   }
   (*text)->pop_back();
   return text;

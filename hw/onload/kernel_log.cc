@@ -27,8 +27,7 @@ constexpr std::string_view kServerTag = "onload_cp_server[";
 constexpr std::array<std::string_view, 2> kRefusals{"Loading of ", "Lockdown: "};
 
 Failure unreadable(const std::string& what, int error) {
-  return fail(ErrorCode::Hardware, "the log of the kernel cannot be read",
-              what + ": " + std::generic_category().message(error));
+  return fail(ErrorCode::Hardware, "cannot read the kernel log", what + ": " + std::generic_category().message(error));
 }
 
 // The number that `text` begins with, and the comma after it, are taken off.

@@ -21,7 +21,7 @@ Result<bool> holds_text(int file, std::string_view text) {
       continue;
     }
     if (count < 0) {
-      return fail(ErrorCode::Store, "the library could not be read", std::generic_category().message(errno));
+      return fail(ErrorCode::Store, "cannot read the library", std::generic_category().message(errno));
     }
     if (count == 0) return false;
     at += count;

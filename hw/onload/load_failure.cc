@@ -73,24 +73,24 @@ Cause remove_cause(int error) {
 const char* words_for(Cause cause) {
   switch (cause) {
     case Cause::InUse: return "it is in use";
-    case Cause::InTransition: return "it is being loaded or removed by somebody else, or cannot be removed at all";
+    case Cause::InTransition: return "it is being loaded or removed, or cannot be removed at all";
     case Cause::NotLoaded: return "it is not loaded";
-    case Cause::AlreadyLoaded: return "a module of this name is loaded";
-    case Cause::NoFile: return "this node has no file for it";
-    case Cause::NotAModule: return "the kernel does not take its file for a module";
+    case Cause::AlreadyLoaded: return "a module of this name is already loaded";
+    case Cause::NoFile: return "no such module is installed on this node";
+    case Cause::NotAModule: return "the kernel does not accept the file as a module";
     case Cause::WrongKernel: return "it was built for another kernel";
-    case Cause::UnknownSymbol: return "what it needs is not loaded, or is not what it was built with";
-    case Cause::Signature: return "the kernel wants a signature by a key that it knows";
+    case Cause::UnknownSymbol: return "a module it depends on is not loaded or was built differently";
+    case Cause::Signature: return "the kernel requires a signature by a trusted key";
     case Cause::Lockdown: return "the kernel is locked down";
-    case Cause::NotAllowed: return "this node does not allow modules to be loaded or removed";
+    case Cause::NotAllowed: return "loading and removing modules is not permitted on this node";
     case Cause::UnknownParameter: return "it has no such parameter";
-    case Cause::BadParameter: return "it does not take the value of a parameter";
-    case Cause::OutOfMemory: return "there is not enough memory";
+    case Cause::BadParameter: return "invalid parameter value";
+    case Cause::OutOfMemory: return "out of memory";
     case Cause::SyscallTable:
-      return "it does not find the system calls of this kernel, which this Onload does not know";
+      return "it cannot find the system call table; this Onload version does not support the kernel";
     case Cause::Ibt: return "the kernel must be started with ibt=off";
-    case Cause::InstallCommand: return "the configuration of modprobe has an install command, and nrd runs none";
-    case Cause::InitFailed: return "its start failed";
+    case Cause::InstallCommand: return "modprobe is configured to run an install command instead, which nrd never does";
+    case Cause::InitFailed: return "its initialization failed";
     case Cause::Other: return "the kernel refused";
   }
   return "";

@@ -25,9 +25,7 @@ constexpr size_t kBuildIdLimit = 64;
 constexpr size_t kNameLimit = 55;
 constexpr std::string_view kSignatureMark = "~Module signature appended~\n";  // linux/module_signature.h
 
-Failure no_module(const char* why) {
-  return fail(ErrorCode::BadRequest, std::string("a file is no kernel module: ") + why);
-}
+Failure no_module(const char* why) { return fail(ErrorCode::BadRequest, std::string("not a kernel module: ") + why); }
 
 // A file of known size, read at any place. What would lie beyond its end is refused before it is read.
 class Bytes {
@@ -35,15 +33,15 @@ class Bytes {
   Bytes(int fd, uint64_t size) : fd_(fd), size_(size) {}
 
   Result<std::string> at(uint64_t offset, uint64_t length) const {
-    if (offset > size_ || length > size_ - offset) return no_module("it is cut off");
+    if (offset > size_ || length > size_ - offset) return no_module("it is truncated");
     std::string bytes(length, '\0');
     for (size_t have = 0; have < length;) {
       const ssize_t got = ::pread(fd_, bytes.data() + have, length - have, static_cast<off_t>(offset + have));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) {
-        return fail(ErrorCode::Hardware, "a module file cannot be read", std::generic_category().message(errno));
+        return fail(ErrorCode::Hardware, "cannot read a module file", std::generic_category().message(errno));
       }
-      if (got == 0) return no_module("it is cut off");
+      if (got == 0) return no_module("it is truncated");
       have += static_cast<size_t>(got);
     }
     return bytes;
@@ -76,14 +74,14 @@ class Sections {
       return no_module("it is not relocatable 64-bit little-endian ELF");
     }
     if (header.e_shnum == 0 || header.e_shnum > kSectionLimit || header.e_shstrndx >= header.e_shnum) {
-      return no_module("its table of sections makes no sense");
+      return no_module("its section table is invalid");
     }
     const std::string table = TRY(file.at(header.e_shoff, uint64_t{header.e_shnum} * sizeof(Elf64_Shdr)));
     Sections sections;
     sections.headers_.resize(header.e_shnum);
     std::memcpy(sections.headers_.data(), table.data(), table.size());
     const Elf64_Shdr& names = sections.headers_[header.e_shstrndx];
-    if (names.sh_size > kNamesLimit) return no_module("its names of sections are too long");
+    if (names.sh_size > kNamesLimit) return no_module("its section names are too long");
     sections.names_ = TRY(file.at(names.sh_offset, names.sh_size));
     return sections;
   }
@@ -92,7 +90,7 @@ class Sections {
   Result<std::optional<std::string>> content(const Bytes& file, std::string_view name, uint64_t limit) const {
     for (const Elf64_Shdr& header : headers_) {
       if (header.sh_type == SHT_NOBITS || !is_called(header, name)) continue;
-      if (header.sh_size > limit) return no_module("a section is too long");
+      if (header.sh_size > limit) return no_module("a section is too large");
       std::string bytes = TRY(file.at(header.sh_offset, header.sh_size));
       return bytes;
     }
@@ -176,7 +174,7 @@ bool is_module_name(std::string_view name) {
 Result<ModuleFile> read_module_file(int fd) {
   struct stat what = {};
   if (::fstat(fd, &what) != 0) {
-    return fail(ErrorCode::Hardware, "a module file cannot be read", std::generic_category().message(errno));
+    return fail(ErrorCode::Hardware, "cannot read a module file", std::generic_category().message(errno));
   }
   if (what.st_size < 0 || static_cast<uint64_t>(what.st_size) > kFileLimit) return no_module("it is too large");
   const Bytes file(fd, static_cast<uint64_t>(what.st_size));
@@ -188,10 +186,10 @@ Result<ModuleFile> read_module_file(int fd) {
 
   ModuleFile module;
   parse_modinfo(*modinfo, module);
-  if (!is_module_name(module.name)) return no_module("it has no name");
-  if (module.vermagic.empty()) return no_module("it does not say for which kernel it is");
+  if (!is_module_name(module.name)) return no_module("it has no valid name");
+  if (module.vermagic.empty()) return no_module("it has no vermagic");
   if (!std::all_of(module.depends.begin(), module.depends.end(), is_module_name)) {
-    return no_module("what it depends on makes no sense");
+    return no_module("its dependencies are invalid");
   }
   module.build_id = build_id_of(note.value_or(""));
   module.is_signed = is_signed;

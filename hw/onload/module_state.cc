@@ -68,7 +68,7 @@ Result<std::string> read_build_id(const std::string& directory) {
   const std::optional<std::string> notes = TRY(read_file(path, kLineLimit));
   if (!notes) return std::string();
   std::optional<std::string> id = parse_build_id(*notes);
-  if (!id) return unexpected("the build id of a module", path, hex_of(*notes));
+  if (!id) return unexpected("the build ID of a module", path, hex_of(*notes));
   return *std::move(id);
 }
 
@@ -77,14 +77,14 @@ Result<std::optional<Parameter>> read_parameter(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) return std::nullopt;
-    return fail(ErrorCode::Hardware, "a parameter of a module could not be read",
+    return fail(ErrorCode::Hardware, "cannot read a module parameter",
                 path + ": " + std::generic_category().message(errno));
   }
   Parameter parameter{.value = std::nullopt, .writable = (status.st_mode & S_IWUSR) != 0};
   if ((status.st_mode & S_IRUSR) == 0) return parameter;
   std::optional<std::string> text = TRY(read_file(path, kLineLimit));
   if (!text) return std::nullopt;
-  if (!text->ends_with('\n')) return unexpected("a parameter of a module", path, *text);
+  if (!text->ends_with('\n')) return unexpected("a module parameter", path, *text);
   // A text that somebody set with echo holds its line end as well.
   parameter.value = text->substr(0, text->find_last_not_of('\n') + 1);
   return parameter;
@@ -155,7 +155,7 @@ Result<std::optional<Module>> read_module(const std::string& root, const std::st
   module.state = *parsed;
   if (refcnt) {
     module.refcnt = parse_number<uint32_t>(*refcnt);
-    if (!module.refcnt) return unexpected("the number of references to a module", directory + "/refcnt", *refcnt);
+    if (!module.refcnt) return unexpected("the reference count of a module", directory + "/refcnt", *refcnt);
   }
   module.build_id = *std::move(build_id);
   module.holders = (*std::move(holders)).value_or(std::vector<std::string>{});
@@ -167,23 +167,23 @@ Result<void> write_parameter(const std::string& root, const std::string& module,
                              const std::string& value) {
   const std::string what = "parameter " + parameter + " of module " + module;
   if (!is_name(module) || !is_name(parameter)) {
-    return fail(ErrorCode::BadRequest, "names of modules and parameters are letters, digits and _");
+    return fail(ErrorCode::BadRequest, "invalid name; module and parameter names consist of letters, digits and _");
   }
   if (value.size() >= kValueLimit || value.find_first_of(std::string_view("\n\0", 2)) != std::string::npos) {
-    return fail(ErrorCode::BadRequest, what + ": a value is one line of less than 1024 bytes");
+    return fail(ErrorCode::BadRequest, what + ": the value must be one line of less than 1024 bytes");
   }
   const std::string path = directory_of(root, module) + "/parameters/" + parameter;
   const std::optional<Parameter> before = TRY(read_parameter(path));
-  if (!before) return fail(ErrorCode::NotFound, what + " is not there", path);
+  if (!before) return fail(ErrorCode::NotFound, what + " does not exist", path);
   if (!before->writable) {
-    return fail(ErrorCode::Unsupported, what + " can be set only when the module is loaded");
+    return fail(ErrorCode::Unsupported, what + " can be set only while loading the module");
   }
   // Without a line end: the kernel would keep it as part of a text. Only nothing at all cannot be written otherwise.
-  TRY(write_text(path, value.empty() ? "\n" : value, what + " did not take the value"));
+  TRY(write_text(path, value.empty() ? "\n" : value, what + ": the kernel rejected the value"));
   const std::optional<Parameter> after = TRY(read_parameter(path));
-  if (!after) return fail(ErrorCode::NotFound, what + " is not there any more", path);
+  if (!after) return fail(ErrorCode::NotFound, what + " has disappeared", path);
   if (after->value && !says_same(value, *after->value)) {
-    return fail(ErrorCode::Hardware, what + " did not take \"" + value + "\" (found \"" + *after->value + "\")", path);
+    return fail(ErrorCode::Hardware, what + ": wrote \"" + value + "\", read back \"" + *after->value + "\"", path);
   }
   return {};
 }

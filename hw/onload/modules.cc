@@ -151,10 +151,10 @@ LoadResult remove_module(const std::string& name) {
 Result<std::optional<SystemModules::Found>> SystemModules::find(const std::string& name) const {
   if (!is_module_name(name)) return std::nullopt;
   const Context context = open_context(modules_, configuration_);
-  if (!context) return fail(ErrorCode::Hardware, "the node's list of modules cannot be read", "kmod_new");
+  if (!context) return fail(ErrorCode::Hardware, "cannot look up the node's kernel modules", "kmod_new");
   Handle module(nullptr, &::kmod_module_unref);
   if (const int error = look_up(context.get(), name, module); error < 0) {
-    return fail(ErrorCode::Hardware, "the node's list of modules cannot be read",
+    return fail(ErrorCode::Hardware, "cannot look up the node's kernel modules",
                 name + ": " + std::generic_category().message(-error));
   }
   if (!module) return std::nullopt;

@@ -108,7 +108,7 @@ Result<void> Holder::look_at_files(const ProcessDir& process, pid_t pid, OpenHan
     const std::optional<Held> held = TRY(held_by_file(process, fd, handles));
     if (!held) continue;
     const std::optional<int> number = parse_number<int>(fd);
-    if (!number) return unexpected("the list of open files of a process", std::to_string(pid), fd);
+    if (!number) return unexpected("the open files of a process", std::to_string(pid), fd);
     handles.files.push_back({.pid = pid, .fd = *number, .held = *held});
   }
   return {};
@@ -167,7 +167,7 @@ Result<OpenHandles> Holder::look_at(const ProcessDir& process, pid_t pid) {
   TRY(look_at_files(process, pid, handles));
   TRY(process.each_line("maps", [&](std::string_view line) -> Result<void> {
     std::optional<Mapping> mapping = parse_mapping(line);
-    if (!mapping) return unexpected("the list of mappings of a process", "maps", line);
+    if (!mapping) return unexpected("the mappings of a process", "maps", line);
     return look_at_mapping(process, *std::move(mapping), handles);
   }));
   return handles;

@@ -43,8 +43,7 @@ std::optional<ProcessStatus> parse_process_status(std::string_view stat) {
 
 Failure ProcessDir::unreadable(const std::string& file, int error) const {
   constexpr std::string_view kProc = "/proc/";
-  return fail(ErrorCode::Hardware,
-              "process " + path_.substr(path_.rfind(kProc) + kProc.size()) + " could not be looked at",
+  return fail(ErrorCode::Hardware, "cannot inspect process " + path_.substr(path_.rfind(kProc) + kProc.size()),
               path_ + "/" + file + ": " + std::generic_category().message(error));
 }
 
@@ -106,7 +105,7 @@ Result<bool> ProcessDir::each_line(const std::string& file,
     rest.erase(0, begin);
     if (rest.size() > kLongest) return unreadable(file, EFBIG);
   }
-  return rest.empty() ? Result<bool>(true) : unexpected("a list of a process", path_ + "/" + file, rest);
+  return rest.empty() ? Result<bool>(true) : unexpected("a file of a process", path_ + "/" + file, rest);
 }
 
 Result<std::optional<std::vector<std::string>>> ProcessDir::list(const std::string& directory, size_t limit) const {

@@ -18,8 +18,7 @@ constexpr const char* kInTheMaking = ".new";  // no profile is called so
 constexpr mode_t kMode = 0644;
 
 Failure not_stored(const std::string& path, int error) {
-  return fail(ErrorCode::Store, "a profile of Onload cannot be stored",
-              path + ": " + std::generic_category().message(error));
+  return fail(ErrorCode::Store, "cannot store an Onload profile", path + ": " + std::generic_category().message(error));
 }
 
 Result<void> write_all(int fd, std::string_view text, const std::string& path) {
@@ -92,7 +91,7 @@ Result<std::optional<std::string>> ProfileFolder::read(const std::string& file) 
   }
   struct stat what = {};
   if (::fstat(fd->get(), &what) == 0 && static_cast<size_t>(what.st_size) > kProfileLimit) {
-    return fail(ErrorCode::BadRequest, path() + "/" + file + ": more than 64 KiB");
+    return fail(ErrorCode::BadRequest, path() + "/" + file + ": larger than 64 KiB");
   }
   Result<std::optional<std::string>> text = read_file("/proc/self/fd/" + std::to_string(fd->get()), kProfileLimit);
   if (!text) return Failure(named(text.error()));
@@ -100,11 +99,12 @@ Result<std::optional<std::string>> ProfileFolder::read(const std::string& file) 
 }
 
 Result<void> ProfileFolder::write(const std::string& file, std::string_view text) const {
-  if (!is_profile_file(file)) return fail(ErrorCode::BadRequest, "this is not the name of a profile");
-  if (text.size() > kProfileLimit) return fail(ErrorCode::BadRequest, "a profile has at most 64 KiB");
+  if (!is_profile_file(file)) return fail(ErrorCode::BadRequest, "invalid profile name");
+  if (text.size() > kProfileLimit) return fail(ErrorCode::BadRequest, "a profile must not be larger than 64 KiB");
   const std::vector<std::string> there = TRY(files());
   if (there.size() >= kProfilesLimit - 1 && std::ranges::find(there, file) == there.end()) {
-    return fail(ErrorCode::NotEnough, "there are " + std::to_string(there.size()) + " profiles already");
+    return fail(ErrorCode::NotEnough,
+                "limit of " + std::to_string(kProfilesLimit - 1) + " profiles reached; remove one first");
   }
   const TrustedDir folder = TRY(make());
   const std::string where = path() + "/" + file;

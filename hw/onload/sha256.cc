@@ -41,7 +41,7 @@ Result<std::string> sha256_of(int fd) {
     const ssize_t got = ::pread(fd, block.data(), block.size(), at);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
-      return fail(ErrorCode::Hardware, "a file of Onload cannot be read", std::generic_category().message(errno));
+      return fail(ErrorCode::Hardware, "cannot read an Onload file", std::generic_category().message(errno));
     }
     if (got == 0) return digest.take();
     digest.add({block.data(), static_cast<size_t>(got)});

@@ -20,8 +20,7 @@ constexpr size_t kBlock = size_t{1} << 16;
 constexpr int kLinkHops = 8;  // liba.so -> liba.so.1 -> liba.so.1.2
 
 Failure not_stored(const std::string& path, int error) {
-  return fail(ErrorCode::Store, "a version of Onload cannot be stored",
-              path + ": " + std::generic_category().message(error));
+  return fail(ErrorCode::Store, "cannot store an Onload version", path + ": " + std::generic_category().message(error));
 }
 
 Failure refused(std::string_view path, const std::string& why) {
@@ -46,7 +45,7 @@ NextBytes bytes_of(int fd) {
       const ssize_t got = ::read(fd, into.data(), into.size());
       if (got >= 0) return static_cast<size_t>(got);
       if (errno == EINTR) continue;
-      return fail(ErrorCode::Hardware, "a file cannot be read", std::generic_category().message(errno));
+      return fail(ErrorCode::Hardware, "cannot read a file", std::generic_category().message(errno));
     }
   };
 }
@@ -83,10 +82,10 @@ Result<Staging> Staging::begin(const TrustedDir& versions, const std::string& na
 
 Result<void> Staging::claim(const std::string& path) const {
   if (files_.contains(path) || folders_.contains(path) || links_.contains(path)) {
-    return refused(path, "is there twice");
+    return refused(path, "occurs twice");
   }
   if (files_.size() + folders_.size() + links_.size() >= limits_.entries) {
-    return fail(ErrorCode::BadRequest, "a tree has more than " + std::to_string(limits_.entries) + " entries");
+    return fail(ErrorCode::BadRequest, "the tree has more than " + std::to_string(limits_.entries) + " entries");
   }
   return {};
 }
@@ -137,7 +136,7 @@ Result<std::string> Staging::write(int folder, const std::string& name, bool exe
     bytes_ += got;
     if (size > limits_.file) return refused(name, "is larger than " + std::to_string(limits_.file) + " bytes");
     if (bytes_ > limits_.tree) {
-      return fail(ErrorCode::BadRequest, "a tree is larger than " + std::to_string(limits_.tree) + " bytes");
+      return fail(ErrorCode::BadRequest, "the tree is larger than " + std::to_string(limits_.tree) + " bytes");
     }
     const std::string_view bytes(block.data(), got);
     TRY(write_all(file.get(), bytes, name));
@@ -153,7 +152,7 @@ Result<void> Staging::add_link(std::string_view path, std::string_view target) {
   const std::string name(path);
   TRY(claim(name));
   at.pop_back();
-  if (target.empty() || target.front() == '/') return refused(path, "is a link that leads out of the tree");
+  if (target.empty() || target.front() == '/') return refused(path, "is a symbolic link that points out of the tree");
   // By the names alone: there are no links to folders that could make ".." mean something else.
   while (!target.empty()) {
     const std::string_view part = target.substr(0, target.find('/'));
@@ -162,7 +161,7 @@ Result<void> Staging::add_link(std::string_view path, std::string_view target) {
     if (part != "..") {
       at.emplace_back(part);
     } else if (at.empty()) {
-      return refused(path, "is a link that leads out of the tree");
+      return refused(path, "is a symbolic link that points out of the tree");
     } else {
       at.pop_back();
     }
@@ -176,7 +175,7 @@ Result<void> Staging::add_link(std::string_view path, std::string_view target) {
 Result<void> Staging::add_same(std::string_view path, std::string_view existing) {
   if (path == kManifestName) return {};
   const std::string from(existing);
-  if (!files_.contains(from)) return refused(path, "is a hard link to what is no file of the tree");
+  if (!files_.contains(from)) return refused(path, "is a hard link to a file that is not in the tree");
   const UniqueFd file = TRY(tree_.file(from));
   return add_file(path, executables_.contains(from), bytes_of(file.get()));
 }
@@ -186,7 +185,7 @@ Result<void> Staging::complete() {
   for (const auto& [path, first] : links) {
     std::string target = first;
     for (int hop = 0; hop < kLinkHops && links.contains(target); ++hop) target = links.at(target);
-    if (!files_.contains(target)) return refused(path, "is a link that leads to no file of the tree");
+    if (!files_.contains(target)) return refused(path, "is a symbolic link that does not point to a file in the tree");
     TRY(add_same(path, target));
   }
   const std::string manifest = render_manifest(files_);
@@ -207,7 +206,7 @@ Result<void> Staging::publish() {
   if (::syncfs(tree_.fd()) != 0) return not_stored(tree_.path(), errno);
   const std::string folder = std::string(kStagingPrefix) + name_;
   if (::renameat2(versions_.fd(), folder.c_str(), versions_.fd(), name_.c_str(), RENAME_NOREPLACE) != 0) {
-    if (errno == EEXIST) return fail(ErrorCode::BadRequest, "a version " + name_ + " is there already");
+    if (errno == EEXIST) return fail(ErrorCode::BadRequest, "version " + name_ + " already exists");
     return not_stored(tree_.path(), errno);
   }
   is_ours_ = false;

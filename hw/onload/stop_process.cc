@@ -24,7 +24,7 @@ constexpr std::chrono::seconds kKillPatience{5};
 std::string name_of(const ProcessId& process) { return "process " + std::to_string(process.pid); }
 
 Failure failed(const ProcessId& process, const char* call, int error) {
-  return fail(ErrorCode::Hardware, name_of(process) + " could not be stopped",
+  return fail(ErrorCode::Hardware, "cannot stop " + name_of(process),
               std::string(call) + ": " + std::generic_category().message(error));
 }
 
@@ -81,7 +81,7 @@ Result<Stopped> stop_process(const ProcessId& process, const std::string& exe, s
     const bool killed = TRY(send_and_wait(process, pidfd.get(), SIGKILL, kKillPatience));
     if (killed) return Stopped::Killed;
   }
-  return fail(ErrorCode::Busy, name_of(process) + " did not end when it was asked to", exe);
+  return fail(ErrorCode::Busy, name_of(process) + " did not exit in time", exe);
 }
 
 Result<void> signal_process(const ProcessId& process, Signal signal) {

@@ -15,7 +15,7 @@ using Archive = std::unique_ptr<archive, int (*)(archive*)>;
 
 Failure unreadable(archive* archive) {
   const char* const why = ::archive_error_string(archive);
-  return fail(ErrorCode::BadRequest, "a tar archive cannot be read: it is damaged, cut off or something else",
+  return fail(ErrorCode::BadRequest, "cannot read the tar archive: damaged, truncated or not a tar archive",
               why != nullptr ? why : "");
 }
 
@@ -40,7 +40,7 @@ std::string_view plain(std::string_view path) {
 
 Result<void> add(archive* archive, archive_entry* entry, Staging& into) {
   const char* const raw = ::archive_entry_pathname(entry);
-  if (raw == nullptr) return fail(ErrorCode::BadRequest, "a tar archive has a name that is no text");
+  if (raw == nullptr) return fail(ErrorCode::BadRequest, "the tar archive contains an invalid file name");
   const std::string_view path = plain(raw);
   if (const char* const existing = ::archive_entry_hardlink(entry); existing != nullptr) {
     return into.add_same(path, plain(existing));
@@ -60,7 +60,7 @@ Result<void> add(archive* archive, archive_entry* entry, Staging& into) {
       const char* const target = ::archive_entry_symlink(entry);
       return into.add_link(path, target != nullptr ? target : "");
     }
-    default: return fail(ErrorCode::BadRequest, std::string(path) + " is neither a file nor a folder nor a link");
+    default: return fail(ErrorCode::BadRequest, std::string(path) + " is not a file, directory or link");
   }
 }
 
@@ -68,7 +68,7 @@ Result<void> add(archive* archive, archive_entry* entry, Staging& into) {
 
 Result<void> unpack_tar(int file, Staging& into) {
   const Archive archive = reader();
-  if (!archive) return fail(ErrorCode::Internal, "tar archives cannot be read here", "libarchive lacks a filter");
+  if (!archive) return fail(ErrorCode::Internal, "cannot read tar archives", "libarchive lacks a filter");
   if (::archive_read_open_fd(archive.get(), file, kBlock) != ARCHIVE_OK) return unreadable(archive.get());
   for (;;) {
     archive_entry* entry = nullptr;

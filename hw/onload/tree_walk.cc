@@ -14,8 +14,8 @@ namespace {
 
 Failure failed(const std::string& path, int error) {
   const bool is_another = error == ENOENT || error == ENOTDIR || error == ELOOP || error == EINVAL;
-  if (is_another) return fail(ErrorCode::BadRequest, "a tree changes while it is read", path);
-  return fail(ErrorCode::Hardware, "a folder of Onload cannot be read",
+  if (is_another) return fail(ErrorCode::BadRequest, "the tree changed while it was being read", path);
+  return fail(ErrorCode::Hardware, "cannot read an Onload directory",
               path + ": " + std::generic_category().message(error));
 }
 
@@ -29,7 +29,7 @@ Result<TreeEntry> look_at(const TrustedDir& folder, const std::string& name, std
     return entry;
   }
   if (!S_ISLNK(what.st_mode)) {
-    return fail(ErrorCode::BadRequest, entry.path + " is neither a file nor a folder nor a link");
+    return fail(ErrorCode::BadRequest, entry.path + " is not a file, directory or link");
   }
   std::array<char, PATH_MAX> target;
   const ssize_t size = ::readlinkat(folder.fd(), name.c_str(), target.data(), target.size());
@@ -44,7 +44,7 @@ Result<void> list_folder(const TrustedDir& folder, const std::string& prefix, st
   const std::vector<std::string> names = TRY(folder.names(kTreeLimit));
   for (const std::string& name : names) {
     if (entries.size() == kTreeLimit) {
-      return fail(ErrorCode::BadRequest, "a tree has more than " + std::to_string(kTreeLimit) + " entries");
+      return fail(ErrorCode::BadRequest, "the tree has more than " + std::to_string(kTreeLimit) + " entries");
     }
     TreeEntry entry = TRY(look_at(folder, name, prefix + name));
     entries.push_back(std::move(entry));

@@ -151,7 +151,7 @@ class Look {
       const std::optional<pid_t> pid = parse_number<pid_t>(name);
       if (!pid) continue;
       if (++processes > walk_.limits.processes || clock_.steady() > deadline_) {
-        in_use_.unknown.emplace_back("there are more processes than could be looked at in time");
+        in_use_.unknown.emplace_back("too many processes to inspect in time");
         return;
       }
       if (Result<void> looked = look_at(holder, *pid); !looked) cannot_tell(looked.error());

@@ -34,24 +34,24 @@ constexpr size_t kNameLimit = 64;
 constexpr std::string_view kControlPlane = "sbin/onload_cp_server";
 
 Failure not_changed(const std::string& path, int error) {
-  return fail(ErrorCode::Store, "the versions of Onload cannot be changed",
+  return fail(ErrorCode::Store, "cannot change the Onload versions",
               path + ": " + std::generic_category().message(error));
 }
 
 // It is the node that is at fault, not what was asked.
 Failure not_usable(Error error) {
   error.code = ErrorCode::Store;
-  error.message = "the folder of Onload's versions: " + error.message;
+  error.message = "the directory of Onload versions: " + error.message;
   return Failure(std::move(error));
 }
 
 Result<void> check_name(const std::string& name) {
   if (is_version_name(name)) return {};
   return fail(ErrorCode::BadRequest,
-              "the name of a version is 1 to 64 letters, digits and . _ + -, without a dot at the beginning");
+              "invalid version name; expected 1 to 64 letters, digits and . _ + -, not starting with a dot");
 }
 
-Failure no_version(const std::string& name) { return fail(ErrorCode::NotFound, "there is no version " + name); }
+Failure no_version(const std::string& name) { return fail(ErrorCode::NotFound, "version " + name + " not found"); }
 
 Result<std::map<std::string, std::vector<VersionModule>>> read_modules(const TrustedDir& tree,
                                                                        const std::vector<TreeEntry>& entries) {
@@ -61,7 +61,7 @@ Result<std::map<std::string, std::vector<VersionModule>>> read_modules(const Tru
     if (entry.kind != TreeEntry::Kind::File || !path.starts_with(kModules)) continue;
     const std::string_view name = path.substr(path.rfind('/') + 1);
     if (name.find(".ko.") != std::string_view::npos) {
-      return fail(ErrorCode::BadRequest, entry.path + " is compressed: unpack the modules first");
+      return fail(ErrorCode::BadRequest, entry.path + " is compressed; decompress the modules first");
     }
     if (!name.ends_with(".ko")) continue;
     const UniqueFd file = TRY(tree.file(entry.path));
@@ -70,7 +70,7 @@ Result<std::map<std::string, std::vector<VersionModule>>> read_modules(const Tru
     const std::string kernel = kernel_of(*module);
     if (!path.starts_with(std::string(kModules) + "/" + kernel + "/")) {
       return fail(ErrorCode::BadRequest,
-                  entry.path + " is for the kernel " + kernel + " and does not lie in its folder");
+                  entry.path + " is for kernel " + kernel + ", but not in that kernel's directory");
     }
     kernels[kernel].push_back({entry.path, *std::move(module)});
   }
@@ -189,7 +189,7 @@ Result<Versions::Stamp> Versions::stamp(const std::string& name) const {
   const TrustedDir found = TRY(tree(name));
   const UniqueFd manifest = TRY(found.file(kManifestName));
   struct stat status {};
-  if (::fstat(manifest.get(), &status) != 0) return fail(ErrorCode::Store, "a version cannot be read", found.path());
+  if (::fstat(manifest.get(), &status) != 0) return fail(ErrorCode::Store, "cannot read a version", found.path());
   constexpr int64_t kSecond = 1'000'000'000;
   return Stamp{status.st_dev, status.st_ino, status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec};
 }
@@ -199,11 +199,11 @@ Result<Version> Versions::import(const std::string& name, const std::string& sou
   const Result<std::vector<std::string>> there = names();
   if (!there) return not_usable(there.error());
   if (std::find(there->begin(), there->end(), name) != there->end()) {
-    return fail_at(ErrorCode::BadRequest, "/name", "a version " + name + " is there already");
+    return fail_at(ErrorCode::BadRequest, "/name", "version " + name + " already exists");
   }
   if (there->size() >= kVersionLimit) {
     return fail_at(ErrorCode::BadRequest, "/name",
-                   "there are " + std::to_string(kVersionLimit) + " versions: remove one first");
+                   "limit of " + std::to_string(kVersionLimit) + " versions reached; remove one first");
   }
   const Result<TrustedDir> versions = make_folder();
   if (!versions) return not_usable(versions.error());
@@ -213,7 +213,7 @@ Result<Version> Versions::import(const std::string& name, const std::string& sou
   Result<Version> version = read_tree(staging.tree(), name);
   if (!version) return version;
   if (version->kernels.empty()) {
-    return fail(ErrorCode::BadRequest, "there are no modules in lib/modules/*/ of the tree");
+    return fail(ErrorCode::BadRequest, "the tree has no modules in lib/modules/*/");
   }
   TRY(staging.publish());
   return version;
@@ -245,7 +245,7 @@ Result<UniqueFd> Versions::open(const std::string& name, const std::string& path
   if (!file) return file;
   const std::string hash = TRY(sha256_of(file->get()));
   if (hash != digest->second) {
-    return fail(ErrorCode::Store, path + " of version " + name + " was changed since it was imported");
+    return fail(ErrorCode::Store, path + " of version " + name + " was changed after its import");
   }
   return file;
 }
@@ -253,7 +253,7 @@ Result<UniqueFd> Versions::open(const std::string& name, const std::string& path
 Result<void> Versions::remove(const std::string& name) const {
   const TrustedDir found = TRY(tree(name));
   const std::optional<std::string> selected = TRY(current());
-  if (selected == name) return fail(ErrorCode::BadRequest, "version " + name + " is the current one");
+  if (selected == name) return fail(ErrorCode::BadRequest, "version " + name + " is the current version");
   const TrustedDir versions = TRY(folder());
   // First under a name that no version has: half a tree is never taken for a version.
   const std::string doomed = std::string(kRemovedPrefix) + name;
@@ -278,7 +278,7 @@ Result<std::optional<std::string>> Versions::current() const {
   const std::string_view text(target.data(), size < 0 ? 0 : static_cast<size_t>(size));
   const std::string prefix = std::string(kVersions) + "/";
   if (!text.starts_with(prefix) || !is_version_name(text.substr(prefix.size()))) {
-    return fail(ErrorCode::Store, "\"current\" does not lead to a version", home->path() + "/" + kCurrent);
+    return fail(ErrorCode::Store, "the link \"current\" does not point to a version", home->path() + "/" + kCurrent);
   }
   return std::string(text.substr(prefix.size()));
 }

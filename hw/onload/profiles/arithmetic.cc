@@ -122,8 +122,7 @@ class Parser {
   }
 
   Read<void> deeper(Read<void> (Parser::*part)()) {
-    if (depth_ == kArithmeticDepth)
-      return wrong(place_, "arithmetic: more than 32 brackets and signs within each other");
+    if (depth_ == kArithmeticDepth) return wrong(place_, "arithmetic: parentheses and signs are nested deeper than 32");
     ++depth_;
     Read<void> read = (this->*part)();
     --depth_;
@@ -133,7 +132,7 @@ class Parser {
   Read<void> number() {
     const std::string_view digits = take_name();
     const std::optional<int64_t> number = parse_number(digits);
-    if (!number) return wrong(place_, "arithmetic: " + shown(digits) + " is not a whole number of 64 bits");
+    if (!number) return wrong(place_, "arithmetic: " + shown(digits) + " is not a 64-bit integer");
     arithmetic_.steps.push_back({.kind = Kind::Number, .number = *number});
     return {};
   }
@@ -181,10 +180,10 @@ std::optional<int64_t> applied(Kind kind, int64_t left, int64_t right) {
 
 Read<int64_t> number_in(const std::string& name, const ValueOf& value_of, const Place& place) {
   const std::optional<std::string> value = value_of(name);
-  if (!value) return wrong(place, name + " has no value here");
+  if (!value) return wrong(place, name + " is not set");
   const bool negative = value->starts_with('-');
   const std::optional<int64_t> number = parse_number(std::string_view(*value).substr(negative ? 1 : 0));
-  if (!number) return wrong(place, "arithmetic: " + name + " is " + shown(*value) + ", not a whole number of 64 bits");
+  if (!number) return wrong(place, "arithmetic: " + name + " is " + shown(*value) + ", not a 64-bit integer");
   return negative ? -*number : *number;
 }
 
@@ -212,9 +211,9 @@ Read<int64_t> result_of(const Arithmetic& arithmetic, const ValueOf& value_of, c
     const int64_t left = negates ? 0 : stack.back();
     if (!negates) stack.pop_back();
     const bool divides = step.kind == Kind::Divide || step.kind == Kind::Remainder;
-    if (divides && right == 0) return wrong(place, "arithmetic: a division by zero");
+    if (divides && right == 0) return wrong(place, "arithmetic: division by zero");
     const std::optional<int64_t> result = applied(step.kind, left, right);
-    if (!result) return wrong(place, "arithmetic: the result is beyond 64 bits");
+    if (!result) return wrong(place, "arithmetic: the result does not fit in 64 bits");
     stack.push_back(*result);
   }
   return stack.back();

@@ -40,7 +40,7 @@ class Run {
     Read<Source> source = find(profile, importer);
     if (!source) return tl::unexpected(std::move(source.error()));
     if (std::find(open_.begin(), open_.end(), source->path) != open_.end())
-      return wrong(*importer, "an import cycle: " + chain_to(source->path));
+      return wrong(*importer, "import cycle: " + chain_to(source->path));
     const Place place = importer == nullptr ? Place{source->path, 1} : *importer;
     if (open_.size() == kImportDepth) return wrong(place, "imports are nested deeper than 16");
     if (++files_ == kFilesLimit + 1) return wrong(place, "more than 64 profiles and imports");
@@ -70,11 +70,12 @@ class Run {
       return wrong(place, "the value of " + set.name + " " + problem);
     }
     if (origin == Origin::Api && is_path(*value)) {
-      return wrong(place, "the value of " + set.name + " has a slash, as paths have, which is not taken over the API");
+      return wrong(place, "the value of " + set.name + " contains a slash; paths are not accepted over the API");
     }
     Environment& environment = evaluated_.environment;
     if (value->empty()) {
-      evaluated_.warnings.push_back(to_string(place) + ": " + set.name + " is set to nothing, which sets nothing");
+      evaluated_.warnings.push_back(to_string(place) + ": " + set.name +
+                                    " is set to an empty value, which has no effect");
       return {};
     }
     if (request_.winner == Winner::Caller && of_caller(set.name)) return {};
@@ -102,7 +103,7 @@ class Run {
       if (!part) return part;
       text += *part;
       // Names that hold names twice would double with each line.
-      if (text.size() > kTextLimit) return wrong(place, "a word of more than 64 KiB");
+      if (text.size() > kTextLimit) return wrong(place, "a word is longer than 64 KiB");
     }
     return text;
   }
@@ -116,9 +117,9 @@ class Run {
 
   Read<std::string> text_of(const Reference& reference, const Place& place) const {
     const std::optional<std::string> value = value_of(reference.name);
-    if (!value) return wrong(place, reference.name + " has no value here");
+    if (!value) return wrong(place, reference.name + " is not set");
     if (!reference.is_quoted && value->find_first_of(" \t\n*?[\\") != std::string::npos) {
-      return wrong(place, reference.name + " holds blanks or a pattern; write \"$" + reference.name + "\"");
+      return wrong(place, reference.name + " contains spaces or a pattern; write \"$" + reference.name + "\"");
     }
     return *value;
   }
@@ -137,13 +138,13 @@ class Run {
       return tl::unexpected<Stop>(Error{ErrorCode::BadRequest, {}, what, {}, {}, {}});
     };
     if (profile.empty() || !problem_of_value(profile).empty())
-      return refused(shown(profile) + " is not the name of a profile");
+      return refused(shown(profile) + " is not a valid profile name");
     if (profile.find('/') != std::string::npos) {
       if (library_.paths == Paths::Refused)
-        return refused(shown(profile) + ": profiles are called by name here, not by path");
+        return refused(shown(profile) + ": profiles must be given by name, not by path");
       return std::vector<std::string>{profile};
     }
-    if (!is_profile_name(profile)) return refused(shown(profile) + " is not the name of a profile");
+    if (!is_profile_name(profile)) return refused(shown(profile) + " is not a valid profile name");
     std::vector<std::string> paths;
     for (const std::string& directory : library_.directories) {
       paths.push_back(directory + "/" + profile + ".opf");
@@ -162,7 +163,7 @@ class Run {
       if (*file) return Source{.path = path, .file = **std::move(file)};
       tried += (tried.empty() ? "" : ", ") + path;
     }
-    const std::string what = "there is no profile " + shown(profile) + "; looked for " + tried;
+    const std::string what = "profile " + shown(profile) + " not found; searched " + tried;
     if (importer != nullptr) return wrong(*importer, what);
     return tl::unexpected<Stop>(Error{ErrorCode::NotFound, {}, what, {}, {}, {}});
   }

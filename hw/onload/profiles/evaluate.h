@@ -56,7 +56,7 @@ struct Request {
 
 struct Evaluated {
   Environment environment;            // what is to be added to the caller's, or to replace there
-  std::vector<std::string> warnings;  // "latency.opf:3: EF_POLL_USEC is set to nothing, which sets nothing"
+  std::vector<std::string> warnings;  // "latency.opf:3: EF_POLL_USEC is set to an empty value, which has no effect"
   friend bool operator==(const Evaluated&, const Evaluated&) = default;
 };
 

@@ -8,17 +8,18 @@ namespace nrd::profiles {
 namespace {
 
 Read<void> check_whole(std::string_view text, const std::string& file) {
-  if (text.size() > kTextLimit) return wrong({file, 1}, "more than 64 KiB");
+  if (text.size() > kTextLimit) return wrong({file, 1}, "larger than 64 KiB");
   Place place{file, 1};
   for (const char c : text) {
     const bool is_control = static_cast<unsigned char>(c) < ' ' || c == '\x7f';
-    if (c == '\r') return wrong(place, "a carriage return; lines end with a line feed alone");
-    if (is_control && c != '\t' && c != '\n') return wrong(place, "a control character");
+    if (c == '\r') return wrong(place, "carriage return; lines must end with a line feed only");
+    if (is_control && c != '\t' && c != '\n') return wrong(place, "control character");
     if (place.line > kLinesLimit) return wrong(place, "more than 2000 lines");
     if (c == '\n') ++place.line;
   }
   // A value that was cut off looks like another value.
-  if (!text.empty() && !text.ends_with('\n')) return wrong(place, "the last line has no line end; is the text whole?");
+  if (!text.empty() && !text.ends_with('\n'))
+    return wrong(place, "the last line has no line feed; the text may be truncated");
   return {};
 }
 
@@ -51,7 +52,7 @@ Read<Set> parse_assignment(Word word, const Place& place) {
   const size_t equals = front == nullptr ? std::string::npos : front->text.find('=');
   if (equals == std::string::npos) {
     const std::optional<std::string> name = plain_text(word);
-    if (!name) return needs_shell(place, "a name that is computed");
+    if (!name) return needs_shell(place, "a computed name");
     return wrong(place, "onload_set: " + shown(*name) + " has no value");
   }
   Set set{.name = front->text.substr(0, equals), .value = {}};
@@ -65,10 +66,10 @@ Read<Set> parse_set(std::vector<Word> words, const Place& place) {
   for (const Word& word : words) {
     if (const Read<void> checked = check_static(word, place); !checked) return tl::unexpected(checked.error());
   }
-  if (words.size() > 2) return wrong(place, "onload_set: expected one value; one with blanks stands in quotes");
+  if (words.size() > 2) return wrong(place, "onload_set: expected one value; quote a value that has spaces");
   if (words.size() == 1) return parse_assignment(std::move(words.front()), place);
   const std::optional<std::string> name = plain_text(words.front());
-  if (!name) return needs_shell(place, "a name that is computed");
+  if (!name) return needs_shell(place, "a computed name");
   return Set{.name = *name, .value = std::move(words.back())};
 }
 
@@ -106,14 +107,13 @@ Read<Statement> parse_statement(Words& words) {
 // What is wrong with a statement in a text that came over the API, "" if nothing.
 std::string problem_of_data(const Set& set) {
   if (is_setting(set.name)) return {};
-  return "onload_set: over the API only settings of Onload are taken (EF_*, but none that names a file), not " +
-         set.name;
+  return "onload_set: profiles stored over the API can set only EF_* variables that name no file, not " + set.name;
 }
 
 std::string problem_of_data(const Import& import) {
   const std::optional<std::string> name = plain_text(import.profile);
   if (name && name->find('/') == std::string::npos) return {};
-  return "onload_import: over the API profiles are imported by name, not by path or by a variable";
+  return "onload_import: profiles stored over the API can import only by name, not by path or variable";
 }
 
 Read<std::vector<Statement>> read_profile(std::string_view text, const std::string& file) {
@@ -138,8 +138,8 @@ Result<std::vector<Statement>> parse_api_profile(std::string_view text, const st
   if (!parsed) return Failure(std::move(parsed.error()));
   if (const auto* dynamic = std::get_if<Dynamic>(&*parsed)) {
     return fail(ErrorCode::Unsupported, to_string(dynamic->place) + ": " + dynamic->what +
-                                            " needs a shell, which no text gets that came over the API; put the file "
-                                            "into a folder of onload.profiles");
+                                            " needs a shell, but profiles stored over the API are never run by one; "
+                                            "put the file into a directory of onload.profiles");
   }
   auto& statements = std::get<std::vector<Statement>>(*parsed);
   for (const Statement& statement : statements) {

@@ -78,7 +78,8 @@ Result<std::string> render_config_maps(const std::vector<Profile>& profiles) {
     const Result<std::string> name = config_map_name(profile.name);
     if (!name) return name;
     TRY(check(profile.environment));
-    if (!names.insert(*name).second) return fail(ErrorCode::BadRequest, "two profiles would be the ConfigMap " + *name);
+    if (!names.insert(*name).second)
+      return fail(ErrorCode::BadRequest, "two profiles would have the ConfigMap name " + *name);
     text += (text.empty() ? "" : "---\n") + config_map(*name, profile.environment);
   }
   return text;
@@ -95,7 +96,8 @@ Result<std::string> config_map_name(const std::string& profile) {
     if (is_valid || !middle.ends_with('-')) middle += is_valid ? c : '-';
   }
   const size_t first = middle.find_first_not_of('-');
-  if (first == std::string::npos) return fail(ErrorCode::BadRequest, shown(profile) + " makes no name of a ConfigMap");
+  if (first == std::string::npos)
+    return fail(ErrorCode::BadRequest, shown(profile) + " cannot be turned into a ConfigMap name");
   middle = middle.substr(first, middle.find_last_not_of('-') + 1 - first);
   const std::string name = "onload-" + middle + "-profile";
   if (name.size() > kLimit) return fail(ErrorCode::BadRequest, shown(profile) + " is too long for a ConfigMap");

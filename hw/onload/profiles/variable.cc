@@ -112,7 +112,7 @@ std::string problem_of_value(std::string_view value) {
   for (std::string_view rest = value; !rest.empty();) {
     const CodePoint point = first_code_point(rest);
     if (point.length == 0 || is_noncharacter(point.value)) return "is not UTF-8";
-    if (is_control(point.value)) return "has a line end or another control character";
+    if (is_control(point.value)) return "contains a line feed or another control character";
     rest.remove_prefix(point.length);
   }
   return {};

@@ -97,9 +97,9 @@ Read<Word> Words::word() {
 
 Read<void> Words::bare(Word& word) {
   const char c = here();
-  if (c == '`') return needs_shell(place_, "the output of a command");
-  if (is_one_of(c, kPatterns)) return needs_shell(place_, "a pattern, " + shown({&c, 1}) + " without quotes");
-  if (c == '~' && may_be_home(word)) return needs_shell(place_, "a home directory, `~`");
+  if (c == '`') return needs_shell(place_, "command substitution");
+  if (is_one_of(c, kPatterns)) return needs_shell(place_, "an unquoted pattern, " + shown({&c, 1}));
+  if (c == '~' && may_be_home(word)) return needs_shell(place_, "tilde expansion, `~`");
   if (c == '\\' && peek(1) == '\n') {
     skip(2);
     return {};
@@ -112,7 +112,7 @@ Read<void> Words::bare(Word& word) {
 
 Read<void> Words::single_quoted(Word& word) {
   const size_t end = text_.find('\'', at_ + 1);
-  if (end == std::string_view::npos) return wrong(place_, "a quote `'` that is not closed");
+  if (end == std::string_view::npos) return wrong(place_, "unterminated quote `'`");
   add_text(word, text_.substr(at_ + 1, end - at_ - 1));
   skip(end + 1 - at_);
   return {};
@@ -123,8 +123,8 @@ Read<void> Words::double_quoted(Word& word) {
   skip(1);
   add_text(word, "");
   while (here() != '"') {
-    if (at_end()) return wrong(opened, "a quote `\"` that is not closed");
-    if (here() == '`') return needs_shell(place_, "the output of a command");
+    if (at_end()) return wrong(opened, "unterminated quote `\"`");
+    if (here() == '`') return needs_shell(place_, "command substitution");
     if (here() == '$') {
       if (Read<void> read = dollar(word, true); !read) return read;
       continue;
@@ -145,7 +145,7 @@ Read<void> Words::double_quoted(Word& word) {
 Read<void> Words::dollar(Word& word, bool is_quoted) {
   const char next = peek(1);
   if (next == '(' && peek(2) == '(') return arithmetic(word);
-  if (next == '(') return needs_shell(place_, "the output of a command");
+  if (next == '(') return needs_shell(place_, "command substitution");
   if (next == '[') return needs_shell(place_, shown("$["));
   if (next == '{') return braced(word, is_quoted);
   if (!is_quoted && (next == '\'' || next == '"')) return needs_shell(place_, shown(text_.substr(at_, 2)));
@@ -168,7 +168,7 @@ Read<void> Words::dollar(Word& word, bool is_quoted) {
 Read<void> Words::braced(Word& word, bool is_quoted) {
   const size_t end = text_.find('}', at_);
   const std::string_view spelled = text_.substr(at_, end == std::string_view::npos ? end : end + 1 - at_);
-  if (end == std::string_view::npos) return wrong(place_, shown(spelled) + " is not closed by `}`");
+  if (end == std::string_view::npos) return wrong(place_, shown(spelled) + " has no closing `}`");
   const std::string_view name = spelled.substr(2, spelled.size() - 3);
   const bool is_plain =
       !name.empty() && begins_name(name.front()) && std::all_of(name.begin(), name.end(), continues_name);

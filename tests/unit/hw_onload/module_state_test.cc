@@ -164,8 +164,7 @@ TEST_CASE("a parameter that reads back differently is reported with its value") 
   const auto wrote = write_parameter(tree.root(), "onload", "max_packets_per_stack", "1");
   REQUIRE_FALSE(wrote.has_value());
   CHECK(wrote.error().code == ErrorCode::Hardware);
-  CHECK(wrote.error().message ==
-        "parameter max_packets_per_stack of module onload did not take \"1\" (found \"124288\")");
+  CHECK(wrote.error().message == "parameter max_packets_per_stack of module onload: wrote \"1\", read back \"124288\"");
 }
 
 TEST_CASE("invalid settings are refused and nothing is written") {
