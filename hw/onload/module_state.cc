@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 
 #include "base/ascii.h"
 #include "base/file.h"
 #include "base/hex.h"
+#include "hw/onload/build_id.h"
 #include "hw/onload/kernel_file.h"
 #include "hw/onload/parameter_text.h"
 
@@ -22,9 +22,7 @@ constexpr std::array<std::string_view, 15> kOnloadModules = {
     "onload",      "sfc_char",      "sfc_resource", "sfc",     "sfc_driverlink",
     "virtual_bus", "sfc_affinity",  "sfc_tune",     "sfc_aoe", "sfc_control",
     "af_onload",   "onload_cplane", "xilinx_efct",  "sfc_mtd", "sfc_ef100"};
-constexpr size_t kValueLimit = 1024;  // of a text, kernel/params.c
-constexpr uint32_t kBuildIdNote = 3;  // NT_GNU_BUILD_ID
-constexpr std::string_view kGnu("GNU\0", 4);
+constexpr size_t kValueLimit = 1024;  // of a string parameter, kernel/params.c
 
 std::string directory_of(const std::string& root, const std::string& module) { return root + "/sys/module/" + module; }
 
@@ -34,8 +32,6 @@ bool is_name(std::string_view name) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   });
 }
-
-size_t padded(size_t size) { return (size + 3) & ~size_t{3}; }
 
 std::optional<ModuleState> parse_state(std::string_view text) {
   if (text == "live") return ModuleState::Live;
@@ -104,26 +100,6 @@ Result<std::map<std::string, Parameter>> read_parameters(const std::string& dire
 
 bool is_onload_module(std::string_view name) {
   return std::find(kOnloadModules.begin(), kOnloadModules.end(), name) != kOnloadModules.end();
-}
-
-std::optional<std::string> parse_build_id(std::string_view notes) {
-  struct Header {
-    uint32_t name_size;
-    uint32_t id_size;
-    uint32_t type;
-  };
-  while (notes.size() >= sizeof(Header)) {
-    Header header{};
-    std::memcpy(&header, notes.data(), sizeof header);
-    notes.remove_prefix(sizeof header);
-    const size_t name_end = padded(header.name_size);
-    if (name_end > notes.size() || header.id_size > notes.size() - name_end) return std::nullopt;
-    const std::string_view name = notes.substr(0, header.name_size);
-    const std::string_view id = notes.substr(name_end, header.id_size);
-    if (header.type == kBuildIdNote && name == kGnu && !id.empty()) return hex_of(id);
-    notes.remove_prefix(std::min(notes.size(), name_end + padded(header.id_size)));
-  }
-  return std::nullopt;
 }
 
 Result<std::optional<Module>> read_module(const std::string& root, const std::string& name) {
