@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kDeleted = " (deleted)";
 
-// Hundredths are left out: "83162.52 160122.01" is 83162.
+// Whole seconds: "83162.52 160122.01" is 83162.
 Result<uint64_t> read_uptime(const std::string& root) {
   const std::string path = root + "/proc/uptime";
   const std::optional<std::string> line = TRY(read_line(path));
@@ -33,7 +33,7 @@ std::chrono::seconds age_of(const ProcessId& process, uint64_t uptime) {
   return std::chrono::seconds(uptime > started ? uptime - started : 0);
 }
 
-// nullopt: it has ended.
+// nullopt: the process has exited.
 Result<std::optional<ControlPlaneServer>> read_server(const std::string& root, pid_t pid, uint64_t uptime) {
   const std::optional<ProcessDir> process = TRY(ProcessDir::open(root, pid));
   if (!process) return std::nullopt;

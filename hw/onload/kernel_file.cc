@@ -17,7 +17,7 @@
 namespace nrd::onload {
 namespace {
 
-constexpr size_t kQuoted = 80;  // enough to recognise a text, too little to fill a journal with
+constexpr size_t kQuoted = 80;  // characters of a text in an error
 
 Failure unreadable(const std::string& path, int error) {
   return fail(ErrorCode::Hardware, "cannot read a kernel directory",
@@ -37,13 +37,13 @@ ErrorCode code_of(int error) {
 
 }  // namespace
 
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
+std::vector<std::string_view> fields_of(std::string_view text) {
+  std::vector<std::string_view> fields;
   for (std::string_view rest = trimmed(text); !rest.empty(); rest = trimmed(rest)) {
-    words.push_back(rest.substr(0, rest.find_first_of(" \t\r\n")));
-    rest.remove_prefix(words.back().size());
+    fields.push_back(rest.substr(0, rest.find_first_of(" \t\r\n")));
+    rest.remove_prefix(fields.back().size());
   }
-  return words;
+  return fields;
 }
 
 std::optional<std::vector<std::string_view>> lines_of(std::string_view text) {
@@ -57,7 +57,7 @@ std::optional<std::vector<std::string_view>> lines_of(std::string_view text) {
   return lines;
 }
 
-Failure unexpected(std::string what, const std::string& path, std::string_view text) {
+Failure unexpected(const std::string& what, const std::string& path, std::string_view text) {
   return fail(ErrorCode::Hardware, "cannot parse " + what, path + ": \"" + std::string(text.substr(0, kQuoted)) + "\"");
 }
 
@@ -83,7 +83,7 @@ Result<void> write_text(const std::string& path, std::string_view text, const st
     const ssize_t put = ::write(file.get(), text.data(), text.size());
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) return failed(errno);
-    // The kernel takes a value whole; the rest of one is not sent after it as if it were another.
+    // Do not send the rest: the kernel would take it for another value.
     if (static_cast<size_t>(put) != text.size()) return failed(EIO);
     return {};
   }

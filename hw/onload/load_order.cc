@@ -9,12 +9,12 @@
 namespace nrd::onload {
 namespace {
 
-// Of today's and of historical releases.
+// Of current and old releases.
 constexpr std::array<std::string_view, 14> kKnownOrder{
     "virtual_bus", "sfc_driverlink", "sfc",      "sfc_ef100", "xilinx_efct",   "sfc_mtd",   "sfc_tune",
     "sfc_aoe",     "sfc_resource",   "sfc_char", "onload",    "onload_cplane", "af_onload", "sfc_affinity"};
 
-// Those that nobody knows come last, by name.
+// Unknown modules come last, sorted by name.
 std::pair<size_t, std::string> rank_of(const VersionModule& module) {
   const auto* const at = std::find(kKnownOrder.begin(), kKnownOrder.end(), module.file.name);
   return {static_cast<size_t>(at - kKnownOrder.begin()), module.file.name};

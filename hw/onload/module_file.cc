@@ -21,7 +21,9 @@ constexpr size_t kSectionLimit = size_t{1} << 20;  // bytes of one section
 constexpr size_t kNameLimit = 55;
 constexpr std::string_view kSignatureMark = "~Module signature appended~\n";  // linux/module_signature.h
 
-Failure not_a_module(const char* why) { return fail(ErrorCode::BadRequest, std::string("not a kernel module: ") + why); }
+Failure not_a_module(const char* why) {
+  return fail(ErrorCode::BadRequest, std::string("not a kernel module: ") + why);
+}
 
 using ElfFile = std::unique_ptr<Elf, int (*)(Elf*)>;
 
@@ -64,7 +66,7 @@ void split_names(std::string_view list, std::vector<std::string>& names) {
   }
 }
 
-// Strings "key=value", each with its end, and padding between them. What is asked once counts where it stands first.
+// NUL-terminated strings "key=value", with padding between them. The first value of a key counts.
 void parse_modinfo(std::string_view section, ModuleFile& module) {
   const auto once = [](std::string& field, std::string_view value) {
     if (field.empty()) field = value;
@@ -84,7 +86,7 @@ void parse_modinfo(std::string_view section, ModuleFile& module) {
     if (key == "license") once(module.license, value);
     if (key == "intree") module.in_tree = value == "Y";
     if (key == "depends") split_names(value, module.depends);
-    // "parm=name:description" where there is a description, "parmtype=name:type" for each.
+    // "parmtype=name:type" for each parameter, "parm=name:description" if it has a description.
     if (key == "parm" || key == "parmtype") module.parameters.emplace_back(value.substr(0, value.find(':')));
   }
   std::sort(module.parameters.begin(), module.parameters.end());

@@ -26,7 +26,7 @@ constexpr size_t kValueLimit = 1024;  // of a string parameter, kernel/params.c
 
 std::string directory_of(const std::string& root, const std::string& module) { return root + "/sys/module/" + module; }
 
-// Of modules and of their parameters; both become part of a path.
+// The name of a module or parameter; it becomes part of a path.
 bool is_name(std::string_view name) {
   return !name.empty() && name.size() < 64 && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -40,10 +40,10 @@ std::optional<ModuleState> parse_state(std::string_view text) {
   return std::nullopt;
 }
 
-// Reads the lines of one module and keeps the first failure, so that the reader of a module reads as a list.
-class Lines {
+// Reads the attributes of a module and keeps the first failure.
+class Attributes {
  public:
-  explicit Lines(std::string directory) : directory_(std::move(directory)) {}
+  explicit Attributes(std::string directory) : directory_(std::move(directory)) {}
 
   std::optional<std::string> find(const char* file) {
     Result<std::optional<std::string>> line = read_line(directory_ + "/" + file);
@@ -68,7 +68,7 @@ Result<std::string> read_build_id(const std::string& directory) {
   return *std::move(id);
 }
 
-// nullopt: it went with its module.
+// nullopt: the module was removed.
 Result<std::optional<Parameter>> read_parameter(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
@@ -81,7 +81,7 @@ Result<std::optional<Parameter>> read_parameter(const std::string& path) {
   std::optional<std::string> text = TRY(read_file(path, kLineLimit));
   if (!text) return std::nullopt;
   if (!text->ends_with('\n')) return unexpected("a module parameter", path, *text);
-  // A text that somebody set with echo holds its line end as well.
+  // A string that was set by echo(1) includes its line feed.
   parameter.value = text->substr(0, text->find_last_not_of('\n') + 1);
   return parameter;
 }
@@ -107,19 +107,19 @@ Result<std::optional<Module>> read_module(const std::string& root, const std::st
   const std::optional<std::vector<std::string>> files = TRY(list_directory(directory));
   if (!files) return std::nullopt;
 
-  Lines lines(directory);
+  Attributes attributes(directory);
   Module module{.name = name,
-                .version = lines.read("version"),
-                .srcversion = lines.read("srcversion"),
-                .taint = lines.read("taint")};
+                .version = attributes.read("version"),
+                .srcversion = attributes.read("srcversion"),
+                .taint = attributes.read("taint")};
   module.in_tree = module.taint.find('O') == std::string::npos;
-  const std::optional<std::string> refcnt = lines.find("refcnt");
+  const std::optional<std::string> refcnt = attributes.find("refcnt");
   Result<std::string> build_id = read_build_id(directory);
   Result<std::optional<std::vector<std::string>>> holders = list_directory(directory + "/holders");
   Result<std::map<std::string, Parameter>> parameters = read_parameters(directory);
-  // Last: a module without one is built in, unless all of it went while it was read.
-  const std::optional<std::string> state = lines.find("initstate");
-  if (lines.error()) return Failure(*lines.error());
+  // Read last: a module without it is built in, unless it was removed meanwhile.
+  const std::optional<std::string> state = attributes.find("initstate");
+  if (attributes.error()) return Failure(*attributes.error());
   if (!build_id) return Failure(build_id.error());
   if (!holders) return Failure(holders.error());
   if (!parameters) return Failure(parameters.error());
@@ -154,7 +154,7 @@ Result<void> write_parameter(const std::string& root, const std::string& module,
   if (!before->writable) {
     return fail(ErrorCode::Unsupported, what + " can be set only while loading the module");
   }
-  // Without a line end: the kernel would keep it as part of a text. Only nothing at all cannot be written otherwise.
+  // Without a line feed, which would become part of a string. An empty value cannot be written otherwise.
   TRY(write_text(path, value.empty() ? "\n" : value, what + ": the kernel rejected the value"));
   const std::optional<Parameter> after = TRY(read_parameter(path));
   if (!after) return fail(ErrorCode::NotFound, what + " has disappeared", path);

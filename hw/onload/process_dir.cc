@@ -17,8 +17,8 @@ namespace nrd::onload {
 namespace {
 
 constexpr size_t kStatLimit = 4096;
-constexpr size_t kStatusLimit = size_t{1} << 20;  // names 65,536 groups at most
-constexpr size_t kStateField = 0;                 // counted behind the name, which may hold blanks
+constexpr size_t kStatusLimit = size_t{1} << 20;  // up to 65,536 groups
+constexpr size_t kStateField = 0;                 // counted after the name, which may contain spaces
 constexpr size_t kStartField = 19;                // field 22 of proc(5)
 
 bool is_gone(int error) { return error == ENOENT || error == ESRCH || error == ENOTDIR; }
@@ -31,7 +31,7 @@ std::optional<ProcessStatus> parse_process_status(std::string_view stat) {
   if (!stat.ends_with('\n') || open == std::string_view::npos || close == std::string_view::npos || close < open + 2) {
     return std::nullopt;
   }
-  const std::vector<std::string_view> fields = words_of(stat.substr(close + 2));
+  const std::vector<std::string_view> fields = fields_of(stat.substr(close + 2));
   const auto pid = parse_number<pid_t>(stat.substr(0, open));
   if (!pid || *pid <= 0 || fields.size() <= kStartField || fields[kStateField].size() != 1) return std::nullopt;
   const auto start = parse_number<uint64_t>(fields[kStartField]);
@@ -86,7 +86,7 @@ Result<std::optional<std::string>> ProcessDir::read(const std::string& file, siz
 
 Result<bool> ProcessDir::each_line(const std::string& file,
                                    const std::function<Result<void>(std::string_view)>& line) const {
-  constexpr size_t kLongest = size_t{64} << 10;  // a path has 4096 bytes, of which each may be escaped as four
+  constexpr size_t kLongestLine = size_t{64} << 10;  // a path of 4096 bytes, each escaped as four
   const UniqueFd opened(::openat(directory_.get(), file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
   if (!opened.valid()) return is_gone(errno) ? Result<bool>(false) : unreadable(file, errno);
   std::string rest;
@@ -103,7 +103,7 @@ Result<bool> ProcessDir::each_line(const std::string& file,
       begin = end + 1;
     }
     rest.erase(0, begin);
-    if (rest.size() > kLongest) return unreadable(file, EFBIG);
+    if (rest.size() > kLongestLine) return unreadable(file, EFBIG);
   }
   return rest.empty() ? Result<bool>(true) : unexpected("a file of a process", path_ + "/" + file, rest);
 }
@@ -140,16 +140,15 @@ Result<std::optional<std::string>> ProcessDir::link(const std::string& file) con
   const ssize_t size = ::readlinkat(directory_.get(), file.c_str(), text.data(), text.size());
   if (size >= 0) return std::string(text.data(), static_cast<size_t>(size));
   if (is_gone(errno)) return std::nullopt;
-  // Deeper than a path can be: some file of somebody's, and no reason not to know the rest.
+  // Deeper than PATH_MAX: not a device of Onload.
   if (errno == ENAMETOOLONG) return std::string();
   return unreadable(file, errno);
 }
 
 Result<std::optional<LinkTarget>> ProcessDir::target(const std::string& file) const {
   struct statx status {};
-  // What the kernel knows is enough: a network or user-space file system that does not answer would hold nrd for ever.
-  // Nothing is asked for, so that FUSE, which would refuse even root, need not be asked (fs/fuse/dir.c); type and
-  // device number of everything else come all the same, and stx_mask says so.
+  // Cached attributes only: a network or FUSE file system that does not respond would block nrd. The empty mask avoids
+  // asking FUSE, which may refuse even root (fs/fuse/dir.c); stx_mask shows what the kernel returned anyway.
   constexpr int kFlags = AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT;
   if (::statx(directory_.get(), file.c_str(), kFlags, 0, &status) != 0) {
     if (is_gone(errno)) return std::nullopt;
@@ -166,12 +165,11 @@ Result<std::optional<LinkTarget>> ProcessDir::target(const std::string& file) co
 Result<std::optional<uid_t>> ProcessDir::owner() const {
   const std::optional<std::string> text = TRY(read("status", kStatusLimit));
   if (!text) return std::nullopt;
-  // "Uid:\treal\teffective\tsaved\tfile system". The owner of the directory would be root for whoever may not be
-  // dumped.
+  // "Uid:\treal\teffective\tsaved\tfile system". The directory of a non-dumpable process is owned by root.
   for (const std::string_view line : lines_of(*text).value_or(std::vector<std::string_view>{})) {
-    const std::vector<std::string_view> words = words_of(line);
-    if (words.size() < 3 || words[0] != "Uid:") continue;
-    if (const auto uid = parse_number<uid_t>(words[2])) return *uid;
+    const std::vector<std::string_view> fields = fields_of(line);
+    if (fields.size() < 3 || fields[0] != "Uid:") continue;
+    if (const auto uid = parse_number<uid_t>(fields[2])) return *uid;
   }
   return unexpected("the state of a process", path_ + "/status", *text);
 }

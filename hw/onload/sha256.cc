@@ -19,7 +19,7 @@ constexpr size_t kBlock = size_t{1} << 16;
 }  // namespace
 
 Sha256::Sha256() : context_(::EVP_MD_CTX_new(), &::EVP_MD_CTX_free) {
-  // Fails only without memory or without any provider, and a digest that was not computed must not look like one.
+  // Fails only without memory or providers.
   INVARIANT(::EVP_DigestInit_ex(context_.get(), ::EVP_sha256(), nullptr) == 1);
 }
 

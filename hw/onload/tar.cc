@@ -19,7 +19,7 @@ Failure unreadable(archive* archive) {
               why != nullptr ? why : "");
 }
 
-// Null: no memory, or a library that would run programs to decompress.
+// Null: out of memory, or libarchive would run programs to decompress.
 Archive reader() {
   Archive archive(::archive_read_new(), &::archive_read_free);
   if (!archive) return archive;
@@ -31,8 +31,8 @@ Archive reader() {
   return archive;
 }
 
-// "./usr/bin/" is usr/bin; the folder itself is empty. Nothing else is mended.
-std::string_view plain(std::string_view path) {
+// "./usr/bin/" is usr/bin; empty: the root of the archive.
+std::string_view normalized(std::string_view path) {
   while (path.starts_with("./")) path.remove_prefix(2);
   if (path.ends_with('/') && path != "/") path.remove_suffix(1);
   return path == "." ? "" : path;
@@ -41,9 +41,9 @@ std::string_view plain(std::string_view path) {
 Result<void> add(archive* archive, archive_entry* entry, Staging& into) {
   const char* const raw = ::archive_entry_pathname(entry);
   if (raw == nullptr) return fail(ErrorCode::BadRequest, "the tar archive contains an invalid file name");
-  const std::string_view path = plain(raw);
+  const std::string_view path = normalized(raw);
   if (const char* const existing = ::archive_entry_hardlink(entry); existing != nullptr) {
-    return into.add_same(path, plain(existing));
+    return into.add_hard_link(path, normalized(existing));
   }
   switch (::archive_entry_filetype(entry)) {
     case AE_IFDIR:
@@ -74,7 +74,7 @@ Result<void> unpack_tar(int file, Staging& into) {
     archive_entry* entry = nullptr;
     const int got = ::archive_read_next_header(archive.get(), &entry);
     if (got == ARCHIVE_EOF) return {};
-    // A warning too: what is not wholly understood is not taken.
+    // Also refuse warnings.
     if (got != ARCHIVE_OK) return unreadable(archive.get());
     TRY(add(archive.get(), entry, into));
   }

@@ -36,8 +36,8 @@ Failure unopened(const std::string& path, int error) {
   return fail(ErrorCode::Hardware, "cannot open a file or directory", detail);
 }
 
-// Why what was opened is not to be trusted; nullopt: it is.
-std::optional<Failure> distrust(const struct stat& what, const Trust& trust, const std::string& path) {
+// Why an opened file is not trusted; nullopt: it is.
+std::optional<Failure> trust_problem(const struct stat& what, const Trust& trust, const std::string& path) {
   if (what.st_uid != trust.owner) return untrusted("a file or directory is not owned by root", path);
   if ((what.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return untrusted("a file or directory is writable by users other than root", path);
@@ -45,10 +45,10 @@ std::optional<Failure> distrust(const struct stat& what, const Trust& trust, con
   return std::nullopt;
 }
 
-std::optional<Failure> distrust_folder(int fd, const Trust& trust, const std::string& path) {
+std::optional<Failure> folder_problem(int fd, const Trust& trust, const std::string& path) {
   struct stat what = {};
   if (::fstat(fd, &what) != 0) return unopened(path, errno);
-  return distrust(what, trust, path);
+  return trust_problem(what, trust, path);
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ Result<TrustedDir> TrustedDir::open(const Trust& trust, std::string_view path) {
   if (!path.starts_with('/')) return fail(ErrorCode::BadRequest, "the path must begin with \"/\"");
   UniqueFd fd(::open(trust.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) return unopened(trust.root, errno);
-  if (std::optional<Failure> why = distrust_folder(fd.get(), trust, trust.root)) return *std::move(why);
+  if (std::optional<Failure> why = folder_problem(fd.get(), trust, trust.root)) return *std::move(why);
   TrustedDir root(trust, trust.root == "/" ? "" : trust.root, std::move(fd));
   path.remove_prefix(1);
   if (path.empty()) return root;
@@ -85,7 +85,7 @@ Result<TrustedDir> TrustedDir::step(const std::string& name) const {
   std::string path = path_ + "/" + name;
   UniqueFd fd(::openat(fd_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd.valid()) return unopened(path, errno);
-  if (std::optional<Failure> why = distrust_folder(fd.get(), trust_, path)) return *std::move(why);
+  if (std::optional<Failure> why = folder_problem(fd.get(), trust_, path)) return *std::move(why);
   return TrustedDir(trust_, std::move(path), std::move(fd));
 }
 
@@ -104,8 +104,8 @@ Result<UniqueFd> TrustedDir::file(std::string_view relative) const {
   }
   const std::vector<std::string> name = TRY(parts_of(relative));
   const std::string path = path_ + "/" + name.front();
-  // First by its name only: to open a device can have effects. Nobody but root can exchange it in between, and what is
-  // opened then is judged again.
+  // Check the type before opening: opening a device can have side effects. Only root can replace the file meanwhile,
+  // and it is checked again after opening.
   struct stat what = {};
   if (::fstatat(fd_.get(), name.front().c_str(), &what, AT_SYMLINK_NOFOLLOW) != 0) return unopened(path, errno);
   if (!S_ISREG(what.st_mode)) return untrusted("not a regular file (symbolic links are not followed)", path);
@@ -113,17 +113,17 @@ Result<UniqueFd> TrustedDir::file(std::string_view relative) const {
   if (!fd.valid()) return unopened(path, errno);
   if (::fstat(fd.get(), &what) != 0) return unopened(path, errno);
   if (!S_ISREG(what.st_mode)) return untrusted("not a regular file (symbolic links are not followed)", path);
-  if (std::optional<Failure> why = distrust(what, trust_, path)) return *std::move(why);
+  if (std::optional<Failure> why = trust_problem(what, trust_, path)) return *std::move(why);
   return fd;
 }
 
 Result<TrustedDir> TrustedDir::make(std::string_view name) const {
   const std::vector<std::string> parts = TRY(parts_of(name));
   if (parts.size() != 1) return fail(ErrorCode::BadRequest, "expected a single path component");
-  // Whatever umask says: 0755, so that applications find their library.
+  // 0755 regardless of the umask, so that applications can read their library.
   const bool made = ::mkdirat(fd_.get(), parts.front().c_str(), 0700) == 0;
   if (!made && errno != EEXIST) {
-    // The unit's sandbox: whoever has not got the drop-in cannot know why he should.
+    // The sandbox of the unit needs the drop-in.
     const char* const why = errno == EROFS ? ": it is read-only for nrd, see the drop-in onload.conf" : "";
     return fail(ErrorCode::Store, std::string("cannot create a directory") + why,
                 path_ + "/" + std::string(name) + ": " + std::generic_category().message(errno));
@@ -134,7 +134,7 @@ Result<TrustedDir> TrustedDir::make(std::string_view name) const {
 }
 
 Result<std::vector<std::string>> TrustedDir::names(size_t limit) const {
-  // A descriptor of its own: readdir moves the offset.
+  // A separate descriptor: readdir moves the offset.
   const int fd = ::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return unopened(path_, errno);
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::fdopendir(fd), &::closedir);

@@ -38,7 +38,7 @@ Failure not_changed(const std::string& path, int error) {
               path + ": " + std::generic_category().message(error));
 }
 
-// It is the node that is at fault, not what was asked.
+// A fault of the node, not of the request.
 Failure not_usable(Error error) {
   error.code = ErrorCode::Store;
   error.message = "the directory of Onload versions: " + error.message;
@@ -115,7 +115,7 @@ Result<void> copy_folder(const TrustedDir& source, Staging& into) {
   return {};
 }
 
-// A folder, or else a tar archive. Which of them is asked by path and trusted no further than to take one of two ways.
+// A directory or a tar archive. The check by path only selects the branch; both open the source as trusted.
 Result<void> copy_source(const Trust& trust, const std::string& source, Staging& into) {
   std::error_code ignored;
   if (std::filesystem::is_directory((trust.root == "/" ? "" : trust.root) + source, ignored)) {
@@ -134,7 +134,7 @@ Result<Manifest> read_manifest(const TrustedDir& tree) {
   return parse_manifest(text->value_or(""));
 }
 
-// Empty: the file has the hash.
+// Empty: the hash matches.
 std::string difference(const TrustedDir& tree, const std::string& path, const std::string& digest) {
   const Result<UniqueFd> file = tree.file(path);
   if (!file && file.error().code == ErrorCode::NotFound) return path + " is missing";
@@ -196,12 +196,12 @@ Result<Versions::Stamp> Versions::stamp(const std::string& name) const {
 
 Result<Version> Versions::import(const std::string& name, const std::string& source) const {
   TRY(check_name(name));
-  const Result<std::vector<std::string>> there = names();
-  if (!there) return not_usable(there.error());
-  if (std::find(there->begin(), there->end(), name) != there->end()) {
+  const Result<std::vector<std::string>> existing = names();
+  if (!existing) return not_usable(existing.error());
+  if (std::find(existing->begin(), existing->end(), name) != existing->end()) {
     return fail_at(ErrorCode::BadRequest, "/name", "version " + name + " already exists");
   }
-  if (there->size() >= kVersionLimit) {
+  if (existing->size() >= kVersionLimit) {
     return fail_at(ErrorCode::BadRequest, "/name",
                    "limit of " + std::to_string(kVersionLimit) + " versions reached; remove one first");
   }
@@ -255,16 +255,16 @@ Result<void> Versions::remove(const std::string& name) const {
   const std::optional<std::string> selected = TRY(current());
   if (selected == name) return fail(ErrorCode::BadRequest, "version " + name + " is the current version");
   const TrustedDir versions = TRY(folder());
-  // First under a name that no version has: half a tree is never taken for a version.
-  const std::string doomed = std::string(kRemovedPrefix) + name;
+  // Rename first: a partly removed tree must not look like a version.
+  const std::string removed = std::string(kRemovedPrefix) + name;
   std::error_code error;
-  std::filesystem::remove_all(versions.path() + "/" + doomed, error);
-  if (error) return not_changed(versions.path() + "/" + doomed, error.value());
-  if (::renameat(versions.fd(), name.c_str(), versions.fd(), doomed.c_str()) != 0) {
+  std::filesystem::remove_all(versions.path() + "/" + removed, error);
+  if (error) return not_changed(versions.path() + "/" + removed, error.value());
+  if (::renameat(versions.fd(), name.c_str(), versions.fd(), removed.c_str()) != 0) {
     return not_changed(found.path(), errno);
   }
   if (::fsync(versions.fd()) != 0) return not_changed(versions.path(), errno);
-  std::filesystem::remove_all(versions.path() + "/" + doomed, error);  // what is left, sweep() takes
+  std::filesystem::remove_all(versions.path() + "/" + removed, error);  // sweep() removes leftovers
   return {};
 }
 

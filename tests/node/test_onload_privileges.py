@@ -104,9 +104,9 @@ def refusal(node, text, name="latency"):
     ("touch /tmp/made\n", 422, "latency.opf:1: `touch` needs a shell"),
     ("onload_set EF_A 1\nfor i in 1; do id; done\n", 422, "latency.opf:2"),
     ("onload_set EF_A \"$(id)\"\n", 422, "latency.opf:1"),
-    ("onload_import /home/mallory/x.opf\n", 400, "imported by name"),
-    ("onload_import ../x\n", 400, "imported by name"),
-    ("onload_import $EF_X\n", 400, "imported by name"),
+    ("onload_import /home/mallory/x.opf\n", 400, "import only by name"),
+    ("onload_import ../x\n", 400, "import only by name"),
+    ("onload_import $EF_X\n", 400, "import only by name"),
     ("onload_import shell\n", 422, "needs a shell"),
     ("onload_import between\n", 422, "needs a shell"),
     *[(f"onload_set {name} 1\n", 400, name) for name in (

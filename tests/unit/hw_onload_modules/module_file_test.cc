@@ -73,7 +73,7 @@ TEST_CASE("of duplicate properties the first counts") {
 }
 
 TEST_CASE("a file that is not a module is refused with the reason") {
-  CHECK(why_not("") == "not a kernel module: it is truncated");
+  CHECK(why_not("") == "not a kernel module: it is not ELF, or it is compressed");
   CHECK(why_not(std::string(100, 'x')) == "not a kernel module: it is not ELF, or it is compressed");
   CHECK(why_not(Ko().bytes()) == "not a kernel module: it has no section .modinfo");
   CHECK(why_not(Ko().is("license", "GPL").bytes()) == "not a kernel module: it has no valid name");

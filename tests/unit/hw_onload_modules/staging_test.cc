@@ -110,7 +110,7 @@ TEST_CASE("a link within the tree becomes a copy of its target") {
   REQUIRE(place.staging.add_link("usr/lib64/libx.so.1", "./libx.so.1.2").has_value());
   REQUIRE(place.staging.add_file("usr/lib64/libx.so.1.2", true, text("library")).has_value());
   REQUIRE(place.staging.add_link("usr/bin/x", "../lib64//libx.so").has_value());
-  REQUIRE(place.staging.add_same("usr/bin/y", "usr/lib64/libx.so.1.2").has_value());
+  REQUIRE(place.staging.add_hard_link("usr/bin/y", "usr/lib64/libx.so.1.2").has_value());
   REQUIRE(place.staging.complete().has_value());
   REQUIRE(place.staging.publish().has_value());
   for (const char* path : {"9/usr/lib64/libx.so", "9/usr/lib64/libx.so.1", "9/usr/bin/x", "9/usr/bin/y"}) {
@@ -137,8 +137,8 @@ TEST_CASE("a link that leads elsewhere is refused") {
         "is a symbolic link that does not point to a file in the tree"));
   }
   Place place;
-  CHECK(message_of(place.staging.add_same("a", "b")) == "a is a hard link to a file that is not in the tree");
-  CHECK(message_of(place.staging.add_same("a", "../etc/passwd")) ==
+  CHECK(message_of(place.staging.add_hard_link("a", "b")) == "a is a hard link to a file that is not in the tree");
+  CHECK(message_of(place.staging.add_hard_link("a", "../etc/passwd")) ==
         "a is a hard link to a file that is not in the tree");
 }
 

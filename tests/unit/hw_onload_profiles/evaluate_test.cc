@@ -23,7 +23,7 @@ Library library_of(Files files, Paths paths = Paths::Refused) {
           }};
 }
 
-std::string told(const Known<Evaluated>& known) {
+std::string told(const MaybeDynamic<Evaluated>& known) {
   if (!known) return "wrong: " + known.error().message;
   if (const auto* dynamic = std::get_if<Dynamic>(&*known)) {
     return "needs a shell: " + to_string(dynamic->place) + ": " + dynamic->what;
@@ -157,7 +157,7 @@ TEST_CASE("a fragment cannot be requested directly") {
 
 TEST_CASE("a path is accepted as a profile only where the library allows paths") {
   const Files files{{"/tmp/own.opf", "onload_set EF_A 1\nonload_import ./more\n"}, {"./more", "onload_set EF_B 2\n"}};
-  CHECK(told(evaluate(library_of(files, Paths::Taken), {.profiles = {"/tmp/own.opf"}})) == "EF_A=1 EF_B=2");
+  CHECK(told(evaluate(library_of(files, Paths::Accepted), {.profiles = {"/tmp/own.opf"}})) == "EF_A=1 EF_B=2");
   CHECK(evaluated(files, {"/tmp/own.opf"}) == "wrong: `/tmp/own.opf`: profiles must be given by name, not by path");
   CHECK(evaluated("onload_import ../../etc/shadow\n") ==
         "wrong: /lib/p/x.opf:1: `../../etc/shadow`: profiles must be given by name, not by path");
@@ -288,7 +288,7 @@ TEST_CASE("read errors are passed on, and a truncated file is refused") {
 
 // What came over the API, and what root installed.
 std::string evaluated_as_data(const Files& files, Environment caller = {}) {
-  Library library = library_of(files, Paths::Taken);
+  Library library = library_of(files, Paths::Accepted);
   library.directories = {"/api/p", "/lib/p"};
   library.read = [read = library.read](const std::string& path) {
     Result<std::optional<ProfileFile>> file = read(path);
