@@ -37,19 +37,16 @@ std::chrono::seconds age_of(const ProcessId& process, uint64_t uptime) {
 Result<std::optional<ControlPlaneServer>> read_server(const std::string& root, pid_t pid, uint64_t uptime) {
   const std::optional<ProcessDir> process = TRY(ProcessDir::open(root, pid));
   if (!process) return std::nullopt;
-  const auto status = process->status();
-  const auto exe = process->link("exe");
-  const auto link = process->link("ns/net");
-  if (!status) return Failure(status.error());
-  if (!exe) return Failure(exe.error());
-  if (!link) return Failure(link.error());
-  if (!*status || !*exe || !*link) return std::nullopt;
-  const std::optional<uint64_t> net_namespace = parse_namespace(**link);
-  if (!net_namespace) return unexpected("the network namespace of a control plane server", std::to_string(pid), **link);
-  return ControlPlaneServer{.process = (*status)->id,
-                            .exe = program_of(**exe),
+  const auto status = TRY(process->status());
+  const auto exe = TRY(process->link("exe"));
+  const auto link = TRY(process->link("ns/net"));
+  if (!status || !exe || !link) return std::nullopt;
+  const std::optional<uint64_t> net_namespace = parse_namespace(*link);
+  if (!net_namespace) return unexpected("the network namespace of a control plane server", std::to_string(pid), *link);
+  return ControlPlaneServer{.process = status->id,
+                            .exe = program_of(*exe),
                             .net_namespace = *net_namespace,
-                            .age = age_of((*status)->id, uptime)};
+                            .age = age_of(status->id, uptime)};
 }
 
 }  // namespace

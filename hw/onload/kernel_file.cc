@@ -1,16 +1,14 @@
 #include "hw/onload/kernel_file.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <memory>
 
+#include "base/directory.h"
 #include "base/file.h"
 #include "base/unique_fd.h"
 
@@ -90,25 +88,11 @@ Result<void> write_text(const std::string& path, std::string_view text, const st
 }
 
 Result<std::optional<std::vector<std::string>>> list_directory(const std::string& path) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), &::closedir);
-  if (!directory) {
-    if (errno == ENOENT || errno == ENOTDIR || errno == ESRCH) return std::nullopt;
-    return unreadable(path, errno);
-  }
-  std::vector<std::string> names;
-  for (;;) {
-    errno = 0;
-    const dirent* entry = ::readdir(directory.get());
-    if (entry == nullptr && (errno == ENOENT || errno == ESRCH)) return std::nullopt;
-    if (entry == nullptr && errno != 0) return unreadable(path, errno);
-    if (entry == nullptr) break;
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    if (names.size() == kEntryLimit) return unreadable(path, EFBIG);
-    names.emplace_back(name);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  const UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  auto names = directory.valid() ? list_names(directory.get(), kEntryLimit) : tl::unexpected(errno);
+  if (names) return *std::move(names);
+  if (names.error() == ENOENT || names.error() == ENOTDIR || names.error() == ESRCH) return std::nullopt;
+  return unreadable(path, names.error());
 }
 
 bool exists(const std::string& path) {

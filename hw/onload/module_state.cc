@@ -40,25 +40,6 @@ std::optional<ModuleState> parse_state(std::string_view text) {
   return std::nullopt;
 }
 
-// Reads the attributes of a module and keeps the first failure.
-class Attributes {
- public:
-  explicit Attributes(std::string directory) : directory_(std::move(directory)) {}
-
-  std::optional<std::string> find(const char* file) {
-    Result<std::optional<std::string>> line = read_line(directory_ + "/" + file);
-    if (line) return *std::move(line);
-    if (!error_) error_ = line.error();
-    return std::nullopt;
-  }
-  std::string read(const char* file) { return find(file).value_or(""); }
-  const std::optional<Error>& error() const { return error_; }
-
- private:
-  std::string directory_;
-  std::optional<Error> error_;
-};
-
 Result<std::string> read_build_id(const std::string& directory) {
   const std::string path = directory + "/notes/.note.gnu.build-id";
   const std::optional<std::string> notes = TRY(read_file(path, kLineLimit));
@@ -107,35 +88,32 @@ Result<std::optional<Module>> read_module(const std::string& root, const std::st
   const std::optional<std::vector<std::string>> files = TRY(list_directory(directory));
   if (!files) return std::nullopt;
 
-  Attributes attributes(directory);
+  const auto attribute = [&directory](const char* file) { return read_line(directory + "/" + file); };
+  const std::optional<std::string> version = TRY(attribute("version"));
+  const std::optional<std::string> srcversion = TRY(attribute("srcversion"));
+  const std::optional<std::string> taint = TRY(attribute("taint"));
+  const std::optional<std::string> refcnt = TRY(attribute("refcnt"));
   Module module{.name = name,
-                .version = attributes.read("version"),
-                .srcversion = attributes.read("srcversion"),
-                .taint = attributes.read("taint")};
+                .version = version.value_or(""),
+                .srcversion = srcversion.value_or(""),
+                .taint = taint.value_or("")};
   module.in_tree = module.taint.find('O') == std::string::npos;
-  const std::optional<std::string> refcnt = attributes.find("refcnt");
-  Result<std::string> build_id = read_build_id(directory);
-  Result<std::optional<std::vector<std::string>>> holders = list_directory(directory + "/holders");
-  Result<std::map<std::string, Parameter>> parameters = read_parameters(directory);
-  // Read last: a module without it is built in, unless it was removed meanwhile.
-  const std::optional<std::string> state = attributes.find("initstate");
-  if (attributes.error()) return Failure(*attributes.error());
-  if (!build_id) return Failure(build_id.error());
-  if (!holders) return Failure(holders.error());
-  if (!parameters) return Failure(parameters.error());
+  if (refcnt) {
+    module.refcnt = parse_number<uint32_t>(*refcnt);
+    if (!module.refcnt) return unexpected("the reference count of a module", directory + "/refcnt", *refcnt);
+  }
+  module.build_id = TRY(read_build_id(directory));
+  const std::optional<std::vector<std::string>> holders = TRY(list_directory(directory + "/holders"));
+  module.holders = holders.value_or(std::vector<std::string>{});
+  module.parameters = TRY(read_parameters(directory));
 
+  // Read last: a module without it is built in, unless it was removed meanwhile.
+  const std::optional<std::string> state = TRY(attribute("initstate"));
   const bool was_loadable = std::binary_search(files->begin(), files->end(), "initstate");
   if (!state && was_loadable) return std::nullopt;
   const std::optional<ModuleState> parsed = state ? parse_state(*state) : ModuleState::Builtin;
   if (!parsed) return unexpected("the state of a module", directory + "/initstate", *state);
   module.state = *parsed;
-  if (refcnt) {
-    module.refcnt = parse_number<uint32_t>(*refcnt);
-    if (!module.refcnt) return unexpected("the reference count of a module", directory + "/refcnt", *refcnt);
-  }
-  module.build_id = *std::move(build_id);
-  module.holders = (*std::move(holders)).value_or(std::vector<std::string>{});
-  module.parameters = *std::move(parameters);
   return module;
 }
 

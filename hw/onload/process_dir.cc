@@ -1,16 +1,14 @@
 #include "hw/onload/process_dir.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <memory>
 #include <system_error>
 
+#include "base/directory.h"
 #include "hw/onload/kernel_file.h"
 
 namespace nrd::onload {
@@ -109,30 +107,11 @@ Result<bool> ProcessDir::each_line(const std::string& file,
 }
 
 Result<std::optional<std::vector<std::string>>> ProcessDir::list(const std::string& directory, size_t limit) const {
-  const int opened = ::openat(directory_.get(), directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-  if (opened < 0) {
-    if (is_gone(errno)) return std::nullopt;
-    return unreadable(directory, errno);
-  }
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(opened), &::closedir);  // owns it from here
-  if (!entries) {
-    ::close(opened);
-    return unreadable(directory, ENOMEM);
-  }
-  std::vector<std::string> names;
-  for (;;) {
-    errno = 0;
-    const dirent* entry = ::readdir(entries.get());
-    if (entry == nullptr && is_gone(errno)) return std::nullopt;
-    if (entry == nullptr && errno != 0) return unreadable(directory, errno);
-    if (entry == nullptr) break;
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    if (names.size() == limit) return unreadable(directory, EFBIG);
-    names.emplace_back(name);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  const UniqueFd opened(::openat(directory_.get(), directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  auto names = opened.valid() ? list_names(opened.get(), limit) : tl::unexpected(errno);
+  if (names) return *std::move(names);
+  if (is_gone(names.error())) return std::nullopt;
+  return unreadable(directory, names.error());
 }
 
 Result<std::optional<std::string>> ProcessDir::link(const std::string& file) const {

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "base/write_all.h"
 
 namespace nrd::onload {
 namespace {
@@ -21,13 +22,8 @@ Failure not_stored(const std::string& path, int error) {
   return fail(ErrorCode::Store, "cannot store an Onload profile", path + ": " + std::generic_category().message(error));
 }
 
-Result<void> write_all(int fd, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return not_stored(path, errno);
-    text.remove_prefix(static_cast<size_t>(written));
-  }
+Result<void> write_profile(int fd, std::string_view text, const std::string& path) {
+  if (const auto written = write_all(fd, text); !written) return not_stored(path, written.error());
   // The mode must not depend on the umask. Sync before the rename: a power failure leaves no empty profile.
   if (::fchmod(fd, kMode) != 0 || ::fsync(fd) != 0) return not_stored(path, errno);
   return {};
@@ -52,10 +48,8 @@ Error ProfileFolder::with_path(Error error) const {
 }
 
 Result<std::optional<TrustedDir>> ProfileFolder::open() const {
-  Result<TrustedDir> folder = TrustedDir::open(trust_, path_);
-  if (folder) return std::optional(*std::move(folder));
-  if (folder.error().code == ErrorCode::NotFound) return std::optional<TrustedDir>();
-  return Failure(with_path(folder.error()));
+  Result<std::optional<TrustedDir>> folder = if_found(TrustedDir::open(trust_, path_));
+  return folder ? std::move(folder) : Failure(with_path(folder.error()));
 }
 
 Result<TrustedDir> ProfileFolder::make() const {
@@ -110,7 +104,7 @@ Result<void> ProfileFolder::write(const std::string& file, std::string_view text
   ::unlinkat(folder.fd(), kTemporary, 0);  // left by an interrupted write
   const UniqueFd fd(::openat(folder.fd(), kTemporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd.valid()) return not_stored(where, errno);
-  if (const Result<void> written = write_all(fd.get(), text, where); !written) {
+  if (const Result<void> written = write_profile(fd.get(), text, where); !written) {
     ::unlinkat(folder.fd(), kTemporary, 0);
     return written;
   }

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/write_all.h"
 #include "hw/onload/sha256.h"
 
 namespace nrd::onload {
@@ -25,16 +26,6 @@ Failure not_stored(const std::string& path, int error) {
 
 Failure refused(std::string_view path, const std::string& why) {
   return fail(ErrorCode::BadRequest, std::string(path) + " " + why);
-}
-
-Result<void> write_all(int fd, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t put = ::write(fd, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return not_stored(path, errno);
-    bytes.remove_prefix(static_cast<size_t>(put));
-  }
-  return {};
 }
 
 }  // namespace
@@ -139,7 +130,7 @@ Result<std::string> Staging::write(int folder, const std::string& name, bool exe
       return fail(ErrorCode::BadRequest, "the tree is larger than " + std::to_string(limits_.tree) + " bytes");
     }
     const std::string_view bytes(block.data(), got);
-    TRY(write_all(file.get(), bytes, name));
+    if (const auto written = write_all(file.get(), bytes); !written) return not_stored(name, written.error());
     digest.add(bytes);
   }
   if (::fchmod(file.get(), executable ? 0755 : 0644) != 0) return not_stored(name, errno);

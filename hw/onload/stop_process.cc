@@ -31,11 +31,9 @@ Failure failed(const ProcessId& process, const char* call, int error) {
 Result<bool> is_same_program(const ProcessId& process, const std::string& exe) {
   const std::optional<ProcessDir> directory = TRY(ProcessDir::open("", process.pid));
   if (!directory) return false;
-  const auto status = directory->status();
-  const auto link = directory->link("exe");
-  if (!status) return Failure(status.error());
-  if (!link) return Failure(link.error());
-  return *status && *link && (*status)->id == process && program_of(**link) == exe;
+  const auto status = TRY(directory->status());
+  const auto link = TRY(directory->link("exe"));
+  return status && link && status->id == process && program_of(*link) == exe;
 }
 
 // True: it has exited.

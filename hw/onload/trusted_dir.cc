@@ -1,16 +1,14 @@
 #include "hw/onload/trusted_dir.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <memory>
 #include <optional>
 #include <system_error>
 
 #include "base/control.h"
+#include "base/directory.h"
 
 namespace nrd::onload {
 namespace {
@@ -134,30 +132,10 @@ Result<TrustedDir> TrustedDir::make(std::string_view name) const {
 }
 
 Result<std::vector<std::string>> TrustedDir::names(size_t limit) const {
-  // A separate descriptor: readdir moves the offset.
-  const int fd = ::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return unopened(path_, errno);
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::fdopendir(fd), &::closedir);
-  if (!folder) {
-    const int error = errno;
-    ::close(fd);
-    return unopened(path_, error);
-  }
-  std::vector<std::string> names;
-  for (;;) {
-    errno = 0;
-    const dirent* entry = ::readdir(folder.get());
-    if (entry == nullptr && errno != 0) return unopened(path_, errno);
-    if (entry == nullptr) break;
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    if (names.size() == limit) {
-      return fail(ErrorCode::BadRequest, "a directory has more than " + std::to_string(limit) + " entries", path_);
-    }
-    names.emplace_back(name);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  auto names = list_names(fd_.get(), limit);
+  if (names) return *std::move(names);
+  if (names.error() != EFBIG) return unopened(path_, names.error());
+  return fail(ErrorCode::BadRequest, "a directory has more than " + std::to_string(limit) + " entries", path_);
 }
 
 Result<UniqueFd> open_trusted_file(const Trust& trust, std::string_view path) {

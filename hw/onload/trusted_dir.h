@@ -16,6 +16,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,14 @@ struct Trust {
 // at most 255 bytes; at most kDepthLimit components.
 inline constexpr size_t kDepthLimit = 32;
 Result<std::vector<std::string>> parts_of(std::string_view relative);
+
+// nullopt instead of NotFound.
+template <typename T>
+Result<std::optional<T>> if_found(Result<T> result) {
+  if (result) return std::optional<T>(*std::move(result));
+  if (result.error().code == ErrorCode::NotFound) return std::optional<T>();
+  return Failure(std::move(result.error()));
+}
 
 class TrustedDir {
  public:

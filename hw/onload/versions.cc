@@ -128,10 +128,8 @@ Result<void> copy_source(const Trust& trust, const std::string& source, Staging&
 
 Result<Manifest> read_manifest(const TrustedDir& tree) {
   const UniqueFd file = TRY(tree.file(kManifestName));
-  const Result<std::optional<std::string>> text =
-      read_file("/proc/self/fd/" + std::to_string(file.get()), kManifestLimit);
-  if (!text) return Failure(text.error());
-  return parse_manifest(text->value_or(""));
+  const std::optional<std::string> text = TRY(read_file("/proc/self/fd/" + std::to_string(file.get()), kManifestLimit));
+  return parse_manifest(text.value_or(""));
 }
 
 // Empty: the hash matches.
@@ -155,11 +153,10 @@ bool is_version_name(std::string_view name) {
 Result<TrustedDir> Versions::folder() const { return TrustedDir::open(trust_, folder_ + "/" + std::string(kVersions)); }
 
 Result<TrustedDir> Versions::make_folder() const {
-  Result<TrustedDir> at = TrustedDir::open(trust_, "/");
-  const Result<std::vector<std::string>> parts =
-      parts_of((folder_.starts_with('/') ? folder_.substr(1) : folder_) + "/" + std::string(kVersions));
-  if (!parts) return Failure(parts.error());
-  for (size_t i = 0; at && i < parts->size(); ++i) at = at->make((*parts)[i]);
+  TrustedDir at = TRY(TrustedDir::open(trust_, "/"));
+  const std::vector<std::string> parts =
+      TRY(parts_of((folder_.starts_with('/') ? folder_.substr(1) : folder_) + "/" + std::string(kVersions)));
+  for (const std::string& part : parts) at = TRY(at.make(part));
   return at;
 }
 
@@ -172,9 +169,8 @@ Result<TrustedDir> Versions::tree(const std::string& name) const {
 }
 
 Result<std::vector<std::string>> Versions::names() const {
-  const Result<TrustedDir> versions = folder();
-  if (!versions && versions.error().code == ErrorCode::NotFound) return std::vector<std::string>{};
-  if (!versions) return Failure(versions.error());
+  const std::optional<TrustedDir> versions = TRY(if_found(folder()));
+  if (!versions) return std::vector<std::string>{};
   Result<std::vector<std::string>> names = versions->names(2 * kVersionLimit);
   if (names) std::erase_if(*names, [](const std::string& name) { return !is_version_name(name); });
   return names;
@@ -269,9 +265,8 @@ Result<void> Versions::remove(const std::string& name) const {
 }
 
 Result<std::optional<std::string>> Versions::current() const {
-  const Result<TrustedDir> home = TrustedDir::open(trust_, folder_);
-  if (!home && home.error().code == ErrorCode::NotFound) return std::nullopt;
-  if (!home) return Failure(home.error());
+  const std::optional<TrustedDir> home = TRY(if_found(TrustedDir::open(trust_, folder_)));
+  if (!home) return std::nullopt;
   std::array<char, PATH_MAX> target;
   const ssize_t size = ::readlinkat(home->fd(), kCurrent, target.data(), target.size());
   if (size < 0 && errno == ENOENT) return std::nullopt;
@@ -296,9 +291,8 @@ Result<void> Versions::select(const std::string& name) const {
 }
 
 Result<void> Versions::sweep() const {
-  const Result<TrustedDir> versions = folder();
-  if (!versions && versions.error().code == ErrorCode::NotFound) return {};
-  if (!versions) return Failure(versions.error());
+  const std::optional<TrustedDir> versions = TRY(if_found(folder()));
+  if (!versions) return {};
   const std::vector<std::string> names = TRY(versions->names(kTreeLimit));
   for (const std::string& name : names) {
     if (!name.starts_with(kStagingPrefix) && !name.starts_with(kRemovedPrefix)) continue;
