@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/hash.h"
+#include "base/sha256.h"
 
 namespace nrd::v1 {
 namespace {
@@ -43,7 +43,7 @@ std::string etag_of(const NodeState& state, const Workload& workload) {
          (is_applied(state, workload) ? "\"" : "f\"");
 }
 
-std::string etag_of(std::string_view text) { return "\"" + hash_of(text) + "\""; }
+std::string etag_of(std::string_view text) { return "\"" + sha256_of(text) + "\""; }
 
 bool has_already(std::string_view if_none_match, std::string_view etag) {
   while (!if_none_match.empty()) {

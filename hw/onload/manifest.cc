@@ -1,6 +1,6 @@
 #include "hw/onload/manifest.h"
 
-#include "hw/onload/sha256.h"
+#include "base/sha256.h"
 #include "hw/onload/trusted_dir.h"
 
 namespace nrd::onload {

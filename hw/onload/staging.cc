@@ -11,8 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/sha256.h"
 #include "base/write_all.h"
-#include "hw/onload/sha256.h"
 
 namespace nrd::onload {
 namespace {

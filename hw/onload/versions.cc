@@ -13,8 +13,8 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "base/sha256.h"
 #include "hw/onload/manifest.h"
-#include "hw/onload/sha256.h"
 #include "hw/onload/staging.h"
 #include "hw/onload/tar.h"
 #include "hw/onload/tree_walk.h"

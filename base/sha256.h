@@ -9,7 +9,7 @@
 
 struct evp_md_ctx_st;  // OpenSSL's EVP_MD_CTX
 
-namespace nrd::onload {
+namespace nrd {
 
 inline constexpr size_t kDigestLength = 64;  // characters
 
@@ -25,7 +25,8 @@ class Sha256 {
   std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;
 };
 
+std::string sha256_of(std::string_view text);
 // Of a whole file. Keeps the offset of `fd`.
 Result<std::string> sha256_of(int fd);
 
-}  // namespace nrd::onload
+}  // namespace nrd
