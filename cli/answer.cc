@@ -48,6 +48,12 @@ std::optional<json::Value> value_of(const Result<Answer>& answer, int& exit) {
   return body ? parsed(*body, exit) : std::nullopt;
 }
 
+std::optional<json::Value> value_to_draw(const Result<Answer>& answer, Output output, int& exit) {
+  if (!output.json) return value_of(answer, exit);
+  if (const std::optional<std::string> body = body_of(answer, exit)) print_json(*body);
+  return std::nullopt;
+}
+
 std::string text_of(const json::Value& object, std::string_view key) {
   const json::Value* value = object.find(key);
   if (value == nullptr) return "-";

@@ -23,6 +23,8 @@ std::optional<std::string> body_of(const Result<Answer>& answer, int& exit);
 std::optional<json::Value> parsed(const std::string& body, int& exit);
 // body_of() and parsed() combined.
 std::optional<json::Value> value_of(const Result<Answer>& answer, int& exit);
+// With --json prints the response; otherwise returns it for drawing, like value_of().
+std::optional<json::Value> value_to_draw(const Result<Answer>& answer, Output output, int& exit);
 
 // Text or number under `key`, without control characters (foreign program names may contain some); "-" if absent.
 std::string text_of(const json::Value& object, std::string_view key);

@@ -102,15 +102,7 @@ void print_table(std::span<const json::Value> workloads) {
 
 int print_workload(const Result<Answer>& answer, Output output) {
   int exit = kDone;
-  const std::optional<std::string> body = body_of(answer, exit);
-  if (!body) return exit;
-  if (output.json) {
-    print_json(*body);
-    return exit;
-  }
-  if (const std::optional<json::Value> workload = parsed(*body, exit)) {
-    print_table({&*workload, 1});
-  }
+  if (const std::optional<json::Value> workload = value_to_draw(answer, output, exit)) print_table({&*workload, 1});
   return exit;
 }
 
@@ -120,7 +112,7 @@ int nothing_asked() {
   return kUsage;
 }
 
-int nobody_named() {
+int nothing_named() {
   report_failure("no CPUs or tasks given; use --cpus or --task-ids (nrdctl workload create --help)");
   return kUsage;
 }
@@ -169,25 +161,20 @@ std::string workload_request(const NewWorkload& wanted, const std::string& owner
 }
 
 int create_workload(const Client& client, Output output, const NewWorkload& wanted) {
-  if (wanted.cpus.empty() && wanted.tasks.empty()) return nobody_named();
+  if (wanted.cpus.empty() && wanted.tasks.empty()) return nothing_named();
   if (!asks_something(wanted)) return nothing_asked();
   return print_workload(client.post("/v1/workloads", workload_request(wanted)), output);
 }
 
 int dry_run_workload(const Client& client, Output output, const NewWorkload& wanted) {
-  if (wanted.cpus.empty() && wanted.tasks.empty()) return nobody_named();
+  if (wanted.cpus.empty() && wanted.tasks.empty()) return nothing_named();
   if (!asks_something(wanted)) return nothing_asked();
   int exit = kDone;
-  const auto body = body_of(client.post("/v1/workloads?dry_run=true", workload_request(wanted)), exit);
-  if (!body) return exit;
-  if (output.json) {
-    print_json(*body);
-    return exit;
-  }
-  const std::optional<json::Value> foretold = parsed(*body, exit);
-  if (!foretold) return exit;
-  print_table({&part(*foretold, "workload"), 1});
-  for (const json::Value& change : part(*foretold, "changes").items()) {
+  const std::optional<json::Value> preview =
+      value_to_draw(client.post("/v1/workloads?dry_run=true", workload_request(wanted)), output, exit);
+  if (!preview) return exit;
+  print_table({&part(*preview, "workload"), 1});
+  for (const json::Value& change : part(*preview, "changes").items()) {
     print(text_of(change, "knob") + ": " + text_of(change, "from") + " -> " + text_of(change, "to") + "\n");
   }
   return exit;
@@ -195,13 +182,8 @@ int dry_run_workload(const Client& client, Output output, const NewWorkload& wan
 
 int list_workloads(const Client& client, Output output) {
   int exit = kDone;
-  const std::optional<std::string> body = body_of(client.get("/v1/workloads"), exit);
-  if (!body) return exit;
-  if (output.json) {
-    print_json(*body);
-  } else if (const std::optional<json::Value> workloads = parsed(*body, exit)) {
-    print_table(workloads->items());
-  }
+  const std::optional<json::Value> workloads = value_to_draw(client.get("/v1/workloads"), output, exit);
+  if (workloads) print_table(workloads->items());
   return exit;
 }
 
@@ -237,13 +219,7 @@ void print_cache(const json::Value& cache) {
 
 int show_node(const Client& client, Output output) {
   int exit = kDone;
-  const std::optional<std::string> body = body_of(client.get("/v1/node"), exit);
-  if (!body) return exit;
-  if (output.json) {
-    print_json(*body);
-    return exit;
-  }
-  const std::optional<json::Value> node = parsed(*body, exit);
+  const std::optional<json::Value> node = value_to_draw(client.get("/v1/node"), output, exit);
   if (!node) return exit;
   const json::Value& capabilities = part(*node, "capabilities");
   print_format("CPUs     %s online of %s\n", text_of(part(*node, "cpus"), "online").c_str(),

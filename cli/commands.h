@@ -7,14 +7,9 @@
 
 #include "cli/answer.h"
 #include "cli/client.h"
+#include "cli/printer.h"
 
 namespace nrd::cli {
-
-struct Output {
-  bool json = false;  // print the daemon's response unchanged
-  bool colour = false;
-  bool terminal = false;  // standard output is a terminal, so lines may be overwritten
-};
 
 struct NewWorkload {
   std::string cpus;

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/unique_fd.h"
+#include "base/write_all.h"
 
 namespace nrd::cli {
 namespace {
@@ -18,16 +19,6 @@ constexpr const char* kBeside = ".new";  // suffix of replacements until all of 
 
 Failure failed(const std::string& path, int error) {
   return fail(ErrorCode::Store, path + ": " + std::generic_category().message(error) + "; no files were created");
-}
-
-bool write_all(int file, std::string_view rest) {
-  while (!rest.empty()) {
-    const ssize_t written = ::write(file, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    rest.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
 }
 
 // The directory and the files created so far; removed again unless `keep` is reached.

@@ -10,6 +10,12 @@
 
 namespace nrd::cli {
 
+struct Output {
+  bool json = false;  // print the daemon's response unchanged
+  bool colour = false;
+  bool terminal = false;  // standard output is a terminal, so lines may be overwritten
+};
+
 // `text` with control characters replaced.
 std::string printable(std::string_view text);
 // The same for JSON: inside strings they are escaped, which keeps the meaning.

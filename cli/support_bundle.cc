@@ -1,16 +1,18 @@
 #include "cli/support_bundle.h"
 
+#include <archive.h>
+#include <archive_entry.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <ctime>
+#include <memory>
 #include <system_error>
 
 #include "base/unique_fd.h"
 #include "cli/answer.h"
-#include "cli/ustar.h"
 
 namespace nrd::cli {
 namespace {
@@ -43,18 +45,28 @@ constexpr std::array kPages{
 };
 constexpr long kOk = 200;
 
-bool write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t put = ::write(fd, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(put));
+using Archive = std::unique_ptr<archive, int (*)(archive*)>;
+using Entry = std::unique_ptr<archive_entry, void (*)(archive_entry*)>;
+
+// Null on failure.
+Archive open_archive(int fd) {
+  Archive tar(::archive_write_new(), &::archive_write_free);
+  if (::archive_write_set_format_ustar(tar.get()) != ARCHIVE_OK ||
+      ::archive_write_open_fd(tar.get(), fd) != ARCHIVE_OK) {
+    return {nullptr, &::archive_write_free};
   }
-  return ::fsync(fd) == 0;
+  return tar;
 }
 
-int complain_about(const std::string& file, int error) {
-  return report_failure(file + ": " + std::generic_category().message(error));
+bool add_file(archive* tar, const std::string& name, const std::string& content, std::time_t modified) {
+  const Entry entry(::archive_entry_new(), &::archive_entry_free);
+  ::archive_entry_set_pathname(entry.get(), name.c_str());
+  ::archive_entry_set_filetype(entry.get(), AE_IFREG);
+  ::archive_entry_set_perm(entry.get(), 0600);
+  ::archive_entry_set_size(entry.get(), static_cast<la_int64_t>(content.size()));
+  ::archive_entry_set_mtime(entry.get(), modified, 0);
+  return ::archive_write_header(tar, entry.get()) == ARCHIVE_OK &&
+         ::archive_write_data(tar, content.data(), content.size()) == static_cast<la_ssize_t>(content.size());
 }
 
 }  // namespace
@@ -62,27 +74,30 @@ int complain_about(const std::string& file, int error) {
 int write_support_bundle(const Client& client, const std::string& file) {
   // Create the file first, so that an unwritable path fails before any request.
   const UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd.valid()) return complain_about(file, errno);
-  const auto now = static_cast<uint64_t>(std::time(nullptr));
-  std::string archive;
+  if (!fd.valid()) return report_failure(file + ": " + std::generic_category().message(errno));
+  const auto failed = [&file](int exit) {
+    ::unlink(file.c_str());
+    return exit;
+  };
+  const Archive tar = open_archive(fd.get());
+  bool written = tar != nullptr;
+  const std::time_t now = std::time(nullptr);
   for (const Page& page : kPages) {
     const Result<Answer> answer = client.get(page.path);
     if (!answer) {
-      ::unlink(file.c_str());
       int exit = kDone;
       body_of(answer, exit);
-      return exit;
+      return failed(exit);
     }
     // Include failed requests: they may be the problem.
     const std::string name = std::string("nrd-support/") + page.name;
-    const bool is_good = answer->status == kOk;
-    archive += ustar_member(is_good ? name : name + ".refused",
-                            is_good ? answer->body : std::to_string(answer->status) + "\n" + answer->body, now);
+    written = written && (answer->status == kOk ? add_file(tar.get(), name, answer->body, now)
+                                                : add_file(tar.get(), name + ".refused",
+                                                           std::to_string(answer->status) + "\n" + answer->body, now));
   }
-  if (!write_all(fd.get(), archive + ustar_end())) {
-    const int error = errno;
-    ::unlink(file.c_str());
-    return complain_about(file, error);
+  if (!written || ::archive_write_close(tar.get()) != ARCHIVE_OK || ::fsync(fd.get()) != 0) {
+    const char* why = tar == nullptr ? nullptr : ::archive_error_string(tar.get());
+    return failed(report_failure(file + ": " + (why != nullptr ? why : std::generic_category().message(errno))));
   }
   print(file + ": " + std::to_string(kPages.size()) + " API responses saved\n");
   return kDone;

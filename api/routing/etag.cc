@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "base/file.h"
-#include "base/hash.h"
+#include "base/sha256.h"
 
 namespace nrd::routing {
 
-std::string etag_of(std::string_view text) { return "\"" + hash_of(text) + "\""; }
+std::string etag_of(std::string_view text) { return "\"" + sha256_of(text) + "\""; }
 
 std::vector<std::string_view> tags_in(std::string_view header) {
   std::vector<std::string_view> tags;

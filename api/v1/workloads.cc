@@ -26,7 +26,7 @@
 #include "api/v1/task_json.h"
 #include "api/v1/workload_etag.h"
 #include "api/v1/workload_json.h"
-#include "base/hash.h"
+#include "base/sha256.h"
 #include "base/json/reader.h"
 #include "engine/long_poll.h"
 #include "engine/transaction/engine.h"
@@ -142,7 +142,7 @@ Result<std::optional<IdempotencyKey>> parse_key(const http::Request& request) {
   if (key.empty()) return std::optional<IdempotencyKey>();
   const bool is_plain = std::ranges::all_of(key, [](char c) { return c > ' ' && c <= '~'; });
   if (is_plain && key.size() <= kLongest) {
-    return std::optional(IdempotencyKey{.key = key, .request_hash = hash_of(request.body)});
+    return std::optional(IdempotencyKey{.key = key, .request_hash = sha256_of(request.body)});
   }
   return fail_at(ErrorCode::BadRequest, "Idempotency-Key", "is too long or has invalid characters",
                  "1 to 255 visible ASCII characters");

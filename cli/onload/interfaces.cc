@@ -9,21 +9,21 @@
 namespace nrd::cli {
 namespace {
 
-// Percent-encodes characters that are valid in interface names but not in a URL path.
-bool can_be_asked_for(const std::string& name) {
+// Usable in a URL path.
+bool is_valid_name(const std::string& name) {
   return !name.empty() && std::ranges::none_of(name, [](char c) {
     return c <= ' ' || c >= 0x7f || c == '/' || c == '?' || c == '#' || c == '%';
   });
 }
 
-int turn(const Client& client, const std::vector<std::string>& words, const std::string& what, const char* key) {
-  const std::string& name = words.at(0);
-  const std::string& to = words.at(1);
+int change(const Client& client, const std::vector<std::string>& args, const std::string& what, const char* key) {
+  const std::string& name = args.at(0);
+  const std::string& to = args.at(1);
   if (to != "on" && to != "off") {
     report_failure(to + " is invalid; expected on or off");
     return kUsage;
   }
-  if (!can_be_asked_for(name)) {
+  if (!is_valid_name(name)) {
     report_failure(name + " is not a valid interface name");
     return kUsage;
   }
@@ -48,13 +48,7 @@ std::string state_of(const json::Value& interface, const char* key) {
 
 int show(const Client& client, Output output) {
   int exit = kDone;
-  const std::optional<std::string> body = body_of(client.get("/v1/onload/interfaces"), exit);
-  if (!body) return exit;
-  if (output.json) {
-    print_json(*body);
-    return exit;
-  }
-  const std::optional<json::Value> interfaces = parsed(*body, exit);
+  const std::optional<json::Value> interfaces = value_to_draw(client.get("/v1/onload/interfaces"), output, exit);
   if (!interfaces) return exit;
   print_format("%-16s %-13s %-18s %-10s %-8s %-17s %s\n", "INTERFACE", "PCI", "MAC", "DRIVER", "STATE", "ACCELERATED",
                "AF_XDP");
@@ -70,12 +64,12 @@ int show(const Client& client, Output output) {
 
 }  // namespace
 
-int onload_interfaces(const Client& client, Output output, const InterfaceArgs& words) {
-  if (!words.accelerate.empty()) {
-    if (const int exit = turn(client, words.accelerate, "acceleration", "enabled"); exit != kDone) return exit;
+int onload_interfaces(const Client& client, Output output, const InterfaceArgs& args) {
+  if (!args.accelerate.empty()) {
+    if (const int exit = change(client, args.accelerate, "acceleration", "enabled"); exit != kDone) return exit;
   }
-  if (!words.afxdp.empty()) {
-    if (const int exit = turn(client, words.afxdp, "afxdp", "registered"); exit != kDone) return exit;
+  if (!args.afxdp.empty()) {
+    if (const int exit = change(client, args.afxdp, "afxdp", "registered"); exit != kDone) return exit;
   }
   return show(client, output);
 }

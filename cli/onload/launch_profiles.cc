@@ -57,7 +57,7 @@ std::optional<std::string> own_folder(const Environment& caller) {
 }
 
 profiles::Library library_of(const ProfileSource& source, const Environment& caller) {
-  profiles::Library library{.directories = {}, .paths = profiles::Paths::Taken, .read = {}};
+  profiles::Library library{.directories = {}, .paths = profiles::Paths::Accepted, .read = {}};
   if (const auto own = own_folder(caller)) library.directories.push_back(*own);
   library.directories.insert(library.directories.end(), source.folders.begin(), source.folders.end());
   if (source.client != nullptr) library.directories.emplace_back(kOfDaemon);

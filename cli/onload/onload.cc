@@ -14,10 +14,10 @@
 namespace nrd::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{200};  // retry interval while the daemon is unreachable
-constexpr std::chrono::seconds kWait{20};        // long-poll time; less than the client's timeout
+constexpr std::chrono::milliseconds kRetryInterval{200};  // retry interval while the daemon is unreachable
+constexpr std::chrono::seconds kPollTime{20};             // long-poll time; less than the client's timeout
 // A restarted daemon continues the operation, so keep following it.
-constexpr std::chrono::seconds kRestart{60};
+constexpr std::chrono::seconds kRestartTime{60};
 
 // "onload.a=1": module, name and value.
 struct Setting {
@@ -67,12 +67,12 @@ void erase_line(Output output) {
 }
 
 // Polls the operation; nullopt: the daemon was unreachable for too long.
-std::optional<std::string> ask_patiently(const Client& client, const std::string& path, int& exit) {
-  const auto until = std::chrono::steady_clock::now() + kRestart;
+std::optional<std::string> poll_operation(const Client& client, const std::string& path, int& exit) {
+  const auto until = std::chrono::steady_clock::now() + kRestartTime;
   for (;;) {
     const Result<Answer> answer = client.get(path);
     if (answer || std::chrono::steady_clock::now() >= until) return body_of(answer, exit);
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kRetryInterval);
   }
 }
 
@@ -81,7 +81,7 @@ int follow(const Client& client, Output output, const std::string& id) {
   std::string waiting;  // text of the running step, not yet printed as a line
   for (;;) {
     int exit = kDone;
-    const std::optional<std::string> body = ask_patiently(client, "/v1/onload/operations/" + id + waiting, exit);
+    const std::optional<std::string> body = poll_operation(client, "/v1/onload/operations/" + id + waiting, exit);
     if (!body) return exit;
     const std::optional<json::Value> operation = parsed(*body, exit);
     if (!operation) return exit;
@@ -94,7 +94,7 @@ int follow(const Client& client, Output output, const std::string& id) {
       std::fflush(stdout);
     }
     if (outcome == "running") {
-      waiting = "?since=" + text_of(*operation, "revision") + "&wait=" + std::to_string(kWait.count());
+      waiting = "?since=" + text_of(*operation, "revision") + "&wait=" + std::to_string(kPollTime.count());
       continue;
     }
     if (output.json) print_json(*body);
@@ -104,15 +104,6 @@ int follow(const Client& client, Output output, const std::string& id) {
     }
     return report_failure(draw_outcome(*operation));
   }
-}
-
-// Fetches with GET; prints the response with --json, returns it for drawing otherwise.
-std::optional<json::Value> to_draw(const Result<Answer>& answer, Output output, int& exit) {
-  const std::optional<std::string> body = body_of(answer, exit);
-  if (!body) return std::nullopt;
-  if (!output.json) return parsed(*body, exit);
-  print_json(*body);
-  return std::nullopt;
 }
 
 std::string joined(const json::Value& texts) {
@@ -169,7 +160,7 @@ std::optional<std::string> load_request(const OnloadRequest& request) {
 
 int show_onload(const Client& client, Output output) {
   int exit = kDone;
-  const std::optional<json::Value> onload = to_draw(client.get("/v1/onload"), output, exit);
+  const std::optional<json::Value> onload = value_to_draw(client.get("/v1/onload"), output, exit);
   if (!onload) return exit;
   const json::Value& desired = part(*onload, "desired");
   print_format("requested    %s %s (generation %s)\n", text_of(desired, "state").c_str(),
@@ -189,7 +180,7 @@ int show_onload(const Client& client, Output output) {
 
 int show_onload_versions(const Client& client, Output output) {
   int exit = kDone;
-  const std::optional<json::Value> versions = to_draw(client.get("/v1/onload/versions"), output, exit);
+  const std::optional<json::Value> versions = value_to_draw(client.get("/v1/onload/versions"), output, exit);
   if (!versions) return exit;
   print_format("%-24s %-28s %s\n", "VERSION", "KERNEL", "MODULES");
   for (const json::Value& version : versions->items()) {
@@ -212,7 +203,7 @@ int import_onload(const Client& client, Output output, const std::string& name, 
   w.key("source").string(source);
   w.end_object();
   int exit = kDone;
-  if (to_draw(client.post("/v1/onload/versions", w.take()), output, exit)) {
+  if (value_to_draw(client.post("/v1/onload/versions", w.take()), output, exit)) {
     print_format("version %s is installed\n", name.c_str());
   }
   return exit;
@@ -253,7 +244,7 @@ int freeze_onload(const Client& client, bool frozen, const std::string& reason) 
 
 int show_onload_users(const Client& client, Output output) {
   int exit = kDone;
-  const std::optional<json::Value> use = to_draw(client.get("/v1/onload/users"), output, exit);
+  const std::optional<json::Value> use = value_to_draw(client.get("/v1/onload/users"), output, exit);
   if (!use) return exit;
   print_format("%-8s %-16s %-7s %-24s %s\n", "PID", "PROGRAM", "UID", "USES", "UNIT");
   for (const char* kind : {"users", "services"}) {

@@ -256,16 +256,16 @@ Result<ShellResult> run_profiles(const ShellRun& run) {
   output_pipe->in = UniqueFd();
   Reader result(std::move(result_pipe->out), kResultLimit);
   Reader output(std::move(output_pipe->out), kOutputLimit);
-  std::string trouble = read_both(result, output, run.deadline);
+  std::string problem = read_both(result, output, run.deadline);
   // Kill remaining descendants: a background process could hold the application's output open forever.
   ::kill(-pid, SIGKILL);
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  const std::string said = output.text().empty() ? "" : "\n" + output.text();
-  if (!trouble.empty()) return not_run(trouble + said);
+  const std::string printed = output.text().empty() ? "" : "\n" + output.text();
+  if (!problem.empty()) return not_run(problem + printed);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || result.text().empty()) {
-    return fail(ErrorCode::BadRequest, "a profile exited early" + said);
+    return fail(ErrorCode::BadRequest, "a profile exited early" + printed);
   }
   return changes(run, result.text(), output.text());
 }

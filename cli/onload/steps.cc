@@ -52,8 +52,9 @@ std::string draw_step(const json::Value& step) {
   if (cause != "-") line += "   " + cause + ": " + text_of(step, "message");
   while (line.ends_with(' ')) line.pop_back();
   line += "\n";
-  for (const json::Value& said : part(step, "kernel").items()) {
-    if (const std::string* text = said.as_string()) line += "               " + without_controls(*text) + "\n";
+  for (const json::Value& line_of_kernel : part(step, "kernel").items()) {
+    if (const std::string* text = line_of_kernel.as_string())
+      line += "               " + without_controls(*text) + "\n";
   }
   return line;
 }

@@ -15,10 +15,10 @@ int preflight_onload(const Client& client, Output output, const OnloadRequest& r
   if (!answer) return exit;
   const std::optional<json::Value> found = parsed(*answer, exit);
   if (!found) return exit;
-  const int verdict = part(*found, "ok").as_bool().value_or(false) ? kDone : kRefused;
+  const int result = part(*found, "ok").as_bool().value_or(false) ? kDone : kRefused;
   if (output.json) {
     print_json(*answer);
-    return verdict;
+    return result;
   }
   for (const json::Value& check : part(*found, "checks").items()) {
     const std::string detail = text_of(check, "detail");
@@ -29,7 +29,7 @@ int preflight_onload(const Client& client, Output output, const OnloadRequest& r
     const std::string subject = text_of(stage, "subject");
     print_format("  %s %s\n", text_of(stage, "act").c_str(), subject == "-" ? "" : subject.c_str());
   }
-  return verdict;
+  return result;
 }
 
 int drain_onload(const Client& client, Output output, const OnloadRequest& request) {
@@ -80,13 +80,7 @@ int set_onload_parameters(const Client& client, Output output, const std::string
 
 int show_control_plane(const Client& client, Output output) {
   int exit = kDone;
-  const std::optional<std::string> body = body_of(client.get("/v1/onload/controlplane"), exit);
-  if (!body) return exit;
-  if (output.json) {
-    print_json(*body);
-    return exit;
-  }
-  const std::optional<json::Value> found = parsed(*body, exit);
+  const std::optional<json::Value> found = value_to_draw(client.get("/v1/onload/controlplane"), output, exit);
   if (!found) return exit;
   for (const char* key : {"path", "parameters", "spawn"}) print_format("%-11s %s\n", key, text_of(*found, key).c_str());
   print_format("%-8s %-12s %-8s %s\n", "PID", "NAMESPACE", "AGE", "PROGRAM");

@@ -120,12 +120,12 @@ Acted stop_servers(const std::string& root, const std::vector<User>& services) {
   const Result<Servers> servers = read_servers(root);
   if (!servers) return failed("control_plane", servers.error());
   for (const ControlPlaneServer& server : *servers) {
-    const auto stopped = stop_process(server.process, server.exe, kEndPatience, IfItStays::Kill);
+    const auto stopped = stop_process(server.process, server.exe, kEndPatience, OnTimeout::Kill);
     if (!stopped) return failed("control_plane", stopped.error());
   }
   for (const User& service : services) {
     if (name_in(service.exe) != kShrubName) continue;
-    const auto stopped = stop_process(service.process, service.exe, kEndPatience, IfItStays::Kill);
+    const auto stopped = stop_process(service.process, service.exe, kEndPatience, OnTimeout::Kill);
     if (!stopped) return failed("control_plane", stopped.error());
   }
   return {};

@@ -285,7 +285,7 @@ class OnloadHost final : public Host {
     const Result<Version> tree = known_.read(version);
     if (!tree || tree->library.empty()) return std::nullopt;
     const Result<UniqueFd> file = versions_.open(version, tree->library);
-    const Result<bool> holds = file ? holds_text(file->get(), pair.second) : Failure(file.error());
+    const Result<bool> holds = file ? contains_text(file->get(), pair.second) : Failure(file.error());
     if (!holds) {
       log::warning("ONLOAD_LIBRARY_UNREADABLE", holds.error().message, {{"DETAIL", holds.error().detail}});
       return std::nullopt;

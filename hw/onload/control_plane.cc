@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::string_view kDeleted = " (deleted)";
 
-// Hundredths are left out: "83162.52 160122.01" is 83162.
+// Whole seconds: "83162.52 160122.01" is 83162.
 Result<uint64_t> read_uptime(const std::string& root) {
   const std::string path = root + "/proc/uptime";
   const std::optional<std::string> line = TRY(read_line(path));
   const std::string text = line.value_or("");
   const std::optional<uint64_t> seconds = parse_number<uint64_t>(std::string_view(text).substr(0, text.find('.')));
-  if (!seconds) return unexpected("the time since boot", path, text);
+  if (!seconds) return unexpected("the uptime", path, text);
   return *seconds;
 }
 
@@ -33,23 +33,20 @@ std::chrono::seconds age_of(const ProcessId& process, uint64_t uptime) {
   return std::chrono::seconds(uptime > started ? uptime - started : 0);
 }
 
-// nullopt: it has ended.
+// nullopt: the process has exited.
 Result<std::optional<ControlPlaneServer>> read_server(const std::string& root, pid_t pid, uint64_t uptime) {
   const std::optional<ProcessDir> process = TRY(ProcessDir::open(root, pid));
   if (!process) return std::nullopt;
-  const auto status = process->status();
-  const auto exe = process->link("exe");
-  const auto link = process->link("ns/net");
-  if (!status) return Failure(status.error());
-  if (!exe) return Failure(exe.error());
-  if (!link) return Failure(link.error());
-  if (!*status || !*exe || !*link) return std::nullopt;
-  const std::optional<uint64_t> net_namespace = parse_namespace(**link);
-  if (!net_namespace) return unexpected("the network namespace of a control plane server", std::to_string(pid), **link);
-  return ControlPlaneServer{.process = (*status)->id,
-                            .exe = program_of(**exe),
+  const auto status = TRY(process->status());
+  const auto exe = TRY(process->link("exe"));
+  const auto link = TRY(process->link("ns/net"));
+  if (!status || !exe || !link) return std::nullopt;
+  const std::optional<uint64_t> net_namespace = parse_namespace(*link);
+  if (!net_namespace) return unexpected("the network namespace of a control plane server", std::to_string(pid), *link);
+  return ControlPlaneServer{.process = status->id,
+                            .exe = program_of(*exe),
                             .net_namespace = *net_namespace,
-                            .age = age_of((*status)->id, uptime)};
+                            .age = age_of(status->id, uptime)};
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The control plane servers of Onload: one process for each network namespace with stacks, started by the kernel, which
-// tells their pids in /proc/driver/onload/cp_server_pids. They hold /dev/onload open and so keep the module in place.
+// Onload's control plane servers: one process for each network namespace with stacks. The kernel starts them and lists
+// their PIDs in /proc/driver/onload/cp_server_pids. They keep /dev/onload open, and so a reference to the module.
 //
 // Engine thread.
 #pragma once
@@ -15,15 +15,15 @@
 namespace nrd::onload {
 
 inline constexpr std::string_view kServerName = "onload_cp_server";
-// Shares buffers of newer cards between processes. The kernel starts it as well, but has no list of them.
+// Shares buffers of newer cards between processes. The kernel starts these too, but does not list them.
 inline constexpr std::string_view kShrubName = "shrub_controller";
 
-// One pid a line. nullopt: the text was cut off, is garbage, or names a process that cannot be seen from here (0).
+// One PID per line. nullopt: truncated, malformed, or a process in an inaccessible PID namespace (0).
 std::optional<std::vector<pid_t>> parse_pids(std::string_view text);
-// The path of a program as /proc tells it, without the mark of one that was deleted since.
+// The program path in /proc/PID/exe, without " (deleted)".
 std::string program_of(std::string exe);
 
-// None without the module. One that ends while it is read is left out.
+// Empty if the module is not loaded. Servers that exit meanwhile are omitted.
 Result<std::vector<pid_t>> read_server_pids(const std::string& root);
 Result<std::vector<ControlPlaneServer>> read_servers(const std::string& root);
 

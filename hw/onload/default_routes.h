@@ -1,7 +1,7 @@
-// Which interfaces carry a default route, so that nobody takes the one away through which he is reached.
+// Interfaces that carry a default route, which must not be taken away from a remote administrator.
 //
-// From /proc/net/route and /proc/net/ipv6_route, which show the main table of nrd's own network namespace; routes of
-// other tables are not seen. Only routes count that are up and do not refuse. Engine thread.
+// Read from /proc/net/route and /proc/net/ipv6_route: the main table of nrd's network namespace. Routes that are down
+// or reject packets do not count. Engine thread.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace nrd::onload {
 
-// Interfaces with a default route. nullopt: the text was cut off or is garbage.
+// Interfaces with a default route. nullopt: truncated or malformed.
 std::optional<std::set<std::string>> parse_routes(std::string_view text);
 std::optional<std::set<std::string>> parse_ipv6_routes(std::string_view text);
 

@@ -19,22 +19,22 @@ constexpr mode_t kPermissions = 07777;
 std::string path_of(const std::string& root, const std::string& name) { return root + "/dev/" + name; }
 
 Failure failed(const std::string& path, int error) {
-  return fail(ErrorCode::Hardware, "device node " + std::string(name_in(path)) + " could not be looked at or changed",
+  return fail(ErrorCode::Hardware, "cannot access device node " + std::string(name_in(path)),
               path + ": " + std::generic_category().message(error));
 }
 
-// Not for reading: a handle of the node itself, be it a link or a device. nullopt: there is none.
+// A handle of the node itself, which may be a link. nullopt: it does not exist.
 Result<std::optional<UniqueFd>> open_node(const std::string& root, const std::string& name) {
-  const std::string folder = root + "/dev";
-  const UniqueFd directory(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!directory.valid()) return failed(folder, errno);
+  const std::string dev = root + "/dev";
+  const UniqueFd directory(::open(dev.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.valid()) return failed(dev, errno);
   UniqueFd node(::openat(directory.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   if (node.valid()) return node;
   if (errno == ENOENT) return std::nullopt;
   return failed(path_of(root, name), errno);
 }
 
-Result<NodeFile> look_at(const UniqueFd& node, const std::string& path) {
+Result<NodeFile> status_of(const UniqueFd& node, const std::string& path) {
   struct stat status {};
   if (::fstat(node.get(), &status) != 0) return failed(path, errno);
   NodeFile file{.number = std::nullopt,
@@ -48,21 +48,21 @@ Result<DeviceNode> read_device(const std::string& root, const std::string& name)
   const std::optional<UniqueFd> node = TRY(open_node(root, name));
   DeviceNode device{.name = name, .number = number, .node = std::nullopt};
   if (!node) return device;
-  device.node = TRY(look_at(*node, path_of(root, name)));
+  device.node = TRY(status_of(*node, path_of(root, name)));
   return device;
 }
 
-Result<void> change(const UniqueFd& node, const std::string& path, const Access& before, const Access& wanted) {
-  // chmod(2) takes no descriptor of this kind, but a path that leads to it and nowhere else.
+Result<void> change(const UniqueFd& node, const std::string& path, const Access& before, const Access& after) {
+  // chmod(2) does not accept an O_PATH descriptor, but its path in /proc.
   const std::string self = "/proc/self/fd/" + std::to_string(node.get());
   mode_t mode = before.mode;
-  if (before.uid != wanted.uid || before.gid != wanted.gid) {
-    // Closed while it changes hands: nobody gets in whom neither the old nor the new access lets in.
+  if (before.uid != after.uid || before.gid != after.gid) {
+    // Mode 0 meanwhile: a mix of old mode and new owner could admit others.
     if (::chmod(self.c_str(), 0) != 0) return failed(path, errno);
-    if (::fchownat(node.get(), "", wanted.uid, wanted.gid, AT_EMPTY_PATH) != 0) return failed(path, errno);
+    if (::fchownat(node.get(), "", after.uid, after.gid, AT_EMPTY_PATH) != 0) return failed(path, errno);
     mode = 0;
   }
-  if (mode != wanted.mode && ::chmod(self.c_str(), wanted.mode) != 0) return failed(path, errno);
+  if (mode != after.mode && ::chmod(self.c_str(), after.mode) != 0) return failed(path, errno);
   return {};
 }
 
@@ -84,7 +84,7 @@ Result<std::optional<DeviceNumber>> read_device_number(const std::string& root, 
   const std::optional<std::string> line = TRY(read_line(path));
   if (!line) return std::nullopt;
   const std::optional<DeviceNumber> number = parse_device_number(*line + "\n");
-  if (!number) return unexpected("the number of a device", path, *line);
+  if (!number) return unexpected("the device number", path, *line);
   return number;
 }
 
@@ -99,22 +99,22 @@ Result<std::vector<DeviceNode>> read_devices(const std::string& root) {
 
 Result<void> set_access(const std::string& root, const std::string& name, const Access& access) {
   if (std::find(kDevices.begin(), kDevices.end(), name) == kDevices.end() || (access.mode & ~mode_t{0777}) != 0) {
-    return fail(ErrorCode::BadRequest, "no device node of Onload, or no permissions of one");
+    return fail(ErrorCode::BadRequest, "not an Onload device node, or invalid permissions");
   }
   const std::string path = path_of(root, name);
   const std::optional<DeviceNumber> number = TRY(read_device_number(root, name));
   const std::optional<UniqueFd> node = TRY(open_node(root, name));
   if (!number || !node) {
-    return fail(ErrorCode::NotFound, "device " + name + (number ? " has no node" : " is not there"), path);
+    return fail(ErrorCode::NotFound, "device " + name + (number ? " has no device node" : " does not exist"), path);
   }
-  const NodeFile before = TRY(look_at(*node, path));
+  const NodeFile before = TRY(status_of(*node, path));
   if (before.number != *number) {
-    return fail(ErrorCode::Hardware, "device node " + name + " does not lead to the device; it was left alone", path);
+    return fail(ErrorCode::Hardware, "device node " + name + " does not refer to the device; not changed", path);
   }
   TRY(change(*node, path, before.access, access));
-  const NodeFile after = TRY(look_at(*node, path));
+  const NodeFile after = TRY(status_of(*node, path));
   if (after.access != access)
-    return fail(ErrorCode::Hardware, "device node " + name + " did not take owner and mode", path);
+    return fail(ErrorCode::Hardware, "owner and mode of device node " + name + " did not take effect", path);
   return {};
 }
 

@@ -1,9 +1,8 @@
-// The device nodes of Onload in /dev: whether they lead to the devices, and who may open them.
+// Onload's device nodes in /dev: whether they refer to the devices, and who may open them.
 //
-// Each device gets a new number at every load of its module (/sys/class/NAME/NAME/dev says which). A node in /dev may
-// be older than that, and is then somebody else's; nothing is changed that is not a character device of the right
-// number. A node that is looked at or changed is never opened: opening would count as a use of the module. Engine
-// thread.
+// A device gets a new number at every load of its module (/sys/class/NAME/NAME/dev). A node in /dev may be older and
+// its number may belong to another device by now, so only character devices of the right number are changed. Nodes are
+// opened with O_PATH only: a real open would take a reference to the module. Engine thread.
 #pragma once
 
 #include <array>
@@ -21,13 +20,13 @@ inline constexpr std::array<const char*, 3> kDevices = {"onload", "onload_epoll"
 
 // "243:0\n"
 std::optional<DeviceNumber> parse_device_number(std::string_view text);
-// nullopt: the device is not there.
+// nullopt: the device does not exist.
 Result<std::optional<DeviceNumber>> read_device_number(const std::string& root, const std::string& name);
 // All of kDevices.
 Result<std::vector<DeviceNode>> read_devices(const std::string& root);
 
-// Gives the node this owner and mode and reads them back; {.mode = 0} closes it to all but root. What is open stays
-// open. NotFound without node or device.
+// Sets owner and mode of the node and reads them back; mode 0 admits only root. Existing descriptors stay open.
+// NotFound: the node or the device does not exist.
 Result<void> set_access(const std::string& root, const std::string& name, const Access& access);
 
 }  // namespace nrd::onload

@@ -8,38 +8,38 @@
 namespace nrd::onload {
 namespace {
 
-// The switch lies with the device itself or, in later releases, with one on the auxiliary bus below it.
-std::optional<std::string> find_switch(const std::string& interface_path) {
+// The setting is a file of the device or, in later releases, of its child on the auxiliary bus.
+std::optional<std::string> find_setting(const std::string& interface_path) {
   const std::string device = interface_path + "/device/";
-  constexpr const char* kSwitch = "/sfc_resource/enable";
-  if (exists(device + kSwitch)) return device + kSwitch;
+  constexpr const char* kFile = "/sfc_resource/enable";
+  if (exists(device + kFile)) return device + kFile;
   const Result<std::optional<std::vector<std::string>>> below = list_directory(device);
   if (!below) return std::nullopt;
   for (const std::string& name : below->value_or(std::vector<std::string>{})) {
-    if (name.find(".onload.") != std::string::npos && exists(device + name + kSwitch)) return device + name + kSwitch;
+    if (name.find(".onload.") != std::string::npos && exists(device + name + kFile)) return device + name + kFile;
   }
   return std::nullopt;
 }
 
 Result<void> check_name(const std::string& root, const std::string& interface) {
-  if (!is_interface_name(interface)) return fail(ErrorCode::BadRequest, "that is no name of a network interface");
+  if (!is_interface_name(interface)) return fail(ErrorCode::BadRequest, "invalid network interface name");
   if (exists(interface_path(root, interface))) return {};
-  return fail(ErrorCode::NotFound, "there is no network interface " + interface);
+  return fail(ErrorCode::NotFound, "network interface " + interface + " not found");
 }
 
 enum class Registered { No, Yes };
 
 Result<void> write_afxdp(const std::string& root, const std::string& interface, const std::string& line,
-                         Registered wanted) {
+                         Registered registered) {
   TRY(check_name(root, interface));
-  const bool wants = wanted == Registered::Yes;
-  const std::string refused =
-      "Onload did not " + std::string(wants ? "register" : "let go of") + " network interface " + interface;
-  const std::string path = root + "/sys/module/sfc_resource/afxdp/" + (wants ? "register" : "unregister");
-  // The module takes no line without its end.
+  const bool wanted = registered == Registered::Yes;
+  const std::string refused = std::string("cannot ") + (wanted ? "register" : "unregister") + " network interface " +
+                              interface + (wanted ? " with Onload" : " from Onload");
+  const std::string path = root + "/sys/module/sfc_resource/afxdp/" + (wanted ? "register" : "unregister");
+  // The module requires the line feed.
   TRY(write_text(path, line + "\n", refused));
-  if (is_registered(root, interface) == wants) return {};
-  return fail(ErrorCode::Hardware, refused, path + ": it was taken, and the interface is as before");
+  if (is_registered(root, interface) == wanted) return {};
+  return fail(ErrorCode::Hardware, refused, path + ": the write succeeded, but the interface did not change");
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ bool is_solarflare(const std::string& root, const std::string& interface) {
 }
 
 std::optional<Acceleration> read_acceleration(const std::string& root, const std::string& interface) {
-  const std::optional<std::string> path = find_switch(interface_path(root, interface));
+  const std::optional<std::string> path = find_setting(interface_path(root, interface));
   if (!path) return std::nullopt;
   const Result<std::optional<std::string>> line = read_line(*path);
   if (!line || !*line) return std::nullopt;
@@ -65,20 +65,19 @@ std::optional<Acceleration> read_acceleration(const std::string& root, const std
 }
 
 bool is_registered(const std::string& root, const std::string& interface) {
-  // There is no list, but the map that was pinned for it, or its place among those that sfc_resource serves;
-  // Solarflare's own are there without it.
+  // There is no list, but a pinned map, or an entry among the devices of sfc_resource, which also has Solarflare's own.
   return exists(root + "/sys/fs/bpf/onload_xdp_xsk_" + interface) ||
          (exists(root + "/proc/driver/sfc_resource/devices/" + interface) && !is_solarflare(root, interface));
 }
 
-Result<void> write_acceleration(const std::string& root, const std::string& interface, Acceleration wanted) {
+Result<void> write_acceleration(const std::string& root, const std::string& interface, Acceleration acceleration) {
   TRY(check_name(root, interface));
-  const std::optional<std::string> path = find_switch(interface_path(root, interface));
-  if (!path) return fail(ErrorCode::NotFound, "network interface " + interface + " has no switch for acceleration");
-  const std::string refused = "network interface " + interface + " did not take the switch for acceleration";
-  const char* line = wanted == Acceleration::On ? "1\n" : "0\n";
+  const std::optional<std::string> path = find_setting(interface_path(root, interface));
+  if (!path) return fail(ErrorCode::NotFound, "network interface " + interface + " has no acceleration setting");
+  const std::string refused = "cannot change the acceleration of network interface " + interface;
+  const char* line = acceleration == Acceleration::On ? "1\n" : "0\n";
   TRY(write_text(*path, line, refused));
-  if (read_acceleration(root, interface) == wanted) return {};
+  if (read_acceleration(root, interface) == acceleration) return {};
   return fail(ErrorCode::Hardware, refused, *path);
 }
 

@@ -32,7 +32,7 @@ bool is_pci_address(std::string_view name) {
   return true;
 }
 
-// The function on PCI that an interface is on, also through a bus in between (virtio); empty: none.
+// The PCI function of an interface, also through a bus in between (virtio); empty: none.
 std::string pci_address_of(const std::string& device) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(device.c_str(), nullptr), &std::free);
   for (std::string_view rest = real ? real.get() : ""; !rest.empty(); rest = rest.substr(0, rest.rfind('/'))) {
@@ -41,9 +41,8 @@ std::string pci_address_of(const std::string& device) {
   return {};
 }
 
-// What is shown and decides nothing: empty where there is no such file, or where the kernel refuses to say (a speed
-// without a link is EINVAL).
-std::string line_or_nothing(const std::string& path) {
+// For information only: empty if the file is missing or unreadable (speed without a link is EINVAL).
+std::string line_or_empty(const std::string& path) {
   const Result<std::optional<std::string>> line = read_line(path);
   return line ? line->value_or("") : "";
 }
@@ -57,25 +56,25 @@ Result<uint32_t> read_vfs(const std::string& interface_path) {
   return *count;
 }
 
-// nullopt: it went while it was read.
+// nullopt: the interface disappeared.
 Result<std::optional<Interface>> read_interface(const std::string& root, const std::string& name) {
   const std::string path = interface_path(root, name);
   Interface found{.name = name};
   const Result<std::optional<std::string>> mac = read_line(path + "/address");
-  // An interface that goes refuses to answer (EINVAL) for a moment before its files are gone.
+  // A disappearing interface fails with EINVAL shortly before its files are gone.
   if (!mac && exists(path + "/address")) return Failure(mac.error());
   if (!mac || !*mac) return std::nullopt;
-  const std::string permanent = line_or_nothing(path + "/bonding_slave/perm_hwaddr");
+  const std::string permanent = line_or_empty(path + "/bonding_slave/perm_hwaddr");
   found.mac = permanent.empty() ? **mac : permanent;
   found.pci = pci_address_of(path + "/device");
   found.solarflare = is_solarflare(root, name);
   found.driver = target_name(path + "/device/driver");
   found.driver_module = target_name(path + "/device/driver/module");
   if (!found.driver_module.empty()) {
-    found.driver_version = line_or_nothing(root + "/sys/module/" + found.driver_module + "/version");
+    found.driver_version = line_or_empty(root + "/sys/module/" + found.driver_module + "/version");
   }
-  found.speed = parse_number<uint32_t>(line_or_nothing(path + "/speed"));  // -1: unknown
-  found.operstate = line_or_nothing(path + "/operstate");
+  found.speed = parse_number<uint32_t>(line_or_empty(path + "/speed"));  // -1: unknown
+  found.operstate = line_or_empty(path + "/operstate");
   if (const auto acceleration = read_acceleration(root, name)) found.accelerated = *acceleration == Acceleration::On;
   found.afxdp = is_registered(root, name);
   const uint32_t vfs = TRY(read_vfs(path));
@@ -89,8 +88,8 @@ Result<std::optional<Interface>> read_interface(const std::string& root, const s
   return found;
 }
 
-// A bond's route is carried by what is below it.
-void hand_down_routes(std::vector<Interface>& interfaces, std::set<std::string> carriers) {
+// An interface below a bond carries the bond's default route.
+void propagate_default_routes(std::vector<Interface>& interfaces, std::set<std::string> carriers) {
   for (bool again = true; again;) {
     again = false;
     for (Interface& interface : interfaces) {
@@ -120,7 +119,7 @@ int prefix_of(const sockaddr& mask) {
 Result<Addresses> addresses_of_host() {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) {
-    return fail(ErrorCode::Hardware, "the addresses of network interfaces could not be read",
+    return fail(ErrorCode::Hardware, "cannot read the addresses of network interfaces",
                 "getifaddrs: " + std::generic_category().message(errno));
   }
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
@@ -133,7 +132,7 @@ Result<Addresses> addresses_of_host() {
     std::array<char, NI_MAXHOST> text{};
     if (::getnameinfo(entry->ifa_addr, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0) continue;
     std::string address = text.data();
-    address.resize(std::min(address.find('%'), address.size()));  // the interface, again
+    address.resize(std::min(address.find('%'), address.size()));  // the scope
     addresses[entry->ifa_name].push_back(address + "/" + std::to_string(prefix_of(*entry->ifa_netmask)));
   }
   return addresses;
@@ -144,18 +143,18 @@ Result<std::vector<Interface>> read_interfaces(const std::string& root, const Ad
   const std::set<std::string> carriers = TRY(read_default_routes(root));
   std::vector<Interface> interfaces;
   for (const std::string& name : names.value_or(std::vector<std::string>{})) {
-    // bonding_masters is a file among interfaces; it has no address, like one that has just gone.
+    // bonding_masters is a file among the interfaces; it has no address.
     std::optional<Interface> interface = TRY(read_interface(root, name));
     if (!interface) continue;
     if (const auto own = addresses.find(name); own != addresses.end()) interface->addresses = own->second;
     interfaces.push_back(*std::move(interface));
   }
-  hand_down_routes(interfaces, carriers);
+  propagate_default_routes(interfaces, carriers);
   return interfaces;
 }
 
 InterfaceChanges changes_between(const std::vector<Interface>& before, const std::vector<Interface>& after) {
-  // Functions of one card that share PCI address and MAC are told apart by name, so names that stayed go first.
+  // Ports that share PCI address and MAC differ only by name, so match unchanged names first.
   std::multimap<std::pair<std::string, std::string>, std::string> left;
   for (const Interface& interface : after) {
     if (!interface.pci.empty()) left.emplace(std::pair(interface.pci, interface.mac), interface.name);

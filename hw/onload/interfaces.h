@@ -1,7 +1,7 @@
-// The network interfaces of this node as Onload sees them, and what became of them between two looks.
+// The network interfaces of this node as Onload sees them, and what changed between two observations.
 //
-// A driver that is unloaded takes its interfaces with it, and they may come back under other names. So two looks are
-// compared by PCI address and MAC. Only interfaces of nrd's own network namespace are seen. Engine thread.
+// Unloading a driver removes its interfaces, and they may come back under other names, so they are compared by PCI
+// address and MAC. Only interfaces of nrd's network namespace are seen. Engine thread.
 #pragma once
 
 #include <map>
@@ -15,13 +15,13 @@ namespace nrd::onload {
 
 // Interface -> its addresses.
 using Addresses = std::map<std::string, std::vector<std::string>>;
-// Of nrd's own network namespace; the kernel tells them through netlink only and not below a directory.
+// Of nrd's own network namespace, by netlink.
 Result<Addresses> addresses_of_host();
 
-// By name. One that vanishes while it is read is left out.
+// Sorted by name. Interfaces that disappear meanwhile are omitted.
 Result<std::vector<Interface>> read_interfaces(const std::string& root, const Addresses& addresses);
 
-// What became of those on PCI.
+// Of interfaces on PCI only.
 InterfaceChanges changes_between(const std::vector<Interface>& before, const std::vector<Interface>& after);
 
 }  // namespace nrd::onload

@@ -1,26 +1,24 @@
 #include "hw/onload/kernel_file.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <memory>
 
+#include "base/directory.h"
 #include "base/file.h"
 #include "base/unique_fd.h"
 
 namespace nrd::onload {
 namespace {
 
-constexpr size_t kQuoted = 80;  // enough to recognise a text, too little to fill a journal with
+constexpr size_t kQuoted = 80;  // characters of a text in an error
 
 Failure unreadable(const std::string& path, int error) {
-  return fail(ErrorCode::Hardware, "a directory of the kernel could not be read",
+  return fail(ErrorCode::Hardware, "cannot read a kernel directory",
               path + ": " + std::generic_category().message(error));
 }
 
@@ -37,13 +35,13 @@ ErrorCode code_of(int error) {
 
 }  // namespace
 
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
+std::vector<std::string_view> fields_of(std::string_view text) {
+  std::vector<std::string_view> fields;
   for (std::string_view rest = trimmed(text); !rest.empty(); rest = trimmed(rest)) {
-    words.push_back(rest.substr(0, rest.find_first_of(" \t\r\n")));
-    rest.remove_prefix(words.back().size());
+    fields.push_back(rest.substr(0, rest.find_first_of(" \t\r\n")));
+    rest.remove_prefix(fields.back().size());
   }
-  return words;
+  return fields;
 }
 
 std::optional<std::vector<std::string_view>> lines_of(std::string_view text) {
@@ -57,16 +55,15 @@ std::optional<std::vector<std::string_view>> lines_of(std::string_view text) {
   return lines;
 }
 
-Failure unexpected(std::string what, const std::string& path, std::string_view text) {
-  return fail(ErrorCode::Hardware, std::move(what) + " is not as expected",
-              path + ": \"" + std::string(text.substr(0, kQuoted)) + "\"");
+Failure unexpected(const std::string& what, const std::string& path, std::string_view text) {
+  return fail(ErrorCode::Hardware, "cannot parse " + what, path + ": \"" + std::string(text.substr(0, kQuoted)) + "\"");
 }
 
 Result<std::optional<std::string>> read_line(const std::string& path) {
   Result<std::optional<std::string>> text = read_file(path, kLineLimit);
   if (!text || !*text) return text;
   if ((*text)->empty() || (*text)->find('\n') != (*text)->size() - 1) {
-    return unexpected("a file of the kernel", path, **text);
+    return unexpected("a kernel file", path, **text);
   }
   (*text)->pop_back();
   return text;
@@ -84,32 +81,18 @@ Result<void> write_text(const std::string& path, std::string_view text, const st
     const ssize_t put = ::write(file.get(), text.data(), text.size());
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) return failed(errno);
-    // The kernel takes a value whole; the rest of one is not sent after it as if it were another.
+    // Do not send the rest: the kernel would take it for another value.
     if (static_cast<size_t>(put) != text.size()) return failed(EIO);
     return {};
   }
 }
 
 Result<std::optional<std::vector<std::string>>> list_directory(const std::string& path) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), &::closedir);
-  if (!directory) {
-    if (errno == ENOENT || errno == ENOTDIR || errno == ESRCH) return std::nullopt;
-    return unreadable(path, errno);
-  }
-  std::vector<std::string> names;
-  for (;;) {
-    errno = 0;
-    const dirent* entry = ::readdir(directory.get());
-    if (entry == nullptr && (errno == ENOENT || errno == ESRCH)) return std::nullopt;
-    if (entry == nullptr && errno != 0) return unreadable(path, errno);
-    if (entry == nullptr) break;
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    if (names.size() == kEntryLimit) return unreadable(path, EFBIG);
-    names.emplace_back(name);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  const UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  auto names = directory.valid() ? list_names(directory.get(), kEntryLimit) : tl::unexpected(errno);
+  if (names) return *std::move(names);
+  if (names.error() == ENOENT || names.error() == ENOTDIR || names.error() == ESRCH) return std::nullopt;
+  return unreadable(path, names.error());
 }
 
 bool exists(const std::string& path) {

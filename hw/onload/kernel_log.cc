@@ -15,23 +15,22 @@ namespace nrd::onload {
 namespace {
 
 constexpr size_t kRecordSize = 16384;  // the kernel's own limit is 8192 (CONSOLE_EXT_LOG_MAX)
-constexpr uint64_t kKernel = 0;        // facility, as syslog(3) numbers them
+constexpr uint64_t kKernel = 0;        // facility of syslog(3)
 
 constexpr unsigned kErrorLevel = 3;
 constexpr unsigned kNoticeLevel = 5;
 
-// The tags of Onload's own messages. The control plane is a program and logs with its pid.
+// Tags of Onload's messages. The control plane server logs with its PID.
 constexpr std::array<std::string_view, 4> kTags{"[sfc efrm] ", "[sfc efhw] ", "[onload] ", "[sfc_char] "};
 constexpr std::string_view kServerTag = "onload_cp_server[";
-// What the kernel writes without the module's name when it refuses one.
+// Refusals of the kernel that do not begin with the module's name.
 constexpr std::array<std::string_view, 2> kRefusals{"Loading of ", "Lockdown: "};
 
 Failure unreadable(const std::string& what, int error) {
-  return fail(ErrorCode::Hardware, "the log of the kernel cannot be read",
-              what + ": " + std::generic_category().message(error));
+  return fail(ErrorCode::Hardware, "cannot read the kernel log", what + ": " + std::generic_category().message(error));
 }
 
-// The number that `text` begins with, and the comma after it, are taken off.
+// Removes a number and the comma after it from the front of `text`.
 std::optional<uint64_t> take_number(std::string_view& text) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -69,7 +68,7 @@ bool is_about(const LogLine& line, const std::vector<std::string>& modules) {
   if (!line.by_kernel) return begins(kServerTag);
   if (std::any_of(kTags.begin(), kTags.end(), begins)) return true;
   if (std::any_of(kRefusals.begin(), kRefusals.end(), begins)) return true;
-  // "onload: Unknown symbol ...", and of a device "sfc 0000:01:00.0: ...".
+  // "onload: Unknown symbol ...", or of a device "sfc 0000:01:00.0: ...".
   return std::any_of(modules.begin(), modules.end(), [text](const std::string& name) {
     return text.starts_with(name) && text.size() > name.size() &&
            (text[name.size()] == ':' || text[name.size()] == ' ');
@@ -96,7 +95,7 @@ Result<std::vector<LogLine>> KernelLog::read(const std::vector<std::string>& mod
   for (size_t records = 0; records < kRecordLimit; ++records) {
     const ssize_t got = ::read(fd_.get(), record.data(), record.size());
     if (got < 0 && errno == EAGAIN) break;
-    // EPIPE: the kernel wrote over the next records before they were read; it goes on with the oldest that is left.
+    // EPIPE: records were overwritten; the next read returns the oldest one left.
     if (got < 0 && (errno == EINTR || errno == EPIPE)) continue;
     if (got < 0) return unreadable("/dev/kmsg", errno);
     if (got == 0) break;

@@ -1,20 +1,18 @@
-// What the kernel says while modules are loaded and removed, from /dev/kmsg (Documentation/ABI/testing/dev-kmsg).
+// Kernel messages written while modules are loaded and removed, from /dev/kmsg (Documentation/ABI/testing/dev-kmsg).
 //
-// Opening it at its end is the mark: what is read later was written after. One read gives one record, the next one
-// after the last that was read:
+// Opening seeks to the end, so only later records are read, one per read(2):
 //
 //   3,1203,54060341,-;[sfc efrm] init_sfc_resource: ERROR: failed to find syscall table
-//   |   |      |        text; what follows in lines of their own (" SUBSYSTEM=pci") is not kept
+//   |   |      |        text; continuation lines (" SUBSYSTEM=pci") are dropped
 //   |   |      microseconds since boot
 //   |   sequence number
-//   priority (low three bits) and who wrote it (the others; 0 is the kernel)
+//   priority: level in the low three bits, facility in the others (0 is the kernel)
 //
-// Kept are the lines of Onload and those that name a module of interest; their number is bounded, and so is the time,
-// since nothing here waits. Any thread.
+// Lines about Onload and the modules of interest are kept, up to a limit. Nothing blocks. Any thread.
 //
-// Users write into this log, too: the kernel names a program that crashes, by the name that it gave itself and at the
-// front of the line ("[onload] ERROR:[4711]: segfault at 0 ..."). So a tag counts at the front of a line only, what a
-// program wrote itself is never the kernel's, and conclusions are drawn by the level as well: crashes are of level 6.
+// Users can put text into the log: the kernel logs a crash with the name that the program chose, at the front of the
+// line ("[onload] ERROR:[4711]: segfault at 0 ..."). So tags count only at the front, lines of other facilities are
+// never the kernel's, and causes are taken from levels below 6 only, the level of crashes.
 #pragma once
 
 #include <cstdint>
@@ -30,36 +28,35 @@ namespace nrd::onload {
 
 struct LogLine {
   uint64_t sequence = 0;
-  bool by_kernel = false;  // false: somebody wrote it into /dev/kmsg, which takes root
-  unsigned level = 7;      // as syslog(3) has them: 3 error, 4 warning, 5 notice, 6 info
+  bool by_kernel = false;  // false: root wrote it to /dev/kmsg
+  unsigned level = 7;      // of syslog(3): 3 error, 4 warning, 5 notice, 6 info
   std::string text;
   friend bool operator==(const LogLine&, const LogLine&) = default;
 };
 
-// nullopt: this is no record. Control characters become "?", so that the text can be shown anywhere.
+// nullopt: not a record. Control characters become "?".
 std::optional<LogLine> parse_record(std::string_view record);
 
-// Whether it is about Onload, its control plane or one of these modules.
+// About Onload, its control plane or one of these modules.
 bool is_about(const LogLine& line, const std::vector<std::string>& modules);
 
-// Whether it says that Onload met an error. All of its kernel messages are of level 3 (ci_log, EFRM_ERR), and name it
-// so.
+// An error of Onload. All of its kernel messages have level 3 (ci_log, EFRM_ERR), so "ERROR" must be in the text.
 bool is_error(const LogLine& line);
-// Whether a cause may be taken from it: by the kernel, and a notice at least.
+// A cause may be taken from it: written by the kernel, with level notice or higher.
 bool is_evidence(const LogLine& line);
 
 class KernelLog {
  public:
-  static constexpr size_t kRecordLimit = 8192;  // that are read at once
+  static constexpr size_t kRecordLimit = 8192;  // records per call
   static constexpr size_t kKeptLimit = 64;
   static constexpr size_t kTextLimit = 512;
 
-  // From now on.
+  // Positions at the end of the log.
   static Result<KernelLog> open(const std::string& path = "/dev/kmsg");
-  // From the next record of `fd` on, which does not block.
+  // Continues at the next record of `fd`, which is non-blocking.
   explicit KernelLog(UniqueFd fd) : fd_(std::move(fd)) {}
 
-  // What was written since the last call, oldest first: the last kKeptLimit of those that is_about() keeps.
+  // New records since the last call, oldest first: the last kKeptLimit that is_about() accepts.
   Result<std::vector<LogLine>> read(const std::vector<std::string>& modules);
 
  private:

@@ -8,9 +8,9 @@
 
 namespace nrd::onload {
 
-Result<bool> holds_text(int file, std::string_view text) {
+Result<bool> contains_text(int file, std::string_view text) {
   constexpr size_t kRead = 1 << 16;
-  std::string window;  // ends with what was read last; begins with what may be the first part of `text`
+  std::string window;  // the last block, after a tail of the one before: `text` may span both
   off_t at = 0;
   for (;;) {
     const size_t kept = window.size();
@@ -21,7 +21,7 @@ Result<bool> holds_text(int file, std::string_view text) {
       continue;
     }
     if (count < 0) {
-      return fail(ErrorCode::Store, "the library could not be read", std::generic_category().message(errno));
+      return fail(ErrorCode::Store, "cannot read the library", std::generic_category().message(errno));
     }
     if (count == 0) return false;
     at += count;

@@ -1,8 +1,8 @@
-// Whether libonload.so speaks to a module: both must have been built with the same interface, whose checksum the module
-// tells in /proc/driver/onload/version and compares when an application starts (ELIBACC if it is another).
+// Checks that libonload.so matches the module: both have the checksum of their common interface, which the module shows
+// in /proc/driver/onload/version and compares when an application starts (ELIBACC if they differ).
 //
-// The library has no way to be asked but to be run, which nrd as root does not. But it prints the checksum in dumps of
-// stacks, so its text stands in the file as it is. Any thread.
+// The library can only be asked by running it, which nrd as root does not do. But it prints the checksum in stack
+// dumps, so the file contains it as text. Any thread.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@
 
 namespace nrd::onload {
 
-// `text`: not empty. Reads the whole file, from its beginning.
-Result<bool> holds_text(int file, std::string_view text);
+// Searches the whole file. `text` must not be empty.
+Result<bool> contains_text(int file, std::string_view text);
 
 }  // namespace nrd::onload

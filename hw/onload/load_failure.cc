@@ -8,31 +8,30 @@
 namespace nrd::onload {
 namespace {
 
-// What the kernel and Onload write: kernel/module/{main,version,signing}.c, kernel/params.c,
-// security/lockdown/lockdown.c, and the messages of sfc_resource. Both parts must be in the line. The first that fits
-// counts: a file for another kernel also has symbols of the wrong version.
-struct Sign {
+// Messages of kernel/module/{main,version,signing}.c, kernel/params.c, security/lockdown/lockdown.c and sfc_resource.
+// Both texts must be in the line. The first match counts: a file for another kernel also has mismatched symbols.
+struct LogPattern {
   std::string_view text;
   std::string_view also;
   Cause cause;
 };
-constexpr std::array kSigns{
-    Sign{"failed to find syscall table", "", Cause::SyscallTable},
-    Sign{"ibt=off", "", Cause::Ibt},
-    Sign{"version magic '", "should be '", Cause::WrongKernel},
-    Sign{"disagrees about version of symbol module_layout", "", Cause::WrongKernel},
-    Sign{"disagrees about version of symbol", "", Cause::UnknownSymbol},
-    Sign{"Unknown symbol", "", Cause::UnknownSymbol},
-    Sign{"Lockdown:", "module", Cause::Lockdown},
-    Sign{"oading of ", "is rejected", Cause::Signature},
-    Sign{"invalid for parameter `", "", Cause::BadParameter},
-    Sign{"too large for parameter `", "", Cause::BadParameter},
+constexpr std::array kLogPatterns{
+    LogPattern{"failed to find syscall table", "", Cause::SyscallTable},
+    LogPattern{"ibt=off", "", Cause::Ibt},
+    LogPattern{"version magic '", "should be '", Cause::WrongKernel},
+    LogPattern{"disagrees about version of symbol module_layout", "", Cause::WrongKernel},
+    LogPattern{"disagrees about version of symbol", "", Cause::UnknownSymbol},
+    LogPattern{"Unknown symbol", "", Cause::UnknownSymbol},
+    LogPattern{"Lockdown:", "module", Cause::Lockdown},
+    LogPattern{"oading of ", "is rejected", Cause::Signature},
+    LogPattern{"invalid for parameter `", "", Cause::BadParameter},
+    LogPattern{"too large for parameter `", "", Cause::BadParameter},
 };
 
 size_t rank_of(Cause cause) {
   const auto* const at =
-      std::find_if(kSigns.begin(), kSigns.end(), [cause](const Sign& s) { return s.cause == cause; });
-  return static_cast<size_t>(at - kSigns.begin());
+      std::find_if(kLogPatterns.begin(), kLogPatterns.end(), [cause](const LogPattern& p) { return p.cause == cause; });
+  return static_cast<size_t>(at - kLogPatterns.begin());
 }
 
 Cause cause_in(const std::vector<std::string>& log) {
@@ -70,34 +69,34 @@ Cause remove_cause(int error) {
   }
 }
 
-const char* words_for(Cause cause) {
+const char* description_of(Cause cause) {
   switch (cause) {
     case Cause::InUse: return "it is in use";
-    case Cause::InTransition: return "it is being loaded or removed by somebody else, or cannot be removed at all";
+    case Cause::InTransition: return "it is being loaded or removed, or cannot be removed at all";
     case Cause::NotLoaded: return "it is not loaded";
-    case Cause::AlreadyLoaded: return "a module of this name is loaded";
-    case Cause::NoFile: return "this node has no file for it";
-    case Cause::NotAModule: return "the kernel does not take its file for a module";
+    case Cause::AlreadyLoaded: return "a module of this name is already loaded";
+    case Cause::NoFile: return "no such module is installed on this node";
+    case Cause::NotAModule: return "the kernel does not accept the file as a module";
     case Cause::WrongKernel: return "it was built for another kernel";
-    case Cause::UnknownSymbol: return "what it needs is not loaded, or is not what it was built with";
-    case Cause::Signature: return "the kernel wants a signature by a key that it knows";
+    case Cause::UnknownSymbol: return "a module it depends on is not loaded or was built differently";
+    case Cause::Signature: return "the kernel requires a signature by a trusted key";
     case Cause::Lockdown: return "the kernel is locked down";
-    case Cause::NotAllowed: return "this node does not allow modules to be loaded or removed";
+    case Cause::NotAllowed: return "loading and removing modules is not permitted on this node";
     case Cause::UnknownParameter: return "it has no such parameter";
-    case Cause::BadParameter: return "it does not take the value of a parameter";
-    case Cause::OutOfMemory: return "there is not enough memory";
+    case Cause::BadParameter: return "invalid parameter value";
+    case Cause::OutOfMemory: return "out of memory";
     case Cause::SyscallTable:
-      return "it does not find the system calls of this kernel, which this Onload does not know";
+      return "it cannot find the system call table; this Onload version does not support the kernel";
     case Cause::Ibt: return "the kernel must be started with ibt=off";
-    case Cause::InstallCommand: return "the configuration of modprobe has an install command, and nrd runs none";
-    case Cause::InitFailed: return "its start failed";
+    case Cause::InstallCommand: return "modprobe is configured to run an install command instead, which nrd never does";
+    case Cause::InitFailed: return "its initialization failed";
     case Cause::Other: return "the kernel refused";
   }
   return "";
 }
 
 LoadFailure failure(std::string module, const char* what, Cause cause, int error, std::vector<std::string> log) {
-  std::string message = module + what + words_for(cause);
+  std::string message = module + what + description_of(cause);
   if (cause == Cause::InitFailed || cause == Cause::Other) message += ": " + std::generic_category().message(error);
   return {cause, std::move(module), std::move(message), error, std::move(log)};
 }
@@ -105,18 +104,18 @@ LoadFailure failure(std::string module, const char* what, Cause cause, int error
 }  // namespace
 
 Cause cause_in(std::string_view line) {
-  for (const Sign& sign : kSigns) {
-    if (line.find(sign.text) != std::string_view::npos && line.find(sign.also) != std::string_view::npos) {
-      return sign.cause;
+  for (const LogPattern& pattern : kLogPatterns) {
+    if (line.find(pattern.text) != std::string_view::npos && line.find(pattern.also) != std::string_view::npos) {
+      return pattern.cause;
     }
   }
   return Cause::Other;
 }
 
 LoadFailure insert_failure(std::string module, int error, std::vector<std::string> log) {
-  // A module that is there was not started again, whatever else happened meanwhile.
-  const Cause told = error == EEXIST ? Cause::Other : cause_in(log);
-  const Cause cause = told == Cause::Other ? insert_cause(error) : told;
+  // A loaded module was not initialized again, so the log is about something else.
+  const Cause logged = error == EEXIST ? Cause::Other : cause_in(log);
+  const Cause cause = logged == Cause::Other ? insert_cause(error) : logged;
   return failure(std::move(module), " cannot be loaded: ", cause, error, std::move(log));
 }
 

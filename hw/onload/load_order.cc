@@ -9,12 +9,12 @@
 namespace nrd::onload {
 namespace {
 
-// Of today's and of historical releases.
+// Of current and old releases.
 constexpr std::array<std::string_view, 14> kKnownOrder{
     "virtual_bus", "sfc_driverlink", "sfc",      "sfc_ef100", "xilinx_efct",   "sfc_mtd",   "sfc_tune",
     "sfc_aoe",     "sfc_resource",   "sfc_char", "onload",    "onload_cplane", "af_onload", "sfc_affinity"};
 
-// Those that nobody knows come last, by name.
+// Unknown modules come last, sorted by name.
 std::pair<size_t, std::string> rank_of(const VersionModule& module) {
   const auto* const at = std::find(kKnownOrder.begin(), kKnownOrder.end(), module.file.name);
   return {static_cast<size_t>(at - kKnownOrder.begin()), module.file.name};
@@ -31,7 +31,7 @@ std::set<std::string> names_of(const std::vector<VersionModule>& modules) {
 Result<std::vector<VersionModule>> load_order(std::vector<VersionModule> modules) {
   const std::set<std::string> names = names_of(modules);
   if (names.size() != modules.size()) {
-    return fail(ErrorCode::BadRequest, "a version has two modules of one name for the same kernel");
+    return fail(ErrorCode::BadRequest, "the version has two modules of the same name for one kernel");
   }
   std::sort(modules.begin(), modules.end(),
             [](const VersionModule& a, const VersionModule& b) { return rank_of(a) < rank_of(b); });
@@ -46,7 +46,7 @@ Result<std::vector<VersionModule>> load_order(std::vector<VersionModule> modules
   while (order.size() < modules.size()) {
     const auto next = std::find_if(modules.begin(), modules.end(), is_ready);
     if (next == modules.end()) {
-      return fail(ErrorCode::BadRequest, "modules of a version need each other in a circle");
+      return fail(ErrorCode::BadRequest, "the modules of the version have circular dependencies");
     }
     placed.insert(next->file.name);
     order.push_back(*next);

@@ -1,6 +1,6 @@
 #include "hw/onload/manifest.h"
 
-#include "hw/onload/sha256.h"
+#include "base/sha256.h"
 #include "hw/onload/trusted_dir.h"
 
 namespace nrd::onload {
@@ -28,13 +28,13 @@ Result<Manifest> parse_manifest(std::string_view text) {
     const std::string_view line = text.substr(0, end);
     if (end == std::string_view::npos || !is_digest(line.substr(0, kDigestLength)) ||
         line.substr(kDigestLength, kGap.size()) != kGap || !parts_of(line.substr(kDigestLength + kGap.size()))) {
-      return fail(ErrorCode::Hardware, "the list of a version's files is damaged", std::string(line));
+      return fail(ErrorCode::Hardware, "the manifest of a version is damaged", std::string(line));
     }
     manifest.emplace(line.substr(kDigestLength + kGap.size()), line.substr(0, kDigestLength));
     text.remove_prefix(end + 1);
   }
   if (manifest.empty() || render_manifest(manifest) != whole) {
-    return fail(ErrorCode::Hardware, "the list of a version's files is damaged", "empty, out of order or twice");
+    return fail(ErrorCode::Hardware, "the manifest of a version is damaged", "empty, unsorted or with duplicates");
   }
   return manifest;
 }

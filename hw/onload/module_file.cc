@@ -1,126 +1,61 @@
 #include "hw/onload/module_file.h"
 
-#include <elf.h>
+#include <libelf.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <cstdint>
-#include <cstring>
+#include <memory>
 #include <system_error>
-#include <type_traits>
 
-#include "base/hex.h"
+#include "base/invariant.h"
+#include "hw/onload/build_id.h"
 
 namespace nrd::onload {
 namespace {
 
-constexpr uint64_t kFileLimit = uint64_t{256} << 20;
-constexpr size_t kSectionLimit = 4096;  // a module has dozens
-constexpr uint64_t kNamesLimit = uint64_t{1} << 20;
-constexpr uint64_t kModinfoLimit = uint64_t{1} << 20;
-constexpr uint64_t kNoteLimit = 4096;
-constexpr size_t kBuildIdLimit = 64;
+constexpr off_t kFileLimit = off_t{256} << 20;
+constexpr size_t kSectionLimit = size_t{1} << 20;  // bytes of one section
 constexpr size_t kNameLimit = 55;
 constexpr std::string_view kSignatureMark = "~Module signature appended~\n";  // linux/module_signature.h
 
-Failure no_module(const char* why) {
-  return fail(ErrorCode::BadRequest, std::string("a file is no kernel module: ") + why);
+Failure not_a_module(const char* why) {
+  return fail(ErrorCode::BadRequest, std::string("not a kernel module: ") + why);
 }
 
-// A file of known size, read at any place. What would lie beyond its end is refused before it is read.
-class Bytes {
- public:
-  Bytes(int fd, uint64_t size) : fd_(fd), size_(size) {}
+using ElfFile = std::unique_ptr<Elf, int (*)(Elf*)>;
 
-  Result<std::string> at(uint64_t offset, uint64_t length) const {
-    if (offset > size_ || length > size_ - offset) return no_module("it is cut off");
-    std::string bytes(length, '\0');
-    for (size_t have = 0; have < length;) {
-      const ssize_t got = ::pread(fd_, bytes.data() + have, length - have, static_cast<off_t>(offset + have));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) {
-        return fail(ErrorCode::Hardware, "a module file cannot be read", std::generic_category().message(errno));
-      }
-      if (got == 0) return no_module("it is cut off");
-      have += static_cast<size_t>(got);
-    }
-    return bytes;
+Result<ElfFile> open_elf(int fd) {
+  INVARIANT(::elf_version(EV_CURRENT) != EV_NONE);
+  ElfFile file(::elf_begin(fd, ELF_C_READ, nullptr), &::elf_end);
+  if (::elf_kind(file.get()) != ELF_K_ELF) return not_a_module("it is not ELF, or it is compressed");
+  const Elf64_Ehdr* header = ::elf64_getehdr(file.get());
+  if (header == nullptr || header->e_ident[EI_DATA] != ELFDATA2LSB || header->e_type != ET_REL) {
+    return not_a_module("it is not relocatable 64-bit little-endian ELF");
   }
+  return file;
+}
 
-  template <typename T>
-  Result<T> read(uint64_t offset) const {
-    static_assert(std::is_trivially_copyable_v<T>);
-    const std::string bytes = TRY(at(offset, sizeof(T)));
-    T value{};
-    bytes.copy(reinterpret_cast<char*>(&value), sizeof(T));
-    return value;
+// nullopt: the section does not exist.
+Result<std::optional<std::string_view>> section_of(Elf* file, std::string_view name) {
+  size_t names = 0;
+  if (::elf_getshdrstrndx(file, &names) != 0) return not_a_module("its section table is invalid");
+  const Elf64_Shdr* names_header = ::elf64_getshdr(::elf_getscn(file, names));
+  if (names_header == nullptr || names_header->sh_size > kSectionLimit) {
+    return not_a_module("its section table is invalid");
   }
-
-  uint64_t size() const { return size_; }
-
- private:
-  int fd_;
-  uint64_t size_;
-};
-
-// The sections of an ELF file by name.
-class Sections {
- public:
-  static Result<Sections> read(const Bytes& file) {
-    const Elf64_Ehdr header = TRY(file.read<Elf64_Ehdr>(0));
-    if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return no_module("it is not ELF, or it is compressed");
-    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_type != ET_REL ||
-        header.e_shentsize != sizeof(Elf64_Shdr)) {
-      return no_module("it is not relocatable 64-bit little-endian ELF");
-    }
-    if (header.e_shnum == 0 || header.e_shnum > kSectionLimit || header.e_shstrndx >= header.e_shnum) {
-      return no_module("its table of sections makes no sense");
-    }
-    const std::string table = TRY(file.at(header.e_shoff, uint64_t{header.e_shnum} * sizeof(Elf64_Shdr)));
-    Sections sections;
-    sections.headers_.resize(header.e_shnum);
-    std::memcpy(sections.headers_.data(), table.data(), table.size());
-    const Elf64_Shdr& names = sections.headers_[header.e_shstrndx];
-    if (names.sh_size > kNamesLimit) return no_module("its names of sections are too long");
-    sections.names_ = TRY(file.at(names.sh_offset, names.sh_size));
-    return sections;
+  for (Elf_Scn* section = ::elf_nextscn(file, nullptr); section != nullptr; section = ::elf_nextscn(file, section)) {
+    const Elf64_Shdr* header = ::elf64_getshdr(section);
+    const char* found = header == nullptr ? nullptr : ::elf_strptr(file, names, header->sh_name);
+    if (found == nullptr || name != found || header->sh_type == SHT_NOBITS) continue;
+    if (header->sh_size > kSectionLimit) return not_a_module("a section is too large");
+    const Elf_Data* data = ::elf_rawdata(section, nullptr);
+    if (data == nullptr) return not_a_module("it is truncated");
+    return std::string_view(static_cast<const char*>(data->d_buf), data->d_size);
   }
-
-  // nullopt: there is none of this name.
-  Result<std::optional<std::string>> content(const Bytes& file, std::string_view name, uint64_t limit) const {
-    for (const Elf64_Shdr& header : headers_) {
-      if (header.sh_type == SHT_NOBITS || !is_called(header, name)) continue;
-      if (header.sh_size > limit) return no_module("a section is too long");
-      std::string bytes = TRY(file.at(header.sh_offset, header.sh_size));
-      return bytes;
-    }
-    return std::nullopt;
-  }
-
- private:
-  bool is_called(const Elf64_Shdr& header, std::string_view name) const {
-    if (header.sh_name >= names_.size()) return false;
-    const std::string_view rest = std::string_view(names_).substr(header.sh_name);
-    return rest.substr(0, rest.find('\0')) == name;
-  }
-
-  std::vector<Elf64_Shdr> headers_;
-  std::string names_;
-};
-
-// An ELF note: sizes of name and content, its type, both padded to four bytes. Empty: this is no build id.
-std::string build_id_of(std::string_view note) {
-  Elf64_Nhdr header;
-  if (note.size() < sizeof header) return {};
-  std::memcpy(&header, note.data(), sizeof header);
-  note.remove_prefix(sizeof header);
-  constexpr std::string_view kOwner("GNU\0", 4);
-  if (header.n_type != NT_GNU_BUILD_ID || header.n_namesz != kOwner.size() || !note.starts_with(kOwner)) return {};
-  note.remove_prefix(kOwner.size());
-  if (header.n_descsz > note.size() || header.n_descsz > kBuildIdLimit) return {};
-  return hex_of(note.substr(0, header.n_descsz));
+  return std::nullopt;
 }
 
 void split_names(std::string_view list, std::vector<std::string>& names) {
@@ -131,7 +66,7 @@ void split_names(std::string_view list, std::vector<std::string>& names) {
   }
 }
 
-// Strings "key=value", each with its end, and padding between them. What is asked once counts where it stands first.
+// NUL-terminated strings "key=value", with padding between them. The first value of a key counts.
 void parse_modinfo(std::string_view section, ModuleFile& module) {
   const auto once = [](std::string& field, std::string_view value) {
     if (field.empty()) field = value;
@@ -151,17 +86,18 @@ void parse_modinfo(std::string_view section, ModuleFile& module) {
     if (key == "license") once(module.license, value);
     if (key == "intree") module.in_tree = value == "Y";
     if (key == "depends") split_names(value, module.depends);
-    // "parm=name:description" where there is a description, "parmtype=name:type" for each.
+    // "parmtype=name:type" for each parameter, "parm=name:description" if it has a description.
     if (key == "parm" || key == "parmtype") module.parameters.emplace_back(value.substr(0, value.find(':')));
   }
   std::sort(module.parameters.begin(), module.parameters.end());
   module.parameters.erase(std::unique(module.parameters.begin(), module.parameters.end()), module.parameters.end());
 }
 
-Result<bool> has_signature(const Bytes& file) {
-  if (file.size() < kSignatureMark.size()) return false;
-  const std::string tail = TRY(file.at(file.size() - kSignatureMark.size(), kSignatureMark.size()));
-  return tail == kSignatureMark;
+bool has_signature(int fd, off_t size) {
+  std::array<char, kSignatureMark.size()> tail{};
+  const auto length = static_cast<ssize_t>(tail.size());
+  return ::pread(fd, tail.data(), tail.size(), size - length) == length &&
+         std::string_view(tail.data(), tail.size()) == kSignatureMark;
 }
 
 }  // namespace
@@ -176,25 +112,23 @@ bool is_module_name(std::string_view name) {
 Result<ModuleFile> read_module_file(int fd) {
   struct stat what = {};
   if (::fstat(fd, &what) != 0) {
-    return fail(ErrorCode::Hardware, "a module file cannot be read", std::generic_category().message(errno));
+    return fail(ErrorCode::Hardware, "cannot read a module file", std::generic_category().message(errno));
   }
-  if (what.st_size < 0 || static_cast<uint64_t>(what.st_size) > kFileLimit) return no_module("it is too large");
-  const Bytes file(fd, static_cast<uint64_t>(what.st_size));
-  const Sections sections = TRY(Sections::read(file));
-  const std::optional<std::string> modinfo = TRY(sections.content(file, ".modinfo", kModinfoLimit));
-  if (!modinfo) return no_module("it has no section .modinfo");
-  const std::optional<std::string> note = TRY(sections.content(file, ".note.gnu.build-id", kNoteLimit));
-  const bool is_signed = TRY(has_signature(file));
+  if (what.st_size > kFileLimit) return not_a_module("it is too large");
+  const ElfFile file = TRY(open_elf(fd));
+  const std::optional<std::string_view> modinfo = TRY(section_of(file.get(), ".modinfo"));
+  if (!modinfo) return not_a_module("it has no section .modinfo");
+  const std::optional<std::string_view> notes = TRY(section_of(file.get(), ".note.gnu.build-id"));
 
   ModuleFile module;
   parse_modinfo(*modinfo, module);
-  if (!is_module_name(module.name)) return no_module("it has no name");
-  if (module.vermagic.empty()) return no_module("it does not say for which kernel it is");
+  if (!is_module_name(module.name)) return not_a_module("it has no valid name");
+  if (module.vermagic.empty()) return not_a_module("it has no vermagic");
   if (!std::all_of(module.depends.begin(), module.depends.end(), is_module_name)) {
-    return no_module("what it depends on makes no sense");
+    return not_a_module("its dependencies are invalid");
   }
-  module.build_id = build_id_of(note.value_or(""));
-  module.is_signed = is_signed;
+  module.build_id = parse_build_id(notes.value_or("")).value_or("");
+  module.is_signed = has_signature(fd, what.st_size);
   return module;
 }
 

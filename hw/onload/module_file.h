@@ -1,10 +1,8 @@
-// What the file of a kernel module says about itself: the strings of its section .modinfo (linux/moduleinfo.h and
-// linux/module.h write them there), the build id that the linker noted, and whether a signature is appended.
+// Reads what a kernel module file says about itself: the strings of its section .modinfo (linux/moduleinfo.h and
+// linux/module.h write them), the build ID, and whether a signature is appended. The home of libelf.
 //
-// The parser is ours: libkmod can read .modinfo but knows no build id, and of all that is in such a file nrd needs two
-// sections, so less code looks at bytes that came from elsewhere. It reads 64-bit little-endian ELF (what nrd runs on),
-// with bounds for everything, by pread from a descriptor that was checked before (trusted_dir.h). Compressed modules
-// (.ko.xz, .ko.zst) are refused: the kernel takes them only by way of libkmod, which wants a path.
+// libkmod can read .modinfo, but no build ID, and only by path; here the descriptor was already checked
+// (trusted_dir.h). Compressed modules (.ko.xz, .ko.zst) are refused: finit_module(2) does not accept them.
 //
 //   name=onload  version=9.0.2.140  vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions
 //   depends=sfc_char,sfc_resource  parm=phys_mode_gid:group that may use physical addresses
@@ -23,26 +21,25 @@ namespace nrd::onload {
 
 struct ModuleFile {
   std::string name;
-  std::string version;     // empty: it has none, as sfc_resource and sfc_char
-  std::string srcversion;  // empty: it has none
-  std::string vermagic;    // begins with the release of the kernel that it is for
+  std::string version;     // empty: none, as for sfc_resource and sfc_char
+  std::string srcversion;  // empty: none
+  std::string vermagic;    // begins with the release of its kernel
   std::string license;
-  std::string build_id;              // in hex, as `file` shows it; empty: it has none
+  std::string build_id;              // in hex, as file(1) shows it; empty: none
   std::vector<std::string> depends;  // modules whose symbols it uses
   std::vector<std::string> parameters;
-  bool in_tree = false;  // built together with the kernel
+  bool in_tree = false;  // built with the kernel
   bool is_signed = false;
   friend bool operator==(const ModuleFile&, const ModuleFile&) = default;
 };
 
-// The release of the kernel that the module is for: "6.1.0-56-amd64".
+// The release of the module's kernel: "6.1.0-56-amd64".
 std::string kernel_of(const ModuleFile& module);
 
-// BadRequest: it is no module, or has no name or no vermagic. The offset of `fd` is left alone.
+// BadRequest: not a module, or one without name or vermagic. Keeps the offset of `fd`.
 Result<ModuleFile> read_module_file(int fd);
 
-// Of a module or parameter: letters, digits, "_" and "-", at most 55 characters (MODULE_NAME_LEN on 64 bits less its
-// end).
+// The name of a module or parameter: letters, digits, "_" and "-", at most 55 (MODULE_NAME_LEN - 1).
 bool is_module_name(std::string_view name);
 
 }  // namespace nrd::onload

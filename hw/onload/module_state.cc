@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 
 #include "base/ascii.h"
 #include "base/file.h"
 #include "base/hex.h"
+#include "hw/onload/build_id.h"
 #include "hw/onload/kernel_file.h"
 #include "hw/onload/parameter_text.h"
 
@@ -22,20 +22,16 @@ constexpr std::array<std::string_view, 15> kOnloadModules = {
     "onload",      "sfc_char",      "sfc_resource", "sfc",     "sfc_driverlink",
     "virtual_bus", "sfc_affinity",  "sfc_tune",     "sfc_aoe", "sfc_control",
     "af_onload",   "onload_cplane", "xilinx_efct",  "sfc_mtd", "sfc_ef100"};
-constexpr size_t kValueLimit = 1024;  // of a text, kernel/params.c
-constexpr uint32_t kBuildIdNote = 3;  // NT_GNU_BUILD_ID
-constexpr std::string_view kGnu("GNU\0", 4);
+constexpr size_t kValueLimit = 1024;  // of a string parameter, kernel/params.c
 
 std::string directory_of(const std::string& root, const std::string& module) { return root + "/sys/module/" + module; }
 
-// Of modules and of their parameters; both become part of a path.
+// The name of a module or parameter; it becomes part of a path.
 bool is_name(std::string_view name) {
   return !name.empty() && name.size() < 64 && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   });
 }
-
-size_t padded(size_t size) { return (size + 3) & ~size_t{3}; }
 
 std::optional<ModuleState> parse_state(std::string_view text) {
   if (text == "live") return ModuleState::Live;
@@ -44,48 +40,29 @@ std::optional<ModuleState> parse_state(std::string_view text) {
   return std::nullopt;
 }
 
-// Reads the lines of one module and keeps the first failure, so that the reader of a module reads as a list.
-class Lines {
- public:
-  explicit Lines(std::string directory) : directory_(std::move(directory)) {}
-
-  std::optional<std::string> find(const char* file) {
-    Result<std::optional<std::string>> line = read_line(directory_ + "/" + file);
-    if (line) return *std::move(line);
-    if (!error_) error_ = line.error();
-    return std::nullopt;
-  }
-  std::string read(const char* file) { return find(file).value_or(""); }
-  const std::optional<Error>& error() const { return error_; }
-
- private:
-  std::string directory_;
-  std::optional<Error> error_;
-};
-
 Result<std::string> read_build_id(const std::string& directory) {
   const std::string path = directory + "/notes/.note.gnu.build-id";
   const std::optional<std::string> notes = TRY(read_file(path, kLineLimit));
   if (!notes) return std::string();
   std::optional<std::string> id = parse_build_id(*notes);
-  if (!id) return unexpected("the build id of a module", path, hex_of(*notes));
+  if (!id) return unexpected("the build ID of a module", path, hex_of(*notes));
   return *std::move(id);
 }
 
-// nullopt: it went with its module.
+// nullopt: the module was removed.
 Result<std::optional<Parameter>> read_parameter(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) return std::nullopt;
-    return fail(ErrorCode::Hardware, "a parameter of a module could not be read",
+    return fail(ErrorCode::Hardware, "cannot read a module parameter",
                 path + ": " + std::generic_category().message(errno));
   }
   Parameter parameter{.value = std::nullopt, .writable = (status.st_mode & S_IWUSR) != 0};
   if ((status.st_mode & S_IRUSR) == 0) return parameter;
   std::optional<std::string> text = TRY(read_file(path, kLineLimit));
   if (!text) return std::nullopt;
-  if (!text->ends_with('\n')) return unexpected("a parameter of a module", path, *text);
-  // A text that somebody set with echo holds its line end as well.
+  if (!text->ends_with('\n')) return unexpected("a module parameter", path, *text);
+  // A string that was set by echo(1) includes its line feed.
   parameter.value = text->substr(0, text->find_last_not_of('\n') + 1);
   return parameter;
 }
@@ -106,60 +83,37 @@ bool is_onload_module(std::string_view name) {
   return std::find(kOnloadModules.begin(), kOnloadModules.end(), name) != kOnloadModules.end();
 }
 
-std::optional<std::string> parse_build_id(std::string_view notes) {
-  struct Header {
-    uint32_t name_size;
-    uint32_t id_size;
-    uint32_t type;
-  };
-  while (notes.size() >= sizeof(Header)) {
-    Header header{};
-    std::memcpy(&header, notes.data(), sizeof header);
-    notes.remove_prefix(sizeof header);
-    const size_t name_end = padded(header.name_size);
-    if (name_end > notes.size() || header.id_size > notes.size() - name_end) return std::nullopt;
-    const std::string_view name = notes.substr(0, header.name_size);
-    const std::string_view id = notes.substr(name_end, header.id_size);
-    if (header.type == kBuildIdNote && name == kGnu && !id.empty()) return hex_of(id);
-    notes.remove_prefix(std::min(notes.size(), name_end + padded(header.id_size)));
-  }
-  return std::nullopt;
-}
-
 Result<std::optional<Module>> read_module(const std::string& root, const std::string& name) {
   const std::string directory = directory_of(root, name);
   const std::optional<std::vector<std::string>> files = TRY(list_directory(directory));
   if (!files) return std::nullopt;
 
-  Lines lines(directory);
+  const auto attribute = [&directory](const char* file) { return read_line(directory + "/" + file); };
+  const std::optional<std::string> version = TRY(attribute("version"));
+  const std::optional<std::string> srcversion = TRY(attribute("srcversion"));
+  const std::optional<std::string> taint = TRY(attribute("taint"));
+  const std::optional<std::string> refcnt = TRY(attribute("refcnt"));
   Module module{.name = name,
-                .version = lines.read("version"),
-                .srcversion = lines.read("srcversion"),
-                .taint = lines.read("taint")};
+                .version = version.value_or(""),
+                .srcversion = srcversion.value_or(""),
+                .taint = taint.value_or("")};
   module.in_tree = module.taint.find('O') == std::string::npos;
-  const std::optional<std::string> refcnt = lines.find("refcnt");
-  Result<std::string> build_id = read_build_id(directory);
-  Result<std::optional<std::vector<std::string>>> holders = list_directory(directory + "/holders");
-  Result<std::map<std::string, Parameter>> parameters = read_parameters(directory);
-  // Last: a module without one is built in, unless all of it went while it was read.
-  const std::optional<std::string> state = lines.find("initstate");
-  if (lines.error()) return Failure(*lines.error());
-  if (!build_id) return Failure(build_id.error());
-  if (!holders) return Failure(holders.error());
-  if (!parameters) return Failure(parameters.error());
+  if (refcnt) {
+    module.refcnt = parse_number<uint32_t>(*refcnt);
+    if (!module.refcnt) return unexpected("the reference count of a module", directory + "/refcnt", *refcnt);
+  }
+  module.build_id = TRY(read_build_id(directory));
+  const std::optional<std::vector<std::string>> holders = TRY(list_directory(directory + "/holders"));
+  module.holders = holders.value_or(std::vector<std::string>{});
+  module.parameters = TRY(read_parameters(directory));
 
+  // Read last: a module without it is built in, unless it was removed meanwhile.
+  const std::optional<std::string> state = TRY(attribute("initstate"));
   const bool was_loadable = std::binary_search(files->begin(), files->end(), "initstate");
   if (!state && was_loadable) return std::nullopt;
   const std::optional<ModuleState> parsed = state ? parse_state(*state) : ModuleState::Builtin;
   if (!parsed) return unexpected("the state of a module", directory + "/initstate", *state);
   module.state = *parsed;
-  if (refcnt) {
-    module.refcnt = parse_number<uint32_t>(*refcnt);
-    if (!module.refcnt) return unexpected("the number of references to a module", directory + "/refcnt", *refcnt);
-  }
-  module.build_id = *std::move(build_id);
-  module.holders = (*std::move(holders)).value_or(std::vector<std::string>{});
-  module.parameters = *std::move(parameters);
   return module;
 }
 
@@ -167,23 +121,23 @@ Result<void> write_parameter(const std::string& root, const std::string& module,
                              const std::string& value) {
   const std::string what = "parameter " + parameter + " of module " + module;
   if (!is_name(module) || !is_name(parameter)) {
-    return fail(ErrorCode::BadRequest, "names of modules and parameters are letters, digits and _");
+    return fail(ErrorCode::BadRequest, "invalid name; module and parameter names consist of letters, digits and _");
   }
   if (value.size() >= kValueLimit || value.find_first_of(std::string_view("\n\0", 2)) != std::string::npos) {
-    return fail(ErrorCode::BadRequest, what + ": a value is one line of less than 1024 bytes");
+    return fail(ErrorCode::BadRequest, what + ": the value must be one line of less than 1024 bytes");
   }
   const std::string path = directory_of(root, module) + "/parameters/" + parameter;
   const std::optional<Parameter> before = TRY(read_parameter(path));
-  if (!before) return fail(ErrorCode::NotFound, what + " is not there", path);
+  if (!before) return fail(ErrorCode::NotFound, what + " does not exist", path);
   if (!before->writable) {
-    return fail(ErrorCode::Unsupported, what + " can be set only when the module is loaded");
+    return fail(ErrorCode::Unsupported, what + " can be set only while loading the module");
   }
-  // Without a line end: the kernel would keep it as part of a text. Only nothing at all cannot be written otherwise.
-  TRY(write_text(path, value.empty() ? "\n" : value, what + " did not take the value"));
+  // Without a line feed, which would become part of a string. An empty value cannot be written otherwise.
+  TRY(write_text(path, value.empty() ? "\n" : value, what + ": the kernel rejected the value"));
   const std::optional<Parameter> after = TRY(read_parameter(path));
-  if (!after) return fail(ErrorCode::NotFound, what + " is not there any more", path);
+  if (!after) return fail(ErrorCode::NotFound, what + " has disappeared", path);
   if (after->value && !says_same(value, *after->value)) {
-    return fail(ErrorCode::Hardware, what + " did not take \"" + value + "\" (found \"" + *after->value + "\")", path);
+    return fail(ErrorCode::Hardware, what + ": wrote \"" + value + "\", read back \"" + *after->value + "\"", path);
   }
   return {};
 }

@@ -1,11 +1,5 @@
-// What the kernel says about a loaded module, below /sys/module/NAME (Documentation/ABI/testing/sysfs-module), and the
-// parameters that can be changed while it is loaded.
-//
-// A module is known by its build id: only `onload` and `sfc` of Onload have a version, and srcversion is there on some
-// kernels only. The build id is an ELF note (elf(5)), as the linker wrote it:
-//
-//   04 00 00 00  14 00 00 00  03 00 00 00  "GNU\0"  20 bytes of SHA-1
-//   name's size  id's size    NT_GNU_BUILD_ID
+// The state of a loaded module, from /sys/module/NAME (Documentation/ABI/testing/sysfs-module), and changes of
+// parameters that are writable while it is loaded.
 #pragma once
 
 #include <optional>
@@ -17,17 +11,14 @@
 
 namespace nrd::onload {
 
-// Modules that belong to Onload, those of releases long gone among them.
+// Modules of Onload, including those of old releases.
 bool is_onload_module(std::string_view name);
 
-// In lower-case hex. nullopt: the note was cut off or holds no build id.
-std::optional<std::string> parse_build_id(std::string_view notes);
-
-// nullopt: it is not there.
+// nullopt: no such module.
 Result<std::optional<Module>> read_module(const std::string& root, const std::string& name);
 
-// Sets a parameter of a loaded module and reads it back. NotFound without such a module or parameter, Unsupported if it
-// can be set only when the module is loaded, BadRequest if the value is none.
+// Sets a parameter of a loaded module and reads it back. NotFound: no such module or parameter. Unsupported: settable
+// only while loading the module. BadRequest: invalid value.
 Result<void> write_parameter(const std::string& root, const std::string& module, const std::string& parameter,
                              const std::string& value);
 

@@ -20,18 +20,18 @@ namespace {
 constexpr size_t kValueLimit = 1024;  // param_set_charp() in kernel/params.c
 constexpr size_t kParameterLimit = 256;
 
-// The kernel takes "-" and "_" for the same in names (parameqn in kernel/params.c).
-std::string plain(std::string name) {
+// "-" and "_" are equal in names (parameqn in kernel/params.c).
+std::string normalized(std::string name) {
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 }
 
 bool has_parameter(const ModuleFile& module, const std::string& name) {
   return std::any_of(module.parameters.begin(), module.parameters.end(),
-                     [&name](const std::string& known) { return plain(known) == plain(name); });
+                     [&name](const std::string& known) { return normalized(known) == normalized(name); });
 }
 
-bool can_be_written(const std::string& value) {
+bool is_valid_value(const std::string& value) {
   if (value.size() >= kValueLimit || value.find('"') != std::string::npos) return false;
   for (size_t at = 0; at < value.size(); ++at) {
     if (control_length(std::string_view(value).substr(at)) != 0) return false;
@@ -39,10 +39,10 @@ bool can_be_written(const std::string& value) {
   return true;
 }
 
-// What the kernel writes from its making on. No log to read is no reason not to load a module.
-class Attempt {
+// Captures kernel messages from its construction on. An unreadable log does not prevent loading.
+class LogCapture {
  public:
-  explicit Attempt(std::string module) : module_(std::move(module)), log_(KernelLog::open()) {}
+  explicit LogCapture(std::string module) : module_(std::move(module)), log_(KernelLog::open()) {}
 
   std::vector<std::string> lines() {
     if (!log_) return {log_.error().message};
@@ -63,7 +63,7 @@ class Attempt {
 using Context = std::unique_ptr<kmod_ctx, kmod_ctx* (*)(kmod_ctx*)>;
 using Handle = std::unique_ptr<kmod_module, kmod_module* (*)(kmod_module*)>;
 
-// A new one for each question: the index and the configuration may have changed since the last.
+// Created for each call: the index and the configuration may have changed.
 Context open_context(const std::string& modules, const std::vector<std::string>& configuration) {
   std::vector<const char*> paths;
   for (const std::string& path : configuration) paths.push_back(path.c_str());
@@ -71,17 +71,17 @@ Context open_context(const std::string& modules, const std::vector<std::string>&
   Context context(
       ::kmod_new(modules.empty() ? nullptr : modules.c_str(), configuration.empty() ? nullptr : paths.data()),
       &::kmod_unref);
-  // What it would write to our standard error, its results say as well.
+  // The return values have the same information as libkmod's messages on standard error.
   if (context) ::kmod_set_log_priority(context.get(), 0);
   return context;
 }
 
-// Null: there is no such module. A negative errno is returned.
+// A negative errno on failure. `handle` is null if there is no such module.
 int look_up(kmod_ctx* context, const std::string& name, Handle& handle) {
   kmod_module* module = nullptr;
   const int error = ::kmod_module_new_from_name_lookup(context, name.c_str(), &module);
   handle.reset(module);
-  // Without an index (no depmod was run, no such folder) nothing is known.
+  // There is no index: depmod was never run.
   return error == -ENOENT ? 0 : error;
 }
 
@@ -93,8 +93,7 @@ std::optional<ModuleFile> read_file_at(const char* path) {
   return *std::move(module);
 }
 
-// Whether the configuration has a command in place of it, or of a module that it needs. Asked before any of them is
-// loaded.
+// The configuration has an install command for the module or one of its dependencies.
 bool has_command(kmod_module* module) {
   if (::kmod_module_get_install_commands(module) != nullptr) return true;
   kmod_list* const needed = ::kmod_module_get_dependencies(module);
@@ -108,8 +107,8 @@ bool has_command(kmod_module* module) {
   return found;
 }
 
-// Called by libkmod in place of a shell, for what the configuration adds (softdep).
-int run_nothing(kmod_module* /*module*/, const char* /*command*/, void* /*data*/) { return -ECANCELED; }
+// Called by libkmod instead of a shell, for commands of soft dependencies.
+int refuse_command(kmod_module* /*module*/, const char* /*command*/, void* /*data*/) { return -ECANCELED; }
 
 }  // namespace
 
@@ -119,11 +118,11 @@ tl::expected<std::string, LoadFailure> parameter_line(const ModuleFile& module, 
   }
   std::string line;
   for (const auto& [name, value] : parameters) {
-    // The kernel would load the module without it and only mention that in its log.
+    // The kernel would ignore an unknown parameter and only log it.
     if (!is_module_name(name) || !has_parameter(module, name)) {
       return tl::unexpected(refused(module.name, Cause::UnknownParameter, is_module_name(name) ? name : ""));
     }
-    if (!can_be_written(value)) return tl::unexpected(refused(module.name, Cause::BadParameter, name));
+    if (!is_valid_value(value)) return tl::unexpected(refused(module.name, Cause::BadParameter, name));
     const bool quoted = value.find(' ') != std::string::npos;
     line += (line.empty() ? "" : " ") + name + "=" + (quoted ? "\"" + value + "\"" : value);
   }
@@ -133,28 +132,28 @@ tl::expected<std::string, LoadFailure> parameter_line(const ModuleFile& module, 
 LoadResult insert_module(int file, const ModuleFile& module, const ParameterValues& parameters) {
   const tl::expected<std::string, LoadFailure> line = parameter_line(module, parameters);
   if (!line) return tl::unexpected(line.error());
-  Attempt attempt(module.name);
-  // glibc has no name for it. No flags: what is for another kernel is not forced in.
+  LogCapture capture(module.name);
+  // No wrapper in glibc. No flags: never force a module of another kernel.
   if (::syscall(SYS_finit_module, file, line->c_str(), 0) == 0) return {};
   const int error = errno;
-  return tl::unexpected(insert_failure(module.name, error, attempt.lines()));
+  return tl::unexpected(insert_failure(module.name, error, capture.lines()));
 }
 
 LoadResult remove_module(const std::string& name) {
   if (!is_module_name(name)) return tl::unexpected(remove_failure("a module", ENOENT, {}));
-  Attempt attempt(name);
-  if (::syscall(SYS_delete_module, plain(name).c_str(), O_NONBLOCK) == 0) return {};
+  LogCapture capture(name);
+  if (::syscall(SYS_delete_module, normalized(name).c_str(), O_NONBLOCK) == 0) return {};
   const int error = errno;
-  return tl::unexpected(remove_failure(name, error, attempt.lines()));
+  return tl::unexpected(remove_failure(name, error, capture.lines()));
 }
 
 Result<std::optional<SystemModules::Found>> SystemModules::find(const std::string& name) const {
   if (!is_module_name(name)) return std::nullopt;
   const Context context = open_context(modules_, configuration_);
-  if (!context) return fail(ErrorCode::Hardware, "the node's list of modules cannot be read", "kmod_new");
+  if (!context) return fail(ErrorCode::Hardware, "cannot look up the node's kernel modules", "kmod_new");
   Handle module(nullptr, &::kmod_module_unref);
   if (const int error = look_up(context.get(), name, module); error < 0) {
-    return fail(ErrorCode::Hardware, "the node's list of modules cannot be read",
+    return fail(ErrorCode::Hardware, "cannot look up the node's kernel modules",
                 name + ": " + std::generic_category().message(-error));
   }
   if (!module) return std::nullopt;
@@ -171,9 +170,9 @@ LoadResult SystemModules::load(const std::string& name) const {
   if (error < 0) return tl::unexpected(insert_failure(name, -error, {}));
   if (!module) return tl::unexpected(refused(name, Cause::NoFile));
   if (has_command(module.get())) return tl::unexpected(refused(name, Cause::InstallCommand));
-  Attempt attempt(name);
-  const int loaded = ::kmod_module_probe_insert_module(module.get(), 0, nullptr, &run_nothing, nullptr, nullptr);
-  if (loaded < 0) return tl::unexpected(insert_failure(name, -loaded, attempt.lines()));
+  LogCapture capture(name);
+  const int loaded = ::kmod_module_probe_insert_module(module.get(), 0, nullptr, &refuse_command, nullptr, nullptr);
+  if (loaded < 0) return tl::unexpected(insert_failure(name, -loaded, capture.lines()));
   return {};
 }
 

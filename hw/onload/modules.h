@@ -1,15 +1,14 @@
-// Loading and removing kernel modules. The home of libkmod.
+// Loads and removes kernel modules. The home of libkmod.
 //
-// A module of a version tree is loaded from a descriptor that was checked (trusted_dir.h), with the parameters given
-// and none else. That is finit_module(2) itself: libkmod would want a path to open again and would bring nothing, since
-// no index, no alias and no modprobe.d has a say. Removing is delete_module(2) with O_NONBLOCK: it fails at once while
-// the module is in use and never forces anything.
+// A module of a version is loaded by finit_module(2) from a checked descriptor (trusted_dir.h), with exactly the given
+// parameters: libkmod would open a path again and apply modprobe.d. Removal is delete_module(2) with O_NONBLOCK, which
+// fails at once while the module is in use.
 //
-// What those modules need of the distribution (mtd, ptp, ...) is the node's own: libkmod finds it by the index that
-// depmod made and loads it with the options of modprobe.d. A command that is configured to run instead of a module is
-// never run, which takes a shell; it is often there to keep a module out, so it counts as a refusal.
+// Dependencies on modules of the distribution (mtd, ptp, ...) are loaded by libkmod, with depmod's index and the
+// options of modprobe.d. Install commands are never run, since they need a shell; they often block a module, so they
+// count as a refusal.
 //
-// Each call may take as long as the module's own start or end. One thread at a time.
+// Calls block while the module initializes or exits. One thread at a time.
 #pragma once
 
 #include <map>
@@ -25,31 +24,30 @@ namespace nrd::onload {
 
 using ParameterValues = std::map<std::string, std::string>;
 
-// As the kernel takes them: `cplane_server_params="-K -s" phys_mode_gid=0`. Refused: a parameter that the module does
-// not have, a value that cannot be written so (control characters, quotation marks, 1024 bytes and more).
+// In the kernel's format: `cplane_server_params="-K -s" phys_mode_gid=0`. Refused: unknown parameters, and values with
+// control characters, quotation marks, or 1024 bytes or more.
 tl::expected<std::string, LoadFailure> parameter_line(const ModuleFile& module, const ParameterValues& parameters);
 
-// From the file that `module` was read from.
+// `file`: the file that `module` was read from.
 LoadResult insert_module(int file, const ModuleFile& module, const ParameterValues& parameters);
 LoadResult remove_module(const std::string& name);
 
-// The modules of the node itself, as modprobe sees them.
+// The modules of the distribution, as seen by modprobe.
 class SystemModules {
  public:
-  // For modprobe's own places leave both empty: the modules of the running kernel, and /etc/modprobe.d and its like.
+  // Empty: the defaults of modprobe, that is the modules of the running kernel, and /etc/modprobe.d etc.
   explicit SystemModules(std::string modules = {}, std::vector<std::string> configuration = {})
       : modules_(std::move(modules)), configuration_(std::move(configuration)) {}
 
-  // The file that would be loaded for this name.
   struct Found {
-    std::string path;                // empty: the module is part of the kernel
-    std::optional<ModuleFile> file;  // nullopt: it cannot be read (it is gone or compressed)
+    std::string path;                // empty: built in
+    std::optional<ModuleFile> file;  // nullopt: unreadable (missing or compressed)
     friend bool operator==(const Found&, const Found&) = default;
   };
-  // nullopt: modprobe knows no such module.
+  // The file that would be loaded for this name. nullopt: no such module.
   Result<std::optional<Found>> find(const std::string& name) const;
 
-  // With all that it needs, unless it is there already.
+  // Loads the module with its dependencies, unless it is loaded.
   LoadResult load(const std::string& name) const;
 
  private:

@@ -10,36 +10,36 @@ namespace {
 constexpr std::string_view kDeleted = " (deleted)";
 constexpr std::string_view kLinkPrefix = "onload:[";
 constexpr size_t kFdinfoLimit = 1 << 20;   // lists every watched file of an epoll
-constexpr unsigned kPathOnly = 010000000;  // O_PATH, as fdinfo says flags: octal
+constexpr unsigned kPathOnly = 010000000;  // O_PATH in the octal flags of fdinfo
 
-// "5-a" in hex. Only its form matters; the kernel made it.
+// Two hexadecimal numbers, "5-a".
 bool is_range(std::string_view text) {
   const size_t dash = text.find('-');
   return dash != std::string_view::npos && parse_number<uint64_t>(text.substr(0, dash), 16) &&
          parse_number<uint64_t>(text.substr(dash + 1), 16);
 }
 
-// The next word, which ends at one blank; `rest` is what follows it.
-std::string_view next_word(std::string_view& rest) {
+// Removes the first field, which ends at a single space, from `rest`.
+std::string_view next_field(std::string_view& rest) {
   const size_t end = std::min(rest.find(' '), rest.size());
-  const std::string_view word = rest.substr(0, end);
+  const std::string_view field = rest.substr(0, end);
   rest.remove_prefix(std::min(rest.size(), end + 1));
-  return word;
+  return field;
 }
 
-// Links of files that can be no device: "socket:[1]", "pipe:[1]", "anon_inode:[eventpoll]".
-bool is_plain_link(std::string_view link) {
+// Files that cannot be devices: "socket:[1]", "pipe:[1]", "anon_inode:[eventpoll]".
+bool is_pseudo_link(std::string_view link) {
   return link.starts_with("socket:[") || link.starts_with("pipe:[") || link.starts_with("anon_inode:");
 }
 
-// Such a descriptor is a mere name of the file: the module does not know of it.
+// An O_PATH descriptor holds no reference to the module.
 Result<bool> is_path_only(const ProcessDir& process, const std::string& fd) {
   const std::optional<std::string> text = TRY(process.read("fdinfo/" + fd, kFdinfoLimit));
   if (!text) return false;
   for (const std::string_view line : lines_of(*text).value_or(std::vector<std::string_view>{})) {
-    const std::vector<std::string_view> words = words_of(line);
-    if (words.size() != 2 || words[0] != "flags:") continue;
-    const auto flags = parse_number<unsigned>(words[1], 8);
+    const std::vector<std::string_view> fields = fields_of(line);
+    if (fields.size() != 2 || fields[0] != "flags:") continue;
+    const auto flags = parse_number<unsigned>(fields[1], 8);
     return flags && (*flags & kPathOnly) != 0;
   }
   return false;
@@ -49,11 +49,11 @@ Result<bool> is_path_only(const ProcessDir& process, const std::string& fd) {
 
 std::optional<Mapping> parse_mapping(std::string_view line) {
   std::string_view rest = line;
-  const std::string_view range = next_word(rest);
-  const std::string_view permissions = next_word(rest);
-  const std::string_view offset = next_word(rest);
-  const std::string_view file_system = next_word(rest);
-  const std::string_view inode = next_word(rest);
+  const std::string_view range = next_field(rest);
+  const std::string_view permissions = next_field(rest);
+  const std::string_view offset = next_field(rest);
+  const std::string_view file_system = next_field(rest);
+  const std::string_view inode = next_field(rest);
   const size_t colon = file_system.find(':');
   if (!is_range(range) || permissions.size() != 4 || colon == std::string_view::npos) return std::nullopt;
   const auto major = parse_number<uint32_t>(file_system.substr(0, colon), 16);
@@ -82,14 +82,14 @@ bool is_library(std::string_view path) {
   return name.starts_with("libonload.so") || name.starts_with("libcitransport0.so");
 }
 
-Result<std::optional<Held>> Holder::held_by_file(const ProcessDir& process, const std::string& fd,
-                                                 OpenHandles& handles) {
+Result<std::optional<HandleKind>> HandleScanner::kind_of_file(const ProcessDir& process, const std::string& fd,
+                                                              OpenHandles& handles) {
   const std::string file = "fd/" + fd;
   const std::optional<std::string> link = TRY(process.link(file));
-  if (!link || is_plain_link(*link)) return std::nullopt;
+  if (!link || is_pseudo_link(*link)) return std::nullopt;
   if (is_onload_link(*link)) {
     if (const std::optional<uint32_t> stack = parse_stack_link(*link)) handles.stacks.insert(*stack);
-    return Held::Socket;
+    return HandleKind::Socket;
   }
   const std::optional<LinkTarget> target = TRY(process.target(file));
   if (!target || !target->character_device) return std::nullopt;
@@ -100,31 +100,31 @@ Result<std::optional<Held>> Holder::held_by_file(const ProcessDir& process, cons
   return device->second;
 }
 
-Result<void> Holder::look_at_files(const ProcessDir& process, pid_t pid, OpenHandles& handles) {
+Result<void> HandleScanner::scan_files(const ProcessDir& process, pid_t pid, OpenHandles& handles) {
   const std::optional<std::vector<std::string>> fds = TRY(process.list("fd", files_left_));
   if (!fds) return {};
   files_left_ -= fds->size();
   for (const std::string& fd : *fds) {
-    const std::optional<Held> held = TRY(held_by_file(process, fd, handles));
-    if (!held) continue;
+    const std::optional<HandleKind> kind = TRY(kind_of_file(process, fd, handles));
+    if (!kind) continue;
     const std::optional<int> number = parse_number<int>(fd);
-    if (!number) return unexpected("the list of open files of a process", std::to_string(pid), fd);
-    handles.files.push_back({.pid = pid, .fd = *number, .held = *held});
+    if (!number) return unexpected("the open files of a process", std::to_string(pid), fd);
+    handles.files.push_back({.pid = pid, .fd = *number, .kind = *kind});
   }
   return {};
 }
 
-Result<std::optional<Held>> Holder::held_by_mapping(const ProcessDir& process, const Mapping& mapping) {
+Result<std::optional<HandleKind>> HandleScanner::kind_of_mapping(const ProcessDir& process, const Mapping& mapping) {
   if (mapping.inode == 0) return std::nullopt;
-  if (is_onload_link(mapping.path)) return Held::Socket;
-  // The path as well, for on some file systems (btrfs) different files have one number. It stands with its file system.
+  if (is_onload_link(mapping.path)) return HandleKind::Socket;
+  // Includes device and path: on some file systems (btrfs) several files have one inode number.
   const std::string name =
       std::to_string(mapping.file_system.major) + ":" + std::to_string(mapping.file_system.minor) + " " + mapping.path;
   const std::pair<uint64_t, std::string> key{mapping.inode, name};
-  if (plain_.contains(key)) return std::nullopt;
+  if (other_files_.contains(key)) return std::nullopt;
   const std::optional<LinkTarget> target = TRY(process.target("map_files/" + mapping.range));
-  // The range was split or joined since it was listed, or belongs to a thread, which has no such links.
-  if (!target) return held_by_node(mapping);
+  // The mapping changed meanwhile, or belongs to a thread, which has no map_files.
+  if (!target) return kind_of_node(mapping);
   const std::optional<DeviceNumber> number = target->character_device;
   const auto device = number ? devices_.find(*number) : devices_.end();
   if (device != devices_.end()) return device->second;
@@ -132,18 +132,19 @@ Result<std::optional<Held>> Holder::held_by_mapping(const ProcessDir& process, c
   return std::nullopt;
 }
 
-std::optional<Held> Holder::held_by_node(const Mapping& mapping) const {
+std::optional<HandleKind> HandleScanner::kind_of_node(const Mapping& mapping) const {
   const auto node = known_.nodes.find({mapping.file_system, mapping.inode});
   return node == known_.nodes.end() ? std::nullopt : std::optional(node->second);
 }
 
-void Holder::remember(const Mapping& mapping, std::string name) {
-  constexpr size_t kMostFiles = 16384;
-  constexpr size_t kLongestName = 512;
-  if (plain_.size() < kMostFiles && name.size() <= kLongestName) plain_.emplace(mapping.inode, std::move(name));
+void HandleScanner::remember(const Mapping& mapping, std::string name) {
+  constexpr size_t kFileLimit = 16384;
+  constexpr size_t kNameLimit = 512;
+  if (other_files_.size() < kFileLimit && name.size() <= kNameLimit)
+    other_files_.emplace(mapping.inode, std::move(name));
 }
 
-Result<bool> Holder::is_root_library(const ProcessDir& process, const Mapping& mapping) const {
+Result<bool> HandleScanner::is_root_library(const ProcessDir& process, const Mapping& mapping) const {
   if (mapping.inode == 0 || !is_library(mapping.path)) return false;
   if (known_.library == FileId{mapping.file_system, mapping.inode}) return true;
   const Result<std::optional<LinkTarget>> target = process.target("map_files/" + mapping.range);
@@ -151,24 +152,24 @@ Result<bool> Holder::is_root_library(const ProcessDir& process, const Mapping& m
   return *target && (*target)->owner == uid_t{0};
 }
 
-Result<void> Holder::look_at_mapping(const ProcessDir& process, Mapping mapping, OpenHandles& handles) {
-  const std::optional<Held> held = TRY(held_by_mapping(process, mapping));
-  if (held) handles.mapped.insert(*held);
+Result<void> HandleScanner::scan_mapping(const ProcessDir& process, Mapping mapping, OpenHandles& handles) {
+  const std::optional<HandleKind> kind = TRY(kind_of_mapping(process, mapping));
+  if (kind) handles.mapped.insert(*kind);
   if (handles.library) return {};
   const bool deleted = mapping.path.ends_with(kDeleted);
   if (deleted) mapping.path.resize(mapping.path.size() - kDeleted.size());
-  const bool is_one = TRY(is_root_library(process, mapping));
-  if (is_one) handles.library = Library{mapping.path, deleted, mapping.file_system, mapping.inode};
+  const bool is_ours = TRY(is_root_library(process, mapping));
+  if (is_ours) handles.library = Library{mapping.path, deleted, mapping.file_system, mapping.inode};
   return {};
 }
 
-Result<OpenHandles> Holder::look_at(const ProcessDir& process, pid_t pid) {
+Result<OpenHandles> HandleScanner::scan(const ProcessDir& process, pid_t pid) {
   OpenHandles handles;
-  TRY(look_at_files(process, pid, handles));
+  TRY(scan_files(process, pid, handles));
   TRY(process.each_line("maps", [&](std::string_view line) -> Result<void> {
     std::optional<Mapping> mapping = parse_mapping(line);
-    if (!mapping) return unexpected("the list of mappings of a process", "maps", line);
-    return look_at_mapping(process, *std::move(mapping), handles);
+    if (!mapping) return unexpected("the mappings of a process", "maps", line);
+    return scan_mapping(process, *std::move(mapping), handles);
   }));
   return handles;
 }

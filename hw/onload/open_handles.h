@@ -1,14 +1,14 @@
-// What one process holds of Onload: open devices and sockets, mappings of devices, and the library.
+// Onload handles of one process: open devices and sockets, mapped devices, and the library.
 //
-// Devices are known by their number and not by name, so that they are seen through bind mounts and in containers.
-// Sockets of Onload are files of a file system of its own, which shows in their links as "onload:[tcp:3:17]": kind,
-// stack and socket. A mapping keeps a device in use after its descriptor is closed, so mappings are looked at as well.
+// Devices are identified by number, not name, which works through bind mounts and in containers. Onload's sockets are
+// files of its own file system, with links such as "onload:[tcp:3:17]": kind, stack and socket. A mapping keeps a
+// device in use after its descriptor is closed, so mappings are searched too.
 //
-// Names of mapped files are their owners' to choose, so none counts for what it says: a library is one if root owns the
-// file, and where the kernel does not lead to the file any more (threads that outlived the first) it must be one of the
-// KnownFiles. What is missed so holds no reference, or shows among those that nobody explains (references.h).
+// Owners choose the names of mapped files, so names are not trusted: a library must be owned by root or, where the
+// kernel has no link to the file (threads of an exited leader), be one of the KnownFiles. Handles missed this way hold
+// no reference, or show up as unexplained (refcount_audit.h).
 //
-// Engine thread. One Holder is for one walk: it remembers which mapped files it has seen.
+// Engine thread. One HandleScanner serves one search: it caches the mapped files it has seen.
 #pragma once
 
 #include <cstddef>
@@ -26,12 +26,12 @@
 
 namespace nrd::onload {
 
-enum class Held { Stack, Epoll, Char, Socket };
+enum class HandleKind { Stack, Epoll, Char, Socket };
 
 struct OpenFile {
-  pid_t pid = 0;  // of the process or, where that has ended before its threads, of the thread
+  pid_t pid = 0;  // of the process, or of a thread if the leader has exited
   int fd = 0;
-  Held held = Held::Stack;
+  HandleKind kind = HandleKind::Stack;
   friend bool operator==(const OpenFile&, const OpenFile&) = default;
 };
 
@@ -45,14 +45,13 @@ struct Library {
 
 struct OpenHandles {
   std::vector<OpenFile> files;
-  std::set<Held> mapped;
+  std::set<HandleKind> mapped;
   std::set<uint32_t> stacks;
   std::optional<Library> library;
   bool empty() const { return files.empty() && mapped.empty() && !library; }
   friend bool operator==(const OpenHandles&, const OpenHandles&) = default;
 };
 
-// A file of this host, whatever it is called.
 struct FileId {
   DeviceNumber file_system;
   uint64_t inode = 0;
@@ -60,8 +59,8 @@ struct FileId {
 };
 
 struct KnownFiles {
-  std::map<FileId, Held> nodes;   // in /dev
-  std::optional<FileId> library;  // the installed libonload.so
+  std::map<FileId, HandleKind> nodes;  // in /dev
+  std::optional<FileId> library;       // the installed libonload.so
 };
 
 struct Mapping {
@@ -72,43 +71,44 @@ struct Mapping {
   friend bool operator==(const Mapping&, const Mapping&) = default;
 };
 
-// One line of /proc/PID/maps, without its end. nullopt: it is none.
+// One line of /proc/PID/maps, without its line feed. nullopt: malformed.
 std::optional<Mapping> parse_mapping(std::string_view line);
-// The stack in the link of a socket; nullopt: it is of another form. Whether it is of Onload at all: is_onload_link().
-std::optional<uint32_t> parse_stack_link(std::string_view link);
 bool is_onload_link(std::string_view link);
-// Called as libonload.so is under any of its names, but not libonload_ext.so, which does nothing without it.
+// The stack in the link of an Onload socket; nullopt: another format.
+std::optional<uint32_t> parse_stack_link(std::string_view link);
+// Has one of the file names of libonload.so. libonload_ext.so does nothing without it and does not count.
 bool is_library(std::string_view path);
 
-// How much is looked at before it is called too much. Beyond it the answer is a failure, never a part.
-struct WalkLimits {
+// Exceeding a limit is a failure; a partial result is never returned.
+struct SearchLimits {
   size_t processes = 1 << 18;
   size_t files = 1 << 22;  // open files of all processes together
 };
 
-class Holder {
+class HandleScanner {
  public:
-  Holder(std::map<DeviceNumber, Held> devices, const WalkLimits& limits, KnownFiles known = {})
+  HandleScanner(std::map<DeviceNumber, HandleKind> devices, const SearchLimits& limits, KnownFiles known = {})
       : devices_(std::move(devices)), known_(std::move(known)), files_left_(limits.files) {}
 
-  // What vanishes in the middle is not held any more and is left out.
-  Result<OpenHandles> look_at(const ProcessDir& process, pid_t pid);
+  // Omits handles that are closed meanwhile.
+  Result<OpenHandles> scan(const ProcessDir& process, pid_t pid);
 
  private:
-  Result<void> look_at_files(const ProcessDir& process, pid_t pid, OpenHandles& handles);
-  Result<void> look_at_mapping(const ProcessDir& process, Mapping mapping, OpenHandles& handles);
-  Result<std::optional<Held>> held_by_file(const ProcessDir& process, const std::string& fd, OpenHandles& handles);
-  Result<std::optional<Held>> held_by_mapping(const ProcessDir& process, const Mapping& mapping);
+  Result<void> scan_files(const ProcessDir& process, pid_t pid, OpenHandles& handles);
+  Result<void> scan_mapping(const ProcessDir& process, Mapping mapping, OpenHandles& handles);
+  Result<std::optional<HandleKind>> kind_of_file(const ProcessDir& process, const std::string& fd,
+                                                 OpenHandles& handles);
+  Result<std::optional<HandleKind>> kind_of_mapping(const ProcessDir& process, const Mapping& mapping);
   Result<bool> is_root_library(const ProcessDir& process, const Mapping& mapping) const;
-  std::optional<Held> held_by_node(const Mapping& mapping) const;
+  std::optional<HandleKind> kind_of_node(const Mapping& mapping) const;
   void remember(const Mapping& mapping, std::string name);
 
-  const std::map<DeviceNumber, Held> devices_;
+  const std::map<DeviceNumber, HandleKind> devices_;
   const KnownFiles known_;
   size_t files_left_;
-  // Which mapped files are no devices. Most processes map the same libraries; each is asked for once. Bounded: a user
-  // may map as many files, with as long names, as the kernel lets him.
-  std::set<std::pair<uint64_t, std::string>> plain_;
+  // Mapped files that are not devices: most processes map the same libraries. Bounded, since users choose number and
+  // names of the files.
+  std::set<std::pair<uint64_t, std::string>> other_files_;
 };
 
 }  // namespace nrd::onload

@@ -11,7 +11,7 @@
 namespace nrd::onload {
 namespace {
 
-std::optional<bool> parse_truth(std::string_view text) {
+std::optional<bool> parse_bool(std::string_view text) {
   const std::string word = lower_case(text);
   if (word == "y" || word == "yes" || word == "1" || word == "on") return true;
   if (word == "n" || word == "no" || word == "0" || word == "off") return false;
@@ -30,7 +30,7 @@ std::optional<int64_t> parse_any_base(std::string_view text) {
 
 bool says_same(std::string_view wanted, std::string_view shown) {
   if (wanted == shown) return true;
-  if (shown == "Y" || shown == "N") return parse_truth(wanted) == (shown == "Y");
+  if (shown == "Y" || shown == "N") return parse_bool(wanted) == (shown == "Y");
   const std::optional<int64_t> number = parse_any_base(wanted);
   return number && number == parse_any_base(shown);
 }

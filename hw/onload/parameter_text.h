@@ -1,4 +1,4 @@
-// Values of module parameters, which the kernel says in its own words: "1" becomes "Y", "0x10" becomes "16".
+// Compares values of module parameters, which the kernel shows in normal form: "1" becomes "Y", "0x10" becomes "16".
 #pragma once
 
 #include <string_view>

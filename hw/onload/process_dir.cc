@@ -1,24 +1,22 @@
 #include "hw/onload/process_dir.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <memory>
 #include <system_error>
 
+#include "base/directory.h"
 #include "hw/onload/kernel_file.h"
 
 namespace nrd::onload {
 namespace {
 
 constexpr size_t kStatLimit = 4096;
-constexpr size_t kStatusLimit = size_t{1} << 20;  // names 65,536 groups at most
-constexpr size_t kStateField = 0;                 // counted behind the name, which may hold blanks
+constexpr size_t kStatusLimit = size_t{1} << 20;  // up to 65,536 groups
+constexpr size_t kStateField = 0;                 // counted after the name, which may contain spaces
 constexpr size_t kStartField = 19;                // field 22 of proc(5)
 
 bool is_gone(int error) { return error == ENOENT || error == ESRCH || error == ENOTDIR; }
@@ -31,7 +29,7 @@ std::optional<ProcessStatus> parse_process_status(std::string_view stat) {
   if (!stat.ends_with('\n') || open == std::string_view::npos || close == std::string_view::npos || close < open + 2) {
     return std::nullopt;
   }
-  const std::vector<std::string_view> fields = words_of(stat.substr(close + 2));
+  const std::vector<std::string_view> fields = fields_of(stat.substr(close + 2));
   const auto pid = parse_number<pid_t>(stat.substr(0, open));
   if (!pid || *pid <= 0 || fields.size() <= kStartField || fields[kStateField].size() != 1) return std::nullopt;
   const auto start = parse_number<uint64_t>(fields[kStartField]);
@@ -43,8 +41,7 @@ std::optional<ProcessStatus> parse_process_status(std::string_view stat) {
 
 Failure ProcessDir::unreadable(const std::string& file, int error) const {
   constexpr std::string_view kProc = "/proc/";
-  return fail(ErrorCode::Hardware,
-              "process " + path_.substr(path_.rfind(kProc) + kProc.size()) + " could not be looked at",
+  return fail(ErrorCode::Hardware, "cannot inspect process " + path_.substr(path_.rfind(kProc) + kProc.size()),
               path_ + "/" + file + ": " + std::generic_category().message(error));
 }
 
@@ -87,7 +84,7 @@ Result<std::optional<std::string>> ProcessDir::read(const std::string& file, siz
 
 Result<bool> ProcessDir::each_line(const std::string& file,
                                    const std::function<Result<void>(std::string_view)>& line) const {
-  constexpr size_t kLongest = size_t{64} << 10;  // a path has 4096 bytes, of which each may be escaped as four
+  constexpr size_t kLongestLine = size_t{64} << 10;  // a path of 4096 bytes, each escaped as four
   const UniqueFd opened(::openat(directory_.get(), file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
   if (!opened.valid()) return is_gone(errno) ? Result<bool>(false) : unreadable(file, errno);
   std::string rest;
@@ -104,36 +101,17 @@ Result<bool> ProcessDir::each_line(const std::string& file,
       begin = end + 1;
     }
     rest.erase(0, begin);
-    if (rest.size() > kLongest) return unreadable(file, EFBIG);
+    if (rest.size() > kLongestLine) return unreadable(file, EFBIG);
   }
-  return rest.empty() ? Result<bool>(true) : unexpected("a list of a process", path_ + "/" + file, rest);
+  return rest.empty() ? Result<bool>(true) : unexpected("a file of a process", path_ + "/" + file, rest);
 }
 
 Result<std::optional<std::vector<std::string>>> ProcessDir::list(const std::string& directory, size_t limit) const {
-  const int opened = ::openat(directory_.get(), directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-  if (opened < 0) {
-    if (is_gone(errno)) return std::nullopt;
-    return unreadable(directory, errno);
-  }
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(opened), &::closedir);  // owns it from here
-  if (!entries) {
-    ::close(opened);
-    return unreadable(directory, ENOMEM);
-  }
-  std::vector<std::string> names;
-  for (;;) {
-    errno = 0;
-    const dirent* entry = ::readdir(entries.get());
-    if (entry == nullptr && is_gone(errno)) return std::nullopt;
-    if (entry == nullptr && errno != 0) return unreadable(directory, errno);
-    if (entry == nullptr) break;
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    if (names.size() == limit) return unreadable(directory, EFBIG);
-    names.emplace_back(name);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  const UniqueFd opened(::openat(directory_.get(), directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  auto names = opened.valid() ? list_names(opened.get(), limit) : tl::unexpected(errno);
+  if (names) return *std::move(names);
+  if (is_gone(names.error())) return std::nullopt;
+  return unreadable(directory, names.error());
 }
 
 Result<std::optional<std::string>> ProcessDir::link(const std::string& file) const {
@@ -141,16 +119,15 @@ Result<std::optional<std::string>> ProcessDir::link(const std::string& file) con
   const ssize_t size = ::readlinkat(directory_.get(), file.c_str(), text.data(), text.size());
   if (size >= 0) return std::string(text.data(), static_cast<size_t>(size));
   if (is_gone(errno)) return std::nullopt;
-  // Deeper than a path can be: some file of somebody's, and no reason not to know the rest.
+  // Deeper than PATH_MAX: not a device of Onload.
   if (errno == ENAMETOOLONG) return std::string();
   return unreadable(file, errno);
 }
 
 Result<std::optional<LinkTarget>> ProcessDir::target(const std::string& file) const {
   struct statx status {};
-  // What the kernel knows is enough: a network or user-space file system that does not answer would hold nrd for ever.
-  // Nothing is asked for, so that FUSE, which would refuse even root, need not be asked (fs/fuse/dir.c); type and
-  // device number of everything else come all the same, and stx_mask says so.
+  // Cached attributes only: a network or FUSE file system that does not respond would block nrd. The empty mask avoids
+  // asking FUSE, which may refuse even root (fs/fuse/dir.c); stx_mask shows what the kernel returned anyway.
   constexpr int kFlags = AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT;
   if (::statx(directory_.get(), file.c_str(), kFlags, 0, &status) != 0) {
     if (is_gone(errno)) return std::nullopt;
@@ -167,12 +144,11 @@ Result<std::optional<LinkTarget>> ProcessDir::target(const std::string& file) co
 Result<std::optional<uid_t>> ProcessDir::owner() const {
   const std::optional<std::string> text = TRY(read("status", kStatusLimit));
   if (!text) return std::nullopt;
-  // "Uid:\treal\teffective\tsaved\tfile system". The owner of the directory would be root for whoever may not be
-  // dumped.
+  // "Uid:\treal\teffective\tsaved\tfile system". The directory of a non-dumpable process is owned by root.
   for (const std::string_view line : lines_of(*text).value_or(std::vector<std::string_view>{})) {
-    const std::vector<std::string_view> words = words_of(line);
-    if (words.size() < 3 || words[0] != "Uid:") continue;
-    if (const auto uid = parse_number<uid_t>(words[2])) return *uid;
+    const std::vector<std::string_view> fields = fields_of(line);
+    if (fields.size() < 3 || fields[0] != "Uid:") continue;
+    if (const auto uid = parse_number<uid_t>(fields[2])) return *uid;
   }
   return unexpected("the state of a process", path_ + "/status", *text);
 }

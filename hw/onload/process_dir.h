@@ -1,8 +1,7 @@
-// The directory of one process in /proc, held open, so that all that is read is about the same process: once it is gone
-// the kernel answers ESRCH, even if a new one has its number (Documentation/filesystems/proc.rst).
+// The directory of one process in /proc. It stays open, so everything read from it is about the same process: once the
+// process is gone, the kernel returns ESRCH, even if its PID is reused (Documentation/filesystems/proc.rst).
 //
-// Gone is an answer here (nullopt), not a failure. Files are looked at through links without opening what they lead to.
-// Engine thread.
+// A process that is gone is nullopt, not an error. Links are inspected without opening their targets. Engine thread.
 #pragma once
 
 #include <cstdint>
@@ -21,38 +20,38 @@ namespace nrd::onload {
 struct ProcessStatus {
   ProcessId id;
   std::string comm;
-  char state = '?';  // Z: its first thread has ended; others may go on
+  char state = '?';  // Z: the thread group leader has exited; other threads may run
   friend bool operator==(const ProcessStatus&, const ProcessStatus&) = default;
 };
 
-// "4711 (feed handler) S 1 ...": the name is between the first "(" and the last ")", whatever is in it.
+// "4711 (feed handler) S 1 ...": the name is everything between the first "(" and the last ")".
 std::optional<ProcessStatus> parse_process_status(std::string_view stat);
 
-// What a link leads to.
+// The target of a link.
 struct LinkTarget {
   std::optional<DeviceNumber> character_device;
-  std::optional<uid_t> owner;  // of a regular file; nullopt: it is none, or the file system does not say
+  std::optional<uid_t> owner;  // of a regular file; nullopt: another type, or unknown
 };
 
 class ProcessDir {
  public:
-  // nullopt: there is no such process.
+  // nullopt: no such process.
   static Result<std::optional<ProcessDir>> open(const std::string& root, pid_t pid);
-  // One of its threads ("task/4712"). nullopt: it is gone.
+  // A thread ("task/4712"). nullopt: gone.
   Result<std::optional<ProcessDir>> open_below(const std::string& directory) const;
 
-  // The whole content of a file of at most `limit` bytes; more is a failure.
+  // The content of a file; more than `limit` bytes is a failure.
   Result<std::optional<std::string>> read(const std::string& file, size_t limit) const;
-  // Each line without its end, as it comes: a file of any length takes no more memory than its longest line, which is a
-  // failure beyond 64 KiB, as is a last line without an end. False: the file is gone, maybe in the middle.
+  // Calls `line` for each line, without its line feed. Lines longer than 64 KiB and a truncated last line are failures.
+  // False: the process is gone.
   Result<bool> each_line(const std::string& file, const std::function<Result<void>(std::string_view)>& line) const;
-  // Names in a directory, in order and at most `limit`; more is a failure. nullopt: gone.
+  // Sorted names in a directory; more than `limit` is a failure. nullopt: gone.
   Result<std::optional<std::vector<std::string>>> list(const std::string& directory, size_t limit) const;
   // The text of a link ("/dev/onload", "onload:[tcp:1:2]", "/usr/bin/feed (deleted)").
   Result<std::optional<std::string>> link(const std::string& file) const;
-  // What is behind a link, without opening it and without asking a server for it.
+  // Inspects the target of a link without opening it or contacting a file server.
   Result<std::optional<LinkTarget>> target(const std::string& file) const;
-  // Whom it belongs to.
+  // The effective user ID.
   Result<std::optional<uid_t>> owner() const;
 
   Result<std::optional<ProcessStatus>> status() const;
@@ -63,7 +62,7 @@ class ProcessDir {
   Failure unreadable(const std::string& file, int error) const;
 
   UniqueFd directory_;
-  std::string path_;  // for the journal
+  std::string path_;  // for errors
 };
 
 }  // namespace nrd::onload

@@ -9,27 +9,22 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "base/write_all.h"
 
 namespace nrd::onload {
 namespace {
 
 constexpr size_t kFileNameLimit = 80;
-constexpr const char* kInTheMaking = ".new";  // no profile is called so
+constexpr const char* kTemporary = ".new";  // not a valid profile name
 constexpr mode_t kMode = 0644;
 
 Failure not_stored(const std::string& path, int error) {
-  return fail(ErrorCode::Store, "a profile of Onload cannot be stored",
-              path + ": " + std::generic_category().message(error));
+  return fail(ErrorCode::Store, "cannot store an Onload profile", path + ": " + std::generic_category().message(error));
 }
 
-Result<void> write_all(int fd, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return not_stored(path, errno);
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  // Whatever umask says. To disk before it has its name: a power cut leaves no empty profile.
+Result<void> write_profile(int fd, std::string_view text, const std::string& path) {
+  if (const auto written = write_all(fd, text); !written) return not_stored(path, written.error());
+  // The mode must not depend on the umask. Sync before the rename: a power failure leaves no empty profile.
   if (::fchmod(fd, kMode) != 0 || ::fsync(fd) != 0) return not_stored(path, errno);
   return {};
 }
@@ -47,25 +42,22 @@ bool is_profile_file(std::string_view file) {
          file.front() != '.' && std::all_of(file.begin(), file.end(), is_allowed);
 }
 
-// Which folder it is about: an operator must be able to mend it.
-Error ProfileFolder::named(Error error) const {
+Error ProfileFolder::with_path(Error error) const {
   error.message = path() + ": " + error.message;
   return error;
 }
 
 Result<std::optional<TrustedDir>> ProfileFolder::open() const {
-  Result<TrustedDir> folder = TrustedDir::open(trust_, path_);
-  if (folder) return std::optional(*std::move(folder));
-  if (folder.error().code == ErrorCode::NotFound) return std::optional<TrustedDir>();
-  return Failure(named(folder.error()));
+  Result<std::optional<TrustedDir>> folder = if_found(TrustedDir::open(trust_, path_));
+  return folder ? std::move(folder) : Failure(with_path(folder.error()));
 }
 
 Result<TrustedDir> ProfileFolder::make() const {
   const size_t slash = path_.rfind('/');
   Result<TrustedDir> parent = TrustedDir::open(trust_, slash == 0 ? "/" : path_.substr(0, slash));
-  if (!parent) return Failure(named(parent.error()));
+  if (!parent) return Failure(with_path(parent.error()));
   Result<TrustedDir> folder = parent->make(std::string_view(path_).substr(slash + 1));
-  if (!folder) return Failure(named(folder.error()));
+  if (!folder) return Failure(with_path(folder.error()));
   if (::fsync(parent->fd()) != 0) return not_stored(path(), errno);
   return folder;
 }
@@ -74,7 +66,7 @@ Result<std::vector<std::string>> ProfileFolder::files() const {
   const std::optional<TrustedDir> folder = TRY(open());
   if (!folder) return std::vector<std::string>();
   Result<std::vector<std::string>> names = folder->names(kProfilesLimit);
-  if (!names) return Failure(named(names.error()));
+  if (!names) return Failure(with_path(names.error()));
   std::erase_if(*names, [](const std::string& name) { return !is_profile_file(name); });
   return names;
 }
@@ -92,30 +84,31 @@ Result<std::optional<std::string>> ProfileFolder::read(const std::string& file) 
   }
   struct stat what = {};
   if (::fstat(fd->get(), &what) == 0 && static_cast<size_t>(what.st_size) > kProfileLimit) {
-    return fail(ErrorCode::BadRequest, path() + "/" + file + ": more than 64 KiB");
+    return fail(ErrorCode::BadRequest, path() + "/" + file + ": larger than 64 KiB");
   }
   Result<std::optional<std::string>> text = read_file("/proc/self/fd/" + std::to_string(fd->get()), kProfileLimit);
-  if (!text) return Failure(named(text.error()));
+  if (!text) return Failure(with_path(text.error()));
   return text;
 }
 
 Result<void> ProfileFolder::write(const std::string& file, std::string_view text) const {
-  if (!is_profile_file(file)) return fail(ErrorCode::BadRequest, "this is not the name of a profile");
-  if (text.size() > kProfileLimit) return fail(ErrorCode::BadRequest, "a profile has at most 64 KiB");
-  const std::vector<std::string> there = TRY(files());
-  if (there.size() >= kProfilesLimit - 1 && std::ranges::find(there, file) == there.end()) {
-    return fail(ErrorCode::NotEnough, "there are " + std::to_string(there.size()) + " profiles already");
+  if (!is_profile_file(file)) return fail(ErrorCode::BadRequest, "invalid profile name");
+  if (text.size() > kProfileLimit) return fail(ErrorCode::BadRequest, "a profile must not be larger than 64 KiB");
+  const std::vector<std::string> existing = TRY(files());
+  if (existing.size() >= kProfilesLimit - 1 && std::ranges::find(existing, file) == existing.end()) {
+    return fail(ErrorCode::NotEnough,
+                "limit of " + std::to_string(kProfilesLimit - 1) + " profiles reached; remove one first");
   }
   const TrustedDir folder = TRY(make());
   const std::string where = path() + "/" + file;
-  ::unlinkat(folder.fd(), kInTheMaking, 0);  // of an attempt that was interrupted
-  const UniqueFd fd(::openat(folder.fd(), kInTheMaking, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  ::unlinkat(folder.fd(), kTemporary, 0);  // left by an interrupted write
+  const UniqueFd fd(::openat(folder.fd(), kTemporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd.valid()) return not_stored(where, errno);
-  if (const Result<void> written = write_all(fd.get(), text, where); !written) {
-    ::unlinkat(folder.fd(), kInTheMaking, 0);
+  if (const Result<void> written = write_profile(fd.get(), text, where); !written) {
+    ::unlinkat(folder.fd(), kTemporary, 0);
     return written;
   }
-  if (::renameat(folder.fd(), kInTheMaking, folder.fd(), file.c_str()) != 0) return not_stored(where, errno);
+  if (::renameat(folder.fd(), kTemporary, folder.fd(), file.c_str()) != 0) return not_stored(where, errno);
   return ::fsync(folder.fd()) == 0 ? Result<void>() : not_stored(where, errno);
 }
 

@@ -7,7 +7,7 @@
 namespace nrd::onload {
 namespace {
 
-std::string_view module_of(Held held) { return held == Held::Char ? "sfc_char" : "onload"; }
+std::string_view module_of(HandleKind kind) { return kind == HandleKind::Char ? "sfc_char" : "onload"; }
 
 }  // namespace
 
@@ -16,14 +16,14 @@ std::optional<std::strong_ordering> order_of_files(const OpenFile& a, const Open
     case 0: return std::strong_ordering::equal;
     case 1: return std::strong_ordering::less;
     case 2: return std::strong_ordering::greater;
-    default: return std::nullopt;  // no kcmp in this kernel, or one of them is closed by now
+    default: return std::nullopt;  // no kcmp(2) in this kernel, or a descriptor was closed
   }
 }
 
 std::vector<OpenFile> distinct_files(const std::vector<OpenFile>& files, const FileOrder& order) {
   std::vector<OpenFile> distinct;
   for (const OpenFile& file : files) {
-    // By hand: what the kernel says may change in the middle, which a search of the library need not survive.
+    // A binary search of our own: results of kcmp(2) may change meanwhile, which std::lower_bound does not allow.
     size_t low = 0;
     size_t high = distinct.size();
     bool is_known = false;
@@ -47,8 +47,8 @@ uint32_t unexplained(std::string_view module, uint32_t references, const std::ve
   uint32_t sockets = 0;
   uint32_t devices = 0;
   for (const OpenFile& file : distinct) {
-    if (module_of(file.held) != module) continue;
-    ++(file.held == Held::Socket ? sockets : devices);
+    if (module_of(file.kind) != module) continue;
+    ++(file.kind == HandleKind::Socket ? sockets : devices);
   }
   const uint32_t by_two = sockets + 2 * devices;
   if (references >= by_two) return references - by_two;

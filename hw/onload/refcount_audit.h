@@ -1,12 +1,11 @@
-// Whether the references to a module are explained by the files that were found open.
+// Checks whether the open files that were found explain the reference count of a module.
 //
-// A module counts how often it is in use, not by whom. Each module that needs it is one of that number (holders). Each
-// open device is two: the kernel takes one for the device and one for its functions (chrdev_open() in fs/char_dev.c;
-// both owners are set in Onload's src/include/ci/driver/chrdev.h; seen on 6.1), and a socket of Onload is one. What is
-// left over belongs to somebody who cannot be seen: a descriptor on its way through a Unix socket, one that io_uring or
-// a thread with files of its own keeps, a mapping without descriptor.
+// The count includes one reference for each dependent module (holders), two for each open device, of the device and its
+// file operations (chrdev_open() in fs/char_dev.c; both owners are set in Onload's src/include/ci/driver/chrdev.h; seen
+// on 6.1), and one for each Onload socket. The rest belongs to handles that cannot be seen: a descriptor in flight on a
+// Unix socket, one held by io_uring or by a thread with its own files, a mapping without descriptor.
 //
-// Descriptors are not files: fork(2) and dup(2) share one file among many of them. They are told apart with kcmp(2).
+// fork(2) and dup(2) share one file among descriptors, so files are compared with kcmp(2).
 #pragma once
 
 #include <compare>
@@ -22,18 +21,18 @@
 
 namespace nrd::onload {
 
-// In what order two descriptors' files are, equal for one file; nullopt: it cannot be told.
+// Orders the files of two descriptors; equal: the same file; nullopt: unknown.
 using FileOrder = std::function<std::optional<std::strong_ordering>(const OpenFile&, const OpenFile&)>;
 
-// By kcmp(2), of processes of this host.
+// Uses kcmp(2).
 std::optional<std::strong_ordering> order_of_files(const OpenFile& a, const OpenFile& b);
 
-// Files that several descriptors share, once each. Where it cannot be told two count as one: rather a reference too
-// many without an explanation than one too few.
+// Removes duplicate descriptors of one file. Files that cannot be compared count as one, so that references are rather
+// left unexplained than missed.
 std::vector<OpenFile> distinct_files(const std::vector<OpenFile>& files, const FileOrder& order);
 
-// How many of `references` (without those of holders) `files` do not explain. A device of a module that takes one
-// reference only explains one.
+// How many of `references` (without holders) are not explained by `distinct`. A device explains two references, or one
+// for modules that take only one.
 uint32_t unexplained(std::string_view module, uint32_t references, const std::vector<OpenFile>& distinct);
 
 }  // namespace nrd::onload

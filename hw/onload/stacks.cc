@@ -13,14 +13,14 @@ constexpr size_t kStacksLimit = size_t{16} << 20;  // 65,536 lines with every co
 std::string path_of(const std::string& root, const char* file) { return root + "/proc/driver/onload/" + file; }
 
 std::optional<Stack> parse_stack(std::string_view line, bool orphan) {
-  const std::vector<std::string_view> words = words_of(line);
-  if (words.size() < 3 || !words[0].ends_with(':')) return std::nullopt;
-  const auto id = parse_number<uint32_t>(words[0].substr(0, words[0].size() - 1));
-  const auto creator = parse_number<pid_t>(words[1]);
-  const auto uid = parse_number<uid_t>(words[2]);
+  const std::vector<std::string_view> fields = fields_of(line);
+  if (fields.size() < 3 || !fields[0].ends_with(':')) return std::nullopt;
+  const auto id = parse_number<uint32_t>(fields[0].substr(0, fields[0].size() - 1));
+  const auto creator = parse_number<pid_t>(fields[1]);
+  const auto uid = parse_number<uid_t>(fields[2]);
   if (!id || !creator || *creator < 0 || !uid) return std::nullopt;
-  for (size_t i = 3; i < words.size(); ++i) {
-    if (!parse_number<uint64_t>(words[i])) return std::nullopt;
+  for (size_t i = 3; i < fields.size(); ++i) {
+    if (!parse_number<uint64_t>(fields[i])) return std::nullopt;
   }
   return Stack{.id = *id, .creator = *creator, .uid = *uid, .orphan = orphan};
 }
@@ -44,7 +44,7 @@ std::optional<InterfaceVersion> parse_interface_version(std::string_view text) {
     if (colon == std::string_view::npos) return std::nullopt;
     const std::string_view key = line.substr(0, colon);
     const std::string value(trimmed(line.substr(colon + 1)));
-    // A line that a later release adds says nothing that is asked here.
+    // Ignore keys of later releases.
     if (key == "onload_product") version.product = value;
     if (key == "onload_version") version.version = value;
     if (key == "uk_intf_ver") version.user_kernel = value;
@@ -75,8 +75,7 @@ Result<std::optional<InterfaceVersion>> read_interface_version(const std::string
 }
 
 Result<std::vector<Stack>> read_stacks(const std::string& root) {
-  // In this order a stack whose application dies in between is in both lists, and the first has the word; in the other
-  // order it would be in none.
+  // In this order a stack that is orphaned meanwhile is in both lists (the first one counts), never in none.
   Result<std::vector<Stack>> stacks = read_list(path_of(root, "stacks_ul"), false);
   if (!stacks) return stacks;
   const Result<std::vector<Stack>> orphans = read_list(path_of(root, "stacks_k"), true);

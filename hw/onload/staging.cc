@@ -11,7 +11,8 @@
 #include <system_error>
 #include <utility>
 
-#include "hw/onload/sha256.h"
+#include "base/sha256.h"
+#include "base/write_all.h"
 
 namespace nrd::onload {
 namespace {
@@ -20,22 +21,11 @@ constexpr size_t kBlock = size_t{1} << 16;
 constexpr int kLinkHops = 8;  // liba.so -> liba.so.1 -> liba.so.1.2
 
 Failure not_stored(const std::string& path, int error) {
-  return fail(ErrorCode::Store, "a version of Onload cannot be stored",
-              path + ": " + std::generic_category().message(error));
+  return fail(ErrorCode::Store, "cannot store an Onload version", path + ": " + std::generic_category().message(error));
 }
 
 Failure refused(std::string_view path, const std::string& why) {
   return fail(ErrorCode::BadRequest, std::string(path) + " " + why);
-}
-
-Result<void> write_all(int fd, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t put = ::write(fd, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return not_stored(path, errno);
-    bytes.remove_prefix(static_cast<size_t>(put));
-  }
-  return {};
 }
 
 }  // namespace
@@ -46,7 +36,7 @@ NextBytes bytes_of(int fd) {
       const ssize_t got = ::read(fd, into.data(), into.size());
       if (got >= 0) return static_cast<size_t>(got);
       if (errno == EINTR) continue;
-      return fail(ErrorCode::Hardware, "a file cannot be read", std::generic_category().message(errno));
+      return fail(ErrorCode::Hardware, "cannot read a file", std::generic_category().message(errno));
     }
   };
 }
@@ -59,7 +49,7 @@ Staging::Staging(Staging&& other) noexcept
       tree_(std::move(other.tree_)),
       name_(std::move(other.name_)),
       limits_(other.limits_),
-      is_ours_(std::exchange(other.is_ours_, false)),
+      is_unpublished_(std::exchange(other.is_unpublished_, false)),
       files_(std::move(other.files_)),
       executables_(std::move(other.executables_)),
       folders_(std::move(other.folders_)),
@@ -67,26 +57,26 @@ Staging::Staging(Staging&& other) noexcept
       bytes_(other.bytes_) {}
 
 Staging::~Staging() {
-  std::error_code ignored;  // what is left is removed at the next attempt
-  if (is_ours_) std::filesystem::remove_all(tree_.path(), ignored);
+  std::error_code ignored;  // the next import removes leftovers
+  if (is_unpublished_) std::filesystem::remove_all(tree_.path(), ignored);
 }
 
 Result<Staging> Staging::begin(const TrustedDir& versions, const std::string& name, const TreeLimits& limits) {
   const std::string folder = std::string(kStagingPrefix) + name;
   std::error_code error;
-  // By its path, which nobody but root can change the meaning of.
+  // By path: only root can change it.
   std::filesystem::remove_all(versions.path() + "/" + folder, error);
   if (error) return not_stored(versions.path() + "/" + folder, error.value());
   TrustedDir tree = TRY(versions.make(folder));
   return Staging(versions, std::move(tree), name, limits);
 }
 
-Result<void> Staging::claim(const std::string& path) const {
+Result<void> Staging::check_new(const std::string& path) const {
   if (files_.contains(path) || folders_.contains(path) || links_.contains(path)) {
-    return refused(path, "is there twice");
+    return refused(path, "occurs twice");
   }
   if (files_.size() + folders_.size() + links_.size() >= limits_.entries) {
-    return fail(ErrorCode::BadRequest, "a tree has more than " + std::to_string(limits_.entries) + " entries");
+    return fail(ErrorCode::BadRequest, "the tree has more than " + std::to_string(limits_.entries) + " entries");
   }
   return {};
 }
@@ -97,7 +87,7 @@ Result<std::optional<TrustedDir>> Staging::make_folders(const std::vector<std::s
   for (size_t i = 0; i < count; ++i) {
     path += (i == 0 ? "" : "/") + parts[i];
     if (!folders_.contains(path)) {
-      TRY(claim(path));
+      TRY(check_new(path));
     }
     TrustedDir folder = TRY(at ? at->make(parts[i]) : tree_.make(parts[i]));
     folders_.insert(path);
@@ -113,11 +103,11 @@ Result<void> Staging::add_folder(std::string_view path) {
 }
 
 Result<void> Staging::add_file(std::string_view path, bool executable, const NextBytes& next) {
-  // A tree that was a version before brings its old manifest, which says nothing about this copy.
+  // Skip the manifest of an earlier import.
   if (path == kManifestName) return {};
   const std::vector<std::string> parts = TRY(parts_of(path));
   const std::string name(path);
-  TRY(claim(name));
+  TRY(check_new(name));
   const std::optional<TrustedDir> folder = TRY(make_folders(parts, parts.size() - 1));
   std::string digest = TRY(write(folder ? folder->fd() : tree_.fd(), parts.back(), executable, next));
   files_.emplace(name, std::move(digest));
@@ -137,10 +127,10 @@ Result<std::string> Staging::write(int folder, const std::string& name, bool exe
     bytes_ += got;
     if (size > limits_.file) return refused(name, "is larger than " + std::to_string(limits_.file) + " bytes");
     if (bytes_ > limits_.tree) {
-      return fail(ErrorCode::BadRequest, "a tree is larger than " + std::to_string(limits_.tree) + " bytes");
+      return fail(ErrorCode::BadRequest, "the tree is larger than " + std::to_string(limits_.tree) + " bytes");
     }
     const std::string_view bytes(block.data(), got);
-    TRY(write_all(file.get(), bytes, name));
+    if (const auto written = write_all(file.get(), bytes); !written) return not_stored(name, written.error());
     digest.add(bytes);
   }
   if (::fchmod(file.get(), executable ? 0755 : 0644) != 0) return not_stored(name, errno);
@@ -151,10 +141,10 @@ Result<void> Staging::add_link(std::string_view path, std::string_view target) {
   if (path == kManifestName) return {};
   std::vector<std::string> at = TRY(parts_of(path));
   const std::string name(path);
-  TRY(claim(name));
+  TRY(check_new(name));
   at.pop_back();
-  if (target.empty() || target.front() == '/') return refused(path, "is a link that leads out of the tree");
-  // By the names alone: there are no links to folders that could make ".." mean something else.
+  if (target.empty() || target.front() == '/') return refused(path, "is a symbolic link that points out of the tree");
+  // Resolve by name: there are no links to directories that could change the meaning of "..".
   while (!target.empty()) {
     const std::string_view part = target.substr(0, target.find('/'));
     target.remove_prefix(std::min(part.size() + 1, target.size()));
@@ -162,7 +152,7 @@ Result<void> Staging::add_link(std::string_view path, std::string_view target) {
     if (part != "..") {
       at.emplace_back(part);
     } else if (at.empty()) {
-      return refused(path, "is a link that leads out of the tree");
+      return refused(path, "is a symbolic link that points out of the tree");
     } else {
       at.pop_back();
     }
@@ -173,10 +163,10 @@ Result<void> Staging::add_link(std::string_view path, std::string_view target) {
   return {};
 }
 
-Result<void> Staging::add_same(std::string_view path, std::string_view existing) {
+Result<void> Staging::add_hard_link(std::string_view path, std::string_view existing) {
   if (path == kManifestName) return {};
   const std::string from(existing);
-  if (!files_.contains(from)) return refused(path, "is a hard link to what is no file of the tree");
+  if (!files_.contains(from)) return refused(path, "is a hard link to a file that is not in the tree");
   const UniqueFd file = TRY(tree_.file(from));
   return add_file(path, executables_.contains(from), bytes_of(file.get()));
 }
@@ -186,8 +176,8 @@ Result<void> Staging::complete() {
   for (const auto& [path, first] : links) {
     std::string target = first;
     for (int hop = 0; hop < kLinkHops && links.contains(target); ++hop) target = links.at(target);
-    if (!files_.contains(target)) return refused(path, "is a link that leads to no file of the tree");
-    TRY(add_same(path, target));
+    if (!files_.contains(target)) return refused(path, "is a symbolic link that does not point to a file in the tree");
+    TRY(add_hard_link(path, target));
   }
   const std::string manifest = render_manifest(files_);
   std::string_view rest = manifest;
@@ -203,14 +193,14 @@ Result<void> Staging::complete() {
 }
 
 Result<void> Staging::publish() {
-  // All files and folders of the tree at once; the file system reports what it could not write (since Linux 5.8).
+  // Syncs the whole tree; reports write errors since Linux 5.8.
   if (::syncfs(tree_.fd()) != 0) return not_stored(tree_.path(), errno);
   const std::string folder = std::string(kStagingPrefix) + name_;
   if (::renameat2(versions_.fd(), folder.c_str(), versions_.fd(), name_.c_str(), RENAME_NOREPLACE) != 0) {
-    if (errno == EEXIST) return fail(ErrorCode::BadRequest, "a version " + name_ + " is there already");
+    if (errno == EEXIST) return fail(ErrorCode::BadRequest, "version " + name_ + " already exists");
     return not_stored(tree_.path(), errno);
   }
-  is_ours_ = false;
+  is_unpublished_ = false;
   if (::fsync(versions_.fd()) != 0) return not_stored(versions_.path(), errno);
   return {};
 }

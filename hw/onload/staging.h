@@ -1,13 +1,12 @@
-// A version tree in the making. It is written next to the finished ones under a name that no version can have, and
-// becomes a version by one rename once all of it is on disk: a power cut leaves the whole tree or none.
+// A version tree under construction. It is written next to the finished ones, under a name that no version can have,
+// and renamed once it is durable: a power failure leaves the whole tree or nothing.
 //
-// What arrives is a stranger's archive or folder, so only its meaning is taken: files and folders anew, with our own
-// modes (0755 and 0644, so no setuid bits) and our own ownership, no ACLs, no attributes. A link within the tree
-// becomes a copy of the file it leads to (Onload has a few, of libraries), so a finished tree has no links at all and
-// can be walked without following any. Links to folders and out of the tree are refused, and so is everything beyond
-// the limits.
+// The source is untrusted, so only names and contents are taken: files and directories get our modes (0755 and 0644, no
+// setuid bits) and ownership, no ACLs, no attributes. A link within the tree becomes a copy of its target (Onload has a
+// few, of libraries), so a finished tree has no links. Links to directories or out of the tree, and anything beyond the
+// limits, are refused.
 //
-// A path is relative and made of plain names (parts_of()). One thread; blocking.
+// Paths are relative and consist of plain names (parts_of()). One thread; blocking.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +26,7 @@
 
 namespace nrd::onload {
 
-// A release takes some 60 MB.
+// A release has about 60 MB.
 struct TreeLimits {
   uint64_t file = uint64_t{512} << 20;  // bytes
   uint64_t tree = uint64_t{2} << 30;    // bytes of all files
@@ -38,51 +37,51 @@ inline constexpr std::string_view kStagingPrefix = ".import-";
 
 // The next bytes of a file; 0 at its end.
 using NextBytes = std::function<Result<size_t>(std::span<char> into)>;
-// From the offset of `fd` on, which must live as long.
+// Reads from the offset of `fd`, which must outlive the result.
 NextBytes bytes_of(int fd);
 
 class Staging {
  public:
-  // What an earlier attempt left under this name is removed.
+  // Removes leftovers of an earlier import of this name.
   static Result<Staging> begin(const TrustedDir& versions, const std::string& name, const TreeLimits& limits = {});
   Staging(Staging&& other) noexcept;
   Staging& operator=(Staging&&) = delete;
-  ~Staging();  // an import that was not finished leaves nothing
+  ~Staging();  // removes an unpublished tree
 
-  // Folders on the way are made. BadRequest: the path is no path, or is there already.
+  // Parent directories are created. BadRequest: invalid or duplicate path.
   Result<void> add_folder(std::string_view path);
   Result<void> add_file(std::string_view path, bool executable, const NextBytes& next);
-  // A symbolic link; `target` as it says, from the link's own folder on.
+  // A symbolic link; `target` is relative to the directory of the link.
   Result<void> add_link(std::string_view path, std::string_view target);
   // A hard link to a file that was added before.
-  Result<void> add_same(std::string_view path, std::string_view existing);
+  Result<void> add_hard_link(std::string_view path, std::string_view existing);
 
-  // Puts files in place of links and writes the manifest. After it nothing may be added.
+  // Replaces links by copies and writes the manifest. Nothing may be added afterwards.
   Result<void> complete();
-  // To be looked at before it is published.
+  // For checks before publish().
   const TrustedDir& tree() const { return tree_; }
-  // To disk, and to its name. BadRequest: there is a version of this name.
+  // Syncs and renames the tree. BadRequest: the version exists.
   Result<void> publish();
 
  private:
   Staging(const TrustedDir& versions, TrustedDir tree, std::string name, const TreeLimits& limits);
-  // Whether something may be added at this path.
-  Result<void> claim(const std::string& path) const;
-  // The first `count` of `parts`, one in the other; the last one, nullopt: the tree itself.
+  // A failure if nothing may be added at this path.
+  Result<void> check_new(const std::string& path) const;
+  // Creates the directories named by the first `count` parts; returns the innermost. nullopt: the tree itself.
   Result<std::optional<TrustedDir>> make_folders(const std::vector<std::string>& parts, size_t count);
-  // A new file in an open folder. Its hash.
+  // Writes a new file in an open directory; returns its hash.
   Result<std::string> write(int folder, const std::string& name, bool executable, const NextBytes& next);
 
   const TrustedDir& versions_;
   TrustedDir tree_;
   std::string name_;
   TreeLimits limits_;
-  bool is_ours_ = true;  // to be removed unless published
+  bool is_unpublished_ = true;
 
-  Manifest files_;                            // with their hashes
-  std::set<std::string> executables_;         // of the files
-  std::set<std::string> folders_;             // named or made on the way
-  std::map<std::string, std::string> links_;  // path and the file of the tree it leads to, which may be a link again
+  Manifest files_;                     // with their hashes
+  std::set<std::string> executables_;  // subset of the files
+  std::set<std::string> folders_;
+  std::map<std::string, std::string> links_;  // path and target in the tree, which may be a link
   uint64_t bytes_ = 0;
 };
 

@@ -18,27 +18,25 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Nobody can ignore SIGKILL, but one that waits for the hardware dies after it only.
-constexpr std::chrono::seconds kKillPatience{5};
+// A process in an uninterruptible wait exits only after it.
+constexpr std::chrono::seconds kKillTimeout{5};
 
 std::string name_of(const ProcessId& process) { return "process " + std::to_string(process.pid); }
 
 Failure failed(const ProcessId& process, const char* call, int error) {
-  return fail(ErrorCode::Hardware, name_of(process) + " could not be stopped",
+  return fail(ErrorCode::Hardware, "cannot stop " + name_of(process),
               std::string(call) + ": " + std::generic_category().message(error));
 }
 
-Result<bool> is_what_was_found(const ProcessId& process, const std::string& exe) {
+Result<bool> is_same_program(const ProcessId& process, const std::string& exe) {
   const std::optional<ProcessDir> directory = TRY(ProcessDir::open("", process.pid));
   if (!directory) return false;
-  const auto status = directory->status();
-  const auto link = directory->link("exe");
-  if (!status) return Failure(status.error());
-  if (!link) return Failure(link.error());
-  return *status && *link && (*status)->id == process && program_of(**link) == exe;
+  const auto status = TRY(directory->status());
+  const auto link = TRY(directory->link("exe"));
+  return status && link && status->id == process && program_of(*link) == exe;
 }
 
-// True: it has ended.
+// True: it has exited.
 Result<bool> wait_for_end(const ProcessId& process, int pidfd, steady_clock::time_point until) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now());
@@ -50,8 +48,8 @@ Result<bool> wait_for_end(const ProcessId& process, int pidfd, steady_clock::tim
   }
 }
 
-Result<bool> send_and_wait(const ProcessId& process, int pidfd, int signal, std::chrono::milliseconds patience) {
-  const steady_clock::time_point until = steady_clock::now() + patience;
+Result<bool> send_and_wait(const ProcessId& process, int pidfd, int signal, std::chrono::milliseconds timeout) {
+  const steady_clock::time_point until = steady_clock::now() + timeout;
   if (::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) != 0) {
     if (errno == ESRCH) return true;
     return failed(process, "pidfd_send_signal", errno);
@@ -59,34 +57,34 @@ Result<bool> send_and_wait(const ProcessId& process, int pidfd, int signal, std:
   return wait_for_end(process, pidfd, until);
 }
 
-// EINVAL: a thread has the number, or a group of processes still has it whose first has ended.
-bool says_nobody(int error) { return error == ESRCH || error == EINVAL; }
+// EINVAL: the PID is that of a thread, or of a process group whose leader has exited.
+bool is_no_process(int error) { return error == ESRCH || error == EINVAL; }
 
 }  // namespace
 
-Result<Stopped> stop_process(const ProcessId& process, const std::string& exe, std::chrono::milliseconds patience,
-                             IfItStays if_it_stays) {
+Result<Stopped> stop_process(const ProcessId& process, const std::string& exe, std::chrono::milliseconds timeout,
+                             OnTimeout on_timeout) {
   const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
   if (!pidfd.valid()) {
-    if (says_nobody(errno)) return Stopped::WasGone;
+    if (is_no_process(errno)) return Stopped::AlreadyGone;
     return failed(process, "pidfd_open", errno);
   }
-  // Asked after the descriptor was taken: as long as the answer is yes, the descriptor is of that very process.
-  const bool found = TRY(is_what_was_found(process, exe));
-  if (!found) return Stopped::WasGone;
+  // Checked after opening the pidfd, so a match proves that the pidfd is of that process.
+  const bool found = TRY(is_same_program(process, exe));
+  if (!found) return Stopped::AlreadyGone;
 
-  const bool ended = TRY(send_and_wait(process, pidfd.get(), SIGTERM, patience));
+  const bool ended = TRY(send_and_wait(process, pidfd.get(), SIGTERM, timeout));
   if (ended) return Stopped::Ended;
-  if (if_it_stays == IfItStays::Kill) {
-    const bool killed = TRY(send_and_wait(process, pidfd.get(), SIGKILL, kKillPatience));
+  if (on_timeout == OnTimeout::Kill) {
+    const bool killed = TRY(send_and_wait(process, pidfd.get(), SIGKILL, kKillTimeout));
     if (killed) return Stopped::Killed;
   }
-  return fail(ErrorCode::Busy, name_of(process) + " did not end when it was asked to", exe);
+  return fail(ErrorCode::Busy, name_of(process) + " did not exit in time", exe);
 }
 
 Result<void> signal_process(const ProcessId& process, Signal signal) {
   const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
-  if (!pidfd.valid()) return says_nobody(errno) ? Result<void>() : failed(process, "pidfd_open", errno);
+  if (!pidfd.valid()) return is_no_process(errno) ? Result<void>() : failed(process, "pidfd_open", errno);
   const std::optional<ProcessDir> directory = TRY(ProcessDir::open("", process.pid));
   const auto status = TRY(directory ? directory->status() : std::nullopt);
   if (!status || status->id != process) return {};

@@ -1,8 +1,7 @@
-// Ending one process and no other: through a descriptor of it (pidfd_open(2)), so that its number cannot come to mean
-// somebody else between looking and ending. For control plane servers and shrub controllers, which would not let a
-// module go.
+// Ends one process through a pidfd (pidfd_open(2)), so that a reused PID is never signalled. For control plane servers
+// and shrub controllers, which keep modules in use.
 //
-// Waits up to the time given, so it is called where that is allowed.
+// stop_process() blocks up to its timeout.
 #pragma once
 
 #include <chrono>
@@ -13,22 +12,22 @@
 
 namespace nrd::onload {
 
-enum class IfItStays { Leave, Kill };
+enum class OnTimeout { Leave, Kill };
 
 enum class Stopped {
-  Ended,    // after SIGTERM
-  Killed,   // after SIGKILL
-  WasGone,  // or another process has its number by now, or it runs another program; nothing was sent
+  Ended,        // after SIGTERM
+  Killed,       // after SIGKILL
+  AlreadyGone,  // or the PID was reused, or it runs another program; no signal was sent
 };
 
-// `exe` is what it ran when it was found. Busy if it is still there when `patience` has passed; with Kill, five seconds
-// after SIGKILL.
-Result<Stopped> stop_process(const ProcessId& process, const std::string& exe, std::chrono::milliseconds patience,
-                             IfItStays if_it_stays);
+// `exe`: the program it ran when it was found. Busy: it still runs after `timeout` and, with Kill, five seconds after
+// SIGKILL.
+Result<Stopped> stop_process(const ProcessId& process, const std::string& exe, std::chrono::milliseconds timeout,
+                             OnTimeout on_timeout);
 
 enum class Signal { Term, Kill };
 
-// Sends and does not wait. One that has ended is an answer, not a failure; nobody else ever gets the signal.
+// Sends the signal without waiting. A process that has exited is not a failure.
 Result<void> signal_process(const ProcessId& process, Signal signal);
 
 }  // namespace nrd::onload

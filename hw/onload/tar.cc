@@ -15,11 +15,11 @@ using Archive = std::unique_ptr<archive, int (*)(archive*)>;
 
 Failure unreadable(archive* archive) {
   const char* const why = ::archive_error_string(archive);
-  return fail(ErrorCode::BadRequest, "a tar archive cannot be read: it is damaged, cut off or something else",
+  return fail(ErrorCode::BadRequest, "cannot read the tar archive: damaged, truncated or not a tar archive",
               why != nullptr ? why : "");
 }
 
-// Null: no memory, or a library that would run programs to decompress.
+// Null: out of memory, or libarchive would run programs to decompress.
 Archive reader() {
   Archive archive(::archive_read_new(), &::archive_read_free);
   if (!archive) return archive;
@@ -31,8 +31,8 @@ Archive reader() {
   return archive;
 }
 
-// "./usr/bin/" is usr/bin; the folder itself is empty. Nothing else is mended.
-std::string_view plain(std::string_view path) {
+// "./usr/bin/" is usr/bin; empty: the root of the archive.
+std::string_view normalized(std::string_view path) {
   while (path.starts_with("./")) path.remove_prefix(2);
   if (path.ends_with('/') && path != "/") path.remove_suffix(1);
   return path == "." ? "" : path;
@@ -40,10 +40,10 @@ std::string_view plain(std::string_view path) {
 
 Result<void> add(archive* archive, archive_entry* entry, Staging& into) {
   const char* const raw = ::archive_entry_pathname(entry);
-  if (raw == nullptr) return fail(ErrorCode::BadRequest, "a tar archive has a name that is no text");
-  const std::string_view path = plain(raw);
+  if (raw == nullptr) return fail(ErrorCode::BadRequest, "the tar archive contains an invalid file name");
+  const std::string_view path = normalized(raw);
   if (const char* const existing = ::archive_entry_hardlink(entry); existing != nullptr) {
-    return into.add_same(path, plain(existing));
+    return into.add_hard_link(path, normalized(existing));
   }
   switch (::archive_entry_filetype(entry)) {
     case AE_IFDIR:
@@ -60,7 +60,7 @@ Result<void> add(archive* archive, archive_entry* entry, Staging& into) {
       const char* const target = ::archive_entry_symlink(entry);
       return into.add_link(path, target != nullptr ? target : "");
     }
-    default: return fail(ErrorCode::BadRequest, std::string(path) + " is neither a file nor a folder nor a link");
+    default: return fail(ErrorCode::BadRequest, std::string(path) + " is not a file, directory or link");
   }
 }
 
@@ -68,13 +68,13 @@ Result<void> add(archive* archive, archive_entry* entry, Staging& into) {
 
 Result<void> unpack_tar(int file, Staging& into) {
   const Archive archive = reader();
-  if (!archive) return fail(ErrorCode::Internal, "tar archives cannot be read here", "libarchive lacks a filter");
+  if (!archive) return fail(ErrorCode::Internal, "cannot read tar archives", "libarchive lacks a filter");
   if (::archive_read_open_fd(archive.get(), file, kBlock) != ARCHIVE_OK) return unreadable(archive.get());
   for (;;) {
     archive_entry* entry = nullptr;
     const int got = ::archive_read_next_header(archive.get(), &entry);
     if (got == ARCHIVE_EOF) return {};
-    // A warning too: what is not wholly understood is not taken.
+    // Also refuse warnings.
     if (got != ARCHIVE_OK) return unreadable(archive.get());
     TRY(add(archive.get(), entry, into));
   }

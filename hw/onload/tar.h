@@ -1,8 +1,8 @@
-// Tar archives into a version tree in the making. The home of libarchive.
+// Unpacks tar archives into a version tree under construction. The home of libarchive's reader.
 //
-// Plain tar (ustar, pax, GNU), also compressed by gzip, bzip2, xz or zstd, all inside the library: no program is run.
-// libarchive gets only bytes of an open file and hands out names and bytes; nothing is written by it, so its options
-// for extracting safely are not needed: what may come to be is decided by Staging. One thread; blocking.
+// Plain tar (ustar, pax, GNU), also compressed by gzip, bzip2, xz or zstd, all inside the library. libarchive reads
+// from a descriptor and returns names and bytes; it writes nothing, so Staging alone decides what is created. One
+// thread; blocking.
 #pragma once
 
 #include "base/result.h"
@@ -10,7 +10,7 @@
 
 namespace nrd::onload {
 
-// BadRequest: it is no such archive, is cut off, or holds what a tree may not have.
+// BadRequest: not such an archive, truncated, or with entries that a tree must not have.
 Result<void> unpack_tar(int file, Staging& into);
 
 }  // namespace nrd::onload

@@ -13,13 +13,13 @@ namespace nrd::onload {
 namespace {
 
 Failure failed(const std::string& path, int error) {
-  const bool is_another = error == ENOENT || error == ENOTDIR || error == ELOOP || error == EINVAL;
-  if (is_another) return fail(ErrorCode::BadRequest, "a tree changes while it is read", path);
-  return fail(ErrorCode::Hardware, "a folder of Onload cannot be read",
+  const bool has_changed = error == ENOENT || error == ENOTDIR || error == ELOOP || error == EINVAL;
+  if (has_changed) return fail(ErrorCode::BadRequest, "the tree changed while it was being read", path);
+  return fail(ErrorCode::Hardware, "cannot read an Onload directory",
               path + ": " + std::generic_category().message(error));
 }
 
-Result<TreeEntry> look_at(const TrustedDir& folder, const std::string& name, std::string path) {
+Result<TreeEntry> entry_of(const TrustedDir& folder, const std::string& name, std::string path) {
   struct stat what = {};
   if (::fstatat(folder.fd(), name.c_str(), &what, AT_SYMLINK_NOFOLLOW) != 0) return failed(path, errno);
   TreeEntry entry{.path = std::move(path), .executable = S_ISREG(what.st_mode) && (what.st_mode & S_IXUSR) != 0};
@@ -29,7 +29,7 @@ Result<TreeEntry> look_at(const TrustedDir& folder, const std::string& name, std
     return entry;
   }
   if (!S_ISLNK(what.st_mode)) {
-    return fail(ErrorCode::BadRequest, entry.path + " is neither a file nor a folder nor a link");
+    return fail(ErrorCode::BadRequest, entry.path + " is not a file, directory or link");
   }
   std::array<char, PATH_MAX> target;
   const ssize_t size = ::readlinkat(folder.fd(), name.c_str(), target.data(), target.size());
@@ -39,14 +39,14 @@ Result<TreeEntry> look_at(const TrustedDir& folder, const std::string& name, std
   return entry;
 }
 
-// What is in one folder; `prefix` is its path with a "/" at its end, or empty.
+// Lists one directory; `prefix` is its path with a trailing "/", or empty.
 Result<void> list_folder(const TrustedDir& folder, const std::string& prefix, std::vector<TreeEntry>& entries) {
   const std::vector<std::string> names = TRY(folder.names(kTreeLimit));
   for (const std::string& name : names) {
     if (entries.size() == kTreeLimit) {
-      return fail(ErrorCode::BadRequest, "a tree has more than " + std::to_string(kTreeLimit) + " entries");
+      return fail(ErrorCode::BadRequest, "the tree has more than " + std::to_string(kTreeLimit) + " entries");
     }
-    TreeEntry entry = TRY(look_at(folder, name, prefix + name));
+    TreeEntry entry = TRY(entry_of(folder, name, prefix + name));
     entries.push_back(std::move(entry));
   }
   return {};
@@ -57,7 +57,7 @@ Result<void> list_folder(const TrustedDir& folder, const std::string& prefix, st
 Result<std::vector<TreeEntry>> list_tree(const TrustedDir& top) {
   std::vector<TreeEntry> entries;
   TRY(list_folder(top, "", entries));
-  // No recursion: folders that were found are looked into in turn. What is too deep, parts_of() refuses.
+  // Breadth-first, without recursion; parts_of() limits the depth.
   for (size_t next = 0; next < entries.size(); ++next) {
     if (entries[next].kind != TreeEntry::Kind::Folder) continue;
     const std::string path = entries[next].path;

@@ -1,4 +1,4 @@
-// All that is below a trusted folder, in order, a folder before what is in it. Any thread.
+// Everything below a trusted directory, parents before their children. Any thread.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace nrd::onload {
 
-inline constexpr size_t kTreeLimit = 20000;  // entries; a tree of Onload has some hundreds
+inline constexpr size_t kTreeLimit = 20000;  // entries; an Onload tree has some hundreds
 
 struct TreeEntry {
   enum class Kind { Folder, File, Link };
-  std::string path;  // from the folder on: "usr/bin/onload"
+  std::string path;  // relative: "usr/bin/onload"
   Kind kind = Kind::File;
   bool executable = false;  // by its owner
-  std::string target;       // of a link, as it says
+  std::string target;       // of a link
   friend bool operator==(const TreeEntry&, const TreeEntry&) = default;
 };
 
-// BadRequest: there are devices, sockets or FIFOs, more than kTreeLimit entries, or folders that are not to be trusted.
+// BadRequest: devices, sockets or FIFOs, more than kTreeLimit entries, or untrusted directories.
 Result<std::vector<TreeEntry>> list_tree(const TrustedDir& top);
 
 }  // namespace nrd::onload

@@ -1,16 +1,14 @@
 #include "hw/onload/trusted_dir.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <memory>
 #include <optional>
 #include <system_error>
 
 #include "base/control.h"
+#include "base/directory.h"
 
 namespace nrd::onload {
 namespace {
@@ -29,25 +27,26 @@ Failure untrusted(const std::string& what, const std::string& path) { return fai
 
 Failure unopened(const std::string& path, int error) {
   const std::string detail = path + ": " + std::generic_category().message(error);
-  if (error == ENOENT) return fail(ErrorCode::NotFound, "a file or folder of Onload is not there", detail);
-  if (error == ENOTDIR) return untrusted("a link or a file stands where a folder must be", detail);
-  if (error == ELOOP) return untrusted("a link stands where a file must be", detail);
-  return fail(ErrorCode::Hardware, "a file or folder of Onload cannot be opened", detail);
+  if (error == ENOENT) return fail(ErrorCode::NotFound, "file or directory not found", detail);
+  if (error == ENOTDIR)
+    return untrusted("a path component is not a directory (symbolic links are not followed)", detail);
+  if (error == ELOOP) return untrusted("not a regular file (symbolic links are not followed)", detail);
+  return fail(ErrorCode::Hardware, "cannot open a file or directory", detail);
 }
 
-// Why what was opened is not to be trusted; nullopt: it is.
-std::optional<Failure> distrust(const struct stat& what, const Trust& trust, const std::string& path) {
-  if (what.st_uid != trust.owner) return untrusted("a file or folder does not belong to root", path);
+// Why an opened file is not trusted; nullopt: it is.
+std::optional<Failure> trust_problem(const struct stat& what, const Trust& trust, const std::string& path) {
+  if (what.st_uid != trust.owner) return untrusted("a file or directory is not owned by root", path);
   if ((what.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return untrusted("a file or folder can be written by others than root", path);
+    return untrusted("a file or directory is writable by users other than root", path);
   }
   return std::nullopt;
 }
 
-std::optional<Failure> distrust_folder(int fd, const Trust& trust, const std::string& path) {
+std::optional<Failure> folder_problem(int fd, const Trust& trust, const std::string& path) {
   struct stat what = {};
   if (::fstat(fd, &what) != 0) return unopened(path, errno);
-  return distrust(what, trust, path);
+  return trust_problem(what, trust, path);
 }
 
 }  // namespace
@@ -58,11 +57,10 @@ Result<std::vector<std::string>> parts_of(std::string_view relative) {
     const size_t slash = relative.find('/');
     const std::string_view part = relative.substr(0, slash);
     if (!is_name(part)) {
-      return fail(ErrorCode::BadRequest,
-                  "a path must be plain names with \"/\" between them, without \".\" and \"..\"");
+      return fail(ErrorCode::BadRequest, "invalid path; expected names separated by \"/\", without \".\" and \"..\"");
     }
     if (parts.size() == kDepthLimit) {
-      return fail(ErrorCode::BadRequest, "a path has at most " + std::to_string(kDepthLimit) + " folders");
+      return fail(ErrorCode::BadRequest, "a path can have at most " + std::to_string(kDepthLimit) + " components");
     }
     parts.emplace_back(part);
     if (slash == std::string_view::npos) return parts;
@@ -71,10 +69,10 @@ Result<std::vector<std::string>> parts_of(std::string_view relative) {
 }
 
 Result<TrustedDir> TrustedDir::open(const Trust& trust, std::string_view path) {
-  if (!path.starts_with('/')) return fail(ErrorCode::BadRequest, "a path must begin with \"/\"");
+  if (!path.starts_with('/')) return fail(ErrorCode::BadRequest, "the path must begin with \"/\"");
   UniqueFd fd(::open(trust.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) return unopened(trust.root, errno);
-  if (std::optional<Failure> why = distrust_folder(fd.get(), trust, trust.root)) return *std::move(why);
+  if (std::optional<Failure> why = folder_problem(fd.get(), trust, trust.root)) return *std::move(why);
   TrustedDir root(trust, trust.root == "/" ? "" : trust.root, std::move(fd));
   path.remove_prefix(1);
   if (path.empty()) return root;
@@ -85,7 +83,7 @@ Result<TrustedDir> TrustedDir::step(const std::string& name) const {
   std::string path = path_ + "/" + name;
   UniqueFd fd(::openat(fd_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd.valid()) return unopened(path, errno);
-  if (std::optional<Failure> why = distrust_folder(fd.get(), trust_, path)) return *std::move(why);
+  if (std::optional<Failure> why = folder_problem(fd.get(), trust_, path)) return *std::move(why);
   return TrustedDir(trust_, std::move(path), std::move(fd));
 }
 
@@ -104,28 +102,28 @@ Result<UniqueFd> TrustedDir::file(std::string_view relative) const {
   }
   const std::vector<std::string> name = TRY(parts_of(relative));
   const std::string path = path_ + "/" + name.front();
-  // First by its name only: to open a device can have effects. Nobody but root can exchange it in between, and what is
-  // opened then is judged again.
+  // Check the type before opening: opening a device can have side effects. Only root can replace the file meanwhile,
+  // and it is checked again after opening.
   struct stat what = {};
   if (::fstatat(fd_.get(), name.front().c_str(), &what, AT_SYMLINK_NOFOLLOW) != 0) return unopened(path, errno);
-  if (!S_ISREG(what.st_mode)) return untrusted("a link or a folder stands where a regular file must be", path);
+  if (!S_ISREG(what.st_mode)) return untrusted("not a regular file (symbolic links are not followed)", path);
   UniqueFd fd(::openat(fd_.get(), name.front().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!fd.valid()) return unopened(path, errno);
   if (::fstat(fd.get(), &what) != 0) return unopened(path, errno);
-  if (!S_ISREG(what.st_mode)) return untrusted("a link or a folder stands where a regular file must be", path);
-  if (std::optional<Failure> why = distrust(what, trust_, path)) return *std::move(why);
+  if (!S_ISREG(what.st_mode)) return untrusted("not a regular file (symbolic links are not followed)", path);
+  if (std::optional<Failure> why = trust_problem(what, trust_, path)) return *std::move(why);
   return fd;
 }
 
 Result<TrustedDir> TrustedDir::make(std::string_view name) const {
   const std::vector<std::string> parts = TRY(parts_of(name));
-  if (parts.size() != 1) return fail(ErrorCode::BadRequest, "folders are made one at a time");
-  // Whatever umask says: 0755, so that applications find their library.
+  if (parts.size() != 1) return fail(ErrorCode::BadRequest, "expected a single path component");
+  // 0755 regardless of the umask, so that applications can read their library.
   const bool made = ::mkdirat(fd_.get(), parts.front().c_str(), 0700) == 0;
   if (!made && errno != EEXIST) {
-    // The unit's sandbox: whoever has not got the drop-in cannot know why he should.
+    // The sandbox of the unit needs the drop-in.
     const char* const why = errno == EROFS ? ": it is read-only for nrd, see the drop-in onload.conf" : "";
-    return fail(ErrorCode::Store, std::string("a folder of Onload cannot be made") + why,
+    return fail(ErrorCode::Store, std::string("cannot create a directory") + why,
                 path_ + "/" + std::string(name) + ": " + std::generic_category().message(errno));
   }
   Result<TrustedDir> folder = step(parts.front());
@@ -134,35 +132,15 @@ Result<TrustedDir> TrustedDir::make(std::string_view name) const {
 }
 
 Result<std::vector<std::string>> TrustedDir::names(size_t limit) const {
-  // A descriptor of its own: readdir moves the offset.
-  const int fd = ::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return unopened(path_, errno);
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::fdopendir(fd), &::closedir);
-  if (!folder) {
-    const int error = errno;
-    ::close(fd);
-    return unopened(path_, error);
-  }
-  std::vector<std::string> names;
-  for (;;) {
-    errno = 0;
-    const dirent* entry = ::readdir(folder.get());
-    if (entry == nullptr && errno != 0) return unopened(path_, errno);
-    if (entry == nullptr) break;
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    if (names.size() == limit) {
-      return fail(ErrorCode::BadRequest, "a folder has more than " + std::to_string(limit) + " entries", path_);
-    }
-    names.emplace_back(name);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  auto names = list_names(fd_.get(), limit);
+  if (names) return *std::move(names);
+  if (names.error() != EFBIG) return unopened(path_, names.error());
+  return fail(ErrorCode::BadRequest, "a directory has more than " + std::to_string(limit) + " entries", path_);
 }
 
 Result<UniqueFd> open_trusted_file(const Trust& trust, std::string_view path) {
   const size_t slash = path.rfind('/');
-  if (slash == std::string_view::npos) return fail(ErrorCode::BadRequest, "a path must begin with \"/\"");
+  if (slash == std::string_view::npos) return fail(ErrorCode::BadRequest, "the path must begin with \"/\"");
   const TrustedDir folder = TRY(TrustedDir::open(trust, slash == 0 ? "/" : path.substr(0, slash)));
   return folder.file(path.substr(slash + 1));
 }

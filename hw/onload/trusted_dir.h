@@ -1,13 +1,12 @@
-// The boundary between what root decided and what anybody could have put there.
+// Access to files that only root could have written.
 //
-// Kernel modules, their tools and the trees they come in are code that runs as root, so nrd takes them only from where
-// nobody but root can write: every folder on the way from "/" is a folder (no link), belongs to root and can be written
-// by nobody else. A sticky bit does not help: in /tmp anybody may create the name that comes next. ACLs need no look of
-// their own, since what they grant shows in the bits of the group.
+// Kernel modules, their tools and their trees run as root, so nrd takes them only from paths on which every component
+// from "/" is a directory (no link), owned by root and writable by root alone. A sticky bit does not help: in /tmp
+// anyone may create the next name. ACLs need no check, since they show in the group bits of the mode.
 //
-// Every step is opened below the descriptor of the step before (O_NOFOLLOW) and judged by what was opened, and what is
-// handed out is that descriptor: a path is never looked up twice, so renaming things between check and use changes
-// nothing. openat2(2) with RESOLVE_NO_SYMLINKS would take the same way in one call, but could not judge the folders.
+// Every component is opened below the descriptor of its parent (O_NOFOLLOW) and checked after opening, and callers get
+// that descriptor: no path is resolved twice, so renames between check and use have no effect. openat2(2) with
+// RESOLVE_NO_SYMLINKS would resolve the path in one call, but not check the directories.
 //
 //   const auto versions = TrustedDir::open({}, "/opt/nrd/onload/versions");
 //   const auto file = versions->file("9.0.2/lib/modules/6.1.0-56-amd64/extra/onload.ko");   // a descriptor
@@ -17,6 +16,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,34 +26,42 @@
 
 namespace nrd::onload {
 
-// Whom to trust. Folders above `root` are not looked at; the daemon has "/" and so looks at all of them.
+// The trusted owner. Directories above `root` are not checked; the daemon uses "/".
 struct Trust {
   std::string root = "/";
   uid_t owner = 0;
 };
 
-// The parts of "a/b/c". BadRequest unless each is a plain name: not empty, not "." or "..", no control characters, at
-// most 255 bytes, at most kDepthLimit of them.
+// The components of "a/b/c". BadRequest unless each is a plain name: not empty, not "." or "..", no control characters,
+// at most 255 bytes; at most kDepthLimit components.
 inline constexpr size_t kDepthLimit = 32;
 Result<std::vector<std::string>> parts_of(std::string_view relative);
 
+// nullopt instead of NotFound.
+template <typename T>
+Result<std::optional<T>> if_found(Result<T> result) {
+  if (result) return std::optional<T>(*std::move(result));
+  if (result.error().code == ErrorCode::NotFound) return std::optional<T>();
+  return Failure(std::move(result.error()));
+}
+
 class TrustedDir {
  public:
-  // `path` begins with "/", which stands for trust.root. NotFound if it is not there.
+  // `path` is absolute, relative to trust.root. NotFound: no such directory.
   static Result<TrustedDir> open(const Trust& trust, std::string_view path);
 
-  // Below this one. NotFound if it is not there, BadRequest if it is not to be trusted or not what was asked for.
+  // A directory below this one. NotFound: no such directory. BadRequest: untrusted, or not a directory.
   Result<TrustedDir> dir(std::string_view relative) const;
-  // A regular file, open for reading at its beginning.
+  // A regular file, opened for reading.
   Result<UniqueFd> file(std::string_view relative) const;
-  // The folder with this one name, made now (0755) or there before.
+  // Opens the directory `name`, and creates it (0755) if it is missing.
   Result<TrustedDir> make(std::string_view name) const;
 
-  // Names without "." and "..", in order; at most `limit`.
+  // Sorted names without "." and ".."; more than `limit` is a failure.
   Result<std::vector<std::string>> names(size_t limit) const;
 
   int fd() const { return fd_.get(); }
-  const std::string& path() const { return path_; }  // for the journal
+  const std::string& path() const { return path_; }  // for errors
   const Trust& trust() const { return trust_; }
 
  private:
@@ -66,7 +74,7 @@ class TrustedDir {
   UniqueFd fd_;
 };
 
-// A regular file by its path from "/", with the same demands.
+// A regular file by its absolute path, with the same checks.
 Result<UniqueFd> open_trusted_file(const Trust& trust, std::string_view path);
 
 }  // namespace nrd::onload

@@ -1,5 +1,4 @@
-// What this room knows about Onload on this node, in plain structs: the modules, the device nodes, who uses them, and
-// the network interfaces they serve. All of it is read from the kernel and nothing is remembered.
+// The state of Onload on this node, as read from the kernel: modules, device nodes, users and network interfaces.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +14,7 @@
 
 namespace nrd::onload {
 
-// A process that is never mistaken for a later one of the same number.
+// Identifies a process even if its PID is reused.
 struct ProcessId {
   pid_t pid = 0;
   uint64_t start = 0;  // clock ticks after boot (/proc/PID/stat, field 22)
@@ -25,27 +24,27 @@ struct ProcessId {
 enum class ModuleState { Builtin, Coming, Live, Going };
 
 struct Parameter {
-  std::optional<std::string> value;  // nullopt: it can only be written
+  std::optional<std::string> value;  // nullopt: write-only
   bool writable = false;             // while the module is loaded
   friend bool operator==(const Parameter&, const Parameter&) = default;
 };
 
-// One directory of /sys/module. Texts are empty where the module has no such file.
+// A module, from /sys/module. Texts are empty if the module has no such attribute.
 struct Module {
   std::string name;
   ModuleState state = ModuleState::Live;
   std::string version;
   std::string srcversion;
-  std::string build_id;              // lower-case hex; the one identity that every module has
+  std::string build_id;              // lower-case hex; the only identity that every module has
   std::optional<uint32_t> refcnt;    // nullopt: built in, or the kernel cannot unload modules
-  std::vector<std::string> holders;  // modules that use its symbols, in order; each of them is one of `refcnt`
+  std::vector<std::string> holders;  // sorted dependent modules; each has one reference
   std::string taint;                 // letters: O out of tree, E unsigned, F forced ...
-  bool in_tree = true;               // no O
+  bool in_tree = true;               // taint without O
   std::map<std::string, Parameter> parameters;
   friend bool operator==(const Module&, const Module&) = default;
 };
 
-// What user space must agree on with the module, from /proc/driver/onload/version.
+// The interface between user space and the module, from /proc/driver/onload/version.
 struct InterfaceVersion {
   std::string product;
   std::string version;
@@ -55,9 +54,9 @@ struct InterfaceVersion {
 
 struct Stack {
   uint32_t id = 0;
-  pid_t creator = 0;  // 0: in a pid namespace that cannot be seen from here
+  pid_t creator = 0;  // 0: in an inaccessible PID namespace
   uid_t uid = 0;
-  bool orphan = false;  // its applications are gone, and the kernel still finishes its connections
+  bool orphan = false;  // its applications have exited; the kernel finishes its connections
   friend bool operator==(const Stack&, const Stack&) = default;
 };
 
@@ -75,7 +74,7 @@ struct DeviceNumber {
   friend auto operator<=>(const DeviceNumber&, const DeviceNumber&) = default;
 };
 
-// Who may open a file.
+// Access permissions of a file.
 struct Access {
   uid_t uid = 0;
   gid_t gid = 0;
@@ -83,18 +82,18 @@ struct Access {
   friend bool operator==(const Access&, const Access&) = default;
 };
 
-// A file in /dev under the name of one of our devices.
+// A file in /dev with the name of an Onload device.
 struct NodeFile {
-  std::optional<DeviceNumber> number;  // nullopt: it is no character device
+  std::optional<DeviceNumber> number;  // nullopt: not a character device
   Access access;
   friend bool operator==(const NodeFile&, const NodeFile&) = default;
 };
 
 struct DeviceNode {
   std::string name;                    // "onload", "onload_epoll", "sfc_char"
-  std::optional<DeviceNumber> number;  // what the kernel says; nullopt: the module is not there
-  std::optional<NodeFile> node;        // what lies in /dev; nullopt: nothing does
-  // The node leads to the device. A node that outlived a reload of the module leads to a number that is dead or taken.
+  std::optional<DeviceNumber> number;  // from the kernel; nullopt: the module is not loaded
+  std::optional<NodeFile> node;        // the file in /dev; nullopt: none
+  // False for a node that outlived a reload of its module.
   bool leads_to_device() const { return number && node && node->number == number; }
   friend bool operator==(const DeviceNode&, const DeviceNode&) = default;
 };
@@ -103,34 +102,33 @@ enum class Use {
   Stack,        // /dev/onload or a socket of Onload
   Epoll,        // /dev/onload_epoll
   EfVi,         // /dev/sfc_char: ef_vi, TCPDirect
-  PreloadOnly,  // libonload.so and nothing else: holds no reference to a module
-  Service,      // a control plane server or a shrub controller: there because the module is
+  PreloadOnly,  // libonload.so only: holds no reference to a module
+  Service,      // a control plane server or shrub controller
 };
 
 struct User {
   ProcessId process;
   std::string comm;
-  std::string exe;  // empty: cannot be told
+  std::string exe;  // empty: unknown
   uid_t uid = 0;
   std::string cgroup;  // path in the hierarchy of systemd or the unified one: "/system.slice/feed.service"
   std::string unit;    // the innermost unit in it: "feed.service"; empty: none
   std::set<Use> uses;
   std::set<uint32_t> stacks;
-  std::string library;  // path of the libonload.so that it has mapped; empty: none
-  bool stale = false;   // that library was deleted, or is not the installed one
+  std::string library;  // path of the mapped libonload.so; empty: none
+  bool stale = false;   // the library was deleted, or is not the installed one
   friend bool operator==(const User&, const User&) = default;
 };
 
-// Is Onload in use? Whatever could not be looked at counts as used: a module is never taken from under somebody because
-// nrd could not see them.
+// The users of Onload. Anything that cannot be inspected counts as use, so that no module is removed under its users.
 struct InUse {
   std::vector<User> users;
   std::vector<User> services;
-  std::vector<Stack> stacks;                                        // of applications that live
-  std::vector<Stack> orphans;                                       // hold no reference, but end with the module
-  std::map<std::string, uint32_t> unexplained;                      // module -> references without a user to be seen
-  std::map<std::string, std::vector<std::string>> foreign_holders;  // module -> modules that are not Onload's
-  std::vector<std::string> unknown;  // what could not be told: the first of such sentences
+  std::vector<Stack> stacks;                                        // of running applications
+  std::vector<Stack> orphans;                                       // hold no reference; end with the module
+  std::map<std::string, uint32_t> unexplained;                      // module -> references without a known user
+  std::map<std::string, std::vector<std::string>> foreign_holders;  // module -> dependent modules of others
+  std::vector<std::string> unknown;                                 // errors of the search; the first ones
   bool in_use() const {
     return !users.empty() || !stacks.empty() || !unexplained.empty() || !foreign_holders.empty() || !unknown.empty();
   }
@@ -141,22 +139,22 @@ struct Interface {
   std::string name;
   std::string pci;          // "0000:03:00.0"; empty: not on PCI
   bool solarflare = false;  // PCI vendor 0x1924
-  std::string mac;          // the permanent one where a bond has lent it another
+  std::string mac;          // the permanent address, also in a bond
   std::string driver;
   std::string driver_module;
   std::string driver_version;
   std::optional<uint32_t> speed;  // Mb/s; nullopt: no link
   std::string operstate;
-  std::optional<bool> accelerated;     // sfc_resource/enable; nullopt: there is no such switch
+  std::optional<bool> accelerated;     // sfc_resource/enable; nullopt: no such setting
   bool afxdp = false;                  // registered with Onload through AF_XDP
   std::vector<std::string> uppers;     // bonds, bridges, VLANs on top of it
   std::vector<std::string> addresses;  // "192.0.2.1/24"
-  bool default_route = false;          // it or one of its uppers carries one
-  uint32_t vfs = 0;                    // SR-IOV functions that are switched on
+  bool default_route = false;          // of the interface or one of its uppers
+  uint32_t vfs = 0;                    // enabled SR-IOV functions
   friend bool operator==(const Interface&, const Interface&) = default;
 };
 
-// What became of interfaces between two looks. They are known by PCI address and MAC, not by name.
+// Differences between two observations, by PCI address and MAC.
 struct InterfaceChanges {
   std::map<std::string, std::string> renamed;  // from -> to
   std::vector<std::string> lost;

@@ -10,16 +10,14 @@ std::string tree_of_version(const std::string& versions, const std::string& name
 
 Result<std::vector<std::string>> find_libraries(const Trust& trust, const std::string& versions,
                                                 const std::string& name) {
-  constexpr size_t kMostFiles = 4096;
+  constexpr size_t kFileLimit = 4096;
   for (const std::string_view place : kLibraryFolders) {
     const std::string path = tree_of_version(versions, name) + "/" + std::string(place);
-    const Result<TrustedDir> folder = TrustedDir::open(trust, path);
-    if (!folder && folder.error().code == ErrorCode::NotFound) continue;
-    if (!folder) return Failure(folder.error());
-    std::vector<std::string> names = TRY(folder->names(kMostFiles));
-    const Result<UniqueFd> library = folder->file(kLibraryFile);
-    if (!library && library.error().code == ErrorCode::NotFound) continue;
-    if (!library) return Failure(library.error());
+    const std::optional<TrustedDir> folder = TRY(if_found(TrustedDir::open(trust, path)));
+    if (!folder) continue;
+    const std::vector<std::string> names = TRY(folder->names(kFileLimit));
+    const std::optional<UniqueFd> library = TRY(if_found(folder->file(kLibraryFile)));
+    if (!library) continue;
     std::vector<std::string> found{path + "/" + std::string(kLibraryFile)};
     for (const std::string& file : names) {
       const bool belongs = file.starts_with("libonload.so.") || file.starts_with("libonload_ext.so");

@@ -1,4 +1,4 @@
-// What applications get of an installed version: the library that is preloaded, and its profiles.
+// The files of a version that applications use: the preloaded library, and its profiles.
 #pragma once
 
 #include <array>
@@ -11,16 +11,16 @@
 
 namespace nrd::onload {
 
-// In the tree of a version. Debian's multiarch folder before the one of RPMs; a tree has one of them.
+// In the tree of a version: Debian's multiarch directory, or that of RPMs.
 inline constexpr std::array<std::string_view, 2> kLibraryFolders{"usr/lib/x86_64-linux-gnu", "usr/lib64"};
 inline constexpr std::string_view kLibraryFile = "libonload.so";
 inline constexpr std::string_view kProfileFolder = "usr/libexec/onload/profiles";
 
-// The folder of a version's tree, from "/" of `trust` on.
+// The path of a version's tree, below the root of `trust`.
 std::string tree_of_version(const std::string& versions, const std::string& name);
 
-// Paths from "/" of `trust` on: libonload.so, then the others that belong to it (libonload.so.1, libonload_ext.so...).
-// Empty: the version has no library, or is not there.
+// Paths below the root of `trust`: libonload.so, then those that belong to it (libonload.so.1, libonload_ext.so...).
+// Empty: no such version, or it has no library.
 Result<std::vector<std::string>> find_libraries(const Trust& trust, const std::string& versions,
                                                 const std::string& name);
 

@@ -19,23 +19,23 @@ namespace nrd::onload {
 namespace {
 
 constexpr std::array<const char*, 3> kModules = {"onload", "sfc_char", "sfc_resource"};
-constexpr std::array<Held, kDevices.size()> kHeld = {Held::Stack, Held::Epoll, Held::Char};
+constexpr std::array<HandleKind, kDevices.size()> kKinds = {HandleKind::Stack, HandleKind::Epoll, HandleKind::Char};
 constexpr size_t kCgroupLimit = 64 << 10;
 
-Use use_of(Held held) {
-  switch (held) {
-    case Held::Stack:
-    case Held::Socket: return Use::Stack;
-    case Held::Epoll: return Use::Epoll;
-    case Held::Char: return Use::EfVi;
+Use use_of(HandleKind kind) {
+  switch (kind) {
+    case HandleKind::Stack:
+    case HandleKind::Socket: return Use::Stack;
+    case HandleKind::Epoll: return Use::Epoll;
+    case HandleKind::Char: return Use::EfVi;
   }
   return Use::Stack;
 }
 
 std::set<Use> uses_of(const OpenHandles& handles) {
   std::set<Use> uses;
-  for (const OpenFile& file : handles.files) uses.insert(use_of(file.held));
-  for (const Held held : handles.mapped) uses.insert(use_of(held));
+  for (const OpenFile& file : handles.files) uses.insert(use_of(file.kind));
+  for (const HandleKind kind : handles.mapped) uses.insert(use_of(kind));
   if (uses.empty()) uses.insert(Use::PreloadOnly);
   return uses;
 }
@@ -54,15 +54,15 @@ struct Installed {
     if (path.empty() || ::stat(path.c_str(), &status) != 0) return;
     file = id_of(status);
   }
-  // A container maps the same file under another path; some file systems tell mappings another number.
-  bool is_not(const Library& library) const {
+  // Compare path or file: a container has another path; some file systems show another inode in mappings.
+  bool differs_from(const Library& library) const {
     if (library.deleted) return true;
     if (path.empty() || library.path == path) return false;
     return !file || *file != FileId{library.file_system, library.inode};
   }
 };
 
-// What is read of a process that holds something. An answer without value: it has ended.
+// nullopt: the process has exited.
 Result<std::optional<User>> describe(const ProcessDir& process, const OpenHandles& handles,
                                      const Installed& installed) {
   auto status = TRY(process.status());
@@ -80,21 +80,21 @@ Result<std::optional<User>> describe(const ProcessDir& process, const OpenHandle
   user.unit = unit_of(user.cgroup);
   if (handles.library) {
     user.library = handles.library->path;
-    user.stale = installed.is_not(*handles.library);
+    user.stale = installed.differs_from(*handles.library);
   }
   return user;
 }
 
-// One look at a node. Failures are kept as sentences, and the look goes on: the more is known the better.
-class Look {
+// One search. Failures are recorded in `unknown`, and the search continues.
+class UserSearch {
  public:
-  Look(const std::string& root, const Clock& clock, const Walk& walk)
+  UserSearch(const std::string& root, const Clock& clock, const Walk& walk)
       : root_(root), walk_(walk), installed_(walk.library), clock_(clock), deadline_(clock.steady() + walk.time) {}
 
-  InUse take() {
+  InUse run() {
     const std::map<std::string, Module> before = modules();
-    if (auto stacks = read_stacks(root_); known(stacks)) share_out(*stacks);
-    if (auto pids = read_server_pids(root_); known(pids)) servers_ = std::set<pid_t>(pids->begin(), pids->end());
+    if (auto stacks = read_stacks(root_); succeeded(stacks)) add_stacks(*stacks);
+    if (auto pids = read_server_pids(root_); succeeded(pids)) servers_ = std::set<pid_t>(pids->begin(), pids->end());
     walk_processes();
     reconcile(before, modules());
     return std::move(in_use_);
@@ -102,16 +102,16 @@ class Look {
 
  private:
   template <typename T>
-  bool known(const Result<T>& answer) {
-    if (!answer) cannot_tell(answer.error());
-    return answer.has_value();
+  bool succeeded(const Result<T>& result) {
+    if (!result) record(result.error());
+    return result.has_value();
   }
-  void cannot_tell(const Error& error) {
-    constexpr size_t kSentences = 16;  // one reason is enough, and a node may have as many as it has processes
-    if (in_use_.unknown.size() < kSentences) in_use_.unknown.push_back(error.message);
+  void record(const Error& error) {
+    constexpr size_t kErrorLimit = 16;
+    if (in_use_.unknown.size() < kErrorLimit) in_use_.unknown.push_back(error.message);
   }
 
-  void share_out(const std::vector<Stack>& stacks) {
+  void add_stacks(const std::vector<Stack>& stacks) {
     for (const Stack& stack : stacks) (stack.orphan ? in_use_.orphans : in_use_.stacks).push_back(stack);
   }
 
@@ -119,16 +119,16 @@ class Look {
     std::map<std::string, Module> found;
     for (const char* name : kModules) {
       Result<std::optional<Module>> module = read_module(root_, name);
-      if (known(module) && *module) found.emplace(name, **std::move(module));
+      if (succeeded(module) && *module) found.emplace(name, **std::move(module));
     }
     return found;
   }
 
-  std::map<DeviceNumber, Held> devices() {
-    std::map<DeviceNumber, Held> numbers;
+  std::map<DeviceNumber, HandleKind> devices() {
+    std::map<DeviceNumber, HandleKind> numbers;
     for (size_t i = 0; i < kDevices.size(); ++i) {
       const Result<std::optional<DeviceNumber>> number = read_device_number(root_, kDevices[i]);
-      if (known(number) && *number) numbers.emplace(**number, kHeld[i]);
+      if (succeeded(number) && *number) numbers.emplace(**number, kKinds[i]);
     }
     return numbers;
   }
@@ -137,31 +137,31 @@ class Look {
     KnownFiles known{.nodes = {}, .library = installed_.file};
     for (size_t i = 0; i < kDevices.size(); ++i) {
       struct stat status {};
-      if (::stat((root_ + "/dev/" + kDevices[i]).c_str(), &status) == 0) known.nodes.emplace(id_of(status), kHeld[i]);
+      if (::stat((root_ + "/dev/" + kDevices[i]).c_str(), &status) == 0) known.nodes.emplace(id_of(status), kKinds[i]);
     }
     return known;
   }
 
   void walk_processes() {
     const Result<std::optional<std::vector<std::string>>> names = list_directory(root_ + "/proc");
-    if (!known(names)) return;
-    Holder holder(devices(), walk_.limits, known_files());
+    if (!succeeded(names)) return;
+    HandleScanner scanner(devices(), walk_.limits, known_files());
     size_t processes = 0;
     for (const std::string& name : names->value_or(std::vector<std::string>{})) {
       const std::optional<pid_t> pid = parse_number<pid_t>(name);
       if (!pid) continue;
       if (++processes > walk_.limits.processes || clock_.steady() > deadline_) {
-        in_use_.unknown.emplace_back("there are more processes than could be looked at in time");
+        in_use_.unknown.emplace_back("too many processes to inspect in time");
         return;
       }
-      if (Result<void> looked = look_at(holder, *pid); !looked) cannot_tell(looked.error());
+      if (Result<void> inspected = inspect(scanner, *pid); !inspected) record(inspected.error());
     }
   }
 
-  Result<void> look_at(Holder& holder, pid_t pid) {
+  Result<void> inspect(HandleScanner& scanner, pid_t pid) {
     const std::optional<ProcessDir> process = TRY(ProcessDir::open(root_, pid));
     if (!process) return {};
-    OpenHandles handles = TRY(hold_of(holder, *process, pid));
+    OpenHandles handles = TRY(handles_of(scanner, *process, pid));
     if (handles.empty()) return {};
     std::optional<User> user = TRY(describe(*process, handles, installed_));
     if (!user) return {};
@@ -172,9 +172,9 @@ class Look {
     return {};
   }
 
-  // Of a process whose first thread has ended the others have to be asked: it shows nothing itself any more.
-  Result<OpenHandles> hold_of(Holder& holder, const ProcessDir& process, pid_t pid) {
-    Result<OpenHandles> all = holder.look_at(process, pid);
+  // If the thread group leader has exited, the process shows nothing, but its threads do.
+  Result<OpenHandles> handles_of(HandleScanner& scanner, const ProcessDir& process, pid_t pid) {
+    Result<OpenHandles> all = scanner.scan(process, pid);
     if (!all || !all->empty()) return all;
     const std::optional<ProcessStatus> status = TRY(process.status());
     if (!status || status->state != 'Z') return all;
@@ -183,19 +183,19 @@ class Look {
       const std::optional<pid_t> id = parse_number<pid_t>(thread);
       const std::optional<ProcessDir> directory = TRY(process.open_below("task/" + thread));
       if (!id || *id == pid || !directory) continue;
-      Result<OpenHandles> handles = holder.look_at(*directory, *id);
-      // They share their files; the first that shows any shows all.
+      Result<OpenHandles> handles = scanner.scan(*directory, *id);
+      // Threads share their files, so the first one that shows any is enough.
       if (!handles || !handles->empty()) return handles;
     }
     return all;
   }
 
-  // Names can be forged, but who calls himself a service loses by it: services are ended without being asked about.
+  // Forging the name of a service gains nothing: services are ended without asking.
   bool is_service(const User& user, const OpenHandles& handles) const {
     const std::string_view program = name_in(user.exe);
     if (program == kServerName) return servers_.contains(user.process.pid);
     return program == kShrubName && std::any_of(handles.files.begin(), handles.files.end(),
-                                                [](const OpenFile& file) { return file.held == Held::Stack; });
+                                                [](const OpenFile& file) { return file.kind == HandleKind::Stack; });
   }
 
   void reconcile(const std::map<std::string, Module>& before, const std::map<std::string, Module>& after) {
@@ -205,7 +205,7 @@ class Look {
       std::copy_if(module.holders.begin(), module.holders.end(), std::back_inserter(foreign),
                    [](const std::string& holder) { return !is_onload_module(holder); });
       if (!foreign.empty()) in_use_.foreign_holders.emplace(name, std::move(foreign));
-      // Who came or went during the walk may not have been seen, so the higher count is the one to explain.
+      // Users may have come or gone during the walk, so explain the higher count.
       const auto earlier = before.find(name);
       const uint32_t references =
           std::max(user_references(module), earlier == before.end() ? 0 : user_references(earlier->second));
@@ -232,17 +232,17 @@ class Look {
 }  // namespace
 
 std::string parse_cgroup(std::string_view text) {
-  std::string of_systemd;
+  std::string unified;
   for (const std::string_view line : lines_of(text).value_or(std::vector<std::string_view>{})) {
     const size_t first = line.find(':');
     const size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
     if (second == std::string_view::npos) continue;
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
-    // On a mixed hierarchy both are there, and systemd's own says more.
+    // A hybrid hierarchy has both; prefer systemd's own.
     if (controllers == "name=systemd") return std::string(line.substr(second + 1));
-    if (controllers.empty()) of_systemd = line.substr(second + 1);
+    if (controllers.empty()) unified = line.substr(second + 1);
   }
-  return of_systemd;
+  return unified;
 }
 
 std::string unit_of(std::string_view cgroup) {
@@ -255,7 +255,7 @@ std::string unit_of(std::string_view cgroup) {
 }
 
 InUse find_users(const std::string& root, const Clock& clock, const Walk& walk) {
-  return Look(root, clock, walk).take();
+  return UserSearch(root, clock, walk).run();
 }
 
 }  // namespace nrd::onload

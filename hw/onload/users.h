@@ -1,17 +1,16 @@
-// Who uses Onload on this node: the whole question before a module is taken away, answered by one walk over all
-// processes.
+// Finds the users of Onload on this node before a module is removed, by one walk over all processes.
 //
-//   1. stacks of living applications            /proc/driver/onload/stacks_ul
+//   1. stacks of running applications           /proc/driver/onload/stacks_ul
 //   2. open devices and sockets                 /proc/PID/fd
 //   3. mapped devices, and root's libonload.so  /proc/PID/maps
-//   4. references to the modules that 2 does not explain; see references.h
-//   5. modules that are not Onload's and use them
-//   6. stacks that outlived their applications  /proc/driver/onload/stacks_k: told, but in nobody's way
+//   4. references to the modules that 2 does not explain; see refcount_audit.h
+//   5. other modules that depend on them
+//   6. orphaned stacks                          /proc/driver/onload/stacks_k: reported, but not in use
 //
-// Control plane servers and shrub controllers are there because the module is, and are told apart as services. Threads
-// share their process's files as a rule; one that has files of its own shows in 4. What cannot be looked at is told and
-// counts as use. Between the answer and what is done with it a new user may come: close the door first (devices.h), and
-// remove modules in a way that fails when they are used.
+// Control plane servers and shrub controllers exist because the module is loaded, so they are listed as services.
+// Threads usually share the files of their process; one with its own files shows up in 4. Anything that cannot be
+// inspected is reported and counts as use. New users may start after the walk: block device access first (devices.h),
+// and remove modules in a way that fails while they are used.
 //
 // Takes about a second on a busy node. Engine thread.
 #pragma once
@@ -28,20 +27,18 @@
 namespace nrd::onload {
 
 struct Walk {
-  WalkLimits limits;
+  SearchLimits limits;
   std::chrono::seconds time{30};
-  std::string library;  // the installed libonload.so, to know stale users by; empty: only deleted ones are known
-  FileOrder order = order_of_files;  // of files of the processes that are walked over
+  std::string library;  // the installed libonload.so; empty: only deleted libraries count as stale
+  FileOrder order = order_of_files;
 };
 
-// Below `root` lie proc and sys; "" is the host itself.
+// `root` contains proc and sys; "": the host.
 InUse find_users(const std::string& root, const Clock& clock, const Walk& walk);
 
-// Parts of it.
-
-// The path in the hierarchy of systemd or the unified one; empty: there is none.
+// The path in the hierarchy of systemd or the unified one; empty: none.
 std::string parse_cgroup(std::string_view text);
-// "/system.slice/feed.service/worker" is in "feed.service"; empty: in none.
+// "feed.service" for "/system.slice/feed.service/worker"; empty: none.
 std::string unit_of(std::string_view cgroup);
 
 }  // namespace nrd::onload

@@ -13,8 +13,8 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "base/sha256.h"
 #include "hw/onload/manifest.h"
-#include "hw/onload/sha256.h"
 #include "hw/onload/staging.h"
 #include "hw/onload/tar.h"
 #include "hw/onload/tree_walk.h"
@@ -34,24 +34,24 @@ constexpr size_t kNameLimit = 64;
 constexpr std::string_view kControlPlane = "sbin/onload_cp_server";
 
 Failure not_changed(const std::string& path, int error) {
-  return fail(ErrorCode::Store, "the versions of Onload cannot be changed",
+  return fail(ErrorCode::Store, "cannot change the Onload versions",
               path + ": " + std::generic_category().message(error));
 }
 
-// It is the node that is at fault, not what was asked.
+// A fault of the node, not of the request.
 Failure not_usable(Error error) {
   error.code = ErrorCode::Store;
-  error.message = "the folder of Onload's versions: " + error.message;
+  error.message = "the directory of Onload versions: " + error.message;
   return Failure(std::move(error));
 }
 
 Result<void> check_name(const std::string& name) {
   if (is_version_name(name)) return {};
   return fail(ErrorCode::BadRequest,
-              "the name of a version is 1 to 64 letters, digits and . _ + -, without a dot at the beginning");
+              "invalid version name; expected 1 to 64 letters, digits and . _ + -, not starting with a dot");
 }
 
-Failure no_version(const std::string& name) { return fail(ErrorCode::NotFound, "there is no version " + name); }
+Failure no_version(const std::string& name) { return fail(ErrorCode::NotFound, "version " + name + " not found"); }
 
 Result<std::map<std::string, std::vector<VersionModule>>> read_modules(const TrustedDir& tree,
                                                                        const std::vector<TreeEntry>& entries) {
@@ -61,7 +61,7 @@ Result<std::map<std::string, std::vector<VersionModule>>> read_modules(const Tru
     if (entry.kind != TreeEntry::Kind::File || !path.starts_with(kModules)) continue;
     const std::string_view name = path.substr(path.rfind('/') + 1);
     if (name.find(".ko.") != std::string_view::npos) {
-      return fail(ErrorCode::BadRequest, entry.path + " is compressed: unpack the modules first");
+      return fail(ErrorCode::BadRequest, entry.path + " is compressed; decompress the modules first");
     }
     if (!name.ends_with(".ko")) continue;
     const UniqueFd file = TRY(tree.file(entry.path));
@@ -70,7 +70,7 @@ Result<std::map<std::string, std::vector<VersionModule>>> read_modules(const Tru
     const std::string kernel = kernel_of(*module);
     if (!path.starts_with(std::string(kModules) + "/" + kernel + "/")) {
       return fail(ErrorCode::BadRequest,
-                  entry.path + " is for the kernel " + kernel + " and does not lie in its folder");
+                  entry.path + " is for kernel " + kernel + ", but not in that kernel's directory");
     }
     kernels[kernel].push_back({entry.path, *std::move(module)});
   }
@@ -115,7 +115,7 @@ Result<void> copy_folder(const TrustedDir& source, Staging& into) {
   return {};
 }
 
-// A folder, or else a tar archive. Which of them is asked by path and trusted no further than to take one of two ways.
+// A directory or a tar archive. The check by path only selects the branch; both open the source as trusted.
 Result<void> copy_source(const Trust& trust, const std::string& source, Staging& into) {
   std::error_code ignored;
   if (std::filesystem::is_directory((trust.root == "/" ? "" : trust.root) + source, ignored)) {
@@ -128,13 +128,11 @@ Result<void> copy_source(const Trust& trust, const std::string& source, Staging&
 
 Result<Manifest> read_manifest(const TrustedDir& tree) {
   const UniqueFd file = TRY(tree.file(kManifestName));
-  const Result<std::optional<std::string>> text =
-      read_file("/proc/self/fd/" + std::to_string(file.get()), kManifestLimit);
-  if (!text) return Failure(text.error());
-  return parse_manifest(text->value_or(""));
+  const std::optional<std::string> text = TRY(read_file("/proc/self/fd/" + std::to_string(file.get()), kManifestLimit));
+  return parse_manifest(text.value_or(""));
 }
 
-// Empty: the file has the hash.
+// Empty: the hash matches.
 std::string difference(const TrustedDir& tree, const std::string& path, const std::string& digest) {
   const Result<UniqueFd> file = tree.file(path);
   if (!file && file.error().code == ErrorCode::NotFound) return path + " is missing";
@@ -155,11 +153,10 @@ bool is_version_name(std::string_view name) {
 Result<TrustedDir> Versions::folder() const { return TrustedDir::open(trust_, folder_ + "/" + std::string(kVersions)); }
 
 Result<TrustedDir> Versions::make_folder() const {
-  Result<TrustedDir> at = TrustedDir::open(trust_, "/");
-  const Result<std::vector<std::string>> parts =
-      parts_of((folder_.starts_with('/') ? folder_.substr(1) : folder_) + "/" + std::string(kVersions));
-  if (!parts) return Failure(parts.error());
-  for (size_t i = 0; at && i < parts->size(); ++i) at = at->make((*parts)[i]);
+  TrustedDir at = TRY(TrustedDir::open(trust_, "/"));
+  const std::vector<std::string> parts =
+      TRY(parts_of((folder_.starts_with('/') ? folder_.substr(1) : folder_) + "/" + std::string(kVersions)));
+  for (const std::string& part : parts) at = TRY(at.make(part));
   return at;
 }
 
@@ -172,9 +169,8 @@ Result<TrustedDir> Versions::tree(const std::string& name) const {
 }
 
 Result<std::vector<std::string>> Versions::names() const {
-  const Result<TrustedDir> versions = folder();
-  if (!versions && versions.error().code == ErrorCode::NotFound) return std::vector<std::string>{};
-  if (!versions) return Failure(versions.error());
+  const std::optional<TrustedDir> versions = TRY(if_found(folder()));
+  if (!versions) return std::vector<std::string>{};
   Result<std::vector<std::string>> names = versions->names(2 * kVersionLimit);
   if (names) std::erase_if(*names, [](const std::string& name) { return !is_version_name(name); });
   return names;
@@ -189,21 +185,21 @@ Result<Versions::Stamp> Versions::stamp(const std::string& name) const {
   const TrustedDir found = TRY(tree(name));
   const UniqueFd manifest = TRY(found.file(kManifestName));
   struct stat status {};
-  if (::fstat(manifest.get(), &status) != 0) return fail(ErrorCode::Store, "a version cannot be read", found.path());
+  if (::fstat(manifest.get(), &status) != 0) return fail(ErrorCode::Store, "cannot read a version", found.path());
   constexpr int64_t kSecond = 1'000'000'000;
   return Stamp{status.st_dev, status.st_ino, status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec};
 }
 
 Result<Version> Versions::import(const std::string& name, const std::string& source) const {
   TRY(check_name(name));
-  const Result<std::vector<std::string>> there = names();
-  if (!there) return not_usable(there.error());
-  if (std::find(there->begin(), there->end(), name) != there->end()) {
-    return fail_at(ErrorCode::BadRequest, "/name", "a version " + name + " is there already");
+  const Result<std::vector<std::string>> existing = names();
+  if (!existing) return not_usable(existing.error());
+  if (std::find(existing->begin(), existing->end(), name) != existing->end()) {
+    return fail_at(ErrorCode::BadRequest, "/name", "version " + name + " already exists");
   }
-  if (there->size() >= kVersionLimit) {
+  if (existing->size() >= kVersionLimit) {
     return fail_at(ErrorCode::BadRequest, "/name",
-                   "there are " + std::to_string(kVersionLimit) + " versions: remove one first");
+                   "limit of " + std::to_string(kVersionLimit) + " versions reached; remove one first");
   }
   const Result<TrustedDir> versions = make_folder();
   if (!versions) return not_usable(versions.error());
@@ -213,7 +209,7 @@ Result<Version> Versions::import(const std::string& name, const std::string& sou
   Result<Version> version = read_tree(staging.tree(), name);
   if (!version) return version;
   if (version->kernels.empty()) {
-    return fail(ErrorCode::BadRequest, "there are no modules in lib/modules/*/ of the tree");
+    return fail(ErrorCode::BadRequest, "the tree has no modules in lib/modules/*/");
   }
   TRY(staging.publish());
   return version;
@@ -245,7 +241,7 @@ Result<UniqueFd> Versions::open(const std::string& name, const std::string& path
   if (!file) return file;
   const std::string hash = TRY(sha256_of(file->get()));
   if (hash != digest->second) {
-    return fail(ErrorCode::Store, path + " of version " + name + " was changed since it was imported");
+    return fail(ErrorCode::Store, path + " of version " + name + " was changed after its import");
   }
   return file;
 }
@@ -253,32 +249,31 @@ Result<UniqueFd> Versions::open(const std::string& name, const std::string& path
 Result<void> Versions::remove(const std::string& name) const {
   const TrustedDir found = TRY(tree(name));
   const std::optional<std::string> selected = TRY(current());
-  if (selected == name) return fail(ErrorCode::BadRequest, "version " + name + " is the current one");
+  if (selected == name) return fail(ErrorCode::BadRequest, "version " + name + " is the current version");
   const TrustedDir versions = TRY(folder());
-  // First under a name that no version has: half a tree is never taken for a version.
-  const std::string doomed = std::string(kRemovedPrefix) + name;
+  // Rename first: a partly removed tree must not look like a version.
+  const std::string removed = std::string(kRemovedPrefix) + name;
   std::error_code error;
-  std::filesystem::remove_all(versions.path() + "/" + doomed, error);
-  if (error) return not_changed(versions.path() + "/" + doomed, error.value());
-  if (::renameat(versions.fd(), name.c_str(), versions.fd(), doomed.c_str()) != 0) {
+  std::filesystem::remove_all(versions.path() + "/" + removed, error);
+  if (error) return not_changed(versions.path() + "/" + removed, error.value());
+  if (::renameat(versions.fd(), name.c_str(), versions.fd(), removed.c_str()) != 0) {
     return not_changed(found.path(), errno);
   }
   if (::fsync(versions.fd()) != 0) return not_changed(versions.path(), errno);
-  std::filesystem::remove_all(versions.path() + "/" + doomed, error);  // what is left, sweep() takes
+  std::filesystem::remove_all(versions.path() + "/" + removed, error);  // sweep() removes leftovers
   return {};
 }
 
 Result<std::optional<std::string>> Versions::current() const {
-  const Result<TrustedDir> home = TrustedDir::open(trust_, folder_);
-  if (!home && home.error().code == ErrorCode::NotFound) return std::nullopt;
-  if (!home) return Failure(home.error());
+  const std::optional<TrustedDir> home = TRY(if_found(TrustedDir::open(trust_, folder_)));
+  if (!home) return std::nullopt;
   std::array<char, PATH_MAX> target;
   const ssize_t size = ::readlinkat(home->fd(), kCurrent, target.data(), target.size());
   if (size < 0 && errno == ENOENT) return std::nullopt;
   const std::string_view text(target.data(), size < 0 ? 0 : static_cast<size_t>(size));
   const std::string prefix = std::string(kVersions) + "/";
   if (!text.starts_with(prefix) || !is_version_name(text.substr(prefix.size()))) {
-    return fail(ErrorCode::Store, "\"current\" does not lead to a version", home->path() + "/" + kCurrent);
+    return fail(ErrorCode::Store, "the link \"current\" does not point to a version", home->path() + "/" + kCurrent);
   }
   return std::string(text.substr(prefix.size()));
 }
@@ -296,9 +291,8 @@ Result<void> Versions::select(const std::string& name) const {
 }
 
 Result<void> Versions::sweep() const {
-  const Result<TrustedDir> versions = folder();
-  if (!versions && versions.error().code == ErrorCode::NotFound) return {};
-  if (!versions) return Failure(versions.error());
+  const std::optional<TrustedDir> versions = TRY(if_found(folder()));
+  if (!versions) return {};
   const std::vector<std::string> names = TRY(versions->names(kTreeLimit));
   for (const std::string& name : names) {
     if (!name.starts_with(kStagingPrefix) && !name.starts_with(kRemovedPrefix)) continue;

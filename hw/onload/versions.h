@@ -1,14 +1,14 @@
-// The releases of Onload that are installed on this node, side by side, each in a tree of its own.
+// The Onload releases installed on this node, each in its own tree.
 //
 //   /opt/nrd/onload/
-//     versions/9.0.2/          the tree of a release, as its installer makes it below a prefix, and SHA256SUMS
+//     versions/9.0.2/          the tree of a release, as its installer creates it below a prefix, and SHA256SUMS
 //       lib/modules/6.1.0-56-amd64/extra/{sfc,sfc_resource,sfc_char,onload}.ko
 //       sbin/onload_cp_server  usr/lib64/libonload.so  usr/libexec/onload/profiles/  ...
 //     current -> versions/9.0.2
 //
-// A tree is imported once and never changed: other releases are other trees, so going back is only another choice. What
-// a version is (modules, kernels) is read from its files each time; stored are only their hashes. Everything is opened
-// by way of TrustedDir, sources too: whoever could write to a source could write what root will run.
+// A tree is imported once and never changed, so going back only selects another tree. The properties of a version
+// (modules, kernels) are read from its files each time; only the hashes are stored. All paths, including sources, are
+// opened through TrustedDir: root will run the files.
 //
 // One thread at a time. import() and verify() read whole trees and take seconds.
 #pragma once
@@ -27,16 +27,16 @@ namespace nrd::onload {
 
 struct Version {
   std::string name;
-  // By the release of the kernel ("6.1.0-56-amd64") the modules for it, in the order of loading.
+  // Kernel release ("6.1.0-56-amd64") -> its modules, in load order.
   std::map<std::string, std::vector<VersionModule>> kernels;
-  // Paths in the tree; empty: it has none.
+  // Paths in the tree; empty: none.
   std::string control_plane;  // "sbin/onload_cp_server"
   std::string library;        // "usr/lib64/libonload.so"
   std::string profiles;       // "usr/libexec/onload/profiles"
   friend bool operator==(const Version&, const Version&) = default;
 };
 
-// [A-Za-z0-9._+-]{1,64}, not with a dot at the beginning.
+// [A-Za-z0-9._+-]{1,64}, not starting with a dot.
 bool is_version_name(std::string_view name);
 
 class Versions {
@@ -47,12 +47,11 @@ class Versions {
   explicit Versions(Trust trust, std::string folder = "/opt/nrd/onload")
       : trust_(std::move(trust)), folder_(std::move(folder)) {}
 
-  // None if the folder is not there.
+  // Empty if the directory is missing.
   Result<std::vector<std::string>> names() const;
-  // NotFound: there is no such version.
+  // NotFound: no such version.
   Result<Version> read(const std::string& name) const;
-  // Changes when the files of the version do: a tree is whole once its manifest is there, and is not changed after
-  // that.
+  // Identifies the files of a version: the manifest is written last.
   struct Stamp {
     uint64_t device = 0;
     uint64_t inode = 0;
@@ -60,22 +59,22 @@ class Versions {
     friend bool operator==(const Stamp&, const Stamp&) = default;
   };
   Result<Stamp> stamp(const std::string& name) const;
-  // A version from a folder or a tar archive of this node, by its path.
+  // Imports a directory or tar archive of this node.
   Result<Version> import(const std::string& name, const std::string& source) const;
-  // What is not as it was imported, a sentence each; none: all is well. At most kDifferenceLimit.
+  // Differences to the import, as sentences; at most kDifferenceLimit.
   Result<std::vector<std::string>> verify(const std::string& name) const;
-  // BadRequest: it is the current one. Whether anything still uses its files, the caller must know.
+  // BadRequest: it is the current version. The caller ensures that its files are unused.
   Result<void> remove(const std::string& name) const;
 
-  // A file of a version, open for reading, whose content has the hash of the import: what is checked is what is used.
+  // Opens a file of a version for reading, after checking its hash.
   Result<UniqueFd> open(const std::string& name, const std::string& path) const;
 
-  // Where `current` leads; nullopt: there is none.
+  // The target of `current`; nullopt: none.
   Result<std::optional<std::string>> current() const;
-  // At any moment, also after a power cut, `current` leads to the version before or to this one.
+  // Sets `current`, atomically and durably.
   Result<void> select(const std::string& name) const;
 
-  // Removes what interrupted imports and removals left. At the start, when nothing else is under way.
+  // Removes leftovers of interrupted imports and removals. Call at startup.
   Result<void> sweep() const;
 
  private:

@@ -35,7 +35,7 @@ inline Files files_in(std::string_view input) {
   return files;
 }
 
-inline profiles::Known<profiles::Evaluated> evaluated(const Files& files, profiles::Winner winner) {
+inline profiles::MaybeDynamic<profiles::Evaluated> evaluated(const Files& files, profiles::Winner winner) {
   const profiles::Library library{
       .directories = {"/lib/p"},
       .read = [&files](const std::string& path) -> Result<std::optional<profiles::ProfileFile>> {

@@ -81,10 +81,10 @@ def test_a_profile_that_needs_a_shell_is_named_with_its_line_and_never_run():
 
 
 @pytest.mark.parametrize("spoil, says", [
-    (lambda folder: os.chmod(folder, 0o777), "written by others"),
-    (lambda folder: os.chown(folder, 65534, 65534), "belong to root"),
-    (lambda folder: os.chmod(os.path.join(folder, "p.opf"), 0o666), "written by others"),
-    (lambda folder: (os.remove(os.path.join(folder, "p.opf")), os.symlink("/etc/passwd", os.path.join(folder, "p.opf"))), "a link"),
+    (lambda folder: os.chmod(folder, 0o777), "writable by users other"),
+    (lambda folder: os.chown(folder, 65534, 65534), "not owned by root"),
+    (lambda folder: os.chmod(os.path.join(folder, "p.opf"), 0o666), "writable by users other"),
+    (lambda folder: (os.remove(os.path.join(folder, "p.opf")), os.symlink("/etc/passwd", os.path.join(folder, "p.opf"))), "symbolic link"),
 ])
 def test_profiles_writable_by_others_are_not_read(spoil, says):
     with a_node() as (node, folder):

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = Step::Kind;
 
-// As C and the shell write numbers: 10, 0x1f, 017.
+// In the syntax of C and the shell: 10, 0x1f, 017.
 std::optional<int64_t> parse_number(std::string_view digits) {
   int base = 10;
   if (digits.starts_with("0x") || digits.starts_with("0X")) {
@@ -32,8 +32,8 @@ class Parser {
  public:
   Parser(std::string_view text, const Place& place) : text_(text), place_(place) {}
 
-  Read<ArithmeticText> parse() {
-    if (const Read<void> read = sum(); !read) return tl::unexpected(read.error());
+  Parsed<ArithmeticText> parse() {
+    if (const Parsed<void> read = sum(); !read) return tl::unexpected(read.error());
     skip_blanks();
     if (!text_.substr(at_).starts_with("))")) return unexpected_here("an operator or `))`");
     return ArithmeticText{std::move(arithmetic_), at_ + 2};
@@ -52,7 +52,7 @@ class Parser {
     return text_.substr(begin, at_ - begin);
   }
 
-  // Text that no expression of a shell has here is wrong; what a shell might make something of is left to it.
+  // An error, unless the text might be valid in a shell.
   tl::unexpected<Stop> unexpected_here(const std::string& wanted) const {
     constexpr std::string_view kOfShells = "=<>!~&|^?:,[]{}\"'`$\\#";
     if (at_ >= text_.size()) return wrong(place_, "`$((` is not closed by `))`");
@@ -61,9 +61,8 @@ class Parser {
     return wrong(place_, "arithmetic: expected " + wanted + " before " + shown(text_.substr(at_, 10)));
   }
 
-  // The operator here, if it is one of `operators`; '\0' if not. Two of them side by side ("**", "--") mean something
-  // else in one shell or another.
-  Read<char> take_operator(std::string_view operators) {
+  // Consumes one of `operators`; '\0': none. Doubled operators ("**", "--") have other meanings in some shells.
+  Parsed<char> take_operator(std::string_view operators) {
     skip_blanks();
     const char found = here();
     if (found == '\0' || operators.find(found) == std::string_view::npos) return '\0';
@@ -85,33 +84,33 @@ class Parser {
     }
   }
 
-  Read<void> chain(std::string_view operators, Read<void> (Parser::*part)()) {
-    if (const Read<void> first = (this->*part)(); !first) return first;
+  Parsed<void> chain(std::string_view operators, Parsed<void> (Parser::*part)()) {
+    if (const Parsed<void> first = (this->*part)(); !first) return first;
     for (;;) {
-      const Read<char> op = take_operator(operators);
+      const Parsed<char> op = take_operator(operators);
       if (!op) return tl::unexpected(op.error());
       if (*op == '\0') return {};
-      if (const Read<void> next = (this->*part)(); !next) return next;
+      if (const Parsed<void> next = (this->*part)(); !next) return next;
       arithmetic_.steps.push_back({.kind = kind_of(*op)});
     }
   }
 
-  Read<void> sum() { return chain("+-", &Parser::product); }
-  Read<void> product() { return chain("*/%", &Parser::signed_operand); }
+  Parsed<void> sum() { return chain("+-", &Parser::product); }
+  Parsed<void> product() { return chain("*/%", &Parser::signed_operand); }
 
-  Read<void> signed_operand() {
-    const Read<char> sign = take_operator("+-");
+  Parsed<void> signed_operand() {
+    const Parsed<char> sign = take_operator("+-");
     if (!sign) return tl::unexpected(sign.error());
     if (*sign == '\0') return operand();
-    const Read<void> read = deeper(&Parser::signed_operand);
+    const Parsed<void> read = deeper(&Parser::signed_operand);
     if (read && *sign == '-') arithmetic_.steps.push_back({.kind = Kind::Negate});
     return read;
   }
 
-  Read<void> operand() {
+  Parsed<void> operand() {
     if (here() == '(') {
       ++at_;
-      if (const Read<void> inner = deeper(&Parser::sum); !inner) return inner;
+      if (const Parsed<void> inner = deeper(&Parser::sum); !inner) return inner;
       skip_blanks();
       if (here() != ')') return unexpected_here("an operator or `)`");
       ++at_;
@@ -121,25 +120,24 @@ class Parser {
     return name();
   }
 
-  Read<void> deeper(Read<void> (Parser::*part)()) {
-    if (depth_ == kArithmeticDepth)
-      return wrong(place_, "arithmetic: more than 32 brackets and signs within each other");
+  Parsed<void> deeper(Parsed<void> (Parser::*part)()) {
+    if (depth_ == kArithmeticDepth) return wrong(place_, "arithmetic: parentheses and signs are nested deeper than 32");
     ++depth_;
-    Read<void> read = (this->*part)();
+    Parsed<void> read = (this->*part)();
     --depth_;
     return read;
   }
 
-  Read<void> number() {
+  Parsed<void> number() {
     const std::string_view digits = take_name();
     const std::optional<int64_t> number = parse_number(digits);
-    if (!number) return wrong(place_, "arithmetic: " + shown(digits) + " is not a whole number of 64 bits");
+    if (!number) return wrong(place_, "arithmetic: " + shown(digits) + " is not a 64-bit integer");
     arithmetic_.steps.push_back({.kind = Kind::Number, .number = *number});
     return {};
   }
 
   // NAME, $NAME or ${NAME}.
-  Read<void> name() {
+  Parsed<void> name() {
     const size_t begin = at_;
     if (here() == '$') ++at_;
     const bool braced = at_ > begin && here() == '{';
@@ -162,7 +160,7 @@ class Parser {
   Arithmetic arithmetic_;
 };
 
-// nullopt: beyond 64 bits. Divisors are not zero.
+// nullopt: overflow. `right` is not zero in divisions.
 std::optional<int64_t> applied(Kind kind, int64_t left, int64_t right) {
   int64_t result = 0;
   const bool overflows_division = left == std::numeric_limits<int64_t>::min() && right == -1;
@@ -179,20 +177,22 @@ std::optional<int64_t> applied(Kind kind, int64_t left, int64_t right) {
   return std::nullopt;
 }
 
-Read<int64_t> number_in(const std::string& name, const ValueOf& value_of, const Place& place) {
+Parsed<int64_t> number_in(const std::string& name, const ValueOf& value_of, const Place& place) {
   const std::optional<std::string> value = value_of(name);
-  if (!value) return wrong(place, name + " has no value here");
+  if (!value) return wrong(place, name + " is not set");
   const bool negative = value->starts_with('-');
   const std::optional<int64_t> number = parse_number(std::string_view(*value).substr(negative ? 1 : 0));
-  if (!number) return wrong(place, "arithmetic: " + name + " is " + shown(*value) + ", not a whole number of 64 bits");
+  if (!number) return wrong(place, "arithmetic: " + name + " is " + shown(*value) + ", not a 64-bit integer");
   return negative ? -*number : *number;
 }
 
 }  // namespace
 
-Read<ArithmeticText> parse_arithmetic(std::string_view text, const Place& place) { return Parser(text, place).parse(); }
+Parsed<ArithmeticText> parse_arithmetic(std::string_view text, const Place& place) {
+  return Parser(text, place).parse();
+}
 
-Read<int64_t> result_of(const Arithmetic& arithmetic, const ValueOf& value_of, const Place& place) {
+Parsed<int64_t> result_of(const Arithmetic& arithmetic, const ValueOf& value_of, const Place& place) {
   std::vector<int64_t> stack;
   for (const Step& step : arithmetic.steps) {
     if (step.kind == Kind::Number) {
@@ -200,21 +200,21 @@ Read<int64_t> result_of(const Arithmetic& arithmetic, const ValueOf& value_of, c
       continue;
     }
     if (step.kind == Kind::Name) {
-      const Read<int64_t> number = number_in(step.name, value_of, place);
+      const Parsed<int64_t> number = number_in(step.name, value_of, place);
       if (!number) return number;
       stack.push_back(*number);
       continue;
     }
     const int64_t right = stack.back();
     stack.pop_back();
-    // A sign is a subtraction from nothing.
+    // Negation is subtraction from 0.
     const bool negates = step.kind == Kind::Negate;
     const int64_t left = negates ? 0 : stack.back();
     if (!negates) stack.pop_back();
     const bool divides = step.kind == Kind::Divide || step.kind == Kind::Remainder;
-    if (divides && right == 0) return wrong(place, "arithmetic: a division by zero");
+    if (divides && right == 0) return wrong(place, "arithmetic: division by zero");
     const std::optional<int64_t> result = applied(step.kind, left, right);
-    if (!result) return wrong(place, "arithmetic: the result is beyond 64 bits");
+    if (!result) return wrong(place, "arithmetic: the result does not fit in 64 bits");
     stack.push_back(*result);
   }
   return stack.back();

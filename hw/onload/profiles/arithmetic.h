@@ -1,7 +1,7 @@
-// $(( … )) as a profile may use it without a shell: + - * / % and brackets on 64-bit whole numbers, and names.
+// $(( … )) in profiles without a shell: + - * / % and parentheses on 64-bit integers and variables.
 //
-// A shell first pastes the text of a name into the expression and then reads it; here a name stands for a number, the
-// one that its value is. And where a shell wraps around, an overflow is refused: EF_MAX_PACKETS=-4 helps nobody.
+// A shell substitutes variables as text before parsing; here a variable stands for its numeric value. Overflow, which
+// wraps around in a shell, is refused.
 //
 //   $(( (180000*16) / $num_workers ))  ->  180000 16 * num_workers /
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace nrd::profiles {
 
-// Brackets and signs within each other.
+// Nesting of parentheses and signs.
 constexpr unsigned kArithmeticDepth = 32;
 
 // One step of an expression in postfix order.
@@ -37,16 +37,16 @@ struct Arithmetic {
 
 struct ArithmeticText {
   Arithmetic arithmetic;
-  size_t length = 0;  // of its text, with the closing "))"
+  size_t length = 0;  // of the parsed text, including "))"
 };
 
-// Reads what stands behind "$((". Operators of the shell that are not named above need a shell.
-Read<ArithmeticText> parse_arithmetic(std::string_view text, const Place& place);
+// Parses the text after "$((". Any other operator needs a shell.
+Parsed<ArithmeticText> parse_arithmetic(std::string_view text, const Place& place);
 
-// The value of a name; nullopt: it has none.
+// The value of a variable; nullopt: not set.
 using ValueOf = std::function<std::optional<std::string>(const std::string& name)>;
 
-// Wrong: a name without a value or with one that is no number, a division by zero, a result beyond 64 bits.
-Read<int64_t> result_of(const Arithmetic& arithmetic, const ValueOf& value_of, const Place& place);
+// An error: an unset or non-numeric variable, division by zero, overflow.
+Parsed<int64_t> result_of(const Arithmetic& arithmetic, const ValueOf& value_of, const Place& place);
 
 }  // namespace nrd::profiles

@@ -12,7 +12,7 @@ struct Source {
   ProfileFile file;
 };
 
-Known<std::vector<Statement>> parsed(const Source& source) {
+MaybeDynamic<std::vector<Statement>> parsed(const Source& source) {
   if (source.file.origin == Origin::Api) return parse_api_profile(source.file.text, source.path);
   return parse_profile(source.file.text, source.path);
 }
@@ -22,34 +22,33 @@ bool is_profile_name(std::string_view name) {
                      [](char c) { return continues_name(c) || c == '-' || c == '.' || c == '+'; });
 }
 
-// One evaluation.
-class Run {
+class Evaluation {
  public:
-  Run(const Library& library, const Request& request) : library_(library), request_(request) {}
+  Evaluation(const Library& library, const Request& request) : library_(library), request_(request) {}
 
-  Read<Evaluated> all() {
+  Parsed<Evaluated> all() {
     for (const std::string& profile : request_.profiles) {
-      if (Read<void> taken = take(profile, nullptr); !taken) return tl::unexpected(std::move(taken.error()));
+      if (Parsed<void> taken = take(profile, nullptr); !taken) return tl::unexpected(std::move(taken.error()));
     }
     return std::move(evaluated_);
   }
 
  private:
-  // `importer` is the place of an onload_import, null for what the request names.
-  Read<void> take(const std::string& profile, const Place* importer) {
-    Read<Source> source = find(profile, importer);
+  // `importer`: the place of the onload_import; null for requested profiles.
+  Parsed<void> take(const std::string& profile, const Place* importer) {
+    Parsed<Source> source = find(profile, importer);
     if (!source) return tl::unexpected(std::move(source.error()));
     if (std::find(open_.begin(), open_.end(), source->path) != open_.end())
-      return wrong(*importer, "an import cycle: " + chain_to(source->path));
+      return wrong(*importer, "import cycle: " + chain_to(source->path));
     const Place place = importer == nullptr ? Place{source->path, 1} : *importer;
     if (open_.size() == kImportDepth) return wrong(place, "imports are nested deeper than 16");
     if (++files_ == kFilesLimit + 1) return wrong(place, "more than 64 profiles and imports");
-    Known<std::vector<Statement>> statements = parsed(*source);
+    MaybeDynamic<std::vector<Statement>> statements = parsed(*source);
     if (!statements) return tl::unexpected<Stop>(std::move(statements.error()));
     if (auto* dynamic = std::get_if<Dynamic>(&*statements)) return tl::unexpected<Stop>(std::move(*dynamic));
     open_.push_back(source->path);
     for (const Statement& statement : std::get<std::vector<Statement>>(*statements)) {
-      Read<void> done =
+      Parsed<void> done =
           std::visit([&](const auto& act) { return apply(act, statement.place, source->file.origin); }, statement.act);
       if (!done) return done;
     }
@@ -57,24 +56,25 @@ class Run {
     return {};
   }
 
-  Read<void> apply(const Import& import, const Place& place, Origin) {
-    Read<std::string> profile = text_of(import.profile, place);
+  Parsed<void> apply(const Import& import, const Place& place, Origin) {
+    Parsed<std::string> profile = text_of(import.profile, place);
     if (!profile) return tl::unexpected(std::move(profile.error()));
     return take(*profile, &place);
   }
 
-  Read<void> apply(const Set& set, const Place& place, Origin origin) {
-    Read<std::string> value = text_of(set.value, place);
+  Parsed<void> apply(const Set& set, const Place& place, Origin origin) {
+    Parsed<std::string> value = text_of(set.value, place);
     if (!value) return tl::unexpected(std::move(value.error()));
     if (const std::string problem = problem_of_value(*value); !problem.empty()) {
       return wrong(place, "the value of " + set.name + " " + problem);
     }
     if (origin == Origin::Api && is_path(*value)) {
-      return wrong(place, "the value of " + set.name + " has a slash, as paths have, which is not taken over the API");
+      return wrong(place, "the value of " + set.name + " contains a slash; paths are not accepted over the API");
     }
     Environment& environment = evaluated_.environment;
     if (value->empty()) {
-      evaluated_.warnings.push_back(to_string(place) + ": " + set.name + " is set to nothing, which sets nothing");
+      evaluated_.warnings.push_back(to_string(place) + ": " + set.name +
+                                    " is set to an empty value, which has no effect");
       return {};
     }
     if (request_.winner == Winner::Caller && of_caller(set.name)) return {};
@@ -89,61 +89,61 @@ class Run {
     return found->second;
   }
 
-  // What a shell would see in this line.
+  // The current value, as a shell would see it.
   std::optional<std::string> value_of(const std::string& name) const {
     const auto found = evaluated_.environment.find(name);
     return found == evaluated_.environment.end() ? of_caller(name) : found->second;
   }
 
-  Read<std::string> text_of(const Word& word, const Place& place) const {
+  Parsed<std::string> text_of(const Word& word, const Place& place) const {
     std::string text;
     for (const Piece& piece : word.pieces) {
-      Read<std::string> part = std::visit([this, &place](const auto& each) { return text_of(each, place); }, piece);
+      Parsed<std::string> part = std::visit([this, &place](const auto& each) { return text_of(each, place); }, piece);
       if (!part) return part;
       text += *part;
-      // Names that hold names twice would double with each line.
-      if (text.size() > kTextLimit) return wrong(place, "a word of more than 64 KiB");
+      // Repeated references could double the size with each line.
+      if (text.size() > kTextLimit) return wrong(place, "a word is longer than 64 KiB");
     }
     return text;
   }
 
-  Read<std::string> text_of(const Text& text, const Place&) const { return text.text; }
+  Parsed<std::string> text_of(const Text& text, const Place&) const { return text.text; }
 
-  // The parser lets none through to here.
-  Read<std::string> text_of(const OfShell& found, const Place& place) const {
+  // Not reached: the parser reports these as dynamic.
+  Parsed<std::string> text_of(const ShellParameter& found, const Place& place) const {
     return needs_shell(place, shown(found.spelled));
   }
 
-  Read<std::string> text_of(const Reference& reference, const Place& place) const {
+  Parsed<std::string> text_of(const Reference& reference, const Place& place) const {
     const std::optional<std::string> value = value_of(reference.name);
-    if (!value) return wrong(place, reference.name + " has no value here");
+    if (!value) return wrong(place, reference.name + " is not set");
     if (!reference.is_quoted && value->find_first_of(" \t\n*?[\\") != std::string::npos) {
-      return wrong(place, reference.name + " holds blanks or a pattern; write \"$" + reference.name + "\"");
+      return wrong(place, reference.name + " contains spaces or a pattern; write \"$" + reference.name + "\"");
     }
     return *value;
   }
 
-  Read<std::string> text_of(const Arithmetic& arithmetic, const Place& place) const {
-    const Read<int64_t> result = result_of(
+  Parsed<std::string> text_of(const Arithmetic& arithmetic, const Place& place) const {
+    const Parsed<int64_t> result = result_of(
         arithmetic, [this](const std::string& name) { return value_of(name); }, place);
     if (!result) return tl::unexpected(result.error());
     return std::to_string(*result);
   }
 
-  // Paths in the order in which they are tried.
-  Read<std::vector<std::string>> candidates(const std::string& profile, const Place* importer) const {
+  // Paths to try, in order.
+  Parsed<std::vector<std::string>> candidates(const std::string& profile, const Place* importer) const {
     const auto refused = [importer](const std::string& what) -> tl::unexpected<Stop> {
       if (importer != nullptr) return wrong(*importer, what);
       return tl::unexpected<Stop>(Error{ErrorCode::BadRequest, {}, what, {}, {}, {}});
     };
     if (profile.empty() || !problem_of_value(profile).empty())
-      return refused(shown(profile) + " is not the name of a profile");
+      return refused(shown(profile) + " is not a valid profile name");
     if (profile.find('/') != std::string::npos) {
       if (library_.paths == Paths::Refused)
-        return refused(shown(profile) + ": profiles are called by name here, not by path");
+        return refused(shown(profile) + ": profiles must be given by name, not by path");
       return std::vector<std::string>{profile};
     }
-    if (!is_profile_name(profile)) return refused(shown(profile) + " is not the name of a profile");
+    if (!is_profile_name(profile)) return refused(shown(profile) + " is not a valid profile name");
     std::vector<std::string> paths;
     for (const std::string& directory : library_.directories) {
       paths.push_back(directory + "/" + profile + ".opf");
@@ -152,8 +152,8 @@ class Run {
     return paths;
   }
 
-  Read<Source> find(const std::string& profile, const Place* importer) const {
-    const Read<std::vector<std::string>> paths = candidates(profile, importer);
+  Parsed<Source> find(const std::string& profile, const Place* importer) const {
+    const Parsed<std::vector<std::string>> paths = candidates(profile, importer);
     if (!paths) return tl::unexpected(paths.error());
     std::string tried;
     for (const std::string& path : *paths) {
@@ -162,7 +162,7 @@ class Run {
       if (*file) return Source{.path = path, .file = **std::move(file)};
       tried += (tried.empty() ? "" : ", ") + path;
     }
-    const std::string what = "there is no profile " + shown(profile) + "; looked for " + tried;
+    const std::string what = "profile " + shown(profile) + " not found; searched " + tried;
     if (importer != nullptr) return wrong(*importer, what);
     return tl::unexpected<Stop>(Error{ErrorCode::NotFound, {}, what, {}, {}, {}});
   }
@@ -176,12 +176,14 @@ class Run {
   const Library& library_;
   const Request& request_;
   Evaluated evaluated_;
-  std::vector<std::string> open_;  // files that import each other, outermost first
+  std::vector<std::string> open_;  // stack of current imports, outermost first
   unsigned files_ = 0;
 };
 
 }  // namespace
 
-Known<Evaluated> evaluate(const Library& library, const Request& request) { return known(Run(library, request).all()); }
+MaybeDynamic<Evaluated> evaluate(const Library& library, const Request& request) {
+  return maybe_dynamic(Evaluation(library, request).all());
+}
 
 }  // namespace nrd::profiles

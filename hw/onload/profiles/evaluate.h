@@ -1,15 +1,15 @@
-// From profiles to the variables that they give to an application.
+// Evaluates profiles to the environment variables they set.
 //
-// The first who sets a variable to something keeps it: the caller's environment, then the profiles in the order in
-// which they are named, and within each its lines in order, an import standing for the lines of what it imports. So a
-// profile that wants another value than its fragment has sets it before it imports the fragment.
+// The first assignment of a variable wins: the caller's environment, then the profiles in the given order, each line by
+// line, with an import replaced by the lines of the imported profile. To override a fragment, a profile sets the
+// variable before it imports the fragment.
 //
 //   caller: EF_INT_DRIVEN=1     latency.opf: onload_set EF_INT_DRIVEN 0     result: EF_POLL_USEC=20
-//                                            onload_set EF_POLL_USEC 20     (the caller has the rest already)
+//                                            onload_set EF_POLL_USEC 20
 //                                            onload_set EF_POLL_USEC 99
 //
-// Pure but for the reader of files that is handed in. All or nothing: what is dynamic in one line of one import gives
-// no variable at all.
+// Pure, except for the given file reader. All or nothing: one dynamic line, even in an import, makes the result
+// dynamic.
 #pragma once
 
 #include <functional>
@@ -24,44 +24,44 @@
 namespace nrd::profiles {
 
 constexpr unsigned kImportDepth = 16;
-constexpr unsigned kFilesLimit = 64;  // profiles and imports of one evaluation; one imported twice counts twice
+constexpr unsigned kFilesLimit = 64;  // profiles and imports of one evaluation, including repeated ones
 
 using Environment = std::map<std::string, std::string>;
 
-// Whether a profile may be called by a path: a name with a slash in it.
-enum class Paths { Refused, Taken };
+// Whether profiles may be given by path (a name with a slash).
+enum class Paths { Refused, Accepted };
 
 struct ProfileFile {
   std::string text;
   Origin origin = Origin::File;
 };
 
-// Where profiles lie. A name P is looked for as P.opf in each directory in turn, within imports also as P.opf-fragment
-// (in each directory after P.opf). A fragment alone makes no sense, so none is taken by name from outside of a profile.
+// Where profiles are found. Profile P is P.opf in the first directory that has it; imports also find P.opf-fragment, in
+// each directory after P.opf.
 struct Library {
   std::vector<std::string> directories;
   Paths paths = Paths::Refused;
-  // The whole file; nullopt: there is none.
+  // The content of a file; nullopt: no such file.
   std::function<Result<std::optional<ProfileFile>>(const std::string& path)> read;
 };
 
-// Who wins where the caller and a profile name the same variable. Among profiles it is the first in either case.
+// Which value wins if both the caller and a profile set a variable. Among profiles it is the first one.
 enum class Winner { Caller, Profiles };
 
 struct Request {
   std::vector<std::string> profiles;
-  Environment caller;  // an empty value counts as none
+  Environment caller;  // empty values count as unset
   Winner winner = Winner::Caller;
 };
 
 struct Evaluated {
-  Environment environment;            // what is to be added to the caller's, or to replace there
-  std::vector<std::string> warnings;  // "latency.opf:3: EF_POLL_USEC is set to nothing, which sets nothing"
+  Environment environment;            // to add to or replace in the caller's environment
+  std::vector<std::string> warnings;  // "latency.opf:3: EF_POLL_USEC is set to an empty value, which has no effect"
   friend bool operator==(const Evaluated&, const Evaluated&) = default;
 };
 
-// NotFound: no profile of a name that was asked for. BadRequest, with file and line: whatever is wrong in one. What
-// the reader of files fails with is passed on.
-Known<Evaluated> evaluate(const Library& library, const Request& request);
+// NotFound: a requested profile does not exist. BadRequest, with file and line: an error in a profile. Failures of the
+// file reader are passed on.
+MaybeDynamic<Evaluated> evaluate(const Library& library, const Request& request);
 
 }  // namespace nrd::profiles

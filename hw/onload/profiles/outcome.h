@@ -1,8 +1,7 @@
-// How reading a profile ends when it does not end well: it is wrong, or it needs a shell.
+// Results of reading a profile: a value, an error, or "it needs a shell".
 //
-// A profile of Onload is a fragment of a shell script. What this room understands of it is enough for most of them; the
-// rest is *dynamic*, which is no mistake of its author. So both ways out stay apart from the first character on, and
-// both name file and line.
+// An Onload profile is a fragment of a shell script. nrd understands the subset that most profiles use; any other
+// profile is *dynamic*, which is not an error. Both outcomes name file and line.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ struct Place {
 
 inline std::string to_string(const Place& place) { return place.file + ":" + std::to_string(place.line); }
 
-// The profile needs a shell. `what` is the first thing in it that does: "`if`".
+// The profile needs a shell. `what` is the first construct that does: "`if`".
 struct Dynamic {
   Place place;
   std::string what;
@@ -32,12 +31,12 @@ struct Dynamic {
 
 using Stop = std::variant<Dynamic, Error>;
 
-// Within this room. Its doors answer with Known<T>.
+// Used inside this module; its interface returns MaybeDynamic<T>.
 template <typename T>
-using Read = tl::expected<T, Stop>;
+using Parsed = tl::expected<T, Stop>;
 
 template <typename T>
-using Known = Result<std::variant<T, Dynamic>>;
+using MaybeDynamic = Result<std::variant<T, Dynamic>>;
 
 inline tl::unexpected<Stop> needs_shell(const Place& place, std::string what) {
   return tl::unexpected<Stop>(Dynamic{place, std::move(what)});
@@ -49,15 +48,15 @@ inline tl::unexpected<Stop> wrong(const Place& place, const std::string& what) {
 }
 
 template <typename T>
-Known<T> known(Read<T> read) {
+MaybeDynamic<T> maybe_dynamic(Parsed<T> read) {
   if (read) return std::variant<T, Dynamic>(*std::move(read));
   if (auto* dynamic = std::get_if<Dynamic>(&read.error())) return std::variant<T, Dynamic>(std::move(*dynamic));
   return Failure(std::get<Error>(std::move(read.error())));
 }
 
-// Somebody's text for a message: between back quotes, one line, not long.
+// Quotes foreign text for a message: in back quotes, on one line, shortened.
 inline std::string shown(std::string_view text) {
-  constexpr size_t kShown = 40;  // enough to recognise it, too little to fill a log with
+  constexpr size_t kShown = 40;
   std::string line = "`";
   for (const char c : text.substr(0, kShown)) line += c >= ' ' && c <= '~' ? c : '?';
   return line + (text.size() > kShown ? "...`" : "`");

@@ -1,5 +1,4 @@
-// LD_PRELOAD with one library more (ld.so(8)): in front, and what is there stays. A library of that file name, wherever
-// it lies, is left to stand alone: somebody has chosen it.
+// Adds a library at the front of an LD_PRELOAD value (ld.so(8)), unless the value has a library of that file name.
 #pragma once
 
 #include <string>

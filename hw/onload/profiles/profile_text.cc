@@ -7,51 +7,52 @@
 namespace nrd::profiles {
 namespace {
 
-Read<void> check_whole(std::string_view text, const std::string& file) {
-  if (text.size() > kTextLimit) return wrong({file, 1}, "more than 64 KiB");
+Parsed<void> check_whole(std::string_view text, const std::string& file) {
+  if (text.size() > kTextLimit) return wrong({file, 1}, "larger than 64 KiB");
   Place place{file, 1};
   for (const char c : text) {
     const bool is_control = static_cast<unsigned char>(c) < ' ' || c == '\x7f';
-    if (c == '\r') return wrong(place, "a carriage return; lines end with a line feed alone");
-    if (is_control && c != '\t' && c != '\n') return wrong(place, "a control character");
+    if (c == '\r') return wrong(place, "carriage return; lines must end with a line feed only");
+    if (is_control && c != '\t' && c != '\n') return wrong(place, "control character");
     if (place.line > kLinesLimit) return wrong(place, "more than 2000 lines");
     if (c == '\n') ++place.line;
   }
-  // A value that was cut off looks like another value.
-  if (!text.empty() && !text.ends_with('\n')) return wrong(place, "the last line has no line end; is the text whole?");
+  // A truncated value looks like another value.
+  if (!text.empty() && !text.ends_with('\n'))
+    return wrong(place, "the last line has no line feed; the text may be truncated");
   return {};
 }
 
-Read<void> check_static(const Word& word, const Place& place) {
+Parsed<void> check_static(const Word& word, const Place& place) {
   for (const Piece& piece : word.pieces) {
-    if (const auto* found = std::get_if<OfShell>(&piece)) return needs_shell(place, shown(found->spelled));
+    if (const auto* found = std::get_if<ShellParameter>(&piece)) return needs_shell(place, shown(found->spelled));
   }
   return {};
 }
 
-// The text of a word that nothing needs to be known for; nullopt if something does.
-std::optional<std::string> plain_text(const Word& word) {
+// The text of a word without references; nullopt otherwise.
+std::optional<std::string> literal_text(const Word& word) {
   const Text* text = word.pieces.size() == 1 ? std::get_if<Text>(&word.pieces.front()) : nullptr;
   return text == nullptr ? std::nullopt : std::optional(text->text);
 }
 
-Read<std::vector<Word>> words_of_command(Words& words) {
+Parsed<std::vector<Word>> words_of_command(Words& words) {
   std::vector<Word> found;
   for (;;) {
-    Read<std::optional<Word>> word = words.next_word();
+    Parsed<std::optional<Word>> word = words.next_word();
     if (!word) return tl::unexpected(std::move(word.error()));
     if (!*word) return found;
     found.push_back(**std::move(word));
   }
 }
 
-// NAME=VALUE in one word. The value is all behind the first `=`.
-Read<Set> parse_assignment(Word word, const Place& place) {
+// NAME=VALUE in one word; the value is everything after the first `=`.
+Parsed<Set> parse_assignment(Word word, const Place& place) {
   auto* front = std::get_if<Text>(&word.pieces.front());
   const size_t equals = front == nullptr ? std::string::npos : front->text.find('=');
   if (equals == std::string::npos) {
-    const std::optional<std::string> name = plain_text(word);
-    if (!name) return needs_shell(place, "a name that is computed");
+    const std::optional<std::string> name = literal_text(word);
+    if (!name) return needs_shell(place, "a computed name");
     return wrong(place, "onload_set: " + shown(*name) + " has no value");
   }
   Set set{.name = front->text.substr(0, equals), .value = {}};
@@ -60,67 +61,66 @@ Read<Set> parse_assignment(Word word, const Place& place) {
   return set;
 }
 
-Read<Set> parse_set(std::vector<Word> words, const Place& place) {
+Parsed<Set> parse_set(std::vector<Word> words, const Place& place) {
   if (words.empty()) return wrong(place, "onload_set: expected a name and a value");
   for (const Word& word : words) {
-    if (const Read<void> checked = check_static(word, place); !checked) return tl::unexpected(checked.error());
+    if (const Parsed<void> checked = check_static(word, place); !checked) return tl::unexpected(checked.error());
   }
-  if (words.size() > 2) return wrong(place, "onload_set: expected one value; one with blanks stands in quotes");
+  if (words.size() > 2) return wrong(place, "onload_set: expected one value; quote a value that has spaces");
   if (words.size() == 1) return parse_assignment(std::move(words.front()), place);
-  const std::optional<std::string> name = plain_text(words.front());
-  if (!name) return needs_shell(place, "a name that is computed");
+  const std::optional<std::string> name = literal_text(words.front());
+  if (!name) return needs_shell(place, "a computed name");
   return Set{.name = *name, .value = std::move(words.back())};
 }
 
-Read<Import> parse_import(std::vector<Word> words, const Place& place) {
+Parsed<Import> parse_import(std::vector<Word> words, const Place& place) {
   if (words.empty()) return wrong(place, "onload_import: expected a profile");
-  if (const Read<void> checked = check_static(words.front(), place); !checked) return tl::unexpected(checked.error());
+  if (const Parsed<void> checked = check_static(words.front(), place); !checked) return tl::unexpected(checked.error());
   return Import{.profile = std::move(words.front())};
 }
 
-Read<Set> checked(Set set, const Place& place) {
+Parsed<Set> checked(Set set, const Place& place) {
   if (!is_name(set.name)) return wrong(place, "onload_set: " + shown(set.name) + " is not a valid variable name");
   if (is_forbidden(set.name)) return wrong(place, "onload_set: a profile must not set " + set.name);
   return set;
 }
 
 template <typename Act>
-Read<Statement> statement(Read<Act> act, const Place& place) {
+Parsed<Statement> statement(Parsed<Act> act, const Place& place) {
   if (!act) return tl::unexpected(std::move(act.error()));
   return Statement{.place = place, .act = *std::move(act)};
 }
 
-Read<Statement> parse_statement(Words& words) {
+Parsed<Statement> parse_statement(Words& words) {
   const Place place = words.place();
   const std::string_view begin = words.rest();
   const std::string_view name = words.take_name();
   const bool sets = name == "onload_set";
   if (!sets && name != "onload_import") return needs_shell(place, shown(name.empty() ? begin.substr(0, 1) : name));
-  Read<std::vector<Word>> rest = words_of_command(words);
+  Parsed<std::vector<Word>> rest = words_of_command(words);
   if (!rest) return tl::unexpected(std::move(rest.error()));
   if (!sets) return statement(parse_import(*std::move(rest), place), place);
   return statement(
       parse_set(*std::move(rest), place).and_then([&place](Set set) { return checked(std::move(set), place); }), place);
 }
 
-// What is wrong with a statement in a text that came over the API, "" if nothing.
+// Why a statement is not allowed in a text from the API; "": it is.
 std::string problem_of_data(const Set& set) {
   if (is_setting(set.name)) return {};
-  return "onload_set: over the API only settings of Onload are taken (EF_*, but none that names a file), not " +
-         set.name;
+  return "onload_set: profiles stored over the API can set only EF_* variables that name no file, not " + set.name;
 }
 
 std::string problem_of_data(const Import& import) {
-  const std::optional<std::string> name = plain_text(import.profile);
+  const std::optional<std::string> name = literal_text(import.profile);
   if (name && name->find('/') == std::string::npos) return {};
-  return "onload_import: over the API profiles are imported by name, not by path or by a variable";
+  return "onload_import: profiles stored over the API can import only by name, not by path or variable";
 }
 
-Read<std::vector<Statement>> read_profile(std::string_view text, const std::string& file) {
-  if (const Read<void> whole = check_whole(text, file); !whole) return tl::unexpected(whole.error());
+Parsed<std::vector<Statement>> read_profile(std::string_view text, const std::string& file) {
+  if (const Parsed<void> whole = check_whole(text, file); !whole) return tl::unexpected(whole.error());
   std::vector<Statement> statements;
   for (Words words(text, file); words.next_command();) {
-    Read<Statement> read = parse_statement(words);
+    Parsed<Statement> read = parse_statement(words);
     if (!read) return tl::unexpected(std::move(read.error()));
     statements.push_back(*std::move(read));
   }
@@ -129,17 +129,17 @@ Read<std::vector<Statement>> read_profile(std::string_view text, const std::stri
 
 }  // namespace
 
-Known<std::vector<Statement>> parse_profile(std::string_view text, const std::string& file) {
-  return known(read_profile(text, file));
+MaybeDynamic<std::vector<Statement>> parse_profile(std::string_view text, const std::string& file) {
+  return maybe_dynamic(read_profile(text, file));
 }
 
 Result<std::vector<Statement>> parse_api_profile(std::string_view text, const std::string& file) {
-  Known<std::vector<Statement>> parsed = parse_profile(text, file);
+  MaybeDynamic<std::vector<Statement>> parsed = parse_profile(text, file);
   if (!parsed) return Failure(std::move(parsed.error()));
   if (const auto* dynamic = std::get_if<Dynamic>(&*parsed)) {
     return fail(ErrorCode::Unsupported, to_string(dynamic->place) + ": " + dynamic->what +
-                                            " needs a shell, which no text gets that came over the API; put the file "
-                                            "into a folder of onload.profiles");
+                                            " needs a shell, but profiles stored over the API are never run by one; "
+                                            "put the file into a directory of onload.profiles");
   }
   auto& statements = std::get<std::vector<Statement>>(*parsed);
   for (const Statement& statement : statements) {

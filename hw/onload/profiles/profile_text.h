@@ -1,12 +1,11 @@
-// One profile (.opf) as its statements, without a shell:
+// Parses a profile (.opf) into statements, without a shell:
 //
-//   # comments, on lines of their own or behind a statement
+//   # comments, on lines of their own or after a statement
 //   onload_set EF_POLL_USEC 100000             onload_set EF_POLL_USEC=100000
 //   onload_set EF_MAX_PACKETS $(( 5760000 / $EF_CLUSTER_SIZE ))
 //   onload_import throughput "$@"
 //
-// Everything else that a shell would understand makes the profile dynamic, from the first line to the last. Pure: what
-// names hold, and which files there are, is evaluate.h's.
+// Any other shell syntax makes the profile dynamic. Pure: variables and imports are resolved in evaluate.h.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +22,8 @@ namespace nrd::profiles {
 constexpr size_t kTextLimit = size_t{64} << 10;
 constexpr uint32_t kLinesLimit = 2000;
 
-// Who wrote a text. Root's files are programs of root's. What came over the API is data: its author may set how Onload
-// behaves, and must not decide what runs, or what is written, as whoever starts an application.
+// The author of a text. Files are written by root and are code. Texts from the API are data: they may configure Onload,
+// but must not decide what runs or is written as the user who starts an application.
 enum class Origin { File, Api };
 
 struct Set {
@@ -33,7 +32,7 @@ struct Set {
   friend bool operator==(const Set&, const Set&) = default;
 };
 
-// What stands behind the profile is for its shell, and nothing to a static one.
+// Arguments after the profile only matter to a shell.
 struct Import {
   Word profile;
   friend bool operator==(const Import&, const Import&) = default;
@@ -45,12 +44,12 @@ struct Statement {
   friend bool operator==(const Statement&, const Statement&) = default;
 };
 
-// `file` stands in messages and places. BadRequest with file and line: quotes or brackets that are not closed, a
-// statement without its words, a name that is none or forbidden, a text that is too long or cut off.
-Known<std::vector<Statement>> parse_profile(std::string_view text, const std::string& file);
+// `file` is used in messages. BadRequest with file and line: unterminated quotes or parentheses, missing arguments, an
+// invalid or forbidden name, a text that is too long or truncated.
+MaybeDynamic<std::vector<Statement>> parse_profile(std::string_view text, const std::string& file);
 
-// The same of a text that came over the API. Unsupported: it needs a shell. BadRequest also where it sets anything but
-// settings of Onload (variable.h), or imports otherwise than by a name that is spelled out.
+// Parses a text from the API. Unsupported: it needs a shell. BadRequest also if it sets other variables than Onload
+// settings (variable.h), or imports other than by a literal name.
 Result<std::vector<Statement>> parse_api_profile(std::string_view text, const std::string& file);
 
 }  // namespace nrd::profiles

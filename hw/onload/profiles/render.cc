@@ -33,8 +33,8 @@ std::string quoted(std::string_view text, std::string_view special) {
   return result + '"';
 }
 
-// systemd.unit(5): a percent sign begins a specifier in a unit file, two of them are one.
-std::string without_specifiers(std::string_view text) {
+// systemd.unit(5): "%" begins a specifier, "%%" is a literal percent sign.
+std::string escape_specifiers(std::string_view text) {
   std::string result;
   for (const char c : text) result += c == '%' ? "%%" : std::string(1, c);
   return result;
@@ -45,7 +45,7 @@ std::string config_map(const std::string& name, const Environment& environment) 
                      "\n  labels:\n    app.kubernetes.io/part-of: onload\ndata:";
   if (environment.empty()) return text + " {}\n";
   text += '\n';
-  // Names stand in quotes as well: YAML takes NO, ON and Y for booleans.
+  // Quote names too: YAML reads NO, ON and Y as booleans.
   for (const auto& [key, value] : environment) text += "  \"" + key + "\": " + quoted(value, "\"\\") + "\n";
   return text;
 }
@@ -63,7 +63,7 @@ Result<std::string> render_drop_in(const Environment& environment) {
   TRY(check(environment));
   std::string text = "[Unit]\nAfter=nrd.service\n\n[Service]\n";
   for (const auto& [name, value] : environment) {
-    text += "Environment=" + quoted(without_specifiers(name + "=" + value), "\"\\") + "\n";
+    text += "Environment=" + quoted(escape_specifiers(name + "=" + value), "\"\\") + "\n";
   }
   for (const char* device : {"/dev/onload", "/dev/onload_epoll", "/dev/sfc_char"}) {
     text += std::string("DeviceAllow=") + device + " rw\n";
@@ -78,7 +78,8 @@ Result<std::string> render_config_maps(const std::vector<Profile>& profiles) {
     const Result<std::string> name = config_map_name(profile.name);
     if (!name) return name;
     TRY(check(profile.environment));
-    if (!names.insert(*name).second) return fail(ErrorCode::BadRequest, "two profiles would be the ConfigMap " + *name);
+    if (!names.insert(*name).second)
+      return fail(ErrorCode::BadRequest, "two profiles would have the ConfigMap name " + *name);
     text += (text.empty() ? "" : "---\n") + config_map(*name, profile.environment);
   }
   return text;
@@ -95,7 +96,8 @@ Result<std::string> config_map_name(const std::string& profile) {
     if (is_valid || !middle.ends_with('-')) middle += is_valid ? c : '-';
   }
   const size_t first = middle.find_first_not_of('-');
-  if (first == std::string::npos) return fail(ErrorCode::BadRequest, shown(profile) + " makes no name of a ConfigMap");
+  if (first == std::string::npos)
+    return fail(ErrorCode::BadRequest, shown(profile) + " cannot be turned into a ConfigMap name");
   middle = middle.substr(first, middle.find_last_not_of('-') + 1 - first);
   const std::string name = "onload-" + middle + "-profile";
   if (name.size() > kLimit) return fail(ErrorCode::BadRequest, shown(profile) + " is too long for a ConfigMap");

@@ -1,8 +1,8 @@
-// Variables in the forms in which others take them. Each form quotes every value in full, so what is read back is what
-// was written; tests/profiles has the readers themselves say so.
+// Renders variables as environment files, unit drop-ins and ConfigMaps. Values are fully quoted, so readers get the
+// exact value; tests/profiles checks this with the real readers.
 //
-// All or nothing: BadRequest for a name or value that no reader would take (variable.h). What a profile must not set
-// may be in here; somebody else may have put it there.
+// All or nothing: BadRequest for a name or value that no reader accepts (variable.h). Variables that a profile must not
+// set are allowed here; the caller may have set them.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@
 
 namespace nrd::profiles {
 
-// NAME="value", a line each: for EnvironmentFile= of systemd.exec(5), and for `.` of a shell.
+// NAME="value" lines: for EnvironmentFile= of systemd.exec(5) and for `.` in a shell.
 Result<std::string> render_env(const Environment& environment);
 
-// A drop-in for a unit: the variables, Onload's devices, and the order after nrd.
+// A drop-in for a unit: the variables, Onload's devices, and After=nrd.service.
 Result<std::string> render_drop_in(const Environment& environment);
 
 struct Profile {
@@ -24,11 +24,11 @@ struct Profile {
   Environment environment;
 };
 
-// A v1 ConfigMap a profile. BadRequest also if two profiles would have the same name there.
+// One v1 ConfigMap per profile. BadRequest also if two would have the same name.
 Result<std::string> render_config_maps(const std::vector<Profile>& profiles);
 
-// "/etc/p/My_Profile.opf" -> "onload-my-profile-profile"; what a ConfigMap's name (RFC 1123) cannot have becomes a
-// dash. BadRequest if nothing is left, or too much.
+// "/etc/p/My_Profile.opf" -> "onload-my-profile-profile"; characters that are invalid in a ConfigMap's name (RFC 1123)
+// become dashes. BadRequest if the result is empty or too long.
 Result<std::string> config_map_name(const std::string& profile);
 
 }  // namespace nrd::profiles

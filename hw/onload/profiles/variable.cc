@@ -8,9 +8,9 @@ namespace nrd::profiles {
 namespace {
 
 constexpr auto kForbiddenPrefixes = std::to_array<std::string_view>({
-    "LD_",         // ld.so(8): LD_PRELOAD, LD_LIBRARY_PATH, LD_AUDIT and all to come
+    "LD_",         // ld.so(8): LD_PRELOAD, LD_LIBRARY_PATH, LD_AUDIT etc.
     "MALLOC_",     // mallopt(3), mtrace(3)
-    "BASH_FUNC_",  // functions that bash takes from its environment
+    "BASH_FUNC_",  // functions imported by bash
     "PYTHON", "PERL", "RUBY", "LUA_",
     "OPENSSL_",  // configuration, engines and modules to load
 });
@@ -26,7 +26,7 @@ constexpr auto kForbiddenNames = std::to_array<std::string_view>({
     "PS4",
     "PROMPT_COMMAND",
     "CDPATH",
-    // The rest of what glibc itself drops for setuid programs.
+    // Others that glibc ignores in setuid programs.
     "GCONV_PATH",
     "GETCONF_DIR",
     "GLIBC_TUNABLES",
@@ -49,17 +49,17 @@ constexpr auto kForbiddenNames = std::to_array<std::string_view>({
     "PHPRC",
     "PHP_INI_SCAN_DIR",
     "DOTNET_STARTUP_HOOKS",
-    // The library that the launcher preloads, and whose profiles are read.
+    // Choose the preloaded library and the profiles.
     "ONLOAD_PRELOAD",
     "HOME",
 });
 
-// Of Onload's own library: what programs that the application starts preload, a file that is truncated for the log, and
-// a socket (startup.c, exec.c and ef_vi's vi_cluster of OpenOnload).
+// Of Onload's library: the preload of child processes, a log file that is truncated, and a socket (startup.c, exec.c
+// and vi_cluster of ef_vi in OpenOnload).
 constexpr auto kNamesOfFiles =
     std::to_array<std::string_view>({"EF_LD_PRELOAD", "EF_LOG_FILE", "EF_VI_CLUSTER_SOCKET"});
 
-// The code point at the front of `text` and how many bytes it has; length 0: this is not UTF-8.
+// The first code point and its length in bytes; length 0: not UTF-8.
 struct CodePoint {
   uint32_t value = 0;
   size_t length = 0;
@@ -79,13 +79,13 @@ CodePoint first_code_point(std::string_view text) {
     if ((byte(at) & 0xc0U) != 0x80) return {};
     value = (value << 6) | (byte(at) & 0x3fU);
   }
-  // The least that needs as many bytes: a longer form of something shorter is none.
+  // Overlong encodings are invalid.
   constexpr std::array<uint32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
   if (value < kLeast.at(length) || value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return {};
   return {value, length};
 }
 
-// Neither systemd nor YAML takes the code points that Unicode keeps for no character at all.
+// Refused by systemd and YAML.
 bool is_noncharacter(uint32_t value) { return (value & 0xfffeU) == 0xfffe || (value >= 0xfdd0 && value <= 0xfdef); }
 
 bool is_control(uint32_t value) { return value < 0x20 || (value >= 0x7f && value < 0xa0); }
@@ -112,7 +112,7 @@ std::string problem_of_value(std::string_view value) {
   for (std::string_view rest = value; !rest.empty();) {
     const CodePoint point = first_code_point(rest);
     if (point.length == 0 || is_noncharacter(point.value)) return "is not UTF-8";
-    if (is_control(point.value)) return "has a line end or another control character";
+    if (is_control(point.value)) return "contains a line feed or another control character";
     rest.remove_prefix(point.length);
   }
   return {};

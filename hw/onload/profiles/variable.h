@@ -1,4 +1,4 @@
-// What a variable may be called, and what it may hold, wherever it ends: in an environment, a ConfigMap, a unit.
+// Valid names and values of variables, for all targets: environment, ConfigMap, unit.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace nrd::profiles {
 
 constexpr size_t kNameLimit = 128;
 constexpr size_t kValueLimit = 1024;
-constexpr size_t kVariablesLimit = 512;  // Onload itself knows fewer than 300
+constexpr size_t kVariablesLimit = 512;  // Onload has fewer than 300
 
 constexpr bool begins_name(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; }
 constexpr bool continues_name(char c) { return begins_name(c) || (c >= '0' && c <= '9'); }
@@ -17,18 +17,17 @@ constexpr bool continues_name(char c) { return begins_name(c) || (c >= '0' && c 
 // [A-Za-z_][A-Za-z0-9_]*, at most kNameLimit characters.
 bool is_name(std::string_view name);
 
-// It makes the dynamic loader, the C library or an interpreter run other code, or finds programs: LD_PRELOAD, PATH,
-// BASH_ENV. A profile tunes what is started; it does not choose what runs. A fence for profiles that are nearly
-// trusted: what an application itself makes of a variable, nobody can list.
+// Variables that change which code runs: of the dynamic loader, the C library and interpreters (LD_PRELOAD, PATH,
+// BASH_ENV). A safeguard for nearly trusted profiles; variables of applications cannot be listed.
 bool is_forbidden(std::string_view name);
 
-// A setting of Onload, which is all that a profile of the API may set: EF_*, but for the few that name a file to load,
-// to write or to connect to. What a value names is no path either (is_path()), whatever a release to come calls it.
+// An Onload setting, the only variables that profiles from the API may set: EF_*, except the few that name a file to
+// load, write or connect to. In case later releases add more of these, values must not be paths (is_path()).
 bool is_setting(std::string_view name);
 inline bool is_path(std::string_view value) { return value.find('/') != std::string_view::npos; }
 
-// What is wrong with a value, "" if nothing: at most kValueLimit bytes of UTF-8, one line, no control characters. More
-// than that, one of the forms of render.h could not say.
+// Why a value is invalid; "": valid. Limited to what all formats of render.h can express: at most kValueLimit bytes of
+// UTF-8, one line, no control characters.
 std::string problem_of_value(std::string_view value);
 
 }  // namespace nrd::profiles

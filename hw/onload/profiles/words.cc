@@ -8,9 +8,9 @@ namespace nrd::profiles {
 namespace {
 
 constexpr std::string_view kOperators = ";&|<>()";
-// Bare, a shell looks for files of that name; braces are bash's.
+// Unquoted, a shell expands these; braces only in bash.
 constexpr std::string_view kPatterns = "*?[{}";
-constexpr std::string_view kOfShell = "@*#?$!-0123456789";
+constexpr std::string_view kShellParameters = "@*#?$!-0123456789";
 
 bool is_one_of(char c, std::string_view set) { return c != '\0' && set.find(c) != std::string_view::npos; }
 
@@ -19,8 +19,8 @@ void add_text(Word& word, std::string_view text) {
   std::get<Text>(word.pieces.back()).text += text;
 }
 
-// A tilde stands for a home directory at the front of a word, and in some shells behind `=` and `:`.
-bool may_be_home(const Word& word) {
+// A tilde is expanded at the start of a word, and in some shells after `=` and `:`.
+bool may_expand_tilde(const Word& word) {
   if (word.pieces.empty()) return true;
   const Text* text = std::get_if<Text>(&word.pieces.back());
   return text != nullptr && (text->text.ends_with('=') || text->text.ends_with(':'));
@@ -34,7 +34,7 @@ void Words::skip(size_t count) {
   at_ += skipped.size();
 }
 
-// A backslash at the end of a line joins it with the next one.
+// A backslash before a line feed joins two lines.
 void Words::skip_blanks() {
   for (;;) {
     if (here() == ' ' || here() == '\t') {
@@ -67,7 +67,7 @@ std::string_view Words::take_name() {
   return text_.substr(begin, at_ - begin);
 }
 
-Read<std::optional<Word>> Words::next_word() {
+Parsed<std::optional<Word>> Words::next_word() {
   skip_blanks();
   skip_comment();
   if (at_end() || here() == '\n') {
@@ -75,15 +75,15 @@ Read<std::optional<Word>> Words::next_word() {
     return std::nullopt;
   }
   if (is_one_of(here(), kOperators)) return needs_shell(place_, shown({&text_[at_], 1}));
-  Read<Word> read = word();
+  Parsed<Word> read = word();
   if (!read) return tl::unexpected(std::move(read.error()));
   return *std::move(read);
 }
 
-Read<Word> Words::word() {
+Parsed<Word> Words::word() {
   Word word;
   while (!at_end() && !is_one_of(here(), " \t\n") && !is_one_of(here(), kOperators)) {
-    Read<void> read;
+    Parsed<void> read;
     switch (here()) {
       case '\'': read = single_quoted(word); break;
       case '"': read = double_quoted(word); break;
@@ -95,11 +95,11 @@ Read<Word> Words::word() {
   return word;
 }
 
-Read<void> Words::bare(Word& word) {
+Parsed<void> Words::bare(Word& word) {
   const char c = here();
-  if (c == '`') return needs_shell(place_, "the output of a command");
-  if (is_one_of(c, kPatterns)) return needs_shell(place_, "a pattern, " + shown({&c, 1}) + " without quotes");
-  if (c == '~' && may_be_home(word)) return needs_shell(place_, "a home directory, `~`");
+  if (c == '`') return needs_shell(place_, "command substitution");
+  if (is_one_of(c, kPatterns)) return needs_shell(place_, "an unquoted pattern, " + shown({&c, 1}));
+  if (c == '~' && may_expand_tilde(word)) return needs_shell(place_, "tilde expansion, `~`");
   if (c == '\\' && peek(1) == '\n') {
     skip(2);
     return {};
@@ -110,26 +110,26 @@ Read<void> Words::bare(Word& word) {
   return {};
 }
 
-Read<void> Words::single_quoted(Word& word) {
+Parsed<void> Words::single_quoted(Word& word) {
   const size_t end = text_.find('\'', at_ + 1);
-  if (end == std::string_view::npos) return wrong(place_, "a quote `'` that is not closed");
+  if (end == std::string_view::npos) return wrong(place_, "unterminated quote `'`");
   add_text(word, text_.substr(at_ + 1, end - at_ - 1));
   skip(end + 1 - at_);
   return {};
 }
 
-Read<void> Words::double_quoted(Word& word) {
+Parsed<void> Words::double_quoted(Word& word) {
   const Place opened = place_;
   skip(1);
   add_text(word, "");
   while (here() != '"') {
-    if (at_end()) return wrong(opened, "a quote `\"` that is not closed");
-    if (here() == '`') return needs_shell(place_, "the output of a command");
+    if (at_end()) return wrong(opened, "unterminated quote `\"`");
+    if (here() == '`') return needs_shell(place_, "command substitution");
     if (here() == '$') {
-      if (Read<void> read = dollar(word, true); !read) return read;
+      if (Parsed<void> read = dollar(word, true); !read) return read;
       continue;
     }
-    // Elsewhere within these quotes a backslash is one.
+    // Other backslashes are literal in double quotes.
     if (here() == '\\' && is_one_of(peek(1), "$`\"\\\n")) {
       if (peek(1) != '\n') add_text(word, text_.substr(at_ + 1, 1));
       skip(2);
@@ -142,15 +142,15 @@ Read<void> Words::double_quoted(Word& word) {
   return {};
 }
 
-Read<void> Words::dollar(Word& word, bool is_quoted) {
+Parsed<void> Words::dollar(Word& word, bool is_quoted) {
   const char next = peek(1);
   if (next == '(' && peek(2) == '(') return arithmetic(word);
-  if (next == '(') return needs_shell(place_, "the output of a command");
+  if (next == '(') return needs_shell(place_, "command substitution");
   if (next == '[') return needs_shell(place_, shown("$["));
   if (next == '{') return braced(word, is_quoted);
   if (!is_quoted && (next == '\'' || next == '"')) return needs_shell(place_, shown(text_.substr(at_, 2)));
-  if (is_one_of(next, kOfShell)) {
-    word.pieces.emplace_back(OfShell{std::string(text_.substr(at_, 2))});
+  if (is_one_of(next, kShellParameters)) {
+    word.pieces.emplace_back(ShellParameter{std::string(text_.substr(at_, 2))});
     skip(2);
     return {};
   }
@@ -165,17 +165,17 @@ Read<void> Words::dollar(Word& word, bool is_quoted) {
   return {};
 }
 
-Read<void> Words::braced(Word& word, bool is_quoted) {
+Parsed<void> Words::braced(Word& word, bool is_quoted) {
   const size_t end = text_.find('}', at_);
   const std::string_view spelled = text_.substr(at_, end == std::string_view::npos ? end : end + 1 - at_);
-  if (end == std::string_view::npos) return wrong(place_, shown(spelled) + " is not closed by `}`");
+  if (end == std::string_view::npos) return wrong(place_, shown(spelled) + " has no closing `}`");
   const std::string_view name = spelled.substr(2, spelled.size() - 3);
   const bool is_plain =
       !name.empty() && begins_name(name.front()) && std::all_of(name.begin(), name.end(), continues_name);
   if (is_plain) {
     word.pieces.emplace_back(Reference{std::string(name), is_quoted});
-  } else if (name.size() == 1 && is_one_of(name.front(), kOfShell)) {
-    word.pieces.emplace_back(OfShell{std::string(spelled)});
+  } else if (name.size() == 1 && is_one_of(name.front(), kShellParameters)) {
+    word.pieces.emplace_back(ShellParameter{std::string(spelled)});
   } else {
     return needs_shell(place_, shown(spelled));
   }
@@ -183,9 +183,9 @@ Read<void> Words::braced(Word& word, bool is_quoted) {
   return {};
 }
 
-Read<void> Words::arithmetic(Word& word) {
+Parsed<void> Words::arithmetic(Word& word) {
   constexpr size_t kOpening = 3;  // "$(("
-  Read<ArithmeticText> read = parse_arithmetic(text_.substr(at_ + kOpening), place_);
+  Parsed<ArithmeticText> read = parse_arithmetic(text_.substr(at_ + kOpening), place_);
   if (!read) return tl::unexpected(std::move(read.error()));
   word.pieces.emplace_back(std::move(read->arithmetic));
   skip(kOpening + read->length);

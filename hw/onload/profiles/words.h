@@ -1,9 +1,8 @@
-// The words of a profile's commands, by the quoting rules of the POSIX shell (XCU 2.2, 2.3 and 2.6).
+// Splits the commands of a profile into words, by the quoting rules of the POSIX shell (XCU 2.2, 2.3 and 2.6).
 //
 //   onload_set EF_NAME "a $HOST"'"b"'\ c   # words: EF_NAME and, in pieces, "a ", $HOST, "\"b\" c"
 //
-// What would need a shell to become a word (a pattern of file names, a command's output) or would end the command in
-// another way than its line does (`;`, `|`, `>`) is said so.
+// Syntax that needs a shell (patterns, command substitution, `;`, `|`, `>`) is reported as such.
 #pragma once
 
 #include <cstddef>
@@ -25,35 +24,35 @@ struct Text {
 // $NAME or ${NAME}.
 struct Reference {
   std::string name;
-  bool is_quoted = false;  // not quoted, a shell would split its value at blanks and take it for a pattern
+  bool is_quoted = false;  // a shell would split and expand an unquoted value
   friend bool operator==(const Reference&, const Reference&) = default;
 };
-// $@, $1, $#: the command line of the application, or the state of a shell.
-struct OfShell {
+// $@, $1, $#: special and positional parameters of a shell.
+struct ShellParameter {
   std::string spelled;
-  friend bool operator==(const OfShell&, const OfShell&) = default;
+  friend bool operator==(const ShellParameter&, const ShellParameter&) = default;
 };
-using Piece = std::variant<Text, Reference, Arithmetic, OfShell>;
+using Piece = std::variant<Text, Reference, Arithmetic, ShellParameter>;
 
 struct Word {
-  std::vector<Piece> pieces;  // no two texts side by side; `""` is one empty text
+  std::vector<Piece> pieces;  // never two adjacent texts; `""` is one empty text
   friend bool operator==(const Word&, const Word&) = default;
 };
 
 class Words {
  public:
-  // `text` must end with a line end, or be empty.
+  // `text` must be empty or end with a line feed.
   Words(std::string_view text, const std::string& file) : text_(text), place_{.file = file, .line = 1} {}
 
-  // Goes to the next command. False: there is none.
+  // Advances to the next command. False: none left.
   bool next_command();
-  // The first word of the command as it is spelled, "" if there stands none.
+  // The first word of the command, as written; "": none.
   std::string_view take_name();
-  // The next word of the command; nullopt at its end.
-  Read<std::optional<Word>> next_word();
+  // The next word of the command; nullopt: end of command.
+  Parsed<std::optional<Word>> next_word();
 
   const Place& place() const { return place_; }
-  // What comes next, for messages.
+  // The remaining text, for messages.
   std::string_view rest() const { return text_.substr(at_); }
 
  private:
@@ -63,13 +62,13 @@ class Words {
   void skip(size_t count);
   void skip_blanks();
   void skip_comment();
-  Read<Word> word();
-  Read<void> bare(Word& word);
-  Read<void> single_quoted(Word& word);
-  Read<void> double_quoted(Word& word);
-  Read<void> dollar(Word& word, bool is_quoted);
-  Read<void> braced(Word& word, bool is_quoted);
-  Read<void> arithmetic(Word& word);
+  Parsed<Word> word();
+  Parsed<void> bare(Word& word);
+  Parsed<void> single_quoted(Word& word);
+  Parsed<void> double_quoted(Word& word);
+  Parsed<void> dollar(Word& word, bool is_quoted);
+  Parsed<void> braced(Word& word, bool is_quoted);
+  Parsed<void> arithmetic(Word& word);
 
   std::string_view text_;
   size_t at_ = 0;

@@ -41,14 +41,14 @@ TEST_CASE("a version is read once, and again after its tree was replaced") {
   put_release(folder, "srv/new", "9.0.2");
   const onload::Versions versions(folder.trust(), "/opt/onload");
   VersionCache known(versions);
-  CHECK(release_of(known) == "there is no version 9.0");
+  CHECK(release_of(known) == "version 9.0 not found");
   REQUIRE(versions.import("9.0", "/srv/old"));
   CHECK(release_of(known) == "9.0.1");
   // What lies in a tree is not looked at again, as long as the tree is the same.
   put_release(folder, "opt/onload/versions/9.0", "9.0.7");
   CHECK(release_of(known) == "9.0.1");
   REQUIRE(versions.remove("9.0"));
-  CHECK(release_of(known) == "there is no version 9.0");
+  CHECK(release_of(known) == "version 9.0 not found");
   REQUIRE(versions.import("9.0", "/srv/new"));
   CHECK(release_of(known) == "9.0.2");
 }

@@ -26,8 +26,8 @@ TEST_CASE("a text whose last line has no end is truncated") {
   CHECK(lines_of("\n\n") == Views{"", ""});
   CHECK(lines_of("") == Views{});
   CHECK(lines_of("a\nb") == std::nullopt);
-  CHECK(words_of("  a \t b\n") == Views{"a", "b"});
-  CHECK(words_of(" \n").empty());
+  CHECK(fields_of("  a \t b\n") == Views{"a", "b"});
+  CHECK(fields_of(" \n").empty());
 }
 
 TEST_CASE("exactly one line is accepted") {

@@ -24,11 +24,12 @@ namespace {
 
 constexpr pid_t kPid = 5;
 
-const std::map<DeviceNumber, Held> kNumbers = {{{1, 3}, Held::Stack}, {{1, 5}, Held::Epoll}, {{1, 7}, Held::Char}};
+const std::map<DeviceNumber, HandleKind> kNumbers = {
+    {{1, 3}, HandleKind::Stack}, {{1, 5}, HandleKind::Epoll}, {{1, 7}, HandleKind::Char}};
 
-Result<OpenHandles> look(const OnloadNode& node, const WalkLimits& limits = {}, const KnownFiles& known = {}) {
-  Holder holder(kNumbers, limits, known);
-  return holder.look_at(ProcessDir::open(node.root(), kPid).value().value(), kPid);
+Result<OpenHandles> look(const OnloadNode& node, const SearchLimits& limits = {}, const KnownFiles& known = {}) {
+  HandleScanner scanner(kNumbers, limits, known);
+  return scanner.scan(ProcessDir::open(node.root(), kPid).value().value(), kPid);
 }
 
 }  // namespace
@@ -81,9 +82,9 @@ TEST_CASE("a device is recognised by its number, whatever its name") {
   node.open(kPid, 3, node.path("containers/7/anything"));
   node.open(kPid, 4, kEpoll);
   node.open(kPid, 5, kChar);
-  CHECK(look(node).value().files == std::vector<OpenFile>{{.pid = kPid, .fd = 3, .held = Held::Stack},
-                                                          {.pid = kPid, .fd = 4, .held = Held::Epoll},
-                                                          {.pid = kPid, .fd = 5, .held = Held::Char}});
+  CHECK(look(node).value().files == std::vector<OpenFile>{{.pid = kPid, .fd = 3, .kind = HandleKind::Stack},
+                                                          {.pid = kPid, .fd = 4, .kind = HandleKind::Epoll},
+                                                          {.pid = kPid, .fd = 5, .kind = HandleKind::Char}});
 }
 
 TEST_CASE("sockets are recognised by their links, not by file names") {
@@ -98,7 +99,7 @@ TEST_CASE("sockets are recognised by their links, not by file names") {
   node.open(kPid, 8, "anon_inode:[eventpoll]");
   const OpenHandles handles = look(node).value();
   CHECK(handles.files.size() == 3);
-  CHECK(handles.files.front().held == Held::Socket);
+  CHECK(handles.files.front().kind == HandleKind::Socket);
   CHECK(handles.stacks == std::set<uint32_t>{3, 4});
 }
 
@@ -121,12 +122,12 @@ TEST_CASE("a mapped device counts as held without a descriptor, also in a contai
   node.map(kPid, "7f20-7f30", "/usr/lib/libc.so.6", "/dev/tty");
   node.map(kPid, "7f40-7f50", "/dev/sfc_char", "");
   const OpenHandles handles = look(node).value();
-  CHECK(handles.mapped == std::set<Held>{Held::Stack});
+  CHECK(handles.mapped == std::set<HandleKind>{HandleKind::Stack});
   CHECK(handles.files.empty());
   CHECK_FALSE(handles.library.has_value());
   // Where the kernel does not lead to the file, as of a thread, the node itself is known and no name.
-  CHECK(look(node, {}, {.nodes = {{{{0, 5}, 77}, Held::Char}}, .library = {}}).value().mapped ==
-        std::set<Held>{Held::Stack, Held::Char});
+  CHECK(look(node, {}, {.nodes = {{{{0, 5}, 77}, HandleKind::Char}}, .library = {}}).value().mapped ==
+        std::set<HandleKind>{HandleKind::Stack, HandleKind::Char});
 }
 
 TEST_CASE("a mapped library is reported with its path and whether it still exists") {
@@ -198,8 +199,8 @@ TEST_CASE("60,000 mappings with long paths are scanned in little memory") {
   node.put(folder + "/file", std::string(4096, 'x'));
   const Mapped process = with_mappings(node.path(folder + "/file"), 60000);
   [[maybe_unused]] const size_t before = peak_kib();
-  Holder holder(kNumbers, {});
-  const Result<OpenHandles> held = holder.look_at(ProcessDir::open("", process.pid).value().value(), process.pid);
+  HandleScanner scanner(kNumbers, {});
+  const Result<OpenHandles> held = scanner.scan(ProcessDir::open("", process.pid).value().value(), process.pid);
   REQUIRE(held.has_value());
   CHECK(held->mapped.empty());
   CHECK_FALSE(held->library.has_value());

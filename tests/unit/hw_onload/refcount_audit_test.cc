@@ -13,7 +13,7 @@ namespace nrd::onload {
 
 namespace {
 
-OpenFile file(int fd, Held held = Held::Stack) { return {.pid = 5, .fd = fd, .held = held}; }
+OpenFile file(int fd, HandleKind kind = HandleKind::Stack) { return {.pid = 5, .fd = fd, .kind = kind}; }
 
 }  // namespace
 
@@ -25,9 +25,9 @@ TEST_CASE("each open device is two references and each socket one") {
     uint32_t unexplained;
   };
   const OpenFile device = file(3);
-  const OpenFile epoll = file(4, Held::Epoll);
-  const OpenFile socket = file(5, Held::Socket);
-  const OpenFile character = file(6, Held::Char);
+  const OpenFile epoll = file(4, HandleKind::Epoll);
+  const OpenFile socket = file(5, HandleKind::Socket);
+  const OpenFile character = file(6, HandleKind::Char);
   for (const Row& row :
        {Row{"onload", 0, {}, 0}, Row{"onload", 1, {}, 1}, Row{"onload", 2, {device}, 0}, Row{"onload", 3, {device}, 1},
         Row{"onload", 5, {device, epoll, socket}, 0}, Row{"onload", 6, {device, epoll, socket}, 1},
@@ -67,13 +67,13 @@ TEST_CASE("the kernel distinguishes a duplicated descriptor from a second open")
   const UniqueFd copy(::fcntl(first.get(), F_DUPFD_CLOEXEC, 0));
   const UniqueFd second(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const auto of_this = [](const UniqueFd& fd) {
-    return OpenFile{.pid = ::getpid(), .fd = fd.get(), .held = Held::Stack};
+    return OpenFile{.pid = ::getpid(), .fd = fd.get(), .kind = HandleKind::Stack};
   };
   const std::vector<OpenFile> files = {of_this(first), of_this(copy), of_this(second)};
   // Without kcmp in the kernel nothing can be told, and all count as one.
   const bool can_tell = order_of_files(files[0], files[1]).has_value();
   CHECK(distinct_files(files, order_of_files).size() == (can_tell ? 2 : 1));
-  CHECK(order_of_files({.pid = ::getpid(), .fd = -1, .held = Held::Stack}, files[0]) == std::nullopt);
+  CHECK(order_of_files({.pid = ::getpid(), .fd = -1, .kind = HandleKind::Stack}, files[0]) == std::nullopt);
 }
 
 }  // namespace nrd::onload

@@ -213,7 +213,7 @@ TEST_CASE("a process that cannot be inspected is reported by PID") {
   node.run(5, "/usr/bin/feed");
   node.remove(OnloadNode::process(5, "maps"));
   node.folder(OnloadNode::process(5, "maps"));  // reading it is refused, even to root
-  CHECK(users_of(node).unknown == std::vector<std::string>{"process 5 could not be looked at"});
+  CHECK(users_of(node).unknown == std::vector<std::string>{"cannot inspect process 5"});
 }
 
 TEST_CASE("the processes of this host match the kernel's view") {

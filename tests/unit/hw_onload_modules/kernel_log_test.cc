@@ -156,7 +156,7 @@ TEST_CASE("a log is opened at its end, and a missing one is an error") {
   CHECK(numbers_of(log.read(kModules).value()) == std::vector<uint64_t>{2});
   const Result<KernelLog> gone = KernelLog::open(folder.path("gone"));
   REQUIRE_FALSE(gone.has_value());
-  CHECK(gone.error().message == "the log of the kernel cannot be read");
+  CHECK(gone.error().message == "cannot read the kernel log");
   folder.folder("folder");
   KernelLog no_log(UniqueFd(::open(folder.path("folder").c_str(), O_RDONLY | O_CLOEXEC)));
   CHECK_FALSE(no_log.read(kModules).has_value());

@@ -82,7 +82,7 @@ TEST_CASE("an already loaded module is reported as such whatever the log says") 
 
 TEST_CASE("a failure names module, action and cause, and keeps the log") {
   const LoadFailure failed = insert_failure("onload", ENODEV, {"[onload] no"});
-  CHECK(failed.message == "onload cannot be loaded: its start failed: No such device");
+  CHECK(failed.message == "onload cannot be loaded: its initialization failed: No such device");
   CHECK(failed.module == "onload");
   CHECK(failed.error == ENODEV);
   CHECK(failed.log == std::vector<std::string>{"[onload] no"});

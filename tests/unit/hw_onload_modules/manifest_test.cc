@@ -5,7 +5,7 @@
 
 #include <ostream>
 
-#include "hw/onload/sha256.h"
+#include "base/sha256.h"
 #include "tests/unit/hw_onload_modules/folder.h"
 
 namespace nrd::onload {
@@ -28,6 +28,7 @@ TEST_CASE("the hash is SHA-256, independent of the chunks") {
   for (const char* piece : {"a", "", "bc"}) pieces.add(piece);
   CHECK(pieces.take() == kOfAbc);
   CHECK(Sha256().take() == kOfNothing);
+  CHECK(sha256_of("abc") == kOfAbc);
 }
 
 TEST_CASE("a file is hashed completely, and its offset is kept") {

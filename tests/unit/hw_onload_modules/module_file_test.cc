@@ -73,15 +73,14 @@ TEST_CASE("of duplicate properties the first counts") {
 }
 
 TEST_CASE("a file that is not a module is refused with the reason") {
-  CHECK(why_not("") == "a file is no kernel module: it is cut off");
-  CHECK(why_not(std::string(100, 'x')) == "a file is no kernel module: it is not ELF, or it is compressed");
-  CHECK(why_not(Ko().bytes()) == "a file is no kernel module: it has no section .modinfo");
-  CHECK(why_not(Ko().is("license", "GPL").bytes()) == "a file is no kernel module: it has no name");
-  CHECK(why_not(Ko().is("name", "a/b").is("vermagic", "6").bytes()) == "a file is no kernel module: it has no name");
-  CHECK(why_not(Ko().is("name", "sfc").bytes()) ==
-        "a file is no kernel module: it does not say for which kernel it is");
+  CHECK(why_not("") == "not a kernel module: it is not ELF, or it is compressed");
+  CHECK(why_not(std::string(100, 'x')) == "not a kernel module: it is not ELF, or it is compressed");
+  CHECK(why_not(Ko().bytes()) == "not a kernel module: it has no section .modinfo");
+  CHECK(why_not(Ko().is("license", "GPL").bytes()) == "not a kernel module: it has no valid name");
+  CHECK(why_not(Ko().is("name", "a/b").is("vermagic", "6").bytes()) == "not a kernel module: it has no valid name");
+  CHECK(why_not(Ko().is("name", "sfc").bytes()) == "not a kernel module: it has no vermagic");
   CHECK(why_not(a_module("sfc").is("depends", "mtd,../x").bytes()) ==
-        "a file is no kernel module: what it depends on makes no sense");
+        "not a kernel module: its dependencies are invalid");
 }
 
 TEST_CASE("a truncated module is refused or reads the same") {

@@ -84,7 +84,7 @@ TEST_CASE("an existing version is never replaced") {
   place.folder.put("9/file", "before");
   REQUIRE(place.staging.add_file("file", false, text("after")).has_value());
   REQUIRE(place.staging.complete().has_value());
-  CHECK(message_of(place.staging.publish()) == "a version 9 is there already");
+  CHECK(message_of(place.staging.publish()) == "version 9 already exists");
   CHECK(place.folder.get("9/file") == "before");
 }
 
@@ -99,8 +99,8 @@ TEST_CASE("nothing is written outside of the tree or twice") {
   CHECK(place.staging.add_folder("a/file").error().code == ErrorCode::BadRequest);
   CHECK(place.staging.add_folder("a").has_value());  // once more is no harm
   REQUIRE(place.staging.add_link("link", "a").has_value());
-  CHECK(message_of(place.staging.add_file("link/passwd", false, text("x"))) == "link is there twice");
-  CHECK(message_of(place.staging.add_link("link", "b")) == "link is there twice");
+  CHECK(message_of(place.staging.add_file("link/passwd", false, text("x"))) == "link occurs twice");
+  CHECK(message_of(place.staging.add_link("link", "b")) == "link occurs twice");
   CHECK(list_tree(place.staging.tree()).value().size() == 2);
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("a link within the tree becomes a copy of its target") {
   REQUIRE(place.staging.add_link("usr/lib64/libx.so.1", "./libx.so.1.2").has_value());
   REQUIRE(place.staging.add_file("usr/lib64/libx.so.1.2", true, text("library")).has_value());
   REQUIRE(place.staging.add_link("usr/bin/x", "../lib64//libx.so").has_value());
-  REQUIRE(place.staging.add_same("usr/bin/y", "usr/lib64/libx.so.1.2").has_value());
+  REQUIRE(place.staging.add_hard_link("usr/bin/y", "usr/lib64/libx.so.1.2").has_value());
   REQUIRE(place.staging.complete().has_value());
   REQUIRE(place.staging.publish().has_value());
   for (const char* path : {"9/usr/lib64/libx.so", "9/usr/lib64/libx.so.1", "9/usr/bin/x", "9/usr/bin/y"}) {
@@ -124,7 +124,8 @@ TEST_CASE("a link that leads elsewhere is refused") {
   for (const char* target : {"/etc/passwd", "/", "../../etc/passwd", "../../../x", ""}) {
     Place place;
     INFO("to \"" << target << "\"");
-    CHECK(message_of(place.staging.add_link("usr/link", target)) == "usr/link is a link that leads out of the tree");
+    CHECK(message_of(place.staging.add_link("usr/link", target)) ==
+          "usr/link is a symbolic link that points out of the tree");
   }
   for (const char* target : {"gone", ".", "..", "folder", "link", "../usr/other"}) {
     Place place;
@@ -132,11 +133,13 @@ TEST_CASE("a link that leads elsewhere is refused") {
     REQUIRE(place.staging.add_folder("usr/folder").has_value());
     REQUIRE(place.staging.add_link("usr/link", target).has_value());
     REQUIRE(place.staging.add_link("usr/other", "link").has_value());
-    CHECK(place.staging.complete().error().message.ends_with("is a link that leads to no file of the tree"));
+    CHECK(place.staging.complete().error().message.ends_with(
+        "is a symbolic link that does not point to a file in the tree"));
   }
   Place place;
-  CHECK(message_of(place.staging.add_same("a", "b")) == "a is a hard link to what is no file of the tree");
-  CHECK(message_of(place.staging.add_same("a", "../etc/passwd")) == "a is a hard link to what is no file of the tree");
+  CHECK(message_of(place.staging.add_hard_link("a", "b")) == "a is a hard link to a file that is not in the tree");
+  CHECK(message_of(place.staging.add_hard_link("a", "../etc/passwd")) ==
+        "a is a hard link to a file that is not in the tree");
 }
 
 TEST_CASE("file and tree sizes are limited to the byte") {
@@ -146,21 +149,21 @@ TEST_CASE("file and tree sizes are limited to the byte") {
   REQUIRE(other.staging.add_file("a", false, text("12345")).has_value());
   REQUIRE(other.staging.add_file("b", false, text("123")).has_value());
   REQUIRE(other.staging.add_file("empty", false, text("")).has_value());
-  CHECK(message_of(other.staging.add_file("c", false, text("1"))) == "a tree is larger than 8 bytes");
+  CHECK(message_of(other.staging.add_file("c", false, text("1"))) == "the tree is larger than 8 bytes");
 }
 
 TEST_CASE("copies made for links count as well") {
   Place place({.file = 5, .tree = 8});
   REQUIRE(place.staging.add_file("a", false, text("12345")).has_value());
   REQUIRE(place.staging.add_link("b", "a").has_value());
-  CHECK(message_of(place.staging.complete()) == "a tree is larger than 8 bytes");
+  CHECK(message_of(place.staging.complete()) == "the tree is larger than 8 bytes");
 }
 
 TEST_CASE("the number of entries is limited") {
   Place place({.entries = 3});
   REQUIRE(place.staging.add_file("folder/file", false, text("x")).has_value());
   REQUIRE(place.staging.add_link("link", "x").has_value());
-  const std::string too_many = "a tree has more than 3 entries";
+  const std::string too_many = "the tree has more than 3 entries";
   CHECK(message_of(place.staging.add_file("one-more", false, text("x"))) == too_many);
   CHECK(message_of(place.staging.add_folder("one-more")) == too_many);
   CHECK(message_of(place.staging.add_link("one-more", "x")) == too_many);

@@ -50,10 +50,10 @@ TEST_CASE("a tree with other file types or untrusted directories is refused") {
   Folder folder;
   folder.folder("a/b");
   REQUIRE(::mkfifo(folder.path("a/b/fifo").c_str(), 0600) == 0);
-  CHECK(list(folder).error().message == "a/b/fifo is neither a file nor a folder nor a link");
+  CHECK(list(folder).error().message == "a/b/fifo is not a file, directory or link");
   folder.remove("a/b/fifo");
   folder.mode("a/b", 0777);
-  CHECK(list(folder).error().message == "a/b: a file or folder can be written by others than root");
+  CHECK(list(folder).error().message == "a/b: a file or directory is writable by users other than root");
 }
 
 TEST_CASE("a tree that is too deep or too large is refused") {

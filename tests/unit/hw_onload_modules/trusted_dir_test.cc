@@ -98,7 +98,7 @@ TEST_CASE("files of other owners are refused") {
   stranger.owner += 1;
   const Result<UniqueFd> file = open_trusted_file(stranger, "/opt/file");
   REQUIRE_FALSE(file.has_value());
-  CHECK(file.error().message == "a file or folder does not belong to root");
+  CHECK(file.error().message == "a file or directory is not owned by root");
   if (::geteuid() != 0) return;  // only root can give things away
   for (const char* given : {"opt", "opt/file"}) {
     REQUIRE(::chown(folder.path(given).c_str(), 65534, 0) == 0);

@@ -122,7 +122,7 @@ TEST_CASE("a node without versions has none") {
   Node node;
   CHECK(node.versions().names().value().empty());
   CHECK(node.versions().current().value() == std::nullopt);
-  CHECK(message_of(node.versions().read("9")) == "there is no version 9");
+  CHECK(message_of(node.versions().read("9")) == "version 9 not found");
   CHECK(node.versions().verify("9").error().code == ErrorCode::NotFound);
   CHECK(node.versions().sweep().has_value());
 }
@@ -131,7 +131,7 @@ TEST_CASE("a version is imported once") {
   Node node;
   REQUIRE(node.versions().import("9", "/srv/9").has_value());
   node.put_release("srv/10", "10");
-  CHECK(message_of(node.versions().import("9", "/srv/10")) == "a version 9 is there already");
+  CHECK(message_of(node.versions().import("9", "/srv/10")) == "version 9 already exists");
   CHECK(node.folder().get(node.in_version("9", "sbin/onload_cp_server")) == "server of 9.0.2");
   REQUIRE(node.versions().import("10", "/srv/10").has_value());
   CHECK(node.versions().names().value() == Names{"10", "9"});
@@ -142,14 +142,15 @@ TEST_CASE("a source writable by others than root is refused") {
     Node node;
     node.folder().mode(spoilt, 0777);
     INFO(spoilt);
-    CHECK(message_of(node.versions().import("9", "/srv/9")).ends_with("can be written by others than root"));
+    CHECK(message_of(node.versions().import("9", "/srv/9")).ends_with("is writable by users other than root"));
     CHECK(node.versions().names().value().empty());
     CHECK_FALSE(node.folder().has("opt/onload/versions/.import-9"));
   }
   Node node;
   node.folder().put("srv/9.tar", Tar().file(extra("onload"), the_onload("9").bytes()).bytes());
   node.folder().mode("srv/9.tar", 0666);
-  CHECK(message_of(node.versions().import("9", "/srv/9.tar")) == "a file or folder can be written by others than root");
+  CHECK(message_of(node.versions().import("9", "/srv/9.tar")) ==
+        "a file or directory is writable by users other than root");
 }
 
 TEST_CASE("a source that is a link, missing or neither directory nor file is refused") {
@@ -172,13 +173,13 @@ TEST_CASE("a tree with invalid modules is refused") {
   };
   for (const Row& row : {
            Row{extra("bad"), "no module",
-               "lib/modules/6.1.0-56-amd64/extra/bad.ko: a file is no kernel module: it is cut off"},
+               "lib/modules/6.1.0-56-amd64/extra/bad.ko: not a kernel module: it is not ELF, or it is compressed"},
            Row{extra("new", "6.12.1"), a_module("new").bytes(),
-               "lib/modules/6.12.1/extra/new.ko is for the kernel 6.1.0-56-amd64 and does not lie in its folder"},
+               "lib/modules/6.12.1/extra/new.ko is for kernel 6.1.0-56-amd64, but not in that kernel's directory"},
            Row{"lib/modules/6.1.0-56-amd64/updates/onload.ko", the_onload("8").bytes(),
-               "a version has two modules of one name for the same kernel"},
+               "the version has two modules of the same name for one kernel"},
            Row{extra("packed") + ".xz", "x",
-               "lib/modules/6.1.0-56-amd64/extra/packed.ko.xz is compressed: unpack the modules first"},
+               "lib/modules/6.1.0-56-amd64/extra/packed.ko.xz is compressed; decompress the modules first"},
        }) {
     Node node;
     node.folder().put("srv/9/" + row.file, row.bytes);
@@ -187,7 +188,7 @@ TEST_CASE("a tree with invalid modules is refused") {
   }
   Node node;
   node.folder().remove("srv/9/lib");
-  CHECK(message_of(node.versions().import("9", "/srv/9")) == "there are no modules in lib/modules/*/ of the tree");
+  CHECK(message_of(node.versions().import("9", "/srv/9")) == "the tree has no modules in lib/modules/*/");
 }
 
 TEST_CASE("an intact version verifies, and each change to it is reported") {
@@ -201,7 +202,7 @@ TEST_CASE("an intact version verifies, and each change to it is reported") {
   node.folder().mode(node.in_version("9", "usr/lib64/libonload.so"), 0666);
   CHECK(node.versions().verify("9").value() ==
         Names{"usr/linked was added", "usr/new was added", "sbin/onload_cp_server was changed",
-              "usr/lib64/libonload.so: a file or folder can be written by others than root",
+              "usr/lib64/libonload.so: a file or directory is writable by users other than root",
               "usr/lib64/libonload_ext.so is missing"});
 }
 
@@ -211,9 +212,9 @@ TEST_CASE("a version without its manifest, or with a damaged one, does not verif
   const std::string manifest = node.in_version("9", "SHA256SUMS");
   const std::string good = node.folder().get(manifest);
   node.folder().put(manifest, "");
-  CHECK(message_of(node.versions().verify("9")) == "the list of a version's files is damaged");
+  CHECK(message_of(node.versions().verify("9")) == "the manifest of a version is damaged");
   node.folder().put(manifest, good.substr(0, good.size() / 2));
-  CHECK(message_of(node.versions().verify("9")) == "the list of a version's files is damaged");
+  CHECK(message_of(node.versions().verify("9")) == "the manifest of a version is damaged");
   CHECK_FALSE(node.versions().open("9", extra("onload")).has_value());
   node.folder().remove(manifest);
   CHECK(node.versions().verify("9").error().code == ErrorCode::NotFound);
@@ -276,7 +277,7 @@ TEST_CASE("a version is removed completely, but not the current one") {
   REQUIRE(node.versions().import("9", "/srv/9").has_value());
   REQUIRE(node.versions().import("10", "/srv/10").has_value());
   REQUIRE(node.versions().select("9").has_value());
-  CHECK(message_of(node.versions().remove("9")) == "version 9 is the current one");
+  CHECK(message_of(node.versions().remove("9")) == "version 9 is the current version");
   REQUIRE(node.versions().remove("10").has_value());
   CHECK(node.versions().names().value() == Names{"9"});
   CHECK_FALSE(node.folder().has("opt/onload/versions/10"));

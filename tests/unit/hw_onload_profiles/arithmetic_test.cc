@@ -64,21 +64,20 @@ TEST_CASE("a 64-bit overflow is refused") {
   for (const char* text : {"9223372036854775807 + 1", "$LEAST - 2", "4294967296 * 4294967296", "($LEAST - 1) / -1",
                            "($LEAST - 1) % -1", "-($LEAST - 1)"}) {
     INFO(text);
-    CHECK(computed(text) == "wrong: p.opf:7: arithmetic: the result is beyond 64 bits");
+    CHECK(computed(text) == "wrong: p.opf:7: arithmetic: the result does not fit in 64 bits");
   }
-  CHECK(computed("9223372036854775808") ==
-        "wrong: p.opf:7: arithmetic: `9223372036854775808` is not a whole number of 64 bits");
+  CHECK(computed("9223372036854775808") == "wrong: p.opf:7: arithmetic: `9223372036854775808` is not a 64-bit integer");
 }
 
-TEST_CASE("a division by zero is refused") {
-  CHECK(computed("1 / (ONE - 1)") == "wrong: p.opf:7: arithmetic: a division by zero");
-  CHECK(computed("1 % 0") == "wrong: p.opf:7: arithmetic: a division by zero");
+TEST_CASE("division by zero is refused") {
+  CHECK(computed("1 / (ONE - 1)") == "wrong: p.opf:7: arithmetic: division by zero");
+  CHECK(computed("1 % 0") == "wrong: p.opf:7: arithmetic: division by zero");
 }
 
 TEST_CASE("a name without a number is reported") {
-  CHECK(computed("1 / $EF_CLUSTER_SIZE") == "wrong: p.opf:7: EF_CLUSTER_SIZE has no value here");
-  CHECK(computed("$WORD + 1") == "wrong: p.opf:7: arithmetic: WORD is `eth0`, not a whole number of 64 bits");
-  CHECK(computed("$SUM * 2") == "wrong: p.opf:7: arithmetic: SUM is `1+2`, not a whole number of 64 bits");
+  CHECK(computed("1 / $EF_CLUSTER_SIZE") == "wrong: p.opf:7: EF_CLUSTER_SIZE is not set");
+  CHECK(computed("$WORD + 1") == "wrong: p.opf:7: arithmetic: WORD is `eth0`, not a 64-bit integer");
+  CHECK(computed("$SUM * 2") == "wrong: p.opf:7: arithmetic: SUM is `1+2`, not a 64-bit integer");
 }
 
 TEST_CASE("invalid arithmetic is refused with what was expected") {
@@ -87,10 +86,10 @@ TEST_CASE("invalid arithmetic is refused with what was expected") {
                                                     {"* 2", "expected a number, a name or `(` before `* 2))rest`"},
                                                     {"1 // 2", "expected a number, a name or `(` before `/ 2))rest`"},
                                                     {"1 2", "expected an operator or `))` before `2))rest`"},
-                                                    {"08", "`08` is not a whole number of 64 bits"},
-                                                    {"0x", "`0x` is not a whole number of 64 bits"},
-                                                    {"1k", "`1k` is not a whole number of 64 bits"},
-                                                    {"0x-1", "`0x` is not a whole number of 64 bits"}};
+                                                    {"08", "`08` is not a 64-bit integer"},
+                                                    {"0x", "`0x` is not a 64-bit integer"},
+                                                    {"1k", "`1k` is not a 64-bit integer"},
+                                                    {"0x-1", "`0x` is not a 64-bit integer"}};
   for (const auto& [text, message] : messages) {
     INFO(text);
     CHECK(computed(text) == "wrong: p.opf:7: arithmetic: " + message);
@@ -114,7 +113,7 @@ TEST_CASE("other shell operators and expansions need a shell") {
 
 TEST_CASE("brackets and signs nest 32 deep at most") {
   CHECK(computed(std::string(32, '(') + "1" + std::string(32, ')')) == "1");
-  const std::string message = "wrong: p.opf:7: arithmetic: more than 32 brackets and signs within each other";
+  const std::string message = "wrong: p.opf:7: arithmetic: parentheses and signs are nested deeper than 32";
   CHECK(computed(std::string(33, '(') + "1" + std::string(33, ')')) == message);
   CHECK(computed(std::string(60000, '(')) == message);
   std::string signs;

@@ -23,7 +23,7 @@ Library library_of(Files files, Paths paths = Paths::Refused) {
           }};
 }
 
-std::string told(const Known<Evaluated>& known) {
+std::string told(const MaybeDynamic<Evaluated>& known) {
   if (!known) return "wrong: " + known.error().message;
   if (const auto* dynamic = std::get_if<Dynamic>(&*known)) {
     return "needs a shell: " + to_string(dynamic->place) + ": " + dynamic->what;
@@ -124,8 +124,8 @@ TEST_CASE("an empty value sets nothing and causes a warning") {
                {.profiles = {"x"}});
   CHECK(std::get<Evaluated>(known.value()) ==
         Evaluated{.environment = {{"EF_A", "2"}},
-                  .warnings = {"/lib/p/x.opf:1: EF_A is set to nothing, which sets nothing",
-                               "/lib/p/x.opf:3: EF_B is set to nothing, which sets nothing"}});
+                  .warnings = {"/lib/p/x.opf:1: EF_A is set to an empty value, which has no effect",
+                               "/lib/p/x.opf:3: EF_B is set to an empty value, which has no effect"}});
 }
 
 TEST_CASE("profiles are searched directory by directory, fragments for imports only") {
@@ -142,13 +142,13 @@ TEST_CASE("profiles are searched directory by directory, fragments for imports o
     files.erase(path);
   }
   CHECK(evaluated(files, {"x"}) ==
-        "wrong: /lib/p/x.opf:1: there is no profile `part`; looked for /home/p/part.opf, /home/p/part.opf-fragment, "
+        "wrong: /lib/p/x.opf:1: profile `part` not found; searched /home/p/part.opf, /home/p/part.opf-fragment, "
         "/lib/p/part.opf, /lib/p/part.opf-fragment");
 }
 
 TEST_CASE("a fragment cannot be requested directly") {
   const Files files{{"/lib/p/x.opf", "onload_import part\n"}, {"/lib/p/part.opf-fragment", "onload_set EF_A 1\n"}};
-  const std::string refusal = "wrong: there is no profile `part`; looked for /home/p/part.opf, /lib/p/part.opf";
+  const std::string refusal = "wrong: profile `part` not found; searched /home/p/part.opf, /lib/p/part.opf";
   CHECK(evaluated(files, {"part"}) == refusal);
   CHECK(evaluated(files, {"x", "part"}) == refusal);
   CHECK(evaluated(files, {"x", "x", "part"}) == refusal);
@@ -157,18 +157,18 @@ TEST_CASE("a fragment cannot be requested directly") {
 
 TEST_CASE("a path is accepted as a profile only where the library allows paths") {
   const Files files{{"/tmp/own.opf", "onload_set EF_A 1\nonload_import ./more\n"}, {"./more", "onload_set EF_B 2\n"}};
-  CHECK(told(evaluate(library_of(files, Paths::Taken), {.profiles = {"/tmp/own.opf"}})) == "EF_A=1 EF_B=2");
-  CHECK(evaluated(files, {"/tmp/own.opf"}) == "wrong: `/tmp/own.opf`: profiles are called by name here, not by path");
+  CHECK(told(evaluate(library_of(files, Paths::Accepted), {.profiles = {"/tmp/own.opf"}})) == "EF_A=1 EF_B=2");
+  CHECK(evaluated(files, {"/tmp/own.opf"}) == "wrong: `/tmp/own.opf`: profiles must be given by name, not by path");
   CHECK(evaluated("onload_import ../../etc/shadow\n") ==
-        "wrong: /lib/p/x.opf:1: `../../etc/shadow`: profiles are called by name here, not by path");
+        "wrong: /lib/p/x.opf:1: `../../etc/shadow`: profiles must be given by name, not by path");
 }
 
 TEST_CASE("an invalid profile name is not looked up") {
   for (const char* name : {"", "a b", "a\nb", "a,b", "a*", "\xff", "~a"}) {
     INFO(name);
-    CHECK(evaluated(kShipped, {name}).ends_with("is not the name of a profile"));
+    CHECK(evaluated(kShipped, {name}).ends_with("is not a valid profile name"));
   }
-  CHECK(evaluated("onload_import \"\"\n") == "wrong: /lib/p/x.opf:1: `` is not the name of a profile");
+  CHECK(evaluated("onload_import \"\"\n") == "wrong: /lib/p/x.opf:1: `` is not a valid profile name");
 }
 
 TEST_CASE("a name may be composed of references") {
@@ -190,8 +190,8 @@ TEST_CASE("an import cycle is refused with its path") {
                     {"/lib/p/c.opf", "onload_import b\n"},
                     {"/lib/p/self.opf", "onload_import self\n"}};
   CHECK(evaluated(files, {"a"}) ==
-        "wrong: /lib/p/c.opf:1: an import cycle: /lib/p/b.opf-fragment -> /lib/p/c.opf -> /lib/p/b.opf-fragment");
-  CHECK(evaluated(files, {"self"}) == "wrong: /lib/p/self.opf:1: an import cycle: /lib/p/self.opf -> /lib/p/self.opf");
+        "wrong: /lib/p/c.opf:1: import cycle: /lib/p/b.opf-fragment -> /lib/p/c.opf -> /lib/p/b.opf-fragment");
+  CHECK(evaluated(files, {"self"}) == "wrong: /lib/p/self.opf:1: import cycle: /lib/p/self.opf -> /lib/p/self.opf");
 }
 
 TEST_CASE("importing a fragment twice is not a cycle") {
@@ -235,20 +235,20 @@ TEST_CASE("variables and values are bounded, however references multiply") {
   std::string long_word = "onload_set EF_X ";
   for (int i = 0; i < 10000; ++i) long_word += "$A";
   CHECK(evaluated(long_word + "\n", {{"A", std::string(1000, 'a')}}) ==
-        "wrong: /lib/p/x.opf:1: a word of more than 64 KiB");
+        "wrong: /lib/p/x.opf:1: a word is longer than 64 KiB");
 }
 
 TEST_CASE("an error in an import is reported with the import's file and line") {
   const std::map<std::string, std::string> messages{
-      {"onload_set EF_A $EF_B", "EF_B has no value here"},
-      {"onload_set EF_A $((1 / 0))", "arithmetic: a division by zero"},
-      {"onload_set EF_A $(( $EF_CLUSTER_SIZE * 2 ))", "EF_CLUSTER_SIZE has no value here"},
-      {"onload_set EF_A 'x", "a quote `'` that is not closed"},
-      {"onload_set EF_A 'x\ny'", "the value of EF_A has a line end or another control character"},
+      {"onload_set EF_A $EF_B", "EF_B is not set"},
+      {"onload_set EF_A $((1 / 0))", "arithmetic: division by zero"},
+      {"onload_set EF_A $(( $EF_CLUSTER_SIZE * 2 ))", "EF_CLUSTER_SIZE is not set"},
+      {"onload_set EF_A 'x", "unterminated quote `'`"},
+      {"onload_set EF_A 'x\ny'", "the value of EF_A contains a line feed or another control character"},
       {"onload_set EF_A \xff", "the value of EF_A is not UTF-8"},
       {"onload_set LD_PRELOAD x.so", "onload_set: a profile must not set LD_PRELOAD"},
       {"onload_import nowhere",
-       "there is no profile `nowhere`; looked for /home/p/nowhere.opf, /home/p/nowhere.opf-fragment, "
+       "profile `nowhere` not found; searched /home/p/nowhere.opf, /home/p/nowhere.opf-fragment, "
        "/lib/p/nowhere.opf, /lib/p/nowhere.opf-fragment"}};
   for (const auto& [line, message] : messages) {
     INFO(line);
@@ -261,7 +261,7 @@ TEST_CASE("a reference that a shell would split or expand must be quoted") {
   for (const char* value : {"a b", "eth*", "a\tb", "x?", "[x]"}) {
     INFO(value);
     CHECK(evaluated("onload_set EF_A $VALUE\n", {{"VALUE", value}}) ==
-          "wrong: /lib/p/x.opf:1: VALUE holds blanks or a pattern; write \"$VALUE\"");
+          "wrong: /lib/p/x.opf:1: VALUE contains spaces or a pattern; write \"$VALUE\"");
   }
   CHECK(evaluated("onload_set EF_A \"x $VALUE\"\n", {{"VALUE", "eth* 1"}}) == "EF_A=x eth* 1");
   CHECK(evaluated("onload_set EF_A '$VALUE'\n", {{"VALUE", "1"}}) == "EF_A=$VALUE");
@@ -283,12 +283,12 @@ TEST_CASE("read errors are passed on, and a truncated file is refused") {
                                 .message = "cannot read a profile",
                                 .detail = "/lib/p/x.opf: Permission denied"});
   CHECK(evaluated("onload_set EF_POLL_USEC 1000") ==
-        "wrong: /lib/p/x.opf:1: the last line has no line end; is the text whole?");
+        "wrong: /lib/p/x.opf:1: the last line has no line feed; the text may be truncated");
 }
 
 // What came over the API, and what root installed.
 std::string evaluated_as_data(const Files& files, Environment caller = {}) {
-  Library library = library_of(files, Paths::Taken);
+  Library library = library_of(files, Paths::Accepted);
   library.directories = {"/api/p", "/lib/p"};
   library.read = [read = library.read](const std::string& path) {
     Result<std::optional<ProfileFile>> file = read(path);
@@ -321,7 +321,7 @@ TEST_CASE("no value of a profile stored over the API is a path") {
   for (const char* text : {"onload_set EF_A /tmp/x.so\n", "onload_set EF_A \"$HOME\"\n", "onload_set EF_A=tmp/x\n"}) {
     CAPTURE(text);
     CHECK(evaluated_as_data({{"/api/p/x.opf", text}}, {{"HOME", "/root"}}) ==
-          "wrong: /api/p/x.opf:1: the value of EF_A has a slash, as paths have, which is not taken over the API");
+          "wrong: /api/p/x.opf:1: the value of EF_A contains a slash; paths are not accepted over the API");
   }
 }
 
@@ -331,7 +331,7 @@ TEST_CASE("a profile stored over the API imports by plain names") {
     CAPTURE(text);
     CHECK(evaluated_as_data({{"/api/p/x.opf", text}, {"/tmp/evil.opf", "onload_set EF_A 1\n"}},
                             {{"EVIL", "/tmp/evil.opf"}, {"EF_A", "/tmp/evil.opf"}})
-              .find("imported by name, not by path or by a variable") != std::string::npos);
+              .find("import only by name, not by path or variable") != std::string::npos);
   }
 }
 

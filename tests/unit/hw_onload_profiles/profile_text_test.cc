@@ -113,10 +113,10 @@ TEST_CASE("any other shell syntax makes the profile dynamic, with line and word"
                                                  {"onload_set EF_X 1 && true", "`&`"},
                                                  {"onload_set EF_X 1 | cat", "`|`"},
                                                  {"onload_set EF_X 1 2>/dev/null", "`>`"},
-                                                 {"onload_set EF_X $(nproc)", "the output of a command"},
-                                                 {"onload_set EF_X \"$(nproc)\"", "the output of a command"},
-                                                 {"onload_set EF_X `nproc`", "the output of a command"},
-                                                 {"onload_set EF_X \"`nproc`\"", "the output of a command"},
+                                                 {"onload_set EF_X $(nproc)", "command substitution"},
+                                                 {"onload_set EF_X \"$(nproc)\"", "command substitution"},
+                                                 {"onload_set EF_X `nproc`", "command substitution"},
+                                                 {"onload_set EF_X \"`nproc`\"", "command substitution"},
                                                  {"onload_set EF_X ${EF_Y:-1}", "`${EF_Y:-1}`"},
                                                  {"onload_set EF_X ${#EF_Y}", "`${#EF_Y}`"},
                                                  {"onload_set EF_X ${}", "`${}`"},
@@ -126,14 +126,14 @@ TEST_CASE("any other shell syntax makes the profile dynamic, with line and word"
                                                  {"onload_set EF_X \"$@\"", "`$@`"},
                                                  {"onload_set EF_X ${1}", "`${1}`"},
                                                  {"onload_import $1", "`$1`"},
-                                                 {"onload_set $NAME 1", "a name that is computed"},
-                                                 {"onload_set \"EF_$NAME\" 1", "a name that is computed"},
-                                                 {"onload_set $NAME", "a name that is computed"},
-                                                 {"onload_set EF_X eth*", "a pattern, `*` without quotes"},
-                                                 {"onload_set EF_X [ab]", "a pattern, `[` without quotes"},
-                                                 {"onload_set EF_X {a,b}", "a pattern, `{` without quotes"},
-                                                 {"onload_set EF_X ~/log", "a home directory, `~`"},
-                                                 {"onload_set EF_X=~/log", "a home directory, `~`"},
+                                                 {"onload_set $NAME 1", "a computed name"},
+                                                 {"onload_set \"EF_$NAME\" 1", "a computed name"},
+                                                 {"onload_set $NAME", "a computed name"},
+                                                 {"onload_set EF_X eth*", "an unquoted pattern, `*`"},
+                                                 {"onload_set EF_X [ab]", "an unquoted pattern, `[`"},
+                                                 {"onload_set EF_X {a,b}", "an unquoted pattern, `{`"},
+                                                 {"onload_set EF_X ~/log", "tilde expansion, `~`"},
+                                                 {"onload_set EF_X=~/log", "tilde expansion, `~`"},
                                                  {"onload_set EF_X $((1<<2))", "`<` in arithmetic"}};
   for (const auto& [line, what] : found) {
     INFO(line);
@@ -147,14 +147,14 @@ TEST_CASE("a dynamic profile is dynamic as a whole, whatever follows") {
 
 TEST_CASE("invalid shell syntax is refused with file and line") {
   const std::map<std::string, std::string> messages{
-      {"onload_set EF_X 'a", "a quote `'` that is not closed"},
-      {"onload_set EF_X \"a", "a quote `\"` that is not closed"},
-      {"onload_set EF_X \"a\n\n", "a quote `\"` that is not closed"},
-      {"onload_set EF_X ${A", "`${A?` is not closed by `}`"},
+      {"onload_set EF_X 'a", "unterminated quote `'`"},
+      {"onload_set EF_X \"a", "unterminated quote `\"`"},
+      {"onload_set EF_X \"a\n\n", "unterminated quote `\"`"},
+      {"onload_set EF_X ${A", "`${A?` has no closing `}`"},
       {"onload_set EF_X $((1", "`$((` is not closed by `))`"},
       {"onload_set", "onload_set: expected a name and a value"},
       {"onload_set EF_X", "onload_set: `EF_X` has no value"},
-      {"onload_set EF_X 1 2", "onload_set: expected one value; one with blanks stands in quotes"},
+      {"onload_set EF_X 1 2", "onload_set: expected one value; quote a value that has spaces"},
       {"onload_set EF_X=1 2", "onload_set: `EF_X=1` is not a valid variable name"},
       {"onload_set EF-X 1", "onload_set: `EF-X` is not a valid variable name"},
       {"onload_set 1EF 1", "onload_set: `1EF` is not a valid variable name"},
@@ -162,9 +162,9 @@ TEST_CASE("invalid shell syntax is refused with file and line") {
       {"onload_set =1", "onload_set: `` is not a valid variable name"},
       {"onload_set \xc3\xa9 1", "onload_set: `??` is not a valid variable name"},
       {"onload_import", "onload_import: expected a profile"},
-      {"onload_set EF_X 1\r", "a carriage return; lines end with a line feed alone"},
-      {std::string("onload_set EF_X 1\0", 18), "a control character"},
-      {"# \x1b[31m", "a control character"}};
+      {"onload_set EF_X 1\r", "carriage return; lines must end with a line feed only"},
+      {std::string("onload_set EF_X 1\0", 18), "control character"},
+      {"# \x1b[31m", "control character"}};
   for (const auto& [line, message] : messages) {
     INFO(line);
     CHECK(parsed("# first\n" + line + "\n") == "wrong: p.opf:2: " + message);
@@ -193,7 +193,7 @@ TEST_CASE("a truncated text is refused") {
   for (size_t size = 1; size < whole.size(); ++size) {
     if (whole[size - 1] == '\n') continue;
     INFO(size);
-    CHECK(parsed(whole.substr(0, size)).ends_with("the last line has no line end; is the text whole?"));
+    CHECK(parsed(whole.substr(0, size)).ends_with("the last line has no line feed; the text may be truncated"));
   }
 }
 
@@ -204,7 +204,7 @@ TEST_CASE("size and lines are bounded") {
   CHECK(parse_profile(lines, "p.opf").has_value());
   CHECK(parsed(lines + "#\n") == "wrong: p.opf:2001: more than 2000 lines");
   CHECK(parse_profile("#" + std::string(kTextLimit - 2, ' ') + "\n", "p.opf").has_value());
-  CHECK(parsed("#" + std::string(kTextLimit - 1, ' ') + "\n") == "wrong: p.opf:1: more than 64 KiB");
+  CHECK(parsed("#" + std::string(kTextLimit - 1, ' ') + "\n") == "wrong: p.opf:1: larger than 64 KiB");
   CHECK(parsed("onload_set " + std::string(kNameLimit, 'A') + " 1\n").starts_with("1 AAA"));
   CHECK(parsed("onload_set " + std::string(kNameLimit + 1, 'A') + " 1\n").starts_with("wrong: p.opf:1: "));
 }
@@ -216,7 +216,7 @@ TEST_CASE("a value is one line of UTF-8") {
   }
   for (const char* value : {"a\nb", "\t", "\x7f", "\xc2\x80"}) {
     INFO(value);
-    CHECK(problem_of_value(value) == "has a line end or another control character");
+    CHECK(problem_of_value(value) == "contains a line feed or another control character");
   }
   for (const char* value : {"\xff", "\xc3", "\x80", "\xc0\xaf", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf4\x90\x80\x80",
                             "\xef\xbf\xbf", "\xef\xb7\x90", "a\xe2\x82"}) {

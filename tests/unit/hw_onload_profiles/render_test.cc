@@ -63,7 +63,7 @@ TEST_CASE("a profile's name becomes a valid ConfigMap name") {
   CHECK(text_of(config_map_name("A.OPF")) == "onload-a-profile");
   for (const char* name : {"", ".opf", "___", "/", "a/"}) {
     INFO(name);
-    CHECK(text_of(config_map_name(name)).ends_with("makes no name of a ConfigMap"));
+    CHECK(text_of(config_map_name(name)).ends_with("cannot be turned into a ConfigMap name"));
   }
   CHECK(text_of(config_map_name(std::string(238, 'a'))).size() == 253);
   CHECK(text_of(config_map_name(std::string(239, 'a'))).ends_with("is too long for a ConfigMap"));
@@ -71,7 +71,7 @@ TEST_CASE("a profile's name becomes a valid ConfigMap name") {
 
 TEST_CASE("two profiles with the same ConfigMap name are refused") {
   CHECK(text_of(render_config_maps({{"a_b", kPlain}, {"c", kPlain}, {"A-B", kPlain}})) ==
-        "wrong: two profiles would be the ConfigMap onload-a-b-profile");
+        "wrong: two profiles would have the ConfigMap name onload-a-b-profile");
 }
 
 TEST_CASE("one invalid variable refuses the whole output, in every form") {
@@ -80,7 +80,8 @@ TEST_CASE("one invalid variable refuses the whole output, in every form") {
   const std::map<std::string, Environment> refused{
       {"`EF-X` is not a valid variable name", {{"EF_A", "1"}, {"EF-X", "1"}}},
       {"`` is not a valid variable name", {{"", "1"}}},
-      {"the value of EF_X has a line end or another control character", {{"EF_A", "1"}, {"EF_X", "1\nExecStart=/x"}}},
+      {"the value of EF_X contains a line feed or another control character",
+       {{"EF_A", "1"}, {"EF_X", "1\nExecStart=/x"}}},
       {"the value of EF_X is not UTF-8", {{"EF_X", "\xff"}}},
       {"the value of EF_X is longer than 1024 bytes", {{"EF_X", std::string(1025, 'a')}}},
       {"more than 512 variables", many}};

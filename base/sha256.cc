@@ -1,4 +1,4 @@
-#include "hw/onload/sha256.h"
+#include "base/sha256.h"
 
 #include <openssl/evp.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "base/hex.h"
 #include "base/invariant.h"
 
-namespace nrd::onload {
+namespace nrd {
 namespace {
 
 constexpr size_t kBlock = size_t{1} << 16;
@@ -19,7 +19,7 @@ constexpr size_t kBlock = size_t{1} << 16;
 }  // namespace
 
 Sha256::Sha256() : context_(::EVP_MD_CTX_new(), &::EVP_MD_CTX_free) {
-  // Fails only without memory or without any provider, and a digest that was not computed must not look like one.
+  // Fails only without memory or providers.
   INVARIANT(::EVP_DigestInit_ex(context_.get(), ::EVP_sha256(), nullptr) == 1);
 }
 
@@ -34,6 +34,12 @@ std::string Sha256::take() {
   return hex_of({reinterpret_cast<const char*>(digest.data()), size});
 }
 
+std::string sha256_of(std::string_view text) {
+  Sha256 digest;
+  digest.add(text);
+  return digest.take();
+}
+
 Result<std::string> sha256_of(int fd) {
   Sha256 digest;
   std::vector<char> block(kBlock);
@@ -41,7 +47,7 @@ Result<std::string> sha256_of(int fd) {
     const ssize_t got = ::pread(fd, block.data(), block.size(), at);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
-      return fail(ErrorCode::Hardware, "a file of Onload cannot be read", std::generic_category().message(errno));
+      return fail(ErrorCode::Hardware, "cannot read a file", std::generic_category().message(errno));
     }
     if (got == 0) return digest.take();
     digest.add({block.data(), static_cast<size_t>(got)});
@@ -49,4 +55,4 @@ Result<std::string> sha256_of(int fd) {
   }
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd

@@ -1,4 +1,4 @@
-// SHA-256 of files, in hex as sha256sum(1) writes it. Any thread.
+// SHA-256 in hex, as sha256sum(1) writes it. Any thread.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 struct evp_md_ctx_st;  // OpenSSL's EVP_MD_CTX
 
-namespace nrd::onload {
+namespace nrd {
 
 inline constexpr size_t kDigestLength = 64;  // characters
 
@@ -18,14 +18,15 @@ class Sha256 {
   Sha256();
 
   void add(std::string_view bytes);
-  // Of all that was added; once.
+  // The digest of all added bytes. Call once.
   std::string take();
 
  private:
   std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;
 };
 
-// Of a whole file; its offset is left alone.
+std::string sha256_of(std::string_view text);
+// Of a whole file. Keeps the offset of `fd`.
 Result<std::string> sha256_of(int fd);
 
-}  // namespace nrd::onload
+}  // namespace nrd
