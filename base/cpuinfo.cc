@@ -1,9 +1,9 @@
 #include "base/cpuinfo.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/file.h"
+#include "base/number.h"
 
 namespace nrd {
 namespace {
@@ -23,10 +23,7 @@ std::string_view value_of(std::string_view cpuinfo, std::string_view key) {
 }
 
 unsigned number_of(std::string_view cpuinfo, std::string_view key) {
-  const std::string_view digits = value_of(cpuinfo, key);
-  unsigned number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return error == std::errc{} && end == digits.data() + digits.size() ? number : 0;
+  return parse_number<unsigned>(value_of(cpuinfo, key)).value_or(0);
 }
 
 }  // namespace

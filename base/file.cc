@@ -4,15 +4,15 @@
 
 #include <array>
 #include <cerrno>
-#include <system_error>
 
+#include "base/errno_text.h"
 #include "base/unique_fd.h"
 
 namespace nrd {
 namespace {
 
 Failure unreadable(const std::string& path, int error) {
-  return fail(ErrorCode::Hardware, "cannot read a kernel file", path + ": " + std::generic_category().message(error));
+  return fail(ErrorCode::Hardware, "cannot read a kernel file", path + ": " + errno_text(error));
 }
 
 enum class Until { End, LineEnd };

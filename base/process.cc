@@ -8,6 +8,7 @@
 #include <string>
 #include <system_error>
 
+#include "base/errno_text.h"
 #include "base/file.h"
 
 namespace nrd {
@@ -44,7 +45,7 @@ Result<std::optional<Process>> open_process(pid_t pid) {
     if (errno == ESRCH || errno == EINVAL)
       return std::optional<Process>();  // EINVAL: the id of a thread, or not positive
     return fail(ErrorCode::Hardware, "cannot watch a process",
-                "pidfd_open " + std::to_string(pid) + ": " + std::generic_category().message(errno));
+                "pidfd_open " + std::to_string(pid) + ": " + errno_text());
   }
   // Read while the descriptor is open: until the process exits its number is not reused.
   const Result<std::optional<std::string>> stat = read_file("/proc/" + std::to_string(pid) + "/stat", kStatLimit);

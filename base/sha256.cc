@@ -5,9 +5,9 @@
 
 #include <array>
 #include <cerrno>
-#include <system_error>
 #include <vector>
 
+#include "base/errno_text.h"
 #include "base/hex.h"
 #include "base/invariant.h"
 
@@ -47,7 +47,7 @@ Result<std::string> sha256_of(int fd) {
     const ssize_t got = ::pread(fd, block.data(), block.size(), at);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
-      return fail(ErrorCode::Hardware, "cannot read a file", std::generic_category().message(errno));
+      return fail(ErrorCode::Hardware, "cannot read a file", errno_text());
     }
     if (got == 0) return digest.take();
     digest.add({block.data(), static_cast<size_t>(got)});

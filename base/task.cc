@@ -9,10 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <memory>
-#include <system_error>
 
+#include "base/errno_text.h"
+#include "base/number.h"
 #include "base/unique_fd.h"
 
 namespace nrd {
@@ -23,16 +23,7 @@ bool is_gone(int error) { return error == ENOENT || error == ESRCH || error == E
 std::string path_of(pid_t id) { return "/proc/" + std::to_string(id); }
 
 Failure unreadable(pid_t id, int error) {
-  return fail(ErrorCode::Hardware, "cannot inspect task " + std::to_string(id),
-              path_of(id) + ": " + std::generic_category().message(error));
-}
-
-template <typename Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return fail(ErrorCode::Hardware, "cannot inspect task " + std::to_string(id), path_of(id) + ": " + errno_text(error));
 }
 
 // /proc/ID, held open. Not valid: the task is gone.
@@ -69,7 +60,7 @@ Result<pid_t> process_in(const UniqueFd& directory, pid_t id) {
   const size_t at = status.find(kName);
   if (at == std::string_view::npos) return 0;
   const std::string_view rest = status.substr(at + kName.size());
-  return number_in<pid_t>(rest.substr(0, rest.find('\n'))).value_or(0);
+  return parse_number<pid_t>(rest.substr(0, rest.find('\n'))).value_or(0);
 }
 
 Result<std::vector<pid_t>> threads_in(const UniqueFd& directory, pid_t id) {
@@ -89,7 +80,7 @@ Result<std::vector<pid_t>> threads_in(const UniqueFd& directory, pid_t id) {
     const dirent* entry = ::readdir(entries.get());
     if (entry == nullptr && errno != 0 && !is_gone(errno)) return unreadable(id, errno);
     if (entry == nullptr) break;
-    if (const auto thread = number_in<pid_t>(entry->d_name)) threads.push_back(*thread);
+    if (const auto thread = parse_number<pid_t>(entry->d_name)) threads.push_back(*thread);
   }
   std::ranges::sort(threads);
   return threads;
@@ -120,7 +111,7 @@ Result<bool> runs_as(const UniqueFd& directory, pid_t id, const std::set<uid_t>&
   size_t count = 0;
   for (; ids.starts_with('\t'); ++count) {
     ids.remove_prefix(1);
-    const auto user = number_in<uid_t>(ids.substr(0, ids.find('\t')));
+    const auto user = parse_number<uid_t>(ids.substr(0, ids.find('\t')));
     if (!user || !users.contains(*user)) return false;
     ids.remove_prefix(std::min(ids.find('\t'), ids.size()));
   }
@@ -161,8 +152,8 @@ std::optional<TaskStat> parse_task_stat(std::string_view stat) {
     field = rest.substr(0, blank);
     rest.remove_prefix(blank + 1);
   }
-  const auto flags = number_in<uint32_t>(fields[kFlags]);
-  const auto start = number_in<uint64_t>(fields[kStart]);
+  const auto flags = parse_number<uint32_t>(fields[kFlags]);
+  const auto start = parse_number<uint64_t>(fields[kStart]);
   if (fields[kState].size() != 1 || !flags || !start) return std::nullopt;
   return TaskStat{.state = fields[kState].front(), .flags = *flags, .start = *start};
 }
@@ -198,11 +189,11 @@ Result<std::optional<FoundTask>> find_task(pid_t id) {
 Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns, const std::set<uid_t>& users) {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir("/proc"), &::closedir);
   if (!entries) {
-    return fail(ErrorCode::Hardware, "cannot list processes", std::generic_category().message(errno));
+    return fail(ErrorCode::Hardware, "cannot list processes", errno_text());
   }
   std::set<Task> found;
   while (const dirent* entry = ::readdir(entries.get())) {
-    const auto id = number_in<pid_t>(entry->d_name);
+    const auto id = parse_number<pid_t>(entry->d_name);
     if (!id) continue;
     const std::optional<Task> process = TRY(process_matching(*id, patterns, users));
     if (process) found.insert(*process);

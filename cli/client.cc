@@ -5,7 +5,8 @@
 #include <array>
 #include <cerrno>
 #include <memory>
-#include <system_error>
+
+#include "base/errno_text.h"
 
 namespace nrd::cli {
 namespace {
@@ -72,7 +73,7 @@ std::string socket_trouble(CURL* curl, CURLcode code, const Endpoint& to, const 
   ::curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &number);
   // For a failed connect to a Unix socket, libcurl's own text is misleading (localhost port 80); use errno instead.
   if (code != CURLE_COULDNT_CONNECT || number == 0) return where + text;
-  const std::string reason = std::generic_category().message(static_cast<int>(number));
+  const std::string reason = errno_text(static_cast<int>(number));
   if (number == EACCES || number == EPERM) return where + reason + "; run as root or join the group nrd";
   return where + reason + "; check that nrd is running (systemctl status nrd)";
 }

@@ -1,11 +1,11 @@
 #include "cli/draw.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <vector>
 
 #include "base/control.h"
+#include "base/number.h"
 #include "base/way_mask.h"
 
 namespace nrd::cli {
@@ -26,10 +26,7 @@ std::string text_of(const json::Value* value) {
 std::string text_of(const json::Value& object, std::string_view key) { return text_of(object.find(key)); }
 
 WayMask mask_of(const json::Value* ways) {
-  const std::string hex = ways == nullptr ? "" : text_of(*ways, "mask");
-  uint32_t bits = 0;
-  std::from_chars(hex.data(), hex.data() + hex.size(), bits, 16);
-  return WayMask(bits);
+  return WayMask(ways == nullptr ? 0 : parse_number<uint32_t>(text_of(*ways, "mask"), 16).value_or(0));
 }
 
 const std::vector<json::Value>& list_of(const json::Value& object, std::string_view key) {

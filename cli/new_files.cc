@@ -6,8 +6,8 @@
 
 #include <cerrno>
 #include <string_view>
-#include <system_error>
 
+#include "base/errno_text.h"
 #include "base/unique_fd.h"
 #include "base/write_all.h"
 
@@ -18,7 +18,7 @@ constexpr mode_t kDirectoryMode = 0700;
 constexpr const char* kBeside = ".new";  // suffix of replacements until all of them are written
 
 Failure failed(const std::string& path, int error) {
-  return fail(ErrorCode::Store, path + ": " + std::generic_category().message(error) + "; no files were created");
+  return fail(ErrorCode::Store, path + ": " + errno_text(error) + "; no files were created");
 }
 
 // The directory and the files created so far; removed again unless `keep` is reached.
@@ -66,8 +66,8 @@ class Attempt {
   Result<void> put_in_place(const std::string& name) {
     const std::string beside = name + kBeside;
     if (::renameat(directory_.get(), beside.c_str(), directory_.get(), name.c_str()) == 0) return {};
-    return fail(ErrorCode::Store, path_ + "/" + name + ": " + std::generic_category().message(errno) +
-                                      "; it and the files after it were not replaced");
+    return fail(ErrorCode::Store,
+                path_ + "/" + name + ": " + errno_text() + "; it and the files after it were not replaced");
   }
 
   // Sync the names as well as the content, and the entry of a new directory in its parent.

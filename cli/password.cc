@@ -9,8 +9,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
+#include "base/errno_text.h"
 #include "base/unique_fd.h"
 
 namespace nrd::cli {
@@ -22,7 +22,7 @@ Failure unusable(const std::string& what, const std::string& why) {
   return fail(ErrorCode::BadRequest, "cannot read a password from " + what + ": " + why);
 }
 
-Failure unusable(const std::string& what, int error) { return unusable(what, std::generic_category().message(error)); }
+Failure unusable(const std::string& what, int error) { return unusable(what, errno_text(error)); }
 
 Result<Secret> first_line_of(int fd, const std::string& what) {
   Secret line(kLongest + 1);

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/errno_text.h"
 #include "cli/answer.h"
 #include "cli/commands.h"
 
@@ -67,7 +68,7 @@ int remove_groups(const Reset& wanted, const std::map<std::string, std::string>&
       continue;
     }
     if (::rmdir((fs::path(kResctrl) / name).c_str()) != 0) {
-      exit = report_failure("cannot remove group " + name + ": " + std::generic_category().message(errno));
+      exit = report_failure("cannot remove group " + name + ": " + errno_text());
       continue;
     }
     print_format("group %s removed\n", name.c_str());
@@ -92,7 +93,7 @@ int reset_without_daemon(const Reset& wanted) {
   const std::string daemon = self.parent_path().parent_path() / "sbin/nrd";
   std::fflush(stdout);
   if (exit == kDone) ::execl(daemon.c_str(), "nrd", "--reset", nullptr);
-  return exit == kDone ? report_failure("cannot run " + daemon + ": " + std::generic_category().message(errno)) : exit;
+  return exit == kDone ? report_failure("cannot run " + daemon + ": " + errno_text()) : exit;
 }
 
 }  // namespace

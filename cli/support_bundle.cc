@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <ctime>
 #include <memory>
-#include <system_error>
 
+#include "base/errno_text.h"
 #include "base/unique_fd.h"
 #include "cli/answer.h"
 
@@ -74,7 +74,7 @@ bool add_file(archive* tar, const std::string& name, const std::string& content,
 int write_support_bundle(const Client& client, const std::string& file) {
   // Create the file first, so that an unwritable path fails before any request.
   const UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd.valid()) return report_failure(file + ": " + std::generic_category().message(errno));
+  if (!fd.valid()) return report_failure(file + ": " + errno_text());
   const auto failed = [&file](int exit) {
     ::unlink(file.c_str());
     return exit;
@@ -97,7 +97,7 @@ int write_support_bundle(const Client& client, const std::string& file) {
   }
   if (!written || ::archive_write_close(tar.get()) != ARCHIVE_OK || ::fsync(fd.get()) != 0) {
     const char* why = tar == nullptr ? nullptr : ::archive_error_string(tar.get());
-    return failed(report_failure(file + ": " + (why != nullptr ? why : std::generic_category().message(errno))));
+    return failed(report_failure(file + ": " + (why != nullptr ? why : errno_text())));
   }
   print(file + ": " + std::to_string(kPages.size()) + " API responses saved\n");
   return kDone;

@@ -4,8 +4,9 @@
 #include <pwd.h>
 
 #include <cerrno>
-#include <system_error>
 #include <vector>
+
+#include "base/errno_text.h"
 
 namespace nrd::daemon {
 namespace {
@@ -25,7 +26,7 @@ Result<std::optional<AuthorizationOptions>> find(const std::string& name, Look l
   }
   if (found != nullptr) return entry;
   if (error == 0) return std::nullopt;
-  return fail(ErrorCode::Internal, name + ": account lookup failed", std::generic_category().message(error));
+  return fail(ErrorCode::Internal, name + ": account lookup failed", errno_text(error));
 }
 
 }  // namespace

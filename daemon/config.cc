@@ -3,13 +3,13 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <limits>
 #include <map>
 
 #include "api/http/endpoints.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "base/way_mask.h"
 #include "engine/onload/enum_names.h"
 
@@ -203,12 +203,9 @@ SetKey at_start(onload::AtStart& target) {
 // Octal permissions as for chmod(1): "0660". Never 0, because mode 0 marks closed device access.
 SetKey file_mode(mode_t& target) {
   return [&target](const toml::node& node) -> Problem {
-    const std::string text = node.value_or(std::string());
-    mode_t mode = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
-    const bool is_whole = error == std::errc() && end == text.data() + text.size();
-    if (!is_whole || mode == 0 || mode > 0777) return "expected permissions in quotes, \"0001\" to \"0777\"";
-    target = mode;
+    const auto mode = parse_number<mode_t>(node.value_or(std::string_view()), 8);
+    if (!mode || *mode == 0 || *mode > 0777) return "expected permissions in quotes, \"0001\" to \"0777\"";
+    target = *mode;
     return {};
   };
 }

@@ -10,12 +10,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
-#include <system_error>
 #include <utility>
 
+#include "base/errno_text.h"
 #include "base/log.h"
+#include "base/number.h"
 
 namespace nrd::daemon {
 namespace {
@@ -44,8 +44,7 @@ std::string_view value_of(std::string_view message, std::string_view key) {
 CpuSet every_cpu() { return CpuSet::first(CpuSet::kMaxCpus); }
 
 Failure no_socket() {
-  return fail(ErrorCode::Unsupported, "cannot receive CPU hotplug events",
-              "netlink: " + std::generic_category().message(errno));
+  return fail(ErrorCode::Unsupported, "cannot receive CPU hotplug events", "netlink: " + errno_text());
 }
 
 }  // namespace
@@ -58,10 +57,8 @@ std::optional<CpuId> cpu_of_uevent(std::string_view message) {
   const size_t name = path.rfind(kName);
   if (name == std::string_view::npos) return std::nullopt;
   path.remove_prefix(name + kName.size());
-  CpuId cpu;
-  const auto [end, error] = std::from_chars(path.data(), path.data() + path.size(), cpu.value);
-  const bool is_number = error == std::errc() && end == path.data() + path.size();
-  return is_number && cpu.value < CpuSet::kMaxCpus ? std::optional(cpu) : std::nullopt;
+  const auto cpu = parse_number<uint32_t>(path);
+  return cpu && *cpu < CpuSet::kMaxCpus ? std::optional(CpuId{*cpu}) : std::nullopt;
 }
 
 Result<std::unique_ptr<CpuEvents>> CpuEvents::open() {
@@ -141,7 +138,7 @@ bool CpuEvents::note_message() {
   if (size < 0) {
     log::warning("CPU_EVENTS_OFF",
                  "CPU hotplug events are no longer received; changes are noticed at the drift interval",
-                 {{"DETAIL", "recvmsg: " + std::generic_category().message(errno)}});
+                 {{"DETAIL", "recvmsg: " + errno_text()}});
     is_open_ = false;
     return false;
   }

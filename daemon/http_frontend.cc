@@ -5,13 +5,13 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "api/routing/authorization.h"
 #include "api/routing/failure_log.h"
 #include "api/routing/request_counters.h"
 #include "api/routing/routes.h"
+#include "base/errno_text.h"
 #include "base/log.h"
 #include "daemon/local_sockets.h"
 #include "daemon/notify.h"
@@ -59,7 +59,7 @@ void announce(const Config& config, const http::Server& server) {
 Result<void> check_service(const std::string& service) {
   const std::string file = "/etc/pam.d/" + service;
   if (::access(file.c_str(), R_OK) == 0) return {};
-  return fail(ErrorCode::BadRequest, file + " is missing (access.pam_service)", std::generic_category().message(errno));
+  return fail(ErrorCode::BadRequest, file + " is missing (access.pam_service)", errno_text());
 }
 
 Result<std::unique_ptr<auth::PamClient>> start_logins(const Config::Access& access) {

@@ -8,11 +8,11 @@
 #include <cerrno>
 #include <chrono>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/errno_text.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/process.h"
@@ -142,7 +142,7 @@ Result<std::unique_ptr<ProcessWatcher>> ProcessWatcher::start() {
   if (!boot_id) return fail(ErrorCode::Hardware, "cannot read the boot id", kBootId);
   UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid()) {
-    return fail(ErrorCode::Internal, "cannot create an eventfd", "eventfd: " + std::generic_category().message(errno));
+    return fail(ErrorCode::Internal, "cannot create an eventfd", "eventfd: " + errno_text());
   }
   return std::make_unique<ThreadedProcessWatcher>(std::string(trimmed(*boot_id)), std::move(wake));
 }

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/errno_text.h"
 #include "base/log.h"
 #include "base/unique_fd.h"
 #include "store/columns.h"
@@ -23,8 +24,6 @@ namespace {
 constexpr unsigned kCheckpointEvery = 256;
 
 constexpr int kNoRow = 12;  // SQLITE_NOTFOUND
-
-std::string errno_text() { return std::generic_category().message(errno); }
 
 Result<void> sync_directory(const std::string& path) {
   const UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

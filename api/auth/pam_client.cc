@@ -15,11 +15,11 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/errno_text.h"
 #include "base/fair_queue.h"
 #include "base/unique_fd.h"
 
@@ -32,9 +32,7 @@ Failure unknown(const std::string& message, const std::string& detail = {}) {
   return fail(ErrorCode::Busy, "cannot check the password now: " + message, detail);
 }
 
-Failure unknown(const std::string& message, int error) {
-  return unknown(message, std::generic_category().message(error));
-}
+Failure unknown(const std::string& message, int error) { return unknown(message, errno_text(error)); }
 
 // The child process. When the daemon's end of the socket closes, it kills all processes of modules and exits.
 class Child {
@@ -275,7 +273,7 @@ class PamClientThreads final : public PamClient {
 
 Result<std::unique_ptr<PamClient>> PamClient::start(const std::string& program) {
   if (::access(program.c_str(), X_OK) != 0) {
-    return fail(ErrorCode::Internal, program + " is not executable", std::generic_category().message(errno));
+    return fail(ErrorCode::Internal, program + " is not executable", errno_text());
   }
   return std::make_unique<PamClientThreads>(program);
 }

@@ -8,7 +8,8 @@
 #include <array>
 #include <cerrno>
 #include <memory>
-#include <system_error>
+
+#include "base/errno_text.h"
 
 namespace nrd::auth {
 namespace {
@@ -17,7 +18,7 @@ Failure wrong(const std::string& path, const std::string& problem) {
   return fail(ErrorCode::BadRequest, path + ": " + problem);
 }
 
-Failure wrong(const std::string& path, int error) { return wrong(path, std::generic_category().message(error)); }
+Failure wrong(const std::string& path, int error) { return wrong(path, errno_text(error)); }
 
 // Checks the open file, so that replacing the path has no effect.
 Result<void> check_owner(int fd, mode_t kind, const std::string& path) {

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/errno_text.h"
 #include "base/process.h"
 
 namespace nrd::http {
@@ -57,7 +58,7 @@ void set_option(int fd, int level, int option) {
 }
 
 Failure cannot_listen(const std::string& where, int error) {
-  return fail(ErrorCode::Internal, "cannot listen on " + where + ": " + std::strerror(error));
+  return fail(ErrorCode::Internal, "cannot listen on " + where + ": " + errno_text(error));
 }
 
 std::string v6_text(const in6_addr& address) {

@@ -1,15 +1,14 @@
 #include "api/http/percent.h"
 
-#include <charconv>
+#include "base/number.h"
 
 namespace nrd::http {
 namespace {
 
 std::optional<char> decoded_byte(std::string_view digits) {
-  unsigned byte = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
-  if (digits.size() != 2 || error != std::errc() || end != digits.data() + 2) return std::nullopt;
-  return static_cast<char>(byte);
+  const auto byte = parse_number<unsigned>(digits, 16);
+  if (digits.size() != 2 || !byte) return std::nullopt;
+  return static_cast<char>(*byte);
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include "api/routing/query.h"
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
 
 #include "api/routing/suggestions.h"
 #include "base/json/writer.h"
+#include "base/number.h"
 
 namespace nrd::routing {
 namespace {
@@ -52,9 +52,8 @@ Result<bool> flag_in_query(const Query& query, const std::string& name) {
 Result<std::optional<uint64_t>> number_in_query(const Query& query, const std::string& name, uint64_t largest) {
   const std::optional<std::string> text = text_in_query(query, name);
   if (!text) return std::optional<uint64_t>();
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
-  if (error == std::errc() && end == text->data() + text->size() && number <= largest) return std::optional(number);
+  const auto number = parse_number<uint64_t>(*text);
+  if (number && *number <= largest) return number;
   return fail_at(ErrorCode::BadRequest, "?" + name,
                  "expected a whole number, found " + json::quoted(*text, json::kQuoted),
                  "0 to " + std::to_string(largest));

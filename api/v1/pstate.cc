@@ -1,6 +1,5 @@
 #include "api/v1/pstate.h"
 
-#include <charconv>
 #include <optional>
 #include <string>
 
@@ -8,6 +7,7 @@
 #include "api/routing/problem.h"
 #include "api/v1/frequency_json.h"
 #include "base/json/writer.h"
+#include "base/number.h"
 #include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
@@ -111,12 +111,10 @@ void list_pstates(const routing::Call& call, http::Reply reply) {
 }
 
 void show_pstate(const routing::Call& call, http::Reply reply) {
-  uint32_t number = 0;
-  const auto [end, error] = std::from_chars(call.id.data(), call.id.data() + call.id.size(), number);
-  const bool is_number = error == std::errc() && end == call.id.data() + call.id.size();
+  const auto number = parse_number<uint32_t>(call.id);
   const auto state = call.engine.state();
-  const auto found = state->facts.pstate.cpus.find(CpuId{number});
-  if (!is_number || found == state->facts.pstate.cpus.end()) {
+  const auto found = state->facts.pstate.cpus.find(CpuId{number.value_or(0)});
+  if (!number || found == state->facts.pstate.cpus.end()) {
     const char* text = "no such CPU, or its frequency cannot be set";
     return reply.send(
         render({.status = 404, .code = "NotFound", .line = text, .detail = text, .field = {}, .allowed = {}},

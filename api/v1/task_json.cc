@@ -1,8 +1,9 @@
 #include "api/v1/task_json.h"
 
-#include <charconv>
 #include <string>
 #include <utility>
+
+#include "base/number.h"
 
 namespace nrd::v1 {
 namespace {
@@ -15,10 +16,8 @@ constexpr std::string_view kExample = "a list of processes and threads such as [
 
 // As the kernel formats PIDs: no sign, no blank, no leading zero.
 std::optional<pid_t> number_in(const std::string& text) {
-  pid_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_whole = error == std::errc() && end == text.data() + text.size();
-  if (!is_whole || number < 1 || number > kLargest || text.starts_with('0')) return std::nullopt;
+  const auto number = parse_number<pid_t>(text);
+  if (!number || *number < 1 || *number > kLargest || text.starts_with('0')) return std::nullopt;
   return number;
 }
 

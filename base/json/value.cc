@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/number.h"
+
 namespace nrd::json {
 
 Value::Value(Kind kind) : kind_(kind) {}
@@ -46,11 +48,7 @@ std::optional<bool> Value::as_bool() const {
 
 std::optional<uint64_t> Value::as_unsigned() const {
   if (kind_ != Kind::Number) return std::nullopt;
-  uint64_t number = 0;
-  const char* end = text_.data() + text_.size();
-  const auto [rest, error] = std::from_chars(text_.data(), end, number);
-  if (error != std::errc() || rest != end) return std::nullopt;
-  return number;
+  return parse_number<uint64_t>(text_);
 }
 
 std::optional<double> Value::as_double() const {

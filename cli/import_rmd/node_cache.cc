@@ -1,8 +1,7 @@
 #include "cli/import_rmd/node_cache.h"
 
-#include <charconv>
-
 #include "base/file.h"
+#include "base/number.h"
 #include "base/way_mask.h"
 
 namespace nrd::cli {
@@ -12,14 +11,6 @@ constexpr const char* kInfo = "/sys/fs/resctrl/info/";
 constexpr const char* kFolders[] = {"L3", "L3CODE", "L2", "L2CODE"};  // the first that exists, as in nrd
 constexpr const char* kIsolated = "/sys/devices/system/cpu/isolated";
 
-std::optional<uint32_t> number_in(std::string_view text, int base) {
-  text = trimmed(text);
-  uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 std::string content_of(const std::string& path) {
   const Result<std::optional<std::string>> text = read_file(path);
   return text ? text->value_or("") : std::string();
@@ -28,8 +19,8 @@ std::string content_of(const std::string& path) {
 }  // namespace
 
 std::optional<CacheWays> cache_ways_of(const std::string& cbm_mask, const std::string& min_cbm_bits) {
-  const std::optional<uint32_t> mask = number_in(cbm_mask, 16);
-  const std::optional<uint32_t> least = number_in(min_cbm_bits, 10);
+  const std::optional<uint32_t> mask = parse_number<uint32_t>(trimmed(cbm_mask), 16);
+  const std::optional<uint32_t> least = parse_number<uint32_t>(trimmed(min_cbm_bits), 10);
   if (!mask || !least || *mask == 0 || *least == 0) return std::nullopt;
   const CacheWays cache{.ways = WayMask(*mask).count(), .min_ways = *least};
   if (WayMask::all(cache.ways) != WayMask(*mask) || cache.min_ways > cache.ways) return std::nullopt;

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 #include "base/cpu_set.h"
+#include "base/errno_text.h"
 #include "base/json/reader.h"
 #include "base/json/writer.h"
 #include "cli/environment.h"
@@ -244,8 +244,7 @@ class Launcher {
     CPU_ZERO_S(size, mask.get());
     for (const CpuId cpu : cpus->members()) CPU_SET_S(cpu.value, size, mask.get());
     if (::sched_setaffinity(0, size, mask.get()) == 0) return std::nullopt;
-    return give_up(kRefused, "the command cannot run on CPU " + wanted_.workload.cpus + ": " +
-                                 std::generic_category().message(errno));
+    return give_up(kRefused, "the command cannot run on CPU " + wanted_.workload.cpus + ": " + errno_text());
   }
 
   int execute() {
@@ -259,7 +258,7 @@ class Launcher {
       return all;
     };
     ::execvpe(program_.c_str(), pointers(words).data(), pointers(lines).data());
-    return give_up(kNotExecutable, program_ + ": " + std::generic_category().message(errno));
+    return give_up(kNotExecutable, program_ + ": " + errno_text());
   }
 
   const Client& client_;

@@ -11,8 +11,8 @@
 #include <cerrno>
 #include <memory>
 #include <optional>
-#include <system_error>
 
+#include "base/errno_text.h"
 #include "base/unique_fd.h"
 #include "hw/onload/profiles/variable.h"
 
@@ -108,8 +108,6 @@ done
 IFS=$nrd_ifs
 exec /usr/bin/env -0 >&3
 )sh";
-
-std::string errno_text(int error) { return std::generic_category().message(error); }
 
 Failure not_run(const std::string& why) { return fail(ErrorCode::BadRequest, "cannot run the profiles: " + why); }
 

@@ -1,7 +1,6 @@
 #include "cli/onload/steps.h"
 
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <optional>

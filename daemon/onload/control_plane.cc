@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "base/number.h"
 #include "daemon/onload/step_errors.h"
 #include "hw/onload/control_plane.h"
 #include "hw/onload/kernel_file.h"

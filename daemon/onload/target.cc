@@ -1,9 +1,9 @@
 #include "daemon/onload/target.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/joined.h"
+#include "base/number.h"
 #include "hw/onload/modules.h"
 
 namespace nrd::daemon {
@@ -42,10 +42,8 @@ Result<void> check_ids(const Spec& spec) {
   for (const char* name : {"cplane_server_uid", "cplane_server_gid"}) {
     const auto value = asked->second.find(name);
     if (value == asked->second.end()) continue;
-    const std::string& text = value->second;
-    uint32_t id = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-    if (error == std::errc() && end == text.data() + text.size() && id <= kMostId) continue;
+    const auto id = parse_number<uint32_t>(value->second);
+    if (id && *id <= kMostId) continue;
     return fail_at(ErrorCode::BadRequest, std::string("/parameters/onload/") + name, "is out of range for the module",
                    "0 to 999999");
   }

@@ -1,10 +1,10 @@
 #include "engine/transaction/transaction.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "base/log.h"
+#include "base/number.h"
 #include "engine/model/baselines.h"
 #include "engine/plan/grant.h"
 #include "engine/plan/spec.h"
@@ -16,10 +16,8 @@ namespace {
 uint64_t number_of(const std::string& given_id) {
   // Numbers that a client's double represents exactly. All above remain for ids that nrd assigns.
   constexpr uint64_t kLargest = uint64_t{1} << 53;
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(given_id.data(), given_id.data() + given_id.size(), number);
-  const bool is_number = error == std::errc() && end == given_id.data() + given_id.size();
-  return is_number && number <= kLargest ? number : 0;
+  const uint64_t number = parse_number<uint64_t>(given_id).value_or(0);
+  return number <= kLargest ? number : 0;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/number.h"
 #include "hw/onload/kernel_file.h"
 #include "hw/onload/process_dir.h"
 

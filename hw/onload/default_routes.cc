@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/number.h"
 #include "hw/onload/kernel_file.h"
 
 namespace nrd::onload {

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/number.h"
 #include "base/unique_fd.h"
 #include "hw/onload/kernel_file.h"
 

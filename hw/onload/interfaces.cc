@@ -12,6 +12,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/number.h"
 #include "hw/onload/default_routes.h"
 #include "hw/onload/interface_settings.h"
 #include "hw/onload/kernel_file.h"

@@ -4,7 +4,6 @@
 // an error: modules, interfaces and processes disappear at any time. Engine thread.
 #pragma once
 
-#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -18,15 +17,6 @@ namespace nrd::onload {
 
 inline constexpr size_t kLineLimit = 4096;      // a sysfs file is at most one page
 inline constexpr size_t kEntryLimit = 1 << 20;  // entries of one directory
-
-// The whole text must be the number.
-template <typename Number>
-std::optional<Number> parse_number(std::string_view text, int base = 10) {
-  Number value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 // Splits at white space.
 std::vector<std::string_view> fields_of(std::string_view text);

@@ -11,6 +11,7 @@
 #include "base/ascii.h"
 #include "base/file.h"
 #include "base/hex.h"
+#include "base/number.h"
 #include "hw/onload/build_id.h"
 #include "hw/onload/kernel_file.h"
 #include "hw/onload/parameter_text.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/number.h"
 #include "hw/onload/kernel_file.h"
 
 namespace nrd::onload {

@@ -1,12 +1,12 @@
 #include "hw/onload/parameter_text.h"
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <system_error>
 
 #include "base/ascii.h"
+#include "base/number.h"
 
 namespace nrd::onload {
 namespace {
@@ -21,9 +21,7 @@ std::optional<bool> parse_bool(std::string_view text) {
 std::optional<int64_t> parse_any_base(std::string_view text) {
   const bool is_hex = text.starts_with("0x") || text.starts_with("0X");
   if (is_hex) text.remove_prefix(2);
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, is_hex ? 16 : 10);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+  return parse_number<int64_t>(text, is_hex ? 16 : 10);
 }
 
 }  // namespace

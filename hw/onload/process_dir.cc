@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/directory.h"
+#include "base/number.h"
 #include "hw/onload/kernel_file.h"
 
 namespace nrd::onload {

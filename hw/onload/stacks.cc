@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "base/number.h"
 #include "hw/onload/kernel_file.h"
 
 namespace nrd::onload {

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <optional>
 
+#include "base/number.h"
 #include "hw/onload/control_plane.h"
 #include "hw/onload/devices.h"
 #include "hw/onload/kernel_file.h"

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <initializer_list>
-#include <system_error>
 
+#include "base/errno_text.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "base/unique_fd.h"
 #include "hw/pstate/cpu_name.h"
 
@@ -157,11 +157,8 @@ std::vector<Write> writes_between(const FrequencySetting& now, const FrequencySe
 
 std::optional<KHz> parse_khz(std::string_view text) {
   if (!text.ends_with('\n')) return std::nullopt;
-  const std::string_view digits = trimmed(text);
-  KHz frequency;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), frequency.value);
-  if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-  return frequency;
+  const auto frequency = parse_number<decltype(KHz::value)>(trimmed(text));
+  return frequency ? std::optional(KHz{*frequency}) : std::nullopt;
 }
 
 std::optional<std::vector<std::string>> parse_words(std::string_view text) {
@@ -281,7 +278,7 @@ Result<void> write_cpufreq(const std::string& root, CpuId cpu, const Write& writ
   const std::string path = path_of(root, cpu, file_of(write.knob));
   const auto refused = [&](int error) {
     return fail(ErrorCode::Hardware, name_of(cpu) + " did not take " + to_string(write),
-                path + ": " + std::generic_category().message(error));
+                path + ": " + errno_text(error));
   };
   // The directory may be a link (cpufreq -> ../cpufreq/policyN); the file never is.
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
+#include "base/errno_text.h"
 #include "base/file.h"
 #include "base/unique_fd.h"
 #include "hw/pstate/amd.h"
@@ -57,7 +57,7 @@ class MsrDevice final : public Registers {
 
  private:
   Failure failed(const char* how, uint32_t address, ssize_t count) const {
-    const std::string why = count < 0 ? std::generic_category().message(errno) : std::to_string(count) + " bytes of 8";
+    const std::string why = count < 0 ? errno_text() : std::to_string(count) + " bytes of 8";
     return fail(ErrorCode::Hardware, name_of(cpu_) + ": a register could not be " + how,
                 path_ + ", " + register_name(address) + ": " + why);
   }
@@ -96,8 +96,7 @@ Result<std::unique_ptr<Registers>> open_registers(const std::string& root, CpuId
   UniqueFd device(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
   if (device.valid()) return std::make_unique<MsrDevice>(cpu, std::move(path), std::move(device));
   if (errno == ENOENT || errno == ENOTDIR || errno == ENXIO || errno == ENODEV) return nullptr;
-  return fail(ErrorCode::Hardware, name_of(cpu) + ": cannot open its registers",
-              path + ": " + std::generic_category().message(errno));
+  return fail(ErrorCode::Hardware, name_of(cpu) + ": cannot open its registers", path + ": " + errno_text());
 }
 
 Ratio ratio_at(uint64_t word, unsigned lowest_bit) {

@@ -2,10 +2,9 @@
 
 #include <unistd.h>
 
-#include <charconv>
-
 #include "base/cpuinfo.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "hw/rdt/bandwidth.h"
 #include "hw/rdt/resctrl.h"
 
@@ -16,11 +15,8 @@ std::string info_path(const char* file) { return std::string(kResctrl) + "/info/
 
 Result<std::optional<unsigned>> parse_line(const char* file, const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
-  const std::string_view digits = trimmed(*text);
-  unsigned value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  const bool is_number = error == std::errc{} && end == digits.data() + digits.size();
-  if (is_number && text->ends_with('\n')) return value;
+  const auto value = parse_number<unsigned>(trimmed(*text));
+  if (value && text->ends_with('\n')) return value;
   return fail(ErrorCode::Hardware, "unexpected content in a resctrl file",
               info_path(file) + ": \"" + text->substr(0, 80) + "\"");
 }

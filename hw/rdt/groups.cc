@@ -7,13 +7,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <memory>
-#include <system_error>
 #include <thread>
 
+#include "base/errno_text.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "hw/rdt/resctrl.h"
 
 namespace nrd::rdt {
@@ -95,8 +95,7 @@ Result<void> read_files(const std::string& directory, Group& read) {
 
 Failure cannot_make(const std::string& path, int error) {
   const std::string kernel = last_cmd_status();
-  const std::string detail =
-      path + ": " + std::generic_category().message(error) + (kernel.empty() ? "" : "; kernel: " + kernel);
+  const std::string detail = path + ": " + errno_text(error) + (kernel.empty() ? "" : "; kernel: " + kernel);
   if (error == ENOSPC) {
     return fail(ErrorCode::NoClass,
                 "the kernel cannot create another resctrl group" + (kernel.empty() ? "" : ": " + kernel), detail);
@@ -115,8 +114,7 @@ Failure cannot_make(const std::string& path, int error) {
 Result<std::vector<std::string>> list_groups() {
   const Directory directory = open_directory(kResctrl);
   if (!directory) {
-    return fail(ErrorCode::Hardware, "the resctrl file system is no longer mounted",
-                std::generic_category().message(errno));
+    return fail(ErrorCode::Hardware, "the resctrl file system is no longer mounted", errno_text());
   }
   std::vector<std::string> groups = subdirectories(directory.get());
   std::erase_if(groups,
@@ -126,11 +124,9 @@ Result<std::vector<std::string>> list_groups() {
 
 std::optional<ClosId> class_of(std::string_view group) {
   if (!group.starts_with("COS")) return std::nullopt;
-  const std::string_view digits = group.substr(3);
-  uint32_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || number == 0 || group != name_of(ClosId{number})) return std::nullopt;
-  return ClosId{number};
+  const auto number = parse_number<uint32_t>(group.substr(3));
+  if (!number || *number == 0 || group != name_of(ClosId{*number})) return std::nullopt;
+  return ClosId{*number};
 }
 
 std::string name_of(ClosId clos) { return "COS" + std::to_string(clos.value); }
@@ -152,7 +148,7 @@ Result<void> remove_group(const std::string& name) {
   const std::string path = path_of("/" + name);
   const bool is_removed = ::rmdir(path.c_str()) == 0 || errno == ENOENT;
   if (is_removed && ::access(path.c_str(), F_OK) != 0) return {};
-  const std::string reason = is_removed ? "it still exists" : std::generic_category().message(errno);
+  const std::string reason = is_removed ? "it still exists" : errno_text();
   return fail(ErrorCode::Hardware, "cannot remove group " + name, path + ": " + reason);
 }
 

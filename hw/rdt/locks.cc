@@ -11,9 +11,9 @@
 #include <chrono>
 #include <cstdio>
 #include <sstream>
-#include <system_error>
 #include <thread>
 
+#include "base/errno_text.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "hw/rdt/resctrl.h"
@@ -26,8 +26,6 @@ constexpr mode_t kKernelsMode = 0555;                      // of the tree's root
 constexpr mode_t kRootAlone = 0600;
 constexpr auto kPause = std::chrono::milliseconds(1);
 constexpr int kTries = 500;  // half a second; libpqos and pqos hold either lock for milliseconds
-
-std::string reason() { return std::generic_category().message(errno); }
 
 // True if the line of /proc/locks (proc(5)) is about the file: "1: FLOCK  ADVISORY  READ 4711 00:1e:1 0 EOF". A waiting
 // process has "->" after the number.
@@ -77,7 +75,7 @@ bool wait_for(const Take& take) {
 }
 
 Failure lock_is_held(const std::string& what, int fd) {
-  const std::string why = reason();
+  const std::string why = errno_text();
   struct stat file {};
   const std::string holder = ::fstat(fd, &file) == 0 ? holder_of(file) : "";
   return fail(ErrorCode::Busy,
@@ -101,7 +99,7 @@ Result<UniqueFd> lock_tree() {
   UniqueFd tree(::open(kResctrl, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!tree.valid()) {
     return fail(ErrorCode::Hardware, "the kernel rejected a change to a class of service",
-                kResctrl + (": " + reason()));
+                kResctrl + (": " + errno_text()));
   }
   if (wait_for([&tree] { return ::flock(tree.get(), LOCK_EX | LOCK_NB) == 0; })) return tree;
   return lock_is_held("the resctrl tree", tree.get());
@@ -117,7 +115,7 @@ void guard_tree(mode_t mode) {
   if (mode == kKernelsMode || ::stat(kResctrl, &tree) != 0 || (tree.st_mode & 07777) != kKernelsMode) return;
   if (::chmod(kResctrl, mode) == 0) return;
   log::warning("RDT_TREE_MODE", "cannot set the mode of the resctrl tree; any local user can lock it",
-               {{"DETAIL", reason()}});
+               {{"DETAIL", errno_text()}});
 }
 
 void give_tree_back(mode_t mode) {
@@ -138,7 +136,7 @@ Result<LibraryLock> LibraryLock::open() {
     file = UniqueFd(::open(kLibraryLock, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kRootAlone));
   if (!file.valid() || ::fstat(file.get(), &found) != 0 || !is_roots_alone(found) ||
       ::fchmod(file.get(), kRootAlone) != 0) {
-    return fail(ErrorCode::Hardware, "cannot use the libpqos lock file", kLibraryLock + (": " + reason()));
+    return fail(ErrorCode::Hardware, "cannot use the libpqos lock file", kLibraryLock + (": " + errno_text()));
   }
   return LibraryLock(std::move(file));
 }

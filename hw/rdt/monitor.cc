@@ -3,12 +3,12 @@
 #include <dirent.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "base/file.h"
+#include "base/number.h"
 #include "hw/rdt/groups.h"
 #include "hw/rdt/resctrl.h"
 
@@ -29,14 +29,6 @@ bool has_line(std::string_view text, std::string_view line) {
     text.remove_prefix(end + 1);
   }
   return false;
-}
-
-template <typename Number>
-std::optional<Number> whole_number(std::string_view digits) {
-  Number value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return value;
 }
 
 // Returns the text before the next `end` and removes both from the input.
@@ -62,7 +54,7 @@ std::optional<std::map<uint32_t, std::string>> numa_nodes_in(const std::string& 
   while (const dirent* entry = ::readdir(directory.get())) {
     const std::string_view name = entry->d_name;
     if (!name.starts_with(kSubFolder)) continue;
-    if (const auto node = whole_number<uint32_t>(name.substr(kSubFolder.size())))
+    if (const auto node = parse_number<uint32_t>(name.substr(kSubFolder.size())))
       nodes[*node] = folder + "/" + entry->d_name;
   }
   return nodes;
@@ -183,7 +175,7 @@ std::optional<Monitoring> read_monitoring() {
 
 std::optional<uint64_t> parse_count(std::string_view text) {
   // The kernel ends the line: half of a number would be a different number.
-  return text.ends_with('\n') ? whole_number<uint64_t>(text.substr(0, text.size() - 1)) : std::nullopt;
+  return text.ends_with('\n') ? parse_number<uint64_t>(text.substr(0, text.size() - 1)) : std::nullopt;
 }
 
 std::optional<unsigned> parse_assigned_counters(const std::optional<std::string>& mode,
@@ -192,7 +184,7 @@ std::optional<unsigned> parse_assigned_counters(const std::optional<std::string>
   // All domains have the same number.
   std::string_view first = counters ? std::string_view(*counters) : std::string_view();
   cut(first, '=');
-  return whole_number<unsigned>(first.substr(0, first.find_first_of(";\n"))).value_or(0);
+  return parse_number<unsigned>(first.substr(0, first.find_first_of(";\n"))).value_or(0);
 }
 
 std::optional<Assignments> parse_assignments(std::string_view text) {
@@ -203,7 +195,7 @@ std::optional<Assignments> parse_assignments(std::string_view text) {
     std::set<uint32_t>& assigned = assignments[std::string(cut(domains, ':'))];
     while (!domains.empty()) {
       std::string_view state = cut(domains, ';');
-      const std::optional<uint32_t> domain = whole_number<uint32_t>(cut(state, '='));
+      const std::optional<uint32_t> domain = parse_number<uint32_t>(cut(state, '='));
       if (!domain) return std::nullopt;
       if (state != "_") assigned.insert(*domain);
     }

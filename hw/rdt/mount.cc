@@ -5,8 +5,8 @@
 
 #include <cerrno>
 #include <string>
-#include <system_error>
 
+#include "base/errno_text.h"
 #include "base/log.h"
 #include "hw/rdt/capabilities.h"
 #include "hw/rdt/groups.h"
@@ -28,7 +28,7 @@ std::string mount_options(MbaUnit unit) {
 }
 
 Failure cannot(const std::string& what, const std::string& instead) {
-  const std::string reason = std::generic_category().message(errno);
+  const std::string reason = errno_text();
   return fail(ErrorCode::Unsupported, "resctrl could not be " + what + ": " + reason + "; " + instead, reason);
 }
 

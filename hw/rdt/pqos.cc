@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <set>
-#include <system_error>
 #include <vector>
 
+#include "base/errno_text.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "hw/rdt/groups.h"
@@ -115,7 +115,7 @@ void Pqos::capture(void* log, const size_t size, const char* message) {
 Failure Pqos::failed(const std::string& call, int retval, int error) const {
   std::string detail = call + ": " + name_of(retval) + " (libpqos " + std::to_string(retval) + ")";
   if (!log_capture_.last_error.empty()) detail += "; " + log_capture_.last_error;
-  if (error != 0) detail += "; errno: " + std::generic_category().message(error);
+  if (error != 0) detail += "; errno: " + errno_text(error);
   return fail(ErrorCode::Hardware, "the kernel rejected a change to a class of service", detail);
 }
 

@@ -8,24 +8,16 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <memory>
-#include <system_error>
 
+#include "base/errno_text.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "base/unique_fd.h"
 #include "hw/rdt/locks.h"
 
 namespace nrd::rdt {
 namespace {
-
-template <typename Number>
-std::optional<Number> parse_number(std::string_view text, int base = 10) {
-  Number value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 Failure unexpected(const std::string& path, std::string_view text) {
   return fail(ErrorCode::Hardware, "unexpected content in a resctrl file",
@@ -321,7 +313,7 @@ Result<void> write_line(const std::string& directory, const char* file, const st
   if (opened.valid() && ::write(opened.get(), lines.data(), lines.size()) == static_cast<ssize_t>(lines.size()))
     return {};
   return fail(ErrorCode::Hardware, "the kernel rejected a change to a class of service",
-              path + " " + lines.substr(0, lines.size() - 1) + ": " + std::generic_category().message(errno));
+              path + " " + lines.substr(0, lines.size() - 1) + ": " + errno_text());
 }
 
 Result<bool> write_task(const std::string& directory, pid_t thread) {
@@ -331,7 +323,7 @@ Result<bool> write_task(const std::string& directory, pid_t thread) {
   if (file.valid() && ::write(file.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) return true;
   if (file.valid() && errno == ESRCH) return false;
   return fail(ErrorCode::Hardware, "the kernel rejected moving a task",
-              path + " " + std::to_string(thread) + ": " + std::generic_category().message(errno));
+              path + " " + std::to_string(thread) + ": " + errno_text());
 }
 
 std::string last_cmd_status() {

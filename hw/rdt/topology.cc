@@ -3,25 +3,17 @@
 #include <dirent.h>
 
 #include <array>
-#include <charconv>
 #include <memory>
 #include <optional>
 #include <string_view>
 
 #include "base/file.h"
+#include "base/number.h"
 
 namespace nrd::rdt {
 namespace {
 
 constexpr const char* kCpus = "/sys/devices/system/cpu";
-
-template <typename Number>
-std::optional<Number> parse_whole(std::string_view digits) {
-  Number value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-  return value;
-}
 
 std::string cpu_path(const std::string& root, CpuId cpu) {
   return root + kCpus + "/cpu" + std::to_string(cpu.value) + "/";
@@ -46,7 +38,7 @@ std::optional<std::string> read_line(const std::string& path) {
 
 std::optional<uint32_t> read_number(const std::string& path) {
   const std::optional<std::string> line = read_line(path);
-  return line ? parse_whole<uint32_t>(*line) : std::nullopt;
+  return line ? parse_number<uint32_t>(*line) : std::nullopt;
 }
 
 // "33792K": the kernel writes sizes of caches in KiB.
@@ -54,7 +46,7 @@ uint64_t read_size(const std::string& path) {
   const std::optional<std::string> line = read_line(path);
   if (!line || !line->ends_with('K')) return 0;
   constexpr uint64_t kKiB = 1024;
-  return parse_whole<uint32_t>(std::string_view(*line).substr(0, line->size() - 1)).value_or(0) * kKiB;
+  return parse_number<uint32_t>(std::string_view(*line).substr(0, line->size() - 1)).value_or(0) * kKiB;
 }
 
 // The sysfs directory of the CPU's cache of `level`; none for a CPU without one or one that just went offline. L1 has
@@ -82,7 +74,7 @@ std::optional<uint32_t> find_numa_node(const std::string& root, CpuId cpu) {
   while (const dirent* entry = ::readdir(folder.get())) {
     const std::string_view name = entry->d_name;
     if (!name.starts_with("node")) continue;
-    if (const auto number = parse_whole<uint32_t>(name.substr(4))) return number;
+    if (const auto number = parse_number<uint32_t>(name.substr(4))) return number;
   }
   return std::nullopt;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "api/routing/problem.h"
 #include "api/v1/node.h"
 #include "api/v1/response_cache.h"
+#include "base/number.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/transaction/engine.h"
 
@@ -181,14 +181,6 @@ std::optional<http::Response> refuse_level(const routing::Call& call, const rdt:
                 "unsupported cache level; ways are allocated in " + std::string(level_name(node)) + " on this node");
 }
 
-// From digits only; nullopt also for a number too large to be an id.
-std::optional<uint32_t> parse_id(std::string_view digits) {
-  uint32_t id = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return id;
-}
-
 }  // namespace
 
 std::string_view level_name(const rdt::Node& node) { return node.level == 2 ? "l2" : "l3"; }
@@ -219,7 +211,7 @@ void show_cache(const routing::Call& call, http::Reply reply) {
   }
   const bool of_l2 = is_secondary_l2(call, node);
   const auto& caches = of_l2 ? node.l2 : node.caches;
-  const std::optional<uint32_t> id = parse_id(call.id);
+  const std::optional<uint32_t> id = parse_number<uint32_t>(call.id);
   const auto found = id ? caches.find({*id, of_l2}) : caches.end();
   if (found == caches.end()) {
     return reply.send(refuse(call, 404, "NotFound", no_such_cache(call.id, of_l2 ? 2 : node.level)));

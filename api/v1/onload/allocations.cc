@@ -1,6 +1,5 @@
 #include "api/v1/onload/allocations.h"
 
-#include <charconv>
 #include <string>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "api/v1/requester.h"
 #include "api/v1/workload_json.h"
 #include "base/json/reader.h"
+#include "base/number.h"
 #include "engine/onload/allocations.h"
 #include "engine/process_watcher.h"
 #include "engine/transaction/engine.h"
@@ -93,12 +93,11 @@ void create_allocation(const routing::Call& call, http::Reply reply) {
 }
 
 void delete_allocation(const routing::Call& call, http::Reply reply) {
-  uint64_t id = 0;
-  const auto [end, error] = std::from_chars(call.id.data(), call.id.data() + call.id.size(), id);
-  if (error != std::errc() || end != call.id.data() + call.id.size()) {
+  const auto id = parse_number<uint64_t>(call.id);
+  if (!id) {
     return reply.send(refuse({ErrorCode::NotFound, {}, "allocation not found", {}, {}, {}}, call.error_style));
   }
-  call.allocations.release(id, answer_when_done(call, std::move(reply)));
+  call.allocations.release(*id, answer_when_done(call, std::move(reply)));
 }
 
 }  // namespace nrd::v1

@@ -1,7 +1,6 @@
 // Sends responses of /v1/onload, at once or from the controller's callback.
 #pragma once
 
-#include <charconv>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,13 +45,6 @@ inline http::Response accepted(const onload::Accepted& done) {
     response.headers.emplace_back("Location", "/v1/onload/operations/" + std::to_string(*done.operation));
   }
   return response;
-}
-
-// The {id} of the path, if it is a number.
-inline std::optional<uint64_t> number_of(std::string_view id) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);
-  return error == std::errc() && end == id.data() + id.size() ? std::optional(number) : std::nullopt;
 }
 
 // A std::function must be copyable, a Reply is not.

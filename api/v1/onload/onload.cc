@@ -12,6 +12,7 @@
 #include "api/v1/onload/answer.h"
 #include "api/v1/onload/parse.h"
 #include "base/json/reader.h"
+#include "base/number.h"
 #include "engine/onload/controller.h"
 #include "engine/onload/interface_spec.h"
 
@@ -25,7 +26,7 @@ constexpr uint64_t kUsualWait = 30;
 // The entry whose number is the {id}.
 template <typename Thing>
 const Thing* find(const routing::Call& call, const std::vector<Thing>& things, uint64_t Thing::*number) {
-  const std::optional<uint64_t> id = number_of(call.id);
+  const std::optional<uint64_t> id = parse_number<uint64_t>(call.id);
   const auto thing = id ? std::ranges::find(things, *id, number) : things.end();
   return thing == things.end() ? nullptr : &*thing;
 }

@@ -1,13 +1,13 @@
 #include "api/v1/onload/parse.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <sstream>
 
 #include "api/v1/json_validation.h"
 #include "api/v1/onload/control_plane_args.h"
 #include "api/v1/workload_json.h"
+#include "base/number.h"
 #include "engine/onload/enum_names.h"
 
 namespace nrd::v1 {
@@ -255,9 +255,7 @@ Result<std::optional<uint64_t>> parse_if_match(const std::string& header) {
   std::string_view tag = header;
   if (tag.empty() || tag == "*") return std::optional<uint64_t>();
   if (tag.size() >= 2 && tag.front() == '"' && tag.back() == '"') tag = tag.substr(1, tag.size() - 2);
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(tag.data(), tag.data() + tag.size(), number);
-  if (error == std::errc() && end == tag.data() + tag.size()) return std::optional(number);
+  if (const auto number = parse_number<uint64_t>(tag)) return number;
   return fail(ErrorCode::Stale, "precondition failed: If-Match is not the ETag of GET /v1/onload");
 }
 

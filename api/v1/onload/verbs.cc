@@ -8,6 +8,7 @@
 #include "api/v1/onload/answer.h"
 #include "api/v1/onload/parse.h"
 #include "base/json/reader.h"
+#include "base/number.h"
 #include "engine/onload/controller.h"
 
 namespace nrd::v1 {
@@ -72,7 +73,7 @@ void undrain_onload(const routing::Call& call, http::Reply reply) {
 }
 
 void cancel_onload_operation(const routing::Call& call, http::Reply reply) {
-  const std::optional<uint64_t> id = number_of(call.id);
+  const std::optional<uint64_t> id = parse_number<uint64_t>(call.id);
   if (!id) {
     return reply.send(refuse({ErrorCode::NotFound, {}, "operation not found", {}, {}, {}}, call.error_style));
   }

@@ -1,8 +1,8 @@
 #include "hw/onload/profiles/arithmetic.h"
 
-#include <charconv>
 #include <limits>
 
+#include "base/number.h"
 #include "hw/onload/profiles/variable.h"
 
 namespace nrd::profiles {
@@ -11,7 +11,7 @@ namespace {
 using Kind = Step::Kind;
 
 // In the syntax of C and the shell: 10, 0x1f, 017.
-std::optional<int64_t> parse_number(std::string_view digits) {
+std::optional<int64_t> parse_c_number(std::string_view digits) {
   int base = 10;
   if (digits.starts_with("0x") || digits.starts_with("0X")) {
     base = 16;
@@ -20,10 +20,7 @@ std::optional<int64_t> parse_number(std::string_view digits) {
     base = 8;
   }
   if (digits.starts_with('-')) return std::nullopt;
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number, base);
-  if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-  return number;
+  return parse_number<int64_t>(digits, base);
 }
 
 // sum = product { ("+" | "-") product }, product = signed { ("*" | "/" | "%") signed },
@@ -130,7 +127,7 @@ class Parser {
 
   Parsed<void> number() {
     const std::string_view digits = take_name();
-    const std::optional<int64_t> number = parse_number(digits);
+    const std::optional<int64_t> number = parse_c_number(digits);
     if (!number) return wrong(place_, "arithmetic: " + shown(digits) + " is not a 64-bit integer");
     arithmetic_.steps.push_back({.kind = Kind::Number, .number = *number});
     return {};
@@ -181,7 +178,7 @@ Parsed<int64_t> number_in(const std::string& name, const ValueOf& value_of, cons
   const std::optional<std::string> value = value_of(name);
   if (!value) return wrong(place, name + " is not set");
   const bool negative = value->starts_with('-');
-  const std::optional<int64_t> number = parse_number(std::string_view(*value).substr(negative ? 1 : 0));
+  const std::optional<int64_t> number = parse_c_number(std::string_view(*value).substr(negative ? 1 : 0));
   if (!number) return wrong(place, "arithmetic: " + name + " is " + shown(*value) + ", not a 64-bit integer");
   return negative ? -*number : *number;
 }

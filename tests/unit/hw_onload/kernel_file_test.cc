@@ -4,6 +4,7 @@
 
 #include <ostream>
 
+#include "base/number.h"
 #include "tests/unit/hw_onload/tree.h"
 
 namespace nrd::onload {
