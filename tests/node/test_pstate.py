@@ -1,35 +1,12 @@
 """Frequencies of CPUs: the real daemon on a simulated cpufreq and simulated registers, read back by others."""
 
-import json
 import os
 import subprocess
 
 import pytest
 
+from frequencies import BOTH, DEFAULT, LOOKS, NO_TURBO, WINDOW, post, refusal, refusal_text, window
 from harness import NRDCTL, Node, Refused, wait_for
-from fault_points import kinds_of_writes, struck
-
-WINDOW = {"min_ratio": 12, "max_ratio": 30}
-BOTH = {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}, "pstate": WINDOW}
-DEFAULT = {"min": 800_000, "max": 3_500_000}
-LOOKS = "[drift]\ninterval_seconds = 1\n"
-
-
-def window(node, cpu):
-    freq = node.sim.freq()[str(cpu)]
-    return {key: freq[key] for key in ("min", "max")}
-
-
-def post(node, pstate, cores=("4-5",), **more):
-    return node.call("POST", "/v1/workloads", {"core_ids": list(cores), "pstate": pstate, **more})
-
-
-def refusal(node, pstate, cores=("4-5",), **more):
-    before = node.sim.freq()
-    with pytest.raises(Refused) as refused:
-        post(node, pstate, cores, **more)
-    assert node.sim.freq() == before and node.list() == []
-    return refused.value
 
 
 @pytest.fixture(scope="module")
@@ -170,198 +147,7 @@ def test_nrdctl_creates_and_shows_it(intel):
     assert run("workload", "create", "--cpus", "6", "--adaptive", "-1").returncode == 2
 
 
-# Crashes and faults
-
-
-@pytest.mark.parametrize("shape", [{"cpufreq": "intel_pstate"}, {"cpufreq": "acpi-cpufreq", "freq_domain": "core"}, {"msr": "hwp"}])
-def test_it_survives_kill_9_and_reboot_and_leaves_no_trace(shape):
-    with Node(**shape) as node:
-        before = node.sim.freq()
-        made = node.call("POST", "/v1/workloads", BOTH)
-        held = node.sim.freq()
-        assert held != before
-        node.kill9()
-        node.start()
-        assert node.sim.freq() == held and node.list() == [{**made, "status": "Successful"}]
-        node.reboot()
-        assert node.sim.freq() == held and node.list()[0]["status"] == "Successful"
-        node.kill9()
-        node.start()
-        node.delete(made["id"])
-        assert node.sim.freq() == before and node.stored() == {}
-
-
-def writes_of(node):
-    return int(node.sim.control("count").partition("=")[2])
-
-
-def count_writes(shape):
-    with Node(**shape) as node:
-        node.sim.control("reset")
-        node.call("POST", "/v1/workloads", BOTH)
-        return writes_of(node)
-
-
-@pytest.mark.parametrize("fault", ["errno EIO", "errno EINVAL", "lie"])
-@pytest.mark.parametrize("shape", [{"cpufreq": "intel_pstate"}, {"msr": "hwp"}], ids=["cpufreq", "msr"])
-def test_a_failed_write_restores_cache_and_frequency(shape, fault):
-    writes = count_writes(shape)
-    assert writes >= 5  # two masks, the CPUs at once, and their frequencies
-    with Node(**shape) as node:
-        frequencies, ways = node.sim.freq(), node.plain()
-        for n in range(1, writes + 1):
-            node.sim.control("reset")
-            node.sim.control(f"fault write {n} {fault}")
-            with pytest.raises(Refused) as refused:
-                node.call("POST", "/v1/workloads", BOTH)
-            assert refused.value.status == 500, (n, refused.value)
-            assert node.sim.freq() == frequencies and node.plain() == ways and node.list() == [] and node.stored() == {}, n
-        assert node.call("POST", "/v1/workloads", BOTH)["status"] == "Successful"
-
-
-def writes_of_a_life(shape):
-    with Node(**shape) as node:
-        node.sim.control("reset")
-        node.delete(node.call("POST", "/v1/workloads", BOTH)["id"])
-        return kinds_of_writes(node)
-
-
-def test_after_dying_at_any_write_the_next_start_reports_the_real_state():
-    shape = {"cpufreq": "intel_pstate"}
-    writes = writes_of_a_life(shape)
-    for turn, moment in enumerate(("kill-before", "kill-after")):
-        for n in struck(writes, turn):
-            with Node(**shape) as node:
-                untouched = (node.sim.freq(), node.plain())
-                node.sim.control("reset")
-                node.sim.control(f"fault write {n} {moment}")
-                try:
-                    made = node.call("POST", "/v1/workloads", BOTH)
-                    node.delete(made["id"])
-                    raise AssertionError(f"write {n} was not reached")
-                except OSError:
-                    pass
-                node.wait_dead()
-                node.start()
-                stored = node.list()
-                if stored:
-                    assert stored[0]["status"] == "Successful" and window(node, 4) == {"min": 1_200_000, "max": 3_000_000}
-                    node.delete(stored[0]["id"])
-                assert (node.sim.freq(), node.plain()) == untouched, (n, moment)
-
-
-def test_foreign_changes_are_reverted():
-    with Node("[drift]\ninterval_seconds = 1\n", cpufreq="intel_pstate") as node:
-        post(node, WINDOW)
-        node.sim.write("/sys/devices/system/cpu/cpu4/cpufreq/scaling_max_freq", "2000000\n")
-        wait_for(lambda: node.health()["drift_repairs"] == 1, "the repair")
-        assert window(node, 4)["max"] == 3_000_000
-        # CPUs without a workload may be changed by other programs.
-        node.sim.write("/sys/devices/system/cpu/cpu9/cpufreq/scaling_max_freq", "2000000\n")
-        wait_for(lambda: node.call("GET", "/v1/pstate/9")["set"]["max_khz"] == 2_000_000, "a look")
-        assert window(node, 9)["max"] == 2_000_000 and node.health()["drift_repairs"] == 1
-
-
-OF_CPU_4 = "/sys/devices/system/cpu/cpu4/cpufreq"
-
-
-def others_write(node, low, high):
-    """As tuned and cpupower do."""
-    node.sim.write(f"{OF_CPU_4}/scaling_min_freq", f"{low}\n")
-    node.sim.write(f"{OF_CPU_4}/scaling_max_freq", f"{high}\n")
-
-
-def stored_of_others(node):
-    """What is to be given back instead of the baseline."""
-    return node.rows("SELECT cpu, min_khz, max_khz, governor FROM frequency_of_others")
-
-
-def test_foreign_limits_are_reverted_and_restored_at_the_end():
-    with Node(LOOKS, cpufreq="intel_pstate") as node:
-        id = post(node, WINDOW)["id"]
-        others_write(node, 1_000_000, 2_000_000)
-        wait_for(lambda: window(node, 4) == {"min": 1_200_000, "max": 3_000_000}, "the repair")
-        # A look may come between the two writes, and then the next one has the other.
-        wait_for(lambda: stored_of_others(node) == [(4, 1_000_000, 2_000_000, "powersave")], "both to be stored")
-        wait_for(lambda: node.health()["drift_repairs"] >= 1, "the end of that look")
-        repairs = node.health()["drift_repairs"]
-        node.sim.write(f"{OF_CPU_4}/scaling_governor", "performance\n")
-        wait_for(lambda: node.health()["drift_repairs"] > repairs, "the next repair")
-        assert node.sim.freq()["4"]["governor"] == "powersave"
-        assert node.list()[0]["status"] == "Successful"
-        node.delete(id)
-        assert window(node, 4) == {"min": 1_000_000, "max": 2_000_000} and window(node, 5) == DEFAULT
-        assert node.sim.freq()["4"]["governor"] == "performance" and stored_of_others(node) == []
-
-
-def test_foreign_limits_before_a_delete_are_kept_without_a_refresh():
-    with Node("[drift]\ninterval_seconds = 3600\n", cpufreq="intel_pstate") as node:
-        id = post(node, WINDOW)["id"]
-        others_write(node, 1_000_000, 2_000_000)
-        node.delete(id)
-        assert window(node, 4) == {"min": 1_000_000, "max": 2_000_000} and window(node, 5) == DEFAULT
-
-
-@pytest.mark.parametrize("moment", ["kill-before", "kill-after"])
-def test_foreign_limits_are_known_after_a_kill_during_the_repair(moment):
-    with Node(LOOKS, cpufreq="intel_pstate") as node:
-        id = post(node, WINDOW)["id"]
-        node.sim.control("reset")
-        node.sim.control(f"fault write 2 {moment}")  # the first is others'
-        node.sim.write(f"{OF_CPU_4}/scaling_max_freq", "2000000\n")
-        assert node.wait_dead() == -9
-        assert stored_of_others(node) == [(4, 800_000, 2_000_000, "powersave")]
-        node.start()
-        assert window(node, 4) == {"min": 1_200_000, "max": 3_000_000}
-        node.delete(id)
-        assert window(node, 4) == {"min": 800_000, "max": 2_000_000}
-
-
-def test_a_write_of_ours_that_failed_is_not_remembered():
-    with Node(LOOKS, cpufreq="intel_pstate") as node:
-        id = post(node, WINDOW)["id"]
-        node.sim.control("reset")
-        for nth in range(2, 8):  # the first write of the patch is taken, and what would take it back is not
-            node.sim.control(f"fault write {nth} errno EIO")
-        with pytest.raises(Refused):
-            node.call("PATCH", f"/v1/workloads/{id}", {"pstate": {"min_ratio": 10, "max_ratio": 20}})
-        assert window(node, 4) == {"min": 1_000_000, "max": 3_000_000}
-        wait_for(lambda: window(node, 4) == {"min": 1_200_000, "max": 3_000_000}, "the repair")
-        wait_for(lambda: node.health()["status"] == "ok", "the end of the problem")
-        assert stored_of_others(node) == [] and "FREQUENCY_REMEMBERED" not in node.journal()
-        node.delete(id)
-        assert window(node, 4) == DEFAULT
-
-
-def test_a_limit_of_the_kernel_is_not_remembered():
-    with Node(LOOKS, cpufreq="intel_pstate") as node:
-        id = post(node, WINDOW)["id"]
-        node.sim.control("reset")
-        node.sim.control("fault write 2 lie")  # taken, but not so: as under a limit of thermal
-        node.sim.write(f"{OF_CPU_4}/scaling_max_freq", "2000000\n")
-        wait_for(lambda: "HARDWARE_PROBLEM" in node.journal(), "the refusal")
-        wait_for(lambda: window(node, 4) == {"min": 1_200_000, "max": 3_000_000}, "the end of the limit")
-        wait_for(lambda: node.health()["status"] == "ok", "the end of the problem")
-        assert stored_of_others(node) == []
-        node.delete(id)
-        assert window(node, 4) == DEFAULT
-
-
-@pytest.mark.parametrize("offline", ["gone", "busy"])
-def test_cpus_that_go_and_come_back(offline):
-    with Node("[drift]\ninterval_seconds = 1\n", cpufreq="intel_pstate", cpufreq_offline=offline, min_over_max="clamp") as node:
-        id = post(node, WINDOW)["id"]
-        node.sim.control("offline 5")
-        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
-        assert node.list()[0]["status"] == "Successful"
-        node.delete(id)
-        assert window(node, 4) == DEFAULT
-        node.sim.control("online 5")
-        wait_for(lambda: window(node, 5) == DEFAULT, "what was left on CPU 5 to be put back")
-
-
 # Domains
-
 
 def test_cpus_that_share_a_frequency_with_others_need_confirmation():
     with Node(cpufreq="acpi-cpufreq", freq_domain="core", freq_base=3500) as node:
@@ -389,7 +175,6 @@ def test_whole_domains_need_no_confirmation():
 
 # Registers
 
-
 def test_without_a_driver_hwp_takes_a_window():
     with Node(msr="hwp") as node:
         before = node.sim.freq()
@@ -403,12 +188,6 @@ def test_without_a_driver_hwp_takes_a_window():
         assert refusal_text(node, {"governor": "performance"}, ["6"]).startswith("Failed to validate workload. Reason: /pstate/governor")
         node.delete(made["id"])
         assert node.sim.freq() == before
-
-
-def refusal_text(node, pstate, cores):
-    with pytest.raises(Refused) as refused:
-        post(node, pstate, cores)
-    return refused.value.text
 
 
 def test_without_driver_and_hwp_one_ratio_can_be_set():
@@ -426,108 +205,6 @@ def test_a_node_without_frequency_control_reports_it():
         refused = refusal(node, WINDOW)
         assert refused.status == 422 and "load a driver" in refused.text
         assert node.call("GET", "/v1/pstate")["cpus"] == [] and len(node.call("GET", "/v1/pstate")["missing"]) == 1
-
-
-# The world changes around it
-
-NO_TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
-
-
-def after_a_look(node, cpu=15):
-    """Writes to CPU 15, which has no workload, and waits for the next observation."""
-    wanted = 2_000_000 if node.call("GET", f"/v1/pstate/{cpu}")["set"]["max_khz"] != 2_000_000 else 2_100_000
-    node.sim.write(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq", f"{wanted}\n")
-    wait_for(lambda: node.call("GET", f"/v1/pstate/{cpu}")["set"]["max_khz"] == wanted, "a look")
-
-
-def test_a_cpu_that_cannot_be_restored_blocks_no_other_request():
-    with Node(LOOKS, cpufreq="intel_pstate") as node:
-        id = post(node, WINDOW)["id"]
-        other = node.create("8", 2, 2)["id"]
-        node.sim.write(NO_TURBO, "1\n")
-        after_a_look(node)
-        assert node.list()[0]["status"] == "Failed" and node.health()["status"] == "degraded"
-        node.delete(other)
-        assert node.create("10", 2, 2)["status"] == "Successful"
-        node.delete(id)
-        assert "FREQUENCY_OWED" in node.journal() and node.list()[0]["status"] == "Successful"
-        node.sim.write(NO_TURBO, "0\n")
-        wait_for(lambda: window(node, 4) == DEFAULT, "what is owed")
-        after_a_look(node)
-        assert node.health()["status"] == "ok"
-
-
-def test_a_restored_cpu_is_unmanaged_again():
-    with Node(LOOKS, cpufreq="intel_pstate") as node:
-        node.delete(post(node, WINDOW)["id"])
-        node.sim.write("/sys/devices/system/cpu/cpu4/cpufreq/scaling_max_freq", "2000000\n")
-        post(node, WINDOW, ["9"])
-        node.terminate()
-        node.start()
-        after_a_look(node)
-        assert window(node, 4)["max"] == 2_000_000 and node.health()["drift_repairs"] == 0
-
-
-def test_a_cpu_offline_between_two_looks_is_put_back_when_it_returns():
-    with Node("[drift]\ninterval_seconds = 3\n", cpufreq="intel_pstate") as node:
-        id = post(node, WINDOW)["id"]
-        node.sim.control("offline 5")
-        node.delete(id)
-        node.sim.control("online 5")
-        assert window(node, 5) != DEFAULT
-        wait_for(lambda: window(node, 5) == DEFAULT, "CPU 5 to get back what it had")
-
-
-def test_a_neighbour_that_is_offline_still_belongs_to_the_domain():
-    with Node(LOOKS, cpufreq="acpi-cpufreq", freq_domain="core") as node:
-        before = node.sim.freq()
-        node.sim.control("offline 5")
-        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
-        assert "shares its frequency with CPU 5" in refusal_text(node, WINDOW, ["4"])
-        id = post(node, {**WINDOW, "shared_domain": "allow"}, ["4"])["id"]
-        node.sim.control("online 5")
-        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 200, "a look")
-        node.delete(id)
-        assert node.sim.freq() == before
-
-
-def test_an_offline_owner_still_sets_the_limits_of_its_domain():
-    with Node(LOOKS, cpufreq="acpi-cpufreq", freq_domain="core", freq_base=3500) as node:
-        before = node.sim.freq()
-        allowed = {**WINDOW, "shared_domain": "allow"}
-        first, second = post(node, allowed, ["4"])["id"], post(node, allowed, ["5"])["id"]
-        node.sim.control("offline 5")
-        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
-        status, text, _ = node.request("PATCH", f"/v1/workloads/{first}", {"pstate": {"max_ratio": 20, "shared_domain": "allow"}})
-        assert status == 400 and "for which workload 2 requests a different frequency" in text
-        node.delete(first)
-        after_a_look(node)
-        assert window(node, 4) == {"min": 1_200_000, "max": 3_000_000}
-        node.delete(second)
-        assert window(node, 4) == {"min": before["4"]["min"], "max": before["4"]["max"]}
-        node.sim.control("online 5")
-        after_a_look(node)
-        assert window(node, 5) == {"min": before["5"]["min"], "max": before["5"]["max"]}
-
-
-def test_unreadable_cpus_are_not_touched():
-    with Node("[drift]\ninterval_seconds = 3600\n", start=False, cpufreq="intel_pstate") as node:
-        node.sim.control("fault read /sys/devices/system/cpu/cpufreq/policy9/scaling_max_freq errno EIO")
-        node.start()
-        id = post(node, WINDOW)["id"]
-        node.delete(id)
-        assert window(node, 4) == DEFAULT
-
-
-def test_a_workload_without_cache_leaves_classes_alone():
-    with Node(LOOKS, cpufreq="intel_pstate") as node:
-        node.delete(node.create("4", 2, 2)["id"])
-        post(node, WINDOW, ["4"])
-        node.sim.run_inside(["mkdir", "/sys/fs/resctrl/COS7"])
-        node.sim.write("/sys/fs/resctrl/COS7/cpus_list", "4\n")
-        after_a_look(node)
-        after_a_look(node)
-        assert node.plain()["COS7"][1] == "4" and node.health()["drift_repairs"] == 0
 
 
 def test_a_patch_cannot_leave_an_empty_workload(intel):
@@ -626,49 +303,6 @@ def test_turbo_and_hwp_are_reported():
         assert node.call("GET", "/v1/pstate/4")["hwp"] is None
         post(node, {"turbo": False})
         assert window(node, 4) == {"min": 800_000, "max": 2_200_000}
-
-
-SCALING_MAX = "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_max_freq"
-
-
-@pytest.mark.parametrize("config", [LOOKS, "[drift]\ninterval_seconds = 3600\n"], ids=["looks", "never"])
-def test_after_a_failed_post_the_cpu_is_unmanaged(config):
-    with Node(config, cpufreq="intel_pstate") as node:
-        node.sim.control("reset")
-        node.sim.control("fault write 1 errno EIO")
-        with pytest.raises(Refused):
-            post(node, WINDOW, ["4"])
-        node.sim.write(SCALING_MAX % 4, "2000000\n")
-        post(node, WINDOW, ["9"])
-        assert window(node, 4)["max"] == 2_000_000
-        node.kill9()
-        node.start()
-        assert window(node, 4)["max"] == 2_000_000
-        node.delete(post(node, WINDOW, ["4"])["id"])
-        assert window(node, 4)["max"] == 2_000_000
-
-
-def test_a_cpu_that_is_offline_when_it_is_patched_does_not_count():
-    with Node(LOOKS, cpufreq="intel_pstate") as node:
-        id = post(node, WINDOW)["id"]
-        node.sim.control("offline 5")
-        assert node.call("PATCH", f"/v1/workloads/{id}", {"pstate": {"max_ratio": 20}})["status"] == "Successful"
-        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
-        assert node.list()[0]["status"] == "Successful" and node.health()["status"] == "ok"
-
-
-@pytest.mark.parametrize("shape, path", [
-    ({"msr": "perf"}, "/dev/cpu/9/msr/0xce"),
-    ({"cpufreq": "intel_pstate"}, "/sys/devices/system/cpu/cpufreq/policy9/cpuinfo_max_freq"),
-    ({"cpufreq": "intel_pstate"}, "/sys/devices/system/cpu/cpufreq/policy9/scaling_max_freq"),
-    ({"cpufreq": "amd-pstate-epp"}, "/sys/devices/system/cpu/cpufreq/policy9/energy_performance_preference")],
-    ids=["register", "limit", "knob", "preference"])
-def test_an_unreadable_cpu_does_not_block_the_others(shape, path):
-    with Node("[drift]\ninterval_seconds = 3600\n", start=False, **shape) as node:
-        node.sim.control(f"fault read {path} errno EINVAL")
-        node.start()
-        made = node.call("POST", "/v1/workloads", {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}, "pstate": {"max_ratio": 15}})
-        assert made["status"] == "Successful"
 
 
 def test_above_base_is_refused_while_turbo_is_off():

@@ -3,7 +3,6 @@
     NRD=build/release/daemon/nrd python3 -m pytest -s tests/wire/test_largest.py    shows the dearest of each route
 """
 
-import json
 import os
 import re
 import time

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kNumber = "sys/class/onload/onload/dev";
 
-// Of all character devices anybody may make one with the number 0:0, so that is what the tree calls onload.
+// Without privileges only a character device with the number 0:0 can be created, so the tree uses it for onload.
 void make_node(Tree& tree, const std::string& name, mode_t mode) {
   tree.folder("dev");
   REQUIRE(::mknod(tree.path("dev/" + name).c_str(), S_IFCHR, ::makedev(0, 0)) == 0);

@@ -13,7 +13,7 @@ constexpr const char* kOnload = "/dev/null";
 constexpr const char* kEpoll = "/dev/zero";
 constexpr const char* kChar = "/dev/full";
 
-// A node with the three modules and their devices, and nobody who uses them.
+// A node with the three modules and their devices, without users.
 class OnloadNode : public Tree {
  public:
   OnloadNode() {

@@ -70,9 +70,9 @@ TEST_CASE("the kernel distinguishes a duplicated descriptor from a second open")
     return OpenFile{.pid = ::getpid(), .fd = fd.get(), .kind = HandleKind::Stack};
   };
   const std::vector<OpenFile> files = {of_this(first), of_this(copy), of_this(second)};
-  // Without kcmp in the kernel nothing can be told, and all count as one.
-  const bool can_tell = order_of_files(files[0], files[1]).has_value();
-  CHECK(distinct_files(files, order_of_files).size() == (can_tell ? 2 : 1));
+  // Without kcmp in the kernel files cannot be distinguished, and all count as one.
+  const bool is_ordered = order_of_files(files[0], files[1]).has_value();
+  CHECK(distinct_files(files, order_of_files).size() == (is_ordered ? 2 : 1));
   CHECK(order_of_files({.pid = ::getpid(), .fd = -1, .kind = HandleKind::Stack}, files[0]) == std::nullopt);
 }
 

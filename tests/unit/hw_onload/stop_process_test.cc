@@ -116,7 +116,7 @@ TEST_CASE("a process whose group outlives it is reported as gone") {
   const ProcessId gone{.pid = first, .start = 1};
   CHECK(stop_process(gone, "/bin/true", seconds(1), OnTimeout::Kill).value() == Stopped::AlreadyGone);
   CHECK(signal_process(gone, Signal::Kill).has_value());
-  CHECK(::kill(-first, 0) == 0);  // whoever is in the group is not meant
+  CHECK(::kill(-first, 0) == 0);  // the signal does not go to the process group
   ::close(alive[0]);
   ::close(alive[1]);
 }

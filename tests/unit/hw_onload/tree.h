@@ -1,5 +1,5 @@
-// What a room of Onload reads, as plain files and links below a folder of its own: /sys, /proc and /dev of a node that
-// never was. Devices are borrowed: what the tree calls onload is 1:3, which everywhere is /dev/null.
+// The files that hw/onload reads, as plain files and links in a temporary folder: /sys, /proc and /dev of an imaginary
+// node. The tree's onload is the device 1:3, which is /dev/null on every host.
 #pragma once
 
 #include <unistd.h>

@@ -217,8 +217,7 @@ TEST_CASE("a process that cannot be inspected is reported by PID") {
 }
 
 TEST_CASE("the processes of this host match the kernel's view") {
-  // Where onload is the name of /dev/null, this test is a user of it. Others are as well, whom not everybody may look
-  // at.
+  // With /dev/null as onload, this test is a user of it. So are other processes, some of which it may not examine.
   OnloadNode node;
   node.remove("proc");
   node.link("proc", "/proc");

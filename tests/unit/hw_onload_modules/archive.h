@@ -34,7 +34,7 @@ class Tar {
     std::array<char, 512> header{};
     std::memcpy(header.data(), name.data(), std::min(name.size(), size_t{100}));
     std::snprintf(&header[100], 8, "%07o", mode);
-    std::snprintf(&header[108], 8, "%07o", 1234U);  // of no interest to whoever unpacks it
+    std::snprintf(&header[108], 8, "%07o", 1234U);  // ignored when unpacked
     std::snprintf(&header[116], 8, "%07o", 1234U);
     std::snprintf(&header[124], 12, "%011zo", content.size());
     std::snprintf(&header[136], 12, "%011o", 0U);

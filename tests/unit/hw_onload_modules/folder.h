@@ -1,5 +1,5 @@
-// A folder of its own that stands for "/": what is below belongs to whoever runs the test, and is trusted as if that
-// were root. Below it a test makes what it needs, also what nobody should trust.
+// A temporary folder in place of "/". The user who runs the test owns it, and is trusted as root would be. A test
+// creates what it needs in it, also files that must not be trusted.
 #pragma once
 
 #include <sys/stat.h>

@@ -41,7 +41,7 @@ class Ko {
     return *this;
   }
   Ko& signature() {
-    tail_ = std::string("signed by nobody") + "~Module signature appended~\n";
+    tail_ = std::string("no valid signature") + "~Module signature appended~\n";
     return *this;
   }
 
@@ -99,7 +99,7 @@ class Ko {
   std::string modinfo_;
   std::string note_;
   std::string exported_;
-  std::string symbols_ = std::string(sizeof(Elf64_Sym), '\0');  // the first one is nobody's
+  std::string symbols_ = std::string(sizeof(Elf64_Sym), '\0');  // the first one is unused
   std::string strings_ = std::string(1, '\0');
   std::string tail_;
 };
