@@ -241,8 +241,8 @@ void add_onload(Families& families, const Call& call) {
   Family info{.name = "nrd_onload_info", .help = "Version of the loaded onload module; the value is always 1"};
   if (module != nullptr) info.samples.push_back({.value = 1, .labels = {{"version", as_label(module->version)}}});
   families.push_back(std::move(info));
-  families.push_back(
-      one(Kind::Gauge, "nrd_onload_door_open", "1 while new processes may use Onload", bool_value(status->device_access_open)));
+  families.push_back(one(Kind::Gauge, "nrd_onload_door_open", "1 while new processes may use Onload",
+                         bool_value(status->device_access_open)));
   add_users(families, call, module != nullptr);
   families.push_back(one(Kind::Gauge, "nrd_onload_allocations", "Allocations and workloads that use Onload",
                          call.allocations.allocations()->size() + workloads_with_onload(*call.engine.state())));
