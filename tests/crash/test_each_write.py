@@ -8,7 +8,8 @@ import functools
 import http.client
 
 import pytest
-from harness import Disk, Node, stay_on_one_cpu, wait_for
+from faulty_disk import Disk
+from harness import Node, stay_on_one_cpu, wait_for
 from fault_points import kinds_of_writes, struck, struck_until_past
 
 CPU = stay_on_one_cpu()

@@ -9,7 +9,6 @@
 import contextlib
 import http.client
 import json
-import mmap
 import os
 import random
 import re
@@ -18,13 +17,13 @@ import signal
 import socket
 import socketserver
 import sqlite3
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "simnode"))
+from faulty_disk import Disk  # noqa: E402
 from simnode import SimNode  # noqa: E402
 
 NRD = os.environ.get("NRD", "build/dev/daemon/nrd")
@@ -96,32 +95,6 @@ def cpus_of(text):
         first, _, last = item.partition("-")
         cpus |= set(range(int(first), int(last or first) + 1))
     return cpus
-
-
-class Disk:
-    """The control page of tests/disk/faulty_disk.c."""
-
-    KILL, FAIL_ONCE, FAIL_ON = 1, 2, 3
-    NUMBERS, NAME, NAMES = 40, 32, 1000  # bytes, bytes, names
-
-    def __init__(self, path):
-        size = self.NUMBERS + self.NAME * self.NAMES
-        with open(path, "wb") as file:
-            file.write(bytes(size))
-        with open(path, "r+b") as file:
-            self.page = mmap.mmap(file.fileno(), size)
-
-    def set(self, at=0, kind=0, errno=0, only_sync=False):
-        self.page[:self.NUMBERS] = struct.pack("5q", 0, at, kind, errno, int(only_sync))
-
-    def calls(self):
-        return struct.unpack("5q", self.page[:self.NUMBERS])[0]
-
-    def kinds(self):
-        """What each call so far was: "write nrd.db-wal", "sync nrd.db"."""
-        assert self.calls() <= self.NAMES
-        starts = [self.NUMBERS + self.NAME * nth for nth in range(self.calls())]
-        return [self.page[start:start + self.NAME].split(b"\0")[0].decode() for start in starts]
 
 
 class UnixServer(socketserver.ThreadingUnixStreamServer):

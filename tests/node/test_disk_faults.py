@@ -9,7 +9,8 @@ import functools
 
 import pytest
 from fault_scenarios import SCENARIOS, answered, assert_one_line, image, image_after, prepared
-from harness import Disk, Refused, wait_for
+from faulty_disk import Disk
+from harness import Refused, wait_for
 from fault_points import struck_until_past
 
 # What happens to the disk: from the n-th call on, or once; counted in all calls, or in syncs only.

@@ -116,7 +116,7 @@ def test_a_patch_changes_or_ends_the_policy():
         assert node.call("GET", "/v1/workloads/1") == own
 
 
-def test_what_a_policy_asks_for_is_granted_or_refused_as_a_whole():
+def test_requests_of_a_policy_are_granted_or_refused_as_a_whole():
     with policies(cpufreq="intel_pstate") as node:
         fast = by_policy(node, "4", "fast")
         assert fast["pstate"] == {"max_ratio": 30} and node.sim.freq()["4"]["max"] == 3_000_000

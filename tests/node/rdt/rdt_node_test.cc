@@ -125,7 +125,7 @@ TEST_CASE("discovery names caches by the kernel's ids and tells which classes th
   CHECK(found->missing.empty());
 }
 
-TEST_CASE("what was converged to is what the kernel shows") {
+TEST_CASE("the kernel shows the converged setting") {
   Booted node;
   Rdt& rdt = node.start();
   REQUIRE(rdt.converge(one_workload()).has_value());

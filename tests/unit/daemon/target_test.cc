@@ -1,6 +1,6 @@
-#include <doctest/doctest.h>
-
 #include "daemon/onload/target.h"
+
+#include <doctest/doctest.h>
 
 using namespace nrd;
 using namespace nrd::onload;

@@ -1,0 +1,163 @@
+"""Short files and functions, and namespaces that follow the folders."""
+
+import os
+import re
+
+from prose import files
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+MOST_LINES, MOST_LINES_OF_FUNCTION = 400, 50
+
+# path: reason. An entry whose file has become short enough fails.
+LONG_FILES = {
+    "api/http/event_loop.cc": "one class, whose steps for a connection read from top to bottom",
+    "api/v1/workload_json.cc": "parse and render of one resource, side by side",
+    "cli/main.cc": "all commands and options on one page",
+    "daemon/config.cc": "all keys and their checks on one page",
+    "store/store.cc": "the statements of one schema",
+    "tests/node/test_onload_import.py": "one attack after the other on one fixture",
+    "tests/unit/api/server_test.cc": "one server with its fixture",
+    "tests/unit/engine/transaction_test.cc": "one class with its fixture",
+    "tests/unit/engine_onload/controller_test.cc": "one class with its fixture",
+    "tests/unit/engine_onload/operation_runner_test.cc": "one class with its fixture",
+    "tests/unit/store/store_test.cc": "one class with its fixture",
+    "tests/vm/test_onload.py": "one machine, which takes a minute to start",
+    "tests/wire/test_access.py": "the matrices of all routes and all kinds of clients",
+}
+# path: {function: reason}
+LONG_FUNCTIONS = {
+    "api/v1/workload_json.cc": {"render": "a list of members"},
+    "daemon/app.cc": {"run": "builds the daemon from the lowest layer up, in one order"},
+    "daemon/config.cc": {"all_keys": "a table"},
+    "engine/model/workload.cc": {"from_record": "a list of members"},
+    "store/read_records.cc": {"read_workloads": "a list of statements"},
+    "store/store.cc": {"prepare": "a list of statements", "SqliteStore::write_baselines": "a list of statements"},
+    "tests/unit/api/onload_json_test.cc": {"an error in each member has its JSON pointer": "a table"},
+    "tests/unit/api/workload_json_test.cc": {"every error of a POST has a JSON pointer": "a table"},
+    "tests/unit/daemon/config_test.cc": {"every key refuses a wrong type and reports its line": "a table"},
+    "tests/unit/engine/fake_node.h": {"converge": "the kernel's rules in the order of the real writes"},
+    "tests/unit/engine_onload/conditions_test.cc": {"each condition reports its fault": "a table"},
+    "tests/unit/store/store_test.cc": {"the commit outcome is correct for every disk failure": "one scenario in a loop"},
+}
+
+# folder: namespace of its files and of those below, unless a longer folder is listed. Beside it a file may declare types
+# of other namespaces ahead.
+NAMESPACES = {
+    "api/auth": "nrd::auth",
+    "api/http": "nrd::http",
+    "api/metrics": "nrd::metrics",
+    "api/rmd": "nrd::rmd",
+    "api/routing": "nrd::routing",
+    "api/tree": "nrd::tree",
+    "api/v1": "nrd::v1",
+    "base": "nrd",
+    "base/json": "nrd::json",
+    "base/log": "nrd::log",
+    "cli": "nrd::cli",
+    "daemon": "nrd::daemon",
+    "engine": "nrd",
+    "engine/onload": "nrd::onload",
+    "engine/plan": "nrd::plan",
+    "hw/onload": "nrd::onload",
+    "hw/onload/profiles": "nrd::profiles",
+    "hw/pstate": "nrd::pstate",
+    "hw/rdt": "nrd::rdt",
+    "store": "nrd::store",
+    "tests/fuzz": "nrd::fuzz",
+    "tests/simnode": "nrd::simnode",
+    "tests/wire": "nrd::wire",
+}
+OF_TESTS = "nrd::testing"  # tests/unit and tests/node; they also open the namespace of the module under test
+
+
+def read(path):
+    with open(os.path.join(ROOT, path)) as file:
+        return file.read()
+
+
+def sources(*endings):
+    paths = [path for path in files(ROOT) if path.endswith(endings)]
+    assert len(paths) > 50
+    return paths
+
+
+def functions(lines, indent=""):
+    """(first line's index, header, length) of each function that begins at this indentation of formatted C++.
+
+    A header may take several lines, of which the last ends in {; the function ends with a } at the header's indentation.
+    Members of a class are functions at the next indentation.
+    """
+    first = None
+    header = []
+    begin = re.compile(rf"{indent}[^\s#}}/]")
+    for index, line in enumerate(lines):
+        if first is None or not header:
+            if not begin.match(line):
+                continue
+            first, header = index, []
+        if header is not None and (not header or header[-1][-1:] not in "{;}"):
+            header.append(line.split("//")[0].rstrip() or " ")
+            if header[-1][-1] == "{" and not opens_block(header):
+                first, header = None, []
+            elif header[-1][-1] in ";}":
+                first, header = None, []
+            continue
+        if line.startswith(indent + "}"):
+            text = " ".join(part.strip() for part in header)
+            if re.match(r"(?:template <.*> )?(?:class|struct|union)\b(?!.*\) (?:const )?\{)", text):
+                yield from ((first + len(header) + at, inner, length)
+                            for at, inner, length in functions(lines[first + len(header):index], indent + "  "))
+            elif "(" in text and " = " not in text.split("(")[0]:
+                yield first, text, index - first + 1
+            first, header = None, []
+
+
+def opens_block(header):
+    """False for namespaces, whose content has their indentation."""
+    return not re.match(r"\s*(?:inline )?(?:namespace|extern \")", header[0])
+
+
+def name_of(header):
+    """Of a function, or the whole name of a test case."""
+    case = re.match(r'\w*TEST_CASE\w*\("([^"]*)', header)
+    return case[1] if case else re.findall(r"([\w:~]+(?:operator\S+)?)\(", header)[0]
+
+
+def test_files_are_short():
+    lengths = {path: read(path).count("\n") for path in sources(".cc", ".h", ".py")}
+    assert [(path, lines) for path, lines in lengths.items() if lines > MOST_LINES and path not in LONG_FILES] == []
+    assert [path for path in LONG_FILES if lengths.get(path, 0) <= MOST_LINES] == [], "delete these exceptions, they are no longer needed"
+
+
+def test_functions_are_short():
+    found, count = {}, 0
+    for path in sources(".cc", ".h"):
+        for _, header, length in functions(read(path).split("\n")):
+            count += 1
+            if length > MOST_LINES_OF_FUNCTION:
+                found[path, name_of(header)] = length
+    expected = {(path, name) for path, names in LONG_FUNCTIONS.items() for name in names}
+    assert count > 3000, count
+    assert {key: length for key, length in found.items() if key not in expected} == {}
+    assert expected - set(found) == set(), "delete these exceptions, they are no longer needed"
+
+
+def namespaces(text):
+    """Those of nrd that a file opens for more than declarations of types."""
+    for name, block in re.findall(r"^namespace (nrd[\w:]*) \{\n(.*?)^\}", text, re.M | re.S):
+        if re.sub(r"(?://.*|(?:class|struct|enum class) \w+(?: : \w+)?;|namespace \w+ \{|\}.*)", "", block).strip():
+            yield name
+
+
+def namespace_of(path):
+    folder = max((folder for folder in NAMESPACES if path.startswith((folder + "/", folder + "."))), key=len, default=None)
+    return NAMESPACES.get(folder)
+
+
+def test_namespaces_follow_the_folders():
+    wrong = []
+    for path in sources(".cc", ".h"):
+        own = namespace_of(path)
+        allowed = {own} if own else {OF_TESTS, *NAMESPACES.values()} if path.startswith("tests/") else set()
+        wrong += [(path, name) for name in namespaces(read(path)) if name not in allowed]
+    assert wrong == [], "add a new folder to NAMESPACES"
