@@ -26,27 +26,27 @@ struct Asked {
 }
 
 template <typename T>
-T value_of(const nrd::Result<T>& result) {
+T value_or_stop(const nrd::Result<T>& result) {
   if (!result) stop(1, result.error().message);
   return *result;
 }
 
 Environment environment_of(const Library& library, const Request& request) {
-  const auto known = value_of(evaluate(library, request));
+  const auto known = value_or_stop(evaluate(library, request));
   if (const auto* dynamic = std::get_if<Dynamic>(&known)) stop(2, to_string(dynamic->place) + ": " + dynamic->what);
   return std::get<Evaluated>(known).environment;
 }
 
 std::string rendered(const std::string& form, const Asked& asked) {
-  if (form == "env") return value_of(render_env(environment_of(asked.library, asked.request)));
-  if (form == "drop-in") return value_of(render_drop_in(environment_of(asked.library, asked.request)));
+  if (form == "env") return value_or_stop(render_env(environment_of(asked.library, asked.request)));
+  if (form == "drop-in") return value_or_stop(render_drop_in(environment_of(asked.library, asked.request)));
   std::vector<Profile> profiles;
   for (const std::string& name : asked.request.profiles) {
     Request one = asked.request;
     one.profiles = {name};
     profiles.push_back({name, environment_of(asked.library, one)});
   }
-  return value_of(render_config_maps(profiles));
+  return value_or_stop(render_config_maps(profiles));
 }
 
 nrd::Result<std::optional<ProfileFile>> as_file(nrd::Result<std::optional<std::string>> text) {
