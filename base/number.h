@@ -1,4 +1,4 @@
-// Parses text that is a number as a whole: no blanks, no plus sign, no rest. nullopt otherwise, or if it is out of range.
+// Parses text that is a number as a whole, without blanks and plus sign; nullopt otherwise, or if it is out of range.
 #pragma once
 
 #include <charconv>
