@@ -58,6 +58,9 @@ inline Failure fail_at(ErrorCode code, std::string field, std::string message, s
   return Failure(Error{code, std::move(field), std::move(message), {}, std::move(allowed), {}});
 }
 
+// Of a namespace of its own, so that argument-dependent lookup does not find it.
+namespace try_result {
+
 template <typename T, typename E>
 T value_of(tl::expected<T, E>&& result) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
@@ -67,6 +70,8 @@ template <typename T, typename E>
 T value_of(const tl::expected<T, E>& result) {
   if constexpr (!std::is_void_v<T>) return *result;
 }
+
+}  // namespace try_result
 
 }  // namespace nrd
 
@@ -78,9 +83,9 @@ T value_of(const tl::expected<T, E>& result) {
 // Only as a whole statement or initialiser: a return in the middle of an expression leaks its temporaries (GCC 12).
 #define TRY(...) NRD_TRY_AS(__COUNTER__, __VA_ARGS__)
 #define NRD_TRY_AS(number, ...) NRD_TRY_NAMED(number, __VA_ARGS__)
-#define NRD_TRY_NAMED(number, ...)                                           \
-  __extension__({                                                            \
-    auto&& result##number = (__VA_ARGS__);                                   \
-    if (!result##number) return ::tl::unexpected(result##number.error());    \
-    ::nrd::value_of(std::forward<decltype(result##number)>(result##number)); \
+#define NRD_TRY_NAMED(number, ...)                                                       \
+  __extension__({                                                                        \
+    auto&& result##number = (__VA_ARGS__);                                               \
+    if (!result##number) return ::tl::unexpected(result##number.error());                \
+    ::nrd::try_result::value_of(std::forward<decltype(result##number)>(result##number)); \
   })
