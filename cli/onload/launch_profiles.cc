@@ -1,6 +1,7 @@
 #include "cli/onload/launch_profiles.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -56,6 +57,15 @@ std::optional<std::string> own_folder(const Environment& caller) {
   return home->second + "/.openonload/profiles";
 }
 
+// A file in a folder that the user may not search does not exist for them, as for a shell's `[ -f`.
+Result<std::optional<profiles::ProfileFile>> read_profile(const std::string& path) {
+  if (::access(path.c_str(), F_OK) != 0) return std::optional<profiles::ProfileFile>();
+  std::optional<std::string> text = TRY(read_file(path, profiles::kTextLimit).map_error([](const Error& error) {
+    return Error{.code = error.code, .message = "cannot read " + error.detail};
+  }));
+  return text ? std::optional(profiles::ProfileFile{*std::move(text)}) : std::nullopt;
+}
+
 profiles::Library library_of(const ProfileSource& source, const Environment& caller) {
   profiles::Library library{.directories = {}, .paths = profiles::Paths::Accepted, .read = {}};
   if (const auto own = own_folder(caller)) library.directories.push_back(*own);
@@ -66,9 +76,7 @@ profiles::Library library_of(const ProfileSource& source, const Environment& cal
     if (client != nullptr && path.substr(0, slash) == kOfDaemon) {
       return profile_of_daemon(*client, id_of(path.substr(slash + 1)));
     }
-    return read_file(path, profiles::kTextLimit).map([](std::optional<std::string> text) {
-      return text ? std::optional(profiles::ProfileFile{*std::move(text)}) : std::nullopt;
-    });
+    return read_profile(path);
   };
   return library;
 }
