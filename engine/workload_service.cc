@@ -71,24 +71,7 @@ void admit_onload(Allocations& allocations, const Client& client, const RenderRe
 
 const Workload* WorkloadService::find(const NodeState& state, const Requester& who, std::string_view id) const {
   const Workload* found = workload_with_id(state, id);
-  if (!found || !who.is_limited_to_own) return found;
-  const Result<store::Owner> caller = find_caller(owners_, who.caller);
-  return caller && found->spec.owner == *caller ? found : nullptr;
-}
-
-// The owner to whose workloads the client is limited; nullopt: not limited. Fails if the workload would be of another.
-Result<std::optional<store::Owner>> WorkloadService::check_own(const Requester& who,
-                                                               const NewWorkload& workload) const {
-  if (!who.is_limited_to_own) return std::optional<store::Owner>();
-  const Result<store::Owner> caller = find_caller(owners_, who.caller);
-  const auto names_caller = [&caller](const OwnerRequest& owner) {
-    return !owner.pid || (caller && *owner.pid == caller->pid);
-  };
-  if (workload.owner && names_caller(*workload.owner)) {
-    return caller.map([](const store::Owner& owner) { return std::optional(owner); });
-  }
-  return forbidden("/owner", "the run role may only manage workloads owned by the calling process",
-                   "{\"caller\": true}");
+  return found && OwnerFilter(owners_, who).admits(found->spec.owner) ? found : nullptr;
 }
 
 Result<CreateWorkload> WorkloadService::command_of(const Requester& who, const NewWorkload& workload) const {
@@ -156,7 +139,7 @@ void WorkloadService::replay_or(const Requester& who, const NewWorkload& workloa
 }
 
 void WorkloadService::create(const Requester& who, const NewWorkload& workload, Answer<Changed> done) const {
-  const Result<std::optional<store::Owner>> only = check_own(who, workload);
+  const Result<std::optional<store::Owner>> only = check_own(owners_, who, workload.owner);
   if (!only) return done(Failure(only.error()));
   const Result<CreateWorkload> command = command_of(who, workload);
   if (!command) {
@@ -216,7 +199,7 @@ void WorkloadService::preview_admitted(const Requester& who, const Request& requ
 }
 
 void WorkloadService::preview(const Requester& who, const NewWorkload& workload, const Answer<Preview>& done) const {
-  const Result<std::optional<store::Owner>> only = check_own(who, workload);
+  const Result<std::optional<store::Owner>> only = check_own(owners_, who, workload.owner);
   if (!only) return done(Failure(only.error()));
   preview_admitted(who, workload, done);
 }

@@ -11,22 +11,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/client.h"
 #include "engine/onload/allocations.h"
 #include "engine/plan/dry_run.h"
-#include "engine/resolve_owner.h"
+#include "engine/requester.h"
 #include "engine/transaction/engine.h"
 
 namespace nrd {
-
-// The client of a request.
-struct Requester {
-  Client client;
-  std::optional<Caller> caller{};  // on a Unix socket
-  bool is_limited_to_own = false;  // to workloads that the caller owns, and to its tasks
-  // Runs a function soon on the thread of the request; drops it if the service is stopping.
-  std::function<void(std::function<void()>)> later{};
-};
 
 struct NewWorkload {
   Spec spec;  // without owner, tasks and Onload
@@ -80,7 +70,6 @@ class WorkloadService {
   template <typename Command>
   using Admitted = std::function<void(Result<Command>, Launch)>;
 
-  Result<std::optional<store::Owner>> check_own(const Requester& who, const NewWorkload& workload) const;
   Result<CreateWorkload> command_of(const Requester& who, const NewWorkload& workload) const;
   Result<PatchWorkload> command_of(const Requester& who, const WorkloadPatch& patch) const;
   void admit(const Requester& who, const NewWorkload& workload, CreateWorkload command,

@@ -116,6 +116,7 @@ Grant granted(const Rules& rules, const Identity& who, std::string_view method, 
     return rules.acl->permits(who.name, method, path) ? Grant::Whole : Grant::No;
   }
   if (who.role == Role::Admin || (who.role == Role::User && only_reads(method, access))) return Grant::Whole;
+  if (who.runs && access == Access::Launch) return Grant::Whole;
   return who.runs && access == Access::Own ? Grant::Own : Grant::No;
 }
 

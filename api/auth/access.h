@@ -31,7 +31,7 @@ enum class Role {
 // The decision on a request.
 enum class Grant {
   No,
-  Own,  // allowed for workloads of the calling process only
+  Own,  // allowed for workloads and allocations of the calling process only
   Whole,
 };
 
@@ -39,7 +39,8 @@ enum class Grant {
 enum class Access {
   ByMethod,  // safe methods: the user role; others: the admin role
   Reading,   // a POST that changes nothing: the user role
-  Own,       // as ByMethod; also the run role, for workloads of the calling process
+  Own,       // as ByMethod; also the run role, for workloads and allocations of the calling process
+  Launch,    // as ByMethod; also the run role, which needs it to start an application
 };
 
 // How the client was authenticated.
@@ -49,7 +50,7 @@ struct Identity {
   std::string name;  // "uid 0", "Alice" (the CN, or PAM's user), "debug"
   Role role = Role::User;
   AuthMethod auth_method = AuthMethod::Subject;
-  bool runs = false;  // may manage workloads of the calling process, in addition to the role
+  bool runs = false;  // may manage workloads and allocations of the calling process, in addition to the role
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 

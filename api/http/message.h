@@ -60,7 +60,7 @@ struct Request {
   std::string body;                               // decompressed
   std::shared_ptr<const Secret> authorization{};  // over TLS only; null if absent
   std::shared_ptr<const Peer> peer;               // never null
-  bool is_limited_to_own = false;                 // to workloads of the calling process (auth::Grant::Own)
+  bool is_limited_to_own = false;                 // to what the calling process owns (auth::Grant::Own)
   Client client{};                                // keyed by address; authorization adds the user name
   Later later{};
 };

@@ -129,8 +129,9 @@ Limit limit_of(const auth::Identity& identity) {
             "GET, HEAD, OPTIONS, POST /v1/hospitality, POST /v1/onload/preflight"};
   }
   if (identity.runs) {
-    return {" may only manage workloads owned by the calling process",
-            "POST /v1/workloads with owner {\"caller\": true}; GET, PATCH and DELETE of such a workload"};
+    return {" may only manage workloads and Onload allocations owned by the calling process",
+            "POST /v1/workloads and /v1/onload/allocations with owner {\"caller\": true}; GET, PATCH and DELETE of "
+            "what it owns"};
   }
   return {" is not permitted to make this request", ""};
 }
@@ -149,7 +150,7 @@ http::Response refuse(const http::Request& request, const auth::Identity& identi
 }
 
 // Wraps `reply` so that sending it writes an audit line. With `refusals`, error responses are rate-limited: a client
-// limited to its own workloads must not flood the journal with denied attempts. Successful changes are always logged.
+// limited to what it owns must not flood the journal with denied attempts. Successful changes are always logged.
 http::Reply audited(const http::Request& request, const auth::Identity& identity, std::shared_ptr<RefusalLog> refusals,
                     http::Reply reply) {
   // A std::function must be copyable, a Reply is not.

@@ -1,6 +1,6 @@
 #include "api/v1/requester.h"
 
-#include "engine/workload_service.h"
+#include "engine/requester.h"
 
 namespace nrd::v1 {
 

@@ -1,4 +1,4 @@
-// The client of a request, as the engine's services see it.
+// The client of a request, as the engine sees it.
 #pragma once
 
 #include "api/http/message.h"

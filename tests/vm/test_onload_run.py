@@ -12,6 +12,14 @@ OLD, NEW = "8.1.2.26", "9.0.1.86"
 NRDCTL = [os.environ["NRDCTL"], "--socket", "/run/nrd.sock"]
 CURRENT = "/opt/nrd/onload/current/usr/lib/x86_64-linux-gnu/libonload.so"
 
+SOCKETS = """
+[[server.sockets]]
+path = "/run/nrd.sock"
+[[server.sockets]]
+path = "/run/nrd-run.sock"
+run = ["@news"]
+"""
+
 
 def library(release):
     return f"/opt/nrd/onload/versions/{release}/usr/lib/x86_64-linux-gnu/libonload.so"
@@ -25,7 +33,7 @@ def machine(tmp_path_factory):
 
 @pytest.fixture
 def node(machine):
-    node = OnloadNode(machine, CONFIG + 'profiles = ["/etc/nrd/onload/profiles"]\nmax_allocations = 2\n')
+    node = OnloadNode(machine, CONFIG + 'profiles = ["/etc/nrd/onload/profiles"]\nmax_allocations = 2\n' + SOCKETS)
     node.start()
     node.install(OLD, NEW)
     node.load(OLD)
@@ -87,6 +95,16 @@ def test_profiles_with_and_without_a_shell_follow_the_precedence(node):
     assert node.vm.run("ls -d /tmp/nrd-profiles-* 2>/dev/null", check=False).stdout == ""
     assert run(node, "--onload=nowhere", "--", "env").returncode == 1
     node.vm.run(["rm", "-r", "/etc/nrd/onload/profiles"])
+    wait_until_free(node)
+
+
+def test_a_user_with_the_role_run_starts_applications_with_onload(node):
+    put(node, "fast", "onload_set EF_POLL_USEC 100000\n")
+    as_member = ["setpriv", "--reuid=65534", "--regid=9", "--clear-groups", NRDCTL[0], "--socket", "/run/nrd-run.sock"]
+    got = variables(node.vm.run([*as_member, "run", "--onload=fast", "--", "env"], timeout=120, check=False))
+    assert (got["LD_PRELOAD"], got["EF_POLL_USEC"]) == (library(OLD), "100000")
+    done = node.vm.run([*as_member, "run", "--onload", "--require-accel", "--", "env"], timeout=120, check=False)
+    assert (done.returncode, "accelerated" in done.stderr) == (1, True), done
     wait_until_free(node)
 
 

@@ -50,8 +50,10 @@ def for_user(method, path):
     return REACHED[method, path] if method == "GET" or path in ("/v1/hospitality", "/v1/onload/preflight") else 403
 
 
-# What the role run may ask for: all of it is about workloads of the process that asks.
-OF_RUN = {("POST", "/v1/workloads"), ("GET", "/v1/workloads/{id}"), ("PATCH", "/v1/workloads/{id}"), ("DELETE", "/v1/workloads/{id}")}
+# What the role run may request: what the calling process owns, and what nrdctl run reads to start an application.
+OF_RUN = {("POST", "/v1/workloads"), ("GET", "/v1/workloads/{id}"), ("PATCH", "/v1/workloads/{id}"), ("DELETE", "/v1/workloads/{id}"),
+          ("GET", "/v1/onload/allocations"), ("POST", "/v1/onload/allocations"), ("DELETE", "/v1/onload/allocations/{id}"),
+          ("GET", "/v1/onload/profiles"), ("GET", "/v1/onload/profiles/{id}"), ("GET", "/v1/onload/interfaces")}
 
 
 def for_run(method, path):

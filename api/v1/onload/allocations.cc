@@ -1,5 +1,7 @@
 #include "api/v1/onload/allocations.h"
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,8 +16,8 @@
 #include "base/number.h"
 #include "engine/onload/allocations.h"
 #include "engine/process_watcher.h"
+#include "engine/requester.h"
 #include "engine/transaction/engine.h"
-#include "engine/workload_service.h"
 
 namespace nrd::v1 {
 namespace {
@@ -60,7 +62,9 @@ Result<AllocationRequest> parse_allocation(const routing::Call& call, const json
     return fail_at(ErrorCode::BadRequest, "/owner", "is missing: an allocation needs an owner process",
                    "{\"pid\": 4711} or {\"caller\": true}");
   }
-  store::Owner owner = TRY(find_owner(call.owners, *spec, requester_of(call.request).caller));
+  const Requester who = requester_of(call.request);
+  TRY(check_own(call.owners, who, spec));
+  store::Owner owner = TRY(find_owner(call.owners, *spec, who.caller));
   return AllocationRequest{
       .what = std::move(what), .preload = preload ? Preload::Yes : Preload::No, .owner = std::move(owner)};
 }
@@ -70,15 +74,17 @@ Result<AllocationRequest> parse_allocation(const routing::Call& call, const json
 void list_allocations(const routing::Call& call, http::Reply reply) {
   json::Writer w;
   w.begin_array();
+  const OwnerFilter filter(call.owners, requester_of(call.request));
   const auto known = call.allocations.allocations();
   for (const Allocation& allocation : *known) {
+    if (!filter.admits(allocation.owner)) continue;
     w.begin_object();
     render_members(w, allocation);
     w.end_object();
   }
   const auto state = call.engine.state();
   for (const auto& [id, workload] : state->workloads) {
-    if (workload.spec.onload) render_of_workload(w, workload);
+    if (workload.spec.onload && filter.admits(workload.spec.owner)) render_of_workload(w, workload);
   }
   w.end_array();
   reply.send(routing::json_answer(200, w.take()));
@@ -94,7 +100,9 @@ void create_allocation(const routing::Call& call, http::Reply reply) {
 
 void delete_allocation(const routing::Call& call, http::Reply reply) {
   const auto id = parse_number<uint64_t>(call.id);
-  if (!id) {
+  const auto known = call.allocations.allocations();
+  const auto found = std::ranges::find(*known, id, [](const Allocation& each) { return std::optional(each.id); });
+  if (found == known->end() || !OwnerFilter(call.owners, requester_of(call.request)).admits(found->owner)) {
     return reply.send(refuse({ErrorCode::NotFound, {}, "allocation not found", {}, {}, {}}, call.error_style));
   }
   call.allocations.release(*id, answer_when_done(call, std::move(reply)));

@@ -151,12 +151,13 @@ TEST_CASE("a PAM user has the configured role or the permissions of the access l
   CHECK(may(Identity{"Eli", Role::User, AuthMethod::Subject}));  // a certificate's role is not the list's matter
 }
 
-TEST_CASE("the run role has access to its own workloads only") {
+TEST_CASE("the run role has access to what it owns and to what starting an application needs") {
   const auto grant = [](std::string_view method, auth::Access access, Role role = Role::None) {
     return auth::granted({}, Identity{"x", role, AuthMethod::Socket, true}, method, "/v1/workloads/7", access);
   };
   CHECK(grant("GET", auth::Access::Own) == auth::Grant::Own);
   CHECK(grant("DELETE", auth::Access::Own) == auth::Grant::Own);
+  CHECK(grant("GET", auth::Access::Launch) == auth::Grant::Whole);
   CHECK(grant("GET", auth::Access::ByMethod) == auth::Grant::No);
   CHECK(grant("POST", auth::Access::Reading) == auth::Grant::No);
   CHECK(grant("GET", auth::Access::ByMethod, Role::User) == auth::Grant::Whole);

@@ -41,8 +41,11 @@ struct Service {
   }
   http::Response ask(std::string method, std::string path, std::string body = {}, pid_t caller = 0,
                      std::string key = {}) {
+    return ask(request(std::move(method), std::move(path), std::move(body), caller, std::move(key)));
+  }
+  http::Response ask(http::Request request) {
     std::promise<http::Response> answer;
-    handler(request(std::move(method), std::move(path), std::move(body), caller, std::move(key)),
+    handler(std::move(request),
             http::Reply([&answer](http::Response response) { answer.set_value(std::move(response)); }));
     return answer.get_future().get();
   }
@@ -70,6 +73,28 @@ TEST_CASE("a client of the Unix socket can be the owner without knowing its PID"
   CHECK(service.ask("DELETE", "/v1/onload/allocations/1").status == 404);
   CHECK(service.ask("DELETE", "/v1/onload/allocations/1x").status == 404);
   CHECK(service.ask("POST", "/v1/onload/allocations", R"({"owner": {"caller": true}})").status == 400);
+}
+
+TEST_CASE("the run role creates, sees and releases allocations of the calling process only") {
+  Service service;
+  const auto ask_limited = [&service](std::string method, std::string path, std::string body = {}) {
+    http::Request request = service.request(std::move(method), std::move(path), std::move(body), ::getpid(), {});
+    request.is_limited_to_own = true;
+    return service.ask(std::move(request));
+  };
+  const std::string parent = R"({"owner": {"pid": )" + std::to_string(::getppid()) + "}}";
+  REQUIRE(service.ask("POST", "/v1/onload/allocations", parent).status == 201);
+
+  const http::Response refused = ask_limited("POST", "/v1/onload/allocations", parent);
+  CHECK(refused.status == 403);
+  CHECK(refused.body.find("/owner") != std::string::npos);
+  CHECK(ask_limited("GET", "/v1/onload/allocations").body == "[]");
+  CHECK(ask_limited("DELETE", "/v1/onload/allocations/1").status == 404);
+
+  CHECK(ask_limited("POST", "/v1/onload/allocations", R"({"owner": {"caller": true}})").status == 201);
+  CHECK(json::parse(ask_limited("GET", "/v1/onload/allocations").body)->items().size() == 1);
+  CHECK(ask_limited("DELETE", "/v1/onload/allocations/2").status == 200);
+  CHECK(json::parse(service.ask("GET", "/v1/onload/allocations").body)->items().size() == 1);
 }
 
 TEST_CASE("a version in use is not removed and the error names its user") {

@@ -1,0 +1,36 @@
+// The client of a request, and the workloads and allocations that it may use.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "base/client.h"
+#include "engine/resolve_owner.h"
+
+namespace nrd {
+
+struct Requester {
+  Client client;
+  std::optional<Caller> caller{};  // on a Unix socket
+  bool is_limited_to_own = false;  // to workloads and allocations that the caller owns, and to its tasks
+  // Runs a function soon on the thread of the request; drops it if the service is stopping.
+  std::function<void(std::function<void()>)> later{};
+};
+
+// Forbidden at /owner if the client is limited and would create something for another process. Otherwise the owner to
+// which it is limited; nullopt: not limited.
+Result<std::optional<store::Owner>> check_own(const ProcessWatcher& owners, const Requester& who,
+                                              const std::optional<OwnerRequest>& owner);
+
+// What exists, as far as a client may access it.
+class OwnerFilter {
+ public:
+  OwnerFilter(const ProcessWatcher& owners, const Requester& who);
+  bool admits(const std::optional<store::Owner>& owner) const { return !is_limited_ || (caller_ && owner == caller_); }
+
+ private:
+  bool is_limited_;
+  std::optional<store::Owner> caller_{};  // nullopt: not limited, or the caller has exited
+};
+
+}  // namespace nrd
