@@ -211,7 +211,7 @@ class Loop final : public Pistache::Aio::Handler {
     RawRequest raw = connection.take();
     const bool is_outdated = connection.stream().is_tls() && !connection.stream().began_with(tls_->get());
     const Framing framing{.has_body = raw.method != "HEAD", .closes = raw.closes || is_draining_ || is_outdated};
-    auto request = reader_.read(std::move(raw), is_outdated ? reverified_peer(connection) : connection.peer());
+    auto request = read_request(std::move(raw), is_outdated ? reverified_peer(connection) : connection.peer());
     Reply reply([answers = answers_, id = connection.id(), framing, event_loop = thread_](const Response& response) {
       answers->post({.connection = id, .bytes = bytes_of(response, framing), .closes = framing.closes},
                     std::this_thread::get_id() != event_loop);
@@ -349,7 +349,6 @@ class Loop final : public Pistache::Aio::Handler {
   const std::shared_ptr<NotifyQueue<Act>> acts_;
   const UniqueFd timer_;
 
-  RequestReader reader_;
   ConnectionTable connections_;
   uint64_t next_connection_ = kFirstConnection;
   Time now_{};

@@ -1,8 +1,8 @@
 // Parses requests from a client's bytes, one at a time, and accepts only complete and strictly valid ones.
 //
 // It refuses everything that HTTP parsers interpret differently, to prevent request smuggling: bare line feeds, folded
-// headers, two lengths, chunk extensions, trailers, an absolute target. The library's parser only sees a request that
-// this parser has accepted and request_reader.h has serialized again.
+// headers, two lengths, chunk extensions, trailers, an absolute target. Pistache's parser is not used: chunks can make
+// it loop forever, and its typed headers throw or answer by themselves.
 //
 //   RequestParser parser;
 //   switch (parser.read(input)) { ... }   // repeat as bytes arrive; removes consumed bytes from `input`

@@ -1,4 +1,4 @@
-// The guard: what it takes does not depend on how the bytes are cut, and what it takes the library reads.
+// The guard: what it takes does not depend on how the bytes are cut, and what it takes can be read.
 #include <string>
 #include <vector>
 
@@ -39,7 +39,6 @@ Seen seen_in_pieces(std::string_view bytes, size_t piece) {
 }
 
 void hand_on(std::string_view bytes) {
-  static nrd::http::RequestReader reader;
   static const auto peer = std::make_shared<const nrd::http::Peer>();
   std::string input(bytes);
   RequestParser guard;
@@ -48,7 +47,7 @@ void hand_on(std::string_view bytes) {
     promise(raw.body.size() <= nrd::http::kBodyLimit && raw.target.size() <= nrd::http::kTargetLimit);
     const std::string body = raw.body;
     const bool is_packed = !raw.content_encoding.empty();
-    const auto request = reader.read(std::move(raw), peer);
+    const auto request = nrd::http::read_request(std::move(raw), peer);
     if (request) {
       promise(request->path.starts_with('/') && request->body.size() <= nrd::http::kBodyLimit);
       promise(is_packed || request->body == body);

@@ -1,0 +1,45 @@
+#include "api/http/request_reader.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+
+using namespace nrd::http;
+
+namespace {
+
+const auto kPeer = std::make_shared<const Peer>();
+
+tl::expected<Request, RefusedRequest> read(std::string target) {
+  RawRequest raw;
+  raw.method = "GET";
+  raw.target = std::move(target);
+  return read_request(std::move(raw), kPeer);
+}
+
+using Query = std::map<std::string, std::string>;
+
+}  // namespace
+
+TEST_CASE("path and parameters are decoded once") {
+  const auto request = read("/v1/workloads/a%2Fb%2541?uuid=x%26y%3Dz&wait=1=2&since");
+  REQUIRE(request);
+  CHECK(request->path == "/v1/workloads/a/b%41");
+  CHECK(request->query == Query{{"uuid", "x&y=z"}, {"wait", "1=2"}, {"since", ""}});
+}
+
+TEST_CASE("an empty query has no parameters") {
+  for (const char* target : {"/v1/node", "/v1/node?"}) CHECK(read(target)->query.empty());
+}
+
+TEST_CASE("a question mark in the query is data, and the first value of a parameter counts") {
+  CHECK(read("/?a=?&a=2&b=+")->query == Query{{"a", "?"}, {"b", "+"}});
+}
+
+TEST_CASE("an invalid percent-encoding is refused wherever it is") {
+  for (const char* target : {"/%", "/%0a", "/a?%zz=1", "/a?b=%4", "/a?b=%00"}) {
+    const auto refused = read(target);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().status == 400);
+  }
+}
