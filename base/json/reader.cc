@@ -22,6 +22,7 @@ struct Open {
 // RapidJSON's SAX handler; returning false stops the parser, with the reason in `refusal_`.
 class Builder {
  public:
+  explicit Builder(size_t max_nodes) : max_nodes_(max_nodes) {}
   bool Null() { return add(Value::null()); }
   bool Bool(bool value) { return add(Value::boolean(value)); }
   bool RawNumber(const char* text, rapidjson::SizeType size, bool) { return add(Value::number({text, size})); }
@@ -74,7 +75,7 @@ class Builder {
     return text.find('\0') == text.npos || refuse("a string contains the character \\u0000");
   }
 
-  bool count() { return ++nodes_ <= kMaxNodes || refuse("more than " + std::to_string(kMaxNodes) + " values"); }
+  bool count() { return ++nodes_ <= max_nodes_ || refuse("more than " + std::to_string(max_nodes_) + " values"); }
 
   bool open(bool is_object) {
     if (!count()) return false;
@@ -96,6 +97,7 @@ class Builder {
     return true;
   }
 
+  const size_t max_nodes_;
   std::vector<Open> open_;
   std::optional<Value> root_;
   std::optional<Error> refusal_;
@@ -133,7 +135,7 @@ Failure refused_at(Error error, size_t offset) {
 
 }  // namespace
 
-Result<Value> parse(std::string_view text) {
+Result<Value> parse(std::string_view text, size_t max_nodes) {
   if (text.find_first_not_of(" \t\r\n") == text.npos) {
     return fail(ErrorCode::BadRequest, "the body is empty; expected a JSON value");
   }
@@ -145,7 +147,7 @@ Result<Value> parse(std::string_view text) {
       rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseNumbersAsStringsFlag;
   rapidjson::MemoryStream stream(text.data(), text.size());
   rapidjson::Reader reader;
-  Builder builder;
+  Builder builder(max_nodes);
   const rapidjson::ParseResult result = reader.Parse<kFlags>(stream, builder);
   if (!result.IsError()) return std::move(*builder.root());
   if (builder.refusal()) return refused_at(*builder.refusal(), result.Offset());

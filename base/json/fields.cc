@@ -1,0 +1,61 @@
+#include "base/json/fields.h"
+
+#include <array>
+
+namespace nrd::json {
+
+Failure mismatch(const char* expected, const Value& found) {
+  return fail(ErrorCode::BadRequest, std::string("expected ") + expected + ", not " + name_of(found.kind()));
+}
+
+Failure inside(std::string_view name, Error error) {
+  error.field = pointer({}, name) + error.field;
+  return Failure(std::move(error));
+}
+
+Result<bool> Codec<bool>::read(const Value& value) {
+  if (const std::optional<bool> found = value.as_bool()) return *found;
+  return mismatch("a boolean", value);
+}
+
+Result<double> Codec<double>::read(const Value& value) {
+  if (const std::optional<double> found = value.as_double()) return *found;
+  return mismatch("a finite number", value);
+}
+
+void Codec<double>::write(Writer& writer, double value) {
+  std::array<char, 32> digits{};  // the shortest that reads back equal has at most 24
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  writer.raw({digits.data(), end});
+}
+
+Result<std::string> Codec<std::string>::read(const Value& value) {
+  if (const std::string* text = value.as_string()) return *text;
+  return mismatch("a string", value);
+}
+
+// The reader refuses NUL.
+void Codec<std::string>::write(Writer& writer, const std::string& text) {
+  if (text.find('\0') == text.npos) return void(writer.string(text));
+  std::string clean = text;
+  std::ranges::replace(clean, '\0', ' ');
+  writer.string(clean);
+}
+
+Result<CpuSet> Codec<CpuSet>::read(const Value& value) {
+  const std::string* text = value.as_string();
+  if (text == nullptr) return mismatch("a string", value);
+  return text->empty() ? CpuSet() : CpuSet::parse(*text);
+}
+
+Result<WayMask> Codec<WayMask>::read(const Value& value) {
+  const std::string* text = value.as_string();
+  if (text == nullptr) return mismatch("a string", value);
+  uint32_t bits = 0;
+  const char* end = text->data() + text->size();
+  const auto [rest, error] = std::from_chars(text->data(), end, bits, 16);
+  if (error == std::errc() && rest == end && bits != 0) return WayMask(bits);
+  return fail(ErrorCode::BadRequest, quoted(*text, 64) + " is not a mask of ways");
+}
+
+}  // namespace nrd::json

@@ -1,0 +1,308 @@
+// Reads and writes structs as JSON from one description of their members:
+//
+//   template <>
+//   inline constexpr auto json::kFields<CacheRequest> = std::tuple(
+//       json::Field("max", &CacheRequest::max), json::Field("min", &CacheRequest::min),
+//       json::Field("code", &CacheRequest::code).or_default());
+//
+//   to_json(CacheRequest{.max = 3, .min = 1})              {"max":3,"min":1,"code":null}
+//   from_json<CacheRequest>(R"({"max": 3, "min": "a"})")   BadRequest /min: expected a number, not a string
+//
+// Strict: a wrong type, a number out of range, an unknown name or a missing member is an error. Members that no field
+// describes are skipped. All described members are written, absent ones as null, so that a JSON merge patch (RFC 7396)
+// of an older text with a newer one removes what is gone and keeps what is unknown. A map is an array of [key, value],
+// because such a merge could not remove a member.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/cpu_set.h"
+#include "base/json/reader.h"
+#include "base/json/value.h"
+#include "base/json/writer.h"
+#include "base/result.h"
+#include "base/way_mask.h"
+
+namespace nrd::json {
+
+template <typename Struct, typename Member>
+struct Field {
+  constexpr Field(const char* its_name, Member Struct::*its_member) : name(its_name), member(its_member) {}
+  // May be absent or null, which means the default of the struct.
+  constexpr Field or_default() const {
+    Field field = *this;
+    field.has_default = true;
+    return field;
+  }
+
+  const char* name;
+  Member Struct::*member;
+  bool has_default = false;
+};
+
+// Of a struct: a std::tuple of its fields.
+template <typename Struct>
+inline constexpr auto kFields = nullptr;
+// Of an enumeration: a std::array of pairs {enumerator, name}.
+template <typename Enum>
+inline constexpr auto kNames = nullptr;
+
+template <typename Enum>
+constexpr std::string_view name_of(Enum value) {
+  for (const auto& [known, name] : kNames<Enum>) {
+    if (known == value) return name;
+  }
+  return {};
+}
+
+template <typename Enum>
+constexpr std::optional<Enum> parse_name(std::string_view text) {
+  for (const auto& [value, name] : kNames<Enum>) {
+    if (name == text) return value;
+  }
+  return std::nullopt;
+}
+
+// BadRequest: "expected a number, not a string".
+Failure mismatch(const char* expected, const Value& found);
+// `error` of the member or item with this name: prefixes its JSON pointer.
+Failure inside(std::string_view name, Error error);
+
+template <typename T>
+struct Codec;
+
+template <typename T>
+Result<T> read(const Value& value) {
+  return Codec<T>::read(value);
+}
+
+template <typename T>
+void write(Writer& writer, const T& value) {
+  Codec<T>::write(writer, value);
+}
+
+template <typename T>
+Result<T> from_json(std::string_view text, size_t max_nodes = kMaxNodes) {
+  return read<T>(TRY(parse(text, max_nodes)));
+}
+
+template <typename T>
+std::string to_json(const T& value) {
+  Writer writer;
+  write(writer, value);
+  return writer.take();
+}
+
+template <>
+struct Codec<bool> {
+  static Result<bool> read(const Value& value);
+  static void write(Writer& writer, bool value) { writer.boolean(value); }
+};
+
+template <>
+struct Codec<double> {
+  static Result<double> read(const Value& value);
+  static void write(Writer& writer, double value);
+};
+
+// UTF-8 without NUL: the writer replaces other bytes.
+template <>
+struct Codec<std::string> {
+  static Result<std::string> read(const Value& value);
+  static void write(Writer& writer, const std::string& text);
+};
+
+// In the kernel's list format: "0-3,8".
+template <>
+struct Codec<CpuSet> {
+  static Result<CpuSet> read(const Value& value);
+  static void write(Writer& writer, const CpuSet& cpus) { writer.string(cpus.to_string()); }
+};
+
+// As resctrl writes it: "7f0". Never empty.
+template <>
+struct Codec<WayMask> {
+  static Result<WayMask> read(const Value& value);
+  static void write(Writer& writer, WayMask ways) { writer.string(ways.hex()); }
+};
+
+template <std::integral T>
+struct Codec<T> {
+  static Result<T> read(const Value& value) {
+    if (value.literal() == nullptr) return mismatch("a number", value);
+    const std::string& literal = *value.literal();
+    T number{};
+    const char* end = literal.data() + literal.size();
+    const auto [rest, error] = std::from_chars(literal.data(), end, number);
+    if (error == std::errc() && rest == end) return number;
+    return fail(ErrorCode::BadRequest, "the number " + literal + " is out of range");
+  }
+  static void write(Writer& writer, T number) { writer.raw(std::to_string(number)); }
+};
+
+template <typename T>
+requires std::is_enum_v<T>
+struct Codec<T> {
+  static Result<T> read(const Value& value) {
+    const std::string* text = value.as_string();
+    if (text == nullptr) return mismatch("a string", value);
+    if (const std::optional<T> known = parse_name<T>(*text)) return *known;
+    return fail(ErrorCode::BadRequest, "unknown name " + quoted(*text, 64));
+  }
+  static void write(Writer& writer, T value) { writer.string(name_of(value)); }
+};
+
+// A distinct type for an id or a unit (base/ids.h, base/units.h) is its number.
+template <typename T>
+concept Wrapped = std::is_aggregate_v<T> && requires(T t) {
+  t.value;
+} && sizeof(T) == sizeof(T::value);
+
+template <Wrapped T>
+struct Codec<T> {
+  using Number = decltype(T::value);
+  static Result<T> read(const Value& value) { return T{TRY(json::read<Number>(value))}; }
+  static void write(Writer& writer, const T& wrapped) { json::write(writer, wrapped.value); }
+};
+
+template <typename Rep, typename Period>
+struct Codec<std::chrono::duration<Rep, Period>> {
+  using Duration = std::chrono::duration<Rep, Period>;
+  static Result<Duration> read(const Value& value) { return Duration(TRY(json::read<Rep>(value))); }
+  static void write(Writer& writer, Duration duration) { json::write(writer, duration.count()); }
+};
+
+template <typename Duration>
+struct Codec<std::chrono::sys_time<Duration>> {
+  using Time = std::chrono::sys_time<Duration>;  // since 1970, UTC
+  static Result<Time> read(const Value& value) { return Time(TRY(json::read<Duration>(value))); }
+  static void write(Writer& writer, Time time) { json::write(writer, time.time_since_epoch()); }
+};
+
+template <typename T>
+struct Codec<std::optional<T>> {
+  static Result<std::optional<T>> read(const Value& value) {
+    if (value.is_null()) return std::optional<T>();
+    return std::optional<T>(TRY(json::read<T>(value)));
+  }
+  static void write(Writer& writer, const std::optional<T>& value) {
+    value ? json::write(writer, *value) : void(writer.null());
+  }
+};
+
+template <typename First, typename Second>
+struct Codec<std::pair<First, Second>> {
+  using Pair = std::pair<First, Second>;
+  static Result<Pair> read(const Value& value) {
+    if (value.kind() != Value::Kind::Array || value.items().size() != 2) return mismatch("an array of two", value);
+    Result<First> first = json::read<First>(value.items()[0]);
+    if (!first) return inside("0", std::move(first).error());
+    Result<Second> second = json::read<Second>(value.items()[1]);
+    if (!second) return inside("1", std::move(second).error());
+    return Pair(*std::move(first), *std::move(second));
+  }
+  static void write(Writer& writer, const Pair& pair) {
+    writer.begin_array();
+    json::write(writer, pair.first);
+    json::write(writer, pair.second);
+    writer.end_array();
+  }
+};
+
+// vector, set and map; a map or a set refuses an item that occurs twice.
+template <typename Items, typename Item>
+struct ArrayCodec {
+  static Result<Items> read(const Value& value) {
+    if (value.kind() != Value::Kind::Array) return mismatch("an array", value);
+    Items items;
+    for (size_t i = 0; i < value.items().size(); ++i) {
+      Result<Item> item = json::read<Item>(value.items()[i]);
+      if (!item) return inside(std::to_string(i), std::move(item).error());
+      items.insert(items.end(), *std::move(item));
+      if (items.size() != i + 1) {
+        return inside(std::to_string(i), Error{ErrorCode::BadRequest, {}, "occurs twice", {}, {}, {}});
+      }
+    }
+    return items;
+  }
+  static void write(Writer& writer, const Items& items) {
+    writer.begin_array();
+    for (const auto& item : items) json::write<Item>(writer, item);
+    writer.end_array();
+  }
+};
+
+template <typename T>
+struct Codec<std::vector<T>> : ArrayCodec<std::vector<T>, T> {};
+template <typename T>
+struct Codec<std::set<T>> : ArrayCodec<std::set<T>, T> {};
+template <typename Key, typename T>
+struct Codec<std::map<Key, T>> : ArrayCodec<std::map<Key, T>, std::pair<Key, T>> {};
+
+template <typename T>
+concept Described = requires {
+  std::tuple_size<std::remove_cvref_t<decltype(kFields<T>)>>::value;
+};
+
+template <typename Member>
+inline constexpr bool kIsOptional = false;
+template <typename T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+template <Described T>
+struct Codec<T> {
+  static Result<T> read(const Value& value) {
+    if (!value.is_object()) return mismatch("an object", value);
+    T made{};
+    Result<void> done;
+    const auto read_all = [&](const auto&... field) { (... && (done = read_field(value, field, made)).has_value()); };
+    std::apply(read_all, kFields<T>);
+    if (!done) return Failure(done.error());
+    return made;
+  }
+  static void write(Writer& writer, const T& value) {
+    writer.begin_object();
+    std::apply([&](const auto&... field) { (write_field(writer, field, value), ...); }, kFields<T>);
+    writer.end_object();
+  }
+
+ private:
+  template <typename Member>
+  static Result<void> read_field(const Value& object, const Field<T, Member>& field, T& into) {
+    const Value* found = object.find(field.name);
+    if (found == nullptr || found->is_null()) {
+      if (kIsOptional<Member> || field.has_default) return {};
+      return inside(field.name, Error{ErrorCode::BadRequest, {}, "is missing", {}, {}, {}});
+    }
+    Result<Member> member = json::read<Member>(*found);
+    if (!member) return inside(field.name, std::move(member).error());
+    into.*field.member = *std::move(member);
+    return {};
+  }
+
+  template <typename Member>
+  static void write_field(Writer& writer, const Field<T, Member>& field, const T& value) {
+    static const T defaults{};
+    writer.key(field.name);
+    if (field.has_default && value.*field.member == defaults.*field.member) {
+      writer.null();
+    } else {
+      json::write(writer, value.*field.member);
+    }
+  }
+};
+
+}  // namespace nrd::json
