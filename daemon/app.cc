@@ -18,6 +18,7 @@
 #include "daemon/signals.h"
 #include "daemon/version.h"
 #include "engine/long_poll.h"
+#include "engine/onload/documents.h"
 #include "engine/owner_cleanup.h"
 #include "engine/process_watcher.h"
 #include "engine/transaction/engine.h"
@@ -120,6 +121,7 @@ Result<void> run(const Config& config) {
   if (!store) return Failure(store.error());
   const Result<store::Records> records = (*store)->load();  // used for Onload; the engine owns the store from here on
   if (!records) return Failure(records.error());
+  const onload::Stored stored = TRY(onload::from_documents(records->onload));
   const std::unique_ptr<Hardware> hardware = TRY(open_hardware(config.mount));
   const SystemClock clock;
   const std::unique_ptr<ProcessWatcher> owners = TRY(ProcessWatcher::start());
@@ -141,7 +143,7 @@ Result<void> run(const Config& config) {
                                                           .changed_cpus = changed_cpus,
                                                           .published = [&watchers] { watchers->notify(); }});
   if (!engine) return Failure(engine.error());
-  std::unique_ptr<Onload> onload = TRY(Onload::start(config, **engine, *owners, records->onload, clock));
+  std::unique_ptr<Onload> onload = TRY(Onload::start(config, **engine, *owners, stored, clock));
   const StopBefore stop_before{*owners, cpu_events.get()};  // its callbacks use objects that are destroyed after this
   if (cpu_events) cpu_events->watch([&engine] { (*engine)->refresh_cpus(); });
   end_with_owners(**engine, *owners);

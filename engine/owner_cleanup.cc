@@ -9,7 +9,7 @@
 namespace nrd {
 namespace {
 
-std::vector<WorkloadId> workloads_of(const NodeState& state, const store::Owner& owner) {
+std::vector<WorkloadId> workloads_of(const NodeState& state, const Owner& owner) {
   std::vector<WorkloadId> ids;
   for (const auto& [id, workload] : state.workloads) {
     if (workload.spec.owner == owner) ids.push_back(id);
@@ -21,7 +21,7 @@ std::vector<WorkloadId> workloads_of(const NodeState& state, const store::Owner&
 // hardware, a frozen store) pass.
 class Estate {
  public:
-  explicit Estate(store::Owner owner) : owner_(std::move(owner)) {}
+  explicit Estate(Owner owner) : owner_(std::move(owner)) {}
 
   // True: nothing is left.
   static bool go_on(const std::shared_ptr<Estate>& estate, Engine& engine) {
@@ -51,14 +51,14 @@ class Estate {
     });
   }
 
-  const store::Owner owner_;
+  const Owner owner_;
   std::atomic<size_t> asked_{0};  // deletions without an answer yet
   std::atomic<bool> has_complained_{false};
 };
 
 }  // namespace
 
-void end_with_owner(Engine& engine, ProcessWatcher& owners, const store::Owner& owner) {
+void end_with_owner(Engine& engine, ProcessWatcher& owners, const Owner& owner) {
   owners.watch(owner, &engine,
                [&engine, estate = std::make_shared<Estate>(owner)] { return Estate::go_on(estate, engine); });
 }

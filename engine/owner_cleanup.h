@@ -11,7 +11,7 @@ namespace nrd {
 
 // Watches `owner` for all its workloads. Call it after each attempt to create one, including a failed one: a commit
 // with an unknown outcome may turn out to be done. Both must outlive the thread of `owners`.
-void end_with_owner(Engine& engine, ProcessWatcher& owners, const store::Owner& owner);
+void end_with_owner(Engine& engine, ProcessWatcher& owners, const Owner& owner);
 // Watches the owners of all existing workloads, at start.
 void end_with_owners(Engine& engine, ProcessWatcher& owners);
 

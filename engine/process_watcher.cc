@@ -25,7 +25,7 @@ constexpr const char* kBootId = "/proc/sys/kernel/random/boot_id";
 constexpr std::chrono::milliseconds kRetryInterval{1000};
 
 struct Watched {
-  store::Owner owner;
+  Owner owner;
   const void* registrant;
   std::function<bool()> ended;
   UniqueFd process{};      // not valid: no descriptor available, or the process has exited
@@ -39,16 +39,16 @@ class ThreadedProcessWatcher final : public ProcessWatcher {
   }
   ~ThreadedProcessWatcher() override { stop(); }
 
-  Result<store::Owner> identify(pid_t pid) const override {
+  Result<Owner> identify(pid_t pid) const override {
     const std::optional<Process> process = TRY(open_process(pid));
     if (!process) {
       return fail_at(ErrorCode::BadRequest, "/owner/pid", "there is no process " + std::to_string(pid),
                      "the number of a process that runs on this node");
     }
-    return store::Owner{.pid = pid, .start = process->start, .boot_id = boot_id_};
+    return Owner{.pid = pid, .start = process->start, .boot_id = boot_id_};
   }
 
-  void watch(const store::Owner& owner, const void* registrant, std::function<bool()> ended) override {
+  void watch(const Owner& owner, const void* registrant, std::function<bool()> ended) override {
     {
       const std::lock_guard hold(lock_);
       new_.push_back({.owner = owner, .registrant = registrant, .ended = std::move(ended)});

@@ -10,8 +10,8 @@
 #include <functional>
 #include <memory>
 
+#include "base/owner.h"
 #include "base/result.h"
-#include "store/owner.h"
 
 namespace nrd {
 
@@ -21,11 +21,11 @@ class ProcessWatcher {
   virtual ~ProcessWatcher() = default;
 
   // A running process. BadRequest: there is none with that number.
-  virtual Result<store::Owner> identify(pid_t pid) const = 0;
+  virtual Result<Owner> identify(pid_t pid) const = 0;
   // Calls `ended` on the watcher's thread once that process has exited, also if it already has. It must not block; if
   // it returns false it is called again in a second. `registrant` identifies the caller: each registrant watches an
   // owner once, and a duplicate watch is dropped, so a process with many allocations costs one descriptor.
-  virtual void watch(const store::Owner& owner, const void* registrant, std::function<bool()> ended) = 0;
+  virtual void watch(const Owner& owner, const void* registrant, std::function<bool()> ended) = 0;
   // Ends the thread; no callback follows.
   virtual void stop() = 0;
 };

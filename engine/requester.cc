@@ -2,12 +2,12 @@
 
 namespace nrd {
 
-Result<std::optional<store::Owner>> check_own(const ProcessWatcher& owners, const Requester& who,
-                                              const std::optional<OwnerRequest>& owner) {
-  if (!who.is_limited_to_own) return std::optional<store::Owner>();
-  const Result<store::Owner> caller = find_caller(owners, who.caller);
+Result<std::optional<Owner>> check_own(const ProcessWatcher& owners, const Requester& who,
+                                       const std::optional<OwnerRequest>& owner) {
+  if (!who.is_limited_to_own) return std::optional<Owner>();
+  const Result<Owner> caller = find_caller(owners, who.caller);
   if (owner && (!owner->pid || (caller && *owner->pid == caller->pid))) {
-    return caller.map([](const store::Owner& found) { return std::optional(found); });
+    return caller.map([](const Owner& found) { return std::optional(found); });
   }
   return fail_at(ErrorCode::Forbidden, "/owner", "the run role may only name the calling process",
                  "{\"caller\": true}");
@@ -15,7 +15,7 @@ Result<std::optional<store::Owner>> check_own(const ProcessWatcher& owners, cons
 
 OwnerFilter::OwnerFilter(const ProcessWatcher& owners, const Requester& who) : is_limited_(who.is_limited_to_own) {
   if (!is_limited_) return;
-  if (const Result<store::Owner> caller = find_caller(owners, who.caller)) caller_ = *caller;
+  if (const Result<Owner> caller = find_caller(owners, who.caller)) caller_ = *caller;
 }
 
 }  // namespace nrd

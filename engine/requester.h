@@ -19,18 +19,18 @@ struct Requester {
 
 // Forbidden at /owner if the client is limited and would create something for another process. Otherwise the owner to
 // which it is limited; nullopt: not limited.
-Result<std::optional<store::Owner>> check_own(const ProcessWatcher& owners, const Requester& who,
-                                              const std::optional<OwnerRequest>& owner);
+Result<std::optional<Owner>> check_own(const ProcessWatcher& owners, const Requester& who,
+                                       const std::optional<OwnerRequest>& owner);
 
 // What exists, as far as a client may access it.
 class OwnerFilter {
  public:
   OwnerFilter(const ProcessWatcher& owners, const Requester& who);
-  bool admits(const std::optional<store::Owner>& owner) const { return !is_limited_ || (caller_ && owner == caller_); }
+  bool admits(const std::optional<Owner>& owner) const { return !is_limited_ || (caller_ && owner == caller_); }
 
  private:
   bool is_limited_;
-  std::optional<store::Owner> caller_{};  // nullopt: not limited, or the caller has exited
+  std::optional<Owner> caller_{};  // nullopt: not limited, or the caller has exited
 };
 
 }  // namespace nrd

@@ -4,21 +4,21 @@
 
 namespace nrd {
 
-Result<store::Owner> find_caller(const ProcessWatcher& owners, const std::optional<Caller>& caller) {
+Result<Owner> find_caller(const ProcessWatcher& owners, const std::optional<Caller>& caller) {
   if (!caller || caller->pid <= 0) {
     return fail_at(ErrorCode::BadRequest, "/owner/caller", "the calling process is known only on Unix sockets",
                    "{\"pid\": 4711}");
   }
-  Result<store::Owner> found = owners.identify(caller->pid);
+  Result<Owner> found = owners.identify(caller->pid);
   if (found && found->start == caller->started) return found;
   return fail_at(ErrorCode::BadRequest, "/owner/caller", "the process that opened this connection has exited",
                  "a connection opened by the calling process");
 }
 
-Result<store::Owner> find_owner(const ProcessWatcher& owners, const OwnerRequest& requested,
-                                const std::optional<Caller>& caller) {
+Result<Owner> find_owner(const ProcessWatcher& owners, const OwnerRequest& requested,
+                         const std::optional<Caller>& caller) {
   if (requested.pid) {
-    Result<store::Owner> owner = owners.identify(*requested.pid);
+    Result<Owner> owner = owners.identify(*requested.pid);
     if (!owner || !requested.start || *requested.start == owner->start) return owner;
     return fail_at(ErrorCode::BadRequest, "/owner/start",
                    "process " + std::to_string(*requested.pid) +

@@ -24,9 +24,9 @@ struct Caller {
 };
 
 // BadRequest if the process has exited or the transport does not identify it.
-Result<store::Owner> find_caller(const ProcessWatcher& owners, const std::optional<Caller>& caller);
+Result<Owner> find_caller(const ProcessWatcher& owners, const std::optional<Caller>& caller);
 // BadRequest at /owner if the process does not exist or has a different start time.
-Result<store::Owner> find_owner(const ProcessWatcher& owners, const OwnerRequest& requested,
-                                const std::optional<Caller>& caller);
+Result<Owner> find_owner(const ProcessWatcher& owners, const OwnerRequest& requested,
+                         const std::optional<Caller>& caller);
 
 }  // namespace nrd

@@ -27,12 +27,12 @@ Result<void> check_own_tasks(const Requester& who, const std::vector<Task>& task
 }
 
 // `only`: the owner to whose workloads the client is limited. Another client may have used the same key.
-Result<Done> check_owned(const Outcome& outcome, const std::optional<store::Owner>& only) {
+Result<Done> check_owned(const Outcome& outcome, const std::optional<Owner>& only) {
   if (!outcome || !only || outcome->workload.spec.owner == only) return outcome;
   return forbidden("Idempotency-Key", "the key belongs to a workload of another process", "a new key");
 }
 
-store::OnloadUse use_of(const RenderRequest& request, const LaunchEnvironment& launch) {
+OnloadUse use_of(const RenderRequest& request, const LaunchEnvironment& launch) {
   return {.profiles = request.profiles,
           .env = request.environment,
           .profiles_win = request.winner == profiles::Winner::Profiles,
@@ -41,13 +41,13 @@ store::OnloadUse use_of(const RenderRequest& request, const LaunchEnvironment& l
 }
 
 // Same profiles and variables, so no new admission is needed.
-bool is_same(const RenderRequest& request, const std::optional<store::OnloadUse>& use) {
+bool is_same(const RenderRequest& request, const std::optional<OnloadUse>& use) {
   return use && use->profiles == request.profiles && use->env == request.environment &&
          use->profiles_win == (request.winner == profiles::Winner::Profiles);
 }
 
-void put_onload(CreateWorkload& command, store::OnloadUse use) { command.spec.onload = std::move(use); }
-void put_onload(PatchWorkload& command, store::OnloadUse use) { command.patch.onload = std::optional(std::move(use)); }
+void put_onload(CreateWorkload& command, OnloadUse use) { command.spec.onload = std::move(use); }
+void put_onload(PatchWorkload& command, OnloadUse use) { command.patch.onload = std::optional(std::move(use)); }
 
 // Calls `then` with the command once `allocations` has admitted its Onload request. The launch environment holds the
 // workload's place among the allocations.
@@ -82,7 +82,7 @@ Result<CreateWorkload> WorkloadService::command_of(const Requester& who, const N
     command.spec.task_cpus = std::move(found.cpus);
   }
   if (workload.owner) {
-    store::Owner owner = TRY(find_owner(owners_, *workload.owner, who.caller));
+    Owner owner = TRY(find_owner(owners_, *workload.owner, who.caller));
     command.spec.owner = std::move(owner);
   }
   TRY(check_own_tasks(who, command.spec.tasks));
@@ -118,9 +118,8 @@ void WorkloadService::admit(const Requester& who, const WorkloadPatch& patch, Pa
 
 // Replays the outcome if the key of `workload` was used, otherwise calls `first_time`. Both run on the thread of the
 // request, because the engine thread may outlive the allocations.
-void WorkloadService::replay_or(const Requester& who, const NewWorkload& workload,
-                                const std::optional<store::Owner>& only, const Answer<Changed>& done,
-                                const std::function<void()>& first_time) const {
+void WorkloadService::replay_or(const Requester& who, const NewWorkload& workload, const std::optional<Owner>& only,
+                                const Answer<Changed>& done, const std::function<void()>& first_time) const {
   // Whatever the state of Onload is now. Includes the launch environment only if it is unchanged.
   const auto replay = [&allocations = allocations_, request = workload.onload, done](const Done& created) {
     if (!request) return done(Changed{created});
@@ -139,7 +138,7 @@ void WorkloadService::replay_or(const Requester& who, const NewWorkload& workloa
 }
 
 void WorkloadService::create(const Requester& who, const NewWorkload& workload, Answer<Changed> done) const {
-  const Result<std::optional<store::Owner>> only = check_own(owners_, who, workload.owner);
+  const Result<std::optional<Owner>> only = check_own(owners_, who, workload.owner);
   if (!only) return done(Failure(only.error()));
   const Result<CreateWorkload> command = command_of(who, workload);
   if (!command) {
@@ -199,7 +198,7 @@ void WorkloadService::preview_admitted(const Requester& who, const Request& requ
 }
 
 void WorkloadService::preview(const Requester& who, const NewWorkload& workload, const Answer<Preview>& done) const {
-  const Result<std::optional<store::Owner>> only = check_own(owners_, who, workload.owner);
+  const Result<std::optional<Owner>> only = check_own(owners_, who, workload.owner);
   if (!only) return done(Failure(only.error()));
   preview_admitted(who, workload, done);
 }

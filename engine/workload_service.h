@@ -78,7 +78,7 @@ class WorkloadService {
              const Admitted<PatchWorkload>& then) const;
   template <typename Request>
   void preview_admitted(const Requester& who, const Request& request, const Answer<Preview>& done) const;
-  void replay_or(const Requester& who, const NewWorkload& workload, const std::optional<store::Owner>& only,
+  void replay_or(const Requester& who, const NewWorkload& workload, const std::optional<Owner>& only,
                  const Answer<Changed>& done, const std::function<void()>& first_time) const;
 
   Engine& engine_;

@@ -87,6 +87,11 @@ Result<int> version_of(Connection& connection, const std::string& path) {
     return refused(path, "was written by a newer nrd (schema " + identity.version + ")",
                    "install that version again, or restore a backup from before it", {});
   }
+  if (version >= 1 && version < kFirstSchema) {
+    return refused(path, "was written by an nrd from before the first release (schema " + identity.version + ")",
+                   "move it and its -wal and -shm away, reboot to reset the hardware, and create the workloads again",
+                   {});
+  }
   std::string verdict;
   if (const SqlError error = ask(connection, kQuickCheck, verdict); !error.ok()) return unreadable(path, error);
   if (verdict != "ok") return corrupt(path, {.code = 0, .text = verdict});
@@ -94,20 +99,25 @@ Result<int> version_of(Connection& connection, const std::string& path) {
   return version;
 }
 
-}  // namespace
-
+// Creates the newest schema in an empty database (version 0), or leads an older one to it: all or nothing.
 Result<void> migrate(Connection& connection, int version) {
-  const auto done = static_cast<size_t>(version);
-  if (done >= std::size(kMigrations)) return {};
+  if (version == kSchemaVersion) return {};
   std::string sql = "BEGIN IMMEDIATE;";
-  for (size_t next = done; next < std::size(kMigrations); ++next) sql += kMigrations[next];
+  if (version == 0) {
+    sql += kSchema;
+  } else {
+    for (const char* const* next = kMigrations.begin() + (version - kFirstSchema); next != kMigrations.end(); ++next)
+      sql += *next;
+  }
   sql += "PRAGMA application_id=" + std::to_string(kApplicationId) +
-         ";PRAGMA user_version=" + std::to_string(std::size(kMigrations)) + ";COMMIT;";
+         ";PRAGMA user_version=" + std::to_string(kSchemaVersion) + ";COMMIT;";
   const SqlError error = connection.execute(sql);
   if (error.ok()) return {};
   if (connection.in_transaction()) connection.execute("ROLLBACK");
   return fail(ErrorCode::Store, "the database schema could not be upgraded; check for free disk space", error.text);
 }
+
+}  // namespace
 
 Result<Connection> open_database(const std::string& path) {
   if (!is_empty_or_sqlite(path)) return corrupt(path, {});

@@ -9,12 +9,10 @@
 
 namespace nrd::store {
 
-constexpr int kSchemaVersion = 15;
+constexpr int kFirstSchema = 16;  // of the first release; earlier ones are refused
+constexpr int kSchemaVersion = 16;
 
 // An open connection in WAL mode with synchronous=FULL and the newest schema.
 Result<Connection> open_database(const std::string& path);
-
-// Runs the migrations after `version`, all or none of them.
-Result<void> migrate(Connection& connection, int version);
 
 }  // namespace nrd::store

@@ -40,11 +40,6 @@ Statement& Statement::bind(int position, int64_t value) {
   return *this;
 }
 
-Statement& Statement::bind_real(int position, double value) {
-  note(sqlite3_bind_double(statement_.get(), position, value));
-  return *this;
-}
-
 Statement& Statement::bind(int position, const std::string& value) {
   note(sqlite3_bind_text64(statement_.get(), position, value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
   return *this;
@@ -72,10 +67,6 @@ bool Statement::next() {
   sqlite3_reset(statement_.get());
   return false;
 }
-
-bool Statement::is_null(int column) const { return ::sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
-
-double Statement::real(int column) const { return ::sqlite3_column_double(statement_.get(), column); }
 
 int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
 

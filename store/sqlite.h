@@ -29,7 +29,6 @@ class Statement {
   explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
 
   Statement& bind(int position, int64_t value);
-  Statement& bind_real(int position, double value);
   Statement& bind(int position, const std::string& value);
   Statement& bind_null(int position);
 
@@ -39,8 +38,6 @@ class Statement {
   bool next();
   const SqlError& error() const { return error_; }
   int64_t integer(int column) const;
-  bool is_null(int column) const;
-  double real(int column) const;
   std::string text(int column) const;
 
  private:

@@ -12,10 +12,7 @@
 #include "base/errno_text.h"
 #include "base/log.h"
 #include "base/unique_fd.h"
-#include "store/columns.h"
 #include "store/database.h"
-#include "store/onload/rows.h"
-#include "store/read_records.h"
 
 namespace nrd::store {
 namespace {
@@ -32,91 +29,116 @@ Result<void> sync_directory(const std::string& path) {
   return fail(ErrorCode::Store, path + " cannot be synced: " + reason, reason);
 }
 
-// The prepared statements of commit().
+int64_t as_i64(uint64_t value) { return static_cast<int64_t>(value); }
+uint64_t as_u64(int64_t value) { return static_cast<uint64_t>(value); }
+
+template <size_t size>
+SqlError prepare(Connection& connection, const std::pair<Statement*, std::string> (&all)[size]) {
+  for (const auto& [statement, sql] : all) {
+    if (SqlError error = connection.prepare(sql, *statement); !error.ok()) return error;
+  }
+  return {};
+}
+
+// The prepared statements of commit(). json_patch() is RFC 7396: a member that is null is removed, unknown ones stay.
 struct Statements {
-  Statement begin, commit, rollback, node, drop_ways, drop_cpus, ways_baseline, cpu_baseline, remove, put, core_id,
-      ways, drop_frequencies, drop_frequency, frequency_baseline, frequency_request, frequency, owner, policy, given_id,
-      revision, forget_key, key, onload, onload_profile, onload_variable, task, task_cpus, mba, bandwidth, drop_limits,
-      limit, drop_claims, drop_claim, claim, drop_groups, drop_group, group, code_ways, l2, l2_ways, l2_ways_baseline,
-      drop_l2_ways, frequency_of_others, drop_frequency_of_others, is_stored;
+  Statement begin, commit, rollback, node, remove, free_names, put, forget_key, key;
 
   SqlError prepare(Connection& connection) {
-    const std::pair<Statement*, const char*> all[] = {
-        {&begin, "BEGIN IMMEDIATE"},
-        {&commit, "COMMIT"},
-        {&rollback, "ROLLBACK"},
-        {&node,
-         "UPDATE node SET revision = revision + 1, next_id = max(next_id, ?1), boot_id = iif(?2 = '', boot_id, ?2)"},
-        {&drop_ways, "DELETE FROM ways_baseline"},
-        {&drop_cpus, "DELETE FROM cpu_baseline"},
-        {&ways_baseline, "INSERT INTO ways_baseline (clos, cache, ways) VALUES (?, ?, ?)"},
-        {&cpu_baseline, "INSERT INTO cpu_baseline (cpu, clos) VALUES (?, ?)"},
-        {&is_stored, "SELECT 1 FROM workload WHERE id = ?"},
-        {&remove, "DELETE FROM workload WHERE id = ?"},
-        {&put,
-         "INSERT INTO workload (id, uuid, origin, max_ways, min_ways, pool, clos, created_ms, updated_ms)"
-         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
-        {&core_id, "INSERT INTO workload_core_ids (workload, position, item) VALUES (?, ?, ?)"},
-        {&ways, "INSERT INTO workload_ways (workload, cache, ways) VALUES (?, ?, ?)"},
-        {&code_ways, "INSERT INTO workload_code_ways (workload, ways) VALUES (?, ?)"},
-        {&l2, "INSERT INTO workload_l2 (workload, ways, code_ways) VALUES (?, ?, ?)"},
-        {&l2_ways, "INSERT INTO workload_l2_ways (workload, cache, ways) VALUES (?, ?, ?)"},
-        {&l2_ways_baseline, "INSERT INTO l2_ways_baseline (clos, cache, ways) VALUES (?, ?, ?)"},
-        {&drop_l2_ways, "DELETE FROM l2_ways_baseline"},
-        {&drop_frequencies, "DELETE FROM frequency_baseline"},
-        {&drop_frequency, "DELETE FROM frequency_baseline WHERE cpu = ?"},
-        {&frequency_baseline,
-         "INSERT INTO frequency_baseline (cpu, min_khz, max_khz, governor, epp) VALUES (?, ?, ?, ?, ?)"},
-        {&frequency_of_others,
-         "INSERT OR REPLACE INTO frequency_of_others (cpu, min_khz, max_khz, governor, epp) VALUES (?, ?, ?, ?, ?)"},
-        {&drop_frequency_of_others, "DELETE FROM frequency_of_others WHERE cpu = ?"},
-        {&frequency_request,
-         "INSERT INTO workload_frequency_request (workload, unit, min, max, governor, epp, turbo, allows_shared_domain,"
-         " threshold, is_monitored) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
-        {&policy, "INSERT INTO workload_policy (workload, name) VALUES (?, ?)"},
-        {&frequency,
-         "INSERT INTO workload_frequency (cpu, min_khz, max_khz, governor, epp, workload) VALUES (?, ?, ?, ?, ?, ?)"},
-        {&given_id, "INSERT INTO workload_given_id (workload, id) VALUES (?, ?)"},
-        {&revision, "INSERT INTO workload_revision (workload, revision) VALUES (?, ?)"},
-        {&forget_key, "DELETE FROM idempotency_key WHERE key = ?"},
-        {&key, "INSERT INTO idempotency_key (key, fingerprint, workload, created_ms) VALUES (?, ?, ?, ?)"},
-        {&onload, "INSERT INTO workload_onload (workload, profiles_win, generation, version) VALUES (?, ?, ?, ?)"},
-        {&onload_profile, "INSERT INTO workload_onload_profile (workload, position, name) VALUES (?, ?, ?)"},
-        {&onload_variable, "INSERT INTO workload_onload_variable (workload, name, value) VALUES (?, ?, ?)"},
-        {&mba, "INSERT INTO workload_bandwidth_request (workload, unit, value) VALUES (?, ?, ?)"},
-        {&bandwidth, "INSERT INTO workload_bandwidth (cache, unit, value, workload) VALUES (?, ?, ?, ?)"},
-        {&drop_limits, "DELETE FROM bandwidth_baseline"},
-        {&limit, "INSERT OR REPLACE INTO bandwidth_baseline (cache, unit, value, clos) VALUES (?, ?, ?, ?)"},
-        {&task, "INSERT INTO workload_task (task, process, start, boot_id, workload) VALUES (?, ?, ?, ?, ?)"},
-        {&task_cpus, "INSERT INTO workload_task_cpus (workload, cpus) VALUES (?, ?)"},
-        {&drop_claims, "DELETE FROM task_claim"},
-        {&drop_groups, "DELETE FROM group_claim"},
-        {&drop_group, "DELETE FROM group_claim WHERE clos = ?"},
-        {&group, "INSERT OR IGNORE INTO group_claim (clos) VALUES (?)"},
-        {&drop_claim, "DELETE FROM task_claim WHERE task = ? AND start = ? AND clos = ?"},
-        {&claim, "INSERT INTO task_claim (task, process, start, boot_id, clos) VALUES (?, ?, ?, ?, ?)"},
-        {&owner, "INSERT INTO workload_owner (workload, pid, start, boot_id) VALUES (?, ?, ?, ?)"}};
-    for (const auto& [statement, sql] : all) {
-      if (SqlError error = connection.prepare(sql, *statement); !error.ok()) return error;
+    return store::prepare(
+        connection,
+        {{&begin, "BEGIN IMMEDIATE"},
+         {&commit, "COMMIT"},
+         {&rollback, "ROLLBACK"},
+         {&node,
+          "UPDATE node SET revision = revision + 1, next_id = max(next_id, ?1), boot_id = iif(?2 = '', boot_id, ?2)"},
+         {&remove, "DELETE FROM workload WHERE id = ?"},
+         {&free_names, "UPDATE workload SET uuid = NULL, given_id = NULL WHERE id = ?"},
+         {&put,
+          "INSERT INTO workload (id, uuid, given_id, revision, origin, document)"
+          " VALUES (?1, nullif(?2, ''), nullif(?3, ''), ?4, ?5, json_patch('{}', ?6))"
+          " ON CONFLICT (id) DO UPDATE SET uuid = excluded.uuid, given_id = excluded.given_id,"
+          " revision = excluded.revision, origin = excluded.origin, document = json_patch(document, ?6)"},
+         {&forget_key, "DELETE FROM idempotency_key WHERE key = ?"},
+         {&key, "INSERT INTO idempotency_key (key, request_hash, workload, created_ms) VALUES (?, ?, ?, ?)"}});
+  }
+};
+
+// A table of documents by kind and key.
+struct DocumentTable {
+  Statement clear, remove, put;
+
+  SqlError prepare(Connection& connection, const std::string& name) {
+    return store::prepare(connection, {{&clear, "DELETE FROM " + name},
+                                       {&remove, "DELETE FROM " + name + " WHERE kind = ? AND key = ?"},
+                                       {&put, "INSERT INTO " + name +
+                                                  " (kind, key, document) VALUES (?1, ?2, json_patch('{}', ?3))"
+                                                  " ON CONFLICT (kind, key) DO UPDATE SET"
+                                                  " document = json_patch(document, ?3)"}});
+  }
+
+  SqlError write(const DocumentChange& change) {
+    for (const auto& [kind, key] : change.removed) {
+      if (SqlError error = remove.bind(1, kind).bind(2, key).run(); !error.ok()) return error;
+    }
+    for (const auto& [id, json] : change.put) {
+      if (SqlError error = put.bind(1, id.kind).bind(2, id.key).bind(3, json).run(); !error.ok()) return error;
     }
     return {};
   }
 };
 
-Statement& bind(Statement& statement, const FrequencyRecord& frequency) {
-  return statement.bind(1, frequency.cpu.value)
-      .bind(2, frequency.min.value)
-      .bind(3, frequency.max.value)
-      .bind(4, frequency.governor)
-      .bind(5, frequency.epp);
+template <typename ReadRow>
+SqlError each_row(Connection& connection, const std::string& sql, ReadRow read_row) {
+  Statement statement;
+  if (SqlError error = connection.prepare(sql, statement); !error.ok()) return error;
+  while (statement.next()) read_row(statement);
+  return statement.error();
 }
 
-Statement& bind(Statement& statement, const Task& task) {
-  return statement.bind(1, task.id).bind(2, task.process).bind(3, as_i64(task.start)).bind(4, task.boot_id);
+SqlError read_node(Connection& connection, Records& records) {
+  unsigned rows = 0;
+  SqlError error = each_row(connection, "SELECT revision, next_id, boot_id FROM node", [&](const Statement& row) {
+    ++rows;
+    records.revision = as_u64(row.integer(0));
+    records.next_id = as_u64(row.integer(1));
+    records.boot_id = row.text(2);
+  });
+  if (error.ok() && rows != 1) return {kNoRow, "table node has " + std::to_string(rows) + " rows instead of one"};
+  return error;
 }
 
-Statement& bind(Statement& statement, const BandwidthRecord& limit) {
-  return statement.bind(1, limit.cache.value).bind(2, limit.unit).bind(3, limit.value);
+SqlError read_workloads(Connection& connection, std::vector<WorkloadRow>& workloads) {
+  return each_row(connection, "SELECT id, uuid, given_id, revision, origin, document FROM workload ORDER BY id",
+                  [&](const Statement& row) {
+                    workloads.push_back({.id = WorkloadId{as_u64(row.integer(0))},
+                                         .uuid = row.text(1),
+                                         .given_id = row.text(2),
+                                         .revision = as_u64(row.integer(3)),
+                                         .origin = row.text(4),
+                                         .document = row.text(5)});
+                  });
+}
+
+SqlError read_keys(Connection& connection, std::vector<IdempotencyRecord>& keys) {
+  return each_row(connection, "SELECT key, request_hash, workload, created_ms FROM idempotency_key ORDER BY 4, 1",
+                  [&](const Statement& row) {
+                    keys.push_back({.key = row.text(0),
+                                    .request_hash = row.text(1),
+                                    .workload = WorkloadId{as_u64(row.integer(2))},
+                                    .created = Time(std::chrono::milliseconds(row.integer(3)))});
+                  });
+}
+
+SqlError read_documents(Connection& connection, const std::string& table, std::vector<Document>& documents) {
+  return each_row(connection, "SELECT kind, key, document FROM " + table + " ORDER BY kind, key",
+                  [&](const Statement& row) {
+                    documents.push_back({.id = {row.text(0), row.text(1)}, .json = row.text(2)});
+                  });
+}
+
+bool has_valid_id(const WorkloadRow& workload, uint64_t next_id) {
+  return workload.id.value >= 1 && workload.id.value < next_id;
 }
 
 class SqliteStore final : public Store {
@@ -128,7 +150,8 @@ class SqliteStore final : public Store {
   Result<void> start() {
     TRY(open());
     fold_log();
-    if (const Result<Records> records = read_records(connection_, path_)) revision_ = records->revision;
+    Records records;
+    if (read_node(connection_, records).ok()) revision_ = records.revision;
     return {};  // load() reports what cannot be read
   }
 
@@ -140,23 +163,17 @@ class SqliteStore final : public Store {
  private:
   Result<void> open();
   SqlError write_all(const Change& change);
-  SqlError write_baselines(const Change& change);
-  SqlError write_workload(const WorkloadRecord& workload);
-  SqlError remove_stored(WorkloadId id);
-  SqlError write_identity(const WorkloadRecord& workload);
-  SqlError write_bandwidth(const WorkloadRecord& workload);
-  SqlError write_tasks(const WorkloadRecord& workload);
+  SqlError write_workloads(const Change& change);
   SqlError write_keys(const Change& change);
-  SqlError write_request(int64_t workload, const FrequencyRequestRecord& request);
-  SqlError write_onload(int64_t workload, const OnloadUse& use);
   void fold_log();
 
   const std::string directory_;
   const std::string path_;
   const UniqueFd lock_;
   Connection connection_;
-  Statements statements_;  // these two finalized before the connection closes
-  OnloadStatements onload_;
+  Statements statements_;  // these three finalized before the connection closes
+  DocumentTable baselines_;
+  DocumentTable onload_;
   bool usable_ = false;
   uint64_t revision_ = 0;  // of the last state known for certain
   unsigned commits_since_checkpoint_ = 0;
@@ -165,7 +182,8 @@ class SqliteStore final : public Store {
 Result<void> SqliteStore::open() {
   connection_ = TRY(open_database(path_));
   SqlError error = statements_.prepare(connection_);
-  if (error.ok()) error = onload_.prepare(connection_);
+  if (error.ok()) error = baselines_.prepare(connection_, "baseline");
+  if (error.ok()) error = onload_.prepare(connection_, "onload");
   if (!error.ok()) {
     return fail(ErrorCode::Store, path_ + " does not have nrd's tables; restore a backup", error.text);
   }
@@ -180,6 +198,7 @@ Result<void> SqliteStore::open() {
 Result<uint64_t> SqliteStore::reopen() {
   usable_ = false;
   statements_ = {};
+  baselines_ = {};
   onload_ = {};
   connection_.close();
   TRY(open());
@@ -188,7 +207,7 @@ Result<uint64_t> SqliteStore::reopen() {
     return fail(ErrorCode::Store, path_ + " cannot be synced", error.text);
   }
   TRY(sync_directory(directory_));
-  const Records records = TRY(read_records(connection_, path_));
+  const Records records = TRY(load());
   if (records.revision != revision_ && records.revision != revision_ + 1) {
     return fail(ErrorCode::Store, path_ + " was replaced by another file; restart nrd to use it",
                 "revision " + std::to_string(records.revision) + " after " + std::to_string(revision_));
@@ -198,138 +217,37 @@ Result<uint64_t> SqliteStore::reopen() {
   return revision_;
 }
 
-Result<Records> SqliteStore::load() { return read_records(connection_, path_); }
-
-SqlError SqliteStore::write_baselines(const Change& change) {
-  if (!change.new_boot_id.empty()) {
-    for (Statement* drop :
-         {&statements_.drop_ways, &statements_.drop_cpus, &statements_.drop_frequencies, &statements_.drop_limits,
-          &statements_.drop_claims, &statements_.drop_l2_ways, &statements_.drop_groups}) {
-      if (SqlError error = drop->run(); !error.ok()) return error;
+Result<Records> SqliteStore::load() {
+  Records records;
+  SqlError error = read_node(connection_, records);
+  if (error.ok()) error = read_workloads(connection_, records.workloads);
+  if (error.ok()) error = read_keys(connection_, records.keys);
+  if (error.ok()) error = read_documents(connection_, "baseline", records.baselines);
+  if (error.ok()) error = read_documents(connection_, "onload", records.onload);
+  for (const WorkloadRow& workload : records.workloads) {
+    if (error.ok() && !has_valid_id(workload, records.next_id)) {
+      error = {kNoRow, "workload " + std::to_string(workload.id.value) + " is above the next id"};
     }
   }
-  for (const auto& [clos, cache, ways] : change.ways_baselines) {
-    Statement& put = cache.is_secondary_l2 ? statements_.l2_ways_baseline : statements_.ways_baseline;
-    SqlError error = put.bind(1, clos.value).bind(2, cache.value).bind(3, ways.bits()).run();
-    if (!error.ok()) return error;
+  if (error.ok()) return records;
+  return fail(ErrorCode::Store, path_ + " cannot be read or contains invalid data; restore a backup", error.text);
+}
+
+SqlError SqliteStore::write_workloads(const Change& change) {
+  for (const WorkloadId id : change.removed) {
+    if (SqlError error = statements_.remove.bind(1, as_i64(id.value)).run(); !error.ok()) return error;
   }
-  for (const auto& [cpu, clos] : change.cpu_baselines) {
-    SqlError error = statements_.cpu_baseline.bind(1, cpu.value).bind(2, clos.value).run();
-    if (!error.ok()) return error;
+  // Uuids may move between workloads in one transaction.
+  for (const WorkloadRow& workload : change.put) {
+    if (change.put.size() == 1) break;
+    if (SqlError error = statements_.free_names.bind(1, as_i64(workload.id.value)).run(); !error.ok()) return error;
   }
-  for (const CpuId cpu : change.dropped_frequency_baselines) {
-    SqlError error = statements_.drop_frequency.bind(1, cpu.value).run();
-    if (!error.ok()) return error;
-  }
-  for (const FrequencyRecord& frequency : change.frequency_baselines) {
-    SqlError error = bind(statements_.frequency_baseline, frequency).run();
-    if (!error.ok()) return error;
-  }
-  for (const FrequencyRecord& frequency : change.frequencies_of_others) {
-    SqlError error = bind(statements_.frequency_of_others, frequency).run();
-    if (!error.ok()) return error;
-  }
-  for (const CpuId cpu : change.dropped_frequencies_of_others) {
-    SqlError error = statements_.drop_frequency_of_others.bind(1, cpu.value).run();
-    if (!error.ok()) return error;
-  }
-  for (const auto& [clos, limit] : change.bandwidth_baselines) {
-    SqlError error = bind(statements_.limit, limit).bind(4, clos.value).run();
-    if (!error.ok()) return error;
-  }
-  for (const auto& [task, clos] : change.dropped_task_claims) {
-    Statement& drop = statements_.drop_claim.bind(1, task.id).bind(2, as_i64(task.start)).bind(3, clos.value);
-    if (SqlError error = drop.run(); !error.ok()) return error;
-  }
-  for (const auto& [task, clos] : change.task_claims) {
-    SqlError error = bind(statements_.claim, task).bind(5, clos.value).run();
-    if (!error.ok()) return error;
-  }
-  for (const ClosId clos : change.dropped_group_claims) {
-    if (SqlError error = statements_.drop_group.bind(1, clos.value).run(); !error.ok()) return error;
-  }
-  for (const ClosId clos : change.group_claims) {
-    if (SqlError error = statements_.group.bind(1, clos.value).run(); !error.ok()) return error;
+  for (const WorkloadRow& workload : change.put) {
+    Statement& put = statements_.put.bind(1, as_i64(workload.id.value)).bind(2, workload.uuid);
+    put.bind(3, workload.given_id).bind(4, as_i64(workload.revision)).bind(5, workload.origin);
+    if (SqlError error = put.bind(6, workload.document).run(); !error.ok()) return error;
   }
   return {};
-}
-
-SqlError SqliteStore::write_workload(const WorkloadRecord& workload) {
-  const auto id = static_cast<int64_t>(workload.id.value);
-  Statement& put = statements_.put.bind(1, id).bind(2, workload.uuid).bind(3, workload.origin);
-  if (workload.uuid.empty()) put.bind_null(2);
-  put.bind(4, workload.max_ways).bind(5, workload.min_ways).bind(6, workload.pool).bind(7, workload.clos.value);
-  put.bind(8, to_ms(workload.created)).bind(9, to_ms(workload.updated));
-  if (SqlError error = put.run(); !error.ok()) return error;
-  if (SqlError error = write_identity(workload); !error.ok()) return error;
-  for (size_t i = 0; i < workload.core_ids.size(); ++i) {
-    Statement& core_id = statements_.core_id.bind(1, id).bind(2, static_cast<int64_t>(i));
-    if (SqlError error = core_id.bind(3, workload.core_ids[i]).run(); !error.ok()) return error;
-  }
-  if (workload.code_ways > 0) {
-    SqlError error = statements_.code_ways.bind(1, id).bind(2, workload.code_ways).run();
-    if (!error.ok()) return error;
-  }
-  if (workload.l2_ways > 0) {
-    SqlError error = statements_.l2.bind(1, id).bind(2, workload.l2_ways).bind(3, workload.l2_code_ways).run();
-    if (!error.ok()) return error;
-  }
-  for (const auto& [cache, ways] : workload.ways) {
-    Statement& granted = cache.is_secondary_l2 ? statements_.l2_ways : statements_.ways;
-    SqlError error = granted.bind(1, id).bind(2, cache.value).bind(3, ways.bits()).run();
-    if (!error.ok()) return error;
-  }
-  if (!workload.policy.empty()) {
-    SqlError error = statements_.policy.bind(1, id).bind(2, workload.policy).run();
-    if (!error.ok()) return error;
-  }
-  if (workload.frequency) {
-    SqlError error = write_request(id, *workload.frequency);
-    if (!error.ok()) return error;
-  }
-  for (const FrequencyRecord& frequency : workload.frequencies) {
-    SqlError error = bind(statements_.frequency, frequency).bind(6, id).run();
-    if (!error.ok()) return error;
-  }
-  if (SqlError error = write_bandwidth(workload); !error.ok()) return error;
-  if (SqlError error = write_tasks(workload); !error.ok()) return error;
-  if (workload.onload) {
-    if (SqlError error = write_onload(id, *workload.onload); !error.ok()) return error;
-  }
-  if (!workload.owner) return {};
-  Statement& owner = statements_.owner.bind(1, id).bind(2, workload.owner->pid);
-  return owner.bind(3, static_cast<int64_t>(workload.owner->start)).bind(4, workload.owner->boot_id).run();
-}
-
-SqlError SqliteStore::write_identity(const WorkloadRecord& workload) {
-  const int64_t id = as_i64(workload.id.value);
-  if (!workload.given_id.empty()) {
-    if (SqlError error = statements_.given_id.bind(1, id).bind(2, workload.given_id).run(); !error.ok()) return error;
-  }
-  if (workload.revision == 1) return {};
-  return statements_.revision.bind(1, id).bind(2, as_i64(workload.revision)).run();
-}
-
-SqlError SqliteStore::write_bandwidth(const WorkloadRecord& workload) {
-  const int64_t id = as_i64(workload.id.value);
-  if (!workload.mba_unit.empty()) {
-    Statement& request = statements_.mba.bind(1, id).bind(2, workload.mba_unit).bind(3, workload.mba_value);
-    if (SqlError error = request.run(); !error.ok()) return error;
-  }
-  for (const BandwidthRecord& limit : workload.bandwidth) {
-    SqlError error = bind(statements_.bandwidth, limit).bind(4, id).run();
-    if (!error.ok()) return error;
-  }
-  return {};
-}
-
-SqlError SqliteStore::write_tasks(const WorkloadRecord& workload) {
-  if (workload.tasks.empty()) return {};
-  for (const Task& task : workload.tasks) {
-    SqlError error = bind(statements_.task, task).bind(5, as_i64(workload.id.value)).run();
-    if (!error.ok()) return error;
-  }
-  return statements_.task_cpus.bind(1, as_i64(workload.id.value)).bind(2, workload.task_cpus).run();
 }
 
 SqlError SqliteStore::write_keys(const Change& change) {
@@ -338,76 +256,26 @@ SqlError SqliteStore::write_keys(const Change& change) {
   }
   for (const auto& [key, request_hash, workload, created] : change.keys) {
     Statement& add = statements_.key.bind(1, key).bind(2, request_hash).bind(3, as_i64(workload.value));
-    if (SqlError error = add.bind(4, to_ms(created)).run(); !error.ok()) return error;
+    if (SqlError error = add.bind(4, created.time_since_epoch().count()).run(); !error.ok()) return error;
   }
   return {};
-}
-
-SqlError SqliteStore::write_onload(int64_t workload, const OnloadUse& use) {
-  Statement& onload = statements_.onload.bind(1, workload).bind(2, use.profiles_win ? 1 : 0);
-  if (SqlError error = onload.bind(3, as_i64(use.generation)).bind(4, use.version).run(); !error.ok()) return error;
-  for (size_t i = 0; i < use.profiles.size(); ++i) {
-    Statement& profile = statements_.onload_profile.bind(1, workload).bind(2, static_cast<int64_t>(i));
-    if (SqlError error = profile.bind(3, use.profiles[i]).run(); !error.ok()) return error;
-  }
-  for (const auto& [name, value] : use.env) {
-    SqlError error = statements_.onload_variable.bind(1, workload).bind(2, name).bind(3, value).run();
-    if (!error.ok()) return error;
-  }
-  return {};
-}
-
-SqlError SqliteStore::write_request(int64_t workload, const FrequencyRequestRecord& request) {
-  Statement& put = statements_.frequency_request.bind(1, workload).bind(2, request.unit);
-  bind_optional(put, 3, request.min);
-  bind_optional(put, 4, request.max);
-  put.bind(5, request.governor).bind(6, request.epp);
-  put.bind(7, request.turbo ? 1 : 0).bind(8, request.allows_shared_domain ? 1 : 0);
-  if (request.threshold) {
-    put.bind_real(9, *request.threshold);
-  } else {
-    put.bind_null(9);
-  }
-  return put.bind(10, request.is_monitored ? 1 : 0).run();
-}
-
-// A new workload has no rows to remove, and SQLite needs a tenth of a commit to find that out: the deletion might
-// cascade to 24 tables.
-SqlError SqliteStore::remove_stored(WorkloadId id) {
-  const int64_t number = as_i64(id.value);
-  bool is_there = false;
-  for (Statement& stored = statements_.is_stored.bind(1, number); stored.next();) is_there = true;
-  if (SqlError error = statements_.is_stored.error(); !error.ok() || !is_there) return error;
-  return statements_.remove.bind(1, number).run();
 }
 
 SqlError SqliteStore::write_all(const Change& change) {
-  Statement& node = statements_.node.bind(1, static_cast<int64_t>(change.next_id)).bind(2, change.new_boot_id);
-  SqlError error = node.run();
+  SqlError error = statements_.node.bind(1, as_i64(change.next_id)).bind(2, change.new_boot_id).run();
   if (error.ok() && connection_.changes() != 1) error = {kNoRow, "table node has no row"};
-  if (error.ok()) error = write_baselines(change);
-  if (!error.ok()) return error;
-  for (const WorkloadId id : change.removed) {
-    error = statements_.remove.bind(1, static_cast<int64_t>(id.value)).run();
-    if (!error.ok()) return error;
-  }
-  // Uuids may move between workloads in one transaction, so delete the old rows first.
-  for (const WorkloadRecord& workload : change.put) {
-    error = remove_stored(workload.id);
-    if (!error.ok()) return error;
-  }
-  for (const WorkloadRecord& workload : change.put) {
-    error = write_workload(workload);
-    if (!error.ok()) return error;
-  }
-  if (error = write_keys(change); !error.ok()) return error;
-  return onload_.write(change.onload);
+  if (error.ok() && !change.new_boot_id.empty()) error = baselines_.clear.run();
+  if (error.ok()) error = baselines_.write(change.baselines);
+  if (error.ok()) error = write_workloads(change);
+  if (error.ok()) error = write_keys(change);
+  if (error.ok()) error = onload_.write(change.onload);
+  return error;
 }
 
 CommitOutcome SqliteStore::commit(const Change& change) {
   if (!usable_) return {Committed::NotDone, "the store must be reopened first"};
-  for (const WorkloadRecord& workload : change.put) {
-    if (makes_sense(workload, change.next_id)) continue;
+  for (const WorkloadRow& workload : change.put) {
+    if (has_valid_id(workload, change.next_id)) continue;
     return {Committed::NotDone, "workload " + std::to_string(workload.id.value) + " is invalid and was not stored"};
   }
   // Between commits, so that its failure cannot be mistaken for that of a commit.

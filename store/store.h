@@ -23,7 +23,7 @@ struct CommitOutcome {
 class Store {
  public:
   // Opens or creates `directory`/nrd.db and holds a lock on it, so that a second daemon is refused (ErrorCode::Busy). A
-  // corrupt, foreign or newer file is refused with a message that says what to do, and is never written to.
+  // corrupt, foreign, newer or pre-release file is refused with a message that says what to do, and is never written.
   static Result<std::unique_ptr<Store>> open(const std::string& directory);
   virtual ~Store() = default;
 

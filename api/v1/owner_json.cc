@@ -48,7 +48,7 @@ Result<std::optional<OwnerRequest>> parse_owner(const Value& body) {
   return parse_owner_request(*owner).map([](const OwnerRequest& requested) { return std::optional(requested); });
 }
 
-void render(json::Writer& w, const store::Owner& owner) {
+void render(json::Writer& w, const Owner& owner) {
   w.begin_object();
   w.key("pid").number(static_cast<uint64_t>(owner.pid));
   w.key("start").number(owner.start);

@@ -15,6 +15,6 @@ namespace nrd::v1 {
 // The member "owner" of a body; nullopt if absent.
 Result<std::optional<OwnerRequest>> parse_owner(const json::Value& body);
 
-void render(json::Writer& w, const store::Owner& owner);
+void render(json::Writer& w, const Owner& owner);
 
 }  // namespace nrd::v1

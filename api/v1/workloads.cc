@@ -176,7 +176,7 @@ Result<WorkloadPatch> parse_workload_patch(const json::Value& body, const NodeSt
   SpecPatch patch = TRY(parse_patch(body, last_possible_cpu(state)));
   TaskFields tasks = TRY(parse_task_ids(body, Null::Removes));
   OnloadRequest onload = TRY(parse_onload(body, Null::Removes));
-  if (onload.is_named && !onload.request) patch.onload = std::optional<store::OnloadUse>();
+  if (onload.is_named && !onload.request) patch.onload = std::optional<OnloadUse>();
   return WorkloadPatch{
       .id = {}, .patch = std::move(patch), .task_ids = std::move(tasks), .onload = std::move(onload.request)};
 }

@@ -3,6 +3,11 @@
 #include <array>
 
 namespace nrd::json {
+namespace {
+
+constexpr std::string_view kSecondaryL2 = "L2:";
+
+}  // namespace
 
 Failure mismatch(const char* expected, const Value& found) {
   return fail(ErrorCode::BadRequest, std::string("expected ") + expected + ", not " + name_of(found.kind()));
@@ -56,6 +61,21 @@ Result<WayMask> Codec<WayMask>::read(const Value& value) {
   const auto [rest, error] = std::from_chars(text->data(), end, bits, 16);
   if (error == std::errc() && rest == end && bits != 0) return WayMask(bits);
   return fail(ErrorCode::BadRequest, quoted(*text, 64) + " is not a mask of ways");
+}
+
+Result<CacheId> Codec<CacheId>::read(const Value& value) {
+  const std::string* text = value.as_string();
+  if (text == nullptr) return mismatch("a string", value);
+  CacheId cache{.value = 0, .is_secondary_l2 = text->starts_with(kSecondaryL2)};
+  const char* end = text->data() + text->size();
+  const size_t prefix = cache.is_secondary_l2 ? kSecondaryL2.size() : 0;
+  const auto [rest, error] = std::from_chars(text->data() + prefix, end, cache.value);
+  if (error == std::errc() && rest == end) return cache;
+  return fail(ErrorCode::BadRequest, quoted(*text, 64) + " is not a cache");
+}
+
+void Codec<CacheId>::write(Writer& writer, CacheId cache) {
+  writer.string((cache.is_secondary_l2 ? std::string(kSecondaryL2) : "") + std::to_string(cache.value));
 }
 
 }  // namespace nrd::json

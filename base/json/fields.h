@@ -30,10 +30,13 @@
 #include <vector>
 
 #include "base/cpu_set.h"
+#include "base/ids.h"
 #include "base/json/reader.h"
 #include "base/json/value.h"
 #include "base/json/writer.h"
+#include "base/owner.h"
 #include "base/result.h"
+#include "base/task.h"
 #include "base/way_mask.h"
 
 namespace nrd::json {
@@ -61,6 +64,11 @@ template <typename Enum>
 inline constexpr auto kNames = nullptr;
 
 template <typename Enum>
+concept Named = requires {
+  kNames<Enum>.size();
+};
+
+template <Named Enum>
 constexpr std::string_view name_of(Enum value) {
   for (const auto& [known, name] : kNames<Enum>) {
     if (known == value) return name;
@@ -68,7 +76,7 @@ constexpr std::string_view name_of(Enum value) {
   return {};
 }
 
-template <typename Enum>
+template <Named Enum>
 constexpr std::optional<Enum> parse_name(std::string_view text) {
   for (const auto& [value, name] : kNames<Enum>) {
     if (name == text) return value;
@@ -137,6 +145,13 @@ template <>
 struct Codec<WayMask> {
   static Result<WayMask> read(const Value& value);
   static void write(Writer& writer, WayMask ways) { writer.string(ways.hex()); }
+};
+
+// Its number as a string, "0"; "L2:0" of a secondary L2 cache.
+template <>
+struct Codec<CacheId> {
+  static Result<CacheId> read(const Value& value);
+  static void write(Writer& writer, CacheId cache);
 };
 
 template <std::integral T>
@@ -304,5 +319,12 @@ struct Codec<T> {
     }
   }
 };
+
+template <>
+inline constexpr auto kFields<Owner> = std::tuple(Field("pid", &Owner::pid), Field("start", &Owner::start),
+                                                  Field("boot_id", &Owner::boot_id));
+template <>
+inline constexpr auto kFields<Task> = std::tuple(Field("id", &Task::id), Field("process", &Task::process),
+                                                 Field("start", &Task::start), Field("boot_id", &Task::boot_id));
 
 }  // namespace nrd::json

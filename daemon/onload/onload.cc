@@ -4,6 +4,7 @@
 
 #include "daemon/accounts.h"
 #include "daemon/onload/host.h"
+#include "engine/onload/documents.h"
 
 namespace nrd::daemon {
 namespace {
@@ -24,7 +25,7 @@ Result<onload::Access> access_of(const Config::Onload& config) {
 }  // namespace
 
 Result<std::unique_ptr<Onload>> Onload::start(const Config& all, Engine& engine, ProcessWatcher& owners,
-                                              const store::OnloadRecords& records, const Clock& clock) {
+                                              const onload::Stored& stored, const Clock& clock) {
   const Config::Onload& config = all.onload;
   const onload::Access devices = TRY(access_of(config));
   auto parts = std::make_unique<Onload>();
@@ -36,25 +37,22 @@ Result<std::unique_ptr<Onload>> Onload::start(const Config& all, Engine& engine,
                         .parameters = config.parameters,
                         .default_route = config.protect_default_route ? DefaultRoute::Protected : DefaultRoute::Free},
                        clock);
-  const auto commit = [&engine](store::OnloadChange change) {
-    std::promise<Result<void>> stored;
-    engine.record(std::move(change), [&stored](Result<void> done) { stored.set_value(std::move(done)); });
-    return stored.get_future().get();
+  const auto commit = [&engine](const onload::Change& change) {
+    std::promise<Result<void>> answer;
+    engine.record(onload::to_documents(change), [&answer](Result<void> done) { answer.set_value(std::move(done)); });
+    return answer.get_future().get();
   };
-  parts->controller_ = TRY(onload::Controller::start(*parts->node_, commit, records, clock,
-                                                     {.refresh_interval = config.refresh_interval,
-                                                      .most_forceful = config.users_policy,
-                                                      .at_start = config.at_start}));
-  Result<std::unique_ptr<onload::Allocations>> allocations =
-      onload::Allocations::start(*parts->controller_, owners, commit, records, clock,
+  parts->controller_ = onload::Controller::start(
+      *parts->node_, commit, stored, clock,
+      {.refresh_interval = config.refresh_interval, .most_forceful = config.users_policy, .at_start = config.at_start});
+  parts->allocations_ =
+      onload::Allocations::start(*parts->controller_, owners, commit, stored.allocations, clock,
                                  {.versions = config.versions,
                                   .trust = {},
                                   .profiles = config.profiles,
                                   .state_directory = all.state_directory,
                                   .most_allocations = config.max_allocations,
                                   .count_workloads = [&engine] { return workloads_with_onload(*engine.state()); }});
-  if (!allocations) return Failure(allocations.error());
-  parts->allocations_ = *std::move(allocations);
   return parts;
 }
 

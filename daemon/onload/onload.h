@@ -10,7 +10,6 @@
 #include "engine/onload/controller.h"
 #include "engine/process_watcher.h"
 #include "engine/transaction/engine.h"
-#include "store/onload/records.h"
 
 namespace nrd::daemon {
 
@@ -19,7 +18,7 @@ class Onload {
   // Fails if the configuration names an unknown user or group, or the store holds unknown records. Stop the thread of
   // `owners` before destroying this.
   static Result<std::unique_ptr<Onload>> start(const Config& config, Engine& engine, ProcessWatcher& owners,
-                                               const store::OnloadRecords& records, const Clock& clock);
+                                               const onload::Stored& stored, const Clock& clock);
   onload::Controller& controller() { return *controller_; }
   onload::Allocations& allocations() { return *allocations_; }
 

@@ -71,30 +71,6 @@ std::map<CpuId, pstate::FrequencySetting> written_by_others(const NodeState& sta
   return written;
 }
 
-Baselines baselines_of(const store::Baselines& records) {
-  Baselines baselines;
-  for (const auto& [clos, cache, ways] : records.ways) baselines.ways[clos][cache] = ways;
-  std::map<CpuId, ClosId> cpus;
-  for (const auto& [cpu, clos] : records.cpus) cpus[cpu] = clos;
-  baselines.cpus = std::move(cpus);
-  baselines.frequencies = frequencies_of(records.frequencies);
-  baselines.frequencies_of_others = frequencies_of(records.frequencies_of_others);
-  baselines.tasks.insert(records.tasks.begin(), records.tasks.end());
-  baselines.groups.insert(records.groups.begin(), records.groups.end());
-  return baselines;
-}
-
-void add_baselines(store::Change& change, const Baselines& added) {
-  for (const auto& [clos, caches] : added.ways) {
-    for (const auto& [cache, ways] : caches) change.ways_baselines.push_back({clos, cache, ways});
-  }
-  for (const auto& [cpu, clos] : added.cpus) change.cpu_baselines.push_back({cpu, clos});
-  change.frequency_baselines = to_records(added.frequencies);
-  change.frequencies_of_others = to_records(added.frequencies_of_others);
-  change.task_claims.assign(added.tasks.begin(), added.tasks.end());
-  change.group_claims.assign(added.groups.begin(), added.groups.end());
-}
-
 void merge(Baselines& baselines, const Baselines& added) {
   for (const auto& [clos, caches] : added.ways) baselines.ways[clos].insert(caches.begin(), caches.end());
   if (!added.cpus.empty()) baselines.cpus.edit().insert(added.cpus.begin(), added.cpus.end());
@@ -175,14 +151,14 @@ Baselines owned_baselines(const NodeState& state) {
   return kept;
 }
 
-std::vector<store::TaskClaim> finished_task_claims(const NodeState& state) {
+std::vector<TaskClaim> finished_task_claims(const NodeState& state) {
   const rdt::Setting wanted = task_setting_of(state).rdt;
   const auto is_full = [&state](ClosId clos) {
     const auto group = state.observed.rdt.classes.find(clos);
     return group != state.observed.rdt.classes.end() && group->second.has_tasks();
   };
-  std::vector<store::TaskClaim> finished;
-  for (const store::TaskClaim& claim : state.baselines.tasks) {
+  std::vector<TaskClaim> finished;
+  for (const TaskClaim& claim : state.baselines.tasks) {
     const auto to = wanted.tasks.find(claim.task);
     if (to != wanted.tasks.end() && to->second == claim.clos) continue;
     const auto places = state.observed.rdt.tasks.find(claim.task);

@@ -1,4 +1,4 @@
-// Baselines: the values that settings had before nrd first wrote them, stored as rows, and which of them nrd must still
+// Baselines: the values that settings had before nrd first wrote them, and which of them nrd must still
 // restore.
 #pragma once
 
@@ -6,13 +6,9 @@
 #include <vector>
 
 #include "engine/model/node_state.h"
-#include "store/records.h"
 
 namespace nrd {
 
-Baselines baselines_of(const store::Baselines& records);
-// Adds `added` to `change` as rows.
-void add_baselines(store::Change& change, const Baselines& added);
 // An existing entry of `baselines` wins.
 void merge(Baselines& baselines, const Baselines& added);
 // The values of `setting` without a baseline, as observed in `state`. A value that was not observed is left out: see
@@ -35,6 +31,6 @@ std::map<CpuId, pstate::FrequencySetting> written_by_others(const NodeState& sta
 
 // Claims of tasks that no workload references any more and that need no further work: the task is in another class or
 // has exited, and the class is empty or has tasks of other software.
-std::vector<store::TaskClaim> finished_task_claims(const NodeState& state);
+std::vector<TaskClaim> finished_task_claims(const NodeState& state);
 
 }  // namespace nrd

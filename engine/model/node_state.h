@@ -13,9 +13,15 @@
 #include "engine/model/node_config.h"
 #include "engine/model/workloads.h"
 #include "engine/plan/frequency_governor.h"
-#include "store/records.h"
 
 namespace nrd {
+
+// A task that was moved into a class, and must be moved back.
+struct TaskClaim {
+  Task task;
+  ClosId clos;
+  friend auto operator<=>(const TaskClaim&, const TaskClaim&) = default;
+};
 
 // Values of the settings that nrd owns, from before its first write in this boot.
 struct Baselines {
@@ -24,8 +30,8 @@ struct Baselines {
   SharedMap<CpuId, pstate::FrequencySetting> frequencies;
   // For some of these: the value that other software wrote while a workload used the CPU. Restored instead at release.
   std::map<CpuId, pstate::FrequencySetting> frequencies_of_others{};
-  std::set<ClosId> groups{};         // classes whose groups nrd may create and remove in this boot
-  std::set<store::TaskClaim> tasks;  // moved into a class; one that no workload references moves back to the root class
+  std::set<ClosId> groups{};  // classes whose groups nrd may create and remove in this boot
+  std::set<TaskClaim> tasks;  // moved into a class; one that no workload references moves back to the root class
   friend bool operator==(const Baselines&, const Baselines&) = default;
 };
 

@@ -1,6 +1,7 @@
 // A workload: the client's request (Spec) and what nrd allocated for it (Grant).
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,15 +10,16 @@
 
 #include "base/cpu_set.h"
 #include "base/ids.h"
+#include "base/owner.h"
 #include "base/task.h"
 #include "base/way_mask.h"
+#include "engine/model/onload_use.h"
 #include "hw/pstate/types.h"
 #include "hw/rdt/types.h"
-#include "store/records.h"
 
 namespace nrd {
 
-using store::Time;
+using Time = std::chrono::sys_time<std::chrono::milliseconds>;  // UTC
 
 // Ways of each L3 cache that the CPUs use. max == min > 0 requests a guarantee, max > min > 0 best effort, 0/0 the
 // shared class.
@@ -78,11 +80,11 @@ struct Spec {
   std::string policy;                 // policy that supplies the rest of the request; empty: none
   std::optional<CacheRequest> cache;
   std::optional<FrequencyRequest> frequency;
-  std::optional<store::Owner> owner{};  // process whose exit deletes the workload; nullopt: none
-  std::string given_id{};               // chosen by the client; empty: its number is its id
+  std::optional<Owner> owner{};  // process whose exit deletes the workload; nullopt: none
+  std::string given_id{};        // chosen by the client; empty: its number is its id
   // Admitted by engine/onload/allocations.h; the planner neither chooses nor checks any of it. Values set by profiles
   // are not kept.
-  std::optional<store::OnloadUse> onload{};
+  std::optional<OnloadUse> onload{};
   std::vector<Task> tasks{};  // tasks in addition to its CPUs, ordered by number; from this boot, or they have exited
   std::optional<MbaRequest> mba{};  // requires cache
   CpuSet task_cpus{};               // CPUs the tasks could run on when they were named: determines their caches
@@ -102,8 +104,8 @@ struct SpecPatch {
   bool without_cache = false;  // removes it; then none of these is given
   // Set: replaces the whole request; an inner nullopt removes it.
   std::optional<std::optional<FrequencyRequest>> frequency;
-  std::optional<std::optional<store::OnloadUse>> onload{};  // as above
-  std::optional<std::vector<Task>> tasks{};                 // set together with `task_cpus`; empty: removes all
+  std::optional<std::optional<OnloadUse>> onload{};  // as above
+  std::optional<std::vector<Task>> tasks{};          // set together with `task_cpus`; empty: removes all
   CpuSet task_cpus{};
   std::optional<std::optional<MbaRequest>> mba{};  // an inner nullopt removes it
   std::optional<uint32_t> l2_ways{};
@@ -145,17 +147,6 @@ std::optional<rdt::Split> split_of(const Workload& workload, CacheId cache);
 // As clients know it: the id they chose, or the number.
 std::string id_text(const Workload& workload);
 
-std::vector<store::BandwidthRecord> to_records(const std::map<CacheId, rdt::Bandwidth>& bandwidth);
-// Leaves out those with an invalid unit.
-std::map<CacheId, rdt::Bandwidth> bandwidth_of(const std::vector<store::BandwidthRecord>& records);
-
 const char* to_string(Pool pool);  // "none", "guarantee", "besteffort", "shared"
-std::optional<Pool> parse_pool(std::string_view name);
-
-std::vector<store::FrequencyRecord> to_records(const std::map<CpuId, pstate::FrequencySetting>& frequencies);
-std::map<CpuId, pstate::FrequencySetting> frequencies_of(const std::vector<store::FrequencyRecord>& records);
-store::WorkloadRecord to_record(const Workload& workload);
-// ErrorCode::Store if a row is invalid (unknown pool, CPU list that does not parse).
-Result<Workload> from_record(const store::WorkloadRecord& record);
 
 }  // namespace nrd

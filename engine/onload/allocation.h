@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/onload/spec.h"
+#include "base/owner.h"
+#include "engine/onload/stored.h"
 #include "hw/onload/profiles/evaluate.h"
-#include "store/owner.h"
 
 namespace nrd::onload {
 
@@ -33,16 +33,7 @@ enum class Preload { No, Yes };
 struct AllocationRequest {
   RenderRequest what;  // its LD_PRELOAD is what the application already preloads
   Preload preload = Preload::Yes;
-  store::Owner owner;
-};
-
-struct Allocation {
-  uint64_t id = 0;
-  store::Owner owner;
-  uint64_t generation = 0;
-  std::string version;
-  Time created;
-  friend bool operator==(const Allocation&, const Allocation&) = default;
+  Owner owner;
 };
 
 struct Mount {

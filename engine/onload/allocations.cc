@@ -75,11 +75,9 @@ class AllocationsThread final : public Allocations {
     if (thread_.joinable()) thread_.join();
   }
 
-  void start(const store::OnloadRecords& records) {
-    for (const store::OnloadAllocationRecord& row : records.allocations) {
-      allocations_.push_back({row.id, row.owner, row.generation, row.version, row.created});
-      next_id_ = std::max(next_id_, row.id + 1);
-    }
+  void start(const std::vector<Allocation>& stored) {
+    allocations_ = stored;
+    if (!stored.empty()) next_id_ = stored.back().id + 1;
     publish();
     thread_ = std::thread([this] { run(); });
     for (const Allocation& allocation : *published_.get()) end_with_owner(allocation.owner);
@@ -200,10 +198,8 @@ class AllocationsThread final : public Allocations {
   }
 
   Result<void> store(const Allocation& allocation) {
-    const store::OnloadAllocationRecord row{allocation.id, allocation.owner, allocation.generation, allocation.version,
-                                            allocation.created};
-    // A commit with unknown outcome may have left an unused row with this id; replace it.
-    TRY(commit_({.allocations = {row}, .removed_allocations = {row.id}}));
+    // Replaces an unused one with this id that a commit with unknown outcome may have left.
+    TRY(commit_({.allocations = {allocation}}));
     ++next_id_;
     allocations_.push_back(allocation);
     publish();
@@ -221,7 +217,7 @@ class AllocationsThread final : public Allocations {
   }
 
   // The watcher calls this once a second until all allocations of the owner are released; repeated requests do nothing.
-  void end_with_owner(const store::Owner& owner) {
+  void end_with_owner(const Owner& owner) {
     owners_.watch(owner, this, [this, owner] {
       bool is_done = true;
       const auto known = allocations();
@@ -256,13 +252,12 @@ class AllocationsThread final : public Allocations {
 
 }  // namespace
 
-Result<std::unique_ptr<Allocations>> Allocations::start(const Controller& controller, ProcessWatcher& owners,
-                                                        Controller::CommitFn commit,
-                                                        const store::OnloadRecords& records, const Clock& clock,
-                                                        AllocationsOptions options) {
+std::unique_ptr<Allocations> Allocations::start(const Controller& controller, ProcessWatcher& owners,
+                                                Controller::CommitFn commit, const std::vector<Allocation>& stored,
+                                                const Clock& clock, AllocationsOptions options) {
   auto allocations =
       std::make_unique<AllocationsThread>(controller, owners, std::move(commit), clock, std::move(options));
-  allocations->start(records);
+  allocations->start(stored);
   return allocations;
 }
 

@@ -34,9 +34,9 @@ struct AllocationsOptions {
 class Allocations {
  public:
   // `controller`, `owners`, `clock` and what `commit` needs must outlive it. Stop the thread of `owners` first.
-  static Result<std::unique_ptr<Allocations>> start(const Controller& controller, ProcessWatcher& owners,
-                                                    Controller::CommitFn commit, const store::OnloadRecords& records,
-                                                    const Clock& clock, AllocationsOptions options);
+  static std::unique_ptr<Allocations> start(const Controller& controller, ProcessWatcher& owners,
+                                            Controller::CommitFn commit, const std::vector<Allocation>& stored,
+                                            const Clock& clock, AllocationsOptions options);
   virtual ~Allocations() = default;
 
   virtual void list_profiles(Callback<std::vector<ProfileEntry>> done) = 0;

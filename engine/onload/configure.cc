@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "engine/onload/interface_spec.h"
-#include "engine/onload/record.h"
 
 namespace nrd::onload {
 namespace {
@@ -42,8 +41,8 @@ void log_not_set(const std::string& interface, const Error& error) {
 
 }  // namespace
 
-Result<void> set_interface(Host& node, Status& status, const std::function<Result<void>(store::OnloadChange)>& commit,
-                           const Interface& interface, InterfaceSwitch what, SwitchState to) {
+Result<void> set_interface(Host& node, Status& status, const CommitFn& commit, const Interface& interface,
+                           InterfaceSwitch what, SwitchState to) {
   InterfaceSpec spec = TRY(spec_for(status, interface));
   (what == InterfaceSwitch::Afxdp ? spec.registered : spec.accelerated) = to == SwitchState::On;
   const std::optional<SwitchState> change = TRY(what_to_write(status.observed, interface, what, to));
@@ -51,7 +50,7 @@ Result<void> set_interface(Host& node, Status& status, const std::function<Resul
   const Result<void> set = change ? node.set_interface(interface.name, what, *change) : Result<void>();
   const bool stays = !set && set.error().code == ErrorCode::Busy && to == SwitchState::Off;
   if (!set && !stays) return set;
-  if (Result<void> stored = commit({.interfaces = {to_record(spec)}}); !stored) {
+  if (Result<void> stored = commit({.interfaces = {spec}}); !stored) {
     // Undo the setting if it could not be stored.
     const SwitchState back = to == SwitchState::On ? SwitchState::Off : SwitchState::On;
     if (change && set) {

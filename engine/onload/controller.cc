@@ -11,7 +11,6 @@
 #include "engine/onload/next_step.h"
 #include "engine/onload/operation_runner.h"
 #include "engine/onload/preconditions.h"
-#include "engine/onload/record.h"
 #include "engine/onload/rollback_plan.h"
 #include "engine/onload/work_queue.h"
 
@@ -33,11 +32,10 @@ class ControllerThread final : public Controller {
     if (thread_.joinable()) thread_.join();
   }
 
-  Result<void> start(const store::OnloadRecords& records) {
-    TRY(planner_.load(records));
+  void start(const Stored& stored) {
+    planner_.load(stored);
     watch_.emplace(published_, clock_);
     thread_ = std::thread([this] { run(); });
-    return {};
   }
 
   std::shared_ptr<const Status> status() const override { return published_.get(); }
@@ -227,10 +225,10 @@ class ControllerThread final : public Controller {
 
 }  // namespace
 
-Result<std::unique_ptr<Controller>> Controller::start(Host& node, CommitFn commit, const store::OnloadRecords& records,
-                                                      const Clock& clock, ControllerOptions options) {
+std::unique_ptr<Controller> Controller::start(Host& node, CommitFn commit, const Stored& stored, const Clock& clock,
+                                              ControllerOptions options) {
   auto controller = std::make_unique<ControllerThread>(node, std::move(commit), clock, options);
-  TRY(controller->start(records));
+  controller->start(stored);
   return controller;
 }
 

@@ -21,7 +21,6 @@
 #include "engine/onload/operation_planner.h"
 #include "engine/onload/status.h"
 #include "engine/onload/watch.h"
-#include "store/onload/records.h"
 
 namespace nrd::onload {
 
@@ -30,8 +29,8 @@ class Controller {
   using CommitFn = onload::CommitFn;
 
   // Resumes an interrupted operation. `node` and what `commit` needs must outlive it.
-  static Result<std::unique_ptr<Controller>> start(Host& node, CommitFn commit, const store::OnloadRecords& records,
-                                                   const Clock& clock, ControllerOptions options);
+  static std::unique_ptr<Controller> start(Host& node, CommitFn commit, const Stored& stored, const Clock& clock,
+                                           ControllerOptions options);
   virtual ~Controller() = default;  // stops between two steps; the next start resumes the operation
 
   virtual std::shared_ptr<const Status> status() const = 0;

@@ -1,32 +1,89 @@
 // The names of enumerators in the API and the store.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "base/json/fields.h"
 #include "engine/onload/spec.h"
+
+namespace nrd {
+
+template <>
+inline constexpr auto json::kNames<onload::State> =
+    std::array{std::pair{onload::State::Unmanaged, "unmanaged"}, std::pair{onload::State::Unloaded, "unloaded"},
+               std::pair{onload::State::Loaded, "loaded"}};
+template <>
+inline constexpr auto json::kNames<onload::Sfc> =
+    std::array{std::pair{onload::Sfc::External, "external"}, std::pair{onload::Sfc::Managed, "managed"}};
+template <>
+inline constexpr auto json::kNames<onload::UsersPolicy> =
+    std::array{std::pair{onload::UsersPolicy::Fail, "fail"}, std::pair{onload::UsersPolicy::Wait, "wait"},
+               std::pair{onload::UsersPolicy::Term, "term"}, std::pair{onload::UsersPolicy::Kill, "kill"}};
+template <>
+inline constexpr auto json::kNames<onload::OnFailure> =
+    std::array{std::pair{onload::OnFailure::Rollback, "rollback"}, std::pair{onload::OnFailure::Stop, "stop"}};
+template <>
+inline constexpr auto json::kNames<onload::Verdict> =
+    std::array{std::pair{onload::Verdict::Pending, "pending"}, std::pair{onload::Verdict::Verified, "verified"},
+               std::pair{onload::Verdict::Failed, "failed"}};
+template <>
+inline constexpr auto json::kNames<onload::Act> =
+    std::array{std::pair{onload::Act::CloseDeviceAccess, "close_door"},
+               std::pair{onload::Act::EndUsers, "end_users"},
+               std::pair{onload::Act::StopControlPlane, "stop_control_plane"},
+               std::pair{onload::Act::Remove, "remove"},
+               std::pair{onload::Act::Switch, "switch"},
+               std::pair{onload::Act::Insert, "insert"},
+               std::pair{onload::Act::SetParameter, "set_parameter"},
+               std::pair{onload::Act::Configure, "configure"},
+               std::pair{onload::Act::Verify, "verify"},
+               std::pair{onload::Act::OpenDeviceAccess, "open_door"}};
+template <>
+inline constexpr auto json::kNames<onload::Progress> =
+    std::array{std::pair{onload::Progress::Running, "running"}, std::pair{onload::Progress::Done, "done"},
+               std::pair{onload::Progress::Failed, "failed"}, std::pair{onload::Progress::Interrupted, "interrupted"}};
+template <>
+inline constexpr auto json::kNames<onload::Outcome> =
+    std::array{std::pair{onload::Outcome::Running, "running"}, std::pair{onload::Outcome::Succeeded, "succeeded"},
+               std::pair{onload::Outcome::RolledBack, "rolled_back"}, std::pair{onload::Outcome::Failed, "failed"}};
+template <>
+inline constexpr auto json::kNames<onload::OperationKind> =
+    std::array{std::pair{onload::OperationKind::Change, "change"}, std::pair{onload::OperationKind::Drain, "drain"},
+               std::pair{onload::OperationKind::Undrain, "undrain"},
+               std::pair{onload::OperationKind::RestartControlPlane, "restart_control_plane"}};
+template <>
+inline constexpr auto json::kNames<onload::InterfaceSwitch> =
+    std::array{std::pair{onload::InterfaceSwitch::Acceleration, "acceleration"},
+               std::pair{onload::InterfaceSwitch::Afxdp, "afxdp"}};
+template <>
+inline constexpr auto json::kNames<onload::SwitchState> =
+    std::array{std::pair{onload::SwitchState::Off, "off"}, std::pair{onload::SwitchState::On, "on"}};
+
+}  // namespace nrd
 
 namespace nrd::onload {
 
-// One overload per enumeration of spec.h; parse() returns nullopt for an unknown name.
-std::string_view word_of(State state);
-std::string_view word_of(Sfc sfc);
-std::string_view word_of(UsersPolicy policy);
-std::string_view word_of(OnFailure what);
-std::string_view word_of(Verdict verdict);
-std::string_view word_of(Act act);
-std::string_view word_of(Progress progress);
-std::string_view word_of(Outcome outcome);
-std::string_view word_of(OperationKind kind);
-std::string_view word_of(InterfaceSwitch what);
-std::string_view word_of(SwitchState turned);
+template <json::Named Enum>
+constexpr std::string_view word_of(Enum value) {
+  return json::name_of(value);
+}
 
-template <typename Enum>
-std::optional<Enum> parse(std::string_view word);
+// nullopt for an unknown name.
+template <json::Named Enum>
+constexpr std::optional<Enum> parse(std::string_view word) {
+  return json::parse_name<Enum>(word);
+}
 
 // All names, for error messages: "fail, wait, term, kill".
-template <typename Enum>
-std::string all_words();
+template <json::Named Enum>
+std::string all_words() {
+  std::string text;
+  for (const auto& [value, word] : json::kNames<Enum>) text += (text.empty() ? "" : ", ") + std::string(word);
+  return text;
+}
 
 }  // namespace nrd::onload

@@ -7,31 +7,23 @@
 #include "engine/onload/configure.h"
 #include "engine/onload/next_step.h"
 #include "engine/onload/preconditions.h"
-#include "engine/onload/record.h"
 #include "engine/onload/rollback_plan.h"
 
 namespace nrd::onload {
 
-Result<void> OperationPlanner::load(const store::OnloadRecords& records) {
-  status_.freeze = {records.frozen, records.reason};
-  status_.drained = records.drained;
-  for (const auto& row : records.interfaces) status_.interfaces.push_back(from_record(row));
-  for (const auto& row : records.generations) {
-    Generation generation = TRY(from_record(row));
-    status_.generations.push_back(std::move(generation));
-  }
-  for (const auto& row : records.operations) {
-    Operation operation = TRY(from_record(row));
-    status_.operations.push_back(std::move(operation));
-  }
+void OperationPlanner::load(const Stored& stored) {
+  status_.freeze = stored.freeze;
+  status_.drained = stored.drained;
+  status_.interfaces = stored.interfaces;
+  status_.generations = stored.generations;
+  status_.operations = stored.operations;
   publish();
-  return {};
 }
 
 Time OperationPlanner::now() const { return std::chrono::floor<std::chrono::milliseconds>(clock_.now()); }
 
 Result<void> OperationPlanner::set_freeze(const Freeze& freeze) {
-  Result<void> stored = commit_({.freeze = std::pair(freeze.frozen, freeze.reason)});
+  Result<void> stored = commit_({.freeze = freeze});
   if (stored) status_.freeze = freeze;
   publish();
   return stored;
@@ -196,10 +188,10 @@ Result<Accepted> OperationPlanner::cancel(uint64_t id) {
 }
 
 // An operation without a new generation.
-Result<Accepted> OperationPlanner::start_operation(Operation operation, store::OnloadChange change) {
+Result<Accepted> OperationPlanner::start_operation(Operation operation, Change change) {
   operation.id = next_operation(status_);
   operation.started = now();
-  change.operations = {to_record(operation)};
+  change.operations = {operation};
   forget_oldest(status_, options_.kept, change);
   change.removed_generations.clear();
   TRY(commit_(change));
@@ -212,16 +204,16 @@ Result<Accepted> OperationPlanner::start_operation(Operation operation, store::O
 
 Result<Accepted> OperationPlanner::accept(const Spec& spec) {
   Generation generation{.number = last_generation(status_) + 1, .spec = spec, .created = now()};
-  store::OnloadChange change;
+  Change change;
   std::optional<Operation> operation;
   if (spec.state == State::Unmanaged) {
     generation.verdict = Verdict::Verified;
     generation.verified = now();
   } else {
     operation = Operation{.id = next_operation(status_), .generation = generation.number, .started = now()};
-    change.operations = {to_record(*operation)};
+    change.operations = {*operation};
   }
-  change.generations = {to_record(generation)};
+  change.generations = {generation};
   forget_oldest(status_, options_.kept, change);
   TRY(commit_(change));
   drop(status_, change);
@@ -250,7 +242,7 @@ Result<Verification> OperationPlanner::verify() {
 
 // Stores the end of an operation together with its consequences (verdict, device access) in one commit.
 Result<void> OperationPlanner::record(const Operation& operation) {
-  store::OnloadChange change{.operations = {to_record(operation)}};
+  Change change{.operations = {operation}};
   const auto found = std::ranges::find(status_.generations, operation.generation, &Generation::number);
   std::optional<Generation> judged;
   const bool is_over = operation.outcome != Outcome::Running;
@@ -265,7 +257,7 @@ Result<void> OperationPlanner::record(const Operation& operation) {
       // A generation that was verified once stays a rollback target, even if it failed to load after a boot.
       judged->verdict = Verdict::Failed;
     }
-    change.generations = {to_record(*judged)};
+    change.generations = {*judged};
   }
   TRY(commit_(change));
   if (judged) *found = *judged;

@@ -13,7 +13,7 @@
 #include "engine/onload/spec.h"
 #include "engine/onload/spec_patch.h"
 #include "engine/onload/status.h"
-#include "store/onload/records.h"
+#include "engine/onload/stored.h"
 
 namespace nrd::onload {
 
@@ -44,9 +44,6 @@ struct Verification {
   std::optional<StepError> step_error;  // nullopt: verified
 };
 
-// Blocks until the change is stored or has failed.
-using CommitFn = std::function<Result<void>(store::OnloadChange)>;
-
 class OperationPlanner {
  public:
   // `published` receives each new status; `announce` is called after each.
@@ -59,8 +56,8 @@ class OperationPlanner {
         published_(published),
         announce_(std::move(announce)) {}
 
-  // Loads the stored records. Call first.
-  Result<void> load(const store::OnloadRecords& records);
+  // Call first.
+  void load(const Stored& stored);
   const Status& status() const { return status_; }
 
   void observe();  // reads the node without computing drift
@@ -87,7 +84,7 @@ class OperationPlanner {
 
  private:
   Result<void> check(const Spec& spec, std::optional<uint64_t> if_match) const;
-  Result<Accepted> start_operation(Operation operation, store::OnloadChange change);
+  Result<Accepted> start_operation(Operation operation, Change change);
   Result<Accepted> accept(const Spec& spec);
 
   Host& node_;

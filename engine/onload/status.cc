@@ -75,7 +75,7 @@ std::optional<std::string> need_of(const Status& status, const std::string& vers
   return std::nullopt;
 }
 
-void forget_oldest(const Status& status, size_t kept, store::OnloadChange& change) {
+void forget_oldest(const Status& status, size_t kept, Change& change) {
   const Generation* needed = effective(status);
   for (size_t i = 0; i + kept <= status.generations.size(); ++i) {
     if (&status.generations[i] != needed) change.removed_generations.push_back(status.generations[i].number);
@@ -85,7 +85,7 @@ void forget_oldest(const Status& status, size_t kept, store::OnloadChange& chang
   }
 }
 
-void drop(Status& status, const store::OnloadChange& change) {
+void drop(Status& status, const Change& change) {
   const auto is_in = [](const std::vector<uint64_t>& numbers, uint64_t number) {
     return std::ranges::find(numbers, number) != numbers.end();
   };

@@ -8,8 +8,8 @@
 #include "base/result.h"
 #include "engine/onload/conditions.h"
 #include "engine/onload/spec.h"
+#include "engine/onload/stored.h"
 #include "engine/onload/target.h"
-#include "store/onload/records.h"
 
 namespace nrd::onload {
 
@@ -48,7 +48,7 @@ Result<Spec> spec_before(const Status& status, std::optional<uint64_t> to);
 std::optional<std::string> need_of(const Status& status, const std::string& version);
 
 // Adds deletions to `change` so that `kept` - 1 generations and operations remain; keeps the effective generation.
-void forget_oldest(const Status& status, size_t kept, store::OnloadChange& change);
-void drop(Status& status, const store::OnloadChange& change);
+void forget_oldest(const Status& status, size_t kept, Change& change);
+void drop(Status& status, const Change& change);
 
 }  // namespace nrd::onload

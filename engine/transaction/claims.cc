@@ -19,7 +19,6 @@ Result<void> Claims::claim(Proposal& proposal) {
   store::Change change;
   // The first claim of a boot replaces the stored baselines of the previous boot.
   if (state_.baselines == Baselines{}) change.new_boot_id = state_.facts.boot_id;
-  add_baselines(change, added);
   merge(state_.baselines, added);
   TRY(commits_.commit_baselines(std::move(change)));
   proposal.setting = setting_of(with_workloads(state_, proposal.workloads));
@@ -31,24 +30,18 @@ void Claims::release_changed(const Setting& wanted) {
   if (kept == state_.baselines) return;
   log::notice("CLAIM_DROPPED", "other software changed classes or CPUs that no workload uses; no longer managing them",
               {{"WHAT", differences(wanted, state_.observed).front()}});
-  store::Change change;
-  change.new_boot_id = state_.facts.boot_id;
-  add_baselines(change, kept);
   state_.baselines = std::move(kept);
   // If this commit fails the claim stays, and the next run tries again.
-  [[maybe_unused]] const Result<void> committed = commits_.commit_baselines(std::move(change));
+  [[maybe_unused]] const Result<void> committed = commits_.commit_baselines({});
 }
 
 void Claims::release_taken_groups() {
-  store::Change change;
-  for (const ClosId clos : state_.baselines.groups) {
-    const bool is_taken = !state_.made_groups.contains(clos) && state_.observed.rdt.classes.contains(clos);
-    if (is_taken) change.dropped_group_claims.push_back(clos);
-  }
-  if (change.dropped_group_claims.empty()) return;
-  for (const ClosId clos : change.dropped_group_claims) state_.baselines.groups.erase(clos);
+  const auto is_taken = [this](ClosId clos) {
+    return !state_.made_groups.contains(clos) && state_.observed.rdt.classes.contains(clos);
+  };
+  if (std::erase_if(state_.baselines.groups, is_taken) == 0) return;
   // If this commit fails the claim stays, and the next run tries again.
-  [[maybe_unused]] const Result<void> committed = commits_.commit_baselines(std::move(change));
+  [[maybe_unused]] const Result<void> committed = commits_.commit_baselines({});
 }
 
 }  // namespace nrd

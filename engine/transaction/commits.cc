@@ -4,21 +4,23 @@
 
 #include "base/invariant.h"
 #include "base/log.h"
+#include "engine/model/baseline_documents.h"
 #include "engine/model/baselines.h"
 #include "engine/model/setting.h"
+#include "engine/model/workload_document.h"
 
 namespace nrd {
 
 Result<void> Commits::load() {
   const store::Records records = TRY(store_.load());
   Workloads::Index& workloads = state_.workloads.edit();
-  for (const store::WorkloadRecord& record : records.workloads) {
-    const Workload workload = TRY(from_record(record));
+  for (const store::WorkloadRow& row : records.workloads) {
+    const Workload workload = TRY(from_row(row));
     workloads[workload.id] = std::make_shared<const Workload>(workload);
   }
   state_.next_id = records.next_id;
   state_.revision = records.revision;
-  if (records.baselines.boot_id == state_.facts.boot_id) state_.baselines = baselines_of(records.baselines);
+  if (records.boot_id == state_.facts.boot_id) state_.baselines = TRY(baselines_of(records.baselines));
   keys_.load(records.keys);
   stored_ = state_.durable();
   return {};
@@ -29,7 +31,7 @@ void Commits::forget_baselines() { state_.baselines = stored_.baselines = {}; }
 Result<void> Commits::commit_workloads() {
   store::Change change;
   for (const Workload* changed : state_.workloads.changed_since(stored_.workloads)) {
-    change.put.push_back(to_record(*changed));
+    change.put.push_back(to_row(*changed));
   }
   for (const auto& [id, workload] : stored_.workloads) {
     if (!state_.workloads.contains(id)) change.removed.push_back(id);
@@ -40,37 +42,39 @@ Result<void> Commits::commit_workloads() {
     return {};
   }
   keys_.write_to(change, now(clock_));
-  drop_restored(change);
+  drop_restored();
   return commit(std::move(change), Part::All);
 }
 
 Result<void> Commits::commit_baselines(store::Change change) { return commit(std::move(change), Part::Baselines); }
 
 void Commits::release_restored() {
-  store::Change change;
-  drop_restored(change);
-  if (change.dropped_frequency_baselines.empty() && change.dropped_task_claims.empty()) return;
+  if (!drop_restored()) return;
   // If this commit fails they are restored once more, and the next run tries again.
-  [[maybe_unused]] const Result<void> committed = commit(std::move(change), Part::Baselines);
+  [[maybe_unused]] const Result<void> committed = commit({}, Part::Baselines);
 }
 
-void Commits::drop_restored(store::Change& change) {
+// Returns whether there was one.
+bool Commits::drop_restored() {
   Baselines& baselines = state_.baselines;
-  if (!sync_.is_in_sync()) return;
+  if (!sync_.is_in_sync()) return false;
+  std::vector<CpuId> restored;
   if (!baselines.frequencies.empty()) {
     for (const auto& [cpu, before] : frequency_setting_of(state_).put_back) {
-      if (!sync_.pending_restore().contains(cpu)) change.dropped_frequency_baselines.push_back(cpu);
+      if (!sync_.pending_restore().contains(cpu)) restored.push_back(cpu);
     }
   }
-  if (!baselines.tasks.empty()) change.dropped_task_claims = finished_task_claims(state_);
-  if (!change.dropped_frequency_baselines.empty()) {
+  std::vector<TaskClaim> finished;
+  if (!baselines.tasks.empty()) finished = finished_task_claims(state_);
+  if (!restored.empty()) {
     std::map<CpuId, pstate::FrequencySetting>& claimed = baselines.frequencies.edit();
-    for (const CpuId cpu : change.dropped_frequency_baselines) {
+    for (const CpuId cpu : restored) {
       claimed.erase(cpu);
       baselines.frequencies_of_others.erase(cpu);
     }
   }
-  for (const store::TaskClaim& claim : change.dropped_task_claims) baselines.tasks.erase(claim);
+  for (const TaskClaim& claim : finished) baselines.tasks.erase(claim);
+  return !restored.empty() || !finished.empty();
 }
 
 // Returns whether the hardware has to follow.
@@ -91,6 +95,7 @@ Result<void> Commits::commit(store::Change change, Part part) {
   after.baselines = state_.baselines;
   after.revision = stored_.revision + 1;
   change.next_id = after.next_id;
+  change.baselines = changes_between(stored_.baselines, after.baselines);
   const auto begun = clock_.steady();
   const store::CommitOutcome outcome = store_.commit(change);
   state_.timings.commit.add(clock_.steady() - begun);

@@ -19,7 +19,7 @@ class Commits {
   Result<void> load();
   // The workloads, the next id and the added keys; also drops the baselines of what was restored.
   Result<void> commit_workloads();
-  // The baselines, and whatever else `change` has. Workloads that are not committed yet stay as they are.
+  // The baselines of the state, and what `change` has besides. Workloads that are not committed yet stay as they are.
   Result<void> commit_baselines(store::Change change);
   // Drops the baselines of restored settings without a workload: other software may change them from now on.
   void release_restored();
@@ -40,7 +40,7 @@ class Commits {
   Result<void> commit(store::Change change, Part part);
   Result<void> resolve_unknown();
   bool return_to_stored(Part part);
-  void drop_restored(store::Change& change);
+  bool drop_restored();
 
   store::Store& store_;
   const Clock& clock_;

@@ -31,7 +31,7 @@ struct Waiting {
 };
 
 struct Record {
-  store::OnloadChange change;
+  store::DocumentChange onload;
   std::function<void(Result<void>)> done;
 };
 
@@ -70,11 +70,11 @@ class ThreadedEngine final : public Engine {
 
   void find_created(IdempotencyKey key, Callback<Done> done) override { push(std::move(key), std::move(done)); }
 
-  void record(store::OnloadChange change, std::function<void(Result<void>)> done) override {
+  void record(store::DocumentChange onload, std::function<void(Result<void>)> done) override {
     {
       const std::lock_guard hold(lock_);
       if (!stopping_) {
-        records_.push_back({std::move(change), std::move(done)});
+        records_.push_back({std::move(onload), std::move(done)});
         wake_.notify_one();
         return;
       }
@@ -227,7 +227,7 @@ class ThreadedEngine final : public Engine {
       records.swap(records_);
     }
     for (Record& record : records) {
-      Result<void> stored = writer_.record(std::move(record.change));
+      Result<void> stored = writer_.record(std::move(record.onload));
       publish();
       record.done(std::move(stored));
     }

@@ -74,7 +74,7 @@ class Engine {
   // thread; `done` as above.
   virtual void find_created(IdempotencyKey key, Callback<Done> done) = 0;
   // Stores the progress of an Onload operation in a commit of its own; `done` as above. From any thread.
-  virtual void record(store::OnloadChange change, std::function<void(Result<void>)> done) = 0;
+  virtual void record(store::DocumentChange onload, std::function<void(Result<void>)> done) = 0;
   // `changed_cpus` has news: apply classes, ways and frequencies of these CPUs at once. From any thread.
   virtual void refresh_cpus() = 0;
   // Cache and memory bandwidth usage of workloads, at most one interval old; `clos` is the class in question. From any

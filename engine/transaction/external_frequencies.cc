@@ -13,19 +13,8 @@ namespace nrd {
 
 // If this commit fails the previous restore value stays; the workload gets its grant all the same.
 void ExternalFrequencies::keep(Frequencies of_others) {
-  const Frequencies& old = state_.baselines.frequencies_of_others;
-  Frequencies put;
-  for (const auto& [cpu, knobs] : of_others) {
-    const auto before = old.find(cpu);
-    if (before == old.end() || before->second != knobs) put.emplace(cpu, knobs);
-  }
-  store::Change change;
-  change.frequencies_of_others = to_records(put);
-  for (const auto& [cpu, knobs] : old) {
-    if (!of_others.contains(cpu)) change.dropped_frequencies_of_others.push_back(cpu);
-  }
   state_.baselines.frequencies_of_others = std::move(of_others);
-  [[maybe_unused]] const Result<void> committed = commits_.commit_baselines(std::move(change));
+  [[maybe_unused]] const Result<void> committed = commits_.commit_baselines({});
 }
 
 Result<bool> ExternalFrequencies::record(const Setting& wanted, const CpuSet& except) {

@@ -36,7 +36,7 @@ Result<void> HardwareSync::refresh_infra() {
   return {};
 }
 
-Result<void> HardwareSync::refresh(const CpuSet& frequencies, const std::set<store::TaskClaim>& others) {
+Result<void> HardwareSync::refresh(const CpuSet& frequencies, const std::set<TaskClaim>& others) {
   std::set<Task> tasks = known_tasks(state_);
   for (const auto& [task, clos] : others) tasks.insert(task);
   Observed observed = TRY(hardware_.observe(frequencies, tasks));

@@ -30,7 +30,7 @@ class HardwareSync {
   Result<void> discover();
   // Observes the hardware: frequencies of these CPUs only, the others keep their last observation; tasks of workloads
   // and `others`.
-  Result<void> refresh(const CpuSet& frequencies, const std::set<store::TaskClaim>& others = {});
+  Result<void> refresh(const CpuSet& frequencies, const std::set<TaskClaim>& others = {});
   // The processes of the infrastructure, and the rest with these frequencies.
   Result<void> refresh_with_infra(const CpuSet& frequencies);
   // The frequencies alone.

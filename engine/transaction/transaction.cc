@@ -55,11 +55,11 @@ Result<void> Transaction::recover() {
   return {};
 }
 
-Result<void> Transaction::record(store::OnloadChange change) {
+Result<void> Transaction::record(store::DocumentChange onload) {
   TRY(commits_.resolve());
-  store::Change whole;
-  whole.onload = std::move(change);
-  return commits_.commit_baselines(std::move(whole));
+  store::Change change;
+  change.onload = std::move(onload);
+  return commits_.commit_baselines(std::move(change));
 }
 
 bool Transaction::serve_hotplug(const CpuSet& changed) {

@@ -35,7 +35,7 @@ class Transaction {
   // The workload created with this key. NotFound: the key was not used.
   Result<Workload> find_created(const IdempotencyKey& key);
   // Commits on its own.
-  Result<void> record(store::OnloadChange change);
+  Result<void> record(store::DocumentChange onload);
   void repair() { drift_.repair({}); }
   // Repairs after these CPUs went online or offline. False: some grants are not applied yet.
   bool serve_hotplug(const CpuSet& changed);

@@ -14,7 +14,6 @@ LONG_FILES = {
     "api/v1/workload_json.cc": "parse and render of one resource, side by side",
     "cli/main.cc": "all commands and options on one page",
     "daemon/config.cc": "all keys and their checks on one page",
-    "store/store.cc": "the statements of one schema",
     "tests/node/test_onload_import.py": "one attack after the other on one fixture",
     "tests/unit/api_http/server_test.cc": "one server with its fixture",
     "tests/unit/engine/transaction_test.cc": "one class with its fixture",
@@ -29,9 +28,6 @@ LONG_FUNCTIONS = {
     "api/v1/workload_json.cc": {"render": "a list of members"},
     "daemon/app.cc": {"run": "builds the daemon from the lowest layer up, in one order"},
     "daemon/config.cc": {"all_keys": "a table"},
-    "engine/model/workload.cc": {"from_record": "a list of members"},
-    "store/read_records.cc": {"read_workloads": "a list of statements"},
-    "store/store.cc": {"prepare": "a list of statements", "SqliteStore::write_baselines": "a list of statements"},
     "tests/unit/api_v1/onload_json_test.cc": {"an error in each member has its JSON pointer": "a table"},
     "tests/unit/api_v1/workload_json_test.cc": {"every error of a POST has a JSON pointer": "a table"},
     "tests/unit/daemon/config_test.cc": {"every key refuses a wrong type and reports its line": "a table"},
@@ -143,7 +139,8 @@ def test_functions_are_short():
 
 
 def namespaces(text):
-    """Those of nrd that a file opens for more than declarations of types."""
+    """Those of nrd that a file opens for more than declarations of types and descriptions for base/json/fields.h."""
+    text = re.sub(r"^template <>\ninline constexpr auto json::k(?:Names|Fields)<.*?;\n", "", text, flags=re.M | re.S)
     for name, block in re.findall(r"^namespace (nrd[\w:]*) \{\n(.*?)^\}", text, re.M | re.S):
         if re.sub(r"(?://.*|(?:class|struct|enum class) \w+(?: : \w+)?;|namespace \w+ \{|\}.*)", "", block).strip():
             yield name

@@ -287,9 +287,9 @@ class Node:
 
     def stored(self):
         """Workloads in the database."""
-        rows, ways = self.rows("SELECT id, clos FROM workload ORDER BY id"), self.rows("SELECT workload, cache, ways FROM workload_ways")
-        return {str(id): (f"COS{clos}", {str(cache): f"{mask:x}" for owner, cache, mask in ways if owner == id})
-                for id, clos in rows}
+        grants = {id: json.loads(document)["grant"] for id, document in self.rows("SELECT id, document FROM workload ORDER BY id")}
+        return {str(id): (f"COS{grant.get('clos', 0)}", {cache: ways for cache, ways in grant.get("ways", []) if not cache.startswith("L2:")})
+                for id, grant in grants.items()}
 
     def rows(self, query):
         """What the database holds, as another program reads it from a copy."""

@@ -1,5 +1,6 @@
 """What a user is promised, tried over HTTP and checked with Debian's pqos."""
 
+import contextlib
 import json
 import os
 import sqlite3
@@ -202,14 +203,32 @@ def test_the_database_of_another_program_is_refused_and_left_as_it_is(wal):
         assert_refuses_database(node, "another program")
 
 
-def test_the_database_of_a_newer_nrd_is_refused_and_left_as_it_is():
+@pytest.mark.parametrize("schema,said", [(99, "newer nrd"), (15, "before the first release")])
+def test_the_database_of_a_newer_or_unreleased_nrd_is_refused_and_left_as_it_is(schema, said):
     with Node() as node:
         node.create("4-7", 2, 2)
         assert node.terminate() == 0
         db = sqlite3.connect(os.path.join(node.state, "nrd.db"))
-        db.execute("PRAGMA user_version=99")
+        db.execute(f"PRAGMA user_version={schema}")
         db.close()
-        assert_refuses_database(node, "newer nrd")
+        assert_refuses_database(node, said)
+
+
+def test_members_that_a_newer_nrd_stored_survive_a_change():
+    with Node() as node:
+        id = node.create("4-7", 2, 2)["id"]
+        assert node.terminate() == 0
+        path = os.path.join(node.state, "nrd.db")
+        with contextlib.closing(sqlite3.connect(path)) as db, db:
+            db.execute("UPDATE workload SET document = json_set(document, '$.later', 1, '$.spec.cache.later', json('[2]'))")
+        node.start()
+        node.call("PATCH", f"/v1/workloads/{id}", {"cache": {"max": 3, "min": 3}})
+        node.assert_consistent({id})
+        assert node.terminate() == 0
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            (document,) = db.execute("SELECT document FROM workload").fetchone()
+        stored = json.loads(document)
+        assert stored["later"] == 1 and stored["spec"]["cache"] == {"max": 3, "min": 3, "later": [2]}
 
 
 def test_a_damaged_database_is_refused_and_left_as_it_is_and_a_backup_brings_all_back():

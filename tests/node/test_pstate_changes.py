@@ -29,7 +29,8 @@ def others_write(node, low, high):
 
 def stored_of_others(node):
     """What is to be given back instead of the baseline."""
-    return node.rows("SELECT cpu, min_khz, max_khz, governor FROM frequency_of_others")
+    return node.rows("SELECT CAST(key AS INTEGER), document ->> 'min_khz', document ->> 'max_khz', document ->> 'governor'"
+                     " FROM baseline WHERE kind = 'external_frequency'")
 
 
 def test_foreign_limits_are_reverted_and_restored_at_the_end():

@@ -205,7 +205,7 @@ def test_a_workload_ends_with_its_last_task():
         wait_for(lambda: node.list() == [], "the workload to go")
         assert image(node) == before
         with contextlib.closing(database(node)) as db:
-            assert db.execute("SELECT count(*) FROM task_claim").fetchone() == (0,)
+            assert db.execute("SELECT count(*) FROM baseline WHERE kind = 'task'").fetchone() == (0,)
 
 
 def database(node):
@@ -245,8 +245,9 @@ def test_a_reused_pid_gets_nothing():
         create(node, program.id)
         node.kill9()
         with contextlib.closing(database(node)) as db, db:  # as if it had been a process that started before
-            db.execute("UPDATE workload_task SET start = start - 1")
-            db.execute("UPDATE task_claim SET start = start - 1")
+            start = "$.spec.tasks[0].start"
+            db.execute("UPDATE workload SET document = json_set(document, ?1, json_extract(document, ?1) - 1)", (start,))
+            db.execute("UPDATE baseline SET key = json_set(key, ?1, json_extract(key, ?1) - 1) WHERE kind = 'task'", ("$.task.start",))
         node.sim.run_inside(["sh", "-c", f"echo {program.id} > /sys/fs/resctrl/tasks"])
         node.start()
         assert node.list() == [] and image(node) == before

@@ -64,7 +64,7 @@ Result<AllocationRequest> parse_allocation(const routing::Call& call, const json
   }
   const Requester who = requester_of(call.request);
   TRY(check_own(call.owners, who, spec));
-  store::Owner owner = TRY(find_owner(call.owners, *spec, who.caller));
+  Owner owner = TRY(find_owner(call.owners, *spec, who.caller));
   return AllocationRequest{
       .what = std::move(what), .preload = preload ? Preload::Yes : Preload::No, .owner = std::move(owner)};
 }

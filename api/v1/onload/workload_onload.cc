@@ -63,7 +63,7 @@ void render_launch(json::Writer& w, const onload::LaunchEnvironment& launch, std
   render(w, launch.warnings);
 }
 
-void render(json::Writer& w, const store::OnloadUse& use, const onload::LaunchEnvironment* launch) {
+void render(json::Writer& w, const OnloadUse& use, const onload::LaunchEnvironment* launch) {
   w.begin_object();
   w.key("profiles");
   render(w, use.profiles);

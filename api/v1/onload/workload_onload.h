@@ -11,8 +11,8 @@
 #include "base/json/value.h"
 #include "base/json/writer.h"
 #include "base/result.h"
+#include "engine/model/onload_use.h"
 #include "engine/onload/allocation.h"
-#include "store/onload/use.h"
 
 namespace nrd::v1 {
 
@@ -25,7 +25,7 @@ Result<OnloadRequest> parse_onload(const json::Value& body, Null null);
 
 // {"profiles": [...], "env": {...}, "force": false, "generation": 3, "version": "9.0.2"}, and with a launch environment
 // also "environment", "devices", "mounts", "warnings".
-void render(json::Writer& w, const store::OnloadUse& use, const onload::LaunchEnvironment* launch);
+void render(json::Writer& w, const OnloadUse& use, const onload::LaunchEnvironment* launch);
 // The members of the launch environment.
 void render_launch(json::Writer& w, const onload::LaunchEnvironment& launch, std::string_view environment);
 

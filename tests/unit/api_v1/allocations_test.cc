@@ -109,7 +109,7 @@ TEST_CASE("a version in use is not removed and the error names its user") {
   CHECK(service.ask("DELETE", "/v1/onload/versions/9.0").status == 200);
 
   Workload workload = a_workload(7);
-  workload.spec.onload = store::OnloadUse{.profiles = {}, .env = {}, .generation = 3, .version = "9.0"};
+  workload.spec.onload = OnloadUse{.profiles = {}, .env = {}, .generation = 3, .version = "9.0"};
   service.engine.publish(with(a_node(), workload));
   refused = service.ask("DELETE", "/v1/onload/versions/9.0");
   CHECK(refused.status == 409);
@@ -121,7 +121,7 @@ TEST_CASE("a replayed create is not admitted again") {
   const std::string body = R"({"core_ids": ["0"], "onload": {}})";
   const auto ask = [&] { return service.ask("POST", "/v1/workloads", body, 0, "key-1"); };
   Workload workload = a_workload(7);
-  workload.spec.onload = store::OnloadUse{.profiles = {}, .env = {}, .generation = 3, .version = "9.0"};
+  workload.spec.onload = OnloadUse{.profiles = {}, .env = {}, .generation = 3, .version = "9.0"};
   service.engine.answer_with(Done{service.engine.state(), workload});
   auto answer = ask();
   CHECK(answer.status == 201);

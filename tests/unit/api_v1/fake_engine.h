@@ -83,7 +83,7 @@ class FakeEngine final : public Engine {
     ++lookups;
     done(*outcome_);
   }
-  void record(store::OnloadChange, std::function<void(Result<void>)> done) override { done({}); }
+  void record(store::DocumentChange, std::function<void(Result<void>)> done) override { done({}); }
   void refresh_cpus() override {}
   void sample_usage(ClosId, Sampler::Done done) override { done(sample); }
   std::shared_ptr<const UsageSample> last_usage() override { return sample ? *sample : nullptr; }

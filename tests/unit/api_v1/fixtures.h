@@ -17,13 +17,13 @@ namespace nrd::testing {
 // The commit function of the allocations reports success without storing.
 struct Fixture {
   explicit Fixture(const onload::Controller& controller, size_t most_allocations = 2)
-      : allocations(*onload::Allocations::start(controller, *owners,
-                                                [](const store::OnloadChange&) { return Result<void>(); }, {}, clock,
-                                                {.versions = "/opt",
-                                                 .trust = folder.trust(),
-                                                 .profiles = {"/etc/profiles"},
-                                                 .state_directory = folder.path("state"),
-                                                 .most_allocations = most_allocations})) {
+      : allocations(onload::Allocations::start(controller, *owners,
+                                               [](const onload::Change&) { return Result<void>(); }, {}, clock,
+                                               {.versions = "/opt",
+                                                .trust = folder.trust(),
+                                                .profiles = {"/etc/profiles"},
+                                                .state_directory = folder.path("state"),
+                                                .most_allocations = most_allocations})) {
     folder.folder("state");
   }
   ~Fixture() {

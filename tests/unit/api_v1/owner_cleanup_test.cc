@@ -40,7 +40,7 @@ TEST_CASE("a workload whose commit was uncertain ends with its process") {
   if (child == 0) {
     for (;;) ::pause();
   }
-  const store::Owner owner = *fixture.owners->identify(child);
+  const Owner owner = *fixture.owners->identify(child);
 
   // The commit's outcome is unknown: the client gets a 503 and its process exits.
   const std::string body =

@@ -91,7 +91,7 @@ TEST_CASE("NUL is not written, because the reader refuses it") {
   CHECK(read.text == "a b");
 }
 
-TEST_CASE("what does not fit is refused with its JSON pointer") {
+TEST_CASE("a mismatch is refused with its JSON pointer") {
   struct Row {
     const char* text;
     const char* says;

@@ -23,7 +23,7 @@ struct Fixture : TransactionFixture {
     return made->id;
   }
   pstate::FrequencySetting& knobs(uint32_t cpu = 4) { return hardware.tree.pstate.cpus.edit().at(CpuId{cpu}); }
-  const std::vector<store::FrequencyRecord>& stored() const { return store.records.baselines.frequencies_of_others; }
+  std::map<CpuId, pstate::FrequencySetting> stored() const { return store.baselines().frequencies_of_others; }
 
  private:
   static constexpr auto kAllow = FrequencyRequest::SharedDomain::Allow;
@@ -43,7 +43,7 @@ TEST_CASE("an external frequency is overwritten and restored at release") {
   REQUIRE(fixture.remove(id));
   CHECK(fixture.knobs() == kTheirs);
   CHECK(fixture.stored().empty());
-  CHECK(fixture.store.records.baselines.frequencies.empty());
+  CHECK(fixture.store.baselines().frequencies.empty());
 }
 
 TEST_CASE("the latest external frequency wins, even if it equals the baseline") {
@@ -51,7 +51,7 @@ TEST_CASE("the latest external frequency wins, even if it equals the baseline") 
   const WorkloadId id = fixture.create();
   fixture.knobs().max = KHz{2'000'000};
   fixture.writer->repair();
-  CHECK(fixture.stored().front().max == KHz{2'000'000});
+  CHECK(fixture.stored().begin()->second.max == KHz{2'000'000});
   fixture.knobs().max = kBefore.max;
   fixture.writer->repair();
   REQUIRE(fixture.remove(id));

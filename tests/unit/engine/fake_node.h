@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "engine/hardware.h"
+#include "engine/model/baseline_documents.h"
 #include "engine/model/foreign_groups.h"
-#include "engine/model/workload.h"
+#include "engine/model/workload_document.h"
 #include "store/store.h"
 
 namespace nrd::testing {
@@ -273,6 +274,10 @@ class FakeStore final : public store::Store {
     return records.revision;
   }
 
+  // As the next start would read them.
+  Baselines baselines() const { return *baselines_of(records.baselines); }
+  Workload first_workload() const { return *from_row(records.workloads.front()); }
+
   store::Records records;
   uint64_t commits = 0;
   std::deque<store::Committed> next_outcomes;  // Done when empty
@@ -283,7 +288,7 @@ class FakeStore final : public store::Store {
   void write(const store::Change& change) {
     ++records.revision;
     records.next_id = change.next_id;
-    std::map<WorkloadId, store::WorkloadRecord> rows;
+    std::map<WorkloadId, store::WorkloadRow> rows;
     for (const auto& row : records.workloads) rows[row.id] = row;
     for (const auto& row : change.put) rows[row.id] = row;
     for (const WorkloadId id : change.removed) rows.erase(id);
@@ -293,35 +298,21 @@ class FakeStore final : public store::Store {
       return std::ranges::find(change.forgotten_keys, row.key) != change.forgotten_keys.end();
     });
     records.keys.insert(records.keys.end(), change.keys.begin(), change.keys.end());
-    store::Baselines& baselines = records.baselines;
-    if (!change.new_boot_id.empty())
-      baselines = {.boot_id = change.new_boot_id, .ways = {}, .cpus = {}, .frequencies = {}};
-    std::erase_if(baselines.tasks, [&change](const store::TaskClaim& claim) {
-      return std::ranges::find(change.dropped_task_claims, claim) != change.dropped_task_claims.end();
-    });
-    baselines.bandwidth.insert(baselines.bandwidth.end(), change.bandwidth_baselines.begin(),
-                               change.bandwidth_baselines.end());
-    std::erase_if(baselines.groups, [&change](ClosId clos) {
-      return std::ranges::find(change.dropped_group_claims, clos) != change.dropped_group_claims.end();
-    });
-    baselines.groups.insert(baselines.groups.end(), change.group_claims.begin(), change.group_claims.end());
-    baselines.tasks.insert(baselines.tasks.end(), change.task_claims.begin(), change.task_claims.end());
-    baselines.ways.insert(baselines.ways.end(), change.ways_baselines.begin(), change.ways_baselines.end());
-    baselines.cpus.insert(baselines.cpus.end(), change.cpu_baselines.begin(), change.cpu_baselines.end());
-    std::erase_if(baselines.frequencies, [&change](const store::FrequencyRecord& row) {
-      return std::ranges::find(change.dropped_frequency_baselines, row.cpu) != change.dropped_frequency_baselines.end();
-    });
-    baselines.frequencies.insert(baselines.frequencies.end(), change.frequency_baselines.begin(),
-                                 change.frequency_baselines.end());
-    const auto drop_of_others = [&baselines](CpuId cpu) {
-      std::erase_if(baselines.frequencies_of_others, [cpu](const auto& row) { return row.cpu == cpu; });
-    };
-    for (const CpuId cpu : change.dropped_frequency_baselines) drop_of_others(cpu);
-    for (const CpuId cpu : change.dropped_frequencies_of_others) drop_of_others(cpu);
-    for (const store::FrequencyRecord& row : change.frequencies_of_others) {
-      drop_of_others(row.cpu);
-      baselines.frequencies_of_others.push_back(row);
+    if (!change.new_boot_id.empty()) {
+      records.boot_id = change.new_boot_id;
+      records.baselines.clear();
     }
+    write(records.baselines, change.baselines);
+    write(records.onload, change.onload);
+  }
+
+  static void write(std::vector<store::Document>& documents, const store::DocumentChange& change) {
+    std::map<store::DocumentId, std::string> by_id;
+    for (const auto& [id, json] : documents) by_id[id] = json;
+    for (const store::DocumentId& id : change.removed) by_id.erase(id);
+    for (const auto& [id, json] : change.put) by_id[id] = json;
+    documents.clear();
+    for (const auto& [id, json] : by_id) documents.push_back({id, json});
   }
 };
 

@@ -95,7 +95,7 @@ TEST_CASE("without monitoring the threshold is stored and the CPU is untouched")
   fixture.create(false);
   CHECK(fixture.window() == Window{8, 35});
   CHECK_FALSE(fixture.writer.govern_frequencies());
-  CHECK(fixture.store.records.workloads.front().frequency->threshold == 3.0);
+  CHECK(fixture.store.first_workload().spec.frequency->threshold == BranchMissThreshold{3.0});
 }
 
 TEST_CASE("a restart starts at the upper end") {
@@ -222,7 +222,7 @@ TEST_CASE("a create and delete in one batch leave no claim") {
   for (const auto& outcome : fixture.writer.apply(both)) CHECK(outcome);
   CHECK(fixture.writer.state().workloads.empty());
   CHECK(fixture.writer.state().baselines.frequencies.empty());
-  CHECK(fixture.store.records.baselines.frequencies.empty());
+  CHECK(fixture.store.baselines().frequencies.empty());
 }
 
 TEST_CASE("a speed change of one CPU does not hide the problem of another") {

@@ -231,9 +231,10 @@ inline void check_all(const NodeState& state, const NodeShape& shape, FakeHardwa
     if (state.facts.rdt.l2_cat) check_idle(state, hardware, cache);
   }
   REQUIRE(store.records.workloads.size() == state.workloads.size());
-  for (const store::WorkloadRecord& record : store.records.workloads) {
-    REQUIRE(record == to_record(state.workloads.at(record.id)));
+  for (const store::WorkloadRow& row : store.records.workloads) {
+    REQUIRE(from_row(row) == state.workloads.at(row.id));
   }
+  REQUIRE(baselines_of(store.records.baselines) == state.baselines);
 }
 
 }  // namespace nrd::testing

@@ -61,7 +61,7 @@ bool wait_until(const std::function<bool()>& condition) {
   return true;
 }
 
-Spec owned_by(const store::Owner& owner, const char* cpus) {
+Spec owned_by(const Owner& owner, const char* cpus) {
   Spec spec = a_spec(cpus).ways(1, 1);
   spec.owner = owner;
   return spec;
@@ -103,11 +103,11 @@ TEST_CASE("a process with a reused number is not taken for the owner") {
   const auto owners = *ProcessWatcher::start();
   const auto living = owners->identify(::getpid());
   REQUIRE(living);
-  store::Owner older = *living;
+  Owner older = *living;
   --older.start;
-  store::Owner other_boot = *living;
+  Owner other_boot = *living;
   other_boot.boot_id = "another";
-  for (const store::Owner& owner : {older, other_boot}) {
+  for (const Owner& owner : {older, other_boot}) {
     std::promise<void> ended;
     owners->watch(owner, &owners, [&] {
       ended.set_value();

@@ -44,11 +44,11 @@ TEST_CASE("tasks move into the class of their workload, and back when it is dele
   CHECK(fixture.place(20) == "COS2");
   CHECK(fixture.place(30).empty());
   CHECK(is_applied(fixture.state(), *workload));
-  CHECK(fixture.store.records.baselines.tasks.size() == 2);
+  CHECK(fixture.store.baselines().tasks.size() == 2);
   REQUIRE(fixture.apply(DeleteWorkload{workload->id}));
   CHECK(fixture.place(10).empty());
   CHECK(fixture.hardware.tree == before);
-  CHECK(fixture.store.records.baselines.tasks.empty());
+  CHECK(fixture.store.baselines().tasks.empty());
 }
 
 TEST_CASE("tasks with unknown CPUs get ways on every cache") {
@@ -144,7 +144,7 @@ TEST_CASE("a workload without CPUs is deleted with its last task") {
   CHECK(fixture.store.records.workloads.size() == 1);
   REQUIRE(fixture.apply(DeleteWorkload{with_cpus->id}));
   CHECK(fixture.hardware.tree == before);
-  CHECK(fixture.store.records.baselines.tasks.empty());
+  CHECK(fixture.store.baselines().tasks.empty());
 }
 
 TEST_CASE("a process with a reused number is a different task") {

@@ -103,7 +103,7 @@ TEST_CASE("best effort shrinks for new workloads and grows back") {
   REQUIRE(fixture.remove(first->id));
   REQUIRE(fixture.remove(third->id));
   CHECK(fixture.drawn(3, 0) == "......###..");
-  CHECK(fixture.store.records.workloads.front().ways.at(CacheId{0}) == WayMask::run(6, 3));
+  CHECK(fixture.store.first_workload().grant.ways.at(CacheId{0}) == WayMask::run(6, 3));
 }
 
 TEST_CASE("without shrink a best-effort workload keeps its ways") {
@@ -297,7 +297,7 @@ TEST_CASE("a restart preserves all settings, and a reboot restores them") {
   fixture.hardware.reboot("boot-2");
   fixture.start();
   CHECK(fixture.hardware.tree == before);
-  CHECK(fixture.store.records.baselines.boot_id == "boot-2");
+  CHECK(fixture.store.records.boot_id == "boot-2");
   REQUIRE(fixture.remove(WorkloadId{1}));
   REQUIRE(fixture.remove(WorkloadId{2}));
   const FakeHardware fresh({});

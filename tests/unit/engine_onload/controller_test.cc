@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "base/wait_list.h"
-#include "engine/onload/record.h"
+#include "engine/onload/documents.h"
 #include "tests/unit/engine_onload/fake_host.h"
 
 using namespace nrd;
@@ -27,36 +27,24 @@ class MemoryLedger {
  public:
   std::atomic<bool> broken{false};
 
-  Result<void> store(const store::OnloadChange& change) {
+  Result<void> store(const Change& change) {
     if (broken) return fail(ErrorCode::Store, "the disk is full");
     const std::lock_guard hold(lock_);
-    if (change.drained) rows_.drained = *change.drained;
-    if (change.freeze) std::tie(rows_.frozen, rows_.reason) = *change.freeze;
-    for (const auto& row : change.generations) put(rows_.generations, row, &store::OnloadGenerationRecord::number);
-    for (const auto& row : change.operations) put(rows_.operations, row, &store::OnloadOperationRecord::id);
-    for (const auto& row : change.interfaces) put(rows_.interfaces, row, &store::OnloadInterfaceRecord::pci);
-    for (const uint64_t number : change.removed_generations) {
-      std::erase_if(rows_.generations, [number](const auto& row) { return row.number == number; });
-    }
-    for (const uint64_t id : change.removed_operations) {
-      std::erase_if(rows_.operations, [id](const auto& row) { return row.id == id; });
-    }
+    const store::DocumentChange documents = to_documents(change);
+    for (const store::DocumentId& id : documents.removed) documents_.erase(id);
+    for (const auto& [id, json] : documents.put) documents_[id] = json;
     return {};
   }
-  store::OnloadRecords rows() const {
+  Stored stored() const {
     const std::lock_guard hold(lock_);
-    return rows_;
+    std::vector<store::Document> documents;
+    for (const auto& [id, json] : documents_) documents.push_back({id, json});
+    return *from_documents(documents);
   }
 
  private:
-  template <typename Row, typename Member>
-  static void put(std::vector<Row>& rows, const Row& row, Member key) {
-    const auto found = std::ranges::find(rows, row.*key, key);
-    found == rows.end() ? rows.push_back(row) : void(*found = row);
-  }
-
   mutable std::mutex lock_;
-  store::OnloadRecords rows_;
+  std::map<store::DocumentId, std::string> documents_;
 };
 
 Spec a_spec(const std::string& version) { return {.state = State::Loaded, .version = version}; }
@@ -70,10 +58,8 @@ struct Fixture {
   std::unique_ptr<Controller> controller;
 
   void start() {
-    auto started = Controller::start(
-        node, [this](store::OnloadChange change) { return commit.store(change); }, commit.rows(), clock, options);
-    REQUIRE(started);
-    controller = *std::move(started);
+    controller = Controller::start(
+        node, [this](const Change& change) { return commit.store(change); }, commit.stored(), clock, options);
   }
   template <typename T, typename Ask>
   Result<T> ask(Ask question) {
@@ -122,10 +108,10 @@ TEST_CASE("the first spec is loaded, verified and opens device access") {
   CHECK(effective(*status)->spec == a_spec("8.1"));
   CHECK(effective(*status)->verified.has_value());
   CHECK(status->operations.back().outcome == Outcome::Succeeded);
-  const auto rows = fixture.commit.rows();
-  REQUIRE(rows.generations.size() == 1);
-  CHECK(from_record(rows.generations.front()).value() == status->generations.front());
-  CHECK(from_record(rows.operations.front()).value() == status->operations.front());
+  const Stored stored = fixture.commit.stored();
+  REQUIRE(stored.generations.size() == 1);
+  CHECK(stored.generations.front() == status->generations.front());
+  CHECK(stored.operations.front() == status->operations.front());
 }
 
 TEST_CASE("a spec that is already fulfilled starts no operation") {
@@ -138,7 +124,7 @@ TEST_CASE("a spec that is already fulfilled starts no operation") {
   CHECK(accepted->generation == 1);
   CHECK_FALSE(accepted->operation);
   CHECK(fixture.node.done.empty());
-  CHECK(fixture.commit.rows().generations.size() == 1);
+  CHECK(fixture.commit.stored().generations.size() == 1);
 }
 
 TEST_CASE("a client with an outdated generation changes nothing") {
@@ -289,7 +275,7 @@ TEST_CASE("an operation interrupted by a crash is continued") {
   const Generation generation{.number = 1, .spec = a_spec("8.1")};
   Operation operation{.id = 1, .generation = 1};
   operation.steps.push_back({.act = Act::Insert, .subject = "sfc_resource"});
-  REQUIRE(fixture.commit.store({.generations = {to_record(generation)}, .operations = {to_record(operation)}}));
+  REQUIRE(fixture.commit.store({.generations = {generation}, .operations = {operation}}));
   fixture.start();
   const auto status = fixture.settled();
   CHECK(fixture.node.is(a_release("8.1")));
@@ -302,8 +288,8 @@ TEST_CASE("an operation interrupted by a crash is continued") {
 TEST_CASE("an interrupted operation to a removed version fails with the reason") {
   Fixture fixture;
   fixture.node.missing = {"8.1"};
-  REQUIRE(fixture.commit.store({.generations = {to_record(Generation{.number = 1, .spec = a_spec("8.1")})},
-                                .operations = {to_record(Operation{.id = 1, .generation = 1})}}));
+  REQUIRE(fixture.commit.store({.generations = {Generation{.number = 1, .spec = a_spec("8.1")}},
+                                .operations = {Operation{.id = 1, .generation = 1}}}));
   fixture.start();
   const auto status = fixture.settled();
   CHECK(status->operations.front().outcome == Outcome::Failed);
@@ -322,7 +308,7 @@ TEST_CASE("after a boot the last verified generation is loaded, unless the node 
       fixture.controller.reset();
       fixture.node.observed = {};
       fixture.options.at_start = applies ? AtStart::Apply : AtStart::Observe;
-      REQUIRE(fixture.commit.store({.freeze = std::pair(frozen, std::string())}));
+      REQUIRE(fixture.commit.store({.freeze = Freeze{.frozen = frozen, .reason = {}}}));
       fixture.start();
       const auto status = fixture.settled();
       CHECK(fixture.node.observed.modules.contains("onload") == (applies && !frozen));
@@ -385,8 +371,8 @@ TEST_CASE("an operation whose steps cannot be stored stays open and ends once th
   Fixture fixture;
   fixture.options.refresh_interval = std::chrono::milliseconds(2);
   Operation operation{.id = 1, .generation = 1};
-  REQUIRE(fixture.commit.store({.generations = {to_record(Generation{.number = 1, .spec = a_spec("8.1")})},
-                                .operations = {to_record(operation)}}));
+  REQUIRE(fixture.commit.store(
+      {.generations = {Generation{.number = 1, .spec = a_spec("8.1")}}, .operations = {operation}}));
   fixture.commit.broken = true;
   fixture.start();
   for (int i = 0; i < 5; ++i) REQUIRE(fixture.refresh());
@@ -415,8 +401,8 @@ TEST_CASE("generations and operations are bounded, and the effective one is kept
   REQUIRE(effective(*status) != nullptr);
   CHECK(effective(*status)->number == 1);
   CHECK(status->generations.back().number == 11);
-  CHECK(fixture.commit.rows().generations.size() == status->generations.size());
-  CHECK(fixture.commit.rows().operations.size() == status->operations.size());
+  CHECK(fixture.commit.stored().generations.size() == status->generations.size());
+  CHECK(fixture.commit.stored().operations.size() == status->operations.size());
 }
 
 TEST_CASE("unloading is a spec like any other") {
@@ -496,7 +482,7 @@ TEST_CASE("a drained node stays drained over restarts and a boot until it is und
   REQUIRE(fixture.ask<Accepted>([&](auto done) { fixture.controller->undrain(std::move(done)); }));
   CHECK(fixture.settled()->device_access_open);
   CHECK(fixture.node.door_is_open);
-  CHECK_FALSE(fixture.commit.rows().drained);
+  CHECK_FALSE(fixture.commit.stored().drained);
 }
 
 TEST_CASE("a drain whose users stay reopens device access") {
@@ -510,7 +496,7 @@ TEST_CASE("a drain whose users stay reopens device access") {
   const auto status = fixture.settled();
   CHECK(status->operations.back().outcome == Outcome::RolledBack);
   CHECK(status->device_access_open);
-  CHECK_FALSE(fixture.commit.rows().drained);
+  CHECK_FALSE(fixture.commit.stored().drained);
 }
 
 TEST_CASE("an operation that waits for users can be cancelled, an ended one cannot") {
@@ -718,8 +704,8 @@ TEST_CASE("interface settings are stored and applied after each load") {
   const auto set = turn(fixture, "eth0", InterfaceSwitch::Acceleration, SwitchState::Off);
   REQUIRE(set);
   CHECK(set->accelerated == false);
-  CHECK(fixture.commit.rows().interfaces ==
-        std::vector<store::OnloadInterfaceRecord>{{"0000:03:00.0", "00:0f:53:00:00:01", false, {}}});
+  CHECK(fixture.commit.stored().interfaces ==
+        std::vector<InterfaceSpec>{{"0000:03:00.0", "00:0f:53:00:00:01", false, {}}});
   fixture.load("9.0");
   CHECK(fixture.node.observed.interfaces.front().accelerated == false);
   CHECK(fixture.settled()->drift.empty());
@@ -777,7 +763,7 @@ TEST_CASE("an impossible interface setting changes nothing") {
   CHECK(turn(fixture, "eth0", InterfaceSwitch::Acceleration, SwitchState::Off).error().code == ErrorCode::Conflict);
   fixture.node.refuses_interfaces = true;
   CHECK(turn(fixture, "eth0", InterfaceSwitch::Afxdp, SwitchState::On).error().code == ErrorCode::Hardware);
-  CHECK(fixture.commit.rows().interfaces.empty());
+  CHECK(fixture.commit.stored().interfaces.empty());
 }
 
 TEST_CASE("an interface setting that cannot be stored is reverted") {

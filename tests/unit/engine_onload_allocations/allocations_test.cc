@@ -34,7 +34,7 @@ struct Fixture {
   Fixture(const Fixture&) = delete;
   Fixture& operator=(const Fixture&) = delete;
 
-  void renew(const store::OnloadRecords& records = {}) {
+  void renew(const std::vector<Allocation>& stored = {}) {
     folder.folder("state");
     folder.put("opt/versions/9.0/usr/lib64/libonload.so", "");
     controller.known.generations = {
@@ -44,24 +44,24 @@ struct Fixture {
         {.name = "onload", .number = DeviceNumber{240, 0}, .node = NodeFile{DeviceNumber{240, 0}, {}}},
         {.name = "sfc_char", .number = DeviceNumber{241, 0}, .node = NodeFile{DeviceNumber{7, 0}, {}}}};
     controller.known.device_access_open = true;
-    allocations = *Allocations::start(controller, *owners,
-                                      [this](const store::OnloadChange& change) {
-                                        if (commit) return commit(change);
-                                        if (refuse_commits)
-                                          return Result<void>(fail(ErrorCode::Store, "the disk is full"));
-                                        changes.push_back(change);
-                                        return Result<void>();
-                                      },
-                                      records, clock,
-                                      {.versions = "/opt",
-                                       .trust = folder.trust(),
-                                       .profiles = {"/etc/one", "/etc/two"},
-                                       .state_directory = folder.path("state"),
-                                       .most_allocations = 2,
-                                       .count_workloads = [this] { return workloads.load(); }});
+    allocations = Allocations::start(controller, *owners,
+                                     [this](const Change& change) {
+                                       if (commit) return commit(change);
+                                       if (refuse_commits)
+                                         return Result<void>(fail(ErrorCode::Store, "the disk is full"));
+                                       changes.push_back(change);
+                                       return Result<void>();
+                                     },
+                                     stored, clock,
+                                     {.versions = "/opt",
+                                      .trust = folder.trust(),
+                                      .profiles = {"/etc/one", "/etc/two"},
+                                      .state_directory = folder.path("state"),
+                                      .most_allocations = 2,
+                                      .count_workloads = [this] { return workloads.load(); }});
   }
 
-  Result<Allocated> allocate(const store::Owner& owner, RenderRequest what = {}, Preload preload = Preload::Yes) {
+  Result<Allocated> allocate(const Owner& owner, RenderRequest what = {}, Preload preload = Preload::Yes) {
     return answer<Allocated>([&](auto done) { allocations->allocate({std::move(what), preload, owner}, done); });
   }
   Result<RenderedProfiles> render(RenderRequest request, Form form) {
@@ -70,7 +70,7 @@ struct Fixture {
   Result<ProfileEntry> put(const std::string& id, const std::string& text) {
     return answer<ProfileEntry>([&](auto done) { allocations->put_profile(id, text, done); });
   }
-  store::Owner myself() { return *owners->identify(::getpid()); }
+  Owner myself() { return *owners->identify(::getpid()); }
   bool wait_until_free() {
     const auto until = std::chrono::steady_clock::now() + kDeadline;
     while (!allocations->allocations()->empty() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
@@ -81,7 +81,7 @@ struct Fixture {
   nrd::testing::FakeController controller;
   SystemClock clock;
   std::unique_ptr<ProcessWatcher> owners{*ProcessWatcher::start()};
-  std::vector<store::OnloadChange> changes;
+  std::vector<Change> changes;
   bool refuse_commits = false;
   std::atomic<size_t> workloads{0};
   Controller::CommitFn commit;  // in place of these two
@@ -249,13 +249,10 @@ TEST_CASE("an allocation that is not stored is not handed out") {
 
 TEST_CASE("an allocation stored by a commit with unknown outcome does no harm") {
   Fixture fixture;
-  std::set<uint64_t> rows;  // as the store has them: a number once
+  std::set<uint64_t> rows;  // as the store has them: the later one with an id replaces the earlier
   bool is_told = false;
-  fixture.commit = [&](const store::OnloadChange& change) {
-    for (const uint64_t id : change.removed_allocations) rows.erase(id);
-    for (const auto& row : change.allocations) {
-      if (!rows.insert(row.id).second) return Result<void>(fail(ErrorCode::Store, "it is there"));
-    }
+  fixture.commit = [&](const Change& change) {
+    for (const Allocation& allocation : change.allocations) rows.insert(allocation.id);
     return is_told ? Result<void>() : Result<void>(fail(ErrorCode::Frozen, "the outcome is unknown"));
   };
   CHECK(fixture.allocate(fixture.myself()).error().code == ErrorCode::Frozen);
@@ -280,13 +277,11 @@ TEST_CASE("an allocation ends with its process") {
 
 TEST_CASE("after a restart allocations of living processes are kept and others released") {
   Fixture fixture;
-  const store::Owner alive = fixture.myself();
-  store::Owner dead = alive;
+  const Owner alive = fixture.myself();
+  Owner dead = alive;
   ++dead.start;
-  store::OnloadRecords records;
-  records.allocations = {{.id = 5, .owner = alive, .generation = 3, .version = "9.0"},
-                         {.id = 6, .owner = dead, .generation = 3, .version = "9.0"}};
-  fixture.renew(records);
+  fixture.renew({{.id = 5, .owner = alive, .generation = 3, .version = "9.0"},
+                 {.id = 6, .owner = dead, .generation = 3, .version = "9.0"}});
   const auto until = std::chrono::steady_clock::now() + kDeadline;
   while (fixture.allocations->allocations()->size() > 1 && std::chrono::steady_clock::now() < until)
     std::this_thread::yield();

@@ -23,7 +23,7 @@ struct RunRole {
   NewWorkload with_key(std::optional<OwnerRequest> owner) {
     return {.spec = a_workload(7).spec, .owner = owner, .key = IdempotencyKey{"key", "hash"}};
   }
-  Done created_by(const store::Owner& owner) {
+  Done created_by(const Owner& owner) {
     Workload workload = a_workload(7);
     workload.spec.owner = owner;
     return done_with(workload);
@@ -33,7 +33,7 @@ struct RunRole {
   nrd::testing::FakeController controller;
   nrd::testing::Fixture fixture{controller};
   WorkloadService workloads{engine, *fixture.owners, *fixture.allocations};
-  store::Owner self = *fixture.owners->identify(::getpid());
+  Owner self = *fixture.owners->identify(::getpid());
   Requester who{.client = {},
                 .caller = Caller{.pid = self.pid, .started = self.start},
                 .is_limited_to_own = true,

@@ -14,7 +14,6 @@
 #include "tests/unit/fault_points.h"
 #include "tests/unit/store/failing_vfs.h"
 #include "tests/unit/store/folder.h"
-#include "tests/unit/store/onload_rows.h"
 
 using namespace nrd;
 using namespace nrd::store;
@@ -24,40 +23,18 @@ using nrd::testing::is_struck;
 
 namespace {
 
-Task a_task(pid_t id) { return {.id = id, .process = 4711, .start = 99, .boot_id = "boot-1"}; }
+// The store neither reads nor checks what is in a document.
+std::string a_document(uint64_t number) {
+  return R"({"number":)" + std::to_string(number) + R"(,"text":"\"a\\\u0001ä","inner":{"big":18446744073709551615}})";
+}
 
-WorkloadRecord a_workload(uint64_t id, const std::string& uuid = "") {
+WorkloadRow a_workload(uint64_t id, const std::string& uuid = "") {
   return {.id = WorkloadId{id},
           .uuid = uuid,
           .given_id = id == 3 ? "web" : "",
           .revision = id,
           .origin = id == 3 ? "OPENSTACK" : "REST",
-          .core_ids = {"4-7", "9", "4"},
-          .policy = uuid.empty() ? "" : "gold",
-          .max_ways = 3,
-          .min_ways = 1,
-          .code_ways = id == 2 ? 0U : 1U,
-          .l2_ways = id == 2 ? 0U : 4U,
-          .l2_code_ways = id == 3 ? 1U : 0U,
-          .pool = "besteffort",
-          .clos = ClosId{2},
-          .ways = {{CacheId{0}, WayMask(0x30)}, {CacheId{0, true}, WayMask(0xf)}, {CacheId{7}, WayMask(0xffffffff)}},
-          .owner = id == 2 ? std::nullopt : std::optional(Owner{.pid = 4711, .start = 1 + id, .boot_id = "boot-1"}),
-          .onload = id == 2 ? std::nullopt
-                            : std::optional(OnloadUse{.profiles = {"b", "a"},
-                                                      .env = {{"EF_A", std::to_string(id)}, {"EF_B", ""}},
-                                                      .profiles_win = id == 1,
-                                                      .generation = id,
-                                                      .version = "9.0"}),
-          .mba_unit = id == 2 ? "" : "percentage",
-          .mba_value = id == 2 ? 0U : 50U,
-          .bandwidth =
-              id == 2 ? std::vector<BandwidthRecord>()
-                      : std::vector<BandwidthRecord>{{CacheId{0}, "percent", 50}, {CacheId{7}, "mbps", 4294967295}},
-          .tasks = id == 2 ? std::vector<Task>() : std::vector<Task>{a_task(4711), a_task(4712)},
-          .task_cpus = id == 2 ? "" : "0-7",
-          .created = Time(std::chrono::milliseconds(1700000000123)),
-          .updated = Time(std::chrono::milliseconds(1700000000456))};
+          .document = a_document(id)};
 }
 
 IdempotencyRecord a_key(const std::string& key, uint64_t workload) {
@@ -72,34 +49,23 @@ std::vector<Change> a_day() {
   first.next_id = 3;
   first.put = {a_workload(1, "a"), a_workload(2)};
   first.new_boot_id = "boot-1";
-  first.ways_baselines = {{ClosId{0}, CacheId{0}, WayMask(0x7ff)},
-                          {ClosId{2}, CacheId{0}, WayMask(0x7ff)},
-                          {ClosId{2}, CacheId{0, true}, WayMask(0xffff)}};
-  first.cpu_baselines = {{CpuId{4}, ClosId{0}}};
-  first.bandwidth_baselines = {{ClosId{2}, {CacheId{0}, "percent", 100}}};
-  first.task_claims = {{a_task(4711), ClosId{2}}, {a_task(4711), ClosId{3}}, {a_task(4712), ClosId{2}}};
+  first.baselines.put = {{{"ways", R"([0,"0"])"}, R"("7ff")"}, {{"cpu", "4"}, "0"}, {{"task", "4711"}, "{}"}};
+  first.keys = {a_key("k1", 1), a_key("k2", 2)};
+  first.onload.put = {{{"freeze", ""}, R"({"frozen":true})"}, {{"generation", "1"}, a_document(1)}};
   Change second;
   second.next_id = 4;
   second.put = {a_workload(3, "a")};
   second.removed = {WorkloadId{1}};
-  second.dropped_task_claims = {{a_task(4711), ClosId{3}}};
-  first.keys = {a_key("k1", 1), a_key("k2", 2)};
+  second.baselines.removed = {{"task", "4711"}, {"task", "never"}};
   second.keys = {a_key("k3", 3)};
+  second.onload.put = {{{"generation", "2"}, a_document(2)}, {{"operation", "1"}, a_document(1)}};
   Change third;
   third.next_id = 4;
   third.put = {a_workload(2, "b")};
   third.new_boot_id = "boot-2";
-  first.onload = {
-      .freeze = std::pair(true, "release night"), .drained = true, .generations = {testing::a_generation(1)}};
-  second.onload.generations = {testing::a_generation(1), testing::a_generation(2)};
-  second.onload.operations = {testing::an_operation(1)};
-  second.onload.allocations = {testing::an_allocation(1), testing::an_allocation(2)};
   third.forgotten_keys = {"k2", "never"};
-  second.onload.interfaces = {testing::an_interface(""), testing::an_interface("0000:03:00.0")};
-  third.onload.removed_generations = {1};
-  third.onload.removed_allocations = {1};
-  third.onload.operations = {testing::an_operation(1)};
-  third.onload.interfaces = {testing::an_interface("", true)};
+  third.onload.removed = {{"generation", "1"}};
+  third.onload.put = {{{"operation", "1"}, R"({"number":7})"}};
   return {first, second, third};
 }
 
@@ -154,15 +120,13 @@ TEST_CASE("committed state is loaded unchanged") {
   CHECK(records.next_id == 4);
   CHECK(records.workloads == std::vector{a_workload(2, "b"), a_workload(3, "a")});
   CHECK(records.keys == std::vector{a_key("k1", 1), a_key("k3", 3)});
-  CHECK(records.baselines == Baselines{.boot_id = "boot-2", .ways = {}, .cpus = {}});
+  CHECK(records.boot_id == "boot-2");
+  CHECK(records.baselines.empty());
   CHECK(records.onload ==
-        OnloadRecords{.frozen = true,
-                      .reason = "release night",
-                      .drained = true,
-                      .generations = {testing::a_generation(2)},
-                      .operations = {testing::an_operation(1)},
-                      .allocations = {testing::an_allocation(2)},
-                      .interfaces = {testing::an_interface("", true), testing::an_interface("0000:03:00.0")}});
+        std::vector<Document>{
+            {{"freeze", ""}, R"({"frozen":true})"},
+            {{"generation", "2"}, a_document(2)},
+            {{"operation", "1"}, R"({"number":7,"text":"\"a\\\u0001ä","inner":{"big":18446744073709551615}})"}});
 }
 
 TEST_CASE("baselines of one boot add up and another boot replaces them") {
@@ -170,42 +134,51 @@ TEST_CASE("baselines of one boot add up and another boot replaces them") {
   const auto store = *Store::open(folder.state());
   REQUIRE(store->commit(a_day()[0]).committed == Committed::Done);
   Change more;
-  more.next_id = 3;
-  more.cpu_baselines = {{CpuId{1}, ClosId{0}}};
+  more.baselines = {.removed = {{"task", "4711"}}, .put = {{{"cpu", "1"}, "0"}, {{"cpu", "4"}, "2"}}};
   REQUIRE(store->commit(more).committed == Committed::Done);
-  CHECK(loaded(*store).baselines.boot_id == "boot-1");
-  CHECK(loaded(*store).baselines.ways.size() == 3);
-  CHECK(loaded(*store).baselines.cpus ==
-        std::vector{CpuBaseline{CpuId{1}, ClosId{0}}, CpuBaseline{CpuId{4}, ClosId{0}}});
+  CHECK(loaded(*store).boot_id == "boot-1");
+  CHECK(loaded(*store).baselines ==
+        std::vector<Document>{{{"cpu", "1"}, "0"}, {{"cpu", "4"}, "2"}, {{"ways", R"([0,"0"])"}, R"("7ff")"}});
+  Change reboot;
+  reboot.new_boot_id = "boot-2";
+  reboot.baselines.put = {{{"cpu", "5"}, "0"}};
+  REQUIRE(store->commit(reboot).committed == Committed::Done);
+  CHECK(loaded(*store).boot_id == "boot-2");
+  CHECK(loaded(*store).baselines == reboot.baselines.put);
 }
 
-TEST_CASE("an external frequency is stored as long as its baseline") {
+TEST_CASE("members that another version wrote stay when a document is rewritten") {
   const Folder folder;
   const auto store = *Store::open(folder.state());
-  const auto frequency = [](uint32_t cpu, uint32_t max) {
-    return FrequencyRecord{CpuId{cpu}, KHz{800'000}, KHz{max}, "powersave", "power"};
+  const auto write = [&](const std::string& json) {
+    WorkloadRow workload = a_workload(1);
+    workload.document = json;
+    Change change;
+    change.next_id = 2;
+    change.put = {workload};
+    change.onload.put = {{{"operation", "1"}, json}};
+    REQUIRE(store->commit(change).committed == Committed::Done);
+    const Records records = loaded(*store);
+    CHECK(records.onload.front().json == records.workloads.front().document);
+    return records.workloads.front().document;
   };
-  Change first;
-  first.new_boot_id = "boot-1";
-  first.frequency_baselines = {frequency(4, 3'500'000), frequency(5, 3'500'000), frequency(6, 3'500'000)};
-  first.frequencies_of_others = {frequency(4, 1'000'000), frequency(5, 1'000'000), frequency(6, 1'000'000)};
-  REQUIRE(store->commit(first).committed == Committed::Done);
-  CHECK(loaded(*store).baselines.frequencies == first.frequency_baselines);
-  CHECK(loaded(*store).baselines.frequencies_of_others == first.frequencies_of_others);
-  Change second;
-  second.frequencies_of_others = {frequency(4, 2'000'000)};
-  second.dropped_frequencies_of_others = {CpuId{5}};
-  second.dropped_frequency_baselines = {CpuId{6}};
-  REQUIRE(store->commit(second).committed == Committed::Done);
-  CHECK(loaded(*store).baselines.frequencies == std::vector{frequency(4, 3'500'000), frequency(5, 3'500'000)});
-  CHECK(loaded(*store).baselines.frequencies_of_others == second.frequencies_of_others);
-  Change third;
-  third.new_boot_id = "boot-2";
-  REQUIRE(store->commit(third).committed == Committed::Done);
-  CHECK(loaded(*store).baselines.frequencies_of_others.empty());
-  Change fourth;  // none without its baseline
-  fourth.frequencies_of_others = {frequency(4, 2'000'000)};
-  CHECK(store->commit(fourth).committed == Committed::NotDone);
+  CHECK(write(R"({"a":1,"new":2,"gone":null,"in":{"b":[1,2],"new":{"c":3},"gone":null}})") ==
+        R"({"a":1,"new":2,"in":{"b":[1,2],"new":{"c":3}}})");
+  CHECK(write(R"({"a":9,"in":{"b":[3]},"later":true})") ==
+        R"({"a":9,"new":2,"in":{"b":[3],"new":{"c":3}},"later":true})");
+  CHECK(write(R"({"a":null,"in":null})") == R"({"new":2,"later":true})");
+}
+
+TEST_CASE("a uuid may move between workloads in one commit") {
+  const Folder folder;
+  const auto store = *Store::open(folder.state());
+  Change change;
+  change.next_id = 3;
+  change.put = {a_workload(1, "a"), a_workload(2, "b")};
+  REQUIRE(store->commit(change).committed == Committed::Done);
+  std::swap(change.put[0].uuid, change.put[1].uuid);
+  REQUIRE(store->commit(change).committed == Committed::Done);
+  CHECK(loaded(*store).workloads == change.put);
 }
 
 TEST_CASE("only root reads the database") {
@@ -295,12 +268,24 @@ TEST_CASE("an unknown schema version is refused") {
   CHECK_FALSE(Store::open(folder.state()));
 }
 
+TEST_CASE("a database from before the first release is refused with what to do") {
+  for (const int version : {1, 15}) {
+    const Folder folder;
+    { REQUIRE((*Store::open(folder.state()))->commit(a_day()[0]).committed == Committed::Done); }
+    edit(folder.database(), ("PRAGMA user_version = " + std::to_string(version)).c_str());
+    const std::string bytes = bytes_of(folder.database());
+    const auto store = Store::open(folder.state());
+    REQUIRE_FALSE(store);
+    CHECK(store.error().message ==
+          std::filesystem::canonical(folder.database()).string() +
+              " was written by an nrd from before the first release (schema " + std::to_string(version) +
+              "); move it and its -wal and -shm away, reboot to reset the hardware, and create the workloads again");
+    CHECK(bytes_of(folder.database()) == bytes);
+  }
+}
+
 TEST_CASE("an invalid row is reported") {
-  for (const char* sql :
-       {"UPDATE node SET next_id = 1", "DELETE FROM node",
-        "PRAGMA foreign_keys = OFF; DELETE FROM workload WHERE id = 1", "UPDATE workload SET clos = 4294967297",
-        "UPDATE workload SET max_ways = 4294967296", "DELETE FROM workload_core_ids WHERE workload = 2",
-        "UPDATE cpu_baseline SET cpu = 4294967296", "DROP TABLE ways_baseline"}) {
+  for (const char* sql : {"UPDATE node SET next_id = 1", "DELETE FROM node", "DROP TABLE baseline"}) {
     CAPTURE(sql);
     const Folder folder;
     { REQUIRE((*Store::open(folder.state()))->commit(a_day()[0]).committed == Committed::Done); }
@@ -317,11 +302,10 @@ TEST_CASE("a workload that could not be loaded is not stored") {
   const auto store = *Store::open(folder.state());
   REQUIRE(store->commit(a_day()[0]).committed == Committed::Done);
   const Records before = loaded(*store);
-  WorkloadRecord nameless = a_workload(3);
-  nameless.core_ids.clear();
-  nameless.tasks.clear();
-  WorkloadRecord twin = a_workload(3, "a");
-  for (const WorkloadRecord& workload : {a_workload(0), a_workload(4), nameless, twin}) {
+  WorkloadRow torn = a_workload(3);
+  torn.document.pop_back();
+  const WorkloadRow twin = a_workload(3, "a");
+  for (const WorkloadRow& workload : {a_workload(0), a_workload(4), torn, twin}) {
     Change change;
     change.next_id = 4;
     change.put = {workload};
@@ -355,7 +339,8 @@ TEST_CASE("reopening does not recreate a vanished database") {
   }
 }
 
-TEST_CASE("the migrations lead to the schema") {
+// released/NNNN.sql is a dump of a database of schema NNNN.
+TEST_CASE("a database of each released schema is opened and has the newest schema then") {
   const auto tables = [](const std::string& path) {
     Connection connection;
     REQUIRE(Connection::open(path, connection).ok());
@@ -365,17 +350,26 @@ TEST_CASE("the migrations lead to the schema") {
     while (statement.next()) sql.push_back(statement.text(0));
     return sql;
   };
-  const Folder folder;
-  REQUIRE(Store::open(folder.state()));
-  const std::string whole = folder.state() + "/whole.db";
-  write_bytes(whole, "");
-  {
-    Connection connection;
-    REQUIRE(Connection::open(whole, connection).ok());
-    REQUIRE(connection.execute(kSchema).ok());
+  const Folder fresh;
+  REQUIRE(Store::open(fresh.state()));
+  for (int version = kFirstSchema; version <= kSchemaVersion; ++version) {
+    CAPTURE(version);
+    const Folder folder;
+    std::filesystem::create_directory(folder.state());
+    edit(folder.database(), bytes_of(NRD_RELEASED "00" + std::to_string(version) + ".sql").c_str());
+    const auto store = Store::open(folder.state());
+    REQUIRE_MESSAGE(store, (store ? "" : store.error().message + store.error().detail));
+    const Records records = loaded(**store);
+    CHECK(records.revision == 5);
+    CHECK(records.next_id == 4);
+    CHECK(records.workloads.size() == 2);
+    CHECK(records.keys == std::vector{a_key("k1", 1)});
+    CHECK(records.boot_id == "boot-1");
+    CHECK(records.baselines.size() == 6);
+    CHECK(records.onload.size() == 6);
+    CHECK(tables(folder.database()) == tables(fresh.database()));
   }
-  CHECK(tables(folder.database()) == tables(whole));
-  CHECK(std::size(kMigrations) == kSchemaVersion);
+  CHECK(std::size(kMigrations) == kSchemaVersion - kFirstSchema);
 }
 
 // How the disk fails from the n-th operation on.

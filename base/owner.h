@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-namespace nrd::store {
+namespace nrd {
 
 struct Owner {
   pid_t pid = 0;
@@ -15,4 +15,4 @@ struct Owner {
   friend bool operator==(const Owner&, const Owner&) = default;
 };
 
-}  // namespace nrd::store
+}  // namespace nrd

@@ -1,4 +1,4 @@
-// Onload for what runs in a workload: what the client asked for, and which generation's door it came through.
+// Onload for what runs in a workload: what the client asked for, and the generation that it was admitted to.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace nrd::store {
+namespace nrd {
 
 struct OnloadUse {
   std::vector<std::string> profiles;       // the first that sets a variable wins
@@ -17,4 +17,4 @@ struct OnloadUse {
   friend bool operator==(const OnloadUse&, const OnloadUse&) = default;
 };
 
-}  // namespace nrd::store
+}  // namespace nrd

@@ -1,0 +1,135 @@
+#include "engine/model/baseline_documents.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "engine/model/workload_fields.h"
+
+namespace nrd {
+
+template <>
+inline constexpr auto json::kFields<TaskClaim> = std::tuple(Field("task", &TaskClaim::task),
+                                                            Field("clos", &TaskClaim::clos));
+
+namespace {
+
+// Each map is a kind of document; its key is the document's key.
+constexpr auto kKinds = std::tuple(json::Field("ways", &Baselines::ways), json::Field("cpu", &Baselines::cpus),
+                                   json::Field("frequency", &Baselines::frequencies),
+                                   json::Field("external_frequency", &Baselines::frequencies_of_others),
+                                   json::Field("group", &Baselines::groups), json::Field("task", &Baselines::tasks));
+
+constexpr const char* kNothing = "{}";  // the document of a member of a set
+
+// One map, whatever its shape; of a set, to nothing.
+template <typename Key, typename T>
+const std::map<Key, T>& flat(const std::map<Key, T>& map) {
+  return map;
+}
+template <typename Key, typename T>
+const std::map<Key, T>& flat(const SharedMap<Key, T>& map) {
+  return map.get();
+}
+template <typename First, typename Second, typename T>
+std::map<std::pair<First, Second>, T> flat(const std::map<First, std::map<Second, T>>& nested) {
+  std::map<std::pair<First, Second>, T> map;
+  for (const auto& [first, inner] : nested) {
+    for (const auto& [second, value] : inner) map.emplace(std::pair(first, second), value);
+  }
+  return map;
+}
+template <typename Key>
+std::map<Key, std::nullptr_t> flat(const std::set<Key>& set) {
+  std::map<Key, std::nullptr_t> map;
+  for (const Key& key : set) map.emplace(key, nullptr);
+  return map;
+}
+
+template <typename Key, typename T>
+Result<void> add(std::map<Key, T>& map, const std::string& key, const std::string& json) {
+  const Key read = TRY(json::from_json<Key>(key));
+  map[read] = TRY(json::from_json<T>(json));
+  return {};
+}
+template <typename First, typename Second, typename T>
+Result<void> add(std::map<First, std::map<Second, T>>& nested, const std::string& key, const std::string& json) {
+  const auto [first, second] = TRY(json::from_json<std::pair<First, Second>>(key));
+  nested[first][second] = TRY(json::from_json<T>(json));
+  return {};
+}
+template <typename Key>
+Result<void> add(std::set<Key>& set, const std::string& key, const std::string&) {
+  set.insert(TRY(json::from_json<Key>(key)));
+  return {};
+}
+
+template <typename Map>
+struct Plain {
+  using Type = Map;
+};
+template <typename Key, typename T>
+struct Plain<SharedMap<Key, T>> {
+  using Type = std::map<Key, T>;
+};
+
+template <typename Map>
+Result<void> read_kind(Map& map, const std::string& kind, const std::vector<store::Document>& documents) {
+  typename Plain<Map>::Type filled;
+  for (const auto& [id, json] : documents) {
+    if (id.kind != kind) continue;
+    if (const Result<void> added = add(filled, id.key, json); !added) {
+      return fail(ErrorCode::Store, "the store contains an invalid baseline; restore a backup",
+                  id.kind + " " + id.key + ": " + added.error().field + " " + added.error().message);
+    }
+  }
+  map = std::move(filled);
+  return {};
+}
+
+template <typename T>
+std::string document_of(const T& value) {
+  return json::to_json(value);
+}
+std::string document_of(std::nullptr_t) { return kNothing; }
+
+template <typename Key, typename T>
+void add_changes(store::DocumentChange& change, const char* kind, const std::map<Key, T>& before,
+                 const std::map<Key, T>& after) {
+  for (const auto& [key, value] : before) {
+    if (!after.contains(key)) change.removed.push_back({kind, json::to_json(key)});
+  }
+  for (const auto& [key, value] : after) {
+    const auto old = before.find(key);
+    if (old == before.end() || old->second != value)
+      change.put.push_back({{kind, json::to_json(key)}, document_of(value)});
+  }
+}
+
+}  // namespace
+
+Result<Baselines> baselines_of(const std::vector<store::Document>& documents) {
+  Baselines baselines;
+  Result<void> done;
+  const auto fill = [&](const auto& kind) {
+    done = read_kind(baselines.*kind.member, kind.name, documents);
+    return done.has_value();
+  };
+  std::apply([&](const auto&... kind) { (... && fill(kind)); }, kKinds);
+  if (!done) return Failure(done.error());
+  return baselines;
+}
+
+store::DocumentChange changes_between(const Baselines& before, const Baselines& after) {
+  store::DocumentChange change;
+  const auto compare = [&](const auto& kind) {
+    if (before.*kind.member != after.*kind.member)
+      add_changes(change, kind.name, flat(before.*kind.member), flat(after.*kind.member));
+  };
+  std::apply([&](const auto&... kind) { (compare(kind), ...); }, kKinds);
+  return change;
+}
+
+}  // namespace nrd
