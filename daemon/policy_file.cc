@@ -6,9 +6,9 @@
 
 #include "api/tree/tree.h"
 #include "api/v1/frequency_json.h"
-#include "api/v1/json_validation.h"
 #include "base/control.h"
 #include "base/file.h"
+#include "base/json/validation.h"
 #include "engine/plan/spec.h"
 
 namespace nrd::daemon {
@@ -33,11 +33,11 @@ Result<uint32_t> parse_number(const Value& object, const std::string& parent, st
   if (number && least <= *number && *number <= most) return static_cast<uint32_t>(*number);
   return fail_at(ErrorCode::BadRequest, field,
                  "expected a whole number from " + std::to_string(least) + " to " + std::to_string(most) + ", found " +
-                     v1::shown(*value));
+                     json::shown(*value));
 }
 
 Result<void> check_object(const Value& value, const std::string& field, const std::vector<std::string_view>& keys) {
-  return v1::require_object(field, value, "a section").and_then([&] { return v1::check_keys(value, field, keys); });
+  return json::require_object(field, value, "a section").and_then([&] { return json::check_keys(value, field, keys); });
 }
 
 Result<CacheRequest> parse_cache(const Value& value, const std::string& field) {
@@ -64,15 +64,6 @@ Result<MbaRequest> parse_mba(const Value& value, const std::string& field) {
   return MbaRequest{.unit = in_mbps ? MbaRequest::Unit::Mbps : MbaRequest::Unit::Percentage, .value = *amount};
 }
 
-// Uses the workload's parser, so that both accept the same values.
-Result<std::optional<FrequencyRequest>> parse_pstate(const Value& value, const std::string& parent) {
-  Result<v1::FrequencyFields> frequency = v1::parse_frequency(Value::object({{"pstate", value}}));
-  if (frequency) return std::move(frequency->request);
-  Error error = frequency.error();
-  error.field.insert(0, parent);
-  return Failure(std::move(error));
-}
-
 Result<Policy> parse_policy(const Value& value, const std::string& field) {
   TRY(check_object(value, field, {"cache", "mba", "pstate"}));
   Policy policy;
@@ -82,8 +73,9 @@ Result<Policy> parse_policy(const Value& value, const std::string& field) {
   if (const Value* mba = value.find("mba")) {
     policy.mba = TRY(parse_mba(*mba, json::pointer(field, "mba")));
   }
-  if (const Value* pstate = value.find("pstate")) {
-    policy.frequency = TRY(parse_pstate(*pstate, field));
+  if (const Value* pstate = value.find("pstate"); pstate && !pstate->is_null()) {
+    const auto frequency = TRY(v1::parse_pstate(*pstate, json::pointer(field, "pstate")));
+    policy.frequency = frequency.value_or(std::nullopt);
   }
   if (policy == Policy{})
     return fail_at(ErrorCode::BadRequest, field, "names no resource; expected cache, pstate or mba");
@@ -97,7 +89,7 @@ bool is_name(const std::string& name) {
 }
 
 Result<Policies> parse_section(const Value& section, const std::string& field) {
-  TRY(v1::require_object(field, section, "a section"));
+  TRY(json::require_object(field, section, "a section"));
   if (section.members().size() > kMostPolicies) {
     return fail_at(ErrorCode::BadRequest, field, "too many policies; at most " + std::to_string(kMostPolicies));
   }

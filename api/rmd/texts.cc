@@ -18,11 +18,8 @@ constexpr std::string_view kHalfACache = "Need to provide both cache.* or none o
 
 constexpr std::string_view kNoSuchPlugin = "Trying to use module that is not loaded";
 
-const std::string kBandwidthRange = "MBA values in should range from ";
-
 bool is_rmds_own(std::string_view message) {
-  return message == kNoSuchPlugin || message == kNoCores || message == kNoParameters || message == kHalfACache ||
-         message.starts_with(kBandwidthRange);
+  return message == kNoSuchPlugin || message == kNoCores || message == kNoParameters || message == kHalfACache;
 }
 
 std::string invalid(const std::string& why) { return "Failed to validate workload. Reason: " + why; }
@@ -48,6 +45,10 @@ std::optional<std::string> bandwidth_refused(const Error& error) {
       {"guarantee", "MBA only supported for Guaranteed Request and not for BestEffort and Shared"},
       {"cache", "Need to provide both cache and mba for better performance"},
       {"none", "This machine supports only cache and not MBA"}};
+  // A limit that is no whole number in its range.
+  if (error.field == "/rdt/mba/percentage" || error.field == "/rdt/mba/mbps") {
+    return invalid("MBA values in should range from " + error.allowed + ", found " + error.subject);
+  }
   if (error.field != "/rdt/mba") return std::nullopt;
   if (error.subject == "shared") return "MBA forbidden for shared group";
   const auto line = kLines.find(error.subject);
@@ -95,11 +96,6 @@ Failure no_parameters() {
 
 Failure half_a_cache() {
   return fail_at(ErrorCode::BadRequest, "/cache", std::string(kHalfACache), "both max and min");
-}
-
-Failure bandwidth_out_of_range(std::string field, const std::string& found, uint64_t most) {
-  const std::string range = "1 to " + std::to_string(most);
-  return fail_at(ErrorCode::BadRequest, std::move(field), kBandwidthRange + range + ", found " + found, range);
 }
 
 Failure no_such_plugin(std::string field) {

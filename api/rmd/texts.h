@@ -24,8 +24,6 @@ inline constexpr std::string_view kNoSuchWorkload = "404: Could not found worklo
 Failure no_cores();
 Failure no_parameters();
 Failure half_a_cache();
-// A memory bandwidth limit that is not a whole number from 1 to `most`.
-Failure bandwidth_out_of_range(std::string field, const std::string& found, uint64_t most);
 // An unknown plugin.
 Failure no_such_plugin(std::string field);
 

@@ -1,10 +1,65 @@
 #include "api/rmd/wire_shape.h"
 
 #include <string_view>
+#include <utility>
+
+#include "api/rmd/texts.h"
+#include "base/json/validation.h"
+#include "base/json/writer.h"
 
 namespace nrd::rmd {
+namespace {
 
 using json::Value;
+
+void add(std::vector<Place>& places, std::string pointer, const Value* value) {
+  if (value) places.push_back({std::move(pointer), value});
+}
+
+const Value* within(const Value& outer, std::string_view key) { return outer.is_null() ? &outer : outer.find(key); }
+
+Result<void> check_rdt(const Value& rdt) {
+  if (rdt.is_null()) return {};
+  TRY(require_object("/rdt", rdt, "an object such as {\"cache\": {\"max\": 2, \"min\": 2}}"));
+  return check_keys(rdt, "/rdt", {"cache", "mba"});
+}
+
+Result<void> check_plugins(const Value& plugins) {
+  if (is_absent(plugins) && !plugins.is_object()) return {};
+  TRY(require_object("/plugins", plugins, "an object such as {\"pstate\": {\"max_ratio\": 30}}"));
+  for (const json::Member& member : plugins.members()) {
+    if (member.key == "pstate" || is_absent(member.value)) continue;
+    return no_such_plugin(json::pointer("/plugins", member.key.substr(0, json::kQuoted)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Parts> parts_of(const Value& body) {
+  Parts parts;
+  if (const Value* rdt = body.find("rdt")) {
+    TRY(check_rdt(*rdt));
+    add(parts.cache, "/rdt/cache", within(*rdt, "cache"));
+    add(parts.mba, "/rdt/mba", within(*rdt, "mba"));
+  }
+  if (const Value* plugins = body.find("plugins")) {
+    TRY(check_plugins(*plugins));
+    add(parts.pstate, "/plugins/pstate", within(*plugins, "pstate"));
+  }
+  add(parts.cache, "/cache", body.find("cache"));
+  add(parts.pstate, "/pstate", body.find("pstate"));
+  return parts;
+}
+
+std::string ratio_literal(const Value& body) {
+  const auto in = [](const Value* object, std::string_view key) { return object ? object->find(key) : nullptr; };
+  for (const Value* pstate : {in(body.find("plugins"), "pstate"), body.find("pstate")}) {
+    const Value* ratio = in(pstate, "ratio");
+    if (ratio && ratio->literal() && !is_absent(*ratio)) return *ratio->literal();
+  }
+  return {};
+}
 
 Shape shape_of(const Value& body) {
   const auto is_nested = [&body](std::string_view key, std::string_view parent) {

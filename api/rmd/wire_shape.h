@@ -2,12 +2,35 @@
 //
 //   {"core_ids": ["0", "1-3"], "cache": {"max": 2, "min": 2}}              RMD 0.2
 //   {"core_ids": ["0", "1-3"], "rdt": {"cache": {"max": 2, "min": 2}}}     RMD 0.3
+//
+// Frequencies likewise: in `pstate`, or in `plugins.pstate`. Memory bandwidth is only in `rdt.mba`.
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include "base/json/value.h"
 #include "base/result.h"
 
 namespace nrd::rmd {
+
+// Part of a workload, and its JSON pointer. null in place of the outer object counts for each part in it.
+struct Place {
+  std::string pointer;
+  const json::Value* value;
+};
+
+// A client that has a part in both shapes must have it twice with the same value.
+struct Parts {
+  std::vector<Place> cache;
+  std::vector<Place> mba;
+  std::vector<Place> pstate;
+};
+
+// BadRequest if `rdt` has an unknown key, or `plugins` another plugin that is not empty.
+Result<Parts> parts_of(const json::Value& body);
+// The literal of pstate's `ratio`, which RMD echoes unchanged (3.0, not 3); empty if absent.
+std::string ratio_literal(const json::Value& body);
 
 // Where the client's body has these members.
 struct Shape {

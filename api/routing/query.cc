@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "api/routing/suggestions.h"
 #include "base/json/writer.h"
 #include "base/number.h"
+#include "base/suggestions.h"
 
 namespace nrd::routing {
 namespace {

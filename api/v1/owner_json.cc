@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "api/v1/json_validation.h"
+#include "base/json/validation.h"
 
 namespace nrd::v1 {
 namespace {

@@ -4,6 +4,8 @@
 #include "api/routing/answer.h"
 #include "api/routing/problem.h"
 #include "api/v1/frequency_json.h"
+#include "base/json/members.h"
+#include "engine/model/workload_fields.h"
 #include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
@@ -11,18 +13,9 @@ namespace {
 
 void render_policy(json::Writer& w, const Policy& policy) {
   w.begin_object();
-  if (policy.cache) {
-    w.key("cache").begin_object();
-    w.key("max").number(policy.cache->max);
-    w.key("min").number(policy.cache->min);
-    w.end_object();
-  }
-  if (policy.mba) {
-    w.key("mba").begin_object();
-    w.key(policy.mba->unit == MbaRequest::Unit::Mbps ? "mbps" : "percentage").number(policy.mba->value);
-    w.end_object();
-  }
-  if (policy.frequency) render_pstate(w, *policy.frequency);
+  if (policy.cache) json::render_members(w.key("cache"), *policy.cache);
+  if (policy.mba) json::render_members(w.key("mba"), *policy.mba);
+  if (policy.frequency) render(w.key("pstate"), *policy.frequency);
   w.end_object();
 }
 

@@ -6,8 +6,10 @@
 #include "api/routing/answer.h"
 #include "api/routing/problem.h"
 #include "api/v1/frequency_json.h"
+#include "base/json/fields.h"
 #include "base/json/writer.h"
 #include "base/number.h"
+#include "engine/model/workload_fields.h"
 #include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
@@ -22,12 +24,6 @@ const char* name_of(pstate::Interface interface) {
     case pstate::Interface::Amd1Ah: return "msr, MSRC001_0062";
   }
   return "";
-}
-
-void render_words(json::Writer& w, std::string_view key, const std::vector<std::string>& words) {
-  w.key(key).begin_array();
-  for (const std::string& word : words) w.string(word);
-  w.end_array();
 }
 
 void render_set(json::Writer& w, const NodeState& state, CpuId id) {
@@ -56,13 +52,14 @@ void render_monitoring(json::Writer& w, const NodeState& state, CpuId id, const 
     return;
   }
   const FrequencyRequest& request = *owner->spec.frequency;
-  const auto control = request.is_monitored ? state.governors.find(id) : state.governors.end();
+  const auto control =
+      request.monitoring == FrequencyRequest::Monitoring::On ? state.governors.find(id) : state.governors.end();
   const bool is_sampled = control != state.governors.end();
   w.begin_object();
-  w.key("monitoring").string(request.is_monitored ? "on" : "off");
-  w.key("ratio_threshold").raw(text_of(*request.threshold));
+  w.key("monitoring").string(json::name_of(request.monitoring));
+  json::write(w.key("ratio_threshold"), *request.threshold);
   w.key("last_ratio");
-  is_sampled && control->second.percent ? w.raw(text_of(BranchMissThreshold{*control->second.percent})) : w.null();
+  json::write(w, is_sampled ? control->second.percent : std::nullopt);
   w.key("decision");
   is_sampled ? w.string(speed_of(state, id) == plan::Speed::Fast ? "maximum" : "minimum") : w.null();
   w.key("transitions").number(is_sampled ? control->second.transitions : 0);
@@ -85,8 +82,8 @@ void render_cpu(json::Writer& w, const NodeState& state, CpuId id, const pstate:
   w.key("hwp").boolean_or_null(cpu.hwp);
   render_set(w, state, id);
   w.key("domain").string(cpu.domain.to_string());
-  render_words(w, "governors", cpu.governors);
-  render_words(w, "epps", cpu.epps);
+  json::write(w.key("governors"), cpu.governors);
+  json::write(w.key("epps"), cpu.epps);
   const Workload* owner = owner_of(state, id);
   render_monitoring(w, state, id, owner);
   w.key("workload");
@@ -105,7 +102,7 @@ void list_pstates(const routing::Call& call, http::Reply reply) {
   for (const auto& [id, cpu] : state->facts.pstate.cpus) render_cpu(w, *state, id, cpu);
   w.end_array();
   w.key("turbo").boolean_or_null(state->facts.pstate.turbo);
-  render_words(w, "missing", state->facts.pstate.missing);
+  json::write(w.key("missing"), state->facts.pstate.missing);
   w.end_object();
   reply.send(routing::json_answer(200, w.take()));
 }

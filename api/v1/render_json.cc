@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "api/v1/json_validation.h"
+#include "base/json/validation.h"
 
 namespace nrd::v1 {
 namespace {
@@ -93,12 +93,6 @@ void render(json::Writer& w, const profiles::Environment& environment) {
   w.begin_object();
   for (const auto& [name, value] : environment) w.key(name).string(value);
   w.end_object();
-}
-
-void render(json::Writer& w, const std::vector<std::string>& texts) {
-  w.begin_array();
-  for (const std::string& text : texts) w.string(text);
-  w.end_array();
 }
 
 }  // namespace nrd::v1

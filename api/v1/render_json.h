@@ -25,6 +25,5 @@ Result<bool> parse_flag(const json::Value& body, std::string_view key, bool othe
 
 // {"EF_POLL_USEC": "0"}
 void render(json::Writer& w, const profiles::Environment& environment);
-void render(json::Writer& w, const std::vector<std::string>& texts);
 
 }  // namespace nrd::v1

@@ -1,30 +1,19 @@
-// JSON of a workload, in both shapes that RMD's clients use:
-//
-//   {"core_ids": ["0", "1-3"], "cache": {"max": 2, "min": 2}}              RMD 0.2
-//   {"core_ids": ["0", "1-3"], "rdt": {"cache": {"max": 2, "min": 2}}}     RMD 0.3
-//
-// The parser is strict: it refuses an unknown key and suggests the closest known one. It accepts a key of
-// RMD's that nrd does not support only if its value is empty ("", {}, [], 0, null). Responses carry both shapes.
+// JSON of a workload in responses, in both shapes that RMD's clients use (api/rmd/wire_shape.h).
 #pragma once
 
 #include <optional>
 #include <string>
 
-#include "base/json/value.h"
 #include "base/json/writer.h"
-#include "base/result.h"
 #include "engine/model/node_state.h"
 #include "engine/model/workload.h"
 #include "engine/onload/allocation.h"
 
-namespace nrd::v1 {
+namespace nrd::plan {
+struct DryRun;
+}
 
-// Parses the body of a POST. Stops reading a CPU list at the first CPU above `last`, the highest possible one.
-constexpr CpuId kLastCpu{CpuSet::kMaxCpus - 1};
-Result<Spec> parse_spec(const json::Value& body, CpuId last = kLastCpu);
-// Parses the body of a PATCH: replaces the members it has and keeps the rest. Ignores members that only nrd sets (id,
-// uuid, status, pool, ...), so that a client can edit a response and send it back.
-Result<SpecPatch> parse_patch(const json::Value& body, CpuId last = kLastCpu);
+namespace nrd::v1 {
 
 struct RenderOptions {
   std::string ratio{};      // the branch-miss threshold as the client wrote it; empty: formatted from the number
@@ -33,6 +22,10 @@ struct RenderOptions {
 };
 void render(json::Writer& w, const NodeState& state, const Workload& workload, const RenderOptions& options = {});
 std::string render_workload(const NodeState& state, const Workload& workload, const RenderOptions& options = {});
+// The response to ?dry_run=true: the grant and the hardware settings that would change.
+//
+//   {"workload": {...}, "changes": [{"knob": "COS2 ways on cache 0", "from": "7ff", "to": "30"}, ...]}
+std::string render_dry_run(const NodeState& state, const plan::DryRun& dry_run);
 // The workloads with this uuid and origin; nullopt matches all.
 std::string render_chosen(const NodeState& state, const std::optional<std::string>& uuid,
                           const std::optional<std::string>& origin);

@@ -16,14 +16,9 @@
 #include "api/routing/etag.h"
 #include "api/routing/problem.h"
 #include "api/routing/query.h"
-#include "api/v1/bandwidth_json.h"
-#include "api/v1/dry_run_json.h"
-#include "api/v1/frequency_json.h"
-#include "api/v1/onload/workload_onload.h"
-#include "api/v1/owner_json.h"
+#include "api/v1/parse_workload.h"
 #include "api/v1/requester.h"
 #include "api/v1/response_cache.h"
-#include "api/v1/task_json.h"
 #include "api/v1/workload_etag.h"
 #include "api/v1/workload_json.h"
 #include "base/json/reader.h"
@@ -148,12 +143,6 @@ Result<std::optional<IdempotencyKey>> parse_key(const http::Request& request) {
                  "1 to 255 visible ASCII characters");
 }
 
-// kLastCpu if the node reports no possible CPUs.
-CpuId last_possible_cpu(const NodeState& state) {
-  const std::vector<CpuId> possible = state.facts.rdt.possible.members();
-  return possible.empty() ? kLastCpu : possible.back();
-}
-
 // The request body with lower-case keys, or the error response.
 tl::expected<json::Value, http::Response> body_of(const routing::Call& call) {
   const Result<json::Value> body = json::parse(call.request.body);
@@ -161,24 +150,6 @@ tl::expected<json::Value, http::Response> body_of(const routing::Call& call) {
   Result<json::Value> folded = rmd::with_canonical_keys(*body);
   if (!folded) return tl::unexpected(refused(folded.error(), call.error_style));
   return *std::move(folded);
-}
-
-Result<NewWorkload> parse_workload(const json::Value& body, const NodeState& state) {
-  Spec spec = TRY(parse_spec(body, last_possible_cpu(state)));
-  OnloadRequest onload = TRY(parse_onload(body, Null::IsAbsent));
-  TaskFields tasks = TRY(parse_task_ids(body, Null::IsAbsent));
-  const std::optional<OwnerRequest> owner = TRY(parse_owner(body));
-  return NewWorkload{
-      .spec = std::move(spec), .task_ids = std::move(tasks), .owner = owner, .onload = std::move(onload.request)};
-}
-
-Result<WorkloadPatch> parse_workload_patch(const json::Value& body, const NodeState& state) {
-  SpecPatch patch = TRY(parse_patch(body, last_possible_cpu(state)));
-  TaskFields tasks = TRY(parse_task_ids(body, Null::Removes));
-  OnloadRequest onload = TRY(parse_onload(body, Null::Removes));
-  if (onload.is_named && !onload.request) patch.onload = std::optional<OnloadUse>();
-  return WorkloadPatch{
-      .id = {}, .patch = std::move(patch), .task_ids = std::move(tasks), .onload = std::move(onload.request)};
 }
 
 }  // namespace
@@ -219,13 +190,13 @@ void create_workload(const routing::Call& call, http::Reply reply) {
   if (!body) return pending.reply->send(body.error());
   const auto state = call.engine.state();
   Result<NewWorkload> workload = parse_workload(*body, *state);
-  if (!workload) return pending.refuse(naming_the_unit(*state, workload.error()));
+  if (!workload) return pending.refuse(workload.error());
   workload->key = *std::move(key);
   pending.shape = rmd::shape_of(*body);
   pending.uuid = workload->spec.uuid;
   const Requester who = requester_of(call.request);
   if (*is_dry) return call.workloads.preview(who, *workload, pending.with<Preview>(previewed));
-  const auto show = [ratio = ratio_literal(*body)](const Changed& made) { return created(made, ratio); };
+  const auto show = [ratio = rmd::ratio_literal(*body)](const Changed& made) { return created(made, ratio); };
   call.workloads.create(who, *workload, pending.with<Changed>(show));
 }
 
@@ -243,7 +214,7 @@ void patch_workload(const routing::Call& call, http::Reply reply) {
   const auto body = body_of(call);
   if (!body) return pending.reply->send(body.error());
   Result<WorkloadPatch> patch = parse_workload_patch(*body, *state);
-  if (!patch) return pending.refuse(naming_the_unit(*state, patch.error()));
+  if (!patch) return pending.refuse(patch.error());
   patch->id = found->id;
   patch->if_revision = revisions_of(call.request.if_match, found->id);
   pending.shape = rmd::shape_of(*body);

@@ -8,6 +8,8 @@
 //   to_json(CacheRequest{.max = 3, .min = 1})              {"max":3,"min":1,"code":null}
 //   from_json<CacheRequest>(R"({"max": 3, "min": "a"})")   BadRequest /min: expected a number, not a string
 //
+// The same description has the rules for clients (members.h) and the options of nrdctl (cli/workload_options.h).
+//
 // Strict: a wrong type, a number out of range, an unknown name or a missing member is an error. Members that no field
 // describes are skipped. All described members are written, absent ones as null, so that a JSON merge patch (RFC 7396)
 // of an older text with a newer one removes what is gone and keeps what is unknown. A map is an array of [key, value],
@@ -18,6 +20,7 @@
 #include <charconv>
 #include <chrono>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -41,9 +44,51 @@
 
 namespace nrd::json {
 
-template <typename Struct, typename Member>
+// What a client writes for a field that it does not set; for texts and names also "".
+enum class Unset {
+  Absent,         // nothing: null is refused
+  Null,           // null counts as absent
+  NullIsDefault,  // null sets the default
+  Empty,          // "", {}, [], 0 and null count as absent
+};
+
+// What a client may write (members.h). The store does not check it.
+struct Rules {
+  const char* expected = nullptr;  // "a whole number above 0"; nullptr: the names of an enumeration, "true or false"
+  const char* allowed = nullptr;   // for the error; nullptr: the range of a whole number, otherwise `expected`
+  uint64_t least = 0;
+  uint64_t most = UINT32_MAX;  // of a text: bytes
+  Unset unset = Unset::Absent;
+};
+
+// The option of nrdctl that sets a field: to its argument, or to `value` (JSON) if that is given.
+struct Option {
+  const char* flag = nullptr;
+  const char* help = nullptr;
+  const char* value = nullptr;
+};
+
+template <typename Member>
+inline constexpr bool kIsOptional = false;
+template <typename T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+template <typename Struct, typename Member, typename Unit = std::nullptr_t>
 struct Field {
-  constexpr Field(const char* its_name, Member Struct::*its_member) : name(its_name), member(its_member) {}
+  using Type = Member;
+
+  constexpr Field(const char* its_name, Member Struct::*its_member, const Rules& its_rules = {},
+                  const Option& its_option = {})
+      : name(its_name), member(its_member), rules(its_rules), option(its_option) {}
+  // Its name tells the unit: {"min_mhz": 2200} is min = 2200 and unit = Mhz.
+  constexpr Field(const char* its_name, Member Struct::*its_member, Unit Struct::*its_unit_member, Unit its_unit,
+                  const Rules& its_rules = {}, const Option& its_option = {})
+      : name(its_name),
+        member(its_member),
+        unit_member(its_unit_member),
+        unit(its_unit),
+        rules(its_rules),
+        option(its_option) {}
   // May be absent or null, which means the default of the struct.
   constexpr Field or_default() const {
     Field field = *this;
@@ -51,14 +96,34 @@ struct Field {
     return field;
   }
 
+  void set(Struct& into, Member value) const {
+    into.*member = std::move(value);
+    if constexpr (!std::is_null_pointer_v<Unit>) into.*unit_member = unit;
+  }
+  // False if the unit is another one, or the value is a default that may be absent.
+  bool is_written(const Struct& value) const {
+    static const Struct defaults{};
+    if constexpr (!std::is_null_pointer_v<Unit>) {
+      if (value.*unit_member != unit) return false;
+    }
+    return !(has_default || kIsOptional<Member>) || value.*member != defaults.*member;
+  }
+
   const char* name;
   Member Struct::*member;
+  Unit Struct::*unit_member = nullptr;
+  Unit unit{};
   bool has_default = false;
+  Rules rules{};
+  Option option{};
 };
 
 // Of a struct: a std::tuple of its fields.
 template <typename Struct>
 inline constexpr auto kFields = nullptr;
+// For errors: "an object such as {...}".
+template <typename Struct>
+inline constexpr const char* kExample = "an object";
 // Of an enumeration: a std::array of pairs {enumerator, name}.
 template <typename Enum>
 inline constexpr auto kNames = nullptr;
@@ -272,11 +337,6 @@ concept Described = requires {
   std::tuple_size<std::remove_cvref_t<decltype(kFields<T>)>>::value;
 };
 
-template <typename Member>
-inline constexpr bool kIsOptional = false;
-template <typename T>
-inline constexpr bool kIsOptional<std::optional<T>> = true;
-
 template <Described T>
 struct Codec<T> {
   static Result<T> read(const Value& value) {
@@ -295,8 +355,8 @@ struct Codec<T> {
   }
 
  private:
-  template <typename Member>
-  static Result<void> read_field(const Value& object, const Field<T, Member>& field, T& into) {
+  template <typename Member, typename Unit>
+  static Result<void> read_field(const Value& object, const Field<T, Member, Unit>& field, T& into) {
     const Value* found = object.find(field.name);
     if (found == nullptr || found->is_null()) {
       if (kIsOptional<Member> || field.has_default) return {};
@@ -304,19 +364,14 @@ struct Codec<T> {
     }
     Result<Member> member = json::read<Member>(*found);
     if (!member) return inside(field.name, std::move(member).error());
-    into.*field.member = *std::move(member);
+    field.set(into, *std::move(member));
     return {};
   }
 
-  template <typename Member>
-  static void write_field(Writer& writer, const Field<T, Member>& field, const T& value) {
-    static const T defaults{};
+  template <typename Member, typename Unit>
+  static void write_field(Writer& writer, const Field<T, Member, Unit>& field, const T& value) {
     writer.key(field.name);
-    if (field.has_default && value.*field.member == defaults.*field.member) {
-      writer.null();
-    } else {
-      json::write(writer, value.*field.member);
-    }
+    field.is_written(value) ? json::write(writer, value.*field.member) : void(writer.null());
   }
 };
 

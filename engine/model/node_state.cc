@@ -231,7 +231,7 @@ namespace {
 
 bool is_monitored(const Workload& workload) {
   const auto& request = workload.spec.frequency;
-  return request && request->threshold && request->is_monitored;
+  return request && request->threshold && request->monitoring == FrequencyRequest::Monitoring::On;
 }
 
 }  // namespace

@@ -1,8 +1,40 @@
 #include "engine/model/workload.h"
 
+#include "base/json/members.h"
 #include "engine/model/workload_fields.h"
 
 namespace nrd {
+namespace {
+
+template <typename T>
+void change_part(const Change<T>& change, std::optional<T>& part) {
+  if (change) part = *change;
+}
+
+template <typename T>
+void change_part(const Change<json::Partial<T>>& change, std::optional<T>& part) {
+  if (!change) return;
+  if (!*change) return part.reset();
+  json::assign(**change, part ? *part : part.emplace());
+}
+
+}  // namespace
+
+Spec patched(Spec spec, const SpecPatch& patch) {
+  if (patch.core_ids) spec.core_ids = *patch.core_ids;
+  if (patch.cpus) spec.cpus = *patch.cpus;
+  change_part(patch.cache, spec.cache);
+  change_part(patch.l2, spec.l2);
+  if (spec.l2 == L2Request{}) spec.l2.reset();
+  change_part(patch.mba, spec.mba);
+  change_part(patch.frequency, spec.frequency);
+  change_part(patch.onload, spec.onload);
+  if (patch.tasks && *patch.tasks != spec.tasks) {
+    spec.tasks = *patch.tasks;
+    spec.task_cpus = patch.task_cpus;
+  }
+  return spec;
+}
 
 // Code has the lowest ways: best effort grows and shrinks at its upper end.
 std::optional<rdt::Split> split_of(const Workload& workload, CacheId cache) {

@@ -10,6 +10,7 @@
 
 #include "base/cpu_set.h"
 #include "base/ids.h"
+#include "base/json/partial.h"
 #include "base/owner.h"
 #include "base/task.h"
 #include "base/way_mask.h"
@@ -51,6 +52,10 @@ struct FrequencyRequest {
     Refuse,  // CPUs outside the workload that share the domain
     Allow,
   };
+  enum class Monitoring {
+    On,
+    Off,  // the threshold is kept, the CPUs are not monitored
+  };
   Unit unit = Unit::Ratio;
   std::optional<uint32_t> min;
   std::optional<uint32_t> max;
@@ -60,7 +65,7 @@ struct FrequencyRequest {
   SharedDomain shared_domain = SharedDomain::Refuse;
   // Adaptive: each CPU runs at the upper or lower end of the window, as its branches say (plan/frequency_governor.h).
   std::optional<BranchMissThreshold> threshold{};
-  bool is_monitored = true;  // false: the threshold is kept, the CPUs are not monitored
+  Monitoring monitoring = Monitoring::On;
   friend bool operator==(const FrequencyRequest&, const FrequencyRequest&) = default;
 };
 
@@ -93,25 +98,25 @@ struct Spec {
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 
-// The fields of a PATCH; all others stay.
+// What a PATCH does to a part of a workload: nullopt keeps it, an inner nullopt removes it.
+template <typename T>
+using Change = std::optional<std::optional<T>>;
+
 struct SpecPatch {
-  std::string policy;  // empty: not given. A different policy replaces cache and frequency
+  std::string policy;  // empty: not given. A different policy replaces cache, memory bandwidth and frequency
   std::optional<std::vector<std::string>> core_ids;  // set together with `cpus`
   std::optional<CpuSet> cpus;
-  std::optional<uint32_t> max;
-  std::optional<uint32_t> min;
-  std::optional<uint32_t> code;
-  bool without_cache = false;  // removes it; then none of these is given
-  // Set: replaces the whole request; an inner nullopt removes it.
-  std::optional<std::optional<FrequencyRequest>> frequency;
-  std::optional<std::optional<OnloadUse>> onload{};  // as above
-  std::optional<std::vector<Task>> tasks{};          // set together with `task_cpus`; empty: removes all
+  Change<json::Partial<CacheRequest>> cache{};  // keeps the members that are not given
+  Change<json::Partial<L2Request>> l2{};        // likewise
+  Change<MbaRequest> mba{};
+  Change<FrequencyRequest> frequency{};
+  Change<OnloadUse> onload{};
+  std::optional<std::vector<Task>> tasks{};  // set together with `task_cpus`; empty: removes all
   CpuSet task_cpus{};
-  std::optional<std::optional<MbaRequest>> mba{};  // an inner nullopt removes it
-  std::optional<uint32_t> l2_ways{};
-  std::optional<uint32_t> l2_code{};
-  bool without_l2 = false;  // removes it; then neither of these is given
 };
+
+// `spec` after the patch, apart from its policy.
+Spec patched(Spec spec, const SpecPatch& patch);
 
 enum class Pool {
   None,       // no ways requested: no class

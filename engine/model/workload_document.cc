@@ -1,6 +1,8 @@
 #include "engine/model/workload_document.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "engine/model/cpu_list_expression.h"
@@ -19,7 +21,6 @@ bool is_consistent(const Spec& spec, const Grant& grant) {
   return (!spec.core_ids.empty() || !spec.tasks.empty()) && grant.has_class() == spec.asks_for_ways() &&
          (!spec.cache || spec.cache->min <= spec.cache->max) && (!spec.l2 || spec.l2->code < spec.l2->ways) &&
          (!spec.mba || spec.mba->value > 0) && (!spec.owner || spec.owner->pid > 0) &&
-         (!spec.frequency || !spec.frequency->threshold || spec.frequency->threshold->percent > 0) &&
          std::ranges::all_of(spec.tasks, is_task) && std::ranges::all_of(grant.frequencies, is_window);
 }
 
@@ -36,6 +37,16 @@ Result<Workload> read(const store::WorkloadRow& row) {
 }
 
 }  // namespace
+
+Result<BranchMissThreshold> json::Codec<BranchMissThreshold>::read(const Value& value) {
+  const std::string* found = value.as_string() ? value.as_string() : value.literal();
+  const std::string_view text = found ? *found : std::string_view();
+  double percent = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  const bool is_number = error == std::errc() && end == text.data() + text.size() && std::isfinite(percent);
+  if (is_number && percent > 0) return BranchMissThreshold{percent};
+  return fail(ErrorCode::BadRequest, "must be a number above 0");
+}
 
 Result<json::Codec<std::map<CpuId, pstate::FrequencySetting>>::Settings>
 json::Codec<std::map<CpuId, pstate::FrequencySetting>>::read(const Value& value) {

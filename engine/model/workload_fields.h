@@ -1,5 +1,5 @@
-// The members of a workload and their names in JSON, each listed once (base/json/fields.h). A new member goes here with
-// or_default(), so that workloads stored without it can be read.
+// The members of a workload, each listed once (base/json/fields.h). A new member goes here with or_default(), so that
+// workloads stored without it can be read.
 #pragma once
 
 #include <array>
@@ -16,44 +16,91 @@ inline constexpr auto json::kNames<Pool> =
     std::array{std::pair{Pool::None, "none"}, std::pair{Pool::Guarantee, "guarantee"},
                std::pair{Pool::BestEffort, "besteffort"}, std::pair{Pool::Shared, "shared"}};
 template <>
-inline constexpr auto json::kNames<FrequencyRequest::Unit> =
-    std::array{std::pair{FrequencyRequest::Unit::Ratio, "ratio"}, std::pair{FrequencyRequest::Unit::Mhz, "mhz"}};
-template <>
 inline constexpr auto json::kNames<FrequencyRequest::SharedDomain> =
-    std::array{std::pair{FrequencyRequest::SharedDomain::Refuse, "refuse"},
-               std::pair{FrequencyRequest::SharedDomain::Allow, "allow"}};
+    std::array{std::pair{FrequencyRequest::SharedDomain::Allow, "allow"},
+               std::pair{FrequencyRequest::SharedDomain::Refuse, "refuse"}};
 template <>
-inline constexpr auto json::kNames<MbaRequest::Unit> =
-    std::array{std::pair{MbaRequest::Unit::Percentage, "percentage"}, std::pair{MbaRequest::Unit::Mbps, "mbps"}};
+inline constexpr auto json::kNames<FrequencyRequest::Monitoring> =
+    std::array{std::pair{FrequencyRequest::Monitoring::On, "on"}, std::pair{FrequencyRequest::Monitoring::Off, "off"}};
 template <>
 inline constexpr auto json::kNames<rdt::MbaUnit> =
     std::array{std::pair{rdt::MbaUnit::Percent, "percent"}, std::pair{rdt::MbaUnit::Mbps, "mbps"},
                std::pair{rdt::MbaUnit::EighthsOfGbps, "eighths_of_gbps"}};
 
-template <>
-inline constexpr auto json::kFields<CacheRequest> = std::tuple(Field("max", &CacheRequest::max),
-                                                               Field("min", &CacheRequest::min),
-                                                               Field("code", &CacheRequest::code).or_default());
+// What clients ask for: in requests, answers, the store, and as options of nrdctl.
+inline constexpr json::Rules kWayCount{.expected = "a whole number of ways", .unset = json::Unset::Null};
+inline constexpr json::Rules kCodeWays{.expected = "a whole number of ways", .unset = json::Unset::NullIsDefault};
+inline constexpr json::Rules kBound{.expected = "a whole number above 0", .least = 1};
+inline constexpr json::Rules kKernelName{
+    .expected = "a string of at most 64 bytes", .most = 64, .unset = json::Unset::Null};
 
 template <>
-inline constexpr auto json::kFields<L2Request> = std::tuple(Field("ways", &L2Request::ways),
-                                                            Field("code", &L2Request::code).or_default());
+inline constexpr const char* json::kExample<CacheRequest> = "an object such as {\"max\": 2, \"min\": 2}";
+template <>
+inline constexpr auto json::kFields<CacheRequest> =
+    std::tuple(Field("max", &CacheRequest::max, kWayCount, {"--max", "maximum number of L3 cache ways"}),
+               Field("min", &CacheRequest::min, kWayCount,
+                     {"--min", "minimum number of L3 cache ways; --max 0 --min 0 uses the shared class"}),
+               Field("code", &CacheRequest::code, kCodeWays,
+                     {"--code-ways", "number of these ways for code only; the rest is for data (CDP)"})
+                   .or_default());
 
 template <>
-inline constexpr auto json::kFields<BranchMissThreshold> = std::tuple(Field("percent", &BranchMissThreshold::percent));
+inline constexpr const char* json::kExample<L2Request> = "an object such as {\"ways\": 4}";
+template <>
+inline constexpr auto json::kFields<L2Request> = std::tuple(
+    Field("ways", &L2Request::ways, {.expected = kWayCount.expected, .least = 1, .unset = Unset::Null},
+          {"--l2-ways", "exact number of ways of each L2 cache, on nodes that allocate L2 and L3"}),
+    Field("code", &L2Request::code, kCodeWays, {"--l2-code-ways", "number of the L2 ways for code only (CDP)"})
+        .or_default());
+
+// RMD's limits.
+template <>
+inline constexpr const char* json::kExample<MbaRequest> = "an object such as {\"percentage\": 50} or {\"mbps\": 5000}";
+template <>
+inline constexpr auto json::kFields<MbaRequest> =
+    std::tuple(Field("percentage", &MbaRequest::value, &MbaRequest::unit, MbaRequest::Unit::Percentage,
+                     {.expected = "a whole number", .least = 1, .most = 100, .unset = Unset::Empty},
+                     {"--mba-percentage", "memory bandwidth limit in percent"})
+                   .or_default(),
+               Field("mbps", &MbaRequest::value, &MbaRequest::unit, MbaRequest::Unit::Mbps,
+                     {.expected = "a whole number", .least = 1, .most = 4294967290, .unset = Unset::Empty},
+                     {"--mba-mbps", "memory bandwidth limit in MB/s; GET /v1/mba shows which unit this node takes"})
+                   .or_default());
+
+// Its number; some clients of RMD's operator send that as a string.
+template <>
+struct json::Codec<BranchMissThreshold> {
+  static Result<BranchMissThreshold> read(const Value& value);
+  static void write(Writer& writer, BranchMissThreshold threshold) { json::write(writer, threshold.percent); }
+};
 
 template <>
-inline constexpr auto json::kFields<FrequencyRequest> =
-    std::tuple(Field("unit", &FrequencyRequest::unit), Field("min", &FrequencyRequest::min),
-               Field("max", &FrequencyRequest::max), Field("governor", &FrequencyRequest::governor).or_default(),
-               Field("epp", &FrequencyRequest::epp).or_default(), Field("turbo", &FrequencyRequest::turbo).or_default(),
-               Field("shared_domain", &FrequencyRequest::shared_domain).or_default(),
-               Field("threshold", &FrequencyRequest::threshold),
-               Field("is_monitored", &FrequencyRequest::is_monitored).or_default());
-
+inline constexpr const char* json::kExample<FrequencyRequest> =
+    "an object such as {\"min_ratio\": 22, \"max_ratio\": 30}";
 template <>
-inline constexpr auto json::kFields<MbaRequest> = std::tuple(Field("unit", &MbaRequest::unit),
-                                                             Field("value", &MbaRequest::value));
+inline constexpr auto json::kFields<FrequencyRequest> = std::tuple(
+    Field("min_ratio", &FrequencyRequest::min, &FrequencyRequest::unit, FrequencyRequest::Unit::Ratio, kBound,
+          {"--min-ratio", "minimum frequency in multiples of 100 MHz"}),
+    Field("max_ratio", &FrequencyRequest::max, &FrequencyRequest::unit, FrequencyRequest::Unit::Ratio, kBound,
+          {"--max-ratio", "maximum frequency in multiples of 100 MHz; one bound alone sets both"}),
+    Field("min_mhz", &FrequencyRequest::min, &FrequencyRequest::unit, FrequencyRequest::Unit::Mhz, kBound,
+          {"--min-mhz", "minimum frequency in MHz"}),
+    Field("max_mhz", &FrequencyRequest::max, &FrequencyRequest::unit, FrequencyRequest::Unit::Mhz, kBound,
+          {"--max-mhz", "maximum frequency in MHz"}),
+    Field("governor", &FrequencyRequest::governor, kKernelName, {"--governor", "cpufreq governor"}).or_default(),
+    Field("epp", &FrequencyRequest::epp, kKernelName, {"--epp", "energy performance preference"}).or_default(),
+    Field("ratio", &FrequencyRequest::threshold,
+          {.expected = "a number above 0 (branch misses in percent of hits)",
+           .allowed = "above 0",
+           .unset = Unset::Empty},
+          {"--adaptive", "run fast while branch misses exceed this percentage of hits, otherwise slow"}),
+    Field("monitoring", &FrequencyRequest::monitoring, {.unset = Unset::Null}).or_default(),
+    Field("turbo", &FrequencyRequest::turbo, Rules{}, {"--no-turbo", "do not exceed the base frequency", "false"})
+        .or_default(),
+    Field("shared_domain", &FrequencyRequest::shared_domain, {.unset = Unset::Null},
+          {"--allow-shared-domain", "accept that CPUs in the same frequency domain change as well", "\"allow\""})
+        .or_default());
 
 template <>
 inline constexpr auto json::kFields<OnloadUse> =

@@ -135,7 +135,9 @@ Result<void> check_preference(const FrequencyRequest& request, CpuId id, const p
 }
 
 // The request must be valid, but nothing is set.
-bool keeps_threshold_only(const FrequencyRequest& request) { return request.threshold && !request.is_monitored; }
+bool keeps_threshold_only(const FrequencyRequest& request) {
+  return request.threshold && request.monitoring == FrequencyRequest::Monitoring::Off;
+}
 
 Result<void> check_way(const pstate::Cpu& cpu, CpuId id, const Window& window, bool is_adaptive) {
   if (takes_window(cpu.way) || window.min == window.max || is_adaptive) return {};
@@ -146,7 +148,7 @@ Result<void> check_way(const pstate::Cpu& cpu, CpuId id, const Window& window, b
 // What monitoring requires besides a window.
 Result<void> check_monitoring(const NodeState& state, const FrequencyRequest& request) {
   const auto& missing = state.facts.pstate.cannot_count_branches;
-  if (!request.threshold || !request.is_monitored || !missing) return {};
+  if (!request.threshold || keeps_threshold_only(request) || !missing) return {};
   return unsupported("ratio", *missing);
 }
 

@@ -38,34 +38,22 @@ Result<Spec> with_policy(const NodeState& state, Spec spec, const std::string& p
   return filled(state, std::move(spec));
 }
 
-Result<Spec> patched(const NodeState& state, Spec spec, const SpecPatch& patch) {
-  if (patch.core_ids) spec.core_ids = *patch.core_ids;
-  if (patch.cpus) spec.cpus = *patch.cpus;
-  if (patch.onload) spec.onload = *patch.onload;
-  if (patch.l2_ways || patch.l2_code) {
-    const L2Request before = spec.l2.value_or(L2Request{});
-    spec.l2 = L2Request{.ways = patch.l2_ways.value_or(before.ways), .code = patch.l2_code.value_or(before.code)};
+Result<Spec> with_changes(const NodeState& state, const Spec& before, SpecPatch patch) {
+  if (patch.policy.empty()) {
+    Spec spec = patched(before, patch);
+    // Changing a field that the policy supplied replaces the policy by an explicit request.
+    if (spec.cache != before.cache || spec.mba != before.mba || spec.frequency != before.frequency) spec.policy.clear();
+    return spec;
   }
-  if (patch.without_l2 || spec.l2 == L2Request{}) spec.l2.reset();
-  if (patch.tasks && *patch.tasks != spec.tasks) {
-    spec.tasks = *patch.tasks;
-    spec.task_cpus = patch.task_cpus;
-  }
-  if (!patch.policy.empty()) return with_policy(state, std::move(spec), patch.policy);
-  const Spec unpatched = spec;
-  if (patch.max || patch.min || patch.code) {
-    const CacheRequest before = spec.cache.value_or(CacheRequest{});
-    spec.cache = CacheRequest{.max = patch.max.value_or(before.max),
-                              .min = patch.min.value_or(before.min),
-                              .code = patch.code.value_or(before.code)};
-  }
-  if (patch.without_cache) spec.cache.reset();
-  if (patch.frequency) spec.frequency = *patch.frequency;
-  if (patch.mba) spec.mba = *patch.mba;
-  // Changing a field that the policy supplied replaces the policy by an explicit request.
-  if (spec.cache != unpatched.cache || spec.mba != unpatched.mba || spec.frequency != unpatched.frequency)
-    spec.policy.clear();
-  return spec;
+  patch.cache.reset();
+  patch.mba.reset();
+  patch.frequency.reset();
+  return with_policy(state, patched(before, patch), patch.policy);
+}
+
+template <typename T>
+bool removes(const Change<T>& change) {
+  return change && !*change;
 }
 
 Failure not_found() { return fail(ErrorCode::NotFound, "there is no such workload"); }
@@ -92,14 +80,14 @@ Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& 
   const auto found = state.workloads.find(id);
   if (found == state.workloads.end()) return not_found();
   Workload workload = found->second;
-  Spec spec = TRY(patched(state, workload.spec, patch));
+  Spec spec = TRY(with_changes(state, workload.spec, patch));
   workload.spec = std::move(spec);
   if (workload.spec == found->second.spec) return state.workloads;
   if (!workload.spec.asks_for_ways() && !workload.spec.frequency && !workload.spec.onload) {
-    const char* field = patch.without_cache ? "/cache"
-                        : patch.without_l2  ? "/l2"
-                        : patch.frequency   ? "/pstate"
-                                            : "/onload";
+    const char* field = removes(patch.cache) ? "/cache"
+                        : removes(patch.l2)  ? "/l2"
+                        : patch.frequency    ? "/pstate"
+                                             : "/onload";
     return fail_at(ErrorCode::BadRequest, field, "the workload would request no resources",
                    "delete the workload instead");
   }

@@ -146,6 +146,18 @@ def test_every_route_is_documented():
     assert {(m, p) for p, methods in openapi.items() for m in methods if m in ("get", "post", "patch", "delete", "put")} == in_code
 
 
+def test_every_member_of_a_request_is_documented():
+    schemas = yaml.safe_load(read("docs/openapi.yaml"))["components"]["schemas"]
+    described = read("engine/model/workload_fields.h")
+    manual = read("docs/man/nrdctl.1").replace("\\-", "-")
+    for part, schema in [("CacheRequest", "CacheRequest"), ("CacheRequest", "CachePatch"), ("L2Request", "L2"),
+                         ("MbaRequest", "Bandwidth"), ("FrequencyRequest", "FrequencyRequest")]:
+        fields = re.search(rf"kFields<{part}> =.*?;\n\n", described, re.S)[0]
+        assert set(re.findall(r'Field\("(\w+)"', fields)) == set(schemas[schema]["properties"]), part
+        for option in re.findall(r'"(--[\w-]+)"', fields):
+            assert re.search(rf"{option}\b", manual), option
+
+
 # Verdicts that begin the column "nrd" of docs/rmd-compatibility.md.
 VERDICTS = {"row": ("same", "better", "omitted"), "defect": ("fixed",)}
 

@@ -202,6 +202,38 @@ def test_a_node_without_rdt_answers_as_specified():
             assert_specified("get", path, got, headers.get_content_type(), text)
 
 
+# JSON pointer: its schema.
+PARTS = {"/cache": "CachePatch", "/l2": "L2", "/rdt/mba": "Bandwidth", "/pstate": "FrequencyRequest"}
+
+
+def allowed_by(schema):
+    """What the daemon says of a member that is neither of the type nor in the range of its schema."""
+    for each in schema.get("anyOf", ()):
+        if each != {"type": "null"}:
+            return allowed_by(resolved(each))
+    if "maximum" in schema:
+        return f"{schema['minimum']} to {schema['maximum']}"
+    if "enum" in schema:
+        return " or ".join(f'"{name}"' for name in sorted(schema["enum"], key="allow refuse on off".find) if name)
+    if "maxLength" in schema:
+        return f"a string of at most {schema['maxLength']} bytes"
+    return "true or false" if schema["type"] == "boolean" else "above 0"
+
+
+def test_every_member_of_a_request_has_the_specified_range():
+    with Node() as node:
+        for part, name in PARTS.items():
+            for member, schema in SPEC["components"]["schemas"][name]["properties"].items():
+                body = {member: {"no": "value"}}
+                for key in reversed(part.split("/")[1:]):
+                    body = {key: body}
+                status, text, _ = node.request("POST", "/v1/workloads", {"core_ids": ["4"], **body}, JSON)
+                problem = json.loads(text)
+                # 0 counts as absent.
+                allowed = allowed_by(resolved(schema)).replace("0 to", "1 to") if name == "Bandwidth" else allowed_by(resolved(schema))
+                assert (status, problem["field"], problem["allowed"]) == (400, f"{part}/{member}", allowed)
+
+
 def test_every_operation_is_tried():
     tried = {(method, path.partition("?")[0]) for method, path, *_ in CALLS}
     assert tried == {(method, path) for path, operations in SPEC["paths"].items()

@@ -10,8 +10,8 @@
 #include "api/rmd/views/hospitality_score.h"
 #include "api/routing/answer.h"
 #include "api/routing/problem.h"
-#include "api/v1/json_validation.h"
 #include "base/json/reader.h"
+#include "base/json/validation.h"
 #include "base/json/writer.h"
 #include "engine/plan/policy.h"
 #include "engine/transaction/engine.h"
@@ -33,17 +33,17 @@ Result<std::optional<uint32_t>> parse_number(const Value& body, std::string_view
   if (!value || value->is_null()) return std::optional<uint32_t>();
   const std::optional<uint64_t> number = value->as_unsigned();
   if (number && *number <= std::numeric_limits<uint32_t>::max()) return std::optional(static_cast<uint32_t>(*number));
-  return fail_at(ErrorCode::BadRequest, json::pointer("", key), "expected a whole number, found " + v1::shown(*value),
+  return fail_at(ErrorCode::BadRequest, json::pointer("", key), "expected a whole number, found " + json::shown(*value),
                  "0 to 4294967295");
 }
 
 Result<Question> parse_question(const Value& asked) {
   const Value folded = TRY(with_canonical_keys(asked));
   const Value& body = folded;
-  TRY(v1::require_object("", body, "an object such as {\"max_cache\": 2, \"min_cache\": 2}"));
-  TRY(v1::check_keys(body, "", {"max_cache", "min_cache", "policy", "cache_id"}));
+  TRY(json::require_object("", body, "an object such as {\"max_cache\": 2, \"min_cache\": 2}"));
+  TRY(json::check_keys(body, "", {"max_cache", "min_cache", "policy", "cache_id"}));
   const Value* policy = body.find("policy");
-  if (policy && !policy->is_null() && !policy->as_string()) return v1::wrong_type("/policy", *policy, "a string");
+  if (policy && !policy->is_null() && !policy->as_string()) return json::wrong_type("/policy", *policy, "a string");
   const auto max = TRY(parse_number(body, "max_cache"));
   const auto min = TRY(parse_number(body, "min_cache"));
   const auto id = TRY(parse_number(body, "cache_id"));

@@ -4,9 +4,9 @@
 
 #include "api/routing/answer.h"
 #include "api/routing/query.h"
-#include "api/v1/frequency_json.h"
 #include "api/v1/pstate.h"
 #include "base/json/writer.h"
+#include "engine/model/workload_fields.h"
 #include "engine/transaction/engine.h"
 
 namespace nrd::rmd {
@@ -22,8 +22,8 @@ std::string render_rmd_format(const NodeState& state) {
     for (const CpuId cpu : workload.spec.cpus.members()) {
       w.begin_object();
       w.key("core_id").number(cpu.value);
-      w.key("monitoring").string(request->is_monitored ? "on" : "off");
-      w.key("ratio_threshold").raw(v1::text_of(*request->threshold));
+      w.key("monitoring").string(json::name_of(request->monitoring));
+      json::write(w.key("ratio_threshold"), *request->threshold);
       w.end_object();
     }
   }

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "api/v1/json_validation.h"
 #include "api/v1/onload/answer.h"
 #include "api/v1/onload/workload_onload.h"
 #include "api/v1/owner_json.h"
@@ -13,6 +12,7 @@
 #include "api/v1/requester.h"
 #include "api/v1/workload_json.h"
 #include "base/json/reader.h"
+#include "base/json/validation.h"
 #include "base/number.h"
 #include "engine/onload/allocations.h"
 #include "engine/process_watcher.h"

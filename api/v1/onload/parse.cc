@@ -4,9 +4,9 @@
 #include <iterator>
 #include <sstream>
 
-#include "api/v1/json_validation.h"
 #include "api/v1/onload/control_plane_args.h"
 #include "api/v1/workload_json.h"
+#include "base/json/validation.h"
 #include "base/number.h"
 #include "engine/onload/enum_names.h"
 

@@ -3,10 +3,11 @@
 #include <string>
 #include <utility>
 
-#include "api/v1/json_validation.h"
 #include "api/v1/onload/answer.h"
 #include "api/v1/render_json.h"
+#include "base/json/fields.h"
 #include "base/json/reader.h"
+#include "base/json/validation.h"
 #include "engine/onload/allocations.h"
 
 namespace nrd::v1 {
@@ -68,8 +69,7 @@ http::Response shown_form(Form form, const onload::RenderedProfiles& rendered) {
   } else {
     w.key("text").string(rendered.text);
   }
-  w.key("warnings");
-  render(w, rendered.warnings);
+  json::write(w.key("warnings"), rendered.warnings);
   w.end_object();
   return routing::json_answer(200, w.take());
 }

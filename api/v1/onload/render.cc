@@ -1,5 +1,6 @@
 #include "api/v1/onload/parse.h"
 #include "api/v1/workload_json.h"
+#include "base/json/fields.h"
 #include "engine/onload/enum_names.h"
 
 namespace nrd::v1 {
@@ -12,12 +13,6 @@ void optional_time(json::Writer& w, std::string_view key, const std::optional<on
   time ? w.string(render(*time)) : w.null();
 }
 
-void strings(json::Writer& w, std::string_view key, const std::vector<std::string>& texts) {
-  w.key(key).begin_array();
-  for (const std::string& text : texts) w.string(text);
-  w.end_array();
-}
-
 void render_step(json::Writer& w, const Step& step) {
   w.begin_object();
   w.key("act").string(word_of(step.act));
@@ -27,7 +22,7 @@ void render_step(json::Writer& w, const Step& step) {
   optional_time(w, "finished", step.finished);
   w.key("cause").string(step.cause);
   w.key("message").string(step.message);
-  strings(w, "kernel", step.kernel);
+  json::write(w.key("kernel"), step.kernel);
   w.end_object();
 }
 
@@ -130,7 +125,7 @@ void render(json::Writer& w, const onload::Spec& spec) {
     w.end_object();
   }
   w.end_object();
-  strings(w, "control_plane", spec.control_plane);
+  json::write(w.key("control_plane"), spec.control_plane);
   w.key("users_policy").string(word_of(spec.users));
   w.key("drain_seconds").number(static_cast<uint64_t>(spec.drain.count()));
   w.key("on_failure").string(word_of(spec.on_failure));
@@ -217,7 +212,7 @@ void render(json::Writer& w, const Module& module) {
   w.key("srcversion").string_or_null(module.srcversion);
   w.key("build_id").string(module.build_id);
   w.key("refcnt").number_or_null(module.refcnt);
-  strings(w, "holders", module.holders);
+  json::write(w.key("holders"), module.holders);
   w.key("in_tree").boolean(module.in_tree);
   w.key("taint").string(module.taint);
   w.key("parameters").begin_object();
@@ -276,9 +271,9 @@ void render(json::Writer& w, const InUse& use) {
   for (const auto& [module, count] : use.unexplained) w.key(module).number(count);
   w.end_object();
   w.key("foreign_holders").begin_object();
-  for (const auto& [module, holders] : use.foreign_holders) strings(w, module, holders);
+  for (const auto& [module, holders] : use.foreign_holders) json::write(w.key(module), holders);
   w.end_object();
-  strings(w, "unknown", use.unknown);
+  json::write(w.key("unknown"), use.unknown);
   w.end_object();
 }
 
@@ -311,7 +306,7 @@ void render(json::Writer& w, const Verification& found) {
   w.key("verified").boolean(!found.step_error);
   w.key("cause").string(error.cause);
   w.key("message").string(error.message);
-  strings(w, "kernel", error.kernel);
+  json::write(w.key("kernel"), error.kernel);
   w.end_object();
 }
 
@@ -340,8 +335,8 @@ void render(json::Writer& w, const Interface& interface, const InterfaceSpec* sp
   w.key("accelerated").boolean_or_null(spec == nullptr ? std::nullopt : spec->accelerated);
   w.key("af_xdp").boolean_or_null(spec == nullptr ? std::nullopt : spec->registered);
   w.end_object();
-  strings(w, "uppers", interface.uppers);
-  strings(w, "addresses", interface.addresses);
+  json::write(w.key("uppers"), interface.uppers);
+  json::write(w.key("addresses"), interface.addresses);
   w.key("default_route").boolean(interface.default_route);
   w.key("vfs").number(interface.vfs);
   w.end_object();

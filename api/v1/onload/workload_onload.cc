@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "api/v1/render_json.h"
+#include "base/json/fields.h"
+#include "base/json/validation.h"
 
 namespace nrd::v1 {
 namespace {
@@ -32,24 +34,23 @@ Error within_onload(Error error) {
 
 }  // namespace
 
-Result<OnloadRequest> parse_onload(const Value& body, Null null) {
+Result<Change<onload::RenderRequest>> parse_onload(const Value& body) {
   const Value* value = body.find("onload");
-  if (!value || (value->is_null() && null == Null::IsAbsent)) return OnloadRequest{};
-  if (value->is_null()) return OnloadRequest{.is_named = true, .request = {}};
+  if (!value) return Change<onload::RenderRequest>();
+  if (value->is_null()) return Change<onload::RenderRequest>(std::in_place);
   TRY(require_object("/onload", *value, kExample));
   std::vector<std::string_view> keys(std::begin(kOurs), std::end(kOurs));
   keys.emplace_back("profile");
   return parse_render(*value, std::move(keys))
       .and_then([&](onload::RenderRequest request) { return with_single_profile(*value, std::move(request)); })
-      .map([](onload::RenderRequest request) { return OnloadRequest{.is_named = true, .request = std::move(request)}; })
+      .map([](onload::RenderRequest request) { return Change<onload::RenderRequest>(std::move(request)); })
       .map_error(within_onload);
 }
 
 void render_launch(json::Writer& w, const onload::LaunchEnvironment& launch, std::string_view environment) {
   w.key(environment);
   render(w, launch.environment);
-  w.key("devices");
-  render(w, launch.devices);
+  json::write(w.key("devices"), launch.devices);
   w.key("mounts").begin_array();
   for (const onload::Mount& mount : launch.mounts) {
     w.begin_object();
@@ -59,14 +60,12 @@ void render_launch(json::Writer& w, const onload::LaunchEnvironment& launch, std
     w.end_object();
   }
   w.end_array();
-  w.key("warnings");
-  render(w, launch.warnings);
+  json::write(w.key("warnings"), launch.warnings);
 }
 
 void render(json::Writer& w, const OnloadUse& use, const onload::LaunchEnvironment* launch) {
   w.begin_object();
-  w.key("profiles");
-  render(w, use.profiles);
+  json::write(w.key("profiles"), use.profiles);
   w.key("env");
   render(w, use.env);
   w.key("force").boolean(use.profiles_win);

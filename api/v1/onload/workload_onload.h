@@ -5,23 +5,18 @@
 // The allocations admit the workload before the engine runs, so that it is created completely or not at all.
 #pragma once
 
-#include <optional>
+#include <string_view>
 
-#include "api/v1/json_validation.h"
 #include "base/json/value.h"
 #include "base/json/writer.h"
 #include "base/result.h"
-#include "engine/model/onload_use.h"
+#include "engine/model/workload.h"
 #include "engine/onload/allocation.h"
 
 namespace nrd::v1 {
 
-// The member "onload". Absent: `is_named` is false. null: no effect on POST, removes Onload on PATCH.
-struct OnloadRequest {
-  bool is_named = false;
-  std::optional<onload::RenderRequest> request;
-};
-Result<OnloadRequest> parse_onload(const json::Value& body, Null null);
+// The member "onload"; null removes Onload.
+Result<Change<onload::RenderRequest>> parse_onload(const json::Value& body);
 
 // {"profiles": [...], "env": {...}, "force": false, "generation": 3, "version": "9.0.2"}, and with a launch environment
 // also "environment", "devices", "mounts", "warnings".

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "api/routing/suggestions.h"
+#include "base/suggestions.h"
 
-using nrd::routing::closest;
+using nrd::closest;
 using nrd::routing::error_style;
 using nrd::routing::ErrorStyle;
 using nrd::routing::is_json;

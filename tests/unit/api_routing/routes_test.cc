@@ -175,8 +175,8 @@ TEST_CASE("a patch submits the workload id and the changes") {
   REQUIRE(commands.size() == 1);
   const auto& command = std::get<PatchWorkload>(commands.front());
   CHECK(command.id == WorkloadId{1});
-  CHECK(command.patch.max == 3);
-  CHECK_FALSE(command.patch.min);
+  REQUIRE(command.patch.cache);
+  CHECK(**command.patch.cache == json::Partial<CacheRequest>{.values = {.max = 3}, .given = 1});
   CHECK_FALSE(command.patch.core_ids);
 }
 

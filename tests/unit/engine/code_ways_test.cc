@@ -51,14 +51,14 @@ TEST_CASE("a PATCH separates code and data and joins them again") {
   REQUIRE(workload);
   CHECK(fixture.drawn_apart(2).empty());
   SpecPatch apart;
-  apart.code = 3;
+  apart.cache = testing::members<CacheRequest>(R"({"code": 3})");
   REQUIRE(fixture.patch(workload->id, apart));
   CHECK(fixture.drawn_apart(2) == Masks{".###.......", "....#......"});
   SpecPatch smaller;
-  smaller.max = smaller.min = 3;
+  smaller.cache = testing::max_and_min(3, 3);
   CHECK(fixture.patch(workload->id, smaller).error().field == "/cache/code");
   SpecPatch joined;
-  joined.code = 0;
+  joined.cache = testing::members<CacheRequest>(R"({"code": 0})");
   REQUIRE(fixture.patch(workload->id, joined));
   CHECK(fixture.drawn_apart(2).empty());
   CHECK(fixture.drawn(2, 0) == ".####......");

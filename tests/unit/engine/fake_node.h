@@ -8,13 +8,30 @@
 #include <string>
 #include <vector>
 
+#include "base/json/members.h"
+#include "base/json/reader.h"
 #include "engine/hardware.h"
 #include "engine/model/baseline_documents.h"
 #include "engine/model/foreign_groups.h"
 #include "engine/model/workload_document.h"
+#include "engine/model/workload_fields.h"
 #include "store/store.h"
 
 namespace nrd::testing {
+
+// The members of a part that a PATCH has: {"max": 3}.
+template <typename T>
+Change<json::Partial<T>> members(const std::string& text) {
+  return json::parse_members<T>(*json::parse(text), "").value();
+}
+inline Change<json::Partial<CacheRequest>> max_and_min(uint32_t max, uint32_t min) {
+  return members<CacheRequest>(R"({"max":)" + std::to_string(max) + R"(,"min":)" + std::to_string(min) + "}");
+}
+// null: removes the part.
+template <typename T>
+Change<json::Partial<T>> removed() {
+  return Change<json::Partial<T>>(std::in_place);
+}
 
 struct NodeShape {
   unsigned sockets = 2;

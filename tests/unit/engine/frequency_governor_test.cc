@@ -29,8 +29,8 @@ struct Fixture {
 
   Fixture() { REQUIRE(writer.recover()); }
 
-  WorkloadId create(bool is_monitored = true) {
-    FrequencyRequest request{.min = 12, .max = 30, .threshold = BranchMissThreshold{3}, .is_monitored = is_monitored};
+  WorkloadId create(FrequencyRequest::Monitoring monitoring = FrequencyRequest::Monitoring::On) {
+    FrequencyRequest request{.min = 12, .max = 30, .threshold = BranchMissThreshold{3}, .monitoring = monitoring};
     const std::vector<Command> commands{CreateWorkload{a_spec("4").no_cache().frequency(request)}};
     const auto made = writer.apply(commands).front();
     REQUIRE(made);
@@ -92,7 +92,7 @@ TEST_CASE("a delete restores the frequency and stops counting") {
 
 TEST_CASE("without monitoring the threshold is stored and the CPU is untouched") {
   Fixture fixture;
-  fixture.create(false);
+  fixture.create(FrequencyRequest::Monitoring::Off);
   CHECK(fixture.window() == Window{8, 35});
   CHECK_FALSE(fixture.writer.govern_frequencies());
   CHECK(fixture.store.first_workload().spec.frequency->threshold == BranchMissThreshold{3.0});

@@ -28,13 +28,13 @@ struct Fixture : testing::TransactionFixture {
 
 SpecPatch l2_ways(uint32_t ways) {
   SpecPatch patch;
-  patch.l2_ways = ways;
+  patch.l2 = testing::members<L2Request>(R"({"ways":)" + std::to_string(ways) + "}");
   return patch;
 }
 
 SpecPatch without_l2() {
   SpecPatch patch;
-  patch.without_l2 = true;
+  patch.l2 = testing::removed<L2Request>();
   return patch;
 }
 
@@ -119,9 +119,8 @@ TEST_CASE("a PATCH adds, changes and removes L2 ways") {
   CHECK(fixture.state().workloads.at(workload->id).grant.ways.at(CacheId{0}) == l3);
   REQUIRE(fixture.patch(workload->id, without_l2()));
   CHECK(fixture.drawn_l2(2, 2) == "################");
-  SpecPatch without_cache;
-  without_cache.without_cache = true;
-  without_cache.l2_ways = 2;
+  SpecPatch without_cache = l2_ways(2);
+  without_cache.cache = testing::removed<CacheRequest>();
   const auto l2_only = fixture.patch(workload->id, without_cache);
   REQUIRE(l2_only);
   CHECK(l2_only->grant.pool == Pool::Guarantee);
@@ -160,10 +159,10 @@ TEST_CASE("code gets its own L2 ways where L2 has CDP") {
   REQUIRE(fixture.patch(workload->id, l2_ways(6)));
   CHECK(fixture.state().workloads.at(workload->id).spec.l2 == L2Request{.ways = 6, .code = 2});
   SpecPatch joined;
-  joined.l2_code = 0;
+  joined.l2 = testing::members<L2Request>(R"({"code": null})");
   REQUIRE(fixture.patch(workload->id, joined));
   CHECK_FALSE(fixture.hardware.tree.rdt.split_of(ClosId{2}, l2(2)));
-  joined.l2_code = 2;
+  joined.l2 = testing::members<L2Request>(R"({"code": 2})");
   REQUIRE(fixture.patch(workload->id, joined));
   fixture.hardware.facts.rdt.l2_cat->cdp = false;
   fixture.start();

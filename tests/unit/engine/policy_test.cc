@@ -41,7 +41,7 @@ struct Fixture : nrd::testing::TransactionFixture {
 SpecPatch to_policy(const std::string& name, std::optional<uint32_t> ways = {}) {
   SpecPatch patch;
   patch.policy = name;
-  patch.max = patch.min = ways;
+  if (ways) patch.cache = testing::max_and_min(*ways, *ways);
   return patch;
 }
 
@@ -127,11 +127,10 @@ TEST_CASE("explicit ways end a policy unless they equal its ways") {
   Fixture fixture;
   const auto workload = fixture.create("4", "silver");
   SpecPatch same;
-  same.max = 3;
-  same.min = 1;
+  same.cache = testing::max_and_min(3, 1);
   CHECK(fixture.patch(workload->id, same)->spec.policy == "silver");
   SpecPatch own;
-  own.min = 2;
+  own.cache = testing::members<CacheRequest>(R"({"min": 2})");
   const auto patched = fixture.patch(workload->id, own);
   REQUIRE(patched);
   CHECK(patched->spec.policy.empty());

@@ -53,10 +53,7 @@ Command a_random_command(Dice& dice, const NodeState& state, const NodeShape& sh
   if (dice.once_in(2)) return DeleteWorkload{victim->first};
   const Spec spec = a_random_spec(dice, shape);
   SpecPatch patch;
-  if (spec.cache) {
-    patch.max = spec.cache->max;
-    patch.min = spec.cache->min;
-  }
+  if (spec.cache) patch.cache = testing::max_and_min(spec.cache->max, spec.cache->min);
   if (dice.once_in(3)) patch.frequency = spec.frequency;
   if (dice.once_in(2)) {
     patch.core_ids = spec.core_ids;

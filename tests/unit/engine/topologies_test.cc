@@ -237,15 +237,12 @@ class Session {
       patch.policy = spec.policy;
       return patch;
     }
-    if (spec.cache) {
-      patch.max = spec.cache->max;
-      patch.min = spec.cache->min;
-    }
+    if (spec.cache) patch.cache = testing::max_and_min(spec.cache->max, spec.cache->min);
     if (dice_.once_in(3)) patch.frequency = spec.frequency;
     if (dice_.once_in(3)) patch.mba = spec.mba;
     if (topology_.shape.cpus_per_l2 > 0 && dice_.once_in(2)) {
-      patch.without_l2 = !spec.l2;
-      if (spec.l2) patch.l2_ways = spec.l2->ways;
+      patch.l2 = spec.l2 ? testing::members<L2Request>(R"({"ways":)" + std::to_string(spec.l2->ways) + "}")
+                         : testing::removed<L2Request>();
     }
     if (dice_.once_in(3)) {
       patch.core_ids = spec.core_ids;

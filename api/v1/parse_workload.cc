@@ -1,0 +1,328 @@
+#include "api/v1/parse_workload.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/rmd/texts.h"
+#include "api/rmd/wire_shape.h"
+#include "api/v1/frequency_json.h"
+#include "api/v1/onload/workload_onload.h"
+#include "api/v1/owner_json.h"
+#include "base/control.h"
+#include "base/json/members.h"
+#include "base/json/writer.h"
+#include "base/number.h"
+#include "engine/model/cpu_list_expression.h"
+#include "engine/model/workload_fields.h"
+
+namespace nrd::v1 {
+namespace {
+
+using json::Value;
+
+constexpr size_t kMaxCoreIds = CpuSet::kMaxCpus;
+constexpr size_t kMaxTasks = 1024;
+constexpr pid_t kLargestPid = 1 << 22;  // PID_MAX_LIMIT of the kernel
+constexpr size_t kMaxUuid = 256;
+constexpr size_t kMaxId = 128;
+constexpr size_t kMaxPolicy = 64;
+constexpr std::string_view kCoresExample = "a list of CPUs such as [\"0\", \"1-3\"]";
+constexpr std::string_view kTasksExample = "a list of processes and threads such as [\"4711\", \"4712\"]";
+
+// The meaning of null: absent on POST, as in RMD; on PATCH it removes the part.
+enum class Null { IsAbsent, Removes };
+
+enum class Use {
+  Read,
+  Text,         // a string set by nrd; the client's value is ignored
+  Ignored,      // set by nrd; ignored, so that a response can be sent back
+  ReadOnly,     // set by nrd; refused, because it would have no effect
+  Unsupported,  // must be empty
+};
+
+struct Key {
+  std::string_view name;
+  Use on_post;
+  Use on_patch;
+  std::string_view why_not = {};  // for Unsupported and ReadOnly
+};
+
+constexpr std::array kKeys = {
+    Key{"id", Use::Read, Use::Text},
+    Key{"core_ids", Use::Read, Use::Read},
+    Key{"task_ids", Use::Read, Use::Read},
+    Key{"policy", Use::Read, Use::Read},
+    Key{"status", Use::Text, Use::Text},
+    Key{"cos_name", Use::Text, Use::Text},
+    Key{"rdt", Use::Read, Use::Read},
+    Key{"cache", Use::Read, Use::Read},
+    Key{"l2", Use::Read, Use::Read},
+    Key{"pstate", Use::Read, Use::Read},
+    Key{"plugins", Use::Read, Use::Read},
+    Key{"uuid", Use::Read, Use::Text},
+    Key{"origin", Use::Text, Use::Text},
+    Key{"owner", Use::Read, Use::Ignored},
+    Key{"onload", Use::Read, Use::Read},
+    Key{"backend_plugin_info", Use::Unsupported, Use::Unsupported, "plugins are not supported"},
+    Key{"pool", Use::ReadOnly, Use::Ignored, "read-only; the pool follows from max and min of cache"},
+    Key{"exclusive", Use::ReadOnly, Use::Ignored, "read-only; nrd observes which groups share the ways"},
+    Key{"shared_with", Use::ReadOnly, Use::Ignored, "read-only; nrd observes which groups share the ways"},
+    Key{"granted_ways", Use::ReadOnly, Use::Ignored, "read-only; nrd chooses the ways"},
+    Key{"granted_l2_ways", Use::ReadOnly, Use::Ignored, "read-only; nrd chooses the ways"},
+    Key{"granted_frequencies", Use::ReadOnly, Use::Ignored, "read-only; the grant follows from pstate"},
+    Key{"granted_bandwidth", Use::ReadOnly, Use::Ignored, "read-only; the grant follows from mba"},
+    Key{"throttled_siblings", Use::ReadOnly, Use::Ignored, "read-only; nrd observes which CPUs share a limit"},
+    Key{"created", Use::ReadOnly, Use::Ignored, "read-only; nrd sets the time"},
+    Key{"updated", Use::ReadOnly, Use::Ignored, "read-only; nrd sets the time"},
+};
+
+Result<void> check_member(const json::Member& member, const Key& key, Use use) {
+  const std::string field = json::pointer("", member.key);
+  switch (use) {
+    case Use::Read:
+    case Use::Ignored: return {};
+    case Use::Text:
+      if (member.value.as_string() || member.value.is_null()) return {};
+      return wrong_type(field, member.value, "a string");
+    case Use::ReadOnly: return fail_at(ErrorCode::BadRequest, field, std::string(key.why_not));
+    case Use::Unsupported:
+      if (is_absent(member.value)) return {};
+      return fail_at(ErrorCode::Unsupported, field, std::string(key.why_not));
+  }
+  return {};
+}
+
+Result<void> check_top_level(const Value& body, Use Key::*use) {
+  TRY(require_object("", body, "an object that describes a workload"));
+  std::vector<std::string_view> known;
+  for (const Key& key : kKeys) known.push_back(key.name);
+  for (const json::Member& member : body.members()) {
+    const auto key = std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& k) { return k.name == member.key; });
+    if (key == kKeys.end()) return json::unknown_key("", member.key, known);
+    TRY(check_member(member, *key, (*key).*use));
+  }
+  return {};
+}
+
+struct Cores {
+  std::vector<std::string> ids;
+  CpuSet cpus;
+};
+
+Result<Cores> parse_cores(const Value& value, CpuId last) {
+  constexpr std::string_view kField = "/core_ids";
+  if (value.kind() != Value::Kind::Array) return wrong_type(std::string(kField), value, kCoresExample);
+  if (value.items().empty()) return rmd::no_cores();
+  if (value.items().size() > kMaxCoreIds) {
+    return fail_at(ErrorCode::BadRequest, std::string(kField), "too many items",
+                   "at most " + std::to_string(kMaxCoreIds));
+  }
+  Cores cores;
+  for (size_t i = 0; i < value.items().size(); ++i) {
+    const Value& item = value.items()[i];
+    const std::string field = json::pointer(kField, i);
+    const std::string* text = item.as_string();
+    if (!text) return wrong_type(field, item, "a CPU list as a string such as \"4\" or \"0-3,8\"");
+    cores.ids.push_back(*text);
+  }
+  return parse_core_ids(cores.ids, last).map([&cores](CpuSet cpus) {
+    cores.cpus = std::move(cpus);
+    return std::move(cores);
+  });
+}
+
+// As the kernel formats PIDs: no sign, no blank, no leading zero.
+std::optional<pid_t> pid_in(const std::string& text) {
+  const auto number = parse_number<pid_t>(text);
+  if (!number || *number < 1 || *number > kLargestPid || text.starts_with('0')) return std::nullopt;
+  return number;
+}
+
+// nullopt if absent. Empty if null removes the tasks.
+Result<std::optional<std::vector<pid_t>>> parse_task_ids(const Value& body, Null null) {
+  using Tasks = std::optional<std::vector<pid_t>>;
+  const Value* value = body.find("task_ids");
+  if (!value) return Tasks();
+  if (value->is_null()) return null == Null::Removes ? Tasks(std::in_place) : Tasks();
+  if (value->kind() != Value::Kind::Array) return wrong_type("/task_ids", *value, kTasksExample);
+  if (value->items().empty()) return Tasks();
+  if (value->items().size() > kMaxTasks) {
+    return fail_at(ErrorCode::BadRequest, "/task_ids", "too many items", "at most " + std::to_string(kMaxTasks));
+  }
+  std::vector<pid_t> ids;
+  for (size_t i = 0; i < value->items().size(); ++i) {
+    const Value& item = value->items()[i];
+    const std::string field = json::pointer("/task_ids", i);
+    const std::string* text = item.as_string();
+    if (!text) return wrong_type(field, item, "a process or thread ID as a string such as \"4711\"");
+    const std::optional<pid_t> id = pid_in(*text);
+    if (!id) {
+      return fail_at(ErrorCode::BadRequest, field, "expected a process or thread ID, found " + shown(item),
+                     "\"1\" to \"" + std::to_string(kLargestPid) + "\"");
+    }
+    ids.push_back(*id);
+  }
+  return Tasks(std::move(ids));
+}
+
+// Empty if the body has none.
+Result<std::string> parse_text(const Value& body, const char* key, std::string_view allowed,
+                               bool (*is_valid)(const std::string&), const char* complaint) {
+  const Value* value = body.find(key);
+  if (!value || value->is_null()) return std::string();
+  const std::string* text = value->as_string();
+  if (!text) return wrong_type(json::pointer("", key), *value, allowed);
+  if (is_valid(*text)) return *text;
+  return fail_at(ErrorCode::BadRequest, json::pointer("", key), complaint, std::string(allowed));
+}
+
+Result<std::string> parse_uuid(const Value& body) {
+  const auto is_valid = [](const std::string& text) {
+    bool has_control = false;
+    for (size_t i = 0; i < text.size(); ++i) has_control |= control_length(std::string_view(text).substr(i)) > 0;
+    return text.size() <= kMaxUuid && !has_control;
+  };
+  return parse_text(body, "uuid", "a string of at most 256 bytes without control characters", is_valid,
+                    "is too long or has control characters");
+}
+
+// Only characters that need no percent-encoding in a path.
+Result<std::string> parse_given_id(const Value& body) {
+  const auto is_valid = [](const std::string& text) {
+    constexpr std::string_view kMarks = "-_.~:@+";
+    const bool is_plain = std::ranges::all_of(text, [&](char c) {
+      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+             kMarks.find(c) != kMarks.npos;
+    });
+    return is_plain && text.size() <= kMaxId && text != "." && text != "..";
+  };
+  return parse_text(body, "id", "a string of at most 128 letters, digits and -_.~:@+", is_valid,
+                    "is too long or has invalid characters");
+}
+
+Result<std::string> parse_policy(const Value& body) {
+  const auto is_valid = [](const std::string& text) { return text.size() <= kMaxPolicy; };
+  return parse_text(body, "policy", "the name of a policy, of at most 64 bytes", is_valid, "is too long");
+}
+
+template <typename T>
+Result<Change<json::Partial<T>>> parse_some(const Value& object, const std::string& at) {
+  const json::Partial<T> members = TRY(json::parse_members<T>(object, at));
+  return members.given == 0 ? Change<json::Partial<T>>() : Change<json::Partial<T>>(members);
+}
+
+// The unit that the node supports, as RMD's message names it.
+const char* unit_of(const NodeState& state) {
+  const std::optional<rdt::MbaInfo>& mba = state.facts.rdt.capabilities.mba_info;
+  return !mba ? "none" : mba->unit == rdt::MbaUnit::Percent ? "percentage" : "mbps";
+}
+
+Result<Change<MbaRequest>> parse_mba(const Value& object, const std::string& at, const NodeState& state) {
+  const auto members = TRY(json::parse_members<MbaRequest>(object, at));
+  if (!has(members, "percentage") || !has(members, "mbps")) {
+    return members.given == 0 ? Change<MbaRequest>() : Change<MbaRequest>(members.values);
+  }
+  const std::string unit = unit_of(state);
+  return Failure(Error{.code = ErrorCode::BadRequest,
+                       .field = at,
+                       .message = "has both percentage and mbps",
+                       .detail = {},
+                       .allowed = unit == "none" ? "either percentage or mbps" : unit,
+                       .subject = unit});
+}
+
+// Each place must say the same; one without a value says nothing.
+template <typename T, typename Parse>
+Result<void> parse_part(const std::vector<rmd::Place>& places, Null null, Change<T>& part, Parse parse) {
+  for (const rmd::Place& place : places) {
+    if (place.value->is_null() && null == Null::IsAbsent) continue;
+    Change<T> found = std::optional<T>();
+    if (!place.value->is_null()) found = TRY(parse(*place.value, place.pointer));
+    if (part && found && *part != *found) {
+      return fail_at(ErrorCode::BadRequest, places.front().pointer, "differs from " + place.pointer,
+                     "either one, or both with the same value");
+    }
+    if (!part) part = std::move(found);
+  }
+  return {};
+}
+
+Result<void> parse_parts(const Value& body, const NodeState& state, Null null, SpecPatch& patch) {
+  const rmd::Parts parts = TRY(rmd::parts_of(body));
+  TRY(parse_part(parts.cache, null, patch.cache, parse_some<CacheRequest>));
+  TRY(parse_part(parts.pstate, null, patch.frequency, parse_pstate));
+  TRY(parse_part(parts.mba, null, patch.mba,
+                 [&](const Value& mba, const std::string& at) { return parse_mba(mba, at, state); }));
+  if (const Value* l2 = body.find("l2")) {
+    TRY(parse_part({{"/l2", l2}}, null, patch.l2, parse_some<L2Request>));
+  }
+  return {};
+}
+
+// The highest possible one, or of all if the node reports none.
+CpuId last_cpu(const NodeState& state) {
+  const std::vector<CpuId> possible = state.facts.rdt.possible.members();
+  return possible.empty() ? CpuId{CpuSet::kMaxCpus - 1} : possible.back();
+}
+
+// The members that POST and PATCH have in common.
+Result<WorkloadPatch> parse_common(const Value& body, const NodeState& state, Null null) {
+  WorkloadPatch parsed{.id = {}, .patch = {}};
+  parsed.task_ids = TRY(parse_task_ids(body, null));
+  // As in RMD, null means absent: CPUs can be replaced but not removed.
+  const Value* core_ids = body.find("core_ids");
+  const bool is_tasks_alone = null == Null::IsAbsent && parsed.task_ids && core_ids && is_absent(*core_ids);
+  if (core_ids && !core_ids->is_null() && !is_tasks_alone) {
+    Cores cores = TRY(parse_cores(*core_ids, last_cpu(state)));
+    parsed.patch.core_ids = std::move(cores.ids);
+    parsed.patch.cpus = std::move(cores.cpus);
+  }
+  TRY(parse_parts(body, state, null, parsed.patch));
+  parsed.patch.policy = TRY(parse_policy(body));
+  const Change<onload::RenderRequest> onload = TRY(parse_onload(body));
+  if (onload && !*onload) parsed.patch.onload.emplace();
+  parsed.onload = onload.value_or(std::nullopt);
+  return parsed;
+}
+
+// What a workload needs in addition to what a patch may have.
+Result<void> check_is_whole(const WorkloadPatch& parsed, const Spec& spec) {
+  const SpecPatch& patch = parsed.patch;
+  if (!patch.core_ids && !parsed.task_ids) return rmd::no_cores();
+  if (patch.cache && !is_whole(**patch.cache)) return rmd::half_a_cache();
+  if (patch.l2 && !is_whole(**patch.l2)) {
+    return fail_at(ErrorCode::BadRequest, "/l2/ways", "is required with code", "both ways and code");
+  }
+  const bool is_empty =
+      !spec.cache && !spec.l2 && !spec.mba && !spec.frequency && spec.policy.empty() && !parsed.onload;
+  return is_empty ? Result<void>(rmd::no_parameters()) : Result<void>();
+}
+
+}  // namespace
+
+Result<NewWorkload> parse_workload(const Value& body, const NodeState& state) {
+  TRY(check_top_level(body, &Key::on_post));
+  WorkloadPatch parsed = TRY(parse_common(body, state, Null::IsAbsent));
+  Spec spec = patched({}, parsed.patch);
+  spec.policy = parsed.patch.policy;
+  TRY(check_is_whole(parsed, spec));
+  spec.uuid = TRY(parse_uuid(body));
+  spec.given_id = TRY(parse_given_id(body));
+  const std::optional<OwnerRequest> owner = TRY(parse_owner(body));
+  return NewWorkload{.spec = std::move(spec),
+                     .task_ids = std::move(parsed.task_ids),
+                     .owner = owner,
+                     .onload = std::move(parsed.onload)};
+}
+
+Result<WorkloadPatch> parse_workload_patch(const Value& body, const NodeState& state) {
+  TRY(check_top_level(body, &Key::on_patch));
+  return parse_common(body, state, Null::Removes);
+}
+
+}  // namespace nrd::v1

@@ -1,0 +1,20 @@
+// The body of a POST or PATCH of a workload, in both shapes that RMD's clients use (api/rmd/wire_shape.h).
+//
+// The parser is strict: it refuses an unknown key and suggests the closest known one. It accepts a key of
+// RMD's that nrd does not support only if its value is empty ("", {}, [], 0, null).
+#pragma once
+
+#include "base/json/value.h"
+#include "base/result.h"
+#include "engine/model/node_state.h"
+#include "engine/workload_service.h"
+
+namespace nrd::v1 {
+
+// Stops reading a CPU list at the first CPU above the highest possible one of the node.
+Result<NewWorkload> parse_workload(const json::Value& body, const NodeState& state);
+// The members that the body has. Ignores members that only nrd sets (id, uuid, status, pool, ...), so that a client can
+// edit a response and send it back.
+Result<WorkloadPatch> parse_workload_patch(const json::Value& body, const NodeState& state);
+
+}  // namespace nrd::v1

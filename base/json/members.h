@@ -1,0 +1,130 @@
+// Objects that clients send and read, by the description of their members (fields.h):
+//
+//   {"max": 3, "code": null}   Partial: max = 3, code = 0
+//   {"mx": 3}                  BadRequest /cache/mx: unknown key "mx"; did you mean "max"?
+//   {"max": "3"}               BadRequest /cache/max: expected a whole number of ways, found "3"
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "base/json/fields.h"
+#include "base/json/partial.h"
+#include "base/json/validation.h"
+
+namespace nrd::json {
+
+// Calls `visit` with each field and its number.
+template <Described T, typename Visit>
+void for_each_field(Visit visit) {
+  uint32_t number = 0;
+  std::apply([&](const auto&... field) { (visit(field, number++), ...); }, kFields<T>);
+}
+
+template <typename T>
+bool has(const Partial<T>& partial, std::string_view name) {
+  bool has = false;
+  for_each_field<T>(
+      [&](const auto& field, uint32_t i) { has |= field.name == name && (partial.given >> i & 1U) != 0; });
+  return has;
+}
+
+// True if it has all members without a default.
+template <typename T>
+bool is_whole(const Partial<T>& partial) {
+  bool is_whole = true;
+  for_each_field<T>(
+      [&](const auto& field, uint32_t i) { is_whole &= field.has_default || (partial.given >> i & 1U) != 0; });
+  return is_whole;
+}
+
+template <typename T>
+void assign(const Partial<T>& partial, T& whole) {
+  for_each_field<T>([&](const auto& field, uint32_t i) {
+    if ((partial.given >> i & 1U) != 0) field.set(whole, partial.values.*field.member);
+  });
+}
+
+template <typename T>
+struct WithoutOptional {
+  using Type = T;
+};
+template <typename T>
+struct WithoutOptional<std::optional<T>> {
+  using Type = T;
+};
+
+template <typename T>
+bool counts_as_absent(const Value& value, Unset unset) {
+  if (unset == Unset::Empty) return is_absent(value);
+  const bool is_text = std::is_same_v<T, std::string> || std::is_enum_v<T>;
+  return unset == Unset::Null && (value.is_null() || (is_text && value.as_string() && value.as_string()->empty()));
+}
+
+template <typename T>
+std::string expected_of(const Rules& rules) {
+  if (rules.expected != nullptr) return rules.expected;
+  std::string names;
+  if constexpr (Named<T>) {
+    for (const auto& [value, name] : kNames<T>) names += (names.empty() ? "" : " or ") + quoted(name);
+  }
+  return names.empty() ? "true or false" : names;
+}
+
+template <typename T>
+Result<T> parse_value(const Value& value, const std::string& at, const Rules& rules) {
+  Result<T> parsed = json::read<T>(value);
+  bool is_in_range = parsed.has_value();
+  const std::string expected = expected_of<T>(rules);
+  std::string allowed = expected;
+  if constexpr (std::unsigned_integral<T> && !std::is_same_v<T, bool>) {
+    is_in_range = parsed && *parsed >= rules.least && *parsed <= rules.most;
+    allowed = std::to_string(rules.least) + " to " + std::to_string(rules.most);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    is_in_range = parsed && parsed->size() <= rules.most;
+  }
+  if (is_in_range) return parsed;
+  if (rules.allowed != nullptr) allowed = rules.allowed;
+  const std::string found = shown(value);
+  Failure failure = fail_at(ErrorCode::BadRequest, at, "expected " + expected + ", found " + found, std::move(allowed));
+  failure.value().subject = found;
+  return failure;
+}
+
+// The members that `object` has. `at`: its JSON pointer.
+template <Described T>
+Result<Partial<T>> parse_members(const Value& object, const std::string& at) {
+  TRY(require_object(at, object, kExample<T>));
+  std::vector<std::string_view> names;
+  for_each_field<T>([&](const auto& field, uint32_t) { names.emplace_back(field.name); });
+  TRY(check_keys(object, at, names));
+  Partial<T> parsed;
+  Result<void> done;
+  for_each_field<T>([&](const auto& field, uint32_t i) {
+    using Type = typename WithoutOptional<typename std::remove_cvref_t<decltype(field)>::Type>::Type;
+    const Value* found = object.find(field.name);
+    if (!done || !found || counts_as_absent<Type>(*found, field.rules.unset)) return;
+    parsed.given |= 1U << i;
+    if (found->is_null() && field.rules.unset == Unset::NullIsDefault) return;
+    Result<Type> value = parse_value<Type>(*found, pointer(at, field.name), field.rules);
+    if (!value) return void(done = Failure(std::move(value).error()));
+    field.set(parsed.values, *std::move(value));
+  });
+  if (!done) return Failure(done.error());
+  return parsed;
+}
+
+// An object without the members that have their defaults.
+template <Described T>
+void render_members(Writer& w, const T& value) {
+  w.begin_object();
+  for_each_field<T>([&](const auto& field, uint32_t) {
+    if (field.is_written(value)) write(w.key(field.name), value.*field.member);
+  });
+  w.end_object();
+}
+
+}  // namespace nrd::json
