@@ -7,7 +7,6 @@
 #include <span>
 
 #include "base/json/reader.h"
-#include "base/json/writer.h"
 #include "cli/answer.h"
 #include "cli/draw.h"
 
@@ -34,23 +33,6 @@ std::string masks(const json::Value& workload) {
 std::string asked(const json::Value& workload) {
   const json::Value* cache = workload.find("cache");
   return cache == nullptr || cache->members().empty() ? "-" : text_of(*cache, "max") + "/" + text_of(*cache, "min");
-}
-
-void render_frequency(json::Writer& w, const NewWorkload& wanted) {
-  w.key("pstate").begin_object();
-  for (const auto& [key, value] : {std::pair{"min_ratio", wanted.min_ratio}, std::pair{"max_ratio", wanted.max_ratio},
-                                   std::pair{"min_mhz", wanted.min_mhz}, std::pair{"max_mhz", wanted.max_mhz}}) {
-    if (value) w.key(key).number(uint64_t{*value});
-  }
-  if (!wanted.governor.empty()) w.key("governor").string(wanted.governor);
-  if (!wanted.epp.empty()) w.key("epp").string(wanted.epp);
-  if (wanted.no_turbo) w.key("turbo").boolean(false);
-  if (wanted.allow_shared_domain) w.key("shared_domain").string("allow");
-  if (wanted.adaptive) {
-    w.key("ratio").string(std::to_string(*wanted.adaptive));
-    w.key("monitoring").string("on");
-  }
-  w.end_object();
 }
 
 // "50%", "2000 MB/s"; empty: memory bandwidth is not limited.
@@ -118,47 +100,6 @@ int nothing_named() {
 }
 
 }  // namespace
-
-bool asks_something(const NewWorkload& wanted) {
-  return wanted.max || wanted.min || wanted.code || wanted.l2_ways || wanted.min_ratio || wanted.max_ratio ||
-         wanted.min_mhz || wanted.max_mhz || !wanted.governor.empty() || !wanted.epp.empty() || wanted.no_turbo ||
-         wanted.adaptive;
-}
-
-std::string workload_request(const NewWorkload& wanted, const std::string& owner) {
-  json::Writer w;
-  w.begin_object();
-  if (!wanted.cpus.empty()) w.key("core_ids").begin_array().string(wanted.cpus).end_array();
-  if (!wanted.tasks.empty()) {
-    w.key("task_ids").begin_array();
-    for (const std::string& task : wanted.tasks) w.string(task);
-    w.end_array();
-  }
-  if (wanted.max || wanted.min || wanted.code) {
-    w.key("cache").begin_object();
-    w.key("max").number(uint64_t{wanted.max.value_or(0)});
-    w.key("min").number(uint64_t{wanted.min.value_or(0)});
-    if (wanted.code) w.key("code").number(uint64_t{*wanted.code});
-    w.end_object();
-  }
-  if (wanted.l2_ways) {
-    w.key("l2").begin_object();
-    w.key("ways").number(uint64_t{*wanted.l2_ways});
-    if (wanted.l2_code) w.key("code").number(uint64_t{*wanted.l2_code});
-    w.end_object();
-  }
-  if (wanted.mba_percentage || wanted.mba_mbps) {
-    w.key("rdt").begin_object().key("mba").begin_object();
-    w.key(wanted.mba_percentage ? "percentage" : "mbps");
-    w.number(uint64_t{wanted.mba_percentage ? *wanted.mba_percentage : *wanted.mba_mbps});
-    w.end_object().end_object();
-  }
-  render_frequency(w, wanted);
-  if (!wanted.uuid.empty()) w.key("uuid").string(wanted.uuid);
-  if (!owner.empty()) w.key("owner").raw(owner);
-  w.end_object();
-  return w.take();
-}
 
 int create_workload(const Client& client, Output output, const NewWorkload& wanted) {
   if (wanted.cpus.empty() && wanted.tasks.empty()) return nothing_named();

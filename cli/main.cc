@@ -5,13 +5,16 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
 
+#include "base/json/writer.h"
 #include "cli/certificates.h"
 #include "cli/commands.h"
 #include "cli/export.h"
 #include "cli/import_rmd/genconf.h"
 #include "cli/import_rmd/import_rmd.h"
+#include "cli/new_workload.h"
 #include "cli/onload/interfaces.h"
 #include "cli/onload/launch.h"
 #include "cli/onload/onload.h"
@@ -111,36 +114,41 @@ void check_endpoint(const CLI::App& app, Endpoint& to) {
   }
 }
 
+CLI::Option* declare_resource(CLI::App& app, const ResourceOption& each, NewWorkload& wanted) {
+  const auto set = [&wanted, &each](const std::string& value) { wanted.resources[each.part][each.member] = value; };
+  const char* flag = each.option.flag;
+  const char* help = each.option.help;
+  switch (each.argument) {
+    case ResourceOption::Argument::None:
+      return app.add_flag_callback(
+          flag, [set, value = each.option.value] { set(value); }, help);
+    case ResourceOption::Argument::Number:
+      return app.add_option_function<uint32_t>(
+          flag, [set](uint32_t number) { set(std::to_string(number)); }, help);
+    case ResourceOption::Argument::Percentage:
+      return app.add_option_function<double>(
+          flag, [set](double number) { set(nrd::json::quoted(std::to_string(number))); }, help);
+    case ResourceOption::Argument::Text: break;
+  }
+  return app.add_option_function<std::string>(
+      flag, [set](const std::string& text) { set(nrd::json::quoted(text)); }, help);
+}
+
 // Options for the resources of a workload and the CPUs it uses.
 void declare_resources(CLI::App& app, Arguments& a) {
   app.add_option("--cpus", a.wanted.cpus, "CPU list, such as 4-7,12");
   CLI::Option* ways = app.add_option("--ways", a.ways, "exact number of exclusive L3 cache ways (guarantee)");
-  app.add_option("--max", a.wanted.max, "maximum number of L3 cache ways")->excludes(ways);
-  app.add_option("--min", a.wanted.min, "minimum number of L3 cache ways; --max 0 --min 0 uses the shared class")
-      ->excludes(ways);
-  app.add_option("--code-ways", a.wanted.code, "number of these ways for code only; the rest is for data (CDP)");
-  CLI::Option* l2_ways = app.add_option("--l2-ways", a.wanted.l2_ways,
-                                        "exact number of ways of each L2 cache, on nodes that allocate L2 and L3");
-  app.add_option("--l2-code-ways", a.wanted.l2_code, "number of the L2 ways for code only (CDP)")->needs(l2_ways);
-  CLI::Option* percentage =
-      app.add_option("--mba-percentage", a.wanted.mba_percentage, "memory bandwidth limit in percent");
-  app.add_option("--mba-mbps", a.wanted.mba_mbps,
-                 "memory bandwidth limit in MB/s; GET /v1/mba shows which unit this node takes")
-      ->excludes(percentage);
-  CLI::Option* min_ratio =
-      app.add_option("--min-ratio", a.wanted.min_ratio, "minimum frequency in multiples of 100 MHz");
-  CLI::Option* max_ratio = app.add_option("--max-ratio", a.wanted.max_ratio,
-                                          "maximum frequency in multiples of 100 MHz; one bound alone sets both");
-  app.add_option("--min-mhz", a.wanted.min_mhz, "minimum frequency in MHz")->excludes(min_ratio)->excludes(max_ratio);
-  app.add_option("--max-mhz", a.wanted.max_mhz, "maximum frequency in MHz")->excludes(min_ratio)->excludes(max_ratio);
-  app.add_option("--governor", a.wanted.governor, "cpufreq governor");
-  app.add_option("--epp", a.wanted.epp, "energy performance preference");
-  app.add_flag("--no-turbo", a.wanted.no_turbo, "do not exceed the base frequency");
-  app.add_option("--adaptive", a.wanted.adaptive,
-                 "run fast while branch misses exceed this percentage of hits, otherwise slow")
-      ->check(CLI::PositiveNumber);
-  app.add_flag("--allow-shared-domain", a.wanted.allow_shared_domain,
-               "accept that CPUs in the same frequency domain change as well");
+  std::map<std::string_view, CLI::Option*> options;
+  for (const ResourceOption& each : resource_options()) {
+    options[each.option.flag] = declare_resource(app, each, a.wanted);
+  }
+  for (const char* bound : {"--min", "--max"}) options.at(bound)->excludes(ways);
+  options.at("--l2-code-ways")->needs(options.at("--l2-ways"));
+  options.at("--mba-mbps")->excludes(options.at("--mba-percentage"));
+  for (const char* bound : {"--min-mhz", "--max-mhz"}) {
+    options.at(bound)->excludes(options.at("--min-ratio"))->excludes(options.at("--max-ratio"));
+  }
+  options.at("--adaptive")->check(CLI::PositiveNumber);
   app.add_option("--uuid", a.wanted.uuid, "unique name of your choice for the workload");
 }
 
@@ -334,7 +342,9 @@ int run_command(const CLI::App& run, const Client& client, Arguments& a) {
 int execute(const CLI::App& app, Arguments& a) {
   if (app.got_subcommand("tls")) return init_tls(a.tls);
   if (app.got_subcommand("genconf")) return generate_configuration(a.genconf);
-  if (a.ways > 0) a.wanted.max = a.wanted.min = a.ways;
+  if (a.ways > 0 || a.wanted.resources.contains("cache")) {
+    for (const char* bound : {"max", "min"}) a.wanted.resources["cache"].try_emplace(bound, std::to_string(a.ways));
+  }
   a.start.profiles = split_names(a.profiles);
   a.start.variables = a.launch.variables;
   const Client client(a.to);

@@ -1,0 +1,76 @@
+#include "cli/new_workload.h"
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+#include "base/json/writer.h"
+#include "engine/model/workload_fields.h"
+
+namespace nrd::cli {
+namespace {
+
+constexpr std::string_view kMba = "mba";  // below `rdt`
+
+template <typename T>
+ResourceOption::Argument argument_of(const json::Option& option) {
+  if (option.value != nullptr) return ResourceOption::Argument::None;
+  if (std::is_same_v<T, std::optional<BranchMissThreshold>>) return ResourceOption::Argument::Percentage;
+  return std::is_same_v<T, std::string> ? ResourceOption::Argument::Text : ResourceOption::Argument::Number;
+}
+
+template <typename Part>
+void add_options(std::vector<ResourceOption>& options, const char* part) {
+  const auto add = [&](const auto& field) {
+    using Type = typename std::remove_cvref_t<decltype(field)>::Type;
+    if (field.option.flag == nullptr) return;
+    options.push_back({part, field.name, field.option, argument_of<Type>(field.option)});
+  };
+  std::apply([&](const auto&... field) { (add(field), ...); }, json::kFields<Part>);
+}
+
+}  // namespace
+
+const std::vector<ResourceOption>& resource_options() {
+  static const std::vector<ResourceOption> options = [] {
+    std::vector<ResourceOption> made;
+    add_options<CacheRequest>(made, "cache");
+    add_options<L2Request>(made, "l2");
+    add_options<MbaRequest>(made, "mba");
+    add_options<FrequencyRequest>(made, "pstate");
+    return made;
+  }();
+  return options;
+}
+
+// Memory bandwidth requires ways; `shared_domain` requires another member of `pstate`.
+bool asks_something(const NewWorkload& wanted) {
+  return std::ranges::any_of(wanted.resources, [](const auto& part) {
+    const auto& [name, members] = part;
+    return name != kMba && (members.size() > 1 || !members.contains("shared_domain"));
+  });
+}
+
+std::string workload_request(const NewWorkload& wanted, const std::string& owner) {
+  json::Writer w;
+  w.begin_object();
+  if (!wanted.cpus.empty()) w.key("core_ids").begin_array().string(wanted.cpus).end_array();
+  if (!wanted.tasks.empty()) json::write(w.key("task_ids"), wanted.tasks);
+  for (const auto& [part, members] : wanted.resources) {
+    if (part == kMba) w.key("rdt").begin_object();
+    w.key(part).begin_object();
+    for (const auto& [member, value] : members) w.key(member).raw(value);
+    w.end_object();
+    if (part == kMba) w.end_object();
+  }
+  if (!wanted.uuid.empty()) w.key("uuid").string(wanted.uuid);
+  if (!owner.empty()) w.key("owner").raw(owner);
+  w.end_object();
+  return w.take();
+}
+
+}  // namespace nrd::cli

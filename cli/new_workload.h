@@ -1,0 +1,36 @@
+// A workload to create: the options of the command line, and the body of the POST.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/json/fields.h"
+
+namespace nrd::cli {
+
+struct NewWorkload {
+  std::string cpus;
+  std::vector<std::string> tasks;  // processes and threads
+  // JSON by part and member: {"cache", {"max", "3"}}. The parts are `cache`, `l2`, `mba` and `pstate`.
+  std::map<std::string, std::map<std::string, std::string>> resources;
+  std::string uuid;
+};
+
+// An option that sets one member of `resources`.
+struct ResourceOption {
+  enum class Argument { None, Number, Percentage, Text };
+  const char* part;
+  const char* member;
+  json::Option option;
+  Argument argument;
+};
+// From the description of the parts (engine/model/workload_fields.h).
+const std::vector<ResourceOption>& resource_options();
+
+// True if the request names ways or a frequency, not only CPUs.
+bool asks_something(const NewWorkload& wanted);
+// The body of the POST; `owner`: JSON of the owning process, empty: none.
+std::string workload_request(const NewWorkload& wanted, const std::string& owner = {});
+
+}  // namespace nrd::cli
