@@ -125,9 +125,6 @@ CLI::Option* declare_resource(CLI::App& app, const ResourceOption& each, NewWork
     case ResourceOption::Argument::Number:
       return app.add_option_function<uint32_t>(
           flag, [set](uint32_t number) { set(std::to_string(number)); }, help);
-    case ResourceOption::Argument::Percentage:
-      return app.add_option_function<double>(
-          flag, [set](double number) { set(nrd::json::quoted(std::to_string(number))); }, help);
     case ResourceOption::Argument::Text: break;
   }
   return app.add_option_function<std::string>(

@@ -19,8 +19,9 @@ constexpr std::string_view kMba = "mba";  // below `rdt`
 template <typename T>
 ResourceOption::Argument argument_of(const json::Option& option) {
   if (option.value != nullptr) return ResourceOption::Argument::None;
-  if (std::is_same_v<T, std::optional<BranchMissThreshold>>) return ResourceOption::Argument::Percentage;
-  return std::is_same_v<T, std::string> ? ResourceOption::Argument::Text : ResourceOption::Argument::Number;
+  // The threshold as the user wrote it: a double would be rounded.
+  const bool is_text = std::is_same_v<T, std::string> || std::is_same_v<T, std::optional<BranchMissThreshold>>;
+  return is_text ? ResourceOption::Argument::Text : ResourceOption::Argument::Number;
 }
 
 template <typename Part>

@@ -19,7 +19,7 @@ struct NewWorkload {
 
 // An option that sets one member of `resources`.
 struct ResourceOption {
-  enum class Argument { None, Number, Percentage, Text };
+  enum class Argument { None, Number, Text };
   const char* part;
   const char* member;
   json::Option option;

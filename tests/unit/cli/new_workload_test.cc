@@ -39,6 +39,6 @@ TEST_CASE("the options come from the description of a workload") {
   CHECK(argument_of("--l2-ways") == Argument::Number);
   CHECK(argument_of("--max-mhz") == Argument::Number);
   CHECK(argument_of("--governor") == Argument::Text);
-  CHECK(argument_of("--adaptive") == Argument::Percentage);
+  CHECK(argument_of("--adaptive") == Argument::Text);
   CHECK(argument_of("--no-turbo") == Argument::None);
 }
