@@ -60,7 +60,6 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/onload/controlplane/restart", restart_control_plane},
     {"GET", "/v1/onload/users", list_onload_users},
     {"GET", "/v1/onload/stacks", list_onload_stacks, "kind"},
-    {"POST", "/v1/onload/stacks/orphans/kill", kill_orphans},
     {"GET", "/v1/onload/interfaces", list_onload_interfaces, {}, Access::Launch},
     {"PUT", "/v1/onload/interfaces/{id}/acceleration", accelerate_onload_interface},
     {"PUT", "/v1/onload/interfaces/{id}/afxdp", register_onload_interface},

@@ -91,7 +91,6 @@ CALLS = [
     ("get", "/v1/onload/controlplane", None, None, 200),
     ("patch", "/v1/onload/controlplane", None, {"parameters": ["-K"]}, 409),
     ("post", "/v1/onload/controlplane/restart", None, {}, 409),
-    ("post", "/v1/onload/stacks/orphans/kill", None, {}, 422),
     ("post", "/v1/onload/preflight", None, {"state": "loaded", "version": "9.0"}, 200),
     ("post", "/v1/onload/preflight", None, {}, 404),
     ("post", "/v1/onload/drain", None, {}, 409),

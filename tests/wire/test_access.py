@@ -28,7 +28,7 @@ REACHED = {("GET", "/v1/workloads"): 200, ("POST", "/v1/workloads"): 400, ("GET"
            ("POST", "/v1/onload/undrain"): 423, ("GET", "/v1/onload/modules/{id}"): 404,
            ("PATCH", "/v1/onload/modules/{id}/parameters"): 409, ("GET", "/v1/onload/controlplane"): 200,
            ("PATCH", "/v1/onload/controlplane"): 400, ("POST", "/v1/onload/controlplane/restart"): 423,
-           ("POST", "/v1/onload/stacks/orphans/kill"): 422, ("POST", "/v1/onload/operations/{id}/cancel"): 404,
+           ("POST", "/v1/onload/operations/{id}/cancel"): 404,
            ("PUT", "/v1/onload"): 400, ("DELETE", "/v1/onload"): 423,
            ("POST", "/v1/onload/rollback"): 400, ("PUT", "/v1/onload/freeze"): 400, ("POST", "/v1/onload/verify"): 409,
            ("GET", "/v1/onload/modules"): 200, ("GET", "/v1/onload/users"): 200, ("GET", "/v1/onload/stacks"): 200,
@@ -451,7 +451,7 @@ def test_a_web_page_gets_nothing_from_a_browser_that_has_a_certificate(service):
         status, _, headers = ask(service.tls(service.admin), "OPTIONS", "/v1/workloads", headers=asked)
         assert status == 405 and not [name for name in headers if name.startswith("Access-Control-")]
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", None):
-        for path in ("/v1/workloads", "/v1/onload/drain", "/v1/onload/undrain", "/v1/onload/stacks/orphans/kill"):
+        for path in ("/v1/workloads", "/v1/onload/drain", "/v1/onload/undrain"):
             body = json.dumps({"core_ids": ["4"], "cache": {"max": 1, "min": 1}})
             assert ask(service.tls(service.admin), "POST", path, body, {**page, **({"Content-Type": kind} if kind else {})})[0] == 415
     assert not [name for name in ask(service.tls(service.admin), "GET", "/v1/workloads", headers=page)[2]

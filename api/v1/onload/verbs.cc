@@ -115,15 +115,4 @@ void restart_control_plane(const routing::Call& call, http::Reply reply) {
   call.onload.restart_control_plane(answer_accepted(call, std::move(reply)));
 }
 
-void kill_orphans(const routing::Call& call, http::Reply reply) {
-  reply.send(refuse({ErrorCode::Unsupported,
-                     {},
-                     "nrd cannot end orphaned stacks, because the protocol differs between Onload releases; "
-                     "use onload_stackdump -z kill of the loaded release",
-                     {},
-                     {},
-                     {}},
-                    call.error_style));
-}
-
 }  // namespace nrd::v1

@@ -15,7 +15,5 @@ void patch_onload_parameters(const routing::Call& call, http::Reply reply);
 void show_control_plane(const routing::Call& call, http::Reply reply);
 void patch_control_plane(const routing::Call& call, http::Reply reply);
 void restart_control_plane(const routing::Call& call, http::Reply reply);
-// Always refused; docs/onload.md explains why.
-void kill_orphans(const routing::Call& call, http::Reply reply);
 
 }  // namespace nrd::v1

@@ -246,7 +246,7 @@ TEST_CASE("a parameter is amended by its module and its name, and a refusal poin
   CHECK(service.controller.patched.size() == 2);
 }
 
-TEST_CASE("stacks are shown by kind, and orphans are not ended") {
+TEST_CASE("stacks are shown by kind") {
   Service service;
   service.controller.stacks = {{.id = 3, .orphan = true}, {.id = 4}};
   service.query = {{"kind", "orphan"}};
@@ -255,8 +255,6 @@ TEST_CASE("stacks are shown by kind, and orphans are not ended") {
   CHECK(orphans->items().front().find("id")->as_unsigned() == 3U);
   service.query = {{"kind", "mine"}};
   CHECK(service.ask("GET", "/v1/onload/stacks").status == 400);
-  service.query.clear();
-  CHECK(service.ask("POST", "/v1/onload/stacks/orphans/kill", "{}").status == 422);
 }
 
 TEST_CASE("modules and the control plane are shown as of the last look") {
