@@ -17,11 +17,11 @@
 #include "daemon/policy_file.h"
 #include "daemon/signals.h"
 #include "daemon/version.h"
-#include "engine/long_poll.h"
 #include "engine/onload/documents.h"
 #include "engine/owner_cleanup.h"
 #include "engine/process_watcher.h"
 #include "engine/transaction/engine.h"
+#include "engine/workload_poll.h"
 #include "engine/workload_service.h"
 #include "store/store.h"
 
@@ -125,7 +125,7 @@ Result<void> run(const Config& config) {
   const std::unique_ptr<Hardware> hardware = TRY(open_hardware(config.mount));
   const SystemClock clock;
   const std::unique_ptr<ProcessWatcher> owners = TRY(ProcessWatcher::start());
-  const std::unique_ptr<LongPoll> watchers = LongPoll::start();
+  WorkloadPoll watchers(clock);
   const std::unique_ptr<CpuEvents> cpu_events =
       listen_for_cpus();  // before the first observation, so that no event is missed
   const auto changed_cpus = [&cpu_events] { return cpu_events ? cpu_events->take() : CpuSet{}; };
@@ -141,15 +141,15 @@ Result<void> run(const Config& config) {
                                                           .tasks_interval = config.tasks_interval,
                                                           .usage_interval = config.usage_interval,
                                                           .changed_cpus = changed_cpus,
-                                                          .published = [&watchers] { watchers->notify(); }});
+                                                          .published = [&watchers] { watchers.notify(); }});
   if (!engine) return Failure(engine.error());
   std::unique_ptr<Onload> onload = TRY(Onload::start(config, **engine, *owners, stored, clock));
   const StopBefore stop_before{*owners, cpu_events.get()};  // its callbacks use objects that are destroyed after this
   if (cpu_events) cpu_events->watch([&engine] { (*engine)->refresh_cpus(); });
   end_with_owners(**engine, *owners);
   const WorkloadService workloads(**engine, *owners, onload->allocations());
-  Result<std::unique_ptr<HttpFrontend>> frontend = HttpFrontend::open(
-      config, {**engine, workloads, *owners, onload->controller(), onload->allocations(), *watchers});
+  Result<std::unique_ptr<HttpFrontend>> frontend =
+      HttpFrontend::open(config, {**engine, workloads, *owners, onload->controller(), onload->allocations(), watchers});
   if (!frontend) return Failure(frontend.error());
 
   const auto state = (*engine)->state();
@@ -163,7 +163,7 @@ Result<void> run(const Config& config) {
   notify_stopping();
   log::notice("STOPPING", "stopping; workloads stay on the hardware");
   onload->controller().end_watches();  // pending watches would delay the drain
-  watchers->stop();
+  watchers.stop();
   (*frontend)->server().drain(kDrainDeadline);  // afterwards no request uses any of the following
   owners->stop();
   if (cpu_events) cpu_events->stop();

@@ -13,8 +13,8 @@
 
 namespace nrd {
 class Engine;
-class LongPoll;
 class ProcessWatcher;
+class WorkloadPoll;
 class WorkloadService;
 namespace onload {
 class Allocations;
@@ -36,7 +36,7 @@ struct Services {
   ProcessWatcher& owners;
   onload::Controller& onload;
   onload::Allocations& allocations;
-  LongPoll& watchers;
+  WorkloadPoll& watchers;
 };
 
 // Facts about this process that it serves.

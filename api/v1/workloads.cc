@@ -23,8 +23,8 @@
 #include "api/v1/workload_json.h"
 #include "base/json/reader.h"
 #include "base/sha256.h"
-#include "engine/long_poll.h"
 #include "engine/transaction/engine.h"
+#include "engine/workload_poll.h"
 #include "engine/workload_service.h"
 
 namespace nrd::v1 {

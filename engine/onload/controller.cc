@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "base/long_poll.h"
 #include "base/published.h"
 #include "engine/onload/enum_names.h"
 #include "engine/onload/next_step.h"
@@ -23,9 +24,7 @@ class ControllerThread final : public Controller {
       : node_(node),
         clock_(clock),
         options_(options),
-        planner_(node, std::move(commit), clock, options, published_, [this] {
-          if (watch_) watch_->changed();
-        }) {}
+        planner_(node, std::move(commit), clock, options, published_, [this] { watchers_.notify(); }) {}
 
   ~ControllerThread() override {
     tasks_.stop();
@@ -34,31 +33,31 @@ class ControllerThread final : public Controller {
 
   void start(const Stored& stored) {
     planner_.load(stored);
-    watch_.emplace(published_, clock_);
     thread_ = std::thread([this] { run(); });
   }
 
   std::shared_ptr<const Status> status() const override { return published_.get(); }
 
-  void watch(uint64_t since, std::chrono::seconds wait, Watch::Done done) override {
-    watch_->add(since, wait, std::move(done));
+  void watch(uint64_t since, std::chrono::seconds wait, Callback<std::shared_ptr<const Status>> done) override {
+    const Client client = done.client();
+    watchers_.wait(
+        client, wait, [this, since] { return status()->revision != since; },
+        [this, done = std::move(done)] { done(status()); });
   }
-  void end_watches() override { watch_->end(); }
+  void end_watches() override { watchers_.stop(); }
 
   void apply(Spec spec, std::optional<uint64_t> if_match, Callback<Accepted> done) override {
-    if (const Operation* operation = running(*status())) return done(busy(*operation));
-    tasks_.change(std::move(done), [this, spec = std::move(spec), if_match] { return planner_.begin(spec, if_match); });
+    change_if_idle(std::move(done),
+                   [this, spec = std::move(spec), if_match] { return planner_.begin(spec, if_match); });
   }
 
   void roll_back(std::optional<uint64_t> to, Callback<Accepted> done) override {
-    if (const Operation* operation = running(*status())) return done(busy(*operation));
-    tasks_.change(std::move(done), [this, to] { return planner_.roll_back(to); });
+    change_if_idle(std::move(done), [this, to] { return planner_.roll_back(to); });
   }
 
   void patch(SpecPatch patch, std::optional<uint64_t> if_match, Callback<Accepted> done) override {
-    if (const Operation* operation = running(*status())) return done(busy(*operation));
-    tasks_.change(std::move(done),
-                  [this, patch = std::move(patch), if_match] { return planner_.patch(patch, if_match); });
+    change_if_idle(std::move(done),
+                   [this, patch = std::move(patch), if_match] { return planner_.patch(patch, if_match); });
   }
 
   void dry_run(std::optional<Spec> spec, std::optional<uint64_t> if_match, Callback<DryRun> done) override {
@@ -68,13 +67,11 @@ class ControllerThread final : public Controller {
   }
 
   void drain(Drain how, Callback<Accepted> done) override {
-    if (const Operation* operation = running(*status())) return done(busy(*operation));
-    tasks_.change(std::move(done), [this, how] { return planner_.drain(how); });
+    change_if_idle(std::move(done), [this, how] { return planner_.drain(how); });
   }
 
   void undrain(Callback<Accepted> done) override {
-    if (const Operation* operation = running(*status())) return done(busy(*operation));
-    tasks_.change(std::move(done), [this] { return planner_.undrain(); });
+    change_if_idle(std::move(done), [this] { return planner_.undrain(); });
   }
 
   void cancel(uint64_t operation, Callback<Accepted> done) override {
@@ -82,8 +79,7 @@ class ControllerThread final : public Controller {
   }
 
   void restart_control_plane(Callback<Accepted> done) override {
-    if (const Operation* operation = running(*status())) return done(busy(*operation));
-    tasks_.change(std::move(done), [this] { return planner_.restart_control_plane(); });
+    change_if_idle(std::move(done), [this] { return planner_.restart_control_plane(); });
   }
 
   void set_freeze(Freeze freeze, Callback<void> done) override {
@@ -136,12 +132,18 @@ class ControllerThread final : public Controller {
   }
 
   void set_interface(std::string name, InterfaceSwitch what, SwitchState to, Callback<Interface> done) override {
-    if (const Operation* operation = running(*status())) return done(busy(*operation));
-    tasks_.change(std::move(done),
-                  [this, name = std::move(name), what, to] { return planner_.set_interface(name, what, to); });
+    change_if_idle(std::move(done),
+                   [this, name = std::move(name), what, to] { return planner_.set_interface(name, what, to); });
   }
 
  private:
+  // Refused at once while an operation runs.
+  template <typename T, typename Work>
+  void change_if_idle(Callback<T> done, Work work) {
+    if (const Operation* operation = running(*status())) return done(busy(*operation));
+    tasks_.change(std::move(done), std::move(work));
+  }
+
   void run() noexcept {
     ::pthread_setname_np(::pthread_self(), "nrd-onload");
     planner_.observe();
@@ -211,8 +213,8 @@ class ControllerThread final : public Controller {
   const Clock& clock_;
   const ControllerOptions options_;
   Published<Status> published_;
-  std::optional<Watch> watch_;  // since start()
-  OperationPlanner planner_;    // controller thread only
+  LongPoll watchers_{"nrd-watch", clock_};
+  OperationPlanner planner_;  // controller thread only
   using Question = std::pair<std::optional<Spec>, std::optional<uint64_t>>;
   WorkQueue::Shared<InUse> users_;
   WorkQueue::Shared<std::vector<InstalledVersion>> versions_;

@@ -20,7 +20,6 @@
 #include "engine/onload/host.h"
 #include "engine/onload/operation_planner.h"
 #include "engine/onload/status.h"
-#include "engine/onload/watch.h"
 
 namespace nrd::onload {
 
@@ -36,7 +35,7 @@ class Controller {
   virtual std::shared_ptr<const Status> status() const = 0;
 
   // Calls `done` once the revision differs from `since`, or after `wait`; earlier if there are too many watchers.
-  virtual void watch(uint64_t since, std::chrono::seconds wait, Watch::Done done) = 0;
+  virtual void watch(uint64_t since, std::chrono::seconds wait, Callback<std::shared_ptr<const Status>> done) = 0;
   // Answers all watchers, because the service stops.
   virtual void end_watches() = 0;
 

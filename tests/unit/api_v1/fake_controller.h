@@ -25,7 +25,7 @@ class FakeController final : public onload::Controller {
     rolled_back.push_back(to);
     done(outcome);
   }
-  void watch(uint64_t since, std::chrono::seconds wait, onload::Watch::Done done) override {
+  void watch(uint64_t since, std::chrono::seconds wait, Callback<std::shared_ptr<const onload::Status>> done) override {
     watched.emplace_back(since, wait);
     done(status());
   }

@@ -6,9 +6,9 @@
 
 #include "api/routing/request_counters.h"
 #include "api/routing/routes.h"
-#include "engine/long_poll.h"
 #include "engine/onload/allocations.h"
 #include "engine/process_watcher.h"
+#include "engine/workload_poll.h"
 #include "engine/workload_service.h"
 #include "tests/unit/hw_onload_modules/folder.h"
 
@@ -28,14 +28,14 @@ struct Fixture {
   }
   ~Fixture() {
     owners->stop();
-    watchers->stop();
+    watchers.stop();
   }
   Fixture(const Fixture&) = delete;
   Fixture& operator=(const Fixture&) = delete;
 
   routing::Services services(Engine& engine, onload::Controller& controller) {
     workloads.emplace(engine, *owners, *allocations);
-    return {engine, *workloads, *owners, controller, *allocations, *watchers};
+    return {engine, *workloads, *owners, controller, *allocations, watchers};
   }
 
   Folder folder;
@@ -43,7 +43,7 @@ struct Fixture {
   std::unique_ptr<ProcessWatcher> owners{*ProcessWatcher::start()};
   std::unique_ptr<onload::Allocations> allocations;
   std::optional<WorkloadService> workloads;
-  std::unique_ptr<LongPoll> watchers = LongPoll::start();
+  WorkloadPoll watchers{clock};
   std::shared_ptr<routing::RequestCounters> counters =
       std::make_shared<routing::RequestCounters>(routing::route_table());
 };

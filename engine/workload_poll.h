@@ -1,0 +1,35 @@
+// Long polls of the workloads: news is a difference in the workloads, or in whether they are applied.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+
+#include "base/long_poll.h"
+#include "engine/transaction/engine.h"
+
+namespace nrd {
+
+class WorkloadPoll {
+ public:
+  explicit WorkloadPoll(const Clock& clock) : poll_("nrd-watchers", clock) {}
+
+  // From any thread. Calls `answer` once; `engine` must exist until stop().
+  void wait(const Client& client, const Engine& engine, std::shared_ptr<const NodeState> seen,
+            std::chrono::milliseconds longest, std::function<void(const std::shared_ptr<const NodeState>&)> answer);
+  void notify() { poll_.notify(); }
+  void stop() { poll_.stop(); }
+
+ private:
+  bool shows_same(const std::shared_ptr<const NodeState>& seen, const std::shared_ptr<const NodeState>& now);
+
+  // The last comparison: most clients have seen the same state. Guarded by the lock of `poll_`.
+  struct Comparison {
+    std::shared_ptr<const NodeState> seen, now;
+    bool is_same = true;
+  };
+  Comparison last_;
+  LongPoll poll_;  // last: its thread uses the member above
+};
+
+}  // namespace nrd
