@@ -1,6 +1,7 @@
-// ASCII letters without regard to case, as protocols define it: A to Z, whatever the locale.
+// Letters and digits of ASCII, whatever the locale.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,16 @@ inline std::string lower_case(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
   return lower;
+}
+
+constexpr bool is_alphanumeric(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+// Not empty, and nothing but letters, digits and `others`.
+inline bool is_word(std::string_view text, std::string_view others) {
+  return !text.empty() &&
+         std::ranges::all_of(text, [others](char c) { return is_alphanumeric(c) || others.find(c) != others.npos; });
 }
 
 }  // namespace nrd

@@ -1,6 +1,5 @@
 #include "base/task.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <sched.h>
@@ -9,8 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <memory>
 
+#include "base/directory.h"
 #include "base/errno_text.h"
 #include "base/number.h"
 #include "base/unique_fd.h"
@@ -63,27 +62,23 @@ Result<pid_t> process_in(const UniqueFd& directory, pid_t id) {
   return parse_number<pid_t>(rest.substr(0, rest.find('\n'))).value_or(0);
 }
 
+// The numbers among the names in an open directory, in order. The errno on failure.
+tl::expected<std::vector<pid_t>, int> list_ids(const UniqueFd& directory) {
+  constexpr size_t kLimit = size_t{1} << 23;  // twice PID_MAX_LIMIT
+  const std::vector<std::string> names =
+      TRY(directory.valid() ? list_names(directory.get(), kLimit) : tl::unexpected(errno));
+  std::vector<pid_t> ids;
+  for (const std::string& name : names) {
+    if (const auto id = parse_number<pid_t>(name)) ids.push_back(*id);
+  }
+  std::ranges::sort(ids);
+  return ids;
+}
+
 Result<std::vector<pid_t>> threads_in(const UniqueFd& directory, pid_t id) {
-  const int opened = ::openat(directory.get(), "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (opened < 0) {
-    if (is_gone(errno)) return std::vector<pid_t>();
-    return unreadable(id, errno);
-  }
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(opened), &::closedir);  // owns it from here
-  if (!entries) {
-    ::close(opened);
-    return unreadable(id, ENOMEM);
-  }
-  std::vector<pid_t> threads;
-  for (;;) {
-    errno = 0;
-    const dirent* entry = ::readdir(entries.get());
-    if (entry == nullptr && errno != 0 && !is_gone(errno)) return unreadable(id, errno);
-    if (entry == nullptr) break;
-    if (const auto thread = parse_number<pid_t>(entry->d_name)) threads.push_back(*thread);
-  }
-  std::ranges::sort(threads);
-  return threads;
+  auto threads = list_ids(UniqueFd(::openat(directory.get(), "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+  if (threads) return *std::move(threads);
+  return is_gone(threads.error()) ? Result<std::vector<pid_t>>(std::vector<pid_t>()) : unreadable(id, threads.error());
 }
 
 // The CPUs it may run on; empty: the task is gone.
@@ -187,15 +182,11 @@ Result<std::optional<FoundTask>> find_task(pid_t id) {
 }
 
 Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns, const std::set<uid_t>& users) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir("/proc"), &::closedir);
-  if (!entries) {
-    return fail(ErrorCode::Hardware, "cannot list processes", errno_text());
-  }
+  const auto ids = list_ids(UniqueFd(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+  if (!ids) return fail(ErrorCode::Hardware, "cannot list processes", errno_text(ids.error()));
   std::set<Task> found;
-  while (const dirent* entry = ::readdir(entries.get())) {
-    const auto id = parse_number<pid_t>(entry->d_name);
-    if (!id) continue;
-    const std::optional<Task> process = TRY(process_matching(*id, patterns, users));
+  for (const pid_t id : *ids) {
+    const std::optional<Task> process = TRY(process_matching(id, patterns, users));
     if (process) found.insert(*process);
   }
   return found;

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/control.h"
+#include "base/utf8.h"
 
 namespace nrd::cli {
 namespace {
@@ -14,20 +15,6 @@ namespace {
 constexpr auto kMovements =
     std::to_array<std::string_view>({"\x1b[?1049h", "\x1b[?1049l", "\x1b[?25h", "\x1b[?25l", "\x1b[?7h", "\x1b[?7l",
                                      "\x1b[H", "\x1b[K", "\x1b[J", "\r\x1b[K"});
-
-// Length of the well-formed UTF-8 character at the start of `text`, 0 if there is none. Accepts surrogates and the
-// longest forms (RFC 3629 forbids them): terminals show nothing for these.
-size_t character_length(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  const size_t length = lead < 0x80                   ? 1
-                        : lead >= 0xc2 && lead < 0xe0 ? 2
-                        : lead >= 0xe0 && lead < 0xf0 ? 3
-                        : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                      : 0;
-  if (text.size() < length) return 0;
-  const auto follows = [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80; };
-  return std::all_of(text.begin() + 1, text.begin() + static_cast<ptrdiff_t>(length), follows) ? length : 0;
-}
 
 // Colours: "ESC [ number m".
 size_t drawing_length(std::string_view text) {
@@ -58,7 +45,7 @@ std::string replaced(std::string_view text, Harmless harmless, Replace replace) 
 
 size_t harmless_length(std::string_view text) {
   if (text[0] == '\n' || text[0] == '\t') return 1;
-  return control_length(text) > 0 ? 0 : character_length(text);
+  return control_length(text) > 0 ? 0 : first_code_point(text).length;
 }
 
 std::string question_mark(std::string_view) { return "?"; }

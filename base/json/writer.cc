@@ -1,29 +1,11 @@
 #include "base/json/writer.h"
 
+#include "base/utf8.h"
+
 namespace nrd::json {
 namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
-
-// Bytes of the UTF-8 character that `text` begins with (RFC 3629, section 4), 0 if it is none.
-size_t character_at_front(std::string_view text) {
-  const auto byte = [text](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const auto follows = [&](size_t i, unsigned low, unsigned high) { return byte(i) >= low && byte(i) <= high; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first <= 0xdf) return follows(1, 0x80, 0xbf) ? 2 : 0;
-  if (first >= 0xe0 && first <= 0xef) {
-    const unsigned low = first == 0xe0 ? 0xa0 : 0x80;   // no overlong forms
-    const unsigned high = first == 0xed ? 0x9f : 0xbf;  // no surrogates
-    return follows(1, low, high) && follows(2, 0x80, 0xbf) ? 3 : 0;
-  }
-  if (first >= 0xf0 && first <= 0xf4) {
-    const unsigned low = first == 0xf0 ? 0x90 : 0x80;
-    const unsigned high = first == 0xf4 ? 0x8f : 0xbf;  // nothing above U+10FFFF
-    return follows(1, low, high) && follows(2, 0x80, 0xbf) && follows(3, 0x80, 0xbf) ? 4 : 0;
-  }
-  return 0;
-}
 
 void append_escaped(std::string& out, char c) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -50,7 +32,7 @@ std::string quoted(std::string_view text, size_t limit) {
   std::string out = "\"";
   size_t taken = 0;
   while (!text.empty()) {
-    const size_t size = character_at_front(text);
+    const size_t size = first_code_point(text).length;
     if (taken + size > limit) {
       out += "...";
       break;

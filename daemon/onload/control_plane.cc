@@ -39,8 +39,7 @@ std::string parameter_of(const Module& module, const std::string& name) {
 }
 
 Acted write(const std::string& root, const std::string& parameter, const std::string& value) {
-  const Result<void> set = write_parameter(root, kModule, parameter, value);
-  return set ? Acted() : failed("parameter", set.error());
+  return step("parameter", write_parameter(root, kModule, parameter, value));
 }
 
 bool contains(const Servers& servers, const ControlPlaneServer& server) {
@@ -62,23 +61,20 @@ bool is_kept(const Servers& before, const Servers& now) {
 
 // After a change that makes the module start a server.
 Acted await_server(const std::string& root, const Servers& before, const Clock& clock) {
-  const Result<std::optional<Module>> module = read_module(root, kModule);
-  if (!module) return failed("unreadable", module.error());
-  const Result<std::vector<Stack>> stacks = read_stacks(root);
-  if (!stacks) return failed("unreadable", stacks.error());
-  const std::optional<seconds> patience = *module ? patience_for_server(**module) : std::nullopt;
+  const std::optional<Module> module = TRY(step("unreadable", read_module(root, kModule)));
+  const std::vector<Stack> stacks = TRY(step("unreadable", read_stacks(root)));
+  const std::optional<seconds> patience = module ? patience_for_server(*module) : std::nullopt;
   // While stacks exist, the module applies the change to the next server only.
-  if (!patience || !stacks->empty()) return {};
+  if (!patience || !stacks.empty()) return {};
   const auto until = clock.steady() + *patience;
   for (;;) {
-    const Result<Servers> now = read_servers(root);
-    if (!now) return failed("control_plane", now.error());
-    if (is_replaced(before, *now)) return {};
+    const Servers now = TRY(step("control_plane", read_servers(root)));
+    if (is_replaced(before, now)) return {};
     if (clock.steady() < until) {
       std::this_thread::sleep_for(kLook);
       continue;
     }
-    if (is_kept(before, *now)) return {};
+    if (is_kept(before, now)) return {};
     const std::string time = std::to_string(patience->count()) + " s";
     return failed(StepError{"control_plane", "no control plane server came up within " + time, {}, {}});
   }
@@ -87,18 +83,16 @@ Acted await_server(const std::string& root, const Servers& before, const Clock& 
 // The module restarts a stopped server only when its command line changes. Change it to another name of the same file
 // while spawning is off, and back once it is on: one change starts one server.
 Acted start_server(const std::string& root, const std::string& yes, const Clock& clock) {
-  if (Acted set = stop_spawning(root); !set) return set;
-  const Result<Servers> servers = read_servers(root);
-  if (!servers) return failed("control_plane", servers.error());
-  const Result<std::optional<Module>> module = read_module(root, kModule);
-  if (!module) return failed("unreadable", module.error());
-  const bool is_to_come = servers->empty() && *module && (*module)->parameters.contains(kServerPath);
+  TRY(stop_spawning(root));
+  const Servers servers = TRY(step("control_plane", read_servers(root)));
+  const std::optional<Module> module = TRY(step("unreadable", read_module(root, kModule)));
+  const bool is_to_come = servers.empty() && module && module->parameters.contains(kServerPath);
   if (!is_to_come) return write(root, kSpawns, yes);
-  const std::string path = parameter_of(**module, kServerPath);
-  if (Acted set = write(root, kServerPath, "/" + path); !set) return set;
-  if (Acted set = write(root, kSpawns, yes); !set) return set;
-  if (Acted set = write(root, kServerPath, path); !set) return set;
-  return await_server(root, *servers, clock);
+  const std::string path = parameter_of(*module, kServerPath);
+  TRY(write(root, kServerPath, "/" + path));
+  TRY(write(root, kSpawns, yes));
+  TRY(write(root, kServerPath, path));
+  return await_server(root, servers, clock);
 }
 
 }  // namespace
@@ -118,16 +112,16 @@ Acted stop_spawning(const std::string& root) {
 }
 
 Acted stop_servers(const std::string& root, const std::vector<User>& services) {
-  const Result<Servers> servers = read_servers(root);
-  if (!servers) return failed("control_plane", servers.error());
-  for (const ControlPlaneServer& server : *servers) {
-    const auto stopped = stop_process(server.process, server.exe, kEndPatience, OnTimeout::Kill);
-    if (!stopped) return failed("control_plane", stopped.error());
+  const auto end = [](const ProcessId& process, const std::string& exe) {
+    return step("control_plane", stop_process(process, exe, kEndPatience));
+  };
+  const Servers servers = TRY(step("control_plane", read_servers(root)));
+  for (const ControlPlaneServer& server : servers) {
+    TRY(end(server.process, server.exe));
   }
   for (const User& service : services) {
     if (name_in(service.exe) != kShrubName) continue;
-    const auto stopped = stop_process(service.process, service.exe, kEndPatience, OnTimeout::Kill);
-    if (!stopped) return failed("control_plane", stopped.error());
+    TRY(end(service.process, service.exe));
   }
   return {};
 }
@@ -136,10 +130,9 @@ Acted set_onload_parameter(const std::string& root, const std::string& parameter
                            const Clock& clock) {
   if (parameter == kSpawns && says_same(value, "Y")) return start_server(root, value, clock);
   if (std::ranges::find(kCommandLine, parameter) == kCommandLine.end()) return write(root, parameter, value);
-  const Result<Servers> before = read_servers(root);
-  if (!before) return failed("control_plane", before.error());
-  if (Acted set = write(root, parameter, value); !set) return set;
-  return await_server(root, *before, clock);
+  const Servers before = TRY(step("control_plane", read_servers(root)));
+  TRY(write(root, parameter, value));
+  return await_server(root, before, clock);
 }
 
 }  // namespace nrd::daemon

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/joined.h"
 #include "base/log.h"
 #include "daemon/onload/control_plane.h"
 #include "daemon/onload/preflight_checks.h"
@@ -36,7 +37,6 @@ namespace {
 using namespace onload;
 
 constexpr const char* kRoot = "";
-constexpr Access kShut{.uid = 0, .gid = 0, .mode = 0};
 
 std::string running_kernel() {
   utsname names{};
@@ -61,14 +61,11 @@ class OnloadHost final : public Host {
 
   Result<ObservedState> observe() override {
     ObservedState observed;
-    std::map<std::string, Module> modules = TRY(read_modules());
-    observed.modules = std::move(modules);
+    observed.modules = TRY(read_modules());
     // Addresses need netlink, which nrd lacks without the drop-in systemd/onload.conf.
     observed.interfaces = TRY(read_interfaces(kRoot, {}));
-    std::vector<DeviceNode> devices = TRY(read_devices(kRoot));
-    observed.devices = std::move(devices);
-    std::vector<ControlPlaneServer> servers = TRY(read_servers(kRoot));
-    observed.servers = std::move(servers);
+    observed.devices = TRY(read_devices(kRoot));
+    observed.servers = TRY(read_servers(kRoot));
     std::optional<std::string> current = TRY(versions_.current());
     observed.current = current.value_or("");
     if (observed.modules.contains("onload")) observed.library_fits = library_fits(observed.current);
@@ -79,9 +76,8 @@ class OnloadHost final : public Host {
 
   Result<onload::Target> target_of(const Spec& spec) override {
     if (spec.state != State::Loaded) return with_devices(target_without_modules(spec));
-    const Result<Version> version = known_.read(spec.version);
-    if (!version && version.error().code == ErrorCode::NotFound) return unknown_version(spec.version);
-    if (!version) return Failure(version.error());
+    const std::optional<Version> version = TRY(if_found(known_.read(spec.version)));
+    if (!version) return unknown_version(spec.version);
     return daemon::target_of(spec, *version, running_kernel(), tree_of(spec.version), options_.parameters)
         .map([this](onload::Target target) { return with_devices(std::move(target)); });
   }
@@ -106,53 +102,35 @@ class OnloadHost final : public Host {
 
   Result<void> may_remove_driver() override { return check_routes("sfc"); }
 
-  Acted close_device_access() override {
-    for (const char* device : kDevices) {
-      const Result<void> shut = set_access(kRoot, device, kShut);
-      if (!shut && shut.error().code != ErrorCode::NotFound) return failed("device", shut.error());
-    }
-    return {};
-  }
-
-  Acted open_device_access() override {
-    for (const char* device : kDevices) {
-      const Result<void> opened = set_access(kRoot, device, options_.devices);
-      if (!opened && opened.error().code != ErrorCode::NotFound) return failed("device", opened.error());
-    }
-    return {};
-  }
+  Acted close_device_access() override { return set_device_access({.uid = 0, .gid = 0, .mode = 0}); }
+  Acted open_device_access() override { return set_device_access(options_.devices); }
 
   Acted end_user(const ProcessId& process, Force force) override {
-    const Result<void> sent = signal_process(process, force == Force::Term ? Signal::Term : Signal::Kill);
-    return sent ? Acted() : failed("end_user", sent.error());
+    return step("end_user", signal_process(process, force == Force::Term ? Signal::Term : Signal::Kill));
   }
 
   Acted stop_control_plane() override {
-    if (Acted set = stop_spawning(kRoot); !set) return set;
+    TRY(stop_spawning(kRoot));
     return stop_servers(kRoot, find_users().services);
   }
 
   Acted remove(const std::string& module) override {
     log_.reset();
     if (is_of_driver(module)) {
-      if (const Result<void> checked = check_routes(module); !checked) return failed("default_route", checked.error());
+      TRY(step("default_route", check_routes(module)));
     }
     if (module == "onload") {
       // Otherwise a server could restart while the module is being removed.
-      if (Acted set = stop_spawning(kRoot); !set) return set;
+      TRY(stop_spawning(kRoot));
     }
     const LoadResult removed = remove_module(module);
     if (!removed && removed.error().cause != Cause::NotLoaded) return failed(removed.error());
-    const Result<std::optional<Module>> left = read_module(kRoot, module);
-    if (!left) return failed("unreadable", left.error());
-    if (*left) return failed(StepError{"still_loaded", "the module " + module + " was loaded again", {}, {}});
+    const std::optional<Module> left = TRY(step("unreadable", read_module(kRoot, module)));
+    if (left) return failed(StepError{"still_loaded", "the module " + module + " was loaded again", {}, {}});
     return {};
   }
 
-  Acted switch_to(const std::string& version) override {
-    const Result<void> selected = versions_.select(version);
-    return selected ? Acted() : failed("files", selected.error());
-  }
+  Acted switch_to(const std::string& version) override { return step("files", versions_.select(version)); }
 
   Acted insert(const std::string& version, const TargetModule& module) override {
     if (!log_) {
@@ -164,32 +142,25 @@ class OnloadHost final : public Host {
   }
 
   Acted insert_system_module(const std::string& module) override {
-    const LoadResult loaded = SystemModules().load(module);
+    const LoadResult loaded = load_system_module(module);
     return loaded ? Acted() : failed(loaded.error());
   }
 
   Acted set_parameter(const std::string& module, const std::string& parameter, const std::string& value) override {
     if (module == "onload") return set_onload_parameter(kRoot, parameter, value, clock_);
-    const Result<void> set = write_parameter(kRoot, module, parameter, value);
-    return set ? Acted() : failed("parameter", set.error());
+    return step("parameter", write_parameter(kRoot, module, parameter, value));
   }
 
   Result<void> set_interface(const std::string& interface, InterfaceSwitch what, SwitchState to) override {
-    switch (what) {
-      case InterfaceSwitch::Acceleration:
-        return write_acceleration(kRoot, interface, to == SwitchState::On ? Acceleration::On : Acceleration::Off);
-      case InterfaceSwitch::Afxdp: break;
-    }
-    constexpr uint32_t kAllQueues = 0;
-    return to == SwitchState::On ? register_afxdp(kRoot, interface, kAllQueues) : unregister_afxdp(kRoot, interface);
+    return what == InterfaceSwitch::Acceleration ? write_acceleration(kRoot, interface, to)
+                                                 : write_registration(kRoot, interface, to);
   }
 
   Acted verify(const onload::Target& target, const std::vector<NotedInterface>& before) override {
-    const Result<Version> version = known_.read(target.version);
-    if (!version) return failed("files", version.error());
-    Expected expected{.target = target, .before = before, .library_fits = {}, .release = {}, .kernel = {}};
-    expected.library_fits = library_fits(target.version);
-    for (const auto& [path, file] : version->kernels.at(running_kernel())) {
+    const Version version = TRY(step("files", known_.read(target.version)));
+    Expected expected{
+        .target = target, .before = before, .library_fits = library_fits(target.version), .release = {}, .kernel = {}};
+    for (const auto& [path, file] : version.kernels.at(running_kernel())) {
       if (file.name == "onload") expected.release = file.version;
     }
     if (log_) {
@@ -252,10 +223,7 @@ class OnloadHost final : public Host {
   }
 
   Failure unknown_version(const std::string& name) const {
-    std::string known;
-    for (const std::string& version : versions_.names().value_or(std::vector<std::string>{})) {
-      known += (known.empty() ? "" : ", ") + version;
-    }
+    const std::string known = joined(versions_.names().value_or(std::vector<std::string>{}), ", ");
     return fail_at(ErrorCode::BadRequest, "/version", "version " + name + " not found",
                    known.empty() ? "none installed; use POST /v1/onload/versions" : known);
   }
@@ -314,11 +282,18 @@ class OnloadHost final : public Host {
     return {};
   }
 
+  Acted set_device_access(const Access& access) const {
+    for (const char* device : kDevices) {
+      const Result<void> set = set_access(kRoot, device, access);
+      if (!set && set.error().code != ErrorCode::NotFound) return failed("device", set.error());
+    }
+    return {};
+  }
+
   Acted insert_file(const std::string& version, const TargetModule& module) {
-    const Result<Version> tree = known_.read(version);
-    if (!tree) return failed("files", tree.error());
-    const auto modules = tree->kernels.find(running_kernel());
-    if (modules == tree->kernels.end())
+    const Version tree = TRY(step("files", known_.read(version)));
+    const auto modules = tree.kernels.find(running_kernel());
+    if (modules == tree.kernels.end())
       return failed(StepError{"wrong_kernel", version + " has no modules for this kernel", {}, {}});
     const auto of_module = [&](const VersionModule& one) { return one.file.name == module.name; };
     const auto found = std::ranges::find_if(modules->second, of_module);
@@ -326,11 +301,10 @@ class OnloadHost final : public Host {
 
     for (const std::string& needed : needed_of_system(modules->second)) {
       if (std::ranges::find(found->file.depends, needed) == found->file.depends.end()) continue;
-      if (const LoadResult loaded = SystemModules().load(needed); !loaded) return failed(loaded.error());
+      if (const LoadResult loaded = load_system_module(needed); !loaded) return failed(loaded.error());
     }
-    const Result<UniqueFd> file = versions_.open(version, found->path);
-    if (!file) return failed("files", file.error());
-    const LoadResult inserted = insert_module(file->get(), found->file, module.parameters);
+    const UniqueFd file = TRY(step("files", versions_.open(version, found->path)));
+    const LoadResult inserted = insert_module(file.get(), found->file, module.parameters);
     return inserted ? Acted() : failed(inserted.error());
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "hw/onload/trusted_dir.h"
 
 namespace nrd::daemon {
@@ -122,11 +123,7 @@ std::optional<AllowedParameter> parse_allowed_parameter(std::string_view text) {
   const size_t dot = full.find('.');
   if (dot == std::string_view::npos) return std::nullopt;
   AllowedParameter allowed{std::string(full.substr(0, dot)), std::string(full.substr(dot + 1)), std::nullopt};
-  const auto is_word = [](const std::string& word) {
-    constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-    return !word.empty() && word.find_first_not_of(kLetters) == std::string::npos;
-  };
-  if (!is_word(allowed.module) || !is_word(allowed.name)) return std::nullopt;
+  if (!is_word(allowed.module, "_-") || !is_word(allowed.name, "_-")) return std::nullopt;
   if (equals != std::string_view::npos) allowed.value = text.substr(equals + 1);
   return allowed;
 }

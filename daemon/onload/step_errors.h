@@ -13,4 +13,10 @@ onload::Acted failed(onload::StepError step_error);
 onload::Acted failed(std::string cause, const Error& error);
 onload::Acted failed(const onload::LoadFailure& failure);
 
+// A failure becomes an error with this cause.
+template <typename T>
+tl::expected<T, onload::StepError> step(const char* cause, Result<T> result) {
+  return std::move(result).map_error([cause](const Error& error) { return failed(cause, error).error(); });
+}
+
 }  // namespace nrd::daemon

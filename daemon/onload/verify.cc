@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "daemon/onload/control_plane.h"
+#include "engine/onload/conditions.h"
 #include "hw/onload/control_plane.h"
 #include "hw/onload/devices.h"
 #include "hw/onload/interfaces.h"
@@ -24,52 +25,47 @@ constexpr std::chrono::milliseconds kLook{100};
 Acted step_error(std::string cause, std::string message, std::string detail = {}) {
   return tl::unexpected(StepError{std::move(cause), std::move(message), std::move(detail), {}});
 }
-Acted unreadable(const Error& error) { return step_error("unreadable", error.message, error.detail); }
+template <typename T>
+tl::expected<T, StepError> readable(Result<T> result) {
+  return std::move(result).map_error([](const Error& error) {
+    return StepError{"unreadable", error.message, error.detail, {}};
+  });
+}
 
 Acted check_module(const TargetModule& wanted, const std::string& release) {
-  const Result<std::optional<Module>> module = read_module(kRoot, wanted.name);
-  if (!module) return unreadable(module.error());
-  if (!*module) return step_error("not_loaded", "the module " + wanted.name + " is not loaded");
-  if ((*module)->state != ModuleState::Live)
-    return step_error("not_live", "the module " + wanted.name + " is not live");
-  if ((*module)->build_id != wanted.build_id) {
+  const std::optional<Module> module = TRY(readable(read_module(kRoot, wanted.name)));
+  if (!module) return step_error("not_loaded", "the module " + wanted.name + " is not loaded");
+  if (module->state != ModuleState::Live) return step_error("not_live", "the module " + wanted.name + " is not live");
+  if (module->build_id != wanted.build_id) {
     return step_error("other_module", "the module " + wanted.name + " was loaded from an unexpected file",
-                      (*module)->build_id + " instead of " + wanted.build_id);
+                      module->build_id + " instead of " + wanted.build_id);
   }
-  if (wanted.name == "onload" && !release.empty() && (*module)->version != release) {
-    return step_error("other_version",
-                      "the module onload is of release " + (*module)->version + ", expected " + release);
+  if (wanted.name == "onload" && !release.empty() && module->version != release) {
+    return step_error("other_version", "the module onload is of release " + module->version + ", expected " + release);
   }
   return {};
 }
 
 // libonload.so makes the same query when an application starts.
 Acted check_interface(const std::string& release) {
-  const Result<std::optional<InterfaceVersion>> listed = read_interface_version(kRoot);
-  if (!listed) return unreadable(listed.error());
-  if (!*listed) return step_error("interface", "the module does not report its interface");
-  if (!release.empty() && (*listed)->version != release) {
-    return step_error("interface", "the module reports release " + (*listed)->version + ", expected " + release);
+  const std::optional<InterfaceVersion> listed = TRY(readable(read_interface_version(kRoot)));
+  if (!listed) return step_error("interface", "the module does not report its interface");
+  if (!release.empty() && listed->version != release) {
+    return step_error("interface", "the module reports release " + listed->version + ", expected " + release);
   }
   return {};
 }
 
 Acted check_devices() {
-  const Result<std::vector<DeviceNode>> devices = read_devices(kRoot);
-  if (!devices) return unreadable(devices.error());
-  for (const DeviceNode& device : *devices) {
-    if (!device.number) return step_error("device", "the device " + device.name + " does not exist");
-    if (!device.node) return step_error("device", "the device " + device.name + " has no node in /dev");
-    if (!device.leads_to_device()) return step_error("device", "/dev/" + device.name + " has the wrong device number");
-  }
-  return {};
+  const std::vector<DeviceNode> devices = TRY(readable(read_devices(kRoot)));
+  const std::string wrong = wrong_device(devices);
+  return wrong.empty() ? Acted() : step_error("device", wrong);
 }
 
 Acted check_control_plane(const Target& target, const Clock& clock) {
-  const Result<std::optional<Module>> module = read_module(kRoot, "onload");
-  if (!module) return unreadable(module.error());
-  if (!*module) return step_error("not_loaded", "the module onload is not loaded");
-  const std::optional<seconds> patience = patience_for_server(**module);
+  const std::optional<Module> module = TRY(readable(read_module(kRoot, "onload")));
+  if (!module) return step_error("not_loaded", "the module onload is not loaded");
+  const std::optional<seconds> patience = patience_for_server(*module);
   if (!patience) return {};
 
   const auto wanted = std::ranges::find(target.modules, "onload", &TargetModule::name);
@@ -77,9 +73,8 @@ Acted check_control_plane(const Target& target, const Clock& clock) {
   const auto until = clock.steady() + *patience;
   std::string found = "no control plane server came up within " + std::to_string(patience->count()) + " s";
   for (;;) {
-    const Result<std::vector<ControlPlaneServer>> servers = read_servers(kRoot);
-    if (!servers) return unreadable(servers.error());
-    for (const ControlPlaneServer& server : *servers) {
+    const std::vector<ControlPlaneServer> servers = TRY(readable(read_servers(kRoot)));
+    for (const ControlPlaneServer& server : servers) {
       if (path == wanted->parameters.end() || server.exe == path->second) return {};
       found = "the control plane server that runs is " + server.exe;
     }
@@ -102,9 +97,8 @@ Acted check_interfaces(const std::vector<NotedInterface>& noted, const Clock& cl
   for (const auto& [pci, mac, name] : noted) before.push_back({.name = name, .pci = pci, .mac = mac});
   const auto until = clock.steady() + kInterfacePatience;
   while (!before.empty()) {
-    const Result<std::vector<Interface>> after = read_interfaces(kRoot, {});
-    if (!after) return unreadable(after.error());
-    const std::string changed = mapping(changes_between(before, *after));
+    const std::vector<Interface> after = TRY(readable(read_interfaces(kRoot, {})));
+    const std::string changed = mapping(changes_between(before, after));
     if (changed.empty()) break;
     if (clock.steady() >= until)
       return step_error("interface_changed", "network interfaces changed after the driver was reloaded: " + changed);
@@ -127,13 +121,13 @@ Acted check_log(const std::vector<LogLine>& lines) {
 
 Acted check_all(const Expected& expected, const Clock& clock) {
   for (const TargetModule& module : expected.target.modules) {
-    if (Acted checked = check_module(module, expected.release); !checked) return checked;
+    TRY(check_module(module, expected.release));
   }
-  if (Acted checked = check_interface(expected.release); !checked) return checked;
-  if (Acted checked = check_library(expected); !checked) return checked;
-  if (Acted checked = check_interfaces(expected.before, clock); !checked) return checked;
-  if (Acted checked = check_devices(); !checked) return checked;
-  if (Acted checked = check_log(expected.kernel); !checked) return checked;
+  TRY(check_interface(expected.release));
+  TRY(check_library(expected));
+  TRY(check_interfaces(expected.before, clock));
+  TRY(check_devices());
+  TRY(check_log(expected.kernel));
   return check_control_plane(expected.target, clock);
 }
 

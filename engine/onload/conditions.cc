@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <iterator>
-#include <optional>
 
 #include "engine/onload/status.h"
 
@@ -151,17 +150,20 @@ Found is_open(const Status& status) {
 
 }  // namespace
 
-std::string wrong_device(const Status& status) {
-  for (const DeviceNode& device : status.observed.devices) {
+std::string wrong_device(const std::vector<DeviceNode>& devices, const std::optional<Access>& open) {
+  for (const DeviceNode& device : devices) {
     const std::string path = "/dev/" + device.name;
     if (!device.number) return "the device " + device.name + " does not exist";
     if (!device.node) return path + " does not exist";
     if (!device.leads_to_device()) return path + " has the wrong device number";
-    if (wants_loaded(status) && status.device_access_open && device.node->access != status.target->devices) {
-      return path + " has an owner or mode other than configured";
-    }
+    if (open && device.node->access != *open) return path + " has an owner or mode other than configured";
   }
   return {};
+}
+
+std::string wrong_device(const Status& status) {
+  const bool is_open = wants_loaded(status) && status.device_access_open;
+  return wrong_device(status.observed.devices, is_open ? std::optional(status.target->devices) : std::nullopt);
 }
 
 std::vector<Condition> conditions_of(const Status& status, const std::vector<Condition>& before, Time now) {

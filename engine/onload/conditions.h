@@ -3,6 +3,7 @@
 // Computed from one Status; only the time of the last transition is carried over. docs/onload.md has the list. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +27,9 @@ struct Condition {
 // `before`: the previous conditions, for unchanged transition times.
 std::vector<Condition> conditions_of(const Status& status, const std::vector<Condition>& before, Time now);
 
-// What is wrong with the device nodes while device access should be open; empty: nothing.
+// What is wrong with the device nodes; empty: nothing. `open`: their owner and mode, nullopt: any.
+std::string wrong_device(const std::vector<DeviceNode>& devices, const std::optional<Access>& open = {});
+// Likewise, while device access should be open.
 std::string wrong_device(const Status& status);
 
 }  // namespace nrd::onload

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "hw/onload/types.h"
+
 namespace nrd::onload {
 
 using Time = std::chrono::sys_time<std::chrono::milliseconds>;  // UTC
@@ -55,7 +57,6 @@ struct Spec {
 
 // Settings of a network interface: hw/onload/interface_settings.h.
 enum class InterfaceSwitch { Acceleration, Afxdp };
-enum class SwitchState { Off, On };
 
 // Requested settings of an interface, independent of its name and of whether Onload is loaded; nullopt: not requested.
 struct InterfaceSpec {

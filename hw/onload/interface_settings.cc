@@ -27,21 +27,6 @@ Result<void> check_name(const std::string& root, const std::string& interface) {
   return fail(ErrorCode::NotFound, "network interface " + interface + " not found");
 }
 
-enum class Registered { No, Yes };
-
-Result<void> write_afxdp(const std::string& root, const std::string& interface, const std::string& line,
-                         Registered registered) {
-  TRY(check_name(root, interface));
-  const bool wanted = registered == Registered::Yes;
-  const std::string refused = std::string("cannot ") + (wanted ? "register" : "unregister") + " network interface " +
-                              interface + (wanted ? " with Onload" : " from Onload");
-  const std::string path = root + "/sys/module/sfc_resource/afxdp/" + (wanted ? "register" : "unregister");
-  // The module requires the line feed.
-  TRY(write_text(path, line + "\n", refused));
-  if (is_registered(root, interface) == wanted) return {};
-  return fail(ErrorCode::Hardware, refused, path + ": the write succeeded, but the interface did not change");
-}
-
 }  // namespace
 
 bool is_interface_name(std::string_view name) {
@@ -54,13 +39,13 @@ bool is_solarflare(const std::string& root, const std::string& interface) {
   return vendor && *vendor == "0x1924";
 }
 
-std::optional<Acceleration> read_acceleration(const std::string& root, const std::string& interface) {
+std::optional<bool> read_acceleration(const std::string& root, const std::string& interface) {
   const std::optional<std::string> path = find_setting(interface_path(root, interface));
   if (!path) return std::nullopt;
   const Result<std::optional<std::string>> line = read_line(*path);
   if (!line || !*line) return std::nullopt;
-  if (**line == "1" || **line == "Y") return Acceleration::On;
-  if (**line == "0" || **line == "N") return Acceleration::Off;
+  if (**line == "1" || **line == "Y") return true;
+  if (**line == "0" || **line == "N") return false;
   return std::nullopt;
 }
 
@@ -70,24 +55,28 @@ bool is_registered(const std::string& root, const std::string& interface) {
          (exists(root + "/proc/driver/sfc_resource/devices/" + interface) && !is_solarflare(root, interface));
 }
 
-Result<void> write_acceleration(const std::string& root, const std::string& interface, Acceleration acceleration) {
+Result<void> write_acceleration(const std::string& root, const std::string& interface, SwitchState to) {
+  const bool is_on = to == SwitchState::On;
   TRY(check_name(root, interface));
   const std::optional<std::string> path = find_setting(interface_path(root, interface));
   if (!path) return fail(ErrorCode::NotFound, "network interface " + interface + " has no acceleration setting");
   const std::string refused = "cannot change the acceleration of network interface " + interface;
-  const char* line = acceleration == Acceleration::On ? "1\n" : "0\n";
-  TRY(write_text(*path, line, refused));
-  if (read_acceleration(root, interface) == acceleration) return {};
+  TRY(write_text(*path, is_on ? "1\n" : "0\n", refused));
+  if (read_acceleration(root, interface) == is_on) return {};
   return fail(ErrorCode::Hardware, refused, *path);
 }
 
-Result<void> register_afxdp(const std::string& root, const std::string& interface, uint32_t queues) {
-  const std::string line = queues == 0 ? interface : interface + " " + std::to_string(queues);
-  return write_afxdp(root, interface, line, Registered::Yes);
-}
-
-Result<void> unregister_afxdp(const std::string& root, const std::string& interface) {
-  return write_afxdp(root, interface, interface, Registered::No);
+Result<void> write_registration(const std::string& root, const std::string& interface, SwitchState to) {
+  const bool is_on = to == SwitchState::On;
+  TRY(check_name(root, interface));
+  const std::string verb = is_on ? "register" : "unregister";
+  const std::string refused =
+      "cannot " + verb + " network interface " + interface + (is_on ? " with Onload" : " from Onload");
+  const std::string path = root + "/sys/module/sfc_resource/afxdp/" + verb;
+  // The module requires the line feed.
+  TRY(write_text(path, interface + "\n", refused));
+  if (is_registered(root, interface) == is_on) return {};
+  return fail(ErrorCode::Hardware, refused, path + ": the write succeeded, but the interface did not change");
 }
 
 }  // namespace nrd::onload

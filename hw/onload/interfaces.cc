@@ -76,7 +76,7 @@ Result<std::optional<Interface>> read_interface(const std::string& root, const s
   }
   found.speed = parse_number<uint32_t>(line_or_empty(path + "/speed"));  // -1: unknown
   found.operstate = line_or_empty(path + "/operstate");
-  if (const auto acceleration = read_acceleration(root, name)) found.accelerated = *acceleration == Acceleration::On;
+  found.accelerated = read_acceleration(root, name);
   found.afxdp = is_registered(root, name);
   const uint32_t vfs = TRY(read_vfs(path));
   found.vfs = vfs;
@@ -182,9 +182,7 @@ InterfaceChanges changes_between(const std::vector<Interface>& before, const std
       left.erase(other);
     }
   }
-  for (const auto& [key, name] : left) changes.found.push_back(name);
   std::sort(changes.lost.begin(), changes.lost.end());
-  std::sort(changes.found.begin(), changes.found.end());
   return changes;
 }
 

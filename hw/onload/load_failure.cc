@@ -28,6 +28,36 @@ constexpr std::array kLogPatterns{
     LogPattern{"too large for parameter `", "", Cause::BadParameter},
 };
 
+// The word for programs and the description for people.
+struct CauseText {
+  Cause cause;
+  const char* word;
+  const char* description;
+};
+constexpr std::array kCauseTexts{
+    CauseText{Cause::InUse, "in_use", "it is in use"},
+    CauseText{Cause::InTransition, "in_transition", "it is being loaded or removed, or cannot be removed at all"},
+    CauseText{Cause::NotLoaded, "not_loaded", "it is not loaded"},
+    CauseText{Cause::AlreadyLoaded, "already_loaded", "a module of this name is already loaded"},
+    CauseText{Cause::NoFile, "no_file", "no such module is installed on this node"},
+    CauseText{Cause::NotAModule, "not_a_module", "the kernel does not accept the file as a module"},
+    CauseText{Cause::WrongKernel, "wrong_kernel", "it was built for another kernel"},
+    CauseText{Cause::UnknownSymbol, "unknown_symbol", "a module it depends on is not loaded or was built differently"},
+    CauseText{Cause::Signature, "signature", "the kernel requires a signature by a trusted key"},
+    CauseText{Cause::Lockdown, "lockdown", "the kernel is locked down"},
+    CauseText{Cause::NotAllowed, "not_allowed", "loading and removing modules is not permitted on this node"},
+    CauseText{Cause::UnknownParameter, "unknown_parameter", "it has no such parameter"},
+    CauseText{Cause::BadParameter, "bad_parameter", "invalid parameter value"},
+    CauseText{Cause::OutOfMemory, "out_of_memory", "out of memory"},
+    CauseText{Cause::SyscallTable, "syscall_table",
+              "it cannot find the system call table; this Onload version does not support the kernel"},
+    CauseText{Cause::Ibt, "ibt", "the kernel must be started with ibt=off"},
+    CauseText{Cause::InstallCommand, "install_command",
+              "modprobe is configured to run an install command instead, which nrd never does"},
+    CauseText{Cause::InitFailed, "init_failed", "its initialization failed"},
+    CauseText{Cause::Other, "other", "the kernel refused"},
+};
+
 size_t rank_of(Cause cause) {
   const auto* const at =
       std::find_if(kLogPatterns.begin(), kLogPatterns.end(), [cause](const LogPattern& p) { return p.cause == cause; });
@@ -69,39 +99,17 @@ Cause remove_cause(int error) {
   }
 }
 
-const char* description_of(Cause cause) {
-  switch (cause) {
-    case Cause::InUse: return "it is in use";
-    case Cause::InTransition: return "it is being loaded or removed, or cannot be removed at all";
-    case Cause::NotLoaded: return "it is not loaded";
-    case Cause::AlreadyLoaded: return "a module of this name is already loaded";
-    case Cause::NoFile: return "no such module is installed on this node";
-    case Cause::NotAModule: return "the kernel does not accept the file as a module";
-    case Cause::WrongKernel: return "it was built for another kernel";
-    case Cause::UnknownSymbol: return "a module it depends on is not loaded or was built differently";
-    case Cause::Signature: return "the kernel requires a signature by a trusted key";
-    case Cause::Lockdown: return "the kernel is locked down";
-    case Cause::NotAllowed: return "loading and removing modules is not permitted on this node";
-    case Cause::UnknownParameter: return "it has no such parameter";
-    case Cause::BadParameter: return "invalid parameter value";
-    case Cause::OutOfMemory: return "out of memory";
-    case Cause::SyscallTable:
-      return "it cannot find the system call table; this Onload version does not support the kernel";
-    case Cause::Ibt: return "the kernel must be started with ibt=off";
-    case Cause::InstallCommand: return "modprobe is configured to run an install command instead, which nrd never does";
-    case Cause::InitFailed: return "its initialization failed";
-    case Cause::Other: return "the kernel refused";
-  }
-  return "";
-}
+const CauseText& text_of(Cause cause) { return *std::ranges::find(kCauseTexts, cause, &CauseText::cause); }
 
 LoadFailure failure(std::string module, const char* what, Cause cause, int error, std::vector<std::string> log) {
-  std::string message = module + what + description_of(cause);
+  std::string message = module + what + text_of(cause).description;
   if (cause == Cause::InitFailed || cause == Cause::Other) message += ": " + std::generic_category().message(error);
   return {cause, std::move(module), std::move(message), error, std::move(log)};
 }
 
 }  // namespace
+
+const char* word_of(Cause cause) { return text_of(cause).word; }
 
 Cause cause_in(std::string_view line) {
   for (const LogPattern& pattern : kLogPatterns) {

@@ -45,6 +45,8 @@ struct LoadFailure {
 
 using LoadResult = tl::expected<void, LoadFailure>;
 
+// "in_use": the cause of a failed step in the API.
+const char* word_of(Cause cause);
 // The cause in a line of the kernel log; Other: none.
 Cause cause_in(std::string_view line);
 

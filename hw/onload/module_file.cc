@@ -2,14 +2,13 @@
 
 #include <libelf.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <memory>
 #include <system_error>
 
+#include "base/ascii.h"
 #include "base/invariant.h"
 #include "hw/onload/build_id.h"
 
@@ -19,7 +18,6 @@ namespace {
 constexpr off_t kFileLimit = off_t{256} << 20;
 constexpr size_t kSectionLimit = size_t{1} << 20;  // bytes of one section
 constexpr size_t kNameLimit = 55;
-constexpr std::string_view kSignatureMark = "~Module signature appended~\n";  // linux/module_signature.h
 
 Failure not_a_module(const char* why) {
   return fail(ErrorCode::BadRequest, std::string("not a kernel module: ") + why);
@@ -81,10 +79,7 @@ void parse_modinfo(std::string_view section, ModuleFile& module) {
     const std::string_view value = line.substr(equals + 1);
     if (key == "name") once(module.name, value);
     if (key == "version") once(module.version, value);
-    if (key == "srcversion") once(module.srcversion, value);
     if (key == "vermagic") once(module.vermagic, value);
-    if (key == "license") once(module.license, value);
-    if (key == "intree") module.in_tree = value == "Y";
     if (key == "depends") split_names(value, module.depends);
     // "parmtype=name:type" for each parameter, "parm=name:description" if it has a description.
     if (key == "parm" || key == "parmtype") module.parameters.emplace_back(value.substr(0, value.find(':')));
@@ -93,21 +88,11 @@ void parse_modinfo(std::string_view section, ModuleFile& module) {
   module.parameters.erase(std::unique(module.parameters.begin(), module.parameters.end()), module.parameters.end());
 }
 
-bool has_signature(int fd, off_t size) {
-  std::array<char, kSignatureMark.size()> tail{};
-  const auto length = static_cast<ssize_t>(tail.size());
-  return ::pread(fd, tail.data(), tail.size(), size - length) == length &&
-         std::string_view(tail.data(), tail.size()) == kSignatureMark;
-}
-
 }  // namespace
 
 std::string kernel_of(const ModuleFile& module) { return module.vermagic.substr(0, module.vermagic.find(' ')); }
 
-bool is_module_name(std::string_view name) {
-  constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-  return !name.empty() && name.size() <= kNameLimit && name.find_first_not_of(kAllowed) == std::string_view::npos;
-}
+bool is_module_name(std::string_view name) { return name.size() <= kNameLimit && is_word(name, "_-"); }
 
 Result<ModuleFile> read_module_file(int fd) {
   struct stat what = {};
@@ -128,7 +113,6 @@ Result<ModuleFile> read_module_file(int fd) {
     return not_a_module("its dependencies are invalid");
   }
   module.build_id = parse_build_id(notes.value_or("")).value_or("");
-  module.is_signed = has_signature(fd, what.st_size);
   return module;
 }
 

@@ -1,5 +1,5 @@
 // Reads what a kernel module file says about itself: the strings of its section .modinfo (linux/moduleinfo.h and
-// linux/module.h write them), the build ID, and whether a signature is appended. The home of libelf.
+// linux/module.h write them), and the build ID. The home of libelf.
 //
 // libkmod can read .modinfo, but no build ID, and only by path; here the descriptor was already checked
 // (trusted_dir.h). Compressed modules (.ko.xz, .ko.zst) are refused: finit_module(2) does not accept them.
@@ -21,15 +21,11 @@ namespace nrd::onload {
 
 struct ModuleFile {
   std::string name;
-  std::string version;     // empty: none, as for sfc_resource and sfc_char
-  std::string srcversion;  // empty: none
-  std::string vermagic;    // begins with the release of its kernel
-  std::string license;
+  std::string version;               // empty: none, as for sfc_resource and sfc_char
+  std::string vermagic;              // begins with the release of its kernel
   std::string build_id;              // in hex, as file(1) shows it; empty: none
   std::vector<std::string> depends;  // modules whose symbols it uses
   std::vector<std::string> parameters;
-  bool in_tree = false;  // built with the kernel
-  bool is_signed = false;
   friend bool operator==(const ModuleFile&, const ModuleFile&) = default;
 };
 

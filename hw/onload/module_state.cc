@@ -28,11 +28,7 @@ constexpr size_t kValueLimit = 1024;  // of a string parameter, kernel/params.c
 std::string directory_of(const std::string& root, const std::string& module) { return root + "/sys/module/" + module; }
 
 // The name of a module or parameter; it becomes part of a path.
-bool is_name(std::string_view name) {
-  return !name.empty() && name.size() < 64 && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
-}
+bool is_name(std::string_view name) { return name.size() < 64 && is_word(name, "_"); }
 
 std::optional<ModuleState> parse_state(std::string_view text) {
   if (text == "live") return ModuleState::Live;

@@ -8,10 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
-#include <system_error>
 
 #include "base/control.h"
-#include "base/unique_fd.h"
 #include "hw/onload/kernel_log.h"
 
 namespace nrd::onload {
@@ -64,13 +62,13 @@ using Context = std::unique_ptr<kmod_ctx, kmod_ctx* (*)(kmod_ctx*)>;
 using Handle = std::unique_ptr<kmod_module, kmod_module* (*)(kmod_module*)>;
 
 // Created for each call: the index and the configuration may have changed.
-Context open_context(const std::string& modules, const std::vector<std::string>& configuration) {
+Context open_context(const SystemModules& from) {
   std::vector<const char*> paths;
-  for (const std::string& path : configuration) paths.push_back(path.c_str());
+  for (const std::string& path : from.configuration) paths.push_back(path.c_str());
   paths.push_back(nullptr);
-  Context context(
-      ::kmod_new(modules.empty() ? nullptr : modules.c_str(), configuration.empty() ? nullptr : paths.data()),
-      &::kmod_unref);
+  Context context(::kmod_new(from.modules.empty() ? nullptr : from.modules.c_str(),
+                             from.configuration.empty() ? nullptr : paths.data()),
+                  &::kmod_unref);
   // The return values have the same information as libkmod's messages on standard error.
   if (context) ::kmod_set_log_priority(context.get(), 0);
   return context;
@@ -83,14 +81,6 @@ int look_up(kmod_ctx* context, const std::string& name, Handle& handle) {
   handle.reset(module);
   // There is no index: depmod was never run.
   return error == -ENOENT ? 0 : error;
-}
-
-std::optional<ModuleFile> read_file_at(const char* path) {
-  const UniqueFd file(::open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-  if (!file.valid()) return std::nullopt;
-  Result<ModuleFile> module = read_module_file(file.get());
-  if (!module) return std::nullopt;
-  return *std::move(module);
 }
 
 // The configuration has an install command for the module or one of its dependencies.
@@ -147,24 +137,9 @@ LoadResult remove_module(const std::string& name) {
   return tl::unexpected(remove_failure(name, error, capture.lines()));
 }
 
-Result<std::optional<SystemModules::Found>> SystemModules::find(const std::string& name) const {
-  if (!is_module_name(name)) return std::nullopt;
-  const Context context = open_context(modules_, configuration_);
-  if (!context) return fail(ErrorCode::Hardware, "cannot look up the node's kernel modules", "kmod_new");
-  Handle module(nullptr, &::kmod_module_unref);
-  if (const int error = look_up(context.get(), name, module); error < 0) {
-    return fail(ErrorCode::Hardware, "cannot look up the node's kernel modules",
-                name + ": " + std::generic_category().message(-error));
-  }
-  if (!module) return std::nullopt;
-  const char* const path = ::kmod_module_get_path(module.get());
-  if (path == nullptr) return Found{};
-  return Found{path, read_file_at(path)};
-}
-
-LoadResult SystemModules::load(const std::string& name) const {
+LoadResult load_system_module(const std::string& name, const SystemModules& from) {
   if (!is_module_name(name)) return tl::unexpected(refused("a module", Cause::NoFile));
-  const Context context = open_context(modules_, configuration_);
+  const Context context = open_context(from);
   Handle module(nullptr, &::kmod_module_unref);
   const int error = context ? look_up(context.get(), name, module) : -ENOMEM;
   if (error < 0) return tl::unexpected(insert_failure(name, -error, {}));

@@ -12,11 +12,10 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
+#include <tl/expected.hpp>
 #include <vector>
 
-#include "base/result.h"
 #include "hw/onload/load_failure.h"
 #include "hw/onload/module_file.h"
 
@@ -32,27 +31,12 @@ tl::expected<std::string, LoadFailure> parameter_line(const ModuleFile& module, 
 LoadResult insert_module(int file, const ModuleFile& module, const ParameterValues& parameters);
 LoadResult remove_module(const std::string& name);
 
-// The modules of the distribution, as seen by modprobe.
-class SystemModules {
- public:
-  // Empty: the defaults of modprobe, that is the modules of the running kernel, and /etc/modprobe.d etc.
-  explicit SystemModules(std::string modules = {}, std::vector<std::string> configuration = {})
-      : modules_(std::move(modules)), configuration_(std::move(configuration)) {}
-
-  struct Found {
-    std::string path;                // empty: built in
-    std::optional<ModuleFile> file;  // nullopt: unreadable (missing or compressed)
-    friend bool operator==(const Found&, const Found&) = default;
-  };
-  // The file that would be loaded for this name. nullopt: no such module.
-  Result<std::optional<Found>> find(const std::string& name) const;
-
-  // Loads the module with its dependencies, unless it is loaded.
-  LoadResult load(const std::string& name) const;
-
- private:
-  std::string modules_;
-  std::vector<std::string> configuration_;
+// Where modprobe looks. Empty: its defaults, that is the modules of the running kernel, and /etc/modprobe.d etc.
+struct SystemModules {
+  std::string modules{};
+  std::vector<std::string> configuration{};
 };
+// Loads a module of the distribution with its dependencies, unless it is loaded.
+LoadResult load_system_module(const std::string& name, const SystemModules& from = {});
 
 }  // namespace nrd::onload

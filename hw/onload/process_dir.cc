@@ -64,47 +64,42 @@ Result<std::optional<ProcessDir>> ProcessDir::open_below(const std::string& dire
   return open_at(directory_.get(), directory, path_ + "/" + directory);
 }
 
-Result<std::optional<std::string>> ProcessDir::read(const std::string& file, size_t limit) const {
+Result<bool> ProcessDir::each_block(const std::string& file, const EachText& block) const {
   const UniqueFd opened(::openat(directory_.get(), file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
-  if (!opened.valid()) {
-    if (is_gone(errno)) return std::nullopt;
-    return unreadable(file, errno);
-  }
-  std::string text;
-  std::array<char, 16384> block;
+  std::array<char, 16384> bytes;
   for (;;) {
-    const ssize_t got = ::read(opened.get(), block.data(), block.size());
+    const ssize_t got = opened.valid() ? ::read(opened.get(), bytes.data(), bytes.size()) : -1;
+    if (got == 0) return true;
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && is_gone(errno)) return std::nullopt;
-    if (got < 0) return unreadable(file, errno);
-    if (got == 0) return text;
-    text.append(block.data(), static_cast<size_t>(got));
-    if (text.size() > limit) return unreadable(file, EFBIG);
+    if (got < 0) return is_gone(errno) ? Result<bool>(false) : unreadable(file, errno);
+    TRY(block({bytes.data(), static_cast<size_t>(got)}));
   }
 }
 
-Result<bool> ProcessDir::each_line(const std::string& file,
-                                   const std::function<Result<void>(std::string_view)>& line) const {
+Result<std::optional<std::string>> ProcessDir::read(const std::string& file, size_t limit) const {
+  std::string text;
+  const bool is_there = TRY(each_block(file, [&](std::string_view block) {
+    text += block;
+    return text.size() > limit ? unreadable(file, EFBIG) : Result<void>();
+  }));
+  return is_there ? std::optional(std::move(text)) : std::nullopt;
+}
+
+Result<bool> ProcessDir::each_line(const std::string& file, const EachText& line) const {
   constexpr size_t kLongestLine = size_t{64} << 10;  // a path of 4096 bytes, each escaped as four
-  const UniqueFd opened(::openat(directory_.get(), file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
-  if (!opened.valid()) return is_gone(errno) ? Result<bool>(false) : unreadable(file, errno);
   std::string rest;
-  std::array<char, 16384> block;
-  for (;;) {
-    const ssize_t got = ::read(opened.get(), block.data(), block.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return is_gone(errno) ? Result<bool>(false) : unreadable(file, errno);
-    if (got == 0) break;
-    rest.append(block.data(), static_cast<size_t>(got));
+  const bool is_there = TRY(each_block(file, [&](std::string_view block) -> Result<void> {
+    rest += block;
     size_t begin = 0;
     for (size_t end = rest.find('\n'); end != std::string::npos; end = rest.find('\n', begin)) {
       TRY(line(std::string_view(rest).substr(begin, end - begin)));
       begin = end + 1;
     }
     rest.erase(0, begin);
-    if (rest.size() > kLongestLine) return unreadable(file, EFBIG);
-  }
-  return rest.empty() ? Result<bool>(true) : unexpected("a file of a process", path_ + "/" + file, rest);
+    return rest.size() > kLongestLine ? unreadable(file, EFBIG) : Result<void>();
+  }));
+  if (!is_there || rest.empty()) return is_there;
+  return unexpected("a file of a process", path_ + "/" + file, rest);
 }
 
 Result<std::optional<std::vector<std::string>>> ProcessDir::list(const std::string& directory, size_t limit) const {

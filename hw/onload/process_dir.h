@@ -44,7 +44,8 @@ class ProcessDir {
   Result<std::optional<std::string>> read(const std::string& file, size_t limit) const;
   // Calls `line` for each line, without its line feed. Lines longer than 64 KiB and a truncated last line are failures.
   // False: the process is gone.
-  Result<bool> each_line(const std::string& file, const std::function<Result<void>(std::string_view)>& line) const;
+  using EachText = std::function<Result<void>(std::string_view)>;
+  Result<bool> each_line(const std::string& file, const EachText& line) const;
   // Sorted names in a directory; more than `limit` is a failure. nullopt: gone.
   Result<std::optional<std::vector<std::string>>> list(const std::string& directory, size_t limit) const;
   // The text of a link ("/dev/onload", "onload:[tcp:1:2]", "/usr/bin/feed (deleted)").
@@ -60,6 +61,8 @@ class ProcessDir {
   ProcessDir(UniqueFd directory, std::string path) : directory_(std::move(directory)), path_(std::move(path)) {}
   static Result<std::optional<ProcessDir>> open_at(int at, const std::string& name, std::string path);
   Failure unreadable(const std::string& file, int error) const;
+  // Calls `block` for each part of the content. False: the process is gone.
+  Result<bool> each_block(const std::string& file, const EachText& block) const;
 
   UniqueFd directory_;
   std::string path_;  // for errors

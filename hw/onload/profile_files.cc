@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <system_error>
 
+#include "base/ascii.h"
 #include "base/file.h"
 #include "base/write_all.h"
 
@@ -32,14 +33,10 @@ Result<void> write_profile(int fd, std::string_view text, const std::string& pat
 }  // namespace
 
 bool is_profile_file(std::string_view file) {
-  const auto is_allowed = [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-           c == '+' || c == '-';
-  };
   const size_t dot = file.rfind(".opf");
   const bool has_name = dot != std::string_view::npos && dot > 0;
   return has_name && (file.ends_with(".opf") || file.ends_with(".opf-fragment")) && file.size() <= kFileNameLimit &&
-         file.front() != '.' && std::all_of(file.begin(), file.end(), is_allowed);
+         file.front() != '.' && is_word(file, "_.+-");
 }
 
 Error ProfileFolder::with_path(Error error) const {

@@ -48,49 +48,48 @@ Result<bool> wait_for_end(const ProcessId& process, int pidfd, steady_clock::tim
   }
 }
 
-Result<bool> send_and_wait(const ProcessId& process, int pidfd, int signal, std::chrono::milliseconds timeout) {
-  const steady_clock::time_point until = steady_clock::now() + timeout;
-  if (::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) != 0) {
-    if (errno == ESRCH) return true;
-    return failed(process, "pidfd_send_signal", errno);
-  }
-  return wait_for_end(process, pidfd, until);
+// False: it has exited.
+Result<bool> send(const ProcessId& process, int pidfd, int signal) {
+  if (::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) == 0) return true;
+  return errno == ESRCH ? Result<bool>(false) : failed(process, "pidfd_send_signal", errno);
 }
 
-// EINVAL: the PID is that of a thread, or of a process group whose leader has exited.
-bool is_no_process(int error) { return error == ESRCH || error == EINVAL; }
+Result<bool> send_and_wait(const ProcessId& process, int pidfd, int signal, std::chrono::milliseconds timeout) {
+  const steady_clock::time_point until = steady_clock::now() + timeout;
+  const bool is_sent = TRY(send(process, pidfd, signal));
+  return is_sent ? wait_for_end(process, pidfd, until) : true;
+}
+
+// nullopt: it has exited. EINVAL: the PID is that of a thread, or of a process group whose leader has exited.
+Result<std::optional<UniqueFd>> open_pidfd(const ProcessId& process) {
+  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
+  if (pidfd.valid()) return pidfd;
+  if (errno == ESRCH || errno == EINVAL) return std::nullopt;
+  return failed(process, "pidfd_open", errno);
+}
 
 }  // namespace
 
-Result<Stopped> stop_process(const ProcessId& process, const std::string& exe, std::chrono::milliseconds timeout,
-                             OnTimeout on_timeout) {
-  const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
-  if (!pidfd.valid()) {
-    if (is_no_process(errno)) return Stopped::AlreadyGone;
-    return failed(process, "pidfd_open", errno);
-  }
+Result<void> stop_process(const ProcessId& process, const std::string& exe, std::chrono::milliseconds timeout) {
+  const std::optional<UniqueFd> pidfd = TRY(open_pidfd(process));
+  if (!pidfd) return {};
   // Checked after opening the pidfd, so a match proves that the pidfd is of that process.
   const bool found = TRY(is_same_program(process, exe));
-  if (!found) return Stopped::AlreadyGone;
-
-  const bool ended = TRY(send_and_wait(process, pidfd.get(), SIGTERM, timeout));
-  if (ended) return Stopped::Ended;
-  if (on_timeout == OnTimeout::Kill) {
-    const bool killed = TRY(send_and_wait(process, pidfd.get(), SIGKILL, kKillTimeout));
-    if (killed) return Stopped::Killed;
-  }
+  if (!found) return {};
+  const bool ended = TRY(send_and_wait(process, pidfd->get(), SIGTERM, timeout));
+  if (ended) return {};
+  const bool killed = TRY(send_and_wait(process, pidfd->get(), SIGKILL, kKillTimeout));
+  if (killed) return {};
   return fail(ErrorCode::Busy, name_of(process) + " did not exit in time", exe);
 }
 
 Result<void> signal_process(const ProcessId& process, Signal signal) {
-  const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
-  if (!pidfd.valid()) return is_no_process(errno) ? Result<void>() : failed(process, "pidfd_open", errno);
+  const std::optional<UniqueFd> pidfd = TRY(open_pidfd(process));
+  if (!pidfd) return {};
   const std::optional<ProcessDir> directory = TRY(ProcessDir::open("", process.pid));
   const auto status = TRY(directory ? directory->status() : std::nullopt);
   if (!status || status->id != process) return {};
-  const int number = signal == Signal::Term ? SIGTERM : SIGKILL;
-  if (::syscall(SYS_pidfd_send_signal, pidfd.get(), number, nullptr, 0) == 0 || errno == ESRCH) return {};
-  return failed(process, "pidfd_send_signal", errno);
+  return send(process, pidfd->get(), signal == Signal::Term ? SIGTERM : SIGKILL).map([](bool) {});
 }
 
 }  // namespace nrd::onload

@@ -12,18 +12,9 @@
 
 namespace nrd::onload {
 
-enum class OnTimeout { Leave, Kill };
-
-enum class Stopped {
-  Ended,        // after SIGTERM
-  Killed,       // after SIGKILL
-  AlreadyGone,  // or the PID was reused, or it runs another program; no signal was sent
-};
-
-// `exe`: the program it ran when it was found. Busy: it still runs after `timeout` and, with Kill, five seconds after
-// SIGKILL.
-Result<Stopped> stop_process(const ProcessId& process, const std::string& exe, std::chrono::milliseconds timeout,
-                             OnTimeout on_timeout);
+// Sends SIGTERM and, after `timeout`, SIGKILL. `exe`: the program it ran when it was found; a process that is gone, or
+// runs another program, gets no signal. Busy: it still runs five seconds after SIGKILL.
+Result<void> stop_process(const ProcessId& process, const std::string& exe, std::chrono::milliseconds timeout);
 
 enum class Signal { Term, Kill };
 

@@ -135,6 +135,8 @@ struct InUse {
   friend bool operator==(const InUse&, const InUse&) = default;
 };
 
+enum class SwitchState { Off, On };
+
 struct Interface {
   std::string name;
   std::string pci;          // "0000:03:00.0"; empty: not on PCI
@@ -158,7 +160,6 @@ struct Interface {
 struct InterfaceChanges {
   std::map<std::string, std::string> renamed;  // from -> to
   std::vector<std::string> lost;
-  std::vector<std::string> found;
   friend bool operator==(const InterfaceChanges&, const InterfaceChanges&) = default;
 };
 

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/ascii.h"
 #include "base/file.h"
 #include "base/sha256.h"
 #include "hw/onload/manifest.h"
@@ -91,7 +92,6 @@ Result<Version> read_tree(const TrustedDir& tree, const std::string& name) {
     });
     if (is_file && entry.path == kControlPlane) version.control_plane = entry.path;
     if (is_file && is_library && version.library.empty()) version.library = entry.path;
-    if (entry.kind == TreeEntry::Kind::Folder && entry.path == kProfileFolder) version.profiles = entry.path;
   }
   return version;
 }
@@ -145,9 +145,7 @@ std::string difference(const TrustedDir& tree, const std::string& path, const st
 }  // namespace
 
 bool is_version_name(std::string_view name) {
-  constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-";
-  return !name.empty() && name.size() <= kNameLimit && name.front() != '.' &&
-         name.find_first_not_of(kAllowed) == std::string_view::npos;
+  return name.size() <= kNameLimit && is_word(name, "._+-") && name.front() != '.';
 }
 
 Result<TrustedDir> Versions::folder() const { return TrustedDir::open(trust_, folder_ + "/" + std::string(kVersions)); }

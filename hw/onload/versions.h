@@ -32,7 +32,6 @@ struct Version {
   // Paths in the tree; empty: none.
   std::string control_plane;  // "sbin/onload_cp_server"
   std::string library;        // "usr/lib64/libonload.so"
-  std::string profiles;       // "usr/libexec/onload/profiles"
   friend bool operator==(const Version&, const Version&) = default;
 };
 

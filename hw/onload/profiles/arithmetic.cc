@@ -30,7 +30,7 @@ class Parser {
   Parser(std::string_view text, const Place& place) : text_(text), place_(place) {}
 
   Parsed<ArithmeticText> parse() {
-    if (const Parsed<void> read = sum(); !read) return tl::unexpected(read.error());
+    TRY(sum());
     skip_blanks();
     if (!text_.substr(at_).starts_with("))")) return unexpected_here("an operator or `))`");
     return ArithmeticText{std::move(arithmetic_), at_ + 2};
@@ -82,13 +82,12 @@ class Parser {
   }
 
   Parsed<void> chain(std::string_view operators, Parsed<void> (Parser::*part)()) {
-    if (const Parsed<void> first = (this->*part)(); !first) return first;
+    TRY((this->*part)());
     for (;;) {
-      const Parsed<char> op = take_operator(operators);
-      if (!op) return tl::unexpected(op.error());
-      if (*op == '\0') return {};
-      if (const Parsed<void> next = (this->*part)(); !next) return next;
-      arithmetic_.steps.push_back({.kind = kind_of(*op)});
+      const char op = TRY(take_operator(operators));
+      if (op == '\0') return {};
+      TRY((this->*part)());
+      arithmetic_.steps.push_back({.kind = kind_of(op)});
     }
   }
 
@@ -96,18 +95,17 @@ class Parser {
   Parsed<void> product() { return chain("*/%", &Parser::signed_operand); }
 
   Parsed<void> signed_operand() {
-    const Parsed<char> sign = take_operator("+-");
-    if (!sign) return tl::unexpected(sign.error());
-    if (*sign == '\0') return operand();
-    const Parsed<void> read = deeper(&Parser::signed_operand);
-    if (read && *sign == '-') arithmetic_.steps.push_back({.kind = Kind::Negate});
-    return read;
+    const char sign = TRY(take_operator("+-"));
+    if (sign == '\0') return operand();
+    TRY(deeper(&Parser::signed_operand));
+    if (sign == '-') arithmetic_.steps.push_back({.kind = Kind::Negate});
+    return {};
   }
 
   Parsed<void> operand() {
     if (here() == '(') {
       ++at_;
-      if (const Parsed<void> inner = deeper(&Parser::sum); !inner) return inner;
+      TRY(deeper(&Parser::sum));
       skip_blanks();
       if (here() != ')') return unexpected_here("an operator or `)`");
       ++at_;
@@ -197,9 +195,8 @@ Parsed<int64_t> result_of(const Arithmetic& arithmetic, const ValueOf& value_of,
       continue;
     }
     if (step.kind == Kind::Name) {
-      const Parsed<int64_t> number = number_in(step.name, value_of, place);
-      if (!number) return number;
-      stack.push_back(*number);
+      const int64_t number = TRY(number_in(step.name, value_of, place));
+      stack.push_back(number);
       continue;
     }
     const int64_t right = stack.back();

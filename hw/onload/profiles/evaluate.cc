@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+#include "base/joined.h"
 #include "hw/onload/profiles/variable.h"
 
 namespace nrd::profiles {
@@ -12,14 +14,11 @@ struct Source {
   ProfileFile file;
 };
 
-MaybeDynamic<std::vector<Statement>> parsed(const Source& source) {
-  if (source.file.origin == Origin::Api) return parse_api_profile(source.file.text, source.path);
-  return parse_profile(source.file.text, source.path);
-}
-
-bool is_profile_name(std::string_view name) {
-  return std::all_of(name.begin(), name.end(),
-                     [](char c) { return continues_name(c) || c == '-' || c == '.' || c == '+'; });
+Parsed<std::vector<Statement>> parsed(const Source& source) {
+  if (source.file.origin == Origin::Api) return TRY(parse_api_profile(source.file.text, source.path));
+  auto statements = TRY(parse_profile(source.file.text, source.path));
+  if (auto* dynamic = std::get_if<Dynamic>(&statements)) return tl::unexpected<Stop>(std::move(*dynamic));
+  return std::get<std::vector<Statement>>(std::move(statements));
 }
 
 class Evaluation {
@@ -28,7 +27,7 @@ class Evaluation {
 
   Parsed<Evaluated> all() {
     for (const std::string& profile : request_.profiles) {
-      if (Parsed<void> taken = take(profile, nullptr); !taken) return tl::unexpected(std::move(taken.error()));
+      TRY(take(profile, nullptr));
     }
     return std::move(evaluated_);
   }
@@ -36,49 +35,42 @@ class Evaluation {
  private:
   // `importer`: the place of the onload_import; null for requested profiles.
   Parsed<void> take(const std::string& profile, const Place* importer) {
-    Parsed<Source> source = find(profile, importer);
-    if (!source) return tl::unexpected(std::move(source.error()));
-    if (std::find(open_.begin(), open_.end(), source->path) != open_.end())
-      return wrong(*importer, "import cycle: " + chain_to(source->path));
-    const Place place = importer == nullptr ? Place{source->path, 1} : *importer;
+    const Source source = TRY(find(profile, importer));
+    if (std::ranges::find(open_, source.path) != open_.end())
+      return wrong(*importer, "import cycle: " + chain_to(source.path));
+    const Place place = importer == nullptr ? Place{source.path, 1} : *importer;
     if (open_.size() == kImportDepth) return wrong(place, "imports are nested deeper than 16");
     if (++files_ == kFilesLimit + 1) return wrong(place, "more than 64 profiles and imports");
-    MaybeDynamic<std::vector<Statement>> statements = parsed(*source);
-    if (!statements) return tl::unexpected<Stop>(std::move(statements.error()));
-    if (auto* dynamic = std::get_if<Dynamic>(&*statements)) return tl::unexpected<Stop>(std::move(*dynamic));
-    open_.push_back(source->path);
-    for (const Statement& statement : std::get<std::vector<Statement>>(*statements)) {
-      Parsed<void> done =
-          std::visit([&](const auto& act) { return apply(act, statement.place, source->file.origin); }, statement.act);
-      if (!done) return done;
+    const std::vector<Statement> statements = TRY(parsed(source));
+    open_.push_back(source.path);
+    for (const Statement& statement : statements) {
+      TRY(std::visit([&](const auto& act) { return apply(act, statement.place, source.file.origin); }, statement.act));
     }
     open_.pop_back();
     return {};
   }
 
   Parsed<void> apply(const Import& import, const Place& place, Origin) {
-    Parsed<std::string> profile = text_of(import.profile, place);
-    if (!profile) return tl::unexpected(std::move(profile.error()));
-    return take(*profile, &place);
+    const std::string profile = TRY(text_of(import.profile, place));
+    return take(profile, &place);
   }
 
   Parsed<void> apply(const Set& set, const Place& place, Origin origin) {
-    Parsed<std::string> value = text_of(set.value, place);
-    if (!value) return tl::unexpected(std::move(value.error()));
-    if (const std::string problem = problem_of_value(*value); !problem.empty()) {
+    std::string value = TRY(text_of(set.value, place));
+    if (const std::string problem = problem_of_value(value); !problem.empty()) {
       return wrong(place, "the value of " + set.name + " " + problem);
     }
-    if (origin == Origin::Api && is_path(*value)) {
+    if (origin == Origin::Api && is_path(value)) {
       return wrong(place, "the value of " + set.name + " contains a slash; paths are not accepted over the API");
     }
     Environment& environment = evaluated_.environment;
-    if (value->empty()) {
+    if (value.empty()) {
       evaluated_.warnings.push_back(to_string(place) + ": " + set.name +
                                     " is set to an empty value, which has no effect");
       return {};
     }
     if (request_.winner == Winner::Caller && of_caller(set.name)) return {};
-    environment.emplace(set.name, *std::move(value));
+    environment.emplace(set.name, std::move(value));
     if (environment.size() > kVariablesLimit) return wrong(place, "more than 512 variables");
     return {};
   }
@@ -98,9 +90,8 @@ class Evaluation {
   Parsed<std::string> text_of(const Word& word, const Place& place) const {
     std::string text;
     for (const Piece& piece : word.pieces) {
-      Parsed<std::string> part = std::visit([this, &place](const auto& each) { return text_of(each, place); }, piece);
-      if (!part) return part;
-      text += *part;
+      const std::string part = TRY(std::visit([&](const auto& each) { return text_of(each, place); }, piece));
+      text += part;
       // Repeated references could double the size with each line.
       if (text.size() > kTextLimit) return wrong(place, "a word is longer than 64 KiB");
     }
@@ -124,10 +115,8 @@ class Evaluation {
   }
 
   Parsed<std::string> text_of(const Arithmetic& arithmetic, const Place& place) const {
-    const Parsed<int64_t> result = result_of(
-        arithmetic, [this](const std::string& name) { return value_of(name); }, place);
-    if (!result) return tl::unexpected(result.error());
-    return std::to_string(*result);
+    const auto value = [this](const std::string& name) { return value_of(name); };
+    return result_of(arithmetic, value, place).map([](int64_t result) { return std::to_string(result); });
   }
 
   // Paths to try, in order.
@@ -143,7 +132,7 @@ class Evaluation {
         return refused(shown(profile) + ": profiles must be given by name, not by path");
       return std::vector<std::string>{profile};
     }
-    if (!is_profile_name(profile)) return refused(shown(profile) + " is not a valid profile name");
+    if (!is_word(profile, "_-.+")) return refused(shown(profile) + " is not a valid profile name");
     std::vector<std::string> paths;
     for (const std::string& directory : library_.directories) {
       paths.push_back(directory + "/" + profile + ".opf");
@@ -153,16 +142,12 @@ class Evaluation {
   }
 
   Parsed<Source> find(const std::string& profile, const Place* importer) const {
-    const Parsed<std::vector<std::string>> paths = candidates(profile, importer);
-    if (!paths) return tl::unexpected(paths.error());
-    std::string tried;
-    for (const std::string& path : *paths) {
-      Result<std::optional<ProfileFile>> file = library_.read(path);
-      if (!file) return tl::unexpected<Stop>(std::move(file.error()));
-      if (*file) return Source{.path = path, .file = **std::move(file)};
-      tried += (tried.empty() ? "" : ", ") + path;
+    const std::vector<std::string> paths = TRY(candidates(profile, importer));
+    for (const std::string& path : paths) {
+      std::optional<ProfileFile> file = TRY(library_.read(path));
+      if (file) return Source{.path = path, .file = *std::move(file)};
     }
-    const std::string what = "profile " + shown(profile) + " not found; searched " + tried;
+    const std::string what = "profile " + shown(profile) + " not found; searched " + joined(paths, ", ");
     if (importer != nullptr) return wrong(*importer, what);
     return tl::unexpected<Stop>(Error{ErrorCode::NotFound, {}, what, {}, {}, {}});
   }

@@ -39,10 +39,9 @@ std::optional<std::string> literal_text(const Word& word) {
 Parsed<std::vector<Word>> words_of_command(Words& words) {
   std::vector<Word> found;
   for (;;) {
-    Parsed<std::optional<Word>> word = words.next_word();
-    if (!word) return tl::unexpected(std::move(word.error()));
-    if (!*word) return found;
-    found.push_back(**std::move(word));
+    std::optional<Word> word = TRY(words.next_word());
+    if (!word) return found;
+    found.push_back(*std::move(word));
   }
 }
 
@@ -64,7 +63,7 @@ Parsed<Set> parse_assignment(Word word, const Place& place) {
 Parsed<Set> parse_set(std::vector<Word> words, const Place& place) {
   if (words.empty()) return wrong(place, "onload_set: expected a name and a value");
   for (const Word& word : words) {
-    if (const Parsed<void> checked = check_static(word, place); !checked) return tl::unexpected(checked.error());
+    TRY(check_static(word, place));
   }
   if (words.size() > 2) return wrong(place, "onload_set: expected one value; quote a value that has spaces");
   if (words.size() == 1) return parse_assignment(std::move(words.front()), place);
@@ -75,20 +74,14 @@ Parsed<Set> parse_set(std::vector<Word> words, const Place& place) {
 
 Parsed<Import> parse_import(std::vector<Word> words, const Place& place) {
   if (words.empty()) return wrong(place, "onload_import: expected a profile");
-  if (const Parsed<void> checked = check_static(words.front(), place); !checked) return tl::unexpected(checked.error());
+  TRY(check_static(words.front(), place));
   return Import{.profile = std::move(words.front())};
 }
 
-Parsed<Set> checked(Set set, const Place& place) {
+Parsed<void> check(const Set& set, const Place& place) {
   if (!is_name(set.name)) return wrong(place, "onload_set: " + shown(set.name) + " is not a valid variable name");
   if (is_forbidden(set.name)) return wrong(place, "onload_set: a profile must not set " + set.name);
-  return set;
-}
-
-template <typename Act>
-Parsed<Statement> statement(Parsed<Act> act, const Place& place) {
-  if (!act) return tl::unexpected(std::move(act.error()));
-  return Statement{.place = place, .act = *std::move(act)};
+  return {};
 }
 
 Parsed<Statement> parse_statement(Words& words) {
@@ -97,11 +90,12 @@ Parsed<Statement> parse_statement(Words& words) {
   const std::string_view name = words.take_name();
   const bool sets = name == "onload_set";
   if (!sets && name != "onload_import") return needs_shell(place, shown(name.empty() ? begin.substr(0, 1) : name));
-  Parsed<std::vector<Word>> rest = words_of_command(words);
-  if (!rest) return tl::unexpected(std::move(rest.error()));
-  if (!sets) return statement(parse_import(*std::move(rest), place), place);
-  return statement(
-      parse_set(*std::move(rest), place).and_then([&place](Set set) { return checked(std::move(set), place); }), place);
+  std::vector<Word> rest = TRY(words_of_command(words));
+  const auto stated = [&place](auto act) { return Statement{.place = place, .act = std::move(act)}; };
+  if (!sets) return parse_import(std::move(rest), place).map(stated);
+  Set set = TRY(parse_set(std::move(rest), place));
+  TRY(check(set, place));
+  return stated(std::move(set));
 }
 
 // Why a statement is not allowed in a text from the API; "": it is.
@@ -117,12 +111,11 @@ std::string problem_of_data(const Import& import) {
 }
 
 Parsed<std::vector<Statement>> read_profile(std::string_view text, const std::string& file) {
-  if (const Parsed<void> whole = check_whole(text, file); !whole) return tl::unexpected(whole.error());
+  TRY(check_whole(text, file));
   std::vector<Statement> statements;
   for (Words words(text, file); words.next_command();) {
-    Parsed<Statement> read = parse_statement(words);
-    if (!read) return tl::unexpected(std::move(read.error()));
-    statements.push_back(*std::move(read));
+    Statement statement = TRY(parse_statement(words));
+    statements.push_back(std::move(statement));
   }
   return statements;
 }
@@ -134,14 +127,13 @@ MaybeDynamic<std::vector<Statement>> parse_profile(std::string_view text, const 
 }
 
 Result<std::vector<Statement>> parse_api_profile(std::string_view text, const std::string& file) {
-  MaybeDynamic<std::vector<Statement>> parsed = parse_profile(text, file);
-  if (!parsed) return Failure(std::move(parsed.error()));
-  if (const auto* dynamic = std::get_if<Dynamic>(&*parsed)) {
+  auto parsed = TRY(parse_profile(text, file));
+  if (const auto* dynamic = std::get_if<Dynamic>(&parsed)) {
     return fail(ErrorCode::Unsupported, to_string(dynamic->place) + ": " + dynamic->what +
                                             " needs a shell, but profiles stored over the API are never run by one; "
                                             "put the file into a directory of onload.profiles");
   }
-  auto& statements = std::get<std::vector<Statement>>(*parsed);
+  auto& statements = std::get<std::vector<Statement>>(parsed);
   for (const Statement& statement : statements) {
     const std::string problem = std::visit([](const auto& act) { return problem_of_data(act); }, statement.act);
     if (!problem.empty()) return fail(ErrorCode::BadRequest, to_string(statement.place) + ": " + problem);

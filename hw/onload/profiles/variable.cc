@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 
+#include "base/utf8.h"
+
 namespace nrd::profiles {
 namespace {
 
@@ -58,32 +60,6 @@ constexpr auto kForbiddenNames = std::to_array<std::string_view>({
 // and vi_cluster of ef_vi in OpenOnload).
 constexpr auto kNamesOfFiles =
     std::to_array<std::string_view>({"EF_LD_PRELOAD", "EF_LOG_FILE", "EF_VI_CLUSTER_SOCKET"});
-
-// The first code point and its length in bytes; length 0: not UTF-8.
-struct CodePoint {
-  uint32_t value = 0;
-  size_t length = 0;
-};
-
-CodePoint first_code_point(std::string_view text) {
-  const auto byte = [&text](size_t at) { return static_cast<uint32_t>(static_cast<unsigned char>(text[at])); };
-  const uint32_t lead = byte(0);
-  if (lead < 0x80) return {lead, 1};
-  const size_t length = lead >= 0xf0 && lead < 0xf8   ? 4
-                        : lead >= 0xe0 && lead < 0xf0 ? 3
-                        : lead >= 0xc0 && lead < 0xe0 ? 2
-                                                      : 0;
-  if (length == 0 || text.size() < length) return {};
-  uint32_t value = lead & (0x7fU >> length);
-  for (size_t at = 1; at < length; ++at) {
-    if ((byte(at) & 0xc0U) != 0x80) return {};
-    value = (value << 6) | (byte(at) & 0x3fU);
-  }
-  // Overlong encodings are invalid.
-  constexpr std::array<uint32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
-  if (value < kLeast.at(length) || value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return {};
-  return {value, length};
-}
 
 // Refused by systemd and YAML.
 bool is_noncharacter(uint32_t value) { return (value & 0xfffeU) == 0xfffe || (value >= 0xfdd0 && value <= 0xfdef); }

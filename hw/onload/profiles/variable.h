@@ -5,14 +5,16 @@
 #include <string>
 #include <string_view>
 
+#include "base/ascii.h"
+
 namespace nrd::profiles {
 
 constexpr size_t kNameLimit = 128;
 constexpr size_t kValueLimit = 1024;
 constexpr size_t kVariablesLimit = 512;  // Onload has fewer than 300
 
-constexpr bool begins_name(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; }
-constexpr bool continues_name(char c) { return begins_name(c) || (c >= '0' && c <= '9'); }
+constexpr bool continues_name(char c) { return is_alphanumeric(c) || c == '_'; }
+constexpr bool begins_name(char c) { return continues_name(c) && (c < '0' || c > '9'); }
 
 // [A-Za-z_][A-Za-z0-9_]*, at most kNameLimit characters.
 bool is_name(std::string_view name);

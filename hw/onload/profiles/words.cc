@@ -75,22 +75,18 @@ Parsed<std::optional<Word>> Words::next_word() {
     return std::nullopt;
   }
   if (is_one_of(here(), kOperators)) return needs_shell(place_, shown({&text_[at_], 1}));
-  Parsed<Word> read = word();
-  if (!read) return tl::unexpected(std::move(read.error()));
-  return *std::move(read);
+  return word().map([](Word word) { return std::optional(std::move(word)); });
 }
 
 Parsed<Word> Words::word() {
   Word word;
   while (!at_end() && !is_one_of(here(), " \t\n") && !is_one_of(here(), kOperators)) {
-    Parsed<void> read;
     switch (here()) {
-      case '\'': read = single_quoted(word); break;
-      case '"': read = double_quoted(word); break;
-      case '$': read = dollar(word, false); break;
-      default: read = bare(word); break;
+      case '\'': TRY(single_quoted(word)); break;
+      case '"': TRY(double_quoted(word)); break;
+      case '$': TRY(dollar(word, false)); break;
+      default: TRY(bare(word)); break;
     }
-    if (!read) return tl::unexpected(std::move(read.error()));
   }
   return word;
 }
@@ -126,7 +122,7 @@ Parsed<void> Words::double_quoted(Word& word) {
     if (at_end()) return wrong(opened, "unterminated quote `\"`");
     if (here() == '`') return needs_shell(place_, "command substitution");
     if (here() == '$') {
-      if (Parsed<void> read = dollar(word, true); !read) return read;
+      TRY(dollar(word, true));
       continue;
     }
     // Other backslashes are literal in double quotes.
@@ -185,10 +181,9 @@ Parsed<void> Words::braced(Word& word, bool is_quoted) {
 
 Parsed<void> Words::arithmetic(Word& word) {
   constexpr size_t kOpening = 3;  // "$(("
-  Parsed<ArithmeticText> read = parse_arithmetic(text_.substr(at_ + kOpening), place_);
-  if (!read) return tl::unexpected(std::move(read.error()));
-  word.pieces.emplace_back(std::move(read->arithmetic));
-  skip(kOpening + read->length);
+  ArithmeticText read = TRY(parse_arithmetic(text_.substr(at_ + kOpening), place_));
+  word.pieces.emplace_back(std::move(read.arithmetic));
+  skip(kOpening + read.length);
   return {};
 }
 

@@ -40,11 +40,11 @@ TEST_CASE("the acceleration setting is found on the device or one below it") {
     add_cards(cards);
     CHECK(read_acceleration(cards.root(), "enp1s0f0") == std::nullopt);
     cards.put(std::string(kDevice) + place, "1\n");
-    CHECK(read_acceleration(cards.root(), "enp1s0f0") == Acceleration::On);
-    CHECK(write_acceleration(cards.root(), "enp1s0f0", Acceleration::Off).has_value());
+    CHECK(read_acceleration(cards.root(), "enp1s0f0") == true);
+    CHECK(write_acceleration(cards.root(), "enp1s0f0", SwitchState::Off).has_value());
     CHECK(cards.get(std::string(kDevice) + place) == "0\n");
-    CHECK(read_acceleration(cards.root(), "enp1s0f0") == Acceleration::Off);
-    CHECK(write_acceleration(cards.root(), "enp1s0f0", Acceleration::On).has_value());
+    CHECK(read_acceleration(cards.root(), "enp1s0f0") == false);
+    CHECK(write_acceleration(cards.root(), "enp1s0f0", SwitchState::On).has_value());
     CHECK(cards.get(std::string(kDevice) + place) == "1\n");
   }
 }
@@ -58,10 +58,10 @@ TEST_CASE("an unknown setting is not reported, and one that does not change is a
     CHECK(read_acceleration(cards.root(), "enp1s0f0") == std::nullopt);
   }
   cards.put(enable, "1\n\n");  // more lines than one, also after the first is written
-  CHECK(write_acceleration(cards.root(), "enp1s0f0", Acceleration::Off).error().code == ErrorCode::Hardware);
-  CHECK(write_acceleration(cards.root(), "eth0", Acceleration::Off).error().code == ErrorCode::NotFound);
-  CHECK(write_acceleration(cards.root(), "eth7", Acceleration::Off).error().code == ErrorCode::NotFound);
-  CHECK(write_acceleration(cards.root(), "../net/eth0", Acceleration::Off).error().code == ErrorCode::BadRequest);
+  CHECK(write_acceleration(cards.root(), "enp1s0f0", SwitchState::Off).error().code == ErrorCode::Hardware);
+  CHECK(write_acceleration(cards.root(), "eth0", SwitchState::Off).error().code == ErrorCode::NotFound);
+  CHECK(write_acceleration(cards.root(), "eth7", SwitchState::Off).error().code == ErrorCode::NotFound);
+  CHECK(write_acceleration(cards.root(), "../net/eth0", SwitchState::Off).error().code == ErrorCode::BadRequest);
 }
 
 TEST_CASE("interfaces served by Onload are registered unless they are Solarflare's") {
@@ -79,28 +79,28 @@ TEST_CASE("interfaces served by Onload are registered unless they are Solarflare
 TEST_CASE("registering writes a whole line and checks the result") {
   Cards cards;
   add_cards(cards);
-  CHECK(register_afxdp(cards.root(), "eth0", 0).error().code == ErrorCode::Hardware);
+  CHECK(write_registration(cards.root(), "eth0", SwitchState::On).error().code == ErrorCode::Hardware);
   CHECK(cards.get(kRegister) == "eth0\n");
   cards.folder("proc/driver/sfc_resource/devices/eth0");
   cards.put(kRegister, "");
-  CHECK(register_afxdp(cards.root(), "eth0", 4).has_value());
-  CHECK(cards.get(kRegister) == "eth0 4\n");
-  CHECK(unregister_afxdp(cards.root(), "eth0").error().code == ErrorCode::Hardware);
+  CHECK(write_registration(cards.root(), "eth0", SwitchState::On).has_value());
+  CHECK(cards.get(kRegister) == "eth0\n");
+  CHECK(write_registration(cards.root(), "eth0", SwitchState::Off).error().code == ErrorCode::Hardware);
   CHECK(cards.get(kUnregister) == "eth0\n");
   cards.remove("proc/driver/sfc_resource/devices/eth0");
-  CHECK(unregister_afxdp(cards.root(), "eth0").has_value());
+  CHECK(write_registration(cards.root(), "eth0", SwitchState::Off).has_value());
 }
 
 TEST_CASE("without module, interface or valid name nothing is written") {
   Cards cards;
   add_cards(cards);
-  CHECK(register_afxdp(cards.root(), "eth7", 0).error().code == ErrorCode::NotFound);
-  CHECK(register_afxdp(cards.root(), "eth0\neth1", 0).error().code == ErrorCode::BadRequest);
-  CHECK(unregister_afxdp(cards.root(), "eth0 4").error().code == ErrorCode::BadRequest);
+  CHECK(write_registration(cards.root(), "eth7", SwitchState::On).error().code == ErrorCode::NotFound);
+  CHECK(write_registration(cards.root(), "eth0\neth1", SwitchState::On).error().code == ErrorCode::BadRequest);
+  CHECK(write_registration(cards.root(), "eth0 4", SwitchState::Off).error().code == ErrorCode::BadRequest);
   CHECK(cards.get(kRegister).empty());
   CHECK(cards.get(kUnregister).empty());
   cards.remove(kRegister);
-  CHECK(register_afxdp(cards.root(), "eth0", 0).error().code == ErrorCode::NotFound);
+  CHECK(write_registration(cards.root(), "eth0", SwitchState::On).error().code == ErrorCode::NotFound);
 }
 
 }  // namespace nrd::onload

@@ -40,10 +40,6 @@ class Ko {
     strings_ += symbol + std::string(1, '\0');
     return *this;
   }
-  Ko& signature() {
-    tail_ = std::string("no valid signature") + "~Module signature appended~\n";
-    return *this;
-  }
 
   std::string bytes() const {
     std::vector<Section> sections{{"", "", SHT_NULL}, {".text", std::string(16, '\x90'), SHT_PROGBITS}};

@@ -41,10 +41,11 @@ class Node {
   }
   void put(const std::string& file, const std::string& bytes) { folder_.put(in_modules(file), bytes); }
   void configure(const std::string& text) { folder_.put("etc/modprobe.d/nrd.conf", text); }
-  std::string path(const std::string& file) const { return folder_.path(in_modules(file)); }
   Folder& folder() { return folder_; }
 
-  SystemModules modules() const { return SystemModules(folder_.path(kFolder), {folder_.path("etc/modprobe.d")}); }
+  LoadResult load(const std::string& name) const {
+    return load_system_module(name, {folder_.path(kFolder), {folder_.path("etc/modprobe.d")}});
+  }
 
  private:
   static std::string in_modules(const std::string& file) { return kFolder + ("/" + file); }
@@ -107,48 +108,13 @@ TEST_CASE("a module that is not loaded cannot be removed") {
   CHECK(remove_module("../etc").error().message == "a module cannot be removed: it is not loaded");
 }
 
-TEST_CASE("modprobe's choice of file is found, in depmod's order") {
+TEST_CASE("an unknown module is not found, and neither is any without an index") {
   Node node;
+  CHECK(node.load("nrd_mtd").error().cause == Cause::NoFile);
   node.index();
-  const auto found = node.modules().find("nrd_sfc").value().value();
-  CHECK(found.path == node.path("extra/nrd_sfc.ko"));
-  CHECK(found.file.value().version == "6.4");
-  CHECK_FALSE(found.file.value().in_tree);
-  node.index("override nrd_sfc * kernel/drivers");
-  CHECK(node.modules().find("nrd_sfc").value().value().path == node.path("kernel/drivers/nrd_sfc.ko"));
-  CHECK(node.modules().find("nrd_mtd").value().value().file.value().build_id == "0102");
-}
-
-TEST_CASE("a built-in module has no file, and an unknown one is not found") {
-  Node node;
-  node.index();
-  CHECK(node.modules().find("nrd_builtin").value() == SystemModules::Found{});
-  CHECK(node.modules().find("nrd_none").value() == std::nullopt);
-  CHECK(node.modules().find("../extra/nrd_sfc").value() == std::nullopt);
-  CHECK(node.modules().load("nrd_none").error().cause == Cause::NoFile);
-  CHECK(node.modules().load("").error().cause == Cause::NoFile);
-}
-
-TEST_CASE("an index with missing, empty or truncated files is not an error") {
-  Node node;
-  node.index();
-  node.put("kernel/drivers/nrd_mtd.ko", "");
-  CHECK(node.modules().find("nrd_mtd").value().value().file == std::nullopt);
-  node.put("kernel/drivers/nrd_mtd.ko",
-           "\x7f"
-           "ELF");
-  CHECK(node.modules().find("nrd_mtd").value().value().file == std::nullopt);
-  node.folder().remove("lib/modules/6.1.0-56-amd64/kernel");
-  CHECK(node.modules().find("nrd_mtd").value().value().file == std::nullopt);
-  CHECK(node.modules().find("nrd_mtd").value().value().path == node.path("kernel/drivers/nrd_mtd.ko"));
-}
-
-TEST_CASE("a node without an index has no modules") {
-  Node node;
-  CHECK(node.modules().find("nrd_mtd").value() == std::nullopt);
+  for (const char* name : {"nrd_none", "../extra/nrd_sfc", ""}) CHECK(node.load(name).error().cause == Cause::NoFile);
   node.folder().remove("lib");
-  CHECK(node.modules().find("nrd_mtd").value() == std::nullopt);
-  CHECK(node.modules().load("nrd_mtd").error().cause == Cause::NoFile);
+  CHECK(node.load("nrd_mtd").error().cause == Cause::NoFile);
 }
 
 TEST_CASE("an install command is never run") {
@@ -156,7 +122,7 @@ TEST_CASE("an install command is never run") {
   node.index();
   for (const char* module : {"nrd_sfc", "nrd_mtd"}) {  // itself, and what it needs
     node.configure(std::string("install ") + module + " /bin/touch " + node.folder().path("was-run") + "\n");
-    const LoadResult loaded = node.modules().load("nrd_sfc");
+    const LoadResult loaded = node.load("nrd_sfc");
     REQUIRE_FALSE(loaded.has_value());
     CHECK(loaded.error().cause == Cause::InstallCommand);
     CHECK_FALSE(node.folder().has("was-run"));
@@ -167,7 +133,7 @@ TEST_CASE("an install command of a dependency is never run") {
   Node node;
   node.index();
   node.configure("softdep nrd_mtd pre: nrd_ptp\ninstall nrd_ptp /bin/touch " + node.folder().path("was-run") + "\n");
-  CHECK_FALSE(node.modules().load("nrd_mtd").has_value());  // no kernel takes these files
+  CHECK_FALSE(node.load("nrd_mtd").has_value());  // no kernel takes these files
   CHECK_FALSE(node.folder().has("was-run"));
 }
 

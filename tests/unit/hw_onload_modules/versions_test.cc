@@ -80,7 +80,6 @@ TEST_CASE("a release becomes a version with its contents listed") {
   CHECK(version.kernels.at(kKernel).back().file.version == "9.0.2");
   CHECK(version.control_plane == "sbin/onload_cp_server");
   CHECK(version.library == "usr/lib64/libonload.so");
-  CHECK(version.profiles == "usr/libexec/onload/profiles");
   CHECK(node.versions().read("9.0.2").value() == version);
   CHECK(node.versions().names().value() == Names{"9.0.2"});
   CHECK(node.folder().get(node.in_version("9.0.2", "usr/lib64/libonload_ext.so")) == "extensions");
@@ -99,7 +98,6 @@ TEST_CASE("an archive of a release becomes the same version") {
   CHECK(version.kernels.at("6.12.1").front().path == "lib/modules/6.12.1/updates/dkms/onload.ko");
   CHECK(version.library == "usr/lib/x86_64-linux-gnu/libonload.so");
   CHECK(version.control_plane.empty());
-  CHECK(version.profiles.empty());
   CHECK(node.versions().verify("9").value().empty());
 }
 
