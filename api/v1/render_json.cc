@@ -89,10 +89,4 @@ Result<bool> parse_flag(const Value& body, std::string_view key, bool otherwise)
   return wrong_type(json::pointer("", key), *value, "true or false");
 }
 
-void render(json::Writer& w, const profiles::Environment& environment) {
-  w.begin_object();
-  for (const auto& [name, value] : environment) w.key(name).string(value);
-  w.end_object();
-}
-
 }  // namespace nrd::v1

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/json/value.h"
-#include "base/json/writer.h"
 #include "base/result.h"
 #include "engine/onload/allocation.h"
 
@@ -22,8 +21,5 @@ Result<onload::RenderRequest> parse_render(const json::Value& body, std::vector<
 Result<onload::Form> parse_form(const json::Value& body);
 // A boolean member; default `otherwise`.
 Result<bool> parse_flag(const json::Value& body, std::string_view key, bool otherwise);
-
-// {"EF_POLL_USEC": "0"}
-void render(json::Writer& w, const profiles::Environment& environment);
 
 }  // namespace nrd::v1

@@ -1,4 +1,4 @@
-#include "api/v1/onload/allocations.h"
+#include "engine/onload/allocations.h"
 
 #include <algorithm>
 #include <optional>
@@ -6,15 +6,16 @@
 #include <utility>
 
 #include "api/v1/onload/answer.h"
+#include "api/v1/onload/onload.h"
 #include "api/v1/onload/workload_onload.h"
 #include "api/v1/owner_json.h"
 #include "api/v1/render_json.h"
 #include "api/v1/requester.h"
 #include "api/v1/workload_json.h"
+#include "base/json/object.h"
 #include "base/json/reader.h"
 #include "base/json/validation.h"
 #include "base/number.h"
-#include "engine/onload/allocations.h"
 #include "engine/process_watcher.h"
 #include "engine/requester.h"
 #include "engine/transaction/engine.h"
@@ -25,22 +26,19 @@ namespace {
 using namespace onload;
 
 void render_members(json::Writer& w, const Allocation& allocation) {
-  w.key("id").number(allocation.id);
-  w.key("owner");
-  render(w, allocation.owner);
-  w.key("generation").number(allocation.generation);
-  w.key("version").string(allocation.version);
-  w.key("created").string(render(allocation.created));
+  json::write_members(w, {{"id", allocation.id},
+                          {"owner", [&](json::Writer& of) { render(of, allocation.owner); }},
+                          {"generation", allocation.generation},
+                          {"version", allocation.version},
+                          {"created", render(allocation.created)}});
 }
 
 // An allocation of a workload: it ends with the workload and has no id.
 void render_of_workload(json::Writer& w, const Workload& workload) {
-  w.begin_object();
-  w.key("workload").string(id_text(workload));
-  w.key("generation").number(workload.spec.onload->generation);
-  w.key("version").string(workload.spec.onload->version);
-  w.key("created").string(render(workload.created));
-  w.end_object();
+  json::write_object(w, {{"workload", id_text(workload)},
+                         {"generation", workload.spec.onload->generation},
+                         {"version", workload.spec.onload->version},
+                         {"created", render(workload.created)}});
 }
 
 http::Response allocated(const Allocated& made) {
@@ -91,11 +89,10 @@ void list_allocations(const routing::Call& call, http::Reply reply) {
 }
 
 void create_allocation(const routing::Call& call, http::Reply reply) {
-  const Result<json::Value> body = json::parse(call.request.body);
-  if (!body) return reply.send(render(routing::problem_of_body(body.error()), call.error_style));
-  Result<AllocationRequest> request = parse_allocation(call, *body);
-  if (!request) return reply.send(refuse(request.error(), call.error_style));
-  call.allocations.allocate(*std::move(request), answer_with<Allocated>(call, std::move(reply), allocated));
+  const auto parse = [&call](const json::Value& body) { return parse_allocation(call, body); };
+  std::optional<AllocationRequest> request = accept_body(call, reply, parse);
+  if (request)
+    call.allocations.allocate(*std::move(request), answer_with<Allocated>(call, std::move(reply), allocated));
 }
 
 void delete_allocation(const routing::Call& call, http::Reply reply) {
@@ -103,7 +100,7 @@ void delete_allocation(const routing::Call& call, http::Reply reply) {
   const auto known = call.allocations.allocations();
   const auto found = std::ranges::find(*known, id, [](const Allocation& each) { return std::optional(each.id); });
   if (found == known->end() || !OwnerFilter(call.owners, requester_of(call.request)).admits(found->owner)) {
-    return reply.send(refuse({ErrorCode::NotFound, {}, "allocation not found", {}, {}, {}}, call.error_style));
+    return reply.send(not_found(call, "allocation"));
   }
   call.allocations.release(*id, answer_when_done(call, std::move(reply)));
 }

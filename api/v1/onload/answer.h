@@ -10,12 +10,35 @@
 #include "api/routing/call.h"
 #include "api/routing/problem.h"
 #include "api/v1/onload/parse.h"
-#include "base/json/writer.h"
+#include "base/json/object.h"
+#include "base/json/reader.h"
 
 namespace nrd::v1 {
 
 inline http::Response refuse(const Error& error, routing::ErrorStyle style) {
   return render(routing::problem_of_request(error), style);
+}
+
+inline http::Response not_found(const routing::Call& call, const char* what) {
+  return refuse({ErrorCode::NotFound, {}, std::string(what) + " not found", {}, {}, {}}, call.error_style);
+}
+
+// The value of `result`; nullopt: it failed, and `reply` has refused the request.
+template <typename T>
+std::optional<T> accept(const routing::Call& call, http::Reply& reply, Result<T> result) {
+  if (result) return *std::move(result);
+  reply.send(refuse(result.error(), call.error_style));
+  return std::nullopt;
+}
+
+// Likewise, the body as `parse` reads it. `absent`: what an empty body counts as.
+template <typename Parse>
+auto accept_body(const routing::Call& call, http::Reply& reply, Parse parse, const std::string& absent = {}) {
+  using Parsed = typename std::invoke_result_t<Parse, const json::Value&>::value_type;
+  const Result<json::Value> body = json::parse(call.request.body.empty() ? absent : call.request.body);
+  if (body) return accept(call, reply, Result<Parsed>(parse(*body)));
+  reply.send(render(routing::problem_of_body(body.error()), call.error_style));
+  return std::optional<Parsed>();
 }
 
 template <typename Thing>
@@ -28,19 +51,13 @@ http::Response rendered(const Thing& thing) {
 template <typename Things>
 http::Response listed(const Things& things) {
   json::Writer w;
-  w.begin_array();
-  for (const auto& thing : things) render(w, thing);
-  w.end_array();
+  json::array(things, [](json::Writer& of, const auto& thing) { render(of, thing); })(w);
   return routing::json_answer(200, w.take());
 }
 
 inline http::Response accepted(const onload::Accepted& done) {
-  json::Writer w;
-  w.begin_object();
-  w.key("generation").number(done.generation);
-  w.key("operation").number_or_null(done.operation);
-  w.end_object();
-  http::Response response = routing::json_answer(done.operation ? 202 : 200, w.take());
+  http::Response response = routing::json_answer(
+      done.operation ? 202 : 200, json::text_of({{"generation", done.generation}, {"operation", done.operation}}));
   if (done.operation) {
     response.headers.emplace_back("Location", "/v1/onload/operations/" + std::to_string(*done.operation));
   }
@@ -52,18 +69,19 @@ template <typename T, typename Show>
 Callback<T> answer_with(const routing::Call& call, http::Reply reply, Show show) {
   const auto pending = std::make_shared<http::Reply>(std::move(reply));
   const auto answer = [pending, show, style = call.error_style](const Result<T>& done) {
-    pending->send(done ? show(*done) : refuse(done.error(), style));
+    if (!done) return pending->send(refuse(done.error(), style));
+    if constexpr (std::is_void_v<T>) {
+      pending->send(show());
+    } else {
+      pending->send(show(*done));
+    }
   };
   return Callback<T>(answer, call.request.client);
 }
 
 inline Callback<void> answer_when_done(const routing::Call& call, http::Reply reply) {
-  const auto pending = std::make_shared<http::Reply>(std::move(reply));
-  const auto answer = [pending, style = call.error_style](const Result<void>& done) {
-    pending->send(done ? http::Response{.status = 200, .content_type = {}, .body = {}, .headers = {}}
-                       : refuse(done.error(), style));
-  };
-  return Callback<void>(answer, call.request.client);
+  const auto empty = [] { return http::Response{.status = 200, .content_type = {}, .body = {}, .headers = {}}; };
+  return answer_with<void>(call, std::move(reply), empty);
 }
 
 }  // namespace nrd::v1

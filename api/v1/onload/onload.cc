@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <utility>
 
@@ -11,7 +12,6 @@
 #include "api/routing/query.h"
 #include "api/v1/onload/answer.h"
 #include "api/v1/onload/parse.h"
-#include "base/json/reader.h"
 #include "base/number.h"
 #include "engine/onload/controller.h"
 #include "engine/onload/interface_spec.h"
@@ -29,10 +29,6 @@ const Thing* find(const routing::Call& call, const std::vector<Thing>& things, u
   const std::optional<uint64_t> id = parse_number<uint64_t>(call.id);
   const auto thing = id ? std::ranges::find(things, *id, number) : things.end();
   return thing == things.end() ? nullptr : &*thing;
-}
-
-http::Response not_found(const routing::Call& call, const char* what) {
-  return refuse({ErrorCode::NotFound, {}, std::string(what) + " not found", {}, {}, {}}, call.error_style);
 }
 
 http::Response shown(const Status& view) {
@@ -54,10 +50,10 @@ http::Response shown_operation(const Status& view, uint64_t id, routing::ErrorSt
 // Answers with show(view): at once, or with ?since=REVISION once the revision changes or after ?wait=SECONDS.
 template <typename Show>
 void show_when_changed(const routing::Call& call, http::Reply reply, Show show) {
-  const auto since = routing::number_in_query(call.request.query, "since", UINT64_MAX);
-  const auto wait = routing::number_in_query(call.request.query, "wait", routing::kLongestWait);
-  if (!since) return reply.send(refuse(since.error(), call.error_style));
-  if (!wait) return reply.send(refuse(wait.error(), call.error_style));
+  const auto since = accept(call, reply, routing::number_in_query(call.request.query, "since", UINT64_MAX));
+  if (!since) return;
+  const auto wait = accept(call, reply, routing::number_in_query(call.request.query, "wait", routing::kLongestWait));
+  if (!wait) return;
   if (*wait && !*since) {
     return reply.send(
         refuse({ErrorCode::BadRequest, "?since", "is missing", {}, "the revision of an answer", {}}, call.error_style));
@@ -69,9 +65,8 @@ void show_when_changed(const routing::Call& call, http::Reply reply, Show show) 
 }
 
 void apply(const routing::Call& call, http::Reply reply, onload::Spec spec) {
-  const Result<std::optional<uint64_t>> if_match = parse_if_match(call.request.if_match);
-  if (!if_match) return reply.send(refuse(if_match.error(), call.error_style));
-  call.onload.apply(std::move(spec), *if_match, answer_with<Accepted>(call, std::move(reply), accepted));
+  const auto if_match = accept(call, reply, parse_if_match(call.request.if_match));
+  if (if_match) call.onload.apply(std::move(spec), *if_match, answer_with<Accepted>(call, std::move(reply), accepted));
 }
 
 // ?kind=user or ?kind=orphan; nullopt: both.
@@ -84,8 +79,8 @@ Result<std::optional<bool>> orphans_in_query(const http::Request& request) {
 
 // What apply() would do, with the same errors.
 void dry_run_onload(const routing::Call& call, http::Reply reply, onload::Spec spec) {
-  const Result<std::optional<uint64_t>> if_match = parse_if_match(call.request.if_match);
-  if (!if_match) return reply.send(refuse(if_match.error(), call.error_style));
+  const auto if_match = accept(call, reply, parse_if_match(call.request.if_match));
+  if (!if_match) return;
   const auto show = [style = call.error_style](const DryRun& dry_run) {
     const std::optional<Error> refusal = refusal_of(dry_run);
     return refusal ? refuse(*refusal, style) : rendered(dry_run);
@@ -95,10 +90,8 @@ void dry_run_onload(const routing::Call& call, http::Reply reply, onload::Spec s
 
 // {KEY: true} for the interface {id}.
 void turn(const routing::Call& call, http::Reply reply, InterfaceSwitch what, std::string_view key) {
-  const Result<json::Value> body = json::parse(call.request.body);
-  if (!body) return reply.send(render(routing::problem_of_body(body.error()), call.error_style));
-  const Result<SwitchState> to = parse_turned(*body, key);
-  if (!to) return reply.send(refuse(to.error(), call.error_style));
+  const auto to = accept_body(call, reply, [key](const json::Value& body) { return parse_turned(body, key); });
+  if (!to) return;
   const auto show = [&onload = call.onload](const Interface& interface) {
     const auto view = onload.status();
     json::Writer w;
@@ -113,12 +106,10 @@ void turn(const routing::Call& call, http::Reply reply, InterfaceSwitch what, st
 void show_onload(const routing::Call& call, http::Reply reply) { show_when_changed(call, std::move(reply), shown); }
 
 void put_onload(const routing::Call& call, http::Reply reply) {
-  const Result<json::Value> body = json::parse(call.request.body);
-  if (!body) return reply.send(render(routing::problem_of_body(body.error()), call.error_style));
-  Result<onload::Spec> spec = parse_spec(*body);
-  if (!spec) return reply.send(refuse(spec.error(), call.error_style));
-  const Result<bool> dry_run = routing::flag_in_query(call.request.query, "dryRun");
-  if (!dry_run) return reply.send(refuse(dry_run.error(), call.error_style));
+  std::optional<onload::Spec> spec = accept_body(call, reply, parse_spec);
+  if (!spec) return;
+  const auto dry_run = accept(call, reply, routing::flag_in_query(call.request.query, "dryRun"));
+  if (!dry_run) return;
   if (*dry_run) return dry_run_onload(call, std::move(reply), *std::move(spec));
   apply(call, std::move(reply), *std::move(spec));
 }
@@ -128,28 +119,18 @@ void delete_onload(const routing::Call& call, http::Reply reply) {
 }
 
 void roll_back_onload(const routing::Call& call, http::Reply reply) {
-  const Result<json::Value> body = json::parse(call.request.body.empty() ? "{}" : call.request.body);
-  if (!body) return reply.send(render(routing::problem_of_body(body.error()), call.error_style));
-  const Result<std::optional<uint64_t>> to = parse_rollback(*body);
-  if (!to) return reply.send(refuse(to.error(), call.error_style));
-  call.onload.roll_back(*to, answer_with<Accepted>(call, std::move(reply), accepted));
+  const auto to = accept_body(call, reply, parse_rollback, "{}");
+  if (to) call.onload.roll_back(*to, answer_with<Accepted>(call, std::move(reply), accepted));
 }
 
 void freeze_onload(const routing::Call& call, http::Reply reply) {
-  const Result<json::Value> body = json::parse(call.request.body);
-  if (!body) return reply.send(render(routing::problem_of_body(body.error()), call.error_style));
-  Result<Freeze> freeze = parse_freeze(*body);
-  if (!freeze) return reply.send(refuse(freeze.error(), call.error_style));
-  call.onload.set_freeze(*std::move(freeze), answer_when_done(call, std::move(reply)));
+  std::optional<Freeze> freeze = accept_body(call, reply, parse_freeze);
+  if (freeze) call.onload.set_freeze(*std::move(freeze), answer_when_done(call, std::move(reply)));
 }
 
 void list_onload_modules(const routing::Call& call, http::Reply reply) {
-  json::Writer w;
-  w.begin_array();
   const auto view = call.onload.status();
-  for (const auto& [name, module] : view->observed.modules) render(w, module);
-  w.end_array();
-  reply.send(routing::json_answer(200, w.take()));
+  reply.send(listed(std::views::values(view->observed.modules)));
 }
 
 void list_onload_users(const routing::Call& call, http::Reply reply) {
@@ -161,8 +142,8 @@ void verify_onload(const routing::Call& call, http::Reply reply) {
 }
 
 void list_onload_stacks(const routing::Call& call, http::Reply reply) {
-  const Result<std::optional<bool>> orphans = orphans_in_query(call.request);
-  if (!orphans) return reply.send(refuse(orphans.error(), call.error_style));
+  const auto orphans = accept(call, reply, orphans_in_query(call.request));
+  if (!orphans) return;
   const auto show = [wanted = *orphans](std::vector<Stack> stacks) {
     if (wanted) std::erase_if(stacks, [&](const Stack& stack) { return stack.orphan != *wanted; });
     return listed(stacks);
@@ -173,9 +154,9 @@ void list_onload_stacks(const routing::Call& call, http::Reply reply) {
 void list_onload_interfaces(const routing::Call& call, http::Reply reply) {
   const auto show = [view = call.onload.status()](const std::vector<Interface>& interfaces) {
     json::Writer w;
-    w.begin_array();
-    for (const Interface& interface : interfaces) render(w, interface, find(view->interfaces, interface, interfaces));
-    w.end_array();
+    json::array(interfaces, [&](json::Writer& of, const Interface& interface) {
+      render(of, interface, find(view->interfaces, interface, interfaces));
+    })(w);
     return routing::json_answer(200, w.take());
   };
   call.onload.read_interfaces(answer_with<std::vector<Interface>>(call, std::move(reply), show));

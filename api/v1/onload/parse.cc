@@ -6,6 +6,7 @@
 
 #include "api/v1/onload/control_plane_args.h"
 #include "api/v1/workload_json.h"
+#include "base/ascii.h"
 #include "base/json/validation.h"
 #include "base/number.h"
 #include "engine/onload/enum_names.h"
@@ -25,25 +26,44 @@ constexpr uint64_t kLongestDrain = 86400;
 constexpr size_t kMaxReason = 200;
 constexpr size_t kMaxPath = 1024;
 
-bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxName && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
-}
+bool is_name(std::string_view text) { return text.size() <= kMaxName && is_word(text, "_"); }
 
 bool is_printable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
 }
 
+Result<void> check_object(const Value& body, const std::vector<std::string_view>& keys) {
+  TRY(require_object("", body, "an object"));
+  return check_keys(body, "", keys);
+}
+
+std::string field_of(std::string_view key) { return json::pointer("", key); }
+
+// A member that must be there.
+Result<const Value*> parse_required(const Value& object, std::string_view key, std::string allowed = {}) {
+  if (const Value* value = object.find(key)) return value;
+  return fail_at(ErrorCode::BadRequest, field_of(key), "is missing", std::move(allowed));
+}
+
+Result<std::string> parse_string(const Value& object, std::string_view key, std::string allowed = {}) {
+  const Value* value = TRY(parse_required(object, key, std::move(allowed)));
+  if (const std::string* text = value->as_string()) return *text;
+  return wrong_type(field_of(key), *value, "a string");
+}
+
+Result<bool> parse_switch(const Value& object, std::string_view key) {
+  const Value* value = TRY(parse_required(object, key, "true or false"));
+  if (const std::optional<bool> flag = value->as_bool()) return *flag;
+  return wrong_type(field_of(key), *value, "true or false");
+}
+
 // A named enumerator; `otherwise` if absent.
 template <typename Enum>
 Result<Enum> parse_word(const Value& object, std::string_view key, Enum otherwise) {
-  const Value* value = object.find(key);
-  if (value == nullptr) return otherwise;
-  const std::string* text = value->as_string();
-  if (text == nullptr) return wrong_type("/" + std::string(key), *value, "a string");
-  if (const std::optional<Enum> found = onload::parse<Enum>(*text)) return *found;
-  return fail_at(ErrorCode::BadRequest, "/" + std::string(key), shown(*value) + " is not an allowed value",
+  if (object.find(key) == nullptr) return otherwise;
+  const std::string text = TRY(parse_string(object, key));
+  if (const std::optional<Enum> found = onload::parse<Enum>(text)) return *found;
+  return fail_at(ErrorCode::BadRequest, field_of(key), shown(*object.find(key)) + " is not an allowed value",
                  all_words<Enum>());
 }
 
@@ -58,11 +78,8 @@ Result<std::string> parse_version(const Value& object, State state) {
     if (value == nullptr || is_absent(*value)) return std::string();
     return fail_at(ErrorCode::BadRequest, "/version", "is allowed only with state \"loaded\"");
   }
-  if (value == nullptr)
-    return fail_at(ErrorCode::BadRequest, "/version", "is missing", "GET /v1/onload/versions lists them");
-  const std::string* text = value->as_string();
-  if (text == nullptr) return wrong_type("/version", *value, "a string");
-  if (is_version(*text)) return *text;
+  std::string text = TRY(parse_string(object, "version", "GET /v1/onload/versions lists them"));
+  if (is_version(text)) return text;
   return no_version("/version", *value);
 }
 
@@ -149,49 +166,27 @@ Result<std::chrono::seconds> parse_patience(const Value& object) {
 }  // namespace
 
 bool is_version(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxName && text.front() != '.' &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  std::string_view("._+-").find(c) != std::string_view::npos;
-         });
+  return text.size() <= kMaxName && is_word(text, "._+-") && text.front() != '.';
 }
 
 Result<onload::Spec> parse_spec(const Value& body) {
-  TRY(require_object("", body, "an object"));
-  TRY(check_keys(
-      body, "",
-      {"state", "version", "sfc", "parameters", "control_plane", "users_policy", "drain_seconds", "on_failure"}));
-  if (body.find("state") == nullptr) {
-    return fail_at(ErrorCode::BadRequest, "/state", "is missing", all_words<State>());
-  }
-  const auto state = TRY(parse_word(body, "state", State::Unmanaged));
-  const auto sfc = parse_word(body, "sfc", Sfc::External);
-  const auto users = parse_word(body, "users_policy", UsersPolicy::Fail);
-  const auto on_failure = parse_word(body, "on_failure", OnFailure::Rollback);
-  auto version = parse_version(body, state);
-  auto parameters = parse_parameters(body);
-  auto control_plane = parse_control_plane(body);
-  const auto drain = parse_patience(body);
-  if (!version) return Failure(version.error());
-  if (!sfc) return Failure(sfc.error());
-  if (!parameters) return Failure(parameters.error());
-  if (!control_plane) return Failure(control_plane.error());
-  if (!users) return Failure(users.error());
-  if (!drain) return Failure(drain.error());
-  if (!on_failure) return Failure(on_failure.error());
-  return onload::Spec{.state = state,
-                      .version = *std::move(version),
-                      .sfc = *sfc,
-                      .parameters = *std::move(parameters),
-                      .control_plane = *std::move(control_plane),
-                      .users = *users,
-                      .drain = *drain,
-                      .on_failure = *on_failure};
+  TRY(check_object(
+      body, {"state", "version", "sfc", "parameters", "control_plane", "users_policy", "drain_seconds", "on_failure"}));
+  TRY(parse_required(body, "state", all_words<State>()));
+  onload::Spec spec;
+  spec.state = TRY(parse_word(body, "state", spec.state));
+  spec.version = TRY(parse_version(body, spec.state));
+  spec.sfc = TRY(parse_word(body, "sfc", spec.sfc));
+  spec.parameters = TRY(parse_parameters(body));
+  spec.control_plane = TRY(parse_control_plane(body));
+  spec.users = TRY(parse_word(body, "users_policy", spec.users));
+  spec.drain = TRY(parse_patience(body));
+  spec.on_failure = TRY(parse_word(body, "on_failure", spec.on_failure));
+  return spec;
 }
 
 Result<std::optional<uint64_t>> parse_rollback(const Value& body) {
-  TRY(require_object("", body, "an object"));
-  TRY(check_keys(body, "", {"to"}));
+  TRY(check_object(body, {"to"}));
   const Value* to = body.find("to");
   if (to == nullptr) return std::optional<uint64_t>();
   if (const std::optional<uint64_t> number = to->as_unsigned()) return std::optional(*number);
@@ -199,8 +194,7 @@ Result<std::optional<uint64_t>> parse_rollback(const Value& body) {
 }
 
 Result<Drain> parse_drain(const Value& body) {
-  TRY(require_object("", body, "an object"));
-  TRY(check_keys(body, "", {"users_policy", "drain_seconds"}));
+  TRY(check_object(body, {"users_policy", "drain_seconds"}));
   const auto users = TRY(parse_word(body, "users_policy", Drain{}.users));
   const auto patience = TRY(parse_patience(body));
   return Drain{.users = users, .patience = patience};
@@ -218,37 +212,23 @@ Result<std::map<std::string, std::string>> parse_module_parameters(const std::st
 }
 
 Result<std::vector<std::string>> parse_control_plane_patch(const Value& body) {
-  TRY(require_object("", body, "an object"));
-  TRY(check_keys(body, "", {"parameters"}));
-  const Value* words = body.find("parameters");
-  if (words == nullptr) return fail_at(ErrorCode::BadRequest, "/parameters", "is missing", "an array of strings");
+  TRY(check_object(body, {"parameters"}));
+  const Value* words = TRY(parse_required(body, "parameters", "an array of strings"));
   return parse_words("/parameters", *words);
 }
 
 Result<Freeze> parse_freeze(const Value& body) {
-  TRY(require_object("", body, "an object"));
-  TRY(check_keys(body, "", {"frozen", "reason"}));
-  const Value* frozen = body.find("frozen");
-  if (frozen == nullptr) return fail_at(ErrorCode::BadRequest, "/frozen", "is missing", "true or false");
-  if (!frozen->as_bool()) return wrong_type("/frozen", *frozen, "true or false");
-  Freeze freeze{*frozen->as_bool(), {}};
-  if (const Value* reason = body.find("reason")) {
-    const std::string* text = reason->as_string();
-    if (text == nullptr) return wrong_type("/reason", *reason, "a string");
-    if (text->size() > kMaxReason) return fail_at(ErrorCode::BadRequest, "/reason", "is too long", "200 bytes");
-    freeze.reason = *text;
-  }
-  return freeze;
+  TRY(check_object(body, {"frozen", "reason"}));
+  const bool frozen = TRY(parse_switch(body, "frozen"));
+  if (body.find("reason") == nullptr) return Freeze{frozen, {}};
+  std::string reason = TRY(parse_string(body, "reason"));
+  if (reason.size() > kMaxReason) return fail_at(ErrorCode::BadRequest, "/reason", "is too long", "200 bytes");
+  return Freeze{frozen, std::move(reason)};
 }
 
 Result<SwitchState> parse_turned(const Value& body, std::string_view key) {
-  TRY(require_object("", body, "an object"));
-  TRY(check_keys(body, "", {key}));
-  const std::string at = "/" + std::string(key);
-  const Value* value = body.find(key);
-  if (value == nullptr) return fail_at(ErrorCode::BadRequest, at, "is missing", "true or false");
-  if (const std::optional<bool> on = value->as_bool()) return *on ? SwitchState::On : SwitchState::Off;
-  return wrong_type(at, *value, "true or false");
+  TRY(check_object(body, {key}));
+  return parse_switch(body, key).map([](bool is_on) { return is_on ? SwitchState::On : SwitchState::Off; });
 }
 
 Result<std::optional<uint64_t>> parse_if_match(const std::string& header) {
@@ -260,16 +240,10 @@ Result<std::optional<uint64_t>> parse_if_match(const std::string& header) {
 }
 
 Result<Import> parse_import(const Value& body) {
-  TRY(require_object("", body, "an object"));
-  TRY(check_keys(body, "", {"name", "source"}));
+  TRY(check_object(body, {"name", "source"}));
   Import import;
-  for (const auto& [key, text] : {std::pair{"name", &import.name}, std::pair{"source", &import.source}}) {
-    const std::string at = std::string("/") + key;
-    const Value* value = body.find(key);
-    if (value == nullptr) return fail_at(ErrorCode::BadRequest, at, "is missing");
-    if (value->as_string() == nullptr) return wrong_type(at, *value, "a string");
-    *text = *value->as_string();
-  }
+  import.name = TRY(parse_string(body, "name"));
+  import.source = TRY(parse_string(body, "source"));
   if (!is_version(import.name)) return no_version("/name", *body.find("name"));
   const bool is_path = import.source.starts_with('/') && import.source.size() <= kMaxPath;
   if (is_path && is_printable(import.source)) return import;

@@ -9,6 +9,7 @@
 #include "base/json/writer.h"
 #include "base/result.h"
 #include "engine/onload/controller.h"
+#include "engine/onload/profile_repository.h"
 
 namespace nrd::v1 {
 
@@ -41,9 +42,8 @@ bool is_version(std::string_view text);
 
 void render(json::Writer& w, const onload::Spec& spec);
 void render(json::Writer& w, const onload::Generation& generation);
-void render(json::Writer& w, const onload::Operation& operation);
-// The revision can be passed to ?since.
-void render(json::Writer& w, const onload::Operation& operation, uint64_t revision);
+// `revision`, if given, can be passed to ?since.
+void render(json::Writer& w, const onload::Operation& operation, std::optional<uint64_t> revision = {});
 void render(json::Writer& w, const onload::DryRun& dry_run);
 void render_control_plane(json::Writer& w, const onload::Status& view);
 void render(json::Writer& w, const onload::Module& module);
@@ -52,6 +52,7 @@ void render(json::Writer& w, const onload::InUse& use);
 void render(json::Writer& w, const onload::InstalledVersion& version);
 void render(json::Writer& w, const onload::Verification& found);
 void render(json::Writer& w, const onload::Stack& stack);
+void render(json::Writer& w, const onload::ProfileEntry& entry);
 // `spec`: the requested settings; null: none.
 void render(json::Writer& w, const onload::Interface& interface, const onload::InterfaceSpec* spec);
 

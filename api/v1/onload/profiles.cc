@@ -1,9 +1,8 @@
-#include "api/v1/onload/profiles.h"
-
 #include <string>
 #include <utility>
 
 #include "api/v1/onload/answer.h"
+#include "api/v1/onload/onload.h"
 #include "api/v1/render_json.h"
 #include "base/json/fields.h"
 #include "base/json/reader.h"
@@ -16,69 +15,26 @@ namespace {
 using onload::Form;
 using onload::ProfileEntry;
 
-void render_entry(json::Writer& w, const ProfileEntry& entry) {
-  const auto kind = [&entry] {
-    switch (entry.kind) {
-      case ProfileEntry::Kind::Static: return "static";
-      case ProfileEntry::Kind::Dynamic: return "dynamic";
-      case ProfileEntry::Kind::Wrong: return "wrong";
-    }
-    return "";
-  };
-  w.begin_object();
-  w.key("id").string(entry.id);
-  w.key("folder").string(entry.folder);
-  w.key("own").boolean(entry.is_own);
-  w.key("kind").string(kind());
-  w.key("place").string(entry.place);
-  w.key("reason").string(entry.reason);
-  w.end_object();
-}
-
-http::Response shown_entries(const std::vector<ProfileEntry>& entries) {
-  json::Writer w;
-  w.begin_array();
-  for (const ProfileEntry& entry : entries) render_entry(w, entry);
-  w.end_array();
-  return routing::json_answer(200, w.take());
-}
-
-http::Response shown_entry(const ProfileEntry& entry) {
-  json::Writer w;
-  render_entry(w, entry);
-  return routing::json_answer(200, w.take());
-}
-
 http::Response shown_profile(const std::string& id, const onload::ProfileRepository::Found& found) {
-  json::Writer w;
-  w.begin_object();
-  w.key("id").string(id);
-  w.key("folder").string(found.folder);
-  w.key("own").boolean(found.is_own);
-  w.key("text").string(found.text);
-  w.end_object();
-  return routing::json_answer(200, w.take());
+  return routing::json_answer(
+      200, json::text_of({{"id", id}, {"folder", found.folder}, {"own", found.is_own}, {"text", found.text}}));
 }
 
 http::Response shown_form(Form form, const onload::RenderedProfiles& rendered) {
-  json::Writer w;
-  w.begin_object();
-  if (form == Form::Json) {
-    w.key("env");
-    render(w, rendered.environment);
-  } else {
-    w.key("text").string(rendered.text);
-  }
-  json::write(w.key("warnings"), rendered.warnings);
-  w.end_object();
-  return routing::json_answer(200, w.take());
+  const auto text = form == Form::Json
+                        ? json::text_of({{"env", json::by_key(rendered.environment)}, {"warnings", rendered.warnings}})
+                        : json::text_of({{"text", rendered.text}, {"warnings", rendered.warnings}});
+  return routing::json_answer(200, text);
+}
+
+Result<std::pair<onload::RenderRequest, Form>> parse_form_request(const json::Value& body) {
+  onload::RenderRequest request = TRY(parse_render(body, {"format"}));
+  const Form form = TRY(parse_form(body));
+  return std::pair(std::move(request), form);
 }
 
 Result<std::string> parse_text(const json::Value& body) {
-  if (auto object = require_object("", body, "an object such as {\"text\": \"onload_set EF_POLL_USEC 0\\n\"}");
-      !object) {
-    return Failure(object.error());
-  }
+  TRY(require_object("", body, "an object such as {\"text\": \"onload_set EF_POLL_USEC 0\\n\"}"));
   TRY(check_keys(body, "", {"text"}));
   const json::Value* text = body.find("text");
   if (text == nullptr) return fail_at(ErrorCode::BadRequest, "/text", "is missing", "the text of a profile");
@@ -89,7 +45,8 @@ Result<std::string> parse_text(const json::Value& body) {
 }  // namespace
 
 void list_profiles(const routing::Call& call, http::Reply reply) {
-  call.allocations.list_profiles(answer_with<std::vector<ProfileEntry>>(call, std::move(reply), shown_entries));
+  call.allocations.list_profiles(
+      answer_with<std::vector<ProfileEntry>>(call, std::move(reply), listed<std::vector<ProfileEntry>>));
 }
 
 void show_profile(const routing::Call& call, http::Reply reply) {
@@ -100,12 +57,10 @@ void show_profile(const routing::Call& call, http::Reply reply) {
 }
 
 void put_profile(const routing::Call& call, http::Reply reply) {
-  const Result<json::Value> body = json::parse(call.request.body);
-  if (!body) return reply.send(render(routing::problem_of_body(body.error()), call.error_style));
-  Result<std::string> text = parse_text(*body);
-  if (!text) return reply.send(refuse(text.error(), call.error_style));
+  std::optional<std::string> text = accept_body(call, reply, parse_text);
+  if (!text) return;
   call.allocations.put_profile(std::string(call.id), *std::move(text),
-                               answer_with<ProfileEntry>(call, std::move(reply), shown_entry));
+                               answer_with<ProfileEntry>(call, std::move(reply), rendered<ProfileEntry>));
 }
 
 void delete_profile(const routing::Call& call, http::Reply reply) {
@@ -113,16 +68,12 @@ void delete_profile(const routing::Call& call, http::Reply reply) {
 }
 
 void render_profiles(const routing::Call& call, http::Reply reply) {
-  const Result<json::Value> body = json::parse(call.request.body);
-  if (!body) return reply.send(render(routing::problem_of_body(body.error()), call.error_style));
-  Result<onload::RenderRequest> request = parse_render(*body, {"format"});
-  if (!request) return reply.send(refuse(request.error(), call.error_style));
-  const Result<Form> form = parse_form(*body);
-  if (!form) return reply.send(refuse(form.error(), call.error_style));
+  auto request = accept_body(call, reply, parse_form_request);
+  if (!request) return;
   call.allocations.render(
-      *std::move(request), *form,
-      answer_with<onload::RenderedProfiles>(call, std::move(reply),
-                                            [form = *form](const auto& done) { return shown_form(form, done); }));
+      std::move(request->first), request->second,
+      answer_with<onload::RenderedProfiles>(
+          call, std::move(reply), [form = request->second](const auto& done) { return shown_form(form, done); }));
 }
 
 }  // namespace nrd::v1

@@ -1,345 +1,262 @@
 #include "api/v1/onload/parse.h"
 #include "api/v1/workload_json.h"
 #include "base/json/fields.h"
+#include "base/json/object.h"
 #include "engine/onload/enum_names.h"
+
+namespace nrd {
+
+template <>
+inline constexpr auto json::kNames<onload::Condition::Status> =
+    std::array{std::pair{onload::Condition::Status::True, "True"}, std::pair{onload::Condition::Status::False, "False"},
+               std::pair{onload::Condition::Status::Unknown, "Unknown"}};
+template <>
+inline constexpr auto json::kNames<onload::Use> =
+    std::array{std::pair{onload::Use::Stack, "stack"}, std::pair{onload::Use::Epoll, "epoll"},
+               std::pair{onload::Use::EfVi, "ef_vi"}, std::pair{onload::Use::PreloadOnly, "preload_only"},
+               std::pair{onload::Use::Service, "service"}};
+template <>
+inline constexpr auto json::kNames<onload::ProfileEntry::Kind> = std::array{
+    std::pair{onload::ProfileEntry::Kind::Static, "static"}, std::pair{onload::ProfileEntry::Kind::Dynamic, "dynamic"},
+    std::pair{onload::ProfileEntry::Kind::Wrong, "wrong"}};
+
+}  // namespace nrd
 
 namespace nrd::v1 {
 namespace {
 
 using namespace onload;
+using json::array;
+using json::by_key;
+using json::or_null;
+using json::Writer;
 
-void optional_time(json::Writer& w, std::string_view key, const std::optional<onload::Time>& time) {
-  w.key(key);
-  time ? w.string(render(*time)) : w.null();
+// Renders the items of an array or the members of a map.
+constexpr auto kEach = [](Writer& w, const auto& item) { render(w, item); };
+
+std::optional<std::string> time_or_null(const std::optional<onload::Time>& time) {
+  return time ? std::optional(render(*time)) : std::nullopt;
 }
 
-void render_step(json::Writer& w, const Step& step) {
-  w.begin_object();
-  w.key("act").string(word_of(step.act));
-  w.key("subject").string(step.subject);
-  w.key("progress").string(word_of(step.progress));
-  w.key("started").string(render(step.started));
-  optional_time(w, "finished", step.finished);
-  w.key("cause").string(step.cause);
-  w.key("message").string(step.message);
-  json::write(w.key("kernel"), step.kernel);
-  w.end_object();
+void render_step(Writer& w, const Step& step) {
+  json::write_object(w, {{"act", step.act},
+                         {"subject", step.subject},
+                         {"progress", step.progress},
+                         {"started", render(step.started)},
+                         {"finished", time_or_null(step.finished)},
+                         {"cause", step.cause},
+                         {"message", step.message},
+                         {"kernel", step.kernel}});
 }
 
-std::string_view word_of_status(Condition::Status status) {
-  switch (status) {
-    case Condition::Status::True: return "True";
-    case Condition::Status::False: return "False";
-    case Condition::Status::Unknown: return "Unknown";
-  }
-  return "";
+void render_condition(Writer& w, const Condition& condition) {
+  json::write_object(w, {{"type", condition.type},
+                         {"status", condition.status},
+                         {"reason", condition.reason},
+                         {"message", condition.message},
+                         {"last_transition", render(condition.last_transition)}});
 }
 
-void render_condition(json::Writer& w, const Condition& condition) {
-  w.begin_object();
-  w.key("type").string(condition.type);
-  w.key("status").string(word_of_status(condition.status));
-  w.key("reason").string(condition.reason);
-  w.key("message").string(condition.message);
-  w.key("last_transition").string(render(condition.last_transition));
-  w.end_object();
-}
-
-std::string_view word_of_door(const Status& view) {
+std::string_view device_access_of(const Status& view) {
   if (view.drained) return is_draining(view) ? "draining" : "drained";
   return view.device_access_open ? "open" : "shut";
 }
 
-std::string_view word_of_use(Use use) {
-  switch (use) {
-    case Use::Stack: return "stack";
-    case Use::Epoll: return "epoll";
-    case Use::EfVi: return "ef_vi";
-    case Use::PreloadOnly: return "preload_only";
-    case Use::Service: return "service";
-  }
-  return "";
+void render_user(Writer& w, const User& user) {
+  json::write_object(w, {{"pid", user.process.pid},
+                         {"start", user.process.start},
+                         {"comm", user.comm},
+                         {"exe", user.exe},
+                         {"uid", user.uid},
+                         {"unit", user.unit},
+                         {"cgroup", user.cgroup},
+                         {"uses", user.uses},
+                         {"stacks", user.stacks},
+                         {"library", user.library},
+                         {"stale", user.stale}});
 }
 
-void render_user(json::Writer& w, const User& user) {
-  w.begin_object();
-  w.key("pid").number(static_cast<uint64_t>(user.process.pid));
-  w.key("start").number(user.process.start);
-  w.key("comm").string(user.comm);
-  w.key("exe").string(user.exe);
-  w.key("uid").number(user.uid);
-  w.key("unit").string(user.unit);
-  w.key("cgroup").string(user.cgroup);
-  w.key("uses").begin_array();
-  for (const Use use : user.uses) w.string(word_of_use(use));
-  w.end_array();
-  w.key("stacks").begin_array();
-  for (const uint32_t stack : user.stacks) w.number(stack);
-  w.end_array();
-  w.key("library").string(user.library);
-  w.key("stale").boolean(user.stale);
-  w.end_object();
+void render_interface_before(Writer& w, const NotedInterface& noted) {
+  json::write_object(w, {{"name", noted.name}, {"pci", or_null(noted.pci)}, {"mac", noted.mac}});
 }
 
-void render_stacks(json::Writer& w, std::string_view key, const std::vector<Stack>& stacks) {
-  w.key(key).begin_array();
-  for (const Stack& stack : stacks) render(w, stack);
-  w.end_array();
+void render_check(Writer& w, const Check& check) {
+  json::write_object(w, {{"name", check.name},
+                         {"ok", !check.refusal},
+                         {"detail", check.refusal ? check.refusal->message : check.detail}});
 }
 
-void render_members(json::Writer& w, const Operation& operation) {
-  w.key("id").number(operation.id);
-  w.key("errand").string(word_of(operation.kind));
-  w.key("generation").number(operation.generation);
-  w.key("fallback").number_or_null(operation.fallback);
-  w.key("outcome").string(word_of(operation.outcome));
-  w.key("started").string(render(operation.started));
-  optional_time(w, "finished", operation.finished);
-  w.key("cause").string(operation.cause);
-  w.key("message").string(operation.message);
-  w.key("steps").begin_array();
-  for (const Step& step : operation.steps) render_step(w, step);
-  w.end_array();
-  w.key("interfaces_before").begin_array();
-  for (const NotedInterface& noted : operation.interfaces) {
-    w.begin_object();
-    w.key("name").string(noted.name);
-    w.key("pci").string_or_null(noted.pci);
-    w.key("mac").string(noted.mac);
-    w.end_object();
-  }
-  w.end_array();
+void render_server(Writer& w, const ControlPlaneServer& server) {
+  json::write_object(w, {{"pid", server.process.pid},
+                         {"exe", server.exe},
+                         {"net_namespace", server.net_namespace},
+                         {"age_seconds", server.age}});
+}
+
+void render_installed(Writer& w, const InstalledModule& module) {
+  json::write_object(w, {{"name", module.name},
+                         {"version", or_null(module.version)},
+                         {"build_id", module.build_id},
+                         {"path", module.path}});
 }
 
 }  // namespace
 
-void render(json::Writer& w, const onload::Spec& spec) {
-  w.begin_object();
-  w.key("state").string(word_of(spec.state));
-  if (!spec.version.empty()) w.key("version").string(spec.version);
-  w.key("sfc").string(word_of(spec.sfc));
-  w.key("parameters").begin_object();
-  for (const auto& [module, values] : spec.parameters) {
-    w.key(module).begin_object();
-    for (const auto& [name, value] : values) w.key(name).string(value);
-    w.end_object();
-  }
-  w.end_object();
-  json::write(w.key("control_plane"), spec.control_plane);
-  w.key("users_policy").string(word_of(spec.users));
-  w.key("drain_seconds").number(static_cast<uint64_t>(spec.drain.count()));
-  w.key("on_failure").string(word_of(spec.on_failure));
-  w.end_object();
+void render(Writer& w, const onload::Spec& spec) {
+  json::write_object(
+      w, {{"state", spec.state},
+          {"version", json::given(spec.version)},
+          {"sfc", spec.sfc},
+          {"parameters", by_key(spec.parameters, [](Writer& of, const auto& values) { by_key(values)(of); })},
+          {"control_plane", spec.control_plane},
+          {"users_policy", spec.users},
+          {"drain_seconds", spec.drain},
+          {"on_failure", spec.on_failure}});
 }
 
-void render(json::Writer& w, const Generation& generation) {
-  w.begin_object();
-  w.key("generation").number(generation.number);
-  w.key("desired");
-  render(w, generation.spec);
-  w.key("created").string(render(generation.created));
-  w.key("verdict").string(word_of(generation.verdict));
-  optional_time(w, "verified", generation.verified);
-  w.end_object();
+void render(Writer& w, const Generation& generation) {
+  json::write_object(w, {{"generation", generation.number},
+                         {"desired", [&](Writer& of) { render(of, generation.spec); }},
+                         {"created", render(generation.created)},
+                         {"verdict", generation.verdict},
+                         {"verified", time_or_null(generation.verified)}});
 }
 
-void render(json::Writer& w, const DryRun& dry_run) {
-  w.begin_object();
-  w.key("ok").boolean(!refusal_of(dry_run));
-  w.key("checks").begin_array();
-  for (const Check& check : dry_run.checks) {
-    w.begin_object();
-    w.key("name").string(check.name);
-    w.key("ok").boolean(!check.refusal);
-    w.key("detail").string(check.refusal ? check.refusal->message : check.detail);
-    w.end_object();
-  }
-  w.end_array();
-  w.key("stages").begin_array();
-  for (const NextStep& step : dry_run.steps) {
-    w.begin_object();
-    w.key("act").string(word_of(step.act));
-    w.key("subject").string(step.subject);
-    w.end_object();
-  }
-  w.end_array();
-  w.end_object();
-}
-
-void render_control_plane(json::Writer& w, const Status& view) {
-  const auto onload = view.observed.modules.find("onload");
-  const auto parameter = [&](std::string_view key, const std::string& name) {
-    w.key(key);
-    if (onload == view.observed.modules.end()) return void(w.null());
-    const auto found = onload->second.parameters.find(name);
-    const bool is_told = found != onload->second.parameters.end() && found->second.value;
-    is_told ? w.string(*found->second.value) : w.null();
+void render(Writer& w, const DryRun& dry_run) {
+  const auto render_next = [](Writer& of, const NextStep& step) {
+    json::write_object(of, {{"act", step.act}, {"subject", step.subject}});
   };
-  w.begin_object();
-  parameter("path", "cplane_server_path");
-  parameter("parameters", "cplane_server_params");
-  parameter("spawn", "cplane_spawn_server");
-  w.key("servers").begin_array();
-  for (const ControlPlaneServer& server : view.observed.servers) {
-    w.begin_object();
-    w.key("pid").number(static_cast<uint64_t>(server.process.pid));
-    w.key("exe").string(server.exe);
-    w.key("net_namespace").number(server.net_namespace);
-    w.key("age_seconds").number(static_cast<uint64_t>(server.age.count()));
-    w.end_object();
-  }
-  w.end_array();
-  w.end_object();
+  json::write_object(w, {{"ok", !refusal_of(dry_run)},
+                         {"checks", array(dry_run.checks, render_check)},
+                         {"stages", array(dry_run.steps, render_next)}});
 }
 
-void render(json::Writer& w, const Operation& operation, uint64_t revision) {
-  w.begin_object();
-  w.key("revision").number(revision);
-  render_members(w, operation);
-  w.end_object();
+void render_control_plane(Writer& w, const Status& view) {
+  const auto onload = view.observed.modules.find("onload");
+  const auto parameter = [&](const char* name) -> std::optional<std::string> {
+    if (onload == view.observed.modules.end()) return std::nullopt;
+    const auto found = onload->second.parameters.find(name);
+    return found == onload->second.parameters.end() ? std::nullopt : found->second.value;
+  };
+  json::write_object(w, {{"path", parameter("cplane_server_path")},
+                         {"parameters", parameter("cplane_server_params")},
+                         {"spawn", parameter("cplane_spawn_server")},
+                         {"servers", array(view.observed.servers, render_server)}});
 }
 
-void render(json::Writer& w, const Operation& operation) {
-  w.begin_object();
-  render_members(w, operation);
-  w.end_object();
+void render(Writer& w, const Operation& operation, std::optional<uint64_t> revision) {
+  json::write_object(w, {{"revision", json::given(revision)},
+                         {"id", operation.id},
+                         {"errand", operation.kind},
+                         {"generation", operation.generation},
+                         {"fallback", operation.fallback},
+                         {"outcome", operation.outcome},
+                         {"started", render(operation.started)},
+                         {"finished", time_or_null(operation.finished)},
+                         {"cause", operation.cause},
+                         {"message", operation.message},
+                         {"steps", array(operation.steps, render_step)},
+                         {"interfaces_before", array(operation.interfaces, render_interface_before)}});
 }
 
-void render(json::Writer& w, const Module& module) {
-  w.begin_object();
-  w.key("name").string(module.name);
-  w.key("version").string_or_null(module.version);
-  w.key("srcversion").string_or_null(module.srcversion);
-  w.key("build_id").string(module.build_id);
-  w.key("refcnt").number_or_null(module.refcnt);
-  json::write(w.key("holders"), module.holders);
-  w.key("in_tree").boolean(module.in_tree);
-  w.key("taint").string(module.taint);
-  w.key("parameters").begin_object();
-  for (const auto& [name, parameter] : module.parameters) {
-    w.key(name).begin_object();
-    w.key("value");
-    parameter.value ? w.string(*parameter.value) : w.null();
-    w.key("writable").boolean(parameter.writable);
-    w.end_object();
-  }
-  w.end_object();
-  w.end_object();
+void render(Writer& w, const Module& module) {
+  const auto render_parameter = [](Writer& of, const Parameter& parameter) {
+    json::write_object(of, {{"value", parameter.value}, {"writable", parameter.writable}});
+  };
+  json::write_object(w, {{"name", module.name},
+                         {"version", or_null(module.version)},
+                         {"srcversion", or_null(module.srcversion)},
+                         {"build_id", module.build_id},
+                         {"refcnt", module.refcnt},
+                         {"holders", module.holders},
+                         {"in_tree", module.in_tree},
+                         {"taint", module.taint},
+                         {"parameters", by_key(module.parameters, render_parameter)}});
 }
 
-void render(json::Writer& w, const Status& view) {
+void render(Writer& w, const Status& view) {
   const Generation* kept = effective(view);
   const Operation* under_way = running(view);
-  w.begin_object();
-  w.key("revision").number(view.revision);
-  w.key("generation").number(view.generations.empty() ? 0 : view.generations.back().number);
-  w.key("desired");
-  if (view.generations.empty()) {
-    w.null();
-  } else {
-    render(w, view.generations.back().spec);
-  }
-  w.key("effective_generation");
-  kept == nullptr ? w.null() : w.number(kept->number);
-  w.key("operation");
-  under_way == nullptr ? w.null() : w.number(under_way->id);
-  w.key("modules").begin_array();
-  for (const auto& [name, module] : view.observed.modules) w.string(name);
-  w.end_array();
-  w.key("version").string_or_null(view.observed.modules.contains("onload") ? view.observed.modules.at("onload").version
-                                                                           : "");
-  w.key("current_files").string_or_null(view.observed.current);
-  w.key("problem").string_or_null(view.problem);
-  w.key("door").string(word_of_door(view));
-  w.key("conditions").begin_array();
-  for (const Condition& condition : view.conditions) render_condition(w, condition);
-  w.end_array();
-  w.end_object();
+  const auto onload = view.observed.modules.find("onload");
+  const bool is_loaded = onload != view.observed.modules.end();
+  const auto render_desired = [&](Writer& of) {
+    view.generations.empty() ? void(of.null()) : render(of, view.generations.back().spec);
+  };
+  const auto render_name = [](Writer& of, const auto& module) { of.string(module.first); };
+  json::write_object(w, {{"revision", view.revision},
+                         {"generation", last_generation(view)},
+                         {"desired", render_desired},
+                         {"effective_generation", kept == nullptr ? std::nullopt : std::optional(kept->number)},
+                         {"operation", under_way == nullptr ? std::nullopt : std::optional(under_way->id)},
+                         {"modules", array(view.observed.modules, render_name)},
+                         {"version", is_loaded ? or_null(onload->second.version) : std::nullopt},
+                         {"current_files", or_null(view.observed.current)},
+                         {"problem", or_null(view.problem)},
+                         {"door", device_access_of(view)},
+                         {"conditions", array(view.conditions, render_condition)}});
 }
 
-void render(json::Writer& w, const InUse& use) {
-  w.begin_object();
-  w.key("in_use").boolean(use.in_use());
-  for (const auto& [key, users] : {std::pair{"users", &use.users}, std::pair{"services", &use.services}}) {
-    w.key(key).begin_array();
-    for (const User& user : *users) render_user(w, user);
-    w.end_array();
-  }
-  render_stacks(w, "stacks", use.stacks);
-  render_stacks(w, "orphans", use.orphans);
-  w.key("unexplained").begin_object();
-  for (const auto& [module, count] : use.unexplained) w.key(module).number(count);
-  w.end_object();
-  w.key("foreign_holders").begin_object();
-  for (const auto& [module, holders] : use.foreign_holders) json::write(w.key(module), holders);
-  w.end_object();
-  json::write(w.key("unknown"), use.unknown);
-  w.end_object();
+void render(Writer& w, const InUse& use) {
+  json::write_object(w, {{"in_use", use.in_use()},
+                         {"users", array(use.users, render_user)},
+                         {"services", array(use.services, render_user)},
+                         {"stacks", array(use.stacks, kEach)},
+                         {"orphans", array(use.orphans, kEach)},
+                         {"unexplained", by_key(use.unexplained)},
+                         {"foreign_holders", by_key(use.foreign_holders)},
+                         {"unknown", use.unknown}});
 }
 
-void render(json::Writer& w, const InstalledVersion& version) {
-  w.begin_object();
-  w.key("name").string(version.name);
-  w.key("kernels").begin_object();
-  for (const auto& [kernel, modules] : version.kernels) {
-    w.key(kernel).begin_array();
-    for (const InstalledModule& module : modules) {
-      w.begin_object();
-      w.key("name").string(module.name);
-      w.key("version").string_or_null(module.version);
-      w.key("build_id").string(module.build_id);
-      w.key("path").string(module.path);
-      w.end_object();
-    }
-    w.end_array();
-  }
-  w.end_object();
-  w.key("control_plane").string_or_null(version.control_plane);
-  w.key("library").string_or_null(version.library);
-  w.end_object();
+void render(Writer& w, const InstalledVersion& version) {
+  const auto render_modules = [](Writer& of, const auto& modules) { array(modules, render_installed)(of); };
+  json::write_object(w, {{"name", version.name},
+                         {"kernels", by_key(version.kernels, render_modules)},
+                         {"control_plane", or_null(version.control_plane)},
+                         {"library", or_null(version.library)}});
 }
 
-void render(json::Writer& w, const Verification& found) {
+void render(Writer& w, const Verification& found) {
   const StepError error = found.step_error.value_or(StepError{});
-  w.begin_object();
-  w.key("generation").number(found.generation);
-  w.key("verified").boolean(!found.step_error);
-  w.key("cause").string(error.cause);
-  w.key("message").string(error.message);
-  json::write(w.key("kernel"), error.kernel);
-  w.end_object();
+  json::write_object(w, {{"generation", found.generation},
+                         {"verified", !found.step_error},
+                         {"cause", error.cause},
+                         {"message", error.message},
+                         {"kernel", error.kernel}});
 }
 
-void render(json::Writer& w, const Stack& stack) {
-  w.begin_object();
-  w.key("id").number(stack.id);
-  w.key("pid").number(static_cast<uint64_t>(stack.creator));
-  w.key("uid").number(stack.uid);
-  w.key("orphan").boolean(stack.orphan);
-  w.end_object();
+void render(Writer& w, const Stack& stack) {
+  json::write_object(w, {{"id", stack.id}, {"pid", stack.creator}, {"uid", stack.uid}, {"orphan", stack.orphan}});
 }
 
-void render(json::Writer& w, const Interface& interface, const InterfaceSpec* spec) {
-  w.begin_object();
-  w.key("name").string(interface.name);
-  w.key("pci").string_or_null(interface.pci);
-  w.key("solarflare").boolean(interface.solarflare);
-  w.key("mac").string_or_null(interface.mac);
-  w.key("driver").string_or_null(interface.driver);
-  w.key("driver_version").string_or_null(interface.driver_version);
-  w.key("speed_mbps").number_or_null(interface.speed);
-  w.key("operstate").string(interface.operstate);
-  w.key("accelerated").boolean_or_null(interface.accelerated);
-  w.key("af_xdp").boolean(interface.afxdp);
-  w.key("wanted").begin_object();
-  w.key("accelerated").boolean_or_null(spec == nullptr ? std::nullopt : spec->accelerated);
-  w.key("af_xdp").boolean_or_null(spec == nullptr ? std::nullopt : spec->registered);
-  w.end_object();
-  json::write(w.key("uppers"), interface.uppers);
-  json::write(w.key("addresses"), interface.addresses);
-  w.key("default_route").boolean(interface.default_route);
-  w.key("vfs").number(interface.vfs);
-  w.end_object();
+void render(Writer& w, const ProfileEntry& entry) {
+  json::write_object(w, {{"id", entry.id},
+                         {"folder", entry.folder},
+                         {"own", entry.is_own},
+                         {"kind", entry.kind},
+                         {"place", entry.place},
+                         {"reason", entry.reason}});
+}
+
+void render(Writer& w, const Interface& interface, const InterfaceSpec* spec) {
+  const InterfaceSpec wanted = spec == nullptr ? InterfaceSpec{} : *spec;
+  const auto render_wanted = [&wanted](Writer& of) {
+    json::write_object(of, {{"accelerated", wanted.accelerated}, {"af_xdp", wanted.registered}});
+  };
+  json::write_object(w, {{"name", interface.name},
+                         {"pci", or_null(interface.pci)},
+                         {"solarflare", interface.solarflare},
+                         {"mac", or_null(interface.mac)},
+                         {"driver", or_null(interface.driver)},
+                         {"driver_version", or_null(interface.driver_version)},
+                         {"speed_mbps", interface.speed},
+                         {"operstate", interface.operstate},
+                         {"accelerated", interface.accelerated},
+                         {"af_xdp", interface.afxdp},
+                         {"wanted", render_wanted},
+                         {"uppers", interface.uppers},
+                         {"addresses", interface.addresses},
+                         {"default_route", interface.default_route},
+                         {"vfs", interface.vfs}});
 }
 
 }  // namespace nrd::v1

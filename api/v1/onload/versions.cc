@@ -1,13 +1,11 @@
-#include "api/v1/onload/versions.h"
-
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "api/v1/onload/answer.h"
+#include "api/v1/onload/onload.h"
 #include "api/v1/workload_json.h"
 #include "base/joined.h"
-#include "base/json/reader.h"
 #include "engine/onload/allocations.h"
 #include "engine/onload/controller.h"
 #include "engine/transaction/engine.h"
@@ -54,18 +52,14 @@ void list_onload_versions(const routing::Call& call, http::Reply reply) {
 }
 
 void import_onload_version(const routing::Call& call, http::Reply reply) {
-  const Result<json::Value> body = json::parse(call.request.body);
-  if (!body) return reply.send(render(routing::problem_of_body(body.error()), call.error_style));
-  Result<Import> import = parse_import(*body);
-  if (!import) return reply.send(refuse(import.error(), call.error_style));
+  std::optional<Import> import = accept_body(call, reply, parse_import);
+  if (!import) return;
   call.onload.import(std::move(import->name), std::move(import->source),
                      answer_with<InstalledVersion>(call, std::move(reply), imported));
 }
 
 void delete_onload_version(const routing::Call& call, http::Reply reply) {
-  if (!is_version(call.id)) {
-    return reply.send(refuse({ErrorCode::NotFound, {}, "version not found", {}, {}, {}}, call.error_style));
-  }
+  if (!is_version(call.id)) return reply.send(not_found(call, "version"));
   if (const std::string holders = holders_of(call, std::string(call.id)); !holders.empty()) {
     const std::string message = "files of version " + std::string(call.id) + " are in use by " + holders;
     return reply.send(refuse({ErrorCode::Conflict, {}, message, {}, {}, {}}, call.error_style));

@@ -4,6 +4,7 @@
 
 #include "api/v1/render_json.h"
 #include "base/json/fields.h"
+#include "base/json/object.h"
 #include "base/json/validation.h"
 
 namespace nrd::v1 {
@@ -48,29 +49,22 @@ Result<Change<onload::RenderRequest>> parse_onload(const Value& body) {
 }
 
 void render_launch(json::Writer& w, const onload::LaunchEnvironment& launch, std::string_view environment) {
-  w.key(environment);
-  render(w, launch.environment);
-  json::write(w.key("devices"), launch.devices);
-  w.key("mounts").begin_array();
-  for (const onload::Mount& mount : launch.mounts) {
-    w.begin_object();
-    w.key("source").string(mount.source);
-    w.key("target").string(mount.target);
-    w.key("read_only").boolean(true);
-    w.end_object();
-  }
-  w.end_array();
-  json::write(w.key("warnings"), launch.warnings);
+  const auto render_mount = [](json::Writer& of, const onload::Mount& mount) {
+    json::write_object(of, {{"source", mount.source}, {"target", mount.target}, {"read_only", true}});
+  };
+  json::write_members(w, {{environment, json::by_key(launch.environment)},
+                          {"devices", launch.devices},
+                          {"mounts", json::array(launch.mounts, render_mount)},
+                          {"warnings", launch.warnings}});
 }
 
 void render(json::Writer& w, const OnloadUse& use, const onload::LaunchEnvironment* launch) {
   w.begin_object();
-  json::write(w.key("profiles"), use.profiles);
-  w.key("env");
-  render(w, use.env);
-  w.key("force").boolean(use.profiles_win);
-  w.key("generation").number(use.generation);
-  w.key("version").string(use.version);
+  json::write_members(w, {{"profiles", use.profiles},
+                          {"env", json::by_key(use.env)},
+                          {"force", use.profiles_win},
+                          {"generation", use.generation},
+                          {"version", use.version}});
   if (launch) render_launch(w, *launch, "environment");
   w.end_object();
 }

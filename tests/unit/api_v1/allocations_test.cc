@@ -1,4 +1,4 @@
-#include "api/v1/onload/allocations.h"
+#include "api/v1/onload/onload.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
