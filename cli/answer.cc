@@ -1,6 +1,9 @@
 #include "cli/answer.h"
 
+#include <vector>
+
 #include "base/control.h"
+#include "base/joined.h"
 #include "base/json/reader.h"
 
 namespace nrd::cli {
@@ -11,55 +14,58 @@ constexpr long kLastGood = 202;
 
 }  // namespace
 
+int report(const Outcome<>& done) {
+  if (done) return kDone;
+  if (!done.error().error.empty()) print_error(done.error().error);
+  return done.error().exit;
+}
+
 std::string padded(std::string text, size_t width) {
   if (text.size() < width) text.resize(width, ' ');
   return text;
 }
 
-int report_failure(const std::string& text) {
-  print_error(text);
-  return kRefused;
+Outcome<std::string> body_of(const Result<Answer>& answer) {
+  const Answer found = TRY(or_stop(answer, kUnreachable));
+  if (found.status >= kFirstGood && found.status <= kLastGood) return found.body;
+  return stop(kRefused,
+              found.body.empty() ? "request failed with HTTP status " + std::to_string(found.status) : found.body);
 }
 
-std::optional<std::string> body_of(const Result<Answer>& answer, int& exit) {
-  if (!answer) {
-    report_failure(answer.error().message);
-    exit = kUnreachable;
-    return std::nullopt;
-  }
-  if (answer->status < kFirstGood || answer->status > kLastGood) {
-    exit = report_failure(answer->body.empty() ? "request failed with HTTP status " + std::to_string(answer->status)
-                                               : answer->body);
-    return std::nullopt;
-  }
-  exit = kDone;
-  return answer->body;
+Outcome<json::Value> parsed(const std::string& body) {
+  return json::parse(body).map_error([](const Error&) {
+    return Stop{kRefused, "the response is not JSON; check that the endpoint is nrd"};
+  });
 }
 
-std::optional<json::Value> parsed(const std::string& body, int& exit) {
-  Result<json::Value> value = json::parse(body);
-  if (value) return *std::move(value);
-  exit = report_failure("the response is not JSON; check that the endpoint is nrd");
-  return std::nullopt;
+Outcome<json::Value> value_of(const Result<Answer>& answer) { return body_of(answer).and_then(parsed); }
+
+Outcome<json::Value> value_to_draw(const Result<Answer>& answer, Output output) {
+  const std::string body = TRY(body_of(answer));
+  if (!output.json) return parsed(body);
+  print_json(body);
+  return stop(kDone);
 }
 
-std::optional<json::Value> value_of(const Result<Answer>& answer, int& exit) {
-  const std::optional<std::string> body = body_of(answer, exit);
-  return body ? parsed(*body, exit) : std::nullopt;
+std::string text_in(const json::Value& value) {
+  if (const std::string* text = value.as_string()) return without_controls(*text);
+  return value.literal() != nullptr ? *value.literal() : "";
 }
 
-std::optional<json::Value> value_to_draw(const Result<Answer>& answer, Output output, int& exit) {
-  if (!output.json) return value_of(answer, exit);
-  if (const std::optional<std::string> body = body_of(answer, exit)) print_json(*body);
-  return std::nullopt;
-}
+std::string text_or_nothing(const json::Value& object, std::string_view key) { return text_in(part(object, key)); }
 
 std::string text_of(const json::Value& object, std::string_view key) {
-  const json::Value* value = object.find(key);
-  if (value == nullptr) return "-";
-  if (const std::string* text = value->as_string()) return text->empty() ? "-" : without_controls(*text);
-  return value->literal() != nullptr ? *value->literal() : "-";
+  const std::string text = text_or_nothing(object, key);
+  return text.empty() ? "-" : text;
 }
+
+std::string texts_of(const json::Value& array) {
+  std::vector<std::string> texts;
+  for (const json::Value& item : array.items()) texts.push_back(text_in(item));
+  return texts.empty() ? "-" : joined(texts, ",");
+}
+
+bool is_true(const json::Value& object, std::string_view key) { return part(object, key).as_bool().value_or(false); }
 
 const json::Value& part(const json::Value& of, std::string_view key) {
   static const json::Value kNone = json::Value::null();

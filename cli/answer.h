@@ -1,11 +1,14 @@
-// Prints, checks and parses responses of the daemon.
+// Checks and parses responses of the daemon, and how a command ends.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tl/expected.hpp>
+#include <utility>
 
 #include "base/json/value.h"
+#include "base/result.h"
 #include "cli/client.h"
 #include "cli/printer.h"
 
@@ -13,21 +16,46 @@ namespace nrd::cli {
 
 enum Exit : int { kDone = 0, kRefused = 1, kUsage = 2, kUnreachable = 3 };
 
+// Ends a command early.
+struct Stop {
+  int exit = kRefused;
+  std::string error;  // for standard error; empty: all was printed
+};
+// The result of a command or of a part of it. TRY() passes a Stop on.
+template <typename T = void>
+using Outcome = tl::expected<T, Stop>;
+
+inline tl::unexpected<Stop> stop(int exit, std::string error = {}) {
+  return tl::unexpected(Stop{exit, std::move(error)});
+}
+// The message of an error becomes that of the command.
+template <typename T>
+Outcome<T> or_stop(Result<T> result, int exit = kRefused) {
+  return std::move(result).map_error([exit](const Error& error) { return Stop{exit, error.message}; });
+}
+// Prints the error, if any, and returns the exit code.
+int report(const Outcome<>& done);
+
 // Pads `text` with blanks up to `width`.
 std::string padded(std::string text, size_t width);
-// Prints to stderr; returns kRefused.
-int report_failure(const std::string& text);
 
-// The body of a successful response; otherwise prints the error and sets the exit code.
-std::optional<std::string> body_of(const Result<Answer>& answer, int& exit);
-std::optional<json::Value> parsed(const std::string& body, int& exit);
+// The body of a successful response.
+Outcome<std::string> body_of(const Result<Answer>& answer);
+Outcome<json::Value> parsed(const std::string& body);
 // body_of() and parsed() combined.
-std::optional<json::Value> value_of(const Result<Answer>& answer, int& exit);
-// With --json prints the response; otherwise returns it for drawing, like value_of().
-std::optional<json::Value> value_to_draw(const Result<Answer>& answer, Output output, int& exit);
+Outcome<json::Value> value_of(const Result<Answer>& answer);
+// Likewise, for drawing; with --json prints the response and stops.
+Outcome<json::Value> value_to_draw(const Result<Answer>& answer, Output output);
 
-// Text or number under `key`, without control characters (foreign program names may contain some); "-" if absent.
+// A text or number, without control characters (foreign program names may contain some); empty for other values.
+std::string text_in(const json::Value& value);
+// That under `key`; "-" if absent.
 std::string text_of(const json::Value& object, std::string_view key);
+// The same; empty if absent.
+std::string text_or_nothing(const json::Value& object, std::string_view key);
+// The texts and numbers of an array, with commas; "-" if there is none.
+std::string texts_of(const json::Value& array);
+bool is_true(const json::Value& object, std::string_view key);
 // The member `key` of `of`; null if absent.
 const json::Value& part(const json::Value& of, std::string_view key);
 

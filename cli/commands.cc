@@ -82,64 +82,58 @@ void print_table(std::span<const json::Value> workloads) {
   }
 }
 
-int print_workload(const Result<Answer>& answer, Output output) {
-  int exit = kDone;
-  if (const std::optional<json::Value> workload = value_to_draw(answer, output, exit)) print_table({&*workload, 1});
-  return exit;
+Outcome<> print_workload(const Result<Answer>& answer, Output output) {
+  const json::Value workload = TRY(value_to_draw(answer, output));
+  print_table({&workload, 1});
+  return {};
 }
 
-int nothing_asked() {
-  report_failure(
+Outcome<> check_request(const NewWorkload& wanted) {
+  if (wanted.cpus.empty() && wanted.tasks.empty()) {
+    return stop(kUsage, "no CPUs or tasks given; use --cpus or --task-ids (nrdctl workload create --help)");
+  }
+  if (asks_something(wanted)) return {};
+  return stop(
+      kUsage,
       "no resources given; use --ways, --max and --min, --l2-ways, or a frequency (nrdctl workload create --help)");
-  return kUsage;
-}
-
-int nothing_named() {
-  report_failure("no CPUs or tasks given; use --cpus or --task-ids (nrdctl workload create --help)");
-  return kUsage;
 }
 
 }  // namespace
 
-int create_workload(const Client& client, Output output, const NewWorkload& wanted) {
-  if (wanted.cpus.empty() && wanted.tasks.empty()) return nothing_named();
-  if (!asks_something(wanted)) return nothing_asked();
+Outcome<> create_workload(const Client& client, Output output, const NewWorkload& wanted) {
+  TRY(check_request(wanted));
   return print_workload(client.post("/v1/workloads", workload_request(wanted)), output);
 }
 
-int dry_run_workload(const Client& client, Output output, const NewWorkload& wanted) {
-  if (wanted.cpus.empty() && wanted.tasks.empty()) return nothing_named();
-  if (!asks_something(wanted)) return nothing_asked();
-  int exit = kDone;
-  const std::optional<json::Value> preview =
-      value_to_draw(client.post("/v1/workloads?dry_run=true", workload_request(wanted)), output, exit);
-  if (!preview) return exit;
-  print_table({&part(*preview, "workload"), 1});
-  for (const json::Value& change : part(*preview, "changes").items()) {
+Outcome<> dry_run_workload(const Client& client, Output output, const NewWorkload& wanted) {
+  TRY(check_request(wanted));
+  const json::Value preview =
+      TRY(value_to_draw(client.post("/v1/workloads?dry_run=true", workload_request(wanted)), output));
+  print_table({&part(preview, "workload"), 1});
+  for (const json::Value& change : part(preview, "changes").items()) {
     print(text_of(change, "knob") + ": " + text_of(change, "from") + " -> " + text_of(change, "to") + "\n");
   }
-  return exit;
+  return {};
 }
 
-int list_workloads(const Client& client, Output output) {
-  int exit = kDone;
-  const std::optional<json::Value> workloads = value_to_draw(client.get("/v1/workloads"), output, exit);
-  if (workloads) print_table(workloads->items());
-  return exit;
+Outcome<> list_workloads(const Client& client, Output output) {
+  const json::Value workloads = TRY(value_to_draw(client.get("/v1/workloads"), output));
+  print_table(workloads.items());
+  return {};
 }
 
-int show_workload(const Client& client, Output output, const std::string& id) {
+Outcome<> show_workload(const Client& client, Output output, const std::string& id) {
   return print_workload(client.get("/v1/workloads/" + id), output);
 }
 
-int delete_workloads(const Client& client, const std::vector<std::string>& ids) {
+Outcome<> delete_workloads(const Client& client, const std::vector<std::string>& ids) {
   int worst = kDone;
   for (const std::string& id : ids) {
-    int exit = kDone;
-    if (body_of(client.remove("/v1/workloads/" + id), exit)) print_format("workload %s deleted\n", id.c_str());
-    worst = std::max(worst, exit);
+    worst = std::max(worst, report(body_of(client.remove("/v1/workloads/" + id)).map([&id](const std::string&) {
+                       print_format("workload %s deleted\n", id.c_str());
+                     })));
   }
-  return worst;
+  return worst == kDone ? Outcome<>() : stop(worst);
 }
 
 namespace {
@@ -158,43 +152,30 @@ void print_cache(const json::Value& cache) {
 
 }  // namespace
 
-int show_node(const Client& client, Output output) {
-  int exit = kDone;
-  const std::optional<json::Value> node = value_to_draw(client.get("/v1/node"), output, exit);
-  if (!node) return exit;
-  const json::Value& capabilities = part(*node, "capabilities");
-  print_format("CPUs     %s online of %s\n", text_of(part(*node, "cpus"), "online").c_str(),
-               text_of(part(*node, "cpus"), "possible").c_str());
+Outcome<> show_node(const Client& client, Output output) {
+  const json::Value node = TRY(value_to_draw(client.get("/v1/node"), output));
+  const json::Value& capabilities = part(node, "capabilities");
+  print_format("CPUs     %s online of %s\n", text_of(part(node, "cpus"), "online").c_str(),
+               text_of(part(node, "cpus"), "possible").c_str());
   for (const auto& [name, key] : {std::pair{"L3", "l3_cat"}, std::pair{"L2", "l2_cat"}}) {
     const json::Value& cat = part(capabilities, key);
     if (!cat.is_object()) continue;
     print_format("%s CAT   %s ways, masks of at least %s, %s of %s classes in use\n", name,
                  text_of(cat, "ways").c_str(), text_of(cat, "min_ways").c_str(),
-                 text_of(part(*node, "classes"), "used").c_str(), text_of(part(*node, "classes"), "total").c_str());
+                 text_of(part(node, "classes"), "used").c_str(), text_of(part(node, "classes"), "total").c_str());
   }
   for (const json::Value& missing : part(capabilities, "missing").items()) {
     if (const std::string* sentence = missing.as_string()) print_format("missing  %s\n", sentence->c_str());
   }
-  for (const json::Value& cache : part(*node, "caches").items()) {
-    print_cache(cache);
-  }
-  return exit;
+  for (const json::Value& cache : part(node, "caches").items()) print_cache(cache);
+  return {};
 }
 
-int show_ways(const Client& client, Output output) {
-  int exit = kDone;
-  const std::optional<std::string> node_body = body_of(client.get("/v1/node"), exit);
-  if (!node_body) return exit;
-  if (output.json) {
-    print_json(*node_body);
-    return exit;
-  }
-  const std::optional<std::string> workloads_body = body_of(client.get("/v1/workloads"), exit);
-  if (!workloads_body) return exit;
-  const std::optional<json::Value> node = parsed(*node_body, exit);
-  const std::optional<json::Value> workloads = parsed(*workloads_body, exit);
-  if (node && workloads) print_drawn(draw_ways(*node, *workloads, output.colour ? Colour::Yes : Colour::No));
-  return exit;
+Outcome<> show_ways(const Client& client, Output output) {
+  const json::Value node = TRY(value_to_draw(client.get("/v1/node"), output));
+  const json::Value workloads = TRY(value_of(client.get("/v1/workloads")));
+  print_drawn(draw_ways(node, workloads, output.colour ? Colour::Yes : Colour::No));
+  return {};
 }
 
 }  // namespace nrd::cli

@@ -1,4 +1,4 @@
-// The commands of nrdctl. Each prints its result and returns the exit code.
+// The commands of nrdctl. Each prints its result.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@
 
 namespace nrd::cli {
 
-int create_workload(const Client& client, Output output, const NewWorkload& wanted);
+Outcome<> create_workload(const Client& client, Output output, const NewWorkload& wanted);
 // Shows what create_workload() would do without applying it.
-int dry_run_workload(const Client& client, Output output, const NewWorkload& wanted);
-int list_workloads(const Client& client, Output output);
-int show_workload(const Client& client, Output output, const std::string& id);
-int delete_workloads(const Client& client, const std::vector<std::string>& ids);
-int show_node(const Client& client, Output output);
-int show_ways(const Client& client, Output output);
+Outcome<> dry_run_workload(const Client& client, Output output, const NewWorkload& wanted);
+Outcome<> list_workloads(const Client& client, Output output);
+Outcome<> show_workload(const Client& client, Output output, const std::string& id);
+Outcome<> delete_workloads(const Client& client, const std::vector<std::string>& ids);
+Outcome<> show_node(const Client& client, Output output);
+Outcome<> show_ways(const Client& client, Output output);
 
 }  // namespace nrd::cli

@@ -4,9 +4,9 @@
 #include <map>
 #include <vector>
 
-#include "base/control.h"
 #include "base/number.h"
 #include "base/way_mask.h"
+#include "cli/answer.h"
 
 namespace nrd::cli {
 namespace {
@@ -17,22 +17,8 @@ constexpr char kIdle = '.';  // neither granted nor filled by the OS
 constexpr char kForeign = 'x';
 constexpr char kShared = 'S';  // several owners in one class
 
-std::string text_of(const json::Value* value) {
-  if (value == nullptr) return {};
-  if (const std::string* text = value->as_string()) return without_controls(*text);
-  return value->literal() != nullptr ? *value->literal() : std::string();
-}
-
-std::string text_of(const json::Value& object, std::string_view key) { return text_of(object.find(key)); }
-
-WayMask mask_of(const json::Value* ways) {
-  return WayMask(ways == nullptr ? 0 : parse_number<uint32_t>(text_of(*ways, "mask"), 16).value_or(0));
-}
-
-const std::vector<json::Value>& list_of(const json::Value& object, std::string_view key) {
-  static const std::vector<json::Value> kNone;
-  const json::Value* list = object.find(key);
-  return list == nullptr ? kNone : list->items();
+WayMask mask_of(const json::Value& object, std::string_view key) {
+  return WayMask(parse_number<uint32_t>(text_or_nothing(part(object, key), "mask"), 16).value_or(0));
 }
 
 // Letters in workload order; they repeat after z, and the legend resolves them.
@@ -41,8 +27,8 @@ std::map<std::string, char> letters_of(const json::Value& workloads) {
   std::map<std::string, char> letters;
   size_t next = 0;
   for (const json::Value& workload : workloads.items()) {
-    const bool shared = text_of(workload, "pool") == "shared";
-    letters[text_of(workload, "id")] = shared ? kShared : kLetters[next++ % kLetters.size()];
+    const bool shared = text_or_nothing(workload, "pool") == "shared";
+    letters[text_or_nothing(workload, "id")] = shared ? kShared : kLetters[next++ % kLetters.size()];
   }
   return letters;
 }
@@ -80,46 +66,39 @@ std::string numbers(size_t ways) {
 
 Row owners(const json::Value& cache, size_t ways, const std::map<std::string, char>& letters) {
   Row row{std::vector<char>(ways, kIdle)};
-  row.paint(mask_of(cache.find("os")), kOs);
-  row.paint(mask_of(cache.find("infra")), kInfra);
-  for (const json::Value& group : list_of(cache, "foreign")) {
-    const json::Value* const holds = group.find("holds_ways");
-    if (holds != nullptr && holds->as_bool() == true) row.paint(mask_of(group.find("ways")), kForeign);
+  row.paint(mask_of(cache, "os"), kOs);
+  row.paint(mask_of(cache, "infra"), kInfra);
+  for (const json::Value& group : part(cache, "foreign").items()) {
+    if (is_true(group, "holds_ways")) row.paint(mask_of(group, "ways"), kForeign);
   }
-  for (const json::Value& workload : list_of(cache, "workloads")) {
-    const auto letter = letters.find(text_of(workload, "id"));
-    row.paint(mask_of(workload.find("ways")), letter == letters.end() ? '?' : letter->second);
+  for (const json::Value& workload : part(cache, "workloads").items()) {
+    const auto letter = letters.find(text_or_nothing(workload, "id"));
+    row.paint(mask_of(workload, "ways"), letter == letters.end() ? '?' : letter->second);
   }
   return row;
 }
 
-Row pools(const json::Value* layout, size_t ways) {
+Row pools(const json::Value& layout, size_t ways) {
   Row row{std::vector<char>(ways, '-')};
-  if (layout == nullptr) return row;
   for (const auto& [pool, glyph] : {std::pair{"os", 'o'}, std::pair{"guarantee", 'g'}, std::pair{"besteffort", 'b'},
                                     std::pair{"shared", 's'}, std::pair{"infra", 'i'}}) {
-    row.paint(mask_of(layout->find(pool)), glyph);
+    row.paint(mask_of(layout, pool), glyph);
   }
   return row;
-}
-
-std::string joined_items(const json::Value& workload, const char* key) {
-  std::string text;
-  for (const json::Value& item : list_of(workload, key)) text += (text.empty() ? "" : ",") + text_of(&item);
-  return text;
 }
 
 std::string legend(const json::Value& workloads, const std::map<std::string, char>& letters, Colour colour) {
   std::string text =
       "  " + coloured(kOs, colour) + "  OS: the longest run of free ways (COS0)      .  idle      x  foreign\n";
   for (const json::Value& workload : workloads.items()) {
-    const std::string id = text_of(workload, "id");
-    const std::string uuid = text_of(workload, "uuid");
-    text += "  " + coloured(letters.at(id), colour) + "  workload " + id + ": " + text_of(workload, "pool") + ", " +
-            (text_of(workload, "cos_name").empty() ? "" : text_of(workload, "cos_name") + ", ") + whom(workload) +
-            (ratios_of(workload) == "-" ? "" : ", ratio " + ratios_of(workload)) +
+    const std::string id = text_or_nothing(workload, "id");
+    const std::string uuid = text_or_nothing(workload, "uuid");
+    text += "  " + coloured(letters.at(id), colour) + "  workload " + id + ": " + text_or_nothing(workload, "pool") +
+            ", " + (text_or_nothing(workload, "cos_name").empty() ? "" : text_or_nothing(workload, "cos_name") + ", ") +
+            whom(workload) + (ratios_of(workload) == "-" ? "" : ", ratio " + ratios_of(workload)) +
             (uuid.empty() ? "" : ", uuid " + uuid) +
-            (text_of(workload, "status") == "Successful" ? "" : ", " + text_of(workload, "status")) + "\n";
+            (text_or_nothing(workload, "status") == "Successful" ? "" : ", " + text_or_nothing(workload, "status")) +
+            "\n";
   }
   return text + "  pools: o OS floor, g guarantee, b best effort, s shared, i infra\n";
 }
@@ -127,21 +106,21 @@ std::string legend(const json::Value& workloads, const std::map<std::string, cha
 }  // namespace
 
 std::string whom(const json::Value& workload) {
-  const std::string cpus = joined_items(workload, "core_ids");
-  const std::string tasks = joined_items(workload, "task_ids");
-  std::string text = cpus.empty() ? "" : "CPUs " + cpus;
-  if (!tasks.empty()) text += (text.empty() ? "tasks " : ", tasks ") + tasks;
+  const std::string cpus = texts_of(part(workload, "core_ids"));
+  const std::string tasks = texts_of(part(workload, "task_ids"));
+  std::string text = cpus == "-" ? "" : "CPUs " + cpus;
+  if (tasks != "-") text += (text.empty() ? "tasks " : ", tasks ") + tasks;
   return text;
 }
 
 std::string ratios_of(const json::Value& workload) {
-  const json::Value* granted = workload.find("granted_frequencies");
-  if (granted == nullptr || granted->members().empty()) return "-";
+  const auto& granted = part(workload, "granted_frequencies").members();
+  if (granted.empty()) return "-";
   // All CPUs of a request get the same window, unless their hardware differs.
-  const json::Value& first = granted->members().front().value;
+  const json::Value& first = granted.front().value;
   const auto bound = [&first](const char* key) {
-    const json::Value* value = first.find(key);
-    return value != nullptr && value->literal() != nullptr ? *value->literal() : std::string("?");
+    const json::Value& value = part(first, key);
+    return value.literal() != nullptr ? *value.literal() : std::string("?");
   };
   const std::string min = bound("min_ratio");
   const std::string max = bound("max_ratio");
@@ -152,43 +131,40 @@ namespace {
 
 // One of `caches` or of `l2_caches`.
 std::string draw_cache(const json::Value& cache, const char* name, const Row& owner, const Row& pool, Colour colour) {
-  std::string text = std::string(name) + " " + text_of(cache, "id") + "   socket " + text_of(cache, "socket") +
-                     "   CPUs " + text_of(cache, "cpus") + "\n";
+  std::string text = std::string(name) + " " + text_or_nothing(cache, "id") + "   socket " +
+                     text_or_nothing(cache, "socket") + "   CPUs " + text_or_nothing(cache, "cpus") + "\n";
   text += "   way " + numbers(owner.cells.size()) + "\n";
   text += " owner " + owner.drawn(colour) + "\n";
   return text + "  pool " + pool.drawn(Colour::No) + "\n\n";
 }
 
 // Of "l3_cat" or "l2_cat"; 0: these caches are not allocated.
-size_t ways_of(const json::Value* capabilities, const char* level) {
-  const json::Value* cat = capabilities == nullptr ? nullptr : capabilities->find(level);
-  const json::Value* count = cat == nullptr ? nullptr : cat->find("ways");
-  return count == nullptr ? 0 : count->as_unsigned().value_or(0);
+size_t ways_of(const json::Value& capabilities, const char* level) {
+  return part(part(capabilities, level), "ways").as_unsigned().value_or(0);
 }
 
 }  // namespace
 
 std::string draw_ways(const json::Value& node, const json::Value& workloads, Colour colour) {
-  const json::Value* capabilities = node.find("capabilities");
+  const json::Value& capabilities = part(node, "capabilities");
   const size_t l2_ways = ways_of(capabilities, "l2_cat");
   const size_t l3_ways = ways_of(capabilities, "l3_cat");
   const size_t ways = l3_ways > 0 ? l3_ways : l2_ways;
   if (ways == 0) {
     std::string text = "This node has no allocatable cache ways.\n";
-    if (capabilities == nullptr) return text;
-    for (const json::Value& missing : list_of(*capabilities, "missing")) text += "  " + text_of(&missing) + "\n";
+    for (const json::Value& missing : part(capabilities, "missing").items()) text += "  " + text_in(missing) + "\n";
     return text;
   }
   const std::map<std::string, char> letters = letters_of(workloads);
   std::string text;
-  for (const json::Value& cache : list_of(node, "caches")) {
-    text += draw_cache(cache, "cache", owners(cache, ways, letters), pools(node.find("layout"), ways), colour);
+  for (const json::Value& cache : part(node, "caches").items()) {
+    text += draw_cache(cache, "cache", owners(cache, ways, letters), pools(part(node, "layout"), ways), colour);
   }
   // There is one L2 cache per core; skip unused ones.
-  for (const json::Value& cache : list_of(node, "l2_caches")) {
-    if (list_of(cache, "workloads").empty() && list_of(cache, "foreign").empty()) continue;
+  for (const json::Value& cache : part(node, "l2_caches").items()) {
+    if (part(cache, "workloads").items().empty() && part(cache, "foreign").items().empty()) continue;
     text +=
-        draw_cache(cache, "L2 cache", owners(cache, l2_ways, letters), pools(node.find("l2_layout"), l2_ways), colour);
+        draw_cache(cache, "L2 cache", owners(cache, l2_ways, letters), pools(part(node, "l2_layout"), l2_ways), colour);
   }
   return text + legend(workloads, letters, colour);
 }

@@ -1,9 +1,11 @@
 #include "cli/export.h"
 
+#include <array>
 #include <vector>
 
-#include "base/json/reader.h"
-#include "base/json/writer.h"
+#include "base/json/object.h"
+#include "cli/answer.h"
+#include "cli/environment.h"
 #include "cli/onload/preloaded.h"
 #include "cli/owner.h"
 #include "cli/printer.h"
@@ -13,8 +15,6 @@
 namespace nrd::cli {
 namespace {
 
-constexpr long kCreated = 201;
-constexpr long kUnavailable = 503;
 constexpr const char* kPreload = "LD_PRELOAD";
 constexpr std::string_view kOwnPreload = "LD_PRELOAD=";
 
@@ -35,16 +35,11 @@ std::string by_current(std::string text, const std::string& version) {
   return text;
 }
 
-const std::string* text_in(const json::Value& object, std::string_view key) {
-  const json::Value* value = object.find(key);
-  return value == nullptr ? nullptr : value->as_string();
-}
-
 Result<Parts> parts_of(const json::Value& allocation) {
   const json::Value* environment = allocation.find("env");
   const json::Value* devices = allocation.find("devices");
   const json::Value* mounts = allocation.find("mounts");
-  const std::string* version = text_in(allocation, "version");
+  const std::string* version = part(allocation, "version").as_string();
   if (environment == nullptr || devices == nullptr || mounts == nullptr || version == nullptr) {
     return fail(ErrorCode::BadRequest, "unexpected response; check that the endpoint is nrd");
   }
@@ -58,7 +53,8 @@ Result<Parts> parts_of(const json::Value& allocation) {
     if (const std::string* path = device.as_string()) parts.devices.push_back(*path);
   }
   for (const json::Value& mount : mounts->items()) {
-    if (const std::string* source = text_in(mount, "source")) parts.files.push_back(by_current(*source, *version));
+    if (const std::string* source = part(mount, "source").as_string())
+      parts.files.push_back(by_current(*source, *version));
   }
   return parts;
 }
@@ -84,69 +80,50 @@ std::string docker(const Parts& parts) {
 
 // Version 0.6.0 of the Container Device Interface; JSON is YAML as well.
 std::string cdi(const Parts& parts) {
-  json::Writer w;
-  w.begin_object();
-  w.key("cdiVersion").string("0.6.0");
-  w.key("kind").string("amd.com/onload");
-  w.key("devices").begin_array().begin_object();
-  w.key("name").string("onload");
-  w.key("containerEdits").begin_object();
-  w.key("env").begin_array();
-  for (const auto& [name, value] : parts.environment) w.string(std::string(name).append("=").append(value));
-  w.end_array();
-  w.key("deviceNodes").begin_array();
-  for (const std::string& device : parts.devices) {
-    w.begin_object().key("path").string(device).key("permissions").string("rw").end_object();
-  }
-  w.end_array();
-  w.key("mounts").begin_array();
-  for (const std::string& file : parts.files) {
-    w.begin_object().key("hostPath").string(file).key("containerPath").string(file);
-    w.key("options").begin_array().string("ro").string("nosuid").string("nodev").string("bind").end_array();
-    w.end_object();
-  }
-  w.end_array();
-  w.end_object();
-  w.end_object().end_array();
-  w.end_object();
-  return w.take() + "\n";
+  static const std::vector<std::string> kOptions = {"ro", "nosuid", "nodev", "bind"};
+  const auto write_device = [](json::Writer& w, const std::string& device) {
+    json::write_object(w, {{"path", device}, {"permissions", "rw"}});
+  };
+  const auto write_mount = [](json::Writer& w, const std::string& file) {
+    json::write_object(w, {{"hostPath", file}, {"containerPath", file}, {"options", kOptions}});
+  };
+  const auto write_edits = [&](json::Writer& w) {
+    json::write_object(w, {{"env", lines_of(parts.environment)},
+                           {"deviceNodes", json::array(parts.devices, write_device)},
+                           {"mounts", json::array(parts.files, write_mount)}});
+  };
+  const auto write_onload = [&](json::Writer& w, const char* name) {
+    json::write_object(w, {{"name", name}, {"containerEdits", write_edits}});
+  };
+  const std::array kDevices = {"onload"};
+  return json::text_of(
+             {{"cdiVersion", "0.6.0"}, {"kind", "amd.com/onload"}, {"devices", json::array(kDevices, write_onload)}}) +
+         "\n";
 }
 
 Result<std::string> request_of(const OnloadStart& request, const std::string& owner) {
-  json::Writer w;
-  w.begin_object();
-  w.key("owner").raw(owner);
-  w.key("profiles").begin_array();
-  for (const std::string& name : request.profiles) w.string(name);
-  w.end_array();
-  w.key("env").begin_object();
+  Environment variables;
   for (const std::string& line : request.variables) {
     const size_t equals = line.find('=');
     if (equals == std::string::npos || !profiles::is_name(line.substr(0, equals))) {
       return fail(ErrorCode::BadRequest, "-e " + line + ": expected NAME=VALUE");
     }
-    w.key(line.substr(0, equals)).string(line.substr(equals + 1));
+    variables[line.substr(0, equals)] = line.substr(equals + 1);
   }
-  w.end_object();
-  w.key("force").boolean(request.force);
-  w.key("preload").boolean(request.preload);
-  w.end_object();
-  return w.take();
+  return json::text_of({{"owner", [&owner](json::Writer& w) { w.raw(owner); }},
+                        {"profiles", request.profiles},
+                        {"env", json::by_key(variables)},
+                        {"force", request.force},
+                        {"preload", request.preload}});
 }
 
 Result<void> check_allocation(const json::Value& allocation, const OnloadStart& request) {
-  const json::Value* environment = allocation.find("env");
-  const std::string* preload = environment == nullptr ? nullptr : text_in(*environment, kPreload);
+  const std::string* preload = part(part(allocation, "env"), kPreload).as_string();
   std::string own;
   for (const std::string& line : request.variables) {
     if (line.starts_with(kOwnPreload)) own = line.substr(kOwnPreload.size());
   }
   return preload == nullptr ? Result<void>() : check_preload(*preload, own);
-}
-
-int give_up(int exit, const std::string& text) {
-  print_error(text);
-  return exit;
 }
 
 }  // namespace
@@ -161,30 +138,20 @@ Result<std::string> emit(Kind kind, const json::Value& allocation) {
   return {};
 }
 
-int emit(const Client& client, Kind kind, const OnloadStart& request) {
-  if (const Result<void> may = check_server(client); !may) return give_up(kUsage, may.error().message);
-  const Result<std::string> owner = this_process(client);
-  if (!owner) return give_up(kRefused, owner.error().message);
-  const Result<std::string> body = request_of(request, *owner);
-  if (!body) return give_up(kUsage, body.error().message);
-  const Result<Answer> answer = client.post("/v1/onload/allocations", *body);
-  if (!answer) return give_up(kUnreachable, answer.error().message);
-  if (answer->status != kCreated) {
-    return give_up(answer->status == kUnavailable ? int{kTryAgain} : int{kRefused}, answer->body);
-  }
-  const Result<json::Value> allocation = json::parse(answer->body);
-  if (!allocation) return give_up(kRefused, "the response is not JSON; check that the endpoint is nrd");
+Outcome<> emit(const Client& client, Kind kind, const OnloadStart& request) {
+  TRY(or_stop(check_server(client), kUsage));
+  const std::string owner = TRY(or_stop(this_process(client)));
+  const std::string body = TRY(or_stop(request_of(request, owner), kUsage));
+  const Answer answer = TRY(or_stop(client.post("/v1/onload/allocations", body), kUnreachable));
+  const json::Value allocation = TRY(allocation_in(answer));
   // nrd would release it when this process exits; release it now instead.
-  if (const json::Value* id = allocation->find("id"); id != nullptr && id->as_unsigned()) {
-    [[maybe_unused]] const auto released =
-        client.remove("/v1/onload/allocations/" + std::to_string(*id->as_unsigned()));
+  if (const auto id = part(allocation, "id").as_unsigned()) {
+    [[maybe_unused]] const auto released = client.remove("/v1/onload/allocations/" + std::to_string(*id));
   }
-  if (const Result<void> may = check_allocation(*allocation, request); !may)
-    return give_up(kRefused, may.error().message);
-  const Result<std::string> text = emit(kind, *allocation);
-  if (!text) return give_up(kRefused, text.error().message);
-  print(*text);
-  return kDone;
+  TRY(or_stop(check_allocation(allocation, request)));
+  const std::string text = TRY(or_stop(emit(kind, allocation)));
+  print(text);
+  return {};
 }
 
 }  // namespace nrd::cli

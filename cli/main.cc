@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include "base/joined.h"
 #include "base/json/writer.h"
 #include "cli/certificates.h"
 #include "cli/commands.h"
@@ -15,6 +16,7 @@
 #include "cli/import_rmd/genconf.h"
 #include "cli/import_rmd/import_rmd.h"
 #include "cli/new_workload.h"
+#include "cli/onload/follow.h"
 #include "cli/onload/interfaces.h"
 #include "cli/onload/launch.h"
 #include "cli/onload/onload.h"
@@ -221,7 +223,7 @@ void declare_control_plane_args(CLI::App& set, std::string& words) {
   set.allow_extras();
   set.callback([&set, &words] {
     if (set.remaining().empty()) throw CLI::RequiredError("ARGS");
-    for (const std::string& word : set.remaining()) words += (words.empty() ? "" : " ") + word;
+    words = nrd::joined(set.remaining(), " ");
   });
 }
 
@@ -273,14 +275,14 @@ void declare_onload(CLI::App& app, Arguments& a) {
   declare_emit(*onload->add_subcommand("emit", "print configuration to start applications with Onload"), a);
 }
 
-int emit_onload(const CLI::App& kinds, const Client& client, const Arguments& a) {
+Outcome<> emit_onload(const CLI::App& kinds, const Client& client, const Arguments& a) {
   const Kind kind = kinds.got_subcommand("systemd")  ? Kind::Systemd
                     : kinds.got_subcommand("docker") ? Kind::Docker
                                                      : Kind::Cdi;
   return emit(client, kind, a.start);
 }
 
-int execute_onload(const CLI::App& onload, const Client& client, Output output, const Arguments& a) {
+Outcome<> execute_onload(const CLI::App& onload, const Client& client, Output output, const Arguments& a) {
   if (onload.got_subcommand("versions")) return show_onload_versions(client, output);
   if (onload.got_subcommand("import")) return import_onload(client, output, a.onload.version, a.source);
   if (onload.got_subcommand("load")) return load_onload(client, output, a.onload);
@@ -330,19 +332,26 @@ void declare_import(CLI::App& app, ImportRmd& wanted) {
   import->add_flag("--force", wanted.force, "replace existing files");
 }
 
-int run_command(const CLI::App& run, const Client& client, Arguments& a) {
+Outcome<> run_command(const CLI::App& run, const Client& client, Arguments& a) {
   a.launch.workload = a.wanted;
   if (run.count("--onload") > 0) a.launch.onload = a.start;
   return launch(client, a.launch);
 }
 
-int execute(const CLI::App& app, Arguments& a) {
+Outcome<> read_own_password(Arguments& a) {
+  if (a.to.user.empty()) return {};
+  nrd::Secret password = TRY(or_stop(read_password(a.password, a.to.user), kUsage));
+  a.to.password = std::make_shared<const nrd::Secret>(std::move(password));
+  return {};
+}
+
+Outcome<> execute(const CLI::App& app, Arguments& a) {
   if (app.got_subcommand("tls")) return init_tls(a.tls);
   if (app.got_subcommand("genconf")) return generate_configuration(a.genconf);
   if (a.ways > 0 || a.wanted.resources.contains("cache")) {
     for (const char* bound : {"max", "min"}) a.wanted.resources["cache"].try_emplace(bound, std::to_string(a.ways));
   }
-  a.start.profiles = split_names(a.profiles);
+  a.start.profiles = words_of(a.profiles, ',');
   a.start.variables = a.launch.variables;
   const Client client(a.to);
   if (app.got_subcommand("import-rmd")) return import_rmd(client, a.import);
@@ -397,16 +406,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }
-  if (!arguments.to.user.empty()) {
-    nrd::Result<nrd::Secret> password = read_password(arguments.password, arguments.to.user);
-    if (!password) {
-      print_error(password.error().message);
-      return kUsage;
-    }
-    arguments.to.password = std::make_shared<const nrd::Secret>(*std::move(password));
-  }
   ::curl_global_init(CURL_GLOBAL_DEFAULT);
-  const int exit = execute(app, arguments);
+  const int exit = report(read_own_password(arguments).and_then([&] { return execute(app, arguments); }));
   ::curl_global_cleanup();
   return exit;
 }

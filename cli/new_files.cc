@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "base/errno_text.h"
 #include "base/unique_fd.h"
@@ -88,6 +90,12 @@ class Attempt {
 };
 
 }  // namespace
+
+std::string absolute_path(const std::string& path) {
+  std::error_code ignored;  // only if the current directory is gone, and then no file can be made either
+  const std::filesystem::path whole = std::filesystem::absolute(path, ignored).lexically_normal();
+  return whole.has_filename() ? whole : whole.parent_path();
+}
 
 Result<void> write_new_files(const std::string& directory, const std::vector<NewFile>& files, Existing existing) {
   Attempt attempt(directory);

@@ -20,6 +20,9 @@ struct NewFile {
   mode_t mode = 0600;
 };
 
+// Without a trailing slash, which would make the path follow a symbolic link.
+std::string absolute_path(const std::string& path);
+
 enum class Existing { Refuse, Replace };
 
 // Creates `directory` (mode 0700, not its parents) if absent; refuses one that other users can write to. On success

@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -21,16 +22,16 @@ namespace {
 namespace fs = std::filesystem;
 constexpr const char* kResctrl = "/sys/fs/resctrl";
 
-bool confirm(const Reset& wanted, const std::string& question) {
-  if (wanted.is_confirmed) return true;
+Outcome<> confirm(const Reset& wanted, const std::string& question) {
+  if (wanted.is_confirmed) return {};
   if (::isatty(STDIN_FILENO) != 1) {
-    report_failure("confirmation required: " + question + " Use --yes to skip it.");
-    return false;
+    return stop(kRefused, "confirmation required: " + question + " Use --yes to skip it.");
   }
   print_format("%s [y/N] ", question.c_str());
   std::fflush(stdout);
   std::array<char, 8> line{};
-  return std::fgets(line.data(), line.size(), stdin) != nullptr && (line[0] == 'y' || line[0] == 'Y');
+  const bool is_read = std::fgets(line.data(), line.size(), stdin) != nullptr;
+  return is_read && (line[0] == 'y' || line[0] == 'Y') ? Outcome<>() : stop(kRefused);
 }
 
 // Group names with their content: "CPUs 4-7, 12 tasks".
@@ -59,56 +60,56 @@ std::map<std::string, std::string> all_groups() {
   return groups;
 }
 
-int remove_groups(const Reset& wanted, const std::map<std::string, std::string>& groups) {
+Outcome<> remove_group(const Reset& wanted, const std::string& name, const std::string& content) {
+  TRY(confirm(wanted, "remove resctrl group " + name + " (" + content + ")?"));
+  if (::rmdir((fs::path(kResctrl) / name).c_str()) != 0) {
+    return stop(kRefused, "cannot remove group " + name + ": " + errno_text());
+  }
+  print_format("group %s removed\n", name.c_str());
+  return {};
+}
+
+Outcome<> remove_groups(const Reset& wanted, const std::map<std::string, std::string>& groups) {
   int exit = kDone;
   for (const auto& [name, content] : groups) {
     if (::fnmatch(wanted.foreign.c_str(), name.c_str(), FNM_PERIOD) != 0) continue;
-    if (!confirm(wanted, "remove resctrl group " + name + " (" + content + ")?")) {
-      exit = kRefused;
-      continue;
-    }
-    if (::rmdir((fs::path(kResctrl) / name).c_str()) != 0) {
-      exit = report_failure("cannot remove group " + name + ": " + errno_text());
-      continue;
-    }
-    print_format("group %s removed\n", name.c_str());
+    exit = std::max(exit, report(remove_group(wanted, name, content)));
   }
-  return exit;
+  return exit == kDone ? Outcome<>() : stop(exit);
 }
 
-int delete_all(const Client& client, const Reset& wanted, const json::Value& workloads) {
+Outcome<> delete_all(const Client& client, const Reset& wanted, const json::Value& workloads) {
   std::vector<std::string> ids;
   for (const json::Value& workload : workloads.items()) ids.push_back(text_of(workload, "id"));
-  if (ids.empty()) return kDone;
-  if (!confirm(wanted, "delete " + std::to_string(ids.size()) + " workloads?")) return kRefused;
+  if (ids.empty()) return {};
+  TRY(confirm(wanted, "delete " + std::to_string(ids.size()) + " workloads?"));
   return delete_workloads(client, ids);
 }
 
 // nrdctl lies in /usr/bin, nrd in /usr/sbin.
-int reset_without_daemon(const Reset& wanted) {
-  int exit = wanted.foreign.empty() ? kDone : remove_groups(wanted, all_groups());
-  if (!confirm(wanted, "nrd is not running; delete all stored workloads?")) return kRefused;
+Outcome<> reset_without_daemon(const Reset& wanted) {
+  const Outcome<> removed = wanted.foreign.empty() ? Outcome<>() : remove_groups(wanted, all_groups());
+  TRY(confirm(wanted, "nrd is not running; delete all stored workloads?"));
+  TRY(removed);
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   const std::string daemon = self.parent_path().parent_path() / "sbin/nrd";
   std::fflush(stdout);
-  if (exit == kDone) ::execl(daemon.c_str(), "nrd", "--reset", nullptr);
-  return exit == kDone ? report_failure("cannot run " + daemon + ": " + errno_text()) : exit;
+  ::execl(daemon.c_str(), "nrd", "--reset", nullptr);
+  return stop(kRefused, "cannot run " + daemon + ": " + errno_text());
 }
 
 }  // namespace
 
-int reset(const Client& client, const Reset& wanted) {
+Outcome<> reset(const Client& client, const Reset& wanted) {
   const Result<Answer> answer = client.get("/v1/workloads");
   if (!answer && client.is_local()) return reset_without_daemon(wanted);
-  int exit = kDone;
-  const std::optional<json::Value> workloads = value_of(answer, exit);
-  if (!workloads) return exit;
-  exit = delete_all(client, wanted, *workloads);
-  if (exit != kDone || wanted.foreign.empty()) return exit;
-  if (!client.is_local()) return report_failure("--foreign requires the Unix socket of the local node");
-  const std::optional<json::Value> node = value_of(client.get("/v1/node"), exit);
-  return node ? remove_groups(wanted, foreign_groups(*node)) : exit;
+  const json::Value workloads = TRY(value_of(answer));
+  TRY(delete_all(client, wanted, workloads));
+  if (wanted.foreign.empty()) return {};
+  if (!client.is_local()) return stop(kRefused, "--foreign requires the Unix socket of the local node");
+  const json::Value node = TRY(value_of(client.get("/v1/node")));
+  return remove_groups(wanted, foreign_groups(node));
 }
 
 }  // namespace nrd::cli

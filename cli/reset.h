@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/client.h"
+#include "cli/answer.h"
 
 namespace nrd::cli {
 
@@ -13,6 +13,6 @@ struct Reset {
 };
 
 // Deletes all workloads; runs `nrd --reset` if no daemon is running.
-int reset(const Client& client, const Reset& wanted);
+Outcome<> reset(const Client& client, const Reset& wanted);
 
 }  // namespace nrd::cli

@@ -52,9 +52,7 @@ Screen::Screen() {
   write_now(kEnter);
 }
 
-void Screen::leave() {
-  if (is_left_) return;
-  is_left_ = true;
+Screen::~Screen() {
   write_now(kLeave);
   if (before_) ::tcsetattr(STDIN_FILENO, TCSANOW, &*before_);
   // Pending signals are dropped here: leaving the screen has handled them.

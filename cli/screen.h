@@ -18,7 +18,7 @@ namespace nrd::cli {
 class Screen {
  public:
   Screen();
-  ~Screen() { leave(); }
+  ~Screen();
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
@@ -27,13 +27,11 @@ class Screen {
   // Waits up to `time`. True at once on q, Ctrl-C, or when the terminal is gone.
   bool is_left_within(std::chrono::milliseconds time);
   int signals() const { return signals_.get(); }  // readable once a signal has arrived
-  void leave();                                   // call before printing permanent output
 
  private:
   std::optional<termios> before_;  // previous settings of standard input; nullopt: not a terminal
   sigset_t mask_before_{};
   UniqueFd signals_;
-  bool is_left_ = false;
 };
 
 }  // namespace nrd::cli

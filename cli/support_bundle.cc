@@ -69,38 +69,37 @@ bool add_file(archive* tar, const std::string& name, const std::string& content,
          ::archive_write_data(tar, content.data(), content.size()) == static_cast<la_ssize_t>(content.size());
 }
 
-}  // namespace
-
-int write_support_bundle(const Client& client, const std::string& file) {
-  // Create the file first, so that an unwritable path fails before any request.
-  const UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd.valid()) return report_failure(file + ": " + errno_text());
-  const auto failed = [&file](int exit) {
-    ::unlink(file.c_str());
-    return exit;
-  };
-  const Archive tar = open_archive(fd.get());
+// Writes all responses to an empty file.
+Outcome<> write_pages(const Client& client, const std::string& file, int fd) {
+  const Archive tar = open_archive(fd);
   bool written = tar != nullptr;
   const std::time_t now = std::time(nullptr);
   for (const Page& page : kPages) {
-    const Result<Answer> answer = client.get(page.path);
-    if (!answer) {
-      int exit = kDone;
-      body_of(answer, exit);
-      return failed(exit);
-    }
+    const Answer answer = TRY(or_stop(client.get(page.path), kUnreachable));
     // Include failed requests: they may be the problem.
     const std::string name = std::string("nrd-support/") + page.name;
-    written = written && (answer->status == kOk ? add_file(tar.get(), name, answer->body, now)
-                                                : add_file(tar.get(), name + ".refused",
-                                                           std::to_string(answer->status) + "\n" + answer->body, now));
+    written = written && (answer.status == kOk ? add_file(tar.get(), name, answer.body, now)
+                                               : add_file(tar.get(), name + ".refused",
+                                                          std::to_string(answer.status) + "\n" + answer.body, now));
   }
-  if (!written || ::archive_write_close(tar.get()) != ARCHIVE_OK || ::fsync(fd.get()) != 0) {
-    const char* why = tar == nullptr ? nullptr : ::archive_error_string(tar.get());
-    return failed(report_failure(file + ": " + (why != nullptr ? why : errno_text())));
+  if (written && ::archive_write_close(tar.get()) == ARCHIVE_OK && ::fsync(fd) == 0) return {};
+  const char* why = tar == nullptr ? nullptr : ::archive_error_string(tar.get());
+  return stop(kRefused, file + ": " + (why != nullptr ? why : errno_text()));
+}
+
+}  // namespace
+
+Outcome<> write_support_bundle(const Client& client, const std::string& file) {
+  // Create the file first, so that an unwritable path fails before any request.
+  const UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd.valid()) return stop(kRefused, file + ": " + errno_text());
+  const Outcome<> written = write_pages(client, file, fd.get());
+  if (written) {
+    print(file + ": " + std::to_string(kPages.size()) + " API responses saved\n");
+  } else {
+    ::unlink(file.c_str());
   }
-  print(file + ": " + std::to_string(kPages.size()) + " API responses saved\n");
-  return kDone;
+  return written;
 }
 
 }  // namespace nrd::cli

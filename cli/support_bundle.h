@@ -6,11 +6,11 @@
 
 #include <string>
 
-#include "cli/client.h"
+#include "cli/answer.h"
 
 namespace nrd::cli {
 
 // Creates `file` (mode 0600); it must not exist.
-int write_support_bundle(const Client& client, const std::string& file);
+Outcome<> write_support_bundle(const Client& client, const std::string& file);
 
 }  // namespace nrd::cli

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <filesystem>
 
 #include "base/joined.h"
 #include "cli/certificates.h"
@@ -17,11 +16,6 @@ namespace {
 
 constexpr mode_t kPublic = 0644;
 constexpr mode_t kSecret = 0600;
-
-int report_failure(const Error& error) {
-  print_error(error.message);
-  return error.code == ErrorCode::BadRequest ? kUsage : kRefused;
-}
 
 // The kernel's host name, or localhost if a certificate cannot carry it.
 std::string own_name() {
@@ -40,13 +34,6 @@ std::vector<std::string> hosts_of(const std::vector<std::string>& asked) {
   add(own_name());
   for (const std::string& host : asked) add(host);
   return hosts;
-}
-
-// Strip a trailing slash: it would make the path follow a symbolic link.
-std::string absolute(const std::string& path) {
-  std::error_code ignored;  // only if the current directory is gone, and then no file can be made either
-  const std::filesystem::path whole = std::filesystem::absolute(path, ignored).lexically_normal();
-  return whole.has_filename() ? whole : whole.parent_path();
 }
 
 std::vector<NewFile> files_of(const Pki& pki) {
@@ -81,15 +68,14 @@ void print_what_next(const std::string& directory, const std::vector<std::string
 
 }  // namespace
 
-int init_tls(const TlsInit& wanted) {
+Outcome<> init_tls(const TlsInit& wanted) {
   const std::vector<std::string> hosts = hosts_of(wanted.hosts);
   const Result<Pki> pki = make_pki({.node = own_name(), .hosts = hosts, .lifetime = std::chrono::days(wanted.days)});
-  if (!pki) return report_failure(pki.error());
-  const std::string directory = absolute(wanted.directory);
-  const Result<void> written = write_new_files(directory, files_of(*pki));
-  if (!written) return report_failure(written.error());
+  if (!pki) return stop(pki.error().code == ErrorCode::BadRequest ? kUsage : kRefused, pki.error().message);
+  const std::string directory = absolute_path(wanted.directory);
+  TRY(or_stop(write_new_files(directory, files_of(*pki))));
   print_what_next(directory, hosts, wanted.days);
-  return kDone;
+  return {};
 }
 
 }  // namespace nrd::cli

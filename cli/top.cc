@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/json/reader.h"
+#include "base/joined.h"
 #include "cli/answer.h"
 #include "cli/screen.h"
 
@@ -119,95 +119,69 @@ struct Frame {
   bool has_rates = true;            // true as well if the node has no rates
 };
 
-constexpr long kGood = 200;
 constexpr long kGone = 404;
 constexpr long kNoClass = 409;  // the workload is then drawn without numbers
 
-// A failed request is returned, not printed: an error message is readable only after the screen is restored.
-using Bad = tl::unexpected<Result<Answer>>;
-template <typename T>
-using Drawable = tl::expected<T, Result<Answer>>;
-
-Drawable<json::Value> read(const Result<Answer>& answer) {
-  if (!answer || answer->status != kGood) return Bad(answer);
-  Result<json::Value> value = json::parse(answer->body);
-  if (!value) return Bad(fail(ErrorCode::Internal, "the response is not JSON; check that the endpoint is nrd"));
-  return *std::move(value);
-}
-
 // Usage of one workload; nullopt: the workload is gone.
-Drawable<std::optional<json::Value>> usage_of(const Client& client, const std::string& id, Frame& frame) {
+Outcome<std::optional<json::Value>> usage_of(const Client& client, const std::string& id, Frame& frame) {
   const Result<Answer> answer = client.get("/v1/workloads/" + id + "/monitoring");
   if (answer && answer->status == kNoClass) return json::Value::null();
   if (answer && answer->status == kGone) return std::nullopt;
-  Drawable<json::Value> usage = read(answer);
-  if (!usage) return Bad(usage.error());
+  json::Value usage = TRY(value_of(answer));
   frame.bodies.push_back(answer->body);
-  if (part(*usage, "interval_seconds").is_null()) frame.has_rates = false;
-  return *std::move(usage);
+  if (part(usage, "interval_seconds").is_null()) frame.has_rates = false;
+  return usage;
 }
 
 // Requests usage of at most `most` workloads (0: all); further ones are only counted.
-Drawable<Frame> look(const Client& client, size_t most) {
-  const Drawable<json::Value> workloads = read(client.get("/v1/workloads"));
-  if (!workloads) return Bad(workloads.error());
+Outcome<Frame> look(const Client& client, size_t most) {
+  const json::Value workloads = TRY(value_of(client.get("/v1/workloads")));
   Frame frame;
-  for (const json::Value& workload : workloads->items()) {
+  for (const json::Value& workload : workloads.items()) {
     if (most > 0 && frame.watched.size() >= most) {
       frame.watched.push_back({workload, json::Value::null()});
       continue;
     }
-    Drawable<std::optional<json::Value>> usage = usage_of(client, text_of(workload, "id"), frame);
-    if (!usage) return Bad(usage.error());
-    if (*usage) frame.watched.push_back({workload, **std::move(usage)});
+    std::optional<json::Value> usage = TRY(usage_of(client, text_of(workload, "id"), frame));
+    if (usage) frame.watched.push_back({workload, *std::move(usage)});
   }
   return frame;
 }
 
-int tell(const Result<Answer>& bad) {
-  int exit = kRefused;
-  body_of(bad, exit);
-  return exit;
-}
-
-int show_once(const Client& client, Output output) {
+Outcome<> show_once(const Client& client, Output output) {
   constexpr int kTries = 5;  // rates need two samples, which are at most seconds apart
-  Drawable<Frame> frame = look(client, 0);
-  for (int i = 1; i < kTries && frame && !frame->has_rates; ++i) {
+  Frame frame = TRY(look(client, 0));
+  for (int i = 1; i < kTries && !frame.has_rates; ++i) {
     std::this_thread::sleep_for(std::chrono::seconds(1));
-    frame = look(client, 0);
+    frame = TRY(look(client, 0));
   }
-  if (!frame) return tell(frame.error());
-  if (!output.json) {
-    print_drawn(draw_top(frame->watched, 0, output.colour));
-    return kDone;
+  if (output.json) {
+    print_json("[" + joined(frame.bodies, ",") + "]");
+  } else {
+    print_drawn(draw_top(frame.watched, 0, output.colour));
   }
-  std::string all;
-  for (const std::string& body : frame->bodies) all += (all.empty() ? "" : ",") + body;
-  print_json("[" + all + "]");
-  return kDone;
+  return {};
 }
 
-int show_live(const Client& client, Output output) {
+Outcome<> show_live(const Client& client, Output output) {
   Screen screen;
   const Client impatient = client.broken_off_by(screen.signals());
   for (;;) {
     const size_t rows = screen.rows();
     // Each workload takes at least one line, so request no more than fit on the screen.
-    const Drawable<Frame> frame = look(impatient, rows);
+    const Outcome<Frame> frame = look(impatient, rows);
     if (!frame) {
-      if (screen.is_left_within(std::chrono::milliseconds(0))) return kDone;
-      screen.leave();
-      return tell(frame.error());
+      if (screen.is_left_within(std::chrono::milliseconds(0))) return {};
+      return tl::unexpected(frame.error());  // printed after the screen is restored
     }
     screen.show(draw_top(frame->watched, rows - 1, output.colour) + "q quits");
-    if (screen.is_left_within(std::chrono::seconds(1))) return kDone;
+    if (screen.is_left_within(std::chrono::seconds(1))) return {};
   }
 }
 
 }  // namespace
 
-int show_top(const Client& client, Output output, Frames frames) {
+Outcome<> show_top(const Client& client, Output output, Frames frames) {
   const bool is_live = frames == Frames::Live && output.terminal && !output.json;
   return is_live ? show_live(client, output) : show_once(client, output);
 }

@@ -64,20 +64,19 @@ std::string configuration_for(const std::optional<CacheWays>& cache, const std::
   return text;
 }
 
-int generate_configuration(const Genconf& wanted) {
+Outcome<> generate_configuration(const Genconf& wanted) {
   const std::string text = configuration_for(read_cache_ways(), read_isolated_cpus());
   if (wanted.output.empty()) {
     print(text);
-    return kDone;
+    return {};
   }
   std::error_code ignored;  // only if the current directory is gone, and then no file can be made either
   const std::filesystem::path path = std::filesystem::absolute(wanted.output, ignored).lexically_normal();
-  if (!path.has_filename()) return report_failure(wanted.output + " is not a file name");
-  const Result<void> written = write_new_files(path.parent_path(), {{path.filename(), text, kPublic}},
-                                               wanted.force ? Existing::Replace : Existing::Refuse);
-  if (!written) return report_failure(written.error().message);
+  if (!path.has_filename()) return stop(kRefused, wanted.output + " is not a file name");
+  TRY(or_stop(write_new_files(path.parent_path(), {{path.filename(), text, kPublic}},
+                              wanted.force ? Existing::Replace : Existing::Refuse)));
   print_format("Created %s. Check it with: nrd --config %s --check-config\n", path.c_str(), path.c_str());
-  return kDone;
+  return {};
 }
 
 }  // namespace nrd::cli

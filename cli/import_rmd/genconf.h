@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/answer.h"
 #include "cli/import_rmd/node_cache.h"
 
 namespace nrd::cli {
@@ -17,6 +18,6 @@ struct Genconf {
 std::string configuration_for(const std::optional<CacheWays>& cache, const std::string& isolated);
 
 // Reads this node; does not contact nrd.
-int generate_configuration(const Genconf& wanted);
+Outcome<> generate_configuration(const Genconf& wanted);
 
 }  // namespace nrd::cli

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <cstdio>
-#include <filesystem>
 
 #include "cli/answer.h"
 #include "cli/import_rmd/import_workloads.h"
@@ -24,12 +23,6 @@ Result<json::Value> read_config(const RmdDirectory& rmd, Report& report) {
   }
   report.left_out(rmd.place_of("rmd.toml"), "not found; RMD used its defaults, and nrd uses its own");
   return json::Value::object({});
-}
-
-std::string absolute(const std::string& path) {
-  std::error_code ignored;  // only if the current directory is gone, and then no file can be made either
-  const std::filesystem::path whole = std::filesystem::absolute(path, ignored).lexically_normal();
-  return whole.has_filename() ? whole : whole.parent_path();
 }
 
 // Check all names before creating the first file, since they span several directories.
@@ -56,21 +49,18 @@ Result<void> write_all(const RmdImport& moving, const std::string& output, Exist
   return write_new_files(output, moving.files().at(""), existing);
 }
 
-int import_configuration(const ImportRmd& wanted) {
-  const std::string output = absolute(wanted.output);
-  const Result<RmdImport> moving = RmdDirectory::open(wanted.directory).and_then([&](const RmdDirectory& rmd) {
-    return moved_configuration(rmd, output, read_cache_ways());
-  });
-  if (!moving) return report_failure(moving.error().message);
+Result<void> import_configuration(const ImportRmd& wanted) {
+  const std::string output = absolute_path(wanted.output);
+  const RmdDirectory rmd = TRY(RmdDirectory::open(wanted.directory));
+  RmdImport moving = TRY(moved_configuration(rmd, output, read_cache_ways()));
   if (!wanted.force) {
-    if (const Result<void> absent = refuse_existing(*moving); !absent) return report_failure(absent.error().message);
+    TRY(refuse_existing(moving));
   }
-  const Result<void> written = write_all(*moving, output, wanted.force ? Existing::Replace : Existing::Refuse);
-  if (!written) return report_failure(written.error().message);
-  print(moving->report().text());
+  TRY(write_all(moving, output, wanted.force ? Existing::Replace : Existing::Refuse));
+  print(moving.report().text());
   print_format("\nCreated %s/nrd.toml. Check it with: nrd --config %s/nrd.toml --check-config\n", output.c_str(),
                output.c_str());
-  return kDone;
+  return {};
 }
 
 }  // namespace
@@ -93,15 +83,14 @@ Result<RmdImport> moved_configuration(const RmdDirectory& rmd, const std::string
   return moving;
 }
 
-int import_rmd(const Client& client, const ImportRmd& wanted) {
+Outcome<> import_rmd(const Client& client, const ImportRmd& wanted) {
   if (wanted.directory.empty() && wanted.workloads.empty()) {
-    report_failure("nothing to import; give RMD's directory or --workloads FILE");
-    return kUsage;
+    return stop(kUsage, "nothing to import; give RMD's directory or --workloads FILE");
   }
   if (!wanted.directory.empty()) {
-    if (const int exit = import_configuration(wanted); exit != kDone) return exit;
+    TRY(or_stop(import_configuration(wanted)));
   }
-  return wanted.workloads.empty() ? kDone : import_workloads(client, wanted.workloads);
+  return wanted.workloads.empty() ? Outcome<>() : import_workloads(client, wanted.workloads);
 }
 
 }  // namespace nrd::cli

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/client.h"
+#include "cli/answer.h"
 #include "cli/import_rmd/node_cache.h"
 #include "cli/import_rmd/rmd_directory.h"
 #include "cli/import_rmd/rmd_import.h"
@@ -22,6 +22,6 @@ struct ImportRmd {
 Result<RmdImport> moved_configuration(const RmdDirectory& rmd, const std::string& output,
                                       const std::optional<CacheWays>& cache);
 
-int import_rmd(const Client& client, const ImportRmd& wanted);
+Outcome<> import_rmd(const Client& client, const ImportRmd& wanted);
 
 }  // namespace nrd::cli

@@ -5,8 +5,8 @@
 
 #include "base/control.h"
 #include "base/file.h"
+#include "base/json/object.h"
 #include "base/json/reader.h"
-#include "base/json/writer.h"
 #include "cli/answer.h"
 
 namespace nrd::cli {
@@ -116,10 +116,9 @@ Result<Answer> post(const Client& client, const DumpedWorkload& workload) {
 std::string DumpedWorkload::request(Id with) const {
   json::Writer w;
   w.begin_object();
-  if (with == Id::Keep && !id.empty()) w.key("id").string(id);
+  if (with == Id::Keep) json::write_members(w, {{"id", json::given(id)}});
   for (const json::Member& member : body.members()) write(w.key(member.key), member.value);
-  if (!uuid.empty()) w.key("uuid").string(uuid);
-  if (!origin.empty()) w.key("origin").string(origin);
+  json::write_members(w, {{"uuid", json::given(uuid)}, {"origin", json::given(origin)}});
   w.end_object();
   return w.take();
 }
@@ -144,28 +143,23 @@ Result<std::vector<DumpedWorkload>> workloads_of_dump(const std::string& text) {
   return workloads;
 }
 
-int import_workloads(const Client& client, const std::string& path) {
+Outcome<> import_workloads(const Client& client, const std::string& path) {
   const Result<std::optional<std::string>> text = read_file(path, kDumpBytes);
-  if (!text) return report_failure(path + ": cannot read file: " + text.error().detail);
-  if (!*text) return report_failure(path + ": file not found");
+  if (!text) return stop(kRefused, path + ": cannot read file: " + text.error().detail);
+  if (!*text) return stop(kRefused, path + ": file not found");
   const Result<std::vector<DumpedWorkload>> workloads = workloads_of_dump(**text);
-  if (!workloads) return report_failure(path + ": " + workloads.error().message);
+  if (!workloads) return stop(kRefused, path + ": " + workloads.error().message);
   size_t created = 0;
   for (const DumpedWorkload& workload : *workloads) {
-    const Result<Answer> answer = post(client, workload);
-    if (!answer) {
-      report_failure(answer.error().message);
-      return kUnreachable;
-    }
+    const Answer answer = TRY(or_stop(post(client, workload), kUnreachable));
     print_format("workload %s (%s): ", without_controls(workload.id).c_str(), without_controls(workload.cores).c_str());
-    int exit = kDone;
-    const bool is_made = answer->status == kCreated;
-    const std::optional<Value> made = is_made ? parsed(answer->body, exit) : std::nullopt;
+    const bool is_made = answer.status == kCreated;
+    const Result<Value> made = is_made ? json::parse(answer.body) : fail(ErrorCode::Internal, {});
     created += is_made ? 1 : 0;
-    print_format("%s\n", made ? created_as(workload, *made).c_str() : ("refused: " + reason_of(*answer)).c_str());
+    print_format("%s\n", made ? created_as(workload, *made).c_str() : ("refused: " + reason_of(answer)).c_str());
   }
   print_format("%zu of %zu workloads created\n", created, workloads->size());
-  return created == workloads->size() ? kDone : kRefused;
+  return created == workloads->size() ? Outcome<>() : stop(kRefused);
 }
 
 }  // namespace nrd::cli

@@ -14,7 +14,7 @@
 
 #include "base/json/value.h"
 #include "base/result.h"
-#include "cli/client.h"
+#include "cli/answer.h"
 
 namespace nrd::cli {
 
@@ -34,6 +34,6 @@ struct DumpedWorkload {
 Result<std::vector<DumpedWorkload>> workloads_of_dump(const std::string& text);
 
 // Prints one line per workload. kRefused if nrd refused one.
-int import_workloads(const Client& client, const std::string& path);
+Outcome<> import_workloads(const Client& client, const std::string& path);
 
 }  // namespace nrd::cli

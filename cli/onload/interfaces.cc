@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "base/json/writer.h"
+#include "base/json/object.h"
 #include "cli/answer.h"
 
 namespace nrd::cli {
@@ -16,24 +16,13 @@ bool is_valid_name(const std::string& name) {
   });
 }
 
-int change(const Client& client, const std::vector<std::string>& args, const std::string& what, const char* key) {
+Outcome<> change(const Client& client, const std::vector<std::string>& args, const std::string& what, const char* key) {
   const std::string& name = args.at(0);
   const std::string& to = args.at(1);
-  if (to != "on" && to != "off") {
-    report_failure(to + " is invalid; expected on or off");
-    return kUsage;
-  }
-  if (!is_valid_name(name)) {
-    report_failure(name + " is not a valid interface name");
-    return kUsage;
-  }
-  json::Writer w;
-  w.begin_object();
-  w.key(key).boolean(to == "on");
-  w.end_object();
-  int exit = kDone;
-  (void)body_of(client.put("/v1/onload/interfaces/" + name + "/" + what, w.take()), exit);
-  return exit;
+  if (to != "on" && to != "off") return stop(kUsage, to + " is invalid; expected on or off");
+  if (!is_valid_name(name)) return stop(kUsage, name + " is not a valid interface name");
+  TRY(body_of(client.put("/v1/onload/interfaces/" + name + "/" + what, json::text_of({{key, to == "on"}}))));
+  return {};
 }
 
 // "on", "off", "-"; "off (wanted on)" if the actual state differs from the requested one.
@@ -46,30 +35,28 @@ std::string state_of(const json::Value& interface, const char* key) {
   return text;
 }
 
-int show(const Client& client, Output output) {
-  int exit = kDone;
-  const std::optional<json::Value> interfaces = value_to_draw(client.get("/v1/onload/interfaces"), output, exit);
-  if (!interfaces) return exit;
+Outcome<> show(const Client& client, Output output) {
+  const json::Value interfaces = TRY(value_to_draw(client.get("/v1/onload/interfaces"), output));
   print_format("%-16s %-13s %-18s %-10s %-8s %-17s %s\n", "INTERFACE", "PCI", "MAC", "DRIVER", "STATE", "ACCELERATED",
                "AF_XDP");
-  for (const json::Value& interface : interfaces->items()) {
+  for (const json::Value& interface : interfaces.items()) {
     print_format("%-16s %-13s %-18s %-10s %-8s %-17s %s%s\n", text_of(interface, "name").c_str(),
                  text_of(interface, "pci").c_str(), text_of(interface, "mac").c_str(),
                  text_of(interface, "driver").c_str(), text_of(interface, "operstate").c_str(),
                  state_of(interface, "accelerated").c_str(), state_of(interface, "af_xdp").c_str(),
-                 part(interface, "default_route").as_bool().value_or(false) ? "  (default route)" : "");
+                 is_true(interface, "default_route") ? "  (default route)" : "");
   }
-  return exit;
+  return {};
 }
 
 }  // namespace
 
-int onload_interfaces(const Client& client, Output output, const InterfaceArgs& args) {
+Outcome<> onload_interfaces(const Client& client, Output output, const InterfaceArgs& args) {
   if (!args.accelerate.empty()) {
-    if (const int exit = change(client, args.accelerate, "acceleration", "enabled"); exit != kDone) return exit;
+    TRY(change(client, args.accelerate, "acceleration", "enabled"));
   }
   if (!args.afxdp.empty()) {
-    if (const int exit = change(client, args.afxdp, "afxdp", "registered"); exit != kDone) return exit;
+    TRY(change(client, args.afxdp, "afxdp", "registered"));
   }
   return show(client, output);
 }

@@ -16,6 +16,6 @@ struct InterfaceArgs {
 };
 
 // Applies the given settings, then lists all interfaces.
-int onload_interfaces(const Client& client, Output output, const InterfaceArgs& args);
+Outcome<> onload_interfaces(const Client& client, Output output, const InterfaceArgs& args);
 
 }  // namespace nrd::cli

@@ -39,10 +39,10 @@ struct Launch {
   std::vector<std::string> command;
 };
 
-// Returns only if the command could not be started.
-int launch(const Client& client, const Launch& wanted);
+// The allocation in the response to a request for one; kTryAgain: none is left now.
+Outcome<json::Value> allocation_in(const Answer& answer);
 
-// "latency,mine" -> {"latency", "mine"}
-std::vector<std::string> split_names(const std::string& list);
+// Returns only if the command could not be started.
+Outcome<> launch(const Client& client, const Launch& wanted);
 
 }  // namespace nrd::cli

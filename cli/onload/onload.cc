@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <thread>
 
 #include "base/control.h"
-#include "base/json/writer.h"
+#include "base/json/object.h"
 #include "cli/answer.h"
 #include "cli/onload/follow.h"
 #include "cli/onload/steps.h"
@@ -20,45 +21,22 @@ constexpr std::chrono::seconds kPollTime{20};             // long-poll time; les
 constexpr std::chrono::seconds kRestartTime{60};
 
 // "onload.a=1": module, name and value.
-struct Setting {
-  std::string module, name, value;
-};
+using Parameters = std::map<std::string, std::map<std::string, std::string>>;
 
-std::optional<std::vector<Setting>> settings_of(const std::vector<std::string>& words) {
-  std::vector<Setting> settings;
+Outcome<Parameters> parameters_of(const std::vector<std::string>& words) {
+  Parameters parameters;
   for (const std::string& word : words) {
     const size_t equals = word.find('=');
     const size_t dot = word.find('.');
     if (equals == std::string::npos || dot == 0 || dot + 1 >= equals) {
-      report_failure(word + " is not a parameter; expected MODULE.NAME=VALUE");
-      return std::nullopt;
+      return stop(kUsage, word + " is not a parameter; expected MODULE.NAME=VALUE");
     }
-    settings.push_back({word.substr(0, dot), word.substr(dot + 1, equals - dot - 1), word.substr(equals + 1)});
-  }
-  return settings;
-}
-
-void render_parameters(json::Writer& w, const std::vector<Setting>& settings) {
-  std::vector<std::string> modules;
-  for (const Setting& setting : settings) {
-    if (std::find(modules.begin(), modules.end(), setting.module) == modules.end()) modules.push_back(setting.module);
-  }
-  w.key("parameters").begin_object();
-  for (const std::string& module : modules) {
-    w.key(module).begin_object();
-    for (const Setting& setting : settings) {
-      if (setting.module == module) w.key(setting.name).string(setting.value);
+    auto& values = parameters[word.substr(0, dot)];
+    if (!values.emplace(word.substr(dot + 1, equals - dot - 1), word.substr(equals + 1)).second) {
+      return stop(kUsage, word + ": this parameter is given twice");
     }
-    w.end_object();
   }
-  w.end_object();
-}
-
-void render_policies(json::Writer& w, const OnloadRequest& request) {
-  if (!request.users_policy.empty()) w.key("users_policy").string(request.users_policy);
-  if (request.drain_seconds) w.key("drain_seconds").number(*request.drain_seconds);
-  if (!request.on_failure.empty()) w.key("on_failure").string(request.on_failure);
-  if (request.manages_sfc) w.key("sfc").string("managed");
+  return parameters;
 }
 
 // Overwrites the line of the running step.
@@ -66,124 +44,105 @@ void erase_line(Output output) {
   if (output.terminal && !output.json) print_drawn("\r\x1b[K");
 }
 
-// Polls the operation; nullopt: the daemon was unreachable for too long.
-std::optional<std::string> poll_operation(const Client& client, const std::string& path, int& exit) {
+// Polls the operation until the daemon was unreachable for too long.
+Outcome<std::string> poll_operation(const Client& client, const std::string& path) {
   const auto until = std::chrono::steady_clock::now() + kRestartTime;
   for (;;) {
     const Result<Answer> answer = client.get(path);
-    if (answer || std::chrono::steady_clock::now() >= until) return body_of(answer, exit);
+    if (answer || std::chrono::steady_clock::now() >= until) return body_of(answer);
     std::this_thread::sleep_for(kRetryInterval);
   }
 }
 
-int follow(const Client& client, Output output, const std::string& id) {
+Outcome<> follow(const Client& client, Output output, const std::string& id) {
   size_t shown = 0;
   std::string waiting;  // text of the running step, not yet printed as a line
   for (;;) {
-    int exit = kDone;
-    const std::optional<std::string> body = poll_operation(client, "/v1/onload/operations/" + id + waiting, exit);
-    if (!body) return exit;
-    const std::optional<json::Value> operation = parsed(*body, exit);
-    if (!operation) return exit;
-    const std::string outcome = text_of(*operation, "outcome");
+    const std::string body = TRY(poll_operation(client, "/v1/onload/operations/" + id + waiting));
+    const json::Value operation = TRY(parsed(body));
+    const std::string outcome = text_of(operation, "outcome");
     if (!output.json) {
       erase_line(output);
-      const auto& steps = part(*operation, "steps").items();
-      for (const size_t ended = ended_steps(*operation); shown < ended; ++shown) print(draw_step(steps[shown]));
-      if (output.terminal) print(draw_running(*operation));
+      const auto& steps = part(operation, "steps").items();
+      for (const size_t ended = ended_steps(operation); shown < ended; ++shown) print(draw_step(steps[shown]));
+      if (output.terminal) print(draw_running(operation));
       std::fflush(stdout);
     }
     if (outcome == "running") {
-      waiting = "?since=" + text_of(*operation, "revision") + "&wait=" + std::to_string(kPollTime.count());
+      waiting = "?since=" + text_of(operation, "revision") + "&wait=" + std::to_string(kPollTime.count());
       continue;
     }
-    if (output.json) print_json(*body);
-    if (outcome == "succeeded") {
-      if (!output.json) print(draw_outcome(*operation));
-      return kDone;
-    }
-    return report_failure(draw_outcome(*operation));
+    if (output.json) print_json(body);
+    if (outcome != "succeeded") return stop(kRefused, draw_outcome(operation));
+    if (!output.json) print(draw_outcome(operation));
+    return {};
   }
 }
 
-std::string joined(const json::Value& texts) {
-  std::string text;
-  for (const json::Value& item : texts.items()) {
-    if (const std::string* word = item.as_string()) text += (text.empty() ? "" : ",") + without_controls(*word);
-  }
-  return text.empty() ? "-" : text;
+std::string spec_of(const OnloadRequest& request, const std::string& state, const Parameters& parameters) {
+  const auto write_values = [](json::Writer& w, const auto& values) { json::by_key(values)(w); };
+  const auto write_parameters = json::by_key(parameters, write_values);
+  return json::text_of({{"state", state},
+                        {"version", json::given(request.version)},
+                        {"users_policy", json::given(request.users_policy)},
+                        {"drain_seconds", json::given(request.drain_seconds)},
+                        {"on_failure", json::given(request.on_failure)},
+                        {"sfc", json::given(std::string(request.manages_sfc ? "managed" : ""))},
+                        {"parameters", write_parameters},
+                        {"control_plane", json::given(words_of(request.control_plane, ' '))}});
 }
 
 }  // namespace
 
-void render_words(json::Writer& w, const std::string& text) {
-  w.begin_array();
+std::vector<std::string> words_of(const std::string& text, char separator) {
+  std::vector<std::string> words;
   for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(' ', at), text.size());
-    if (end > at) w.string(text.substr(at, end - at));
+    const size_t end = std::min(text.find(separator, at), text.size());
+    if (end > at) words.push_back(text.substr(at, end - at));
     at = end + 1;
   }
-  w.end_array();
+  return words;
 }
 
-int follow_answer(const Client& client, Output output, const Result<Answer>& answer) {
-  int exit = kDone;
-  const std::optional<std::string> body = body_of(answer, exit);
-  if (!body) return exit;
-  const std::optional<json::Value> accepted = parsed(*body, exit);
-  if (!accepted) return exit;
-  if (part(*accepted, "operation").as_unsigned()) return follow(client, output, text_of(*accepted, "operation"));
+Outcome<> follow_answer(const Client& client, Output output, const Result<Answer>& answer) {
+  const std::string body = TRY(body_of(answer));
+  const json::Value accepted = TRY(parsed(body));
+  if (part(accepted, "operation").as_unsigned()) return follow(client, output, text_of(accepted, "operation"));
   if (output.json) {
-    print_json(*body);
+    print_json(body);
   } else {
-    print("no change needed: generation " + text_of(*accepted, "generation") + "\n");
+    print("no change needed: generation " + text_of(accepted, "generation") + "\n");
   }
-  return kDone;
+  return {};
 }
 
-std::optional<std::string> load_request(const OnloadRequest& request) {
-  const std::optional<std::vector<Setting>> settings = settings_of(request.parameters);
-  if (!settings) return std::nullopt;
-  json::Writer w;
-  w.begin_object();
-  w.key("state").string("loaded");
-  w.key("version").string(request.version);
-  render_policies(w, request);
-  render_parameters(w, *settings);
-  if (!request.control_plane.empty()) {
-    w.key("control_plane");
-    render_words(w, request.control_plane);
-  }
-  w.end_object();
-  return w.take();
+Outcome<std::string> load_request(const OnloadRequest& request) {
+  return parameters_of(request.parameters).map([&request](const Parameters& parameters) {
+    return spec_of(request, "loaded", parameters);
+  });
 }
 
-int show_onload(const Client& client, Output output) {
-  int exit = kDone;
-  const std::optional<json::Value> onload = value_to_draw(client.get("/v1/onload"), output, exit);
-  if (!onload) return exit;
-  const json::Value& desired = part(*onload, "desired");
+Outcome<> show_onload(const Client& client, Output output) {
+  const json::Value onload = TRY(value_to_draw(client.get("/v1/onload"), output));
+  const json::Value& desired = part(onload, "desired");
   print_format("requested    %s %s (generation %s)\n", text_of(desired, "state").c_str(),
-               text_of(desired, "version").c_str(), text_of(*onload, "generation").c_str());
-  print_format("effective    generation %s\n", text_of(*onload, "effective_generation").c_str());
-  print_format("loaded       %s: %s\n", text_of(*onload, "version").c_str(), joined(part(*onload, "modules")).c_str());
-  print_format("files        %s\n", text_of(*onload, "current_files").c_str());
-  print_format("access       %s\n", text_of(*onload, "door").c_str());
-  if (text_of(*onload, "problem") != "-") print_format("problem      %s\n", text_of(*onload, "problem").c_str());
-  for (const json::Value& condition : part(*onload, "conditions").items()) {
-    const std::string message = text_of(condition, "message");
+               text_of(desired, "version").c_str(), text_of(onload, "generation").c_str());
+  print_format("effective    generation %s\n", text_of(onload, "effective_generation").c_str());
+  print_format("loaded       %s: %s\n", text_of(onload, "version").c_str(), texts_of(part(onload, "modules")).c_str());
+  print_format("files        %s\n", text_of(onload, "current_files").c_str());
+  print_format("access       %s\n", text_of(onload, "door").c_str());
+  if (text_of(onload, "problem") != "-") print_format("problem      %s\n", text_of(onload, "problem").c_str());
+  for (const json::Value& condition : part(onload, "conditions").items()) {
     print_format("%-18s %-6s %s\n", text_of(condition, "type").c_str(), text_of(condition, "status").c_str(),
-                 message == "-" ? "" : message.c_str());
+                 text_or_nothing(condition, "message").c_str());
   }
-  return exit;
+  return {};
 }
 
-int show_onload_versions(const Client& client, Output output) {
-  int exit = kDone;
-  const std::optional<json::Value> versions = value_to_draw(client.get("/v1/onload/versions"), output, exit);
-  if (!versions) return exit;
+Outcome<> show_onload_versions(const Client& client, Output output) {
+  const json::Value versions = TRY(value_to_draw(client.get("/v1/onload/versions"), output));
   print_format("%-24s %-28s %s\n", "VERSION", "KERNEL", "MODULES");
-  for (const json::Value& version : versions->items()) {
+  for (const json::Value& version : versions.items()) {
     for (const json::Member& kernel : part(version, "kernels").members()) {
       std::string modules;
       for (const json::Value& module : kernel.value.items()) {
@@ -193,75 +152,54 @@ int show_onload_versions(const Client& client, Output output) {
                    modules.c_str());
     }
   }
-  return exit;
+  return {};
 }
 
-int import_onload(const Client& client, Output output, const std::string& name, const std::string& source) {
-  json::Writer w;
-  w.begin_object();
-  w.key("name").string(name);
-  w.key("source").string(source);
-  w.end_object();
-  int exit = kDone;
-  if (value_to_draw(client.post("/v1/onload/versions", w.take()), output, exit)) {
-    print_format("version %s is installed\n", name.c_str());
-  }
-  return exit;
+Outcome<> import_onload(const Client& client, Output output, const std::string& name, const std::string& source) {
+  const std::string body = json::text_of({{"name", name}, {"source", source}});
+  TRY(value_to_draw(client.post("/v1/onload/versions", body), output));
+  print_format("version %s is installed\n", name.c_str());
+  return {};
 }
 
-int load_onload(const Client& client, Output output, const OnloadRequest& request) {
-  const std::optional<std::string> body = load_request(request);
-  return body ? follow_answer(client, output, client.put("/v1/onload", *body)) : kUsage;
+Outcome<> load_onload(const Client& client, Output output, const OnloadRequest& request) {
+  const std::string body = TRY(load_request(request));
+  return follow_answer(client, output, client.put("/v1/onload", body));
 }
 
-int unload_onload(const Client& client, Output output, const OnloadRequest& request) {
-  json::Writer w;
-  w.begin_object();
-  w.key("state").string("unloaded");
-  render_policies(w, request);
-  w.end_object();
-  return follow_answer(client, output, client.put("/v1/onload", w.take()));
+Outcome<> unload_onload(const Client& client, Output output, const OnloadRequest& request) {
+  return follow_answer(client, output, client.put("/v1/onload", spec_of(request, "unloaded", {})));
 }
 
-int roll_back_onload(const Client& client, Output output, std::optional<uint64_t> to) {
-  json::Writer w;
-  w.begin_object();
-  if (to) w.key("to").number(*to);
-  w.end_object();
-  return follow_answer(client, output, client.post("/v1/onload/rollback", w.take()));
+Outcome<> roll_back_onload(const Client& client, Output output, std::optional<uint64_t> to) {
+  return follow_answer(client, output, client.post("/v1/onload/rollback", json::text_of({{"to", json::given(to)}})));
 }
 
-int freeze_onload(const Client& client, bool frozen, const std::string& reason) {
-  json::Writer w;
-  w.begin_object();
-  w.key("frozen").boolean(frozen);
-  if (!reason.empty()) w.key("reason").string(reason);
-  w.end_object();
-  int exit = kDone;
-  if (body_of(client.put("/v1/onload/freeze", w.take()), exit)) print(frozen ? "frozen\n" : "thawed\n");
-  return exit;
+Outcome<> freeze_onload(const Client& client, bool frozen, const std::string& reason) {
+  const std::string body = json::text_of({{"frozen", frozen}, {"reason", json::given(reason)}});
+  TRY(body_of(client.put("/v1/onload/freeze", body)));
+  print(frozen ? "frozen\n" : "thawed\n");
+  return {};
 }
 
-int show_onload_users(const Client& client, Output output) {
-  int exit = kDone;
-  const std::optional<json::Value> use = value_to_draw(client.get("/v1/onload/users"), output, exit);
-  if (!use) return exit;
+Outcome<> show_onload_users(const Client& client, Output output) {
+  const json::Value use = TRY(value_to_draw(client.get("/v1/onload/users"), output));
   print_format("%-8s %-16s %-7s %-24s %s\n", "PID", "PROGRAM", "UID", "USES", "UNIT");
   for (const char* kind : {"users", "services"}) {
-    for (const json::Value& user : part(*use, kind).items()) {
+    for (const json::Value& user : part(use, kind).items()) {
       print_format("%-8s %-16s %-7s %-24s %s%s\n", text_of(user, "pid").c_str(), text_of(user, "comm").c_str(),
-                   text_of(user, "uid").c_str(), joined(part(user, "uses")).c_str(), text_of(user, "unit").c_str(),
-                   part(user, "stale").as_bool().value_or(false) ? "  (uses the library of another version)" : "");
+                   text_of(user, "uid").c_str(), texts_of(part(user, "uses")).c_str(), text_of(user, "unit").c_str(),
+                   is_true(user, "stale") ? "  (uses the library of another version)" : "");
     }
   }
-  for (const json::Member& module : part(*use, "unexplained").members()) {
+  for (const json::Member& module : part(use, "unexplained").members()) {
     print_format("%s references to module %s from unidentified users\n",
-                 text_of(part(*use, "unexplained"), module.key).c_str(), without_controls(module.key).c_str());
+                 text_of(part(use, "unexplained"), module.key).c_str(), without_controls(module.key).c_str());
   }
-  for (const json::Value& sentence : part(*use, "unknown").items()) {
+  for (const json::Value& sentence : part(use, "unknown").items()) {
     if (const std::string* text = sentence.as_string()) print_format("%s\n", without_controls(*text).c_str());
   }
-  return exit;
+  return {};
 }
 
 }  // namespace nrd::cli

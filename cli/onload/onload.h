@@ -21,24 +21,24 @@ struct OnloadRequest {
   std::string on_failure;
 };
 
-int show_onload(const Client& client, Output output);
-int show_onload_versions(const Client& client, Output output);
-int import_onload(const Client& client, Output output, const std::string& name, const std::string& source);
-int load_onload(const Client& client, Output output, const OnloadRequest& request);
-int unload_onload(const Client& client, Output output, const OnloadRequest& request);
-int roll_back_onload(const Client& client, Output output, std::optional<uint64_t> to);
-int freeze_onload(const Client& client, bool frozen, const std::string& reason);
+Outcome<> show_onload(const Client& client, Output output);
+Outcome<> show_onload_versions(const Client& client, Output output);
+Outcome<> import_onload(const Client& client, Output output, const std::string& name, const std::string& source);
+Outcome<> load_onload(const Client& client, Output output, const OnloadRequest& request);
+Outcome<> unload_onload(const Client& client, Output output, const OnloadRequest& request);
+Outcome<> roll_back_onload(const Client& client, Output output, std::optional<uint64_t> to);
+Outcome<> freeze_onload(const Client& client, bool frozen, const std::string& reason);
 // Checks `request.version`, or the last requested change if that is empty. kRefused if a check fails.
-int preflight_onload(const Client& client, Output output, const OnloadRequest& request);
-int drain_onload(const Client& client, Output output, const OnloadRequest& request);
-int undrain_onload(const Client& client, Output output);
-int cancel_onload(const Client& client, Output output, const std::string& id);
+Outcome<> preflight_onload(const Client& client, Output output, const OnloadRequest& request);
+Outcome<> drain_onload(const Client& client, Output output, const OnloadRequest& request);
+Outcome<> undrain_onload(const Client& client, Output output);
+Outcome<> cancel_onload(const Client& client, Output output, const std::string& id);
 // `settings`: "NAME=VALUE" each.
-int set_onload_parameters(const Client& client, Output output, const std::string& module,
-                          const std::vector<std::string>& settings, bool reload);
-int show_control_plane(const Client& client, Output output);
-int set_control_plane(const Client& client, Output output, const std::string& words);
-int restart_control_plane(const Client& client, Output output);
-int show_onload_users(const Client& client, Output output);
+Outcome<> set_onload_parameters(const Client& client, Output output, const std::string& module,
+                                const std::vector<std::string>& settings, bool reload);
+Outcome<> show_control_plane(const Client& client, Output output);
+Outcome<> set_control_plane(const Client& client, Output output, const std::string& words);
+Outcome<> restart_control_plane(const Client& client, Output output);
+Outcome<> show_onload_users(const Client& client, Output output);
 
 }  // namespace nrd::cli

@@ -1,106 +1,89 @@
 #include <cstdio>
+#include <map>
 
-#include "base/json/writer.h"
+#include "base/json/object.h"
 #include "cli/answer.h"
 #include "cli/onload/follow.h"
 #include "cli/onload/onload.h"
 
 namespace nrd::cli {
 
-int preflight_onload(const Client& client, Output output, const OnloadRequest& request) {
-  const std::optional<std::string> body = request.version.empty() ? std::string("{}") : load_request(request);
-  if (!body) return kUsage;
-  int exit = kDone;
-  const std::optional<std::string> answer = body_of(client.post("/v1/onload/preflight", *body), exit);
-  if (!answer) return exit;
-  const std::optional<json::Value> found = parsed(*answer, exit);
-  if (!found) return exit;
-  const int result = part(*found, "ok").as_bool().value_or(false) ? kDone : kRefused;
+Outcome<> preflight_onload(const Client& client, Output output, const OnloadRequest& request) {
+  const std::string body = TRY(request.version.empty() ? Outcome<std::string>("{}") : load_request(request));
+  const std::string answer = TRY(body_of(client.post("/v1/onload/preflight", body)));
+  const json::Value found = TRY(parsed(answer));
+  const Outcome<> result = is_true(found, "ok") ? Outcome<>() : stop(kRefused);
   if (output.json) {
-    print_json(*answer);
+    print_json(answer);
     return result;
   }
-  for (const json::Value& check : part(*found, "checks").items()) {
-    const std::string detail = text_of(check, "detail");
-    print_format("%-4s %-14s %s\n", part(check, "ok").as_bool().value_or(false) ? "ok" : "NO",
-                 text_of(check, "name").c_str(), detail == "-" ? "" : detail.c_str());
+  for (const json::Value& check : part(found, "checks").items()) {
+    print_format("%-4s %-14s %s\n", is_true(check, "ok") ? "ok" : "NO", text_of(check, "name").c_str(),
+                 text_or_nothing(check, "detail").c_str());
   }
-  for (const json::Value& stage : part(*found, "stages").items()) {
-    const std::string subject = text_of(stage, "subject");
-    print_format("  %s %s\n", text_of(stage, "act").c_str(), subject == "-" ? "" : subject.c_str());
+  for (const json::Value& stage : part(found, "stages").items()) {
+    print_format("  %s %s\n", text_of(stage, "act").c_str(), text_or_nothing(stage, "subject").c_str());
   }
   return result;
 }
 
-int drain_onload(const Client& client, Output output, const OnloadRequest& request) {
-  json::Writer w;
-  w.begin_object();
-  if (!request.users_policy.empty()) w.key("users_policy").string(request.users_policy);
-  if (request.drain_seconds) w.key("drain_seconds").number(*request.drain_seconds);
-  w.end_object();
-  return follow_answer(client, output, client.post("/v1/onload/drain", w.take()));
+Outcome<> drain_onload(const Client& client, Output output, const OnloadRequest& request) {
+  const std::string body = json::text_of(
+      {{"users_policy", json::given(request.users_policy)}, {"drain_seconds", json::given(request.drain_seconds)}});
+  return follow_answer(client, output, client.post("/v1/onload/drain", body));
 }
 
-int undrain_onload(const Client& client, Output output) {
+Outcome<> undrain_onload(const Client& client, Output output) {
   return follow_answer(client, output, client.post("/v1/onload/undrain", "{}"));
 }
 
-int cancel_onload(const Client& client, Output output, const std::string& id) {
+Outcome<> cancel_onload(const Client& client, Output output, const std::string& id) {
   if (id.find_first_not_of("0123456789") != std::string::npos) {
-    report_failure(id + " is not an operation number");
-    return kUsage;
+    return stop(kUsage, id + " is not an operation number");
   }
-  int exit = kDone;
-  const std::optional<std::string> body = body_of(client.post("/v1/onload/operations/" + id + "/cancel", "{}"), exit);
-  if (body && output.json) print_json(*body);
-  if (body && !output.json) print("operation " + id + " is being rolled back\n");
-  return exit;
+  const std::string body = TRY(body_of(client.post("/v1/onload/operations/" + id + "/cancel", "{}")));
+  output.json ? print_json(body) : print("operation " + id + " is being rolled back\n");
+  return {};
 }
 
-int set_onload_parameters(const Client& client, Output output, const std::string& module,
-                          const std::vector<std::string>& settings, bool reload) {
+Outcome<> set_onload_parameters(const Client& client, Output output, const std::string& module,
+                                const std::vector<std::string>& settings, bool reload) {
   if (module.empty() || module.find_first_of("/?#%") != std::string::npos) {
-    report_failure(module + " is not a valid module name");
-    return kUsage;
+    return stop(kUsage, module + " is not a valid module name");
   }
-  json::Writer w;
-  w.begin_object();
+  std::map<std::string, std::string> values;
   for (const std::string& setting : settings) {
     const size_t equals = setting.find('=');
     if (equals == std::string::npos || equals == 0) {
-      report_failure(setting + " is not a parameter; expected NAME=VALUE");
-      return kUsage;
+      return stop(kUsage, setting + " is not a parameter; expected NAME=VALUE");
     }
-    w.key(setting.substr(0, equals)).string(setting.substr(equals + 1));
+    if (!values.emplace(setting.substr(0, equals), setting.substr(equals + 1)).second) {
+      return stop(kUsage, setting + ": this parameter is given twice");
+    }
   }
-  w.end_object();
+  json::Writer w;
+  json::by_key(values)(w);
   const std::string path = "/v1/onload/modules/" + module + "/parameters" + (reload ? "?reload=true" : "");
   return follow_answer(client, output, client.patch(path, w.take()));
 }
 
-int show_control_plane(const Client& client, Output output) {
-  int exit = kDone;
-  const std::optional<json::Value> found = value_to_draw(client.get("/v1/onload/controlplane"), output, exit);
-  if (!found) return exit;
-  for (const char* key : {"path", "parameters", "spawn"}) print_format("%-11s %s\n", key, text_of(*found, key).c_str());
+Outcome<> show_control_plane(const Client& client, Output output) {
+  const json::Value found = TRY(value_to_draw(client.get("/v1/onload/controlplane"), output));
+  for (const char* key : {"path", "parameters", "spawn"}) print_format("%-11s %s\n", key, text_of(found, key).c_str());
   print_format("%-8s %-12s %-8s %s\n", "PID", "NAMESPACE", "AGE", "PROGRAM");
-  for (const json::Value& server : part(*found, "servers").items()) {
+  for (const json::Value& server : part(found, "servers").items()) {
     print_format("%-8s %-12s %-8s %s\n", text_of(server, "pid").c_str(), text_of(server, "net_namespace").c_str(),
                  (text_of(server, "age_seconds") + " s").c_str(), text_of(server, "exe").c_str());
   }
-  return exit;
+  return {};
 }
 
-int set_control_plane(const Client& client, Output output, const std::string& words) {
-  json::Writer w;
-  w.begin_object();
-  w.key("parameters");
-  render_words(w, words);
-  w.end_object();
-  return follow_answer(client, output, client.patch("/v1/onload/controlplane", w.take()));
+Outcome<> set_control_plane(const Client& client, Output output, const std::string& words) {
+  const std::string body = json::text_of({{"parameters", words_of(words, ' ')}});
+  return follow_answer(client, output, client.patch("/v1/onload/controlplane", body));
 }
 
-int restart_control_plane(const Client& client, Output output) {
+Outcome<> restart_control_plane(const Client& client, Output output) {
   return follow_answer(client, output, client.post("/v1/onload/controlplane/restart", "{}"));
 }
 

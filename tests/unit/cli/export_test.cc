@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "base/json/reader.h"
-#include "cli/onload/launch.h"
+#include "cli/onload/follow.h"
 
 using namespace nrd;
 using namespace nrd::cli;
@@ -53,8 +53,8 @@ TEST_CASE("an incomplete response is refused") {
   }
 }
 
-TEST_CASE("profile names are separated by commas") {
-  CHECK(split_names("a,b") == std::vector<std::string>{"a", "b"});
-  CHECK(split_names(",a,,") == std::vector<std::string>{"a"});
-  CHECK(split_names("").empty());
+TEST_CASE("words are separated") {
+  CHECK(words_of("a,b", ',') == std::vector<std::string>{"a", "b"});
+  CHECK(words_of(",a,,", ',') == std::vector<std::string>{"a"});
+  CHECK(words_of("", ',').empty());
 }
