@@ -1,7 +1,7 @@
 // /v1/workloads: requests of workloads and their grants.
 //
-// Reads use the published state and never block; WorkloadPoll holds a long poll. Writes are submitted to the engine, which
-// sends the response from its thread.
+// Reads use the published state and never block; WorkloadPoll holds a long poll. Writes are submitted to the engine,
+// which sends the response from its thread.
 #pragma once
 
 #include "api/http/message.h"

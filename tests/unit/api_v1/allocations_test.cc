@@ -1,5 +1,3 @@
-#include "api/v1/onload/onload.h"
-
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "api/routing/routes.h"
+#include "api/v1/onload/onload.h"
 #include "base/json/reader.h"
 #include "tests/unit/api_v1/fake_controller.h"
 #include "tests/unit/api_v1/fake_engine.h"
