@@ -36,7 +36,7 @@ std::string escaped(std::string_view text) {
   return safe;
 }
 
-void to_journal(Priority priority, std::string_view id, const std::string& text, std::initializer_list<Field> fields) {
+void to_journal(Priority priority, std::string_view id, const std::string& text, std::span<const Field> fields) {
   std::vector<std::string> lines{"PRIORITY=" + std::to_string(static_cast<int>(priority)), "MESSAGE=" + text,
                                  "NRD_MESSAGE=" + std::string(id), "SYSLOG_IDENTIFIER=nrd"};
   for (const auto& [name, value] : fields) lines.push_back("NRD_" + std::string(name) + "=" + escaped(value));
@@ -45,7 +45,7 @@ void to_journal(Priority priority, std::string_view id, const std::string& text,
   ::sd_journal_sendv(parts.data(), static_cast<int>(parts.size()));
 }
 
-void to_stderr(Priority priority, std::string_view id, const std::string& text, std::initializer_list<Field> fields) {
+void to_stderr(Priority priority, std::string_view id, const std::string& text, std::span<const Field> fields) {
   constexpr const char* kNames[] = {"emerg", "alert", "crit", "error", "warning", "notice", "info", "debug"};
   std::string line = std::string("nrd ") + kNames[static_cast<int>(priority)] + " " + std::string(id) + ": " + text;
   for (const auto& [name, value] : fields) line += " " + std::string(name) + "=" + escaped(value);
@@ -58,7 +58,7 @@ void to_stderr(Priority priority, std::string_view id, const std::string& text, 
 
 void set_lowest(Priority lowest) { lowest_priority = lowest; }
 
-void write(Priority priority, std::string_view id, std::string_view text, std::initializer_list<Field> fields) {
+void write(Priority priority, std::string_view id, std::string_view text, std::span<const Field> fields) {
   if (priority > lowest_priority.load()) return;
   const std::string safe = escaped(text);
   if (under_journald()) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,23 +19,22 @@ using Field = std::pair<std::string_view, std::string>;  // upper-case name with
 // Lines below `lowest` are dropped. Info unless set; call before threads start.
 void set_lowest(Priority lowest);
 
-void write(Priority priority, std::string_view message_id, std::string_view text,
-           std::initializer_list<Field> fields = {});
+void write(Priority priority, std::string_view message_id, std::string_view text, std::span<const Field> fields = {});
 
 inline void error(std::string_view id, std::string_view text, std::initializer_list<Field> fields = {}) {
-  write(Priority::Error, id, text, fields);
+  write(Priority::Error, id, text, std::span(fields.begin(), fields.size()));
 }
 inline void warning(std::string_view id, std::string_view text, std::initializer_list<Field> fields = {}) {
-  write(Priority::Warning, id, text, fields);
+  write(Priority::Warning, id, text, std::span(fields.begin(), fields.size()));
 }
 inline void notice(std::string_view id, std::string_view text, std::initializer_list<Field> fields = {}) {
-  write(Priority::Notice, id, text, fields);
+  write(Priority::Notice, id, text, std::span(fields.begin(), fields.size()));
 }
 inline void info(std::string_view id, std::string_view text, std::initializer_list<Field> fields = {}) {
-  write(Priority::Info, id, text, fields);
+  write(Priority::Info, id, text, std::span(fields.begin(), fields.size()));
 }
 inline void debug(std::string_view id, std::string_view text, std::initializer_list<Field> fields = {}) {
-  write(Priority::Debug, id, text, fields);
+  write(Priority::Debug, id, text, std::span(fields.begin(), fields.size()));
 }
 
 }  // namespace nrd::log

@@ -18,6 +18,7 @@ enum class ErrorCode {
   NotFound,      // no such workload
   CpuTaken,      // `subject`: the CPUs, "1 2 5"
   NoSuchPolicy,  // `subject`: its name
+  NameTaken,     // `subject`: the id of the workload that has it
   UuidTaken,     // `subject`: the id of the workload that has it
   IdTaken,       // `subject`: the id that another workload has
   NotEnough,     // valid, but too few free ways now; `subject`: the cache id

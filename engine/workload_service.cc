@@ -47,6 +47,7 @@ bool is_same(const RenderRequest& request, const std::optional<OnloadUse>& use) 
 }
 
 void put_onload(CreateWorkload& command, OnloadUse use) { command.spec.onload = std::move(use); }
+void put_onload(PutWorkload& command, OnloadUse use) { command.spec.onload = std::move(use); }
 void put_onload(PatchWorkload& command, OnloadUse use) { command.patch.onload = std::optional(std::move(use)); }
 
 // Calls `then` with the command once `allocations` has admitted its Onload request. The launch environment holds the
@@ -100,6 +101,17 @@ Result<PatchWorkload> WorkloadService::command_of(const Requester& who, const Wo
   return command;
 }
 
+Result<PutWorkload> WorkloadService::command_of(const Requester& who, const WorkloadReplacement& replacement) const {
+  PutWorkload command{.origin = replacement.origin,
+                      .is_forced = replacement.is_forced,
+                      .must_be_new = replacement.must_be_new,
+                      .known = replacement.known,
+                      .if_revision = replacement.if_revision};
+  command.only = TRY(check_own(owners_, who, replacement.workload.owner));
+  command.spec = TRY(command_of(who, replacement.workload)).spec;
+  return command;
+}
+
 void WorkloadService::admit(const Requester& who, const NewWorkload& workload, CreateWorkload command,
                             const Admitted<CreateWorkload>& then) const {
   if (!workload.onload) return then(std::move(command), nullptr);
@@ -113,6 +125,21 @@ void WorkloadService::admit(const Requester& who, const WorkloadPatch& patch, Pa
   const auto use = found == state->workloads.end() ? std::nullopt : found->second.spec.onload;
   if (!patch.onload || is_same(*patch.onload, use)) return then(std::move(command), nullptr);
   admit_onload(allocations_, who.client, *patch.onload, use ? Allocations::Place::Kept : Allocations::Place::New,
+               std::move(command), then);
+}
+
+void WorkloadService::admit(const Requester& who, const WorkloadReplacement& replacement, PutWorkload command,
+                            const Admitted<PutWorkload>& then) const {
+  const auto& request = replacement.workload.onload;
+  if (!request) return then(std::move(command), nullptr);
+  const auto state = engine_.state();
+  const Workload* found = workload_with_id(*state, command.spec.given_id);
+  const auto use = found ? found->spec.onload : std::nullopt;
+  if (is_same(*request, use)) {
+    command.spec.onload = use;
+    return then(std::move(command), nullptr);
+  }
+  admit_onload(allocations_, who.client, *request, use ? Allocations::Place::Kept : Allocations::Place::New,
                std::move(command), then);
 }
 
@@ -175,6 +202,21 @@ void WorkloadService::patch(const Requester& who, const WorkloadPatch& patch, An
         });
 }
 
+void WorkloadService::put(const Requester& who, const WorkloadReplacement& replacement, Answer<Changed> done) const {
+  const Result<PutWorkload> command = command_of(who, replacement);
+  if (!command) return done(Failure(command.error()));
+  admit(who, replacement, *command,
+        [&engine = engine_, &owners = owners_, client = who.client, done](const Result<PutWorkload>& admitted,
+                                                                          const Launch& launch) {
+          if (!admitted) return done(Failure(admitted.error()));
+          const auto answer = [&engine, &owners, done, launch, owner = admitted->spec.owner](const Outcome& outcome) {
+            if (owner) end_with_owner(engine, owners, *owner);
+            done(outcome.map([&launch](const Done& put) { return Changed{put, launch}; }));
+          };
+          engine.submit(*admitted, {answer, client});
+        });
+}
+
 void WorkloadService::remove(const Requester& who, const DeleteWorkload& command, Answer<Changed> done) const {
   const auto answer = [done](const Outcome& outcome) {
     done(outcome.map([](const Done& removed) { return Changed{removed}; }));
@@ -205,6 +247,11 @@ void WorkloadService::preview(const Requester& who, const NewWorkload& workload,
 
 void WorkloadService::preview(const Requester& who, const WorkloadPatch& patch, const Answer<Preview>& done) const {
   preview_admitted(who, patch, done);
+}
+
+void WorkloadService::preview(const Requester& who, const WorkloadReplacement& replacement,
+                              const Answer<Preview>& done) const {
+  preview_admitted(who, replacement, done);
 }
 
 }  // namespace nrd

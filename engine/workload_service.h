@@ -34,6 +34,16 @@ struct WorkloadPatch {
   IfRevision if_revision{};
 };
 
+// Creates the workload, or replaces the whole request of the one with the id `workload.spec.given_id`.
+struct WorkloadReplacement {
+  NewWorkload workload;  // without a key
+  std::string origin = kOriginRest;
+  bool is_forced = false;  // as in PutWorkload, as are the following
+  bool must_be_new = false;
+  std::optional<WorkloadId> known{};
+  IfRevision if_revision{};
+};
+
 struct Changed {
   Done done;
   std::shared_ptr<const onload::LaunchEnvironment> launch{};  // to start an application with Onload; null: without
@@ -59,11 +69,13 @@ class WorkloadService {
 
   void create(const Requester& who, const NewWorkload& workload, Answer<Changed> done) const;
   void patch(const Requester& who, const WorkloadPatch& patch, Answer<Changed> done) const;
+  void put(const Requester& who, const WorkloadReplacement& replacement, Answer<Changed> done) const;
   void remove(const Requester& who, const DeleteWorkload& command, Answer<Changed> done) const;
 
   // The same checks; changes nothing.
   void preview(const Requester& who, const NewWorkload& workload, const Answer<Preview>& done) const;
   void preview(const Requester& who, const WorkloadPatch& patch, const Answer<Preview>& done) const;
+  void preview(const Requester& who, const WorkloadReplacement& replacement, const Answer<Preview>& done) const;
 
  private:
   using Launch = std::shared_ptr<const onload::LaunchEnvironment>;
@@ -72,10 +84,13 @@ class WorkloadService {
 
   Result<CreateWorkload> command_of(const Requester& who, const NewWorkload& workload) const;
   Result<PatchWorkload> command_of(const Requester& who, const WorkloadPatch& patch) const;
+  Result<PutWorkload> command_of(const Requester& who, const WorkloadReplacement& replacement) const;
   void admit(const Requester& who, const NewWorkload& workload, CreateWorkload command,
              const Admitted<CreateWorkload>& then) const;
   void admit(const Requester& who, const WorkloadPatch& patch, PatchWorkload command,
              const Admitted<PatchWorkload>& then) const;
+  void admit(const Requester& who, const WorkloadReplacement& replacement, PutWorkload command,
+             const Admitted<PutWorkload>& then) const;
   template <typename Request>
   void preview_admitted(const Requester& who, const Request& request, const Answer<Preview>& done) const;
   void replay_or(const Requester& who, const NewWorkload& workload, const std::optional<Owner>& only,

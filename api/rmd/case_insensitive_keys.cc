@@ -28,7 +28,7 @@ Result<Value> folded(const Value& value, const std::string& here) {
   for (const json::Member& member : value.members()) {
     std::string key = lower_case(member.key);
     if (!seen.insert(key).second) return occurs_twice(here, member.key);
-    const bool stays = key == "plugins" || key == "onload" || !member.value.is_object();
+    const bool stays = key == "plugins" || key == "onload" || key == "labels" || !member.value.is_object();
     Result<Value> inner =
         stays ? member.value : folded(member.value, json::pointer(here, member.key.substr(0, json::kQuoted)));
     if (!inner) return inner;

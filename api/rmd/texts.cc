@@ -133,6 +133,7 @@ std::string workload_refused(const Error& error, std::string_view uuid) {
     case ErrorCode::NotEnough:
       return "Not enough cache left on cache_id " + error.subject + ". Details: " + reason(error);
     case ErrorCode::NoClass: return "No free CLOS available. Details: " + reason(error);
+    case ErrorCode::NameTaken:
     case ErrorCode::Busy:
     case ErrorCode::Conflict:
     case ErrorCode::Stale:

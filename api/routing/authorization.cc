@@ -12,6 +12,7 @@
 #include "api/rmd/texts.h"
 #include "api/routing/content_negotiation.h"
 #include "api/routing/problem.h"
+#include "base/ascii.h"
 #include "base/log.h"
 
 namespace nrd::routing {
@@ -28,6 +29,13 @@ std::string audit_line(const std::string& user, const http::Peer& peer, const st
                        const std::string& path, int status) {
   const std::string name = user.empty() ? "unknown user" : echoed(user);
   return name + " from " + peer.address + ": " + method + " " + echoed(path) + ": " + std::to_string(status);
+}
+
+// " (WORKLOAD 7, NAME feed)"; empty without an entry.
+std::string detail_of(const std::vector<std::pair<std::string, std::string>>& audit) {
+  std::string text;
+  for (const auto& [key, value] : audit) text += (text.empty() ? " (" : ", ") + lower_case(key) + " " + echoed(value);
+  return text.empty() ? text : text + ")";
 }
 
 // Rate limit for log lines that clients can trigger at will, so that no client can flood the journal: a token bucket
@@ -161,12 +169,14 @@ http::Reply audited(const http::Request& request, const auth::Identity& identity
     if (refusals && response.status >= kFirstRefusal && !refusals->admits(client_key)) {
       return inner->send(std::move(response));
     }
-    log::notice("AUDIT_CHANGE", audit_line(user, *peer, method, path, response.status),
-                {{"USER", echoed(user)},
-                 {"FROM", peer->address},
-                 {"METHOD", method},
-                 {"PATH", echoed(path)},
-                 {"STATUS", std::to_string(response.status)}});
+    std::vector<log::Field> fields{{"USER", echoed(user)},
+                                   {"FROM", peer->address},
+                                   {"METHOD", method},
+                                   {"PATH", echoed(path)},
+                                   {"STATUS", std::to_string(response.status)}};
+    fields.insert(fields.end(), response.audit.begin(), response.audit.end());
+    log::write(log::Priority::Notice, "AUDIT_CHANGE",
+               audit_line(user, *peer, method, path, response.status) + detail_of(response.audit), fields);
     inner->send(std::move(response));
   });
 }

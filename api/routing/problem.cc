@@ -45,6 +45,7 @@ const char* name_of(ErrorCode code) {
     case ErrorCode::NotFound: return "NotFound";
     case ErrorCode::CpuTaken: return "CpuTaken";
     case ErrorCode::NoSuchPolicy: return "NoSuchPolicy";
+    case ErrorCode::NameTaken: return "NameTaken";
     case ErrorCode::UuidTaken: return "UuidTaken";
     case ErrorCode::IdTaken: return "IdTaken";
     case ErrorCode::NotEnough: return "NotEnough";
@@ -74,6 +75,7 @@ int status_of(ErrorCode code) {
     case ErrorCode::UuidTaken: return 400;  // not 409: RMD's clients expect 400
     case ErrorCode::NotEnough:
     case ErrorCode::NoClass:
+    case ErrorCode::NameTaken:
     case ErrorCode::Conflict: return 409;
     case ErrorCode::Stale: return 412;
     case ErrorCode::Locked: return 423;

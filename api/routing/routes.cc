@@ -25,11 +25,12 @@ using namespace v1;
 
 // The whole service. Each line is also in docs/openapi.yaml and docs/api.md.
 constexpr Route kRoutes[] = {
-    {"GET", "/v1/workloads", list_workloads, "uuid origin since wait"},
+    {"GET", "/v1/workloads", list_workloads, "uuid origin name label since wait"},
     {"POST", "/v1/workloads", create_workload, "dry_run", Access::Own},
     {"GET", "/v1/workloads/{id}", show_workload, {}, Access::Own},
-    {"PATCH", "/v1/workloads/{id}", patch_workload, "dry_run", Access::Own},
-    {"DELETE", "/v1/workloads/{id}", delete_workload, {}, Access::Own},
+    {"PUT", "/v1/workloads/{id}", put_workload, "dry_run force", Access::Own},
+    {"PATCH", "/v1/workloads/{id}", patch_workload, "dry_run force", Access::Own},
+    {"DELETE", "/v1/workloads/{id}", delete_workload, "force", Access::Own},
     {"GET", "/v1/workloads/{id}/monitoring", show_monitoring},
     {"GET", "/v1/cache", rmd::show_caches},
     {"GET", "/v1/cache/{level}", rmd::show_cache_level},

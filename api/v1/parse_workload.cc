@@ -11,9 +11,9 @@
 #include "api/rmd/texts.h"
 #include "api/rmd/wire_shape.h"
 #include "api/v1/frequency_json.h"
+#include "api/v1/names_json.h"
 #include "api/v1/onload/workload_onload.h"
 #include "api/v1/owner_json.h"
-#include "base/control.h"
 #include "base/json/members.h"
 #include "base/json/writer.h"
 #include "base/number.h"
@@ -28,8 +28,6 @@ using json::Value;
 constexpr size_t kMaxCoreIds = CpuSet::kMaxCpus;
 constexpr size_t kMaxTasks = 1024;
 constexpr pid_t kLargestPid = 1 << 22;  // PID_MAX_LIMIT of the kernel
-constexpr size_t kMaxUuid = 256;
-constexpr size_t kMaxId = 128;
 constexpr size_t kMaxPolicy = 64;
 constexpr std::string_view kCoresExample = "a list of CPUs such as [\"0\", \"1-3\"]";
 constexpr std::string_view kTasksExample = "a list of processes and threads such as [\"4711\", \"4712\"]";
@@ -65,6 +63,8 @@ constexpr std::array kKeys = {
     Key{"pstate", Use::Read, Use::Read},
     Key{"plugins", Use::Read, Use::Read},
     Key{"uuid", Use::Read, Use::Text},
+    Key{"name", Use::Read, Use::Read},
+    Key{"labels", Use::Read, Use::Read},
     Key{"origin", Use::Text, Use::Text},
     Key{"owner", Use::Read, Use::Ignored},
     Key{"onload", Use::Read, Use::Read},
@@ -170,44 +170,14 @@ Result<std::optional<std::vector<pid_t>>> parse_task_ids(const Value& body, Null
   return Tasks(std::move(ids));
 }
 
-// Empty if the body has none.
-Result<std::string> parse_text(const Value& body, const char* key, std::string_view allowed,
-                               bool (*is_valid)(const std::string&), const char* complaint) {
-  const Value* value = body.find(key);
-  if (!value || value->is_null()) return std::string();
-  const std::string* text = value->as_string();
-  if (!text) return wrong_type(json::pointer("", key), *value, allowed);
-  if (is_valid(*text)) return *text;
-  return fail_at(ErrorCode::BadRequest, json::pointer("", key), complaint, std::string(allowed));
-}
-
-Result<std::string> parse_uuid(const Value& body) {
-  const auto is_valid = [](const std::string& text) {
-    bool has_control = false;
-    for (size_t i = 0; i < text.size(); ++i) has_control |= control_length(std::string_view(text).substr(i)) > 0;
-    return text.size() <= kMaxUuid && !has_control;
-  };
-  return parse_text(body, "uuid", "a string of at most 256 bytes without control characters", is_valid,
-                    "is too long or has control characters");
-}
-
-// Only characters that need no percent-encoding in a path.
-Result<std::string> parse_given_id(const Value& body) {
-  const auto is_valid = [](const std::string& text) {
-    constexpr std::string_view kMarks = "-_.~:@+";
-    const bool is_plain = std::ranges::all_of(text, [&](char c) {
-      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-             kMarks.find(c) != kMarks.npos;
-    });
-    return is_plain && text.size() <= kMaxId && text != "." && text != "..";
-  };
-  return parse_text(body, "id", "a string of at most 128 letters, digits and -_.~:@+", is_valid,
-                    "is too long or has invalid characters");
-}
-
 Result<std::string> parse_policy(const Value& body) {
-  const auto is_valid = [](const std::string& text) { return text.size() <= kMaxPolicy; };
-  return parse_text(body, "policy", "the name of a policy, of at most 64 bytes", is_valid, "is too long");
+  constexpr std::string_view kAllowed = "the name of a policy, of at most 64 bytes";
+  const Value* value = body.find("policy");
+  if (!value || value->is_null()) return std::string();
+  const std::string* name = value->as_string();
+  if (!name) return wrong_type("/policy", *value, kAllowed);
+  if (name->size() <= kMaxPolicy) return *name;
+  return fail_at(ErrorCode::BadRequest, "/policy", "is too long", std::string(kAllowed));
 }
 
 template <typename T>
@@ -284,6 +254,8 @@ Result<WorkloadPatch> parse_common(const Value& body, const NodeState& state, Nu
   }
   TRY(parse_parts(body, state, null, parsed.patch));
   parsed.patch.policy = TRY(parse_policy(body));
+  parsed.patch.name = TRY(parse_name(body));
+  parsed.patch.labels = TRY(parse_labels(body));
   const Change<onload::RenderRequest> onload = TRY(parse_onload(body));
   if (onload && !*onload) parsed.patch.onload.emplace();
   parsed.onload = onload.value_or(std::nullopt);
@@ -303,10 +275,9 @@ Result<void> check_is_whole(const WorkloadPatch& parsed, const Spec& spec) {
   return is_empty ? Result<void>(rmd::no_parameters()) : Result<void>();
 }
 
-}  // namespace
-
-Result<NewWorkload> parse_workload(const Value& body, const NodeState& state) {
-  TRY(check_top_level(body, &Key::on_post));
+// A whole workload; `use`: the keys that it may have.
+Result<NewWorkload> parse_whole(const Value& body, const NodeState& state, Use Key::*use) {
+  TRY(check_top_level(body, use));
   WorkloadPatch parsed = TRY(parse_common(body, state, Null::IsAbsent));
   Spec spec = patched({}, parsed.patch);
   spec.policy = parsed.patch.policy;
@@ -318,6 +289,22 @@ Result<NewWorkload> parse_workload(const Value& body, const NodeState& state) {
                      .task_ids = std::move(parsed.task_ids),
                      .owner = owner,
                      .onload = std::move(parsed.onload)};
+}
+
+}  // namespace
+
+Result<NewWorkload> parse_workload(const Value& body, const NodeState& state) {
+  return parse_whole(body, state, &Key::on_post);
+}
+
+Result<NewWorkload> parse_replacement(const Value& body, const NodeState& state, const std::string& id) {
+  TRY(check_given_id(id));
+  NewWorkload workload = TRY(parse_whole(body, state, &Key::on_patch));
+  if (!workload.spec.given_id.empty() && workload.spec.given_id != id) {
+    return fail_at(ErrorCode::BadRequest, "/id", "differs from the id of the path", "the same id, or none");
+  }
+  workload.spec.given_id = id;
+  return workload;
 }
 
 Result<WorkloadPatch> parse_workload_patch(const Value& body, const NodeState& state) {

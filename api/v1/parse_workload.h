@@ -13,6 +13,8 @@ namespace nrd::v1 {
 
 // Stops reading a CPU list at the first CPU above the highest possible one of the node.
 Result<NewWorkload> parse_workload(const json::Value& body, const NodeState& state);
+// The body of a PUT of the workload `id`. Ignores members as parse_workload_patch() does.
+Result<NewWorkload> parse_replacement(const json::Value& body, const NodeState& state, const std::string& id);
 // The members that the body has. Ignores members that only nrd sets (id, uuid, status, pool, ...), so that a client can
 // edit a response and send it back.
 Result<WorkloadPatch> parse_workload_patch(const json::Value& body, const NodeState& state);

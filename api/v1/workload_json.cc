@@ -1,5 +1,6 @@
 #include "api/v1/workload_json.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 
@@ -7,6 +8,7 @@
 #include "api/v1/onload/workload_onload.h"
 #include "api/v1/owner_json.h"
 #include "base/json/members.h"
+#include "base/json/object.h"
 #include "engine/model/workload_fields.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/dry_run.h"
@@ -126,6 +128,8 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
   // RMD 0.2's shape, then nrd's own keys.
   render_part(w.key("cache"), spec.cache);
   if (spec.frequency) render(w.key("pstate"), *spec.frequency, options.ratio);
+  if (!spec.name.empty()) w.key("name").string(spec.name);
+  if (!spec.labels.empty()) json::by_key(spec.labels)(w.key("labels"));
   render_grant(w, state, workload);
   if (spec.owner) render(w.key("owner"), *spec.owner);
   if (spec.onload) render(w.key("onload"), *spec.onload, options.launch);
@@ -158,15 +162,23 @@ std::string render_dry_run(const NodeState& state, const plan::DryRun& dry_run) 
   return w.take();
 }
 
-std::string render_workloads(const NodeState& state) { return render_chosen(state, std::nullopt, std::nullopt); }
+bool Selection::matches(const Workload& workload) const {
+  const Spec& spec = workload.spec;
+  const auto has = [&spec](const auto& label) {
+    const auto found = spec.labels.find(label.first);
+    return found != spec.labels.end() && (!label.second || found->second == *label.second);
+  };
+  return (!uuid || spec.uuid == *uuid) && (!origin || workload.origin == *origin) && (!name || spec.name == *name) &&
+         std::ranges::all_of(labels, has);
+}
 
-std::string render_chosen(const NodeState& state, const std::optional<std::string>& uuid,
-                          const std::optional<std::string>& origin) {
+std::string render_workloads(const NodeState& state) { return render_chosen(state, {}); }
+
+std::string render_chosen(const NodeState& state, const Selection& selection) {
   json::Writer w;
   w.begin_array();
   for (const auto& [id, workload] : state.workloads) {
-    const bool is_wanted = (!uuid || workload.spec.uuid == *uuid) && (!origin || workload.origin == *origin);
-    if (is_wanted) render(w, state, workload);
+    if (selection.matches(workload)) render(w, state, workload);
   }
   w.end_array();
   return w.take();

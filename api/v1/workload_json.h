@@ -3,6 +3,8 @@
 
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/json/writer.h"
 #include "engine/model/node_state.h"
@@ -26,9 +28,16 @@ std::string render_workload(const NodeState& state, const Workload& workload, co
 //
 //   {"workload": {...}, "changes": [{"knob": "COS2 ways on cache 0", "from": "7ff", "to": "30"}, ...]}
 std::string render_dry_run(const NodeState& state, const plan::DryRun& dry_run);
-// The workloads with this uuid and origin; nullopt matches all.
-std::string render_chosen(const NodeState& state, const std::optional<std::string>& uuid,
-                          const std::optional<std::string>& origin);
+// The workloads that match; nullopt matches all.
+struct Selection {
+  std::optional<std::string> uuid{};
+  std::optional<std::string> origin{};
+  std::optional<std::string> name{};
+  std::vector<std::pair<std::string, std::optional<std::string>>> labels{};  // all of them; nullopt: any value
+  bool is_whole() const { return !uuid && !origin && !name && labels.empty(); }
+  bool matches(const Workload& workload) const;
+};
+std::string render_chosen(const NodeState& state, const Selection& selection);
 std::string render_workloads(const NodeState& state);  // an array, in the order of ids
 
 // "COS2": the name of the resctrl directory.

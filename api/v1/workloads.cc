@@ -80,32 +80,79 @@ http::Response with_workload(int status, const NodeState& state, const Workload&
                             etag_of(state, workload), state.revision, {});
 }
 
+// "COS2, cache 0: 600, cache 1: 3, frequency of CPUs 4-5"
+std::string grant_text(const Grant& grant) {
+  std::string text = grant.has_class() ? cos_name(grant.clos) : "no class";
+  for (const auto& [cache, ways] : grant.ways) {
+    text += std::string(cache.is_secondary_l2 ? ", L2 cache " : ", cache ") + std::to_string(cache.value) + ": " +
+            ways.hex();
+  }
+  CpuSet cpus;
+  for (const auto& [cpu, setting] : grant.frequencies) cpus.add(cpu);
+  return cpus.empty() ? text : text + ", frequency of CPUs " + cpus.to_string();
+}
+
+// For the audit line of a change.
+http::Response with_audit(http::Response response, const Workload& workload, bool is_forced) {
+  const Spec& spec = workload.spec;
+  response.audit.emplace_back("WORKLOAD", id_text(workload));
+  if (!spec.uuid.empty()) response.audit.emplace_back("UUID", spec.uuid);
+  if (!spec.name.empty()) response.audit.emplace_back("NAME", spec.name);
+  response.audit.emplace_back("GRANTED", grant_text(workload.grant));
+  if (is_forced) response.audit.emplace_back("FORCED", "origin " + workload.origin);
+  return response;
+}
+
 http::Response created(const Changed& made, const std::string& ratio) {
   const Workload& workload = made.done.workload;
   http::Response response =
       with_workload(201, *made.done.state, workload, {.ratio = ratio, .launch = made.launch.get()});
   response.headers.emplace_back("Location", "/v1/workloads/" + id_text(workload));
-  return response;
+  return with_audit(std::move(response), workload, false);
 }
 
-http::Response patched(const Changed& made) {
-  return with_workload(kOk, *made.done.state, made.done.workload, {.launch = made.launch.get()});
+http::Response patched(const Changed& made, bool is_forced) {
+  const Workload& workload = made.done.workload;
+  return with_audit(with_workload(kOk, *made.done.state, workload, {.launch = made.launch.get()}), workload, is_forced);
 }
 
 // 200, not 204: clients of RMD treat any other status as a failure and retry forever.
-http::Response deleted(const Changed&) { return {.status = kOk, .content_type = {}, .body = {}, .headers = {}}; }
+http::Response deleted(const Changed& made, bool is_forced) {
+  return with_audit({.status = kOk, .content_type = {}, .body = {}, .headers = {}}, made.done.workload, is_forced);
+}
+
+// ?force=true: change a workload of another origin.
+Result<bool> is_forced(const http::Request& request) {
+  const bool is_given = TRY(routing::flag_in_query(request.query, "force"));
+  if (!is_given) return false;
+  if (request.client.is_privileged && request.peer->transport == http::Peer::Transport::Unix) return true;
+  return fail_at(ErrorCode::Forbidden, "?force", "only administrators on the Unix socket may force a change",
+                 "no force, or the Unix socket");
+}
 
 http::Response previewed(const Preview& preview) {
   return routing::json_answer(kOk, render_dry_run(*preview.state, preview.dry_run));
 }
 
+// "team=trading,rack": both, rack with any value.
+auto labels_in(std::string_view text) {
+  decltype(Selection::labels) labels;
+  while (!text.empty()) {
+    const std::string_view label = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(label.size() + 1, text.size()));
+    const size_t equals = label.find('=');
+    const bool has_value = equals != label.npos;
+    labels.emplace_back(label.substr(0, equals),
+                        has_value ? std::optional<std::string>(label.substr(equals + 1)) : std::nullopt);
+  }
+  return labels;
+}
+
 // The query of GET /v1/workloads.
 struct ListQuery {
-  std::optional<std::string> uuid;
-  std::optional<std::string> origin;
+  Selection selection;
   std::optional<uint64_t> since;  // a revision
   std::chrono::seconds wait{};    // how long to wait while the revision equals `since`; 0: no wait
-  bool is_whole() const { return !uuid && !origin; }
 };
 
 Result<ListQuery> parse_list_query(const routing::Query& query) {
@@ -114,19 +161,22 @@ Result<ListQuery> parse_list_query(const routing::Query& query) {
   if (wait && !since) {
     return fail_at(ErrorCode::BadRequest, "?wait", "requires since, the last known revision", "both since and wait");
   }
-  return ListQuery{.uuid = routing::text_in_query(query, "uuid"),
-                   .origin = routing::text_in_query(query, "origin"),
+  ListQuery parsed{.selection = {.uuid = routing::text_in_query(query, "uuid"),
+                                 .origin = routing::text_in_query(query, "origin"),
+                                 .name = routing::text_in_query(query, "name")},
                    .since = since,
                    .wait = std::chrono::seconds(wait.value_or(0))};
+  parsed.selection.labels = labels_in(routing::text_in_query(query, "label").value_or(""));
+  return parsed;
 }
 
 http::Response listed(Bodies& bodies, const std::shared_ptr<const NodeState>& state, const ListQuery& query,
                       std::string_view if_none_match) {
-  if (query.is_whole()) {
+  if (query.selection.is_whole()) {
     const auto whole = bodies.workloads.text(state);
     return routing::with_etag(routing::json_answer(kOk, whole->text), whole->tag, state->revision, if_none_match);
   }
-  std::string text = render_chosen(*state, query.uuid, query.origin);
+  std::string text = render_chosen(*state, query.selection);
   const std::string tag = routing::etag_of(text);
   return routing::with_etag(routing::json_answer(kOk, std::move(text)), tag, state->revision, if_none_match);
 }
@@ -141,6 +191,21 @@ Result<std::optional<IdempotencyKey>> parse_key(const http::Request& request) {
   }
   return fail_at(ErrorCode::BadRequest, "Idempotency-Key", "is too long or has invalid characters",
                  "1 to 255 visible ASCII characters");
+}
+
+// The conditions of a PUT: If-Match, If-None-Match and ?force.
+Result<WorkloadReplacement> parse_conditions(const http::Request& request, const NodeState& state,
+                                             std::string_view id) {
+  WorkloadReplacement parsed{.workload = {}, .is_forced = TRY(is_forced(request))};
+  parsed.must_be_new = request.if_none_match == "*";
+  if (!request.if_none_match.empty() && !parsed.must_be_new) {
+    return fail_at(ErrorCode::BadRequest, "If-None-Match", "is only allowed as *, to create and never replace", "*");
+  }
+  if (request.if_match.empty()) return parsed;
+  const Workload* found = workload_with_id(state, id);
+  parsed.known = found ? found->id : WorkloadId{0};
+  if (found) parsed.if_revision = revisions_of(request.if_match, found->id);
+  return parsed;
 }
 
 // The request body with lower-case keys, or the error response.
@@ -205,7 +270,9 @@ void patch_workload(const routing::Call& call, http::Reply reply) {
   const Requester who = requester_of(call.request);
   const Workload* found = call.workloads.find(*state, who, call.id);
   if (!found) return reply.send(no_such_workload(call.error_style));
-  if (found->origin != rmd::kOwnOrigin) {
+  const Result<bool> forced = is_forced(call.request);
+  if (!forced) return reply.send(refused(forced.error(), call.error_style));
+  if (found->origin != rmd::kOwnOrigin && !*forced) {
     return reply.send(refuse_foreign_origin(*found, rmd::kMayNotModify, call.error_style));
   }
   Pending pending{std::make_shared<http::Reply>(std::move(reply)), call.error_style};
@@ -219,7 +286,31 @@ void patch_workload(const routing::Call& call, http::Reply reply) {
   patch->if_revision = revisions_of(call.request.if_match, found->id);
   pending.shape = rmd::shape_of(*body);
   if (*is_dry) return call.workloads.preview(who, *patch, pending.with<Preview>(previewed));
-  call.workloads.patch(who, *patch, pending.with<Changed>(patched));
+  const auto show = [forced = *forced](const Changed& made) { return patched(made, forced); };
+  call.workloads.patch(who, *patch, pending.with<Changed>(show));
+}
+
+void put_workload(const routing::Call& call, http::Reply reply) {
+  Pending pending{std::make_shared<http::Reply>(std::move(reply)), call.error_style};
+  const auto state = call.engine.state();
+  const Result<WorkloadReplacement> conditions = parse_conditions(call.request, *state, call.id);
+  if (!conditions) return pending.refuse(conditions.error());
+  const Result<bool> is_dry = routing::flag_in_query(call.request.query, "dry_run");
+  if (!is_dry) return pending.refuse(is_dry.error());
+  const auto body = body_of(call);
+  if (!body) return pending.reply->send(body.error());
+  WorkloadReplacement replacement = *conditions;
+  Result<NewWorkload> workload = parse_replacement(*body, *state, std::string(call.id));
+  if (!workload) return pending.refuse(workload.error());
+  replacement.workload = *std::move(workload);
+  pending.shape = rmd::shape_of(*body);
+  pending.uuid = replacement.workload.spec.uuid;
+  const Requester who = requester_of(call.request);
+  if (*is_dry) return call.workloads.preview(who, replacement, pending.with<Preview>(previewed));
+  const auto show = [ratio = rmd::ratio_literal(*body), forced = replacement.is_forced](const Changed& made) {
+    return made.done.is_new ? created(made, ratio) : patched(made, forced);
+  };
+  call.workloads.put(who, replacement, pending.with<Changed>(show));
 }
 
 void delete_workload(const routing::Call& call, http::Reply reply) {
@@ -227,12 +318,15 @@ void delete_workload(const routing::Call& call, http::Reply reply) {
   const Requester who = requester_of(call.request);
   const Workload* found = call.workloads.find(*state, who, call.id);
   if (!found) return reply.send(no_such_workload(call.error_style));
-  if (found->origin != rmd::kOwnOrigin) {
+  const Result<bool> forced = is_forced(call.request);
+  if (!forced) return reply.send(refused(forced.error(), call.error_style));
+  if (found->origin != rmd::kOwnOrigin && !*forced) {
     return reply.send(refuse_foreign_origin(*found, rmd::kMayNotDelete, call.error_style));
   }
   const Pending pending{std::make_shared<http::Reply>(std::move(reply)), call.error_style};
+  const auto show = [forced = *forced](const Changed& made) { return deleted(made, forced); };
   call.workloads.remove(who, {.id = found->id, .if_revision = revisions_of(call.request.if_match, found->id)},
-                        pending.with<Changed>(deleted));
+                        pending.with<Changed>(show));
 }
 
 }  // namespace nrd::v1

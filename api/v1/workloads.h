@@ -13,6 +13,7 @@ void list_workloads(const routing::Call& call, http::Reply reply);
 void create_workload(const routing::Call& call, http::Reply reply);
 void show_workload(const routing::Call& call, http::Reply reply);
 void patch_workload(const routing::Call& call, http::Reply reply);
+void put_workload(const routing::Call& call, http::Reply reply);
 void delete_workload(const routing::Call& call, http::Reply reply);
 
 }  // namespace nrd::v1

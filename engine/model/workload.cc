@@ -33,7 +33,24 @@ Spec patched(Spec spec, const SpecPatch& patch) {
     spec.tasks = *patch.tasks;
     spec.task_cpus = patch.task_cpus;
   }
+  if (patch.name) spec.name = *patch.name;
+  if (patch.labels && !*patch.labels) spec.labels.clear();
+  if (patch.labels && *patch.labels) {
+    for (const auto& [key, value] : **patch.labels) {
+      spec.labels.erase(key);
+      if (value) spec.labels.emplace(key, *value);
+    }
+  }
   return spec;
+}
+
+bool requests_same(Spec a, Spec b) {
+  for (Spec* spec : {&a, &b}) {
+    spec->name.clear();
+    spec->uuid.clear();
+    spec->labels.clear();
+  }
+  return a == b;
 }
 
 // Code has the lowest ways: best effort grows and shrinks at its upper end.

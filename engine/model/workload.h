@@ -77,6 +77,9 @@ struct MbaRequest {
   friend bool operator==(const MbaRequest&, const MbaRequest&) = default;
 };
 
+// Chosen by clients to select workloads: {"team": "trading"}.
+using Labels = std::map<std::string, std::string>;
+
 // At least one of cache, l2, frequency and Onload is requested.
 struct Spec {
   std::string uuid;                   // chosen by the client, unique; empty: none
@@ -94,6 +97,8 @@ struct Spec {
   std::optional<MbaRequest> mba{};  // requires cache
   CpuSet task_cpus{};               // CPUs the tasks could run on when they were named: determines their caches
   std::optional<L2Request> l2{};
+  std::string name{};  // chosen by the client, unique; empty: none
+  Labels labels{};
   bool asks_for_ways() const { return cache || l2; }  // and therefore for a class of service
   friend bool operator==(const Spec&, const Spec&) = default;
 };
@@ -113,10 +118,17 @@ struct SpecPatch {
   Change<OnloadUse> onload{};
   std::optional<std::vector<Task>> tasks{};  // set together with `task_cpus`; empty: removes all
   CpuSet task_cpus{};
+  std::optional<std::string> name{};                                   // empty: removes it
+  Change<std::map<std::string, std::optional<std::string>>> labels{};  // keeps those not given; nullopt removes one
 };
 
 // `spec` after the patch, apart from its policy.
 Spec patched(Spec spec, const SpecPatch& patch);
+// True if both request the same resources: only names and labels differ.
+bool requests_same(Spec a, Spec b);
+
+// Where a workload comes from. Only this source changes it.
+inline constexpr const char* kOriginRest = "REST";  // requests of clients
 
 enum class Pool {
   None,       // no ways requested: no class
@@ -141,8 +153,8 @@ struct Workload {
   Grant grant;
   Time created;
   Time updated;
-  std::string origin = "REST";  // "REST", or the source of an import
-  uint64_t revision = 1;        // grows by one with each change
+  std::string origin = kOriginRest;
+  uint64_t revision = 1;  // grows by one with each change
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 

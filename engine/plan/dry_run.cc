@@ -32,4 +32,13 @@ Result<DryRun> dry_run(const NodeState& state, const PatchWorkload& patch, Time 
       .map([&](Workloads planned) { return dry_run_of(state, std::move(planned), patch.id); });
 }
 
+Result<DryRun> dry_run(const NodeState& state, const PutWorkload& wanted, Time now) {
+  const WorkloadId next = state.workloads.next_id();
+  const Workload* found = TRY(target_of(state, wanted));
+  const WorkloadId id = found ? found->id : next;
+  return plan::put(state, next, wanted, now).map([&](Workloads planned) {
+    return dry_run_of(state, std::move(planned), id);
+  });
+}
+
 }  // namespace nrd::plan

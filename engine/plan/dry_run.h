@@ -17,5 +17,6 @@ struct DryRun {
 
 Result<DryRun> dry_run(const NodeState& state, const CreateWorkload& create, Time now);
 Result<DryRun> dry_run(const NodeState& state, const PatchWorkload& patch, Time now);
+Result<DryRun> dry_run(const NodeState& state, const PutWorkload& wanted, Time now);
 
 }  // namespace nrd::plan

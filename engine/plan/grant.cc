@@ -76,29 +76,39 @@ Result<Workloads> create_on(const NodeState& state, const Workloads& workloads, 
   return grant_ways(state, workloads, std::move(workload), {});
 }
 
-Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& patch, Time now) {
-  const auto found = state.workloads.find(id);
-  if (found == state.workloads.end()) return not_found();
-  Workload workload = found->second;
-  Spec spec = TRY(with_changes(state, workload.spec, patch));
+Result<Workloads> change(const NodeState& state, const Workload& before, Spec spec, const char* emptied, Time now) {
+  if (spec == before.spec) return state.workloads;
+  Workload workload = before;
   workload.spec = std::move(spec);
-  if (workload.spec == found->second.spec) return state.workloads;
+  workload.updated = now;
+  if (requests_same(workload.spec, before.spec)) {
+    TRY(check_names(state, workload.spec, before.id));
+    Workloads workloads = state.workloads;
+    workloads.put(std::move(workload));
+    return workloads;
+  }
   if (!workload.spec.asks_for_ways() && !workload.spec.frequency && !workload.spec.onload) {
-    const char* field = removes(patch.cache) ? "/cache"
-                        : removes(patch.l2)  ? "/l2"
-                        : patch.frequency    ? "/pstate"
-                                             : "/onload";
-    return fail_at(ErrorCode::BadRequest, field, "the workload would request no resources",
+    return fail_at(ErrorCode::BadRequest, emptied, "the workload would request no resources",
                    "delete the workload instead");
   }
   if (workload.spec.core_ids.empty() && workload.spec.tasks.empty()) {
     return fail_at(ErrorCode::BadRequest, "/task_ids", "the workload would have no CPUs and no tasks",
                    "delete the workload instead");
   }
-  workload.updated = now;
-  return check(state, workload.spec, id)
-      .and_then([&] { return grant(state, workload, found->second.grant); })
+  return check(state, workload.spec, before.id)
+      .and_then([&] { return grant(state, workload, before.grant); })
       .map_error([&](Error error) { return blaming_policy(state, workload.spec, std::move(error)); });
+}
+
+Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& patch, Time now) {
+  const auto found = state.workloads.find(id);
+  if (found == state.workloads.end()) return not_found();
+  Spec spec = TRY(with_changes(state, found->second.spec, patch));
+  const char* emptied = removes(patch.cache) ? "/cache"
+                        : removes(patch.l2)  ? "/l2"
+                        : patch.frequency    ? "/pstate"
+                                             : "/onload";
+  return change(state, found->second, std::move(spec), emptied, now);
 }
 
 Result<Workloads> remove(const NodeState& state, WorkloadId id) {

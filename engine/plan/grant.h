@@ -21,6 +21,9 @@ Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& 
 // not CPUs.
 Result<Workloads> create_on(const NodeState& state, const Workloads& workloads, WorkloadId id,
                             const CacheRequest& request, CacheId cache);
+// Gives `before` the request `spec`; the same one returns the workloads as they are. `emptied`: the field to name if it
+// requests no resources.
+Result<Workloads> change(const NodeState& state, const Workload& before, Spec spec, const char* emptied, Time now);
 Result<Workloads> remove(const NodeState& state, WorkloadId id);
 // `left`: the remaining tasks of each of these workloads. A workload without tasks and CPUs is deleted; one that has
 // CPUs releases the caches that only its tasks used. All in one pass: after a reboot this concerns every workload with

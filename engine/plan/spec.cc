@@ -107,15 +107,17 @@ Result<void> check_classes_free(const NodeState& state, const Spec& spec) {
   return {};
 }
 
-Result<void> check_uuid(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
-  if (spec.uuid.empty()) return {};
+// Refuses `value` if a workload other than `self` has it.
+Result<void> check_unique(const NodeState& state, const std::string& value, std::string Spec::*member, const char* what,
+                          std::optional<WorkloadId> self) {
+  if (value.empty()) return {};
   for (const auto& [id, other] : state.workloads) {
-    if (id == self || other.spec.uuid != spec.uuid) continue;
-    return Failure(Error{.code = ErrorCode::UuidTaken,
-                         .field = "/uuid",
-                         .message = "workload " + id_text(other) + " already has this uuid",
+    if (id == self || other.spec.*member != value) continue;
+    return Failure(Error{.code = member == &Spec::uuid ? ErrorCode::UuidTaken : ErrorCode::NameTaken,
+                         .field = std::string("/") + what,
+                         .message = "workload " + id_text(other) + " already has this " + what,
                          .detail = {},
-                         .allowed = "a uuid that no other workload has",
+                         .allowed = std::string("a ") + what + " that no other workload has",
                          .subject = id_text(other)});
   }
   return {};
@@ -278,6 +280,17 @@ Result<Pool> pool_of(const CacheRequest& request) {
   return request.max == request.min ? Pool::Guarantee : Pool::BestEffort;
 }
 
+Result<void> check_names(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
+  constexpr size_t kMostLabels = 32;
+  if (spec.labels.size() > kMostLabels) {
+    return fail_at(ErrorCode::BadRequest, "/labels",
+                   "the workload would have " + std::to_string(spec.labels.size()) + " labels",
+                   "at most " + std::to_string(kMostLabels));
+  }
+  TRY(check_unique(state, spec.uuid, &Spec::uuid, "uuid", self));
+  return check_unique(state, spec.name, &Spec::name, "name", self);
+}
+
 Result<void> check_ways(const NodeState& state, const CacheRequest& cache, CacheId touched) {
   return check_can_cache(state).and_then([&] { return check_amounts(state, cache, touched); });
 }
@@ -287,7 +300,7 @@ Result<void> check(const NodeState& state, const Spec& spec, std::optional<Workl
   TRY(spec.l2 ? check_can_l2(state) : Result<void>());
   return check_cpus_exist(state.facts.rdt, spec)
       .and_then([&] { return check_id(state, spec, self); })
-      .and_then([&] { return check_uuid(state, spec, self); })
+      .and_then([&] { return check_names(state, spec, self); })
       .and_then([&] { return check_tasks(state, spec, self); })
       .and_then([&] { return check_bandwidth(state, spec); })
       .and_then([&] { return check_cpus_free(state, spec, self); })

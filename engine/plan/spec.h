@@ -17,7 +17,10 @@ Result<void> check_revision(const NodeState& state, WorkloadId id, const std::op
 // The pool that max and min select, or BadRequest (max > 0 with min = 0, min > max).
 Result<Pool> pool_of(const CacheRequest& request);
 
-// All checks that need no free way: capability, CPUs (exist, online, not taken), uuid, sizes against pool and
+// The uuid and the name must be unique, and the labels few.
+Result<void> check_names(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self);
+
+// All checks that need no free way: capability, CPUs (exist, online, not taken), id, uuid, name, sizes against pool and
 // min_cbm_bits. `self` is the workload being patched, which does not conflict with itself.
 Result<void> check(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self);
 

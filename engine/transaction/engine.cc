@@ -256,12 +256,16 @@ class ThreadedEngine final : public Engine {
         callers.push_back(std::move(waiting.done));
       }
     }
-    std::vector<Result<Workload>> outcomes = writer_.apply(commands);
-    for (const IdempotencyKey& key : keys) outcomes.push_back(writer_.find_created(key));
+    std::vector<Result<Applied>> outcomes = writer_.apply(commands);
+    for (const IdempotencyKey& key : keys) {
+      outcomes.push_back(writer_.find_created(key).map([](Workload found) { return Applied{std::move(found)}; }));
+    }
     callers.insert(callers.end(), askers.begin(), askers.end());
     const std::shared_ptr<const NodeState> state = publish();
     for (size_t i = 0; i < callers.size(); ++i) {
-      callers[i](outcomes[i].map([&](Workload& workload) { return Done{state, std::move(workload)}; }));
+      callers[i](outcomes[i].map([&](Applied& applied) {
+        return Done{.state = state, .workload = std::move(applied.workload), .is_new = applied.is_new};
+      }));
     }
   }
 

@@ -17,6 +17,7 @@
 #include "engine/hardware.h"
 #include "engine/model/node_state.h"
 #include "engine/model/workload.h"
+#include "engine/plan/put.h"
 #include "engine/transaction/idempotency.h"
 #include "engine/usage_sampler.h"
 #include "store/store.h"
@@ -39,12 +40,14 @@ struct DeleteWorkload {
   WorkloadId id;
   IfRevision if_revision{};
 };
-using Command = std::variant<CreateWorkload, PatchWorkload, DeleteWorkload>;
+using PutWorkload = plan::Put;
+using Command = std::variant<CreateWorkload, PatchWorkload, PutWorkload, DeleteWorkload>;
 
 // The outcome: the state after the change, and the workload in it (before the change, for a delete).
 struct Done {
   std::shared_ptr<const NodeState> state;
   Workload workload;
+  bool is_new = false;  // created by the command, not an earlier one
 };
 using Outcome = Result<Done>;
 

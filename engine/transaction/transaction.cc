@@ -76,6 +76,9 @@ Result<Workloads> Transaction::plan(const Command& command) {
   if (const auto* patch = std::get_if<PatchWorkload>(&command)) {
     return plan::patch(state_, patch->id, patch->patch, time);
   }
+  if (const auto* put = std::get_if<PutWorkload>(&command)) {
+    return plan::put(state_, WorkloadId{state_.next_id}, *put, time);
+  }
   return plan::remove(state_, std::get<DeleteWorkload>(command).id);
 }
 
@@ -119,9 +122,18 @@ Result<void> Transaction::check_revision(const Command& command) const {
 }
 
 // Assign each number once, and skip those that clients have chosen.
-void Transaction::note_created(const CreateWorkload& create) {
-  if (create.key) commits_.keys().add(*create.key, WorkloadId{state_.next_id}, now(clock_));
-  state_.next_id = std::max(state_.next_id, number_of(create.spec.given_id)) + 1;
+void Transaction::note_created(const Spec& spec, const std::optional<IdempotencyKey>& key) {
+  if (key) commits_.keys().add(*key, WorkloadId{state_.next_id}, now(clock_));
+  state_.next_id = std::max(state_.next_id, number_of(spec.given_id)) + 1;
+}
+
+// The next id for one that does not exist yet.
+Result<WorkloadId> Transaction::target_of(const Command& command) const {
+  if (const auto* patch = std::get_if<PatchWorkload>(&command)) return patch->id;
+  if (const auto* remove = std::get_if<DeleteWorkload>(&command)) return remove->id;
+  const auto* put = std::get_if<PutWorkload>(&command);
+  const Workload* found = put ? TRY(plan::target_of(state_, *put)) : nullptr;
+  return found ? found->id : WorkloadId{state_.next_id};
 }
 
 // Plan again if CPUs or groups have changed since the plan was made.
@@ -144,13 +156,13 @@ Result<WorkloadId> Transaction::try_one(const Command& command) {
     if (created) return *created;
   }
   TRY(check_revision(command));
+  const WorkloadId id = TRY(target_of(command));
   Proposal proposal = TRY(plan_on_fresh_observation(command));
-  WorkloadId id{state_.next_id};
-  if (const auto* patch = std::get_if<PatchWorkload>(&command)) id = patch->id;
-  if (const auto* remove = std::get_if<DeleteWorkload>(&command)) id = remove->id;
   if (proposal.workloads == state_.workloads) return id;
   TRY(carry_out(std::move(proposal)));
-  if (const auto* create = std::get_if<CreateWorkload>(&command)) note_created(*create);
+  if (id.value != state_.next_id) return id;
+  if (const auto* create = std::get_if<CreateWorkload>(&command)) note_created(create->spec, create->key);
+  if (const auto* put = std::get_if<PutWorkload>(&command)) note_created(put->spec, {});
   return id;
 }
 
@@ -171,9 +183,9 @@ Result<void> Transaction::carry_out(Proposal proposal) {
   return {};
 }
 
-std::vector<Result<Workload>> Transaction::apply(std::span<const Command> commands) {
+std::vector<Result<Applied>> Transaction::apply(std::span<const Command> commands) {
   const auto frozen = [] { return fail(ErrorCode::Frozen, "store state unknown; change rejected, try again"); };
-  std::vector<Result<Workload>> outcomes;
+  std::vector<Result<Applied>> outcomes;
   if (const Result<void> resolved = commits_.resolve(); !resolved) {
     outcomes.assign(commands.size(), Failure(resolved.error()));
     return outcomes;
@@ -189,8 +201,11 @@ std::vector<Result<Workload>> Transaction::apply(std::span<const Command> comman
       const auto found = state_.workloads.find(remove->id);
       if (found != state_.workloads.end()) deleted = found->second;
     }
-    outcomes.push_back(
-        apply_one(command).map([&](WorkloadId id) { return deleted ? *std::move(deleted) : state_.workloads.at(id); }));
+    const uint64_t next_id = state_.next_id;
+    outcomes.push_back(apply_one(command).map([&](WorkloadId id) {
+      if (deleted) return Applied{*std::move(deleted)};
+      return Applied{.workload = state_.workloads.at(id), .is_new = id.value >= next_id};
+    }));
     governor_.reset();
   }
   // If the outcome of a claim is unknown, the whole batch is already rolled back.
@@ -202,12 +217,12 @@ std::vector<Result<Workload>> Transaction::apply(std::span<const Command> comman
   }
   // Claims of commands that failed, and of those that cancelled each other.
   if (!commits_.is_unknown()) commits_.release_restored();
-  for (Result<Workload>& outcome : outcomes) {
+  for (Result<Applied>& outcome : outcomes) {
     if (!outcome) continue;
     if (!committed) {
       outcome = Failure(committed.error());
-    } else if (const auto found = state_.workloads.find(outcome->id); found != state_.workloads.end()) {
-      outcome = found->second;
+    } else if (const auto found = state_.workloads.find(outcome->workload.id); found != state_.workloads.end()) {
+      outcome->workload = found->second;
     }
   }
   if (committed) groups_.report_sharing();

@@ -23,6 +23,12 @@
 
 namespace nrd {
 
+// What a command did: the workload after it, before it for a delete.
+struct Applied {
+  Workload workload;
+  bool is_new = false;  // created by the command, not by an earlier one with the same key
+};
+
 class Transaction {
  public:
   Transaction(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options);
@@ -31,7 +37,7 @@ class Transaction {
   // Start after stop, crash or reboot: converges the hardware to the stored state.
   Result<void> recover();
   // One outcome for each command, in order; all share one commit. The publisher fills in `Done::state`.
-  std::vector<Result<Workload>> apply(std::span<const Command> commands);
+  std::vector<Result<Applied>> apply(std::span<const Command> commands);
   // The workload created with this key. NotFound: the key was not used.
   Result<Workload> find_created(const IdempotencyKey& key);
   // Commits on its own.
@@ -50,7 +56,8 @@ class Transaction {
   Result<Proposal> plan_on_fresh_observation(const Command& command);
   Result<std::optional<WorkloadId>> created_with(const IdempotencyKey& key) const;
   Result<void> check_revision(const Command& command) const;
-  void note_created(const CreateWorkload& create);
+  void note_created(const Spec& spec, const std::optional<IdempotencyKey>& key);
+  Result<WorkloadId> target_of(const Command& command) const;
   Result<WorkloadId> apply_one(const Command& command);
   Result<WorkloadId> try_one(const Command& command);
   Result<void> carry_out(Proposal proposal);

@@ -287,7 +287,7 @@ class Node:
 
     def stored(self):
         """Workloads in the database."""
-        grants = {id: json.loads(document)["grant"] for id, document in self.rows("SELECT id, document FROM workload ORDER BY id")}
+        grants = {id: json.loads(document)["grant"] for id, document in self.rows("SELECT coalesce(given_id, id), document FROM workload ORDER BY id")}
         return {str(id): (f"COS{grant.get('clos', 0)}", {cache: ways for cache, ways in grant.get("ways", []) if not cache.startswith("L2:")})
                 for id, grant in grants.items()}
 

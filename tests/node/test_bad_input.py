@@ -173,7 +173,7 @@ def test_wrong_paths_methods_and_types(node, unchanged, method, path, headers, t
     assert (got, said) == (status, line + "\n")
     assert_one_line(said, answer)
     if status == 405:
-        assert answer["Allow"] == {"/v1/workloads": "GET, POST", "/v1/workloads/1": "GET, PATCH, DELETE",
+        assert answer["Allow"] == {"/v1/workloads": "GET, POST", "/v1/workloads/1": "GET, PUT, PATCH, DELETE",
                                    "/v1/node": "GET"}[path]
     got, said, answer = node.request(method, path, text, {**headers, **PROBLEM})
     assert got == status

@@ -119,6 +119,11 @@ CALLS = [
     ("get", "/v1/onload/operations/{id}", "99", None, 404),
     ("put", "/v1/onload/freeze", None, {"frozen": True, "reason": "trading"}, 200),
     ("put", "/v1/onload", None, {"state": "unmanaged"}, 423),
+    ("put", "/v1/workloads/{id}", "feed", {"core_ids": ["13"], "cache": {"max": 0, "min": 0}, "name": "feed", "labels": {"team": "trading"}}, 201),
+    ("put", "/v1/workloads/{id}", "feed", {"core_ids": ["13"], "cache": {"max": 0, "min": 0}, "name": "feed"}, 200),
+    ("put", "/v1/workloads/{id}", "feed", {"core_ids": ["13"], "name": "a b"}, 400),
+    ("put", "/v1/workloads/{id}", "other", {"core_ids": ["14"], "cache": {"max": 0, "min": 0}, "name": "feed"}, 409),
+    ("get", "/v1/workloads?label=team&name=feed", None, None, 200),
     ("delete", "/v1/workloads/{id}", "1", None, 200),
     ("delete", "/v1/workloads/{id}", "1", None, 404),
 ]

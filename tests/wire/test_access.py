@@ -22,7 +22,7 @@ ADMINS, USERS, RUNNERS = 12, 10, 9  # the groups man, uucp and news, by their ro
 
 # What an administrator gets, by method and path: the request reaches its handler, which finds nothing to do.
 REACHED = {("GET", "/v1/workloads"): 200, ("POST", "/v1/workloads"): 400, ("GET", "/v1/workloads/{id}"): 404,
-           ("PATCH", "/v1/workloads/{id}"): 404, ("DELETE", "/v1/workloads/{id}"): 404,
+           ("PUT", "/v1/workloads/{id}"): 400, ("PATCH", "/v1/workloads/{id}"): 404, ("DELETE", "/v1/workloads/{id}"): 404,
            ("GET", "/v1/pstate"): 200, ("GET", "/v1/pstate/{id}"): 404, ("GET", "/v1/node"): 200, ("GET", "/v1/health"): 200, ("GET", "/metrics"): 200, ("GET", "/v1/workloads/{id}/monitoring"): 404,
            ("GET", "/v1/onload"): 200, ("POST", "/v1/onload/preflight"): 400, ("POST", "/v1/onload/drain"): 400,
            ("POST", "/v1/onload/undrain"): 423, ("GET", "/v1/onload/modules/{id}"): 404,
@@ -51,7 +51,7 @@ def for_user(method, path):
 
 
 # What the role run may request: what the calling process owns, and what nrdctl run reads to start an application.
-OF_RUN = {("POST", "/v1/workloads"), ("GET", "/v1/workloads/{id}"), ("PATCH", "/v1/workloads/{id}"), ("DELETE", "/v1/workloads/{id}"),
+OF_RUN = {("POST", "/v1/workloads"), ("PUT", "/v1/workloads/{id}"), ("GET", "/v1/workloads/{id}"), ("PATCH", "/v1/workloads/{id}"), ("DELETE", "/v1/workloads/{id}"),
           ("GET", "/v1/onload/allocations"), ("POST", "/v1/onload/allocations"), ("DELETE", "/v1/onload/allocations/{id}"),
           ("GET", "/v1/onload/profiles"), ("GET", "/v1/onload/profiles/{id}"), ("GET", "/v1/onload/interfaces")}
 

@@ -18,11 +18,12 @@ Access access(std::string_view method, std::string_view path) {
 }  // namespace
 
 TEST_CASE("the run role may create, read, change and delete a workload, and nothing else") {
-  for (const char* method : {"GET", "HEAD", "PATCH", "DELETE"}) CHECK(access(method, "/v1/workloads/7") == Access::Own);
+  for (const char* method : {"GET", "HEAD", "PUT", "PATCH", "DELETE"})
+    CHECK(access(method, "/v1/workloads/7") == Access::Own);
   CHECK(access("POST", "/v1/workloads") == Access::Own);
-  for (const auto& [method, path] : {std::pair{"GET", "/v1/workloads"}, std::pair{"PUT", "/v1/workloads/7"},
-                                     std::pair{"GET", "/v1/workloads/7/monitoring"}, std::pair{"GET", "/v1/node"},
-                                     std::pair{"PUT", "/v1/onload/freeze"}, std::pair{"GET", "/v1/nowhere"}}) {
+  for (const auto& [method, path] :
+       {std::pair{"GET", "/v1/workloads"}, std::pair{"GET", "/v1/workloads/7/monitoring"}, std::pair{"GET", "/v1/node"},
+        std::pair{"PUT", "/v1/onload/freeze"}, std::pair{"GET", "/v1/nowhere"}}) {
     CAPTURE(path);
     CHECK(access(method, path) == Access::ByMethod);
   }

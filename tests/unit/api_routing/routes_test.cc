@@ -212,7 +212,7 @@ TEST_CASE("a wrong method is a 405 with the allowed methods") {
   const Row rows[] = {
       {"PUT", "/v1/workloads", "GET, POST"},
       {"PATCH", "/v1/workloads/", "GET, POST"},
-      {"POST", "/v1/workloads/1", "GET, PATCH, DELETE"},
+      {"POST", "/v1/workloads/1", "GET, PUT, PATCH, DELETE"},
       {"DELETE", "/v1/node", "GET"},
       {"HEAD", "/v1/health", "GET"},
   };

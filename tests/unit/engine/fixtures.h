@@ -25,7 +25,7 @@ struct TransactionFixture {
   const NodeState& state() const { return writer->state(); }
   Result<Workload> apply(Command command) {
     const std::vector<Command> commands{std::move(command)};
-    return writer->apply(commands).front();
+    return writer->apply(commands).front().map([](Applied applied) { return std::move(applied.workload); });
   }
   Result<Workload> create(Spec spec) { return apply(CreateWorkload{std::move(spec)}); }
   Result<Workload> patch(WorkloadId id, SpecPatch patch) { return apply(PatchWorkload{id, std::move(patch)}); }

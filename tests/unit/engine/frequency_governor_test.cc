@@ -34,7 +34,7 @@ struct Fixture {
     const std::vector<Command> commands{CreateWorkload{a_spec("4").no_cache().frequency(request)}};
     const auto made = writer.apply(commands).front();
     REQUIRE(made);
-    return made->id;
+    return made->workload.id;
   }
   void run(uint64_t misses, int samples) {
     for (int i = 0; i < samples; ++i) {

@@ -554,7 +554,7 @@ TEST_CASE("of two patches in one batch that know the same revision one is stale"
   const auto outcomes = fixture.writer->apply(commands);
   CHECK(outcomes[0]);  // changes nothing, so the revision stays
   REQUIRE(outcomes[1]);
-  CHECK(outcomes[1]->revision == workload->revision + 1);
+  CHECK(outcomes[1]->workload.revision == workload->revision + 1);
   CHECK(outcomes[2].error().code == ErrorCode::Stale);
   CHECK(outcomes[3].error().code == ErrorCode::Stale);
   CHECK(fixture.store.records.workloads.front().revision == workload->revision + 1);

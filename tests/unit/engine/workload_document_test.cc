@@ -38,7 +38,9 @@ Workload a_full_workload() {
                    .tasks = {a_task(4711), a_task(4712)},
                    .mba = MbaRequest{.unit = MbaRequest::Unit::Mbps, .value = 5000},
                    .task_cpus = CpuSet{0, 1, 2},
-                   .l2 = L2Request{.ways = 4, .code = 1}};
+                   .l2 = L2Request{.ways = 4, .code = 1},
+                   .name = "feed",
+                   .labels = {{"team", "trading"}}};
   workload.grant = {
       .pool = Pool::BestEffort,
       .clos = ClosId{2},
@@ -59,7 +61,8 @@ constexpr const char* kFull =
     R"("owner":{"pid":4711,"start":18446744073709551615,"boot_id":"boot-1"},)"
     R"("onload":{"profiles":["b","a"],"env":[["EF_A","1"],["EF_B",""]],"profiles_win":true,"generation":2,)"
     R"("version":"9.0"},"tasks":[{"id":4711,"process":4711,"start":99,"boot_id":"boot-1"},)"
-    R"({"id":4712,"process":4711,"start":99,"boot_id":"boot-1"}],"task_cpus":"0-2"},)"
+    R"({"id":4712,"process":4711,"start":99,"boot_id":"boot-1"}],"task_cpus":"0-2",)"
+    R"("name":"feed","labels":[["team","trading"]]},)"
     R"("grant":{"pool":"besteffort","clos":2,)"
     R"("ways":[["0","30"],["L2:0","f"],)"
     R"(["7","ffffffff"]],)"

@@ -1,0 +1,51 @@
+#include "engine/plan/put.h"
+
+#include <utility>
+
+#include "engine/plan/grant.h"
+#include "engine/plan/policy.h"
+#include "engine/plan/spec.h"
+
+namespace nrd::plan {
+
+Result<const Workload*> target_of(const NodeState& state, const Put& wanted) {
+  const Workload* found = workload_with_id(state, wanted.spec.given_id);
+  if (!found) {
+    if (!wanted.known) return nullptr;
+    return fail_at(ErrorCode::Stale, "If-Match", "there is no such workload", "no If-Match, to create it");
+  }
+  if (wanted.must_be_new) {
+    return fail_at(ErrorCode::Stale, "If-None-Match", "the workload already exists", "no If-None-Match, to replace it");
+  }
+  if (wanted.known && *wanted.known != found->id) {
+    return fail_at(ErrorCode::Stale, "If-Match", "the workload was deleted and another one created under its id",
+                   "the current ETag of the workload");
+  }
+  if (wanted.only && found->spec.owner != wanted.only) {
+    return fail_at(ErrorCode::IdTaken, "/id", "another workload has this id", "an id that no other workload has");
+  }
+  if (found->origin != wanted.origin && !wanted.is_forced) {
+    return fail(ErrorCode::Forbidden, "the workload has origin " + found->origin + ", not " + wanted.origin +
+                                          "; only its source may change it");
+  }
+  TRY(check_revision(state, found->id, wanted.if_revision));
+  return found;
+}
+
+Result<Workloads> put(const NodeState& state, WorkloadId id, const Put& wanted, Time now) {
+  const Workload* found = TRY(target_of(state, wanted));
+  if (!found) {
+    Workloads workloads = TRY(create(state, id, wanted.spec, now));
+    Workload made = workloads.at(id);
+    made.origin = wanted.origin;
+    workloads.put(std::move(made));
+    return workloads;
+  }
+  Spec spec = TRY(filled(state, wanted.spec));
+  spec.given_id = found->spec.given_id;  // empty if nrd assigned it
+  // The CPUs on which the same tasks may run now do not change their grant.
+  if (spec.tasks == found->spec.tasks) spec.task_cpus = found->spec.task_cpus;
+  return change(state, *found, std::move(spec), "", now);
+}
+
+}  // namespace nrd::plan

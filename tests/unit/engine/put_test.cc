@@ -1,0 +1,104 @@
+#include "engine/plan/put.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/unit/engine/fixtures.h"
+
+using namespace nrd;
+using namespace nrd::testing;
+
+namespace {
+
+struct Fixture : TransactionFixture {
+  Fixture() { start(); }
+  Result<Applied> put(Spec spec, PutWorkload wanted = {}) {
+    wanted.spec = std::move(spec);
+    wanted.spec.given_id = "feed";
+    const std::vector<Command> commands{wanted};
+    return writer->apply(commands).front();
+  }
+};
+
+Spec named(Spec spec, const std::string& name) {
+  spec.name = name;
+  return spec;
+}
+
+}  // namespace
+
+TEST_CASE("the second of two equal puts in a batch neither creates nor changes") {
+  Fixture fixture;
+  PutWorkload put;
+  put.spec = a_spec("4").ways(2, 2);
+  put.spec.given_id = "feed";
+  const std::vector<Command> commands{put, put};
+  const auto outcomes = fixture.writer->apply(commands);
+  REQUIRE(outcomes[0]);
+  REQUIRE(outcomes[1]);
+  CHECK(outcomes[0]->is_new);
+  CHECK_FALSE(outcomes[1]->is_new);
+  CHECK(outcomes[0]->workload == outcomes[1]->workload);
+  CHECK(outcomes[1]->workload.revision == 1);
+}
+
+TEST_CASE("a put of the same request does not commit") {
+  Fixture fixture;
+  REQUIRE(fixture.put(a_spec("4").ways(2, 2)));
+  const uint64_t revision = fixture.state().revision;
+  REQUIRE(fixture.put(a_spec("4").ways(2, 2)));
+  CHECK(fixture.state().revision == revision);
+}
+
+TEST_CASE("a change of names alone neither plans nor writes to the hardware") {
+  Fixture fixture;
+  REQUIRE(fixture.put(a_spec("4").ways(2, 2)));
+  const auto before = fixture.state().workloads.begin()->second.grant;
+  const auto writes = fixture.hardware.writes;
+  // The pool would be too small for another plan.
+  REQUIRE(fixture.put(named(a_spec("4").ways(2, 2), "a")));
+  CHECK(fixture.hardware.writes == writes);
+  CHECK(fixture.state().workloads.begin()->second.grant == before);
+  CHECK(fixture.state().workloads.begin()->second.revision == 2);
+}
+
+TEST_CASE("a put keeps to its source, its conditions and its owner") {
+  Fixture fixture;
+  REQUIRE(fixture.put(a_spec("4").ways(2, 2), {.origin = "FILE"}));
+  CHECK(fixture.put(a_spec("4").ways(1, 1)).error().code == ErrorCode::Forbidden);
+  CHECK(fixture.put(a_spec("4").ways(1, 1), {.must_be_new = true}).error().code == ErrorCode::Stale);
+  CHECK(fixture.put(a_spec("4").ways(1, 1), {.origin = "FILE", .known = WorkloadId{9}}).error().code ==
+        ErrorCode::Stale);
+  CHECK(fixture.put(a_spec("4").ways(1, 1), {.origin = "FILE", .known = WorkloadId{1}, .if_revision = {{7}}})
+            .error()
+            .code == ErrorCode::Stale);
+  CHECK(fixture.put(a_spec("4").ways(1, 1), {.origin = "FILE", .only = Owner{.pid = 1}}).error().code ==
+        ErrorCode::IdTaken);
+  const auto forced = fixture.put(a_spec("4").ways(1, 1), {.is_forced = true});
+  REQUIRE(forced);
+  CHECK(forced->workload.origin == "FILE");
+}
+
+TEST_CASE("a name belongs to one workload") {
+  Fixture fixture;
+  REQUIRE(fixture.put(named(a_spec("4").ways(2, 2), "a")));
+  CHECK(fixture.create(named(a_spec("5").ways(1, 1), "a")).error().code == ErrorCode::NameTaken);
+  const auto other = fixture.create(named(a_spec("5").ways(1, 1), "b"));
+  REQUIRE(other);
+  CHECK(fixture.patch(other->id, {.name = "a"}).error().code == ErrorCode::NameTaken);
+  CHECK(fixture.put(named(a_spec("4").ways(2, 2), "a")));
+}
+
+TEST_CASE("a patch merges labels and refuses too many") {
+  Fixture fixture;
+  Spec spec = a_spec("4").ways(2, 2);
+  spec.labels = {{"team", "trading"}, {"rack", "r1"}};
+  const auto made = fixture.create(spec);
+  REQUIRE(made);
+  SpecPatch patch;
+  patch.labels = std::map<std::string, std::optional<std::string>>{{"rack", std::nullopt}, {"slot", "3"}};
+  CHECK(fixture.patch(made->id, patch)->spec.labels == Labels{{"team", "trading"}, {"slot", "3"}});
+  for (int i = 0; i < 40; ++i) (**patch.labels)["k" + std::to_string(i)] = "";
+  CHECK(fixture.patch(made->id, patch).error().field == "/labels");
+  patch.labels = std::optional<std::map<std::string, std::optional<std::string>>>();
+  CHECK(fixture.patch(made->id, patch)->spec.labels.empty());
+}
