@@ -14,7 +14,7 @@ using json::Value;
 
 class Converter {
  public:
-  explicit Converter(const std::string& name) : name_(name) {}
+  Converter(const std::string& name, KeyCase keys) : name_(name), keys_(keys) {}
 
   Result<Value> convert(const toml::node& node, size_t depth) {
     if (depth > kTreeDepth) return at(node, "nested too deeply");
@@ -42,7 +42,7 @@ class Converter {
     for (const auto& [key, node] : table) {
       Result<Value> value = convert(node, depth + 1);
       if (!value) return value;
-      if (!add_member(members, key.str(), *std::move(value))) {
+      if (!add_member(members, key.str(), *std::move(value), keys_)) {
         return at(node, std::string(key.str()) + " is there twice, in another case");
       }
     }
@@ -60,6 +60,7 @@ class Converter {
   }
 
   const std::string& name_;
+  const KeyCase keys_;
   size_t values_ = 0;
 };
 
@@ -77,10 +78,10 @@ Result<void> check_lines(std::string_view text, const std::string& name) {
 
 }  // namespace
 
-Result<Value> of_toml(const std::string& text, const std::string& name) {
+Result<Value> of_toml(const std::string& text, const std::string& name, KeyCase keys) {
   TRY(check_lines(text, name));
   try {
-    return Converter(name).convert(toml::parse(text, name), 0);
+    return Converter(name, keys).convert(toml::parse(text, name), 0);
   } catch (const toml::parse_error& error) {
     return at_line(name, error.source().begin.line, std::string(error.description()));
   }

@@ -1,7 +1,8 @@
 // Parses TOML and YAML files to one kind of tree, so that they share one validation: nrd's policies
-// (daemon/policy_file.h) and RMD's files (cli/import_rmd). Only toml.cc uses toml++, only yaml.cc yaml-cpp.
+// (daemon/policy_file.h), RMD's files (cli/import_rmd) and declared workloads (documents.h). Only toml.cc uses toml++,
+// only yaml.cc yaml-cpp.
 //
-// Keys become lower case, as in RMD; two keys that differ only in case are an error. YAML's plain scalars are numbers,
+// Two keys that differ only in case are an error if they become lower case. YAML's plain scalars are numbers,
 // true, false and null as in JSON; all others are text, including on and off. Errors name file and line.
 #pragma once
 
@@ -14,17 +15,22 @@
 
 namespace nrd::tree {
 
-Result<json::Value> of_toml(const std::string& text, const std::string& name);
-Result<json::Value> of_yaml(const std::string& text, const std::string& name);
+enum class KeyCase {
+  Lower,  // keys become lower case, as in RMD
+  AsWritten,
+};
+
+Result<json::Value> of_toml(const std::string& text, const std::string& name, KeyCase keys = KeyCase::Lower);
+Result<json::Value> of_yaml(const std::string& text, const std::string& name, KeyCase keys = KeyCase::Lower);
 
 // Limits for both formats. YAML aliases can make a tree endless or huge.
 constexpr size_t kTreeDepth = 8;
-constexpr size_t kTreeValues = 8192;
+constexpr size_t kTreeValues = 65536;
 
 // "/etc/nrd/policy.toml:3: ..."
 Failure at_line(const std::string& name, size_t line, const std::string& problem);
 
-// Adds a member with a lower-case key. False if the key exists.
-bool add_member(std::vector<json::Member>& members, std::string_view key, json::Value value);
+// False if the key exists.
+bool add_member(std::vector<json::Member>& members, std::string_view key, json::Value value, KeyCase keys);
 
 }  // namespace nrd::tree

@@ -23,7 +23,7 @@ size_t line_of(const YAML::Mark& mark) { return static_cast<size_t>(mark.line) +
 
 class Converter {
  public:
-  explicit Converter(const std::string& name) : name_(name) {}
+  Converter(const std::string& name, KeyCase keys) : name_(name), keys_(keys) {}
 
   Result<Value> convert(const YAML::Node& node, size_t depth) {
     if (depth > kTreeDepth) return at(node, "nested too deeply, or an alias to itself");
@@ -49,7 +49,7 @@ class Converter {
       if (!entry.first.IsScalar()) return at(entry.first, "expected a plain key before the colon");
       Result<Value> value = convert(entry.second, depth + 1);
       if (!value) return value;
-      if (!add_member(members, entry.first.Scalar(), *std::move(value))) {
+      if (!add_member(members, entry.first.Scalar(), *std::move(value), keys_)) {
         return at(entry.first, entry.first.Scalar() + " is there twice");
       }
     }
@@ -67,17 +67,18 @@ class Converter {
   }
 
   const std::string& name_;
+  const KeyCase keys_;
   size_t values_ = 0;
 };
 
 }  // namespace
 
-Result<Value> of_yaml(const std::string& text, const std::string& name) {
+Result<Value> of_yaml(const std::string& text, const std::string& name, KeyCase keys) {
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     if (documents.empty()) return Value::object({});
     if (documents.size() > 1) return at_line(name, 1, "contains more than one document; expected one");
-    Result<Value> tree = Converter(name).convert(documents.front(), 0);
+    Result<Value> tree = Converter(name, keys).convert(documents.front(), 0);
     // A file with comments only is an empty tree, as in TOML.
     return tree && tree->is_null() ? Value::object({}) : tree;
   } catch (const YAML::Exception& error) {

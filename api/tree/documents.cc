@@ -1,0 +1,68 @@
+#include "api/tree/documents.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "api/tree/tree.h"
+#include "base/json/reader.h"
+#include "base/json/validation.h"
+
+namespace nrd::tree {
+namespace {
+
+constexpr std::array<std::string_view, 4> kSuffixes = {".toml", ".yaml", ".yml", ".json"};
+constexpr std::string_view kList = "workloads";
+
+Result<json::Value> tree_of(const std::string& text, const std::string& name) {
+  if (name.ends_with(".toml")) return of_toml(text, name, KeyCase::AsWritten);
+  if (!name.ends_with(".json")) return of_yaml(text, name, KeyCase::AsWritten);
+  return json::parse(text).map_error([&name](Error error) {
+    error.message = name + ": " + error.message;
+    return error;
+  });
+}
+
+// "/etc/nrd/workloads.d/feed.toml" -> "feed"
+std::string stem_of(const std::string& name) {
+  const size_t begin = name.rfind('/') + 1;  // npos + 1: 0
+  return name.substr(begin, name.rfind('.') - begin);
+}
+
+Result<Document> document_of(const json::Value& body, std::string id, std::string place) {
+  if (!body.is_object()) return fail(ErrorCode::BadRequest, place + ": expected the members of a workload");
+  if (const json::Value* written = body.find("id"); written && !json::is_absent(*written)) {
+    const std::string* text = written->as_string();
+    if (!text) return fail(ErrorCode::BadRequest, place + ": id: expected a string, found " + json::shown(*written));
+    id = *text;
+  }
+  if (id.empty()) return fail(ErrorCode::BadRequest, place + ": id: is required in a list of workloads");
+  return Document{.id = std::move(id), .body = body, .place = std::move(place)};
+}
+
+}  // namespace
+
+bool is_document(const std::string& name) {
+  return std::ranges::any_of(kSuffixes, [&name](std::string_view suffix) { return name.ends_with(suffix); });
+}
+
+Result<std::vector<Document>> read_documents(const std::string& text, const std::string& name) {
+  const json::Value tree = TRY(tree_of(text, name));
+  const json::Value* list = tree.is_object() ? tree.find(kList) : nullptr;
+  std::vector<Document> documents;
+  if (!list) {
+    documents.push_back(TRY(document_of(tree, stem_of(name), name)));
+    return documents;
+  }
+  if (tree.members().size() > 1 || list->kind() != json::Value::Kind::Array) {
+    return fail(ErrorCode::BadRequest, name + ": expected either the members of one workload or a list named workloads");
+  }
+  for (const json::Value& item : list->items()) {
+    std::string place = name + ", workload " + std::to_string(documents.size() + 1);
+    documents.push_back(TRY(document_of(item, "", std::move(place))));
+  }
+  return documents;
+}
+
+}  // namespace nrd::tree

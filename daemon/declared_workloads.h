@@ -1,0 +1,77 @@
+// Workloads that files declare (api/tree/documents.h), with origin FILE: created at start, changed and deleted when the
+// files are read again. Applying the same files changes nothing.
+//
+// A document that is refused blocks no other; it is tried again when other workloads have changed, and each half minute.
+// While a file cannot be read, no workload is deleted, because the file may declare it.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "api/tree/documents.h"
+#include "base/published.h"
+#include "base/result.h"
+#include "engine/transaction/engine.h"
+
+namespace nrd {
+class WorkloadService;
+}
+
+namespace nrd::daemon {
+
+struct DeclaredFiles {
+  std::map<std::string, tree::Document> documents;  // by id
+  std::vector<std::string> problems;                // of files, and of ids declared twice
+  bool is_complete = true;                          // every file was read
+};
+
+// A directory that does not exist declares nothing. It and its files must be owned and writable by root only.
+DeclaredFiles read_declared(const std::string& directory);
+
+class DeclaredWorkloads {
+ public:
+  // Both must outlive this.
+  DeclaredWorkloads(std::string directory, Engine& engine, const WorkloadService& workloads);
+  ~DeclaredWorkloads() { stop(); }
+  DeclaredWorkloads(const DeclaredWorkloads&) = delete;
+
+  // Reads the files again, in the background. Any thread.
+  void reload();
+  // Waits until what was requested has been applied once.
+  void wait(std::chrono::seconds longest);
+  // Other workloads may have changed. Any thread, never blocks.
+  void note_change();
+  void stop();
+
+  // What is declared and not granted, one sentence each. Any thread.
+  std::shared_ptr<const std::vector<std::string>> problems() const { return problems_.get(); }
+
+ private:
+  void run() noexcept;
+  bool await_work();
+  void apply();
+  void report(std::map<std::string, std::string> refused, std::vector<std::string> problems);
+
+  const std::string directory_;
+  Engine& engine_;
+  const WorkloadService& workloads_;
+  Published<std::vector<std::string>> problems_;
+  std::map<std::string, std::string> refused_;  // by id: the reason that is in the journal
+
+  std::mutex lock_;
+  std::condition_variable wake_;
+  uint64_t asked_ = 1;          // guarded by lock_, as all of the following
+  uint64_t applied_ = 0;        // the value of asked_ when the last pass began
+  uint64_t seen_revision_ = 0;  // of the store after the last pass
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace nrd::daemon
