@@ -1,11 +1,12 @@
-// The configuration file. Only config.cc uses toml++.
+// The configuration: one value with a default for each key of config_keys.h.
 //
-// Every key has a default, so an empty file is valid. Unknown keys, wrong types and values out of range are errors with
-// file and line. docs/configuration.md and etc/nrd.toml list every key; a test compares them.
+// An empty file is valid. Unknown keys, wrong types and values out of range are errors with file and line.
+// docs/configuration.md and etc/nrd.toml list every key; a test compares them. config_files.h reads the files.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -88,16 +89,39 @@ struct Config {
   friend bool operator==(const Config&, const Config&) = default;
 };
 
-// Parses text; `name` is used in error messages ("/etc/nrd/nrd.toml:3: ...").
-Result<Config> parse_config(const std::string& text, const std::string& name);
+// Where the value of a key comes from.
+struct Origin {
+  enum class Source { Default, File, CommandLine };
+  Source source = Source::Default;
+  std::string file;  // of Source::File
+  size_t line = 0;
+  friend bool operator==(const Origin&, const Origin&) = default;
+};
 
-// Reads and parses a file. A missing file is an error.
-Result<Config> load_config(const std::string& path);
+struct LoadedConfig {
+  Config config;
+  std::vector<std::string> files;         // that were read, in order
+  std::map<std::string, Origin> origins;  // by key ("server.debug"); a key that is absent has its default
+};
+
+// Reads text on top of `loaded`: its keys replace those of earlier files. `name` is used in error messages
+// ("/etc/nrd/nrd.toml:3: ...").
+Result<void> parse_onto(LoadedConfig& loaded, const std::string& text, const std::string& name);
+
+// The same on top of the defaults.
+Result<Config> parse_config(const std::string& text, const std::string& name);
 
 // "info", "debug", …; nullopt for an unknown level.
 std::optional<log::Priority> level_of(const std::string& word);
 
-// Checks rules that flags can violate as well: the debug port requires loopback, and paths must be absolute.
+// Checks rules that concern several keys and that flags can violate as well: the debug port requires loopback, and
+// paths must be absolute. Error::field is the key.
 Result<void> check(const Config& config);
+
+// The same; the message begins with the file and line of the key.
+Result<void> check(const LoadedConfig& loaded);
+
+// Adds file and line to an error of a key, or of a section ("cache_pools"), if a file sets it.
+Error with_position(const LoadedConfig& loaded, Error error);
 
 }  // namespace nrd::daemon

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "daemon/config.h"
+#include "daemon/config_files.h"
 
 namespace nrd::daemon {
 
@@ -13,7 +14,9 @@ struct Options {
   Config config;
   bool check_only = false;  // --check-config
   bool resets = false;      // --reset
-  std::string config_file;  // the file that was read; empty: the default file is absent
+  std::string config_file;  // the file that was read first; empty: none
+  ConfigSource source;      // of `config`, for a reload
+  LoadedConfig loaded;      // `config` with the origins of its values
 };
 
 // What to do instead of running: --help, --version, or a usage error.

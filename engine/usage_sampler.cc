@@ -5,6 +5,11 @@
 
 namespace nrd {
 
+void Sampler::set_interval(std::chrono::milliseconds interval) {
+  const std::lock_guard hold(lock_);
+  interval_ = interval;
+}
+
 bool Sampler::ask(ClosId clos, Done done) {
   Result<std::shared_ptr<const UsageSample>> answer;
   {

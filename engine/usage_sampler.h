@@ -32,6 +32,8 @@ class Sampler {
   // 0: nothing is sampled, and requests are refused.
   Sampler(const Clock& clock, std::chrono::milliseconds interval) : clock_(clock), interval_(interval) {}
 
+  // Any thread.
+  void set_interval(std::chrono::milliseconds interval);
   // Any thread. True if a sample is due now, which the caller must pass to the engine thread. `done` is called exactly
   // once: here, or by take() or end(); it must not block. `clos`: the class of the workload in question.
   bool ask(ClosId clos, Done done);
@@ -57,9 +59,9 @@ class Sampler {
   std::optional<Steady> next_with_lock() const;
 
   const Clock& clock_;
-  const std::chrono::milliseconds interval_;
   mutable std::mutex lock_;
-  std::shared_ptr<const UsageSample> last_;  // this and the following are guarded by lock_
+  std::chrono::milliseconds interval_;  // this and the following are guarded by lock_
+  std::shared_ptr<const UsageSample> last_;
   std::vector<Done> waiting_;
   std::set<ClosId> asked_;         // since asked()
   std::optional<Steady> until_;    // sampling continues until then

@@ -35,6 +35,12 @@ struct Record {
   std::function<void(Result<void>)> done;
 };
 
+struct NextConfig {
+  EngineConfig config;
+  ReloadMode mode;
+  std::function<void(Result<void>)> done;
+};
+
 class ThreadedEngine final : public Engine {
  public:
   ThreadedEngine(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options)
@@ -75,6 +81,18 @@ class ThreadedEngine final : public Engine {
       const std::lock_guard hold(lock_);
       if (!stopping_) {
         records_.push_back({std::move(onload), std::move(done)});
+        wake_.notify_one();
+        return;
+      }
+    }
+    done(fail(ErrorCode::Busy, "nrd is stopping"));
+  }
+
+  void reconfigure(EngineConfig config, ReloadMode mode, std::function<void(Result<void>)> done) override {
+    {
+      const std::lock_guard hold(lock_);
+      if (!stopping_) {
+        configs_.push_back({std::move(config), mode, std::move(done)});
         wake_.notify_one();
         return;
       }
@@ -127,30 +145,30 @@ class ThreadedEngine final : public Engine {
       if (!*recovered) stopping_ = true;
       started_.notify_one();
     }
-    Steady next_look = clock_.steady() + options_.drift_interval;
-    Steady next_ending = clock_.steady() + options_.tasks_interval;
+    begin_intervals();
     std::optional<Steady> next_sample = first_sample();
     for (;;) {
-      std::vector<Waiting> batch = next_batch(next_turn(next_look, next_ending, next_sample));
+      std::vector<Waiting> batch = next_batch(next_turn(next_sample));
       busy_since_ = clock_.steady();
       if (options_.changed_cpus) hotplug_.note(options_.changed_cpus(), clock_.steady());
       if (hotplug_.is_due(clock_.steady()) || (hotplug_.has_news() && !batch.empty())) serve_hotplug();
       store_records();
+      take_configs();
       if (!batch.empty()) {
         serve(std::move(batch));
       } else if (is_stopping()) {
         return;
       }
-      if (options_.drift_interval.count() > 0 && clock_.steady() >= next_look) {
+      if (options_.drift_interval.count() > 0 && clock_.steady() >= next_look_) {
         writer_.repair();
         publish();
-        next_look = clock_.steady() + options_.drift_interval;
+        next_look_ = clock_.steady() + options_.drift_interval;
       }
-      if (has_tasks() && clock_.steady() >= next_ending) {
+      if (has_tasks() && clock_.steady() >= next_ending_) {
         writer_.reap_tasks();
         publish();
       }
-      if (clock_.steady() >= next_ending) next_ending = clock_.steady() + options_.tasks_interval;
+      if (clock_.steady() >= next_ending_) next_ending_ = clock_.steady() + options_.tasks_interval;
       if (!next_sample) next_sample = first_sample();
       if (next_sample && clock_.steady() >= *next_sample) {
         next_sample =
@@ -176,7 +194,7 @@ class ThreadedEngine final : public Engine {
 
   bool is_stopping() {
     const std::lock_guard hold(lock_);
-    return stopping_ && records_.empty();
+    return stopping_ && records_.empty() && configs_.empty();
   }
 
   // Without monitored CPUs there is no deadline.
@@ -186,12 +204,12 @@ class ThreadedEngine final : public Engine {
 
   bool has_tasks() const { return options_.tasks_interval.count() > 0 && names_tasks(writer_.state()); }
 
-  std::optional<Steady> next_turn(Steady next_look, Steady next_ending, std::optional<Steady> next_sample) const {
+  std::optional<Steady> next_turn(std::optional<Steady> next_sample) const {
     std::optional<Steady> next = sampler_.next();
     const auto also = [&next](Steady turn) { next = next ? std::min(*next, turn) : turn; };
     if (next_sample) also(*next_sample);
-    if (options_.drift_interval.count() > 0) also(next_look);
-    if (has_tasks()) also(next_ending);
+    if (options_.drift_interval.count() > 0) also(next_look_);
+    if (has_tasks()) also(next_ending_);
     if (const auto refresh = hotplug_.next()) also(*refresh);
     return next;
   }
@@ -199,7 +217,8 @@ class ThreadedEngine final : public Engine {
   std::vector<Waiting> next_batch(std::optional<Steady> until) {
     std::unique_lock hold(lock_);
     const auto is_due = [this] {
-      return stopping_ || cpus_changed_ || !waiting_.empty() || !records_.empty() || sampler_.is_due();
+      return stopping_ || cpus_changed_ || !waiting_.empty() || !records_.empty() || !configs_.empty() ||
+             sampler_.is_due();
     };
     if (until) {
       wake_.wait_until(hold, *until, is_due);
@@ -230,6 +249,30 @@ class ThreadedEngine final : public Engine {
       Result<void> stored = writer_.record(std::move(record.onload));
       publish();
       record.done(std::move(stored));
+    }
+  }
+
+  void begin_intervals() {
+    next_look_ = clock_.steady() + options_.drift_interval;
+    next_ending_ = clock_.steady() + options_.tasks_interval;
+  }
+
+  void take_configs() {
+    std::deque<NextConfig> configs;
+    {
+      const std::lock_guard hold(lock_);
+      configs.swap(configs_);
+    }
+    for (NextConfig& next : configs) {
+      Result<void> taken = writer_.reconfigure(next.config.node, next.mode);
+      if (taken && next.mode == ReloadMode::Apply) {
+        options_.drift_interval = next.config.drift_interval;
+        options_.tasks_interval = next.config.tasks_interval;
+        sampler_.set_interval(next.config.usage_interval);
+        begin_intervals();
+      }
+      publish();
+      next.done(std::move(taken));
     }
   }
 
@@ -278,10 +321,12 @@ class ThreadedEngine final : public Engine {
 
   Hardware& hardware_;
   const Clock& clock_;
-  const EngineOptions options_;
+  EngineOptions options_;  // of the engine thread; queue and deadline never change
   Transaction writer_;
   Sampler sampler_;
-  HotplugRefresh hotplug_;  // of the engine thread
+  HotplugRefresh hotplug_;  // this and the next two are of the engine thread
+  Steady next_look_{};
+  Steady next_ending_{};
   Published<NodeState> published_;
 
   std::mutex lock_;
@@ -289,6 +334,7 @@ class ThreadedEngine final : public Engine {
   std::condition_variable started_;
   FairQueue<Waiting> waiting_;                // guarded by lock_
   std::deque<Record> records_;                // guarded by lock_
+  std::deque<NextConfig> configs_;            // guarded by lock_
   bool cpus_changed_ = false;                 // guarded by lock_
   bool stopping_ = false;                     // guarded by lock_
   std::atomic<Steady> busy_since_{Steady{}};  // zero: idle, and an idle thread is well

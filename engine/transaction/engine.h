@@ -51,6 +51,15 @@ struct Done {
 };
 using Outcome = Result<Done>;
 
+// What a reload may change.
+struct EngineConfig {
+  NodeConfig node{};
+  std::chrono::milliseconds drift_interval{30000};  // 0: never refresh
+  std::chrono::milliseconds tasks_interval{30000};  // between checks for exited tasks; 0: never
+  std::chrono::milliseconds usage_interval{1000};   // between samples while usage is requested; 0: never
+};
+enum class ReloadMode { Apply, Check };
+
 struct EngineOptions {
   NodeConfig node{};
   std::chrono::milliseconds drift_interval{30000};  // 0: never refresh
@@ -78,6 +87,9 @@ class Engine {
   virtual void find_created(IdempotencyKey key, Callback<Done> done) = 0;
   // Stores the progress of an Onload operation in a commit of its own; `done` as above. From any thread.
   virtual void record(store::DocumentChange onload, std::function<void(Result<void>)> done) = 0;
+  // Takes the configuration whole, or fails and keeps the present one: BadRequest if it does not fit the node, Conflict
+  // if workloads have ways that their pool would lose. From any thread; `done` as above.
+  virtual void reconfigure(EngineConfig config, ReloadMode mode, std::function<void(Result<void>)> done) = 0;
   // `changed_cpus` has news: apply classes, ways and frequencies of these CPUs at once. From any thread.
   virtual void refresh_cpus() = 0;
   // Cache and memory bandwidth usage of workloads, at most one interval old; `clos` is the class in question. From any

@@ -26,7 +26,10 @@ Result<void> HardwareSync::discover() {
 // Adds processes that match now, and removes those that no longer match.
 Result<void> HardwareSync::refresh_infra() {
   const ReservedCpus& groups = state_.config->groups;
-  if (groups.infra_processes.empty() || !state_.layout) return {};
+  if (groups.infra_processes.empty() || !state_.layout) {
+    state_.infra_tasks.clear();
+    return {};
+  }
   const std::set<Task> found = TRY(hardware_.find_processes(groups.infra_processes, groups.infra_users));
   state_.infra_tasks.clear();
   for (Task task : found) {

@@ -32,7 +32,8 @@ Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& c
       governor_(hardware, clock, state_, sync_, externals_),
       groups_(state_, sync_),
       reaper_(clock, state_, sync_, commits_, claims_, governor_),
-      drift_(hardware, state_, sync_, commits_, claims_, externals_, groups_) {
+      drift_(hardware, state_, sync_, commits_, claims_, externals_, groups_),
+      reconfigure_(hardware, state_, sync_, commits_, claims_, groups_) {
   state_.config = std::make_shared<const NodeConfig>(options.node);
 }
 

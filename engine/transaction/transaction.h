@@ -19,6 +19,7 @@
 
 #include "engine/transaction/drift.h"
 #include "engine/transaction/engine.h"
+#include "engine/transaction/reconfigure.h"
 #include "engine/transaction/task_reaper.h"
 
 namespace nrd {
@@ -42,6 +43,10 @@ class Transaction {
   Result<Workload> find_created(const IdempotencyKey& key);
   // Commits on its own.
   Result<void> record(store::DocumentChange onload);
+  // Another configuration of the node's resources; ReloadMode::Check changes nothing.
+  Result<void> reconfigure(const NodeConfig& config, ReloadMode mode) {
+    return mode == ReloadMode::Check ? reconfigure_.check(config) : reconfigure_.apply(config);
+  }
   void repair() { drift_.repair({}); }
   // Repairs after these CPUs went online or offline. False: some grants are not applied yet.
   bool serve_hotplug(const CpuSet& changed);
@@ -73,6 +78,7 @@ class Transaction {
   ForeignGroupWatch groups_;
   TaskReaper reaper_;
   Drift drift_;
+  Reconfigure reconfigure_;
 };
 
 }  // namespace nrd

@@ -84,6 +84,7 @@ class FakeEngine final : public Engine {
     done(*outcome_);
   }
   void record(store::DocumentChange, std::function<void(Result<void>)> done) override { done({}); }
+  void reconfigure(EngineConfig, ReloadMode, std::function<void(Result<void>)> done) override { done({}); }
   void refresh_cpus() override {}
   void sample_usage(ClosId, Sampler::Done done) override { done(sample); }
   std::shared_ptr<const UsageSample> last_usage() override { return sample ? *sample : nullptr; }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "daemon/config_files.h"
 
 using namespace nrd;
 using daemon::Config;
@@ -103,7 +104,7 @@ TEST_CASE("wrong keys, types and values are refused with file and line") {
     const char* says;
   };
   for (const Row& row :
-       {Row{"[server]\ndebugg = true\n", "f:2: unknown key server.debugg"},
+       {Row{"[server]\ndebugg = true\n", "f:2: unknown key server.debugg; did you mean server.debug?"},
         Row{"[onload]\nusers_policy = \"murder\"\n",
             "f:2: onload.users_policy: expected one of fail, wait, term, kill"},
         Row{"[onload]\nusers_policy = 1\n", "f:2: onload.users_policy: expected one of"},
@@ -114,7 +115,7 @@ TEST_CASE("wrong keys, types and values are refused with file and line") {
         Row{"[onload]\ndevice_mode = \"0x6\"\n", "f:2: onload.device_mode: expected permissions"},
         Row{"[onload]\ndevice_mode = 0o660\n", "f:2: onload.device_mode: expected permissions"},
         Row{"[onload]\nversions = \"here\"\n", "f:2: onload.versions: expected an absolute path"},
-        Row{"\n[servers]\n", "f:2: unknown section [servers]"},
+        Row{"\n[servers]\n", "f:2: unknown section [servers]; did you mean [server]?"},
         Row{"debug = true\n", "f:1: unknown section [debug]"},
         Row{"server = 1\n", "f:1: server: expected a section"},
         Row{"[server]\ndebug = 1\n", "f:2: server.debug: expected true or false"},
@@ -153,7 +154,9 @@ TEST_CASE("the debug port is limited to loopback addresses") {
   }
 }
 
-TEST_CASE("a missing configuration file is an error") { CHECK_FALSE(daemon::load_config("/nonexistent/nrd.toml")); }
+TEST_CASE("a missing configuration file is an error") {
+  CHECK_FALSE(daemon::load_config({.file = "/nonexistent/nrd.toml", .is_required = true}));
+}
 
 TEST_CASE("every key refuses a wrong type and reports its line") {
   for (const auto& [section, key, wrong] :

@@ -1,0 +1,41 @@
+// The keys of the configuration. One entry for each: its place in Config, its type, and how a reload takes it. The
+// table drives parsing, GET /v1/config and POST /v1/config/reload.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/json/value.h"
+#include "daemon/config.h"
+#include "daemon/config_values.h"
+
+namespace nrd::daemon {
+
+struct ConfigKey {
+  const char* name;  // "server.debug"
+  enum class Takes { Reload, Restart } takes;
+  std::function<Problem(const json::Value&, Config&)> parse;
+  std::function<json::Value(const Config&)> show;
+  std::function<void(const Config& from, Config& to)> copy;
+  // Reload with an exception: false for a change that needs a restart nevertheless.
+  std::function<bool(const Config& from, const Config& to)> can_reload = [](const Config&, const Config&) {
+    return true;
+  };
+
+  std::string_view section() const;  // "server"
+};
+
+// In the order of docs/configuration.md.
+std::span<const ConfigKey> config_keys();
+
+// Null: there is none.
+const ConfigKey* find_key(std::string_view name);
+
+// "unknown section [servers]; did you mean [server]?"; empty: it is known.
+Problem unknown_section(const std::string& name);
+// "unknown key server.debugg; did you mean server.debug?"
+Problem unknown_key(const std::string& section, const std::string& key);
+
+}  // namespace nrd::daemon

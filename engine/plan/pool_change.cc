@@ -1,0 +1,80 @@
+#include "engine/plan/pool_change.h"
+
+#include <algorithm>
+#include <string>
+
+#include "engine/plan/spec.h"
+
+namespace nrd::plan {
+namespace {
+
+constexpr size_t kMostNamed = 8;
+
+// Of one workload, on all L3 caches.
+WayMask pooled_ways(const Workload& workload) {
+  WayMask ways;
+  for (const auto& [cache, granted] : workload.grant.ways) {
+    if (!cache.is_secondary_l2) ways = ways | granted;
+  }
+  return ways;
+}
+
+bool is_in_the_way(WayMask ways, Pool pool, const PoolPartition& before, const PoolPartition& after) {
+  if (ways_of(after, pool).contains(ways)) return false;
+  const WayMask reserved = (after.os | after.infra) - (before.os | before.infra);
+  return ways_of(before, pool).contains(ways) || ways.intersects(reserved);
+}
+
+std::string text_of(WayMask ways) {
+  if (ways.empty()) return "no ways";
+  return (ways.count() == 1 ? "way " : "ways ") + ways.list();
+}
+
+// What the pool would have to span: the ways it would have, and those that its workloads keep.
+struct Need {
+  WayMask span;
+  std::string workloads;  // "5 (ways 1-3), 6 (way 4) and 2 more"
+};
+
+std::optional<Need> need_of(const NodeState& state, Pool pool, const PoolPartition& after) {
+  WayMask all;
+  std::string named;
+  size_t count = 0;
+  for (const auto& [id, workload] : state.workloads) {
+    if (workload.grant.pool != pool) continue;
+    const WayMask ways = pooled_ways(workload);
+    if (ways.empty()) continue;
+    if (ways_of(*state.layout, pool).contains(ways)) all = all | ways;
+    if (!is_in_the_way(ways, pool, *state.layout, after)) continue;
+    all = all | ways;
+    if (++count <= kMostNamed) named += (named.empty() ? "" : ", ") + id_text(workload) + " (" + text_of(ways) + ")";
+  }
+  if (count == 0) return std::nullopt;
+  if (count > kMostNamed) named += " and " + std::to_string(count - kMostNamed) + " more";
+  const WayMask planned = ways_of(after, pool);
+  const unsigned lowest = planned.empty() ? all.lowest() : std::min(all.lowest(), planned.lowest());
+  return Need{.span = WayMask::run(lowest, all.end() - lowest),
+              .workloads = (count == 1 ? "workload " : "workloads ") + named};
+}
+
+}  // namespace
+
+Result<void> check_pool_change(const NodeState& state, const PoolPartition& after) {
+  if (!state.layout || *state.layout == after) return {};
+  std::string problem;
+  std::string allowed;
+  for (const Pool pool : {Pool::Guarantee, Pool::BestEffort, Pool::Shared}) {
+    const std::optional<Need> need = need_of(state, pool, after);
+    if (!need) continue;
+    const std::string name = to_string(pool);
+    problem += std::string(problem.empty() ? "" : "; ") + name + " would have " + text_of(ways_of(after, pool)) +
+               ", but needs " + std::to_string(need->span.count()) + " (" + text_of(need->span) + ") for " +
+               need->workloads;
+    allowed += std::string(allowed.empty() ? "" : ", ") + name + " with " + text_of(need->span);
+  }
+  if (problem.empty()) return {};
+  return fail_at(ErrorCode::Conflict, "cache_pools", "cache_pools: " + problem,
+                 allowed + "; or delete these workloads first");
+}
+
+}  // namespace nrd::plan

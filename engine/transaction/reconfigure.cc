@@ -1,0 +1,59 @@
+#include "engine/transaction/reconfigure.h"
+
+#include <memory>
+#include <utility>
+
+#include "base/log.h"
+#include "engine/plan/pool_change.h"
+
+namespace nrd {
+namespace {
+
+// Limits and policies concern later requests only.
+bool changes_hardware(const NodeConfig& before, const NodeConfig& after) {
+  return !(before.pools == after.pools && before.groups == after.groups);
+}
+
+}  // namespace
+
+Result<void> Reconfigure::check(const NodeConfig& config) {
+  if (!state_.facts.rdt.cat) return {};
+  const PoolPartition layout = TRY(plan_layout(*state_.facts.rdt.cat, config.pools));
+  TRY(check_reserved_cpus(config.groups, state_.facts.rdt, layout));
+  return plan::check_pool_change(state_, layout);
+}
+
+Result<void> Reconfigure::apply(const NodeConfig& config) {
+  TRY(commits_.resolve());
+  TRY(check(config));
+  const auto next = std::make_shared<const NodeConfig>(config);
+  if (!changes_hardware(*state_.config, config)) {
+    state_.config = next;
+    return {};
+  }
+  TRY(hardware_.await_locks());
+  const auto before = std::exchange(state_.config, next);
+  const std::set<Task> infra_tasks = state_.infra_tasks;
+  const Result<void> converged = converge();
+  if (!converged) {
+    log::error("CONVERGE_FAILED", converged.error().message, {{"DETAIL", converged.error().detail}});
+    state_.config = before;
+    state_.infra_tasks = infra_tasks;
+    sync_.rollback();
+    return converged;
+  }
+  groups_.report_sharing();
+  return {};
+}
+
+Result<void> Reconfigure::converge() {
+  TRY(sync_.discover());
+  TRY(sync_.refresh_with_infra({}));
+  Proposal present{state_.workloads, setting_of(state_)};
+  TRY(claims_.claim(present));
+  TRY(sync_.converge(std::move(present.setting), HardwareSync::Scope::Changes));
+  commits_.release_restored();
+  return {};
+}
+
+}  // namespace nrd

@@ -1,0 +1,32 @@
+// Changes the configuration of the node's resources while workloads are in place: check, claim, converge. Nothing but
+// baselines is stored, so that a start after a crash takes what the files say. Engine thread.
+#pragma once
+
+#include "engine/transaction/claims.h"
+#include "engine/transaction/foreign_group_watch.h"
+
+namespace nrd {
+
+class Reconfigure {
+ public:
+  Reconfigure(Hardware& hardware, NodeState& state, HardwareSync& sync, Commits& commits, Claims& claims,
+              ForeignGroupWatch& groups)
+      : hardware_(hardware), state_(state), sync_(sync), commits_(commits), claims_(claims), groups_(groups) {}
+
+  // BadRequest: it does not fit the node; Conflict: workloads have ways that their pool would lose. Changes nothing.
+  Result<void> check(const NodeConfig& config);
+  // Takes it whole, or leaves the present one in force.
+  Result<void> apply(const NodeConfig& config);
+
+ private:
+  Result<void> converge();
+
+  Hardware& hardware_;
+  NodeState& state_;
+  HardwareSync& sync_;
+  Commits& commits_;
+  Claims& claims_;
+  ForeignGroupWatch& groups_;
+};
+
+}  // namespace nrd

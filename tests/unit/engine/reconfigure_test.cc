@@ -1,0 +1,158 @@
+#include <doctest/doctest.h>
+
+#include "tests/unit/engine/fixtures.h"
+
+using namespace nrd;
+using nrd::testing::a_spec;
+
+namespace {
+
+// Pools of 11 ways unless configured: OS 1, guarantee 5, best effort 3, shared 2.
+struct Fixture : nrd::testing::TransactionFixture {
+  explicit Fixture(const NodeConfig& config = {}) : TransactionFixture({}, {.node = config}) { start(); }
+  Result<void> apply_config(const NodeConfig& config) { return writer->reconfigure(config, ReloadMode::Apply); }
+  Result<void> check_config(const NodeConfig& config) { return writer->reconfigure(config, ReloadMode::Check); }
+};
+
+NodeConfig pools(unsigned os, unsigned guarantee, unsigned besteffort, unsigned shared, unsigned infra = 0) {
+  return {.pools = {.os = os, .guarantee = guarantee, .besteffort = besteffort, .shared = shared, .infra = infra}};
+}
+
+}  // namespace
+
+TEST_CASE("new pools serve new workloads, and workloads in place keep their ways") {
+  Fixture fixture;
+  const auto first = fixture.create(a_spec("0").ways(5, 5));
+  REQUIRE(first);
+  CHECK_FALSE(fixture.create(a_spec("1").ways(2, 2)));
+  const Observed before = fixture.hardware.tree;
+  const uint64_t commits = fixture.store.records.revision;
+  REQUIRE(fixture.apply_config(pools(1, 8, 0, 2)));
+  CHECK(fixture.hardware.tree == before);
+  CHECK(fixture.store.records.revision == commits);
+  CHECK(fixture.state().workloads.at(first->id) == *first);
+  CHECK(fixture.create(a_spec("1").ways(3, 3)));
+  CHECK(fixture.drawn(2, 0) == ".#####.....");
+  CHECK(fixture.drawn(3, 0) == "......###..");
+}
+
+TEST_CASE("a pool that would lose granted ways is refused with workloads and number of ways") {
+  Fixture fixture;
+  REQUIRE(fixture.create(a_spec("0").ways(3, 3)));
+  REQUIRE(fixture.create(a_spec("1").ways(2, 2)));
+  const auto refused = fixture.apply_config(pools(1, 2, 3, 2));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Conflict);
+  CHECK(refused.error().field == "cache_pools");
+  CHECK(refused.error().message ==
+        "cache_pools: guarantee would have ways 1-2, but needs 5 (ways 1-5) for workloads 1 (ways 1-3), 2 (ways 4-5)");
+  CHECK(refused.error().allowed == "guarantee with ways 1-5; or delete these workloads first");
+  CHECK(fixture.state().layout->guarantee == WayMask::run(1, 5));
+  CHECK(fixture.state().config->pools == PoolSizes{});
+  CHECK_FALSE(fixture.create(a_spec("2").ways(1, 1)));
+  REQUIRE(fixture.remove(WorkloadId{1}));
+  REQUIRE(fixture.remove(WorkloadId{2}));
+  CHECK(fixture.apply_config(pools(1, 2, 3, 2)));
+}
+
+TEST_CASE("a pool that would move away from granted ways is refused") {
+  Fixture fixture;
+  REQUIRE(fixture.create(a_spec("0").ways(0, 0)));
+  const auto refused = fixture.apply_config(pools(1, 4, 3, 2));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message ==
+        "cache_pools: shared would have ways 8-9, but needs 3 (ways 8-10) for workload 1 (ways 9-10)");
+}
+
+TEST_CASE("at most eight workloads in the way are named") {
+  Fixture fixture;
+  for (int cpu = 0; cpu < 10; ++cpu) REQUIRE(fixture.create(a_spec(std::to_string(cpu)).ways(0, 0)));
+  const auto refused = fixture.apply_config(pools(1, 8, 2, 0));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.ends_with("8 (ways 9-10) and 2 more"));
+}
+
+TEST_CASE("ways outside their pool since an earlier start do not block other changes") {
+  Fixture fixture;
+  REQUIRE(fixture.create(a_spec("0").ways(5, 5)));
+  fixture.options.node = pools(1, 2, 6, 2);
+  fixture.start();
+  CHECK(fixture.apply_config(pools(1, 2, 5, 2)));
+  // The OS does not get them.
+  const auto refused = fixture.apply_config(pools(2, 2, 5, 2));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Conflict);
+}
+
+TEST_CASE("pools that do not fit the node are refused") {
+  Fixture fixture;
+  const auto refused = fixture.apply_config(pools(1, 9, 3, 2));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::BadRequest);
+  CHECK(refused.error().field == "cache_pools");
+}
+
+TEST_CASE("checking a configuration changes nothing") {
+  Fixture fixture;
+  const Observed before = fixture.hardware.tree;
+  CHECK(fixture.check_config(pools(1, 4, 3, 2, 1)));
+  CHECK_FALSE(fixture.check_config(pools(1, 9, 3, 2)));
+  CHECK(fixture.state().config->pools == PoolSizes{});
+  CHECK(fixture.hardware.tree == before);
+}
+
+TEST_CASE("limits of requests change without a write") {
+  Fixture fixture;
+  REQUIRE(fixture.create(a_spec("0").ways(0, 0)));
+  REQUIRE(fixture.apply_config({.max_shared = 1}));
+  CHECK_FALSE(fixture.create(a_spec("1").ways(0, 0)));
+  REQUIRE(fixture.apply_config({.max_shared = 2}));
+  CHECK(fixture.create(a_spec("1").ways(0, 0)));
+}
+
+TEST_CASE("infrastructure and OS CPUs are set and released") {
+  Fixture fixture;
+  const Observed before = fixture.hardware.tree;
+  NodeConfig config = pools(1, 4, 3, 2, 1);
+  config.groups = {.os = {3}, .infra = {2}};
+  REQUIRE(fixture.apply_config(config));
+  CHECK(fixture.cpus(1) == "2");
+  CHECK(fixture.drawn(1, 0) == "..........#");
+  CHECK(fixture.drawn(0, 0) == "##########.");
+  CHECK_FALSE(fixture.create(a_spec("3").ways(1, 1)));
+  REQUIRE(fixture.apply_config({}));
+  CHECK(fixture.hardware.tree == before);
+  CHECK(fixture.create(a_spec("3").ways(1, 1)));
+}
+
+TEST_CASE("hardware that refuses leaves the present configuration in force") {
+  Fixture fixture;
+  const auto workload = fixture.create(a_spec("8").ways(2, 2));
+  REQUIRE(workload);
+  const Observed before = fixture.hardware.tree;
+  NodeConfig config = pools(1, 5, 3, 1, 1);
+  config.groups = {.os = {}, .infra = {2}};
+  uint64_t position = 0;
+  for (Result<void> applied = fail(ErrorCode::Hardware, ""); !applied;) {
+    fixture.hardware.fail_at_write = fixture.hardware.writes + ++position;
+    applied = fixture.apply_config(config);
+    if (applied) break;
+    CAPTURE(position);
+    CHECK(applied.error().code == ErrorCode::Hardware);
+    CHECK(fixture.hardware.tree == before);
+    CHECK(fixture.state().config->groups == ReservedCpus{});
+    CHECK(fixture.state().layout->infra.empty());
+  }
+  CHECK(position > 2);
+  CHECK(fixture.cpus(1) == "2");
+}
+
+TEST_CASE("a start after a crash takes what the files say") {
+  Fixture fixture;
+  NodeConfig config = pools(1, 4, 3, 2, 1);
+  config.groups = {.os = {}, .infra = {2}};
+  REQUIRE(fixture.apply_config(config));
+  fixture.start();  // with the old files
+  CHECK(fixture.drawn(1, 0) == "absent");
+  CHECK(fixture.cpus(0) == "0-15");
+}
