@@ -95,7 +95,7 @@ RequestParser::Outcome RequestParser::read(std::string& input) {
 
 RawRequest RequestParser::take() {
   RawRequest request = std::move(request_);
-  *this = RequestParser();
+  *this = RequestParser(host_policy_);
   return request;
 }
 
