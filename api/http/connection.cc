@@ -135,7 +135,7 @@ void Connection::answer(std::string bytes, bool closes, Time now) { say(std::mov
 
 void Connection::refuse(int status, const std::string& line, Time now) {
   const Response response{.status = status, .content_type = "text/plain", .body = line + "\n", .headers = {}};
-  say(bytes_of(response, {.has_body = true, .closes = true}), true, now);
+  say(bytes_of(response, {.has_body = !parser_.is_head(), .closes = true}), true, now);
 }
 
 void Connection::say(std::string bytes, bool closes, Time now) {

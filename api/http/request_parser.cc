@@ -95,7 +95,7 @@ RequestParser::Outcome RequestParser::read(std::string& input) {
 
 RawRequest RequestParser::take() {
   RawRequest request = std::move(request_);
-  *this = RequestParser();
+  *this = RequestParser(host_policy_);
   return request;
 }
 
@@ -168,12 +168,12 @@ bool RequestParser::accept_request_line(std::string_view line) {
     return refuse(400, "Malformed request line; expected METHOD PATH HTTP/1.1.");
   }
   if (std::ranges::find(kMethods, method) == kMethods.end()) return refuse(501, "Unknown method.");
+  request_.method = method;
   if (target.size() > kTargetLimit) return refuse(414, over_limit("The path and query are", kTargetLimit));
   if (!target.starts_with('/') || !is_target(target)) {
     return refuse(400, "The path must begin with / and be percent-encoded.");
   }
   if (target.substr(0, target.find('?')).find("//") != target.npos) return refuse(400, "The path contains //.");
-  request_.method = method;
   request_.target = target;
   is_http10_ = version == "HTTP/1.0";
   request_.closes = is_http10_;

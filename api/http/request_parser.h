@@ -61,6 +61,8 @@ class RequestParser {
   RawRequest take();
   const RefusedRequest& refusal() const { return refusal_; }
 
+  // True once the request line of a HEAD request was read: a refusal of it has no body either.
+  bool is_head() const { return request_.method == "HEAD"; }
   bool in_body() const { return state_ != State::Head; }
   // True once, if the client expects "100 Continue" before it sends the body.
   bool take_continue();

@@ -33,6 +33,9 @@ std::optional<Parts> match(std::string_view pattern, std::string_view path) {
   return parts;
 }
 
+// HEAD is answered like GET; the server omits the body (RFC 9110, 9.3.2).
+std::string_view handled_as(std::string_view method) { return method == "HEAD" ? "GET" : method; }
+
 http::Response refuse(int status, const char* code, std::string_view line, const char* detail, ErrorStyle style) {
   return render(
       {.status = status, .code = code, .line = std::string(line), .detail = detail, .field = {}, .allowed = {}}, style);
@@ -54,7 +57,8 @@ Match find(RouteTable table, std::string_view method, std::string_view path) {
     const std::optional<Parts> parts = match(route.pattern, path);
     if (!parts) continue;
     found.allow += (found.allow.empty() ? "" : ", ") + std::string(route.method);
-    if (route.method != method) continue;
+    if (route.method == "GET") found.allow += ", HEAD";
+    if (route.method != handled_as(method)) continue;
     found.route = &route;
     found.parts = *parts;
   }

@@ -31,8 +31,9 @@ struct Parts {
 struct Match {
   const Route* route = nullptr;  // null: the path is unknown or has other methods
   Parts parts;
-  std::string allow;  // "GET, POST": the methods of the path; empty if the path is unknown
+  std::string allow;  // "GET, HEAD, POST": the methods of the path; empty if the path is unknown
 };
+// HEAD matches the route for GET.
 Match find(RouteTable table, std::string_view method, std::string_view path);
 
 // ByMethod if there is no such route.

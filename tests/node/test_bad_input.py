@@ -173,8 +173,8 @@ def test_wrong_paths_methods_and_types(node, unchanged, method, path, headers, t
     assert (got, said) == (status, line + "\n")
     assert_one_line(said, answer)
     if status == 405:
-        assert answer["Allow"] == {"/v1/workloads": "GET, POST", "/v1/workloads/1": "GET, PUT, PATCH, DELETE",
-                                   "/v1/node": "GET"}[path]
+        assert answer["Allow"] == {"/v1/workloads": "GET, HEAD, POST", "/v1/workloads/1": "GET, HEAD, PUT, PATCH, DELETE",
+                                   "/v1/node": "GET, HEAD"}[path]
     got, said, answer = node.request(method, path, text, {**headers, **PROBLEM})
     assert got == status
     assert assert_problem(said, answer, status, None)["code"] == code

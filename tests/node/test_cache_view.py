@@ -94,7 +94,7 @@ def test_only_the_last_level_is_served_and_other_levels_are_refused():
         for path in ("/v1/cache/l1", "/v1/cache/L3", "/v1/cache/l3/abc", "/v1/cache/l3/-1", "/v1/cache/l3/0/0"):
             assert text(node, path, 404) == "404: Page Not Found\n", path
         status, body, headers = node.request("POST", "/v1/cache/l3/0", {})
-        assert (status, body, headers["Allow"]) == (405, "405: Method Not Allowed\n", "GET")
+        assert (status, body, headers["Allow"]) == (405, "405: Method Not Allowed\n", "GET, HEAD")
 
 
 def test_memory_bandwidth_is_reported_as_by_the_kernel():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import jsonschema
 import pytest
@@ -242,3 +243,140 @@ def test_every_operation_is_tried():
     tried = {(method, path.partition("?")[0]) for method, path, *_ in CALLS}
     assert tried == {(method, path) for path, operations in SPEC["paths"].items()
                      for method in operations if method in ("get", "post", "patch", "delete", "put")}
+
+
+METHODS = ("get", "post", "patch", "delete", "put")
+OPERATIONS = {(method, path): operation for path, operations in SPEC["paths"].items()
+              for method, operation in operations.items() if method in METHODS}
+
+
+def test_every_operation_has_a_unique_id_and_a_declared_tag():
+    ids = [operation["operationId"] for operation in OPERATIONS.values()]
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch(r"[a-z]+([A-Z][a-z]*)+", id) for id in ids), ids
+    declared = [tag["name"] for tag in SPEC["tags"]]
+    assert all(tag["description"] for tag in SPEC["tags"])
+    assert all(len(operation["tags"]) == 1 for operation in OPERATIONS.values())
+    assert sorted({operation["tags"][0] for operation in OPERATIONS.values()}) == sorted(declared)
+
+
+# The fixed fields of OpenAPI 3.1, those that this description uses.
+FIELDS = {
+    "path": {"parameters", *METHODS},
+    "operation": {"operationId", "tags", "summary", "description", "parameters", "requestBody", "responses", "security"},
+    "parameter": {"name", "in", "required", "description", "schema"},
+    "body": {"required", "content", "description"},
+    "response": {"description", "headers", "content"},
+    "header": {"description", "schema"},
+    "media": {"schema", "examples"},
+    "example": {"summary", "value"},
+    "schema": {"$ref", "type", "enum", "const", "description", "default", "format", "properties", "required", "items", "pattern",
+               "additionalProperties", "propertyNames", "minimum", "maximum", "exclusiveMinimum", "minLength", "maxLength", "minItems",
+               "maxItems", "minProperties", "maxProperties", "oneOf", "anyOf", "allOf"},
+}
+
+
+def of_schema(where, schema):
+    if isinstance(schema, bool):
+        return
+    yield "schema", where, schema
+    for name in ("items", "additionalProperties", "propertyNames"):
+        if name in schema:
+            yield from of_schema(f"{where}/{name}", schema[name])
+    for name in ("oneOf", "anyOf", "allOf"):
+        for number, each in enumerate(schema.get(name, ())):
+            yield from of_schema(f"{where}/{name}/{number}", each)
+    for name, each in schema.get("properties", {}).items():
+        yield from of_schema(f"{where}/{name}", each)
+
+
+def of_content(where, node):
+    for kind, media in node.get("content", {}).items():
+        yield "media", f"{where}/{kind}", media
+        yield from of_schema(f"{where}/{kind}/schema", media["schema"])
+        for name, example in media.get("examples", {}).items():
+            yield "example", f"{where}/{kind}/{name}", example
+
+
+def of_named(kind, where, node):
+    if set(node) == {"$ref"}:
+        return
+    yield kind, where, node
+    yield from of_content(where, node)
+    if "schema" in node:
+        yield from of_schema(f"{where}/schema", node["schema"])
+    for name, header in node.get("headers", {}).items():
+        yield from of_named("header", f"{where}/{name}", header)
+
+
+def objects():
+    """Each object of the description whose fields the standard fixes: kind, place, object."""
+    for path, item in SPEC["paths"].items():
+        yield "path", path, item
+        for parameter in item.get("parameters", ()):
+            yield from of_named("parameter", f"{path} {parameter.get('name')}", parameter)
+    for (method, path), operation in OPERATIONS.items():
+        where = f"{method} {path}"
+        yield "operation", where, operation
+        for parameter in operation.get("parameters", ()):
+            yield from of_named("parameter", f"{where} {parameter.get('name')}", parameter)
+        if "requestBody" in operation:
+            yield from of_named("body", f"{where} body", operation["requestBody"])
+        for status, response in operation["responses"].items():
+            yield from of_named("response", f"{where} {status}", response)
+    for group, kind in (("parameters", "parameter"), ("headers", "header"), ("responses", "response")):
+        for name, node in SPEC["components"][group].items():
+            yield from of_named(kind, name, node)
+    for name, schema in SPEC["components"]["schemas"].items():
+        yield from of_schema(name, schema)
+
+
+def test_no_object_has_an_unknown_key():
+    # An unquoted comma in a flow mapping makes a key without a value.
+    unknown = [(kind, where, sorted(set(node) - FIELDS[kind])) for kind, where, node in objects() if set(node) - FIELDS[kind]]
+    assert unknown == []
+    assert len({kind for kind, *_ in objects()}) == len(FIELDS)
+
+
+def test_every_reference_points_to_something():
+    for kind, where, node in objects():
+        if "$ref" in node:
+            assert resolved({"$ref": node["$ref"]}), (kind, where)
+
+
+def examples():
+    for kind, where, node in objects():
+        if kind == "media":
+            for name, example in node.get("examples", {}).items():
+                yield f"{where} {name}", node["schema"], example["value"]
+
+
+def test_every_example_is_valid():
+    assert len(list(examples())) > 40
+    for where, schema, value in examples():
+        for error in jsonschema.Draft202012Validator({**schema, "components": SPEC["components"]}).iter_errors(value):
+            raise AssertionError(f"{where}: {error.message}")
+
+
+def test_every_request_body_has_an_example():
+    for (method, path), operation in OPERATIONS.items():
+        if "requestBody" in operation:
+            assert operation["requestBody"]["content"]["application/json"].get("examples"), (method, path)
+
+
+def bodies(method, path):
+    content = OPERATIONS[method, path]["requestBody"]["content"]["application/json"]
+    return [example["value"] for example in content["examples"].values()]
+
+
+def test_the_daemon_accepts_the_examples_for_workloads():
+    config = f'[policy]\nfile = "{os.path.abspath(ROOT)}/etc/policy.toml"\n'
+    with Node(config, machine="sapphire-rapids", cpufreq="intel_pstate") as node:
+        for body in bodies("post", "/v1/workloads"):
+            assert node.request("POST", "/v1/workloads?dry_run=true", body, JSON)[0] == 200, body
+        workload = {"core_ids": ["4-7"], "cache": {"max": 3, "min": 3}, "pstate": {"max_ratio": 20}}
+        assert node.request("POST", "/v1/workloads", workload, JSON)[0] == 201
+        for body in bodies("patch", "/v1/workloads/{id}"):
+            assert node.request("PATCH", "/v1/workloads/1", body, JSON)[0] == 200, body
+        for body in bodies("post", "/v1/hospitality"):
+            assert node.request("POST", "/v1/hospitality", body, JSON)[0] == 200, body

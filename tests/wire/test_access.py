@@ -174,6 +174,26 @@ def test_matrix(service):
     assert wrong == []
 
 
+def test_head_has_the_status_of_get_for_every_kind_of_client(service, roles):
+    """curl -I, because it does not wait for a body."""
+    def heads_of(groups, path):
+        def request(method, path_of_route):
+            done = subprocess.run(["/usr/bin/curl", "-sI", "-o", "/dev/null", "-w", "%{http_code}", "--unix-socket", path,
+                                   "http://localhost" + filled(path_of_route)], user=ANYBODY, group=ANYBODY, extra_groups=groups,
+                                  capture_output=True, text=True)
+            return int(done.stdout)
+        return request
+    callers = {who: (heads_of(groups, roles.path), expected) for who, groups, expected in
+               [("admin", [ADMINS], for_admin), ("user", [USERS], for_user), ("run", [RUNNERS], for_run), ("no role", [], always(403))]}
+    guest = service.authority.sign("head.pem", name("Mallory", "Guests"), CLIENT)
+    for who, file, expected in [("Admin", service.admin, for_admin), ("User", service.user, for_user), ("guest", guest, always(401))]:
+        callers[who] = (lambda method, path, file=file: send(service.tls(file), "HEAD", path), expected)
+    for who, (request, expected) in callers.items():
+        for method, path in REACHED:
+            if method == "GET":
+                assert request("HEAD", path) == expected(method, path), (who, path)
+
+
 def test_matrix_of_the_roles_of_a_local_socket(roles):
     def member_of(*groups):
         return as_process_of(ANYBODY, ANYBODY, groups, roles, roles.path)

@@ -8,11 +8,12 @@ import re
 import socket
 import ssl
 import subprocess
+import time
 
 import pytest
 
 from harness import NRDCTL
-from fixtures import Service, ask
+from fixtures import ROOT, Service, ask
 
 BODY = {"core_ids": ["4-7"], "cache": {"max": 2, "min": 2}}
 
@@ -68,6 +69,63 @@ def test_curl_speaks_http_1_0_and_asks_for_heads(service):
     assert curl(service, "--http1.0", "/v1/health", "-w", "%{http_code}").stdout.endswith("200")
     head = curl(service, "-I", "/v1/nothing").stdout
     assert head.startswith("HTTP/1.1 404 Not Found\n") and "Content-Length: 20" in head, head
+
+
+VARYING = {"/metrics", "/v1/workloads/{id}/monitoring"}  # their values change between two requests
+
+
+def get_paths():
+    with open(os.path.join(ROOT, "api/routing/routes.cc")) as file:
+        return re.findall(r'"GET",\s*"(/[^"]*)"', file.read())
+
+
+def head_of(stream, client, method, path, more=""):
+    """Status and headers of one answer, whose body is read only for another method than HEAD."""
+    client.sendall(f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n{more}\r\n".encode())
+    status, headers = int(stream.readline().split()[1]), {}
+    while (line := stream.readline().strip()) != b"":
+        key, _, value = line.decode().partition(": ")
+        headers[key] = value
+    if method != "HEAD":
+        assert len(stream.read(int(headers.get("Content-Length", 0)))) == int(headers.get("Content-Length", 0))
+    return status, headers
+
+
+def test_head_is_get_without_the_body_on_every_route_of_one_connection(service):
+    id = service.create("4-7", 2, 2)["id"]
+    tag = service.request("GET", f"/v1/workloads/{id}")[2]["ETag"]
+    paths = get_paths()
+    assert len(paths) > 25
+    with socket.create_connection(("127.0.0.1", service.port), 20) as client:
+        stream = client.makefile("rb")
+        for path in [*paths, "/v1/workloads/77", "/v1/nothing", "/v1/hospitality", "/v1/workloads?wait=1", "/v1/cache/l9"]:
+            filled = path.replace("{id}", str(id)).replace("{level}", "l3")
+            head, get = head_of(stream, client, "HEAD", filled), head_of(stream, client, "GET", filled)
+            if path in VARYING:
+                assert head[1].pop("Content-Length").isdigit() and get[1].pop("Content-Length").isdigit()
+            assert head == get, path
+        for more in (f"If-None-Match: {tag}\r\n", "Accept: image/png\r\n", "Content-Type: text/plain\r\n"):
+            head, get = (head_of(stream, client, method, f"/v1/workloads/{id}", more) for method in ("HEAD", "GET"))
+            assert head == get and head[0] in (304, 406, 415)
+    service.delete(id)
+
+
+def test_a_long_poll_with_head_waits_and_has_no_body(service):
+    revision = service.health()["revision"]
+    with socket.create_connection(("127.0.0.1", service.port), 20) as client:
+        stream = client.makefile("rb")
+        begun = time.monotonic()
+        status, headers = head_of(stream, client, "HEAD", f"/v1/workloads?since={revision}&wait=1")
+        assert (status, headers["Content-Length"], headers["X-Nrd-Revision"]) == (200, "2", str(revision))
+        assert time.monotonic() - begun >= 1
+        assert head_of(stream, client, "GET", "/v1/health")[0] == 200
+
+
+def test_a_method_that_a_path_lacks_is_a_405_that_lists_head_next_to_get(service):
+    for path in get_paths():
+        allow = service.request("OPTIONS", path.replace("{id}", "7").replace("{level}", "l3"))[2]["Allow"]
+        assert "GET, HEAD" in allow, (path, allow)
+    assert service.request("HEAD", "/v1/hospitality")[2]["Allow"] == "POST"
 
 
 def test_wrk_counts_no_error(service):

@@ -297,3 +297,12 @@ TEST_CASE("without authentication, only loopback hosts and no web pages are acce
   CHECK(status("Origin: null\r\nHost: localhost\r\n") == 403);
   CHECK(status_of(head("Origin: https://node\r\n")) == 0);
 }
+
+TEST_CASE("each request of a connection without authentication is checked, not only the first") {
+  RequestParser parser(RequestParser::HostPolicy::LoopbackOnly);
+  std::string bytes = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HTTP/1.1\r\nHost: rebound.example\r\n\r\n";
+  REQUIRE(parser.read(bytes) == Outcome::Complete);
+  parser.take();
+  CHECK(parser.read(bytes) == Outcome::Refused);
+  CHECK(parser.refusal().status == 421);
+}

@@ -232,6 +232,16 @@ TEST_CASE("a HEAD has no body") {
   CHECK(all.ends_with("\r\n\r\n"));
 }
 
+TEST_CASE("a refused HEAD has no body either") {
+  const auto server = serve(echo);
+  HttpClient client(server->plain_port());
+  client.say("HEAD / HTTP/1.1\r\nHost: rebound.example\r\n\r\n");
+  const auto all = client.rest();
+  CHECK(all.starts_with("HTTP/1.1 421 "));
+  CHECK(all.find("\r\nContent-Length: ") != std::string::npos);
+  CHECK(all.ends_with("\r\n\r\n"));
+}
+
 TEST_CASE("an exception in a handler is a 500 without details") {
   const auto server = serve([](const Request& request, Reply) {
     if (request.path == "/int") throw 42;

@@ -210,11 +210,11 @@ TEST_CASE("a wrong method is a 405 with the allowed methods") {
     std::string method, path, allow;
   };
   const Row rows[] = {
-      {"PUT", "/v1/workloads", "GET, POST"},
-      {"PATCH", "/v1/workloads/", "GET, POST"},
-      {"POST", "/v1/workloads/1", "GET, PUT, PATCH, DELETE"},
-      {"DELETE", "/v1/node", "GET"},
-      {"HEAD", "/v1/health", "GET"},
+      {"PUT", "/v1/workloads", "GET, HEAD, POST"},
+      {"PATCH", "/v1/workloads/", "GET, HEAD, POST"},
+      {"POST", "/v1/workloads/1", "GET, HEAD, PUT, PATCH, DELETE"},
+      {"DELETE", "/v1/node", "GET, HEAD"},
+      {"HEAD", "/v1/hospitality", "POST"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.path);
@@ -222,6 +222,19 @@ TEST_CASE("a wrong method is a 405 with the allowed methods") {
     CHECK(response.status == 405);
     CHECK(response.body == "405: Method Not Allowed\n");
     CHECK(response.headers == std::vector<std::pair<std::string, std::string>>{{"Allow", row.allow}});
+  }
+}
+
+TEST_CASE("a HEAD is handled as a GET") {
+  Service service;
+  for (const std::string path : {"/v1/health", "/v1/workloads", "/v1/workloads/99", "/nothing", "/v1/cache/l9"}) {
+    CAPTURE(path);
+    const auto get = ask(service.handler, a_get(path));
+    const auto head = ask(service.handler, {.method = "HEAD", .path = path});
+    CHECK(head.status == get.status);
+    CHECK(head.body == get.body);  // the server omits it, and sends its length
+    CHECK(head.content_type == get.content_type);
+    CHECK(head.headers == get.headers);
   }
 }
 
