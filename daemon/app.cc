@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/accounts.h"
 #include "daemon/cpu_events.h"
+#include "daemon/declared_workloads.h"
 #include "daemon/hardware.h"
 #include "daemon/http_frontend.h"
 #include "daemon/notify.h"
@@ -33,12 +35,15 @@ constexpr std::chrono::seconds kDrainDeadline{10};
 // Covers the responses of changes that ended after that.
 constexpr std::chrono::seconds kLastAnswers{1};
 
+// How long the start waits for declared workloads; later ones are granted while nrd serves.
+constexpr std::chrono::seconds kDeclaredDeadline{10};
+
 // How often TLS and access files are checked for changes.
 constexpr std::chrono::seconds kLook{5};
 
 // Waits for the end. With a watchdog, notifies systemd while engine and event loop respond; if one hangs, the
 // notifications stop.
-void serve(const Engine& engine, HttpFrontend& frontend) {
+void serve(const Engine& engine, HttpFrontend& frontend, DeclaredWorkloads& declared) {
   http::Server& server = frontend.server();
   const std::optional<std::chrono::microseconds> limit = watchdog_limit();
   const bool has_tls = server.tls_port() != 0;
@@ -50,6 +55,7 @@ void serve(const Engine& engine, HttpFrontend& frontend) {
     if (signal == Signal::Stop) return;
     if (signal == Signal::Reload)
       log::notice("RELOAD", "reloading TLS and access files; other settings require a restart");
+    if (signal == Signal::Reload) declared.reload();
     if (has_tls)
       frontend.reload(signal == Signal::Reload ? HttpFrontend::Reload::Always : HttpFrontend::Reload::IfChanged);
     const auto oldest_beat = std::min(engine.last_beat(), server.last_beat());
@@ -128,6 +134,7 @@ Result<void> run(const Config& config) {
   WorkloadPoll watchers(clock);
   const std::unique_ptr<CpuEvents> cpu_events =
       listen_for_cpus();  // before the first observation, so that no event is missed
+  std::atomic<DeclaredWorkloads*> declared_now{nullptr};
   const auto changed_cpus = [&cpu_events] { return cpu_events ? cpu_events->take() : CpuSet{}; };
   Result<std::unique_ptr<Engine>> engine = Engine::start(*hardware, **store, clock,
                                                          {.node = {.pools = config.pools,
@@ -141,24 +148,33 @@ Result<void> run(const Config& config) {
                                                           .tasks_interval = config.tasks_interval,
                                                           .usage_interval = config.usage_interval,
                                                           .changed_cpus = changed_cpus,
-                                                          .published = [&watchers] { watchers.notify(); }});
+                                                          .published = [&watchers, &declared_now] {
+                                                            watchers.notify();
+                                                            if (auto* declared = declared_now.load()) {
+                                                              declared->note_change();
+                                                            }
+                                                          }});
   if (!engine) return Failure(engine.error());
   std::unique_ptr<Onload> onload = TRY(Onload::start(config, **engine, *owners, stored, clock));
   const StopBefore stop_before{*owners, cpu_events.get()};  // its callbacks use objects that are destroyed after this
   if (cpu_events) cpu_events->watch([&engine] { (*engine)->refresh_cpus(); });
   end_with_owners(**engine, *owners);
   const WorkloadService workloads(**engine, *owners, onload->allocations());
+  DeclaredWorkloads declared(config.workloads_directory, **engine, workloads);
+  declared_now = &declared;
   Result<std::unique_ptr<HttpFrontend>> frontend =
-      HttpFrontend::open(config, {**engine, workloads, *owners, onload->controller(), onload->allocations(), watchers});
+      HttpFrontend::open(config, {**engine, workloads, *owners, onload->controller(), onload->allocations(), watchers},
+                         [&declared] { return declared.problems(); });
   if (!frontend) return Failure(frontend.error());
 
+  declared.wait(kDeclaredDeadline);
   const auto state = (*engine)->state();
   for (const std::string& missing : state->facts.rdt.missing) log::warning("CAPABILITY_MISSING", missing);
   log_policies(*policies);
   const std::string status = std::to_string(state->workloads.size()) + " workloads";
   log::notice("READY", "ready, " + status, {{"VERSION", kVersion}});
   notify_ready(status);
-  serve(**engine, **frontend);
+  serve(**engine, **frontend, declared);
 
   notify_stopping();
   log::notice("STOPPING", "stopping; workloads stay on the hardware");
@@ -167,6 +183,7 @@ Result<void> run(const Config& config) {
   (*frontend)->server().drain(kDrainDeadline);  // afterwards no request uses any of the following
   owners->stop();
   if (cpu_events) cpu_events->stop();
+  declared.stop();
   onload.reset();   // stops between two steps; storing them still needs the engine
   engine->reset();  // completes accepted changes; their responses still need the server
   (*frontend)->server().drain(kLastAnswers);

@@ -67,6 +67,7 @@ struct Config {
   ReservedCpus groups;
   std::vector<std::string> infra_users{"root"};  // groups.infra_users by name
   PolicyFiles policy;
+  std::string workloads_directory = "/etc/nrd/workloads.d";
   std::chrono::seconds drift_interval{30};  // 0: off
   std::chrono::seconds usage_interval{1};   // between usage samples while clients request them; 0: off
   std::chrono::seconds tasks_interval{30};  // between checks for exited tasks; 0: off

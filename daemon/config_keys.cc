@@ -135,6 +135,8 @@ std::vector<ConfigKey> node_keys() {
       key(
           "policy.cpu_map", kReload, [](auto& c) -> auto& { return c.policy.cpu_map; }, absolute_path()),
       key(
+          "workloads.directory", kRestart, [](auto& c) -> auto& { return c.workloads_directory; }, absolute_path()),
+      key(
           "drift.interval_seconds", kReload, [](auto& c) -> auto& { return c.drift_interval; }, interval(0, kDay)),
       key(
           "monitoring.interval_seconds", kReload, [](auto& c) -> auto& { return c.usage_interval; }, interval(0, 60)),

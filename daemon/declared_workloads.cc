@@ -34,7 +34,8 @@ std::string without_folder(std::string message, const std::string& directory) {
   return message;
 }
 
-void add_file(const std::string& directory, const std::string& name, const Result<std::string>& text, DeclaredFiles& found) {
+void add_file(const std::string& directory, const std::string& name, const Result<std::string>& text,
+              DeclaredFiles& found) {
   const auto documents =
       text.and_then([&name](const std::string& content) { return tree::read_documents(content, name); });
   if (!documents) {
@@ -101,7 +102,8 @@ void remove_undeclared(Engine& engine, const DeclaredFiles& files) {
         log::notice("DECLARED_DELETED", "deleted a workload that no file declares any more",
                     {{"WORKLOAD", id_text(outcome->workload)}});
       } else if (outcome.error().code != ErrorCode::NotFound) {
-        log::warning("DECLARED_NOT_DELETED", "cannot delete a workload that no file declares; will retry at the next reload",
+        log::warning("DECLARED_NOT_DELETED",
+                     "cannot delete a workload that no file declares; will retry at the next reload",
                      {{"WORKLOAD", std::to_string(id.value)}, {"DETAIL", line_of(outcome.error())}});
       }
       answers->arrived();
@@ -239,7 +241,7 @@ void DeclaredWorkloads::apply() {
   for (auto next = files.documents.cbegin(); next != files.documents.cend();) {
     put_some(*engine_.state(), workloads_, next, files.documents.cend(), refusals);
   }
-  report(refusals->take(), std::move(files.problems));
+  report(files.documents.size(), refusals->take(), std::move(files.problems));
   const std::lock_guard hold(lock_);
   // If this pass has changed anything, what was refused may fit now.
   seen_revision_ = revision;
@@ -248,7 +250,8 @@ void DeclaredWorkloads::apply() {
 }
 
 // Each reason is logged once.
-void DeclaredWorkloads::report(std::map<std::string, std::string> refused, std::vector<std::string> problems) {
+void DeclaredWorkloads::report(size_t declared, std::map<std::string, std::string> refused,
+                               std::vector<std::string> problems) {
   const auto before = problems_.get();
   for (const std::string& problem : problems) {
     if (std::ranges::find(*before, problem) == before->end()) log::error("DECLARED_FILE", problem);
@@ -260,6 +263,8 @@ void DeclaredWorkloads::report(std::map<std::string, std::string> refused, std::
     }
     problems.push_back(reason);
   }
+  log::info("DECLARED_APPLIED", std::to_string(declared) + " workloads declared in files, " +
+                                    std::to_string(refused.size()) + " not granted");
   refused_ = std::move(refused);
   problems_.set(std::make_shared<const std::vector<std::string>>(std::move(problems)));
 }

@@ -1,8 +1,8 @@
 // Workloads that files declare (api/tree/documents.h), with origin FILE: created at start, changed and deleted when the
 // files are read again. Applying the same files changes nothing.
 //
-// A document that is refused blocks no other; it is tried again when other workloads have changed, and each half minute.
-// While a file cannot be read, no workload is deleted, because the file may declare it.
+// A document that is refused blocks no other; it is tried again when other workloads have changed, and each half
+// minute. While a file cannot be read, no workload is deleted, because the file may declare it.
 #pragma once
 
 #include <chrono>
@@ -57,7 +57,7 @@ class DeclaredWorkloads {
   void run() noexcept;
   bool await_work();
   void apply();
-  void report(std::map<std::string, std::string> refused, std::vector<std::string> problems);
+  void report(size_t declared, std::map<std::string, std::string> refused, std::vector<std::string> problems);
 
   const std::string directory_;
   Engine& engine_;

@@ -69,7 +69,8 @@ Result<std::unique_ptr<auth::PamClient>> start_logins(const Config::Access& acce
 
 }  // namespace
 
-Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, routing::Services services) {
+Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, routing::Services services,
+                                                         routing::Sentences declared_problems) {
   LocalSocketAccess local = local_socket_access(config.server.sockets);
   std::unique_ptr<AccessPolicy> access_policy = TRY(AccessPolicy::open(config, std::move(local.rules)));
   std::unique_ptr<auth::PamClient> pam_client = TRY(start_logins(config.access));
@@ -77,6 +78,7 @@ Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, r
   http::Handler handler = routing::routes(services, {.version = kVersion,
                                                      .debug_port_open = config.server.debug,
                                                      .lock_holder = rdt::holder_of_tree,
+                                                     .declared_problems = std::move(declared_problems),
                                                      .counters = counters});
   handler = routing::log_failures(std::move(handler));
   handler = routing::authorize({.table = routing::route_table(),

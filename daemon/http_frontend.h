@@ -16,7 +16,8 @@ namespace nrd::daemon {
 class HttpFrontend {
  public:
   // Starts serving at once. Adopts sockets passed by systemd.
-  static Result<std::unique_ptr<HttpFrontend>> open(const Config& config, routing::Services services);
+  static Result<std::unique_ptr<HttpFrontend>> open(const Config& config, routing::Services services,
+                                                    routing::Sentences declared_problems);
 
   http::Server& server() { return *server_; }
 

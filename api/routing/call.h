@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/http/message.h"
 #include "api/routing/content_negotiation.h"
@@ -39,13 +40,17 @@ struct Services {
   WorkloadPoll& watchers;
 };
 
+// One sentence for each problem.
+using Sentences = std::function<std::shared_ptr<const std::vector<std::string>>()>;
+
 // Facts about this process that it serves.
 struct ServiceInfo {
   std::string version;
   bool debug_port_open = false;  // plain HTTP without authentication is being served; GET /v1/health says so
   std::function<std::string()> lock_holder = [] {
     return std::string();
-  };                                          // process that holds the lock of the resctrl tree; empty: none
+  };  // process that holds the lock of the resctrl tree; empty: none
+  Sentences declared_problems = [] { return std::make_shared<const std::vector<std::string>>(); };
   std::shared_ptr<RequestCounters> counters;  // of responses; counted() fills it
 };
 

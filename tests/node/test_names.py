@@ -179,18 +179,18 @@ def test_another_origin_is_changed_only_by_force_on_the_socket(node):
     put(node, CACHE)
     node.terminate()
     with sqlite3.connect(f"{node.state}/nrd.db") as db:
-        db.execute("UPDATE workload SET origin = 'FILE'")
+        db.execute("UPDATE workload SET origin = 'OPENSTACK'")
     node.start()
     assert refused(node, "PUT", PATH, {**CACHE, "name": "x"})[0] == 403
     status, problem = refused(node, "PATCH", PATH + "?force=true", {"name": "x"})
     assert status == 403 and problem["field"] == "?force"
     assert over_socket(node, "PUT", PATH, {**CACHE, "name": "x"})[0] == 403
     status, text = over_socket(node, "PUT", PATH + "?force=true", {**CACHE, "name": "x"})
-    assert status == 200 and json.loads(text)["name"] == "x" and json.loads(text)["origin"] == "FILE"
+    assert status == 200 and json.loads(text)["name"] == "x" and json.loads(text)["origin"] == "OPENSTACK"
     assert over_socket(node, "PATCH", PATH + "?force=true", {"name": "y"})[0] == 200
     assert over_socket(node, "DELETE", PATH)[0] == 403
     assert over_socket(node, "DELETE", PATH + "?force=true")[0] == 200
-    assert len(re.findall(r"AUDIT_CHANGE: .*FORCED=origin FILE", node.journal())) == 3
+    assert len(re.findall(r"AUDIT_CHANGE: .*FORCED=origin OPENSTACK", node.journal())) == 3
 
 
 def test_the_audit_line_says_what_was_granted(node):
