@@ -162,12 +162,12 @@ Result<void> run(const Config& config) {
   const WorkloadService workloads(**engine, *owners, onload->allocations());
   DeclaredWorkloads declared(config.workloads_directory, **engine, workloads);
   declared_now = &declared;
+  declared.wait(kDeclaredDeadline);  // before the first client
   Result<std::unique_ptr<HttpFrontend>> frontend =
       HttpFrontend::open(config, {**engine, workloads, *owners, onload->controller(), onload->allocations(), watchers},
                          [&declared] { return declared.problems(); });
   if (!frontend) return Failure(frontend.error());
 
-  declared.wait(kDeclaredDeadline);
   const auto state = (*engine)->state();
   for (const std::string& missing : state->facts.rdt.missing) log::warning("CAPABILITY_MISSING", missing);
   log_policies(*policies);
