@@ -8,13 +8,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/accounts.h"
 #include "daemon/cpu_events.h"
 #include "daemon/hardware.h"
 #include "daemon/http_frontend.h"
+#include "daemon/node_config.h"
 #include "daemon/notify.h"
 #include "daemon/onload/onload.h"
-#include "daemon/policy_file.h"
+#include "daemon/reload.h"
 #include "daemon/signals.h"
 #include "daemon/version.h"
 #include "engine/onload/documents.h"
@@ -38,8 +38,9 @@ constexpr std::chrono::seconds kLook{5};
 
 // Waits for the end. With a watchdog, notifies systemd while engine and event loop respond; if one hangs, the
 // notifications stop.
-void serve(const Engine& engine, HttpFrontend& frontend) {
+void serve(Engine& engine, HttpFrontend& frontend, Onload& onload, Reloader& reloader) {
   http::Server& server = frontend.server();
+  const Reloader::Parts parts{engine, onload, frontend};
   const std::optional<std::chrono::microseconds> limit = watchdog_limit();
   const bool has_tls = server.tls_port() != 0;
   std::optional<std::chrono::microseconds> period = limit ? std::optional(*limit / 3) : std::nullopt;
@@ -48,10 +49,9 @@ void serve(const Engine& engine, HttpFrontend& frontend) {
     server.ask_for_beat();
     const std::optional<Signal> signal = wait_for_signal(period);
     if (signal == Signal::Stop) return;
-    if (signal == Signal::Reload)
-      log::notice("RELOAD", "reloading TLS and access files; other settings require a restart");
-    if (has_tls)
-      frontend.reload(signal == Signal::Reload ? HttpFrontend::Reload::Always : HttpFrontend::Reload::IfChanged);
+    if (signal == Signal::Reload) reloader.reload_now(parts);
+    reloader.serve(parts);
+    if (has_tls) frontend.reload_changed_files();
     const auto oldest_beat = std::min(engine.last_beat(), server.last_beat());
     if (limit && std::chrono::steady_clock::now() - oldest_beat < *limit) notify_alive();
   }
@@ -84,25 +84,10 @@ std::unique_ptr<CpuEvents> listen_for_cpus() {
   return nullptr;
 }
 
-void log_policies(const FoundPolicies& found) {
-  if (!found.policies) return log::notice("NO_POLICIES", "no policies for this CPU model");
-  log::notice("POLICIES", std::to_string(found.policies->size()) + " policies", {{"SECTION", found.section}});
-}
-
-Result<ReservedCpus> groups_of(const Config& config) {
-  ReservedCpus groups = config.groups;
-  groups.infra_users.clear();
-  for (const std::string& name : config.infra_users) {
-    const std::optional<uid_t> user = TRY(find_user(name));
-    if (!user) return fail(ErrorCode::BadRequest, "infra.users: user " + name + " not found on this node");
-    groups.infra_users.insert(*user);
-  }
-  return groups;
-}
-
 }  // namespace
 
-Result<void> run(const Config& config) {
+Result<void> run(const Options& options) {
+  const Config& config = options.loaded.config;
   if (::geteuid() != 0) return fail(ErrorCode::Unsupported, "nrd writes classes of service and must run as root");
   log::set_lowest(config.log_level);
   // Responses of some 30 KiB would otherwise make glibc return memory to the kernel and request it again each time.
@@ -110,11 +95,7 @@ Result<void> run(const Config& config) {
   block_signals();
   allow_many_files();
 
-  const Result<FoundPolicies> policies =
-      read_part().and_then([&config](const Part& part) { return load_policies(config.policy, part); });
-  if (!policies) return Failure(policies.error());
-
-  const ReservedCpus groups = TRY(groups_of(config));
+  const ResolvedNode node = TRY(resolve_node(config));
 
   // Lock the store before touching the hardware, so that a second daemon fails first.
   const Result<std::unique_ptr<store::Store>> store = store::Store::open(config.state_directory);
@@ -130,16 +111,10 @@ Result<void> run(const Config& config) {
       listen_for_cpus();  // before the first observation, so that no event is missed
   const auto changed_cpus = [&cpu_events] { return cpu_events ? cpu_events->take() : CpuSet{}; };
   Result<std::unique_ptr<Engine>> engine = Engine::start(*hardware, **store, clock,
-                                                         {.node = {.pools = config.pools,
-                                                                   .shrink = config.shrink,
-                                                                   .max_shared = config.max_shared,
-                                                                   .groups = groups,
-                                                                   .reserved_classes = config.reserved_classes,
-                                                                   .foreign_groups = config.foreign_groups,
-                                                                   .policies = policies->policies},
-                                                          .drift_interval = config.drift_interval,
-                                                          .tasks_interval = config.tasks_interval,
-                                                          .usage_interval = config.usage_interval,
+                                                         {.node = node.engine.node,
+                                                          .drift_interval = node.engine.drift_interval,
+                                                          .tasks_interval = node.engine.tasks_interval,
+                                                          .usage_interval = node.engine.usage_interval,
                                                           .changed_cpus = changed_cpus,
                                                           .published = [&watchers] { watchers.notify(); }});
   if (!engine) return Failure(engine.error());
@@ -148,22 +123,24 @@ Result<void> run(const Config& config) {
   if (cpu_events) cpu_events->watch([&engine] { (*engine)->refresh_cpus(); });
   end_with_owners(**engine, *owners);
   const WorkloadService workloads(**engine, *owners, onload->allocations());
-  Result<std::unique_ptr<HttpFrontend>> frontend =
-      HttpFrontend::open(config, {**engine, workloads, *owners, onload->controller(), onload->allocations(), watchers});
+  Reloader reloader(options.source, options.loaded, wake_main_thread);
+  Result<std::unique_ptr<HttpFrontend>> frontend = HttpFrontend::open(
+      config, {**engine, workloads, *owners, onload->controller(), onload->allocations(), watchers, reloader});
   if (!frontend) return Failure(frontend.error());
 
   const auto state = (*engine)->state();
   for (const std::string& missing : state->facts.rdt.missing) log::warning("CAPABILITY_MISSING", missing);
-  log_policies(*policies);
+  log_policies(node.policies);
   const std::string status = std::to_string(state->workloads.size()) + " workloads";
   log::notice("READY", "ready, " + status, {{"VERSION", kVersion}});
   notify_ready(status);
-  serve(**engine, **frontend);
+  serve(**engine, **frontend, *onload, reloader);
 
   notify_stopping();
   log::notice("STOPPING", "stopping; workloads stay on the hardware");
   onload->controller().end_watches();  // pending watches would delay the drain
   watchers.stop();
+  reloader.stop();
   (*frontend)->server().drain(kDrainDeadline);  // afterwards no request uses any of the following
   owners->stop();
   if (cpu_events) cpu_events->stop();

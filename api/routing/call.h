@@ -24,6 +24,7 @@ class Controller;
 
 namespace nrd::v1 {
 struct Bodies;
+class ConfigService;
 }
 
 namespace nrd::routing {
@@ -37,6 +38,7 @@ struct Services {
   onload::Controller& onload;
   onload::Allocations& allocations;
   WorkloadPoll& watchers;
+  v1::ConfigService& config;
 };
 
 // Facts about this process that it serves.
