@@ -38,20 +38,34 @@ Result<std::optional<rmd::Acl>> load_acl(const Config::Access& access) {
   });
 }
 
-Result<std::unique_ptr<AccessPolicy>> AccessPolicy::open(const Config& config, std::vector<auth::SocketRules> sockets) {
+Result<auth::Rules> AccessPolicy::prepare(const Config& config, std::vector<auth::SocketRules> sockets) {
   std::optional<rmd::Acl> acl = TRY(load_acl(config.access));
-  auth::Rules rules{.admin = config.admins,
-                    .user = config.users,
-                    .sockets = std::move(sockets),
-                    .listed = read_listed(config.access),
-                    .asks_pam = config.access.pam,
-                    .pam_admin = config.pam_admins,
-                    .pam_user = config.pam_users,
-                    .acl = std::move(acl)};
+  return auth::Rules{.admin = config.admins,
+                     .user = config.users,
+                     .sockets = std::move(sockets),
+                     .listed = read_listed(config.access),
+                     .asks_pam = config.access.pam,
+                     .pam_service = config.access.pam_service,
+                     .pam_admin = config.pam_admins,
+                     .pam_user = config.pam_users,
+                     .acl = std::move(acl)};
+}
+
+Result<std::unique_ptr<AccessPolicy>> AccessPolicy::open(const Config& config, std::vector<auth::SocketRules> sockets) {
+  auth::Rules rules = TRY(prepare(config, std::move(sockets)));
   if (rules.listed) log_listed(*rules.listed);
   std::unique_ptr<AccessPolicy> book(new AccessPolicy(config.access));
   book->rules_->set(std::make_shared<const auth::Rules>(std::move(rules)));
   return book;
+}
+
+void AccessPolicy::use(const Config& config, auth::Rules rules) {
+  const std::shared_ptr<const auth::Rules> before = rules_->get();
+  access_ = config.access;
+  acl_problem_.clear();
+  if (rules.listed && rules.listed != before->listed) log_listed(*rules.listed);
+  if (rules.acl && rules.acl != before->acl) log::notice("ACL_RELOADED", "access list reloaded");
+  rules_->set(std::make_shared<const auth::Rules>(std::move(rules)));
 }
 
 void AccessPolicy::reload() {

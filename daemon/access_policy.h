@@ -24,6 +24,10 @@ class AccessPolicy {
  public:
   static Result<std::unique_ptr<AccessPolicy>> open(const Config& config, std::vector<auth::SocketRules> sockets);
 
+  // Another configuration, in two steps; the second cannot fail. One thread.
+  static Result<auth::Rules> prepare(const Config& config, std::vector<auth::SocketRules> sockets);
+  void use(const Config& config, auth::Rules rules);
+
   // Any thread. The returned policy is immutable and valid while it is held.
   std::shared_ptr<const Published<auth::Rules>> rules() const { return rules_; }
 
@@ -33,7 +37,7 @@ class AccessPolicy {
  private:
   explicit AccessPolicy(Config::Access access) : access_(std::move(access)) {}
 
-  const Config::Access access_;
+  Config::Access access_;
   const std::shared_ptr<Published<auth::Rules>> rules_ = std::make_shared<Published<auth::Rules>>();
   std::string acl_problem_;  // from the last reload
 };

@@ -9,14 +9,14 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/accounts.h"
 #include "daemon/cpu_events.h"
 #include "daemon/declared_workloads.h"
 #include "daemon/hardware.h"
 #include "daemon/http_frontend.h"
+#include "daemon/node_config.h"
 #include "daemon/notify.h"
 #include "daemon/onload/onload.h"
-#include "daemon/policy_file.h"
+#include "daemon/reload.h"
 #include "daemon/signals.h"
 #include "daemon/version.h"
 #include "engine/onload/documents.h"
@@ -43,8 +43,9 @@ constexpr std::chrono::seconds kLook{5};
 
 // Waits for the end. With a watchdog, notifies systemd while engine and event loop respond; if one hangs, the
 // notifications stop.
-void serve(const Engine& engine, HttpFrontend& frontend, DeclaredWorkloads& declared) {
+void serve(Engine& engine, HttpFrontend& frontend, Onload& onload, DeclaredWorkloads& declared, Reloader& reloader) {
   http::Server& server = frontend.server();
+  const Reloader::Parts parts{engine, onload, frontend, declared};
   const std::optional<std::chrono::microseconds> limit = watchdog_limit();
   const bool has_tls = server.tls_port() != 0;
   std::optional<std::chrono::microseconds> period = limit ? std::optional(*limit / 3) : std::nullopt;
@@ -53,11 +54,9 @@ void serve(const Engine& engine, HttpFrontend& frontend, DeclaredWorkloads& decl
     server.ask_for_beat();
     const std::optional<Signal> signal = wait_for_signal(period);
     if (signal == Signal::Stop) return;
-    if (signal == Signal::Reload)
-      log::notice("RELOAD", "reloading TLS and access files; other settings require a restart");
-    if (signal == Signal::Reload) declared.reload();
-    if (has_tls)
-      frontend.reload(signal == Signal::Reload ? HttpFrontend::Reload::Always : HttpFrontend::Reload::IfChanged);
+    if (signal == Signal::Reload) reloader.reload_now(parts);
+    reloader.serve(parts);
+    if (has_tls) frontend.reload_changed_files();
     const auto oldest_beat = std::min(engine.last_beat(), server.last_beat());
     if (limit && std::chrono::steady_clock::now() - oldest_beat < *limit) notify_alive();
   }
@@ -90,25 +89,10 @@ std::unique_ptr<CpuEvents> listen_for_cpus() {
   return nullptr;
 }
 
-void log_policies(const FoundPolicies& found) {
-  if (!found.policies) return log::notice("NO_POLICIES", "no policies for this CPU model");
-  log::notice("POLICIES", std::to_string(found.policies->size()) + " policies", {{"SECTION", found.section}});
-}
-
-Result<ReservedCpus> groups_of(const Config& config) {
-  ReservedCpus groups = config.groups;
-  groups.infra_users.clear();
-  for (const std::string& name : config.infra_users) {
-    const std::optional<uid_t> user = TRY(find_user(name));
-    if (!user) return fail(ErrorCode::BadRequest, "infra.users: user " + name + " not found on this node");
-    groups.infra_users.insert(*user);
-  }
-  return groups;
-}
-
 }  // namespace
 
-Result<void> run(const Config& config) {
+Result<void> run(const Options& options) {
+  const Config& config = options.loaded.config;
   if (::geteuid() != 0) return fail(ErrorCode::Unsupported, "nrd writes classes of service and must run as root");
   log::set_lowest(config.log_level);
   // Responses of some 30 KiB would otherwise make glibc return memory to the kernel and request it again each time.
@@ -116,11 +100,7 @@ Result<void> run(const Config& config) {
   block_signals();
   allow_many_files();
 
-  const Result<FoundPolicies> policies =
-      read_part().and_then([&config](const Part& part) { return load_policies(config.policy, part); });
-  if (!policies) return Failure(policies.error());
-
-  const ReservedCpus groups = TRY(groups_of(config));
+  const ResolvedNode node = TRY(resolve_node(config));
 
   // Lock the store before touching the hardware, so that a second daemon fails first.
   const Result<std::unique_ptr<store::Store>> store = store::Store::open(config.state_directory);
@@ -137,16 +117,10 @@ Result<void> run(const Config& config) {
   std::atomic<DeclaredWorkloads*> declared_now{nullptr};
   const auto changed_cpus = [&cpu_events] { return cpu_events ? cpu_events->take() : CpuSet{}; };
   Result<std::unique_ptr<Engine>> engine = Engine::start(*hardware, **store, clock,
-                                                         {.node = {.pools = config.pools,
-                                                                   .shrink = config.shrink,
-                                                                   .max_shared = config.max_shared,
-                                                                   .groups = groups,
-                                                                   .reserved_classes = config.reserved_classes,
-                                                                   .foreign_groups = config.foreign_groups,
-                                                                   .policies = policies->policies},
-                                                          .drift_interval = config.drift_interval,
-                                                          .tasks_interval = config.tasks_interval,
-                                                          .usage_interval = config.usage_interval,
+                                                         {.node = node.engine.node,
+                                                          .drift_interval = node.engine.drift_interval,
+                                                          .tasks_interval = node.engine.tasks_interval,
+                                                          .usage_interval = node.engine.usage_interval,
                                                           .changed_cpus = changed_cpus,
                                                           .published = [&watchers, &declared_now] {
                                                             watchers.notify();
@@ -163,23 +137,25 @@ Result<void> run(const Config& config) {
   DeclaredWorkloads declared(config.workloads_directory, **engine, workloads);
   declared_now = &declared;
   declared.wait(kDeclaredDeadline);  // before the first client
-  Result<std::unique_ptr<HttpFrontend>> frontend =
-      HttpFrontend::open(config, {**engine, workloads, *owners, onload->controller(), onload->allocations(), watchers},
-                         [&declared] { return declared.problems(); });
+  Reloader reloader(options.source, options.loaded, wake_main_thread);
+  Result<std::unique_ptr<HttpFrontend>> frontend = HttpFrontend::open(
+      config, {**engine, workloads, *owners, onload->controller(), onload->allocations(), watchers, reloader},
+      [&declared] { return declared.problems(); });
   if (!frontend) return Failure(frontend.error());
 
   const auto state = (*engine)->state();
   for (const std::string& missing : state->facts.rdt.missing) log::warning("CAPABILITY_MISSING", missing);
-  log_policies(*policies);
+  log_policies(node.policies);
   const std::string status = std::to_string(state->workloads.size()) + " workloads";
   log::notice("READY", "ready, " + status, {{"VERSION", kVersion}});
   notify_ready(status);
-  serve(**engine, **frontend, declared);
+  serve(**engine, **frontend, *onload, declared, reloader);
 
   notify_stopping();
   log::notice("STOPPING", "stopping; workloads stay on the hardware");
   onload->controller().end_watches();  // pending watches would delay the drain
   watchers.stop();
+  reloader.stop();
   (*frontend)->server().drain(kDrainDeadline);  // afterwards no request uses any of the following
   owners->stop();
   if (cpu_events) cpu_events->stop();

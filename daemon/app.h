@@ -2,11 +2,11 @@
 #pragma once
 
 #include "base/result.h"
-#include "daemon/config.h"
+#include "daemon/options.h"
 
 namespace nrd::daemon {
 
 // Serves until SIGTERM or SIGINT. An error means that the daemon could not start.
-Result<void> run(const Config& config);
+Result<void> run(const Options& options);
 
 }  // namespace nrd::daemon

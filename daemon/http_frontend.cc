@@ -67,6 +67,8 @@ Result<std::unique_ptr<auth::PamClient>> start_logins(const Config::Access& acce
   return check_service(access.pam_service).and_then([] { return auth::PamClient::start(kPamProgram); });
 }
 
+void log_tls_reloaded() { log::notice("TLS_RELOADED", "TLS files reloaded for new connections"); }
+
 }  // namespace
 
 Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, routing::Services services,
@@ -74,6 +76,7 @@ Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, r
   LocalSocketAccess local = local_socket_access(config.server.sockets);
   std::unique_ptr<AccessPolicy> access_policy = TRY(AccessPolicy::open(config, std::move(local.rules)));
   std::unique_ptr<auth::PamClient> pam_client = TRY(start_logins(config.access));
+  const auto current = std::make_shared<CurrentPamClient>(pam_client.get());
   const auto counters = std::make_shared<routing::RequestCounters>(routing::route_table());
   http::Handler handler = routing::routes(services, {.version = kVersion,
                                                      .debug_port_open = config.server.debug,
@@ -81,28 +84,57 @@ Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, r
                                                      .declared_problems = std::move(declared_problems),
                                                      .counters = counters});
   handler = routing::log_failures(std::move(handler));
-  handler = routing::authorize({.table = routing::route_table(),
-                                .rules = access_policy->rules(),
-                                .pam_client = pam_client.get(),
-                                .pam_service = config.access.pam_service},
-                               std::move(handler));
+  handler = routing::authorize(
+      {.table = routing::route_table(), .rules = access_policy->rules(), .pam_client = current}, std::move(handler));
   auto server =
       http::Server::start(doors_of(config, std::move(local.places)), routing::counted(counters, std::move(handler)));
   if (!server) return Failure(server.error());
   announce(config, **server);
   return std::unique_ptr<HttpFrontend>(
-      new HttpFrontend(std::move(access_policy), std::move(pam_client), *std::move(server)));
+      new HttpFrontend(std::move(access_policy), std::move(pam_client), current, *std::move(server)));
 }
 
-void HttpFrontend::reload(Reload when) {
+void HttpFrontend::reload_changed_files() {
   access_policy_->reload();
-  if (when == Reload::IfChanged && !server_->have_tls_files_changed()) return;
+  if (!server_->have_tls_files_changed()) return;
   if (const Result<void> reloaded = server_->reload_tls(); !reloaded) {
     log::error("TLS_NOT_RELOADED", reloaded.error().message + "; the previous files stay in force",
                {{"DETAIL", reloaded.error().detail}});
     return;
   }
-  if (server_->tls_port() != 0) log::notice("TLS_RELOADED", "TLS files reloaded for new connections");
+  log_tls_reloaded();
+}
+
+Result<HttpFrontend::Prepared> HttpFrontend::prepare(const Config& config) const {
+  LocalSocketAccess local = local_socket_access(config.server.sockets);
+  auth::Rules rules = TRY(AccessPolicy::prepare(config, std::move(local.rules)));
+  Prepared prepared{.rules = std::move(rules), .places = std::move(local.places), .pam_client = {}, .tls = {}};
+  if (config.access.pam) {
+    TRY(check_service(config.access.pam_service));
+    if (!pam_client_) {
+      prepared.pam_client = TRY(start_logins(config.access));
+    }
+  }
+  if (config.tls) {
+    prepared.tls = TRY(http::TlsContext::prepare(*config.tls));
+  }
+  return prepared;
+}
+
+void HttpFrontend::use(const Config& config, Prepared prepared) {
+  if (prepared.pam_client) {
+    pam_client_ = std::move(prepared.pam_client);
+    *current_pam_client_ = pam_client_.get();
+  }
+  access_policy_->use(config, std::move(prepared.rules));
+  if (const Result<void> set = server_->set_permissions(prepared.places); !set) {
+    log::error("SOCKET_MODE", set.error().message + "; its users may be unable to connect",
+               {{"DETAIL", set.error().detail}});
+  }
+  if (prepared.tls && server_->tls_port() != 0) {
+    server_->use_tls(*std::move(prepared.tls));
+    log_tls_reloaded();
+  }
 }
 
 }  // namespace nrd::daemon

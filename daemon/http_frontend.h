@@ -1,11 +1,15 @@
 // The HTTP frontend: opens the configured listeners and applies the access policy.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "api/auth/pam_client.h"
 #include "api/http/server.h"
+#include "api/http/tls.h"
 #include "api/routing/call.h"
 #include "base/result.h"
 #include "daemon/access_policy.h"
@@ -21,18 +25,32 @@ class HttpFrontend {
 
   http::Server& server() { return *server_; }
 
-  // Reloads TLS and access files. TLS files only if they changed, unless the reload was requested.
-  enum class Reload { IfChanged, Always };
-  void reload(Reload when);
+  // Reloads TLS and access files that have changed.
+  void reload_changed_files();
+
+  // Takes another configuration in two steps; the second cannot fail. Listeners stay as they are.
+  struct Prepared {
+    auth::Rules rules;
+    std::vector<http::UnixEndpoint> places;
+    std::unique_ptr<auth::PamClient> pam_client;  // null: not needed, or there is one
+    std::optional<http::TlsContext::Prepared> tls;
+  };
+  Result<Prepared> prepare(const Config& config) const;
+  void use(const Config& config, Prepared prepared);
 
  private:
+  using CurrentPamClient = std::atomic<auth::PamClient*>;
   HttpFrontend(std::unique_ptr<AccessPolicy> access_policy, std::unique_ptr<auth::PamClient> pam_client,
-               std::unique_ptr<http::Server> server)
-      : access_policy_(std::move(access_policy)), pam_client_(std::move(pam_client)), server_(std::move(server)) {}
+               std::shared_ptr<CurrentPamClient> current, std::unique_ptr<http::Server> server)
+      : access_policy_(std::move(access_policy)),
+        pam_client_(std::move(pam_client)),
+        current_pam_client_(std::move(current)),
+        server_(std::move(server)) {}
 
   const std::unique_ptr<AccessPolicy> access_policy_;
-  const std::unique_ptr<auth::PamClient> pam_client_;  // null without PAM
-  const std::unique_ptr<http::Server> server_;         // destroyed first: its event loop uses the others
+  std::unique_ptr<auth::PamClient> pam_client_;  // null before PAM is first configured
+  const std::shared_ptr<CurrentPamClient> current_pam_client_;
+  const std::unique_ptr<http::Server> server_;  // destroyed first: its event loop uses the others
 };
 
 }  // namespace nrd::daemon

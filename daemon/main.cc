@@ -36,6 +36,6 @@ int main(int argc, char** argv) {
     std::printf("%zu workloads deleted; all resources released\n", *workloads);
     return 0;
   }
-  const nrd::Result<void> ran = nrd::daemon::run(options->config);
+  const nrd::Result<void> ran = nrd::daemon::run(*options);
   return ran ? 0 : fail_with(ran.error());
 }

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 namespace nrd::daemon {
 namespace {
@@ -9,7 +10,7 @@ namespace {
 sigset_t awaited() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, number);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) sigaddset(&signals, number);
   return signals;
 }
 
@@ -29,6 +30,9 @@ void block_signals() {
   ::signal(SIGPIPE, SIG_IGN);  // a disconnected client is a write error, not the end of the daemon
 }
 
+// Blocked in all threads, so the main thread takes it in sigtimedwait().
+void wake_main_thread() { ::kill(::getpid(), SIGUSR1); }
+
 std::optional<Signal> wait_for_signal(std::optional<std::chrono::microseconds> timeout) {
   const sigset_t signals = awaited();
   const timespec time = to_timespec(timeout.value_or(std::chrono::microseconds(0)));
@@ -36,6 +40,7 @@ std::optional<Signal> wait_for_signal(std::optional<std::chrono::microseconds> t
   const int number = ::sigtimedwait(&signals, nullptr, timeout ? &time : nullptr);
   if (number == SIGHUP) return Signal::Reload;
   if (number == SIGTERM || number == SIGINT) return Signal::Stop;
+  if (number == SIGUSR1) return Signal::Wake;
   return std::nullopt;  // EAGAIN: timeout; EINTR: another signal
 }
 

@@ -115,7 +115,8 @@ Grant granted(const Rules& rules, const Identity& who, std::string_view method, 
   if (who.auth_method == AuthMethod::Password && rules.acl) {
     return rules.acl->permits(who.name, method, path) ? Grant::Whole : Grant::No;
   }
-  if (who.role == Role::Admin || (who.role == Role::User && only_reads(method, access))) return Grant::Whole;
+  if (who.role == Role::Admin) return Grant::Whole;
+  if (who.role == Role::User && access != Access::Admin && only_reads(method, access)) return Grant::Whole;
   if (who.runs && access == Access::Launch) return Grant::Whole;
   return who.runs && access == Access::Own ? Grant::Own : Grant::No;
 }

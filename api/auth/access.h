@@ -40,6 +40,7 @@ enum class Access {
   ByMethod,  // safe methods: the user role; others: the admin role
   Reading,   // a POST that changes nothing: the user role
   Own,       // as ByMethod; also the run role, for workloads and allocations of the calling process
+  Admin,     // also for safe methods: the admin role
   Launch,    // as ByMethod; also the run role, which needs it to start an application
 };
 
@@ -84,6 +85,7 @@ struct Rules {
   // Whether clients without a certificate log in with PAM, and their permissions: the access list or, without one,
   // their role.
   bool asks_pam = false;
+  std::string pam_service = "nrd";
   std::vector<std::string> pam_admin{};
   std::vector<std::string> pam_user{};
   std::optional<rmd::Acl> acl{};

@@ -155,6 +155,13 @@ bool set_permissions(const UnixEndpoint& place) {
 
 }  // namespace
 
+Result<void> permit(const UnixEndpoint& place) {
+  // First for root only, as after bind().
+  if (::lchown(place.path.c_str(), 0, 0) == 0 && ::chmod(place.path.c_str(), 0600) == 0 && set_permissions(place))
+    return {};
+  return fail(ErrorCode::Internal, "cannot set the permissions of " + place.path, errno_text());
+}
+
 Result<ListeningSocket> listen_on_tcp(Peer::Transport kind, const std::string& address, uint16_t port) {
   const std::string where = address + ":" + std::to_string(port);
   std::optional<SocketAddress> at = tcp_address(address, port);

@@ -25,6 +25,9 @@ Result<ListeningSocket> listen_on_tcp(Peer::Transport kind, const std::string& a
 // Replaces a stale socket of a daemon that is gone, but nothing else.
 Result<ListeningSocket> listen_on_unix(const UnixEndpoint& place);
 
+// Sets owner and mode of the socket file, for other users than at start.
+Result<void> permit(const UnixEndpoint& place);
+
 // Adopts a socket from systemd. A Unix socket becomes a Unix listener, a TCP socket a TLS listener.
 Result<ListeningSocket> adopt_listener(UniqueFd fd);
 

@@ -46,7 +46,8 @@ Result<ListeningSocket> adopt(PassedSocket passed, const std::vector<UnixEndpoin
   return listener;
 }
 
-Result<std::vector<ListeningSocket>> open_doors(ServerOptions& options) {
+// `own`: the indexes of the Unix sockets that nrd creates itself.
+Result<std::vector<ListeningSocket>> open_doors(ServerOptions& options, std::vector<size_t>& own) {
   std::vector<ListeningSocket> listeners;
   const auto keep = [&listeners](Result<ListeningSocket> listener) -> Result<void> {
     if (!listener) return Failure(listener.error());
@@ -63,6 +64,7 @@ Result<std::vector<ListeningSocket>> open_doors(ServerOptions& options) {
     if (has_socket(listeners, i)) continue;
     TRY(keep(listen_on_unix(options.unix_at[i])));
     listeners.back().socket = i;
+    own.push_back(i);
   }
   if (options.tls_at && !has_kind(listeners, Peer::Transport::Tls)) {
     TRY(keep(listen_on_tcp(Peer::Transport::Tls, options.tls_at->address, options.tls_at->port)));
@@ -82,9 +84,11 @@ uint16_t port_of_kind(const std::vector<ListeningSocket>& listeners, Peer::Trans
 
 class HouseServer final : public Server {
  public:
-  HouseServer(std::vector<ListeningSocket> listeners, std::unique_ptr<TlsContext> tls, Handler handler)
+  HouseServer(std::vector<ListeningSocket> listeners, std::vector<size_t> own, std::unique_ptr<TlsContext> tls,
+              Handler handler)
       : plain_port_(port_of_kind(listeners, Peer::Transport::Plain)),
         tls_port_(port_of_kind(listeners, Peer::Transport::Tls)),
+        own_(std::move(own)),
         tls_(std::move(tls)),
         event_loop_(EventLoop::start(std::move(listeners), tls_.get(), std::move(handler))) {}
 
@@ -93,12 +97,25 @@ class HouseServer final : public Server {
   uint16_t tls_port() const override { return tls_port_; }
   Result<void> reload_tls() override { return tls_ ? tls_->reload() : Result<void>(); }
   bool have_tls_files_changed() const override { return tls_ && tls_->have_files_changed(); }
+  void use_tls(TlsContext::Prepared prepared) override {
+    if (tls_) tls_->use(std::move(prepared));
+  }
+  Result<void> set_permissions(const std::vector<UnixEndpoint>& unix_at) override {
+    Result<void> all;
+    for (const size_t index : own_) {
+      if (index >= unix_at.size()) continue;
+      const Result<void> set = permit(unix_at[index]);
+      if (all && !set) all = set;
+    }
+    return all;
+  }
   void ask_for_beat() override { event_loop_->ask_for_beat(); }
   std::chrono::steady_clock::time_point last_beat() const override { return event_loop_->last_beat(); }
 
  private:
   const uint16_t plain_port_;
   const uint16_t tls_port_;
+  const std::vector<size_t> own_;
   const std::unique_ptr<TlsContext> tls_;
   const std::unique_ptr<EventLoop> event_loop_;  // declared after what it uses
 };
@@ -110,9 +127,10 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler han
   if (options.tls) {
     tls = TRY(TlsContext::load(*options.tls));
   }
-  std::vector<ListeningSocket> listeners = TRY(open_doors(options));
+  std::vector<size_t> own;
+  std::vector<ListeningSocket> listeners = TRY(open_doors(options, own));
   try {
-    return std::make_unique<HouseServer>(std::move(listeners), std::move(tls), std::move(handler));
+    return std::make_unique<HouseServer>(std::move(listeners), std::move(own), std::move(tls), std::move(handler));
   } catch (const std::exception& thrown) {
     return fail(ErrorCode::Internal, "cannot start the HTTP server", thrown.what());
   }

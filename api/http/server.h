@@ -44,6 +44,11 @@ class Server {
   // Reloads certificate, key and client CA; keeps the old ones on failure. No-op without TLS.
   virtual Result<void> reload_tls() = 0;
   virtual bool have_tls_files_changed() const = 0;
+  // Other files, which TlsContext::prepare() has checked. Requires TLS.
+  virtual void use_tls(TlsContext::Prepared prepared) = 0;
+  // Sets owner and mode of the sockets in `unix_at` as they were at start, with other users. Sockets from systemd keep
+  // theirs. The first error; the others are set nevertheless.
+  virtual Result<void> set_permissions(const std::vector<UnixEndpoint>& unix_at) = 0;
 
   // Liveness of the event loop; see EventLoop.
   virtual void ask_for_beat() = 0;

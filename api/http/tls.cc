@@ -138,24 +138,37 @@ Result<Context> load_context(const TlsFiles& files) {
 }  // namespace
 
 Result<std::unique_ptr<TlsContext>> TlsContext::load(TlsFiles files) {
-  std::unique_ptr<TlsContext> context(new TlsContext(std::move(files)));
-  TRY(context->reload());
+  Prepared prepared = TRY(prepare(std::move(files)));
+  std::unique_ptr<TlsContext> context(new TlsContext());
+  context->use(std::move(prepared));
   return context;
 }
 
 Result<void> TlsContext::reload() {
-  loaded_ = stamp();  // before reading, so that a concurrent change is detected later
-  const Context context = TRY(load_context(files_));
-  context_.set(context);
+  loaded_ = stamp_of(files_);  // of files that fail, too: they are not tried again before they change
+  Prepared prepared = TRY(prepare(files_));
+  use(std::move(prepared));
   return {};
 }
 
-bool TlsContext::have_files_changed() const { return stamp() != loaded_; }
+Result<TlsContext::Prepared> TlsContext::prepare(TlsFiles files) {
+  const Stamp stamp = stamp_of(files);  // before reading, so that a concurrent change is detected later
+  const Context context = TRY(load_context(files));
+  return Prepared{.files = std::move(files), .stamp = stamp, .context = context};
+}
 
-TlsContext::Stamp TlsContext::stamp() const {
+void TlsContext::use(Prepared prepared) {
+  files_ = std::move(prepared.files);
+  loaded_ = prepared.stamp;
+  context_.set(std::move(prepared.context));
+}
+
+bool TlsContext::have_files_changed() const { return stamp_of(files_) != loaded_; }
+
+TlsContext::Stamp TlsContext::stamp_of(const TlsFiles& files) {
   Stamp stamps{};
   size_t i = 0;
-  for (const std::string* file : {&files_.certificate, &files_.key, &files_.client_ca}) {
+  for (const std::string* file : {&files.certificate, &files.key, &files.client_ca}) {
     struct stat found {};
     if (::stat(file->c_str(), &found) == 0) {
       stamps[i] = {found.st_dev, found.st_ino, static_cast<uint64_t>(found.st_mtim.tv_sec),

@@ -37,6 +37,10 @@ class TlsContext {
 
   // Any thread, one at a time. Keeps the old context on failure.
   Result<void> reload();
+  // The same in two steps, with other files: the second cannot fail.
+  struct Prepared;
+  static Result<Prepared> prepare(TlsFiles files);
+  void use(Prepared prepared);
   // True if a file changed since the last load or reload, successful or not.
   bool have_files_changed() const;
 
@@ -47,12 +51,19 @@ class TlsContext {
   // Identity and last change of each file: (device, inode, seconds, nanoseconds); zeros for a missing one.
   using Stamp = std::array<std::array<uint64_t, 4>, 3>;
 
-  explicit TlsContext(TlsFiles files) : files_(std::move(files)) {}
-  Stamp stamp() const;
+  TlsContext() = default;
+  static Stamp stamp_of(const TlsFiles& files);
 
-  const TlsFiles files_;
+  TlsFiles files_;
   Published<ssl_ctx_st> context_;
   Stamp loaded_{};
+};
+
+// Checked files and the context that has them.
+struct TlsContext::Prepared {
+  TlsFiles files;
+  Stamp stamp{};
+  std::shared_ptr<const ssl_ctx_st> context;
 };
 
 }  // namespace nrd::http

@@ -131,7 +131,10 @@ struct Limit {
   const char* allowed;
 };
 
-Limit limit_of(const auth::Identity& identity) {
+Limit limit_of(const auth::Identity& identity, auth::Access access) {
+  if (access == auth::Access::Admin && identity.role == auth::Role::User) {
+    return {" has read-only access; this request requires the admin role", ""};
+  }
   if (identity.role == auth::Role::User) {
     return {" has read-only access; changes require the admin role",
             "GET, HEAD, OPTIONS, POST /v1/hospitality, POST /v1/onload/preflight"};
@@ -144,9 +147,10 @@ Limit limit_of(const auth::Identity& identity) {
   return {" is not permitted to make this request", ""};
 }
 
-http::Response refuse(const http::Request& request, const auth::Identity& identity, RefusalLog& refusals) {
+http::Response refuse(const http::Request& request, const auth::Identity& identity, auth::Access access,
+                      RefusalLog& refusals) {
   const bool is_listed = identity.auth_method == auth::AuthMethod::ListedCertificate;
-  const Limit limit = limit_of(identity);
+  const Limit limit = limit_of(identity, access);
   return refuse(request,
                 {.status = 403,
                  .code = "Forbidden",
@@ -217,7 +221,7 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
     const bool reads = auth::only_reads(request.method, access);
     const auth::Grant grant = auth::granted(rules, identity, request.method, request.path, access);
     const bool is_limited = grant != auth::Grant::Whole;
-    if (grant == auth::Grant::No) return reply.send(refuse(request, identity, *refusals_));
+    if (grant == auth::Grant::No) return reply.send(refuse(request, identity, access, *refusals_));
     http::Reply answered =
         reads ? std::move(reply) : audited(request, identity, is_limited ? refusals_ : nullptr, std::move(reply));
     request.is_limited_to_own = is_limited;
@@ -238,15 +242,15 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
       login->request.later([self, login, outcome] { self->finish_login(*login, outcome); });
     };
     const auto rules = options_.rules->get();
-    if (!auth::has_role(*rules, given->user)) return options_.pam_client->refuse(then);
+    if (!auth::has_role(*rules, given->user)) return options_.pam_client->load()->refuse(then);
     Client client = request.client;
     client.is_privileged = auth::identify_by_password(*rules, given->user).role == auth::Role::Admin;
-    options_.pam_client->ask(client,
-                             {.service = options_.pam_service,
-                              .user = given->user,
-                              .host = request.peer->host,
-                              .password = std::move(given->password)},
-                             then);
+    options_.pam_client->load()->ask(client,
+                                     {.service = rules->pam_service,
+                                      .user = given->user,
+                                      .host = request.peer->host,
+                                      .password = std::move(given->password)},
+                                     then);
   }
 
   void finish_login(Login& login, const auth::PamOutcome& outcome) {

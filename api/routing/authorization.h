@@ -4,6 +4,7 @@
 // status. Authentication with PAM is asynchronous and does not block other requests.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -19,8 +20,8 @@ namespace nrd::routing {
 struct AuthorizationOptions {
   RouteTable table;  // with the access that each route requires
   std::shared_ptr<const Published<auth::Rules>> rules;
-  auth::PamClient* pam_client = nullptr;  // must outlive the server; null if the rules never ask PAM
-  std::string pam_service;
+  // Must outlive the server; null while the rules do not ask PAM.
+  std::shared_ptr<const std::atomic<auth::PamClient*>> pam_client;
 };
 
 http::Handler authorize(AuthorizationOptions options, http::Handler next);

@@ -25,6 +25,7 @@ class Controller;
 
 namespace nrd::v1 {
 struct Bodies;
+class ConfigService;
 }
 
 namespace nrd::routing {
@@ -38,6 +39,7 @@ struct Services {
   onload::Controller& onload;
   onload::Allocations& allocations;
   WorkloadPoll& watchers;
+  v1::ConfigService& config;
 };
 
 // One sentence for each problem.

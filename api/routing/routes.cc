@@ -6,6 +6,7 @@
 #include "api/rmd/views/hospitality.h"
 #include "api/rmd/views/mba.h"
 #include "api/rmd/views/pstate.h"
+#include "api/v1/config.h"
 #include "api/v1/health.h"
 #include "api/v1/metrics.h"
 #include "api/v1/monitoring.h"
@@ -77,6 +78,8 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/onload/allocations", list_allocations, {}, Access::Own},
     {"POST", "/v1/onload/allocations", create_allocation, {}, Access::Own},
     {"DELETE", "/v1/onload/allocations/{id}", delete_allocation, {}, Access::Own},
+    {"GET", "/v1/config", show_config, {}, Access::Admin},
+    {"POST", "/v1/config/reload", reload_config, {}, Access::Admin},
     {"GET", "/v1/health", show_health},
     {"GET", "/metrics", show_metrics},
 };

@@ -13,7 +13,8 @@ template <typename Id>
 Result<Id> known(const Result<std::optional<Id>>& found, const char* key, const std::string& name) {
   if (!found) return Failure(found.error());
   if (*found) return **found;
-  return fail(ErrorCode::BadRequest, std::string("onload.") + key + ": " + name + " not found on this node");
+  return fail_at(ErrorCode::BadRequest, std::string("onload.") + key,
+                 std::string("onload.") + key + ": " + name + " not found on this node");
 }
 
 Result<onload::Access> access_of(const Config::Onload& config) {
@@ -23,6 +24,16 @@ Result<onload::Access> access_of(const Config::Onload& config) {
 }
 
 }  // namespace
+
+Result<void> Onload::check(const Config& config) {
+  TRY(access_of(config.onload));
+  return {};
+}
+
+void Onload::use(const Config& config) {
+  controller_->set_limits(config.onload.refresh_interval, config.onload.users_policy);
+  allocations_->set_most(config.onload.max_allocations);
+}
 
 Result<std::unique_ptr<Onload>> Onload::start(const Config& all, Engine& engine, ProcessWatcher& owners,
                                               const onload::Stored& stored, const Clock& clock) {

@@ -19,6 +19,11 @@ class Onload {
   // `owners` before destroying this.
   static Result<std::unique_ptr<Onload>> start(const Config& config, Engine& engine, ProcessWatcher& owners,
                                                const onload::Stored& stored, const Clock& clock);
+  // Of the configuration alone: BadRequest for an unknown user or group.
+  static Result<void> check(const Config& config);
+  // The limits and intervals that a reload takes.
+  void use(const Config& config);
+
   onload::Controller& controller() { return *controller_; }
   onload::Allocations& allocations() { return *allocations_; }
 

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 #include <utility>
 
@@ -68,6 +69,7 @@ class AllocationsThread final : public Allocations {
         commit_(std::move(commit)),
         clock_(clock),
         options_(std::move(options)),
+        most_(options_.most_allocations),
         repository_(repository_of(controller, options_)) {}
 
   ~AllocationsThread() override {
@@ -82,6 +84,8 @@ class AllocationsThread final : public Allocations {
     thread_ = std::thread([this] { run(); });
     for (const Allocation& allocation : *published_.get()) end_with_owner(allocation.owner);
   }
+
+  void set_most(size_t allocations) override { most_ = allocations; }
 
   void list_profiles(Callback<std::vector<ProfileEntry>> done) override {
     tasks_.read(lists_, {}, std::move(done), [this] { return repository_.list(); });
@@ -151,12 +155,13 @@ class AllocationsThread final : public Allocations {
   }
 
   Result<void> check_room() const {
+    const size_t most = most_;
     const size_t workloads = options_.count_workloads ? options_.count_workloads() : 0;
-    if (allocations_.size() + workloads + static_cast<size_t>(held_.use_count() - 1) < options_.most_allocations) {
+    if (allocations_.size() + workloads + static_cast<size_t>(held_.use_count() - 1) < most) {
       return {};
     }
-    return fail(ErrorCode::Busy, "all " + std::to_string(options_.most_allocations) +
-                                     " allocations of this node are taken (onload.max_allocations)");
+    return fail(ErrorCode::Busy,
+                "all " + std::to_string(most) + " allocations of this node are taken (onload.max_allocations)");
   }
 
   Result<LaunchEnvironment> launch_now(const RenderRequest& what, Preload preload, Place place) const {
@@ -237,6 +242,7 @@ class AllocationsThread final : public Allocations {
   const Controller::CommitFn commit_;
   const Clock& clock_;
   const AllocationsOptions options_;
+  std::atomic<size_t> most_;
   const ProfileRepository repository_;
   std::vector<Allocation> allocations_;  // controller thread only
   uint64_t next_id_ = 1;                 // controller thread only

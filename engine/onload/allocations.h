@@ -39,6 +39,9 @@ class Allocations {
                                             const Clock& clock, AllocationsOptions options);
   virtual ~Allocations() = default;
 
+  // AllocationsOptions::most_allocations. Any thread.
+  virtual void set_most(size_t allocations) = 0;
+
   virtual void list_profiles(Callback<std::vector<ProfileEntry>> done) = 0;
   virtual void read_profile(std::string id, Callback<ProfileRepository::Found> done) = 0;
   virtual void put_profile(std::string id, std::string text, Callback<ProfileEntry> done) = 0;

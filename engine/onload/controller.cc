@@ -3,7 +3,9 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
+#include <utility>
 
 #include "base/log.h"
 #include "base/long_poll.h"
@@ -23,7 +25,7 @@ class ControllerThread final : public Controller {
   ControllerThread(Host& node, CommitFn commit, const Clock& clock, ControllerOptions options)
       : node_(node),
         clock_(clock),
-        options_(options),
+        refresh_interval_(options.refresh_interval),
         planner_(node, std::move(commit), clock, options, published_, [this] { watchers_.notify(); }) {}
 
   ~ControllerThread() override {
@@ -101,6 +103,16 @@ class ControllerThread final : public Controller {
     tasks_.change(std::move(done), [this] { return planner_.verify(); });
   }
 
+  void set_limits(std::chrono::milliseconds refresh_interval, UsersPolicy most_forceful) override {
+    refresh_interval_ = refresh_interval;
+    planner_.set_most_forceful(most_forceful);
+    // Ends the present pause; if the queue is full, that one ends as planned.
+    tasks_.change(Callback<void>([](const Result<void>&) {}), [this]() -> Result<void> {
+      is_rescheduled_ = true;
+      return {};
+    });
+  }
+
   void list_versions(Callback<std::vector<InstalledVersion>> done) override {
     tasks_.read(versions_, {}, std::move(done), [this] { return node_.versions(); });
   }
@@ -153,7 +165,7 @@ class ControllerThread final : public Controller {
     for (;;) {
       run_operation();
       planner_.refresh();
-      if (pause(options_.refresh_interval)) break;
+      if (pause(refresh_interval_)) break;
     }
     tasks_.refuse_all();
   }
@@ -168,6 +180,7 @@ class ControllerThread final : public Controller {
         task(tasks_.stopping() ? WorkQueue::Turn::Refuse : WorkQueue::Turn::Work);
       }
       if (!was_running && running(planner_.status()) != nullptr) break;
+      if (!was_running && std::exchange(is_rescheduled_, false)) break;
     } while (!tasks_.stopping() && clock_.steady() < until);
     return tasks_.stopping();
   }
@@ -211,7 +224,8 @@ class ControllerThread final : public Controller {
 
   Host& node_;
   const Clock& clock_;
-  const ControllerOptions options_;
+  std::atomic<std::chrono::milliseconds> refresh_interval_;
+  bool is_rescheduled_ = false;  // controller thread only
   Published<Status> published_;
   LongPoll watchers_{"nrd-watch", clock_};
   OperationPlanner planner_;  // controller thread only

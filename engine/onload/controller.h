@@ -63,6 +63,9 @@ class Controller {
   // Verifies the effective generation again; Conflict if it does not load Onload, or an operation runs.
   virtual void verify(Callback<Verification> done) = 0;
 
+  // Any thread; takes effect at once.
+  virtual void set_limits(std::chrono::milliseconds refresh_interval, UsersPolicy most_forceful) = 0;
+
   virtual void list_versions(Callback<std::vector<InstalledVersion>> done) = 0;
   // Takes seconds. Conflict while an operation runs, which the import would delay.
   virtual void import(std::string name, std::string source, Callback<InstalledVersion> done) = 0;

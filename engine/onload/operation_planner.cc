@@ -37,7 +37,7 @@ Result<DryRun> OperationPlanner::dry_run(const std::optional<Spec>& spec, std::o
   if (!spec && status_.generations.empty()) return fail(ErrorCode::NotFound, "no spec has been requested yet");
   refresh();
   const Spec& planned = spec ? *spec : status_.generations.back().spec;
-  return onload::dry_run(node_, status_, planned, {.most_forceful = options_.most_forceful, .if_match = if_match});
+  return onload::dry_run(node_, status_, planned, {.most_forceful = most_forceful_, .if_match = if_match});
 }
 
 // A refresh without changes does not create a new revision.
@@ -116,7 +116,7 @@ Result<void> OperationPlanner::check(const Spec& spec, std::optional<uint64_t> i
   return check_idle(status_)
       .and_then([&] { return check_thawed(status_); })
       .and_then([&] { return check_match(status_, if_match); })
-      .and_then([&] { return check_policy(spec.users, options_.most_forceful); });
+      .and_then([&] { return check_policy(spec.users, most_forceful_); });
 }
 
 Result<Accepted> OperationPlanner::begin(const Spec& spec, std::optional<uint64_t> if_match) {
@@ -146,7 +146,7 @@ Result<Accepted> OperationPlanner::patch(const SpecPatch& patch, std::optional<u
 
 Result<Accepted> OperationPlanner::drain(const Drain& how) {
   TRY(check_idle(status_).and_then([&] { return check_thawed(status_); }).and_then([&] {
-    return check_policy(how.users, options_.most_forceful);
+    return check_policy(how.users, most_forceful_);
   }));
   const Generation kept = TRY(loaded_generation(status_));
   if (status_.drained) return Accepted{kept.number, std::nullopt};

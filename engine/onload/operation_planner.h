@@ -1,6 +1,7 @@
 // Checks, accepts, stores and publishes specs: everything the controller decides between runs. Controller thread only.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -53,8 +54,12 @@ class OperationPlanner {
         commit_(std::move(commit)),
         clock_(clock),
         options_(options),
+        most_forceful_(options.most_forceful),
         published_(published),
         announce_(std::move(announce)) {}
+
+  // Any thread.
+  void set_most_forceful(UsersPolicy policy) { most_forceful_ = policy; }
 
   // Call first.
   void load(const Stored& stored);
@@ -91,6 +96,7 @@ class OperationPlanner {
   const CommitFn commit_;
   const Clock& clock_;
   const ControllerOptions options_;
+  std::atomic<UsersPolicy> most_forceful_;
   Published<Status>& published_;
   const std::function<void()> announce_;
   Status status_;

@@ -30,6 +30,7 @@ class FakeController final : public onload::Controller {
     done(status());
   }
   void end_watches() override {}
+  void set_limits(std::chrono::milliseconds, onload::UsersPolicy) override {}
   void patch(onload::SpecPatch patch, std::optional<uint64_t> if_match, Callback<onload::Accepted> done) override {
     patched.emplace_back(std::move(patch), if_match);
     done(outcome);

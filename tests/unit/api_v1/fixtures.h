@@ -6,6 +6,7 @@
 
 #include "api/routing/request_counters.h"
 #include "api/routing/routes.h"
+#include "api/v1/config.h"
 #include "engine/onload/allocations.h"
 #include "engine/process_watcher.h"
 #include "engine/workload_poll.h"
@@ -13,6 +14,17 @@
 #include "tests/unit/hw_onload_modules/folder.h"
 
 namespace nrd::testing {
+
+struct FakeConfig final : v1::ConfigService {
+  std::shared_ptr<const v1::ConfigView> view() const override { return std::make_shared<const v1::ConfigView>(known); }
+  void reload(ReloadMode mode, Callback<v1::ReloadReport> done) override {
+    asked.push_back(mode);
+    done(outcome);
+  }
+  v1::ConfigView known;
+  Result<v1::ReloadReport> outcome;
+  std::vector<ReloadMode> asked;
+};
 
 // The commit function of the allocations reports success without storing.
 struct Fixture {
@@ -35,7 +47,7 @@ struct Fixture {
 
   routing::Services services(Engine& engine, onload::Controller& controller) {
     workloads.emplace(engine, *owners, *allocations);
-    return {engine, *workloads, *owners, controller, *allocations, watchers};
+    return {engine, *workloads, *owners, controller, *allocations, watchers, config};
   }
 
   Folder folder;
@@ -44,6 +56,7 @@ struct Fixture {
   std::unique_ptr<onload::Allocations> allocations;
   std::optional<WorkloadService> workloads;
   WorkloadPoll watchers{clock};
+  FakeConfig config;
   std::shared_ptr<routing::RequestCounters> counters =
       std::make_shared<routing::RequestCounters>(routing::route_table());
 };

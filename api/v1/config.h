@@ -1,0 +1,56 @@
+// GET /v1/config, POST /v1/config/reload, and the service behind them, which the daemon implements.
+//
+// The configuration holds no secret: keys and passwords are in files of their own, of which it names the paths.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/routing/call.h"
+#include "base/client.h"
+#include "base/json/value.h"
+#include "engine/transaction/engine.h"
+
+namespace nrd::v1 {
+
+struct ConfigSetting {
+  std::string key;     // "server.debug"
+  json::Value value;   // as written in the file; null: none
+  std::string source;  // "default", "file", "command_line"
+  std::string file;    // of a file
+  size_t line = 0;
+  bool reload = false;  // whether a reload takes it
+};
+
+struct ConfigView {
+  std::vector<std::string> files;
+  std::vector<ConfigSetting> settings;
+};
+
+struct ConfigChange {
+  std::string key;
+  json::Value from;
+  json::Value to;
+};
+
+struct ReloadReport {
+  ReloadMode mode = ReloadMode::Apply;
+  std::vector<ConfigChange> changed;
+  std::vector<ConfigChange> restart_required;
+};
+
+class ConfigService {
+ public:
+  virtual ~ConfigService() = default;
+  // The configuration in force. Any thread; never null.
+  virtual std::shared_ptr<const ConfigView> view() const = 0;
+  // Reads all files again. BadRequest: they are wrong; Conflict: workloads have ways that their pool would lose.
+  // Nothing has changed then. Any thread; `done` is called on another one.
+  virtual void reload(ReloadMode mode, Callback<ReloadReport> done) = 0;
+};
+
+void show_config(const routing::Call& call, http::Reply reply);
+void reload_config(const routing::Call& call, http::Reply reply);
+
+}  // namespace nrd::v1

@@ -1,0 +1,47 @@
+#include "daemon/node_config.h"
+
+#include <string>
+
+#include "base/log.h"
+#include "daemon/accounts.h"
+
+namespace nrd::daemon {
+namespace {
+
+Result<ReservedCpus> groups_of(const Config& config) {
+  ReservedCpus groups = config.groups;
+  groups.infra_users.clear();
+  for (const std::string& name : config.infra_users) {
+    const std::optional<uid_t> user = TRY(find_user(name));
+    if (!user)
+      return fail_at(ErrorCode::BadRequest, "infra.users", "infra.users: user " + name + " not found on this node");
+    groups.infra_users.insert(*user);
+  }
+  return groups;
+}
+
+}  // namespace
+
+Result<ResolvedNode> resolve_node(const Config& config) {
+  const Part part = TRY(read_part());
+  FoundPolicies policies = TRY(load_policies(config.policy, part));
+  ReservedCpus groups = TRY(groups_of(config));
+  EngineConfig engine{.node = {.pools = config.pools,
+                               .shrink = config.shrink,
+                               .max_shared = config.max_shared,
+                               .groups = std::move(groups),
+                               .reserved_classes = config.reserved_classes,
+                               .foreign_groups = config.foreign_groups,
+                               .policies = policies.policies},
+                      .drift_interval = config.drift_interval,
+                      .tasks_interval = config.tasks_interval,
+                      .usage_interval = config.usage_interval};
+  return ResolvedNode{.engine = std::move(engine), .policies = std::move(policies)};
+}
+
+void log_policies(const FoundPolicies& found) {
+  if (!found.policies) return log::notice("NO_POLICIES", "no policies for this CPU model");
+  log::notice("POLICIES", std::to_string(found.policies->size()) + " policies", {{"SECTION", found.section}});
+}
+
+}  // namespace nrd::daemon

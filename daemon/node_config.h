@@ -1,0 +1,21 @@
+// The engine's part of the configuration, resolved on this node: policies of its CPU, users by number.
+#pragma once
+
+#include "base/result.h"
+#include "daemon/config.h"
+#include "daemon/policy_file.h"
+#include "engine/transaction/engine.h"
+
+namespace nrd::daemon {
+
+struct ResolvedNode {
+  EngineConfig engine;
+  FoundPolicies policies;
+};
+
+// Errors name the key or the line of the policy file.
+Result<ResolvedNode> resolve_node(const Config& config);
+
+void log_policies(const FoundPolicies& found);
+
+}  // namespace nrd::daemon
