@@ -6,6 +6,7 @@
 #include "api/rmd/views/hospitality.h"
 #include "api/rmd/views/mba.h"
 #include "api/rmd/views/pstate.h"
+#include "api/routing/index.h"
 #include "api/v1/health.h"
 #include "api/v1/metrics.h"
 #include "api/v1/monitoring.h"
@@ -78,6 +79,9 @@ constexpr Route kRoutes[] = {
     {"DELETE", "/v1/onload/allocations/{id}", delete_allocation, {}, Access::Own},
     {"GET", "/v1/health", show_health},
     {"GET", "/metrics", show_metrics},
+    {"GET", "/", show_root, {}, Access::EveryRole},
+    {"GET", "/v1", show_version, {}, Access::EveryRole},
+    {"GET", "/v1/openapi.yaml", show_description, {}, Access::EveryRole, kYaml},
 };
 
 }  // namespace
