@@ -112,12 +112,14 @@ Identity identify_by_password(const Rules& rules, const std::string& user) {
 }
 
 Grant granted(const Rules& rules, const Identity& who, std::string_view method, std::string_view path, Access access) {
+  const bool is_for_all = access == Access::EveryRole && is_reading(method);
   if (who.auth_method == AuthMethod::Password && rules.acl) {
+    if (is_for_all) return rules.acl->has_role(who.name) ? Grant::Whole : Grant::No;
     return rules.acl->permits(who.name, method, path) ? Grant::Whole : Grant::No;
   }
   if (who.role == Role::Admin) return Grant::Whole;
   if (who.role == Role::User && access != Access::Admin && only_reads(method, access)) return Grant::Whole;
-  if (who.runs && access == Access::Launch) return Grant::Whole;
+  if (who.runs && (is_for_all || access == Access::Launch)) return Grant::Whole;
   return who.runs && access == Access::Own ? Grant::Own : Grant::No;
 }
 

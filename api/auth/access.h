@@ -37,11 +37,12 @@ enum class Grant {
 
 // The permission that a route requires.
 enum class Access {
-  ByMethod,  // safe methods: the user role; others: the admin role
-  Reading,   // a POST that changes nothing: the user role
-  Own,       // as ByMethod; also the run role, for workloads and allocations of the calling process
-  Admin,     // also for safe methods: the admin role
-  Launch,    // as ByMethod; also the run role, which needs it to start an application
+  ByMethod,   // safe methods: the user role; others: the admin role
+  Reading,    // a POST that changes nothing: the user role
+  Own,        // as ByMethod; also the run role, for workloads and allocations of the calling process
+  Admin,      // also for safe methods: the admin role
+  EveryRole,  // a safe method: every role, whatever an access list says of paths
+  Launch,     // as ByMethod; also the run role, which needs it to start an application
 };
 
 // How the client was authenticated.

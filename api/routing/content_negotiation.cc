@@ -44,4 +44,12 @@ std::optional<ErrorStyle> error_style(std::string_view accept) {
   return style;
 }
 
+bool accepts(std::string_view accept, std::string_view type) {
+  while (!accept.empty()) {
+    std::string_view parameters = next_part(accept, ',');
+    if (lower_case(next_part(parameters, ';')) == type && !is_excluded(parameters)) return true;
+  }
+  return false;
+}
+
 }  // namespace nrd::routing

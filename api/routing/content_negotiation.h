@@ -18,4 +18,7 @@ bool is_json(std::string_view content_type);
 // representation is acceptable (406). Without the header every representation is acceptable.
 std::optional<ErrorStyle> error_style(std::string_view accept);
 
+// True if Accept names `type`.
+bool accepts(std::string_view accept, std::string_view type);
+
 }  // namespace nrd::routing

@@ -89,7 +89,7 @@ void dispatch(RouteTable table, Call call, http::Reply reply) {
     return reply.send(
         refuse(415, "WrongContentType", rmd::kUnsupportedMediaType, "Content-Type must be application/json", style));
   }
-  if (!accepted) {
+  if (!accepted && (found.route->media.empty() || !accepts(request.accept, found.route->media))) {
     return reply.send(refuse(406, "NotAcceptable", rmd::kNotAcceptable,
                              "no acceptable representation; available: application/json, text/plain, "
                              "application/problem+json",

@@ -19,6 +19,7 @@ struct Route {
   void (*handler)(const Call&, http::Reply);
   std::string_view query = {};  // names of the accepted parameters
   auth::Access access = auth::Access::ByMethod;
+  std::string_view media = {};  // type of the representation, unless it is JSON or text
 };
 using RouteTable = std::span<const Route>;
 

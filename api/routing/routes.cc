@@ -6,6 +6,7 @@
 #include "api/rmd/views/hospitality.h"
 #include "api/rmd/views/mba.h"
 #include "api/rmd/views/pstate.h"
+#include "api/routing/index.h"
 #include "api/v1/config.h"
 #include "api/v1/health.h"
 #include "api/v1/metrics.h"
@@ -82,6 +83,9 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/config/reload", reload_config, {}, Access::Admin},
     {"GET", "/v1/health", show_health},
     {"GET", "/metrics", show_metrics},
+    {"GET", "/", show_root, {}, Access::EveryRole},
+    {"GET", "/v1", show_version, {}, Access::EveryRole},
+    {"GET", "/v1/openapi.yaml", show_description, {}, Access::EveryRole, kYaml},
 };
 
 }  // namespace

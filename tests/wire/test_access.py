@@ -23,7 +23,7 @@ ADMINS, USERS, RUNNERS = 12, 10, 9  # the groups man, uucp and news, by their ro
 # What an administrator gets, by method and path: the request reaches its handler, which finds nothing to do.
 REACHED = {("GET", "/v1/workloads"): 200, ("POST", "/v1/workloads"): 400, ("GET", "/v1/workloads/{id}"): 404,
            ("PUT", "/v1/workloads/{id}"): 400, ("PATCH", "/v1/workloads/{id}"): 404, ("DELETE", "/v1/workloads/{id}"): 404,
-           ("GET", "/v1/pstate"): 200, ("GET", "/v1/pstate/{id}"): 404, ("GET", "/v1/node"): 200, ("GET", "/v1/health"): 200, ("GET", "/metrics"): 200, ("GET", "/v1/workloads/{id}/monitoring"): 404,
+           ("GET", "/v1/pstate"): 200, ("GET", "/v1/pstate/{id}"): 404, ("GET", "/v1/node"): 200, ("GET", "/v1/health"): 200, ("GET", "/metrics"): 200, ("GET", "/"): 200, ("GET", "/v1"): 200, ("GET", "/v1/openapi.yaml"): 200, ("GET", "/v1/workloads/{id}/monitoring"): 404,
            ("GET", "/v1/onload"): 200, ("POST", "/v1/onload/preflight"): 400, ("POST", "/v1/onload/drain"): 400,
            ("POST", "/v1/onload/undrain"): 423, ("GET", "/v1/onload/modules/{id}"): 404,
            ("PATCH", "/v1/onload/modules/{id}/parameters"): 409, ("GET", "/v1/onload/controlplane"): 200,
@@ -53,7 +53,8 @@ def for_user(method, path):
 # What the role run may request: what the calling process owns, and what nrdctl run reads to start an application.
 OF_RUN = {("POST", "/v1/workloads"), ("PUT", "/v1/workloads/{id}"), ("GET", "/v1/workloads/{id}"), ("PATCH", "/v1/workloads/{id}"), ("DELETE", "/v1/workloads/{id}"),
           ("GET", "/v1/onload/allocations"), ("POST", "/v1/onload/allocations"), ("DELETE", "/v1/onload/allocations/{id}"),
-          ("GET", "/v1/onload/profiles"), ("GET", "/v1/onload/profiles/{id}"), ("GET", "/v1/onload/interfaces")}
+          ("GET", "/v1/onload/profiles"), ("GET", "/v1/onload/profiles/{id}"), ("GET", "/v1/onload/interfaces"),
+          ("GET", "/"), ("GET", "/v1"), ("GET", "/v1/openapi.yaml")}
 
 
 def for_run(method, path):
@@ -255,7 +256,8 @@ g, carol, admin
 """
 OF_RMDS_USER = {("GET", "/v1/cache/{level}/{id}"), ("GET", "/v1/cache/{level}"), ("GET", "/v1/cache"), ("GET", "/v1/policy"),
                 ("GET", "/v1/workloads"), ("GET", "/v1/workloads/{id}"), ("GET", "/v1/mba"), ("POST", "/v1/hospitality"),
-                ("GET", "/v1/workloads/{id}/monitoring")}  # below /workloads/*
+                ("GET", "/v1/workloads/{id}/monitoring"),  # below /workloads/*
+                ("GET", "/"), ("GET", "/v1"), ("GET", "/v1/openapi.yaml")}  # for every role
 OF_RMDS_ROOT = OF_RMDS_USER | {("POST", "/v1/workloads"), ("PATCH", "/v1/workloads/{id}"), ("DELETE", "/v1/workloads/{id}")}
 
 

@@ -39,3 +39,12 @@ TEST_CASE("the user role may make the POSTs that change nothing") {
   CHECK(access("POST", "/v1/onload/preflight") == Access::Reading);
   CHECK(access("POST", "/v1/onload/verify") == Access::ByMethod);
 }
+
+TEST_CASE("every role may read the links and the description of the API") {
+  for (const char* path : {"/", "/v1", "/v1/", "/v1/openapi.yaml"}) {
+    CAPTURE(path);
+    CHECK(access("GET", path) == Access::EveryRole);
+    CHECK(access("HEAD", path) == Access::EveryRole);
+    CHECK(access("POST", path) == Access::ByMethod);
+  }
+}
