@@ -1,0 +1,117 @@
+"""The pages for operators do what they say: each command runs on a simulated node, and its output is that of the page."""
+
+import glob
+import os
+
+import pytest
+from howto import Command, File, Node, Page, PageError, difference, matches, steps_of
+from reader import Reader
+
+DOCS = os.path.join(os.path.dirname(__file__), "..", "..", "docs")
+FIRST = "first-steps.md"  # ./test runs this page (NRD_HOST_PAGES), tests/host/run all of them
+
+
+def pages():
+    found = [os.path.join(DOCS, FIRST), *sorted(glob.glob(f"{DOCS}/howto/*.md")), *sorted(glob.glob(f"{DOCS}/explain/*.md"))]
+    found = [path for path in found if os.environ.get("NRD_HOST_PAGES", "") in path]
+    return [path for path in found if any(isinstance(step, (Node, Command)) for step in Page(path).steps)]
+
+
+def run(reader, command):
+    status, output = reader.run(command.text)
+    said = "\n".join(output)
+    where = f"line {command.line}: {command.text}"
+    assert status == command.status, f"{where}\nexit status {status}, not {command.status}:\n{said}"
+    assert matches(command.output, output), f"{where}\n{difference(command.output, output)}"
+
+
+def follow(page):
+    """All steps of a page, as a reader without the things that NEEDS lists."""
+    reader, count = None, 0
+    try:
+        for step in page.steps:
+            if isinstance(step, Node):
+                if reader:
+                    reader.end()
+                reader = Reader(step.options)
+            elif isinstance(step, File):
+                reader.write(step.path, step.text)
+            elif not step.needs:
+                assert reader, f"line {step.line}: no node; add <!-- node -->"
+                run(reader, step)
+                count += 1
+    except AssertionError:
+        print(reader.journal() if reader else "")
+        raise
+    finally:
+        if reader:
+            reader.end()
+    return count
+
+
+@pytest.mark.parametrize("path", pages(), ids=os.path.basename)
+def test_the_page_is_true(path):
+    page = Page(path)
+    assert follow(page) == len(page.commands())
+
+
+def test_the_first_workload_takes_at_most_six_commands():
+    page = Page(os.path.join(DOCS, FIRST))
+    typed = [step.text for step in page.steps if isinstance(step, Command)]
+    created = next(number for number, text in enumerate(typed, 1) if "workload create" in text)
+    assert created <= 6 and not any(" && " in text or ";" in text for text in typed[:created]), typed
+
+
+def test_each_how_to_runs_commands_and_undoes_them():
+    for path in glob.glob(f"{DOCS}/howto/*.md"):
+        with open(path) as file:
+            text = file.read()
+        assert "\n## Undo" in text, path
+        assert Page(path).commands(), f"{path}: no command runs on a simulated node"
+
+
+# The runner itself
+
+def test_columns_may_be_wider_and_an_ellipsis_is_any_text():
+    assert matches(["ID  POOL …", "1  guarantee …"], ["ID    POOL        CLASS", "1     guarantee   COS2"])
+    assert not matches(["ID  POOL …", "2  guarantee …"], ["ID    POOL        CLASS", "1     guarantee   COS2"])
+
+
+def test_an_ellipsis_alone_is_any_number_of_lines():
+    assert matches(["a", "…", "b"], ["a", "b"]) and matches(["a", "…", "b"], ["a", "x", "y", "b"])
+    assert not matches(["a", "…", "b"], ["a", "x"])
+
+
+def test_missing_and_additional_output_differ_from_the_page():
+    assert not matches(["a"], []) and not matches([], ["a"]) and matches([], [])
+    assert "-a\n+b" in difference(["a"], ["b"])
+
+
+def test_a_command_has_continuation_lines_and_output():
+    step, = steps_of("<!-- status: 1 -->\n```console\n$ cat <<EOF\n> text\n> EOF\ntext\n```\n")
+    assert (step.text, step.output, step.status, step.line) == ("cat <<EOF\ntext\nEOF", ["text"], 1, 3)
+
+
+def test_a_block_that_needs_more_than_the_node_is_not_run():
+    step, = steps_of("<!-- needs: systemd -->\n```console\n# systemctl status nrd\n```\n")
+    assert step.needs == "systemd"
+
+
+@pytest.mark.parametrize("text", ["<!-- needs: luck -->\n```console\n$ a\n```\n", "```console\nno command\n```\n", "<!-- status: 1 -->\n"])
+def test_a_page_with_a_wrong_directive_is_refused(text):
+    with pytest.raises(PageError):
+        steps_of(text)
+
+
+def test_options_of_a_node_are_those_of_nrd_simnode():
+    step, = steps_of("<!-- node: --cpus 8 --no-mb --cdp -->\n")
+    assert step.options == {"cpus": "8", "mb": False, "cdp": True}
+
+
+def test_wrong_output_and_wrong_status_fail_on_a_node():
+    with Reader({}) as reader:
+        run(reader, Command("echo a", ["a"], 0, None, 1))
+        with pytest.raises(AssertionError, match=r"-b\s+\+a"):
+            run(reader, Command("echo a", ["b"], 0, None, 1))
+        with pytest.raises(AssertionError, match="exit status 1, not 0"):
+            run(reader, Command("false", [], 0, None, 1))
