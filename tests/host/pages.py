@@ -1,6 +1,12 @@
-"""pages.py --list | --update [NAME]...: what pages need beyond a simulated node; pages with the real output of their commands."""
+"""What tests/host/run does besides testing.
+
+    pages.py --list [NAME]...        what the pages need beyond a simulated node
+    pages.py --systemd [NAME]...     a shell script with the files and commands of blocks that need systemd
+    pages.py --update [NAME]...      writes the real output of the commands into the pages
+"""
 
 import os
+import shlex
 import sys
 
 from howto import Command, File, Node, Page, matches
@@ -12,6 +18,24 @@ def show_needs(path):
     for step in Page(path).steps:
         if isinstance(step, Command) and step.needs:
             print(f"{os.path.relpath(path)}:{step.line}: {step.needs}: {step.text}")
+
+
+def show_script(path):
+    """For a booted Debian. It ends at the first command whose exit status differs from the page, or that lacks a line of it."""
+    page = Page(path)
+    commands = page.commands("systemd")
+    if not commands:
+        return
+    print(f"set -u\n# {os.path.relpath(path)}")
+    for step in page.steps:
+        if isinstance(step, File):
+            print(f"mkdir -p {shlex.quote(os.path.dirname(step.path))}; cat > {shlex.quote(step.path)} <<'END_OF_FILE'\n{step.text}END_OF_FILE")
+        elif isinstance(step, Command) and step.needs == "systemd":
+            print(f"echo {shlex.quote('# ' + step.text)}\nsaid=$({step.text} 2>&1); status=$?; printf '%s\\n' \"$said\"")
+            print(f"[ $status = {step.status} ] || {{ echo 'line {step.line}: exit status' $status; exit 1; }}")
+            for line in step.output:
+                for fact in filter(None, (part.strip() for part in line.split("…"))):
+                    print(f"grep -qF -- {shlex.quote(fact)} <<< \"$said\" || {{ echo 'line {step.line}: no' {shlex.quote(fact)}; exit 1; }}")
 
 
 def real_outputs(page):
@@ -52,7 +76,7 @@ def update(path):
 def main(verb, *names):
     for path in pages():
         if not names or any(name in os.path.basename(path) for name in names):
-            {"--list": show_needs, "--update": update}[verb](path)
+            {"--list": show_needs, "--systemd": show_script, "--update": update}[verb](path)
 
 
 main(*sys.argv[1:])
