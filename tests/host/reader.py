@@ -8,7 +8,8 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "simnode"))
+sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("simnode", "node")]
+from harness import BUGS  # noqa: E402
 from simnode import SimNode  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -50,8 +51,12 @@ class Reader:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        self.end()
+    def __exit__(self, failed, *_):
+        journal = self.end()
+        if failed:
+            print(journal)
+        else:
+            assert not BUGS.search(journal), journal
 
     def wait_until_installed(self):
         end = time.monotonic() + DEADLINE
@@ -90,6 +95,7 @@ class Reader:
             return ""
 
     def end(self):
+        """The journal of nrd, which is all that is left."""
         if self.shell:
             try:
                 self.run("systemctl stop nrd")
@@ -98,4 +104,6 @@ class Reader:
             os.killpg(self.shell.pid, signal.SIGKILL)  # with what the page left in the background
             self.shell.wait()
         self.sim.stop()
+        journal = self.journal()
         shutil.rmtree(self.folder, ignore_errors=True)
+        return journal

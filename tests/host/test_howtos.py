@@ -1,5 +1,6 @@
 """The pages for operators do what they say: each command runs on a simulated node, and its output is that of the page."""
 
+import contextlib
 import glob
 import os
 
@@ -26,26 +27,20 @@ def run(reader, command):
 
 
 def follow(page):
-    """All steps of a page, as a reader without the things that NEEDS lists."""
-    reader, count = None, 0
-    try:
+    """All steps of a page, as a reader without the things that NEEDS lists. The number of commands that ran."""
+    count = 0
+    with contextlib.ExitStack() as nodes:
+        reader = None
         for step in page.steps:
             if isinstance(step, Node):
-                if reader:
-                    reader.end()
-                reader = Reader(step.options)
+                nodes.close()
+                reader = nodes.enter_context(Reader(step.options))
             elif isinstance(step, File):
                 reader.write(step.path, step.text)
             elif not step.needs:
                 assert reader, f"line {step.line}: no node; add <!-- node -->"
                 run(reader, step)
                 count += 1
-    except AssertionError:
-        print(reader.journal() if reader else "")
-        raise
-    finally:
-        if reader:
-            reader.end()
     return count
 
 
