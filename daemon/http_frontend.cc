@@ -74,10 +74,12 @@ Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, r
   std::unique_ptr<AccessPolicy> access_policy = TRY(AccessPolicy::open(config, std::move(local.rules)));
   std::unique_ptr<auth::PamClient> pam_client = TRY(start_logins(config.access));
   const auto counters = std::make_shared<routing::RequestCounters>(routing::route_table());
+  const auto certificate_expiry = std::make_shared<std::atomic<int64_t>>(0);
   http::Handler handler = routing::routes(services, {.version = kVersion,
                                                      .debug_port_open = config.server.debug,
                                                      .lock_holder = rdt::holder_of_tree,
-                                                     .counters = counters});
+                                                     .counters = counters,
+                                                     .certificate_expiry = certificate_expiry});
   handler = routing::log_failures(std::move(handler));
   handler = routing::authorize({.table = routing::route_table(),
                                 .rules = access_policy->rules(),
@@ -87,9 +89,10 @@ Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, r
   auto server =
       http::Server::start(doors_of(config, std::move(local.places)), routing::counted(counters, std::move(handler)));
   if (!server) return Failure(server.error());
+  certificate_expiry->store((*server)->certificate_expiry());
   announce(config, **server);
   return std::unique_ptr<HttpFrontend>(
-      new HttpFrontend(std::move(access_policy), std::move(pam_client), *std::move(server)));
+      new HttpFrontend(std::move(access_policy), std::move(pam_client), certificate_expiry, *std::move(server)));
 }
 
 void HttpFrontend::reload(Reload when) {
@@ -100,6 +103,7 @@ void HttpFrontend::reload(Reload when) {
                {{"DETAIL", reloaded.error().detail}});
     return;
   }
+  certificate_expiry_->store(server_->certificate_expiry());
   if (server_->tls_port() != 0) log::notice("TLS_RELOADED", "TLS files reloaded for new connections");
 }
 

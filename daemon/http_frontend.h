@@ -1,6 +1,8 @@
 // The HTTP frontend: opens the configured listeners and applies the access policy.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -26,12 +28,16 @@ class HttpFrontend {
 
  private:
   HttpFrontend(std::unique_ptr<AccessPolicy> access_policy, std::unique_ptr<auth::PamClient> pam_client,
-               std::unique_ptr<http::Server> server)
-      : access_policy_(std::move(access_policy)), pam_client_(std::move(pam_client)), server_(std::move(server)) {}
+               std::shared_ptr<std::atomic<int64_t>> certificate_expiry, std::unique_ptr<http::Server> server)
+      : access_policy_(std::move(access_policy)),
+        pam_client_(std::move(pam_client)),
+        certificate_expiry_(std::move(certificate_expiry)),
+        server_(std::move(server)) {}
 
   const std::unique_ptr<AccessPolicy> access_policy_;
-  const std::unique_ptr<auth::PamClient> pam_client_;  // null without PAM
-  const std::unique_ptr<http::Server> server_;         // destroyed first: its event loop uses the others
+  const std::unique_ptr<auth::PamClient> pam_client_;               // null without PAM
+  const std::shared_ptr<std::atomic<int64_t>> certificate_expiry_;  // for the metrics
+  const std::unique_ptr<http::Server> server_;                      // destroyed first: its event loop uses the others
 };
 
 }  // namespace nrd::daemon

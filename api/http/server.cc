@@ -93,6 +93,7 @@ class HouseServer final : public Server {
   uint16_t tls_port() const override { return tls_port_; }
   Result<void> reload_tls() override { return tls_ ? tls_->reload() : Result<void>(); }
   bool have_tls_files_changed() const override { return tls_ && tls_->have_files_changed(); }
+  int64_t certificate_expiry() const override { return tls_ ? tls_->certificate_expiry() : 0; }
   void ask_for_beat() override { event_loop_->ask_for_beat(); }
   std::chrono::steady_clock::time_point last_beat() const override { return event_loop_->last_beat(); }
 

@@ -44,6 +44,8 @@ class Server {
   // Reloads certificate, key and client CA; keeps the old ones on failure. No-op without TLS.
   virtual Result<void> reload_tls() = 0;
   virtual bool have_tls_files_changed() const = 0;
+  // End of the certificate's validity in seconds since the epoch; 0: no TLS.
+  virtual int64_t certificate_expiry() const = 0;
 
   // Liveness of the event loop; see EventLoop.
   virtual void ask_for_beat() = 0;

@@ -3,6 +3,8 @@
 // Services are declared here and not included: a handler includes those that it uses.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -47,6 +49,8 @@ struct ServiceInfo {
     return std::string();
   };                                          // process that holds the lock of the resctrl tree; empty: none
   std::shared_ptr<RequestCounters> counters;  // of responses; counted() fills it
+  // End of the server certificate's validity in seconds since the epoch; 0: no TLS.
+  std::shared_ptr<const std::atomic<int64_t>> certificate_expiry{};
 };
 
 struct Call : Services {
