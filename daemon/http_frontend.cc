@@ -78,20 +78,23 @@ Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, r
   std::unique_ptr<auth::PamClient> pam_client = TRY(start_logins(config.access));
   const auto current = std::make_shared<CurrentPamClient>(pam_client.get());
   const auto counters = std::make_shared<routing::RequestCounters>(routing::route_table());
+  const auto certificate_expiry = std::make_shared<std::atomic<int64_t>>(0);
   http::Handler handler = routing::routes(services, {.version = kVersion,
                                                      .debug_port_open = config.server.debug,
                                                      .lock_holder = rdt::holder_of_tree,
                                                      .declared_problems = std::move(declared_problems),
-                                                     .counters = counters});
+                                                     .counters = counters,
+                                                     .certificate_expiry = certificate_expiry});
   handler = routing::log_failures(std::move(handler));
   handler = routing::authorize(
       {.table = routing::route_table(), .rules = access_policy->rules(), .pam_client = current}, std::move(handler));
   auto server =
       http::Server::start(doors_of(config, std::move(local.places)), routing::counted(counters, std::move(handler)));
   if (!server) return Failure(server.error());
+  certificate_expiry->store((*server)->certificate_expiry());
   announce(config, **server);
-  return std::unique_ptr<HttpFrontend>(
-      new HttpFrontend(std::move(access_policy), std::move(pam_client), current, *std::move(server)));
+  return std::unique_ptr<HttpFrontend>(new HttpFrontend(std::move(access_policy), std::move(pam_client), current,
+                                                        certificate_expiry, *std::move(server)));
 }
 
 void HttpFrontend::reload_changed_files() {
@@ -102,6 +105,7 @@ void HttpFrontend::reload_changed_files() {
                {{"DETAIL", reloaded.error().detail}});
     return;
   }
+  certificate_expiry_->store(server_->certificate_expiry());
   log_tls_reloaded();
 }
 
@@ -133,6 +137,7 @@ void HttpFrontend::use(const Config& config, Prepared prepared) {
   }
   if (prepared.tls && server_->tls_port() != 0) {
     server_->use_tls(*std::move(prepared.tls));
+    certificate_expiry_->store(server_->certificate_expiry());
     log_tls_reloaded();
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -41,16 +42,19 @@ class HttpFrontend {
  private:
   using CurrentPamClient = std::atomic<auth::PamClient*>;
   HttpFrontend(std::unique_ptr<AccessPolicy> access_policy, std::unique_ptr<auth::PamClient> pam_client,
-               std::shared_ptr<CurrentPamClient> current, std::unique_ptr<http::Server> server)
+               std::shared_ptr<CurrentPamClient> current, std::shared_ptr<std::atomic<int64_t>> certificate_expiry,
+               std::unique_ptr<http::Server> server)
       : access_policy_(std::move(access_policy)),
         pam_client_(std::move(pam_client)),
         current_pam_client_(std::move(current)),
+        certificate_expiry_(std::move(certificate_expiry)),
         server_(std::move(server)) {}
 
   const std::unique_ptr<AccessPolicy> access_policy_;
   std::unique_ptr<auth::PamClient> pam_client_;  // null before PAM is first configured
   const std::shared_ptr<CurrentPamClient> current_pam_client_;
-  const std::unique_ptr<http::Server> server_;  // destroyed first: its event loop uses the others
+  const std::shared_ptr<std::atomic<int64_t>> certificate_expiry_;  // for the metrics
+  const std::unique_ptr<http::Server> server_;                      // destroyed first: its event loop uses the others
 };
 
 }  // namespace nrd::daemon

@@ -109,6 +109,7 @@ class HouseServer final : public Server {
     }
     return all;
   }
+  int64_t certificate_expiry() const override { return tls_ ? tls_->certificate_expiry() : 0; }
   void ask_for_beat() override { event_loop_->ask_for_beat(); }
   std::chrono::steady_clock::time_point last_beat() const override { return event_loop_->last_beat(); }
 

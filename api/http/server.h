@@ -49,6 +49,8 @@ class Server {
   // Sets owner and mode of the sockets in `unix_at` as they were at start, with other users. Sockets from systemd keep
   // theirs. The first error; the others are set nevertheless.
   virtual Result<void> set_permissions(const std::vector<UnixEndpoint>& unix_at) = 0;
+  // End of the certificate's validity in seconds since the epoch; 0: no TLS.
+  virtual int64_t certificate_expiry() const = 0;
 
   // Liveness of the event loop; see EventLoop.
   virtual void ask_for_beat() = 0;

@@ -6,7 +6,6 @@
 
 #include <cstring>
 #include <ctime>
-#include <utility>
 
 namespace nrd::http {
 namespace {
@@ -164,6 +163,14 @@ void TlsContext::use(Prepared prepared) {
 }
 
 bool TlsContext::have_files_changed() const { return stamp_of(files_) != loaded_; }
+
+int64_t TlsContext::certificate_expiry() const {
+  const auto context = get();
+  std::tm end{};
+  const X509* certificate = ::SSL_CTX_get0_certificate(context.get());
+  if (certificate == nullptr || ::ASN1_TIME_to_tm(::X509_get0_notAfter(certificate), &end) != 1) return 0;
+  return ::timegm(&end);
+}
 
 TlsContext::Stamp TlsContext::stamp_of(const TlsFiles& files) {
   Stamp stamps{};

@@ -44,6 +44,9 @@ class TlsContext {
   // True if a file changed since the last load or reload, successful or not.
   bool have_files_changed() const;
 
+  // End of the certificate's validity in seconds since the epoch; 0 if unknown.
+  int64_t certificate_expiry() const;
+
   // The context for new connections; never null.
   std::shared_ptr<const ssl_ctx_st> get() const { return context_.get(); }
 

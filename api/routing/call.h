@@ -3,6 +3,8 @@
 // Services are declared here and not included: a handler includes those that it uses.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -54,6 +56,8 @@ struct ServiceInfo {
   };  // process that holds the lock of the resctrl tree; empty: none
   Sentences declared_problems = [] { return std::make_shared<const std::vector<std::string>>(); };
   std::shared_ptr<RequestCounters> counters;  // of responses; counted() fills it
+  // End of the server certificate's validity in seconds since the epoch; 0: no TLS.
+  std::shared_ptr<const std::atomic<int64_t>> certificate_expiry{};
 };
 
 struct Call : Services {

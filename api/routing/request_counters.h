@@ -30,10 +30,13 @@ class RequestCounters {
   // The non-zero counts, in the order of the route table.
   std::vector<Count> counts() const;
   std::chrono::steady_clock::time_point start() const { return start_; }
+  // The same in seconds since the epoch.
+  double start_time() const { return std::chrono::duration<double>(start_time_.time_since_epoch()).count(); }
 
  private:
   const RouteTable table_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const std::chrono::system_clock::time_point start_time_ = std::chrono::system_clock::now();
   std::vector<std::atomic<uint64_t>> answers_;  // by route, then status
 };
 

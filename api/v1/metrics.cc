@@ -12,6 +12,8 @@
 #include "api/metrics/exposition.h"
 #include "api/routing/request_counters.h"
 #include "api/v1/monitoring.h"
+#include "api/v1/node_metrics.h"
+#include "api/v1/process_metrics.h"
 #include "api/v1/response_cache.h"
 #include "api/v1/usage_cache.h"
 #include "api/v1/workload_json.h"
@@ -36,15 +38,6 @@ Family one(Kind kind, const char* name, const char* help, Number value) {
   return {.name = name, .help = help, .kind = kind, .samples = {{.value = static_cast<double>(value)}}};
 }
 
-// Text from the kernel or a file as a label value: bounded, printable ASCII.
-std::string as_label(std::string_view text) {
-  constexpr size_t kMost = 64;
-  std::string label(text.substr(0, kMost));
-  std::ranges::replace_if(
-      label, [](char c) { return c < ' ' || c > '~'; }, '?');
-  return label;
-}
-
 void add_service(Families& families, const NodeState& state, const routing::ServiceInfo& service) {
   families.push_back({.name = "nrd_build_info",
                       .help = "Version of nrd; the value is always 1",
@@ -58,6 +51,12 @@ void add_service(Families& families, const NodeState& state, const routing::Serv
                          bool_value(state.health.writes_frozen)));
   families.push_back(one(Kind::Counter, "nrd_drift_repairs_total", "Hardware settings restored after external changes",
                          state.health.drift_repairs));
+  Family expiry{.name = "nrd_tls_certificate_expiry_timestamp_seconds",
+                .help = "End of the server certificate's validity in seconds since the epoch"};
+  if (const int64_t end = service.certificate_expiry ? service.certificate_expiry->load() : 0; end != 0) {
+    expiry.samples.push_back({.value = static_cast<double>(end)});
+  }
+  families.push_back(std::move(expiry));
   const auto shared = std::ranges::count_if(
       state.workloads, [&state](const auto& entry) { return !sharing_groups(state, entry.second).empty(); });
   families.push_back(one(Kind::Gauge, "nrd_workloads_with_shared_ways",
@@ -147,6 +146,7 @@ struct UsageFamilies {
   Family occupancy;
   Family total;
   Family local;
+  Family rate;
 };
 
 UsageFamilies families_of_caches() {
@@ -154,7 +154,9 @@ UsageFamilies families_of_caches() {
           .total = {.name = "nrd_class_memory_bytes_total", .help = "Memory traffic of a class", .kind = Kind::Counter},
           .local = {.name = "nrd_class_local_memory_bytes_total",
                     .help = "Memory traffic of a class with the local socket",
-                    .kind = Kind::Counter}};
+                    .kind = Kind::Counter},
+          .rate = {.name = "nrd_class_memory_bytes_per_second",
+                   .help = "Memory bandwidth of a class between the last two samples"}};
 }
 
 UsageFamilies families_of_numa_nodes() {
@@ -165,13 +167,17 @@ UsageFamilies families_of_numa_nodes() {
                     .kind = Kind::Counter},
           .local = {.name = "nrd_class_numa_local_memory_bytes_total",
                     .help = "nrd_class_local_memory_bytes_total by NUMA node, where counted separately",
-                    .kind = Kind::Counter}};
+                    .kind = Kind::Counter},
+          .rate = {.name = "nrd_class_numa_memory_bytes_per_second",
+                   .help = "nrd_class_memory_bytes_per_second by NUMA node, where counted separately"}};
 }
 
-void add(UsageFamilies& families, const rdt::Usage& counted, const metrics::Labels& labels) {
-  add(families.occupancy, counted.occupancy_bytes, labels);
-  add(families.total, counted.total_bytes, labels);
-  add(families.local, counted.local_bytes, labels);
+void add(UsageFamilies& families, const CacheUsage& usage, const metrics::Labels& labels) {
+  add(families.occupancy, usage.counted.occupancy_bytes, labels);
+  add(families.total, usage.counted.total_bytes, labels);
+  add(families.local, usage.counted.local_bytes, labels);
+  const std::optional<double>& rate = usage.total_bytes_per_second;
+  if (rate) families.rate.samples.push_back({.value = *rate, .labels = labels});
 }
 
 void add_classes(UsageFamilies& caches, UsageFamilies& nodes, const NodeState& state, const UsageSample& sample) {
@@ -187,7 +193,7 @@ void add_classes(UsageFamilies& caches, UsageFamilies& nodes, const NodeState& s
       if (domain.numa_node) labels.emplace_back("numa_node", std::to_string(*domain.numa_node));
       // Omit samples that belong to the class's previous workload.
       const std::optional<CacheUsage> its = alone == nullptr ? usage : usage_of(sample, *alone, domain);
-      if (its) add(domain.numa_node ? nodes : caches, its->counted, labels);
+      if (its) add(domain.numa_node ? nodes : caches, *its, labels);
     }
   }
 }
@@ -203,7 +209,8 @@ void add_usage(Families& families, const routing::Call& call, const NodeState& s
     add_classes(caches, nodes, state, *sample);
   }
   for (UsageFamilies* its : {&caches, &nodes})
-    families.insert(families.end(), {std::move(its->occupancy), std::move(its->total), std::move(its->local)});
+    families.insert(families.end(),
+                    {std::move(its->occupancy), std::move(its->total), std::move(its->local), std::move(its->rate)});
   families.push_back(std::move(age));
 }
 
@@ -237,6 +244,12 @@ void add_operation(Families& families, const onload::Status& status) {
                                .labels = {{"errand", std::string(onload::word_of(kind))}}});
   }
   families.push_back(std::move(running));
+  const auto& all = status.operations;
+  const auto last = std::find_if(
+      all.rbegin(), all.rend(), [](const onload::Operation& each) { return each.outcome != onload::Outcome::Running; });
+  families.push_back(one(Kind::Gauge, "nrd_onload_last_operation_failed",
+                         "1 if the last finished operation failed or was rolled back",
+                         bool_value(last != all.rend() && last->outcome != onload::Outcome::Succeeded)));
 }
 
 void add_onload(Families& families, const routing::Call& call) {
@@ -262,11 +275,15 @@ void show_metrics(const routing::Call& call, http::Reply reply) {
   Families families;
   add_service(families, *state, call.service);
   add_workloads(families, *state);
+  add_workload_info(families, *state);
   add_ways(families, *state);
+  add_sizes(families, *state);
+  add_frequencies(families, *state);
   add_usage(families, call, *state);
   add_timings(families, state->timings);
   add_requests(families, *call.service.counters);
   add_onload(families, call);
+  add_process(families, call.service.counters->start_time());
   reply.send(
       {.status = 200, .content_type = metrics::kContentType, .body = metrics::exposition(families), .headers = {}});
 }

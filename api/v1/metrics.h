@@ -1,8 +1,8 @@
 // GET /metrics: metrics of nrd and the node in the Prometheus text format.
 //
-// A scrape reads published state only and accesses neither hardware nor disk. docs/operations.md lists every name. The
-// number of label values is bounded: routes, status codes, pools, caches and classes of the node, ids of workloads with
-// their own class, and loaded versions.
+// A scrape reads published state, and /proc of nrd itself; it accesses neither hardware nor disk. docs/operations.md
+// lists every name. The number of label values is bounded: routes, status codes, pools, caches and classes of the node,
+// workloads, CPUs whose frequency a workload sets, and loaded versions.
 #pragma once
 
 #include "api/http/message.h"

@@ -1,12 +1,16 @@
 """GET /metrics of the real daemon: every number says what was done, and every name is in docs/operations.md."""
 
+import json
 import os
 import re
+import time
 
 import pytest
+import yaml
 from harness import Node, Refused, wait_for
 
-OPERATIONS = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "operations.md")
+ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
+OPERATIONS = os.path.join(ROOT, "docs", "operations.md")
 # What Prometheus 2 sends.
 ACCEPT = "application/openmetrics-text;version=1.0.0;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
 SAMPLE = re.compile(r'^([a-z_]+)(?:\{((?:[a-z_]+="[^"]*",?)+)\})? (\S+)$')
@@ -48,7 +52,7 @@ def node():
 
 def documented():
     with open(OPERATIONS) as file:
-        return dict(re.findall(r"^\| `(nrd_\w+)` \| (\w+) \|", file.read(), re.M))
+        return dict(re.findall(r"^\| `((?:nrd|process)_\w+)` \| (\w+) \|", file.read(), re.M))
 
 
 def test_every_name_is_documented_with_its_type_and_no_other_is():
@@ -59,6 +63,97 @@ def test_every_name_is_documented_with_its_type_and_no_other_is():
                 for name, _ in scrape.values}
         assert base <= set(scrape.types)
         assert all(name.endswith("_total") == (kind == "counter") for name, kind in scrape.types.items())
+
+
+# Base units of Prometheus, and what a name without a unit counts.
+UNITS = re.compile(r"_(seconds|bytes|hertz|ratio|info|total|bytes_per_second)$")
+OTHER_UNITS = re.compile(r"_(ms|us|milliseconds|khz|mhz|kb|mb|mib|percent|minutes|hours)(_|$)")
+
+
+def test_names_follow_the_rules_of_prometheus():
+    with Node() as node:
+        for name, kind in Scrape(node).types.items():
+            assert re.fullmatch(r"(nrd|process)(_[a-z0-9]+)+", name), name
+            assert not OTHER_UNITS.search(name), name
+            assert kind != "counter" or name.endswith("_total"), name
+            assert kind != "histogram" or UNITS.search(name), name
+            assert not re.search(r"_(gauge|counter|histogram|count|sum|bucket)$", name), name
+            assert ("_info" in name) == name.endswith("_info"), name
+
+
+def names_in(expression):
+    """The names of metrics in an expression of PromQL."""
+    return set(re.findall(r"\b((?:nrd|process)_\w+)", re.sub(r'"[^"]*"', "", expression)))
+
+
+def expressions():
+    with open(os.path.join(ROOT, "etc/prometheus/nrd.rules.yml")) as file:
+        for rule in (rule for group in yaml.safe_load(file)["groups"] for rule in group["rules"]):
+            yield rule["alert"], rule["expr"]
+    with open(os.path.join(ROOT, "etc/grafana/nrd.json")) as file:
+        dashboard = json.load(file)
+    for panel in dashboard["panels"]:
+        for target in panel["targets"]:
+            yield panel["title"], target["expr"]
+    for variable in dashboard["templating"]["list"]:
+        if variable["type"] == "query":
+            yield variable["name"], variable["query"]["query"]
+
+
+def test_rules_and_dashboard_use_metrics_that_exist():
+    with Node() as node:
+        types = Scrape(node).types
+    histograms = {f"{name}_{part}" for name, kind in types.items() if kind == "histogram" for part in ("bucket", "count", "sum")}
+    used = set()
+    for where, expression in expressions():
+        used |= names_in(expression)
+        assert names_in(expression) <= set(types) | histograms, (where, expression)
+    assert len(used) > 15
+
+
+def test_every_alert_is_documented_and_tested():
+    with open(os.path.join(ROOT, "etc/prometheus/nrd.rules.yml")) as file:
+        alerts = [rule["alert"] for group in yaml.safe_load(file)["groups"] for rule in group["rules"]]
+    with open(OPERATIONS) as file:
+        assert re.findall(r"^\| `(Nrd\w+)` \|", file.read(), re.M) == alerts
+    with open(os.path.join(ROOT, "tests/prometheus/nrd.rules.test.yml")) as file:
+        cases = [case["alertname"] for test in yaml.safe_load(file)["tests"] for case in test["alert_rule_test"]]
+    assert set(cases) == set(alerts) and all(cases.count(alert) >= 2 for alert in alerts)
+
+
+def test_a_workload_is_described_while_it_exists(node):
+    id = node.create("4-5", 3, 3, uuid="feed")["id"]
+    labels = {"id": id, "uuid": "feed", "origin": "REST", "cpus": "4-5", "pool": "guarantee"}
+    scrape = Scrape(node)
+    assert scrape.of("nrd_workload_info") == {frozenset(labels.items()): 1}
+    assert scrape("nrd_pool_ways_used", level="3", cache="0", pool="guarantee") == 3
+    ways = {pool: scrape("nrd_pool_ways", level="3", cache="0", pool=pool) for pool in ("guarantee", "besteffort", "shared", "os")}
+    assert sum(ways.values()) == scrape("nrd_cache_ways", level="3", cache="0")
+    assert scrape("nrd_pool_ways_free", level="3", cache="0", pool="guarantee") == ways["guarantee"] - 3
+    node.delete(id)
+    assert Scrape(node).of("nrd_workload_info") == {}
+
+
+def test_sizes_and_frequencies_are_in_base_units():
+    with Node(machine="sapphire-rapids", cpufreq="intel_pstate") as node:
+        cache = node.call("GET", "/v1/cache/l3/0")
+        body = {"core_ids": ["8"], "pstate": {"min_mhz": 2000, "max_mhz": 3000}}
+        id = node.call("POST", "/v1/workloads", body)["id"]
+        scrape = Scrape(node)
+        assert scrape("nrd_cache_size_bytes", level="3", cache="0") == cache["total_size"]
+        assert scrape("nrd_cache_way_bytes", level="3", cache="0") == cache["WaySize"]
+        assert scrape("nrd_cpu_frequency_min_hertz", cpu="8", workload=id) == 2e9
+        assert scrape("nrd_cpu_frequency_max_hertz", cpu="8", workload=id) == 3e9
+
+
+def test_the_process_is_described(node):
+    scrape = Scrape(node)
+    assert scrape("process_threads") >= 2 and scrape("process_cpu_seconds_total") > 0
+    assert 1 << 20 < scrape("process_resident_memory_bytes") < scrape("process_virtual_memory_bytes")
+    assert 5 < scrape("process_open_fds") < scrape("process_max_fds")
+    assert abs(time.time() - scrape("process_start_time_seconds")) < 60
+    assert scrape("process_start_time_seconds") == Scrape(node)("process_start_time_seconds")
+    assert scrape.of("nrd_tls_certificate_expiry_timestamp_seconds") == {}
 
 
 def test_workloads_and_ways_are_counted_as_they_come_and_go(node):

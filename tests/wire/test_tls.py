@@ -270,3 +270,11 @@ def test_an_expired_server_certificate_is_refused(service):
                                                "--unix-socket", os.path.join(service.folder, "old.sock")]),
                              capture_output=True, text=True, timeout=60)
     assert refused.returncode == 1 and "has expired" in refused.stderr
+
+
+def test_the_metrics_have_the_end_of_the_certificate_in_force():
+    def expiry(service):
+        text = ask(service.unix(), "GET", "/metrics")[1]
+        return float(re.search(r"^nrd_tls_certificate_expiry_timestamp_seconds (\S+)$", text, re.M)[1])
+    with Service() as service:
+        assert abs(expiry(service) - (NOW + 30 * DAY).replace(tzinfo=datetime.timezone.utc).timestamp()) < 2

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "api/v1/process_metrics.h"
 #include "tests/unit/api_v1/fake_controller.h"
 #include "tests/unit/api_v1/fake_engine.h"
 #include "tests/unit/api_v1/fixtures.h"
@@ -92,4 +93,22 @@ TEST_CASE("a response is counted once by route and status") {
   CHECK(counts[2].method == "other");
   CHECK(counts[2].route == "none");
   CHECK(counts[2].status == "405");
+}
+
+TEST_CASE("the last finished operation is reported as failed until another succeeds") {
+  Service service;
+  auto& operations = service.onload.known.operations;
+  CHECK(has_line(service.scrape(), "nrd_onload_last_operation_failed 0"));
+  operations.push_back({.id = 1, .outcome = onload::Outcome::RolledBack});
+  operations.push_back({.id = 2, .outcome = onload::Outcome::Running});
+  CHECK(has_line(service.scrape(), "nrd_onload_last_operation_failed 1"));
+  operations.back().outcome = onload::Outcome::Succeeded;
+  CHECK(has_line(service.scrape(), "nrd_onload_last_operation_failed 0"));
+}
+
+TEST_CASE("the fields of a process are those after its name, whatever the name contains") {
+  const std::string stat = "7 (a) b ( c) S 1 7 7 0 -1 4194560 1 2 3 4 250 150 0 0 20 0 9 0 100 8192 3 184467440737\n";
+  const v1::ProcessStat expected{.cpu_seconds = 4, .threads = 9, .virtual_bytes = 8192, .resident_bytes = 12288};
+  CHECK(v1::parse_process_stat(stat, 100, 4096) == expected);
+  for (const char* text : {"", "7 nrd S 1", "7 (nrd) S 1 2 3"}) CHECK_FALSE(v1::parse_process_stat(text, 100, 4096));
 }

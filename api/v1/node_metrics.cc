@@ -1,0 +1,115 @@
+#include "api/v1/node_metrics.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "engine/model/workload.h"
+
+namespace nrd::v1 {
+namespace {
+
+using metrics::Family;
+
+double hertz(KHz frequency) {
+  constexpr double kHertz = 1000;
+  return frequency.value * kHertz;
+}
+
+struct SizeFamilies {
+  Family cache{.name = "nrd_cache_size_bytes", .help = "Size of the cache"};
+  Family way{.name = "nrd_cache_way_bytes", .help = "Size of a way of the cache"};
+  Family pool{.name = "nrd_pool_ways", .help = "Ways of a pool of the cache"};
+  Family used{.name = "nrd_pool_ways_used", .help = "Ways of the pool that workloads have"};
+  Family free{.name = "nrd_pool_ways_free", .help = "Ways of the pool that no workload or foreign group holds"};
+};
+
+metrics::Labels with(metrics::Labels labels, const char* name, std::string value) {
+  labels.emplace_back(name, std::move(value));
+  return labels;
+}
+
+void add(Family& family, double value, metrics::Labels labels) {
+  family.samples.push_back({.value = value, .labels = std::move(labels)});
+}
+
+void add_pools(SizeFamilies& sizes, const NodeState& state, CacheId cache, const metrics::Labels& labels) {
+  const std::optional<PoolPartition>& layout = partition_of(state, cache);
+  if (!layout) return;
+  const WayMask unassigned = unassigned_ways(state, cache);
+  const WayMask granted = granted_ways(state, cache);
+  for (const auto& [name, ways] : {std::pair{"os", layout->os}, std::pair{"guarantee", layout->guarantee},
+                                   std::pair{"besteffort", layout->besteffort}, std::pair{"shared", layout->shared},
+                                   std::pair{"infra", layout->infra}}) {
+    if (ways.empty()) continue;
+    add(sizes.pool, ways.count(), with(labels, "pool", name));
+    add(sizes.used, (ways & granted).count(), with(labels, "pool", name));
+    add(sizes.free, (ways & unassigned).count(), with(labels, "pool", name));
+  }
+}
+
+void add_level(SizeFamilies& sizes, const NodeState& state, const std::optional<rdt::Cat>& cat, unsigned level,
+               const std::map<CacheId, CpuSet>& caches) {
+  for (const auto& [cache, cpus] : caches) {
+    const metrics::Labels labels{{"level", std::to_string(level)}, {"cache", std::to_string(cache.value)}};
+    const auto geometry = state.facts.rdt.geometry.find(cache);
+    if (geometry != state.facts.rdt.geometry.end() && geometry->second.bytes > 0) {
+      const auto bytes = static_cast<double>(geometry->second.bytes);
+      add(sizes.cache, bytes, labels);
+      if (cat && cat->ways > 0) add(sizes.way, bytes / cat->ways, labels);
+    }
+    // An L2 cache has one pool besides that of the OS, as nrd_cache_ways shows, and there are many of them.
+    if (cat && !cache.is_secondary_l2) add_pools(sizes, state, cache, labels);
+  }
+}
+
+}  // namespace
+
+std::string as_label(std::string_view text, size_t most) {
+  std::string label(text.substr(0, most));
+  std::ranges::replace_if(
+      label, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return label;
+}
+
+void add_workload_info(std::vector<Family>& families, const NodeState& state) {
+  constexpr size_t kLongestList = 256;  // a longer list of CPUs is cut
+  Family info{.name = "nrd_workload_info", .help = "What a workload is; the value is always 1"};
+  info.samples.reserve(state.workloads.size());
+  for (const auto& [id, workload] : state.workloads) {
+    add(info, 1,
+        {{"id", id_text(workload)},
+         {"uuid", as_label(workload.spec.uuid, kLongestList)},
+         {"origin", as_label(workload.origin)},
+         {"cpus", as_label(workload.spec.cpus.to_string(), kLongestList)},
+         {"pool", to_string(workload.grant.pool)}});
+  }
+  families.push_back(std::move(info));
+}
+
+void add_sizes(std::vector<Family>& families, const NodeState& state) {
+  SizeFamilies sizes;
+  const rdt::Node& node = state.facts.rdt;
+  add_level(sizes, state, node.cat, node.level, node.caches);
+  if (node.l2_cat) add_level(sizes, state, node.l2_cat, 2, node.l2);
+  families.insert(families.end(), {std::move(sizes.cache), std::move(sizes.way), std::move(sizes.pool),
+                                   std::move(sizes.used), std::move(sizes.free)});
+}
+
+void add_frequencies(std::vector<Family>& families, const NodeState& state) {
+  Family lowest{.name = "nrd_cpu_frequency_min_hertz", .help = "Lowest frequency granted to the CPU's workload"};
+  Family highest{.name = "nrd_cpu_frequency_max_hertz", .help = "Highest frequency granted to the CPU's workload"};
+  Family now{.name = "nrd_cpu_frequency_hertz", .help = "Frequency of the CPU as last observed"};
+  for (const auto& [id, workload] : state.workloads) {
+    for (const auto& [cpu, setting] : workload.grant.frequencies) {
+      const metrics::Labels labels{{"cpu", std::to_string(cpu.value)}, {"workload", id_text(workload)}};
+      add(lowest, hertz(setting.min), labels);
+      add(highest, hertz(setting.max), labels);
+      const auto current = state.current.find(cpu);
+      if (current != state.current.end()) add(now, hertz(current->second), labels);
+    }
+  }
+  families.insert(families.end(), {std::move(lowest), std::move(highest), std::move(now)});
+}
+
+}  // namespace nrd::v1

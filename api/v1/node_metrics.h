@@ -1,0 +1,26 @@
+// Metrics of what the node has and what each workload was granted, from published state.
+//
+// The number of label values is bounded: one series per workload, per cache, per pool of a cache, and per CPU whose
+// frequency a workload sets.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/metrics/exposition.h"
+#include "engine/model/node_state.h"
+
+namespace nrd::v1 {
+
+// Text from a client, the kernel or a file as a label value: bounded, printable ASCII.
+std::string as_label(std::string_view text, size_t most = 64);
+
+// nrd_workload_info: which workload is which.
+void add_workload_info(std::vector<metrics::Family>& families, const NodeState& state);
+// Sizes of caches and ways, and the ways of each pool.
+void add_sizes(std::vector<metrics::Family>& families, const NodeState& state);
+// Of CPUs whose frequency a workload sets.
+void add_frequencies(std::vector<metrics::Family>& families, const NodeState& state);
+
+}  // namespace nrd::v1
