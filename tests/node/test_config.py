@@ -111,7 +111,7 @@ def test_a_bad_file_is_refused_with_its_line_and_the_old_configuration_stays_who
     ("[log]\nlevel = loud\n", ":2: "),
     ("[sever]\n", ":1: unknown section [sever]; did you mean [server]?"),
 ])
-def test_what_cannot_be_in_force_is_refused_before_anything_changes(node, text, says):
+def test_a_wrong_configuration_is_refused_before_anything_changes(node, text, says):
     before = node.call("GET", "/v1/config"), node.plain()
     node.write("[monitoring]\ninterval_seconds = 9\n", "1.toml")
     node.write(text)
@@ -141,7 +141,7 @@ def test_an_empty_body_reloads_and_an_unknown_member_is_refused(node):
     assert status == 400 and "dry_run" in text
 
 
-def test_what_needs_a_restart_says_so_and_is_taken_by_it(node):
+def test_a_key_that_needs_a_restart_is_named_and_taken_by_it(node):
     node.write("[server]\ntls_port = 1234\n[log]\nlevel = \"debug\"\n[onload]\nat_start = \"observe\"\n")
     for _ in range(2):
         told = node.reload()
