@@ -176,6 +176,7 @@ Result<v1::ReloadReport> Reloader::take(const Parts& parts, ReloadMode mode, con
   }
   const ResolvedNode node = TRY(resolve_node(config).map_error(bad));
   HttpFrontend::Prepared prepared = TRY(parts.frontend.prepare(config).map_error(bad));
+  const auto policies = parts.engine.state()->config->policies;
   // The last step that can fail.
   TRY(submit(parts.engine, node.engine, mode).map_error([&next](Error error) {
     return of_config(next, std::move(error));
@@ -186,7 +187,8 @@ Result<v1::ReloadReport> Reloader::take(const Parts& parts, ReloadMode mode, con
   parts.onload.use(config);
   parts.declared.reload();
   log::set_lowest(config.log_level);
-  log_policies(node.policies);
+  const bool are_same = policies && node.policies.policies && *policies == *node.policies.policies;
+  if (!are_same && policies != node.policies.policies) log_policies(node.policies);
   present_ = std::move(found.effective);
   view_.set(std::make_shared<const v1::ConfigView>(view_of(present_)));
   return report;

@@ -79,6 +79,7 @@ void add_workload_info(std::vector<Family>& families, const NodeState& state) {
   for (const auto& [id, workload] : state.workloads) {
     add(info, 1,
         {{"id", id_text(workload)},
+         {"name", as_label(workload.spec.name)},
          {"uuid", as_label(workload.spec.uuid, kLongestList)},
          {"origin", as_label(workload.origin)},
          {"cpus", as_label(workload.spec.cpus.to_string(), kLongestList)},

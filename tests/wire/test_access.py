@@ -42,11 +42,14 @@ REACHED = {("GET", "/v1/workloads"): 200, ("POST", "/v1/workloads"): 400, ("GET"
            ("POST", "/v1/onload/render"): 400, ("GET", "/v1/onload/allocations"): 200,
            ("POST", "/v1/onload/allocations"): 400, ("DELETE", "/v1/onload/allocations/{id}"): 404,
            ("GET", "/v1/cache"): 200, ("GET", "/v1/cache/{level}"): 200, ("GET", "/v1/cache/{level}/{id}"): 404, ("GET", "/v1/mba"): 200,
+           ("GET", "/v1/config"): 200, ("POST", "/v1/config/reload"): 400,
            ("GET", "/v1/policy"): 404, ("POST", "/v1/hospitality"): 400,
            ("GET", "/v1/nothing"): 404, ("PUT", "/v1/node"): 405}
 
 
 def for_user(method, path):
+    if path == "/v1/config":
+        return 403
     return REACHED[method, path] if method == "GET" or path in ("/v1/hospitality", "/v1/onload/preflight") else 403
 
 

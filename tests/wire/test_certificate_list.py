@@ -40,9 +40,12 @@ def put(certificate, folder):
 
 def reload(service):
     """Until nrd has read everything again."""
-    before = service.journal().count("TLS_RELOADED")
+    def ends():
+        return service.journal().count("CONFIG_RELOADED") + service.journal().count("CONFIG_NOT_RELOADED")
+
+    before = ends()
     service.daemon.send_signal(signal.SIGHUP)
-    wait_for(lambda: service.journal().count("TLS_RELOADED") > before, "the reload")
+    wait_for(lambda: ends() > before, "the reload")
 
 
 def code(service, certificate):

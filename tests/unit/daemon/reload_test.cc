@@ -74,7 +74,7 @@ TEST_CASE("TLS files are reloaded, and TLS is switched by a restart") {
   CHECK_FALSE(on.effective.config.tls);
 }
 
-TEST_CASE("what is invalid without a key that needs a restart waits for the restart") {
+TEST_CASE("keys that are invalid without a restart wait for the restart") {
   const LoadedConfig next = loaded(
       "[tls]\ncertificate = \"/a\"\nkey = \"/b\"\nclient_ca = \"/c\"\nclient_auth = \"optional\"\n"
       "[access]\npam = true\n[log]\nlevel = \"debug\"\n");
