@@ -71,7 +71,7 @@ def test_files_are_created_at_start_and_followed_at_reload():
         assert node.warnings() == []
 
 
-def test_what_cannot_be_granted_blocks_nothing_and_is_tried_again():
+def test_a_refused_document_blocks_no_other_and_is_tried_again():
     with Declared({"big.toml": 'core_ids = ["4"]\n[cache]\nmax = 4\nmin = 4\n', "small.toml": 'core_ids = ["5"]\n[cache]\nmax = 3\nmin = 3\n',
                    "typo.toml": 'core_ids = ["6"]\n[cach]\nmax = 1\nmin = 1\n',
                    "process.yaml": "core_ids: ['7']\ncache: {max: 1, min: 1}\nowner: {pid: 1}\n"}) as node:
