@@ -10,6 +10,7 @@
 
 #include "base/joined.h"
 #include "base/json/writer.h"
+#include "base/version.h"
 #include "cli/certificates.h"
 #include "cli/commands.h"
 #include "cli/export.h"
@@ -377,6 +378,7 @@ Outcome<> execute(const CLI::App& app, Arguments& a) {
 int main(int argc, char** argv) {
   CLI::App app{"nrdctl: command-line client of nrd, the node resource daemon"};
   app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("nrdctl ") + nrd::kVersion);
   app.footer(
       "Exit codes: 0 success, 1 refused, 2 usage error, 3 daemon unreachable or client not trusted.\n"
       "Example: nrdctl workload create --cpus 4-7 --ways 2 && nrdctl ways");

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/version.h"
 #include "daemon/cpu_events.h"
 #include "daemon/declared_workloads.h"
 #include "daemon/hardware.h"
@@ -18,7 +19,6 @@
 #include "daemon/onload/onload.h"
 #include "daemon/reload.h"
 #include "daemon/signals.h"
-#include "daemon/version.h"
 #include "engine/onload/documents.h"
 #include "engine/owner_cleanup.h"
 #include "engine/process_watcher.h"

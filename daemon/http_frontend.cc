@@ -13,9 +13,9 @@
 #include "api/routing/routes.h"
 #include "base/errno_text.h"
 #include "base/log.h"
+#include "base/version.h"
 #include "daemon/local_sockets.h"
 #include "daemon/notify.h"
-#include "daemon/version.h"
 #include "hw/rdt/locks.h"
 
 namespace nrd::daemon {

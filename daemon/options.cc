@@ -3,8 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "base/version.h"
 #include "daemon/rmd_flags.h"
-#include "daemon/version.h"
 
 namespace nrd::daemon {
 namespace {
