@@ -4,7 +4,9 @@
 
 #include "base/control.h"
 #include "base/joined.h"
+#include "base/json/object.h"
 #include "base/json/reader.h"
+#include "cli/problem.h"
 
 namespace nrd::cli {
 namespace {
@@ -14,10 +16,16 @@ constexpr long kLastGood = 202;
 
 }  // namespace
 
-int report(const Outcome<>& done) {
+int report(const Outcome<>& done, const Output& output) {
   if (done) return kDone;
-  if (!done.error().error.empty()) print_error(done.error().error);
-  return done.error().exit;
+  const Stop& stop = done.error();
+  if (stop.error.empty()) return stop.exit;
+  if (output.json) {
+    print_json(stop.body.empty() ? json::text_of({{"detail", stop.error}}) : stop.body);
+  } else {
+    print_error(stop.error);
+  }
+  return stop.exit;
 }
 
 std::string padded(std::string text, size_t width) {
@@ -28,8 +36,7 @@ std::string padded(std::string text, size_t width) {
 Outcome<std::string> body_of(const Result<Answer>& answer) {
   const Answer found = TRY(or_stop(answer, kUnreachable));
   if (found.status >= kFirstGood && found.status <= kLastGood) return found.body;
-  return stop(kRefused,
-              found.body.empty() ? "request failed with HTTP status " + std::to_string(found.status) : found.body);
+  return tl::unexpected(refusal_of(found));
 }
 
 Outcome<json::Value> parsed(const std::string& body) {

@@ -14,12 +14,22 @@
 
 namespace nrd::cli {
 
-enum Exit : int { kDone = 0, kRefused = 1, kUsage = 2, kUnreachable = 3 };
+// Documented in nrdctl(1).
+enum Exit : int {
+  kDone = 0,
+  kRefused = 1,
+  kUsage = 2,
+  kUnreachable = 3,
+  kNoSuch = 4,
+  kTryLater = 75,      // EX_TEMPFAIL of sysexits.h
+  kNotPermitted = 77,  // EX_NOPERM
+};
 
 // Ends a command early.
 struct Stop {
   int exit = kRefused;
-  std::string error;  // for standard error; empty: all was printed
+  std::string error{};  // for standard error; empty: all was printed
+  std::string body{};   // the refusal as the daemon sent it, if it is JSON
 };
 // The result of a command or of a part of it. TRY() passes a Stop on.
 template <typename T = void>
@@ -33,8 +43,8 @@ template <typename T>
 Outcome<T> or_stop(Result<T> result, int exit = kRefused) {
   return std::move(result).map_error([exit](const Error& error) { return Stop{exit, error.message}; });
 }
-// Prints the error, if any, and returns the exit code.
-int report(const Outcome<>& done);
+// Prints the error, if any, and returns the exit code. With --json the error is JSON on standard output.
+int report(const Outcome<>& done, const Output& output = {});
 
 // Pads `text` with blanks up to `width`.
 std::string padded(std::string text, size_t width);

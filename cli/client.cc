@@ -145,7 +145,9 @@ CURLcode perform_unless_readable(CURL* curl, int fd) {
 Result<Answer> Client::call(const std::string& method, const std::string& path, const std::string& body) const {
   const Handle handle(::curl_easy_init(), &::curl_easy_cleanup);
   const std::unique_ptr<curl_slist, void (*)(curl_slist*)> headers(
-      ::curl_slist_append(nullptr, "Content-Type: application/json"), &::curl_slist_free_all);
+      ::curl_slist_append(::curl_slist_append(nullptr, "Content-Type: application/json"),
+                          "Accept: application/json, application/problem+json, text/plain;q=0.5"),
+      &::curl_slist_free_all);
   Answer answer;
   ErrorText text{};
   CURL* curl = handle.get();

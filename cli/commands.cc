@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <set>
 #include <span>
+#include <thread>
 
 #include "base/json/reader.h"
 #include "cli/answer.h"
+#include "cli/documents.h"
 #include "cli/draw.h"
+#include "cli/find_workload.h"
 
 namespace nrd::cli {
 namespace {
@@ -54,18 +58,28 @@ struct RareColumn {
   size_t place;
   std::string (*cell_of)(const json::Value& workload);
 };
-constexpr std::array kRare = {RareColumn{6, l2_of}, RareColumn{7, bandwidth_of}};
+std::string name_of(const json::Value& workload) { return text_or_nothing(workload, "name"); }
+constexpr std::array kRare = {RareColumn{6, l2_of}, RareColumn{7, bandwidth_of}, RareColumn{10, name_of}};
 
 // One line per workload.
-void print_table(std::span<const json::Value> workloads) {
+void print_table(std::span<const json::Value> workloads, const Output& output) {
+  if (output.names) {
+    for (const json::Value& workload : workloads) print(text_of(workload, "id") + "\n");
+    return;
+  }
+  if (output.yaml) {
+    std::vector<json::Value> requests;
+    for (const json::Value& workload : workloads) requests.push_back(request_in(workload));
+    return print(document_with(requests));
+  }
   std::set<size_t> left_out;
   for (const RareColumn& rare : kRare) {
     const bool is_had =
         std::ranges::any_of(workloads, [&](const json::Value& workload) { return !rare.cell_of(workload).empty(); });
     if (!is_had) left_out.insert(rare.place);
   }
-  const auto print_line = [&left_out](const std::array<std::string, 11>& cells) {
-    constexpr std::array<size_t, 11> kWidths = {5, 11, 6, 8, 16, 16, 10, 11, 7, 11, 0};
+  const auto print_line = [&left_out](const std::array<std::string, 12>& cells) {
+    constexpr std::array<size_t, 12> kWidths = {5, 11, 6, 8, 16, 16, 10, 11, 7, 11, 16, 0};
     std::string line;
     for (size_t i = 0; i < cells.size(); ++i) {
       if (!left_out.contains(i)) line += padded(cells[i], kWidths[i]) + " ";
@@ -74,17 +88,21 @@ void print_table(std::span<const json::Value> workloads) {
     print(line);
   };
   const auto or_dash = [](const std::string& cell) { return cell.empty() ? "-" : cell; };
-  print_line({"ID", "POOL", "CLASS", "MAX/MIN", "CPUS", "WAYS", "L2", "BANDWIDTH", "RATIO", "STATUS", "UUID"});
+  if (output.headers) {
+    print_line(
+        {"ID", "POOL", "CLASS", "MAX/MIN", "CPUS", "WAYS", "L2", "BANDWIDTH", "RATIO", "STATUS", "NAME", "UUID"});
+  }
   for (const json::Value& workload : workloads) {
     print_line({text_of(workload, "id"), text_of(workload, "pool"), text_of(workload, "cos_name"), asked(workload),
                 column_of_whom(workload), masks(workload), or_dash(l2_of(workload)), or_dash(bandwidth_of(workload)),
-                ratios_of(workload), text_of(workload, "status"), text_of(workload, "uuid")});
+                ratios_of(workload), text_of(workload, "status"), text_of(workload, "name"),
+                text_of(workload, "uuid")});
   }
 }
 
 Outcome<> print_workload(const Result<Answer>& answer, Output output) {
   const json::Value workload = TRY(value_to_draw(answer, output));
-  print_table({&workload, 1});
+  print_table({&workload, 1}, output);
   return {};
 }
 
@@ -100,40 +118,91 @@ Outcome<> check_request(const NewWorkload& wanted) {
 
 }  // namespace
 
-Outcome<> create_workload(const Client& client, Output output, const NewWorkload& wanted) {
+// The body of the POST: of the options, or the document.
+Outcome<std::string> request_of(const NewWorkload& wanted) {
+  if (!wanted.file.empty()) {
+    const auto documents = TRY(read_documents_at(wanted.file));
+    if (documents.size() == 1) return text_of_value(documents.front().body);
+    return stop(kUsage, wanted.file + ": expected one workload, found " + std::to_string(documents.size()) +
+                            "; use nrdctl apply -f");
+  }
   TRY(check_request(wanted));
-  return print_workload(client.post("/v1/workloads", workload_request(wanted)), output);
+  return workload_request(wanted);
+}
+
+Outcome<> create_workload(const Client& client, Output output, const NewWorkload& wanted) {
+  return print_workload(client.post("/v1/workloads", TRY(request_of(wanted))), output);
 }
 
 Outcome<> dry_run_workload(const Client& client, Output output, const NewWorkload& wanted) {
-  TRY(check_request(wanted));
   const json::Value preview =
-      TRY(value_to_draw(client.post("/v1/workloads?dry_run=true", workload_request(wanted)), output));
-  print_table({&part(preview, "workload"), 1});
+      TRY(value_to_draw(client.post("/v1/workloads?dry_run=true", TRY(request_of(wanted))), output));
+  print_table({&part(preview, "workload"), 1}, output);
   for (const json::Value& change : part(preview, "changes").items()) {
     print(text_of(change, "knob") + ": " + text_of(change, "from") + " -> " + text_of(change, "to") + "\n");
   }
   return {};
 }
 
-Outcome<> list_workloads(const Client& client, Output output) {
-  const json::Value workloads = TRY(value_to_draw(client.get("/v1/workloads"), output));
-  print_table(workloads.items());
+Outcome<> update_workload(const Client& client, Output output, const std::string& called, const NewWorkload& wanted) {
+  const std::string id = TRY(find_workload(client, called));
+  return print_workload(client.patch("/v1/workloads/" + encoded(id), workload_request(wanted)), output);
+}
+
+Outcome<> list_workloads(const Client& client, Output output, const WorkloadFilter& filter) {
+  std::string query = filter.name.empty() ? "" : "&name=" + encoded(filter.name);
+  for (const std::string& label : filter.labels) {
+    query += (query.find("&label=") == std::string::npos ? "&label=" : "%2C") + encoded(label);
+  }
+  if (!query.empty()) query[0] = '?';
+  const json::Value workloads = TRY(value_to_draw(client.get("/v1/workloads" + query), output));
+  print_table(workloads.items(), output);
   return {};
 }
 
-Outcome<> show_workload(const Client& client, Output output, const std::string& id) {
-  return print_workload(client.get("/v1/workloads/" + id), output);
+Outcome<> show_workload(const Client& client, Output output, const std::string& called) {
+  const std::string id = TRY(find_workload(client, called));
+  return print_workload(client.get("/v1/workloads/" + encoded(id)), output);
 }
 
-Outcome<> delete_workloads(const Client& client, const std::vector<std::string>& ids) {
+Outcome<> describe_workload(const Client& client, Output output, const std::string& called) {
+  const std::string id = TRY(find_workload(client, called));
+  const json::Value workload = TRY(value_to_draw(client.get("/v1/workloads/" + encoded(id)), output));
+  for (const json::Member& member : workload.members()) {
+    const std::string text = text_in(member.value);
+    print(padded(member.key, 20) + " " + (text.empty() ? text_of_value(member.value) : text) + "\n");
+  }
+  print("\n");
+  return show_ways(client, output);
+}
+
+Outcome<> delete_workloads(const Client& client, Output output, const std::vector<std::string>& called,
+                           bool is_forced) {
   int worst = kDone;
-  for (const std::string& id : ids) {
-    worst = std::max(worst, report(body_of(client.remove("/v1/workloads/" + id)).map([&id](const std::string&) {
-                       print_format("workload %s deleted\n", id.c_str());
-                     })));
+  for (const std::string& each : called) {
+    const Outcome<> deleted = find_workload(client, each).and_then([&](const std::string& id) -> Outcome<> {
+      TRY(body_of(client.remove("/v1/workloads/" + encoded(id) + (is_forced ? "?force=true" : ""))));
+      print_format("workload %s deleted\n", id.c_str());
+      return {};
+    });
+    worst = std::max(worst, report(deleted, output));
   }
   return worst == kDone ? Outcome<>() : stop(worst);
+}
+
+Outcome<> wait_for_workload(const Client& client, const std::string& called, Awaited awaited, unsigned seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  for (;;) {
+    const Outcome<std::string> id = find_workload(client, called);
+    if (!id && id.error().exit != kNoSuch) return tl::unexpected(id.error());
+    if (!id && awaited == Awaited::Deleted) return {};
+    if (id && awaited == Awaited::Successful) {
+      const json::Value workload = TRY(value_of(client.get("/v1/workloads/" + encoded(*id))));
+      if (text_of(workload, "status") == "Successful") return {};
+    }
+    if (std::chrono::steady_clock::now() >= end) return stop(kTryLater, "timeout while waiting for workload " + called);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
 }
 
 namespace {

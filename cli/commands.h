@@ -14,9 +14,22 @@ namespace nrd::cli {
 Outcome<> create_workload(const Client& client, Output output, const NewWorkload& wanted);
 // Shows what create_workload() would do without applying it.
 Outcome<> dry_run_workload(const Client& client, Output output, const NewWorkload& wanted);
-Outcome<> list_workloads(const Client& client, Output output);
-Outcome<> show_workload(const Client& client, Output output, const std::string& id);
-Outcome<> delete_workloads(const Client& client, const std::vector<std::string>& ids);
+// Changes the given parts of a workload, and keeps the rest.
+Outcome<> update_workload(const Client& client, Output output, const std::string& called, const NewWorkload& wanted);
+
+struct WorkloadFilter {
+  std::string name;
+  std::vector<std::string> labels;  // "team=trading", "team"
+};
+Outcome<> list_workloads(const Client& client, Output output, const WorkloadFilter& filter);
+// Workloads are called by id, uuid or name.
+Outcome<> show_workload(const Client& client, Output output, const std::string& called);
+// All that is known of one workload, and the drawing of its caches.
+Outcome<> describe_workload(const Client& client, Output output, const std::string& called);
+Outcome<> delete_workloads(const Client& client, Output output, const std::vector<std::string>& called, bool is_forced);
+enum class Awaited { Successful, Deleted };
+// kTryLater after `seconds`.
+Outcome<> wait_for_workload(const Client& client, const std::string& called, Awaited awaited, unsigned seconds);
 Outcome<> show_node(const Client& client, Output output);
 Outcome<> show_ways(const Client& client, Output output);
 

@@ -93,10 +93,11 @@ std::string legend(const json::Value& workloads, const std::map<std::string, cha
   for (const json::Value& workload : workloads.items()) {
     const std::string id = text_or_nothing(workload, "id");
     const std::string uuid = text_or_nothing(workload, "uuid");
+    const std::string name = text_or_nothing(workload, "name");
     text += "  " + coloured(letters.at(id), colour) + "  workload " + id + ": " + text_or_nothing(workload, "pool") +
             ", " + (text_or_nothing(workload, "cos_name").empty() ? "" : text_or_nothing(workload, "cos_name") + ", ") +
             whom(workload) + (ratios_of(workload) == "-" ? "" : ", ratio " + ratios_of(workload)) +
-            (uuid.empty() ? "" : ", uuid " + uuid) +
+            (name.empty() ? "" : ", name " + name) + (uuid.empty() ? "" : ", uuid " + uuid) +
             (text_or_nothing(workload, "status") == "Successful" ? "" : ", " + text_or_nothing(workload, "status")) +
             "\n";
   }

@@ -3,167 +3,158 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <algorithm>
 #include <cstdlib>
-#include <map>
+#include <functional>
 #include <memory>
+#include <tuple>
+#include <utility>
 
-#include "base/joined.h"
-#include "base/json/writer.h"
+#include "base/suggestions.h"
 #include "base/version.h"
+#include "cli/apply.h"
 #include "cli/certificates.h"
 #include "cli/commands.h"
+#include "cli/endpoint_options.h"
 #include "cli/export.h"
 #include "cli/import_rmd/genconf.h"
 #include "cli/import_rmd/import_rmd.h"
 #include "cli/new_workload.h"
+#include "cli/onload/command_line.h"
 #include "cli/onload/follow.h"
-#include "cli/onload/interfaces.h"
 #include "cli/onload/launch.h"
-#include "cli/onload/onload.h"
+#include "cli/overview.h"
 #include "cli/password.h"
 #include "cli/printer.h"
 #include "cli/reset.h"
 #include "cli/support_bundle.h"
 #include "cli/tls_init.h"
 #include "cli/top.h"
+#include "cli/workload_options.h"
 
 namespace {
 
 using namespace nrd::cli;
 
 struct Arguments {
+  using Execute = std::function<Outcome<>(const Client&, Output)>;
+  Execute execute;  // of the command that was given
   Reset reset;
   Endpoint to;
   PasswordSource password;
   bool json = false;
+  std::string format = "table";
+  bool no_headers = false;
   NewWorkload wanted;
+  WorkloadFilter filter;
   bool is_dry = false;
-  uint32_t ways = 0;
+  bool is_forced = false;
   std::string id;
   std::vector<std::string> ids;
+  std::string awaited = "successful";
+  unsigned timeout = 60;
+  Apply apply;
   TlsInit tls;
   Genconf genconf;
   ImportRmd import;
-  std::string bundle;
-  OnloadRequest onload;
-  InterfaceArgs interfaces;
-  std::string source;
-  std::string module;
-  std::vector<std::string> settings;
-  bool reload = false;
-  std::string reason;
-  std::optional<uint64_t> generation;
+  std::string file;
+  OnloadArguments onload;
   std::string profiles;  // comma-separated
   OnloadStart start;
   Launch launch;
   bool once = false;  // for top
 };
 
-std::string environment(const char* name, const std::string& otherwise = {}) {
-  const char* value = std::getenv(name);
-  return value == nullptr || *value == '\0' ? otherwise : value;
+// A command without further options.
+CLI::App* declare(CLI::App& parent, Arguments& a, const char* name, const char* help, Arguments::Execute execute) {
+  CLI::App* command = parent.add_subcommand(name, help);
+  command->callback([&a, execute = std::move(execute)] { a.execute = execute; });
+  return command;
 }
 
-// Read the environment before the flags are parsed: flags override it.
-Endpoint endpoint_of_environment() {
-  Endpoint to;
-  to.socket = environment("NRD_SOCKET", to.socket);
-  to.url = environment("NRD_URL");
-  to.certificate = environment("NRD_CERT");
-  to.key = environment("NRD_KEY");
-  to.ca = environment("NRD_CACERT");
-  return to;
-}
-
-void declare_endpoint(CLI::App& app, Endpoint& to, PasswordSource& password) {
-  CLI::Option* socket = app.add_option("--socket", to.socket, "Unix socket of nrd (env NRD_SOCKET)");
-  CLI::Option* url =
-      app.add_option("--url", to.url, "URL of nrd instead of the socket, https://HOST:8443 (env NRD_URL)");
-  socket->capture_default_str();
-  url->excludes(socket);
-  app.add_option("--cert", to.certificate, "client certificate, PEM (https only; env NRD_CERT)");
-  app.add_option("--key", to.key, "private key of --cert, PEM (https only; env NRD_KEY)");
-  app.add_option("--cacert", to.ca, "CA that signed nrd's certificate, PEM (https only; env NRD_CACERT)");
-  CLI::Option* user =
-      app.add_option("--user", to.user, "log in as this user of nrd's host; prompts for the password (https only)");
-  CLI::Option* file = app.add_option("--password-file", password.file,
-                                     "read the password from the first line of this file (mode 0600)");
-  app.add_option("--password-fd", password.fd, "read the password from the first line of this file descriptor")
-      ->check(CLI::NonNegativeNumber)
-      ->excludes(file)
-      ->needs(user);
-  file->needs(user);
-}
-
-// Reject TLS options that would have no effect with the chosen endpoint.
-void check_endpoint(const CLI::App& app, Endpoint& to) {
-  if (app.count("--socket") > 0) to.url.clear();
-  if (!to.url.empty() && !to.url.starts_with("http://") && !to.url.starts_with("https://")) {
-    throw CLI::ValidationError("--url", to.url + " must begin with http:// or https://");
+void declare_changes(CLI::App& workload, Arguments& a) {
+  CLI::App* create = declare(workload, a, "create", "assign cache ways, bandwidth and frequencies to CPUs or tasks",
+                             [&a](const Client& client, Output output) {
+                               expand_ways(a.wanted);
+                               return a.is_dry ? dry_run_workload(client, output, a.wanted)
+                                               : create_workload(client, output, a.wanted);
+                             });
+  declare_resources(*create, a.wanted);
+  create->add_option("--task-ids", a.wanted.tasks, "PIDs (all threads of the process) and TIDs, such as 4711,4712")
+      ->delimiter(',');
+  create->add_option("--owner", a.wanted.owner, "process ID; the workload is deleted when the process ends")
+      ->check(CLI::PositiveNumber);
+  create->add_option("-f,--file", a.wanted.file, "document of the request, TOML, YAML or JSON; - is standard input");
+  create->add_flag("--dry-run", a.is_dry, "show what would be granted and changed without applying it");
+  CLI::App* update = declare(workload, a, "update", "change parts of a workload, keep the others",
+                             [&a](const Client& client, Output output) {
+                               if (a.wanted.ways > 0) expand_ways(a.wanted);
+                               return update_workload(client, output, a.id, a.wanted);
+                             });
+  update->add_option("ID", a.id, "id, uuid or name")->required();
+  declare_resources(*update, a.wanted);
+  update->add_option("--task-ids", a.wanted.tasks, "PIDs and TIDs, such as 4711,4712")->delimiter(',');
+  update->add_option("--no-label", a.wanted.labels, "key of a label to remove; repeatable")->allow_extra_args(false);
+  for (const auto& [flag, part] :
+       {std::pair{"--no-cache", "cache"}, std::pair{"--no-l2", "l2"}, std::pair{"--no-frequency", "pstate"}}) {
+    update->add_flag_callback(
+        flag, [&a, name = part] { a.wanted.removed.emplace_back(name); }, "give these resources back");
   }
-  const bool is_about_tls = app.count("--cert") + app.count("--key") + app.count("--cacert") > 0;
-  if (is_about_tls && !to.url.starts_with("https://")) {
-    throw CLI::ValidationError("--cert, --key and --cacert", "require --url https://HOST:PORT");
-  }
-  if (app.count("--user") > 0 && !to.url.starts_with("https://")) {
-    throw CLI::ValidationError("--user", "requires --url https://HOST:PORT so that the password is encrypted");
-  }
-  if (app.count("--user") > 0 && !to.certificate.empty()) {
-    throw CLI::ValidationError("--user", "cannot be combined with --cert: nrd would ignore the user");
-  }
-  if (app.count("--key") > 0 && to.certificate.empty()) {
-    throw CLI::ValidationError("--key", "requires --cert");
-  }
-}
-
-CLI::Option* declare_resource(CLI::App& app, const ResourceOption& each, NewWorkload& wanted) {
-  const auto set = [&wanted, &each](const std::string& value) { wanted.resources[each.part][each.member] = value; };
-  const char* flag = each.option.flag;
-  const char* help = each.option.help;
-  switch (each.argument) {
-    case ResourceOption::Argument::None:
-      return app.add_flag_callback(
-          flag, [set, value = each.option.value] { set(value); }, help);
-    case ResourceOption::Argument::Number:
-      return app.add_option_function<uint32_t>(
-          flag, [set](uint32_t number) { set(std::to_string(number)); }, help);
-    case ResourceOption::Argument::Text: break;
-  }
-  return app.add_option_function<std::string>(
-      flag, [set](const std::string& text) { set(nrd::json::quoted(text)); }, help);
-}
-
-// Options for the resources of a workload and the CPUs it uses.
-void declare_resources(CLI::App& app, Arguments& a) {
-  app.add_option("--cpus", a.wanted.cpus, "CPU list, such as 4-7,12");
-  CLI::Option* ways = app.add_option("--ways", a.ways, "exact number of exclusive L3 cache ways (guarantee)");
-  std::map<std::string_view, CLI::Option*> options;
-  for (const ResourceOption& each : resource_options()) {
-    options[each.option.flag] = declare_resource(app, each, a.wanted);
-  }
-  for (const char* bound : {"--min", "--max"}) options.at(bound)->excludes(ways);
-  options.at("--l2-code-ways")->needs(options.at("--l2-ways"));
-  options.at("--mba-mbps")->excludes(options.at("--mba-percentage"));
-  for (const char* bound : {"--min-mhz", "--max-mhz"}) {
-    options.at(bound)->excludes(options.at("--min-ratio"))->excludes(options.at("--max-ratio"));
-  }
-  options.at("--adaptive")->check(CLI::PositiveNumber);
-  app.add_option("--uuid", a.wanted.uuid, "unique name of your choice for the workload");
 }
 
 void declare_workload(CLI::App& app, Arguments& a) {
-  CLI::App* workload = app.add_subcommand("workload", "create, list, show and delete workloads")->require_subcommand(1);
-  CLI::App* create =
-      workload->add_subcommand("create", "assign cache ways, bandwidth and frequencies to CPUs or tasks");
-  declare_resources(*create, a);
-  create->add_option("--task-ids", a.wanted.tasks, "PIDs (all threads of the process) and TIDs, such as 4711,4712")
-      ->delimiter(',');
-  create->add_flag("--dry-run", a.is_dry, "show what would be granted and changed without applying it");
-  workload->add_subcommand("list", "list all workloads");
-  workload->add_subcommand("show", "show one workload")->add_option("ID", a.id)->required();
-  workload->add_subcommand("delete", "delete workloads and release their resources")
-      ->add_option("ID", a.ids)
+  CLI::App* workload =
+      app.add_subcommand("workload", "create, list, change and delete workloads")->require_subcommand(1);
+  declare_changes(*workload, a);
+  CLI::App* list = declare(*workload, a, "list", "list workloads", [&a](const Client& client, Output output) {
+    return list_workloads(client, output, a.filter);
+  });
+  list->add_option("--name", a.filter.name, "only the workload with this name");
+  list->add_option("--label", a.filter.labels, "only workloads with this label, KEY=VALUE or KEY; repeatable")
+      ->allow_extra_args(false);
+  declare(*workload, a, "show", "show one workload",
+          [&a](const Client& client, Output output) { return show_workload(client, output, a.id); })
+      ->add_option("ID", a.id, "id, uuid or name")
+      ->required();
+  declare(*workload, a, "describe", "show everything about one workload",
+          [&a](const Client& client, Output output) { return describe_workload(client, output, a.id); })
+      ->add_option("ID", a.id, "id, uuid or name")
+      ->required();
+  CLI::App* remove = declare(
+      *workload, a, "delete", "delete workloads and release their resources",
+      [&a](const Client& client, Output output) { return delete_workloads(client, output, a.ids, a.is_forced); });
+  remove->add_option("ID", a.ids, "id, uuid or name")->required();
+  remove->add_flag("--force", a.is_forced, "also workloads of another origin, over the Unix socket");
+  CLI::App* wait =
+      declare(*workload, a, "wait", "wait until a workload is applied or deleted", [&a](const Client& client, Output) {
+        const Awaited awaited = a.awaited == "deleted" ? Awaited::Deleted : Awaited::Successful;
+        return wait_for_workload(client, a.id, awaited, a.timeout);
+      });
+  wait->add_option("ID", a.id, "id, uuid or name")->required();
+  wait->add_option("--for", a.awaited, "what to wait for: successful or deleted")
+      ->check(CLI::IsMember({"successful", "deleted"}))
+      ->capture_default_str();
+  wait->add_option("--timeout", a.timeout, "seconds")->capture_default_str();
+}
+
+void declare_documents(CLI::App& app, Arguments& a) {
+  CLI::App* applied = declare(app, a, "apply", "create and change workloads as documents declare them",
+                              [&a](const Client& client, Output) { return apply(client, a.apply); });
+  CLI::App* diff = declare(app, a, "diff", "show what apply would change; exit code 1 if anything",
+                           [&a](const Client& client, Output) { return show_differences(client, a.apply); });
+  for (CLI::App* command : {applied, diff}) {
+    command->add_option("-f,--file", a.apply.path, "file or folder of documents; - is standard input")->required();
+    command->add_option("--set", a.apply.set, "label the workloads as members of this set");
+    command->add_flag("--prune", a.apply.prune, "delete workloads of the set that no document names");
+  }
+  applied->add_flag("--dry-run", a.apply.is_dry, "show what would happen without applying it");
+  declare(app, a, "backup", "save all workloads in a new file",
+          [&a](const Client& client, Output) { return back_up(client, a.file); })
+      ->add_option("FILE", a.file, "name ending in .yaml; must not exist")
+      ->required();
+  declare(app, a, "restore", "create the workloads of a backup again",
+          [&a](const Client& client, Output) { return apply(client, a.apply); })
+      ->add_option("FILE", a.apply.path, "file of nrdctl backup")
       ->required();
 }
 
@@ -174,10 +165,38 @@ void declare_launch_options(CLI::App& app, Arguments& a) {
   app.add_flag("!--no-preload", a.start.preload, "do not set LD_PRELOAD");
 }
 
+void declare_export(CLI::App& app, Arguments& a) {
+  CLI::App* exported = app.add_subcommand(
+      "export", "print all workloads as a document; with a subcommand, configuration for other programs");
+  exported->callback([&a] {  // after that of a subcommand
+    if (!a.execute) a.execute = export_workloads;
+  });
+  exported->require_subcommand(0, 1);
+  for (const auto& [name, text, kind] :
+       {std::tuple{"systemd", "drop-in that starts a systemd unit with Onload", Kind::Systemd},
+        std::tuple{"docker", "arguments for docker run or podman run with Onload", Kind::Docker},
+        std::tuple{"cdi", "CDI specification of Onload for /etc/cdi", Kind::Cdi}}) {
+    CLI::App* program = declare(*exported, a, name, text, [&a, kind = kind](const Client& client, Output) {
+      return emit(client, kind, a.start);
+    });
+    program->add_option("-p,--profiles", a.profiles, "profiles, comma-separated");
+    declare_launch_options(*program, a);
+  }
+}
+
+Outcome<> run_command(const CLI::App& run, const Client& client, Arguments& a) {
+  expand_ways(a.wanted);
+  a.launch.workload = a.wanted;
+  if (run.count("--onload") > 0) a.launch.onload = a.start;
+  return launch(client, a.launch);
+}
+
 void declare_run(CLI::App& app, Arguments& a) {
   CLI::App* run =
-      app.add_subcommand("run", "run a command with its own CPUs, cache ways and Onload; released when it exits");
-  declare_resources(*run, a);
+      declare(app, a, "run", "run a command with its own CPUs, cache ways and Onload; released when it exits", {});
+  run->callback(
+      [&a, run] { a.execute = [&a, run](const Client& client, Output) { return run_command(*run, client, a); }; });
+  declare_resources(*run, a.wanted);
   CLI::Option* onload =
       run->add_option("--onload", a.profiles, "use Onload, optionally with profiles: --onload or --onload=latency,mine")
           ->expected(0, 1)
@@ -193,122 +212,12 @@ void declare_run(CLI::App& app, Arguments& a) {
   run->positionals_at_end();
 }
 
-void declare_emit(CLI::App& emit, Arguments& a) {
-  emit.require_subcommand(1);
-  for (const auto& [name, text] : {std::pair{"systemd", "drop-in for a systemd unit"},
-                                   std::pair{"docker", "arguments for docker run or podman run"},
-                                   std::pair{"cdi", "CDI specification for /etc/cdi"}}) {
-    CLI::App* kind = emit.add_subcommand(name, text);
-    kind->add_option("-p,--profiles", a.profiles, "profiles, comma-separated");
-    declare_launch_options(*kind, a);
-  }
-}
-
-void declare_policies(CLI::App& command, OnloadRequest& request) {
-  command.add_option("--users", request.users_policy,
-                     "how to treat processes that use Onload: fail, wait, term or kill");
-  command.add_option("--drain", request.drain_seconds, "seconds to wait for processes to stop using Onload");
-  command.add_option("--on-failure", request.on_failure, "what to do if the change fails: rollback or stop");
-  command.add_flag("--sfc", request.manages_sfc, "load and unload the sfc network driver together with Onload");
-}
-
-void declare_load(CLI::App& command, OnloadRequest& request) {
-  command.add_option("--param", request.parameters, "module parameter MODULE.NAME=VALUE; repeatable");
-  command.add_option("--control-plane", request.control_plane, "arguments of the control plane server (-K)");
-  declare_policies(command, request);
-}
-
-// These arguments belong to the control plane server, so declare no options here, not even -h.
-void declare_control_plane_args(CLI::App& set, std::string& words) {
-  set.set_help_flag("--help", "Print this help message and exit");
-  set.allow_extras();
-  set.callback([&set, &words] {
-    if (set.remaining().empty()) throw CLI::RequiredError("ARGS");
-    words = nrd::joined(set.remaining(), " ");
-  });
-}
-
-void declare_onload_verbs(CLI::App& onload, Arguments& a) {
-  CLI::App* preflight = onload.add_subcommand("preflight", "check a change and show its steps without applying it");
-  preflight->add_option("VERSION", a.onload.version, "version to load (default: repeat the last requested change)");
-  declare_load(*preflight, a.onload);
-  CLI::App* drain = onload.add_subcommand("drain", "block new Onload users and stop existing ones");
-  drain->add_option("--users", a.onload.users_policy,
-                    "how to treat processes that use Onload: fail, wait (default), term or kill");
-  drain->add_option("--drain", a.onload.drain_seconds, "seconds to wait for processes to stop using Onload");
-  onload.add_subcommand("undrain", "allow Onload users again");
-  onload.add_subcommand("cancel", "cancel a running operation and roll it back")->add_option("ID", a.id)->required();
-  CLI::App* set = onload.add_subcommand("set", "change module parameters");
-  set->add_option("MODULE", a.module)->required();
-  set->add_option("PARAM=VALUE", a.settings)->required();
-  set->add_flag("--reload", a.reload, "reload modules if the parameter requires it");
-  CLI::App* plane = onload.add_subcommand("controlplane", "show the control plane servers");
-  plane->require_subcommand(0, 1);
-  declare_control_plane_args(*plane->add_subcommand("set", "ARGS...: set the arguments of the control plane servers"),
-                             a.onload.control_plane);
-  plane->add_subcommand("restart", "stop the control plane servers and let the module start a new one");
-}
-
-void declare_onload(CLI::App& app, Arguments& a) {
-  CLI::App* onload = app.add_subcommand("onload", "Onload's kernel modules: versions, upgrades, rollback");
-  onload->require_subcommand(0, 1);
-  onload->add_subcommand("show", "show requested and actual state");
-  onload->add_subcommand("versions", "list installed versions");
-  CLI::App* import = onload->add_subcommand("import", "install a version from a directory or tar archive");
-  import->add_option("NAME", a.onload.version)->required();
-  import->add_option("SOURCE", a.source, "path on the node below onload.imports (nrd.toml)")->required();
-  CLI::App* load = onload->add_subcommand("load", "load a version or switch to it");
-  load->add_option("VERSION", a.onload.version)->required();
-  declare_load(*load, a.onload);
-  declare_policies(*onload->add_subcommand("unload", "unload the kernel modules"), a.onload);
-  onload->add_subcommand("rollback", "return to the previous verified generation")
-      ->add_option("--to", a.generation, "generation to return to");
-  onload->add_subcommand("freeze", "block changes to Onload")
-      ->add_option("--reason", a.reason, "reason shown in the status");
-  onload->add_subcommand("thaw", "allow changes again");
-  onload->add_subcommand("users", "list processes that use Onload");
-  declare_onload_verbs(*onload, a);
-  CLI::App* interfaces = onload->add_subcommand("interfaces", "show or configure network interfaces");
-  interfaces->add_option("--accelerate", a.interfaces.accelerate, "IF on|off: enable or disable acceleration")
-      ->expected(2);
-  interfaces->add_option("--afxdp", a.interfaces.afxdp, "IF on|off: register the interface through AF_XDP")
-      ->expected(2);
-  declare_emit(*onload->add_subcommand("emit", "print configuration to start applications with Onload"), a);
-}
-
-Outcome<> emit_onload(const CLI::App& kinds, const Client& client, const Arguments& a) {
-  const Kind kind = kinds.got_subcommand("systemd")  ? Kind::Systemd
-                    : kinds.got_subcommand("docker") ? Kind::Docker
-                                                     : Kind::Cdi;
-  return emit(client, kind, a.start);
-}
-
-Outcome<> execute_onload(const CLI::App& onload, const Client& client, Output output, const Arguments& a) {
-  if (onload.got_subcommand("versions")) return show_onload_versions(client, output);
-  if (onload.got_subcommand("import")) return import_onload(client, output, a.onload.version, a.source);
-  if (onload.got_subcommand("load")) return load_onload(client, output, a.onload);
-  if (onload.got_subcommand("unload")) return unload_onload(client, output, a.onload);
-  if (onload.got_subcommand("rollback")) return roll_back_onload(client, output, a.generation);
-  if (onload.got_subcommand("freeze")) return freeze_onload(client, true, a.reason);
-  if (onload.got_subcommand("thaw")) return freeze_onload(client, false, {});
-  if (onload.got_subcommand("users")) return show_onload_users(client, output);
-  if (onload.got_subcommand("interfaces")) return onload_interfaces(client, output, a.interfaces);
-  if (onload.got_subcommand("emit")) return emit_onload(*onload.get_subcommand("emit"), client, a);
-  if (onload.got_subcommand("preflight")) return preflight_onload(client, output, a.onload);
-  if (onload.got_subcommand("drain")) return drain_onload(client, output, a.onload);
-  if (onload.got_subcommand("undrain")) return undrain_onload(client, output);
-  if (onload.got_subcommand("cancel")) return cancel_onload(client, output, a.id);
-  if (onload.got_subcommand("set")) return set_onload_parameters(client, output, a.module, a.settings, a.reload);
-  if (!onload.got_subcommand("controlplane")) return show_onload(client, output);
-  const CLI::App& plane = *onload.get_subcommand("controlplane");
-  if (plane.got_subcommand("set")) return set_control_plane(client, output, a.onload.control_plane);
-  return plane.got_subcommand("restart") ? restart_control_plane(client, output) : show_control_plane(client, output);
-}
-
-void declare_tls(CLI::App& app, TlsInit& wanted) {
+void declare_tls(CLI::App& app, Arguments& a) {
+  TlsInit& wanted = a.tls;
   constexpr int kLongest = 36500;
   CLI::App* tls = app.add_subcommand("tls", "manage TLS certificates of nrd and its clients")->require_subcommand(1);
-  CLI::App* init = tls->add_subcommand("init", "create a CA and certificates for nrd, an admin and a user");
+  CLI::App* init = declare(*tls, a, "init", "create a CA and certificates for nrd, an admin and a user",
+                           [&a](const Client&, Output) { return init_tls(a.tls); });
   init->add_option("--dir", wanted.directory, "output directory; created if absent, existing files are kept")
       ->capture_default_str();
   init->add_option("--host", wanted.hosts, "host name or IP address of nrd for its certificate; repeatable")
@@ -318,25 +227,23 @@ void declare_tls(CLI::App& app, TlsInit& wanted) {
   init->add_option("--days", wanted.days, "validity in days")->check(CLI::Range(1, kLongest))->capture_default_str();
 }
 
-void declare_genconf(CLI::App& app, Genconf& wanted) {
-  CLI::App* genconf = app.add_subcommand("genconf", "print a configuration for this node");
+void declare_genconf(CLI::App& app, Arguments& a) {
+  Genconf& wanted = a.genconf;
+  CLI::App* genconf = declare(app, a, "genconf", "print a configuration for this node",
+                              [&a](const Client&, Output) { return generate_configuration(a.genconf); });
   genconf->add_option("--output", wanted.output, "output file (default: standard output)");
   genconf->add_flag("--force", wanted.force, "overwrite an existing file");
 }
 
-void declare_import(CLI::App& app, ImportRmd& wanted) {
-  CLI::App* import = app.add_subcommand("import-rmd", "import configuration and workloads of Intel RMD");
+void declare_import(CLI::App& app, Arguments& a) {
+  ImportRmd& wanted = a.import;
+  CLI::App* import = declare(app, a, "import-rmd", "import configuration and workloads of Intel RMD",
+                             [&a](const Client& client, Output) { return import_rmd(client, a.import); });
   import->add_option("DIR", wanted.directory, "RMD's configuration directory, /etc/rmd or a copy");
   import->add_option("--output", wanted.output, "output directory; existing files are kept")->capture_default_str();
   import->add_option("--workloads", wanted.workloads,
                      "saved response of RMD's GET /v1/workloads; creates each workload in nrd");
   import->add_flag("--force", wanted.force, "replace existing files");
-}
-
-Outcome<> run_command(const CLI::App& run, const Client& client, Arguments& a) {
-  a.launch.workload = a.wanted;
-  if (run.count("--onload") > 0) a.launch.onload = a.start;
-  return launch(client, a.launch);
 }
 
 Outcome<> read_own_password(Arguments& a) {
@@ -346,31 +253,104 @@ Outcome<> read_own_password(Arguments& a) {
   return {};
 }
 
-Outcome<> execute(const CLI::App& app, Arguments& a) {
-  if (app.got_subcommand("tls")) return init_tls(a.tls);
-  if (app.got_subcommand("genconf")) return generate_configuration(a.genconf);
-  if (a.ways > 0 || a.wanted.resources.contains("cache")) {
-    for (const char* bound : {"max", "min"}) a.wanted.resources["cache"].try_emplace(bound, std::to_string(a.ways));
-  }
-  a.start.profiles = words_of(a.profiles, ',');
-  a.start.variables = a.launch.variables;
-  const Client client(a.to);
-  if (app.got_subcommand("import-rmd")) return import_rmd(client, a.import);
-  if (app.got_subcommand("run")) return run_command(*app.get_subcommand("run"), client, a);
+void declare_node(CLI::App& app, Arguments& a) {
+  declare(app, a, "status", "show health, pools, workloads and warnings", show_status);
+  declare(app, a, "capacity", "show what a new workload could get", show_capacity);
+  declare(app, a, "node", "show topology, capabilities and free ways", show_node);
+  declare(app, a, "ways", "show which workload owns which cache ways", show_ways);
+  declare(app, a, "top", "show live cache occupancy and memory bandwidth per workload; q quits",
+          [&a](const Client& client, Output output) {
+            return show_top(client, output, a.once ? Frames::One : Frames::Live);
+          })
+      ->add_flag("--once", a.once, "print one snapshot and exit");
+  declare(app, a, "pstate", "show the frequencies of all CPUs", show_frequencies);
+  CLI::App* policy = app.add_subcommand("policy", "list and show policies")->require_subcommand(1);
+  declare(*policy, a, "list", "list the policies for this kind of CPU", list_policies);
+  declare(*policy, a, "show", "show one policy",
+          [&a](const Client& client, Output output) { return show_policy(client, output, a.id); })
+      ->add_option("NAME", a.id)
+      ->required();
+}
+
+void declare_service(CLI::App& app, Arguments& a) {
+  CLI::App* config = app.add_subcommand("config", "show the configuration of nrd")->require_subcommand(1);
+  declare(*config, a, "show", "show the settings in force, with file and line", show_configuration);
+  declare(app, a, "reload", "read the configuration of nrd again, all of it or nothing",
+          [&a](const Client& client, Output output) { return reload(client, output, a.is_dry); })
+      ->add_flag("--dry-run", a.is_dry, "check it without applying it");
+  declare(app, a, "version", "show the versions of nrdctl and nrd",
+          [](const Client& client, Output output) { return show_version(client, output, nrd::kVersion); });
+  declare(app, a, "support-bundle", "save the state of nrd and this node in a tar archive for support",
+          [&a](const Client& client, Output) { return write_support_bundle(client, a.file); })
+      ->add_option("FILE", a.file, "output file; must not exist")
+      ->required();
+  CLI::App* reset = declare(app, a, "reset", "delete all workloads and release all resources",
+                            [&a](const Client& client, Output) { return nrd::cli::reset(client, a.reset); });
+  reset->add_flag("--yes", a.reset.is_confirmed, "do not ask for confirmation");
+  reset->add_option("--foreign", a.reset.foreign,
+                    "remove foreign resctrl groups whose names match this pattern, such as 'COS*'");
+}
+
+void declare_output(CLI::App& app, Arguments& a) {
+  app.add_flag("--json", a.json, "the same as -o json");
+  app.add_option(
+         "-o,--output-format", a.format,
+         "table, json (the daemon's response unchanged, errors too), yaml (workloads as a document) or name (ids)")
+      ->check(CLI::IsMember({"table", "json", "yaml", "name"}))
+      ->capture_default_str();
+  app.add_flag("--no-headers", a.no_headers, "tables without the line of titles");
+}
+
+Output output_of(const Arguments& a) {
   const bool terminal = ::isatty(STDOUT_FILENO) == 1;
   const bool colour = terminal && std::getenv("NO_COLOR") == nullptr;
-  const Output output{.json = a.json, .colour = colour, .terminal = terminal};
-  if (app.got_subcommand("onload")) return execute_onload(*app.get_subcommand("onload"), client, output, a);
-  if (app.got_subcommand("support-bundle")) return write_support_bundle(client, a.bundle);
-  if (app.got_subcommand("reset")) return reset(client, a.reset);
-  if (app.got_subcommand("node")) return show_node(client, output);
-  if (app.got_subcommand("ways")) return show_ways(client, output);
-  if (app.got_subcommand("top")) return show_top(client, output, a.once ? Frames::One : Frames::Live);
-  const CLI::App* workload = app.get_subcommand("workload");
-  if (workload->got_subcommand("list")) return list_workloads(client, output);
-  if (workload->got_subcommand("show")) return show_workload(client, output, a.id);
-  if (workload->got_subcommand("delete")) return delete_workloads(client, a.ids);
-  return a.is_dry ? dry_run_workload(client, output, a.wanted) : create_workload(client, output, a.wanted);
+  return {.json = a.json || a.format == "json",
+          .names = a.format == "name",
+          .yaml = a.format == "yaml",
+          .headers = !a.no_headers,
+          .colour = colour,
+          .terminal = terminal};
+}
+
+void declare_commands(CLI::App& app, Arguments& a) {
+  declare_workload(app, a);
+  declare_documents(app, a);
+  declare_export(app, a);
+  declare_node(app, a);
+  declare_run(app, a);
+  declare_onload(app, a.onload);
+  CLI::App* onload = app.get_subcommand("onload");
+  onload->callback([&a, onload] {
+    a.execute = [&a, onload](const Client& client, Output output) {
+      return execute_onload(*onload, client, output, a.onload);
+    };
+  });
+  declare_service(app, a);
+  declare_tls(app, a);
+  declare_genconf(app, a);
+  declare_import(app, a);
+}
+
+// A mistyped command gets the closest one as advice.
+std::string advice(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* level = &app;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const CLI::Option* option = app.get_option_no_throw(word);
+    if (option != nullptr && option->get_items_expected_max() > 0) ++i;  // its value is no command
+    if (word.starts_with('-')) continue;
+    std::vector<std::string> names;
+    for (const CLI::App* command : level->get_subcommands([](const CLI::App*) { return true; })) {
+      names.push_back(command->get_name());
+    }
+    const auto known = std::ranges::find(names, word);
+    if (names.empty()) return {};
+    if (known == names.end()) {
+      return "did you mean " + std::string(nrd::closest(word, {names.begin(), names.end()})) + "?";
+    }
+    level = level->get_subcommand(word);
+  }
+  return {};
 }
 
 }  // namespace
@@ -378,38 +358,30 @@ Outcome<> execute(const CLI::App& app, Arguments& a) {
 int main(int argc, char** argv) {
   CLI::App app{"nrdctl: command-line client of nrd, the node resource daemon"};
   app.require_subcommand(1);
-  app.set_version_flag("--version", std::string("nrdctl ") + nrd::kVersion);
+  app.fallthrough();  // options of nrdctl are accepted after a command, too
+  app.set_version_flag("--version", nrd::kVersion);
   app.footer(
-      "Exit codes: 0 success, 1 refused, 2 usage error, 3 daemon unreachable or client not trusted.\n"
+      "Exit codes: 0 success, 1 refused, 2 usage error, 3 daemon unreachable or client not trusted, 4 not found,\n"
+      "75 try later, 77 not permitted.\n"
       "Example: nrdctl workload create --cpus 4-7 --ways 2 && nrdctl ways");
   Arguments arguments{.to = endpoint_of_environment()};
   declare_endpoint(app, arguments.to, arguments.password);
-  app.add_flag("--json", arguments.json, "print the daemon's JSON response unchanged");
-  declare_workload(app, arguments);
-  declare_onload(app, arguments);
-  declare_tls(app, arguments.tls);
-  declare_genconf(app, arguments.genconf);
-  declare_import(app, arguments.import);
-  declare_run(app, arguments);
-  app.add_subcommand("support-bundle", "save the state of nrd and this node in a tar archive for support")
-      ->add_option("FILE", arguments.bundle, "output file; must not exist")
-      ->required();
-  CLI::App* reset = app.add_subcommand("reset", "delete all workloads and release all resources");
-  reset->add_flag("--yes", arguments.reset.is_confirmed, "do not ask for confirmation");
-  reset->add_option("--foreign", arguments.reset.foreign,
-                    "remove foreign resctrl groups whose names match this pattern, such as 'COS*'");
-  app.add_subcommand("node", "show topology, capabilities and free ways");
-  app.add_subcommand("ways", "show which workload owns which cache ways");
-  app.add_subcommand("top", "show live cache occupancy and memory bandwidth per workload; q quits")
-      ->add_flag("--once", arguments.once, "print one snapshot and exit");
+  declare_output(app, arguments);
+  declare_commands(app, arguments);
   try {
     app.parse(argc, argv);
     check_endpoint(app, arguments.to);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kUsage;
+    const int exit = app.exit(error) == 0 ? kDone : kUsage;
+    if (const std::string hint = exit == kDone ? "" : advice(app, argc, argv); !hint.empty()) print_error(hint);
+    return exit;
   }
   ::curl_global_init(CURL_GLOBAL_DEFAULT);
-  const int exit = report(read_own_password(arguments).and_then([&] { return execute(app, arguments); }));
+  const Output output = output_of(arguments);
+  arguments.start.profiles = words_of(arguments.profiles, ',');
+  arguments.start.variables = arguments.launch.variables;
+  const int exit = report(
+      read_own_password(arguments).and_then([&] { return arguments.execute(Client(arguments.to), output); }), output);
   ::curl_global_cleanup();
   return exit;
 }

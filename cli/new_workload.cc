@@ -34,6 +34,16 @@ void add_options(std::vector<ResourceOption>& options, const char* part) {
   std::apply([&](const auto&... field) { (add(field), ...); }, json::kFields<Part>);
 }
 
+void write_labels(json::Writer& w, const std::vector<std::string>& labels) {
+  w.begin_object();
+  for (const std::string& label : labels) {
+    const size_t equals = label.find('=');
+    w.key(label.substr(0, equals));
+    equals == std::string::npos ? w.null() : w.string(label.substr(equals + 1));
+  }
+  w.end_object();
+}
+
 }  // namespace
 
 const std::vector<ResourceOption>& resource_options() {
@@ -50,6 +60,7 @@ const std::vector<ResourceOption>& resource_options() {
 
 // Memory bandwidth requires ways; `shared_domain` requires another member of `pstate`.
 bool asks_something(const NewWorkload& wanted) {
+  if (!wanted.policy.empty()) return true;
   return std::ranges::any_of(wanted.resources, [](const auto& part) {
     const auto& [name, members] = part;
     return name != kMba && (members.size() > 1 || !members.contains("shared_domain"));
@@ -68,8 +79,17 @@ std::string workload_request(const NewWorkload& wanted, const std::string& owner
     w.end_object();
     if (part == kMba) w.end_object();
   }
-  if (!wanted.uuid.empty()) w.key("uuid").string(wanted.uuid);
-  if (!owner.empty()) w.key("owner").raw(owner);
+  for (const std::string& part : wanted.removed) w.key(part).null();
+  for (const auto& [key, text] :
+       {std::pair{"uuid", &wanted.uuid}, std::pair{"policy", &wanted.policy}, std::pair{"name", &wanted.name}}) {
+    if (!text->empty()) w.key(key).string(*text);
+  }
+  if (!wanted.labels.empty()) write_labels(w.key("labels"), wanted.labels);
+  if (!wanted.owner.empty()) {
+    w.key("owner").begin_object().key("pid").raw(wanted.owner).end_object();
+  } else if (!owner.empty()) {
+    w.key("owner").raw(owner);
+  }
   w.end_object();
   return w.take();
 }

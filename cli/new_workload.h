@@ -1,6 +1,7 @@
 // A workload to create: the options of the command line, and the body of the POST.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,7 +15,14 @@ struct NewWorkload {
   std::vector<std::string> tasks;  // processes and threads
   // JSON by part and member: {"cache", {"max", "3"}}. The parts are `cache`, `l2`, `mba` and `pstate`.
   std::map<std::string, std::map<std::string, std::string>> resources;
+  uint32_t ways = 0;                 // a guarantee: max and min of the cache
+  std::vector<std::string> removed;  // parts that an update removes: "cache"
   std::string uuid;
+  std::string policy;
+  std::string name;
+  std::vector<std::string> labels;  // "team=trading"; "team" alone, in an update: removes it
+  std::string owner;                // process ID
+  std::string file;                 // document of the whole request; "-" is standard input
 };
 
 // An option that sets one member of `resources`.
@@ -28,7 +36,7 @@ struct ResourceOption {
 // From the description of the parts (engine/model/workload_fields.h).
 const std::vector<ResourceOption>& resource_options();
 
-// True if the request names ways or a frequency, not only CPUs.
+// True if the request names ways, a frequency or a policy, not only CPUs.
 bool asks_something(const NewWorkload& wanted);
 // The body of the POST; `owner`: JSON of the owning process, empty: none.
 std::string workload_request(const NewWorkload& wanted, const std::string& owner = {});

@@ -11,7 +11,10 @@
 namespace nrd::cli {
 
 struct Output {
-  bool json = false;  // print the daemon's response unchanged
+  bool json = false;    // print the daemon's response unchanged
+  bool names = false;   // of a list, the ids alone
+  bool yaml = false;    // of workloads, a document for nrdctl apply
+  bool headers = true;  // of a table
   bool colour = false;
   bool terminal = false;  // standard output is a terminal, so lines may be overwritten
 };

@@ -83,7 +83,7 @@ Outcome<> delete_all(const Client& client, const Reset& wanted, const json::Valu
   for (const json::Value& workload : workloads.items()) ids.push_back(text_of(workload, "id"));
   if (ids.empty()) return {};
   TRY(confirm(wanted, "delete " + std::to_string(ids.size()) + " workloads?"));
-  return delete_workloads(client, ids);
+  return delete_workloads(client, {}, ids, client.is_local());
 }
 
 // nrdctl lies in /usr/bin, nrd in /usr/sbin.

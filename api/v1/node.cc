@@ -196,6 +196,11 @@ void render_cache(json::Writer& w, const NodeState& state, CacheId id, const Cpu
     w.null();
   }
   w.key("numa_nodes").string(numa_nodes_of(state.facts.rdt, id));
+  const auto geometry = state.facts.rdt.geometry.find(id);
+  const std::optional<rdt::Cat>& cat = id.is_secondary_l2 ? state.facts.rdt.l2_cat : state.facts.rdt.cat;
+  if (geometry != state.facts.rdt.geometry.end() && geometry->second.bytes > 0 && cat && cat->ways > 0) {
+    w.key("way_bytes").number(geometry->second.bytes / cat->ways);
+  }
   w.key("cpus").string(cpus.to_string());
   w.key("os");
   render(w, os_ways(state, id));

@@ -8,6 +8,7 @@
 #include "base/json/object.h"
 #include "base/json/reader.h"
 #include "cli/answer.h"
+#include "cli/problem.h"
 
 namespace nrd::cli {
 namespace {
@@ -88,10 +89,8 @@ bool is_older(const DumpedWorkload& a, const DumpedWorkload& b) {
   return std::pair(a.id.size(), a.id) < std::pair(b.id.size(), b.id);
 }
 
-// The first line of nrd's error.
 std::string reason_of(const Answer& answer) {
-  const std::string line = answer.body.substr(0, answer.body.find('\n'));
-  return std::to_string(answer.status) + (line.empty() ? "" : " " + without_controls(line));
+  return std::to_string(answer.status) + " " + without_controls(refusal_of(answer).error);
 }
 
 // The granted pool, class and id, and differences from RMD's workload.
@@ -107,7 +106,7 @@ std::string created_as(const DumpedWorkload& workload, const Value& made) {
 // If nrd assigns ids itself, it rejects the id; retry without one.
 Result<Answer> post(const Client& client, const DumpedWorkload& workload) {
   Result<Answer> answer = client.post("/v1/workloads", workload.request(Id::Keep));
-  const bool gives_ids = answer && answer->status == kNotSupported && answer->body.find("/id:") != std::string::npos;
+  const bool gives_ids = answer && answer->status == kNotSupported && answer->body.find("\"/id\"") != std::string::npos;
   return gives_ids ? client.post("/v1/workloads", workload.request(Id::Leave)) : answer;
 }
 

@@ -17,6 +17,7 @@
 #include "cli/onload/preloaded.h"
 #include "cli/owner.h"
 #include "cli/printer.h"
+#include "cli/problem.h"
 #include "hw/onload/profiles/preload.h"
 #include "hw/onload/profiles/variable.h"
 
@@ -100,7 +101,9 @@ class Launcher {
     if (!answer) return unreachable(answer.error(), "without cache ways and frequencies of its own");
     if (answer->status == kCreated) return {};
     const bool may_pass = answer->status == kConflict || answer->status == kUnavailable;
-    return stop(may_pass ? int{kTryAgain} : int{kRefused}, answer->body);
+    Stop refusal = refusal_of(*answer);
+    if (may_pass) refusal.exit = kTryLater;
+    return tl::unexpected(std::move(refusal));
   }
 
   Outcome<> unreachable(const Error& error, const std::string& consequence) {
@@ -133,7 +136,7 @@ class Launcher {
     const std::string request = json::text_of({{"owner", owner}, {"preload", wanted_.onload->preload}});
     const Answer answer = TRY(or_stop(client_.post("/v1/onload/allocations", request), kUnreachable));
     if (answer.status == kConflict && wanted_.allow_unaccelerated) {
-      print_error(answer.body);
+      print_error(refusal_of(answer).error);
       print_error("starting the command without Onload");
       return {};
     }
@@ -239,8 +242,7 @@ class Launcher {
 }  // namespace
 
 Outcome<json::Value> allocation_in(const Answer& answer) {
-  if (answer.status == kUnavailable) return stop(kTryAgain, answer.body);
-  if (answer.status != kCreated) return stop(kRefused, answer.body);
+  if (answer.status != kCreated) return tl::unexpected(refusal_of(answer));
   return parsed(answer.body);
 }
 

@@ -16,7 +16,6 @@ namespace nrd::cli {
 
 // In addition to Exit, as used by shells and sysexits.h.
 enum LaunchExit : int {
-  kTryAgain = 75,  // EX_TEMPFAIL: no ways or allocations left, or Onload accepts no new users
   kNotExecutable = 126,
   kNoSuchCommand = 127,
 };
@@ -39,7 +38,7 @@ struct Launch {
   std::vector<std::string> command;
 };
 
-// The allocation in the response to a request for one; kTryAgain: none is left now.
+// The allocation in the response to a request for one; kTryLater: none is left now.
 Outcome<json::Value> allocation_in(const Answer& answer);
 
 // Returns only if the command could not be started.

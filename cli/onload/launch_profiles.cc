@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/json/reader.h"
+#include "cli/problem.h"
 #include "hw/onload/profile_files.h"
 #include "hw/onload/profiles/evaluate.h"
 #include "hw/onload/profiles/profile_text.h"
@@ -33,7 +34,7 @@ Result<json::Value> answer_of(const Client& client, const std::string& path, lon
   const Answer answer = TRY(client.get(path));
   status = answer.status;
   if (status == kNotFound) return json::Value::null();
-  if (status != kOk) return fail(ErrorCode::BadRequest, answer.body);
+  if (status != kOk) return fail(ErrorCode::BadRequest, refusal_of(answer).error);
   return json::parse(answer.body);
 }
 

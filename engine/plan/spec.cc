@@ -79,6 +79,7 @@ Result<void> check_cpus_free(const NodeState& state, const Spec& spec, std::opti
     if (id == self || both.empty()) continue;
     conflict |= both;
     owners += (owners.empty() ? "workload " : ", ") + id_text(other);
+    if (!other.spec.name.empty()) owners += " (" + other.spec.name + ")";
   }
   if (!conflict.empty()) return taken(conflict, owners);
   return {};

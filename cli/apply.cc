@@ -1,0 +1,187 @@
+#include "cli/apply.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/json/reader.h"
+#include "cli/documents.h"
+#include "cli/find_workload.h"
+#include "cli/new_files.h"
+#include "cli/problem.h"
+
+namespace nrd::cli {
+namespace {
+
+constexpr const char* kSetLabel = "nrd/set";
+
+using Known = std::map<std::string, json::Value>;  // workloads by id
+
+Outcome<Known> known_workloads(const Client& client) {
+  Known known;
+  const json::Value list = TRY(value_of(client.get("/v1/workloads")));
+  for (const json::Value& workload : list.items()) known.emplace(text_or_nothing(workload, "id"), workload);
+  return known;
+}
+
+// `body` with the label of the set.
+json::Value with_set(const json::Value& body, const std::string& set) {
+  if (set.empty() || !body.is_object()) return body;
+  std::vector<json::Member> members;
+  std::vector<json::Member> labels;
+  for (const json::Member& member : body.members()) {
+    if (member.key != "labels") members.push_back(member);
+    if (member.key == "labels") labels = member.value.members();
+  }
+  std::erase_if(labels, [](const json::Member& label) { return label.key == kSetLabel; });
+  labels.push_back({kSetLabel, json::Value::string(set)});
+  members.push_back({"labels", json::Value::object(std::move(labels))});
+  return json::Value::object(std::move(members));
+}
+
+struct Planned {
+  tree::Document document;
+  std::string text;  // body of the PUT
+};
+
+Outcome<std::vector<Planned>> plan(const Apply& wanted) {
+  if (wanted.prune && wanted.set.empty()) {
+    return stop(kUsage, "--prune requires --set: it deletes the workloads of this set that no document names");
+  }
+  std::vector<Planned> planned;
+  std::set<std::string> ids;
+  for (tree::Document& document : TRY(read_documents_at(wanted.path))) {
+    if (!ids.insert(document.id).second) return stop(kUsage, document.place + ": " + document.id + " occurs twice");
+    std::string text = text_of_value(with_set(document.body, wanted.set));
+    planned.push_back({std::move(document), std::move(text)});
+  }
+  return planned;
+}
+
+// The ids of the set that no document names.
+std::vector<std::string> outdated(const Known& known, const std::vector<Planned>& planned, const std::string& set) {
+  std::vector<std::string> ids;
+  for (const auto& [id, workload] : known) {
+    const bool is_named = std::ranges::any_of(planned, [&](const Planned& each) { return each.document.id == id; });
+    if (!is_named && text_or_nothing(part(workload, "labels"), kSetLabel) == set) ids.push_back(id);
+  }
+  return ids;
+}
+
+// What the PUT would change; a new workload differs in everything.
+Outcome<std::vector<std::string>> changes_of(const Client& client, const Known& known, const Planned& planned) {
+  const std::string path = "/v1/workloads/" + encoded(planned.document.id) + "?dry_run=true";
+  const json::Value preview = TRY(value_of(client.put(path, planned.text)));
+  const auto before = known.find(planned.document.id);
+  return differences(before == known.end() ? json::Value::object({}) : request_in(before->second),
+                     request_in(part(preview, "workload")));
+}
+
+void print_line(const std::string& id, const char* what) { print_format("workload %s %s\n", id.c_str(), what); }
+
+Outcome<> put(const Client& client, const Known& known, const Planned& planned) {
+  const json::Value after = TRY(value_of(client.put("/v1/workloads/" + encoded(planned.document.id), planned.text)));
+  const auto before = known.find(planned.document.id);
+  const bool is_same = before != known.end() && text_of(before->second, "updated") == text_of(after, "updated") &&
+                       request_in(before->second) == request_in(after);
+  print_line(planned.document.id, before == known.end() ? "created" : is_same ? "unchanged" : "changed");
+  return {};
+}
+
+Outcome<> preview(const Client& client, const Known& known, const Planned& planned) {
+  const std::vector<std::string> changes = TRY(changes_of(client, known, planned));
+  print_line(planned.document.id, !known.contains(planned.document.id) ? "would be created"
+                                  : changes.empty()                    ? "unchanged"
+                                                                       : "would be changed");
+  return {};
+}
+
+// Names the document; the exit code of the first refusal stays.
+void note_refusal(const Outcome<>& done, const Planned& planned, int& exit) {
+  if (done) return;
+  print_error(planned.document.place + ": workload " + planned.document.id + ": " + done.error().error);
+  if (exit == kDone) exit = done.error().exit;
+}
+
+}  // namespace
+
+Outcome<> apply(const Client& client, const Apply& wanted) {
+  const std::vector<Planned> planned = TRY(plan(wanted));
+  const Known known = TRY(known_workloads(client));
+  int exit = kDone;
+  // First, because it frees resources.
+  for (const std::string& id : wanted.prune ? outdated(known, planned, wanted.set) : std::vector<std::string>()) {
+    if (!wanted.is_dry) TRY(body_of(client.remove("/v1/workloads/" + encoded(id))));
+    print_line(id, wanted.is_dry ? "would be deleted" : "deleted");
+  }
+  for (const Planned& each : planned) {
+    const Outcome<> done = wanted.is_dry ? preview(client, known, each) : put(client, known, each);
+    if (!done && done.error().exit == kUnreachable) return done;
+    note_refusal(done, each, exit);
+  }
+  return exit == kDone ? Outcome<>() : stop(exit);
+}
+
+Outcome<> show_differences(const Client& client, const Apply& wanted) {
+  const std::vector<Planned> planned = TRY(plan(wanted));
+  const Known known = TRY(known_workloads(client));
+  int exit = kDone;
+  bool has_changes = false;
+  for (const Planned& each : planned) {
+    const Outcome<std::vector<std::string>> changes = changes_of(client, known, each);
+    if (!changes) {
+      note_refusal(tl::unexpected(changes.error()), each, exit);
+      continue;
+    }
+    for (const std::string& change : *changes) print(each.document.id + " " + change + "\n");
+    has_changes |= !changes->empty();
+  }
+  for (const std::string& id : wanted.prune ? outdated(known, planned, wanted.set) : std::vector<std::string>()) {
+    print_line(id, "would be deleted");
+    has_changes = true;
+  }
+  if (exit != kDone) return stop(exit);
+  return has_changes ? stop(kRefused) : Outcome<>();
+}
+
+namespace {
+
+// Workloads of tasks alone end with their processes: nothing of them can be created again.
+Outcome<std::vector<json::Value>> exported(const Client& client) {
+  std::vector<json::Value> workloads;
+  for (const auto& [id, workload] : TRY(known_workloads(client))) {
+    if (part(workload, "core_ids").items().empty()) {
+      print_error("workload " + id + " left out: it has tasks and no CPUs");
+      continue;
+    }
+    workloads.push_back(request_in(workload));
+  }
+  return workloads;
+}
+
+}  // namespace
+
+Outcome<> export_workloads(const Client& client, Output output) {
+  const std::vector<json::Value> workloads = TRY(exported(client));
+  if (output.json) {
+    print_json(text_of_value(json::Value::object({{"workloads", json::Value::array(workloads)}})));
+  } else {
+    print(document_with(workloads));
+  }
+  return {};
+}
+
+Outcome<> back_up(const Client& client, const std::string& file) {
+  const std::vector<json::Value> workloads = TRY(exported(client));
+  const std::filesystem::path path = std::filesystem::absolute(file);
+  if (!tree::is_document(path.filename())) return stop(kUsage, file + ": expected a file name ending in .yaml");
+  TRY(or_stop(write_new_files(path.parent_path(), {{.name = path.filename(), .content = document_with(workloads)}})));
+  print_format("%zu workloads saved in %s; nrdctl restore %s creates them again\n", workloads.size(), file.c_str(),
+               file.c_str());
+  return {};
+}
+
+}  // namespace nrd::cli

@@ -1,0 +1,146 @@
+#include "cli/documents.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "base/file.h"
+
+namespace nrd::cli {
+namespace {
+
+constexpr size_t kLongestFile = size_t{16} << 20;
+
+// `rdt.cache` and `plugins.pstate` repeat `cache` and `pstate`.
+constexpr std::array<std::string_view, 10> kRequested = {"id",  "core_ids", "policy", "cache", "l2",
+                                                         "rdt", "pstate",   "uuid",   "name",  "labels"};
+constexpr std::array<std::string_view, 4> kOfOnload = {"profile", "profiles", "env", "force"};
+
+std::string standard_input() {
+  std::string text;
+  std::array<char, 4096> block{};
+  for (ssize_t got = 0; text.size() < kLongestFile && (got = ::read(STDIN_FILENO, block.data(), block.size())) > 0;) {
+    text.append(block.data(), static_cast<size_t>(got));
+  }
+  return text;
+}
+
+Outcome<std::vector<tree::Document>> read_one(const std::string& path) {
+  const std::optional<std::string> text = TRY(or_stop(read_file(path, kLongestFile), kUsage));
+  if (!text) return stop(kUsage, path + ": file not found");
+  return or_stop(tree::read_documents(*text, path), kUsage);
+}
+
+bool is_empty(const json::Value& value) {
+  return value.is_null() || (value.is_object() && value.members().empty()) ||
+         (value.kind() == json::Value::Kind::Array && value.items().empty());
+}
+
+template <typename Names>
+json::Value only(const json::Value& object, const Names& names) {
+  std::vector<json::Member> members;
+  for (const json::Member& member : object.members()) {
+    if (std::ranges::find(names, member.key) != names.end() && !is_empty(member.value)) members.push_back(member);
+  }
+  return json::Value::object(std::move(members));
+}
+
+void collect(const json::Value* before, const json::Value* after, const std::string& at,
+             std::vector<std::string>& found) {
+  if (before && after && *before == *after) return;
+  const bool are_objects = (!before || before->is_object()) && (!after || after->is_object());
+  if (!are_objects) {
+    found.push_back(at + ": " + (before ? text_of_value(*before) : "-") + " -> " +
+                    (after ? text_of_value(*after) : "-"));
+    return;
+  }
+  std::vector<std::string> keys;
+  for (const json::Value* side : {before, after}) {
+    if (!side) continue;
+    for (const json::Member& member : side->members()) {
+      if (std::ranges::find(keys, member.key) == keys.end()) keys.push_back(member.key);
+    }
+  }
+  for (const std::string& key : keys) {
+    collect(before ? before->find(key) : nullptr, after ? after->find(key) : nullptr, json::pointer(at, key), found);
+  }
+}
+
+}  // namespace
+
+Outcome<std::vector<tree::Document>> read_documents_at(const std::string& path) {
+  if (path == "-") return or_stop(tree::read_documents(standard_input(), "standard input.yaml"), kUsage);
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return read_one(path);
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with('.') && tree::is_document(name)) files.push_back(entry.path());
+  }
+  if (error) return stop(kUsage, path + ": cannot read folder: " + error.message());
+  std::ranges::sort(files);
+  std::vector<tree::Document> all;
+  for (const std::string& file : files) {
+    for (tree::Document& document : TRY(read_one(file))) all.push_back(std::move(document));
+  }
+  return all;
+}
+
+json::Value request_in(const json::Value& workload) {
+  std::vector<json::Member> members;
+  const json::Value requested = only(workload, kRequested);
+  for (const json::Member& member : requested.members()) {
+    if (member.key != "rdt") {
+      members.push_back(member);
+    } else if (json::Value mba = only(member.value, std::array<std::string_view, 1>{"mba"}); !mba.members().empty()) {
+      members.push_back({"rdt", std::move(mba)});
+    }
+  }
+  if (const json::Value* onload = workload.find("onload")) members.push_back({"onload", only(*onload, kOfOnload)});
+  return json::Value::object(std::move(members));
+}
+
+std::vector<std::string> differences(const json::Value& before, const json::Value& after) {
+  std::vector<std::string> found;
+  collect(&before, &after, "", found);
+  return found;
+}
+
+void write_value(json::Writer& w, const json::Value& value) {
+  switch (value.kind()) {
+    case json::Value::Kind::Null: w.null(); break;
+    case json::Value::Kind::Bool: w.boolean(value.as_bool().value_or(false)); break;
+    case json::Value::Kind::Number: w.raw(*value.literal()); break;
+    case json::Value::Kind::String: w.string(*value.as_string()); break;
+    case json::Value::Kind::Array:
+      w.begin_array();
+      for (const json::Value& item : value.items()) write_value(w, item);
+      w.end_array();
+      break;
+    case json::Value::Kind::Object:
+      w.begin_object();
+      for (const json::Member& member : value.members()) write_value(w.key(member.key), member.value);
+      w.end_object();
+      break;
+  }
+}
+
+std::string text_of_value(const json::Value& value) {
+  json::Writer w;
+  write_value(w, value);
+  return w.take();
+}
+
+// JSON is YAML as well.
+std::string document_with(const std::vector<json::Value>& workloads) {
+  if (workloads.empty()) return "workloads: []\n";
+  std::string text = "workloads:\n";
+  for (const json::Value& workload : workloads) text += "- " + text_of_value(workload) + "\n";
+  return text;
+}
+
+}  // namespace nrd::cli

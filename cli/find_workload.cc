@@ -1,0 +1,38 @@
+#include "cli/find_workload.h"
+
+#include <set>
+
+#include "base/ascii.h"
+#include "cli/problem.h"
+
+namespace nrd::cli {
+
+std::string encoded(const std::string& id) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string path;
+  for (const char c : id) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_plain = is_alphanumeric(c) || std::string_view("-_.~:@+").find(c) != std::string_view::npos;
+    path += is_plain ? std::string(1, c) : std::string{'%', kHex[byte >> 4], kHex[byte & 0xf]};
+  }
+  return path;
+}
+
+Outcome<std::string> find_workload(const Client& client, const std::string& called) {
+  constexpr long kMissing = 404;
+  if (called.empty()) return stop(kUsage, "an empty ID names no workload");
+  const Answer direct = TRY(or_stop(client.get("/v1/workloads/" + encoded(called)), kUnreachable));
+  if (direct.status != kMissing) return called;
+  std::set<std::string> ids;
+  for (const char* key : {"uuid", "name"}) {
+    const json::Value found = TRY(value_of(client.get(std::string("/v1/workloads?") + key + "=" + encoded(called))));
+    for (const json::Value& workload : found.items()) ids.insert(text_or_nothing(workload, "id"));
+  }
+  if (ids.size() == 1) return *ids.begin();
+  if (ids.empty())
+    return stop(kNoSuch, "no workload has the id, uuid or name " + called + "; nrdctl workload list shows all");
+  return stop(kRefused,
+              called + " is the uuid of one workload and the name of another: " + *ids.begin() + ", " + *ids.rbegin());
+}
+
+}  // namespace nrd::cli

@@ -1,0 +1,168 @@
+#include "cli/overview.h"
+
+#include <cstdio>
+
+#include "cli/documents.h"
+#include "cli/draw.h"
+
+namespace nrd::cli {
+namespace {
+
+// "1.5 MiB"
+std::string mib(uint64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g MiB", static_cast<double>(bytes) / (1024.0 * 1024.0));
+  return text;
+}
+
+// "2.2"
+std::string ghz(uint64_t khz) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", static_cast<double>(khz) / 1e6);
+  return text;
+}
+
+// "3 ways, 4.5 MiB"; without a size "3 ways".
+std::string ways_text(uint64_t ways, const json::Value& cache) {
+  const auto bytes = part(cache, "way_bytes").as_unsigned();
+  return std::to_string(ways) + (ways == 1 ? " way" : " ways") + (bytes ? ", " + mib(ways * *bytes) : "");
+}
+
+uint64_t number_in(const json::Value& object, std::string_view key) {
+  return part(object, key).as_unsigned().value_or(0);
+}
+
+void print_pools(const json::Value& cache) {
+  print_format("cache %s (CPUs %s)\n", text_of(cache, "id").c_str(), text_of(cache, "cpus").c_str());
+  for (const json::Member& pool : part(cache, "pools").members()) {
+    print_format("  %-11s %s of %s free\n", pool.key.c_str(), text_of(pool.value, "free").c_str(),
+                 ways_text(number_in(pool.value, "ways"), cache).c_str());
+  }
+}
+
+void print_workload_line(const json::Value& workload) {
+  const std::string name = text_or_nothing(workload, "name");
+  print_format("  %s%s: %s, %s, %s\n", text_of(workload, "id").c_str(), name.empty() ? "" : (" (" + name + ")").c_str(),
+               text_of(workload, "pool").c_str(), whom(workload).c_str(), text_of(workload, "status").c_str());
+}
+
+void print_changes(const json::Value& report, const char* key, const char* title) {
+  const json::Value& changes = part(report, key);
+  if (changes.items().empty()) return;
+  print_format("%s\n", title);
+  for (const json::Value& change : changes.items()) {
+    print("  " + text_of(change, "key") + ": " + text_of_value(part(change, "from")) + " -> " +
+          text_of_value(part(change, "to")) + "\n");
+  }
+}
+
+}  // namespace
+
+Outcome<> show_status(const Client& client, Output output) {
+  const std::string health_text = TRY(body_of(client.get("/v1/health")));
+  const json::Value health = TRY(parsed(health_text));
+  const bool is_ok = text_of(health, "status") == "ok";
+  const Outcome<> end = is_ok ? Outcome<>() : stop(kRefused);
+  if (output.json) {
+    print_json(health_text);
+    return end;
+  }
+  const json::Value node = TRY(value_of(client.get("/v1/node")));
+  const json::Value workloads = TRY(value_of(client.get("/v1/workloads")));
+  print_format("nrd %s: %s\n", text_of(health, "version").c_str(), text_of(health, "status").c_str());
+  if (const std::string problem = text_or_nothing(health, "hardware_problem"); !problem.empty()) {
+    print("hardware: " + problem + "\n");
+  }
+  if (is_true(health, "writes_frozen")) print("changes are rejected until the store can be read\n");
+  const json::Value& classes = part(node, "classes");
+  print_format("classes of service: %s of %s in use\n", text_of(classes, "used").c_str(),
+               text_of(classes, "total").c_str());
+  for (const json::Value& cache : part(node, "caches").items()) print_pools(cache);
+  print_format("workloads: %zu\n", workloads.items().size());
+  constexpr size_t kMostLines = 20;
+  for (size_t i = 0; i < workloads.items().size() && i < kMostLines; ++i) print_workload_line(workloads.items()[i]);
+  if (workloads.items().size() > kMostLines) print("  …; nrdctl workload list shows all\n");
+  for (const json::Value& warning : part(health, "warnings").items()) print("warning: " + text_in(warning) + "\n");
+  return end;
+}
+
+Outcome<> show_capacity(const Client& client, Output output) {
+  const json::Value node = TRY(value_to_draw(client.get("/v1/node"), output));
+  const json::Value& classes = part(node, "classes");
+  const uint64_t used = number_in(classes, "used") + number_in(classes, "reserved");
+  const uint64_t total = number_in(classes, "total");
+  print_format("new classes of service: %llu\n", static_cast<unsigned long long>(total > used ? total - used : 0));
+  for (const json::Value& cache : part(node, "caches").items()) {
+    print_format("cache %s (CPUs %s)\n", text_of(cache, "id").c_str(), text_of(cache, "cpus").c_str());
+    for (const auto& [key, title] : {std::pair{"guarantee", "a guarantee"}, std::pair{"besteffort", "best effort"}}) {
+      const uint64_t run = number_in(part(part(cache, "pools"), key), "longest_run");
+      print_format("  %s: %s\n", title, run == 0 ? "nothing left" : ("at most " + ways_text(run, cache)).c_str());
+    }
+  }
+  return {};
+}
+
+Outcome<> list_policies(const Client& client, Output output) {
+  const json::Value policies = TRY(value_to_draw(client.get("/v1/policy"), output));
+  for (const json::Member& policy : policies.members()) {
+    print(padded(policy.key, 15) + " " + text_of_value(policy.value) + "\n");
+  }
+  return {};
+}
+
+Outcome<> show_policy(const Client& client, Output output, const std::string& name) {
+  const json::Value policies = TRY(value_of(client.get("/v1/policy")));
+  const json::Value* found = policies.find(name);
+  if (!found) return stop(kNoSuch, "there is no policy " + name + "; nrdctl policy list shows all");
+  output.json ? print_json(text_of_value(*found)) : print(name + " " + text_of_value(*found) + "\n");
+  return {};
+}
+
+Outcome<> show_frequencies(const Client& client, Output output) {
+  const json::Value cpus = TRY(value_to_draw(client.get("/v1/pstate"), output));
+  if (output.headers)
+    print_format("%-5s %-16s %-15s %-12s %-20s %s\n", "CPU", "DRIVER", "GHZ", "GOVERNOR", "EPP", "WORKLOAD");
+  for (const json::Value& cpu : part(cpus, "cpus").items()) {
+    const json::Value& set = part(cpu, "set");
+    print_format("%-5s %-16s %-15s %-12s %-20s %s\n", text_of(cpu, "cpu").c_str(), text_of(cpu, "driver").c_str(),
+                 (ghz(number_in(set, "min_khz")) + " - " + ghz(number_in(set, "max_khz"))).c_str(),
+                 text_of(set, "governor").c_str(), text_of(set, "epp").c_str(), text_of(cpu, "workload").c_str());
+  }
+  for (const json::Value& missing : part(cpus, "missing").items()) print("missing: " + text_in(missing) + "\n");
+  return {};
+}
+
+Outcome<> show_configuration(const Client& client, Output output) {
+  const json::Value config = TRY(value_to_draw(client.get("/v1/config"), output));
+  for (const json::Value& setting : part(config, "settings").items()) {
+    const std::string source = text_of(setting, "source");
+    print(padded(text_of(setting, "key"), 32) + " " + padded(text_of_value(part(setting, "value")), 28) + " " +
+          (source == "file" ? text_of(setting, "file") + ":" + text_of(setting, "line") : source) +
+          (is_true(setting, "reload") ? "" : " (restart)") + "\n");
+  }
+  return {};
+}
+
+Outcome<> reload(const Client& client, Output output, bool is_dry) {
+  const json::Value report = TRY(
+      value_to_draw(client.post("/v1/config/reload", is_dry ? R"({"dry_run":true})" : R"({"dry_run":false})"), output));
+  print_changes(report, "changed", is_dry ? "would change:" : "changed:");
+  print_changes(report, "restart_required", "requires systemctl restart nrd:");
+  if (part(report, "changed").items().empty()) print("no setting has changed\n");
+  return {};
+}
+
+Outcome<> show_version(const Client& client, Output output, const std::string& own) {
+  const Outcome<json::Value> health = value_of(client.get("/v1/health"));
+  const std::string daemon = health ? text_of(*health, "version") : "";
+  if (output.json) {
+    print_json(text_of_value(
+        json::Value::object({{"nrdctl", json::Value::string(own)},
+                             {"nrd", daemon.empty() ? json::Value::null() : json::Value::string(daemon)}})));
+  } else {
+    print("nrdctl " + own + "\nnrd    " + (daemon.empty() ? "unreachable" : daemon) + "\n");
+  }
+  return health ? Outcome<>() : tl::unexpected(Stop{health.error().exit, health.error().error});
+}
+
+}  // namespace nrd::cli
