@@ -100,6 +100,7 @@ def test_tls_files_at_other_paths_are_used_and_bad_ones_change_nothing():
         write(service, good.replace(second, broken) + '[roles]\nadmin = ["CN=Mallory"]\n')
         status, problem = reload(service)
         assert status == 400 and broken in problem["detail"]
+        assert problem["detail"].startswith(service.config + ":")
         assert code(service.tls(service.admin)) == 200
         assert code(service.tls(service.admin), "GET", "/v1/config") == 200
         other = Authority(service.pki, "Other")
