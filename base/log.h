@@ -16,7 +16,7 @@ enum class Priority { Error = 3, Warning = 4, Notice = 5, Info = 6, Debug = 7 };
 
 using Field = std::pair<std::string_view, std::string>;  // upper-case name without prefix, value
 
-// Lines below `lowest` are dropped. Info unless set; call before threads start.
+// Lines below `lowest` are dropped. Info unless set. Any thread.
 void set_lowest(Priority lowest);
 
 void write(Priority priority, std::string_view message_id, std::string_view text, std::span<const Field> fields = {});

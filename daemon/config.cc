@@ -1,5 +1,6 @@
 #include "daemon/config.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -104,14 +105,15 @@ Result<void> check(const Config& config) {
 }
 
 Error with_position(const LoadedConfig& loaded, Error error) {
-  const auto is_of = [&error](const std::string& key) {
-    return key == error.field || (!error.field.empty() && key.starts_with(error.field + "."));
-  };
-  for (const auto& [key, origin] : loaded.origins) {
-    if (!is_of(key) || origin.source != Origin::Source::File) continue;
-    error.message = origin.file + ":" + std::to_string(origin.line) + ": " + error.message;
-    break;
+  const auto is_of_file = [](const auto& entry) { return entry.second.source == Origin::Source::File; };
+  auto found = loaded.origins.find(error.field);
+  if (found == loaded.origins.end() || !is_of_file(*found)) {
+    const std::string section = error.field.substr(0, error.field.find('.')) + ".";
+    found = std::ranges::find_if(
+        loaded.origins, [&](const auto& entry) { return is_of_file(entry) && entry.first.starts_with(section); });
   }
+  if (error.field.empty() || found == loaded.origins.end()) return error;
+  error.message = found->second.file + ":" + std::to_string(found->second.line) + ": " + error.message;
   return error;
 }
 

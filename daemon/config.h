@@ -122,7 +122,7 @@ Result<void> check(const Config& config);
 // The same; the message begins with the file and line of the key.
 Result<void> check(const LoadedConfig& loaded);
 
-// Adds file and line to an error of a key, or of a section ("cache_pools"), if a file sets it.
+// Adds file and line to an error of a key or section (Error::field), if a file sets it or another key of the section.
 Error with_position(const LoadedConfig& loaded, Error error);
 
 }  // namespace nrd::daemon

@@ -59,12 +59,25 @@ void announce(const Config& config, const http::Server& server) {
 Result<void> check_service(const std::string& service) {
   const std::string file = "/etc/pam.d/" + service;
   if (::access(file.c_str(), R_OK) == 0) return {};
-  return fail(ErrorCode::BadRequest, file + " is missing (access.pam_service)", errno_text());
+  return Failure(Error{.code = ErrorCode::BadRequest,
+                       .field = "access.pam_service",
+                       .message = file + " is missing (access.pam_service)",
+                       .detail = errno_text()});
 }
 
 Result<std::unique_ptr<auth::PamClient>> start_logins(const Config::Access& access) {
   if (!access.pam) return nullptr;
   return check_service(access.pam_service).and_then([] { return auth::PamClient::start(kPamProgram); });
+}
+
+// The error of a file, with its key.
+Error with_key(const http::TlsFiles& files, Error error) {
+  error.field = "tls";
+  for (const auto& [key, path] : {std::pair{"tls.client_ca", &files.client_ca}, std::pair{"tls.key", &files.key},
+                                  std::pair{"tls.certificate", &files.certificate}}) {
+    if (error.message.find(*path) != std::string::npos) error.field = key;
+  }
+  return error;
 }
 
 void log_tls_reloaded() { log::notice("TLS_RELOADED", "TLS files reloaded for new connections"); }
@@ -120,7 +133,9 @@ Result<HttpFrontend::Prepared> HttpFrontend::prepare(const Config& config) const
     }
   }
   if (config.tls) {
-    prepared.tls = TRY(http::TlsContext::prepare(*config.tls));
+    prepared.tls = TRY(http::TlsContext::prepare(*config.tls).map_error([&config](Error error) {
+      return with_key(*config.tls, std::move(error));
+    }));
   }
   return prepared;
 }

@@ -28,7 +28,7 @@ class Controller;
 namespace nrd::v1 {
 struct Bodies;
 class ConfigService;
-}
+}  // namespace nrd::v1
 
 namespace nrd::routing {
 

@@ -1,4 +1,4 @@
-// The configuration of the node's resources, fixed from start to stop. All revisions of NodeState share one.
+// The configuration of the node's resources. Revisions of NodeState share one until a reload replaces it.
 #pragma once
 
 #include <memory>

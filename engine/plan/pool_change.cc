@@ -63,18 +63,19 @@ Result<void> check_pool_change(const NodeState& state, const PoolPartition& afte
   if (!state.layout || *state.layout == after) return {};
   std::string problem;
   std::string allowed;
+  std::string key;  // of the first pool
   for (const Pool pool : {Pool::Guarantee, Pool::BestEffort, Pool::Shared}) {
     const std::optional<Need> need = need_of(state, pool, after);
     if (!need) continue;
     const std::string name = to_string(pool);
+    if (key.empty()) key = "cache_pools." + name;
     problem += std::string(problem.empty() ? "" : "; ") + name + " would have " + text_of(ways_of(after, pool)) +
                ", but needs " + std::to_string(need->span.count()) + " (" + text_of(need->span) + ") for " +
                need->workloads;
     allowed += std::string(allowed.empty() ? "" : ", ") + name + " with " + text_of(need->span);
   }
   if (problem.empty()) return {};
-  return fail_at(ErrorCode::Conflict, "cache_pools", "cache_pools: " + problem,
-                 allowed + "; or delete these workloads first");
+  return fail_at(ErrorCode::Conflict, key, "cache_pools: " + problem, allowed + "; or delete these workloads first");
 }
 
 }  // namespace nrd::plan

@@ -24,13 +24,13 @@ Result<void> Reconfigure::check(const NodeConfig& config) {
 }
 
 Result<void> Reconfigure::apply(const NodeConfig& config) {
-  TRY(commits_.resolve());
   TRY(check(config));
   const auto next = std::make_shared<const NodeConfig>(config);
   if (!changes_hardware(*state_.config, config)) {
     state_.config = next;
     return {};
   }
+  TRY(commits_.resolve());
   TRY(hardware_.await_locks());
   const auto before = std::exchange(state_.config, next);
   const std::set<Task> infra_tasks = state_.infra_tasks;

@@ -106,7 +106,7 @@ def test_a_bad_file_is_refused_with_its_line_and_the_old_configuration_stays_who
     ("[onload]\n\ndevice_group = \"none-such\"\n", ":3: onload.device_group: none-such not found"),
     ("[policy]\nfile = \"/none.toml\"\n", "/none.toml"),
     ("[roles]\npam_user = [\"a\"]\n", ":2: access.acl, roles.pam_admin and roles.pam_user"),
-    ("[tls]\ncertificate = \"/a\"\nkey = \"/b\"\nclient_ca = \"/c\"\n", "/a"),
+    ("[tls]\ncertificate = \"/a\"\nkey = \"/b\"\nclient_ca = \"/c\"\n", ":2: tls: /a "),
     ("[server]\naddress = \"192.0.2.1\"\n", ":2: server.address is 192.0.2.1"),
     ("[log]\nlevel = loud\n", ":2: "),
     ("[sever]\n", ":1: unknown section [sever]; did you mean [server]?"),

@@ -43,7 +43,7 @@ TEST_CASE("a pool that would lose granted ways is refused with workloads and num
   const auto refused = fixture.apply_config(pools(1, 2, 3, 2));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::Conflict);
-  CHECK(refused.error().field == "cache_pools");
+  CHECK(refused.error().field == "cache_pools.guarantee");
   CHECK(refused.error().message ==
         "cache_pools: guarantee would have ways 1-2, but needs 5 (ways 1-5) for workloads 1 (ways 1-3), 2 (ways 4-5)");
   CHECK(refused.error().allowed == "guarantee with ways 1-5; or delete these workloads first");
