@@ -15,6 +15,7 @@
 #include "cli/apply.h"
 #include "cli/certificates.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "cli/endpoint_options.h"
 #include "cli/export.h"
 #include "cli/import_rmd/genconf.h"
@@ -291,6 +292,16 @@ void declare_service(CLI::App& app, Arguments& a) {
                     "remove foreign resctrl groups whose names match this pattern, such as 'COS*'");
 }
 
+// For the shell; not in the help.
+void declare_completion(CLI::App& app, Arguments& a) {
+  CLI::App* complete = declare(app, a, "__complete", "", [&app, &a](const Client& client, Output) {
+    for (const std::string& candidate : completions(app, client, a.ids)) print(candidate + "\n");
+    return Outcome<>();
+  });
+  complete->group("");
+  complete->add_option("WORD", a.ids);
+}
+
 void declare_output(CLI::App& app, Arguments& a) {
   app.add_flag("--json", a.json, "the same as -o json");
   app.add_option(
@@ -329,6 +340,7 @@ void declare_commands(CLI::App& app, Arguments& a) {
   declare_tls(app, a);
   declare_genconf(app, a);
   declare_import(app, a);
+  declare_completion(app, a);
 }
 
 // A mistyped command gets the closest one as advice.

@@ -13,3 +13,7 @@ install(FILES systemd/nrd.sysusers DESTINATION /usr/lib/sysusers.d RENAME nrd.co
 install(FILES docs/man/nrd.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
 install(FILES docs/man/nrdctl.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES docs/man/nrd.toml.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
+install(FILES etc/completion/nrdctl.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME nrdctl)
+install(FILES etc/completion/_nrdctl DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+install(FILES etc/completion/nrdctl.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(FILES etc/prometheus/nrd.rules.yml etc/grafana/nrd.json docs/openapi.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/nrd)

@@ -190,11 +190,11 @@ def test_only_a_library_that_root_alone_can_write_is_preloaded(world):
         done = world.run("")
         assert (done.returncode, done.stdout) == (1, "") and "preload" in done.stderr, (library, done)
         for kind in ("systemd", "docker", "cdi"):
-            done = world.nrdctl("onload", "emit", kind)
+            done = world.nrdctl("export", kind)
             assert (done.returncode, done.stdout) == (1, ""), (library, kind)
     world.library = os.path.join(world.folder, "libonload.so")
     assert f"LD_PRELOAD={world.library}" in world.run("").stdout.splitlines()
-    assert world.library in world.nrdctl("onload", "emit", "docker").stdout
+    assert world.library in world.nrdctl("export", "docker").stdout
 
 
 def test_root_runs_profiles_received_over_the_socket_or_https_only(world):
@@ -204,6 +204,6 @@ def test_root_runs_profiles_received_over_the_socket_or_https_only(world):
         server.library = ""
         os.chown(theirs, NOBODY, NOBODY)
         for endpoint in (plain, ["--socket", theirs]):
-            for words in (["run", "--", "/usr/bin/env"], ["run", "--onload", "--", "/usr/bin/env"], ["onload", "emit", "docker"]):
+            for words in (["run", "--", "/usr/bin/env"], ["run", "--onload", "--", "/usr/bin/env"], ["export", "docker"]):
                 done = world.nrdctl(*words, endpoint=endpoint)
                 assert (done.returncode, done.stdout) == (2, ""), (endpoint, words, done)

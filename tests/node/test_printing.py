@@ -15,7 +15,7 @@ CLEAN = {key: value for key, value in os.environ.items() if not key.startswith((
 COMMANDS = [["node"], ["ways"], ["workload", "list"], ["workload", "show", "1"], ["workload", "delete", "1"],
             ["workload", "create", "--cpus", "1", "--ways", "1"], ["workload", "create", "--cpus", "1", "--ways", "1", "--dry-run"],
             ["top", "--once"], ["onload"], ["onload", "versions"], ["onload", "users"], ["onload", "interfaces"],
-            ["onload", "controlplane"], ["onload", "preflight"], ["onload", "emit", "docker"], ["onload", "thaw"],
+            ["onload", "controlplane"], ["onload", "preflight"], ["export", "docker"], ["onload", "thaw"],
             ["onload", "cancel", "1"], ["run", "--cpus", "1", "--ways", "1", "--", "true"], ["run", "--onload=x", "--", "true"],
             ["reset", "--yes", "--foreign", "*"]]
 

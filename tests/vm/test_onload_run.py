@@ -209,6 +209,6 @@ def test_acceleration_that_is_required_is_looked_for(node):
 def test_exported_files_name_the_current_version(node):
     put(node, "plain", "onload_set EF_A 1\n")
     for kind in ("systemd", "docker", "cdi"):
-        done = node.vm.run([*NRDCTL, "onload", "emit", kind, "-p", "plain"], timeout=60)
+        done = node.vm.run([*NRDCTL, "export", kind, "-p", "plain"], timeout=60)
         assert CURRENT in done.stdout and "EF_A=1" in done.stdout and "/dev/onload" in done.stdout, kind
     wait_until_free(node)

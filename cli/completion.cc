@@ -1,0 +1,82 @@
+#include "cli/completion.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/json/reader.h"
+#include "cli/answer.h"
+
+namespace nrd::cli {
+namespace {
+
+// Where the next word of a command comes from.
+struct Source {
+  std::string_view command;  // "workload show"
+  const char* path;
+  std::vector<const char*> members;  // of each item; empty: the keys of an object
+};
+const std::array kSources = {Source{"workload show", "/v1/workloads", {"id", "uuid", "name"}},
+                             Source{"workload describe", "/v1/workloads", {"id", "uuid", "name"}},
+                             Source{"workload delete", "/v1/workloads", {"id", "uuid", "name"}},
+                             Source{"workload update", "/v1/workloads", {"id", "uuid", "name"}},
+                             Source{"workload wait", "/v1/workloads", {"id", "uuid", "name"}},
+                             Source{"policy show", "/v1/policy", {}},
+                             Source{"--policy", "/v1/policy", {}},
+                             Source{"onload load", "/v1/onload/versions", {"name"}},
+                             Source{"onload preflight", "/v1/onload/versions", {"name"}}};
+
+void add_from(const Client& client, const Source& source, std::vector<std::string>& found) {
+  const Outcome<json::Value> answer = value_of(client.get(source.path));
+  if (!answer) return;
+  if (source.members.empty()) {
+    for (const json::Member& member : answer->members()) found.push_back(member.key);
+  }
+  const json::Value* list = answer->is_object() ? answer->find("versions") : &*answer;
+  for (const json::Value& item : list ? list->items() : std::vector<json::Value>()) {
+    for (const char* member : source.members) found.push_back(text_or_nothing(item, member));
+  }
+}
+
+void add_source(const Client& client, std::string_view command, std::vector<std::string>& found) {
+  for (const Source& source : kSources) {
+    if (source.command == command) add_from(client, source, found);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> completions(const CLI::App& app, const Client& client, const std::vector<std::string>& words) {
+  const CLI::App* level = &app;
+  std::string command;
+  const std::string last = words.empty() ? "" : words.back();
+  const std::string before = words.size() < 2 ? "" : words[words.size() - 2];
+  for (size_t i = 0; i + 1 < words.size(); ++i) {
+    if (words[i].starts_with('-')) continue;
+    const auto next = level->get_subcommands([&](const CLI::App* each) { return each->get_name() == words[i]; });
+    if (next.empty()) continue;
+    level = next.front();
+    command += (command.empty() ? "" : " ") + words[i];
+  }
+  std::vector<std::string> found;
+  if (before == "--policy") {
+    add_source(client, before, found);
+  } else if (last.starts_with('-')) {
+    for (const CLI::App* each : {level, &app}) {
+      for (const CLI::Option* option : each->get_options()) {
+        for (const std::string& name : option->get_lnames()) found.push_back("--" + name);
+      }
+    }
+  } else {
+    for (const CLI::App* each : level->get_subcommands([](const CLI::App*) { return true; })) {
+      if (!each->get_name().starts_with('_')) found.push_back(each->get_name());
+    }
+    add_source(client, command, found);
+  }
+  std::erase_if(found, [&last](const std::string& text) { return text.empty() || !text.starts_with(last); });
+  std::ranges::sort(found);
+  found.erase(std::ranges::unique(found).begin(), found.end());
+  return found;
+}
+
+}  // namespace nrd::cli

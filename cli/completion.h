@@ -1,0 +1,17 @@
+// Candidates for the shell's completion: nrdctl __complete WORD... prints one a line. The last word is incomplete,
+// possibly empty. etc/completion/ has the shells' part.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/client.h"
+
+namespace nrd::cli {
+
+// Commands and options by what was declared; ids, uuids, names, policies and versions of Onload by the daemon, if it
+// answers.
+std::vector<std::string> completions(const CLI::App& app, const Client& client, const std::vector<std::string>& words);
+
+}  // namespace nrd::cli

@@ -1,0 +1,255 @@
+"""nrdctl as users call it: names, documents, one screen, exit codes, completion."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from harness import NRDCTL, Node
+from test_printing import CLEAN
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+POLICIES = "[default.gold.cache]\nmax = 2\nmin = 2\n"
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with Node(cpufreq="intel_pstate", start=False) as node:
+        with open(os.path.join(node.folder, "policy.toml"), "w") as file:
+            file.write(POLICIES)
+        with open(node.config, "w") as file:
+            file.write(f'[policy]\nfile = "{node.folder}/policy.toml"\n[drift]\ninterval_seconds = 0\n')
+        node.start()
+        yield node
+
+
+@pytest.fixture
+def node(shared):
+    for workload in shared.list():
+        shared.delete(workload["id"])
+    return shared
+
+
+def nrdctl(node, *words, text=None, exit=0):
+    done = subprocess.run([NRDCTL, "--socket", node.socket, *words], input=text, env=CLEAN, capture_output=True, text=True, timeout=60)
+    assert done.returncode == exit, (words, done.returncode, done.stdout, done.stderr)
+    return done.stdout if exit == 0 else done.stdout + done.stderr
+
+
+def create(node, name="feed", cpus="4-5"):
+    return nrdctl(node, "workload", "create", "--cpus", cpus, "--ways", "2", "--name", name, "--label", "team=trading")
+
+
+def document(*workloads):
+    return json.dumps({"workloads": [{"cache": {"max": 0, "min": 0}, **workload} for workload in workloads]})
+
+
+def test_a_workload_has_a_name_and_labels_in_each_list(node):
+    assert re.search(r"guarantee.* feed ", create(node))
+    listed = nrdctl(node, "workload", "list")
+    assert "NAME" in listed and re.search(r"\bfeed\b", listed)
+    assert "NAME" not in nrdctl(node, "workload", "list", "--no-headers")
+    assert nrdctl(node, "workload", "list", "--label", "team=trading", "-o", "name").split() == [node.list()[0]["id"]]
+    assert nrdctl(node, "-o", "name", "workload", "list", "--label", "team=other") == ""
+    assert "name feed" in nrdctl(node, "ways")
+
+
+@pytest.mark.parametrize("called", ["id", "uuid", "name"])
+def test_a_workload_is_called_by_id_uuid_or_name(node, called):
+    made = node.create("4", 1, 1, uuid="u-1", name="feed")
+    assert made["id"] in nrdctl(node, "workload", "show", made[called])
+    nrdctl(node, "workload", "update", made[called], "--ways", "2")
+    assert node.call("GET", f"/v1/workloads/{made['id']}")["granted_ways"]["0"]["ways"] == 2
+    nrdctl(node, "workload", "wait", made[called], "--for", "successful", "--timeout", "5")
+    nrdctl(node, "workload", "delete", made[called])
+    assert node.list() == []
+    assert "no workload has the id, uuid or name" in nrdctl(node, "workload", "show", made[called], exit=4)
+
+
+def test_an_ambiguous_name_is_refused(node):
+    node.create("4", 1, 1, uuid="feed")
+    node.create("5", 1, 1, name="feed")
+    assert "is the uuid of one workload and the name of another" in nrdctl(node, "workload", "delete", "feed", exit=1)
+
+
+def test_update_keeps_what_is_not_given_and_removes_what_is_named(node):
+    create(node)
+    nrdctl(node, "workload", "update", "feed", "--max-ratio", "20", "--label", "rack=r1", "--no-label", "team")
+    made = node.list()[0]
+    assert made["labels"] == {"rack": "r1"} and made["pstate"]["max_ratio"] == 20 and made["cache"] == {"max": 2, "min": 2}
+    nrdctl(node, "workload", "update", "feed", "--no-cache")
+    assert node.list()[0]["pool"] == "none"
+
+
+def test_refusals_name_the_option_and_have_an_exit_code(node):
+    create(node)
+    assert nrdctl(node, "workload", "create", "--cpus", "5", "--ways", "1", exit=1).startswith("nrdctl: --cpus: CPU 5 belongs to workload")
+    assert "(feed)" in nrdctl(node, "workload", "create", "--cpus", "5", "--ways", "1", exit=1)
+    assert nrdctl(node, "workload", "create", "--cpus", "6", "--ways", "9", exit=1).startswith("nrdctl: --max: 9 ways")
+    problem = json.loads(nrdctl(node, "workload", "create", "--cpus", "6", "--ways", "9", "-o", "json", exit=1))
+    assert problem["field"] == "/cache/max" and problem["status"] == 400
+    assert "did you mean workload?" in nrdctl(node, "wrkload", "list", exit=2)
+    assert "did you mean list?" in nrdctl(node, "workload", "lst", exit=2)
+    nrdctl(node, "workload", "wait", "feed", "--for", "deleted", "--timeout", "0", exit=75)
+    down = subprocess.run([NRDCTL, "--socket", "/nowhere", "status"], env=CLEAN, capture_output=True, text=True)
+    assert down.returncode == 3
+
+
+def test_a_url_may_end_in_a_slash(node):
+    done = subprocess.run([NRDCTL, "--url", f"http://127.0.0.1:{node.port}/", "workload", "list"], env=CLEAN, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_policy_and_a_document_create_a_workload(node):
+    nrdctl(node, "workload", "create", "--cpus", "4", "--policy", "gold")
+    assert node.list()[0]["policy"] == "gold" and node.list()[0]["cache"] == {"max": 2, "min": 2}
+    assert "gold" in nrdctl(node, "policy", "list") and "gold" in nrdctl(node, "policy", "show", "gold")
+    nrdctl(node, "policy", "show", "silver", exit=4)
+    nrdctl(node, "workload", "create", "-f", "-", text='{"core_ids": ["5"], "cache": {"max": 1, "min": 1}, "id": "doc"}')
+    assert node.call("GET", "/v1/workloads/doc")["core_ids"] == ["5"]
+
+
+def test_documents_applied_twice_change_nothing(node):
+    text = document({"id": "a", "core_ids": ["4"], "labels": {"Team": "x"}}, {"id": "b", "core_ids": ["5"]})
+    assert nrdctl(node, "apply", "-f", "-", "--dry-run", text=text) == "workload a would be created\nworkload b would be created\n"
+    assert node.list() == []
+    assert nrdctl(node, "apply", "-f", "-", text=text) == "workload a created\nworkload b created\n"
+    revision = node.call("GET", "/v1/health")["revision"]
+    assert nrdctl(node, "apply", "-f", "-", text=text) == "workload a unchanged\nworkload b unchanged\n"
+    assert node.call("GET", "/v1/health")["revision"] == revision
+    assert nrdctl(node, "diff", "-f", "-", text=text) == ""
+    changed = document({"id": "a", "core_ids": ["6"], "labels": {"Team": "x"}})
+    assert nrdctl(node, "diff", "-f", "-", text=changed, exit=1) == 'a /core_ids: ["4"] -> ["6"]\n'
+    assert nrdctl(node, "apply", "-f", "-", text=changed) == "workload a changed\n"
+
+
+def test_a_refused_document_blocks_no_other(node):
+    node.create("4", 1, 1, name="feed")
+    out = nrdctl(node, "apply", "-f", "-", text=document({"id": "a", "core_ids": ["4"]}, {"id": "b", "core_ids": ["5"]}), exit=1)
+    assert "workload b created" in out and "workload a: --cpus: CPU 4 belongs to workload" in out
+
+
+def test_prune_deletes_only_what_left_its_set(node):
+    node.create("9", 1, 1, name="other")
+    nrdctl(node, "apply", "-f", "-", "--set", "s", text=document({"id": "a", "core_ids": ["4"]}, {"id": "b", "core_ids": ["5"]}))
+    assert "--prune requires --set" in nrdctl(node, "apply", "-f", "-", "--prune", text=document(), exit=2)
+    out = nrdctl(node, "apply", "-f", "-", "--set", "s", "--prune", text=document({"id": "b", "core_ids": ["5"]}))
+    assert out == "workload a deleted\nworkload b unchanged\n"
+    assert {workload.get("name") or workload["id"] for workload in node.list()} == {"other", "b"}
+
+
+def test_a_folder_and_a_backup_are_documents(node, tmp_path):
+    (tmp_path / "a.toml").write_text('core_ids = ["4"]\nname = "feed"\n[cache]\nmax = 1\nmin = 1\n')
+    (tmp_path / "b.yaml").write_text("core_ids: ['5']\ncache: {max: 2, min: 2}\nlabels: {Key: Value}\n")
+    nrdctl(node, "apply", "-f", str(tmp_path))
+    before = nrdctl(node, "export")
+    folder = tmp_path / "kept"
+    folder.mkdir(mode=0o700)
+    nrdctl(node, "backup", str(folder / "all.yaml"))
+    assert os.stat(folder / "all.yaml").st_mode & 0o777 == 0o600
+    nrdctl(node, "backup", str(folder / "all.yaml"), exit=1)
+    nrdctl(node, "workload", "delete", "a", "b")
+    nrdctl(node, "restore", str(folder / "all.yaml"))
+    assert nrdctl(node, "export") == before
+    assert json.loads(nrdctl(node, "export", "--json"))["workloads"][0]["id"] == "a"
+
+
+def test_500_documents_applied_twice_write_once():
+    with Node(cpus=512) as node:
+        text = document(*({"id": f"w{i}", "core_ids": [str(i + 1)]} for i in range(500)))
+        nrdctl(node, "apply", "-f", "-", text=text)
+        revision = node.call("GET", "/v1/health")["revision"]
+        assert nrdctl(node, "apply", "-f", "-", text=text).count("unchanged") == 500
+        assert node.call("GET", "/v1/health")["revision"] == revision
+
+
+def test_one_screen_shows_health_pools_and_workloads(node):
+    create(node)
+    shown = nrdctl(node, "status")
+    assert re.search(r"^nrd \S+: ok$", shown, re.M) and "(feed): guarantee, CPUs 4-5, Successful" in shown
+    assert re.search(r"guarantee +3 of 5 ways, 5 MiB free", shown)
+    assert "a guarantee: at most 3 ways, 3 MiB" in nrdctl(node, "capacity")
+    assert re.search(r"^4 +intel_pstate +0.8 - 3.5", nrdctl(node, "pstate"), re.M)
+    described = nrdctl(node, "workload", "describe", "feed")
+    assert "granted_ways" in described and "owner" in described
+
+
+def test_the_configuration_is_shown_and_reloaded(node):
+    assert re.search(r"drift.interval_seconds +0 .*nrd.toml:4$", nrdctl(node, "config", "show"), re.M)
+    assert nrdctl(node, "reload") == "no setting has changed\n"
+    with open(node.config) as file:
+        good = file.read()
+    try:
+        with open(node.config, "w") as file:
+            file.write(good + '[log]\nlevel = "debug"\n[server]\ntls_port = 9443\n')
+        assert 'log.level: "info" -> "debug"' in nrdctl(node, "reload", "--dry-run")
+        assert "requires systemctl restart nrd:\n  server.tls_port: 8443 -> 9443" in nrdctl(node, "reload")
+        with open(node.config, "w") as file:
+            file.write("[lgo]\n")
+        assert "nrd.toml:1" in nrdctl(node, "reload", exit=1)
+    finally:
+        with open(node.config, "w") as file:
+            file.write(good)
+        nrdctl(node, "reload")
+
+
+def complete(node, *words):
+    script = f'PATH={os.path.dirname(NRDCTL)}:$PATH; export NRD_SOCKET={node.socket}; . {ROOT}/etc/completion/nrdctl.bash; ' \
+             f'COMP_WORDS=(nrdctl {" ".join(words)}); COMP_CWORD={len(words)}; _nrdctl; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    return subprocess.run(["bash", "-c", script], env=CLEAN, capture_output=True, text=True).stdout.split()
+
+
+def test_bash_completes_commands_options_and_names(node):
+    create(node)
+    assert complete(node, "work") == ["workload"]
+    assert {"create", "list", "wait"} <= set(complete(node, "workload", "''"))
+    assert "--mba-percentage" in complete(node, "workload", "create", "--m")
+    assert complete(node, "workload", "show", "fe") == ["feed"]
+    assert complete(node, "workload", "create", "--policy", "g") == ["gold"]
+    assert "__complete" not in complete(node, "''")
+
+
+def test_every_option_and_command_is_in_the_manual(node):
+    with open(f"{ROOT}/docs/man/nrdctl.1") as file:
+        manual = file.read().replace("\\-", "-")
+
+    def walk(words):
+        text = subprocess.run([NRDCTL, *words, "--help"], env=CLEAN, capture_output=True, text=True).stdout
+        for option in re.findall(r"^ +(?:-\w,)?(--[\w-]+)", text, re.M):
+            assert re.search(rf"{option}\b", manual), (words, option)
+        commands = text.partition("Subcommands:")[2]
+        for command in re.findall(r"^ {2}([a-z][\w-]*)", commands, re.M):
+            assert re.search(rf"\b{command}\b", manual), (words, command)
+            walk([*words, command])
+
+    walk([])
+
+
+# What nrdctl does not request, and why.
+LEFT_OUT = {
+    ("get", "/v1/cache"): "RMD's view of GET /v1/node", ("get", "/v1/cache/{level}"): "the same", ("get", "/v1/cache/{level}/{id}"): "the same",
+    ("get", "/v1/mba"): "the same", ("post", "/v1/hospitality"): "capacity reads GET /v1/node", ("get", "/v1/pstate/{id}"): "pstate lists all",
+    ("get", "/"): "links", ("get", "/v1"): "links", ("get", "/v1/openapi.yaml"): "for generators of clients", ("get", "/metrics"): "for Prometheus",
+    ("post", "/v1/onload/render"): "run and export use allocations",
+}
+
+
+def test_nrdctl_covers_every_route():
+    import yaml
+    with open(f"{ROOT}/docs/openapi.yaml") as file:
+        paths = yaml.safe_load(file)["paths"]
+    source = ""
+    for folder, _, names in os.walk(f"{ROOT}/cli"):
+        for name in names:
+            if name.endswith(".cc"):
+                with open(os.path.join(folder, name)) as file:
+                    source += file.read()
+    missing = []
+    for path, operations in paths.items():
+        literal = path.split("{")[0]
+        for method in operations:
+            if method in ("get", "post", "put", "patch", "delete") and (method, path) not in LEFT_OUT and f'"{literal}' not in source:
+                missing.append((method, path))
+    assert [each for each in missing if not each[1].startswith("/v1/onload")] == []
