@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/message_ids.h"
+
 namespace nrd::log {
 namespace {
 
@@ -39,6 +41,7 @@ std::string escaped(std::string_view text) {
 void to_journal(Priority priority, std::string_view id, const std::string& text, std::span<const Field> fields) {
   std::vector<std::string> lines{"PRIORITY=" + std::to_string(static_cast<int>(priority)), "MESSAGE=" + text,
                                  "NRD_MESSAGE=" + std::string(id), "SYSLOG_IDENTIFIER=nrd"};
+  if (const auto known = message_id_of(id); !known.empty()) lines.push_back("MESSAGE_ID=" + std::string(known));
   for (const auto& [name, value] : fields) lines.push_back("NRD_" + std::string(name) + "=" + escaped(value));
   std::vector<iovec> parts;
   for (std::string& line : lines) parts.push_back({line.data(), line.size()});

@@ -95,7 +95,7 @@ void declare_changes(CLI::App& workload, Arguments& a) {
   update->add_option("ID", a.id, "id, uuid or name")->required();
   declare_resources(*update, a.wanted);
   update->add_option("--task-ids", a.wanted.tasks, "PIDs and TIDs, such as 4711,4712")->delimiter(',');
-  update->add_option("--no-label", a.wanted.labels, "key of a label to remove; repeatable")->allow_extra_args(false);
+  update->add_option("--no-label", a.wanted.removed_labels, "key of a label to remove; repeatable")->allow_extra_args(false);
   for (const auto& [flag, part] :
        {std::pair{"--no-cache", "cache"}, std::pair{"--no-l2", "l2"}, std::pair{"--no-frequency", "pstate"}}) {
     update->add_flag_callback(
@@ -371,7 +371,7 @@ int main(int argc, char** argv) {
   CLI::App app{"nrdctl: command-line client of nrd, the node resource daemon"};
   app.require_subcommand(1);
   app.fallthrough();  // options of nrdctl are accepted after a command, too
-  app.set_version_flag("--version", nrd::kVersion);
+  app.set_version_flag("--version", std::string("nrdctl ") + nrd::kVersion);
   app.footer(
       "Exit codes: 0 success, 1 refused, 2 usage error, 3 daemon unreachable or client not trusted, 4 not found,\n"
       "75 try later, 77 not permitted.\n"

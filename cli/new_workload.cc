@@ -34,13 +34,13 @@ void add_options(std::vector<ResourceOption>& options, const char* part) {
   std::apply([&](const auto&... field) { (add(field), ...); }, json::kFields<Part>);
 }
 
-void write_labels(json::Writer& w, const std::vector<std::string>& labels) {
+void write_labels(json::Writer& w, const NewWorkload& wanted) {
   w.begin_object();
-  for (const std::string& label : labels) {
+  for (const std::string& label : wanted.labels) {
     const size_t equals = label.find('=');
-    w.key(label.substr(0, equals));
-    equals == std::string::npos ? w.null() : w.string(label.substr(equals + 1));
+    w.key(label.substr(0, equals)).string(equals == std::string::npos ? "" : label.substr(equals + 1));
   }
+  for (const std::string& key : wanted.removed_labels) w.key(key).null();
   w.end_object();
 }
 
@@ -84,7 +84,7 @@ std::string workload_request(const NewWorkload& wanted, const std::string& owner
        {std::pair{"uuid", &wanted.uuid}, std::pair{"policy", &wanted.policy}, std::pair{"name", &wanted.name}}) {
     if (!text->empty()) w.key(key).string(*text);
   }
-  if (!wanted.labels.empty()) write_labels(w.key("labels"), wanted.labels);
+  if (!wanted.labels.empty() || !wanted.removed_labels.empty()) write_labels(w.key("labels"), wanted);
   if (!wanted.owner.empty()) {
     w.key("owner").begin_object().key("pid").raw(wanted.owner).end_object();
   } else if (!owner.empty()) {

@@ -20,7 +20,8 @@ struct NewWorkload {
   std::string uuid;
   std::string policy;
   std::string name;
-  std::vector<std::string> labels;  // "team=trading"; "team" alone, in an update: removes it
+  std::vector<std::string> labels;  // "team=trading"
+  std::vector<std::string> removed_labels;  // "team"
   std::string owner;                // process ID
   std::string file;                 // document of the whole request; "-" is standard input
 };

@@ -1,4 +1,6 @@
 // nrd: the node resource daemon.
+#include <sysexits.h>
+
 #include <cstdio>
 
 #include "daemon/access_policy.h"
@@ -12,7 +14,8 @@ namespace {
 int fail_with(const nrd::Error& error) {
   const std::string detail = error.detail.empty() ? "" : " (" + error.detail + ")";
   std::fprintf(stderr, "nrd: %s%s\n", error.message.c_str(), detail.c_str());
-  return 1;
+  // A bad configuration: the next start would end in the same way (RestartPreventExitStatus= of nrd.service).
+  return error.code == nrd::ErrorCode::BadRequest ? EX_CONFIG : 1;
 }
 
 }  // namespace

@@ -121,6 +121,14 @@ def test_every_configuration_key_is_shipped_and_documented():
         assert f".B {key}\n" in manual, key
 
 
+def test_the_package_is_built_with_the_packages_of_each_list():
+    control = read("debian/control").split("Build-Depends:")[1].split("\n\n")[0]
+    build = {re.split(r"[ (]", entry.strip())[0] for entry in control.split(",")} - {"debhelper-compat"}
+    not_for_a_build = {"g++", "dpkg-dev", "ccache", "fuse3", "curl", "procps", "jq", "util-linux"}
+    for release in ("debian-12", "debian-13"):
+        assert set(read(f"cmake/packages/{release}.txt").split()) - not_for_a_build == build, release
+
+
 def test_every_message_id_is_explained():
     used = set()
     for path in sources():

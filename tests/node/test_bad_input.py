@@ -154,7 +154,6 @@ def test_a_bad_patch_is_refused_and_changes_nothing(node, unchanged, text, point
      "415: Unsupported Media Type"),
     ("GET", "/v1/nothing", {}, None, 404, "NoSuchPath", "404: Page Not Found"),
     ("GET", "/v2/workloads", {}, None, 404, "NoSuchPath", "404: Page Not Found"),
-    ("GET", "/", {}, None, 404, "NoSuchPath", "404: Page Not Found"),
     ("POST", "/v1/workloads/1/more", JSON, body(), 404, "NoSuchPath", "404: Page Not Found"),
     ("GET", "/v1/workloads/77", {}, None, 404, "NotFound", "404: Could not found workload"),
     ("GET", "/v1/workloads/-1", {}, None, 404, "NotFound", "404: Could not found workload"),

@@ -90,4 +90,4 @@ def test_without_bandwidth_allocation_only_percent_is_accepted():
 def test_an_unknown_mode_is_refused_with_the_valid_ones():
     with Node('[rdt]\nmba_mode = "MBps"\n', start=False) as node:
         done = subprocess.run(node.command("--check-config"), capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 1 and 'rdt.mba_mode: expected "as-mounted", "percentage" or "mbps"' in done.stderr
+        assert done.returncode == 78 and 'rdt.mba_mode: expected "as-mounted", "percentage" or "mbps"' in done.stderr

@@ -123,7 +123,7 @@ def test_every_alert_is_documented_and_tested():
 
 def test_a_workload_is_described_while_it_exists(node):
     id = node.create("4-5", 3, 3, uuid="feed")["id"]
-    labels = {"id": id, "uuid": "feed", "origin": "REST", "cpus": "4-5", "pool": "guarantee"}
+    labels = {"id": id, "name": "", "uuid": "feed", "origin": "REST", "cpus": "4-5", "pool": "guarantee"}
     scrape = Scrape(node)
     assert scrape.of("nrd_workload_info") == {frozenset(labels.items()): 1}
     assert scrape("nrd_pool_ways_used", level="3", cache="0", pool="guarantee") == 3

@@ -159,5 +159,5 @@ def test_an_invalid_file_is_reported_before_any_change(suffix, text, complaint):
             file.write(text)
         for flags in ([], ["--check-config"]):
             ended = node.sim.run_inside([NRD, "--config", node.config, "--state-dir", node.folder + "/new", *flags], check=False)
-            assert ended.returncode == 1 and ended.stderr.startswith(f"nrd: {wrong}") and complaint in ended.stderr
+            assert ended.returncode == 78 and ended.stderr.startswith(f"nrd: {wrong}") and complaint in ended.stderr
             assert not os.path.exists(node.folder + "/new")

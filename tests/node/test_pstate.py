@@ -143,7 +143,7 @@ def test_nrdctl_creates_and_shows_it(intel):
     assert asked_nothing.returncode == 2 and "no resources given; use --ways" in asked_nothing.stderr
     # There are no counters of branches here, so the daemon's refusal shows what was asked.
     adaptive = run("workload", "create", "--cpus", "6", "--adaptive", "3.5")
-    assert adaptive.returncode == 1 and "/pstate/ratio: branch monitoring" in adaptive.stderr
+    assert adaptive.returncode == 1 and "--adaptive: branch monitoring" in adaptive.stderr
     assert run("workload", "create", "--cpus", "6", "--adaptive", "-1").returncode == 2
 
 

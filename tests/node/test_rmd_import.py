@@ -260,7 +260,7 @@ def test_a_dump_is_replayed_in_order_of_creation(node):
     done = import_dump(node, [w for w in DUMP if "policy" not in w])
     assert done.returncode == 1
     assert re.search(r"^workload 1 \(CPUs 4-5\): created, guarantee, class COS\d+", done.stdout, re.M)
-    assert re.search(r"^workload 10 \(CPUs 5\): refused: 4\d\d .*CPU list \[5\]", done.stdout, re.M), done.stdout
+    assert re.search(r"^workload 10 \(CPUs 5\): refused: 4\d\d .*CPU 5 belongs to workload 1", done.stdout, re.M), done.stdout
     assert done.stdout.endswith("1 of 2 workloads created\n")
     assert [(w["uuid"], w["core_ids"]) for w in node.list()] == [("web", ["4-5"])]
     node.assert_consistent()

@@ -191,8 +191,8 @@ def test_nrdctl_by_the_socket_and_by_tls(service):
     assert by_socket.returncode == by_tls.returncode == 0, (by_socket, by_tls)
     assert json.loads(by_socket.stdout)["caches"] == json.loads(by_tls.stdout)["caches"]
     refused = subprocess.run([NRDCTL, "--url", f"https://localhost:{service.tls_port}", "--cacert", service.authority.path, "--cert",
-                              service.user, "--key", service.user, "workload", "delete", "1"], capture_output=True, text=True)
-    assert refused.returncode == 1 and "not authorized" in refused.stderr
+                              service.user, "--key", service.user, "workload", "create", "--cpus", "1", "--ways", "1"], capture_output=True, text=True)
+    assert refused.returncode == 77 and "read-only access" in refused.stderr
 
 
 def test_nrdctl_tls_init_is_all_that_a_daemon_needs():
