@@ -95,7 +95,8 @@ void declare_changes(CLI::App& workload, Arguments& a) {
   update->add_option("ID", a.id, "id, uuid or name")->required();
   declare_resources(*update, a.wanted);
   update->add_option("--task-ids", a.wanted.tasks, "PIDs and TIDs, such as 4711,4712")->delimiter(',');
-  update->add_option("--no-label", a.wanted.removed_labels, "key of a label to remove; repeatable")->allow_extra_args(false);
+  update->add_option("--no-label", a.wanted.removed_labels, "key of a label to remove; repeatable")
+      ->allow_extra_args(false);
   for (const auto& [flag, part] :
        {std::pair{"--no-cache", "cache"}, std::pair{"--no-l2", "l2"}, std::pair{"--no-frequency", "pstate"}}) {
     update->add_flag_callback(

@@ -20,10 +20,10 @@ struct NewWorkload {
   std::string uuid;
   std::string policy;
   std::string name;
-  std::vector<std::string> labels;  // "team=trading"
+  std::vector<std::string> labels;          // "team=trading"
   std::vector<std::string> removed_labels;  // "team"
-  std::string owner;                // process ID
-  std::string file;                 // document of the whole request; "-" is standard input
+  std::string owner;                        // process ID
+  std::string file;                         // document of the whole request; "-" is standard input
 };
 
 // An option that sets one member of `resources`.
