@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "base/json/reader.h"
+#include "base/suggestions.h"
 #include "cli/answer.h"
 
 namespace nrd::cli {
@@ -77,6 +77,27 @@ std::vector<std::string> completions(const CLI::App& app, const Client& client, 
   std::ranges::sort(found);
   found.erase(std::ranges::unique(found).begin(), found.end());
   return found;
+}
+
+std::string advice(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* level = &app;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const CLI::Option* option = app.get_option_no_throw(word);
+    if (option != nullptr && option->get_items_expected_max() > 0) ++i;  // its value is no command
+    if (word.starts_with('-')) continue;
+    std::vector<std::string> names;
+    for (const CLI::App* command : level->get_subcommands([](const CLI::App*) { return true; })) {
+      names.push_back(command->get_name());
+    }
+    const auto known = std::ranges::find(names, word);
+    if (names.empty()) return {};
+    if (known == names.end()) {
+      return "did you mean " + std::string(closest(word, {names.begin(), names.end()})) + "?";
+    }
+    level = level->get_subcommand(word);
+  }
+  return {};
 }
 
 }  // namespace nrd::cli

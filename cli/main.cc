@@ -10,7 +10,6 @@
 #include <tuple>
 #include <utility>
 
-#include "base/suggestions.h"
 #include "base/version.h"
 #include "cli/apply.h"
 #include "cli/certificates.h"
@@ -85,7 +84,11 @@ void declare_changes(CLI::App& workload, Arguments& a) {
       ->delimiter(',');
   create->add_option("--owner", a.wanted.owner, "process ID; the workload is deleted when the process ends")
       ->check(CLI::PositiveNumber);
-  create->add_option("-f,--file", a.wanted.file, "document of the request, TOML, YAML or JSON; - is standard input");
+  CLI::Option* file = create->add_option("-f,--file", a.wanted.file,
+                                         "document of the whole request, TOML, YAML or JSON; - is standard input");
+  for (CLI::Option* other : create->get_options()) {
+    if (other != file && other != create->get_help_ptr()) file->excludes(other);
+  }
   create->add_flag("--dry-run", a.is_dry, "show what would be granted and changed without applying it");
   CLI::App* update = declare(workload, a, "update", "change parts of a workload, keep the others",
                              [&a](const Client& client, Output output) {
@@ -342,28 +345,6 @@ void declare_commands(CLI::App& app, Arguments& a) {
   declare_genconf(app, a);
   declare_import(app, a);
   declare_completion(app, a);
-}
-
-// A mistyped command gets the closest one as advice.
-std::string advice(const CLI::App& app, int argc, char** argv) {
-  const CLI::App* level = &app;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    const CLI::Option* option = app.get_option_no_throw(word);
-    if (option != nullptr && option->get_items_expected_max() > 0) ++i;  // its value is no command
-    if (word.starts_with('-')) continue;
-    std::vector<std::string> names;
-    for (const CLI::App* command : level->get_subcommands([](const CLI::App*) { return true; })) {
-      names.push_back(command->get_name());
-    }
-    const auto known = std::ranges::find(names, word);
-    if (names.empty()) return {};
-    if (known == names.end()) {
-      return "did you mean " + std::string(nrd::closest(word, {names.begin(), names.end()})) + "?";
-    }
-    level = level->get_subcommand(word);
-  }
-  return {};
 }
 
 }  // namespace

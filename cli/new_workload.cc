@@ -34,13 +34,16 @@ void add_options(std::vector<ResourceOption>& options, const char* part) {
   std::apply([&](const auto&... field) { (add(field), ...); }, json::kFields<Part>);
 }
 
+// The last value of a key counts.
 void write_labels(json::Writer& w, const NewWorkload& wanted) {
-  w.begin_object();
+  std::map<std::string, std::optional<std::string>> labels;
   for (const std::string& label : wanted.labels) {
     const size_t equals = label.find('=');
-    w.key(label.substr(0, equals)).string(equals == std::string::npos ? "" : label.substr(equals + 1));
+    labels[label.substr(0, equals)] = equals == std::string::npos ? "" : label.substr(equals + 1);
   }
-  for (const std::string& key : wanted.removed_labels) w.key(key).null();
+  for (const std::string& key : wanted.removed_labels) labels[key] = std::nullopt;
+  w.begin_object();
+  for (const auto& [key, value] : labels) value ? w.key(key).string(*value) : w.key(key).null();
   w.end_object();
 }
 

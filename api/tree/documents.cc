@@ -56,7 +56,8 @@ Result<std::vector<Document>> read_documents(const std::string& text, const std:
     return documents;
   }
   if (tree.members().size() > 1 || list->kind() != json::Value::Kind::Array) {
-    return fail(ErrorCode::BadRequest, name + ": expected either the members of one workload or a list named workloads");
+    return fail(ErrorCode::BadRequest,
+                name + ": expected either the members of one workload or a list named workloads");
   }
   for (const json::Value& item : list->items()) {
     std::string place = name + ", workload " + std::to_string(documents.size() + 1);

@@ -76,7 +76,7 @@ def test_an_ambiguous_name_is_refused(node):
 
 def test_update_keeps_what_is_not_given_and_removes_what_is_named(node):
     create(node)
-    nrdctl(node, "workload", "update", "feed", "--max-ratio", "20", "--label", "rack=r1", "--no-label", "team")
+    nrdctl(node, "workload", "update", "feed", "--max-ratio", "20", "--label", "rack=r0", "--label", "rack=r1", "--no-label", "team")
     made = node.list()[0]
     assert made["labels"] == {"rack": "r1"} and made["pstate"]["max_ratio"] == 20 and made["cache"] == {"max": 2, "min": 2}
     nrdctl(node, "workload", "update", "feed", "--no-cache")
@@ -107,6 +107,7 @@ def test_a_policy_and_a_document_create_a_workload(node):
     assert node.list()[0]["policy"] == "gold" and node.list()[0]["cache"] == {"max": 2, "min": 2}
     assert "gold" in nrdctl(node, "policy", "list") and "gold" in nrdctl(node, "policy", "show", "gold")
     nrdctl(node, "policy", "show", "silver", exit=4)
+    assert "--cpus excludes --file" in nrdctl(node, "workload", "create", "-f", "-", "--cpus", "5", text="{}", exit=2)
     nrdctl(node, "workload", "create", "-f", "-", text='{"core_ids": ["5"], "cache": {"max": 1, "min": 1}, "id": "doc"}')
     assert node.call("GET", "/v1/workloads/doc")["core_ids"] == ["5"]
 
