@@ -65,7 +65,8 @@ Outcome<std::vector<Planned>> plan(const Apply& wanted) {
 std::vector<std::string> outdated(const Known& known, const std::vector<Planned>& planned, const std::string& set) {
   std::vector<std::string> ids;
   for (const auto& [id, workload] : known) {
-    const bool is_named = std::ranges::any_of(planned, [&](const Planned& each) { return each.document.id == id; });
+    const bool is_named =
+        std::ranges::any_of(planned, [&id = id](const Planned& each) { return each.document.id == id; });
     if (!is_named && text_or_nothing(part(workload, "labels"), kSetLabel) == set) ids.push_back(id);
   }
   return ids;

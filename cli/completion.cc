@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 
 #include "base/suggestions.h"
@@ -74,9 +75,8 @@ std::vector<std::string> completions(const CLI::App& app, const Client& client, 
     add_source(client, command, found);
   }
   std::erase_if(found, [&last](const std::string& text) { return text.empty() || !text.starts_with(last); });
-  std::ranges::sort(found);
-  found.erase(std::ranges::unique(found).begin(), found.end());
-  return found;
+  const std::set<std::string> sorted(found.begin(), found.end());
+  return {sorted.begin(), sorted.end()};
 }
 
 std::string advice(const CLI::App& app, int argc, char** argv) {

@@ -145,15 +145,16 @@ void put_some(const NodeState& state, const WorkloadService& workloads, Document
   }
   if (batch.empty()) return;
   const auto answers = std::make_shared<Answers>(batch.size());
-  for (const auto& [document, replacement] : batch) {
-    workloads.put(nrd_requester(), replacement, [answers, refusals, document](const Result<Changed>& made) {
+  for (const auto& entry : batch) {
+    const auto answer = [answers, refusals, document = entry.first](const Result<Changed>& made) {
       if (!made) refusals->add(document, made.error());
       if (made && made->done.is_new) {
         log::notice("DECLARED_CREATED", "created a declared workload",
                     {{"WORKLOAD", document.id}, {"FILE", document.place}});
       }
       answers->arrived();
-    });
+    };
+    workloads.put(nrd_requester(), entry.second, answer);
   }
   answers->wait();
 }

@@ -119,7 +119,7 @@ void Reloader::reload(ReloadMode mode, Callback<v1::ReloadReport> done) {
     } else if (waiting_.size() >= kMostWaiting) {
       refusal = "too many reloads are waiting; try again";
     } else {
-      waiting_.push_back({mode, std::move(done)});
+      waiting_.push_back({mode, done});
     }
   }
   if (refusal != nullptr) return done(fail(ErrorCode::Busy, refusal));
