@@ -23,6 +23,8 @@ STEPS = [
     lambda node: node.create("8", 0, 0),
     lambda node: node.call("PATCH", "/v1/workloads/1", {"core_ids": ["5-6"], "cache": {"max": 3, "min": 3}}),
     lambda node: node.call("PATCH", "/v1/workloads/2", {"cache": {"max": 2, "min": 2}}),
+    lambda node: node.call("PUT", "/v1/workloads/feed", {"core_ids": ["10"], "cache": {"max": 2, "min": 2}, "name": "feed"}),
+    lambda node: node.call("PUT", "/v1/workloads/feed", {"core_ids": ["10-11"], "cache": {"max": 1, "min": 1}, "labels": {"team": "x"}}),
     lambda node: node.delete("2"),
     lambda node: node.delete("4"),
 ]

@@ -148,3 +148,27 @@ def test_a_kill_at_any_time_leaves_what_the_files_say(seed):
             refused = {id for id in declared if any(f": {id}.toml: workload" in line for line in node.warnings())}
             assert set(node.ids()) | refused == declared and not set(node.ids()) - declared
             node.assert_consistent()
+
+
+def test_a_kill_at_each_hardware_write_of_the_first_pass_leaves_what_the_files_say():
+    files = {"feed.toml": FEED, "a.toml": 'core_ids = ["8"]\n[cache]\nmax = 3\nmin = 1\n'}
+    with Declared({}) as node:
+        for name, text in files.items():
+            node.declare(name, text)
+        node.sim.control("reset")
+        node.reload()
+        writes = node.sim.writes()
+        assert node.warnings() == [] and writes > 5
+    for nth in range(1, writes + 1):
+        with Declared({}) as node:
+            for name, text in files.items():
+                node.declare(name, text)
+            node.sim.control("reset")
+            node.sim.control(f"fault write {nth} kill-after")
+            node.daemon.send_signal(signal.SIGHUP)
+            assert node.wait_dead() == -9, node.journal()
+            node.sim.control("reset")
+            node.start()
+            wait_for(lambda: set(node.ids()) == {"feed", "a"}, "the files to be applied")
+            assert node.warnings() == []
+            node.assert_consistent({"feed", "a"})
