@@ -15,7 +15,8 @@ void render_warnings(json::Writer& w, const NodeState& state, const routing::Ser
   if (const std::string holder = service.lock_holder(); !holder.empty()) {
     w.string("the resctrl tree is locked by " + holder + ": changes are refused until the lock is released");
   }
-  for (const std::string& problem : *service.declared_problems()) w.string("declared workload not granted: " + problem);
+  const auto problems = service.declared_problems();
+  for (const std::string& problem : *problems) w.string("declared workload not granted: " + problem);
   for (const auto& [id, workload] : state.workloads) {
     std::string groups;
     for (const std::string& group : sharing_groups(state, workload)) groups += (groups.empty() ? "" : ", ") + group;
